@@ -1,0 +1,49 @@
+# Finds LLVM/MLIR 22 and defines how our MLIR libraries and tools are made.
+
+find_package(MLIR 22 REQUIRED CONFIG HINTS /usr/lib/llvm-22/lib/cmake/mlir)
+message(STATUS "MLIR ${LLVM_PACKAGE_VERSION} in ${MLIR_DIR}")
+
+list(APPEND CMAKE_MODULE_PATH ${MLIR_CMAKE_DIR} ${LLVM_CMAKE_DIR})
+# Link the distribution's shared libMLIR and libLLVM: small tools, quick links.
+set(MLIR_LINK_MLIR_DYLIB ON)
+set(LLVM_LINK_LLVM_DYLIB ON)
+include(TableGen)
+include(AddLLVM)
+include(AddMLIR)
+
+set(NEUROSHARD_TABLEGEN_INCLUDES ${PROJECT_SOURCE_DIR}/include ${PROJECT_BINARY_DIR}/include)
+
+# neuroshard_add_mlir_library(NAME SOURCES... DEPENDS tablegen targets... LINK targets...)
+# A library on MLIR: no exceptions, like LLVM itself. Also available as
+# NeuroShard::NAME after installation.
+function(neuroshard_add_mlir_library name)
+  cmake_parse_arguments(ARG "" "" "DEPENDS;LINK" ${ARGN})
+  add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
+  if(ARG_DEPENDS)
+    add_dependencies(${name} ${ARG_DEPENDS})
+  endif()
+  neuroshard_mlir_target(${name})
+  target_link_libraries(${name} PUBLIC ${ARG_LINK})
+endfunction()
+
+# neuroshard_add_mlir_tool(NAME SOURCES... LINK targets...)
+function(neuroshard_add_mlir_tool name)
+  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+  add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
+  neuroshard_mlir_target(${name})
+  target_link_libraries(${name} PRIVATE ${ARG_LINK})
+endfunction()
+
+function(neuroshard_mlir_target name)
+  target_include_directories(${name} PUBLIC
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+    $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  target_include_directories(${name} SYSTEM PUBLIC
+    $<BUILD_INTERFACE:${MLIR_INCLUDE_DIRS}>
+    $<BUILD_INTERFACE:${LLVM_INCLUDE_DIRS}>)
+  target_compile_definitions(${name} PUBLIC ${LLVM_DEFINITIONS_LIST})
+  target_compile_options(${name} PRIVATE -fno-exceptions)
+  target_compile_features(${name} PUBLIC cxx_std_20)
+  target_link_libraries(${name} PUBLIC MLIR LLVM PRIVATE $<BUILD_INTERFACE:neuroshard_options>)
+endfunction()

@@ -1,0 +1,126 @@
+//===- KernelABI.h - What a compiled device program exports ----*- C++ -*-===//
+//
+// The contract between generated kernels and the runtime. A program library
+// exports one `nsrt_program` named `neuroshard_program`. The runtime owns
+// memory and threads and calls a kernel on ranges of its items; the kernels
+// own the arithmetic. Plain C, no dependency.
+//
+// Conventions shared by all kernels
+//  - weights: row-major rows of the shard's columns, each row padded to a
+//    multiple of 16 bytes (nsrt_row_stride elements from row to row).
+//  - optimizer state is f32; one value per row (row-wise) or one value per
+//    element with rows padded like f32 weights rows.
+//  - ids are row numbers local to the shard and already checked.
+//  - arithmetic is f32; a reduction over ids runs in the order of the ids.
+//  - sample_weights may be null only for kernels compiled without them.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_RUNTIME_KERNELABI_H
+#define NEUROSHARD_RUNTIME_KERNELABI_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// Forward of one lookup on one shard, for the bags [begin, end):
+///   pooled:   out[b * out_stride + c] = sum over j in
+///             [offsets[b], offsets[b + 1]) of w_j * weights[ids[j]][c]
+///   unpooled: one id is one bag, `offsets` is not read:
+///             out[j * out_stride + c] = weights[ids[j]][c]
+/// ids are i32 or i64 as the program was compiled (nsrt_lookup_entry).
+typedef void (*nsrt_lookup_kernel)(const void *weights, const void *ids,
+                                   const int64_t *offsets,
+                                   const float *sample_weights, float *out,
+                                   int64_t out_stride, int64_t begin,
+                                   int64_t end);
+
+/// Optimizer step for the unique rows [begin, end) of one shard:
+///   g = sum over k in [segments[u], segments[u + 1]) of
+///       sample_weights[k] * gradients[gradient_offsets[k] ... + dim)
+///   apply the optimizer to row rows[u] with g, in place.
+/// `step_size` is the learning rate; for Adam lr * sqrt(1 - beta2^step) /
+/// (1 - beta1^step), computed in double and rounded once.
+/// Compiled with weights: each term is multiplied by its sample weight.
+typedef void (*nsrt_update_kernel)(void *weights, float *state0, float *state1,
+                                   const int64_t *rows,
+                                   const int64_t *segments,
+                                   const int64_t *gradient_offsets,
+                                   const float *sample_weights,
+                                   const float *gradients, float step_size,
+                                   int64_t begin, int64_t end);
+
+/// First phase of an exact row-wise optimizer over column shards: for the
+/// unique rows [begin, end), reduced[u * reduced_stride + c] = g[c] and
+/// norms[u] = sum of g[c]^2 over the shard's columns. reduced_stride is the
+/// padded f32 row of the shard.
+typedef void (*nsrt_reduce_kernel)(const int64_t *segments,
+                                   const int64_t *gradient_offsets,
+                                   const float *sample_weights,
+                                   const float *gradients, float *reduced,
+                                   float *norms, int64_t begin, int64_t end);
+
+/// Second phase: norms[u] is now the sum over all columns of the table.
+typedef void (*nsrt_apply_kernel)(void *weights, float *state0,
+                                  const int64_t *rows, const float *reduced,
+                                  const float *norms, float step_size,
+                                  int64_t begin, int64_t end);
+
+/// Gradient of per-sample weights on one shard, for the ids [begin, end):
+///   out[j] = sum over c of weights[ids[j]][c] * gradients[offsets[j] + c].
+typedef void (*nsrt_weight_gradient_kernel)(const void *weights,
+                                            const void *ids,
+                                            const int64_t *gradient_offsets,
+                                            const float *gradients, float *out,
+                                            int64_t begin, int64_t end);
+
+/// One lookup on one slot (local shard).
+typedef struct nsrt_lookup_entry {
+  int32_t slot;
+  int32_t id_bytes; ///< 4 or 8.
+  int32_t pooled;   ///< 0: unpooled.
+  int32_t weighted; ///< 1: reads sample_weights.
+  nsrt_lookup_kernel forward;
+  nsrt_weight_gradient_kernel weight_gradient; ///< null if not weighted.
+} nsrt_lookup_entry;
+
+/// One slot. Exactly one of {update} and {reduce, apply} is set in a training
+/// program, none in an inference program. If any lookup of the slot is
+/// weighted the kernels read sample_weights (1.0 for unweighted lookups).
+typedef struct nsrt_slot_entry {
+  int32_t dim;            ///< columns of the shard.
+  int32_t element_bytes;  ///< 4 or 2.
+  int32_t state_elements; ///< f32 state arrays with one value per element.
+  int32_t state_rows;     ///< f32 state arrays with one value per row.
+  int32_t weighted;
+  nsrt_update_kernel update;
+  nsrt_reduce_kernel reduce;
+  nsrt_apply_kernel apply;
+} nsrt_slot_entry;
+
+#define NSRT_PROGRAM_VERSION 1
+
+/// The symbol `neuroshard_program` of a program library. Slots and lookups
+/// are in the order of the manifest's bindings for each device that runs it.
+typedef struct nsrt_program {
+  int32_t version; ///< NSRT_PROGRAM_VERSION.
+  int32_t num_slots;
+  int32_t num_lookups;
+  int32_t reserved;
+  const nsrt_slot_entry *slots;
+  const nsrt_lookup_entry *lookups;
+} nsrt_program;
+
+#ifdef __cplusplus
+}
+#endif
+
+/// Elements from one padded row to the next.
+static inline int64_t nsrt_row_stride(int64_t dim, int64_t element_bytes) {
+  int64_t bytes = (dim * element_bytes + 15) / 16 * 16;
+  return bytes / element_bytes;
+}
+
+#endif // NEUROSHARD_RUNTIME_KERNELABI_H
