@@ -1,0 +1,157 @@
+//===- CostModel.h - The interface every cost model implements ----*- C++
+//-*-===//
+
+#ifndef NEUROSHARD_PLANNER_COSTMODEL_H
+#define NEUROSHARD_PLANNER_COSTMODEL_H
+
+#include "neuroshard/Planner/DeviceClass.h"
+#include "neuroshard/Planner/ShardingProblem.h"
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace neuroshard {
+
+/// What a cost model sees of one shard. All counts are expected values per
+/// global batch, for this shard (its share of the rows; a replica: its share
+/// of the batch).
+struct ShardWork {
+  int table = 0;
+  int64_t rows = 0;
+  int64_t width = 0;
+  int64_t tableRows = 0;
+  int64_t tableDim = 0;
+  ElementType elementType = ElementType::F32;
+  ElementType outputType = ElementType::F32;
+  OptimizerKind optimizer = OptimizerKind::SGD;
+  /// Ids per sample, summed over the features of the table.
+  double pooling = 0;
+  /// Features that read the table.
+  int features = 0;
+  /// Ids read; result rows written (bags, or ids when unpooled); distinct rows
+  /// read.
+  double lookups = 0;
+  double outputRows = 0;
+  double uniqueRows = 0;
+  int64_t idBytes = 8;
+  bool weighted = false;
+  bool rowSplit = false;
+  bool columnSplit = false;
+  bool replicated = false;
+  /// A row-wise state kept exact over column shards.
+  bool exactNorms = false;
+  /// Of the table; null when unknown.
+  const AccessStatistics *access = nullptr;
+
+  /// What the shard exchanges per step (0 for a replica's forward): elements
+  /// of width per sample over the features, bytes each way.
+  double dims = 0;
+  double inputBytes = 0;
+  double forwardBytes = 0;
+  double backwardBytes = 0;
+};
+
+/// Describes a shard (its device list matters only for being replicated).
+/// `features` are those of its table. The pointer `access` is into `problem`.
+ShardWork describeShard(const ShardingProblem &problem, int table,
+                        const std::vector<int> &features, const Shard &shard);
+
+struct ComputeMs {
+  double forwardMs = 0;
+  double backwardMs = 0;
+
+  double total() const { return forwardMs + backwardMs; }
+};
+
+/// The shards of one device, in the order in which they were placed.
+struct ShardSet {
+  const DeviceClass *deviceClass = nullptr;
+  std::vector<const ShardWork *> shards;
+};
+
+/// Ids to the owners; results to the batch; gradients to the owners.
+enum class Direction { Input, Forward, Backward };
+
+/// What the devices exchange in one direction. Every owner's results are
+/// spread evenly over the devices' parts of the batch. Bytes include the part
+/// that stays on the device.
+struct Traffic {
+  const Topology *topology = nullptr;
+  /// Sum of dims (Input: 0).
+  std::vector<double> dims;
+  std::vector<double> bytesOut;
+  std::vector<double> bytesIn;
+};
+
+/// Valid bounds whatever the plan; see CostModel::lowerBound.
+struct CostBound {
+  /// No plan's largest forward / backward / forward + backward is below.
+  double maxForwardMs = 0;
+  double maxBackwardMs = 0;
+  double maxTotalMs = 0;
+  /// No device's forward + backward communication is below; no plan's largest
+  /// input / forward / backward communication is below.
+  double minCommunicationMs = 0;
+  double maxInputMs = 0;
+  double maxForwardCommunicationMs = 0;
+  double maxBackwardCommunicationMs = 0;
+};
+
+/// A table as a bound sees it: the whole table as one shard, and what a plan
+/// may do to it.
+struct BoundTable {
+  ShardWork whole;
+  bool mayRowSplit = true;
+  bool mayReplicate = true;
+};
+
+/// Optional second form of a compute model: a device's cost depends on its
+/// shards only through the sum of one vector per shard. Adding a shard is then
+/// one vector addition and one head.
+class SumEmbedding {
+public:
+  virtual ~SumEmbedding();
+  virtual int size() const = 0;
+  /// Writes size() numbers. They may depend on the device class.
+  virtual void embed(const ShardWork &shard, const DeviceClass &deviceClass,
+                     std::span<double> out) const = 0;
+  /// `shardCount` 0 gives zero cost.
+  virtual ComputeMs head(std::span<const double> sum, int shardCount,
+                         const DeviceClass &deviceClass) const = 0;
+};
+
+/// Predicts times. Implementations are immutable and safe to call from several
+/// threads.
+class CostModel {
+public:
+  virtual ~CostModel();
+
+  virtual std::string name() const = 0;
+
+  /// False: one number per set, reported as forward; such a model serves only
+  /// the `published` objective.
+  virtual bool separatesBackward() const { return true; }
+
+  /// Fused compute of each set, in a batch: out[i] belongs to sets[i].
+  virtual void computeMs(std::span<const ShardSet> sets,
+                         std::span<ComputeMs> out) const = 0;
+
+  /// Time of the exchange per device. `startSkewsMs`: how much later than the
+  /// first each device starts; empty: all at once.
+  virtual std::vector<double>
+  communicationMs(const Traffic &traffic, std::span<const double> startSkewsMs,
+                  Direction direction) const = 0;
+
+  /// Null when the model has no such form.
+  virtual const SumEmbedding *sumEmbedding() const { return nullptr; }
+
+  /// Bounds no plan can be below; zeros (the default) are always valid.
+  virtual CostBound lowerBound(std::span<const BoundTable> tables,
+                               const Topology &topology) const;
+};
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_PLANNER_COSTMODEL_H

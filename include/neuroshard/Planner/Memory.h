@@ -1,0 +1,83 @@
+//===- Memory.h - What a plan occupies on each device and host ----*- C++
+//-*-===//
+///
+/// \file
+/// The terms, their formulas and sources are in docs/memory.md.
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_PLANNER_MEMORY_H
+#define NEUROSHARD_PLANNER_MEMORY_H
+
+#include "neuroshard/Planner/ShardingProblem.h"
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace neuroshard {
+
+/// Bytes by kind. A sum over the shards of a device plus deviceBaseMemory() is
+/// the device's memory.
+struct MemoryTerms {
+  int64_t weightsBytes = 0;
+  int64_t optimizerStateBytes = 0;
+  int64_t idsBytes = 0;
+  /// Alive in the forward phase only / in the backward phase only.
+  int64_t forwardBytes = 0;
+  int64_t backwardBytes = 0;
+  int64_t communicatorBytes = 0;
+  int64_t denseReserveBytes = 0;
+  int64_t fragmentationReserveBytes = 0;
+  /// Of the host: weights and states in tier "dram".
+  int64_t hostBytes = 0;
+
+  /// Static terms + the larger phase + reserves; host memory not included.
+  int64_t peakBytes() const;
+  MemoryTerms &operator+=(const MemoryTerms &other);
+  MemoryTerms &operator-=(const MemoryTerms &other);
+  bool operator==(const MemoryTerms &) const = default;
+};
+
+struct MemoryReport {
+  std::vector<MemoryTerms> devices;
+  /// Bytes used per host.
+  std::vector<int64_t> hostBytes;
+};
+
+/// Features of each table, by table index; made once per problem.
+std::vector<std::vector<int>> featuresOfTables(const ShardingProblem &problem);
+
+/// Ids per sample of a feature that 99 % of batches stay below.
+double p99Pooling(const Feature &feature);
+/// Global batch of a feature.
+int64_t featureBatch(const ShardingProblem &problem, const Feature &feature);
+
+/// Bytes of one stored row of `width` elements, padded to 16 bytes.
+int64_t paddedRowBytes(int64_t width, ElementType type);
+
+/// What a shard adds on each device that holds it. `features` are those of its
+/// table. The shard's own ranges tell whether the table is split.
+MemoryTerms shardMemory(const ShardingProblem &problem, const Table &table,
+                        const std::vector<int> &features, const Shard &shard);
+
+/// What every device holds whatever the plan: ids and results of its part of
+/// the batch, communicator, reserves of its class.
+MemoryTerms deviceBaseMemory(const ShardingProblem &problem, int device);
+
+/// What every device holds in addition for each table split by columns: the
+/// copy that puts the columns together.
+int64_t columnPermuteBytes(const ShardingProblem &problem, const Table &table,
+                           const std::vector<int> &features);
+
+/// Memory of a plan's shards. Shards of unknown tables or devices are ignored
+/// (verify() reports them).
+MemoryReport planMemory(const ShardingProblem &problem,
+                        std::span<const Shard> shards);
+
+/// "12.3 GiB", "4.0 MiB": for messages.
+std::string formatBytes(int64_t bytes);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_PLANNER_MEMORY_H

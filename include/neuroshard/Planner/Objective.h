@@ -1,0 +1,87 @@
+//===- Objective.h - From compute and communication to one number -*- C++
+//-*-===//
+
+#ifndef NEUROSHARD_PLANNER_OBJECTIVE_H
+#define NEUROSHARD_PLANNER_OBJECTIVE_H
+
+#include "neuroshard/Planner/CostModel.h"
+#include "neuroshard/Planner/ShardingPlan.h"
+
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace neuroshard {
+
+/// Published: max over devices of compute + backward + forward communication
+/// (the paper's). Step: the time of a training step, see docs/planner.md.
+enum class ObjectiveKind { Published, Step };
+
+std::string_view toString(ObjectiveKind kind);
+std::optional<ObjectiveKind> parseObjectiveKind(std::string_view text);
+
+struct ObjectiveOptions {
+  ObjectiveKind kind = ObjectiveKind::Step;
+  /// Dense work that needs no embeddings (hides forward communication), and
+  /// all other dense work, forward + backward.
+  double denseBottomMs = 0;
+  double denseRestMs = 0;
+  /// Batches in flight; from 2 on the input exchange runs behind the step.
+  int pipelineDepth = 1;
+};
+
+struct DeviceCost {
+  ComputeMs compute;
+  double inputMs = 0;
+  double forwardCommunicationMs = 0;
+  double backwardCommunicationMs = 0;
+  /// Bytes out per step, forward and backward.
+  double forwardBytes = 0;
+  double backwardBytes = 0;
+};
+
+struct CostBreakdown {
+  double costMs = 0;
+  /// The parts of `step`; they add up to costMs under it.
+  double inputMs = 0;
+  double maxForwardMs = 0;
+  double exposedForwardCommunicationMs = 0;
+  double denseMs = 0;
+  double backwardCommunicationMs = 0;
+  double maxBackwardMs = 0;
+  std::vector<DeviceCost> devices;
+};
+
+/// Per device, what the objective needs to know; the search keeps it up to
+/// date piece by piece.
+struct DeviceLoad {
+  ComputeMs compute;
+  double dims = 0;
+  double inputBytes = 0;
+  double forwardBytes = 0;
+  double backwardBytes = 0;
+};
+
+/// Cost of given loads. An error when the model gives no backward time and the
+/// objective needs it is reported by checkObjective.
+CostBreakdown composeCost(const Topology &topology,
+                          std::span<const DeviceLoad> loads,
+                          const CostModel &model,
+                          const ObjectiveOptions &options);
+
+/// Cost of a plan, from scratch. Expects a plan that verify() accepts.
+CostBreakdown evaluate(const ShardingProblem &problem, const ShardingPlan &plan,
+                       const CostModel &model, const ObjectiveOptions &options);
+
+/// What keeps this model from serving this objective.
+Diagnostics checkObjective(const CostModel &model,
+                           const ObjectiveOptions &options);
+
+/// A value no plan of the problem is below. docs/planner.md says how.
+double lowerBoundMs(const ShardingProblem &problem, const CostModel &model,
+                    const ObjectiveOptions &options);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_PLANNER_OBJECTIVE_H

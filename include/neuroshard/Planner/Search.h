@@ -1,0 +1,112 @@
+//===- Search.h - Finding a plan for a problem --------------------*- C++
+//-*-===//
+
+#ifndef NEUROSHARD_PLANNER_SEARCH_H
+#define NEUROSHARD_PLANNER_SEARCH_H
+
+#include "neuroshard/Planner/CostModel.h"
+#include "neuroshard/Planner/Memory.h"
+#include "neuroshard/Planner/Objective.h"
+#include "neuroshard/Planner/ShardingPlan.h"
+#include "neuroshard/Planner/ShardingProblem.h"
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace neuroshard {
+
+/// Default: splits for memory and cost, greedy over caps, local search.
+/// Published: the paper's beam over column splits. The others place whole
+/// tables in descending order of a key on the device with the least of it.
+enum class Algorithm {
+  Default,
+  Published,
+  Random,
+  Dim,
+  Size,
+  Lookup,
+  SizeLookup
+};
+
+std::string_view toString(Algorithm algorithm);
+std::optional<Algorithm> parseAlgorithm(std::string_view text);
+/// Every algorithm, Default first.
+std::span<const Algorithm> allAlgorithms();
+
+/// Settings of the published search; the defaults are the paper's.
+struct PublishedSettings {
+  int candidates = 10;
+  int beamWidth = 3;
+  int depth = 10;
+  int gridPoints = 11;
+  double gridBegin = 1.0;
+  double gridEnd = 1.5;
+};
+
+struct SearchOptions {
+  Algorithm algorithm = Algorithm::Default;
+  ObjectiveOptions objective;
+  PublishedSettings published;
+  uint64_t seed = 0;
+  /// Stop improving after this time and return the best plan so far. Without
+  /// it the result depends on nothing but the arguments.
+  std::optional<double> deadlineSeconds;
+  /// Candidate plans the local search may evaluate; 0: a default that grows
+  /// with the problem.
+  int64_t evaluationBudget = 0;
+};
+
+struct SearchResult {
+  ShardingPlan plan;
+  CostBreakdown breakdown;
+  MemoryReport memory;
+  /// Never above the cost of the best plan there is.
+  double lowerBoundMs = 0;
+  /// One sentence per decision, with numbers.
+  std::vector<std::string> explanation;
+  /// What was tried, with its cost.
+  std::vector<std::string> tried;
+  std::string stopReason;
+  int64_t evaluations = 0;
+  double seconds = 0;
+};
+
+/// What keeps a problem from having a plan.
+enum class Limit {
+  BadInput,
+  DeviceMemory,
+  HostMemory,
+  Constraint,
+  Target,
+  Algorithm
+};
+
+std::string_view toString(Limit limit);
+
+/// Why there is no plan.
+struct Diagnosis {
+  Limit limit = Limit::BadInput;
+  /// The binding limit in one sentence, with numbers.
+  std::string message;
+  /// Evidence: largest tables, devices, each error of the input.
+  std::vector<std::string> details;
+  /// What to change.
+  std::string advice;
+
+  /// All of it, several lines.
+  std::string str() const;
+};
+
+/// Finds a plan. Every plan returned passes verify(). Never crashes on bad
+/// input: check() runs first.
+tl::expected<SearchResult, Diagnosis> search(const ShardingProblem &problem,
+                                             const CostModel &model,
+                                             const SearchOptions &options);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_PLANNER_SEARCH_H

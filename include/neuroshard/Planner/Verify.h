@@ -1,0 +1,26 @@
+//===- Verify.h - Is this plan a valid answer to this problem? ----*- C++
+//-*-===//
+
+#ifndef NEUROSHARD_PLANNER_VERIFY_H
+#define NEUROSHARD_PLANNER_VERIFY_H
+
+#include "neuroshard/Planner/Diagnostics.h"
+#include "neuroshard/Planner/ShardingPlan.h"
+#include "neuroshard/Planner/ShardingProblem.h"
+
+namespace neuroshard {
+
+/// Everything wrong with `plan` as an answer to `problem`; empty when valid.
+/// Shares no code with any search and trusts nothing in the plan. Expects a
+/// problem for which check() finds nothing.
+///
+/// Checked: each table covered exactly once; ranges inside the table; inner
+/// column boundaries multiples of 4; devices and tiers that exist; memory per
+/// device and host; pins, forbids, co-location, separation, allowed kinds,
+/// minimum widths, fixed shards; the rules of the target. Near-linear in
+/// shards + devices.
+Diagnostics verify(const ShardingPlan &plan, const ShardingProblem &problem);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_PLANNER_VERIFY_H
