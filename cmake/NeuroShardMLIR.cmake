@@ -1,6 +1,12 @@
 # Finds LLVM/MLIR 22 and defines how our MLIR libraries and tools are made.
 
-find_package(MLIR 22 REQUIRED CONFIG HINTS /usr/lib/llvm-22/lib/cmake/mlir)
+# Debian's place is a hint only: -DMLIR_DIR=... names another LLVM. MLIR's version file
+# accepts no bare major version, so the check is here.
+find_package(MLIR REQUIRED CONFIG HINTS /usr/lib/llvm-22/lib/cmake/mlir)
+if(NOT LLVM_VERSION_MAJOR EQUAL 22)
+  message(FATAL_ERROR "NeuroShard needs LLVM/MLIR 22, found ${LLVM_PACKAGE_VERSION} in ${MLIR_DIR}; "
+    "set MLIR_DIR to the lib/cmake/mlir folder of LLVM 22")
+endif()
 message(STATUS "MLIR ${LLVM_PACKAGE_VERSION} in ${MLIR_DIR}")
 
 list(APPEND CMAKE_MODULE_PATH ${MLIR_CMAKE_DIR} ${LLVM_CMAKE_DIR})
@@ -10,6 +16,7 @@ set(LLVM_LINK_LLVM_DYLIB ON)
 include(TableGen)
 include(AddLLVM)
 include(AddMLIR)
+separate_arguments(LLVM_DEFINITIONS_LIST NATIVE_COMMAND "${LLVM_DEFINITIONS}")
 
 set(NEUROSHARD_TABLEGEN_INCLUDES ${PROJECT_SOURCE_DIR}/include ${PROJECT_BINARY_DIR}/include)
 
@@ -24,6 +31,7 @@ function(neuroshard_add_mlir_library name)
   endif()
   neuroshard_mlir_target(${name})
   target_link_libraries(${name} PUBLIC ${ARG_LINK})
+  neuroshard_export_library(${name} Compiler)
 endfunction()
 
 # neuroshard_add_mlir_tool(NAME SOURCES... LINK targets...)
@@ -32,6 +40,7 @@ function(neuroshard_add_mlir_tool name)
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   neuroshard_mlir_target(${name})
   target_link_libraries(${name} PRIVATE ${ARG_LINK})
+  install(TARGETS ${name})
 endfunction()
 
 function(neuroshard_mlir_target name)

@@ -1,12 +1,31 @@
-# How our targets are made: include paths, warnings as errors, sanitizers.
+# How our targets are made: include paths, warnings as errors, sanitizers, and which
+# of the two installed groups (Core, Compiler) a library belongs to.
 
 add_library(neuroshard_options INTERFACE)
 target_compile_options(neuroshard_options INTERFACE -Wall -Wextra -Werror)
 if(NEUROSHARD_SANITIZE)
+  # A run-time finding ends the program, so that no test passes over one.
   target_compile_options(neuroshard_options INTERFACE
-    -fsanitize=${NEUROSHARD_SANITIZE} -fno-omit-frame-pointer -g)
-  target_link_options(neuroshard_options INTERFACE -fsanitize=${NEUROSHARD_SANITIZE})
+    -fsanitize=${NEUROSHARD_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  # Also for those who link our static libraries.
+  add_link_options(-fsanitize=${NEUROSHARD_SANITIZE})
 endif()
+
+# Libraries that need no LLVM are exported as one group, those that do as another, so
+# that a project without LLVM can still use the planner.
+define_property(GLOBAL PROPERTY NEUROSHARD_CORE_COMPONENTS BRIEF_DOCS "Installed, without LLVM")
+define_property(GLOBAL PROPERTY NEUROSHARD_COMPILER_COMPONENTS BRIEF_DOCS "Installed, with LLVM")
+
+# neuroshard_export_library(NAME GROUP)
+# Makes NeuroShardFoo usable as NeuroShard::Foo here and, once installed, elsewhere.
+function(neuroshard_export_library name group)
+  string(REGEX REPLACE "^NeuroShard" "" component ${name})
+  add_library(NeuroShard::${component} ALIAS ${name})
+  set_target_properties(${name} PROPERTIES EXPORT_NAME ${component})
+  string(TOUPPER ${group} group_upper)
+  set_property(GLOBAL APPEND PROPERTY NEUROSHARD_${group_upper}_COMPONENTS ${component})
+  install(TARGETS ${name} EXPORT NeuroShard${group}Targets)
+endfunction()
 
 # neuroshard_add_library(NAME SOURCES... [SHARED] [LINK targets...])
 # A library without MLIR; exceptions are on.
@@ -22,6 +41,7 @@ function(neuroshard_add_library name)
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_compile_features(${name} PUBLIC cxx_std_20)
   target_link_libraries(${name} PUBLIC ${ARG_LINK} PRIVATE $<BUILD_INTERFACE:neuroshard_options>)
+  neuroshard_export_library(${name} Core)
 endfunction()
 
 # neuroshard_add_unit_test(NAME SOURCES... LINK targets...)

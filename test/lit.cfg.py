@@ -1,0 +1,49 @@
+"""The FileCheck tests: every .mlir file under test/.
+
+Substitutions beside lit's own:
+  neuroshard-opt      with --verify-roundtrip, so that every test also shows that its IR
+                      survives printing, parsing and bytecode
+  neuroshard-opt-raw  without it, for input that the flag cannot be used on
+  %neuroshard_lib     the folder of our libraries (libneuroshard_runtime.so)
+  %mlir_lib           the folder of MLIR's libraries (libmlir_c_runner_utils.so)
+  %python             the Python that runs lit
+"""
+
+import os
+import sys
+
+import lit.formats
+from lit.llvm.subst import FindTool, ToolSubst
+from lit.llvm import llvm_config, initialize
+
+config.name = "neuroshard"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir"]
+config.excludes = ["Unit", "python", "docs", "consumer", "Inputs"]
+config.test_source_root = os.path.dirname(__file__)
+config.test_exec_root = config.neuroshard_test_dir
+
+initialize(lit_config, config)
+for variable in ("NEUROSHARD_ALL", "NEUROSHARD_SEED"):
+    if variable in os.environ:
+        config.environment[variable] = os.environ[variable]
+
+llvm_config.add_tool_substitutions(
+    [
+        ToolSubst("neuroshard-opt", extra_args=["--verify-roundtrip"]),
+        ToolSubst("neuroshard-opt-raw", command=FindTool("neuroshard-opt")),
+        "neuroshard-translate",
+        "neuroshard-compile",
+    ],
+    [config.neuroshard_tools_dir],
+)
+llvm_config.add_tool_substitutions(
+    ["FileCheck", "not", "split-file", "count", "mlir-opt", "mlir-runner", "mlir-translate", "llc",
+     "llvm-nm", "llvm-objdump"],
+    [config.llvm_tools_dir],
+)
+config.substitutions += [
+    ("%neuroshard_lib", config.neuroshard_lib_dir),
+    ("%mlir_lib", config.llvm_lib_dir),
+    ("%python", sys.executable),
+]

@@ -1,0 +1,230 @@
+"""Runs the test suites of a build and prints, last, how many tests passed and failed.
+
+Every suite writes a JUnit file; the closing line is the sum over the single tests in
+those files. A suite that cannot run, or that runs no test, counts as one failed test.
+"""
+
+import argparse
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+JOBS = "2"
+SUITE_LIMIT_S = 2400
+PROGRAM_LIMIT_S = 600
+PYTEST_COLLECTED_NOTHING = 5
+
+
+@dataclass
+class Tally:
+    """Numbers of tests, and why a suite as a whole failed (empty if it did not)."""
+
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+    problem: str = ""
+
+    def add(self, other):
+        self.passed += other.passed
+        self.failed += other.failed
+        self.skipped += other.skipped
+
+    @property
+    def total(self):
+        return self.passed + self.failed + self.skipped
+
+
+@dataclass
+class Context:
+    build: Path
+    results: Path
+    filter: str
+    environment: dict
+
+
+def run(command, context, extra_environment=None):
+    """Runs a command with its output shown; returns its exit code, or a negative number
+    if it was ended, at the latest after SUITE_LIMIT_S."""
+    environment = {**context.environment, **(extra_environment or {})}
+    process = subprocess.Popen(
+        [str(part) for part in command], cwd=ROOT, env=environment,
+        stdin=subprocess.DEVNULL, start_new_session=True)
+    try:
+        return process.wait(timeout=SUITE_LIMIT_S)
+    except subprocess.TimeoutExpired:
+        print(f"ended after {SUITE_LIMIT_S} s: {command[0]}", flush=True)
+        return -signal.SIGKILL
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def tally_of_junit(path):
+    """Sums the test cases of a JUnit file; a file that is missing or broken is a problem."""
+    try:
+        cases = list(ElementTree.parse(path).iter("testcase"))
+    except (OSError, ElementTree.ParseError) as error:
+        return Tally(problem=f"no readable results: {error}")
+    tally = Tally()
+    for case in cases:
+        if case.find("failure") is not None or case.find("error") is not None:
+            tally.failed += 1
+        elif case.find("skipped") is not None or case.get("status") in ("notrun", "disabled"):
+            tally.skipped += 1
+        else:
+            tally.passed += 1
+    return tally
+
+
+def closed(tally, exit_code, context):
+    """Makes a suite that failed as a whole, or ran nothing, count as a failure."""
+    if not tally.problem and exit_code != 0 and tally.failed == 0 and tally.total > 0:
+        tally.problem = f"exit code {exit_code} although no test failed"
+    if not tally.problem and tally.total == 0:
+        if exit_code not in (0, PYTEST_COLLECTED_NOTHING):
+            tally.problem = f"exit code {exit_code} without running a test"
+        elif not context.filter:
+            tally.problem = "ran no test"
+    if tally.problem:
+        tally.failed += 1
+    return tally
+
+
+def run_format(context):
+    """clang-format on every tracked C++ file: one test."""
+    tool = shutil.which("clang-format-22") or shutil.which("clang-format")
+    if not tool:
+        return Tally(failed=1, problem="clang-format-22 is not installed")
+    listing = subprocess.run(["git", "ls-files", "-z", "--", "*.h", "*.cpp"], cwd=ROOT,
+                             capture_output=True, check=True, text=True)
+    files = [name for name in listing.stdout.split("\0") if name and (ROOT / name).exists()]
+    if not files:
+        return Tally(failed=1, problem="found no file to check")
+    exit_code = run([tool, "--dry-run", "-Werror", *files], context)
+    return Tally(passed=1) if exit_code == 0 else Tally(failed=1)
+
+
+def tally_of_unit_programs(listing, gtest_results):
+    """Replaces each program in ctest's results by the GoogleTest cases it ran."""
+    try:
+        programs = list(ElementTree.parse(listing).iter("testcase"))
+    except (OSError, ElementTree.ParseError) as error:
+        return Tally(problem=f"no readable results: {error}")
+    tally = Tally()
+    for program in programs:
+        succeeded = program.get("status") == "run"
+        cases = tally_of_junit(gtest_results / f"{program.get('name')}.xml")
+        if cases.problem or cases.total == 0 or (not succeeded and cases.failed == 0):
+            print(f"{program.get('name')}: {cases.problem or 'failed outside its test cases'}")
+            cases.failed += 1
+        tally.add(cases)
+    return tally
+
+
+def run_unit(context):
+    """The GoogleTest programs, through ctest."""
+    listing = context.results / "unit.xml"
+    gtest_results = context.results / "unit"
+    command = ["ctest", "--test-dir", context.build, "-j", JOBS, "--output-on-failure",
+               "--timeout", PROGRAM_LIMIT_S, "--output-junit", listing]
+    if context.filter:
+        command += ["-R", context.filter]
+    exit_code = run(command, context, {"GTEST_OUTPUT": f"xml:{gtest_results}/"})
+    return closed(tally_of_unit_programs(listing, gtest_results), exit_code, context)
+
+
+def run_lit(context):
+    """The FileCheck tests."""
+    results = context.results / "lit.xml"
+    command = [sys.executable, "-m", "lit.main", "-v", "-j", JOBS, "--xunit-xml-output", results]
+    if context.filter:
+        command += ["--filter", context.filter, "--allow-empty-runs"]
+    exit_code = run([*command, context.build / "test"], context)
+    return closed(tally_of_junit(results), exit_code, context)
+
+
+def pytest_suite(folder):
+    def run_pytest(context):
+        results = context.results / f"{folder.name}.xml"
+        command = [sys.executable, "-m", "pytest", "-v", "--tb=short", "--durations=5",
+                   f"--junitxml={results}", folder]
+        if context.filter:
+            command += ["-k", context.filter]
+        exit_code = run(command, context)
+        return closed(tally_of_junit(results), exit_code, context)
+    return run_pytest
+
+
+SUITES = {
+    "format": run_format,
+    "unit": run_unit,
+    "lit": run_lit,
+    "python": pytest_suite(ROOT / "test" / "python"),
+    "docs": pytest_suite(ROOT / "test" / "docs"),
+    "consumer": pytest_suite(ROOT / "test" / "consumer"),
+}
+
+
+def default_seed():
+    """One sample for each commit: reproducible, and another one after the next change."""
+    head = subprocess.run(["git", "rev-parse", "--short=7", "HEAD"], cwd=ROOT,
+                          capture_output=True, text=True)
+    return str(int(head.stdout.strip(), 16)) if head.returncode == 0 else "1"
+
+
+def make_context(arguments):
+    build = arguments.build_dir.resolve()
+    results = build / "test-results"
+    shutil.rmtree(results, ignore_errors=True)
+    results.mkdir(parents=True)
+    environment = dict(os.environ)
+    environment["NEUROSHARD_BUILD_DIR"] = str(build)
+    environment["PATH"] = f"{build / 'bin'}{os.pathsep}{environment.get('PATH', '')}"
+    environment.setdefault("NEUROSHARD_SEED", default_seed())
+    environment["PYTHONDONTWRITEBYTECODE"] = "1"
+    return Context(build, results, arguments.filter, environment)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build-dir", type=Path, required=True)
+    parser.add_argument("--filter", default="", help="regular expression on test names")
+    parser.add_argument("--suite", action="append", choices=SUITES, help="run only this one")
+    arguments = parser.parse_args()
+    context = make_context(arguments)
+
+    seed = context.environment["NEUROSHARD_SEED"]
+    scope = "all of them" if context.environment.get("NEUROSHARD_ALL") else "a sample"
+    print(f"== check: {scope} (NEUROSHARD_SEED={seed})", flush=True)
+    names = arguments.suite or [name for name in SUITES if name != "format" or not context.filter]
+    total = Tally()
+    rows = []
+    for name in names:
+        print(f"== {name}", flush=True)
+        start = time.monotonic()
+        tally = SUITES[name](context)
+        rows.append((name, tally, time.monotonic() - start))
+        total.add(tally)
+    if total.total == 0:
+        print(f"no test matches '{context.filter}'")
+        total.failed += 1
+
+    print("== summary")
+    for name, tally, seconds in rows:
+        print(f"{name:10} {tally.passed:6} passed {tally.failed:4} failed {tally.skipped:4} skipped"
+              f" {seconds:7.1f} s  {tally.problem}")
+    skipped = f", {total.skipped} skipped" if total.skipped else ""
+    print(f"{total.passed} passed, {total.failed} failed{skipped}", flush=True)
+    return 1 if total.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
