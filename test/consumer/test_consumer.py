@@ -1,0 +1,62 @@
+"""Other CMake projects can use an installed NeuroShard: the planner alone, without LLVM,
+and the dialect. Each project in a folder beside this file is built against an install
+tree; its program checks what it computes and exits non-zero if that is wrong."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+BUILD = Path(os.environ["NEUROSHARD_BUILD_DIR"])
+
+
+def run(*command):
+    result = subprocess.run([str(part) for part in command], stdin=subprocess.DEVNULL, text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=600)
+    assert result.returncode == 0, f"{command}\n{result.stdout}"
+    return result.stdout
+
+
+@pytest.fixture(scope="module")
+def prefix(tmp_path_factory):
+    """An install tree of the build, in a folder of its own."""
+    folder = tmp_path_factory.mktemp("prefix")
+    run("cmake", "--install", BUILD, "--prefix", folder)
+    return folder
+
+
+def build_consumer(name, prefix, folder, *options):
+    run("cmake", "-G", "Ninja", "-S", HERE / name, "-B", folder, "-DCMAKE_BUILD_TYPE=Release",
+        f"-DCMAKE_PREFIX_PATH={prefix}", *options)
+    run("cmake", "--build", folder)
+    return folder / "consumer"
+
+
+def test_planner_needs_no_llvm(prefix, tmp_path):
+    program = build_consumer("planner", prefix, tmp_path, "-DCMAKE_DISABLE_FIND_PACKAGE_MLIR=ON",
+                             "-DCMAKE_DISABLE_FIND_PACKAGE_LLVM=ON")
+    assert run(program) == "2 shards on 2 devices\n"
+    libraries = run("ldd", program)
+    assert "libMLIR" not in libraries and "libLLVM" not in libraries
+
+
+def test_dialect(prefix, tmp_path):
+    program = build_consumer("dialect", prefix, tmp_path)
+    assert run(program) == "@user has 1000 rows of 16\n"
+
+
+def test_unknown_component_is_named(prefix, tmp_path):
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.25)\nproject(unknown LANGUAGES CXX)\n"
+        "find_package(NeuroShard REQUIRED COMPONENTS Nonsense)\n")
+    result = subprocess.run(
+        ["cmake", "-S", tmp_path, "-B", tmp_path / "build", f"-DCMAKE_PREFIX_PATH={prefix}"],
+        text=True, stdin=subprocess.DEVNULL, capture_output=True, timeout=600)
+    assert result.returncode != 0
+    assert "NeuroShard missing components: Nonsense" in " ".join(result.stderr.split())
+
+
+def test_installed_tools_run_where_they_are_put(prefix):
+    assert "neuroshard" in run(prefix / "bin" / "neuroshard-opt", "--show-dialects")
