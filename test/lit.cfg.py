@@ -13,8 +13,8 @@ import os
 import sys
 
 import lit.formats
+import lit.llvm
 from lit.llvm.subst import FindTool, ToolSubst
-from lit.llvm import llvm_config, initialize
 
 config.name = "neuroshard"
 config.test_format = lit.formats.ShTest(execute_external=False)
@@ -23,7 +23,8 @@ config.excludes = ["Unit", "python", "docs", "consumer", "Inputs"]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = config.neuroshard_test_dir
 
-initialize(lit_config, config)
+lit.llvm.initialize(lit_config, config)
+llvm_config = lit.llvm.llvm_config
 for variable in ("NEUROSHARD_ALL", "NEUROSHARD_SEED"):
     if variable in os.environ:
         config.environment[variable] = os.environ[variable]

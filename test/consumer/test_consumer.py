@@ -13,9 +13,13 @@ BUILD = Path(os.environ["NEUROSHARD_BUILD_DIR"])
 
 
 def run(*command):
-    result = subprocess.run([str(part) for part in command], stdin=subprocess.DEVNULL, text=True,
+    """Runs a command that has to succeed; returns all that it prints."""
+    command = [str(part) for part in command]
+    result = subprocess.run(command, stdin=subprocess.DEVNULL, text=True,
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=600)
-    assert result.returncode == 0, f"{command}\n{result.stdout}"
+    if result.returncode != 0:
+        pytest.fail(f"{' '.join(command)}\nexit code {result.returncode}:\n{result.stdout}",
+                    pytrace=False)
     return result.stdout
 
 
@@ -55,8 +59,10 @@ def test_unknown_component_is_named(prefix, tmp_path):
         ["cmake", "-S", tmp_path, "-B", tmp_path / "build", f"-DCMAKE_PREFIX_PATH={prefix}"],
         text=True, stdin=subprocess.DEVNULL, capture_output=True, timeout=600)
     assert result.returncode != 0
-    assert "NeuroShard missing components: Nonsense" in " ".join(result.stderr.split())
+    message = " ".join(result.stderr.split())
+    assert "NeuroShard missing components: Nonsense" in message
 
 
 def test_installed_tools_run_where_they_are_put(prefix):
-    assert "neuroshard" in run(prefix / "bin" / "neuroshard-opt", "--show-dialects")
+    dialects = run(prefix / "bin" / "neuroshard-opt", "--show-dialects")
+    assert "neuroshard" in dialects.split()

@@ -1,8 +1,9 @@
 """The commands that README.md and docs/ show work, and print what the pages show.
 
 All blocks of a page run in order, in one folder that looks like the checkout: it holds
-a link to everything there, and takes the files that the commands write. Variables and
-the current folder carry over from block to block, as in one terminal.
+a link to everything there (build/release being the build under test), and takes the files
+that the commands write. Variables and the current folder carry over from block to block,
+as in one terminal.
 """
 
 import os
@@ -14,6 +15,7 @@ import pytest
 from command_blocks import blocks_of_page, blocks_of_text, output_matches
 
 ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ["NEUROSHARD_BUILD_DIR"])
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCKS = [block for page in PAGES for block in blocks_of_page(page) if not block.is_front_door]
 BLOCK_LIMIT_S = 600
@@ -27,8 +29,11 @@ class Terminal:
         self.checkout = folder / "checkout"
         self.checkout.mkdir()
         for entry in ROOT.iterdir():
-            if entry.name != ".git":
+            if entry.name not in (".git", "build"):
                 (self.checkout / entry.name).symlink_to(entry)
+        (self.checkout / "build").mkdir()
+        (self.checkout / "build" / "release").symlink_to(BUILD)
+        (self.checkout / "build" / "venv").symlink_to(ROOT / "build" / "venv")
         self.state.write_text(f"cd {shlex.quote(str(self.checkout))}\n")
 
     def run(self, script):
@@ -60,10 +65,11 @@ def terminals(tmp_path_factory):
     "block", BLOCKS, ids=lambda block: f"{block.page.relative_to(ROOT)}:{block.line}")
 def test_command_block(block, terminals):
     result = terminals(block.page).run(block.script)
-    assert result.returncode == 0, f"{block.script}\nexit code {result.returncode}:\n{result.stdout}"
-    if block.output is not None:
-        assert output_matches(block.output, result.stdout), (
-            f"{block.script}\nshown:\n{block.output}\nprinted:\n{result.stdout}")
+    if result.returncode != 0:
+        pytest.fail(f"{block.script}exit code {result.returncode}:\n{result.stdout}", pytrace=False)
+    if block.output is not None and not output_matches(block.output, result.stdout):
+        pytest.fail(f"{block.script}shown:\n{block.output}\nprinted:\n{result.stdout}",
+                    pytrace=False)
 
 
 def test_shown_output_belongs_to_the_command_directly_above():
