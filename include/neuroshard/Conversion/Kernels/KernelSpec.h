@@ -1,0 +1,69 @@
+//===- KernelSpec.h - What one embedding kernel computes -------*- C++ -*-===//
+//
+// A kernel is specialised for its columns, element and id types, pooling and
+// optimizer. Two specifications with the same name are the same kernel.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_CONVERSION_KERNELS_KERNELSPEC_H
+#define NEUROSHARD_CONVERSION_KERNELS_KERNELSPEC_H
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace neuroshard {
+
+enum class KernelKind { Lookup, WeightGradient, Update, Reduce, Apply };
+enum class ElementKind { F32, F16, BF16 };
+enum class IdKind { I32, I64 };
+enum class OptimizerKind { Sgd, Adagrad, RowwiseAdagrad, Adam };
+
+/// An optimizer with its constants; docs/kernels.md has the formulas.
+struct OptimizerSpec {
+  OptimizerKind kind = OptimizerKind::Sgd;
+  double eps = 0.0;         ///< Adagrad, rowwise Adagrad, Adam.
+  double beta1 = 0.0;       ///< Adam.
+  double beta2 = 0.0;       ///< Adam.
+  double weightDecay = 0.0; ///< L2: added to the gradient as decay * weight.
+};
+
+/// One kernel of Runtime/KernelABI.h. Fields that a kind does not name in
+/// its comment are not read for it.
+struct KernelSpec {
+  KernelKind kind = KernelKind::Lookup;
+  /// Columns of the shard, at least 1.
+  int64_t dim = 0;
+  /// Element type of the weights (all but Reduce).
+  ElementKind element = ElementKind::F32;
+  /// Type of the ids (Lookup, WeightGradient).
+  IdKind id = IdKind::I64;
+  /// A sum per bag, or one row per id (Lookup).
+  bool pooled = true;
+  /// Terms are multiplied by sample weights (pooled Lookup, Update, Reduce).
+  bool weighted = false;
+  /// The optimizer (Update, Apply).
+  OptimizerSpec optimizer;
+  /// Columns of the whole table, the divisor of a row-wise optimizer's mean
+  /// (Update, Apply); at least `dim`. 0 stands for `dim`.
+  int64_t tableDim = 0;
+};
+
+/// What is wrong with the specification, or nothing.
+std::optional<std::string> findProblem(const KernelSpec &spec);
+
+/// The canonical symbol name: equal exactly for equal kernels.
+std::string getKernelName(const KernelSpec &spec);
+
+/// Bytes of one element.
+int64_t getElementBytes(ElementKind element);
+
+/// f32 state arrays with one value per element of the shard.
+int32_t getNumElementStates(OptimizerKind kind);
+
+/// f32 state arrays with one value per row.
+int32_t getNumRowStates(OptimizerKind kind);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_CONVERSION_KERNELS_KERNELSPEC_H

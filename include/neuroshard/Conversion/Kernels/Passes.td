@@ -1,0 +1,75 @@
+//===- Passes.td - Passes of the kernel library ------------*- tablegen -*-===//
+//
+// A way to see single kernels.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_CONVERSION_KERNELS_PASSES
+#define NEUROSHARD_CONVERSION_KERNELS_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def EmitKernel : Pass<"neuroshard-emit-kernel", "::mlir::ModuleOp"> {
+  let summary = "Add one embedding kernel to a module";
+  let description = [{
+    Adds the kernel that the options describe to the module, as a private
+    function under its canonical name, unless the module has it already. Made
+    for looking at kernels and for tests; the compiler emits the kernels of a
+    device program with its table.
+
+    With `kind=lookup dim=16 element=f32 id=i64` the module then holds
+
+    ```mlir
+    func.func private @nsk_lookup_sum_f32_d16_i64(
+        %weights: memref<1099511627776x16xf32>, %ids: memref<1099511627776xi64>,
+        %offsets: memref<1099511627776xi64>, %sample_weights: memref<1099511627776xf32>,
+        %out: memref<1099511627776xf32>, %out_stride: i64, %begin: i64, %end: i64)
+    ```
+
+    whose body is one `scf.parallel` over the bags from `begin` to `end`.
+  }];
+  let options = [
+    Option<"kind", "kind", "::neuroshard::KernelKind",
+           "::neuroshard::KernelKind::Lookup", "What the kernel computes.",
+           [{::llvm::cl::values(
+             clEnumValN(::neuroshard::KernelKind::Lookup, "lookup", "rows of ids, summed per bag or one by one"),
+             clEnumValN(::neuroshard::KernelKind::WeightGradient, "weight-gradient", "gradient of per-sample weights"),
+             clEnumValN(::neuroshard::KernelKind::Update, "update", "optimizer step"),
+             clEnumValN(::neuroshard::KernelKind::Reduce, "reduce", "first phase of a row-wise optimizer"),
+             clEnumValN(::neuroshard::KernelKind::Apply, "apply", "second phase of a row-wise optimizer"))}]>,
+    Option<"dim", "dim", "int64_t", "16", "Columns of the shard.">,
+    Option<"element", "element", "::neuroshard::ElementKind",
+           "::neuroshard::ElementKind::F32", "Element type of the weights.",
+           [{::llvm::cl::values(
+             clEnumValN(::neuroshard::ElementKind::F32, "f32", "32 bits"),
+             clEnumValN(::neuroshard::ElementKind::F16, "f16", "IEEE 16 bits"),
+             clEnumValN(::neuroshard::ElementKind::BF16, "bf16", "the upper half of an f32"))}]>,
+    Option<"id", "id", "::neuroshard::IdKind", "::neuroshard::IdKind::I64",
+           "Type of the ids.",
+           [{::llvm::cl::values(
+             clEnumValN(::neuroshard::IdKind::I32, "i32", "32 bits"),
+             clEnumValN(::neuroshard::IdKind::I64, "i64", "64 bits"))}]>,
+    Option<"pooled", "pooled", "bool", "true", "Sum per bag, or one row per id.">,
+    Option<"weighted", "weighted", "bool", "false", "Multiply by sample weights.">,
+    Option<"optimizer", "optimizer", "::neuroshard::OptimizerKind",
+           "::neuroshard::OptimizerKind::Sgd", "The optimizer of update and apply.",
+           [{::llvm::cl::values(
+             clEnumValN(::neuroshard::OptimizerKind::Sgd, "sgd", "SGD"),
+             clEnumValN(::neuroshard::OptimizerKind::Adagrad, "adagrad", "Adagrad"),
+             clEnumValN(::neuroshard::OptimizerKind::RowwiseAdagrad, "rowwise_adagrad", "rowwise Adagrad"),
+             clEnumValN(::neuroshard::OptimizerKind::Adam, "adam", "lazy Adam"))}]>,
+    Option<"eps", "eps", "double", "1e-8", "Added to the root in the denominator.">,
+    Option<"beta1", "beta1", "double", "0.9", "Adam's decay of the first moment.">,
+    Option<"beta2", "beta2", "double", "0.999", "Adam's decay of the second moment.">,
+    Option<"weightDecay", "weight-decay", "double", "0.0", "L2: decay times weight is added to the gradient.">,
+    Option<"tableDim", "table-dim", "int64_t", "0", "Columns of the whole table; 0: as many as the shard.">,
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
+    "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::mlir::ub::UBDialect",
+    "::mlir::vector::VectorDialect"
+  ];
+}
+
+#endif // NEUROSHARD_CONVERSION_KERNELS_PASSES

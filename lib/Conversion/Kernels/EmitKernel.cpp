@@ -1,0 +1,43 @@
+//===- EmitKernel.cpp - Pass that adds one kernel to a module -------------===//
+//
+// Turns the pass's options into a KernelSpec.
+//
+//===----------------------------------------------------------------------===//
+
+#include "neuroshard/Conversion/Kernels/Passes.h"
+
+#include "neuroshard/Conversion/Kernels/Kernels.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+namespace neuroshard {
+
+#define GEN_PASS_DEF_EMITKERNEL
+#include "neuroshard/Conversion/Kernels/Passes.h.inc"
+
+namespace {
+struct EmitKernel : impl::EmitKernelBase<EmitKernel> {
+  using EmitKernelBase::EmitKernelBase;
+
+  void runOnOperation() override {
+    KernelSpec spec;
+    spec.kind = kind;
+    spec.dim = dim;
+    spec.element = element;
+    spec.id = id;
+    spec.pooled = pooled;
+    spec.weighted = weighted;
+    spec.optimizer = {optimizer, eps, beta1, beta2, weightDecay};
+    spec.tableDim = tableDim;
+    if (failed(getOrCreateKernel(getOperation(), spec)))
+      signalPassFailure();
+  }
+};
+} // namespace
+
+} // namespace neuroshard

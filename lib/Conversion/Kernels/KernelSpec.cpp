@@ -1,0 +1,135 @@
+//===- KernelSpec.cpp - Names and checks of kernel specifications ---------===//
+//
+// The name of a kernel spells out everything its code depends on; constants
+// appear as the bits of the double, so that no two values share a name.
+//
+//===----------------------------------------------------------------------===//
+
+#include "neuroshard/Conversion/Kernels/KernelSpec.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/bit.h"
+
+#include <cmath>
+
+namespace neuroshard {
+
+static const char *getElementName(ElementKind element) {
+  switch (element) {
+  case ElementKind::F32:
+    return "f32";
+  case ElementKind::F16:
+    return "f16";
+  case ElementKind::BF16:
+    return "bf16";
+  }
+  return "";
+}
+
+static const char *getOptimizerName(OptimizerKind kind) {
+  switch (kind) {
+  case OptimizerKind::Sgd:
+    return "sgd";
+  case OptimizerKind::Adagrad:
+    return "adagrad";
+  case OptimizerKind::RowwiseAdagrad:
+    return "rowwise_adagrad";
+  case OptimizerKind::Adam:
+    return "adam";
+  }
+  return "";
+}
+
+static bool readsOptimizer(KernelKind kind) {
+  return kind == KernelKind::Update || kind == KernelKind::Apply;
+}
+
+static std::optional<std::string> findProblem(const OptimizerSpec &optimizer) {
+  for (double value :
+       {optimizer.eps, optimizer.beta1, optimizer.beta2, optimizer.weightDecay})
+    if (!std::isfinite(value) || value < 0)
+      return "optimizer constants must be finite and not negative, got: " +
+             std::to_string(value);
+  return std::nullopt;
+}
+
+std::optional<std::string> findProblem(const KernelSpec &spec) {
+  if (spec.dim < 1)
+    return "kernel dim must be at least 1, got: " + std::to_string(spec.dim);
+  if (spec.kind == KernelKind::Lookup && spec.weighted && !spec.pooled)
+    return "an unpooled lookup cannot be weighted";
+  if (!readsOptimizer(spec.kind))
+    return std::nullopt;
+  if (auto problem = findProblem(spec.optimizer))
+    return problem;
+  if (spec.tableDim != 0 && spec.tableDim < spec.dim)
+    return "table dim must be at least the kernel dim " +
+           std::to_string(spec.dim) + ", got: " + std::to_string(spec.tableDim);
+  if (spec.kind != KernelKind::Apply)
+    return std::nullopt;
+  if (spec.optimizer.kind != OptimizerKind::RowwiseAdagrad)
+    return std::string("a two-phase update needs a row-wise optimizer, got: ") +
+           getOptimizerName(spec.optimizer.kind);
+  if (spec.optimizer.weightDecay != 0)
+    return "a two-phase update cannot have weight decay: norms are of the "
+           "gradients alone";
+  return std::nullopt;
+}
+
+static std::string getBits(double value) {
+  return llvm::utohexstr(llvm::bit_cast<uint64_t>(value), /*LowerCase=*/true);
+}
+
+static std::string getOptimizerSuffix(const KernelSpec &spec) {
+  const OptimizerSpec &optimizer = spec.optimizer;
+  std::string suffix;
+  if (optimizer.kind == OptimizerKind::RowwiseAdagrad)
+    suffix += "_of" + std::to_string(spec.tableDim ? spec.tableDim : spec.dim);
+  if (optimizer.kind == OptimizerKind::Adam)
+    suffix += "_b" + getBits(optimizer.beta1) + "_b" + getBits(optimizer.beta2);
+  if (optimizer.kind != OptimizerKind::Sgd)
+    suffix += "_e" + getBits(optimizer.eps);
+  if (optimizer.weightDecay != 0)
+    suffix += "_d" + getBits(optimizer.weightDecay);
+  return suffix;
+}
+
+std::string getKernelName(const KernelSpec &spec) {
+  const std::string element = getElementName(spec.element);
+  const std::string dim = "_d" + std::to_string(spec.dim);
+  const std::string id = spec.id == IdKind::I32 ? "_i32" : "_i64";
+  const std::string weighted = spec.weighted ? "_weighted" : "";
+  const std::string optimizer = getOptimizerName(spec.optimizer.kind);
+  switch (spec.kind) {
+  case KernelKind::Lookup:
+    return (spec.pooled ? "nsk_lookup_sum_" : "nsk_lookup_rows_") + element +
+           dim + id + weighted;
+  case KernelKind::WeightGradient:
+    return "nsk_weight_gradient_" + element + dim + id;
+  case KernelKind::Update:
+    return "nsk_update_" + optimizer + "_" + element + dim + weighted +
+           getOptimizerSuffix(spec);
+  case KernelKind::Reduce:
+    return "nsk_reduce" + dim + weighted;
+  case KernelKind::Apply:
+    return "nsk_apply_" + optimizer + "_" + element + dim +
+           getOptimizerSuffix(spec);
+  }
+  return "";
+}
+
+int64_t getElementBytes(ElementKind element) {
+  return element == ElementKind::F32 ? 4 : 2;
+}
+
+int32_t getNumElementStates(OptimizerKind kind) {
+  if (kind == OptimizerKind::Adam)
+    return 2;
+  return kind == OptimizerKind::Adagrad ? 1 : 0;
+}
+
+int32_t getNumRowStates(OptimizerKind kind) {
+  return kind == OptimizerKind::RowwiseAdagrad ? 1 : 0;
+}
+
+} // namespace neuroshard

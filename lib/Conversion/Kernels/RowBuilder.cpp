@@ -1,0 +1,225 @@
+//===- RowBuilder.cpp - Rows as lists of vectors --------------------------===//
+//
+// Vectors are chunks of RowShape::chunk columns, then powers of two for the
+// rest: every width is one that targets load and add without taking the
+// vector apart.
+//
+//===----------------------------------------------------------------------===//
+
+#include "RowBuilder.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/bit.h"
+
+using namespace mlir;
+
+namespace neuroshard {
+
+static constexpr int64_t kCacheLineBytes = 64;
+
+RowBuilder::RowBuilder(ImplicitLocOpBuilder &b, int64_t dim,
+                       const RowShape &shape)
+    : b(b), dim(dim), shape(shape) {}
+
+Value RowBuilder::index(int64_t value) {
+  return arith::ConstantIndexOp::create(b, value);
+}
+
+Value RowBuilder::constant(double value) {
+  return arith::ConstantOp::create(
+      b, b.getF32FloatAttr(static_cast<float>(value)));
+}
+
+ColumnBlock RowBuilder::makeBlock(Value begin, int64_t width) {
+  ColumnBlock block{begin, {}};
+  int64_t offset = 0;
+  for (; offset + shape.chunk <= width; offset += shape.chunk)
+    block.pieces.push_back({offset, shape.chunk});
+  while (offset < width) {
+    int64_t piece = llvm::bit_floor(static_cast<uint64_t>(width - offset));
+    block.pieces.push_back({offset, piece});
+    offset += piece;
+  }
+  return block;
+}
+
+SmallVector<Value> RowBuilder::forEachBlock(
+    ValueRange carried,
+    llvm::function_ref<SmallVector<Value>(const ColumnBlock &, ValueRange)>
+        emit) {
+  int64_t fullBlocks = dim / shape.block;
+  int64_t rest = dim % shape.block;
+  SmallVector<Value> values(carried);
+  if (fullBlocks == 1)
+    values = emit(makeBlock(index(0), shape.block), values);
+  if (fullBlocks > 1) {
+    auto loop = scf::ForOp::create(b, index(0), index(fullBlocks * shape.block),
+                                   index(shape.block), values);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    SmallVector<Value> next =
+        emit(makeBlock(loop.getInductionVar(), shape.block),
+             loop.getRegionIterArgs());
+    // Without carried values the builder has already made the terminator.
+    if (!values.empty())
+      scf::YieldOp::create(b, next);
+    values = loop.getResults();
+  }
+  if (rest > 0)
+    values = emit(makeBlock(index(dim - rest), rest), values);
+  return values;
+}
+
+void RowBuilder::forEachBlock(
+    llvm::function_ref<void(const ColumnBlock &)> emit) {
+  forEachBlock({}, [&](const ColumnBlock &block, ValueRange) {
+    emit(block);
+    return SmallVector<Value>();
+  });
+}
+
+Row RowBuilder::zeros(const ColumnBlock &block) {
+  return llvm::map_to_vector(block.pieces, [&](const Piece &piece) -> Value {
+    auto type = VectorType::get({piece.width}, b.getF32Type());
+    return arith::ConstantOp::create(b, b.getZeroAttr(type));
+  });
+}
+
+SmallVector<Value> RowBuilder::indices(const RowAddress &address,
+                                       const ColumnBlock &block,
+                                       int64_t offset) {
+  Value column = b.createOrFold<arith::AddIOp>(block.begin, index(offset));
+  if (cast<MemRefType>(address.memref.getType()).getRank() == 2)
+    return {address.row, column};
+  return {b.createOrFold<arith::AddIOp>(address.row, column)};
+}
+
+Row RowBuilder::read(const RowAddress &address, const ColumnBlock &block) {
+  Type element = cast<MemRefType>(address.memref.getType()).getElementType();
+  Row row;
+  for (const Piece &piece : block.pieces) {
+    Value value = vector::TransferReadOp::create(
+        b, VectorType::get({piece.width}, element), address.memref,
+        indices(address, block, piece.offset), /*padding=*/std::nullopt,
+        ArrayRef<bool>{true});
+    if (!element.isF32())
+      value = arith::ExtFOp::create(
+          b, VectorType::get({piece.width}, b.getF32Type()), value);
+    row.push_back(value);
+  }
+  return row;
+}
+
+void RowBuilder::write(const Row &row, const RowAddress &address,
+                       const ColumnBlock &block) {
+  Type element = cast<MemRefType>(address.memref.getType()).getElementType();
+  for (auto [piece, value] : llvm::zip_equal(block.pieces, row)) {
+    Value stored = value;
+    if (!element.isF32())
+      stored = arith::TruncFOp::create(
+          b, VectorType::get({piece.width}, element), stored);
+    vector::TransferWriteOp::create(b, stored, address.memref,
+                                    indices(address, block, piece.offset),
+                                    ArrayRef<bool>{true});
+  }
+}
+
+void RowBuilder::prefetch(const RowAddress &address, const ColumnBlock &block,
+                          bool forWrite) {
+  Type element = cast<MemRefType>(address.memref.getType()).getElementType();
+  int64_t step = kCacheLineBytes / (element.getIntOrFloatBitWidth() / 8);
+  int64_t width = block.pieces.back().offset + block.pieces.back().width;
+  for (int64_t offset = 0; offset < width; offset += step)
+    memref::PrefetchOp::create(b, address.memref,
+                               indices(address, block, offset), forWrite,
+                               /*localityHint=*/3, /*isDataCache=*/true);
+}
+
+template <typename Op>
+static Row combine(ImplicitLocOpBuilder &b, const Row &lhs, const Row &rhs) {
+  Row row;
+  for (auto [left, right] : llvm::zip_equal(lhs, rhs))
+    row.push_back(Op::create(b, left, right));
+  return row;
+}
+
+Row RowBuilder::add(const Row &lhs, const Row &rhs) {
+  return combine<arith::AddFOp>(b, lhs, rhs);
+}
+
+Row RowBuilder::subtract(const Row &lhs, const Row &rhs) {
+  return combine<arith::SubFOp>(b, lhs, rhs);
+}
+
+Row RowBuilder::multiply(const Row &lhs, const Row &rhs) {
+  return combine<arith::MulFOp>(b, lhs, rhs);
+}
+
+Row RowBuilder::divide(const Row &lhs, const Row &rhs) {
+  return combine<arith::DivFOp>(b, lhs, rhs);
+}
+
+Row RowBuilder::squareRoot(const Row &row) {
+  return llvm::map_to_vector(row, [&](Value value) -> Value {
+    return math::SqrtOp::create(b, value);
+  });
+}
+
+Row RowBuilder::broadcast(Value scalar, const Row &like) {
+  return llvm::map_to_vector(like, [&](Value value) -> Value {
+    return vector::BroadcastOp::create(b, value.getType(), scalar);
+  });
+}
+
+Row RowBuilder::scale(Value factor, const Row &row) {
+  return multiply(broadcast(factor, row), row);
+}
+
+Row RowBuilder::addScalar(const Row &row, Value addend) {
+  return add(row, broadcast(addend, row));
+}
+
+Value RowBuilder::sumColumns(
+    llvm::function_ref<Row(const ColumnBlock &)> emit) {
+  SmallVector<Value> lanes;
+  if (dim >= shape.chunk) {
+    auto type = VectorType::get({shape.chunk}, b.getF32Type());
+    lanes.push_back(arith::ConstantOp::create(b, b.getZeroAttr(type)));
+  }
+  // Only the last block, which is never in a loop, has narrower pieces.
+  SmallVector<Value> parts;
+  lanes = forEachBlock(lanes, [&](const ColumnBlock &block, ValueRange sums) {
+    SmallVector<Value> next(sums);
+    for (auto [piece, value] : llvm::zip_equal(block.pieces, emit(block))) {
+      if (piece.width == shape.chunk)
+        next.front() = arith::AddFOp::create(b, next.front(), value);
+      else
+        parts.push_back(value);
+    }
+    return next;
+  });
+  parts.insert(parts.begin(), lanes.begin(), lanes.end());
+
+  Value total;
+  for (Value part : parts) {
+    // Without the flag the lanes would be added one after the other.
+    Value partial = vector::ReductionOp::create(
+        b, vector::CombiningKind::ADD, part, arith::FastMathFlags::reassoc);
+    total = total ? arith::AddFOp::create(b, total, partial) : partial;
+  }
+  return total;
+}
+
+void RowBuilder::writeScalar(Value value, Value memref, Value position) {
+  auto type = VectorType::get({1}, b.getF32Type());
+  vector::TransferWriteOp::create(
+      b, vector::BroadcastOp::create(b, type, value), memref,
+      ValueRange{position}, ArrayRef<bool>{true});
+}
+
+} // namespace neuroshard

@@ -1,0 +1,102 @@
+//===- RowBuilder.h - Rows as lists of vectors -----------------*- C++ -*-===//
+//
+// What the kernel bodies have in common: a row cut into vectors, loads and
+// stores of rows with their conversion to and from f32, element-wise
+// arithmetic on rows, sums over the columns of a row, and prefetches.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_LIB_CONVERSION_KERNELS_ROWBUILDER_H
+#define NEUROSHARD_LIB_CONVERSION_KERNELS_ROWBUILDER_H
+
+#include "neuroshard/Conversion/Kernels/Kernels.h"
+
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace neuroshard {
+
+/// Part of a row held in one vector: [offset, offset + width).
+struct Piece {
+  int64_t offset;
+  int64_t width;
+};
+
+/// Columns held in registers together: they begin at the index `begin`, the
+/// pieces are relative to it.
+struct ColumnBlock {
+  mlir::Value begin;
+  llvm::SmallVector<Piece> pieces;
+};
+
+/// One f32 vector for each piece of a block.
+using Row = llvm::SmallVector<mlir::Value>;
+
+/// Where a row lies: in a matrix (memref of rank 2, at `row`), or anywhere in
+/// a flat memref, from element `row` on.
+struct RowAddress {
+  mlir::Value memref;
+  mlir::Value row;
+};
+
+class RowBuilder {
+public:
+  RowBuilder(mlir::ImplicitLocOpBuilder &b, int64_t dim, const RowShape &shape);
+
+  /// True if the whole row is one block.
+  bool isOneBlock() const { return dim <= shape.block; }
+
+  /// Emits the row block by block: blocks of shape.block columns (in a loop
+  /// if there are several), then one with the rest. `carried` values are
+  /// passed from block to block, the last ones are returned.
+  llvm::SmallVector<mlir::Value> forEachBlock(
+      mlir::ValueRange carried,
+      llvm::function_ref<llvm::SmallVector<mlir::Value>(const ColumnBlock &,
+                                                        mlir::ValueRange)>
+          emit);
+  void forEachBlock(llvm::function_ref<void(const ColumnBlock &)> emit);
+
+  mlir::Value index(int64_t value);
+  mlir::Value constant(double value);
+  Row zeros(const ColumnBlock &block);
+
+  /// Reads a block of a row; f16 and bf16 are extended to f32.
+  Row read(const RowAddress &address, const ColumnBlock &block);
+  /// Writes a block of a row; to f16 and bf16 it is rounded to nearest even.
+  void write(const Row &row, const RowAddress &address,
+             const ColumnBlock &block);
+  /// Prefetches the cache lines of a block of a row.
+  void prefetch(const RowAddress &address, const ColumnBlock &block,
+                bool forWrite);
+
+  Row add(const Row &lhs, const Row &rhs);
+  Row subtract(const Row &lhs, const Row &rhs);
+  Row multiply(const Row &lhs, const Row &rhs);
+  Row divide(const Row &lhs, const Row &rhs);
+  Row squareRoot(const Row &row);
+  Row scale(mlir::Value factor, const Row &row);
+  Row addScalar(const Row &row, mlir::Value addend);
+
+  /// Emits the row block by block and adds up the values that `emit` returns
+  /// for the columns of each: lane l of a chunk collects the columns l,
+  /// l + chunk, ... in this order; the lanes are then added as a reassociable
+  /// vector.reduction, and after them the rest of the row piece by piece.
+  mlir::Value sumColumns(llvm::function_ref<Row(const ColumnBlock &)> emit);
+
+  /// Stores one f32 as a vector of one element, so that the store can be
+  /// distributed like every other.
+  void writeScalar(mlir::Value value, mlir::Value memref, mlir::Value position);
+
+private:
+  ColumnBlock makeBlock(mlir::Value begin, int64_t width);
+  llvm::SmallVector<mlir::Value>
+  indices(const RowAddress &address, const ColumnBlock &block, int64_t offset);
+  Row broadcast(mlir::Value scalar, const Row &like);
+
+  mlir::ImplicitLocOpBuilder &b;
+  int64_t dim;
+  RowShape shape;
+};
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_LIB_CONVERSION_KERNELS_ROWBUILDER_H
