@@ -40,6 +40,7 @@ function(neuroshard_add_mlir_tool name)
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   neuroshard_mlir_target(${name})
   target_link_libraries(${name} PRIVATE ${ARG_LINK})
+  add_dependencies(neuroshard-tools ${name})
   install(TARGETS ${name})
 endfunction()
 

@@ -11,6 +11,9 @@ if(NEUROSHARD_SANITIZE)
   add_link_options(-fsanitize=${NEUROSHARD_SANITIZE})
 endif()
 
+# Everything that a user runs or loads, without the tests: what the demo needs.
+add_custom_target(neuroshard-tools)
+
 # Libraries that need no LLVM are exported as one group, those that do as another, so
 # that a project without LLVM can still use the planner.
 define_property(GLOBAL PROPERTY NEUROSHARD_CORE_COMPONENTS BRIEF_DOCS "Installed, without LLVM")
@@ -33,6 +36,7 @@ function(neuroshard_add_library name)
   cmake_parse_arguments(ARG "SHARED" "" "LINK" ${ARGN})
   if(ARG_SHARED)
     add_library(${name} SHARED ${ARG_UNPARSED_ARGUMENTS})
+    add_dependencies(neuroshard-tools ${name})
   else()
     add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
   endif()
