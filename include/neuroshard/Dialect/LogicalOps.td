@@ -1,0 +1,291 @@
+//===- LogicalOps.td - Tables, ids and lookups -------------*- tablegen -*-===//
+//
+// Level 1: what the model means; no device.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_DIALECT_LOGICALOPS_TD
+#define NEUROSHARD_DIALECT_LOGICALOPS_TD
+
+include "neuroshard/Dialect/NeuroShardBase.td"
+
+def NeuroShard_TopologyOp : NeuroShard_Op<"topology", [Symbol]> {
+  let summary = "devices of a cluster and the network between them";
+  let description = [{
+    `devices` lists runs of equal devices, numbered through; `levels` the
+    network from the outermost level (one group) to the innermost, each level's
+    groups lying inside groups of the one before. `host_memory` is the usable
+    bytes of each host.
+
+    ```mlir
+    neuroshard.topology @cluster
+      devices [#neuroshard.devices<8 x "A100-40GB">,
+               #neuroshard.devices<8 x "A100-40GB", host = 1>]
+      levels [#neuroshard.level<"network", groups = [16], bandwidth = 22.0, latency = 20.0>,
+              #neuroshard.level<"node", groups = [8, 8], bandwidth = 240.0, latency = 5.0>]
+      host_memory [500000000000, 500000000000]
+    ```
+  }];
+  let arguments = (ins
+    SymbolNameAttr:$sym_name,
+    TypedArrayAttrBase<NeuroShard_DevicesAttr, "array of device runs">:$devices,
+    TypedArrayAttrBase<NeuroShard_LevelAttr, "array of levels">:$levels,
+    OptionalAttr<DenseI64ArrayAttr>:$host_memory
+  );
+  let assemblyFormat = [{
+    $sym_name `devices` $devices `levels` $levels (`host_memory` $host_memory^)?
+    attr-dict
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    int64_t getNumDevices();
+    ::llvm::LogicalResult verifyNesting();
+  }];
+}
+
+def NeuroShard_TableOp : NeuroShard_Op<"table", [Symbol]> {
+  let summary = "an embedding table";
+  let description = [{
+    `rows x dim x element type`; any dim >= 1. Without an optimizer the table
+    is not trained. `hashed` says that ids are hashed into the rows (a static
+    table has one row per known id).
+
+    ```mlir
+    neuroshard.table private @user : 40000000 x 128 x f32
+      {optimizer = #neuroshard.optimizer<rowwise_adagrad>}
+    ```
+  }];
+  let arguments = (ins
+    SymbolNameAttr:$sym_name,
+    OptionalAttr<StrAttr>:$sym_visibility,
+    ConfinedAttr<I64Attr, [IntPositive]>:$rows,
+    ConfinedAttr<I64Attr, [IntPositive]>:$dim,
+    TypeAttr:$element_type,
+    OptionalAttr<NeuroShard_OptimizerAttr>:$optimizer,
+    OptionalAttr<NeuroShard_AccessAttr>:$access,
+    UnitAttr:$hashed
+  );
+  let assemblyFormat = [{
+    `` custom<Visibility>($sym_visibility) $sym_name `:`
+    custom<TableShape>($rows, $dim, $element_type) attr-dict
+  }];
+  let hasVerifier = 1;
+}
+
+def NeuroShard_PackOp : NeuroShard_PureOp<"pack", [AttrSizedOperandSegments]> {
+  let summary = "jagged ids from one (ids, offsets) pair per feature";
+  let description = [{
+    Feature k of the result has ids `ids[k]` and offsets `offsets[k]` with
+    batch + 1 entries, the first 0 and the last the number of ids
+    (`include_last_offset`); all features have the same batch.
+
+    ```mlir
+    %j = neuroshard.pack ids(%a, %b : tensor<?xi64>, tensor<?xi64>)
+           offsets(%oa, %ob : tensor<?xi64>, tensor<?xi64>)
+           : !neuroshard.jagged<["a", "b"], i64>
+    ```
+  }];
+  let arguments = (ins
+    Variadic<NeuroShard_IdTensor>:$ids,
+    Variadic<NeuroShard_IdTensor>:$offsets,
+    Variadic<NeuroShard_WeightTensor>:$weights
+  );
+  let results = (outs NeuroShard_JaggedType:$result);
+  let assemblyFormat = [{
+    `ids` `(` $ids `:` type($ids) `)` `offsets` `(` $offsets `:` type($offsets) `)`
+    (`weights` `(` $weights^ `:` type($weights) `)`)?
+    attr-dict `:` qualified(type($result))
+  }];
+  let hasVerifier = 1;
+}
+
+def NeuroShard_FromKeyedOp : NeuroShard_PureOp<"from_keyed"> {
+  let summary = "jagged ids from the tensors of a KeyedJaggedTensor";
+  let description = [{
+    `offsets` has features x batch + 1 entries, feature-major.
+
+    ```mlir
+    %j = neuroshard.from_keyed %values, %offsets : tensor<?xi64>, tensor<?xi64>
+           -> !neuroshard.jagged<["a", "b"], i64>
+    ```
+  }];
+  let arguments = (ins
+    NeuroShard_IdTensor:$ids,
+    NeuroShard_IdTensor:$offsets,
+    Optional<NeuroShard_WeightTensor>:$weights
+  );
+  let results = (outs NeuroShard_JaggedType:$result);
+  let assemblyFormat = [{
+    $ids `,` $offsets (`weights` $weights^)? attr-dict `:` type($ids) `,` type($offsets)
+    (`,` type($weights)^)? `->` qualified(type($result))
+  }];
+  let hasVerifier = 1;
+}
+
+def NeuroShard_UnpackOp : NeuroShard_PureOp<"unpack"> {
+  let summary = "ids, offsets and weights of one feature";
+  let description = [{
+    Offsets have batch + 1 entries and start at 0.
+
+    ```mlir
+    %ids, %offsets = neuroshard.unpack %j["a"]
+      : !neuroshard.jagged<["a", "b"], i64> -> tensor<?xi64>, tensor<?xi64>
+    ```
+  }];
+  let arguments = (ins NeuroShard_JaggedType:$jagged, StrAttr:$feature);
+  let results = (outs
+    NeuroShard_IdTensor:$ids,
+    NeuroShard_IdTensor:$offsets,
+    Optional<NeuroShard_WeightTensor>:$weights
+  );
+  let assemblyFormat = [{
+    $jagged `[` $feature `]` attr-dict `:` qualified(type($jagged)) `->`
+    type($ids) `,` type($offsets) (`,` type($weights)^)?
+  }];
+  let hasVerifier = 1;
+  let hasCanonicalizer = 1;
+}
+
+def NeuroShard_BatchSizeOp : NeuroShard_PureOp<"batch_size"> {
+  let summary = "number of samples";
+  let arguments = (ins NeuroShard_JaggedType:$jagged);
+  let results = (outs Index:$size);
+  let assemblyFormat = "$jagged attr-dict `:` qualified(type($jagged))";
+}
+
+def NeuroShard_NumIdsOp : NeuroShard_PureOp<"num_ids"> {
+  let summary = "number of ids of one feature, or of all, in the batch";
+  let arguments = (ins NeuroShard_JaggedType:$jagged, OptionalAttr<StrAttr>:$feature);
+  let results = (outs Index:$size);
+  let assemblyFormat = "$jagged (`[` $feature^ `]`)? attr-dict `:` qualified(type($jagged))";
+  let hasVerifier = 1;
+}
+
+def NeuroShard_LookupOp : NeuroShard_Op<"lookup",
+    [NeuroShard_SymbolUser, NeuroShard_Effects, NeuroShard_ReifyShapes]> {
+  let summary = "rows of a table for the bags of a feature";
+  let description = [{
+    `sum` and `mean` give one row per sample (zeros for an empty bag),
+    `unpooled` one row per id in the order of the ids. Sums are made in f32 in
+    the order of the ids and rounded once to the element type of the result,
+    which does not depend on the table's. `mean` divides the sum by the number
+    of ids. `weighted` multiplies each row by the sample weight of its id (sum
+    only). Ids equal to `padding_idx` do not take part in a bag and get no
+    gradient; unpooled they are looked up like any other. `stats` are measured
+    statistics of the ids, for the planner.
+
+    ```mlir
+    %u = neuroshard.lookup sum @user[%ids, "user_id"]
+           : !neuroshard.jagged<["user_id"], i64> -> tensor<?x128xf32>
+    ```
+  }];
+  let arguments = (ins
+    NeuroShard_PoolingAttr:$pooling,
+    FlatSymbolRefAttr:$table,
+    NeuroShard_JaggedType:$ids,
+    StrAttr:$feature,
+    UnitAttr:$weighted,
+    OptionalAttr<I64Attr>:$padding_idx,
+    OptionalAttr<NeuroShard_FeatureAttr>:$stats
+  );
+  let results = (outs NeuroShard_RowTensor:$result);
+  let assemblyFormat = [{
+    `` $pooling $table `[` $ids `,` $feature `]` (`weighted` $weighted^)?
+    (`padding_idx` $padding_idx^)? attr-dict
+    `:` qualified(type($ids)) `->` type($result)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The lookup without its operands, for ops that do many at once.
+    ::neuroshard::ir::LookupAttr getLookup();
+  }];
+}
+
+def NeuroShard_UpdateOp : NeuroShard_Op<"update",
+    [SameVariadicOperandSize, NeuroShard_SymbolUser, NeuroShard_Effects]> {
+  let summary = "one optimizer step of a table";
+  let description = [{
+    Gradient k belongs to `lookups[k]` on `ids[k]` and has the type of that
+    lookup's result. The rows of the batch get one update from the gradients
+    summed over all lookups, in the order (lookup, sample, position).
+    `learning_rate` is f32, `step` counts from 1.
+
+    ```mlir
+    neuroshard.update @user [#neuroshard.lookup<sum @user["user_id"]>]
+      ids(%ids) gradients(%g) learning_rate %lr step %step
+      : !neuroshard.jagged<["user_id"], i64>, tensor<?x128xf32>
+    ```
+  }];
+  let arguments = (ins
+    FlatSymbolRefAttr:$table,
+    NeuroShard_LookupArrayAttr:$lookups,
+    Variadic<NeuroShard_JaggedType>:$ids,
+    Variadic<NeuroShard_RowTensor>:$gradients,
+    F32:$learning_rate,
+    I64:$step
+  );
+  let assemblyFormat = [{
+    $table $lookups `ids` `(` $ids `)` `gradients` `(` $gradients `)`
+    `learning_rate` $learning_rate `step` $step attr-dict
+    `:` qualified(type($ids)) `,` type($gradients)
+  }];
+  let hasVerifier = 1;
+}
+
+def NeuroShard_WeightsGradientOp : NeuroShard_Op<"weights_gradient",
+    [NeuroShard_SymbolUser, NeuroShard_Effects, NeuroShard_ReifyShapes]> {
+  let summary = "gradient of the per-sample weights";
+  let description = [{
+    One f32 per id of the jagged value: the dot product of the row the id
+    selects (before the update) with the gradient of its bag, summed over the
+    weighted lookups that read it; zero where none does.
+  }];
+  let arguments = (ins
+    NeuroShard_JaggedType:$ids,
+    NeuroShard_LookupArrayAttr:$lookups,
+    Variadic<NeuroShard_RowTensor>:$gradients
+  );
+  let results = (outs NeuroShard_WeightTensor:$result);
+  let assemblyFormat = [{
+    $ids $lookups `gradients` `(` $gradients `)` attr-dict
+    `:` qualified(type($ids)) `,` type($gradients) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+class NeuroShard_BundleOp<string mnemonic, Type bundle>
+    : NeuroShard_PureOp<mnemonic> {
+  let arguments = (ins Variadic<AnyType>:$values);
+  let results = (outs bundle:$bundle);
+  let assemblyFormat = "($values^ `:` qualified(type($values)) `->`)? attr-dict qualified(type($bundle))";
+  let hasVerifier = 1;
+}
+
+class NeuroShard_UnbundleOp<string mnemonic, Type bundle>
+    : NeuroShard_PureOp<mnemonic> {
+  let arguments = (ins bundle:$bundle);
+  let results = (outs Variadic<AnyType>:$values);
+  let assemblyFormat = "$bundle attr-dict `:` qualified(type($bundle)) (`->` qualified(type($values))^)?";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def NeuroShard_SuspendOp : NeuroShard_BundleOp<"suspend", NeuroShard_PendingType> {
+  let summary = "end of the start function: what is in flight";
+}
+def NeuroShard_ResumeOp : NeuroShard_UnbundleOp<"resume", NeuroShard_PendingType> {
+  let summary = "begin of the wait function: what was in flight";
+}
+def NeuroShard_SaveOp : NeuroShard_BundleOp<"save", NeuroShard_ContextType> {
+  let summary = "what the update will need";
+}
+def NeuroShard_DiscardOp : NeuroShard_Op<"discard", [NeuroShard_Effects]> {
+  let summary = "no update will be asked for; gives back what was saved";
+  let arguments = (ins NeuroShard_ContextType:$context);
+  let assemblyFormat = "$context attr-dict `:` qualified(type($context))";
+}
+def NeuroShard_RestoreOp : NeuroShard_UnbundleOp<"restore", NeuroShard_ContextType> {
+  let summary = "what the forward saved";
+}
+
+#endif // NEUROSHARD_DIALECT_LOGICALOPS_TD

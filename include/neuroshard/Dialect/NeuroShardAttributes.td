@@ -1,0 +1,176 @@
+//===- NeuroShardAttributes.td - Attributes ----------------*- tablegen -*-===//
+//
+// Attributes of tables, lookups and topologies.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_DIALECT_ATTRIBUTES_TD
+#define NEUROSHARD_DIALECT_ATTRIBUTES_TD
+
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/BuiltinAttributeInterfaces.td"
+include "neuroshard/Dialect/NeuroShardDialect.td"
+include "neuroshard/Dialect/NeuroShardEnums.td"
+
+class NeuroShard_Attr<string name, string attrMnemonic, list<Trait> traits = []>
+    : AttrDef<NeuroShard_Dialect, name, traits> {
+  let mnemonic = attrMnemonic;
+}
+
+def NeuroShard_OptimizerAttr : NeuroShard_Attr<"Optimizer", "optimizer"> {
+  let summary = "sparse optimizer of a table";
+  let description = [{
+    Learning rate and step are run-time arguments of the update. Only rows of
+    the batch are touched (Adam is lazy, as torch.optim.SparseAdam).
+    `initial_accumulator` is Adagrad's; `weight_decay` is added to the gradient
+    as L2. All are f64. Printed only where they differ from the default.
+
+    ```mlir
+    #neuroshard.optimizer<sgd>
+    #neuroshard.optimizer<rowwise_adagrad, eps = 1.000000e-10>
+    #neuroshard.optimizer<adam, beta1 = 8.000000e-01>
+    ```
+  }];
+  let parameters = (ins
+    EnumParameter<NeuroShard_OptimizerKind>:$kind,
+    "::mlir::FloatAttr":$eps,
+    "::mlir::FloatAttr":$beta1,
+    "::mlir::FloatAttr":$beta2,
+    "::mlir::FloatAttr":$initialAccumulator,
+    "::mlir::FloatAttr":$weightDecay
+  );
+  let builders = [
+    AttrBuilder<(ins "::neuroshard::ir::OptimizerKind":$kind,
+                     CArg<"double", "1e-8">:$eps, CArg<"double", "0.9">:$beta1,
+                     CArg<"double", "0.999">:$beta2,
+                     CArg<"double", "0.0">:$initialAccumulator,
+                     CArg<"double", "0.0">:$weightDecay)>
+  ];
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    double epsilon() const { return getEps().getValueAsDouble(); }
+    double firstBeta() const { return getBeta1().getValueAsDouble(); }
+    double secondBeta() const { return getBeta2().getValueAsDouble(); }
+    double accumulatorStart() const {
+      return getInitialAccumulator().getValueAsDouble();
+    }
+    double decay() const { return getWeightDecay().getValueAsDouble(); }
+  }];
+}
+
+def NeuroShard_AccessAttr : NeuroShard_Attr<"Access", "access"> {
+  let summary = "measured access statistics of a table";
+  let description = [{
+    `reuse`: 17 shares; of the distinct ids seen in a batch of `batch` samples,
+    the share seen once, 2, 3-4, 5-8, ... times, doubling to more than 32768.
+    `row_mass` (optional) is a curve of points, flattened: the hottest share of
+    the rows, and the share of the lookups they get; ascending.
+
+    ```mlir
+    #neuroshard.access<batch = 65536, reuse = [0.5, 0.5, 0.0, ...],
+                       row_mass = [0.01, 0.4, 0.1, 0.8]>
+    ```
+  }];
+  let parameters = (ins
+    "int64_t":$batch,
+    "::mlir::DenseF64ArrayAttr":$reuse,
+    "::mlir::DenseF64ArrayAttr":$rowMass
+  );
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+def NeuroShard_FeatureAttr : NeuroShard_Attr<"Feature", "feature"> {
+  let summary = "statistics of the ids one lookup reads";
+  let description = [{
+    `mean`: mean ids per present sample; `p99`: ids per sample that 99 % of
+    batches stay below, absent samples included (memory is held at it; default
+    mean x presence); `presence`: share of samples that have the feature
+    (default 1); `batch`: its own global batch, if not the module's;
+    `weight_gradient`: the sample weights need gradients.
+
+    ```mlir
+    #neuroshard.feature<mean = 3.0, p99 = 10.0, presence = 0.9>
+    ```
+  }];
+  let parameters = (ins
+    "::mlir::FloatAttr":$mean,
+    "::mlir::FloatAttr":$p99,
+    "::mlir::FloatAttr":$presence,
+    "std::optional<int64_t>":$batch,
+    "bool":$weightGradient
+  );
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+def NeuroShard_LookupAttr : NeuroShard_Attr<"Lookup", "lookup"> {
+  let summary = "which feature reads which table, and how";
+  let description = [{
+    One lookup inside an op that does many at once.
+
+    ```mlir
+    #neuroshard.lookup<sum @user["user_id"]>
+    #neuroshard.lookup<mean @item["item_id"] padding_idx = 0>
+    #neuroshard.lookup<sum @item["item_id"] weighted>
+    ```
+  }];
+  let parameters = (ins
+    EnumParameter<NeuroShard_Pooling>:$pooling,
+    "::mlir::FlatSymbolRefAttr":$table,
+    "::mlir::StringAttr":$feature,
+    "bool":$weighted,
+    "std::optional<int64_t>":$paddingIdx
+  );
+  let hasCustomAssemblyFormat = 1;
+}
+
+def NeuroShard_LookupArrayAttr
+    : TypedArrayAttrBase<NeuroShard_LookupAttr, "array of lookups">;
+
+def NeuroShard_DevicesAttr : NeuroShard_Attr<"Devices", "devices"> {
+  let summary = "consecutive devices of one class";
+  let description = [{
+    Device classes are those of the planner's table. `memory` overrides the
+    class's usable bytes per device. `host` is the index of the host that the
+    devices belong to, default 0.
+
+    ```mlir
+    #neuroshard.devices<8 x "H200">
+    #neuroshard.devices<8 x "A100-40GB", host = 1, memory = 40000000000>
+    ```
+  }];
+  let parameters = (ins
+    "int64_t":$count,
+    "::mlir::StringAttr":$deviceClass,
+    "int64_t":$host,
+    "std::optional<int64_t>":$memoryBytes
+  );
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+def NeuroShard_LevelAttr : NeuroShard_Attr<"Level", "level"> {
+  let summary = "one level of a cluster's network";
+  let description = [{
+    `groups`: sizes of consecutive groups of devices; they may be unequal and
+    sum to the number of devices. Two devices that share a group of this level,
+    but none of the next inner one, talk over its links: bandwidth in GB/s per
+    device and direction (reached, not nominal), latency in microseconds.
+
+    ```mlir
+    #neuroshard.level<"nvlink", groups = [8, 8], bandwidth = 450.0, latency = 5.0>
+    ```
+  }];
+  let parameters = (ins
+    "::mlir::StringAttr":$name,
+    "::mlir::DenseI64ArrayAttr":$groups,
+    "::mlir::FloatAttr":$bandwidthGBps,
+    "::mlir::FloatAttr":$latencyUs
+  );
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+#endif // NEUROSHARD_DIALECT_ATTRIBUTES_TD

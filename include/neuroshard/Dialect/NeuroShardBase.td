@@ -1,0 +1,25 @@
+//===- NeuroShardBase.td - What all op files include -------*- tablegen -*-===//
+//
+// Common includes and operand constraints of the op definitions.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_DIALECT_BASE_TD
+#define NEUROSHARD_DIALECT_BASE_TD
+
+include "mlir/IR/OpAsmInterface.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "neuroshard/Dialect/NeuroShardAttributes.td"
+include "neuroshard/Dialect/NeuroShardTypes.td"
+
+class NeuroShard_PureOp<string mnemonic, list<Trait> traits = []>
+    : NeuroShard_Op<mnemonic, !listconcat(traits, [Pure])>;
+
+def NeuroShard_SymbolUser : DeclareOpInterfaceMethods<SymbolUserOpInterface>;
+def NeuroShard_Effects : DeclareOpInterfaceMethods<MemoryEffectsOpInterface>;
+def NeuroShard_ReifyShapes
+    : DeclareOpInterfaceMethods<ReifyRankedShapedTypeOpInterface, ["reifyResultShapes"]>;
+
+#endif // NEUROSHARD_DIALECT_BASE_TD

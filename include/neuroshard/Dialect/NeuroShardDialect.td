@@ -1,0 +1,57 @@
+//===- NeuroShardDialect.td - The neuroshard dialect -------*- tablegen -*-===//
+//
+// The dialect and its op base class.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_DIALECT_DIALECT_TD
+#define NEUROSHARD_DIALECT_DIALECT_TD
+
+include "mlir/IR/OpBase.td"
+
+def NeuroShard_Dialect : Dialect {
+  let name = "neuroshard";
+  let summary = "Embedding tables, where their pieces live, and how a step runs";
+  let description = [{
+    A program exists at these levels; passes go from one to the next and a
+    verify pass holds the invariants of each.
+
+    1. *Logical*: `table`, `lookup` on `jagged` ids. No device.
+    2. *Planned*: a `plan` says where every piece of every table lives. It is
+       the only owner of placement.
+    3. *Sharded*: lookups are outlined into start, wait and update functions
+       and written on distributed values `!neuroshard.dist<@plan, T, kind>`,
+       T being the undistributed logical type.
+    4. *Partitioned*: the functions are SPMD on the local batch; one
+       `device_program` per distinct device declares its tables and lookups.
+    5. *Native*: code on the runtime's C ABI; no op of this dialect is left.
+
+    Effects: a lookup reads and an update writes the symbol of its table;
+    collectives write the `Collective` resource, so that no pass reorders,
+    merges or drops them. Everything else is pure.
+
+    Tensors of this dialect's ops are not bufferized in place: the conversion
+    to the runtime allocates each result and hands it back to the tensor world
+    with `bufferization.to_tensor restrict writable`, so that one-shot
+    bufferization of the surrounding program needs to know nothing of us.
+  }];
+  let cppNamespace = "::neuroshard::ir";
+  let useDefaultTypePrinterParser = 1;
+  let useDefaultAttributePrinterParser = 1;
+  let hasOperationAttrVerify = 1;
+  let extraClassDeclaration = [{
+    /// Version of the bytecode this build writes. Older versions are read.
+    static constexpr int64_t kBytecodeVersion = 1;
+
+    /// Module attribute: global batch in samples (i64, > 0).
+    static constexpr ::llvm::StringLiteral kBatchAttrName = "neuroshard.batch";
+
+    void registerAttributes();
+    void registerTypes();
+  }];
+}
+
+class NeuroShard_Op<string mnemonic, list<Trait> traits = []>
+    : Op<NeuroShard_Dialect, mnemonic, traits>;
+
+#endif // NEUROSHARD_DIALECT_DIALECT_TD

@@ -1,0 +1,111 @@
+//===- NeuroShardTypes.td - Types --------------------------*- tablegen -*-===//
+//
+// Types of the dialect, level by level.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_DIALECT_TYPES_TD
+#define NEUROSHARD_DIALECT_TYPES_TD
+
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/CommonTypeConstraints.td"
+include "neuroshard/Dialect/NeuroShardDialect.td"
+include "neuroshard/Dialect/NeuroShardEnums.td"
+
+class NeuroShard_Type<string name, string typeMnemonic, list<Trait> traits = []>
+    : TypeDef<NeuroShard_Dialect, name, traits> {
+  let mnemonic = typeMnemonic;
+}
+
+def NeuroShard_JaggedType : NeuroShard_Type<"Jagged", "jagged"> {
+  let summary = "ids of several features for one batch";
+  let description = [{
+    The KeyedJaggedTensor (TBE) layout: ids feature-major, and
+    `features x batch + 1` offsets (i64). Bag b of feature f is
+    `ids[offsets[f * batch + b] : offsets[f * batch + b + 1]]`. With `weighted`
+    there is one f32 weight per id. Ids are i32 or i64.
+
+    ```mlir
+    !neuroshard.jagged<["user", "item"], i64>
+    !neuroshard.jagged<["item"], i32, weighted>
+    ```
+  }];
+  let parameters = (ins
+    ArrayRefParameter<"::mlir::StringAttr", "feature names">:$features,
+    "::mlir::Type":$idType,
+    "bool":$weighted
+  );
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Position of `feature`, or nullopt; linear in the number of features.
+    std::optional<int64_t> indexOf(::mlir::StringAttr feature) const;
+  }];
+}
+
+class NeuroShard_BundleType<string name, string typeMnemonic>
+    : NeuroShard_Type<name, typeMnemonic> {
+  let parameters = (ins OptionalArrayRefParameter<"::mlir::Type">:$types);
+  let assemblyFormat = "(`<` $types^ `>`)?";
+}
+
+def NeuroShard_PendingType : NeuroShard_BundleType<"Pending", "pending"> {
+  let summary = "what a started embedding step has in flight";
+  let description = [{
+    Bundles the values that pass from the start function to the wait function,
+    so that a caller can put other work between them.
+  }];
+}
+
+def NeuroShard_ContextType : NeuroShard_BundleType<"Context", "context"> {
+  let summary = "what the update needs from the forward";
+  let description = [{
+    Bundles the values that pass from the wait function to the update function:
+    ids at their owners, bag lengths, the sort.
+  }];
+}
+
+def NeuroShard_DistType : NeuroShard_Type<"Dist", "dist"> {
+  let summary = "a value distributed as a plan says";
+  let description = [{
+    `type` is the undistributed logical type. `batch`: every device holds the
+    part of its own samples. `owner`: every device holds the part of the shards
+    it owns, for the whole batch. `replica`: every device holds everything.
+
+    ```mlir
+    !neuroshard.dist<@plan, tensor<?x128xf32>, owner>
+    ```
+  }];
+  let parameters = (ins
+    "::mlir::FlatSymbolRefAttr":$plan,
+    "::mlir::Type":$type,
+    EnumParameter<NeuroShard_Distribution>:$distribution
+  );
+  let assemblyFormat = "`<` $plan `,` $type `,` $distribution `>`";
+  let genVerifyDecl = 1;
+}
+
+def NeuroShard_RowsType : NeuroShard_Type<"Rows", "rows"> {
+  let summary = "summed gradients of the unique rows of a batch, with norms";
+  let description = [{
+    Between the two phases of an exact row-wise optimizer over column shards.
+  }];
+}
+
+def NeuroShard_DeviceType : NeuroShard_Type<"Device", "device"> {
+  let summary = "handle of the device an SPMD function runs on";
+}
+
+def NeuroShard_RoutedType : NeuroShard_Type<"Routed", "routed"> {
+  let summary = "ids of one step on their way to and at their owners";
+}
+
+def NeuroShard_PartialsType : NeuroShard_Type<"Partials", "partials"> {
+  let summary = "f32 rows of one step at their owners, in exchange layout";
+}
+
+def NeuroShard_IdTensor : 1DTensorOf<[I32, I64]>;
+def NeuroShard_WeightTensor : 1DTensorOf<[F32]>;
+def NeuroShard_RowTensor : 2DTensorOf<[F32, F16, BF16]>;
+
+#endif // NEUROSHARD_DIALECT_TYPES_TD

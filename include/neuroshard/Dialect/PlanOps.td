@@ -1,0 +1,89 @@
+//===- PlanOps.td - The plan and its shards ----------------*- tablegen -*-===//
+//
+// Level 2: where every piece of every table lives.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_DIALECT_PLANOPS_TD
+#define NEUROSHARD_DIALECT_PLANOPS_TD
+
+include "neuroshard/Dialect/NeuroShardBase.td"
+
+def NeuroShard_PlanOp : NeuroShard_Op<"plan",
+    [Symbol, NeuroShard_SymbolUser, SingleBlock, NoTerminator,
+     NoRegionArguments]> {
+  let summary = "where every piece of every table lives";
+  let description = [{
+    The only owner of placement. Shards of one table do not overlap; a plan may
+    be partial before `neuroshard-plan`, which keeps what is there and plans
+    the rest around it. `semantics` says what row-wise optimizers mean on
+    column shards: `exact` (one state per row, as without sharding) or
+    `per_shard`. `provenance` records how the plan came about.
+
+    ```mlir
+    neuroshard.plan @plan on @cluster semantics exact {
+      neuroshard.shard "user_c0" of @user rows [0, 1000) cols [0, 64) on [0]
+      neuroshard.shard "user_c1" of @user rows [0, 1000) cols [64, 128) on [1]
+      neuroshard.pin @item on [1]
+    }
+    ```
+  }];
+  let arguments = (ins
+    SymbolNameAttr:$sym_name,
+    FlatSymbolRefAttr:$topology,
+    DefaultValuedAttr<NeuroShard_OptimizerSemanticsAttr,
+      "::neuroshard::ir::OptimizerSemantics::Exact">:$semantics,
+    OptionalAttr<DictionaryAttr>:$provenance
+  );
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $sym_name `on` $topology `semantics` `` $semantics
+    (`provenance` $provenance^)? attr-dict-with-keyword $body
+  }];
+  let hasVerifier = 1;
+}
+
+def NeuroShard_ShardOp : NeuroShard_Op<"shard",
+    [HasParent<"::neuroshard::ir::PlanOp">, NeuroShard_SymbolUser]> {
+  let summary = "one rectangle of a table and where it lives";
+  let description = [{
+    Rows and columns are half-open ranges. Inner column boundaries are
+    multiples of 4; the last shard may have any width. One device owns the
+    shard; with several devices each holds a full copy of the table
+    (replicated). `tier` is `hbm` (default) or `dram`.
+
+    ```mlir
+    neuroshard.shard "user" of @user rows [0, 1000) cols [0, 64) on [0] tier dram
+    ```
+  }];
+  let arguments = (ins
+    StrAttr:$name,
+    FlatSymbolRefAttr:$table,
+    I64Attr:$row_begin, I64Attr:$row_end,
+    I64Attr:$col_begin, I64Attr:$col_end,
+    DenseI64ArrayAttr:$devices,
+    DefaultValuedAttr<NeuroShard_MemoryTierAttr,
+      "::neuroshard::ir::MemoryTier::Hbm">:$tier
+  );
+  let assemblyFormat = [{
+    $name `of` $table `rows` custom<HalfOpen>($row_begin, $row_end)
+    `cols` custom<HalfOpen>($col_begin, $col_end) `on` $devices
+    (`tier` `` $tier^)? attr-dict
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    int64_t getNumRows() { return getRowEnd() - getRowBegin(); }
+    int64_t getWidth() { return getColEnd() - getColBegin(); }
+    bool isReplicated() { return getDevices().size() > 1; }
+  }];
+}
+
+def NeuroShard_PinOp : NeuroShard_Op<"pin",
+    [HasParent<"::neuroshard::ir::PlanOp">, NeuroShard_SymbolUser]> {
+  let summary = "every shard of a table lies on these devices only";
+  let arguments = (ins FlatSymbolRefAttr:$table, DenseI64ArrayAttr:$devices);
+  let assemblyFormat = "$table `on` $devices attr-dict";
+  let hasVerifier = 1;
+}
+
+#endif // NEUROSHARD_DIALECT_PLANOPS_TD

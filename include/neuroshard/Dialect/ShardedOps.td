@@ -1,0 +1,225 @@
+//===- ShardedOps.td - Operations on distributed values ----*- tablegen -*-===//
+//
+// Level 3: the step in distributed values. The ops do not depend on the number
+// of devices; the plan says who holds what.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_DIALECT_SHARDEDOPS_TD
+#define NEUROSHARD_DIALECT_SHARDEDOPS_TD
+
+include "neuroshard/Dialect/NeuroShardBase.td"
+
+def NeuroShard_ScatterBatchOp : NeuroShard_PureOp<"scatter_batch"> {
+  let summary = "every device gets its samples";
+  let description = [{
+    The first `batch mod devices` devices get one sample more than the others.
+  }];
+  let arguments = (ins AnyType:$input);
+  let results = (outs NeuroShard_DistType:$result);
+  let assemblyFormat = "$input attr-dict `:` qualified(type($input)) `->` qualified(type($result))";
+  let hasVerifier = 1;
+}
+
+def NeuroShard_GatherBatchOp : NeuroShard_PureOp<"gather_batch"> {
+  let summary = "all samples, in the order of the batch";
+  let arguments = (ins NeuroShard_DistType:$input);
+  let results = (outs AnyType:$result);
+  let assemblyFormat = "$input attr-dict `:` qualified(type($input)) `->` qualified(type($result))";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+class NeuroShard_Collective<string mnemonic, list<Trait> traits = []>
+    : NeuroShard_Op<mnemonic,
+        !listconcat(traits, [NeuroShard_SymbolUser, NeuroShard_Effects])>;
+
+def NeuroShard_DistributeIdsOp : NeuroShard_Collective<"distribute_ids"> {
+  let summary = "ids go where the rows are (batch -> owner or replica)";
+  let description = [{
+    Every owner of a shard of a looked-up table gets, from all devices, the ids
+    of that lookup's feature that fall into its rows, made relative to them.
+    `replica`: every device gets all ids, in rank order.
+
+    ```mlir
+    %o = neuroshard.distribute_ids %b [#neuroshard.lookup<sum @user["user_id"]>]
+      : !neuroshard.dist<@plan, !ids, batch> -> !neuroshard.dist<@plan, !ids, owner>
+    ```
+  }];
+  let arguments = (ins NeuroShard_DistType:$ids, NeuroShard_LookupArrayAttr:$lookups);
+  let results = (outs NeuroShard_DistType:$result);
+  let assemblyFormat = "$ids $lookups attr-dict `:` qualified(type($ids)) `->` qualified(type($result))";
+  let hasVerifier = 1;
+}
+
+def NeuroShard_FusedLookupOp : NeuroShard_Op<"fused_lookup",
+    [NeuroShard_SymbolUser, NeuroShard_Effects]> {
+  let summary = "lookups of many tables at once, where their rows are";
+  let description = [{
+    With ids at their owners the results are partial (`owner`): the columns and
+    the sums over the rows that the owner has, in f32. With ids at the batch
+    all tables are replicated and the results are final (`batch`).
+
+    ```mlir
+    %p = neuroshard.fused_lookup %o [#neuroshard.lookup<sum @user["user_id"]>]
+      : !neuroshard.dist<@plan, !ids, owner>
+      -> !neuroshard.dist<@plan, tensor<?x128xf32>, owner>
+    ```
+  }];
+  let arguments = (ins NeuroShard_DistType:$ids, NeuroShard_LookupArrayAttr:$lookups);
+  let results = (outs Variadic<NeuroShard_DistType>:$partials);
+  let assemblyFormat = [{
+    $ids $lookups attr-dict `:` qualified(type($ids))
+    `->` qualified(type($partials))
+  }];
+  let hasVerifier = 1;
+}
+
+def NeuroShard_CombineOp : NeuroShard_Collective<"combine"> {
+  let summary = "partial results go back to their samples (owner -> batch)";
+  let description = [{
+    Column shards side by side; partial sums of row shards travel as f32 and
+    are added in rank order; mean divides afterwards by the full number of ids;
+    unpooled rows go back into the order of their ids. `ids` are the ids at the
+    batch, for bag lengths and order.
+  }];
+  let arguments = (ins
+    NeuroShard_DistType:$ids,
+    Variadic<NeuroShard_DistType>:$partials,
+    NeuroShard_LookupArrayAttr:$lookups
+  );
+  let results = (outs Variadic<NeuroShard_DistType>:$results);
+  let assemblyFormat = [{
+    $ids `partials` `(` $partials `)` $lookups attr-dict
+    `:` qualified(type($ids)) `,` qualified(type($partials))
+    `->` qualified(type($results))
+  }];
+  let hasVerifier = 1;
+}
+
+def NeuroShard_DistributeGradientsOp
+    : NeuroShard_Collective<"distribute_gradients"> {
+  let summary = "gradients go where the rows are (batch -> owner or replica)";
+  let description = [{
+    The reverse of `combine`: each owner gets its columns for the whole batch;
+    mean has divided by the number of ids before.
+  }];
+  let arguments = (ins
+    NeuroShard_DistType:$ids,
+    Variadic<NeuroShard_DistType>:$gradients,
+    NeuroShard_LookupArrayAttr:$lookups
+  );
+  let results = (outs Variadic<NeuroShard_DistType>:$results);
+  let assemblyFormat = [{
+    $ids `gradients` `(` $gradients `)` $lookups attr-dict
+    `:` qualified(type($ids)) `,` qualified(type($gradients))
+    `->` qualified(type($results))
+  }];
+  let hasVerifier = 1;
+}
+
+def NeuroShard_FusedUpdateOp : NeuroShard_Op<"fused_update",
+    [SameVariadicOperandSize, NeuroShard_SymbolUser, NeuroShard_Effects]> {
+  let summary = "optimizer step of many tables at once, where their rows are";
+  let description = [{
+    As `update`, on ids and gradients at their owners (or replicas). `ids[k]`
+    and `gradients[k]` belong to `lookups[k]`.
+  }];
+  let arguments = (ins
+    Variadic<NeuroShard_DistType>:$ids,
+    Variadic<NeuroShard_DistType>:$gradients,
+    NeuroShard_LookupArrayAttr:$lookups,
+    F32:$learning_rate,
+    I64:$step
+  );
+  let assemblyFormat = [{
+    $lookups `ids` `(` $ids `)` `gradients` `(` $gradients `)`
+    `learning_rate` $learning_rate `step` $step attr-dict
+    `:` qualified(type($ids)) `,` qualified(type($gradients))
+  }];
+  let hasVerifier = 1;
+}
+
+def NeuroShard_ReduceRowsOp : NeuroShard_Op<"reduce_rows",
+    [SameVariadicOperandSize, NeuroShard_SymbolUser, Pure]> {
+  let summary = "summed gradient of each unique row, with the norm of its columns";
+  let description = [{
+    First phase of an exact row-wise optimizer over column shards.
+  }];
+  let arguments = (ins
+    Variadic<NeuroShard_DistType>:$ids,
+    Variadic<NeuroShard_DistType>:$gradients,
+    NeuroShard_LookupArrayAttr:$lookups
+  );
+  let results = (outs NeuroShard_DistType:$rows);
+  let assemblyFormat = [{
+    $lookups `ids` `(` $ids `)` `gradients` `(` $gradients `)` attr-dict
+    `:` qualified(type($ids)) `,` qualified(type($gradients))
+    `->` qualified(type($rows))
+  }];
+  let hasVerifier = 1;
+}
+
+def NeuroShard_ExchangeNormsOp
+    : NeuroShard_Collective<"exchange_norms", [AllTypesMatch<["rows", "result"]>]> {
+  let summary = "column owners of the same rows add their norms, in column order";
+  let arguments = (ins NeuroShard_DistType:$rows, FlatSymbolRefArrayAttr:$tables);
+  let results = (outs NeuroShard_DistType:$result);
+  let assemblyFormat = "$rows $tables attr-dict `:` qualified(type($rows))";
+  let hasVerifier = 1;
+}
+
+def NeuroShard_ApplyRowsOp : NeuroShard_Op<"apply_rows",
+    [NeuroShard_SymbolUser, NeuroShard_Effects]> {
+  let summary = "second phase of an exact row-wise optimizer over column shards";
+  let arguments = (ins
+    NeuroShard_DistType:$rows,
+    FlatSymbolRefArrayAttr:$tables,
+    F32:$learning_rate,
+    I64:$step
+  );
+  let assemblyFormat = [{
+    $rows $tables `learning_rate` $learning_rate `step` $step attr-dict
+    `:` qualified(type($rows))
+  }];
+  let hasVerifier = 1;
+}
+
+def NeuroShard_FusedWeightsGradientOp : NeuroShard_Op<"fused_weights_gradient",
+    [NeuroShard_SymbolUser, NeuroShard_Effects]> {
+  let summary = "gradient of per-sample weights, where the rows are";
+  let arguments = (ins
+    NeuroShard_DistType:$ids,
+    Variadic<NeuroShard_DistType>:$gradients,
+    NeuroShard_LookupArrayAttr:$lookups
+  );
+  let results = (outs NeuroShard_DistType:$partial);
+  let assemblyFormat = [{
+    $ids `gradients` `(` $gradients `)` $lookups attr-dict
+    `:` qualified(type($ids)) `,` qualified(type($gradients))
+    `->` qualified(type($partial))
+  }];
+  let hasVerifier = 1;
+}
+
+def NeuroShard_CombineWeightsGradientOp
+    : NeuroShard_Collective<"combine_weights_gradient"> {
+  let summary = "gradients of per-sample weights go back to their samples";
+  let description = [{
+    Partial dot products of column shards are added in rank order.
+  }];
+  let arguments = (ins
+    NeuroShard_DistType:$ids,
+    Variadic<NeuroShard_DistType>:$partials,
+    NeuroShard_LookupArrayAttr:$lookups
+  );
+  let results = (outs NeuroShard_DistType:$result);
+  let assemblyFormat = [{
+    $ids `partials` `(` $partials `)` $lookups attr-dict
+    `:` qualified(type($ids)) `,` qualified(type($partials))
+    `->` qualified(type($result))
+  }];
+  let hasVerifier = 1;
+}
+
+#endif // NEUROSHARD_DIALECT_SHARDEDOPS_TD

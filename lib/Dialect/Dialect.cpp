@@ -1,0 +1,37 @@
+//===- Dialect.cpp - Registration of the dialect --------------------------===//
+
+#include "neuroshard/Dialect/NeuroShard.h"
+
+#include "Interfaces.h"
+
+using namespace mlir;
+using namespace neuroshard::ir;
+
+#include "neuroshard/Dialect/NeuroShardDialect.cpp.inc"
+#include "neuroshard/Dialect/NeuroShardEnums.cpp.inc"
+
+void NeuroShardDialect::initialize() {
+  registerAttributes();
+  registerTypes();
+  addOperations<
+#define GET_OP_LIST
+#include "neuroshard/Dialect/NeuroShardOps.cpp.inc"
+      >();
+  addInterfaces<InlinerInterface, AsmInterface, BytecodeInterface>();
+}
+
+LogicalResult
+NeuroShardDialect::verifyOperationAttribute(Operation *op,
+                                            NamedAttribute attribute) {
+  if (attribute.getName() != kBatchAttrName)
+    return op->emitOpError("unknown attribute '")
+           << attribute.getName().getValue()
+           << "'; the dialect defines 'neuroshard.batch' (on a module)";
+  auto batch = dyn_cast<IntegerAttr>(attribute.getValue());
+  if (!isa<ModuleOp>(op) || !batch || !batch.getType().isInteger(64) ||
+      batch.getInt() <= 0)
+    return op->emitOpError("attribute 'neuroshard.batch' must be a positive "
+                           "i64 on a module, got: ")
+           << attribute.getValue();
+  return success();
+}

@@ -1,0 +1,48 @@
+//===- Interfaces.h - Dialect interfaces -----------------------*- C++ -*-===//
+//
+// How the dialect takes part in inlining, printing and bytecode.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_LIB_DIALECT_INTERFACES_H
+#define NEUROSHARD_LIB_DIALECT_INTERFACES_H
+
+#include "mlir/Bytecode/BytecodeImplementation.h"
+#include "mlir/Transforms/InliningUtils.h"
+
+namespace neuroshard::ir {
+
+/// Functions with our ops inline anywhere: no op depends on its function.
+struct InlinerInterface : mlir::DialectInlinerInterface {
+  using DialectInlinerInterface::DialectInlinerInterface;
+  bool isLegalToInline(mlir::Operation *, mlir::Region *, bool,
+                       mlir::IRMapping &) const final {
+    return true;
+  }
+  bool isLegalToInline(mlir::Region *, mlir::Region *, bool,
+                       mlir::IRMapping &) const final {
+    return true;
+  }
+};
+
+/// Long jagged types are printed once, as an alias.
+struct AsmInterface : mlir::OpAsmDialectInterface {
+  using OpAsmDialectInterface::OpAsmDialectInterface;
+  AliasResult getAlias(mlir::Type type, llvm::raw_ostream &os) const final;
+};
+
+/// Writes kBytecodeVersion and reads it and all older ones.
+struct BytecodeInterface : mlir::BytecodeDialectInterface {
+  explicit BytecodeInterface(mlir::Dialect *dialect)
+      : BytecodeDialectInterface(dialect) {}
+  void writeVersion(mlir::DialectBytecodeWriter &writer) const final;
+  std::unique_ptr<mlir::DialectVersion>
+  readVersion(mlir::DialectBytecodeReader &reader) const final;
+  mlir::LogicalResult
+  upgradeFromVersion(mlir::Operation *topLevelOp,
+                     const mlir::DialectVersion &version) const final;
+};
+
+} // namespace neuroshard::ir
+
+#endif // NEUROSHARD_LIB_DIALECT_INTERFACES_H

@@ -1,0 +1,336 @@
+//===- LogicalOps.cpp - Tables, ids and lookups ---------------------------===//
+
+#include "LookupVerifier.h"
+
+#include "mlir/IR/PatternMatch.h"
+
+using namespace mlir;
+using namespace neuroshard::ir;
+
+//===----------------------------------------------------------------------===//
+// TopologyOp
+//===----------------------------------------------------------------------===//
+
+int64_t TopologyOp::getNumDevices() {
+  int64_t count = 0;
+  for (auto run : getDevices().getAsRange<DevicesAttr>())
+    count += run.getCount();
+  return count;
+}
+
+LogicalResult TopologyOp::verify() {
+  int64_t numDevices = getNumDevices();
+  if (numDevices == 0)
+    return emitOpError("must have at least one device");
+  if (getLevels().empty())
+    return emitOpError("must have at least one level");
+  for (auto level : getLevels().getAsRange<LevelAttr>()) {
+    int64_t sum = 0;
+    for (int64_t size : level.getGroups().asArrayRef())
+      sum += size;
+    if (sum != numDevices)
+      return emitOpError("groups of level ")
+             << level.getName() << " must sum to the number of devices, "
+             << numDevices << ", got: " << sum;
+  }
+  auto outermost = cast<LevelAttr>(getLevels()[0]);
+  if (outermost.getGroups().size() != 1)
+    return emitOpError("the outermost level must have one group, level ")
+           << outermost.getName() << " has " << outermost.getGroups().size();
+  int64_t numHosts = getHostMemory() ? getHostMemory()->size() : -1;
+  for (auto run : getDevices().getAsRange<DevicesAttr>())
+    if (numHosts >= 0 && run.getHost() >= numHosts)
+      return emitOpError("host ")
+             << run.getHost() << " has no entry in host_memory, which has "
+             << numHosts;
+  return verifyNesting();
+}
+
+LogicalResult TopologyOp::verifyNesting() {
+  SmallVector<int64_t> outerEnds;
+  for (auto level : getLevels().getAsRange<LevelAttr>()) {
+    SmallVector<int64_t> ends;
+    int64_t end = 0;
+    for (int64_t size : level.getGroups().asArrayRef())
+      ends.push_back(end += size);
+    for (int64_t outerEnd : outerEnds)
+      if (!llvm::is_contained(ends, outerEnd))
+        return emitOpError("groups of level ")
+               << level.getName()
+               << " must lie inside groups of the level before";
+    outerEnds = std::move(ends);
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// TableOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult TableOp::verify() {
+  Type type = getElementType();
+  if (!type.isF32() && !type.isF16() && !type.isBF16())
+    return emitOpError("element type must be f32, f16 or bf16, got: ") << type;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// PackOp, FromKeyedOp, UnpackOp, NumIdsOp
+//===----------------------------------------------------------------------===//
+
+static LogicalResult verifyIdTypes(Operation *op, JaggedType jagged,
+                                   TypeRange ids, bool hasWeights) {
+  for (Type type : ids)
+    if (cast<ShapedType>(type).getElementType() != jagged.getIdType())
+      return op->emitOpError("ids must be of the jagged type's ")
+             << jagged.getIdType() << ", got: " << type;
+  if (hasWeights != jagged.getWeighted())
+    return op->emitOpError(jagged.getWeighted()
+                               ? "weighted ids need weights"
+                               : "has weights, but its type is not weighted");
+  return success();
+}
+
+LogicalResult PackOp::verify() {
+  JaggedType type = getResult().getType();
+  size_t numFeatures = type.getFeatures().size();
+  if (getIds().size() != numFeatures || getOffsets().size() != numFeatures)
+    return emitOpError("needs ids and offsets for each of ")
+           << numFeatures << " features, got " << getIds().size() << " and "
+           << getOffsets().size();
+  if (!getWeights().empty() && getWeights().size() != numFeatures)
+    return emitOpError("needs weights for each of ")
+           << numFeatures << " features, got " << getWeights().size();
+  return verifyIdTypes(*this, type, getIds().getTypes(), !getWeights().empty());
+}
+
+LogicalResult FromKeyedOp::verify() {
+  return verifyIdTypes(*this, getResult().getType(), getIds().getType(),
+                       static_cast<bool>(getWeights()));
+}
+
+static LogicalResult verifyFeature(Operation *op, JaggedType type,
+                                   StringAttr feature) {
+  if (type.indexOf(feature))
+    return success();
+  return op->emitOpError("has no feature ") << feature << ": " << type;
+}
+
+LogicalResult UnpackOp::verify() {
+  JaggedType type = getJagged().getType();
+  if (failed(verifyFeature(*this, type, getFeatureAttr())))
+    return failure();
+  return verifyIdTypes(*this, type, getIds().getType(),
+                       static_cast<bool>(getWeights()));
+}
+
+LogicalResult NumIdsOp::verify() {
+  if (!getFeatureAttr())
+    return success();
+  return verifyFeature(*this, getJagged().getType(), getFeatureAttr());
+}
+
+namespace {
+/// unpack(pack(ids, offsets), f) is what was packed for f.
+struct UnpackOfPack : OpRewritePattern<UnpackOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(UnpackOp op,
+                                PatternRewriter &rewriter) const override {
+    auto pack = op.getJagged().getDefiningOp<PackOp>();
+    if (!pack)
+      return failure();
+    int64_t index = *pack.getResult().getType().indexOf(op.getFeatureAttr());
+    SmallVector<Value> packed = {pack.getIds()[index],
+                                 pack.getOffsets()[index]};
+    if (op.getWeights())
+      packed.push_back(pack.getWeights()[index]);
+    for (auto [result, value] : llvm::zip(op.getResults(), packed))
+      if (result.getType() != value.getType())
+        return failure();
+    rewriter.replaceOp(op, packed);
+    return success();
+  }
+};
+} // namespace
+
+void UnpackOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
+                                           MLIRContext *context) {
+  patterns.add<UnpackOfPack>(context);
+}
+
+//===----------------------------------------------------------------------===//
+// LookupOp
+//===----------------------------------------------------------------------===//
+
+LookupAttr LookupOp::getLookup() {
+  return LookupAttr::get(getContext(), getPooling(), getTableAttr(),
+                         getFeatureAttr(), getWeighted(), getPaddingIdx());
+}
+
+LogicalResult LookupOp::verify() {
+  return verifyLookup(*this, getLookup(), getIds().getType());
+}
+
+LogicalResult LookupOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyLookupRows(*this, getLookup(), getResult().getType(), symbols);
+}
+
+void LookupOp::getEffects(
+    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
+        &effects) {
+  effects.emplace_back(MemoryEffects::Read::get(), getTableAttr(),
+                       TableResource::get());
+}
+
+LogicalResult LookupOp::reifyResultShapes(OpBuilder &builder,
+                                          ReifiedRankedShapedTypeDims &shapes) {
+  Value rows =
+      getPooling() == Pooling::Unpooled
+          ? NumIdsOp::create(builder, getLoc(), getIds(), getFeatureAttr())
+                .getResult()
+          : BatchSizeOp::create(builder, getLoc(), getIds()).getResult();
+  auto type = cast<RankedTensorType>(getResult().getType());
+  OpFoldResult numRows = type.isDynamicDim(0)
+                             ? OpFoldResult(rows)
+                             : builder.getIndexAttr(type.getDimSize(0));
+  shapes.push_back({numRows, builder.getIndexAttr(type.getDimSize(1))});
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// UpdateOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult UpdateOp::verify() {
+  if (failed(verifyCounts(*this, getLookups(), getGradients().size(),
+                          "gradients")))
+    return failure();
+  for (auto [lookup, ids] :
+       llvm::zip(lookupsOf(getLookups()), getIds().getTypes())) {
+    if (lookup.getTable() != getTableAttr())
+      return emitOpError("updates '")
+             << getTable() << "', but has a lookup of '"
+             << lookup.getTable().getValue() << "'";
+    if (failed(verifyLookup(*this, lookup, cast<JaggedType>(ids))))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult UpdateOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  FailureOr<TableOp> table = resolveTable(*this, getTableAttr(), symbols);
+  if (failed(table))
+    return failure();
+  if (!table->getOptimizer())
+    return emitOpError("table '") << getTable() << "' has no optimizer";
+  return verifyLookups(*this, getLookups(), getGradients().getTypes(), symbols);
+}
+
+void UpdateOp::getEffects(
+    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
+        &effects) {
+  effects.emplace_back(MemoryEffects::Read::get(), getTableAttr(),
+                       TableResource::get());
+  effects.emplace_back(MemoryEffects::Write::get(), getTableAttr(),
+                       TableResource::get());
+}
+
+//===----------------------------------------------------------------------===//
+// WeightsGradientOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult WeightsGradientOp::verify() {
+  if (failed(verifyCounts(*this, getLookups(), getGradients().size(),
+                          "gradients")))
+    return failure();
+  for (LookupAttr lookup : lookupsOf(getLookups())) {
+    if (failed(verifyLookup(*this, lookup, getIds().getType())))
+      return failure();
+    if (!lookup.getWeighted())
+      return emitOpError("lookup of feature ")
+             << lookup.getFeature() << " must be weighted";
+  }
+  return success();
+}
+
+LogicalResult
+WeightsGradientOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyLookups(*this, getLookups(), getGradients().getTypes(), symbols);
+}
+
+void WeightsGradientOp::getEffects(
+    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
+        &effects) {
+  addTableEffects(getLookups(), MemoryEffects::Read::get(), effects);
+}
+
+LogicalResult
+WeightsGradientOp::reifyResultShapes(OpBuilder &builder,
+                                     ReifiedRankedShapedTypeDims &shapes) {
+  auto type = cast<RankedTensorType>(getResult().getType());
+  if (!type.isDynamicDim(0)) {
+    shapes.push_back({builder.getIndexAttr(type.getDimSize(0))});
+    return success();
+  }
+  Value numIds = NumIdsOp::create(builder, getLoc(), getIds(), StringAttr());
+  shapes.push_back({OpFoldResult(numIds)});
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Pending and context
+//===----------------------------------------------------------------------===//
+
+static LogicalResult verifyBundle(Operation *op, TypeRange values,
+                                  ArrayRef<Type> types) {
+  if (values == TypeRange(types))
+    return success();
+  return op->emitOpError("values must have the types the bundle names");
+}
+
+LogicalResult SuspendOp::verify() {
+  return verifyBundle(*this, getValues().getTypes(),
+                      getBundle().getType().getTypes());
+}
+
+LogicalResult ResumeOp::verify() {
+  return verifyBundle(*this, getValues().getTypes(),
+                      getBundle().getType().getTypes());
+}
+
+LogicalResult SaveOp::verify() {
+  return verifyBundle(*this, getValues().getTypes(),
+                      getBundle().getType().getTypes());
+}
+
+LogicalResult RestoreOp::verify() {
+  return verifyBundle(*this, getValues().getTypes(),
+                      getBundle().getType().getTypes());
+}
+
+template <typename BundleOp>
+static LogicalResult foldUnbundle(Value bundle,
+                                  SmallVectorImpl<OpFoldResult> &results) {
+  auto source = bundle.getDefiningOp<BundleOp>();
+  if (!source)
+    return failure();
+  llvm::append_range(results, source.getValues());
+  return success();
+}
+
+LogicalResult ResumeOp::fold(FoldAdaptor,
+                             SmallVectorImpl<OpFoldResult> &results) {
+  return foldUnbundle<SuspendOp>(getBundle(), results);
+}
+
+LogicalResult RestoreOp::fold(FoldAdaptor,
+                              SmallVectorImpl<OpFoldResult> &results) {
+  return foldUnbundle<SaveOp>(getBundle(), results);
+}
+
+void DiscardOp::getEffects(
+    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
+        &effects) {
+  effects.emplace_back(MemoryEffects::Write::get(), CollectiveResource::get());
+}

@@ -1,0 +1,205 @@
+//===- PartitionedOps.cpp - SPMD functions and device programs ------------===//
+
+#include "LookupVerifier.h"
+
+#include "llvm/ADT/SmallSet.h"
+
+using namespace mlir;
+using namespace neuroshard::ir;
+
+using Effects =
+    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>;
+
+/// Every step op talks to the device and through it to its peers; their order
+/// is the order of the step.
+static void addStepEffects(Effects &effects) {
+  effects.emplace_back(MemoryEffects::Read::get(), CollectiveResource::get());
+  effects.emplace_back(MemoryEffects::Write::get(), CollectiveResource::get());
+}
+
+static FailureOr<ExchangeOp> resolveExchange(Operation *op,
+                                             FlatSymbolRefAttr exchange,
+                                             SymbolTableCollection &symbols) {
+  if (auto found = symbols.lookupNearestSymbolFrom<ExchangeOp>(op, exchange))
+    return found;
+  return op->emitOpError("'") << exchange.getValue() << "' is not an exchange";
+}
+
+/// `types` are the exchange's results, in its order.
+static LogicalResult verifyResults(Operation *op, FlatSymbolRefAttr exchange,
+                                   TypeRange types, llvm::StringRef what,
+                                   SymbolTableCollection &symbols) {
+  FailureOr<ExchangeOp> found = resolveExchange(op, exchange, symbols);
+  if (failed(found))
+    return failure();
+  ArrayAttr results = found->getResults();
+  if (results.size() != types.size())
+    return op->emitOpError("has ") << types.size() << " " << what
+                                   << ", the exchange has " << results.size();
+  for (auto [type, result] :
+       llvm::zip(types, results.getAsValueRange<TypeAttr>()))
+    if (type != result)
+      return op->emitOpError()
+             << what << " must have the exchange's types, got " << type
+             << " for " << result;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// ExchangeOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult ExchangeOp::verify() {
+  if (failed(verifyCounts(*this, getLookups(), getResults().size(), "results")))
+    return failure();
+  auto ids = cast<JaggedType>(getInput());
+  for (LookupAttr lookup : lookupsOf(getLookups()))
+    if (failed(verifyLookup(*this, lookup, ids)))
+      return failure();
+  return success();
+}
+
+LogicalResult ExchangeOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  if (!symbols.lookupNearestSymbolFrom<PlanOp>(*this, getPlanAttr()))
+    return emitOpError("'") << getPlan() << "' is not a plan";
+  SmallVector<Type> rows(getResults().getAsValueRange<TypeAttr>());
+  return verifyLookups(*this, getLookups(), rows, symbols);
+}
+
+//===----------------------------------------------------------------------===//
+// DeviceProgramOp, LocalTableOp, LocalLookupOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult DeviceProgramOp::verify() {
+  llvm::SmallSet<int64_t, 8> seen;
+  if (getDevices().empty())
+    return emitOpError("must be for at least one device");
+  for (int64_t device : getDevices())
+    if (device < 0 || !seen.insert(device).second)
+      return emitOpError("devices must be distinct and not negative, got: ")
+             << device;
+  int64_t numSlots = 0;
+  for (Operation &op : *getBody().begin()) {
+    if (auto table = dyn_cast<LocalTableOp>(op)) {
+      if (static_cast<int64_t>(table.getSlot()) != numSlots++)
+        return table.emitOpError(
+                   "slots must be numbered from 0 in order, got: ")
+               << table.getSlot();
+      continue;
+    }
+    auto lookup = dyn_cast<LocalLookupOp>(op);
+    if (!lookup)
+      return op.emitOpError("is not allowed in a device program, which holds "
+                            "local tables and lookups only");
+    if (static_cast<int64_t>(lookup.getSlot()) >= numSlots)
+      return lookup.emitOpError("slot ")
+             << lookup.getSlot() << " is not declared before";
+  }
+  return success();
+}
+
+template <typename OpT>
+static LogicalResult verifyBindings(OpT op, size_t bindings) {
+  auto program = cast<DeviceProgramOp>(op->getParentOp());
+  if (bindings == program.getDevices().size())
+    return success();
+  return op.emitOpError("must bind something for each of the program's ")
+         << program.getDevices().size() << " devices, got: " << bindings;
+}
+
+LogicalResult LocalTableOp::verify() {
+  Type type = getElementType();
+  if (!type.isF32() && !type.isF16() && !type.isBF16())
+    return emitOpError("element type must be f32, f16 or bf16, got: ") << type;
+  if (static_cast<int64_t>(getDim()) < 1 || getDim() > getTableDim())
+    return emitOpError("dim must be in [1, ")
+           << getTableDim() << "], got: " << getDim();
+  return verifyBindings(*this, getShards().size());
+}
+
+LogicalResult LocalLookupOp::verify() {
+  return verifyBindings(*this, getBinds().size());
+}
+
+LogicalResult LocalLookupOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  FailureOr<ExchangeOp> exchange =
+      resolveExchange(*this, getExchangeAttr(), symbols);
+  if (failed(exchange))
+    return failure();
+  int64_t numLookups = exchange->getLookups().size();
+  for (int64_t bind : getBinds())
+    if (bind < 0 || bind >= numLookups)
+      return emitOpError("binds lookup ")
+             << bind << ", the exchange has " << numLookups;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
+
+LogicalResult RouteOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  FailureOr<ExchangeOp> exchange =
+      resolveExchange(*this, getExchangeAttr(), symbols);
+  if (failed(exchange))
+    return failure();
+  if (exchange->getInput() == getIds().getType())
+    return success();
+  return emitOpError("routes ") << getIds().getType() << ", the exchange is of "
+                                << exchange->getInput();
+}
+
+void RouteOp::getEffects(Effects &effects) { addStepEffects(effects); }
+
+LogicalResult RunLookupOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return resolveExchange(*this, getExchangeAttr(), symbols);
+}
+
+void RunLookupOp::getEffects(Effects &effects) { addStepEffects(effects); }
+
+LogicalResult
+ExchangeResultsOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyResults(*this, getExchangeAttr(), getResults().getTypes(),
+                       "results", symbols);
+}
+
+void ExchangeResultsOp::getEffects(Effects &effects) {
+  addStepEffects(effects);
+}
+
+LogicalResult
+ExchangeGradientsOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyResults(*this, getExchangeAttr(), getGradients().getTypes(),
+                       "gradients", symbols);
+}
+
+void ExchangeGradientsOp::getEffects(Effects &effects) {
+  addStepEffects(effects);
+}
+
+LogicalResult
+RunWeightsGradientOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return resolveExchange(*this, getExchangeAttr(), symbols);
+}
+
+void RunWeightsGradientOp::getEffects(Effects &effects) {
+  addStepEffects(effects);
+}
+
+LogicalResult RunUpdateOp::verify() {
+  if (getExchanges().size() == getRouted().size())
+    return success();
+  return emitOpError("has ") << getExchanges().size() << " exchanges but "
+                             << getRouted().size() << " routed ids";
+}
+
+LogicalResult RunUpdateOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  for (auto exchange : getExchanges().getAsRange<FlatSymbolRefAttr>())
+    if (failed(resolveExchange(*this, exchange, symbols)))
+      return failure();
+  return success();
+}
+
+void RunUpdateOp::getEffects(Effects &effects) { addStepEffects(effects); }
+
+void ReleaseOp::getEffects(Effects &effects) { addStepEffects(effects); }

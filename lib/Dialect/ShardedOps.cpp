@@ -1,0 +1,350 @@
+//===- ShardedOps.cpp - Operations on distributed values ------------------===//
+
+#include "LookupVerifier.h"
+
+using namespace mlir;
+using namespace neuroshard::ir;
+
+namespace {
+
+using Effects =
+    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>;
+
+/// A collective takes part in one order on all devices.
+void addCollectiveEffects(Effects &effects) {
+  effects.emplace_back(MemoryEffects::Read::get(), CollectiveResource::get());
+  effects.emplace_back(MemoryEffects::Write::get(), CollectiveResource::get());
+}
+
+LogicalResult expectDistribution(Operation *op, llvm::StringRef what,
+                                 DistType type,
+                                 ArrayRef<Distribution> allowed) {
+  if (llvm::is_contained(allowed, type.getDistribution()))
+    return success();
+  InFlightDiagnostic diagnostic = op->emitOpError()
+                                  << what << " must be distributed by ";
+  llvm::interleave(
+      allowed, [&](Distribution d) { diagnostic << stringifyDistribution(d); },
+      [&] { diagnostic << " or "; });
+  return diagnostic << ", got: " << type;
+}
+
+LogicalResult expectPlan(Operation *op, DistType type, FlatSymbolRefAttr plan) {
+  if (type.getPlan() == plan)
+    return success();
+  return op->emitOpError("all values must be distributed by one plan, got ")
+         << plan << " and " << type.getPlan();
+}
+
+/// `ids` are jagged and every lookup fits them.
+LogicalResult verifyIds(Operation *op, DistType ids, ArrayAttr lookups,
+                        ArrayRef<Distribution> allowed) {
+  auto jagged = dyn_cast<JaggedType>(ids.getType());
+  if (!jagged)
+    return op->emitOpError("ids must be distributed jagged ids, got: ") << ids;
+  if (failed(expectDistribution(op, "ids", ids, allowed)))
+    return failure();
+  if (lookups.empty())
+    return op->emitOpError("must have at least one lookup");
+  for (LookupAttr lookup : lookupsOf(lookups))
+    if (failed(verifyLookup(op, lookup, jagged)))
+      return failure();
+  return success();
+}
+
+/// One value per lookup, all by the plan of the ids.
+LogicalResult verifyRows(Operation *op, llvm::StringRef what, TypeRange types,
+                         ArrayAttr lookups, FlatSymbolRefAttr plan,
+                         ArrayRef<Distribution> allowed) {
+  if (failed(verifyCounts(op, lookups, types.size(), what)))
+    return failure();
+  for (Type type : types) {
+    auto dist = cast<DistType>(type);
+    if (failed(expectPlan(op, dist, plan)) ||
+        failed(expectDistribution(op, what, dist, allowed)))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult verifyPlan(Operation *op, DistType type,
+                         SymbolTableCollection &symbols) {
+  if (symbols.lookupNearestSymbolFrom<PlanOp>(op, type.getPlan()))
+    return success();
+  return op->emitOpError("'") << type.getPlan().getValue() << "' is not a plan";
+}
+
+LogicalResult verifyUses(Operation *op, DistType ids, ArrayAttr lookups,
+                         TypeRange rows, SymbolTableCollection &symbols) {
+  if (failed(verifyPlan(op, ids, symbols)))
+    return failure();
+  return verifyLookups(op, lookups, rows, symbols);
+}
+
+/// Each lookup's ids carry its feature; ids and gradients at the same place.
+LogicalResult verifyUpdate(Operation *op, TypeRange ids, TypeRange gradients,
+                           ArrayAttr lookups) {
+  if (failed(verifyCounts(op, lookups, gradients.size(), "gradients")))
+    return failure();
+  FlatSymbolRefAttr plan = cast<DistType>(ids[0]).getPlan();
+  for (auto [lookup, idType, gradientType] :
+       llvm::zip(lookupsOf(lookups), ids, gradients)) {
+    auto idDist = cast<DistType>(idType);
+    auto gradientDist = cast<DistType>(gradientType);
+    auto jagged = dyn_cast<JaggedType>(idDist.getType());
+    if (!jagged)
+      return op->emitOpError("ids must be distributed jagged ids, got: ")
+             << idDist;
+    if (failed(verifyLookup(op, lookup, jagged)) ||
+        failed(expectPlan(op, idDist, plan)) ||
+        failed(expectPlan(op, gradientDist, plan)) ||
+        failed(expectDistribution(
+            op, "ids", idDist, {Distribution::Owner, Distribution::Replica})) ||
+        failed(expectDistribution(op, "gradients", gradientDist,
+                                  {idDist.getDistribution()})))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult verifyTables(Operation *op, ArrayAttr tables,
+                           SymbolTableCollection &symbols) {
+  for (auto table : tables.getAsRange<FlatSymbolRefAttr>())
+    if (failed(resolveTable(op, table, symbols)))
+      return failure();
+  return success();
+}
+
+LogicalResult verifyRowsValue(Operation *op, DistType rows) {
+  if (!isa<RowsType>(rows.getType()))
+    return op->emitOpError("must be distributed rows, got: ") << rows;
+  return expectDistribution(op, "rows", rows, {Distribution::Owner});
+}
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// ScatterBatchOp and GatherBatchOp
+//===----------------------------------------------------------------------===//
+
+static LogicalResult verifyBatchMove(Operation *op, Type logical,
+                                     DistType dist) {
+  if (dist.getType() != logical)
+    return op->emitOpError("distributes ")
+           << dist.getType() << ", but the value is " << logical;
+  return expectDistribution(op, "value", dist, {Distribution::Batch});
+}
+
+LogicalResult ScatterBatchOp::verify() {
+  return verifyBatchMove(*this, getInput().getType(), getResult().getType());
+}
+
+LogicalResult GatherBatchOp::verify() {
+  return verifyBatchMove(*this, getResult().getType(), getInput().getType());
+}
+
+OpFoldResult GatherBatchOp::fold(FoldAdaptor) {
+  if (auto scatter = getInput().getDefiningOp<ScatterBatchOp>())
+    return scatter.getInput();
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// DistributeIdsOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult DistributeIdsOp::verify() {
+  DistType from = getIds().getType(), to = getResult().getType();
+  if (from.getType() != to.getType())
+    return emitOpError("result must distribute the same ids, got ")
+           << from << " and " << to;
+  if (failed(expectPlan(*this, to, from.getPlan())) ||
+      failed(verifyIds(*this, from, getLookups(), {Distribution::Batch})))
+    return failure();
+  return expectDistribution(*this, "result", to,
+                            {Distribution::Owner, Distribution::Replica});
+}
+
+LogicalResult
+DistributeIdsOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  if (failed(verifyPlan(*this, getIds().getType(), symbols)))
+    return failure();
+  for (LookupAttr lookup : lookupsOf(getLookups()))
+    if (failed(resolveTable(*this, lookup.getTable(), symbols)))
+      return failure();
+  return success();
+}
+
+void DistributeIdsOp::getEffects(Effects &effects) {
+  addCollectiveEffects(effects);
+}
+
+//===----------------------------------------------------------------------===//
+// FusedLookupOp and CombineOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult FusedLookupOp::verify() {
+  DistType ids = getIds().getType();
+  if (failed(verifyIds(*this, ids, getLookups(),
+                       {Distribution::Owner, Distribution::Batch})))
+    return failure();
+  return verifyRows(*this, "results", getPartials().getTypes(), getLookups(),
+                    ids.getPlan(), {ids.getDistribution()});
+}
+
+LogicalResult FusedLookupOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyUses(*this, getIds().getType(), getLookups(),
+                    getPartials().getTypes(), symbols);
+}
+
+void FusedLookupOp::getEffects(Effects &effects) {
+  addTableEffects(getLookups(), MemoryEffects::Read::get(), effects);
+}
+
+LogicalResult CombineOp::verify() {
+  DistType ids = getIds().getType();
+  if (failed(verifyIds(*this, ids, getLookups(), {Distribution::Batch})) ||
+      failed(verifyRows(*this, "partials", getPartials().getTypes(),
+                        getLookups(), ids.getPlan(), {Distribution::Owner})))
+    return failure();
+  return verifyRows(*this, "results", getResults().getTypes(), getLookups(),
+                    ids.getPlan(), {Distribution::Batch});
+}
+
+LogicalResult CombineOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyUses(*this, getIds().getType(), getLookups(),
+                    getResults().getTypes(), symbols);
+}
+
+void CombineOp::getEffects(Effects &effects) { addCollectiveEffects(effects); }
+
+//===----------------------------------------------------------------------===//
+// DistributeGradientsOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult DistributeGradientsOp::verify() {
+  DistType ids = getIds().getType();
+  if (failed(verifyIds(*this, ids, getLookups(), {Distribution::Batch})) ||
+      failed(verifyRows(*this, "gradients", getGradients().getTypes(),
+                        getLookups(), ids.getPlan(), {Distribution::Batch})))
+    return failure();
+  return verifyRows(*this, "results", getResults().getTypes(), getLookups(),
+                    ids.getPlan(),
+                    {Distribution::Owner, Distribution::Replica});
+}
+
+LogicalResult
+DistributeGradientsOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyUses(*this, getIds().getType(), getLookups(),
+                    getGradients().getTypes(), symbols);
+}
+
+void DistributeGradientsOp::getEffects(Effects &effects) {
+  addCollectiveEffects(effects);
+}
+
+//===----------------------------------------------------------------------===//
+// FusedUpdateOp and the two phases of exact row-wise optimizers
+//===----------------------------------------------------------------------===//
+
+LogicalResult FusedUpdateOp::verify() {
+  return verifyUpdate(*this, getIds().getTypes(), getGradients().getTypes(),
+                      getLookups());
+}
+
+LogicalResult FusedUpdateOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyUses(*this, cast<DistType>(getIds().getTypes()[0]), getLookups(),
+                    getGradients().getTypes(), symbols);
+}
+
+void FusedUpdateOp::getEffects(Effects &effects) {
+  addTableEffects(getLookups(), MemoryEffects::Read::get(), effects);
+  addTableEffects(getLookups(), MemoryEffects::Write::get(), effects);
+}
+
+LogicalResult ReduceRowsOp::verify() {
+  if (failed(verifyUpdate(*this, getIds().getTypes(), getGradients().getTypes(),
+                          getLookups())))
+    return failure();
+  return verifyRowsValue(*this, getRows().getType());
+}
+
+LogicalResult ReduceRowsOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyUses(*this, getRows().getType(), getLookups(),
+                    getGradients().getTypes(), symbols);
+}
+
+LogicalResult ExchangeNormsOp::verify() {
+  return verifyRowsValue(*this, getRows().getType());
+}
+
+LogicalResult
+ExchangeNormsOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyTables(*this, getTables(), symbols);
+}
+
+void ExchangeNormsOp::getEffects(Effects &effects) {
+  addCollectiveEffects(effects);
+}
+
+LogicalResult ApplyRowsOp::verify() {
+  return verifyRowsValue(*this, getRows().getType());
+}
+
+LogicalResult ApplyRowsOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyTables(*this, getTables(), symbols);
+}
+
+void ApplyRowsOp::getEffects(Effects &effects) {
+  for (auto table : getTables().getAsRange<FlatSymbolRefAttr>()) {
+    effects.emplace_back(MemoryEffects::Read::get(), table,
+                         TableResource::get());
+    effects.emplace_back(MemoryEffects::Write::get(), table,
+                         TableResource::get());
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Gradient of per-sample weights
+//===----------------------------------------------------------------------===//
+
+LogicalResult FusedWeightsGradientOp::verify() {
+  DistType ids = getIds().getType();
+  if (failed(verifyIds(*this, ids, getLookups(),
+                       {Distribution::Owner, Distribution::Batch})) ||
+      failed(verifyRows(*this, "gradients", getGradients().getTypes(),
+                        getLookups(), ids.getPlan(), {ids.getDistribution()})))
+    return failure();
+  return expectDistribution(*this, "result", getPartial().getType(),
+                            {ids.getDistribution()});
+}
+
+LogicalResult
+FusedWeightsGradientOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyUses(*this, getIds().getType(), getLookups(),
+                    getGradients().getTypes(), symbols);
+}
+
+void FusedWeightsGradientOp::getEffects(Effects &effects) {
+  addTableEffects(getLookups(), MemoryEffects::Read::get(), effects);
+}
+
+LogicalResult CombineWeightsGradientOp::verify() {
+  DistType ids = getIds().getType();
+  if (failed(verifyIds(*this, ids, getLookups(), {Distribution::Batch})))
+    return failure();
+  for (Type partial : getPartials().getTypes())
+    if (failed(expectPlan(*this, cast<DistType>(partial), ids.getPlan())))
+      return failure();
+  return expectDistribution(*this, "result", getResult().getType(),
+                            {Distribution::Batch});
+}
+
+LogicalResult
+CombineWeightsGradientOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyPlan(*this, getIds().getType(), symbols);
+}
+
+void CombineWeightsGradientOp::getEffects(Effects &effects) {
+  addCollectiveEffects(effects);
+}
