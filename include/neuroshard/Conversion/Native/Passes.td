@@ -1,0 +1,76 @@
+//===- Passes.td - Passes on the way to native code --------*- tablegen -*-===//
+//
+// What MLIR's own passes leave to do between a program of standard dialects
+// and a library that the runtime can call.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_CONVERSION_NATIVE_PASSES
+#define NEUROSHARD_CONVERSION_NATIVE_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def ProtectArguments : Pass<"neuroshard-protect-arguments", "::mlir::ModuleOp"> {
+  let summary = "Keep bufferization from writing into the caller's tensors";
+  let description = [{
+    Marks the tensor arguments of public functions `bufferization.writable =
+    false`, unless the attribute is there already. A caller's input is not
+    scratch memory, and One-Shot Bufferize takes it for that by default.
+
+    ```mlir
+    // Before:
+    func.func @f(%x: tensor<?xf32>)
+    // After:
+    func.func @f(%x: tensor<?xf32> {bufferization.writable = false})
+    ```
+  }];
+  let dependentDialects = ["::mlir::bufferization::BufferizationDialect"];
+}
+
+def OrderReductions : Pass<"neuroshard-order-reductions"> {
+  let summary = "Make the innermost loop of a reduction a parallel one";
+  let description = [{
+    Permutes the loops of every `linalg.generic` that has both: parallel loops
+    first, then the reductions in their order, and innermost the parallel loop
+    over the last dimension of the result, over which LLVM can vectorise
+    without adding in another order. Each element's sum keeps its order, so
+    the result keeps its bits.
+
+    ```mlir
+    // Before: (i, j, k) = parallel, parallel, reduction
+    linalg.generic {indexing_maps = [(i, j, k) -> (i, k), (i, j, k) -> (k, j), (i, j, k) -> (i, j)]}
+    // After: (i, k, j)
+    linalg.generic {indexing_maps = [(i, k, j) -> (i, k), (i, k, j) -> (k, j), (i, k, j) -> (i, j)]}
+    ```
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect"];
+  let statistics = [
+    Statistic<"numPermuted", "permuted", "Number of operations whose loops were permuted">
+  ];
+}
+
+def InvokeWrappers : Pass<"neuroshard-invoke-wrappers", "::mlir::ModuleOp"> {
+  let summary = "Add a uniform entry point for every public function";
+  let description = [{
+    For every public `func.func @f` with a body adds `nsrt_invoke_f`, which
+    takes one array of pointers: the result struct first if `f` has results,
+    then one for each argument. A memref or scalar is read through its pointer
+    (a memref as its strided descriptor); an argument with the attribute
+    `nsrt.device` is the pointer itself.
+
+    ```mlir
+    // Before:
+    func.func @f(%device: !llvm.ptr {nsrt.device}, %x: memref<?xf32>) -> memref<?xf32>
+    // After, in addition:
+    llvm.func @nsrt_invoke_f(%args: !llvm.ptr) {
+      %device = llvm.load (args[1])
+      %x = load the descriptor that args[2] points to
+      %result = call @f(%device, %x)
+      store the descriptor of %result to where args[0] points
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::func::FuncDialect"];
+}
+
+#endif // NEUROSHARD_CONVERSION_NATIVE_PASSES

@@ -1,0 +1,77 @@
+//===- Linker.cpp - Linking object code with lld --------------------------===//
+//
+// lld runs as a process of its own: no linker state in the compiler, and no
+// dependency on lld's libraries.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Linker.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FileUtilities.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Program.h"
+
+using namespace mlir;
+
+namespace neuroshard {
+
+/// The linker's path; empty if there is none.
+static std::string findLinker(const NativeOptions &options) {
+  auto find = [](StringRef name, ArrayRef<StringRef> folders = {}) {
+    llvm::ErrorOr<std::string> path =
+        llvm::sys::findProgramByName(name, folders);
+    return path ? *path : std::string();
+  };
+  if (!options.linker.empty())
+    return find(options.linker);
+  std::string path = find("ld.lld-22");
+  if (path.empty())
+    path = find("ld.lld", {NEUROSHARD_LLVM_TOOLS_DIR});
+  if (path.empty())
+    path = find("ld.lld");
+  return path;
+}
+
+LogicalResult linkSharedLibrary(ModuleOp module, const NativeOptions &options,
+                                StringRef objectPath, StringRef path) {
+  std::string linker = findLinker(options);
+  if (linker.empty()) {
+    if (!options.linker.empty())
+      return module.emitError()
+             << "linker '" << options.linker << "' not found";
+    return module.emitError() << "no linker: neither ld.lld-22 nor ld.lld is "
+                              << "on the search path; install the package "
+                              << "lld-22 or name a linker";
+  }
+
+  SmallString<128> messages;
+  if (std::error_code error = llvm::sys::fs::createTemporaryFile(
+          "neuroshard-link", "txt", messages))
+    return module.emitError()
+           << "cannot make a temporary file: " << error.message();
+  llvm::FileRemover removeMessages(messages);
+
+  // -z now: an undefined symbol is found when the library is loaded, not in
+  // the middle of a step.
+  std::string problem;
+  int status = llvm::sys::ExecuteAndWait(
+      linker,
+      {linker, "-shared", "-z", "now", "-z", "noexecstack", "--gc-sections",
+       "-o", path, objectPath},
+      /*Env=*/std::nullopt,
+      /*Redirects=*/{StringRef(), StringRef(messages), StringRef(messages)},
+      /*SecondsToWait=*/0, /*MemoryLimit=*/0, &problem);
+  if (status == 0)
+    return success();
+  InFlightDiagnostic error = module.emitError()
+                             << "linking '" << path << "' failed: " << linker;
+  if (status < 0)
+    return error << " did not run: " << problem;
+  error << " ended with status " << status;
+  if (auto text = llvm::MemoryBuffer::getFile(messages))
+    error.attachNote() << (*text)->getBuffer().trim();
+  return error;
+}
+
+} // namespace neuroshard

@@ -1,0 +1,181 @@
+//===- ObjectCode.cpp - From the LLVM dialect to object code --------------===//
+//
+// LLVM's standard optimisation pipeline and code generator for one CPU.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ObjectCode.h"
+
+#include "neuroshard/Conversion/Kernels/ProgramTable.h"
+#include "neuroshard/Conversion/Native/Pipeline.h"
+
+#include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IR/Verifier.h"
+#include "llvm/MC/MCSubtargetInfo.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Support/ToolOutputFile.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/TargetParser/Host.h"
+#include "llvm/TargetParser/SubtargetFeature.h"
+#include "llvm/Transforms/IPO/Internalize.h"
+
+#include <mutex>
+
+using namespace mlir;
+
+namespace neuroshard {
+
+static void initializeTarget() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    llvm::InitializeNativeTarget();
+    llvm::InitializeNativeTargetAsmPrinter();
+    llvm::InitializeNativeTargetAsmParser();
+  });
+}
+
+static std::string getHostFeatures() {
+  llvm::SubtargetFeatures features;
+  for (const auto &feature : llvm::sys::getHostCPUFeatures())
+    features.AddFeature(feature.first(), feature.second);
+  return features.getString();
+}
+
+/// The target machine for a CPU; null after an error at `module`.
+static std::unique_ptr<llvm::TargetMachine>
+makeTargetMachine(ModuleOp module, const NativeOptions &options) {
+  initializeTarget();
+  llvm::Triple triple(llvm::sys::getProcessTriple());
+  std::string problem;
+  const llvm::Target *target =
+      llvm::TargetRegistry::lookupTarget(triple, problem);
+  if (!target) {
+    module.emitError() << "no code generator for this machine: " << problem;
+    return nullptr;
+  }
+  bool isHost = options.targetCpu == "host";
+  std::string cpu =
+      isHost ? llvm::sys::getHostCPUName().str() : options.targetCpu;
+  std::unique_ptr<llvm::MCSubtargetInfo> known(
+      target->createMCSubtargetInfo(triple, "", ""));
+  if (!known || !known->isCPUStringValid(cpu)) {
+    module.emitError() << "unknown target cpu '" << cpu << "' for "
+                       << triple.str() << ": give a name that `llc -mcpu=help` "
+                       << "lists, or host";
+    return nullptr;
+  }
+
+  llvm::TargetOptions machineOptions;
+  machineOptions.AllowFPOpFusion = llvm::FPOpFusion::Strict;
+  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
+      triple, cpu, isHost ? getHostFeatures() : "", machineOptions,
+      llvm::Reloc::PIC_, std::nullopt,
+      static_cast<llvm::CodeGenOptLevel>(options.optLevel)));
+}
+
+static bool isExported(const llvm::GlobalValue &value) {
+  return value.getName() == kProgramSymbol ||
+         value.getName().starts_with(kInvokePrefix);
+}
+
+static llvm::OptimizationLevel getLevel(int optLevel) {
+  switch (optLevel) {
+  case 0:
+    return llvm::OptimizationLevel::O0;
+  case 1:
+    return llvm::OptimizationLevel::O1;
+  case 2:
+    return llvm::OptimizationLevel::O2;
+  default:
+    return llvm::OptimizationLevel::O3;
+  }
+}
+
+static void optimize(llvm::Module &code, llvm::TargetMachine &machine,
+                     int optLevel) {
+  code.setTargetTriple(machine.getTargetTriple());
+  code.setDataLayout(machine.createDataLayout());
+  for (llvm::Function &function : code) {
+    function.addFnAttr("target-cpu", machine.getTargetCPU());
+    function.addFnAttr("target-features", machine.getTargetFeatureString());
+  }
+  llvm::internalizeModule(code, isExported);
+
+  llvm::PipelineTuningOptions tuning;
+  tuning.LoopVectorization = optLevel > 1;
+  tuning.SLPVectorization = optLevel > 1;
+  llvm::PassBuilder builder(&machine, tuning);
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager components;
+  llvm::ModuleAnalysisManager modules;
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+  llvm::OptimizationLevel level = getLevel(optLevel);
+  llvm::ModulePassManager passes =
+      optLevel == 0 ? builder.buildO0DefaultPipeline(level)
+                    : builder.buildPerModuleDefaultPipeline(level);
+  passes.run(code, modules);
+}
+
+/// Opens a file for writing; null after an error at `module`.
+static std::unique_ptr<llvm::ToolOutputFile>
+openFile(ModuleOp module, StringRef path, llvm::sys::fs::OpenFlags flags) {
+  std::error_code error;
+  auto file = std::make_unique<llvm::ToolOutputFile>(path, error, flags);
+  if (!error)
+    return file;
+  module.emitError() << "cannot write '" << path << "': " << error.message();
+  return nullptr;
+}
+
+static LogicalResult writeIR(ModuleOp module, const llvm::Module &code,
+                             StringRef path) {
+  auto file = openFile(module, path, llvm::sys::fs::OF_Text);
+  if (!file)
+    return failure();
+  code.print(file->os(), nullptr);
+  file->keep();
+  return success();
+}
+
+static LogicalResult writeObject(ModuleOp module, llvm::Module &code,
+                                 llvm::TargetMachine &machine, StringRef path) {
+  auto file = openFile(module, path, llvm::sys::fs::OF_None);
+  if (!file)
+    return failure();
+  llvm::legacy::PassManager passes;
+  if (machine.addPassesToEmitFile(passes, file->os(), nullptr,
+                                  llvm::CodeGenFileType::ObjectFile))
+    return module.emitError() << "the target cannot write object files";
+  passes.run(code);
+  file->keep();
+  return success();
+}
+
+LogicalResult writeObjectFile(ModuleOp module, const NativeOptions &options,
+                              StringRef objectPath, StringRef irPath) {
+  std::unique_ptr<llvm::TargetMachine> machine =
+      makeTargetMachine(module, options);
+  if (!machine)
+    return failure();
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> code = translateModuleToLLVMIR(module, context);
+  if (!code || llvm::verifyModule(*code))
+    return module.emitError() << "translation to LLVM IR failed";
+  optimize(*code, *machine, options.optLevel);
+  if (!irPath.empty() && failed(writeIR(module, *code, irPath)))
+    return failure();
+  return writeObject(module, *code, *machine, objectPath);
+}
+
+} // namespace neuroshard

@@ -1,0 +1,75 @@
+//===- OrderReductions.cpp - Innermost loops that LLVM can vectorise ------===//
+//
+// A reduction may not be reassociated, so a reduction loop innermost is a
+// chain of dependent scalar additions.
+//
+//===----------------------------------------------------------------------===//
+
+#include "neuroshard/Conversion/Native/Passes.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+
+using namespace mlir;
+
+namespace neuroshard {
+
+#define GEN_PASS_DEF_ORDERREDUCTIONS
+#include "neuroshard/Conversion/Native/Passes.h.inc"
+
+/// The loop over the last dimension of the (first) result, if it is a
+/// parallel loop.
+static std::optional<unsigned> findInnermostLoop(linalg::GenericOp op) {
+  AffineMap map = op.getIndexingMapsArray()[op.getNumDpsInputs()];
+  if (map.getNumResults() == 0)
+    return std::nullopt;
+  auto dim = dyn_cast<AffineDimExpr>(map.getResults().back());
+  if (!dim || op.getIteratorTypesArray()[dim.getPosition()] !=
+                  utils::IteratorType::parallel)
+    return std::nullopt;
+  return dim.getPosition();
+}
+
+/// The new order of the loops: parallel, reductions, innermost.
+static SmallVector<unsigned> orderLoops(linalg::GenericOp op,
+                                        unsigned innermost) {
+  SmallVector<unsigned> parallel, reductions;
+  for (auto [loop, type] : llvm::enumerate(op.getIteratorTypesArray())) {
+    if (type == utils::IteratorType::reduction)
+      reductions.push_back(loop);
+    else if (loop != innermost)
+      parallel.push_back(loop);
+  }
+  SmallVector<unsigned> order = std::move(parallel);
+  llvm::append_range(order, reductions);
+  order.push_back(innermost);
+  return order;
+}
+
+namespace {
+struct OrderReductions : impl::OrderReductionsBase<OrderReductions> {
+  void runOnOperation() override {
+    SmallVector<linalg::GenericOp> candidates;
+    getOperation()->walk([&](linalg::GenericOp op) {
+      if (op.getNumReductionLoops() > 0 && op.getNumParallelLoops() > 0)
+        candidates.push_back(op);
+    });
+    IRRewriter rewriter(&getContext());
+    for (linalg::GenericOp op : candidates) {
+      // An op that uses linalg.index computes with the loops' numbers; the
+      // permutation rewrites those too.
+      std::optional<unsigned> innermost = findInnermostLoop(op);
+      if (!innermost)
+        continue;
+      SmallVector<unsigned> order = orderLoops(op, *innermost);
+      if (llvm::is_sorted(order))
+        continue;
+      rewriter.setInsertionPoint(op);
+      if (succeeded(linalg::interchangeGenericOp(rewriter, op, order)))
+        ++numPermuted;
+    }
+  }
+};
+} // namespace
+
+} // namespace neuroshard

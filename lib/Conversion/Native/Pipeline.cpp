@@ -1,0 +1,100 @@
+//===- Pipeline.cpp - From standard dialects to LLVM's --------------------===//
+//
+// Order: tensors become buffers, buffers get their deallocations, structured
+// ops become loops, then everything becomes LLVM's.
+//
+//===----------------------------------------------------------------------===//
+
+#include "neuroshard/Conversion/Native/Pipeline.h"
+
+#include "neuroshard/Conversion/Native/Passes.h"
+
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/Bufferization/Pipelines/Passes.h"
+#include "mlir/Dialect/Bufferization/Transforms/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/Passes.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/InitAllDialects.h"
+#include "mlir/InitAllExtensions.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+namespace neuroshard {
+
+static void addBufferization(OpPassManager &pm) {
+  pm.addPass(createProtectArguments());
+  pm.addPass(createConvertElementwiseToLinalgPass());
+  pm.addNestedPass<func::FuncOp>(createLinalgGeneralizeNamedOpsPass());
+  pm.addNestedPass<func::FuncOp>(createOrderReductions());
+
+  bufferization::OneShotBufferizePassOptions options;
+  options.bufferizeFunctionBoundaries = true;
+  options.functionBoundaryTypeConversion =
+      bufferization::LayoutMapOption::IdentityLayoutMap;
+  pm.addPass(bufferization::createOneShotBufferizePass(options));
+  bufferization::buildBufferDeallocationPipeline(pm);
+  pm.addPass(createConvertBufferizationToMemRefPass());
+}
+
+static void addLoops(OpPassManager &pm) {
+  pm.addNestedPass<func::FuncOp>(createConvertLinalgToLoopsPass());
+  VectorTransferToSCFOptions unroll;
+  pm.addPass(createConvertVectorToSCFPass(unroll.enableFullUnroll()));
+  pm.addPass(memref::createExpandOpsPass());
+  pm.addPass(memref::createExpandStridedMetadataPass());
+  pm.addPass(createLowerAffinePass());
+  // Also rounds f32 to bf16 by integer arithmetic: hardware instructions for
+  // it flush denormals.
+  arith::ArithExpandOpsPassOptions expand;
+  expand.includeBf16 = true;
+  pm.addPass(arith::createArithExpandOpsPass(expand));
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+}
+
+static void addConversionToLLVM(OpPassManager &pm) {
+  pm.addPass(createSCFToControlFlowPass());
+  pm.addPass(createConvertVectorToLLVMPass());
+  pm.addPass(createConvertMathToLLVMPass());
+  pm.addPass(createConvertMathToLibmPass());
+  pm.addPass(createFinalizeMemRefToLLVMConversionPass());
+  pm.addPass(createConvertIndexToLLVMPass());
+  pm.addPass(createArithToLLVMConversionPass());
+  pm.addPass(createUBToLLVMConversionPass());
+  pm.addPass(createConvertControlFlowToLLVMPass());
+  pm.addPass(createConvertFuncToLLVMPass());
+  pm.addPass(createReconcileUnrealizedCastsPass());
+  pm.addPass(createCanonicalizerPass());
+}
+
+void buildNativePipeline(OpPassManager &pm,
+                         const NativePipelineOptions &options) {
+  addBufferization(pm);
+  if (options.invokeWrappers)
+    pm.addPass(createInvokeWrappers());
+  addLoops(pm);
+  addConversionToLLVM(pm);
+}
+
+void registerNativePipeline() {
+  PassPipelineRegistration<NativePipelineOptions>(
+      "neuroshard-native-pipeline",
+      "Lower kernels and host functions to the LLVM dialect for the CPU",
+      [](OpPassManager &pm, const NativePipelineOptions &options) {
+        buildNativePipeline(pm, options);
+      });
+}
+
+void registerNativeDialects(DialectRegistry &registry) {
+  registerAllDialects(registry);
+  registerAllExtensions(registry);
+  registerBuiltinDialectTranslation(registry);
+  registerLLVMDialectTranslation(registry);
+}
+
+} // namespace neuroshard

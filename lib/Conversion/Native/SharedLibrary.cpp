@@ -1,0 +1,68 @@
+//===- SharedLibrary.cpp - From a module to a shared library --------------===//
+//
+// Lowering, code generation and linking, with their intermediate files.
+//
+//===----------------------------------------------------------------------===//
+
+#include "neuroshard/Conversion/Native/SharedLibrary.h"
+
+#include "Linker.h"
+#include "ObjectCode.h"
+
+#include "neuroshard/Conversion/Native/Pipeline.h"
+
+#include "mlir/Pass/PassManager.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FileUtilities.h"
+#include "llvm/Support/ToolOutputFile.h"
+
+using namespace mlir;
+
+namespace neuroshard {
+
+static LogicalResult lower(ModuleOp module) {
+  MLIRContext *context = module.getContext();
+  DialectRegistry registry;
+  registerNativeDialects(registry);
+  context->appendDialectRegistry(registry);
+  PassManager pm(context);
+  buildNativePipeline(pm);
+  return pm.run(module);
+}
+
+static LogicalResult writeModule(ModuleOp module, StringRef path) {
+  std::error_code error;
+  llvm::ToolOutputFile file(path, error, llvm::sys::fs::OF_Text);
+  if (error)
+    return module.emitError()
+           << "cannot write '" << path << "': " << error.message();
+  module.print(file.os());
+  file.keep();
+  return success();
+}
+
+LogicalResult compileToSharedLibrary(ModuleOp module,
+                                     const NativeOptions &options,
+                                     StringRef path) {
+  if (options.optLevel < 0 || options.optLevel > 3)
+    return module.emitError()
+           << "optimisation level must be 0 to 3, got: " << options.optLevel;
+  if (failed(lower(module)))
+    return failure();
+
+  std::string irPath;
+  if (options.keepIntermediates) {
+    irPath = (path + ".ll").str();
+    if (failed(writeModule(module, (path + ".mlir").str())))
+      return failure();
+  }
+  std::string objectPath = (path + ".o").str();
+  llvm::FileRemover removeObject;
+  if (!options.keepIntermediates)
+    removeObject.setFile(objectPath);
+  if (failed(writeObjectFile(module, options, objectPath, irPath)))
+    return failure();
+  return linkSharedLibrary(module, options, objectPath, path);
+}
+
+} // namespace neuroshard
