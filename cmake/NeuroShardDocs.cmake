@@ -1,20 +1,50 @@
 # The reference pages that mlir-tblgen writes from the .td files.
 
-# neuroshard_add_reference(PAGE.md TD-FILE mlir-tblgen options...)
-# TD-FILE is relative to include/. Makes the page in the build folder; a .td file that
-# the checkout does not have is an error at configure time.
-function(neuroshard_add_reference page td)
-  set(source ${PROJECT_SOURCE_DIR}/include/${td})
-  set(output ${PROJECT_BINARY_DIR}/docs/reference/${page})
+# neuroshard_tablegen_doc(OUTPUT TD-FILE mlir-tblgen options...)
+# Both files are absolute; OUTPUT follows every .td file in the folder of TD-FILE.
+function(neuroshard_tablegen_doc output td)
   list(TRANSFORM NEUROSHARD_TABLEGEN_INCLUDES PREPEND -I OUTPUT_VARIABLE includes)
-  cmake_path(GET source PARENT_PATH folder)
-  file(GLOB included CONFIGURE_DEPENDS ${folder}/*.td)
+  cmake_path(GET td PARENT_PATH td_dir)
+  cmake_path(GET output PARENT_PATH output_dir)
+  file(GLOB dependencies CONFIGURE_DEPENDS ${td_dir}/*.td)
   add_custom_command(OUTPUT ${output}
-    COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/docs/reference
-    COMMAND ${MLIR_TABLEGEN_EXE} ${ARGN} ${includes} -I ${MLIR_INCLUDE_DIRS} ${source} -o ${output}
-    DEPENDS ${source} ${included}
-    COMMENT "Generating docs/reference/${page}"
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${output_dir}
+    COMMAND ${MLIR_TABLEGEN_EXE} ${ARGN} ${includes} -I ${MLIR_INCLUDE_DIRS} ${td} -o ${output}
+    DEPENDS ${dependencies}
+    COMMENT "Documenting ${td}"
     VERBATIM)
+endfunction()
+
+# neuroshard_add_dialect_reference(PAGE.md TD-FILE DIALECT)
+# TD-FILE is relative to include/.
+function(neuroshard_add_dialect_reference page td dialect)
+  set(output ${PROJECT_BINARY_DIR}/docs/reference/${page})
+  neuroshard_tablegen_doc(${output} ${PROJECT_SOURCE_DIR}/include/${td}
+    -gen-dialect-doc -dialect=${dialect})
+  set_property(GLOBAL APPEND PROPERTY NEUROSHARD_REFERENCE_PAGES ${output})
+endfunction()
+
+# neuroshard_add_pass_reference(PAGE.md)
+# One page on the passes of every Passes.td, with a section for each folder.
+function(neuroshard_add_pass_reference page)
+  set(output ${PROJECT_BINARY_DIR}/docs/reference/${page})
+  set(parts_dir ${PROJECT_BINARY_DIR}/docs/passes)
+  set(include_dir ${PROJECT_SOURCE_DIR}/include/neuroshard)
+  file(CONFIGURE OUTPUT ${parts_dir}/title.md CONTENT "# Passes\n")
+  set(parts ${parts_dir}/title.md)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${include_dir}/Passes.td)
+  foreach(td IN LISTS sources)
+    cmake_path(GET td PARENT_PATH folder)
+    cmake_path(RELATIVE_PATH folder BASE_DIRECTORY ${include_dir})
+    string(REPLACE "/" "-" name ${folder})
+    file(CONFIGURE OUTPUT ${parts_dir}/${name}.title.md CONTENT "\n## ${folder}\n\n")
+    neuroshard_tablegen_doc(${parts_dir}/${name}.md ${td} -gen-pass-doc)
+    list(APPEND parts ${parts_dir}/${name}.title.md ${parts_dir}/${name}.md)
+  endforeach()
+  add_custom_command(OUTPUT ${output}
+    COMMAND ${CMAKE_COMMAND} -E cat ${parts} > ${output}
+    DEPENDS ${parts}
+    COMMENT "Generating docs/reference/${page}")
   set_property(GLOBAL APPEND PROPERTY NEUROSHARD_REFERENCE_PAGES ${output})
 endfunction()
 
