@@ -115,9 +115,10 @@ static void emitRowwiseUpdate(const KernelBody &body) {
     gradientSum.enter(item);
     Row weightRow, gradient;
     auto loadBlock = [&](const ColumnBlock &block) {
+      // The weights come second: in registers only after the sum.
+      Row sum = gradientSum.emit(block);
       weightRow = rows.read({weights, row}, block);
-      gradient =
-          addWeightDecay(rows, optimizer, gradientSum.emit(block), weightRow);
+      gradient = addWeightDecay(rows, optimizer, sum, weightRow);
     };
     Value norm = rows.sumColumns([&](const ColumnBlock &block) {
       rows.prefetch({weights, ahead}, block, /*forWrite=*/true);

@@ -1,0 +1,102 @@
+//===- KernelGrid.cpp - All kernels under test, in one library ------------===//
+//
+// Columns: below, at and above a chunk of 16, with every kind of rest, and
+// above a block of 256 with and without a rest.
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelGrid.h"
+
+#include "NativeLibrary.h"
+
+#include "neuroshard/Conversion/Kernels/Kernels.h"
+
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OwningOpRef.h"
+
+#include <cstdlib>
+
+namespace neuroshard {
+
+static std::vector<OptimizerSpec> getOptimizers() {
+  OptimizerSpec sgd{OptimizerKind::Sgd};
+  OptimizerSpec adagrad{OptimizerKind::Adagrad, /*eps=*/1e-8};
+  OptimizerSpec rowwise{OptimizerKind::RowwiseAdagrad, /*eps=*/1e-6};
+  OptimizerSpec adam{OptimizerKind::Adam, 1e-8, 0.9, 0.999};
+  return {sgd, adagrad, rowwise, adam};
+}
+
+static std::vector<int64_t> getDims(ElementKind element) {
+  if (element != ElementKind::F32)
+    return {1, 10, 64, 100, 300};
+  return {1, 2, 3, 4, 10, 16, 48, 64, 100, 128, 192, 512, 1000, 4096};
+}
+
+static void addSlots(ProgramSpec &program, ElementKind element, int64_t dim) {
+  int64_t slot = program.slots.size();
+  bool weighted = slot % 2 != 0;
+  for (OptimizerSpec optimizer : getOptimizers()) {
+    program.slots.push_back({dim, element, optimizer, 0, weighted, false});
+    weighted = !weighted;
+    optimizer.weightDecay = 0.125;
+    if (dim == 10 || dim == 300 || dim == 512)
+      program.slots.push_back({dim, element, optimizer, 0, weighted, false});
+  }
+  // A column shard of a wider table, updated in two phases and in one.
+  OptimizerSpec rowwise = getOptimizers()[2];
+  program.slots.push_back({dim, element, rowwise, 2 * dim, weighted, true});
+  program.slots.push_back({dim, element, rowwise, 2 * dim, weighted, false});
+
+  IdKind narrow = dim % 3 ? IdKind::I32 : IdKind::I64;
+  IdKind wide = dim % 3 ? IdKind::I64 : IdKind::I32;
+  program.lookups.push_back({slot, narrow, /*pooled=*/true, false});
+  program.lookups.push_back({slot, wide, /*pooled=*/true, /*weighted=*/true});
+  program.lookups.push_back({slot, wide, /*pooled=*/false, false});
+}
+
+static ProgramSpec makeProgram() {
+  ProgramSpec program;
+  for (ElementKind element :
+       {ElementKind::F32, ElementKind::F16, ElementKind::BF16})
+    for (int64_t dim : getDims(element))
+      addSlots(program, element, dim);
+  // A slot that is only read.
+  program.slots.push_back({8, ElementKind::F32, std::nullopt, 0, false, false});
+  program.lookups.push_back({static_cast<int64_t>(program.slots.size()) - 1,
+                             IdKind::I64, true, false});
+  return program;
+}
+
+const KernelGrid &getKernelGrid() {
+  static const KernelGrid grid = [] {
+    mlir::DialectRegistry registry;
+    registerKernelDialects(registry);
+    mlir::MLIRContext context(registry);
+    context.loadAllAvailableDialects();
+    mlir::OwningOpRef<mlir::ModuleOp> module =
+        mlir::ModuleOp::create(mlir::UnknownLoc::get(&context));
+    ProgramSpec spec = makeProgram();
+    if (failed(buildProgramTable(*module, spec)))
+      std::abort();
+    static const NativeLibrary library(*module);
+    return KernelGrid{
+        spec, static_cast<const nsrt_program *>(library.find(kProgramSymbol))};
+  }();
+  return grid;
+}
+
+std::string describe(const SlotSpec &slot) {
+  static const char *const elements[] = {"f32", "f16", "bf16"};
+  static const char *const optimizers[] = {"sgd", "adagrad", "rowwise_adagrad",
+                                           "adam"};
+  std::string text = "dim " + std::to_string(slot.dim) + " " +
+                     elements[static_cast<int>(slot.element)];
+  if (slot.optimizer)
+    text += std::string(" ") +
+            optimizers[static_cast<int>(slot.optimizer->kind)] +
+            (slot.optimizer->weightDecay != 0 ? " with decay" : "");
+  return text + (slot.weighted ? " weighted" : "") +
+         (slot.twoPhase ? " two-phase" : "");
+}
+
+} // namespace neuroshard
