@@ -23,10 +23,18 @@ void NeuroShardDialect::initialize() {
 LogicalResult
 NeuroShardDialect::verifyOperationAttribute(Operation *op,
                                             NamedAttribute attribute) {
+  if (attribute.getName() == kPlanningAttrName) {
+    if (isa<ModuleOp>(op) && isa<DictionaryAttr>(attribute.getValue()))
+      return success();
+    return op->emitOpError("attribute 'neuroshard.planning' must be a "
+                           "dictionary on a module, got: ")
+           << attribute.getValue();
+  }
   if (attribute.getName() != kBatchAttrName)
     return op->emitOpError("unknown attribute '")
            << attribute.getName().getValue()
-           << "'; the dialect defines 'neuroshard.batch' (on a module)";
+           << "'; the dialect defines 'neuroshard.batch' and "
+              "'neuroshard.planning' (on a module)";
   auto batch = dyn_cast<IntegerAttr>(attribute.getValue());
   if (!isa<ModuleOp>(op) || !batch || !batch.getType().isInteger(64) ||
       batch.getInt() <= 0)

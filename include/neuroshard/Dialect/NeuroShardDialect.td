@@ -46,6 +46,11 @@ def NeuroShard_Dialect : Dialect {
     /// Module attribute: global batch in samples (i64, > 0).
     static constexpr ::llvm::StringLiteral kBatchAttrName = "neuroshard.batch";
 
+    /// Module attribute: a dictionary with the rest of the planning problem
+    /// (constraints, reserves, memory model, target).
+    static constexpr ::llvm::StringLiteral kPlanningAttrName =
+        "neuroshard.planning";
+
     void registerAttributes();
     void registerTypes();
   }];
