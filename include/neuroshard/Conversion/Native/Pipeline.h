@@ -35,8 +35,9 @@ inline constexpr llvm::StringLiteral kInvokePrefix = "nsrt_invoke_";
 /// Adds the passes that take a module of func, tensor, linalg, arith, math,
 /// scf, cf, vector, memref and bufferization ops to the LLVM dialect.
 /// Functions marked llvm.bareptr take bare pointers, all others strided
-/// memref descriptors; a memref that a function returns is its caller's to
-/// free.
+/// memref descriptors. What was a tensor is contiguous from `aligned` on (the
+/// descriptor's offset is 0); a memref that a function returns is its
+/// caller's to free.
 void buildNativePipeline(mlir::OpPassManager &pm,
                          const NativePipelineOptions &options = {});
 

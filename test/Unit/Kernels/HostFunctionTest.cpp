@@ -1,0 +1,259 @@
+// Host functions are called through nsrt_invoke_<f>: arguments of every kind
+// arrive, results are the caller's, inputs stay as they are, sums keep their
+// order; what cannot be compiled, linked or loaded gets one clear error.
+
+#include "Elements.h"
+#include "NativeLibrary.h"
+
+#include "neuroshard/Conversion/Native/Pipeline.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "mlir/Parser/Parser.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <dlfcn.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+using namespace neuroshard;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+/// What the library under test calls; bound when it is loaded.
+extern "C" void *nsrt_test_next(void *device, int64_t step, void *handle) {
+  *static_cast<int64_t *>(device) = step;
+  return static_cast<char *>(handle) + 1;
+}
+
+namespace {
+
+template <int Rank> struct Descriptor {
+  float *allocated, *aligned;
+  int64_t offset, sizes[Rank], strides[Rank];
+};
+
+Descriptor<2> describe(float *data, int64_t rows, int64_t columns) {
+  return {data, data, 0, {rows, columns}, {columns, 1}};
+}
+
+/// A parsed module, and the errors reported for it.
+class Program {
+public:
+  explicit Program(const char *text)
+      : context(makeRegistry()), handler(&context,
+                                         [this](mlir::Diagnostic &diagnostic) {
+                                           errors.push_back(diagnostic.str());
+                                           return mlir::success();
+                                         }),
+        module(mlir::parseSourceString<mlir::ModuleOp>(text, &context)) {
+    EXPECT_TRUE(module) << testing::PrintToString(errors);
+  }
+
+  std::vector<std::string> errors;
+  mlir::MLIRContext context;
+  mlir::ScopedDiagnosticHandler handler;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+
+private:
+  static mlir::DialectRegistry makeRegistry() {
+    mlir::DialectRegistry registry;
+    registerNativeDialects(registry);
+    return registry;
+  }
+};
+
+using Invoke = void (*)(void **);
+
+Invoke findInvoke(const NativeLibrary &library, const char *name) {
+  void *symbol = library.find((std::string("nsrt_invoke_") + name).c_str());
+  EXPECT_NE(symbol, nullptr) << name;
+  return reinterpret_cast<Invoke>(symbol);
+}
+
+TEST(HostFunctions, PassEveryKindOfArgument) {
+  Program program(R"mlir(
+    func.func private @nsrt_test_next(!llvm.ptr, i64, !llvm.ptr) -> !llvm.ptr
+    func.func @step(%device: !llvm.ptr {nsrt.device}, %x: tensor<?xf32>,
+                    %rate: f32, %step: i64, %handle: !llvm.ptr)
+        -> (tensor<?xf32>, !llvm.ptr, f32) {
+      %next = call @nsrt_test_next(%device, %step, %handle)
+          : (!llvm.ptr, i64, !llvm.ptr) -> !llvm.ptr
+      %y = linalg.map ins(%x : tensor<?xf32>) outs(%x : tensor<?xf32>)
+          (%in: f32, %out: f32) {
+            %scaled = arith.mulf %in, %rate : f32
+            linalg.yield %scaled : f32
+          }
+      return %y, %next, %rate : tensor<?xf32>, !llvm.ptr, f32
+    })mlir");
+  NativeLibrary library(*program.module);
+
+  int64_t device = 0, step = 42;
+  float rate = 0.5f;
+  float data[] = {-1, 1, 2, 3, -1};
+  Descriptor<1> x{nullptr, data + 1, 0, {3}, {1}};
+  char *handle = reinterpret_cast<char *>(0x1000);
+  struct {
+    Descriptor<1> y;
+    char *next;
+    float rate;
+  } results;
+  void *arguments[] = {&results, &device, &x, &rate, &step, &handle};
+  findInvoke(library, "step")(arguments);
+
+  EXPECT_EQ(device, 42);
+  EXPECT_EQ(results.next, handle + 1);
+  EXPECT_EQ(results.rate, 0.5f);
+  ASSERT_EQ(results.y.sizes[0], 3);
+  EXPECT_THAT(std::vector<float>(results.y.aligned, results.y.aligned + 3),
+              ElementsAre(0.5f, 1.0f, 1.5f));
+  EXPECT_THAT(data, ElementsAre(-1, 1, 2, 3, -1)) << "the input is not scratch";
+  std::free(results.y.allocated);
+  EXPECT_EQ(library.find("step"), nullptr) << "only entry points are exported";
+}
+
+TEST(HostFunctions, ReturnCopiesOfArguments) {
+  Program program(R"mlir(
+    func.func @same(%x: tensor<?x3xf32>) -> tensor<?x3xf32> {
+      return %x : tensor<?x3xf32>
+    })mlir");
+  NativeLibrary library(*program.module);
+  float data[] = {1, 2, 3, 4, 5, 6};
+  Descriptor<2> x = describe(data, 2, 3), y;
+  void *arguments[] = {&y, &x};
+  findInvoke(library, "same")(arguments);
+  ASSERT_NE(y.aligned, x.aligned);
+  EXPECT_THAT(std::vector<float>(y.aligned, y.aligned + 6),
+              ElementsAre(1, 2, 3, 4, 5, 6));
+  std::free(y.allocated);
+}
+
+TEST(HostFunctions, AddInOrder) {
+  Program program(R"mlir(
+    func.func @matmul(%a: tensor<?x37xf32>, %b: tensor<37x19xf32>)
+        -> tensor<?x19xf32> {
+      %c0 = arith.constant 0 : index
+      %zero = arith.constant 0.0 : f32
+      %rows = tensor.dim %a, %c0 : tensor<?x37xf32>
+      %empty = tensor.empty(%rows) : tensor<?x19xf32>
+      %start = linalg.fill ins(%zero : f32) outs(%empty : tensor<?x19xf32>)
+          -> tensor<?x19xf32>
+      %c = linalg.matmul ins(%a, %b : tensor<?x37xf32>, tensor<37x19xf32>)
+          outs(%start : tensor<?x19xf32>) -> tensor<?x19xf32>
+      return %c : tensor<?x19xf32>
+    })mlir");
+  NativeLibrary library(*program.module);
+  constexpr int64_t kRows = 5, kInner = 37, kColumns = 19;
+  std::vector<float> a = makeValues(kRows * kInner, Data::Messy, 1);
+  std::vector<float> b = makeValues(kInner * kColumns, Data::Messy, 2);
+  Descriptor<2> left = describe(a.data(), kRows, kInner);
+  Descriptor<2> right = describe(b.data(), kInner, kColumns), product;
+  void *arguments[] = {&product, &left, &right};
+  findInvoke(library, "matmul")(arguments);
+  for (int64_t i = 0; i < kRows; ++i)
+    for (int64_t j = 0; j < kColumns; ++j) {
+      float sum = 0;
+      for (int64_t k = 0; k < kInner; ++k)
+        sum += a[i * kInner + k] * b[k * kColumns + j];
+      ASSERT_EQ(bitsOf(product.aligned[i * kColumns + j]), bitsOf(sum))
+          << i << ", " << j;
+    }
+  std::free(product.allocated);
+}
+
+/// The errors of compiling `text`, which must fail and leave no library.
+std::vector<std::string> errorsOf(const char *text, NativeOptions options,
+                                  const char *file = "program.so") {
+  Program program(text);
+  std::string folder = makeTemporaryFolder();
+  std::string path = folder + "/" + file;
+  EXPECT_TRUE(failed(compileToSharedLibrary(*program.module, options, path)));
+  EXPECT_FALSE(std::filesystem::exists(path));
+  std::filesystem::remove_all(folder);
+  return program.errors;
+}
+
+constexpr char kTrivial[] = "func.func @f() { return }";
+
+TEST(NativeErrors, UnknownTarget) {
+  NativeOptions options;
+  options.targetCpu = "abacus";
+  EXPECT_THAT(errorsOf(kTrivial, options),
+              ElementsAre(HasSubstr("unknown target cpu 'abacus'")));
+}
+
+TEST(NativeErrors, NoLinker) {
+  NativeOptions options;
+  options.linker = "no-such-linker";
+  EXPECT_THAT(errorsOf(kTrivial, options),
+              ElementsAre("linker 'no-such-linker' not found"));
+}
+
+TEST(NativeErrors, LinkerFails) {
+  NativeOptions options;
+  options.linker = "false";
+  EXPECT_THAT(errorsOf(kTrivial, options),
+              ElementsAre(HasSubstr("ended with status 1")));
+}
+
+TEST(NativeErrors, NoSuchFolder) {
+  EXPECT_THAT(errorsOf(kTrivial, {}, "absent/program.so"),
+              ElementsAre(HasSubstr("No such file or directory")));
+}
+
+TEST(NativeErrors, BadLevel) {
+  NativeOptions options;
+  options.optLevel = 4;
+  EXPECT_THAT(errorsOf(kTrivial, options),
+              ElementsAre("optimisation level must be 0 to 3, got: 4"));
+}
+
+TEST(NativeErrors, TypeWithoutRepresentation) {
+  EXPECT_THAT(
+      errorsOf("func.func @f(%x: !shape.shape) { return }", {}),
+      ElementsAre(HasSubstr("public function 'f' has a type that host code "
+                            "cannot pass: '!shape.shape'")));
+}
+
+TEST(NativeErrors, UndefinedSymbolIsFoundOnLoading) {
+  Program program("func.func private @nsrt_absent()\n"
+                  "func.func @f() { call @nsrt_absent() : () -> () return }");
+  std::string folder = makeTemporaryFolder();
+  std::string path = folder + "/program.so";
+  ASSERT_TRUE(succeeded(compileToSharedLibrary(*program.module, {}, path)));
+  EXPECT_EQ(dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL), nullptr);
+  EXPECT_THAT(dlerror(), HasSubstr("nsrt_absent"));
+  std::filesystem::remove_all(folder);
+}
+
+std::string readFile(const std::string &path) {
+  std::ifstream file(path, std::ios::binary);
+  EXPECT_TRUE(file) << path;
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+TEST(NativeFiles, AreReproducibleAndIntermediatesKept) {
+  NativeOptions options;
+  options.keepIntermediates = true;
+  options.targetCpu = "x86-64-v2";
+  std::string folder = makeTemporaryFolder();
+  std::string first = folder + "/first.so", second = folder + "/second.so";
+  Program one(kTrivial), two(kTrivial);
+  ASSERT_TRUE(succeeded(compileToSharedLibrary(*one.module, options, first)));
+  ASSERT_TRUE(succeeded(compileToSharedLibrary(*two.module, options, second)));
+  EXPECT_EQ(readFile(first), readFile(second));
+  EXPECT_THAT(readFile(first + ".mlir"), HasSubstr("llvm.func @f"));
+  EXPECT_THAT(readFile(first + ".ll"),
+              HasSubstr("\"target-cpu\"=\"x86-64-v2\""));
+  EXPECT_FALSE(readFile(first + ".o").empty());
+  std::filesystem::remove_all(folder);
+}
+
+} // namespace
