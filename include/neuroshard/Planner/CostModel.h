@@ -35,6 +35,10 @@ struct ShardWork {
   double lookups = 0;
   double outputRows = 0;
   double uniqueRows = 0;
+  /// The same for the update, which on a replica works on the whole batch.
+  double updateLookups = 0;
+  double updateGradientRows = 0;
+  double updateUniqueRows = 0;
   int64_t idBytes = 8;
   bool weighted = false;
   bool rowSplit = false;

@@ -1,0 +1,48 @@
+//===- Algorithms.h - The searches behind search() ----------------*- C++
+//-*-===//
+
+#ifndef NEUROSHARD_LIB_PLANNER_ALGORITHMS_H
+#define NEUROSHARD_LIB_PLANNER_ALGORITHMS_H
+
+#include "SearchState.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace neuroshard {
+
+/// What a search leaves behind.
+struct Outcome {
+  /// Complete and within memory; nothing when the search failed.
+  std::optional<SearchState> state;
+  std::vector<std::string> explanation;
+  std::vector<std::string> tried;
+  std::string stopReason;
+  int64_t evaluations = 0;
+  /// When it failed: the last unit that found no place, if known.
+  UnitPtr blocking;
+};
+
+Outcome searchDefault(const SearchContext &context,
+                      const std::vector<UnitPtr> &units);
+Outcome searchPublished(const SearchContext &context,
+                        const std::vector<UnitPtr> &units);
+Outcome searchBaseline(const SearchContext &context,
+                       const std::vector<UnitPtr> &units, Algorithm algorithm);
+
+/// Moves, swaps, splits and joins on the devices that decide the cost, until
+/// nothing helps, or `budget` candidates were evaluated. Every accepted change
+/// lowers (cost, imbalance). The explanation of splits goes to `outcome`.
+void improve(SearchState &state, int64_t budget, Outcome &outcome);
+
+/// "1.234 ms".
+std::string formatMs(double ms);
+
+/// "table 't20' split into 4 column shards (32 + 32 + 32 + 32)"; nothing for a
+/// table that is whole.
+std::vector<std::string> describeSplits(const SearchState &state);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_LIB_PLANNER_ALGORITHMS_H

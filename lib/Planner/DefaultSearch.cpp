@@ -1,0 +1,272 @@
+//===- DefaultSearch.cpp - Splits, greedy over caps, local search
+//----------===//
+///
+/// \file
+/// 1. Cut what is too large for a device, or too costly for its share of the
+///    work, in several strengths.
+/// 2. For each strength, place greedily over a grid of dimension caps and
+///    without a cap; whole tables also by the baselines' keys.
+/// 3. If nothing fits, let memory alone decide and cut whatever finds no room.
+/// 4. Improve the best few by local search.
+//===----------------------------------------------------------------------===//
+
+#include "Algorithms.h"
+#include "Placement.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+using namespace neuroshard;
+
+namespace {
+
+/// A piece may need this share of the roomiest device.
+constexpr double kRoomShare = 0.9;
+/// A piece may cost this share of the mean device's compute.
+constexpr double kCostShares[] = {kNoCap, 1.0, 0.5, 0.25};
+/// Starts that are improved, and how few when the problem is large.
+constexpr size_t kStarts = 3;
+constexpr size_t kLargeUnits = 500;
+/// Work of the local search: candidates x devices.
+constexpr int64_t kDefaultWork = 40'000'000;
+constexpr int64_t kMinBudget = 20'000;
+constexpr int64_t kMaxBudget = 400'000;
+
+std::string describeShare(double share) {
+  if (share == kNoCap)
+    return "cuts for memory only";
+  char text[64];
+  std::snprintf(text, sizeof text, "pieces up to %g of a mean device", share);
+  return text;
+}
+
+struct Start {
+  SearchState state;
+  double costMs;
+  std::string what;
+};
+
+class DefaultSearch {
+public:
+  explicit DefaultSearch(const SearchContext &context) : context(context) {}
+
+  Outcome run(std::vector<UnitPtr> units);
+
+private:
+  void findStarts(const std::vector<UnitPtr> &units);
+  void greedyStarts(const std::vector<UnitPtr> &units, const std::string &what);
+  void keepStart(const SearchState &state, const std::string &what);
+  std::vector<UnitPtr> cut(const std::vector<UnitPtr> &units,
+                           double costShare) const;
+  void cutUnit(const UnitPtr &unit, int64_t room, double costMs,
+               std::vector<UnitPtr> &out) const;
+  int64_t largestRoom() const;
+  bool turnIntoRowBlocks(std::vector<UnitPtr> &units);
+  void improveStarts();
+
+  const SearchContext &context;
+  Outcome outcome;
+  std::vector<Start> starts;
+};
+
+int64_t DefaultSearch::largestRoom() const {
+  int64_t room = 0;
+  for (int device = 0; device < context.deviceCount; ++device)
+    room = std::max(room, context.memoryOf(device) -
+                              context.baseOf(device).peakBytes());
+  return room;
+}
+
+/// Columns into as many parts as it takes; what is then still too large for
+/// memory (not merely costly), by rows.
+void DefaultSearch::cutUnit(const UnitPtr &unit, int64_t room, double costMs,
+                            std::vector<UnitPtr> &out) const {
+  double memoryRatio =
+      static_cast<double>(unit->peakBytes()) / static_cast<double>(room);
+  double ratio = std::max(memoryRatio, unit->aloneMs() / costMs);
+  bool movable = !unit->writtenByHand && unit->forcedDevice == -1;
+  if (ratio <= 1 || !movable) {
+    out.push_back(unit);
+    return;
+  }
+  int64_t most = unit->shards.front().width();
+  int wanted =
+      static_cast<int>(std::min(std::ceil(ratio), static_cast<double>(most)));
+  for (int parts = std::max(2, wanted); parts >= 2; parts /= 2)
+    if (auto pieces = splitColumns(context, *unit, parts)) {
+      for (const UnitPtr &piece : *pieces)
+        cutUnit(piece, room, kNoCap, out);
+      return;
+    }
+  if (memoryRatio > 1)
+    if (auto pieces = splitRows(
+            context, *unit,
+            static_cast<int>(std::min(std::ceil(memoryRatio), 65536.0)))) {
+      out.insert(out.end(), pieces->begin(), pieces->end());
+      return;
+    }
+  out.push_back(unit);
+}
+
+std::vector<UnitPtr> DefaultSearch::cut(const std::vector<UnitPtr> &units,
+                                        double costShare) const {
+  double total = 0;
+  for (const UnitPtr &unit : units)
+    total += unit->aloneMs();
+  int64_t room = std::max<int64_t>(
+      1, static_cast<int64_t>(kRoomShare * static_cast<double>(largestRoom())));
+  double costMs = costShare * total / context.deviceCount;
+  std::vector<UnitPtr> pieces;
+  for (const UnitPtr &unit : units)
+    cutUnit(unit, room, costMs > 0 ? costMs : kNoCap, pieces);
+  return pieces;
+}
+
+void DefaultSearch::keepStart(const SearchState &state,
+                              const std::string &what) {
+  ++outcome.evaluations;
+  if (!state.withinMemory())
+    return;
+  double cost = state.costMs();
+  outcome.tried.push_back(what + ": " + formatMs(cost));
+  starts.push_back({state, cost, what});
+}
+
+/// The best placement of these pieces over the caps.
+void DefaultSearch::greedyStarts(const std::vector<UnitPtr> &units,
+                                 const std::string &what) {
+  SearchState empty(context, units);
+  std::vector<size_t> order =
+      movableByKey(empty, [](const Unit &unit) { return unit.aloneMs(); });
+  double dims = 0;
+  for (const UnitPtr &unit : units)
+    dims += unit->load.dims;
+  const PublishedSettings &grid = context.options.published;
+  std::optional<SearchState> best;
+  double bestMs = kNoCap;
+  for (int i = 0; i <= grid.gridPoints; ++i) {
+    double share = grid.gridPoints > 1
+                       ? static_cast<double>(i) / (grid.gridPoints - 1)
+                       : 0;
+    double cap =
+        i == grid.gridPoints
+            ? kNoCap
+            : (grid.gridBegin + (grid.gridEnd - grid.gridBegin) * share) *
+                  (dims / context.deviceCount);
+    SearchState state = empty;
+    ++outcome.evaluations;
+    if (!placeByCompute(state, order, cap) || !state.withinMemory())
+      continue;
+    double cost = state.costMs();
+    if (cost >= bestMs)
+      continue;
+    bestMs = cost;
+    best.emplace(std::move(state));
+  }
+  if (best)
+    keepStart(*best, "greedy, " + what);
+  else
+    outcome.tried.push_back("greedy, " + what + ": no room");
+}
+
+void DefaultSearch::findStarts(const std::vector<UnitPtr> &units) {
+  for (double share : kCostShares) {
+    if (context.deadlinePassed() && !starts.empty())
+      return;
+    greedyStarts(cut(units, share), describeShare(share));
+  }
+  for (Algorithm algorithm : {Algorithm::Dim, Algorithm::Size,
+                              Algorithm::Lookup, Algorithm::SizeLookup}) {
+    Outcome baseline = searchBaseline(context, units, algorithm);
+    if (baseline.state)
+      keepStart(*baseline.state,
+                "whole tables by " + std::string(toString(algorithm)));
+  }
+  if (!starts.empty())
+    return;
+  for (double share : kCostShares) {
+    std::vector<UnitPtr> pieces = cut(units, share);
+    if (auto state = placeByMemory(context, pieces, outcome.blocking))
+      keepStart(*state, "by memory alone, " + describeShare(share));
+  }
+}
+
+/// A table that found no room becomes row-wise, in the one form the target
+/// runs; false when there is no such table.
+bool DefaultSearch::turnIntoRowBlocks(std::vector<UnitPtr> &units) {
+  if (context.problem.target == Target::Native || !outcome.blocking ||
+      outcome.blocking->tables.size() != 1)
+    return false;
+  int table = outcome.blocking->tables.front();
+  std::vector<std::vector<int>> groups = rowBlockGroups(context, table);
+  if (groups.empty() || context.rulesOf(table).fixed)
+    return false;
+  std::vector<UnitPtr> rest;
+  for (const UnitPtr &unit : units)
+    if (unit->tables != std::vector<int>{table})
+      rest.push_back(unit);
+  std::vector<UnitPtr> blocks = rowBlocks(context, table, groups.front());
+  rest.insert(rest.end(), blocks.begin(), blocks.end());
+  units = std::move(rest);
+  outcome.explanation.push_back(
+      "table '" + context.table(table).name + "' is cut by rows over " +
+      std::to_string(blocks.size()) +
+      " devices: it found no room in any other way the target runs");
+  outcome.blocking = nullptr;
+  return true;
+}
+
+void DefaultSearch::improveStarts() {
+  std::stable_sort(
+      starts.begin(), starts.end(),
+      [](const Start &a, const Start &b) { return a.costMs < b.costMs; });
+  bool large = starts.front().state.units().size() > kLargeUnits;
+  size_t count = std::min(starts.size(), large ? size_t(1) : kStarts);
+  int64_t budget = context.options.evaluationBudget;
+  if (budget <= 0)
+    budget =
+        std::clamp(kDefaultWork / context.deviceCount, kMinBudget, kMaxBudget);
+  double bestMs = kNoCap;
+  Outcome best;
+  for (size_t i = 0; i < count; ++i) {
+    Outcome attempt;
+    SearchState &state = starts[i].state;
+    std::vector<std::string> splits = describeSplits(state);
+    improve(state, budget / static_cast<int64_t>(count), attempt);
+    outcome.evaluations += attempt.evaluations;
+    outcome.tried.push_back("from '" + starts[i].what +
+                            "': " + attempt.tried.back());
+    double cost = state.costMs();
+    if (cost >= bestMs)
+      continue;
+    bestMs = cost;
+    best.explanation = {"start: " + starts[i].what};
+    best.explanation.insert(best.explanation.end(), splits.begin(),
+                            splits.end());
+    best.explanation.insert(best.explanation.end(), attempt.explanation.begin(),
+                            attempt.explanation.end());
+    best.stopReason = attempt.stopReason;
+    best.state.emplace(state);
+  }
+  outcome.state.emplace(std::move(*best.state));
+  outcome.stopReason = best.stopReason;
+  outcome.explanation.insert(outcome.explanation.end(),
+                             best.explanation.begin(), best.explanation.end());
+}
+
+Outcome DefaultSearch::run(std::vector<UnitPtr> units) {
+  do {
+    findStarts(units);
+  } while (starts.empty() && turnIntoRowBlocks(units));
+  if (!starts.empty())
+    improveStarts();
+  return std::move(outcome);
+}
+
+} // namespace
+
+Outcome neuroshard::searchDefault(const SearchContext &context,
+                                  const std::vector<UnitPtr> &units) {
+  return DefaultSearch(context).run(units);
+}

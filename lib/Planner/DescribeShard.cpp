@@ -1,0 +1,146 @@
+//===- DescribeShard.cpp - What a cost model sees of a shard
+//---------------===//
+
+#include "neuroshard/Planner/CostModel.h"
+#include "neuroshard/Planner/Memory.h"
+
+#include <algorithm>
+#include <cmath>
+
+using namespace neuroshard;
+
+namespace {
+
+/// Mean times an id of a reuse bin is seen: the middle of the bin; the open
+/// last bin is taken to end at twice its beginning.
+double meanReuse(const AccessStatistics &access) {
+  double mean = 0;
+  for (int bin = 0; bin < kReuseBins; ++bin) {
+    size_t i = static_cast<size_t>(bin);
+    double low = bin == 0 ? 1 : static_cast<double>(kReuseBinUpper[i - 1]) + 1;
+    double high = bin == kReuseBins - 1
+                      ? 2 * low
+                      : static_cast<double>(kReuseBinUpper[i]);
+    mean += access.reuse[i] * 0.5 * (low + high);
+  }
+  return std::max(1.0, mean);
+}
+
+/// Distinct rows that `lookups` reads of a table touch. With a histogram: the
+/// repeats beyond the first grow in proportion to the batch. Without one: ids
+/// uniform over the rows.
+double expectedUnique(const Table &table, double lookups, int64_t batch) {
+  double rows = static_cast<double>(table.rows);
+  if (!table.access)
+    return -rows * std::expm1(-lookups / rows);
+  double growth =
+      static_cast<double>(batch) / static_cast<double>(table.access->batch);
+  double reuse = 1 + (meanReuse(*table.access) - 1) * growth;
+  return std::min(rows, lookups / reuse);
+}
+
+/// What the features of a table add up to, per global batch.
+struct FeatureSums {
+  double pooling = 0;
+  double lookups = 0;
+  double bags = 0;
+  double resultRows = 0;
+  bool weighted = false;
+};
+
+FeatureSums sumFeatures(const ShardingProblem &problem,
+                        const std::vector<int> &features) {
+  FeatureSums sums;
+  for (int index : features) {
+    const Feature &feature = problem.features[static_cast<size_t>(index)];
+    double batch = static_cast<double>(featureBatch(problem, feature));
+    double ids = batch * feature.presence * feature.meanPooling;
+    sums.pooling += feature.presence * feature.meanPooling;
+    sums.lookups += ids;
+    sums.bags += batch;
+    sums.resultRows += feature.pooling == Pooling::None ? 0 : batch;
+    sums.weighted = sums.weighted || feature.weighted;
+  }
+  return sums;
+}
+
+/// Ids of the unpooled features: their results shrink with the rows held.
+double unpooledIds(const ShardingProblem &problem,
+                   const std::vector<int> &features) {
+  double ids = 0;
+  for (int index : features) {
+    const Feature &feature = problem.features[static_cast<size_t>(index)];
+    if (feature.pooling == Pooling::None)
+      ids += static_cast<double>(featureBatch(problem, feature)) *
+             feature.presence * feature.meanPooling;
+  }
+  return ids;
+}
+
+} // namespace
+
+ShardWork neuroshard::describeShard(const ShardingProblem &problem, int table,
+                                    const std::vector<int> &features,
+                                    const Shard &shard) {
+  const Table &source = problem.tables[static_cast<size_t>(table)];
+  FeatureSums sums = sumFeatures(problem, features);
+  bool replicated = shard.replicated();
+  double rowShare =
+      static_cast<double>(shard.rows()) / static_cast<double>(source.rows);
+  double batchShare =
+      replicated ? 1.0 / static_cast<double>(shard.devices.size()) : 1.0;
+  double width = static_cast<double>(shard.width());
+  double unique =
+      expectedUnique(source, sums.lookups, problem.batch.globalSize);
+
+  ShardWork work;
+  work.table = table;
+  work.rows = shard.rows();
+  work.width = shard.width();
+  work.tableRows = source.rows;
+  work.tableDim = source.dim;
+  work.elementType = source.elementType;
+  work.outputType = problem.batch.outputType;
+  work.optimizer = source.optimizer.kind;
+  work.pooling = sums.pooling * rowShare * batchShare;
+  work.features = static_cast<int>(features.size());
+  work.lookups = sums.lookups * rowShare * batchShare;
+  work.outputRows =
+      (sums.resultRows + unpooledIds(problem, features) * rowShare) *
+      batchShare;
+  work.uniqueRows = replicated ? expectedUnique(source, work.lookups,
+                                                problem.batch.globalSize)
+                               : unique * rowShare;
+  work.updateLookups = sums.lookups * rowShare;
+  work.updateUniqueRows = unique * rowShare;
+  work.updateGradientRows =
+      replicated ? work.outputRows / batchShare : work.outputRows;
+  work.idBytes = idBytes(problem.batch.idType);
+  work.weighted = sums.weighted;
+  work.rowSplit = shard.rows() != source.rows;
+  work.columnSplit = shard.width() != source.dim;
+  work.replicated = replicated;
+  work.exactNorms = work.columnSplit &&
+                    work.optimizer == OptimizerKind::RowWiseAdagrad &&
+                    problem.optimizerSemantics == OptimizerSemantics::Exact;
+  work.access = source.access ? &*source.access : nullptr;
+
+  double idEntry = static_cast<double>(work.idBytes) + (sums.weighted ? 4 : 0);
+  double wire = static_cast<double>(elementBytes(problem.batch.wireType));
+  if (replicated) {
+    // Every replica receives all gradients and ids.
+    work.backwardBytes =
+        work.updateGradientRows * width * wire + work.updateLookups * idEntry;
+    return work;
+  }
+  work.dims = width * static_cast<double>(work.features);
+  // Ids, and a length of 4 bytes per bag.
+  work.inputBytes = work.lookups * idEntry + sums.bags * 4;
+  // Partial sums of row shards travel as f32.
+  work.forwardBytes = work.outputRows * width * (work.rowSplit ? 4 : wire);
+  work.backwardBytes = work.outputRows * width * wire;
+  // One squared norm per distinct row, sent and received.
+  if (work.exactNorms)
+    work.backwardBytes += 2 * 4 * work.uniqueRows;
+  return work;
+}

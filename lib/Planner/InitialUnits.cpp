@@ -1,0 +1,230 @@
+//===- InitialUnits.cpp - What there is to place before any search
+//---------===//
+
+#include "Unit.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+using namespace neuroshard;
+
+namespace {
+
+Diagnosis constraintDiagnosis(std::string message, std::string advice) {
+  return {Limit::Constraint, std::move(message), {}, std::move(advice)};
+}
+
+class UnitMaker {
+public:
+  explicit UnitMaker(const SearchContext &context) : context(context) {}
+
+  tl::expected<std::vector<UnitPtr>, Diagnosis> run();
+
+private:
+  void addFixedShards();
+  void addRest(int table, const std::vector<const Shard *> &fixed);
+  void addRectangle(const Shard &rectangle);
+  void addTable(int table);
+  void addCoLocated();
+  bool addInAllowedForm(int table);
+  bool addReplicas(int table);
+  void fail(std::string message, std::string advice) {
+    if (!failure)
+      failure = constraintDiagnosis(std::move(message), std::move(advice));
+  }
+
+  Shard whole(int table) const {
+    const Table &source = context.table(table);
+    return {.name = "",
+            .table = source.name,
+            .rowEnd = source.rows,
+            .colEnd = source.dim,
+            .devices = {}};
+  }
+
+  const SearchContext &context;
+  std::vector<UnitPtr> units;
+  std::map<int, std::vector<const Shard *>> fixedOfTable;
+  std::optional<Diagnosis> failure;
+};
+
+void UnitMaker::addFixedShards() {
+  for (const Shard &shard : context.problem.constraints.fixedShards) {
+    fixedOfTable[context.tableIndex(shard.table)].push_back(&shard);
+    int device = shard.replicated() ? Unit::kEverywhere : shard.devices.front();
+    units.push_back(makeUnit(context, {shard}, device, true));
+  }
+}
+
+/// What the fixed shards of a table leave uncovered, as rectangles: per strip
+/// between two column boundaries the free row ranges; equal ranges of
+/// neighbouring strips joined.
+void UnitMaker::addRest(int table, const std::vector<const Shard *> &fixed) {
+  Shard rest = whole(table);
+  std::set<int64_t> columns = {0, rest.colEnd};
+  for (const Shard *shard : fixed) {
+    columns.insert(shard->colBegin);
+    columns.insert(shard->colEnd);
+  }
+  std::vector<const Shard *> byRow = fixed;
+  std::sort(byRow.begin(), byRow.end(),
+            [](auto *a, auto *b) { return a->rowBegin < b->rowBegin; });
+  std::vector<Shard> open;
+  for (auto column = columns.begin(); std::next(column) != columns.end();
+       ++column) {
+    int64_t colBegin = *column, colEnd = *std::next(column);
+    std::vector<Shard> strip;
+    auto addRange = [&](int64_t begin, int64_t end) {
+      if (begin >= end)
+        return;
+      Shard part = rest;
+      part.rowBegin = begin;
+      part.rowEnd = end;
+      part.colBegin = colBegin;
+      part.colEnd = colEnd;
+      for (const Shard &left : open)
+        if (left.rowBegin == begin && left.rowEnd == end)
+          part.colBegin = left.colBegin;
+      strip.push_back(part);
+    };
+    int64_t row = 0;
+    for (const Shard *shard : byRow) {
+      if (shard->colBegin > colBegin || shard->colEnd < colEnd)
+        continue;
+      addRange(row, shard->rowBegin);
+      row = shard->rowEnd;
+    }
+    addRange(row, rest.rowEnd);
+    for (const Shard &left : open)
+      if (std::none_of(strip.begin(), strip.end(), [&](const Shard &part) {
+            return part.rowBegin == left.rowBegin && part.rowEnd == left.rowEnd;
+          }))
+        addRectangle(left);
+    open = std::move(strip);
+  }
+  for (const Shard &left : open)
+    addRectangle(left);
+}
+
+void UnitMaker::addRectangle(const Shard &rectangle) {
+  units.push_back(makeUnit(context, {rectangle}));
+}
+
+bool UnitMaker::addReplicas(int table) {
+  for (int device = 0; device < context.deviceCount; ++device)
+    if (!context.rulesOf(table).allowsDevice(device))
+      return false;
+  Shard shard = whole(table);
+  for (int device = 0; device < context.deviceCount; ++device)
+    shard.devices.push_back(device);
+  units.push_back(makeUnit(context, {shard}, Unit::kEverywhere));
+  return true;
+}
+
+/// For a table that may not stay whole.
+bool UnitMaker::addInAllowedForm(int table) {
+  const TableRules &rules = context.rulesOf(table);
+  UnitPtr unit = makeUnit(context, {whole(table)});
+  auto addAll = [&](const std::vector<UnitPtr> &parts) {
+    units.insert(units.end(), parts.begin(), parts.end());
+    return true;
+  };
+  if (auto halves = splitColumns(context, *unit, 2))
+    return addAll(*halves);
+  std::vector<std::vector<int>> groups = rowBlockGroups(context, table);
+  if (!groups.empty() && context.table(table).rows > 1)
+    return addAll(rowBlocks(
+        context, table, groups[static_cast<size_t>(table) % groups.size()]));
+  if (rules.allows(ShardingKind::RowColumn)) {
+    std::vector<Shard> quarters;
+    const Table &source = context.table(table);
+    int64_t middle = (source.dim / 2 + kColumnAlignment - 1) /
+                     kColumnAlignment * kColumnAlignment;
+    if (source.rows < 2 || middle >= source.dim || middle < rules.minWidth ||
+        source.dim - middle < rules.minWidth)
+      return false;
+    for (int quarter = 0; quarter < 4; ++quarter) {
+      Shard shard = whole(table);
+      (quarter % 2 ? shard.colBegin : shard.colEnd) = middle;
+      (quarter / 2 ? shard.rowBegin : shard.rowEnd) = source.rows / 2;
+      addRectangle(shard);
+    }
+    return true;
+  }
+  return rules.allows(ShardingKind::Replicated) && addReplicas(table);
+}
+
+void UnitMaker::addTable(int table) {
+  if (context.rulesOf(table).allows(ShardingKind::TableWise))
+    return addRectangle(whole(table));
+  if (addInAllowedForm(table))
+    return;
+  const Table &source = context.table(table);
+  fail("table '" + source.name + "' (" + std::to_string(source.rows) +
+           " rows x " + std::to_string(source.dim) +
+           " columns) cannot be cut in any of the kinds its constraint and "
+           "the target allow",
+       "allow table_wise, or another kind, for this table");
+}
+
+void UnitMaker::addCoLocated() {
+  std::map<int, std::vector<int>> members;
+  for (size_t i = 0; i < context.problem.tables.size(); ++i) {
+    int leader = context.rulesOf(static_cast<int>(i)).coLocateLeader;
+    if (leader >= 0)
+      members[leader].push_back(static_cast<int>(i));
+  }
+  for (const auto &[leader, tables] : members) {
+    std::vector<Shard> shards;
+    int device = -1;
+    for (int table : tables) {
+      const std::string &name = context.table(table).name;
+      auto fixed = fixedOfTable.find(table);
+      if (fixed == fixedOfTable.end()) {
+        if (!context.rulesOf(table).allows(ShardingKind::TableWise))
+          fail("co-located table '" + name + "' may not stay whole",
+               "allow table_wise for it, or write its shards by hand");
+        shards.push_back(whole(table));
+        continue;
+      }
+      const Shard &shard = *fixed->second.front();
+      bool oneDevice = fixed->second.size() == 1 && !shard.replicated() &&
+                       shard.rows() == context.table(table).rows &&
+                       shard.width() == context.table(table).dim &&
+                       (device < 0 || device == shard.devices.front());
+      if (!oneDevice)
+        fail("co-located table '" + name +
+                 "' has shards written by hand on several devices",
+             "write the shards of the whole co-located set by hand");
+      device = shard.devices.front();
+    }
+    if (!shards.empty())
+      units.push_back(makeUnit(context, std::move(shards), device));
+  }
+}
+
+tl::expected<std::vector<UnitPtr>, Diagnosis> UnitMaker::run() {
+  addFixedShards();
+  for (size_t i = 0; i < context.problem.tables.size(); ++i) {
+    int table = static_cast<int>(i);
+    auto fixed = fixedOfTable.find(table);
+    if (context.rulesOf(table).coLocateLeader >= 0)
+      continue;
+    if (fixed != fixedOfTable.end())
+      addRest(table, fixed->second);
+    else
+      addTable(table);
+  }
+  addCoLocated();
+  if (failure)
+    return tl::unexpected(*failure);
+  return std::move(units);
+}
+
+} // namespace
+
+tl::expected<std::vector<UnitPtr>, Diagnosis>
+neuroshard::initialUnits(const SearchContext &context) {
+  return UnitMaker(context).run();
+}

@@ -1,0 +1,244 @@
+//===- Objective.cpp - From compute and communication to one number
+//--------===//
+
+#include "neuroshard/Planner/Objective.h"
+
+#include "neuroshard/Planner/Memory.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+using namespace neuroshard;
+
+namespace {
+
+Traffic trafficOf(const Topology &topology, std::span<const DeviceLoad> loads,
+                  Direction direction) {
+  Traffic traffic;
+  traffic.topology = &topology;
+  size_t count = loads.size();
+  traffic.dims.resize(count);
+  traffic.bytesOut.resize(count);
+  traffic.bytesIn.resize(count);
+  double total = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const DeviceLoad &load = loads[i];
+    bool input = direction == Direction::Input;
+    traffic.dims[i] = input ? 0 : load.dims;
+    double bytes = input                             ? load.inputBytes
+                   : direction == Direction::Forward ? load.forwardBytes
+                                                     : load.backwardBytes;
+    traffic.bytesOut[i] = bytes;
+    total += bytes;
+  }
+  // What every owner sends, each part of the batch gets an equal share of.
+  std::fill(traffic.bytesIn.begin(), traffic.bytesIn.end(),
+            total / static_cast<double>(count));
+  // Ids and gradients flow the other way: from the batch to the owners.
+  if (direction != Direction::Forward)
+    std::swap(traffic.bytesOut, traffic.bytesIn);
+  return traffic;
+}
+
+double largest(const std::vector<double> &values) {
+  return values.empty() ? 0 : *std::max_element(values.begin(), values.end());
+}
+
+double publishedCost(const Topology &topology,
+                     std::span<const DeviceLoad> loads, const CostModel &model,
+                     CostBreakdown &breakdown) {
+  std::vector<double> backward = model.communicationMs(
+      trafficOf(topology, loads, Direction::Backward), {}, Direction::Backward);
+  std::vector<double> skews(loads.size());
+  for (size_t i = 0; i < loads.size(); ++i)
+    skews[i] = loads[i].compute.total() + backward[i];
+  double first = *std::min_element(skews.begin(), skews.end());
+  for (double &skew : skews)
+    skew -= first;
+  std::vector<double> forward =
+      model.communicationMs(trafficOf(topology, loads, Direction::Forward),
+                            skews, Direction::Forward);
+  double cost = 0;
+  for (size_t i = 0; i < loads.size(); ++i) {
+    DeviceCost &device = breakdown.devices[i];
+    device.backwardCommunicationMs = backward[i];
+    device.forwardCommunicationMs = forward[i];
+    cost = std::max(cost, loads[i].compute.total() + backward[i] + forward[i]);
+  }
+  return cost;
+}
+
+double stepCost(const Topology &topology, std::span<const DeviceLoad> loads,
+                const CostModel &model, const ObjectiveOptions &options,
+                CostBreakdown &breakdown) {
+  auto exchange = [&](Direction direction) {
+    return model.communicationMs(trafficOf(topology, loads, direction), {},
+                                 direction);
+  };
+  std::vector<double> input = exchange(Direction::Input);
+  std::vector<double> forward = exchange(Direction::Forward);
+  std::vector<double> backward = exchange(Direction::Backward);
+  for (size_t i = 0; i < loads.size(); ++i) {
+    DeviceCost &device = breakdown.devices[i];
+    device.inputMs = input[i];
+    device.forwardCommunicationMs = forward[i];
+    device.backwardCommunicationMs = backward[i];
+    breakdown.maxForwardMs =
+        std::max(breakdown.maxForwardMs, loads[i].compute.forwardMs);
+    breakdown.maxBackwardMs =
+        std::max(breakdown.maxBackwardMs, loads[i].compute.backwardMs);
+  }
+  breakdown.exposedForwardCommunicationMs =
+      std::max(0.0, largest(forward) - options.denseBottomMs);
+  breakdown.denseMs = options.denseBottomMs + options.denseRestMs;
+  breakdown.backwardCommunicationMs = largest(backward);
+  double withoutInput = breakdown.maxForwardMs +
+                        breakdown.exposedForwardCommunicationMs +
+                        breakdown.denseMs + breakdown.backwardCommunicationMs +
+                        breakdown.maxBackwardMs;
+  breakdown.inputMs = largest(input);
+  // A prefetched batch's ids travel while the step before runs.
+  if (options.pipelineDepth > 1)
+    breakdown.inputMs = std::max(0.0, breakdown.inputMs - withoutInput);
+  return breakdown.inputMs + withoutInput;
+}
+
+int64_t smallestMemory(const ShardingProblem &problem) {
+  int64_t bytes = problem.topology.devices.front().memoryBytes;
+  for (const Device &device : problem.topology.devices)
+    bytes = std::min(bytes, device.memoryBytes);
+  return bytes;
+}
+
+/// What a plan may do to each table, for the bound. Fixed shards are free to
+/// be anything, so they only widen it.
+std::vector<BoundTable> boundTables(const ShardingProblem &problem) {
+  std::vector<std::vector<int>> features = featuresOfTables(problem);
+  std::unordered_map<int, const TableConstraint *> constraintOf;
+  for (const TableConstraint &constraint : problem.constraints.tables)
+    constraintOf.emplace(constraint.table, &constraint);
+  int64_t memory = smallestMemory(problem);
+  std::vector<BoundTable> tables;
+  for (size_t i = 0; i < problem.tables.size(); ++i) {
+    const Table &table = problem.tables[i];
+    Shard whole{.name = table.name,
+                .table = table.name,
+                .rowEnd = table.rows,
+                .colEnd = table.dim,
+                .devices = {0}};
+    BoundTable bound;
+    bound.whole =
+        describeShard(problem, static_cast<int>(i), features[i], whole);
+    auto found = constraintOf.find(static_cast<int>(i));
+    auto allows = [&](std::initializer_list<ShardingKind> kinds) {
+      if (found == constraintOf.end() || found->second->allowedKinds.empty())
+        return true;
+      const auto &allowed = found->second->allowedKinds;
+      return std::find_first_of(allowed.begin(), allowed.end(), kinds.begin(),
+                                kinds.end()) != allowed.end();
+    };
+    bound.mayRowSplit =
+        allows({ShardingKind::RowWise, ShardingKind::TableRowWise,
+                ShardingKind::RowColumn});
+    bound.mayReplicate =
+        allows({ShardingKind::Replicated}) &&
+        shardMemory(problem, table, features[i], whole).weightsBytes <= memory;
+    tables.push_back(bound);
+  }
+  return tables;
+}
+
+} // namespace
+
+CostBreakdown neuroshard::composeCost(const Topology &topology,
+                                      std::span<const DeviceLoad> loads,
+                                      const CostModel &model,
+                                      const ObjectiveOptions &options) {
+  CostBreakdown breakdown;
+  breakdown.devices.resize(loads.size());
+  for (size_t i = 0; i < loads.size(); ++i) {
+    breakdown.devices[i].compute = loads[i].compute;
+    breakdown.devices[i].forwardBytes = loads[i].forwardBytes;
+    breakdown.devices[i].backwardBytes = loads[i].backwardBytes;
+  }
+  if (loads.empty())
+    return breakdown;
+  breakdown.costMs = options.kind == ObjectiveKind::Published
+                         ? publishedCost(topology, loads, model, breakdown)
+                         : stepCost(topology, loads, model, options, breakdown);
+  return breakdown;
+}
+
+CostBreakdown neuroshard::evaluate(const ShardingProblem &problem,
+                                   const ShardingPlan &plan,
+                                   const CostModel &model,
+                                   const ObjectiveOptions &options) {
+  std::vector<std::vector<int>> features = featuresOfTables(problem);
+  std::unordered_map<std::string_view, int> tableOfName;
+  for (size_t i = 0; i < problem.tables.size(); ++i)
+    tableOfName.emplace(problem.tables[i].name, static_cast<int>(i));
+
+  size_t devices = problem.topology.devices.size();
+  std::vector<DeviceLoad> loads(devices);
+  std::vector<ShardSet> sets(devices);
+  std::vector<ShardWork> works;
+  works.reserve(plan.shards.size());
+  for (size_t d = 0; d < devices; ++d)
+    sets[d].deviceClass =
+        findDeviceClass(problem.topology.devices[d].deviceClass);
+  for (const Shard &shard : plan.shards) {
+    int table = tableOfName.at(shard.table);
+    works.push_back(describeShard(problem, table,
+                                  features[static_cast<size_t>(table)], shard));
+    const ShardWork &work = works.back();
+    for (int device : shard.devices) {
+      DeviceLoad &load = loads[static_cast<size_t>(device)];
+      load.dims += work.dims;
+      load.inputBytes += work.inputBytes;
+      load.forwardBytes += work.forwardBytes;
+      load.backwardBytes += work.backwardBytes;
+      sets[static_cast<size_t>(device)].shards.push_back(&work);
+    }
+  }
+  std::vector<ComputeMs> compute(devices);
+  model.computeMs(sets, compute);
+  for (size_t d = 0; d < devices; ++d)
+    loads[d].compute = compute[d];
+  return composeCost(problem.topology, loads, model, options);
+}
+
+Diagnostics neuroshard::checkObjective(const CostModel &model,
+                                       const ObjectiveOptions &options) {
+  Diagnostics errors;
+  if (options.kind == ObjectiveKind::Step && !model.separatesBackward())
+    errors.push_back(
+        {"objective", "cost model '" + model.name() +
+                          "' gives one number for forward and backward; it "
+                          "serves only the objective 'published'"});
+  for (auto [name, value] :
+       {std::pair("dense_bottom_ms", options.denseBottomMs),
+        std::pair("dense_rest_ms", options.denseRestMs)})
+    if (!(value >= 0 && value < 1e12))
+      errors.push_back({name, "expected a number of at least 0, got: " +
+                                  std::to_string(value)});
+  if (options.pipelineDepth < 1)
+    errors.push_back(
+        {"pipeline_depth",
+         "expected at least 1, got: " + std::to_string(options.pipelineDepth)});
+  return errors;
+}
+
+double neuroshard::lowerBoundMs(const ShardingProblem &problem,
+                                const CostModel &model,
+                                const ObjectiveOptions &options) {
+  CostBound bound = model.lowerBound(boundTables(problem), problem.topology);
+  if (options.kind == ObjectiveKind::Published)
+    return bound.maxTotalMs + bound.minCommunicationMs;
+  double step =
+      std::max(bound.maxTotalMs, bound.maxForwardMs + bound.maxBackwardMs) +
+      std::max(0.0, bound.maxForwardCommunicationMs - options.denseBottomMs) +
+      options.denseBottomMs + options.denseRestMs +
+      bound.maxBackwardCommunicationMs;
+  return options.pipelineDepth > 1 ? std::max(step, bound.maxInputMs)
+                                   : step + bound.maxInputMs;
+}

@@ -1,0 +1,123 @@
+//===- Placement.cpp - One pass over the units, each onto a device
+//---------===//
+
+#include "Placement.h"
+
+#include <algorithm>
+#include <queue>
+
+using namespace neuroshard;
+
+std::vector<size_t>
+neuroshard::movableByKey(const SearchState &state,
+                         const std::function<double(const Unit &)> &key) {
+  std::vector<size_t> order;
+  std::vector<double> keys(state.units().size());
+  for (size_t i = 0; i < state.units().size(); ++i) {
+    keys[i] = key(*state.units()[i]);
+    if (state.movable(i) && state.deviceOf(i) == SearchState::kUnplaced)
+      order.push_back(i);
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return keys[a] > keys[b]; });
+  return order;
+}
+
+bool neuroshard::placeByCompute(SearchState &state,
+                                std::span<const size_t> order, double dimsCap) {
+  const SearchContext &context = state.context();
+  bool uniform = context.usedClasses.size() == 1;
+  for (size_t index : order) {
+    const Unit &unit = *state.units()[index];
+    int best = -1;
+    double bestMs = 0;
+    int64_t bestBytes = 0;
+    for (int device = 0; device < context.deviceCount; ++device) {
+      if (state.loadOf(device).dims + unit.load.dims > dimsCap)
+        continue;
+      double ms = state.loadOf(device).compute.total();
+      if (!uniform)
+        ms = state
+                 .computeAfter(
+                     {.device = device, .added = {&unit}, .removed = {}})
+                 .total();
+      int64_t bytes = state.usedBytes(device);
+      bool better =
+          best < 0 || ms < bestMs || (ms == bestMs && bytes < bestBytes);
+      if (!better || !state.fits(device, unit))
+        continue;
+      best = device;
+      bestMs = ms;
+      bestBytes = bytes;
+    }
+    if (best < 0)
+      return false;
+    state.place(index, best);
+  }
+  return true;
+}
+
+bool neuroshard::placeByKey(SearchState &state, std::span<const size_t> order,
+                            const std::function<double(const Unit &)> &key) {
+  const SearchContext &context = state.context();
+  std::vector<double> sums(static_cast<size_t>(context.deviceCount));
+  for (size_t index : order) {
+    const Unit &unit = *state.units()[index];
+    int best = -1;
+    for (int device = 0; device < context.deviceCount; ++device) {
+      double sum = sums[static_cast<size_t>(device)];
+      bool better = best < 0 || sum < sums[static_cast<size_t>(best)] ||
+                    (sum == sums[static_cast<size_t>(best)] &&
+                     state.usedBytes(device) < state.usedBytes(best));
+      if (better && state.fits(device, unit))
+        best = device;
+    }
+    if (best < 0)
+      return false;
+    sums[static_cast<size_t>(best)] += key(unit);
+    state.place(index, best);
+  }
+  return true;
+}
+
+std::optional<SearchState>
+neuroshard::placeByMemory(const SearchContext &context,
+                          const std::vector<UnitPtr> &units,
+                          UnitPtr &blocking) {
+  SearchState state(context, units);
+  auto smaller = [&](size_t a, size_t b) {
+    int64_t left = state.units()[a]->peakBytes();
+    int64_t right = state.units()[b]->peakBytes();
+    return left != right ? left < right : a > b;
+  };
+  std::priority_queue<size_t, std::vector<size_t>, decltype(smaller)> queue(
+      smaller);
+  for (size_t i = 0; i < units.size(); ++i)
+    if (state.deviceOf(i) == SearchState::kUnplaced)
+      queue.push(i);
+  while (!queue.empty()) {
+    size_t index = queue.top();
+    queue.pop();
+    UnitPtr unit = state.units()[index];
+    int best = -1;
+    for (int device = 0; device < context.deviceCount; ++device)
+      if ((best < 0 || state.freeBytes(device) > state.freeBytes(best)) &&
+          state.fits(device, *unit))
+        best = device;
+    if (best >= 0) {
+      state.place(index, best);
+      continue;
+    }
+    std::optional<std::vector<UnitPtr>> halves = splitInTwo(context, *unit);
+    if (!halves || context.deadlinePassed()) {
+      blocking = unit;
+      return std::nullopt;
+    }
+    for (size_t part : state.replace(index, *halves))
+      queue.push(part);
+  }
+  // Cutting columns takes memory everywhere, also where it was counted before.
+  if (!state.withinMemory())
+    return std::nullopt;
+  return state;
+}

@@ -1,0 +1,44 @@
+//===- Placement.h - One pass over the units, each onto a device --*- C++
+//-*-===//
+
+#ifndef NEUROSHARD_LIB_PLANNER_PLACEMENT_H
+#define NEUROSHARD_LIB_PLANNER_PLACEMENT_H
+
+#include "SearchState.h"
+
+#include <functional>
+#include <limits>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace neuroshard {
+
+inline constexpr double kNoCap = std::numeric_limits<double>::infinity();
+
+/// Indices of the units that have a choice, highest key first (stable).
+std::vector<size_t>
+movableByKey(const SearchState &state,
+             const std::function<double(const Unit &)> &key);
+
+/// Each unit onto the device with the smallest compute (with several device
+/// classes: the smallest after adding it), among those with room and with
+/// dims + its dims <= dimsCap; ties: less memory used, then the first. False
+/// when a unit finds no device.
+bool placeByCompute(SearchState &state, std::span<const size_t> order,
+                    double dimsCap);
+
+/// Each unit onto the device with the smallest sum of keys so far.
+bool placeByKey(SearchState &state, std::span<const size_t> order,
+                const std::function<double(const Unit &)> &key);
+
+/// Memory alone decides: each unit, largest first, onto the device with the
+/// most free memory; one that fits nowhere is cut in two. Nothing when even
+/// the smallest pieces find no room; then `blocking` is the last of them.
+std::optional<SearchState> placeByMemory(const SearchContext &context,
+                                         const std::vector<UnitPtr> &units,
+                                         UnitPtr &blocking);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_LIB_PLANNER_PLACEMENT_H

@@ -1,0 +1,157 @@
+//===- Search.cpp - Finding a plan for a problem
+//---------------------------===//
+
+#include "neuroshard/Planner/Search.h"
+
+#include "Algorithms.h"
+#include "Diagnose.h"
+#include "neuroshard/Planner/Verify.h"
+
+#include <algorithm>
+
+using namespace neuroshard;
+
+namespace {
+
+Diagnostics checkOptions(const SearchOptions &options) {
+  Diagnostics errors;
+  const PublishedSettings &settings = options.published;
+  auto want = [&](const char *where, double value, double low) {
+    if (!(value >= low && value <= 1e6))
+      errors.push_back(
+          {where, "expected a number in [" + std::to_string(low) +
+                      ", 1000000], got: " + std::to_string(value)});
+  };
+  want("published.candidates", settings.candidates, 1);
+  want("published.beam_width", settings.beamWidth, 1);
+  want("published.depth", settings.depth, 0);
+  want("published.grid_points", settings.gridPoints, 1);
+  want("published.grid_begin", settings.gridBegin, 0);
+  want("published.grid_end", settings.gridEnd, settings.gridBegin);
+  if (options.deadlineSeconds)
+    want("deadline", *options.deadlineSeconds, 0);
+  if (options.evaluationBudget < 0)
+    errors.push_back(
+        {"evaluation_budget", "expected at least 0, got: " +
+                                  std::to_string(options.evaluationBudget)});
+  return errors;
+}
+
+Outcome dispatch(const SearchContext &context,
+                 const std::vector<UnitPtr> &units) {
+  switch (context.options.algorithm) {
+  case Algorithm::Default:
+    return searchDefault(context, units);
+  case Algorithm::Published:
+    return searchPublished(context, units);
+  default:
+    return searchBaseline(context, units, context.options.algorithm);
+  }
+}
+
+std::vector<std::pair<std::string, std::string>>
+settingsOf(const SearchOptions &options) {
+  std::vector<std::pair<std::string, std::string>> settings;
+  auto add = [&](const char *name, auto value) {
+    settings.emplace_back(name, std::to_string(value));
+  };
+  if (options.objective.kind == ObjectiveKind::Step) {
+    add("dense_bottom_ms", options.objective.denseBottomMs);
+    add("dense_rest_ms", options.objective.denseRestMs);
+    add("pipeline_depth", options.objective.pipelineDepth);
+  }
+  if (options.algorithm == Algorithm::Published) {
+    add("candidates", options.published.candidates);
+    add("beam_width", options.published.beamWidth);
+    add("depth", options.published.depth);
+    add("grid_points", options.published.gridPoints);
+  }
+  if (options.evaluationBudget > 0)
+    add("evaluation_budget", options.evaluationBudget);
+  if (options.deadlineSeconds)
+    add("deadline_s", *options.deadlineSeconds);
+  return settings;
+}
+
+/// "bottleneck: device 3, forward 0.512 ms + backward 1.204 ms, ...".
+std::string describeBottleneck(const CostBreakdown &breakdown) {
+  size_t worst = 0;
+  for (size_t i = 1; i < breakdown.devices.size(); ++i)
+    if (breakdown.devices[i].compute.total() >
+        breakdown.devices[worst].compute.total())
+      worst = i;
+  const DeviceCost &device = breakdown.devices[worst];
+  return "bottleneck: device " + std::to_string(worst) + ", forward " +
+         formatMs(device.compute.forwardMs) + " + backward " +
+         formatMs(device.compute.backwardMs) + " of compute, communication " +
+         formatMs(device.forwardCommunicationMs) + " forward, " +
+         formatMs(device.backwardCommunicationMs) + " backward";
+}
+
+SearchResult finish(const SearchContext &context, Outcome outcome) {
+  SearchResult result;
+  result.plan = outcome.state->plan();
+  result.breakdown = evaluate(context.problem, result.plan, context.model,
+                              context.options.objective);
+  result.memory = planMemory(context.problem, result.plan.shards);
+  result.lowerBoundMs =
+      lowerBoundMs(context.problem, context.model, context.options.objective);
+  result.explanation = std::move(outcome.explanation);
+  result.explanation.push_back(describeBottleneck(result.breakdown));
+  result.tried = std::move(outcome.tried);
+  result.stopReason = std::move(outcome.stopReason);
+  result.evaluations = outcome.evaluations;
+  Provenance &provenance = result.plan.provenance;
+  provenance.algorithm = toString(context.options.algorithm);
+  provenance.objective = toString(context.options.objective.kind);
+  provenance.costModel = context.model.name();
+  provenance.predictedCostMs = result.breakdown.costMs;
+  provenance.lowerBoundMs = result.lowerBoundMs;
+  provenance.seed = context.options.seed;
+  provenance.settings = settingsOf(context.options);
+  result.seconds = context.seconds();
+  return result;
+}
+
+/// Rules that the algorithms do not follow themselves (a partly hand-written
+/// table under a target, say) show here; a plan that breaks one is no plan.
+Diagnosis diagnoseInvalid(const Diagnostics &errors, Target target) {
+  Diagnosis diagnosis;
+  diagnosis.limit =
+      target == Target::Native ? Limit::Constraint : Limit::Target;
+  diagnosis.message = "no plan follows every rule: " + errors.front().str();
+  for (size_t i = 1; i < std::min<size_t>(errors.size(), 6); ++i)
+    diagnosis.details.push_back(errors[i].str());
+  diagnosis.advice = "relax the constraint named, complete the shards written "
+                     "by hand, or use target native";
+  return diagnosis;
+}
+
+} // namespace
+
+tl::expected<SearchResult, Diagnosis>
+neuroshard::search(const ShardingProblem &problem, const CostModel &model,
+                   const SearchOptions &options) {
+  Diagnostics errors = check(problem);
+  for (const Diagnostics &more :
+       {checkOptions(options), checkObjective(model, options.objective)})
+    errors.insert(errors.end(), more.begin(), more.end());
+  if (!errors.empty())
+    return tl::unexpected(diagnoseBadInput(errors));
+
+  SearchContext context(problem, model, options);
+  tl::expected<std::vector<UnitPtr>, Diagnosis> units = initialUnits(context);
+  if (!units)
+    return tl::unexpected(units.error());
+  if (std::optional<Diagnosis> impossible = findImpossible(context, *units))
+    return tl::unexpected(*impossible);
+  Outcome outcome = dispatch(context, *units);
+  if (!outcome.state)
+    return tl::unexpected(
+        diagnoseFailure(context, *units, outcome.blocking.get()));
+  SearchResult result = finish(context, std::move(outcome));
+  errors = verify(result.plan, problem);
+  if (!errors.empty())
+    return tl::unexpected(diagnoseInvalid(errors, problem.target));
+  return result;
+}

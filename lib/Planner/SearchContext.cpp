@@ -1,0 +1,107 @@
+//===- SearchContext.cpp - What every search looks up
+//----------------------===//
+
+#include "SearchContext.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+using namespace neuroshard;
+
+SearchContext::SearchContext(const ShardingProblem &problem,
+                             const CostModel &model,
+                             const SearchOptions &options)
+    : problem(problem), model(model), options(options),
+      deviceCount(problem.topology.deviceCount()),
+      innerGroupOfDevice(groupOfDevices(problem.topology.levels.back())),
+      features(featuresOfTables(problem)), rules(problem.tables.size()),
+      start(std::chrono::steady_clock::now()) {
+  for (size_t i = 0; i < problem.tables.size(); ++i)
+    tableOfName.emplace(problem.tables[i].name, static_cast<int>(i));
+  std::map<std::string_view, MemoryTerms> baseOfClass;
+  for (int device = 0; device < deviceCount; ++device) {
+    const std::string &name =
+        problem.topology.devices[static_cast<size_t>(device)].deviceClass;
+    const DeviceClass *deviceClass = findDeviceClass(name);
+    auto used = std::find(usedClasses.begin(), usedClasses.end(), deviceClass);
+    classIndices.push_back(static_cast<size_t>(used - usedClasses.begin()));
+    if (used == usedClasses.end())
+      usedClasses.push_back(deviceClass);
+    auto [entry, inserted] = baseOfClass.try_emplace(name);
+    if (inserted)
+      entry->second = deviceBaseMemory(problem, device);
+    base.push_back(entry->second);
+  }
+  collectRules();
+  collectCoLocation();
+}
+
+void SearchContext::collectRules() {
+  const Constraints &constraints = problem.constraints;
+  size_t devices = static_cast<size_t>(deviceCount);
+  auto restrict = [&](int table, const std::vector<int> &listed, bool keep) {
+    std::vector<bool> &mask = rules[static_cast<size_t>(table)].devices;
+    mask.resize(devices, true);
+    std::vector<bool> in(devices);
+    for (int device : listed)
+      in[static_cast<size_t>(device)] = true;
+    for (size_t d = 0; d < devices; ++d)
+      mask[d] = mask[d] && in[d] == keep;
+  };
+  for (const PinConstraint &pin : constraints.pins)
+    restrict(pin.table, pin.devices, true);
+  for (const ForbidConstraint &forbid : constraints.forbids)
+    restrict(forbid.table, forbid.devices, false);
+  for (const TableConstraint &constraint : constraints.tables) {
+    TableRules &table = rules[static_cast<size_t>(constraint.table)];
+    table.minWidth = constraint.minWidth;
+    if (constraint.allowedKinds.empty())
+      continue;
+    table.allowed.fill(false);
+    for (ShardingKind kind : constraint.allowedKinds)
+      table.allowed[static_cast<size_t>(kind)] = true;
+  }
+  for (size_t i = 0; i < constraints.separate.size(); ++i)
+    for (int table : constraints.separate[i])
+      rules[static_cast<size_t>(table)].separateSets.push_back(
+          static_cast<int>(i));
+  for (const Shard &shard : constraints.fixedShards)
+    rules[static_cast<size_t>(tableIndex(shard.table))].fixed = true;
+  for (size_t i = 0; i < rules.size(); ++i) {
+    if (problem.target != Target::TorchRec19)
+      continue;
+    TableRules &table = rules[i];
+    table.allowed[static_cast<size_t>(ShardingKind::RowColumn)] = false;
+    if (problem.optimizerSemantics == OptimizerSemantics::Exact &&
+        problem.tables[i].optimizer.kind == OptimizerKind::RowWiseAdagrad)
+      table.allowed[static_cast<size_t>(ShardingKind::ColumnWise)] = false;
+  }
+}
+
+void SearchContext::collectCoLocation() {
+  std::vector<int> leader(rules.size());
+  std::iota(leader.begin(), leader.end(), 0);
+  auto find = [&](int table) {
+    while (leader[static_cast<size_t>(table)] != table)
+      table = leader[static_cast<size_t>(table)];
+    return table;
+  };
+  for (const std::vector<int> &set : problem.constraints.coLocate)
+    for (int table : set) {
+      int a = find(set.front()), b = find(table);
+      leader[static_cast<size_t>(std::max(a, b))] = std::min(a, b);
+    }
+  for (const std::vector<int> &set : problem.constraints.coLocate)
+    for (int table : set)
+      rules[static_cast<size_t>(table)].coLocateLeader = find(table);
+}
+
+double SearchContext::seconds() const {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+      .count();
+}
+
+bool SearchContext::deadlinePassed() const {
+  return options.deadlineSeconds && seconds() > *options.deadlineSeconds;
+}

@@ -1,0 +1,95 @@
+//===- SearchContext.h - What every search looks up ---------------*- C++
+//-*-===//
+
+#ifndef NEUROSHARD_LIB_PLANNER_SEARCHCONTEXT_H
+#define NEUROSHARD_LIB_PLANNER_SEARCHCONTEXT_H
+
+#include "neuroshard/Planner/Search.h"
+
+#include <array>
+#include <chrono>
+#include <unordered_map>
+#include <vector>
+
+namespace neuroshard {
+
+/// What the constraints say about one table.
+struct TableRules {
+  /// By ShardingKind.
+  std::array<bool, 6> allowed = {true, true, true, true, true, true};
+  int64_t minWidth = 1;
+  /// Per device; empty: all.
+  std::vector<bool> devices;
+  /// Sets of Constraints::separate the table belongs to.
+  std::vector<int> separateSets;
+  /// Tables that must be where this one is; the first of them, or -1. Sets
+  /// that share a table are one.
+  int coLocateLeader = -1;
+  /// Has shards written by hand.
+  bool fixed = false;
+
+  bool allows(ShardingKind kind) const {
+    return allowed[static_cast<size_t>(kind)];
+  }
+  bool allowsDevice(int device) const {
+    return devices.empty() || devices[static_cast<size_t>(device)];
+  }
+};
+
+/// A problem with everything derived from it that does not change during a
+/// search.
+class SearchContext {
+public:
+  SearchContext(const ShardingProblem &problem, const CostModel &model,
+                const SearchOptions &options);
+
+  const Table &table(int index) const {
+    return problem.tables[static_cast<size_t>(index)];
+  }
+  /// Of a name that is known to exist.
+  int tableIndex(std::string_view name) const { return tableOfName.at(name); }
+  const std::vector<int> &featuresOf(int table) const {
+    return features[static_cast<size_t>(table)];
+  }
+  const TableRules &rulesOf(int table) const {
+    return rules[static_cast<size_t>(table)];
+  }
+  const DeviceClass &classOf(int device) const {
+    return *usedClasses[classIndexOf(device)];
+  }
+  /// Into usedClasses.
+  size_t classIndexOf(int device) const {
+    return classIndices[static_cast<size_t>(device)];
+  }
+  int64_t memoryOf(int device) const {
+    return problem.topology.devices[static_cast<size_t>(device)].memoryBytes;
+  }
+  const MemoryTerms &baseOf(int device) const {
+    return base[static_cast<size_t>(device)];
+  }
+  bool deadlinePassed() const;
+  double seconds() const;
+
+  const ShardingProblem &problem;
+  const CostModel &model;
+  const SearchOptions &options;
+  const int deviceCount;
+  /// The classes that occur in the topology.
+  std::vector<const DeviceClass *> usedClasses;
+  std::vector<int> innerGroupOfDevice;
+
+private:
+  void collectRules();
+  void collectCoLocation();
+
+  std::unordered_map<std::string_view, int> tableOfName;
+  std::vector<std::vector<int>> features;
+  std::vector<TableRules> rules;
+  std::vector<size_t> classIndices;
+  std::vector<MemoryTerms> base;
+  std::chrono::steady_clock::time_point start;
+};
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_LIB_PLANNER_SEARCHCONTEXT_H

@@ -1,0 +1,233 @@
+//===- Unit.cpp - Making, cutting and joining what a search places
+//---------===//
+
+#include "Unit.h"
+
+#include <algorithm>
+
+using namespace neuroshard;
+
+namespace {
+
+int64_t minWidthOf(const SearchContext &context, int table) {
+  return std::min(context.rulesOf(table).minWidth, context.table(table).dim);
+}
+
+bool mayCut(const Unit &unit) {
+  return !unit.writtenByHand && unit.forcedDevice == -1;
+}
+
+bool maySplitColumns(const SearchContext &context, int table,
+                     const Shard &shard) {
+  const TableRules &rules = context.rulesOf(table);
+  bool wholeRows = shard.rows() == context.table(table).rows;
+  return rules.allows(wholeRows ? ShardingKind::ColumnWise
+                                : ShardingKind::RowColumn);
+}
+
+bool maySplitRows(const SearchContext &context, int table, const Shard &shard) {
+  // TorchRec's row-wise tables are made by rowBlocks().
+  if (context.problem.target != Target::Native)
+    return false;
+  const TableRules &rules = context.rulesOf(table);
+  bool wholeWidth = shard.width() == context.table(table).dim;
+  return rules.allows(wholeWidth ? ShardingKind::RowWise
+                                 : ShardingKind::RowColumn);
+}
+
+/// Part `index` of `parts` of the shards' columns; false when it is too
+/// narrow.
+bool cutColumns(const SearchContext &context, int table, Shard &shard,
+                int index, int parts) {
+  int64_t groups = (shard.width() + kColumnAlignment - 1) / kColumnAlignment;
+  if (groups < parts)
+    return false;
+  int64_t begin = shard.colBegin + groups * index / parts * kColumnAlignment;
+  int64_t end =
+      shard.colBegin + groups * (index + 1) / parts * kColumnAlignment;
+  shard.colEnd = index + 1 == parts ? shard.colEnd : end;
+  shard.colBegin = begin;
+  return shard.width() >= minWidthOf(context, table);
+}
+
+template <typename Cut>
+std::optional<std::vector<UnitPtr>>
+cutUnit(const SearchContext &context, const Unit &unit, int parts, Cut cut) {
+  std::vector<UnitPtr> result;
+  for (int part = 0; part < parts; ++part) {
+    std::vector<Shard> shards = unit.shards;
+    for (size_t i = 0; i < shards.size(); ++i)
+      if (!cut(unit.tables[i], shards[i], part))
+        return std::nullopt;
+    result.push_back(makeUnit(context, std::move(shards)));
+  }
+  return result;
+}
+
+/// The two rectangles as one, if they adjoin.
+bool join(Shard &a, const Shard &b) {
+  bool sameRows = a.rowBegin == b.rowBegin && a.rowEnd == b.rowEnd;
+  bool sameCols = a.colBegin == b.colBegin && a.colEnd == b.colEnd;
+  bool adjoin =
+      (sameRows && (a.colEnd == b.colBegin || b.colEnd == a.colBegin)) ||
+      (sameCols && (a.rowEnd == b.rowBegin || b.rowEnd == a.rowBegin));
+  a.rowBegin = std::min(a.rowBegin, b.rowBegin);
+  a.rowEnd = std::max(a.rowEnd, b.rowEnd);
+  a.colBegin = std::min(a.colBegin, b.colBegin);
+  a.colEnd = std::max(a.colEnd, b.colEnd);
+  return adjoin;
+}
+
+} // namespace
+
+bool neuroshard::allowsDevice(const SearchContext &context, const Unit &unit,
+                              int device) {
+  if (unit.forcedDevice >= 0)
+    return device == unit.forcedDevice;
+  return std::all_of(unit.tables.begin(), unit.tables.end(), [&](int table) {
+    return context.rulesOf(table).allowsDevice(device);
+  });
+}
+
+UnitPtr neuroshard::makeUnit(const SearchContext &context,
+                             std::vector<Shard> shards, int forcedDevice,
+                             bool writtenByHand) {
+  auto unit = std::make_shared<Unit>();
+  unit->forcedDevice = forcedDevice;
+  unit->writtenByHand = writtenByHand;
+  const SumEmbedding *embedding = context.model.sumEmbedding();
+  size_t size = embedding ? static_cast<size_t>(embedding->size()) : 0;
+  unit->embedding.resize(size * context.usedClasses.size());
+  std::vector<double> one(size);
+  for (const Shard &shard : shards) {
+    int table = context.tableIndex(shard.table);
+    const std::vector<int> &features = context.featuresOf(table);
+    ShardWork work = describeShard(context.problem, table, features, shard);
+    unit->tables.push_back(table);
+    unit->memory +=
+        shardMemory(context.problem, context.table(table), features, shard);
+    unit->load.dims += work.dims;
+    unit->load.inputBytes += work.inputBytes;
+    unit->load.forwardBytes += work.forwardBytes;
+    unit->load.backwardBytes += work.backwardBytes;
+    for (size_t c = 0; size && c < context.usedClasses.size(); ++c) {
+      embedding->embed(work, *context.usedClasses[c], one);
+      for (size_t k = 0; k < size; ++k)
+        unit->embedding[c * size + k] += one[k];
+    }
+    unit->works.push_back(work);
+  }
+  unit->shards = std::move(shards);
+  ShardSet alone{context.usedClasses.front(), {}};
+  for (const ShardWork &work : unit->works)
+    alone.shards.push_back(&work);
+  context.model.computeMs({&alone, 1}, {&unit->load.compute, 1});
+  return unit;
+}
+
+std::optional<std::vector<UnitPtr>>
+neuroshard::splitColumns(const SearchContext &context, const Unit &unit,
+                         int parts) {
+  if (!mayCut(unit))
+    return std::nullopt;
+  return cutUnit(context, unit, parts, [&](int table, Shard &shard, int part) {
+    return maySplitColumns(context, table, shard) &&
+           cutColumns(context, table, shard, part, parts);
+  });
+}
+
+std::optional<std::vector<UnitPtr>>
+neuroshard::splitRows(const SearchContext &context, const Unit &unit,
+                      int parts) {
+  if (!mayCut(unit))
+    return std::nullopt;
+  return cutUnit(context, unit, parts, [&](int table, Shard &shard, int part) {
+    if (!maySplitRows(context, table, shard) || shard.rows() < parts)
+      return false;
+    // rows * part may exceed 64 bits; the quotient and rest do not.
+    int64_t whole = shard.rows() / parts, rest = shard.rows() % parts;
+    int64_t begin = shard.rowBegin + whole * part + rest * part / parts;
+    int64_t end =
+        shard.rowBegin + whole * (part + 1) + rest * (part + 1) / parts;
+    shard.rowBegin = begin;
+    shard.rowEnd = end;
+    return true;
+  });
+}
+
+std::optional<std::vector<UnitPtr>>
+neuroshard::halveColumns(const SearchContext &context, const Unit &unit) {
+  for (const Shard &shard : unit.shards)
+    if (shard.width() % (2 * kColumnAlignment) != 0)
+      return std::nullopt;
+  return splitColumns(context, unit, 2);
+}
+
+std::optional<std::vector<UnitPtr>>
+neuroshard::splitInTwo(const SearchContext &context, const Unit &unit) {
+  if (auto halves = splitColumns(context, unit, 2))
+    return halves;
+  return splitRows(context, unit, 2);
+}
+
+UnitPtr neuroshard::mergeUnits(const SearchContext &context, const Unit &a,
+                               const Unit &b) {
+  if (!mayCut(a) || !mayCut(b) || a.tables != b.tables)
+    return nullptr;
+  std::vector<Shard> shards = a.shards;
+  for (size_t i = 0; i < shards.size(); ++i) {
+    if (!join(shards[i], b.shards[i]))
+      return nullptr;
+    const Table &table = context.table(a.tables[i]);
+    bool whole =
+        shards[i].rows() == table.rows && shards[i].width() == table.dim;
+    if (whole && !context.rulesOf(a.tables[i]).allows(ShardingKind::TableWise))
+      return nullptr;
+  }
+  return makeUnit(context, std::move(shards));
+}
+
+std::vector<UnitPtr> neuroshard::rowBlocks(const SearchContext &context,
+                                           int table,
+                                           const std::vector<int> &devices) {
+  const Table &source = context.table(table);
+  int64_t count = static_cast<int64_t>(devices.size());
+  int64_t block = (source.rows + count - 1) / count;
+  std::vector<UnitPtr> units;
+  for (int64_t begin = 0; begin < source.rows; begin += block) {
+    Shard shard;
+    shard.table = source.name;
+    shard.rowBegin = begin;
+    shard.rowEnd = std::min(source.rows, begin + block);
+    shard.colEnd = source.dim;
+    units.push_back(makeUnit(context, {shard}, devices[units.size()]));
+  }
+  return units;
+}
+
+std::vector<std::vector<int>>
+neuroshard::rowBlockGroups(const SearchContext &context, int table) {
+  const TableRules &rules = context.rulesOf(table);
+  bool native = context.problem.target == Target::Native;
+  std::vector<std::vector<int>> groups;
+  auto add = [&](int first, int last) {
+    std::vector<int> devices;
+    for (int device = first; device < last; ++device)
+      if (rules.allowsDevice(device))
+        devices.push_back(device);
+    bool complete = static_cast<int>(devices.size()) == last - first;
+    if (!devices.empty() && (complete || native))
+      groups.push_back(std::move(devices));
+  };
+  if (rules.allows(ShardingKind::RowWise))
+    add(0, context.deviceCount);
+  if (!rules.allows(ShardingKind::TableRowWise))
+    return groups;
+  int first = 0;
+  for (int size : context.problem.topology.levels.back().groupSizes) {
+    if (size < context.deviceCount || groups.empty())
+      add(first, first + size);
+    first += size;
+  }
+  return groups;
+}

@@ -1,0 +1,85 @@
+//===- Unit.h - What a search places on a device ------------------*- C++
+//-*-===//
+
+#ifndef NEUROSHARD_LIB_PLANNER_UNIT_H
+#define NEUROSHARD_LIB_PLANNER_UNIT_H
+
+#include "SearchContext.h"
+
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace neuroshard {
+
+/// Shards that go to one device together: one shard, or one of each table of a
+/// co-located set; a replicated table (on every device) is a unit, too.
+struct Unit {
+  /// Without devices, unless replicated.
+  std::vector<Shard> shards;
+  std::vector<int> tables;
+  std::vector<ShardWork> works;
+  MemoryTerms memory;
+  /// Sum of the shards' embeddings per SearchContext::usedClasses, one after
+  /// the other; empty without a SumEmbedding.
+  std::vector<double> embedding;
+  /// Its compute is that of the unit alone on a device of the first class.
+  DeviceLoad load;
+  /// Where it must go; -1: anywhere allowed; kEverywhere: on all devices.
+  int forcedDevice = -1;
+  bool writtenByHand = false;
+
+  static constexpr int kEverywhere = -2;
+
+  double aloneMs() const { return load.compute.total(); }
+  int64_t weightBytes() const { return memory.weightsBytes; }
+  /// What it adds to a device's peak, at most.
+  int64_t peakBytes() const { return memory.peakBytes(); }
+};
+
+using UnitPtr = std::shared_ptr<const Unit>;
+
+/// May the unit's tables be on this device?
+bool allowsDevice(const SearchContext &context, const Unit &unit, int device);
+
+/// Makes a unit of these rectangles (one per table).
+UnitPtr makeUnit(const SearchContext &context, std::vector<Shard> shards,
+                 int forcedDevice = -1, bool writtenByHand = false);
+
+/// The unit cut into `parts` along the columns / rows, as evenly as alignment
+/// allows; nothing when a rule or the size forbids it.
+std::optional<std::vector<UnitPtr>> splitColumns(const SearchContext &context,
+                                                 const Unit &unit, int parts);
+std::optional<std::vector<UnitPtr>> splitRows(const SearchContext &context,
+                                              const Unit &unit, int parts);
+
+/// The published halving: only when half the width is a multiple of 4.
+std::optional<std::vector<UnitPtr>> halveColumns(const SearchContext &context,
+                                                 const Unit &unit);
+
+/// Columns if possible, else rows.
+std::optional<std::vector<UnitPtr>> splitInTwo(const SearchContext &context,
+                                               const Unit &unit);
+
+/// Two units of one table (or set) as one, when their rectangles adjoin.
+UnitPtr mergeUnits(const SearchContext &context, const Unit &a, const Unit &b);
+
+/// The units of a problem before any search: what was written by hand, the
+/// rest of each table whole, and tables whose allowed kinds leave no choice in
+/// their one form. A diagnosis when a rule cannot be met.
+tl::expected<std::vector<UnitPtr>, Diagnosis>
+initialUnits(const SearchContext &context);
+
+/// Equal blocks of rows of one table, one on each of these devices.
+std::vector<UnitPtr> rowBlocks(const SearchContext &context, int table,
+                               const std::vector<int> &devices);
+
+/// May the table be cut into row blocks over these devices under the target?
+/// All devices, or one inner group.
+std::vector<std::vector<int>> rowBlockGroups(const SearchContext &context,
+                                             int table);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_LIB_PLANNER_UNIT_H
