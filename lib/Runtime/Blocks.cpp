@@ -1,0 +1,81 @@
+//===- Blocks.cpp - Layout of the rows between owners and bags ------------===//
+//
+// Both sides derive the same layout: the owner from the ids it received, the
+// bags' home from the ids it sent.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Steps.h"
+
+namespace neuroshard::runtime {
+
+Block makeBlock(const StreamSet &set, int64_t batch,
+                const std::function<int64_t(size_t stream)> &idsOfStream) {
+  Block block;
+  block.size = batch * set.pooledWidth;
+  for (const EntryLayout &entry : set.entries) {
+    if (entry.pooled) {
+      block.begin.push_back(entry.pooledColumn);
+      block.stride.push_back(set.pooledWidth);
+      continue;
+    }
+    block.begin.push_back(block.size);
+    block.stride.push_back(entry.cols.size());
+    block.size += idsOfStream(size_t(entry.stream)) * entry.cols.size();
+  }
+  return block;
+}
+
+std::vector<Block> makeOwnerBlocks(const StreamSet &set,
+                                   const ReceivedSet &received) {
+  std::vector<Block> blocks;
+  for (int64_t peer = 0; peer < received.numPeers(); ++peer)
+    blocks.push_back(makeBlock(set, received.bagsOf(peer), [&](size_t stream) {
+      const std::vector<int64_t> &first =
+          received.streams[stream].firstIdOfPeer;
+      return first[size_t(peer) + 1] - first[size_t(peer)];
+    }));
+  return blocks;
+}
+
+std::vector<Block> makeBatchBlocks(const ExchangeLayout &layout,
+                                   const Routed &routed) {
+  std::vector<Block> blocks;
+  for (const StreamSet &set : layout.owners)
+    blocks.push_back(makeBlock(set, routed.batch, [&](size_t stream) {
+      return routed.buckets[set.streams[stream].bucket].numIds;
+    }));
+  return blocks;
+}
+
+Block makeLocalBlock(const Device &device, const Routed &routed) {
+  const StreamSet &set = device.layout(routed.exchange).locals[device.rank()];
+  return makeBlock(set, routed.batch, [&](size_t stream) {
+    return routed.buckets[set.streams[stream].bucket].numIds;
+  });
+}
+
+int64_t totalFloats(const std::vector<Block> &blocks) {
+  int64_t total = 0;
+  for (const Block &block : blocks)
+    total += block.size;
+  return total;
+}
+
+std::unique_ptr<CommunicatorRequest>
+startBlocks(Device &device, Phase phase, const Buffer &send,
+            const std::vector<Block> &sendBlocks,
+            const std::vector<Block> &receiveBlocks) {
+  auto bytesOf = [](const std::vector<Block> &blocks) {
+    std::vector<int64_t> bytes;
+    for (const Block &block : blocks)
+      bytes.push_back(block.size * int64_t(sizeof(float)));
+    return bytes;
+  };
+  std::vector<int64_t> sendBytes = bytesOf(sendBlocks);
+  countSentBytes(device, phase, sendBytes);
+  return device.communicator->startAllToAll(send, sendBytes,
+                                            bytesOf(receiveBlocks));
+}
+
+} // namespace neuroshard::runtime

@@ -1,0 +1,124 @@
+//===- GradientExchange.cpp - Gradients on their way and at their owners --===//
+//
+// Kernels address the gradients of a step as offsets from one pointer, so
+// what arrives from the peers is put into one array.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Error.h"
+#include "Payload.h"
+#include "Steps.h"
+
+#include <cstring>
+
+namespace neuroshard::runtime {
+namespace {
+
+/// A message of gradients that goes into the one array.
+struct Part {
+  const float *from;
+  Block *block;
+};
+
+void startGather(Device &device, const Routed &routed, Partials &gradients) {
+  int64_t bytes = routed.localPayloadBytes +
+                  gradients.localBlock.size * int64_t(sizeof(float));
+  std::vector<int64_t> receiveBytes;
+  for (auto [idBytes, floats] : routed.replicatedOfPeer)
+    receiveBytes.push_back(idBytes + floats * int64_t(sizeof(float)));
+  std::vector<int64_t> sendBytes(receiveBytes.size(), bytes);
+  countSentBytes(device, Phase::GradientsExchange, sendBytes);
+  gradients.gather =
+      device.communicator->startAllGather(gradients.local, bytes, receiveBytes);
+}
+
+/// Lays out the gathered ids of replicated tables; returns the gradients.
+std::vector<const float *> receiveGathered(Device &device, const Routed &routed,
+                                           Partials &gradients) {
+  const StreamSet &set = device.layout(routed.exchange).locals[device.rank()];
+  int32_t idBytes = device.manifest().exchanges[routed.exchange].idBytes;
+  std::vector<const std::byte *> payloads;
+  std::vector<const float *> rows;
+  for (const auto &message : gradients.gather->wait()) {
+    payloads.push_back(message.data());
+    rows.push_back(reinterpret_cast<const float *>(
+        message.data() + routed.replicatedOfPeer[rows.size()].first));
+  }
+  layOutStreams(device, set, idBytes, payloads, routed.batchOfPeer,
+                gradients.gathered);
+  gradients.gatheredBlocks = makeOwnerBlocks(set, gradients.gathered);
+  return rows;
+}
+
+void merge(Device &device, Partials &gradients, std::vector<Part> &parts) {
+  for (Part &part : parts) {
+    for (int64_t &begin : part.block->begin)
+      begin += gradients.numFloats;
+    gradients.numFloats += part.block->size;
+  }
+  gradients.merged = device.buffers->acquireArray<float>(gradients.numFloats);
+  float *out = as<float>(gradients.merged);
+  std::vector<float *> targets;
+  for (const Part &part : parts) {
+    targets.push_back(out);
+    out += part.block->size;
+  }
+  device.threads.parallelFor(int64_t(parts.size()), [&](int64_t i) {
+    std::memcpy(targets[size_t(i)], parts[size_t(i)].from,
+                size_t(parts[size_t(i)].block->size) * sizeof(float));
+  });
+  gradients.gradients = as<float>(gradients.merged);
+}
+
+} // namespace
+
+void startGradients(Device &device, Routed &routed, Partials &gradients) {
+  if (device.numDevices() == 1)
+    return;
+  PhaseTimer timer(device.figures, Phase::GradientsExchange);
+  const ExchangeLayout &layout = device.layout(routed.exchange);
+  if (layout.hasRemote)
+    gradients.request = startBlocks(
+        device, Phase::GradientsExchange, gradients.send, gradients.sendBlocks,
+        makeOwnerBlocks(layout.owners[device.rank()], routed.owned));
+  if (layout.hasReplicated)
+    startGather(device, routed, gradients);
+}
+
+void receiveGradients(Device &device, Routed &routed, Partials &gradients) {
+  if (gradients.received)
+    return;
+  gradients.received = true;
+  if (device.numDevices() == 1) {
+    gradients.receivedBlocks = gradients.sendBlocks;
+    gradients.gradients = as<float>(gradients.send);
+    gradients.numFloats = gradients.sendBlocks[0].size;
+    return;
+  }
+  PhaseTimer timer(device.figures, Phase::GradientsExchange);
+  const ExchangeLayout &layout = device.layout(routed.exchange);
+  if ((layout.hasRemote && !gradients.request) ||
+      (layout.hasReplicated && !gradients.gather))
+    fail("gradients of exchange ", routed.exchange,
+         " are used before nsrt_gradients_start");
+  std::vector<Part> parts;
+  gradients.receivedBlocks =
+      makeOwnerBlocks(layout.owners[device.rank()], routed.owned);
+  if (gradients.request) {
+    const auto &messages = gradients.request->wait();
+    for (size_t peer = 0; peer < messages.size(); ++peer)
+      parts.push_back({reinterpret_cast<const float *>(messages[peer].data()),
+                       &gradients.receivedBlocks[peer]});
+  }
+  if (gradients.gather) {
+    std::vector<const float *> rows =
+        receiveGathered(device, routed, gradients);
+    for (size_t peer = 0; peer < rows.size(); ++peer)
+      parts.push_back({rows[peer], &gradients.gatheredBlocks[peer]});
+  }
+  merge(device, gradients, parts);
+  gradients.request.reset();
+  gradients.gather.reset();
+}
+
+} // namespace neuroshard::runtime

@@ -1,0 +1,286 @@
+//===- Manifest.cpp - Reads manifest.json ---------------------------------===//
+//
+// Turns JSON into the Manifest structure, checking types and ranges on the
+// way; what holds between the parts is checked in ManifestCheck.cpp.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Manifest.h"
+#include "Error.h"
+
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+using nlohmann::json;
+
+namespace neuroshard::runtime {
+namespace {
+
+constexpr const char *schemaId = "neuroshard.manifest/1";
+
+/// A JSON value and the path that leads to it.
+class Value {
+public:
+  Value(const json &value, std::string path)
+      : value(value), path(std::move(path)) {}
+
+  Value operator[](const char *field) const {
+    if (!value.is_object())
+      wrong("an object");
+    auto it = value.find(field);
+    if (it == value.end())
+      fail("manifest: ", path, ": expected a field \"", field,
+           "\", found none");
+    return Value(*it, path + "." + field);
+  }
+
+  template <typename Read> auto list(Read read) const {
+    if (!value.is_array())
+      wrong("an array");
+    std::vector<decltype(read(*this))> result;
+    for (size_t i = 0; i < value.size(); ++i)
+      result.push_back(
+          read(Value(value[i], path + "[" + std::to_string(i) + "]")));
+    return result;
+  }
+
+  bool isNull() const { return value.is_null(); }
+
+  int64_t integer(int64_t least, int64_t most) const {
+    bool fits = value.is_number_integer() &&
+                !(value.is_number_unsigned() &&
+                  value.get<uint64_t>() >
+                      uint64_t(std::numeric_limits<int64_t>::max()));
+    if (!fits || value.get<int64_t>() < least || value.get<int64_t>() > most)
+      wrong("an integer from " + std::to_string(least) + " to " +
+            std::to_string(most));
+    return value.get<int64_t>();
+  }
+
+  /// An index into a list of `count` things.
+  int32_t index(size_t count) const {
+    if (count == 0)
+      wrong("an index into a list that is empty");
+    return static_cast<int32_t>(integer(0, int64_t(count) - 1));
+  }
+
+  double number() const {
+    if (!value.is_number())
+      wrong("a number");
+    return value.get<double>();
+  }
+
+  bool boolean() const {
+    if (!value.is_boolean())
+      wrong("true or false");
+    return value.get<bool>();
+  }
+
+  std::string text() const {
+    if (!value.is_string())
+      wrong("a string");
+    return value.get<std::string>();
+  }
+
+  template <typename T>
+  T oneOf(std::initializer_list<std::pair<const char *, T>> choices) const {
+    std::string names;
+    for (const auto &[name, result] : choices) {
+      if (value.is_string() && value.get<std::string>() == name)
+        return result;
+      names += (names.empty() ? "\"" : ", \"") + std::string(name) + "\"";
+    }
+    wrong("one of " + names);
+  }
+
+  [[noreturn]] void wrong(const std::string &expected) const {
+    std::string found =
+        value.dump(-1, ' ', false, json::error_handler_t::replace);
+    if (found.size() > 60)
+      found = found.substr(0, 57) + "...";
+    fail("manifest: ", path, ": expected ", expected, ", found ", found);
+  }
+
+private:
+  const json &value;
+  std::string path;
+};
+
+// So that the elements of a table can be counted in 64 bits.
+constexpr int64_t maxRows = int64_t(1) << 40;
+constexpr int64_t maxDim = int64_t(1) << 20;
+
+ElementType readElementType(const Value &value) {
+  return value.oneOf<ElementType>({{"f32", ElementType::F32},
+                                   {"f16", ElementType::F16},
+                                   {"bf16", ElementType::BF16}});
+}
+
+OptimizerSpec readOptimizer(const Value &value) {
+  OptimizerSpec spec;
+  if (value.isNull())
+    return spec;
+  spec.kind = value["kind"].oneOf<OptimizerKind>(
+      {{"sgd", OptimizerKind::Sgd},
+       {"adagrad", OptimizerKind::Adagrad},
+       {"rowwise_adagrad", OptimizerKind::RowwiseAdagrad},
+       {"adam", OptimizerKind::Adam}});
+  if (spec.kind == OptimizerKind::Adam) {
+    spec.beta1 = value["beta1"].number();
+    spec.beta2 = value["beta2"].number();
+    if (!(spec.beta1 >= 0 && spec.beta1 < 1))
+      value["beta1"].wrong("a number in [0, 1)");
+    if (!(spec.beta2 >= 0 && spec.beta2 < 1))
+      value["beta2"].wrong("a number in [0, 1)");
+  }
+  if (spec.kind == OptimizerKind::Adagrad ||
+      spec.kind == OptimizerKind::RowwiseAdagrad)
+    spec.initialAccumulator = value["initial_accumulator"].number();
+  return spec;
+}
+
+TableSpec readTable(const Value &value) {
+  TableSpec table;
+  table.name = value["name"].text();
+  table.rows = value["rows"].integer(1, maxRows);
+  table.dim = value["dim"].integer(1, maxDim);
+  table.elementType = readElementType(value["element_type"]);
+  table.optimizer = readOptimizer(value["optimizer"]);
+  return table;
+}
+
+LookupSpec readLookup(const Value &value, const Manifest &manifest,
+                      const ExchangeSpec &exchange) {
+  LookupSpec lookup;
+  lookup.table = value["table"].index(manifest.tables.size());
+  lookup.feature = value["feature"].index(exchange.features.size());
+  lookup.pooling = value["pooling"].oneOf<Pooling>({{"sum", Pooling::Sum},
+                                                    {"mean", Pooling::Mean},
+                                                    {"none", Pooling::None}});
+  lookup.weighted = value["weighted"].boolean();
+  if (lookup.weighted && !exchange.weighted)
+    value["weighted"].wrong("false, as the exchange has no weights");
+  if (lookup.weighted && !lookup.pooled())
+    value["weighted"].wrong("false for a lookup without pooling");
+  if (Value padding = value["padding_idx"]; !padding.isNull())
+    lookup.paddingIdx =
+        padding.integer(0, manifest.tables[lookup.table].rows - 1);
+  lookup.resultType = readElementType(value["result_type"]);
+  return lookup;
+}
+
+ExchangeSpec readExchange(const Value &value, const Manifest &manifest) {
+  ExchangeSpec exchange;
+  exchange.input = value["input"].text();
+  exchange.idBytes = value["id_type"].oneOf<int32_t>({{"i32", 4}, {"i64", 8}});
+  exchange.weighted = value["weighted"].boolean();
+  exchange.features =
+      value["features"].list([](const Value &item) { return item.text(); });
+  if (exchange.features.empty())
+    value["features"].wrong("at least one feature");
+  exchange.lookups = value["lookups"].list(
+      [&](const Value &item) { return readLookup(item, manifest, exchange); });
+  return exchange;
+}
+
+Range readRange(const Value &value, int64_t size) {
+  std::vector<int64_t> bounds =
+      value.list([&](const Value &item) { return item.integer(0, size); });
+  if (bounds.size() != 2 || bounds[0] >= bounds[1])
+    value.wrong("[begin, end] with begin < end");
+  return {bounds[0], bounds[1]};
+}
+
+ShardSpec readShard(const Value &value, const Manifest &manifest) {
+  ShardSpec shard;
+  shard.name = value["name"].text();
+  shard.table = value["table"].index(manifest.tables.size());
+  const TableSpec &table = manifest.tableOf(shard);
+  shard.rows = readRange(value["rows"], table.rows);
+  shard.cols = readRange(value["cols"], table.dim);
+  shard.devices = value["devices"].list([&](const Value &item) {
+    return item.index(size_t(manifest.numDevices));
+  });
+  if (shard.devices.empty())
+    value["devices"].wrong("at least one device");
+  return shard;
+}
+
+LookupBinding readLookupBinding(const Value &value, const Manifest &manifest,
+                                const DeviceBinding &binding) {
+  std::vector<Value> parts = value.list([](const Value &item) { return item; });
+  if (parts.size() != 3)
+    value.wrong("[exchange, lookup, slot]");
+  LookupBinding result;
+  result.exchange = parts[0].index(manifest.exchanges.size());
+  result.lookup =
+      parts[1].index(manifest.exchanges[result.exchange].lookups.size());
+  result.slot = parts[2].index(binding.slots.size());
+  return result;
+}
+
+DeviceBinding readBinding(const Value &value, const Manifest &manifest) {
+  DeviceBinding binding;
+  binding.program = value["program"].index(manifest.programs.size());
+  binding.slots = value["slots"].list(
+      [&](const Value &item) { return item.index(manifest.shards.size()); });
+  binding.lookups = value["lookups"].list([&](const Value &item) {
+    return readLookupBinding(item, manifest, binding);
+  });
+  return binding;
+}
+
+Manifest readManifest(const Value &root) {
+  Manifest manifest;
+  root["schema"].oneOf<bool>({{schemaId, true}});
+  manifest.numDevices =
+      static_cast<int32_t>(root["devices"].integer(1, 1 << 20));
+  manifest.exactOptimizers = root["optimizer_semantics"].oneOf<bool>(
+      {{"exact", true}, {"per_shard", false}});
+  manifest.tables = root["tables"].list(readTable);
+  manifest.exchanges = root["exchanges"].list(
+      [&](const Value &item) { return readExchange(item, manifest); });
+  manifest.shards = root["shards"].list(
+      [&](const Value &item) { return readShard(item, manifest); });
+  manifest.programs = root["programs"].list(
+      [](const Value &item) { return item["library"].text(); });
+  manifest.bindings = root["bindings"].list(
+      [&](const Value &item) { return readBinding(item, manifest); });
+  if (manifest.bindings.size() != size_t(manifest.numDevices))
+    root["bindings"].wrong(std::to_string(manifest.numDevices) +
+                           " bindings, one per device");
+  return manifest;
+}
+
+} // namespace
+
+int OptimizerSpec::numElementStates() const {
+  if (kind == OptimizerKind::Adam)
+    return 2;
+  return kind == OptimizerKind::Adagrad ? 1 : 0;
+}
+
+int OptimizerSpec::numRowStates() const {
+  return kind == OptimizerKind::RowwiseAdagrad ? 1 : 0;
+}
+
+bool Manifest::needsNormExchange(const ShardSpec &shard) const {
+  return exactOptimizers &&
+         tableOf(shard).optimizer.kind == OptimizerKind::RowwiseAdagrad &&
+         shard.cols.size() < tableOf(shard).dim;
+}
+
+Manifest parseManifest(const std::string &text) {
+  json document;
+  try {
+    document = json::parse(text);
+  } catch (const json::exception &error) {
+    fail("manifest: not valid JSON: ", error.what());
+  }
+  Manifest manifest = readManifest(Value(document, "$"));
+  checkManifest(manifest);
+  return manifest;
+}
+
+} // namespace neuroshard::runtime

@@ -1,0 +1,151 @@
+//===- Results.cpp - From partial results to results ----------------------===//
+//
+// Column pieces go side by side; partial sums of row shards are added in rank
+// order; a mean then divides by the bag's full count; the sum is rounded once.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Error.h"
+#include "Numerics.h"
+#include "Steps.h"
+#include "Views.h"
+
+namespace neuroshard::runtime {
+namespace {
+
+using View = RowsView<const float>;
+
+class ResultWriter {
+public:
+  ResultWriter(Device &device, const Routed &routed, const Partials &partials,
+               int64_t lookup, ElementType type, std::byte *out)
+      : device(device), state(routed.lookups[size_t(lookup)]),
+        result(device.layout(routed.exchange).results[size_t(lookup)]),
+        pooling(device.manifest()
+                    .exchanges[routed.exchange]
+                    .lookups[size_t(lookup)]
+                    .pooling),
+        type(type), out(out),
+        views(makeViews<const float>(
+            device, routed, lookup, partials.receivedBlocks,
+            partials.receivedRows, partials.localBlock, partials.localRows)) {
+    for (const View &view : views)
+      dim = std::max(dim, view.cols.end);
+    segments = result.segments;
+    if (result.replicated)
+      segments = {{{0, dim}, {0}}};
+  }
+
+  void write() {
+    if (pooling == Pooling::None)
+      return writeUnpooled();
+    forRowRanges(device.threads, state.resultRows, dim,
+                 [&](int64_t begin, int64_t end) { writePooled(begin, end); });
+  }
+
+private:
+  std::byte *outAt(int64_t row, int64_t col) const {
+    return out + (row * dim + col) * elementBytes(type);
+  }
+
+  void writePooled(int64_t begin, int64_t end) const {
+    std::vector<float> scratch(type == ElementType::F32 ? 0 : size_t(dim));
+    for (int64_t b = begin; b < end; ++b) {
+      float *row = type == ElementType::F32
+                       ? reinterpret_cast<float *>(outAt(b, 0))
+                       : scratch.data();
+      for (const Segment &segment : segments)
+        sumSegment(segment, b, row);
+      if (pooling == Pooling::Mean)
+        divide(row, as<const float>(state.bagCounts)[b]);
+      if (type != ElementType::F32)
+        storeElements(row, dim, type, outAt(b, 0));
+    }
+  }
+
+  void sumSegment(const Segment &segment, int64_t bag, float *row) const {
+    int64_t size = segment.cols.size();
+    float *to = row + segment.cols.begin;
+    auto source = [&](int32_t piece) {
+      const View &view = views[piece];
+      return view.row(bag) + (segment.cols.begin - view.cols.begin);
+    };
+    std::memcpy(to, source(segment.pieces[0]), size_t(size) * sizeof(float));
+    for (size_t i = 1; i < segment.pieces.size(); ++i) {
+      const float *from = source(segment.pieces[i]);
+      for (int64_t c = 0; c < size; ++c)
+        to[c] += from[c];
+    }
+  }
+
+  void divide(float *row, float count) const {
+    if (count == 0) // the sum over no ids is the result
+      return;
+    for (int64_t c = 0; c < dim; ++c)
+      row[c] /= count;
+  }
+
+  void writeUnpooled() const {
+    for (const View &view : views)
+      forRowRanges(device.threads, view.numRows, view.cols.size(),
+                   [&](int64_t begin, int64_t end) {
+                     for (int64_t j = begin; j < end; ++j) {
+                       int64_t row = view.positions
+                                         ? view.positions[j] - state.firstId
+                                         : j;
+                       storeElements(view.row(j), view.cols.size(), type,
+                                     outAt(row, view.cols.begin));
+                     }
+                   });
+  }
+
+  Device &device;
+  const LookupState &state;
+  const ResultLayout &result;
+  Pooling pooling;
+  ElementType type;
+  std::byte *out;
+  std::vector<View> views;
+  std::vector<Segment> segments;
+  int64_t dim = 0;
+};
+
+void receiveResults(Device &device, const Routed &routed, Partials &partials) {
+  if (partials.received)
+    return;
+  PhaseTimer timer(device.figures, Phase::ResultsExchange);
+  const ExchangeLayout &layout = device.layout(routed.exchange);
+  if (device.numDevices() > 1 && layout.hasRemote && !partials.request)
+    fail("results of exchange ", routed.exchange,
+         " are waited for before nsrt_results_start");
+  partials.receivedBlocks = makeBatchBlocks(layout, routed);
+  if (partials.request)
+    for (const auto &piece : partials.request->wait())
+      partials.receivedRows.push_back(
+          reinterpret_cast<const float *>(piece.data()));
+  else // one device, or nothing but replicated tables: then no rows
+    partials.receivedRows.assign(partials.receivedBlocks.size(),
+                                 as<float>(partials.send));
+  partials.received = true;
+}
+
+} // namespace
+
+void startResults(Device &device, Routed &routed, Partials &partials) {
+  const ExchangeLayout &layout = device.layout(routed.exchange);
+  if (device.numDevices() == 1 || !layout.hasRemote)
+    return;
+  PhaseTimer timer(device.figures, Phase::ResultsExchange);
+  partials.request =
+      startBlocks(device, Phase::ResultsExchange, partials.send,
+                  partials.sendBlocks, makeBatchBlocks(layout, routed));
+}
+
+void writeResult(Device &device, Routed &routed, Partials &partials,
+                 int64_t lookup, ElementType type, std::byte *out) {
+  receiveResults(device, routed, partials);
+  PhaseTimer timer(device.figures, Phase::Results);
+  ResultWriter(device, routed, partials, lookup, type, out).write();
+}
+
+} // namespace neuroshard::runtime
