@@ -30,6 +30,22 @@ static std::optional<unsigned> findInnermostLoop(linalg::GenericOp op) {
   return dim.getPosition();
 }
 
+/// True if every input that depends on the loop does so in its last dimension
+/// alone: the loop then reads neighbours.
+static bool isContiguous(linalg::GenericOp op, unsigned loop) {
+  SmallVector<AffineMap> maps = op.getIndexingMapsArray();
+  ArrayRef<AffineMap> inputs = ArrayRef(maps).take_front(op.getNumDpsInputs());
+  return llvm::all_of(inputs, [&](AffineMap map) {
+    if (!map.isFunctionOfDim(loop))
+      return true;
+    auto last = dyn_cast<AffineDimExpr>(map.getResults().back());
+    return last && last.getPosition() == loop &&
+           llvm::none_of(map.getResults().drop_back(), [&](AffineExpr expr) {
+             return expr.isFunctionOfDim(loop);
+           });
+  });
+}
+
 /// The new order of the loops: parallel, reductions, innermost.
 static SmallVector<unsigned> orderLoops(linalg::GenericOp op,
                                         unsigned innermost) {
@@ -59,7 +75,7 @@ struct OrderReductions : impl::OrderReductionsBase<OrderReductions> {
       // An op that uses linalg.index computes with the loops' numbers; the
       // permutation rewrites those too.
       std::optional<unsigned> innermost = findInnermostLoop(op);
-      if (!innermost)
+      if (!innermost || !isContiguous(op, *innermost))
         continue;
       SmallVector<unsigned> order = orderLoops(op, *innermost);
       if (llvm::is_sorted(order))

@@ -34,7 +34,8 @@ def OrderReductions : Pass<"neuroshard-order-reductions"> {
     first, then the reductions in their order, and innermost the parallel loop
     over the last dimension of the result, over which LLVM can vectorise
     without adding in another order. Each element's sum keeps its order, so
-    the result keeps its bits.
+    the result keeps its bits. An op that would then read some input with a
+    stride is left as it is.
 
     ```mlir
     // Before: (i, j, k) = parallel, parallel, reduction
