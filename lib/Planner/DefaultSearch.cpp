@@ -6,7 +6,8 @@
 ///    work, in several strengths.
 /// 2. For each strength, place greedily over a grid of dimension caps and
 ///    without a cap; whole tables also by the baselines' keys.
-/// 3. If nothing fits, let memory alone decide and cut whatever finds no room.
+///    Small problems also try the published search.
+/// 3. If nothing fits, let memory decide and cut whatever finds no room.
 /// 4. Improve the best few by local search.
 //===----------------------------------------------------------------------===//
 
@@ -28,6 +29,8 @@ constexpr double kCostShares[] = {kNoCap, 1.0, 0.5, 0.25};
 /// Starts that are improved, and how few when the problem is large.
 constexpr size_t kStarts = 3;
 constexpr size_t kLargeUnits = 500;
+/// The published search is one of the starts when units x devices are few.
+constexpr size_t kMaxPublishedSize = 1024;
 /// Work of the local search: candidates x devices.
 constexpr int64_t kDefaultWork = 40'000'000;
 constexpr int64_t kMinBudget = 20'000;
@@ -183,12 +186,22 @@ void DefaultSearch::findStarts(const std::vector<UnitPtr> &units) {
       keepStart(*baseline.state,
                 "whole tables by " + std::string(toString(algorithm)));
   }
+  if (units.size() * static_cast<size_t>(context.deviceCount) <=
+      kMaxPublishedSize) {
+    Outcome published = searchPublished(context, units);
+    if (published.state)
+      keepStart(*published.state, "the published search");
+  }
   if (!starts.empty())
     return;
   for (double share : kCostShares) {
     std::vector<UnitPtr> pieces = cut(units, share);
-    if (auto state = placeByMemory(context, pieces, outcome.blocking))
-      keepStart(*state, "by memory alone, " + describeShare(share));
+    for (auto [balance, what] :
+         {std::pair(Balance::MemoryAndCompute, "by memory and compute, "),
+          std::pair(Balance::Memory, "by memory alone, ")})
+      if (auto state =
+              placeByMemory(context, pieces, balance, outcome.blocking))
+        keepStart(*state, what + describeShare(share));
   }
 }
 

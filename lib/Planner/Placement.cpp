@@ -80,14 +80,54 @@ bool neuroshard::placeByKey(SearchState &state, std::span<const size_t> order,
   return true;
 }
 
+namespace {
+
+/// Shares of a mean device, so that bytes and milliseconds compare.
+class Fullness {
+public:
+  Fullness(const SearchContext &context, const std::vector<UnitPtr> &units,
+           Balance balance)
+      : balance(balance) {
+    for (const UnitPtr &unit : units)
+      meanMs += unit->aloneMs() / context.deviceCount;
+  }
+
+  /// Of one unit on its own.
+  double of(const SearchState &state, const Unit &unit) const {
+    double memory = static_cast<double>(unit.peakBytes()) /
+                    static_cast<double>(state.context().memoryOf(0));
+    return blend(memory, unit.aloneMs());
+  }
+  /// Of a device.
+  double of(const SearchState &state, int device) const {
+    double capacity = static_cast<double>(state.context().memoryOf(device));
+    double memory = static_cast<double>(state.usedBytes(device)) / capacity;
+    return blend(memory, state.loadOf(device).compute.total());
+  }
+
+private:
+  double blend(double memory, double ms) const {
+    if (balance == Balance::Memory || meanMs <= 0)
+      return memory;
+    double compute = ms / meanMs;
+    return memory * memory + compute * compute;
+  }
+
+  Balance balance;
+  double meanMs = 0;
+};
+
+} // namespace
+
 std::optional<SearchState>
 neuroshard::placeByMemory(const SearchContext &context,
-                          const std::vector<UnitPtr> &units,
+                          const std::vector<UnitPtr> &units, Balance balance,
                           UnitPtr &blocking) {
   SearchState state(context, units);
+  Fullness fullness(context, units, balance);
   auto smaller = [&](size_t a, size_t b) {
-    int64_t left = state.units()[a]->peakBytes();
-    int64_t right = state.units()[b]->peakBytes();
+    double left = fullness.of(state, *state.units()[a]);
+    double right = fullness.of(state, *state.units()[b]);
     return left != right ? left < right : a > b;
   };
   std::priority_queue<size_t, std::vector<size_t>, decltype(smaller)> queue(
@@ -100,10 +140,14 @@ neuroshard::placeByMemory(const SearchContext &context,
     queue.pop();
     UnitPtr unit = state.units()[index];
     int best = -1;
-    for (int device = 0; device < context.deviceCount; ++device)
-      if ((best < 0 || state.freeBytes(device) > state.freeBytes(best)) &&
-          state.fits(device, *unit))
-        best = device;
+    double bestFullness = 0;
+    for (int device = 0; device < context.deviceCount; ++device) {
+      double now = fullness.of(state, device);
+      if ((best >= 0 && now >= bestFullness) || !state.fits(device, *unit))
+        continue;
+      best = device;
+      bestFullness = now;
+    }
     if (best >= 0) {
       state.place(index, best);
       continue;

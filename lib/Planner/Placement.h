@@ -32,12 +32,16 @@ bool placeByCompute(SearchState &state, std::span<const size_t> order,
 bool placeByKey(SearchState &state, std::span<const size_t> order,
                 const std::function<double(const Unit &)> &key);
 
-/// Memory alone decides: each unit, largest first, onto the device with the
-/// most free memory; one that fits nowhere is cut in two. Nothing when even
-/// the smallest pieces find no room; then `blocking` is the last of them.
+/// What placeByMemory() balances.
+enum class Balance { Memory, MemoryAndCompute };
+
+/// Each unit, the one that takes the largest share of a device first, onto the
+/// device that is then the least full; one that fits nowhere is cut in two.
+/// Nothing when even the smallest pieces find no room; then `blocking` is the
+/// last of them.
 std::optional<SearchState> placeByMemory(const SearchContext &context,
                                          const std::vector<UnitPtr> &units,
-                                         UnitPtr &blocking);
+                                         Balance balance, UnitPtr &blocking);
 
 } // namespace neuroshard
 
