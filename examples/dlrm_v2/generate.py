@@ -2,7 +2,7 @@ r"""Writes MLPerf DLRM-v2 (DLRM-DCNv2) as logical IR.
 
 Bottom MLP 13-512-256-128, one sum lookup per table, low-rank DCN-v2 interaction over the
 27 x 128 concatenated features, top MLP to one probability. Tables and poolings come from
-a workload file (mlperf_dlrm_v2.json beside this script); the dense weights are arguments
+a workload file (workloads/mlperf_dlrm_v2.json); the dense weights are arguments
 of the function, so that the file stays small.
 
     python3 generate.py --topology ../topologies/8xH200.mlir > dlrm_v2.mlir
@@ -16,7 +16,7 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
+WORKLOADS = Path(__file__).resolve().parents[2] / "workloads"
 
 
 @dataclass
@@ -203,7 +203,7 @@ def module(config, topology=""):
 
 def parse_arguments(arguments):
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--workload", type=Path, default=HERE / "mlperf_dlrm_v2.json")
+    parser.add_argument("--workload", type=Path, default=WORKLOADS / "mlperf_dlrm_v2.json")
     parser.add_argument("--topology", type=Path,
                         help="IR file with a neuroshard.topology to put into the module")
     parser.add_argument("--batch", type=int, help="global batch; default: the workload's")
