@@ -1,0 +1,1 @@
+"""What the Python tests share: models, plans, batches, oracles, and running artifacts."""

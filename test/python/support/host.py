@@ -1,0 +1,255 @@
+"""The driver's C interface (include/neuroshard/Runtime/HostABI.h) through ctypes."""
+
+import ctypes
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from support.batch import Jagged
+from support.model import DTYPES
+
+SCALARS = {"f32": ctypes.c_float, "i64": ctypes.c_int64, "i32": ctypes.c_int32}
+TENSORS = {**DTYPES, "i32": torch.int32, "i64": torch.int64}
+
+
+class RuntimeFailure(Exception):
+    """A call of the runtime that failed; the text is nsrt_last_error."""
+
+
+class TableInfo(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("rows", ctypes.c_int64), ("dim", ctypes.c_int64),
+                ("element_type", ctypes.c_int32), ("num_states", ctypes.c_int32),
+                ("state_width", ctypes.c_int64 * 2)]
+
+
+def build_folder():
+    return Path(os.environ["NEUROSHARD_BUILD_DIR"])
+
+
+def load_runtime():
+    pointer, int32, int64, text = (ctypes.c_void_p, ctypes.c_int32, ctypes.c_int64,
+                                   ctypes.c_char_p)
+    library = ctypes.CDLL(str(build_folder() / "lib" / "libneuroshard_runtime.so"),
+                          mode=ctypes.RTLD_GLOBAL)
+    signatures = {
+        "nsrt_last_error": (text, []),
+        "nsrt_world_open": (pointer, [text, int32]),
+        "nsrt_world_close": (None, [pointer]),
+        "nsrt_world_num_devices": (int32, [pointer]),
+        "nsrt_world_device": (pointer, [pointer, int32]),
+        "nsrt_world_find_table": (int32, [pointer, text]),
+        "nsrt_world_table_info": (int32, [pointer, int32, ctypes.POINTER(TableInfo)]),
+        "nsrt_table_write": (int32, [pointer, int32, int64, int64, pointer]),
+        "nsrt_table_read": (int32, [pointer, int32, int64, int64, pointer]),
+        "nsrt_state_write": (int32, [pointer, int32, int32, int64, int64, pointer]),
+        "nsrt_state_read": (int32, [pointer, int32, int32, int64, int64, pointer]),
+        "nsrt_table_initialize": (int32, [pointer, int32, ctypes.c_uint64]),
+        "nsrt_invoke_all": (int32, [pointer, text, ctypes.POINTER(ctypes.POINTER(pointer))]),
+    }
+    for name, (result, arguments) in signatures.items():
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    return library
+
+
+_runtime = None
+
+
+def runtime():
+    global _runtime
+    if _runtime is None:
+        _runtime = load_runtime()
+    return _runtime
+
+
+def check(status):
+    if status:
+        raise RuntimeFailure(runtime().nsrt_last_error().decode())
+
+
+_free = ctypes.CDLL(None).free
+_free.argtypes = [ctypes.c_void_p]
+
+
+def descriptor_type(rank):
+    class Descriptor(ctypes.Structure):
+        _fields_ = [("allocated", ctypes.c_void_p), ("aligned", ctypes.c_void_p),
+                    ("offset", ctypes.c_int64), ("sizes", ctypes.c_int64 * rank),
+                    ("strides", ctypes.c_int64 * rank)]
+    return Descriptor
+
+
+DESCRIPTORS = {rank: descriptor_type(rank) for rank in (1, 2, 3)}
+
+
+def describe(tensor):
+    """The strided memref descriptor of a tensor that outlives it."""
+    descriptor = DESCRIPTORS[tensor.dim()]()
+    descriptor.allocated = descriptor.aligned = tensor.data_ptr()
+    descriptor.sizes[:] = tensor.shape
+    descriptor.strides[:] = tensor.stride()
+    return descriptor
+
+
+def take(descriptor, dtype):
+    """Copies a returned memref into a tensor and frees it."""
+    shape, strides = list(descriptor.sizes), list(descriptor.strides)
+    result = torch.empty(shape, dtype=dtype)
+    if result.numel():
+        span = 1 + sum((size - 1) * stride for size, stride in zip(shape, strides))
+        begin = descriptor.aligned + descriptor.offset * dtype.itemsize
+        raw = (ctypes.c_char * (span * dtype.itemsize)).from_address(begin)
+        flat = torch.frombuffer(bytearray(raw), dtype=dtype)
+        result.copy_(flat.as_strided(shape, strides))
+    if descriptor.allocated:
+        _free(descriptor.allocated)
+    return result
+
+
+@dataclass
+class Frame:
+    """One call on one device: the argument array, what keeps it alive, the results."""
+
+    pointers: ctypes.Array
+    keep: list
+    results: ctypes.Structure | None
+
+
+def result_structure(specs):
+    fields = []
+    for number, spec in enumerate(specs):
+        if spec["kind"] == "tensor":
+            type_ = DESCRIPTORS[len(spec["shape"])]
+        elif spec["kind"] == "scalar":
+            type_ = SCALARS[spec["type"]]
+        else:
+            type_ = ctypes.c_void_p
+        fields.append((f"r{number}", type_))
+    return type("Results", (ctypes.Structure,), {"_fields_": fields})
+
+
+def argument_values(spec, value):
+    """The C values of one argument; a jagged one has two or three."""
+    if spec["kind"] == "jagged":
+        tensors = [value.ids, value.offsets]
+        return [describe(t) for t in tensors + ([value.weights] if value.weights is not None else [])]
+    if spec["kind"] == "tensor":
+        return [describe(value)]
+    if spec["kind"] == "scalar":
+        return [SCALARS[spec["type"]](value)]
+    return [ctypes.c_void_p(value)]
+
+
+class Function:
+    """Calls of one function of a manifest: values in, values out."""
+
+    def __init__(self, specs):
+        self.arguments = [spec for spec in specs["args"] if spec["kind"] != "device"]
+        self.takes_device = len(self.arguments) < len(specs["args"])
+        self.results = specs["results"]
+
+    def frame(self, device, values):
+        assert len(values) == len(self.arguments), "wrong number of arguments"
+        keep, addresses = [list(values)], []
+        results = result_structure(self.results)() if self.results else None
+        if results is not None:
+            addresses.append(ctypes.addressof(results))
+        if self.takes_device:
+            addresses.append(device)
+        for spec, value in zip(self.arguments, values):
+            for item in argument_values(spec, value):
+                keep.append(item)
+                addresses.append(ctypes.addressof(item))
+        pointers = (ctypes.c_void_p * len(addresses))(*addresses)
+        return Frame(pointers, keep, results)
+
+    def take_results(self, frame):
+        taken = []
+        for number, spec in enumerate(self.results):
+            value = getattr(frame.results, f"r{number}")
+            taken.append(take(value, TENSORS[spec["type"]]) if spec["kind"] == "tensor" else value)
+        return taken
+
+
+class World:
+    """All devices of an artifact in this process. Tables are torch tensors."""
+
+    def __init__(self, folder, threads_per_device=1):
+        self.manifest = json.loads((Path(folder) / "manifest.json").read_text())
+        self.functions = {name: Function(specs)
+                          for name, specs in self.manifest["functions"].items()}
+        self.handle = runtime().nsrt_world_open(str(folder).encode(), threads_per_device)
+        if not self.handle:
+            raise RuntimeFailure(runtime().nsrt_last_error().decode())
+        self.devices = runtime().nsrt_world_num_devices(self.handle)
+
+    def close(self):
+        if self.handle:
+            runtime().nsrt_world_close(self.handle)
+            self.handle = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def table_info(self, name):
+        index = runtime().nsrt_world_find_table(self.handle, name.encode())
+        assert index >= 0, f"no table {name}"
+        info = TableInfo()
+        check(runtime().nsrt_world_table_info(self.handle, index, ctypes.byref(info)))
+        return index, info
+
+    def write_table(self, name, values):
+        index, info = self.table_info(name)
+        values = values.contiguous()
+        assert values.dtype == list(DTYPES.values())[info.element_type]
+        check(runtime().nsrt_table_write(self.handle, index, 0, info.rows, values.data_ptr()))
+
+    def read_table(self, name):
+        index, info = self.table_info(name)
+        values = torch.empty((info.rows, info.dim), dtype=list(DTYPES.values())[info.element_type])
+        check(runtime().nsrt_table_read(self.handle, index, 0, info.rows, values.data_ptr()))
+        return values
+
+    def read_states(self, name):
+        index, info = self.table_info(name)
+        states = []
+        for number in range(info.num_states):
+            values = torch.empty((info.rows, info.state_width[number]))
+            check(runtime().nsrt_state_read(self.handle, index, number, 0, info.rows,
+                                            values.data_ptr()))
+            states.append(values)
+        return states
+
+    def write_states(self, name, states):
+        index, info = self.table_info(name)
+        for number, values in enumerate(states):
+            values = values.contiguous()
+            check(runtime().nsrt_state_write(self.handle, index, number, 0, info.rows,
+                                             values.data_ptr()))
+
+    def initialize(self, name, seed):
+        check(runtime().nsrt_table_initialize(self.handle, self.table_info(name)[0], seed))
+
+    def invoke(self, name, values):
+        """Runs a function on all devices; values[r] are its arguments on device r, without
+        the device itself. Gives the results of each device."""
+        function = self.functions[name]
+        frames = [function.frame(runtime().nsrt_world_device(self.handle, rank), values[rank])
+                  for rank in range(self.devices)]
+        pointer = ctypes.POINTER(ctypes.c_void_p)
+        arrays = (pointer * self.devices)(
+            *[ctypes.cast(frame.pointers, pointer) for frame in frames])
+        status = runtime().nsrt_invoke_all(self.handle, name.encode(), arrays)
+        message = runtime().nsrt_last_error().decode() if status else ""
+        # "If the function ran, its results are valid to free whatever the status."
+        results = [function.take_results(frame) if frame.results is not None else []
+                   for frame in frames]
+        if status:
+            raise RuntimeFailure(message)
+        return results

@@ -1,0 +1,64 @@
+"""Models that together cover the matrix of element types, dims, poolings and optimizers.
+
+A model has one table per dim. Its number turns the other properties against the dims, so
+that over all numbers every pair of properties meets.
+"""
+
+import os
+import random
+
+from support.model import Input, Lookup, Model, Optimizer, Table
+
+DIMS = (1, 3, 4, 10, 64, 100, 128, 200)
+DTYPES = ("f32", "f16", "bf16")
+OPTIMIZERS = (Optimizer("sgd"), Optimizer("adagrad", eps=1e-6, initial_accumulator=0.5),
+              Optimizer("rowwise_adagrad"), Optimizer("adam"),
+              Optimizer("sgd", weight_decay=0.25), Optimizer("rowwise_adagrad", eps=1e-3),
+              Optimizer("adam", beta1=0.8, beta2=0.99, eps=1e-4))
+# Inputs: l and i are plain with i64 and i32 ids, wl and wi have sample weights.
+INPUTS = {"l": ("i64", False), "i": ("i32", False), "wl": ("i64", True), "wi": ("i32", True)}
+# What reads a table: (input, own feature number, pooling, weighted, padded) of each lookup.
+READERS = (
+    (("l", 0, "sum", False, False),),
+    (("i", 0, "mean", False, True),),
+    (("wl", 0, "sum", True, False),),
+    (("l", 0, "unpooled", False, True), ("i", 0, "unpooled", False, False)),
+    (("l", 0, "sum", False, False), ("l", 1, "mean", False, False), ("i", 0, "sum", False, True)),
+    (("wi", 0, "sum", True, True), ("wi", 0, "mean", False, False)),
+    (("i", 0, "mean", False, False), ("i", 0, "unpooled", False, False)),
+    (("wl", 0, "sum", True, False), ("wl", 1, "sum", True, True), ("wi", 0, "sum", True, False)),
+)
+COUNT = len(DTYPES) * len(READERS)
+
+
+def model(number):
+    """Model `number` of COUNT."""
+    tables, lookups, features = [], {key: [] for key in INPUTS}, {key: [] for key in INPUTS}
+    for position, dim in enumerate(DIMS):
+        name = f"t{dim}"
+        rows = (17, 5, 40, 1, 23, 64, 9, 31)[(position + number) % 8]
+        optimizer = OPTIMIZERS[(position + number) % len(OPTIMIZERS)]
+        tables.append(Table(name, rows, dim, DTYPES[(position + number) % 3], optimizer))
+        readers = READERS[(position + number // 3) % len(READERS)]
+        for order, (key, own, pooling, weighted, padded) in enumerate(readers):
+            feature = f"{name}_{own}"
+            if feature not in features[key]:
+                features[key].append(feature)
+            result = DTYPES[(position + order + number // len(READERS)) % 3]
+            padding = min(2, rows - 1) if padded else None
+            lookups[key].append(Lookup(feature, name, pooling, weighted, padding, result))
+    inputs = [Input(key, tuple(features[key]), tuple(lookups[key]), *INPUTS[key])
+              for key in INPUTS if lookups[key]]
+    return Model(tables, inputs)
+
+
+def seed():
+    return int(os.environ.get("NEUROSHARD_SEED", "1"))
+
+
+def sample(items, count, salt):
+    """All items under NEUROSHARD_ALL, else `count` of them, drawn with the seed."""
+    items = list(items)
+    if os.environ.get("NEUROSHARD_ALL"):
+        return items
+    return sorted(random.Random(f"{seed()} {salt}").sample(items, count))

@@ -1,0 +1,98 @@
+"""One optimizer step of a table in float64, by the formulas of torch.optim and FBGEMM.
+
+Each function takes weights, states and the summed gradient of a step and gives the new
+weights and states with the error that f32 arithmetic may add: 4 ulp of the sum of
+absolute gradients, carried through the derivative of the formula, and 4 ulp of each
+term.
+"""
+
+import math
+
+import torch
+
+from support.oracle import ULPS, Bounded, ulp
+
+
+def new_states(optimizer, rows, dim, column_groups=1):
+    """Initial states as the runtime stores them."""
+    if optimizer is None or optimizer.kind == "sgd":
+        return []
+    if optimizer.kind == "adam":
+        return [torch.zeros(rows, dim), torch.zeros(rows, dim)]
+    width = dim if optimizer.kind == "adagrad" else column_groups
+    return [torch.full((rows, width), optimizer.initial_accumulator)]
+
+
+def step(optimizer, weights, states, gradient, learning_rate, number, columns=None):
+    """(new weights, new states); `number` counts steps from 1. `columns`: the column
+    ranges that keep a row-wise state of their own (default: the whole row)."""
+    decayed = gradient.value + optimizer.weight_decay * weights.double()
+    error = ULPS * ulp(gradient.magnitude + (optimizer.weight_decay * weights.double()).abs())
+    rule = {"sgd": sgd, "adagrad": adagrad, "rowwise_adagrad": rowwise_adagrad,
+            "adam": adam}[optimizer.kind]
+    columns = columns or [(0, weights.shape[1])]
+    new = rule(optimizer, weights.double(), [state.double() for state in states],
+               Bounded(decayed, error), learning_rate, number, columns)
+    return [untouched_stay(old, value, gradient.touched)
+            for old, value in zip([weights, *states], new)]
+
+
+def untouched_stay(old, new, touched):
+    keep = ~touched.unsqueeze(1)
+    return Bounded(torch.where(keep, old.double(), new.value),
+                   torch.where(keep, torch.zeros_like(new.error), new.error))
+
+
+def moved(weights, delta, delta_error):
+    error = delta_error + ULPS * ulp(delta) + ulp(weights.abs() + delta.abs())
+    return Bounded(weights - delta, error)
+
+
+def sgd(_optimizer, weights, _states, gradient, learning_rate, _number, _columns):
+    return [moved(weights, learning_rate * gradient.value, learning_rate * gradient.error)]
+
+
+def adagrad(optimizer, weights, states, gradient, learning_rate, _number, _columns):
+    total = states[0] + gradient.value ** 2
+    total_error = ULPS * ulp(total) + 2 * gradient.value.abs() * gradient.error
+    scale = learning_rate / (total.sqrt() + optimizer.eps)
+    return [moved(weights, scale * gradient.value, 2 * scale * gradient.error),
+            Bounded(total, total_error)]
+
+
+def rowwise_adagrad(optimizer, weights, states, gradient, learning_rate, _number, columns):
+    new_weights = Bounded(weights.clone(), torch.zeros_like(weights))
+    state = Bounded(states[0].clone(), torch.zeros_like(states[0]))
+    for group, (begin, end) in enumerate(columns):
+        part = slice(begin, end)
+        value, error = gradient.value[:, part], gradient.error[:, part]
+        norm = (value ** 2).mean(1, keepdim=True)
+        norm_error = (2 * value.abs() * error).mean(1, keepdim=True) + ULPS * ulp(norm)
+        total = states[0][:, group:group + 1] + norm
+        scale = learning_rate / (total.sqrt() + optimizer.eps)
+        # The derivative of the scale by the sum of squares is scale / (2 total) at most.
+        scale_error = scale * norm_error / (2 * total).clamp_min(torch.finfo(torch.float64).tiny)
+        change = moved(weights[:, part], scale * value,
+                       scale * error + scale_error * value.abs())
+        new_weights.value[:, part], new_weights.error[:, part] = change.value, change.error
+        state.value[:, group:group + 1] = total
+        state.error[:, group:group + 1] = norm_error + ULPS * ulp(total)
+    return [new_weights, state]
+
+
+def adam(optimizer, weights, states, gradient, learning_rate, number, _columns):
+    first, second = states
+    beta1, beta2 = optimizer.beta1, optimizer.beta2
+    g, error = gradient.value, gradient.error
+    new_first = beta1 * first + (1 - beta1) * g
+    new_second = beta2 * second + (1 - beta2) * g ** 2
+    first_error = (1 - beta1) * error + ULPS * ulp(
+        (beta1 * first).abs() + ((1 - beta1) * g).abs())
+    second_error = 2 * (1 - beta2) * g.abs() * error + ULPS * ulp(new_second)
+    size = learning_rate * math.sqrt(1 - beta2 ** number) / (1 - beta1 ** number)
+    scale = size / (new_second.sqrt() + optimizer.eps)
+    scale_error = scale * second_error / (2 * new_second).clamp_min(
+        torch.finfo(torch.float64).tiny)
+    return [moved(weights, scale * new_first,
+                  scale * first_error + scale_error * new_first.abs()),
+            Bounded(new_first, first_error), Bounded(new_second, second_error)]
