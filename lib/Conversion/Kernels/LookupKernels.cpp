@@ -89,8 +89,8 @@ void emitWeightGradient(const KernelBody &body) {
     Value offset = loadIndex(b, gradientOffsets, position);
     Value dot = rows.sumColumns([&](const ColumnBlock &block) {
       rows.prefetch({weights, ahead}, block, /*forWrite=*/false);
-      return rows.multiply(rows.read({weights, id}, block),
-                           rows.read({gradients, offset}, block));
+      Row row = rows.read({weights, id}, block);
+      return rows.multiply(row, rows.read({gradients, offset}, block));
     });
     rows.writeScalar(dot, out, position);
   });

@@ -26,8 +26,8 @@ Row addWeightDecay(RowBuilder &rows, const OptimizerSpec &optimizer,
 static Row stepByRoot(RowBuilder &rows, const OptimizerSpec &optimizer,
                       const Row &weights, const Row &numerator,
                       const Row &squares, Value stepSize) {
-  Row denominator =
-      rows.addScalar(rows.squareRoot(squares), rows.constant(optimizer.eps));
+  Row root = rows.squareRoot(squares);
+  Row denominator = rows.addScalar(root, rows.constant(optimizer.eps));
   Row step = rows.scale(stepSize, rows.divide(numerator, denominator));
   return rows.subtract(weights, step);
 }
@@ -35,8 +35,9 @@ static Row stepByRoot(RowBuilder &rows, const OptimizerSpec &optimizer,
 /// beta * average + (1 - beta) * value.
 static Row movingAverage(RowBuilder &rows, double beta, const Row &average,
                          const Row &value) {
-  return rows.add(rows.scale(rows.constant(beta), average),
-                  rows.scale(rows.constant(1.0 - beta), value));
+  Row kept = rows.scale(rows.constant(beta), average);
+  Row added = rows.scale(rows.constant(1.0 - beta), value);
+  return rows.add(kept, added);
 }
 
 RowState applyElementwise(RowBuilder &rows, const OptimizerSpec &optimizer,

@@ -58,8 +58,10 @@ SmallVector<Value> RowBuilder::forEachBlock(
   if (fullBlocks == 1)
     values = emit(makeBlock(index(0), shape.block), values);
   if (fullBlocks > 1) {
-    auto loop = scf::ForOp::create(b, index(0), index(fullBlocks * shape.block),
-                                   index(shape.block), values);
+    Value first = index(0);
+    Value limit = index(fullBlocks * shape.block);
+    Value step = index(shape.block);
+    auto loop = scf::ForOp::create(b, first, limit, step, values);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
     SmallVector<Value> next =
