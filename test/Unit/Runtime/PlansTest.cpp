@@ -1,0 +1,229 @@
+//===- PlansTest.cpp - Every way to shard computes the same ---------------===//
+//
+// Shows that forward, weight gradients and optimizer steps on 1 to 8 devices
+// equal a naive computation on one, for every kind of sharding.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TestModels.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+#include <limits>
+
+using namespace neuroshard::test;
+
+namespace {
+
+struct Case {
+  PlanKind plan;
+  int devices;
+};
+
+std::vector<Case> allCases() {
+  std::vector<Case> cases;
+  for (int devices : {1, 2, 4, 8})
+    for (PlanKind plan :
+         {PlanKind::TableWise, PlanKind::Column, PlanKind::Row,
+          PlanKind::RowColumn, PlanKind::Replicated, PlanKind::Mixed})
+      cases.push_back({plan, devices});
+  return cases;
+}
+
+class Plans : public testing::TestWithParam<Case> {
+protected:
+  std::vector<ShardPlace> plan(const Model &model) const {
+    return makePlan(model, GetParam().plan, GetParam().devices);
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(All, Plans, testing::ValuesIn(allCases()),
+                         [](const auto &info) {
+                           return std::string(name(info.param.plan)) + "On" +
+                                  std::to_string(info.param.devices);
+                         });
+
+// Sizes of the two inputs: not divisible by the devices, a single bag, fewer
+// bags than devices.
+const std::vector<std::vector<int64_t>> batchSizes = {{13, 7}, {1, 1}, {3, 0}};
+
+TEST_P(Plans, ForwardIsBitwiseOnIntegers) {
+  Model model = makeModel(Optimizer::None);
+  TestWorld world(model, plan(model), GetParam().devices);
+  ASSERT_TRUE(world.get()) << world.error();
+  Oracle oracle(model);
+  DataMaker maker(model, Data::Integers, 1);
+  maker.fillTables(oracle, world);
+  for (const auto &sizes : batchSizes) {
+    std::vector<Batch> batches = maker.batches(sizes);
+    StepResult result;
+    ASSERT_TRUE(world.forward(batches, result)) << world.error();
+    EXPECT_EQ(result.results, oracle.forward(batches).results);
+  }
+}
+
+TEST_P(Plans, ForwardOnReals) {
+  Model model = makeModel(Optimizer::None);
+  TestWorld world(model, plan(model), GetParam().devices);
+  ASSERT_TRUE(world.get()) << world.error();
+  Oracle oracle(model);
+  DataMaker maker(model, Data::Reals, 2);
+  maker.fillTables(oracle, world);
+  std::vector<Batch> batches = maker.batches({29, 17});
+  StepResult result;
+  ASSERT_TRUE(world.forward(batches, result)) << world.error();
+  StepResult expected = oracle.forward(batches);
+  if (!splitsRows(GetParam().plan)) {
+    EXPECT_EQ(result.results, expected.results);
+    return;
+  }
+  // Row shards add in another order: within 4 units in the last place of the
+  // sum of magnitudes.
+  std::vector<Values> magnitudes = oracle.magnitudes(batches);
+  for (size_t x = 0; x < batches.size(); ++x)
+    for (size_t k = 0; k < expected.results[x].size(); ++k) {
+      Element type = model.exchanges[x].lookups[k].result;
+      float unit = type == Element::F32   ? 0x1p-23f
+                   : type == Element::F16 ? 0x1p-10f
+                                          : 0x1p-7f;
+      ASSERT_EQ(result.results[x][k].size(), expected.results[x][k].size());
+      for (size_t i = 0; i < expected.results[x][k].size(); ++i)
+        EXPECT_LE(
+            std::fabs(result.results[x][k][i] - expected.results[x][k][i]),
+            4 * unit * magnitudes[x][k][i]);
+    }
+}
+
+/// Three steps of training, comparing everything after each.
+void expectSameTraining(TestWorld &world, Oracle &oracle, DataMaker &maker,
+                        bool bitwiseWeightGradients = true) {
+  int states = world.model.optimizer == Optimizer::Adam  ? 2
+               : world.model.optimizer == Optimizer::Sgd ? 0
+                                                         : 1;
+  int64_t step = 1;
+  for (const auto &sizes : batchSizes) {
+    std::vector<Batch> batches = maker.batches(sizes);
+    std::vector<Values> gradients = maker.gradients(oracle, batches);
+    StepResult result;
+    ASSERT_TRUE(world.train(batches, gradients, 0.125f, step, result))
+        << world.error();
+    StepResult expected = oracle.train(batches, gradients, 0.125f, step++);
+    if (bitwiseWeightGradients) {
+      EXPECT_EQ(result.weightGradients[0], expected.weightGradients[0]);
+    }
+    for (int t = 0; t < int(world.model.tables.size()); ++t) {
+      EXPECT_EQ(world.table(t), oracle.tables[size_t(t)]) << "table " << t;
+      for (int s = 0; s < states; ++s)
+        EXPECT_EQ(world.state(t, s), oracle.states[s][size_t(t)])
+            << "state " << s << " of table " << t;
+    }
+  }
+}
+
+TEST_P(Plans, UpdatesAreBitwiseForElementwiseOptimizers) {
+  for (Optimizer optimizer :
+       {Optimizer::Sgd, Optimizer::Adagrad, Optimizer::Adam}) {
+    Model model = makeModel(optimizer);
+    if (optimizer == Optimizer::Adagrad)
+      model.initialAccumulator = 0.5f;
+    TestWorld world(model, plan(model), GetParam().devices);
+    ASSERT_TRUE(world.get()) << world.error();
+    Oracle oracle(model);
+    DataMaker maker(model, Data::Reals, 3);
+    maker.fillTables(oracle, world);
+    // A dot product over column shards adds in another order.
+    expectSameTraining(world, oracle, maker, false);
+  }
+}
+
+TEST_P(Plans, WeightGradientsAreBitwiseOnIntegers) {
+  Model model = makeModel(Optimizer::Sgd);
+  TestWorld world(model, plan(model), GetParam().devices);
+  ASSERT_TRUE(world.get()) << world.error();
+  Oracle oracle(model);
+  DataMaker maker(model, Data::Integers, 4);
+  maker.fillTables(oracle, world);
+  std::vector<Batch> batches = maker.batches({13, 7});
+  std::vector<Values> gradients = maker.gradients(oracle, batches);
+  StepResult result;
+  ASSERT_TRUE(world.train(batches, gradients, 1, 1, result)) << world.error();
+  StepResult expected = oracle.train(batches, gradients, 1, 1);
+  EXPECT_EQ(result.weightGradients[0], expected.weightGradients[0]);
+}
+
+TEST_P(Plans, ExactRowwiseAdagradIsOneOptimizerOverColumnShards) {
+  Model model = makeModel(Optimizer::RowwiseAdagrad);
+  model.initialAccumulator = 0.25f;
+  TestWorld world(model, plan(model), GetParam().devices);
+  ASSERT_TRUE(world.get()) << world.error();
+  Oracle oracle(model);
+  // Integers: norms over column shards add in another order.
+  DataMaker maker(model, Data::Integers, 5);
+  maker.fillTables(oracle, world);
+  std::vector<Batch> batches = maker.batches({13, 7});
+  std::vector<Values> gradients = maker.gradients(oracle, batches);
+  for (int step = 1; step <= 3; ++step) {
+    StepResult result;
+    ASSERT_TRUE(world.train(batches, gradients, 0.125f, step, result))
+        << world.error();
+    oracle.train(batches, gradients, 0.125f, step);
+    for (int t = 0; t < int(model.tables.size()); ++t) {
+      EXPECT_EQ(world.table(t), oracle.tables[size_t(t)]) << "table " << t;
+      EXPECT_EQ(world.state(t, 0), oracle.states[0][size_t(t)])
+          << "state of table " << t;
+    }
+  }
+}
+
+TEST_P(Plans, ThreadsDoNotChangeABit) {
+  Model model = makeModel(Optimizer::Adam);
+  std::vector<std::vector<float>> first;
+  for (int threads : {1, 2, 5}) {
+    TestWorld world(model, plan(model), GetParam().devices, threads);
+    ASSERT_TRUE(world.get()) << world.error();
+    Oracle oracle(model);
+    DataMaker maker(model, Data::Reals, 6);
+    maker.fillTables(oracle, world);
+    // Enough ids for several chunks per lookup.
+    std::vector<Batch> batches = maker.batches({3000, 2000});
+    std::vector<Values> gradients = maker.gradients(oracle, batches);
+    StepResult result;
+    ASSERT_TRUE(world.train(batches, gradients, 0.5f, 1, result))
+        << world.error();
+    std::vector<std::vector<float>> all;
+    for (const Values &values : result.results)
+      all.insert(all.end(), values.begin(), values.end());
+    for (int t = 0; t < int(model.tables.size()); ++t)
+      for (auto values : {world.table(t), world.state(t, 0)})
+        all.push_back(values);
+    if (first.empty())
+      first = all;
+    EXPECT_EQ(all, first) << threads << " threads";
+  }
+}
+
+TEST(PerShardSemantics, KeepsOneStatePerColumnShard) {
+  Model model = makeModel(Optimizer::RowwiseAdagrad);
+  model.exact = false;
+  model.tables = {{"wide", 20, 12, Element::F32}};
+  model.exchanges = {{8, false, 1, {{0, 0}}}};
+  std::vector<ShardPlace> shards = {
+      {0, 0, 20, 0, 4, {1}}, {0, 0, 20, 4, 8, {0}}, {0, 0, 20, 8, 12, {1}}};
+  TestWorld world(model, shards, 2);
+  ASSERT_TRUE(world.get()) << world.error();
+  Oracle oracle(model, {0, 4, 8});
+  DataMaker maker(model, Data::Reals, 7);
+  maker.fillTables(oracle, world);
+  std::vector<Batch> batches = maker.batches({11});
+  std::vector<Values> gradients = maker.gradients(oracle, batches);
+  for (int step = 1; step <= 2; ++step) {
+    StepResult result;
+    ASSERT_TRUE(world.train(batches, gradients, 0.125f, step, result))
+        << world.error();
+    oracle.train(batches, gradients, 0.125f, step);
+  }
+  EXPECT_EQ(world.table(0), oracle.tables[0]);
+  EXPECT_EQ(world.state(0, 0), oracle.states[0][0]);
+}
+
+} // namespace

@@ -1,0 +1,471 @@
+//===- TestWorld.cpp - Worlds made of scalar kernels ----------------------===//
+//
+// The host functions here do what compiled ones do: call the nsrt_* functions
+// of one step in order.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TestWorld.h"
+
+#include <cstring>
+
+using nlohmann::json;
+
+namespace neuroshard::test {
+
+namespace {
+
+const char *name(Element type) {
+  return type == Element::F32 ? "f32" : type == Element::F16 ? "f16" : "bf16";
+}
+
+const char *name(Pool pooling) {
+  return pooling == Pool::Sum ? "sum" : pooling == Pool::Mean ? "mean" : "none";
+}
+
+json optimizerJson(const Model &model) {
+  switch (model.optimizer) {
+  case Optimizer::None:
+    return nullptr;
+  case Optimizer::Sgd:
+    return {{"kind", "sgd"}};
+  case Optimizer::Adagrad:
+    return {{"kind", "adagrad"},
+            {"initial_accumulator", model.initialAccumulator}};
+  case Optimizer::RowwiseAdagrad:
+    return {{"kind", "rowwise_adagrad"},
+            {"initial_accumulator", model.initialAccumulator}};
+  case Optimizer::Adam:
+    return {{"kind", "adam"}, {"beta1", beta1}, {"beta2", beta2}};
+  }
+  return nullptr;
+}
+
+json exchangeJson(const Exchange &exchange, size_t index) {
+  json result = {{"input", "input" + std::to_string(index)},
+                 {"id_type", exchange.idBytes == 4 ? "i32" : "i64"},
+                 {"weighted", exchange.weighted},
+                 {"features", json::array()},
+                 {"lookups", json::array()}};
+  for (int f = 0; f < exchange.numFeatures; ++f)
+    result["features"].push_back("f" + std::to_string(f));
+  for (const Lookup &lookup : exchange.lookups)
+    result["lookups"].push_back(
+        {{"table", lookup.table},
+         {"feature", lookup.feature},
+         {"pooling", name(lookup.pooling)},
+         {"weighted", lookup.weighted},
+         {"padding_idx",
+          lookup.padding ? json(*lookup.padding) : json(nullptr)},
+         {"result_type", name(lookup.result)}});
+  return result;
+}
+
+json bindingJson(const Model &model, const std::vector<ShardPlace> &shards,
+                 int device) {
+  json binding = {{"program", device},
+                  {"slots", json::array()},
+                  {"lookups", json::array()}};
+  for (size_t s = 0; s < shards.size(); ++s) {
+    const std::vector<int> &devices = shards[s].devices;
+    if (std::find(devices.begin(), devices.end(), device) == devices.end())
+      continue;
+    size_t slot = binding["slots"].size();
+    binding["slots"].push_back(s);
+    for (size_t x = 0; x < model.exchanges.size(); ++x)
+      for (size_t k = 0; k < model.exchanges[x].lookups.size(); ++k)
+        if (model.exchanges[x].lookups[k].table == shards[s].table)
+          binding["lookups"].push_back({x, k, slot});
+  }
+  return binding;
+}
+
+} // namespace
+
+json makeManifest(const Model &model, const std::vector<ShardPlace> &shards,
+                  int devices) {
+  json manifest = {{"schema", "neuroshard.manifest/1"},
+                   {"target_cpu", "generic"},
+                   {"devices", devices},
+                   {"optimizer_semantics", model.exact ? "exact" : "per_shard"},
+                   {"functions", json::object()}};
+  for (const Table &table : model.tables)
+    manifest["tables"].push_back({{"name", table.name},
+                                  {"rows", table.rows},
+                                  {"dim", table.dim},
+                                  {"element_type", name(table.type)},
+                                  {"optimizer", optimizerJson(model)}});
+  for (size_t x = 0; x < model.exchanges.size(); ++x)
+    manifest["exchanges"].push_back(exchangeJson(model.exchanges[x], x));
+  for (size_t s = 0; s < shards.size(); ++s)
+    manifest["shards"].push_back(
+        {{"name", "shard" + std::to_string(s)},
+         {"table", shards[s].table},
+         {"rows", {shards[s].rowBegin, shards[s].rowEnd}},
+         {"cols", {shards[s].colBegin, shards[s].colEnd}},
+         {"devices", shards[s].devices},
+         {"tier", "hbm"}});
+  for (int d = 0; d < devices; ++d) {
+    manifest["programs"].push_back(
+        {{"library", "program" + std::to_string(d) + ".so"}});
+    manifest["bindings"].push_back(bindingJson(model, shards, d));
+  }
+  return manifest;
+}
+
+namespace {
+
+bool slotIsWeighted(const Model &model, const json &binding, size_t slot) {
+  for (const json &entry : binding["lookups"])
+    if (entry[2] == slot &&
+        model.exchanges[entry[0]].lookups[size_t(entry[1])].weighted)
+      return true;
+  return false;
+}
+
+nsrt_slot_entry makeSlot(const Model &model, const json &shard, bool weighted) {
+  const Table &table = model.tables[size_t(shard["table"])];
+  int dim = int(shard["cols"][1]) - int(shard["cols"][0]);
+  nsrt_slot_entry slot = {};
+  slot.dim = dim;
+  slot.element_bytes = table.type == Element::F32 ? 4 : 2;
+  slot.weighted = weighted;
+  slot.state_elements = model.optimizer == Optimizer::Adam      ? 2
+                        : model.optimizer == Optimizer::Adagrad ? 1
+                                                                : 0;
+  slot.state_rows = model.optimizer == Optimizer::RowwiseAdagrad;
+  bool twoPhase = model.exact && slot.state_rows && dim < table.dim;
+  if (twoPhase) {
+    slot.reduce = reduceKernel(dim, weighted);
+    slot.apply = applyKernel(dim, int(table.dim), table.type);
+  } else {
+    slot.update = updateKernel(dim, table.type, model.optimizer, weighted);
+  }
+  return slot;
+}
+
+nsrt_lookup_entry makeLookup(const Model &model, const json &shards,
+                             const json &binding, const json &entry) {
+  const Exchange &exchange = model.exchanges[size_t(entry[0])];
+  const Lookup &lookup = exchange.lookups[size_t(entry[1])];
+  const json &shard = shards[size_t(binding["slots"][size_t(entry[2])])];
+  int dim = int(shard["cols"][1]) - int(shard["cols"][0]);
+  Element type = model.tables[size_t(lookup.table)].type;
+  bool pooled = lookup.pooling != Pool::None;
+  return {int32_t(entry[2]),
+          exchange.idBytes,
+          pooled,
+          lookup.weighted,
+          forwardKernel(dim, type, exchange.idBytes, pooled, lookup.weighted),
+          lookup.weighted ? weightGradientKernel(dim, type, exchange.idBytes)
+                          : nullptr};
+}
+
+} // namespace
+
+Programs makePrograms(const Model &model, const json &manifest) {
+  Programs programs;
+  for (const json &binding : manifest["bindings"]) {
+    auto program = std::make_unique<Programs::Program>();
+    for (size_t slot = 0; slot < binding["slots"].size(); ++slot)
+      program->slots.push_back(
+          makeSlot(model, manifest["shards"][size_t(binding["slots"][slot])],
+                   slotIsWeighted(model, binding, slot)));
+    for (const json &entry : binding["lookups"])
+      program->lookups.push_back(
+          makeLookup(model, manifest["shards"], binding, entry));
+    program->program = {NSRT_PROGRAM_VERSION,
+                        int32_t(program->slots.size()),
+                        int32_t(program->lookups.size()),
+                        0,
+                        program->slots.data(),
+                        program->lookups.data()};
+    programs.pointers.push_back(&program->program);
+    programs.all.push_back(std::move(program));
+  }
+  return programs;
+}
+
+namespace {
+
+/// What a host function gets besides its device: the local part of the batch.
+struct LocalExchange {
+  int64_t batch = 0;
+  std::vector<std::byte> ids;
+  std::vector<int64_t> offsets;
+  std::vector<float> weights;
+  std::vector<std::vector<std::byte>> results;
+  std::vector<std::vector<std::byte>> gradients;
+  std::vector<float> weightGradient;
+  int64_t numIds = 0;
+};
+
+struct LocalStep {
+  const Model *model;
+  std::vector<LocalExchange> exchanges;
+  float learningRate = 0;
+  int64_t step = 0;
+};
+
+int64_t bytesOf(Element type) { return type == Element::F32 ? 4 : 2; }
+
+nsrt_routed *routeLocal(nsrt_device *device, LocalStep &step, size_t x) {
+  LocalExchange &local = step.exchanges[x];
+  return nsrt_route(device, int64_t(x), local.ids.data(), local.numIds,
+                    local.offsets.data(), int64_t(local.offsets.size()),
+                    local.weights.empty() ? nullptr : local.weights.data());
+}
+
+nsrt_partials *lookUpLocal(nsrt_device *device, LocalStep &step, size_t x,
+                           nsrt_routed *routed) {
+  nsrt_partials *partials = nsrt_lookup(device, routed);
+  nsrt_results_start(device, routed, partials);
+  const Exchange &exchange = step.model->exchanges[x];
+  for (size_t k = 0; k < exchange.lookups.size(); ++k) {
+    const Lookup &lookup = exchange.lookups[k];
+    int64_t values = nsrt_result_rows(device, routed, int64_t(k)) *
+                     step.model->tables[size_t(lookup.table)].dim;
+    std::vector<std::byte> &result = step.exchanges[x].results[k];
+    // Not zero: a failed step has to zero it.
+    result.assign(size_t(values * bytesOf(lookup.result)), std::byte{0x5a});
+    nsrt_result_wait(device, routed, partials, int64_t(k),
+                     int32_t(lookup.result), result.data());
+  }
+  return partials;
+}
+
+void hostForward(void **args) {
+  auto *device = static_cast<nsrt_device *>(args[0]);
+  auto &step = *static_cast<LocalStep *>(args[1]);
+  for (size_t x = 0; x < step.exchanges.size(); ++x) {
+    nsrt_routed *routed = routeLocal(device, step, x);
+    nsrt_partials *partials = lookUpLocal(device, step, x, routed);
+    nsrt_partials_release(device, partials);
+    nsrt_routed_release(device, routed);
+  }
+}
+
+void hostTrain(void **args) {
+  auto *device = static_cast<nsrt_device *>(args[0]);
+  auto &step = *static_cast<LocalStep *>(args[1]);
+  std::vector<nsrt_routed *> routed;
+  std::vector<nsrt_partials *> gradients;
+  for (size_t x = 0; x < step.exchanges.size(); ++x) {
+    routed.push_back(routeLocal(device, step, x));
+    nsrt_partials_release(device, lookUpLocal(device, step, x, routed[x]));
+  }
+  for (size_t x = 0; x < step.exchanges.size(); ++x) {
+    LocalExchange &local = step.exchanges[x];
+    gradients.push_back(nsrt_gradients_begin(device, routed[x]));
+    const auto &lookups = step.model->exchanges[x].lookups;
+    for (size_t k = 0; k < lookups.size(); ++k)
+      nsrt_gradient_set(device, routed[x], gradients[x], int64_t(k),
+                        int32_t(lookups[k].result), local.gradients[k].data());
+    nsrt_gradients_start(device, routed[x], gradients[x]);
+    if (!step.model->exchanges[x].weighted)
+      continue;
+    local.weightGradient.assign(size_t(local.numIds), -77.0f);
+    nsrt_weights_gradient(device, routed[x], gradients[x],
+                          local.weightGradient.data());
+  }
+  nsrt_update(device, int64_t(routed.size()), routed.data(), gradients.data(),
+              step.learningRate, step.step);
+  for (nsrt_partials *partials : gradients)
+    nsrt_partials_release(device, partials);
+  for (nsrt_routed *handle : routed)
+    nsrt_routed_release(device, handle);
+}
+
+/// Bags [begin, end) of the global batch belong to a rank.
+std::pair<int64_t, int64_t> bagsOfRank(int64_t batch, int devices, int rank) {
+  int64_t base = batch / devices, extra = batch % devices;
+  int64_t begin = base * rank + std::min<int64_t>(rank, extra);
+  return {begin, begin + base + (rank < extra)};
+}
+
+/// Rows of a lookup's global result before bag `bag`.
+int64_t rowsBefore(const Lookup &lookup, const Batch &batch, int64_t bag) {
+  if (lookup.pooling != Pool::None)
+    return bag;
+  int64_t rows = 0;
+  for (int64_t b = 0; b < bag; ++b)
+    rows += int64_t(batch.ids[size_t(lookup.feature)][size_t(b)].size());
+  return rows;
+}
+
+void appendIds(LocalExchange &local, const std::vector<int64_t> &ids,
+               int idBytes) {
+  for (int64_t id : ids) {
+    int32_t narrow = int32_t(id);
+    auto *from = reinterpret_cast<const std::byte *>(&id);
+    if (idBytes == 4)
+      from = reinterpret_cast<const std::byte *>(&narrow);
+    local.ids.insert(local.ids.end(), from, from + idBytes);
+  }
+  local.numIds += int64_t(ids.size());
+  local.offsets.push_back(local.numIds);
+}
+
+LocalExchange makeLocal(const Exchange &exchange, const Batch &batch,
+                        std::pair<int64_t, int64_t> bags) {
+  LocalExchange local;
+  local.batch = bags.second - bags.first;
+  local.offsets.push_back(0);
+  for (int f = 0; f < exchange.numFeatures; ++f)
+    for (int64_t b = bags.first; b < bags.second; ++b) {
+      appendIds(local, batch.ids[size_t(f)][size_t(b)], exchange.idBytes);
+      if (exchange.weighted) {
+        const auto &weights = batch.weights[size_t(f)][size_t(b)];
+        local.weights.insert(local.weights.end(), weights.begin(),
+                             weights.end());
+      }
+    }
+  local.results.resize(exchange.lookups.size());
+  return local;
+}
+
+std::vector<std::byte> sliceGradient(const Lookup &lookup, const Batch &batch,
+                                     std::pair<int64_t, int64_t> bags,
+                                     int64_t dim,
+                                     const std::vector<float> &gradient) {
+  int64_t begin = rowsBefore(lookup, batch, bags.first) * dim;
+  int64_t end = rowsBefore(lookup, batch, bags.second) * dim;
+  std::vector<std::byte> slice(size_t((end - begin) * bytesOf(lookup.result)));
+  for (int64_t i = begin; i < end; ++i)
+    storeElement(lookup.result, slice.data(), i - begin, gradient[size_t(i)]);
+  return slice;
+}
+
+/// Appends a rank's results to the global ones.
+void collect(const Model &model, const LocalStep &step,
+             const std::vector<Batch> &batches, int devices, int rank,
+             StepResult &result) {
+  for (size_t x = 0; x < step.exchanges.size(); ++x) {
+    const Exchange &exchange = model.exchanges[x];
+    const LocalExchange &local = step.exchanges[x];
+    for (size_t k = 0; k < exchange.lookups.size(); ++k) {
+      Element type = exchange.lookups[k].result;
+      int64_t count = int64_t(local.results[k].size()) / bytesOf(type);
+      for (int64_t i = 0; i < count; ++i)
+        result.results[x][k].push_back(
+            loadElement(type, local.results[k].data(), i));
+    }
+    if (local.weightGradient.empty())
+      continue;
+    auto bags = bagsOfRank(batches[x].size, devices, rank);
+    size_t next = 0;
+    for (int f = 0; f < exchange.numFeatures; ++f)
+      for (int64_t b = bags.first; b < bags.second; ++b) {
+        size_t length = batches[x].ids[size_t(f)][size_t(b)].size();
+        auto from = local.weightGradient.begin() + int64_t(next);
+        result.weightGradients[x][size_t(f)][size_t(b)].assign(
+            from, from + int64_t(length));
+        next += length;
+      }
+  }
+}
+
+} // namespace
+
+TestWorld::TestWorld(Model model, const std::vector<ShardPlace> &shards,
+                     int devices, int threads)
+    : TestWorld(model, makeManifest(model, shards, devices), threads) {}
+
+TestWorld::TestWorld(Model testModel, const json &manifest, int threads)
+    : model(std::move(testModel)), programs(makePrograms(model, manifest)) {
+  world = nsrt_world_create(manifest.dump().c_str(), programs.pointers.data(),
+                            int32_t(programs.pointers.size()), threads);
+  if (!world) {
+    message = nsrt_last_error();
+    return;
+  }
+  for (int32_t p = 0; p < int32_t(programs.pointers.size()); ++p) {
+    nsrt_world_register(world, p, "forward", hostForward);
+    nsrt_world_register(world, p, "train", hostTrain);
+  }
+}
+
+TestWorld::~TestWorld() {
+  if (world)
+    nsrt_world_close(world);
+}
+
+std::vector<float> TestWorld::table(int index) const {
+  const Table &spec = model.tables[size_t(index)];
+  std::vector<std::byte> raw(size_t(spec.rows * spec.dim * bytesOf(spec.type)));
+  if (nsrt_table_read(world, index, 0, spec.rows, raw.data()) != 0)
+    return {};
+  std::vector<float> values;
+  for (int64_t i = 0; i < spec.rows * spec.dim; ++i)
+    values.push_back(loadElement(spec.type, raw.data(), i));
+  return values;
+}
+
+void TestWorld::setTable(int index, const std::vector<float> &values) {
+  const Table &spec = model.tables[size_t(index)];
+  std::vector<std::byte> raw(values.size() * size_t(bytesOf(spec.type)));
+  for (size_t i = 0; i < values.size(); ++i)
+    storeElement(spec.type, raw.data(), int64_t(i), values[i]);
+  nsrt_table_write(world, index, 0, spec.rows, raw.data());
+}
+
+std::vector<float> TestWorld::state(int table, int index) const {
+  nsrt_table_info info;
+  nsrt_world_table_info(world, table, &info);
+  std::vector<float> values(size_t(info.rows * info.state_width[index]));
+  if (nsrt_state_read(world, table, index, 0, info.rows, values.data()) != 0)
+    return {};
+  return values;
+}
+
+bool TestWorld::forward(const std::vector<Batch> &batches, StepResult &result) {
+  return run("forward", batches, nullptr, 0, 0, result);
+}
+
+bool TestWorld::train(const std::vector<Batch> &batches,
+                      const std::vector<Values> &gradients, float learningRate,
+                      int64_t step, StepResult &result) {
+  return run("train", batches, &gradients, learningRate, step, result);
+}
+
+bool TestWorld::run(const char *function, const std::vector<Batch> &batches,
+                    const std::vector<Values> *gradients, float learningRate,
+                    int64_t step, StepResult &result) {
+  int devices = nsrt_world_num_devices(world);
+  std::vector<LocalStep> steps;
+  for (int rank = 0; rank < devices; ++rank) {
+    LocalStep local{&model, {}, learningRate, step};
+    for (size_t x = 0; x < batches.size(); ++x) {
+      const Exchange &exchange = model.exchanges[x];
+      auto bags = bagsOfRank(batches[x].size, devices, rank);
+      local.exchanges.push_back(makeLocal(exchange, batches[x], bags));
+      for (size_t k = 0; gradients && k < exchange.lookups.size(); ++k)
+        local.exchanges[x].gradients.push_back(
+            sliceGradient(exchange.lookups[k], batches[x], bags,
+                          model.tables[size_t(exchange.lookups[k].table)].dim,
+                          (*gradients)[x][k]));
+    }
+    steps.push_back(std::move(local));
+  }
+  std::vector<std::vector<void *>> args;
+  std::vector<void **> argPointers;
+  for (int rank = 0; rank < devices; ++rank)
+    args.push_back({nsrt_world_device(world, rank), &steps[size_t(rank)]});
+  for (auto &list : args)
+    argPointers.push_back(list.data());
+  bool good = nsrt_invoke_all(world, function, argPointers.data()) == 0;
+  message = good ? "" : nsrt_last_error();
+
+  result = {};
+  for (size_t x = 0; x < batches.size(); ++x) {
+    result.results.emplace_back(model.exchanges[x].lookups.size());
+    result.weightGradients.emplace_back(
+        size_t(model.exchanges[x].numFeatures),
+        std::vector<std::vector<float>>(size_t(batches[x].size)));
+  }
+  for (int rank = 0; rank < devices; ++rank)
+    collect(model, steps[size_t(rank)], batches, devices, rank, result);
+  return good;
+}
+
+} // namespace neuroshard::test
