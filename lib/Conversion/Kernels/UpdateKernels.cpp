@@ -125,9 +125,9 @@ static void emitRowwiseUpdate(const KernelBody &body) {
       loadBlock(block);
       return rows.multiply(gradient, gradient);
     });
+    Value before = memref::LoadOp::create(b, state, row);
     Value accumulator =
-        accumulateRowwise(b, rows, getTableDim(body.spec),
-                          memref::LoadOp::create(b, state, row), norm);
+        accumulateRowwise(b, rows, getTableDim(body.spec), before, norm);
     rows.writeScalar(accumulator, state, row);
     Value factor = rowwiseFactor(b, rows, optimizer, accumulator, stepSize);
     rows.forEachBlock([&](const ColumnBlock &block) {
@@ -174,9 +174,10 @@ void emitApply(const KernelBody &body) {
     Value ahead = loadAhead(b, rowNumbers, item, last);
     memref::PrefetchOp::create(b, state, ahead, /*isWrite=*/true,
                                /*localityHint=*/3, /*isDataCache=*/true);
-    Value accumulator = accumulateRowwise(
-        b, rows, getTableDim(body.spec), memref::LoadOp::create(b, state, row),
-        memref::LoadOp::create(b, norms, item));
+    Value before = memref::LoadOp::create(b, state, row);
+    Value norm = memref::LoadOp::create(b, norms, item);
+    Value accumulator =
+        accumulateRowwise(b, rows, getTableDim(body.spec), before, norm);
     rows.writeScalar(accumulator, state, row);
     Value factor =
         rowwiseFactor(b, rows, body.spec.optimizer, accumulator, stepSize);
