@@ -1,0 +1,196 @@
+//===- Drive.cpp - Steps of an artifact, timed and compared ---------------===//
+
+#include "Drive.h"
+
+#include "Call.h"
+#include "Reference.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <stdexcept>
+
+namespace neuroshard::run {
+
+namespace {
+
+struct CloseWorld {
+  void operator()(nsrt_world *world) const { nsrt_world_close(world); }
+};
+using World = std::unique_ptr<nsrt_world, CloseWorld>;
+
+template <typename... Values>
+std::string format(const char *pattern, Values... values) {
+  std::array<char, 256> line;
+  std::snprintf(line.data(), line.size(), pattern, values...);
+  return line.data();
+}
+
+template <typename Work> double milliseconds(Work &&work) {
+  auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double, std::milli>(
+             std::chrono::steady_clock::now() - start)
+      .count();
+}
+
+World openWorld(const DriveOptions &options) {
+  World world(
+      nsrt_world_open(options.directory.c_str(), options.threadsPerDevice));
+  if (!world || nsrt_table_initialize(world.get(), -1, options.seed))
+    throw std::runtime_error(nsrt_last_error());
+  return world;
+}
+
+int64_t featuresOf(const Signature &signature, const ValueSpec &spec) {
+  return spec.kind == ValueSpec::Kind::Jagged
+             ? static_cast<int64_t>(
+                   signature.inputs.at(spec.exchange).features.size())
+             : 0;
+}
+
+/// The arguments of one device.
+std::vector<Value> localInputs(const Signature &signature,
+                               const FunctionSpec &function,
+                               const std::vector<Value> &inputs, int64_t batch,
+                               int64_t rank) {
+  std::vector<Value> local;
+  size_t next = 0;
+  for (const ValueSpec &spec : function.arguments)
+    if (spec.kind != ValueSpec::Kind::Device)
+      local.push_back(localPart(spec, inputs.at(next++),
+                                featuresOf(signature, spec), batch, rank,
+                                signature.devices));
+  return local;
+}
+
+/// One step on all devices.
+struct Step {
+  std::vector<std::vector<Value>> inputs;
+  std::vector<std::unique_ptr<Call>> calls;
+  std::vector<void **> arguments;
+
+  Step(nsrt_world *world, const Signature &signature,
+       const FunctionSpec &function, const std::vector<Value> &whole,
+       int64_t batch) {
+    for (int32_t rank = 0; rank < nsrt_world_num_devices(world); ++rank) {
+      inputs.push_back(localInputs(signature, function, whole, batch, rank));
+      calls.push_back(std::make_unique<Call>(function.results));
+      calls.back()->addDevice(nsrt_world_device(world, rank));
+      for (const Value &value : inputs.back())
+        calls.back()->addTensors(value);
+      arguments.push_back(calls.back()->arguments());
+    }
+  }
+
+  double run(nsrt_world *world, const std::string &name) {
+    int32_t status = 0;
+    double ms = milliseconds([&] {
+      status = nsrt_invoke_all(world, name.c_str(), arguments.data());
+    });
+    if (status)
+      throw std::runtime_error(nsrt_last_error());
+    return ms;
+  }
+
+  /// The local results one below the other, in the order of the batch.
+  std::vector<Tensor> takeResults() {
+    std::vector<Tensor> joined = calls.front()->takeResults();
+    for (size_t rank = 1; rank < calls.size(); ++rank) {
+      std::vector<Tensor> part = calls[rank]->takeResults();
+      for (size_t i = 0; i < joined.size(); ++i) {
+        joined[i].shape.at(0) += part[i].shape[0];
+        joined[i].bytes.insert(joined[i].bytes.end(), part[i].bytes.begin(),
+                               part[i].bytes.end());
+      }
+    }
+    return joined;
+  }
+};
+
+void printPhases(nsrt_world *world, int64_t steps, std::ostream &out) {
+  int32_t devices = nsrt_world_num_devices(world);
+  out << "phases, ms per step (mean and largest over the devices), MB sent\n";
+  for (int32_t phase = 0; phase < nsrt_num_phases(); ++phase) {
+    double sum = 0, largest = 0, bytes = 0;
+    for (int32_t rank = 0; rank < devices; ++rank) {
+      nsrt_device *device = nsrt_world_device(world, rank);
+      double ms = nsrt_device_phase_ms(device, phase) / steps;
+      sum += ms;
+      largest = std::max(largest, ms);
+      bytes += static_cast<double>(nsrt_device_phase_bytes(device, phase));
+    }
+    if (largest > 0)
+      out << format("  %-20s %9.3f %9.3f %9.3f\n", nsrt_phase_name(phase),
+                    sum / devices, largest, bytes / 1e6 / steps);
+  }
+}
+
+void printMemory(nsrt_world *world, std::ostream &out) {
+  for (int32_t rank = 0; rank < nsrt_world_num_devices(world); ++rank) {
+    nsrt_device *device = nsrt_world_device(world, rank);
+    auto mebibytes = [&](int32_t kind) {
+      return nsrt_device_memory_bytes(device, kind) / double(1 << 20);
+    };
+    out << format("device %d: weights %.1f MiB, state %.1f MiB, buffers %.1f "
+                  "MiB\n",
+                  rank, mebibytes(NSRT_MEMORY_WEIGHTS),
+                  mebibytes(NSRT_MEMORY_STATE), mebibytes(NSRT_MEMORY_BUFFERS));
+  }
+}
+
+void checkDifference(const Difference &difference, double tolerance,
+                     std::ostream &out) {
+  out << format("  largest difference %.3g (largest value %.3g), %lld of %lld "
+                "values differ\n",
+                difference.largest, difference.largestValue,
+                static_cast<long long>(difference.differing),
+                static_cast<long long>(difference.elements));
+  if (!(difference.largest <= tolerance))
+    throw std::runtime_error(
+        format("the result differs from the unsharded program by %.3g, more "
+               "than %.3g",
+               difference.largest, tolerance));
+}
+
+} // namespace
+
+void drive(const DriveOptions &options, std::ostream &out) {
+  Signature signature = readSignature(options.directory);
+  const FunctionSpec &function = functionNamed(signature, options.function);
+  World world = openWorld(options);
+  std::optional<Reference> reference =
+      Reference::open(options.directory, signature, world.get());
+  out << format("%s on %lld devices, global batch %lld, %s\n",
+                options.function.c_str(),
+                static_cast<long long>(signature.devices),
+                static_cast<long long>(options.batch),
+                reference ? "compared with the unsharded program"
+                          : "no unsharded program to compare with");
+
+  std::mt19937_64 random(options.seed);
+  for (int64_t number = 1; number <= options.steps; ++number) {
+    std::vector<Value> inputs = randomInputs(signature, function, options.batch,
+                                             options.pooling, random);
+    Step step(world.get(), signature, function, inputs, options.batch);
+    double ms = step.run(world.get(), options.function);
+    std::vector<Tensor> results = step.takeResults();
+    out << format("step %lld: %.2f ms", static_cast<long long>(number), ms);
+    if (reference) {
+      std::vector<Tensor> expected;
+      double unsharded = milliseconds([&] {
+        expected = reference->run(options.function, function, inputs);
+      });
+      out << format(", unsharded on one thread %.2f ms\n", unsharded);
+      checkDifference(compare(results, expected), options.tolerance, out);
+    } else {
+      out << "\n";
+    }
+  }
+  printPhases(world.get(), options.steps, out);
+  printMemory(world.get(), out);
+}
+
+} // namespace neuroshard::run

@@ -1,0 +1,32 @@
+//===- Drive.h - Steps of an artifact, timed and compared ------*- C++ -*-===//
+
+#ifndef NEUROSHARD_TOOLS_RUN_DRIVE_H
+#define NEUROSHARD_TOOLS_RUN_DRIVE_H
+
+#include "Inputs.h"
+
+#include <cstdint>
+#include <ostream>
+#include <string>
+
+namespace neuroshard::run {
+
+struct DriveOptions {
+  std::string directory;
+  std::string function = "forward";
+  int64_t batch = 1024;
+  int64_t steps = 3;
+  int32_t threadsPerDevice = 0;
+  uint64_t seed = 1;
+  Pooling pooling;
+  /// A step further than this from the reference is an error.
+  double tolerance = 1e-5;
+};
+
+/// Runs the steps and prints times, phases and differences. Throws
+/// std::runtime_error if something fails or a difference is too large.
+void drive(const DriveOptions &options, std::ostream &out);
+
+} // namespace neuroshard::run
+
+#endif // NEUROSHARD_TOOLS_RUN_DRIVE_H

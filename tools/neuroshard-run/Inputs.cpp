@@ -1,0 +1,166 @@
+//===- Inputs.cpp - Random batches and weights ----------------------------===//
+
+#include "Inputs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <stdexcept>
+
+namespace neuroshard::run {
+
+namespace {
+
+bool hasBatch(const ValueSpec &spec) {
+  return !spec.shape.empty() && spec.shape[0] < 0;
+}
+
+void fillUniform(Tensor &tensor, float low, float high,
+                 std::mt19937_64 &random) {
+  std::uniform_real_distribution<float> uniform(low, high);
+  std::generate_n(tensor.as<float>(), tensor.elements(),
+                  [&] { return uniform(random); });
+}
+
+Tensor randomTensor(const ValueSpec &spec, int64_t batch,
+                    std::mt19937_64 &random) {
+  std::vector<int64_t> shape = spec.shape;
+  bool perSample = hasBatch(spec);
+  if (perSample)
+    shape[0] = batch;
+  if (spec.type != "f32" ||
+      std::any_of(shape.begin(), shape.end(), [](int64_t n) { return n < 0; }))
+    throw std::runtime_error("can make up f32 tensors with one dynamic "
+                             "dimension, the first; got one of type " +
+                             spec.type);
+  Tensor tensor("f32", shape);
+  float bound = 1 / std::sqrt(static_cast<float>(
+                        std::max<int64_t>(1, shape.empty() ? 1 : shape[0])));
+  perSample ? fillUniform(tensor, 0, 1, random)
+            : fillUniform(tensor, -bound, bound, random);
+  return tensor;
+}
+
+std::vector<int64_t> randomLengths(double mean, bool poisson, int64_t batch,
+                                   std::mt19937_64 &random) {
+  std::vector<int64_t> lengths(batch, std::llround(mean));
+  std::poisson_distribution<int64_t> around(mean);
+  if (poisson && mean > 0)
+    std::generate(lengths.begin(), lengths.end(),
+                  [&] { return around(random); });
+  return lengths;
+}
+
+void storeId(Tensor &ids, int64_t position, int64_t id) {
+  if (ids.type == "i64")
+    ids.as<int64_t>()[position] = id;
+  else
+    ids.as<int32_t>()[position] = static_cast<int32_t>(id);
+}
+
+Value randomJagged(const InputSpec &input, int64_t batch,
+                   const Pooling &pooling, std::mt19937_64 &random) {
+  int64_t features = static_cast<int64_t>(input.features.size());
+  Tensor offsets("i64", {features * batch + 1});
+  int64_t *offset = offsets.as<int64_t>();
+  for (int64_t f = 0; f < features; ++f) {
+    auto known = pooling.meanOfFeature.find(input.features[f]);
+    double mean = known == pooling.meanOfFeature.end() ? pooling.otherwise
+                                                       : known->second;
+    for (int64_t length : randomLengths(mean, pooling.poisson, batch, random)) {
+      offset[1] = offset[0] + length;
+      ++offset;
+    }
+  }
+  Tensor ids(input.idType, {*offset});
+  const int64_t *begin = offsets.as<int64_t>();
+  for (int64_t f = 0; f < features; ++f) {
+    std::uniform_int_distribution<int64_t> row(0, input.rows[f] - 1);
+    for (int64_t i = begin[f * batch]; i < begin[(f + 1) * batch]; ++i)
+      storeId(ids, i, row(random));
+  }
+  Value value = {std::move(ids), std::move(offsets)};
+  if (input.weighted) {
+    value.emplace_back("f32", value[0].shape);
+    fillUniform(value[2], 0, 1, random);
+  }
+  return value;
+}
+
+/// Rows [begin, end) of the first dimension.
+Tensor sliceRows(const Tensor &tensor, int64_t begin, int64_t end) {
+  std::vector<int64_t> shape = tensor.shape;
+  int64_t rowBytes =
+      shape[0] ? static_cast<int64_t>(tensor.bytes.size()) / shape[0] : 0;
+  shape[0] = end - begin;
+  Tensor part(tensor.type, shape);
+  if (!part.bytes.empty())
+    std::memcpy(part.bytes.data(), tensor.bytes.data() + begin * rowBytes,
+                part.bytes.size());
+  return part;
+}
+
+void append(Tensor &to, const Tensor &part) {
+  to.shape[0] += part.shape[0];
+  to.bytes.insert(to.bytes.end(), part.bytes.begin(), part.bytes.end());
+}
+
+/// Samples [begin, end) of every feature.
+Value sliceJagged(const Value &value, int64_t features, int64_t batch,
+                  int64_t begin, int64_t end) {
+  const int64_t *offsets = value[1].as<int64_t>();
+  Value part = {Tensor(value[0].type, {0}),
+                Tensor("i64", {features * (end - begin) + 1})};
+  if (value.size() == 3)
+    part.emplace_back("f32", std::vector<int64_t>{0});
+  int64_t *local = part[1].as<int64_t>();
+  for (int64_t f = 0; f < features; ++f) {
+    const int64_t *bags = offsets + f * batch;
+    append(part[0], sliceRows(value[0], bags[begin], bags[end]));
+    if (value.size() == 3)
+      append(part[2], sliceRows(value[2], bags[begin], bags[end]));
+    for (int64_t bag = begin; bag < end; ++bag, ++local)
+      local[1] = local[0] + bags[bag + 1] - bags[bag];
+  }
+  return part;
+}
+
+} // namespace
+
+std::vector<Value> randomInputs(const Signature &signature,
+                                const FunctionSpec &function, int64_t batch,
+                                const Pooling &pooling,
+                                std::mt19937_64 &random) {
+  std::vector<Value> values;
+  for (const ValueSpec &spec : function.arguments) {
+    switch (spec.kind) {
+    case ValueSpec::Kind::Device:
+      break;
+    case ValueSpec::Kind::Tensor:
+      values.push_back({randomTensor(spec, batch, random)});
+      break;
+    case ValueSpec::Kind::Jagged:
+      values.push_back(randomJagged(signature.inputs.at(spec.exchange), batch,
+                                    pooling, random));
+      break;
+    case ValueSpec::Kind::Other:
+      throw std::runtime_error("only functions of tensors and jagged ids can "
+                               "be driven; this one takes something else");
+    }
+  }
+  return values;
+}
+
+Value localPart(const ValueSpec &spec, const Value &value, int64_t features,
+                int64_t batch, int64_t rank, int64_t devices) {
+  int64_t each = batch / devices, more = batch % devices;
+  int64_t begin = rank * each + std::min(rank, more);
+  int64_t end = begin + each + (rank < more ? 1 : 0);
+  if (spec.kind == ValueSpec::Kind::Jagged)
+    return sliceJagged(value, features, batch, begin, end);
+  if (hasBatch(spec))
+    return {sliceRows(value[0], begin, end)};
+  return value;
+}
+
+} // namespace neuroshard::run

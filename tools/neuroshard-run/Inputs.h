@@ -1,0 +1,41 @@
+//===- Inputs.h - Random batches and weights -------------------*- C++ -*-===//
+
+#ifndef NEUROSHARD_TOOLS_RUN_INPUTS_H
+#define NEUROSHARD_TOOLS_RUN_INPUTS_H
+
+#include "Signature.h"
+#include "Tensor.h"
+
+#include <cstdint>
+#include <map>
+#include <random>
+#include <string>
+
+namespace neuroshard::run {
+
+/// How many ids a sample has: the mean of its feature, or `otherwise`; exactly
+/// so (rounded), or Poisson distributed around it.
+struct Pooling {
+  std::map<std::string, double> meanOfFeature;
+  double otherwise = 1;
+  bool poisson = false;
+};
+
+/// One value per argument of `function` but the device, for `batch` samples:
+/// uniform ids below the rows of their tables; dense inputs and sample weights
+/// uniform in [0, 1); weights, that is tensors without a batch dimension,
+/// uniform within 1 / sqrt(first dimension). Throws std::runtime_error for an
+/// argument that cannot be made up.
+std::vector<Value> randomInputs(const Signature &signature,
+                                const FunctionSpec &function, int64_t batch,
+                                const Pooling &pooling,
+                                std::mt19937_64 &random);
+
+/// The part of one argument that belongs to a device: the first batch mod
+/// devices devices have one sample more. What has no batch goes to all.
+Value localPart(const ValueSpec &spec, const Value &value, int64_t features,
+                int64_t batch, int64_t rank, int64_t devices);
+
+} // namespace neuroshard::run
+
+#endif // NEUROSHARD_TOOLS_RUN_INPUTS_H

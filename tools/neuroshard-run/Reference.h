@@ -1,0 +1,49 @@
+//===- Reference.h - The unsharded program of an artifact ------*- C++ -*-===//
+
+#ifndef NEUROSHARD_TOOLS_RUN_REFERENCE_H
+#define NEUROSHARD_TOOLS_RUN_REFERENCE_H
+
+#include "Signature.h"
+#include "Tensor.h"
+
+#include "neuroshard/Runtime/HostABI.h"
+
+#include <optional>
+#include <string>
+
+namespace neuroshard::run {
+
+/// reference.so of an artifact with a copy of the world's tables. Throws
+/// std::runtime_error if something cannot be read.
+class Reference {
+public:
+  /// Null if the artifact has none.
+  static std::optional<Reference> open(const std::string &directory,
+                                       const Signature &signature,
+                                       nsrt_world *world);
+
+  /// Results of `function` on the whole batch. The tables follow the
+  /// arguments, in their order.
+  std::vector<Tensor> run(const std::string &name, const FunctionSpec &function,
+                          const std::vector<Value> &arguments);
+
+private:
+  void *library = nullptr;
+  std::vector<Tensor> tables;
+};
+
+/// How far two lists of results are apart.
+struct Difference {
+  double largest = 0;      ///< largest |a - b|.
+  double largestValue = 0; ///< largest |b|.
+  int64_t differing = 0;   ///< elements with other bits.
+  int64_t elements = 0;
+};
+
+/// Compares f32 results. Throws std::runtime_error if shapes differ.
+Difference compare(const std::vector<Tensor> &actual,
+                   const std::vector<Tensor> &expected);
+
+} // namespace neuroshard::run
+
+#endif // NEUROSHARD_TOOLS_RUN_REFERENCE_H

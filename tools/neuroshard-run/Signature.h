@@ -1,0 +1,60 @@
+//===- Signature.h - What a manifest says of functions ---------*- C++ -*-===//
+//
+// The parts of manifest.json that a driver needs: tables, jagged inputs, and
+// the arguments and results of the functions.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_TOOLS_RUN_SIGNATURE_H
+#define NEUROSHARD_TOOLS_RUN_SIGNATURE_H
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace neuroshard::run {
+
+struct TableSpec {
+  std::string name, type;
+  int64_t rows = 0, dim = 0;
+};
+
+/// A jagged input: for each feature the rows that its ids may name.
+struct InputSpec {
+  std::string idType;
+  bool weighted = false;
+  std::vector<std::string> features;
+  std::vector<int64_t> rows;
+};
+
+/// An argument or result.
+struct ValueSpec {
+  enum class Kind { Device, Tensor, Jagged, Other };
+  Kind kind = Kind::Other;
+  std::string type;           ///< Tensor: element type.
+  std::vector<int64_t> shape; ///< Tensor: -1 is the batch.
+  int64_t exchange = 0;       ///< Jagged: index of the input.
+};
+
+struct FunctionSpec {
+  std::vector<ValueSpec> arguments, results;
+};
+
+struct Signature {
+  int64_t devices = 0;
+  std::vector<TableSpec> tables;
+  std::vector<InputSpec> inputs;
+  std::map<std::string, FunctionSpec> functions;
+};
+
+/// Reads manifest.json of an artifact. Throws std::runtime_error.
+Signature readSignature(const std::string &directory);
+
+/// The function of that name. Throws std::runtime_error if there is none.
+const FunctionSpec &functionNamed(const Signature &signature,
+                                  const std::string &name);
+
+} // namespace neuroshard::run
+
+#endif // NEUROSHARD_TOOLS_RUN_SIGNATURE_H
