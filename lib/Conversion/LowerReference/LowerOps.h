@@ -1,0 +1,91 @@
+//===- LowerOps.h - Lookups and updates as plain loops ---------*- C++ -*-===//
+
+#ifndef NEUROSHARD_LIB_CONVERSION_LOWERREFERENCE_LOWEROPS_H
+#define NEUROSHARD_LIB_CONVERSION_LOWERREFERENCE_LOWEROPS_H
+
+#include "TableMemory.h"
+
+#include "neuroshard/Conversion/Jagged/Jagged.h"
+
+namespace neuroshard {
+
+/// Lowers lookup. `tables` must outlive the patterns, here and below.
+void populateLookupPatterns(const mlir::TypeConverter &converter,
+                            const TableInfos &tables,
+                            mlir::RewritePatternSet &patterns);
+
+/// Lowers update and weights_gradient.
+void populateUpdatePatterns(const mlir::TypeConverter &converter,
+                            const TableInfos &tables,
+                            mlir::RewritePatternSet &patterns);
+
+/// An element of a table or tensor as f32.
+mlir::Value loadF32(LoopBuilder &b, mlir::Value from, mlir::ValueRange indices);
+
+/// Rounds an f32 to the element type of `memref` and stores it.
+void storeRounded(LoopBuilder &b, mlir::Value value, mlir::Value memref,
+                  mlir::ValueRange indices);
+
+/// The ids that one lookup reads.
+class LookupIds {
+public:
+  LookupIds(LoopBuilder &b, ir::LookupAttr lookup, const JaggedTensors &jagged);
+
+  ir::LookupAttr lookup;
+  JaggedTensors jagged;
+  mlir::Value batch;   ///< samples.
+  mlir::Value firstId; ///< position of the feature's first id.
+  mlir::Value endId;   ///< position after its last id.
+
+  mlir::Value begin(LoopBuilder &b, mlir::Value bag) const;
+  mlir::Value end(LoopBuilder &b, mlir::Value bag) const;
+  /// True (i1) for an id that takes part in its bag and gets a gradient.
+  mlir::Value counts(LoopBuilder &b, mlir::Value id) const;
+  /// Ids of a bag that take part, as f32.
+  mlir::Value bagCount(LoopBuilder &b, mlir::Value bag) const;
+  /// Calls body(bag, position, id) for every id in order, padding left out.
+  void forEachId(LoopBuilder &b,
+                 llvm::function_ref<void(mlir::Value bag, mlir::Value position,
+                                         mlir::Value id)>
+                     body) const;
+
+private:
+  int64_t feature;
+};
+
+/// One step of a table's optimizer for one row. `gradients` is an f32 memref
+/// of which row `position` is the row's summed gradient; `learningRate` is
+/// f32, `step` i64.
+class OptimizerStep {
+public:
+  OptimizerStep(LoopBuilder &b, const TableInfo &table,
+                const TableMemory &memory, mlir::Value learningRate,
+                mlir::Value step);
+
+  void apply(LoopBuilder &b, mlir::Value row, mlir::Value gradients,
+             mlir::Value position) const;
+
+private:
+  mlir::Value adamStepSize(LoopBuilder &b, mlir::Value learningRate,
+                           mlir::Value step) const;
+  mlir::Value gradientOf(LoopBuilder &b, mlir::Value row, mlir::Value column,
+                         mlir::Value gradients, mlir::Value position) const;
+  mlir::Value stepOf(LoopBuilder &b, mlir::Value row, mlir::Value column,
+                     mlir::Value gradient) const;
+  mlir::Value movingAverage(LoopBuilder &b, mlir::Value state,
+                            mlir::ValueRange indices, double beta,
+                            mlir::Value value) const;
+  mlir::Value divideByRoot(LoopBuilder &b, mlir::Value numerator,
+                           mlir::Value square) const;
+  mlir::Value rowwiseFactor(LoopBuilder &b, mlir::Value row,
+                            mlir::Value gradients, mlir::Value position) const;
+
+  const TableInfo &table;
+  const TableMemory &memory;
+  ir::OptimizerAttr optimizer;
+  mlir::Value stepSize;
+};
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_LIB_CONVERSION_LOWERREFERENCE_LOWEROPS_H

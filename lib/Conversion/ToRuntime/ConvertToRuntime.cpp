@@ -1,0 +1,107 @@
+//===- ConvertToRuntime.cpp - Partitioned IR to one program ---------------===//
+//
+// Picks the program, lowers the functions, emits the kernels and their table,
+// and drops what only described the other programs.
+//
+//===----------------------------------------------------------------------===//
+
+#include "neuroshard/Conversion/Passes.h"
+
+#include "ProgramSpec.h"
+#include "StepOps.h"
+
+#include "neuroshard/Conversion/Jagged/Jagged.h"
+#include "neuroshard/Conversion/Native/Pipeline.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+
+namespace neuroshard {
+
+#define GEN_PASS_DEF_CONVERTTORUNTIME
+#include "neuroshard/Conversion/Passes.h.inc"
+
+/// The program that `name` asks for, or the only one.
+static FailureOr<ir::DeviceProgramOp> findProgram(ModuleOp module,
+                                                  StringRef name) {
+  name.consume_front("@");
+  auto programs = llvm::to_vector(module.getOps<ir::DeviceProgramOp>());
+  if (programs.empty())
+    return module.emitError("has no device program: the conversion to the "
+                            "runtime takes partitioned IR");
+  if (name.empty() && programs.size() == 1)
+    return programs.front();
+  for (ir::DeviceProgramOp program : programs)
+    if (program.getSymName() == name)
+      return program;
+  InFlightDiagnostic diagnostic =
+      name.empty() ? module.emitError("has several device programs")
+                   : module.emitError("has no device program '") << name << "'";
+  diagnostic << "; 'program' must be one of";
+  for (ir::DeviceProgramOp program : programs)
+    diagnostic << " @" << program.getSymName();
+  return diagnostic;
+}
+
+static void addHandleConversions(TypeConverter &converter) {
+  auto toPointer = [](Type type) -> Type {
+    return LLVM::LLVMPointerType::get(type.getContext());
+  };
+  converter.addConversion([=](ir::DeviceType type) { return toPointer(type); });
+  converter.addConversion([=](ir::RoutedType type) { return toPointer(type); });
+  converter.addConversion(
+      [=](ir::PartialsType type) { return toPointer(type); });
+}
+
+static void eraseDeclarations(ModuleOp module) {
+  for (Operation &op : llvm::make_early_inc_range(*module.getBody()))
+    if (isa<ir::TopologyOp, ir::TableOp, ir::PlanOp, ir::ExchangeOp,
+            ir::DeviceProgramOp>(op))
+      op.erase();
+}
+
+namespace {
+struct ConvertToRuntime : impl::ConvertToRuntimeBase<ConvertToRuntime> {
+  using ConvertToRuntimeBase::ConvertToRuntimeBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    FailureOr<ir::DeviceProgramOp> kept = findProgram(module, program);
+    if (failed(kept))
+      return signalPassFailure();
+    ProgramSpec spec = describeProgram(*kept);
+    ExchangeNumbers numbers;
+    for (auto [i, exchange] : llvm::enumerate(module.getOps<ir::ExchangeOp>()))
+      numbers[exchange.getSymNameAttr()] = i;
+    eraseDeclarations(module);
+    if (failed(lowerFunctions(numbers)) ||
+        failed(buildProgramTable(module, spec)))
+      signalPassFailure();
+  }
+
+  LogicalResult lowerFunctions(const ExchangeNumbers &numbers) {
+    TypeConverter converter;
+    addJaggedTypeConversions(converter);
+    addHandleConversions(converter);
+    RewritePatternSet patterns(&getContext());
+    ConversionTarget target(getContext());
+    populateStructuralPatterns(converter, patterns, target,
+                               kDeviceArgumentAttr);
+    populateJaggedPatterns(converter, patterns);
+    populateStepPatterns(converter, numbers, patterns);
+    return applyFullConversion(getOperation(), target, std::move(patterns));
+  }
+};
+} // namespace
+
+} // namespace neuroshard

@@ -1,0 +1,70 @@
+//===- ProgramSpec.cpp - From a device program to its kernels -------------===//
+
+#include "ProgramSpec.h"
+
+using namespace mlir;
+
+namespace neuroshard {
+
+static ElementKind getElementKind(Type type) {
+  if (type.isF16())
+    return ElementKind::F16;
+  return type.isBF16() ? ElementKind::BF16 : ElementKind::F32;
+}
+
+static OptimizerKind getOptimizerKind(ir::OptimizerKind kind) {
+  switch (kind) {
+  case ir::OptimizerKind::SGD:
+    return OptimizerKind::Sgd;
+  case ir::OptimizerKind::Adagrad:
+    return OptimizerKind::Adagrad;
+  case ir::OptimizerKind::RowWiseAdagrad:
+    return OptimizerKind::RowwiseAdagrad;
+  case ir::OptimizerKind::Adam:
+    return OptimizerKind::Adam;
+  }
+  llvm_unreachable("unknown optimizer");
+}
+
+static OptimizerSpec describe(ir::OptimizerAttr optimizer) {
+  OptimizerSpec spec;
+  spec.kind = getOptimizerKind(optimizer.getKind());
+  spec.eps = optimizer.epsilon();
+  spec.beta1 = optimizer.firstBeta();
+  spec.beta2 = optimizer.secondBeta();
+  spec.weightDecay = optimizer.decay();
+  return spec;
+}
+
+static SlotSpec describe(ir::LocalTableOp table) {
+  SlotSpec slot;
+  slot.dim = table.getDim();
+  slot.element = getElementKind(table.getElementType());
+  slot.tableDim = table.getTableDim();
+  slot.twoPhase = table.getTwoPhase();
+  if (std::optional<ir::OptimizerAttr> optimizer = table.getOptimizer())
+    slot.optimizer = describe(*optimizer);
+  return slot;
+}
+
+ProgramSpec describeProgram(ir::DeviceProgramOp program) {
+  ProgramSpec spec;
+  auto module = program->getParentOfType<ModuleOp>();
+  for (auto table : program.getOps<ir::LocalTableOp>())
+    spec.slots.push_back(describe(table));
+  for (auto op : program.getOps<ir::LocalLookupOp>()) {
+    auto exchange = module.lookupSymbol<ir::ExchangeOp>(op.getExchangeAttr());
+    auto input = cast<ir::JaggedType>(exchange.getInput());
+    LookupSpec lookup;
+    lookup.slot = op.getSlot();
+    lookup.id = input.getIdType().isInteger(32) ? IdKind::I32 : IdKind::I64;
+    lookup.pooled = op.getPooled();
+    lookup.weighted = op.getWeighted();
+    spec.lookups.push_back(lookup);
+    if (lookup.weighted)
+      spec.slots[lookup.slot].weighted = true;
+  }
+  return spec;
+}
+
+} // namespace neuroshard

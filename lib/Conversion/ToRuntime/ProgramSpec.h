@@ -1,0 +1,16 @@
+//===- ProgramSpec.h - From a device program to its kernels ----*- C++ -*-===//
+
+#ifndef NEUROSHARD_LIB_CONVERSION_TORUNTIME_PROGRAMSPEC_H
+#define NEUROSHARD_LIB_CONVERSION_TORUNTIME_PROGRAMSPEC_H
+
+#include "neuroshard/Conversion/Kernels/ProgramTable.h"
+#include "neuroshard/Dialect/NeuroShard.h"
+
+namespace neuroshard {
+
+/// What the kernels of `program` compute.
+ProgramSpec describeProgram(ir::DeviceProgramOp program);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_LIB_CONVERSION_TORUNTIME_PROGRAMSPEC_H

@@ -1,0 +1,83 @@
+//===- RuntimeCalls.cpp - Calls of nsrt_* functions -----------------------===//
+
+#include "RuntimeCalls.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/BuiltinOps.h"
+
+using namespace mlir;
+
+namespace neuroshard {
+
+Type RuntimeBuilder::pointerType() {
+  return LLVM::LLVMPointerType::get(getContext());
+}
+
+Value RuntimeBuilder::null() {
+  return LLVM::ZeroOp::create(*this, pointerType());
+}
+
+Value RuntimeBuilder::i64(int64_t value) {
+  return arith::ConstantOp::create(*this, getI64IntegerAttr(value));
+}
+
+Value RuntimeBuilder::i32(int64_t value) {
+  return arith::ConstantOp::create(
+      *this, getI32IntegerAttr(static_cast<int32_t>(value)));
+}
+
+Value RuntimeBuilder::asI64(Value index) {
+  return arith::IndexCastOp::create(*this, getI64Type(), index);
+}
+
+Value RuntimeBuilder::call(StringRef name, ValueRange arguments, Type result) {
+  auto module = getInsertionBlock()->getParent()->getParentOfType<ModuleOp>();
+  auto function = module.lookupSymbol<func::FuncOp>(name);
+  if (!function) {
+    InsertionGuard guard(*this);
+    setInsertionPointToEnd(module.getBody());
+    auto type = getFunctionType(arguments.getTypes(),
+                                result ? TypeRange(result) : TypeRange());
+    function = func::FuncOp::create(*this, name, type);
+    function.setPrivate();
+  }
+  auto call = func::CallOp::create(*this, function, arguments);
+  return result ? call.getResult(0) : Value();
+}
+
+Value RuntimeBuilder::pointerTo(Value memref) {
+  Value address = memref::ExtractAlignedPointerAsIndexOp::create(*this, memref);
+  return LLVM::IntToPtrOp::create(*this, pointerType(), asI64(address));
+}
+
+Value RuntimeBuilder::readPointer(Value tensor) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  Value memref = bufferization::ToBufferOp::create(
+      *this, MemRefType::get(type.getShape(), type.getElementType()), tensor,
+      /*read_only=*/true);
+  return pointerTo(memref);
+}
+
+Value RuntimeBuilder::arrayOf(ValueRange pointers) {
+  Value array = LLVM::AllocaOp::create(*this, pointerType(), pointerType(),
+                                       i64(pointers.size()));
+  for (auto [i, pointer] : llvm::enumerate(pointers)) {
+    Value address =
+        LLVM::GEPOp::create(*this, pointerType(), pointerType(), array,
+                            ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(i)});
+    LLVM::StoreOp::create(*this, pointer, address);
+  }
+  return array;
+}
+
+int64_t getElementCode(Type element) {
+  if (element.isF16())
+    return 1;
+  return element.isBF16() ? 2 : 0;
+}
+
+} // namespace neuroshard

@@ -1,0 +1,43 @@
+//===- RuntimeCalls.h - Calls of nsrt_* functions --------------*- C++ -*-===//
+//
+// Declares the functions of Runtime/ProgramABI.h where they are called, and
+// turns tensors into the pointers they take.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_LIB_CONVERSION_TORUNTIME_RUNTIMECALLS_H
+#define NEUROSHARD_LIB_CONVERSION_TORUNTIME_RUNTIMECALLS_H
+
+#include "neuroshard/Conversion/Jagged/LoopBuilder.h"
+
+namespace neuroshard {
+
+class RuntimeBuilder : public LoopBuilder {
+public:
+  using LoopBuilder::LoopBuilder;
+
+  mlir::Type pointerType();
+  mlir::Value null();
+  mlir::Value i64(int64_t value);
+  mlir::Value i32(int64_t value);
+  /// An index as i64.
+  mlir::Value asI64(mlir::Value index);
+
+  /// Calls function `name`; returns its result if `result` is a type.
+  mlir::Value call(llvm::StringRef name, mlir::ValueRange arguments,
+                   mlir::Type result = {});
+
+  /// First element of a buffer without an offset.
+  mlir::Value pointerTo(mlir::Value memref);
+  /// First element of a tensor that is only read.
+  mlir::Value readPointer(mlir::Value tensor);
+  /// A C array of pointers that lives until the function returns.
+  mlir::Value arrayOf(mlir::ValueRange pointers);
+};
+
+/// What the runtime calls an element type: 0 f32, 1 f16, 2 bf16.
+int64_t getElementCode(mlir::Type element);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_LIB_CONVERSION_TORUNTIME_RUNTIMECALLS_H

@@ -1,0 +1,166 @@
+//===- StepOps.cpp - Steps of a device as calls ---------------------------===//
+
+#include "StepOps.h"
+#include "RuntimeCalls.h"
+
+#include "neuroshard/Conversion/Jagged/Jagged.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+
+namespace neuroshard {
+
+namespace {
+struct LowerRoute : OpConversionPattern<ir::RouteOp> {
+  LowerRoute(const TypeConverter &converter, MLIRContext *context,
+             const ExchangeNumbers &numbers)
+      : OpConversionPattern(converter, context), numbers(numbers) {}
+
+  LogicalResult
+  matchAndRewrite(ir::RouteOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    RuntimeBuilder b(op.getLoc(), rewriter);
+    JaggedTensors jagged(op.getIds().getType(), adaptor.getIds());
+    int64_t number = numbers.at(op.getExchangeAttr().getAttr());
+    Value weights = jagged.weights ? b.readPointer(jagged.weights) : b.null();
+    Value routed = b.call(
+        "nsrt_route",
+        {adaptor.getDevice().front(), b.i64(number), b.readPointer(jagged.ids),
+         b.asI64(b.size(jagged.ids)), b.readPointer(jagged.offsets),
+         b.asI64(b.size(jagged.offsets)), weights},
+        b.pointerType());
+    rewriter.replaceOp(op, routed);
+    return success();
+  }
+
+private:
+  const ExchangeNumbers &numbers;
+};
+
+struct LowerRunLookup : OpConversionPattern<ir::RunLookupOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(ir::RunLookupOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    RuntimeBuilder b(op.getLoc(), rewriter);
+    rewriter.replaceOp(op, b.call("nsrt_lookup",
+                                  {adaptor.getDevice(), adaptor.getRouted()},
+                                  b.pointerType()));
+    return success();
+  }
+};
+
+struct LowerExchangeResults : OpConversionPattern<ir::ExchangeResultsOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(ir::ExchangeResultsOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    RuntimeBuilder b(op.getLoc(), rewriter);
+    Value device = adaptor.getDevice(), routed = adaptor.getRouted();
+    Value partials = adaptor.getPartials();
+    b.call("nsrt_results_start", {device, routed, partials});
+    SmallVector<Value> results;
+    for (auto [lookup, value] : llvm::enumerate(op.getResults())) {
+      auto type = cast<RankedTensorType>(value.getType());
+      Value number = b.i64(lookup);
+      Value rows =
+          b.call("nsrt_result_rows", {device, routed, number}, b.getI64Type());
+      Value out =
+          b.allocate(type.getElementType(),
+                     arith::IndexCastOp::create(b, b.getIndexType(), rows),
+                     type.getDimSize(1));
+      b.call("nsrt_result_wait",
+             {device, routed, partials, number,
+              b.i32(getElementCode(type.getElementType())), b.pointerTo(out)});
+      results.push_back(b.toTensor(out, type));
+    }
+    rewriter.replaceOp(op, results);
+    return success();
+  }
+};
+
+struct LowerExchangeGradients : OpConversionPattern<ir::ExchangeGradientsOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(ir::ExchangeGradientsOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    RuntimeBuilder b(op.getLoc(), rewriter);
+    Value device = adaptor.getDevice(), routed = adaptor.getRouted();
+    Value partials =
+        b.call("nsrt_gradients_begin", {device, routed}, b.pointerType());
+    for (auto [lookup, gradient] : llvm::enumerate(adaptor.getGradients())) {
+      Type element = cast<ShapedType>(gradient.getType()).getElementType();
+      b.call("nsrt_gradient_set",
+             {device, routed, partials, b.i64(lookup),
+              b.i32(getElementCode(element)), b.readPointer(gradient)});
+    }
+    b.call("nsrt_gradients_start", {device, routed, partials});
+    rewriter.replaceOp(op, partials);
+    return success();
+  }
+};
+
+struct LowerRunWeightsGradient : OpConversionPattern<ir::RunWeightsGradientOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(ir::RunWeightsGradientOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    RuntimeBuilder b(op.getLoc(), rewriter);
+    JaggedTensors jagged(op.getIds().getType(), adaptor.getIds());
+    Value out = b.allocate(b.getF32Type(), b.size(jagged.ids));
+    b.call("nsrt_weights_gradient",
+           {adaptor.getDevice().front(), adaptor.getRouted().front(),
+            adaptor.getGradients().front(), b.pointerTo(out)});
+    rewriter.replaceOp(
+        op, b.toTensor(out, cast<RankedTensorType>(op.getResult().getType())));
+    return success();
+  }
+};
+
+struct LowerRunUpdate : OpConversionPattern<ir::RunUpdateOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(ir::RunUpdateOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    RuntimeBuilder b(op.getLoc(), rewriter);
+    b.call("nsrt_update",
+           {adaptor.getDevice(), b.i64(adaptor.getRouted().size()),
+            b.arrayOf(adaptor.getRouted()), b.arrayOf(adaptor.getGradients()),
+            adaptor.getLearningRate(), adaptor.getStep()});
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+struct LowerRelease : OpConversionPattern<ir::ReleaseOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(ir::ReleaseOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    RuntimeBuilder b(op.getLoc(), rewriter);
+    bool isRouted = isa<ir::RoutedType>(op.getValue().getType());
+    b.call(isRouted ? "nsrt_routed_release" : "nsrt_partials_release",
+           {adaptor.getDevice(), adaptor.getValue()});
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+} // namespace
+
+void populateStepPatterns(const TypeConverter &converter,
+                          const ExchangeNumbers &numbers,
+                          RewritePatternSet &patterns) {
+  patterns.add<LowerRoute>(converter, patterns.getContext(), numbers);
+  patterns.add<LowerRunLookup, LowerExchangeResults, LowerExchangeGradients,
+               LowerRunWeightsGradient, LowerRunUpdate, LowerRelease>(
+      converter, patterns.getContext());
+}
+
+} // namespace neuroshard
