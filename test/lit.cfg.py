@@ -35,6 +35,8 @@ llvm_config.add_tool_substitutions(
         ToolSubst("neuroshard-opt-raw", command=FindTool("neuroshard-opt")),
         "neuroshard-translate",
         "neuroshard-compile",
+        "neuroshard-report",
+        "neuroshard-run",
     ],
     [config.neuroshard_tools_dir],
 )
