@@ -1,13 +1,12 @@
-r"""Writes MLPerf DLRM-v2 (DLRM-DCNv2) as logical IR.
+"""Writes MLPerf DLRM-v2 (DLRM-DCNv2) as logical IR.
 
 Bottom MLP 13-512-256-128, one sum lookup per table, low-rank DCN-v2 interaction over the
 27 x 128 concatenated features, top MLP to one probability. Tables and poolings come from
 a workload file (workloads/mlperf_dlrm_v2.json); the dense weights are arguments
 of the function, so that the file stays small.
 
-    python3 generate.py --topology ../topologies/8xH200.mlir > dlrm_v2.mlir
-    python3 generate.py --topology ../topologies/4xCPU.mlir --row-cap 100000 \
-        --batch 2048 > small.mlir
+    python3 generate.py > dlrm_v2.mlir
+    python3 generate.py --row-cap 100000 --batch 512 > small.mlir
 """
 
 import argparse
@@ -194,18 +193,16 @@ def tables(config):
         for table in config.workload["tables"])
 
 
-def module(config, topology=""):
+def module(config):
     features = ", ".join(f'"{feature["name"]}"' for feature in config.workload["features"])
-    body = "\n".join(part for part in (topology, tables(config), forward(config)) if part)
     return (f"!ids = !neuroshard.jagged<[{features}], i64>\n"
-            f"module attributes {{neuroshard.batch = {config.batch} : i64}} {{\n{body}}}\n")
+            f"module attributes {{neuroshard.batch = {config.batch} : i64}} {{\n"
+            f"{tables(config)}\n{forward(config)}}}\n")
 
 
 def parse_arguments(arguments):
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--workload", type=Path, default=WORKLOADS / "mlperf_dlrm_v2.json")
-    parser.add_argument("--topology", type=Path,
-                        help="IR file with a neuroshard.topology to put into the module")
     parser.add_argument("--batch", type=int, help="global batch; default: the workload's")
     parser.add_argument("--optimizer", default="rowwise_adagrad",
                         choices=["sgd", "adagrad", "rowwise_adagrad", "adam"])
@@ -230,8 +227,7 @@ def config_of(options):
 
 def main(arguments=None):
     options = parse_arguments(arguments)
-    topology = options.topology.read_text() if options.topology else ""
-    text = module(config_of(options), topology)
+    text = module(config_of(options))
     if options.output:
         options.output.write_text(text)
     else:
