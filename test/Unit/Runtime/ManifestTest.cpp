@@ -1,0 +1,223 @@
+//===- ManifestTest.cpp - Wrong artifacts are refused with one error ------===//
+//
+// Shows that every inconsistency of a manifest, and every program that does
+// not belong to it, is named; and that no damaged manifest crashes the
+// reader.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TestModels.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace neuroshard::test;
+using nlohmann::json;
+using testing::HasSubstr;
+
+namespace {
+
+class ManifestTest : public testing::Test {
+protected:
+  ManifestTest()
+      : model(makeModel(Optimizer::RowwiseAdagrad)),
+        manifest(
+            makeManifest(model, makePlan(model, PlanKind::RowColumn, 3), 3)),
+        programs(makePrograms(model, manifest)) {}
+
+  /// The error of opening a manifest text, "" if there is none.
+  std::string open(const std::string &text) {
+    nsrt_world *world =
+        nsrt_world_create(text.c_str(), programs.pointers.data(),
+                          int32_t(programs.pointers.size()), 1);
+    if (!world)
+      return nsrt_last_error();
+    nsrt_world_close(world);
+    return "";
+  }
+
+  std::string openWith(const char *pointer, const json &value) {
+    json changed = manifest;
+    changed[json::json_pointer(pointer)] = value;
+    return open(changed.dump());
+  }
+
+  std::string openWithout(const char *parent, const char *field) {
+    json changed = manifest;
+    changed[json::json_pointer(parent)].erase(field);
+    return open(changed.dump());
+  }
+
+  Model model;
+  json manifest;
+  Programs programs;
+};
+
+TEST_F(ManifestTest, TheUnchangedOneOpens) {
+  EXPECT_EQ(open(manifest.dump()), "");
+}
+
+TEST_F(ManifestTest, FieldErrorsNameTheirPlace) {
+  struct {
+    const char *pointer;
+    json value;
+    const char *message;
+  } cases[] = {
+      {"/schema", "neuroshard.manifest/2",
+       "$.schema: expected one of \"neuroshard.manifest/1\", found "
+       "\"neuroshard.manifest/2\""},
+      {"/devices", 0, "$.devices: expected an integer from 1 to 1048576"},
+      {"/devices", 4, "$.bindings: expected 4 bindings, one per device"},
+      {"/tables", 3, "$.tables: expected an array, found 3"},
+      {"/tables/1/rows", -5, "$.tables[1].rows: expected an integer from 1"},
+      {"/tables/1/rows", 2.5, "$.tables[1].rows: expected an integer from 1"},
+      {"/tables/1/rows", 18446744073709551615u, "$.tables[1].rows: expected"},
+      {"/tables/0/element_type", "f64",
+       "expected one of \"f32\", \"f16\", \"bf16\", found \"f64\""},
+      {"/tables/0/optimizer/kind", "lamb", "$.tables[0].optimizer.kind"},
+      {"/optimizer_semantics", "both", "$.optimizer_semantics"},
+      {"/exchanges/0/lookups/2/table", 9,
+       "$.exchanges[0].lookups[2].table: expected an integer from 0 to 3, "
+       "found 9"},
+      {"/exchanges/0/lookups/1/padding_idx", 23,
+       "$.exchanges[0].lookups[1].padding_idx: expected an integer from 0 to "
+       "22, found 23"},
+      {"/exchanges/1/lookups/0/weighted", true,
+       "expected false, as the exchange has no weights"},
+      {"/exchanges/0/features", json::array(), "$.exchanges[0].features"},
+      {"/exchanges/0/id_type", "u64", "expected one of \"i32\", \"i64\""},
+      {"/shards/0/rows", {0, 1, 2}, "$.shards[0].rows: expected [begin, end]"},
+      {"/shards/0/rows", {3, 3}, "expected [begin, end] with begin < end"},
+      {"/shards/0/cols", {0, 99}, "$.shards[0].cols[1]: expected an integer"},
+      {"/shards/0/devices", {3}, "$.shards[0].devices[0]"},
+      {"/shards/0/devices", json::array(), "at least one device"},
+      {"/bindings/0/lookups/0", {0, 0}, "expected [exchange, lookup, slot]"},
+      {"/bindings/0/program", 3, "$.bindings[0].program"},
+  };
+  for (const auto &test : cases)
+    EXPECT_THAT(openWith(test.pointer, test.value), HasSubstr(test.message))
+        << test.pointer;
+}
+
+TEST_F(ManifestTest, MissingFields) {
+  EXPECT_EQ(openWithout("/tables/2", "dim"),
+            "manifest: $.tables[2]: expected a field \"dim\", found none");
+  EXPECT_EQ(openWithout("", "shards"),
+            "manifest: $: expected a field \"shards\", found none");
+  EXPECT_THAT(openWithout("/tables/0/optimizer", "initial_accumulator"),
+              HasSubstr("$.tables[0].optimizer: expected a field"));
+}
+
+TEST_F(ManifestTest, ShiftedRowOffsetLeavesAHole) {
+  json changed = manifest;
+  ASSERT_EQ(changed["shards"][0]["rows"], json({0, 12}));
+  changed["shards"][0]["rows"] = {1, 12};
+  EXPECT_THAT(open(changed.dump()),
+              HasSubstr("$.tables[0] (\"user\"): its shards cover 366 of 370 "
+                        "elements"));
+  changed["shards"][0]["rows"] = {0, 13};
+  EXPECT_THAT(open(changed.dump()), HasSubstr("overlap with $.shards["));
+}
+
+TEST_F(ManifestTest, SwappedShardsAreFound) {
+  json changed = manifest;
+  std::swap(changed["bindings"][0]["slots"][0],
+            changed["bindings"][2]["slots"][0]);
+  EXPECT_THAT(open(changed.dump()), HasSubstr("is not on device"));
+  changed = manifest; // two slots of one device, of different tables
+  json &slots = changed["bindings"][0]["slots"];
+  ASSERT_NE(changed["shards"][size_t(slots.front())]["table"],
+            changed["shards"][size_t(slots.back())]["table"]);
+  std::swap(slots.front(), slots.back());
+  EXPECT_THAT(open(changed.dump()), HasSubstr("the lookup reads table"));
+}
+
+TEST_F(ManifestTest, BindingsMustBeComplete) {
+  json changed = manifest;
+  changed["bindings"][0]["lookups"].erase(0);
+  EXPECT_THAT(open(changed.dump()),
+              HasSubstr("$.bindings[0].lookups: expected ["));
+  changed = manifest;
+  changed["bindings"][0]["lookups"].push_back(
+      changed["bindings"][0]["lookups"][0]);
+  EXPECT_THAT(open(changed.dump()), HasSubstr("is there twice"));
+  changed = manifest;
+  changed["bindings"][0]["slots"] = json::array();
+  changed["bindings"][0]["lookups"] = json::array();
+  EXPECT_THAT(open(changed.dump()), HasSubstr("does not bind it to a slot"));
+}
+
+TEST_F(ManifestTest, ReplicasAreWholeAndEverywhere) {
+  EXPECT_THAT(openWith("/shards/0/devices", {0, 1}),
+              HasSubstr("must be on all 3 devices, found 2"));
+  EXPECT_THAT(openWith("/shards/0/devices", {0, 1, 2}),
+              HasSubstr("a replicated shard must be its whole table"));
+  EXPECT_THAT(openWith("/shards/0/devices", {2, 2}),
+              HasSubstr("names a device more than once"));
+}
+
+TEST_F(ManifestTest, ProgramsMustFit) {
+  nsrt_program &program = programs.all[2]->program;
+  nsrt_slot_entry &slot = programs.all[2]->slots[0];
+  nsrt_lookup_entry &lookup = programs.all[2]->lookups[0];
+  auto expectError = [&](auto &field, auto value, const char *message) {
+    auto kept = std::exchange(field, value);
+    EXPECT_THAT(open(manifest.dump()), HasSubstr(message));
+    field = kept;
+  };
+  expectError(program.version, 9,
+              "expected version 1 as in the manifest, "
+              "found 9");
+  expectError(program.num_slots, 0, "number of slots");
+  expectError(program.num_lookups, 1, "number of lookups");
+  expectError(slot.dim, slot.dim + 1, "slot 0 (shard \"shard0\") columns");
+  expectError(slot.element_bytes, 8, "element bytes");
+  expectError(slot.state_rows, 0, "states per row");
+  expectError(slot.state_elements, 1, "states per element");
+  expectError(slot.weighted, 1 - slot.weighted, "weighted flag");
+  expectError(slot.apply, nullptr, "expected a reduce and an apply kernel");
+  expectError(slot.update, updateKernel(4, Element::F32, Optimizer::Sgd, true),
+              "found another set of kernels");
+  expectError(lookup.id_bytes, 4, "lookup 0 id bytes");
+  expectError(lookup.pooled, 0, "lookup 0 pooled flag");
+  expectError(lookup.weighted, 1 - lookup.weighted, "lookup 0 weighted flag");
+  expectError(lookup.slot, 1, "lookup 0 slot");
+  expectError(lookup.forward, nullptr, "has no forward kernel");
+  programs.pointers.pop_back();
+  EXPECT_EQ(open(manifest.dump()), "the manifest has 3 programs, found 2");
+}
+
+TEST_F(ManifestTest, TooLargeForTheMachine) {
+  json changed = manifest;
+  int64_t rows = int64_t(1) << 32;
+  for (json &shard : changed["shards"])
+    if (shard["table"] == 2 && shard["rows"][1] == 11)
+      shard["rows"][1] = rows;
+  changed["tables"][2]["rows"] = rows;
+  EXPECT_THAT(open(changed.dump()), HasSubstr("GiB of memory"));
+}
+
+TEST_F(ManifestTest, DamagedTextNeverCrashes) {
+  std::string text = manifest.dump();
+  for (size_t length = 0; length < text.size(); length += 7)
+    EXPECT_THAT(open(text.substr(0, length)),
+                HasSubstr("manifest: not valid JSON"));
+  std::mt19937 random(1);
+  int refused = 0;
+  for (int round = 0; round < 2000; ++round) {
+    std::string damaged = text;
+    for (int i = 0; i < 3; ++i)
+      damaged[random() % damaged.size()] =
+          "0123456789-{}[]\",:nxe"[random() % 21];
+    refused += !open(damaged).empty();
+  }
+  EXPECT_GT(refused, 1500);
+}
+
+TEST(Directory, MissingFilesAreNamed) {
+  EXPECT_EQ(nsrt_world_open("/nonexistent/artifact", 1), nullptr);
+  EXPECT_STREQ(nsrt_last_error(),
+               "cannot read /nonexistent/artifact/manifest.json");
+}
+
+} // namespace
