@@ -1,0 +1,22 @@
+//===- PlanPasses.h - The pass that plans ----------------------*- C++ -*-===//
+//
+// Generated from PlanPasses.td.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_TRANSFORMS_PLANPASSES_H
+#define NEUROSHARD_TRANSFORMS_PLANPASSES_H
+
+#include "mlir/Pass/Pass.h"
+
+namespace neuroshard {
+
+#define GEN_PASS_DECL
+#include "neuroshard/Transforms/PlanPasses.h.inc"
+
+#define GEN_PASS_REGISTRATION
+#include "neuroshard/Transforms/PlanPasses.h.inc"
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_TRANSFORMS_PLANPASSES_H

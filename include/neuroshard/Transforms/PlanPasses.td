@@ -1,0 +1,99 @@
+//===- PlanPasses.td - The pass that plans -----------------*- tablegen -*-===//
+//
+// From the logical level to the planned one.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_TRANSFORMS_PLANPASSES
+#define NEUROSHARD_TRANSFORMS_PLANPASSES
+
+include "mlir/Pass/PassBase.td"
+
+def Plan : Pass<"neuroshard-plan", "::mlir::ModuleOp"> {
+  let summary = "Decide where every piece of every table lives";
+  let description = [{
+    Completes the module's plan, or makes one: searches for the shards with the
+    lowest predicted cost that fit the memory of every device. Shards and pins
+    that are in the plan are kept and planned around; a plan that is complete is
+    only verified. The plan found passes the planner's independent verifier.
+
+    The problem is what the module says: tables with their access statistics,
+    lookups with the statistics of their ids, the topology, `neuroshard.batch`
+    and `neuroshard.planning`. Options that change it are written back there, so
+    that a later verification judges the plan by the same problem. Options left
+    empty change nothing.
+
+    Every decision is a remark of the category `neuroshard-plan`, shown with
+    `--remarks-filter=neuroshard-plan`. When there is no plan, the error says
+    which limit binds, with numbers.
+
+    ```mlir
+    // Before:
+    module attributes {neuroshard.batch = 1024 : i64} {
+      neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">] ...
+      neuroshard.table private @user : 1000 x 128 x f32
+      neuroshard.plan @plan on @cluster semantics exact {
+        neuroshard.shard "user_0" of @user rows [0, 1000) cols [0, 64) on [0]
+      }
+      ...
+    }
+    // After:
+      neuroshard.plan @plan on @cluster semantics exact
+          provenance {algorithm = "default", cost_model = "roofline", ...} {
+        neuroshard.shard "user_0" of @user rows [0, 1000) cols [0, 64) on [0]
+        neuroshard.shard "user_1" of @user rows [0, 1000) cols [64, 128) on [1]
+      }
+    ```
+  }];
+  let options = [
+    Option<"algorithm", "algorithm", "std::string", "\"default\"",
+           "Search: default, published, random, dim, size, lookup or "
+           "size-lookup">,
+    Option<"objective", "objective", "std::string", "\"step\"",
+           "What is made small: step (time of a training step) or published "
+           "(largest compute + communication of a device)">,
+    Option<"costModel", "cost-model", "std::string", "\"roofline\"",
+           "Predictor of compute and communication times: roofline or "
+           "reference">,
+    Option<"target", "target", "std::string", "",
+           "What the plan's executor can run: native or torchrec-1.9">,
+    Option<"batch", "batch", "int64_t", "0", "Global batch in samples">,
+    Option<"topology", "topology", "std::string", "",
+           "Devices, such as 8xH200, 2x8xA100-40GB or 4xCPU@2GiB, for a module "
+           "without a topology">,
+    Option<"memoryModel", "memory-model", "std::string", "",
+           "What counts as used memory: full or weights_only">,
+    Option<"semantics", "semantics", "std::string", "",
+           "Row-wise optimizers on column shards: exact or per_shard">,
+    Option<"denseReserve", "dense-reserve", "std::string", "",
+           "Memory per device held back for the dense model, such as 8GiB">,
+    Option<"fragmentationReserve", "fragmentation-reserve", "std::string", "",
+           "Memory per device held back for fragmentation">,
+    Option<"communicatorReserve", "communicator-reserve", "std::string", "",
+           "Memory per device held back for communicators">,
+    Option<"denseBottomMs", "dense-bottom-ms", "double", "0",
+           "Time in ms of the dense work that needs no embeddings and hides "
+           "their communication">,
+    Option<"denseRestMs", "dense-rest-ms", "double", "0",
+           "Time in ms of all other dense work, forward and backward">,
+    Option<"pipelineDepth", "pipeline-depth", "int", "1",
+           "Batches in flight; from 2 on the ids travel behind the step before">,
+    Option<"deadline", "deadline", "double", "0",
+           "Seconds after which the search stops improving; 0: none, and the "
+           "plan depends on nothing but module and options">,
+    Option<"evaluations", "evaluations", "int64_t", "0",
+           "Candidate plans the search may evaluate; 0: grows with the problem">,
+    Option<"seed", "seed", "uint64_t", "0", "Seed of random choices">,
+    Option<"planName", "plan-name", "std::string", "",
+           "Symbol of the plan; default: the module's only plan, or @plan">
+  ];
+  let statistics = [
+    Statistic<"numTables", "tables", "Tables of the plan">,
+    Statistic<"numShards", "shards", "Shards of the plan">,
+    Statistic<"numKept", "kept-shards", "Shards that were written by hand">,
+    Statistic<"numEvaluations", "evaluations", "Candidate plans evaluated">
+  ];
+  let dependentDialects = ["::neuroshard::ir::NeuroShardDialect"];
+}
+
+#endif // NEUROSHARD_TRANSFORMS_PLANPASSES

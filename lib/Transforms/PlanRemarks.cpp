@@ -1,0 +1,90 @@
+//===- PlanRemarks.cpp - What a search decided, and why -------------------===//
+
+#include "PlanRemarks.h"
+
+#include "mlir/IR/Remarks.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace neuroshard;
+
+static remark::RemarkOpts optionsFor(llvm::StringRef name,
+                                     llvm::StringRef plan) {
+  return remark::RemarkOpts::name(name)
+      .category("neuroshard-plan")
+      .function(plan);
+}
+
+/// "3 at 1.980 ms": the device for which `costMs` is largest.
+template <typename CostMs>
+static std::string largest(const CostBreakdown &breakdown, CostMs costMs) {
+  size_t device = 0;
+  for (size_t i = 1; i < breakdown.devices.size(); ++i)
+    if (costMs(breakdown.devices[i]) > costMs(breakdown.devices[device]))
+      device = i;
+  return llvm::formatv("{0} at {1:f3} ms", device,
+                       costMs(breakdown.devices[device]))
+      .str();
+}
+
+static std::string costText(const SearchResult &result) {
+  double cost = result.breakdown.costMs;
+  std::string text =
+      llvm::formatv("predicted cost {0:f3} ms, no plan is below {1:f3} ms",
+                    cost, result.lowerBoundMs)
+          .str();
+  if (result.lowerBoundMs > 0)
+    text += llvm::formatv(" ({0:f1} % above)",
+                          (cost / result.lowerBoundMs - 1) * 100)
+                .str();
+  return text;
+}
+
+static std::string bottleneckText(const CostBreakdown &breakdown) {
+  return llvm::formatv(
+             "slowest device forward: {0}, backward: {1}, communication: {2}",
+             largest(breakdown,
+                     [](const DeviceCost &c) { return c.compute.forwardMs; }),
+             largest(breakdown,
+                     [](const DeviceCost &c) { return c.compute.backwardMs; }),
+             largest(breakdown,
+                     [](const DeviceCost &c) {
+                       return c.inputMs + c.forwardCommunicationMs +
+                              c.backwardCommunicationMs;
+                     }))
+      .str();
+}
+
+static std::string stepText(const CostBreakdown &breakdown) {
+  return llvm::formatv("input {0:f3} ms, forward {1:f3} ms, exposed forward "
+                       "communication {2:f3} ms, dense {3:f3} ms, backward "
+                       "communication {4:f3} ms, backward {5:f3} ms",
+                       breakdown.inputMs, breakdown.maxForwardMs,
+                       breakdown.exposedForwardCommunicationMs,
+                       breakdown.denseMs, breakdown.backwardCommunicationMs,
+                       breakdown.maxBackwardMs)
+      .str();
+}
+
+void neuroshard::emitPlanRemarks(Location loc, llvm::StringRef plan,
+                                 const SearchResult &result) {
+  if (!loc.getContext()->getRemarkEngine())
+    return;
+  for (const std::string &decision : result.explanation)
+    remark::passed(loc, optionsFor("Decision", plan)) << decision;
+  remark::analysis(loc, optionsFor("Cost", plan)) << costText(result);
+  remark::analysis(loc, optionsFor("Step", plan)) << stepText(result.breakdown);
+  if (!result.breakdown.devices.empty())
+    remark::analysis(loc, optionsFor("Bottleneck", plan))
+        << bottleneckText(result.breakdown);
+  for (const std::string &candidate : result.tried)
+    remark::analysis(loc, optionsFor("Tried", plan)) << candidate;
+  remark::analysis(loc, optionsFor("Stopped", plan)) << result.stopReason;
+}
+
+void neuroshard::emitKeptRemark(Location loc, llvm::StringRef plan,
+                                size_t shards) {
+  remark::passed(loc, optionsFor("Kept", plan))
+      << "the plan is complete and valid; its " << std::to_string(shards)
+      << " shards are kept as they are";
+}

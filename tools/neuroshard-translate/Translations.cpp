@@ -1,0 +1,216 @@
+//===- Translations.cpp - Between IR and JSON -----------------------------===//
+
+#include "Translations.h"
+
+#include "neuroshard/InitAll.h"
+#include "neuroshard/Planner/Json.h"
+#include "neuroshard/Planner/Verify.h"
+#include "neuroshard/Transforms/PlannerConversion.h"
+
+#include "mlir/Parser/Parser.h"
+#include "mlir/Tools/mlir-translate/Translation.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/SourceMgr.h"
+
+using namespace mlir;
+using namespace neuroshard;
+
+using ir::PlanOp;
+using ir::TopologyOp;
+
+namespace {
+
+/// Options beside those of MLIR's driver.
+struct TranslationOptions {
+  llvm::cl::opt<std::string> topology{
+      "topology",
+      llvm::cl::desc("Devices, such as 8xH200, for a workload or module that "
+                     "has no topology")};
+  llvm::cl::opt<std::string> module{
+      "module", llvm::cl::desc("IR with the tables of the plan "
+                               "(--json-to-plan)")};
+  llvm::cl::opt<std::string> planName{
+      "plan-name",
+      llvm::cl::desc("Symbol of the plan; default: the only one, or @plan")};
+};
+
+TranslationOptions &options() {
+  static TranslationOptions instance;
+  return instance;
+}
+
+/// JSON errors name a file and a path in it, not a position in IR.
+LogicalResult emitJsonErrors(MLIRContext *context, llvm::StringRef file,
+                             Diagnostics errors) {
+  for (neuroshard::Diagnostic &error : errors)
+    error.where = file.str() + (error.where.empty() ? "" : ": ") + error.where;
+  return emitDiagnostics(UnknownLoc::get(context), errors);
+}
+
+/// The whole of the input and its name.
+std::pair<llvm::StringRef, llvm::StringRef>
+inputOf(const llvm::SourceMgr &sources) {
+  const llvm::MemoryBuffer *buffer =
+      sources.getMemoryBuffer(sources.getMainFileID());
+  return {buffer->getBuffer(), buffer->getBufferIdentifier()};
+}
+
+/// The topology that the option gives.
+FailureOr<Topology> topologyOption(MLIRContext *context) {
+  Expected<Topology> topology = parseTopology(options().topology);
+  if (topology)
+    return *topology;
+  return emitDiagnostics(UnknownLoc::get(context), topology.error());
+}
+
+OwningOpRef<Operation *> workloadToMLIR(llvm::SourceMgr &sources,
+                                        MLIRContext *context) {
+  auto [text, name] = inputOf(sources);
+  Expected<ShardingProblem> problem = parseWorkload(text);
+  if (!problem) {
+    (void)emitJsonErrors(context, name, problem.error());
+    return {};
+  }
+  if (!options().topology.empty()) {
+    if (!problem->topology.devices.empty()) {
+      (void)emitJsonErrors(context, name,
+                           {{"topology", "the workload has a topology, and "
+                                         "--topology gives another"}});
+      return {};
+    }
+    FailureOr<Topology> topology = topologyOption(context);
+    if (failed(topology))
+      return {};
+    problem->topology = std::move(*topology);
+    if (Diagnostics errors = check(*problem); !errors.empty()) {
+      (void)emitJsonErrors(context, name, errors);
+      return {};
+    }
+  }
+  FailureOr<OwningOpRef<ModuleOp>> module = problemToIR(*problem, context);
+  if (failed(module))
+    return {};
+  return OwningOpRef<Operation *>(module->release());
+}
+
+LogicalResult mlirToWorkload(Operation *op, llvm::raw_ostream &output) {
+  auto module = dyn_cast<ModuleOp>(op);
+  if (!module)
+    return op->emitError("expected a module");
+  FailureOr<PlanOp> plan = findPlan(module, options().planName);
+  if (failed(plan))
+    return failure();
+  FailureOr<ShardingProblem> problem =
+      *plan ? problemFromIR(*plan) : problemFromIR(module);
+  if (failed(problem))
+    return failure();
+  if (*plan) {
+    fixShards(*plan, *problem);
+  } else {
+    FailureOr<TopologyOp> topologyOp = findTopology(module);
+    if (failed(topologyOp))
+      return failure();
+    if (*topologyOp) {
+      FailureOr<Topology> topology = topologyFromIR(*topologyOp);
+      if (failed(topology))
+        return failure();
+      problem->topology = std::move(*topology);
+    }
+  }
+  Diagnostics errors = problem->topology.devices.empty()
+                           ? checkWorkload(*problem)
+                           : check(*problem);
+  if (!errors.empty())
+    return emitDiagnostics(module.getLoc(), errors);
+  output << writeWorkload(*problem);
+  return success();
+}
+
+LogicalResult planToJson(Operation *op, llvm::raw_ostream &output) {
+  auto module = dyn_cast<ModuleOp>(op);
+  if (!module)
+    return op->emitError("expected a module");
+  FailureOr<PlanOp> planOp = findPlan(module, options().planName);
+  if (failed(planOp))
+    return failure();
+  if (!*planOp)
+    return module.emitError("the module has no plan");
+  FailureOr<ShardingPlan> plan = planFromIR(*planOp);
+  if (failed(plan))
+    return failure();
+  output << writePlan(*plan);
+  return success();
+}
+
+/// The plan op that `plan` is to be written to.
+FailureOr<PlanOp> planOpFor(const ShardingPlan &plan, ModuleOp module) {
+  FailureOr<PlanOp> found = findPlan(module, options().planName);
+  if (failed(found) || *found)
+    return found;
+  FailureOr<TopologyOp> topologyOp = findTopology(module);
+  if (failed(topologyOp))
+    return failure();
+  if (!*topologyOp) {
+    if (options().topology.empty())
+      return module.emitError("a plan needs a topology; add a "
+                              "'neuroshard.topology' or --topology=8xH200");
+    FailureOr<Topology> topology = topologyOption(module.getContext());
+    if (failed(topology))
+      return failure();
+    topologyOp = topologyToIR(*topology, module);
+  }
+  std::string name =
+      options().planName.empty() ? "plan" : options().planName.getValue();
+  if (Operation *taken = SymbolTable::lookupSymbolIn(module, name))
+    return taken->emitError("has the name '")
+           << name << "' of the plan; choose another with --plan-name";
+  return createPlan(module, name, *topologyOp, plan.optimizerSemantics);
+}
+
+OwningOpRef<Operation *> jsonToPlan(llvm::SourceMgr &sources,
+                                    MLIRContext *context) {
+  auto [text, name] = inputOf(sources);
+  Expected<ShardingPlan> plan = parsePlan(text);
+  if (!plan) {
+    (void)emitJsonErrors(context, name, plan.error());
+    return {};
+  }
+  if (options().module.empty()) {
+    emitError(UnknownLoc::get(context), "--json-to-plan needs the tables of "
+                                        "the plan: --module=FILE.mlir");
+    return {};
+  }
+  OwningOpRef<ModuleOp> module =
+      parseSourceFile<ModuleOp>(options().module, context);
+  if (!module)
+    return {};
+  FailureOr<PlanOp> op = planOpFor(*plan, *module);
+  if (failed(op) || failed(planToIR(*plan, *op)))
+    return {};
+  FailureOr<ShardingProblem> problem = problemFromIR(*op);
+  if (failed(problem))
+    return {};
+  if (Diagnostics errors = verify(*plan, *problem); !errors.empty()) {
+    (void)emitJsonErrors(context, name, errors);
+    return {};
+  }
+  return OwningOpRef<Operation *>(module.release());
+}
+
+} // namespace
+
+void neuroshard::registerTranslations() {
+  options();
+  static TranslateToMLIRRegistration workloadToIR(
+      "workload-to-mlir", "workload JSON to a logical module", workloadToMLIR,
+      registerAllDialects);
+  static TranslateFromMLIRRegistration irToWorkload(
+      "mlir-to-workload", "planning problem of a module to workload JSON",
+      mlirToWorkload, registerAllDialects);
+  static TranslateFromMLIRRegistration irToPlan(
+      "plan-to-json", "plan of a module to plan JSON", planToJson,
+      registerAllDialects);
+  static TranslateToMLIRRegistration planToIRModule(
+      "json-to-plan", "plan JSON into the module with its tables", jsonToPlan,
+      registerAllDialects);
+}

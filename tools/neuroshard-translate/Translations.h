@@ -1,0 +1,14 @@
+//===- Translations.h - Between IR and JSON --------------------*- C++ -*-===//
+
+#ifndef NEUROSHARD_TOOLS_TRANSLATIONS_H
+#define NEUROSHARD_TOOLS_TRANSLATIONS_H
+
+namespace neuroshard {
+
+/// Registers --workload-to-mlir, --mlir-to-workload, --plan-to-json and
+/// --json-to-plan, and the options they share.
+void registerTranslations();
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_TOOLS_TRANSLATIONS_H
