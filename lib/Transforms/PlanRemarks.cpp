@@ -15,18 +15,6 @@ static remark::RemarkOpts optionsFor(llvm::StringRef name,
       .function(plan);
 }
 
-/// "3 at 1.980 ms": the device for which `costMs` is largest.
-template <typename CostMs>
-static std::string largest(const CostBreakdown &breakdown, CostMs costMs) {
-  size_t device = 0;
-  for (size_t i = 1; i < breakdown.devices.size(); ++i)
-    if (costMs(breakdown.devices[i]) > costMs(breakdown.devices[device]))
-      device = i;
-  return llvm::formatv("{0} at {1:f3} ms", device,
-                       costMs(breakdown.devices[device]))
-      .str();
-}
-
 static std::string costText(const SearchResult &result) {
   double cost = result.breakdown.costMs;
   std::string text =
@@ -38,21 +26,6 @@ static std::string costText(const SearchResult &result) {
                           (cost / result.lowerBoundMs - 1) * 100)
                 .str();
   return text;
-}
-
-static std::string bottleneckText(const CostBreakdown &breakdown) {
-  return llvm::formatv(
-             "slowest device forward: {0}, backward: {1}, communication: {2}",
-             largest(breakdown,
-                     [](const DeviceCost &c) { return c.compute.forwardMs; }),
-             largest(breakdown,
-                     [](const DeviceCost &c) { return c.compute.backwardMs; }),
-             largest(breakdown,
-                     [](const DeviceCost &c) {
-                       return c.inputMs + c.forwardCommunicationMs +
-                              c.backwardCommunicationMs;
-                     }))
-      .str();
 }
 
 static std::string stepText(const CostBreakdown &breakdown) {
@@ -74,9 +47,6 @@ void neuroshard::emitPlanRemarks(Location loc, llvm::StringRef plan,
     remark::passed(loc, optionsFor("Decision", plan)) << decision;
   remark::analysis(loc, optionsFor("Cost", plan)) << costText(result);
   remark::analysis(loc, optionsFor("Step", plan)) << stepText(result.breakdown);
-  if (!result.breakdown.devices.empty())
-    remark::analysis(loc, optionsFor("Bottleneck", plan))
-        << bottleneckText(result.breakdown);
   for (const std::string &candidate : result.tried)
     remark::analysis(loc, optionsFor("Tried", plan)) << candidate;
   remark::analysis(loc, optionsFor("Stopped", plan)) << result.stopReason;

@@ -10,7 +10,7 @@
 namespace neuroshard {
 
 /// Emits the result of a search as remarks of the category "neuroshard-plan":
-/// decisions as passed, costs, bottlenecks and what was tried as analysis.
+/// decisions as passed, costs and what was tried as analysis.
 void emitPlanRemarks(mlir::Location loc, llvm::StringRef plan,
                      const SearchResult &result);
 

@@ -10,6 +10,7 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Tools/mlir-translate/Translation.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/Regex.h"
 #include "llvm/Support/SourceMgr.h"
 
 using namespace mlir;
@@ -39,12 +40,23 @@ TranslationOptions &options() {
   return instance;
 }
 
-/// JSON errors name a file and a path in it, not a position in IR.
+/// Errors in JSON say where in the document they are; a syntax error, reported
+/// as "... at line 3, column 5: ...", also where in the text.
+Location locationOf(MLIRContext *context, llvm::StringRef file,
+                    llvm::StringRef message) {
+  unsigned line = 1, column = 1;
+  llvm::SmallVector<llvm::StringRef> match;
+  if (llvm::Regex("at line ([0-9]+), column ([0-9]+)").match(message, &match)) {
+    match[1].getAsInteger(10, line);
+    match[2].getAsInteger(10, column);
+  }
+  return FileLineColLoc::get(context, file, line, column);
+}
+
 LogicalResult emitJsonErrors(MLIRContext *context, llvm::StringRef file,
-                             Diagnostics errors) {
-  for (neuroshard::Diagnostic &error : errors)
-    error.where = file.str() + (error.where.empty() ? "" : ": ") + error.where;
-  return emitDiagnostics(UnknownLoc::get(context), errors);
+                             const Diagnostics &errors) {
+  const std::string first = errors.empty() ? "" : errors.front().message;
+  return emitDiagnostics(locationOf(context, file, first), errors);
 }
 
 /// The whole of the input and its name.
