@@ -1,6 +1,9 @@
 """Level 5 on 1, 2, 4 and 8 devices equals level 1 and torch, forward and update."""
 
+from functools import partial
+
 import pytest
+import torch
 
 from support import artifact, matrix, plans
 from support.batch import random_values
@@ -12,14 +15,23 @@ CHOSEN = [case for devices in (1, 2, 4, 8) for case in matrix.sample(
 LEARNING_RATE = 0.125
 
 
-@pytest.fixture(scope="module", params=CHOSEN, ids=lambda case: f"model{case[0]}-{case[1]}devices")
-def session(request, tmp_path_factory):
-    number, devices = request.param
+def describe(number, devices):
     model = matrix.model(number)
     semantics = "per_shard" if number % 2 else "exact"
-    plan = plans.random_plan(model, devices, f"{matrix.seed()} {number}", semantics)
-    folder = tmp_path_factory.mktemp("matrix") / "model"
-    with Session(artifact.compile_model(model, plan, folder), model, plan) as opened:
+    return model, plans.random_plan(model, devices, f"{matrix.seed()} {number}", semantics)
+
+
+COMPILATIONS = artifact.Compilations({case: partial(describe, *case) for case in CHOSEN})
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("matrix")
+
+
+@pytest.fixture(scope="module", params=CHOSEN, ids=lambda case: f"model{case[0]}-{case[1]}devices")
+def session(request, folder):
+    with Session(*COMPILATIONS.get(request.param, folder)) as opened:
         yield opened
 
 
@@ -39,13 +51,9 @@ def test_entry_function(session, generator):
     session.fill(generator, False)
     session.sync_reference()
     jagged = session.random_batch(21, generator, False)
-    results, contexts = session.wait_results(jagged)
-    session.update(jagged, contexts, zero_gradients(results), 0.0, 1)
-    session.sync_reference()
     out = session.world.invoke("forward", session.scatter(jagged))
-    import torch
-    joined = [torch.cat([part[k] for part in out]) for k in range(len(results))]
-    session.check_forward(jagged, joined, False)
+    results = [torch.cat(parts) for parts in zip(*out)]
+    session.check_forward(jagged, results, False)
 
 
 @pytest.mark.parametrize("integers", [False, True], ids=["reals", "integers"])

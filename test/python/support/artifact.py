@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 
@@ -33,3 +34,29 @@ def compile_model(model, plan, folder, training=True, reference=True):
     options = ["--training"] if training else []
     options += ["--reference"] if reference else []
     return compile_text(model.text(plan), folder, *options)
+
+
+class Compilations:
+    """Many models compiled at once: the first that is asked for starts them all."""
+
+    def __init__(self, described):
+        """`described` maps a key to a function that gives (model, plan)."""
+        self.described = described
+        self.futures = {}
+
+    def start(self, folder):
+        pool = ThreadPoolExecutor(os.cpu_count())
+        for number, (key, describe) in enumerate(self.described.items()):
+            self.futures[key] = pool.submit(self.compile, describe, folder / f"model{number}")
+        pool.shutdown(wait=False)
+
+    @staticmethod
+    def compile(describe, folder):
+        model, plan = describe()
+        return compile_model(model, plan, folder), model, plan
+
+    def get(self, key, folder):
+        """(artifact, model, plan); `folder` is where all of them go."""
+        if not self.futures:
+            self.start(folder)
+        return self.futures[key].result()

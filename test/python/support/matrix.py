@@ -14,7 +14,7 @@ DTYPES = ("f32", "f16", "bf16")
 OPTIMIZERS = (Optimizer("sgd"), Optimizer("adagrad", eps=1e-6, initial_accumulator=0.5),
               Optimizer("rowwise_adagrad"), Optimizer("adam"),
               Optimizer("sgd", weight_decay=0.25), Optimizer("rowwise_adagrad", eps=1e-3),
-              Optimizer("adam", beta1=0.8, beta2=0.99, eps=1e-4))
+              Optimizer("adam", beta1=0.8, beta2=0.99, eps=1e-4), None)
 # Inputs: l and i are plain with i64 and i32 ids, wl and wi have sample weights.
 INPUTS = {"l": ("i64", False), "i": ("i32", False), "wl": ("i64", True), "wi": ("i32", True)}
 # What reads a table: (input, own feature number, pooling, weighted, padded) of each lookup.

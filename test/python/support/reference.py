@@ -26,8 +26,8 @@ class Reference:
 
     def set_table(self, name, weights, states):
         self.weights[name] = weights.clone().contiguous()
-        # One state per row is an array of one dimension.
-        self.states[name] = [(s.squeeze(1) if self.is_rowwise(name) else s).clone().contiguous()
+        # Without shards a row-wise optimizer has one state per row.
+        self.states[name] = [(s[:, 0] if self.is_rowwise(name) else s).clone().contiguous()
                              for s in states]
 
     def is_rowwise(self, name):
@@ -37,10 +37,16 @@ class Reference:
     def get_states(self, name):
         return [s.unsqueeze(1) if s.dim() == 1 else s for s in self.states[name]]
 
-    def tables(self, trained_only):
+    def tables_of_forward(self):
         read = {lookup.table for _, lookup in self.model.lookups()}
-        return [table for table in self.model.tables
-                if table.name in read and (table.optimizer or not trained_only)]
+        return [(table, False) for table in self.model.tables if table.name in read]
+
+    def tables_of_update(self):
+        """(table, with states): those with an optimizer, and those whose rows the gradient
+        of sample weights reads."""
+        weighted = {lookup.table for _, lookup in self.model.lookups() if lookup.weighted}
+        return [(table, bool(table.optimizer)) for table, _ in self.tables_of_forward()
+                if table.optimizer or table.name in weighted]
 
     def call(self, name, values, arguments, results):
         """Calls nsrt_invoke_<name>; arguments and results are manifest-like specs."""
@@ -51,18 +57,18 @@ class Reference:
         entry(ctypes.addressof(frame.pointers))
         return function.take_results(frame) if frame.results is not None else []
 
-    def table_arguments(self, trained_only):
+    def table_arguments(self, tables):
         values, specs = [], []
-        for table in self.tables(trained_only):
+        for table, with_states in tables:
             for value in [self.weights[table.name],
-                          *(self.states[table.name] if trained_only else [])]:
+                          *(self.states[table.name] if with_states else [])]:
                 values.append(value)
                 specs.append(tensor_spec("f32", value.dim()))
         return values, specs
 
     def forward(self, batches, others=(), other_specs=(), result_types=None):
         """Results of @forward for one Jagged per input of the model."""
-        values, specs = self.table_arguments(False)
+        values, specs = self.table_arguments(self.tables_of_forward())
         result_types = result_types or [lookup.result for _, lookup in self.model.lookups()]
         return self.call("forward", [*batches, *others, *values],
                          [JAGGED] * len(batches) + list(other_specs) + specs,
@@ -70,8 +76,7 @@ class Reference:
 
     def update(self, batches, gradients, learning_rate, number):
         """One training step; gives the gradients of the sample weights."""
-        values, specs = self.table_arguments(True)
-        # A weighted lookup of a table without optimizer still reads its weights.
+        values, specs = self.table_arguments(self.tables_of_update())
         gradient_specs = [tensor_spec("f32", 2)] * len(gradients)
         scalars = [{"kind": "scalar", "type": "f32"}, {"kind": "scalar", "type": "i64"}]
         read = [input_ for input_ in self.model.inputs

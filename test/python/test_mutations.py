@@ -1,0 +1,247 @@
+"""A plan or artifact with one thing changed is refused, or its results are seen to differ."""
+
+import copy
+import json
+import re
+import shutil
+
+import pytest
+
+from support import artifact
+from support.host import RuntimeFailure
+from support.model import Input, Lookup, Model, Optimizer, Plan, Shard, Table
+from support.session import Session
+
+DEVICES = 2
+
+
+def small_model():
+    tables = [Table("users", 12, 8, optimizer=Optimizer("adagrad")),
+              Table("items", 12, 8, optimizer=Optimizer("adagrad"))]
+    lookups = (Lookup("user_id", "users"), Lookup("item_id", "items"))
+    other = (Lookup("seen_id", "items", "mean"),)
+    return Model(tables, [Input("ids", ("user_id", "item_id"), lookups),
+                          Input("more", ("seen_id",), other)])
+
+
+def small_plan():
+    """Each table in two blocks of rows, so that every shard has the same shape."""
+    return Plan(DEVICES, [Shard(table, rows, (0, 8), (device,))
+                          for table, first in (("users", 0), ("items", 1))
+                          for rows, device in (((0, 6), first), ((6, 12), 1 - first))])
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory):
+    model, plan = small_model(), small_plan()
+    folder = tmp_path_factory.mktemp("mutations") / "model"
+    return artifact.compile_text(model.text(plan), folder, "--training", "--reference",
+                                 "--emit-ir"), model, plan
+
+
+def step(session, generator):
+    """One compared forward and update; raises AssertionError where results differ."""
+    jagged = session.random_batch(20, generator, True)
+    before = session.tables()
+    results, contexts = session.wait_results(jagged)
+    gradients = [result.new_ones(result.shape) for result in results]
+    session.update(jagged, contexts, gradients, 0.125, 1)
+    session.check_forward(jagged, results, True)
+    session.check_update(before, jagged, gradients, 0.125, 1)
+
+
+def test_the_unchanged_artifact_passes(compiled, generator):
+    folder, model, plan = compiled
+    with Session(folder, model, plan) as session:
+        session.fill(generator, True)
+        session.sync_reference()
+        step(session, generator)
+
+
+# Plans in the IR
+
+def overlapping(shards):
+    shards[1] = Shard("users", (5, 11), (0, 8), (1,))
+
+
+def on_a_missing_device(shards):
+    shards[0] = Shard("users", (0, 6), (0, 8), (DEVICES,))
+
+
+def twice(shards):
+    shards.append(Shard("users", (0, 6), (0, 8), (1,)))
+
+
+def of_swapped_tables(shards):
+    shards[0], shards[2] = (Shard("items", *rest(shards[0])), Shard("users", *rest(shards[2])))
+    shards[1] = Shard("users", (0, 6), (0, 8), (0,))
+
+
+def rest(shard):
+    return shard.rows, shard.cols, shard.devices
+
+
+def with_unaligned_columns(shards):
+    shards[0] = Shard("users", (0, 6), (0, 3), (0,))
+    shards.append(Shard("users", (0, 6), (3, 8), (0,)))
+
+
+@pytest.mark.parametrize("mutate", [overlapping, on_a_missing_device, twice, of_swapped_tables,
+                                    with_unaligned_columns],
+                         ids=lambda f: f.__name__)
+def test_plan_is_refused(mutate, tmp_path):
+    plan = small_plan()
+    mutate(plan.shards)
+    source = tmp_path / "model.mlir"
+    source.write_text(small_model().text(plan))
+    code, messages = artifact.run_tool("neuroshard-compile", source, "-o", tmp_path / "artifact")
+    assert code == 1, messages
+    assert "error:" in messages
+    assert not (tmp_path / "artifact").exists()
+
+
+# Partitioned IR
+
+def swap_shards_of_slots(text):
+    """The first two shards that the programs bind change places."""
+    names = re.findall(r'local_table .*? shards \["(\w+)"', text)
+    first, second = names[0], next(name for name in names if name != names[0])
+    return re.sub(r'(shards \[)("\w+"(?:, "\w+")*)', lambda m: m[1] + re.sub(
+        r"\w+", lambda n: {first: second, second: first}.get(n[0], n[0]), m[2]), text)
+
+
+def drop_a_lookup_of_a_program(text):
+    return re.sub(r"\n *neuroshard.local_lookup .*", "", text, count=1)
+
+
+def drop_a_slot(text):
+    return re.sub(r"\n *neuroshard.local_table .*", "", text, count=1)
+
+
+def drop_an_exchange(text):
+    return re.sub(r"\n *neuroshard.exchange .*", "", text, count=1)
+
+
+def drop_a_lookup_of_an_exchange(text):
+    return re.sub(r"(neuroshard.exchange .* lookups \[).*?>, ", r"\1", text, count=1)
+
+
+def shift_the_rows_of_a_shard(text):
+    return text.replace("rows [6, 12)", "rows [5, 11)", 1)
+
+
+def forget_a_device(text):
+    return re.sub(r"(device_program @\w+ for \[)\d+(?:, \d+)*", r"\g<1>0", text)
+
+
+@pytest.mark.parametrize("mutate", [
+    swap_shards_of_slots, drop_a_lookup_of_a_program, drop_a_slot, drop_an_exchange,
+    drop_a_lookup_of_an_exchange, shift_the_rows_of_a_shard, forget_a_device],
+    ids=lambda f: f.__name__)
+def test_partitioned_ir_is_refused(mutate, compiled, tmp_path):
+    text = (compiled[0] / "ir" / "4-partitioned.mlir").read_text()
+    mutated = mutate(text)
+    assert mutated != text, "the mutation found nothing to change"
+    source = tmp_path / "partitioned.mlir"
+    source.write_text(mutated)
+    code, messages = artifact.run_tool("neuroshard-compile", source, "-o", tmp_path / "artifact")
+    assert code == 1, "accepted"
+    assert "error:" in messages
+
+
+# Manifests
+
+def swap_bound_shards(manifest):
+    bindings = manifest["bindings"]
+    bindings[0]["slots"], bindings[1]["slots"] = bindings[1]["slots"], bindings[0]["slots"]
+
+
+def swap_bound_lookups(manifest):
+    """Two lookups of one device answer for each other."""
+    lookups = manifest["bindings"][0]["lookups"]
+    (first, *_), (second, *_) = lookups[0][1:], lookups[1][1:]
+    lookups[0][1], lookups[1][1] = second, first
+
+
+def drop_manifest_exchange(manifest):
+    del manifest["exchanges"][-1]
+
+
+def drop_manifest_lookup(manifest):
+    del manifest["exchanges"][0]["lookups"][-1]
+
+
+def shift_manifest_rows(manifest):
+    manifest["shards"][1]["rows"] = [bound - 1 for bound in manifest["shards"][1]["rows"]]
+
+
+def swap_programs_slots(manifest):
+    slots = manifest["bindings"][0]["slots"]
+    slots[0], slots[1] = slots[1], slots[0]
+
+
+@pytest.mark.parametrize("mutate", [
+    swap_bound_shards, swap_bound_lookups, drop_manifest_exchange, drop_manifest_lookup,
+    shift_manifest_rows, swap_programs_slots], ids=lambda f: f.__name__)
+def test_manifest_is_noticed(mutate, compiled, tmp_path, generator):
+    folder, model, plan = compiled
+    broken = tmp_path / "artifact"
+    shutil.copytree(folder, broken)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    changed = copy.deepcopy(manifest)
+    mutate(changed)
+    assert changed != manifest
+    (broken / "manifest.json").write_text(json.dumps(changed))
+    with pytest.raises((RuntimeFailure, AssertionError)):
+        with Session(broken, model, plan) as session:
+            session.fill(generator, True)
+            session.sync_reference()
+            step(session, generator)
+
+
+# What the comparison itself sees
+
+def swap_two_shards(table):
+    table[:6], table[6:] = table[6:].clone(), table[:6].clone()
+
+
+def shift_a_row_offset(table):
+    table[6:] = table[6:].roll(1, 0)
+
+
+def lose_one_element(table):
+    table[3, 5] += 1
+
+
+@pytest.mark.parametrize("mutate", [swap_two_shards, shift_a_row_offset, lose_one_element],
+                         ids=lambda f: f.__name__)
+def test_misplaced_rows_are_seen(mutate, compiled, generator):
+    folder, model, plan = compiled
+    with Session(folder, model, plan) as session:
+        session.fill(generator, True)
+        session.sync_reference()
+        table = session.world.read_table("items")
+        mutate(table)
+        session.world.write_table("items", table)
+        jagged = session.random_batch(60, generator, True)
+        results, contexts = session.wait_results(jagged)
+        session.update(jagged, contexts, [r.new_zeros(r.shape) for r in results], 0.0, 1)
+        with pytest.raises(AssertionError, match="differ"):
+            session.check_forward(jagged, results, True)
+
+
+def test_a_lost_exchange_is_seen(compiled, generator):
+    folder, model, plan = compiled
+    with Session(folder, model, plan) as session:
+        session.fill(generator, True)
+        session.sync_reference()
+        jagged = session.random_batch(60, generator, True)
+        before = session.tables()
+        results, contexts = session.wait_results(jagged)
+        gradients = [result.new_ones(result.shape) for result in results]
+        session.update(jagged, contexts, gradients[:2] + [gradients[2] * 0], 0.125, 1)
+        results[2] = results[2] * 0
+        with pytest.raises(AssertionError, match="differ"):
+            session.check_forward(jagged, results, True)
+        with pytest.raises(AssertionError, match="differ"):
+            session.check_update(before, jagged, gradients, 0.125, 1)

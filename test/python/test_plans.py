@@ -1,0 +1,89 @@
+"""Plans at the edges: devices that own nothing, one device that owns all, one row each."""
+
+import json
+
+import pytest
+import torch
+
+from support import artifact, matrix, plans
+from support.batch import random_values
+from support.model import Plan, Shard
+from support.session import Session
+
+
+def run_step(model, plan, folder, generator):
+    compare_step(artifact.compile_model(model, plan, folder), model, plan, generator)
+
+
+def compare_step(folder, model, plan, generator):
+    """One forward and one update, on integers and on reals."""
+    with Session(folder, model, plan) as session:
+        for integers in (True, False):
+            session.fill(generator, integers)
+            before = session.tables()
+            session.sync_reference()
+            jagged = session.random_batch(10, generator, integers)
+            results, contexts = session.wait_results(jagged)
+            session.check_forward(jagged, results, integers)
+            gradients = [random_values(r.shape, generator, integers, r.dtype) for r in results]
+            session.update(jagged, contexts, gradients, 0.125, 1)
+            session.check_update(before, jagged, gradients, 0.125, 1)
+
+
+@pytest.mark.parametrize("idle", [(0,), (1, 3), (0, 2, 3)], ids=str)
+def test_devices_that_own_nothing(idle, tmp_path, generator):
+    model = matrix.model(matrix.seed() % matrix.COUNT)
+    plan = plans.random_plan(model, 4, f"idle {matrix.seed()}", idle=idle,
+                             kinds=("table_wise", "columns", "rows"))
+    run_step(model, plan, tmp_path / "model", generator)
+
+
+def test_one_row_per_shard(tmp_path, generator):
+    model = matrix.model((matrix.seed() + 5) % matrix.COUNT)
+    shards = [Shard(t.name, (row, row + 1), (0, t.dim), (row % 3,))
+              for t in model.tables for row in range(min(t.rows, 5))]
+    shards += [Shard(t.name, (5, t.rows), (0, t.dim), (2,)) for t in model.tables if t.rows > 5]
+    run_step(model, Plan(3, shards), tmp_path / "model", generator)
+
+
+def test_partial_plan_is_completed(tmp_path, generator):
+    model = matrix.model((matrix.seed() + 3) % matrix.COUNT)
+    by_hand = plans.random_plan(model, 2, 1, kinds=("rows",))
+    del by_hand.shards[::2]
+    folder = artifact.compile_model(model, by_hand, tmp_path / "model")
+    written = json.loads((folder / "plan.json").read_text())["shards"]
+    whole = Plan(2, [Shard(s["table"], tuple(s["rows"]), tuple(s["cols"]), tuple(s["devices"]))
+                     for s in written])
+    assert all(shard in whole.shards for shard in by_hand.shards)
+    compare_step(folder, model, whole, generator)
+
+
+def test_everything_replicated(tmp_path, generator):
+    model = matrix.model((matrix.seed() + 7) % matrix.COUNT)
+    plan = plans.random_plan(model, 4, 1, kinds=("replicated",))
+    run_step(model, plan, tmp_path / "model", generator)
+
+
+def test_threads_do_not_change_a_bit(tmp_path, generator):
+    model = matrix.model((matrix.seed() + 9) % matrix.COUNT)
+    plan = plans.random_plan(model, 2, f"threads {matrix.seed()}")
+    folder = artifact.compile_model(model, plan, tmp_path / "model")
+    state = generator.get_state()
+    outcomes = [outcome(folder, model, plan, threads, generator.set_state(state))
+                for threads in (1, 3)]
+    assert len(outcomes[0]) == len(outcomes[1])
+    for one, other in zip(*outcomes):
+        assert torch.equal(one, other)
+
+
+def outcome(folder, model, plan, threads, generator):
+    """Results of a step and the tables after it."""
+    with Session(folder, model, plan, threads) as session:
+        session.fill(generator, False)
+        jagged = session.random_batch(300, generator, False)
+        results, contexts = session.wait_results(jagged)
+        gradients = [random_values(r.shape, generator, False, r.dtype) for r in results]
+        session.update(jagged, contexts, gradients, 0.125, 1)
+        tables = [array for weights, states in session.tables().values()
+                  for array in (weights, *states)]
+        return [*results, *tables]

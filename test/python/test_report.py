@@ -1,0 +1,48 @@
+"""neuroshard-report shows a plan's cost, and refuses one that does not fit its workload."""
+
+import json
+import subprocess
+
+from support import artifact
+
+
+def workload(folder):
+    path = folder / "workload.json"
+    path.write_text(json.dumps({
+        "schema": "neuroshard.workload.v1", "batch": {"global_size": 1024},
+        "tables": [{"name": "a", "rows": 1 << 20, "dim": 256, "optimizer": "adam"},
+                   {"name": "b", "rows": 1 << 20, "dim": 128}],
+        "features": [{"name": "a_id", "table": "a"}, {"name": "b_id", "table": "b"}],
+        "topology": "2xA100-40GB"}))
+    return path
+
+
+def plan(folder, devices_of_b):
+    path = folder / "plan.json"
+    shards = [{"name": "a", "table": "a", "rows": [0, 1 << 20], "cols": [0, 256], "devices": [0],
+               "tier": "hbm"},
+              {"name": "b", "table": "b", "rows": [0, 1 << 20], "cols": [0, 128],
+               "devices": devices_of_b, "tier": "hbm"}]
+    path.write_text(json.dumps({"schema": "neuroshard.plan.v1", "device_count": 2,
+                                "shards": shards}))
+    return path
+
+
+def test_memory_by_kind(tmp_path):
+    done = subprocess.run([artifact.tool("neuroshard-report"), workload(tmp_path),
+                           plan(tmp_path, [1])], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    rows = [line.replace("|", " ").split() for line in done.stdout.splitlines()
+            if "A100-40GB" in line]
+    # Device, class, shards, GiB of weights, GiB of state: 2^20 x 256 x 4 bytes is 1 GiB, and
+    # Adam keeps two values per weight.
+    assert [row[:5] for row in rows] == [["0", "A100-40GB", "1", "1.00", "2.00"],
+                                         ["1", "A100-40GB", "1", "0.50", "0.00"]]
+    for name in ("this plan", "published", "random", "dim", "size", "lookup", "size-lookup"):
+        assert any(line.startswith(name) for line in done.stdout.splitlines()), name
+
+
+def test_plan_on_a_missing_device_is_refused(tmp_path):
+    code, message = artifact.run_tool("neuroshard-report", workload(tmp_path), plan(tmp_path, [2]))
+    assert code == 1
+    assert "device" in message and "2" in message
