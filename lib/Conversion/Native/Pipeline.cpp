@@ -29,6 +29,7 @@ namespace neuroshard {
 static void addBufferization(OpPassManager &pm) {
   pm.addPass(createProtectArguments());
   pm.addPass(createConvertElementwiseToLinalgPass());
+  pm.addNestedPass<func::FuncOp>(createDecomposeAggregates());
   pm.addNestedPass<func::FuncOp>(createLinalgGeneralizeNamedOpsPass());
   pm.addNestedPass<func::FuncOp>(createOrderReductions());
 
@@ -42,6 +43,7 @@ static void addBufferization(OpPassManager &pm) {
 }
 
 static void addLoops(OpPassManager &pm) {
+  pm.addNestedPass<func::FuncOp>(createLowerStridedCopies());
   pm.addNestedPass<func::FuncOp>(createConvertLinalgToLoopsPass());
   VectorTransferToSCFOptions unroll;
   pm.addPass(createConvertVectorToSCFPass(unroll.enableFullUnroll()));

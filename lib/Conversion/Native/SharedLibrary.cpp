@@ -11,6 +11,7 @@
 
 #include "neuroshard/Conversion/Native/Pipeline.h"
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FileUtilities.h"
@@ -20,6 +21,19 @@ using namespace mlir;
 
 namespace neuroshard {
 
+/// Reports the first op that the pipeline has no lowering for. Casts only
+/// surround such an op.
+static LogicalResult checkLowered(ModuleOp module) {
+  WalkResult result = module.walk([&](Operation *op) {
+    if (op == module || isa<UnrealizedConversionCastOp>(op) ||
+        isa<LLVM::LLVMDialect>(op->getDialect()))
+      return WalkResult::advance();
+    op->emitOpError("has no lowering to native code");
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
 static LogicalResult lower(ModuleOp module) {
   MLIRContext *context = module.getContext();
   DialectRegistry registry;
@@ -27,7 +41,9 @@ static LogicalResult lower(ModuleOp module) {
   context->appendDialectRegistry(registry);
   PassManager pm(context);
   buildNativePipeline(pm);
-  return pm.run(module);
+  if (failed(pm.run(module)))
+    return failure();
+  return checkLowered(module);
 }
 
 static LogicalResult writeModule(ModuleOp module, StringRef path) {

@@ -166,6 +166,42 @@ TEST(HostFunctions, AddInOrder) {
   std::free(product.allocated);
 }
 
+TEST(HostFunctions, JoinColumns) {
+  Program program(R"mlir(
+    func.func @join(%a: tensor<?x2xf32>, %b: tensor<?x3xf32>)
+        -> tensor<?x5xf32> {
+      %c = tensor.concat dim(1) %a, %b
+          : (tensor<?x2xf32>, tensor<?x3xf32>) -> tensor<?x5xf32>
+      return %c : tensor<?x5xf32>
+    })mlir");
+  NativeLibrary library(*program.module);
+  float a[] = {1, 2, 6, 7}, b[] = {3, 4, 5, 8, 9, 10};
+  Descriptor<2> left = describe(a, 2, 2), right = describe(b, 2, 3), joined;
+  void *arguments[] = {&joined, &left, &right};
+  findInvoke(library, "join")(arguments);
+  EXPECT_THAT(std::vector<float>(joined.aligned, joined.aligned + 10),
+              ElementsAre(1, 2, 3, 4, 5, 6, 7, 8, 9, 10));
+  std::free(joined.allocated);
+}
+
+TEST(HostFunctions, RoundBf16Once) {
+  Program program(R"mlir(
+    func.func @round(%x: tensor<?xf32>) -> tensor<?xbf16> {
+      %y = arith.truncf %x : tensor<?xf32> to tensor<?xbf16>
+      return %y : tensor<?xbf16>
+    })mlir");
+  NativeLibrary library(*program.module);
+  // Ties to even both ways, a denormal, and an ordinary value.
+  std::vector<float> values = {1.00390625f, 1.01171875f, 0x1.8p-133f, 0.1f};
+  Descriptor<1> x{values.data(), values.data(), 0, {4}, {1}}, y;
+  void *arguments[] = {&y, &x};
+  findInvoke(library, "round")(arguments);
+  auto *rounded = reinterpret_cast<uint16_t *>(y.aligned);
+  for (int i = 0; i < 4; ++i)
+    EXPECT_EQ(rounded[i], toBits(ElementKind::BF16, values[i])) << i;
+  std::free(y.allocated);
+}
+
 /// The errors of compiling `text`, which must fail and leave no library.
 std::vector<std::string> errorsOf(const char *text, NativeOptions options,
                                   const char *file = "program.so") {
@@ -218,6 +254,15 @@ TEST(NativeErrors, TypeWithoutRepresentation) {
       errorsOf("func.func @f(%x: !shape.shape) { return }", {}),
       ElementsAre(HasSubstr("public function 'f' has a type that host code "
                             "cannot pass: '!shape.shape'")));
+}
+
+TEST(NativeErrors, OperationWithoutLowering) {
+  EXPECT_THAT(errorsOf("func.func @f() -> index {\n"
+                       "  %x = gpu.thread_id x\n"
+                       "  return %x : index\n"
+                       "}",
+                       {}),
+              ElementsAre("'gpu.thread_id' op has no lowering to native code"));
 }
 
 TEST(NativeErrors, UndefinedSymbolIsFoundOnLoading) {

@@ -50,6 +50,42 @@ def OrderReductions : Pass<"neuroshard-order-reductions"> {
   ];
 }
 
+def DecomposeAggregates : Pass<"neuroshard-decompose-aggregates"> {
+  let summary = "Take structured ops apart that have no loops of their own";
+  let description = [{
+    Replaces every op of linalg's AggregatedOpInterface on tensors by the
+    structured ops it stands for.
+
+    ```mlir
+    // Before:
+    linalg.softmax dimension(1) ins(%x) outs(%y)
+    // After: maximum, exponential of the difference, sum and division
+    linalg.generic ... linalg.generic ... linalg.generic ... linalg.generic ...
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"
+  ];
+}
+
+def LowerStridedCopies : Pass<"neuroshard-lower-strided-copies"> {
+  let summary = "Copy strided buffers by loops";
+  let description = [{
+    Replaces every `memref.copy` that is not of contiguous memory to contiguous
+    memory by a `linalg.copy`, which becomes loops. MLIR would otherwise call
+    its own runtime library for it.
+
+    ```mlir
+    // Before:
+    memref.copy %x, %y : memref<?x13xf32> to memref<?x13xf32, strided<[141, 1]>>
+    // After:
+    linalg.copy ins(%x : memref<?x13xf32>) outs(%y : memref<?x13xf32, strided<[141, 1]>>)
+    ```
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect"];
+}
+
 def InvokeWrappers : Pass<"neuroshard-invoke-wrappers", "::mlir::ModuleOp"> {
   let summary = "Add a uniform entry point for every public function";
   let description = [{
