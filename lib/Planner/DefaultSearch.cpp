@@ -26,6 +26,8 @@ namespace {
 constexpr double kRoomShare = 0.9;
 /// A piece may cost this share of the mean device's compute.
 constexpr double kCostShares[] = {kNoCap, 1.0, 0.5, 0.25};
+/// Into how many parts one cut may go.
+constexpr double kMaxParts = 65536;
 /// Starts that are improved, and how few when the problem is large.
 constexpr size_t kStarts = 3;
 constexpr size_t kLargeUnits = 500;
@@ -81,35 +83,31 @@ int64_t DefaultSearch::largestRoom() const {
   return room;
 }
 
-/// Columns into as many parts as it takes; what is then still too large for
-/// memory (not merely costly), by rows.
+/// Too costly: by columns. Too large: by columns, or by rows where that takes
+/// clearly less memory. Into as many parts as it takes; parts still too large
+/// again.
 void DefaultSearch::cutUnit(const UnitPtr &unit, int64_t room, double costMs,
                             std::vector<UnitPtr> &out) const {
   double memoryRatio =
       static_cast<double>(unit->peakBytes()) / static_cast<double>(room);
   double ratio = std::max(memoryRatio, unit->aloneMs() / costMs);
-  bool movable = !unit->writtenByHand && unit->forcedDevice == -1;
-  if (ratio <= 1 || !movable) {
-    out.push_back(unit);
-    return;
-  }
-  int64_t most = unit->shards.front().width();
+  if (ratio <= 1)
+    return out.push_back(unit);
   int wanted =
-      static_cast<int>(std::min(std::ceil(ratio), static_cast<double>(most)));
-  for (int parts = std::max(2, wanted); parts >= 2; parts /= 2)
-    if (auto pieces = splitColumns(context, *unit, parts)) {
-      for (const UnitPtr &piece : *pieces)
-        cutUnit(piece, room, kNoCap, out);
-      return;
-    }
+      std::max(2, static_cast<int>(std::min(std::ceil(ratio), kMaxParts)));
+  std::optional<std::vector<UnitPtr>> columns, rows;
+  for (int parts = wanted; parts >= 2 && !columns; parts /= 2)
+    columns = splitColumns(context, *unit, parts);
   if (memoryRatio > 1)
-    if (auto pieces = splitRows(
-            context, *unit,
-            static_cast<int>(std::min(std::ceil(memoryRatio), 65536.0)))) {
-      out.insert(out.end(), pieces->begin(), pieces->end());
-      return;
-    }
-  out.push_back(unit);
+    rows = splitRows(context, *unit,
+                     std::max(2, static_cast<int>(std::min(
+                                     std::ceil(memoryRatio), kMaxParts))));
+  std::optional<std::vector<UnitPtr>> pieces = betterCut(columns, rows);
+  if (!pieces)
+    return out.push_back(unit);
+  bool byColumns = pieces == columns;
+  for (const UnitPtr &piece : *pieces)
+    cutUnit(piece, room, byColumns ? kNoCap : costMs, out);
 }
 
 std::vector<UnitPtr> DefaultSearch::cut(const std::vector<UnitPtr> &units,
@@ -195,6 +193,8 @@ void DefaultSearch::findStarts(const std::vector<UnitPtr> &units) {
   if (!starts.empty())
     return;
   for (double share : kCostShares) {
+    if (context.deadlinePassed() && !starts.empty())
+      return;
     std::vector<UnitPtr> pieces = cut(units, share);
     for (auto [balance, what] :
          {std::pair(Balance::MemoryAndCompute, "by memory and compute, "),

@@ -91,6 +91,7 @@ public:
   std::optional<Diagnosis> checkBase() const;
   std::optional<Diagnosis> checkHosts() const;
   std::optional<Diagnosis> checkPlaces() const;
+  std::optional<Diagnosis> checkSeparate() const;
   std::optional<Diagnosis> checkTotal() const;
   std::optional<Diagnosis> checkPinned() const;
   std::optional<Diagnosis> checkForced() const;
@@ -186,6 +187,24 @@ std::optional<Diagnosis> Limits::checkPlaces() const {
                          std::to_string(context.deviceCount)),
           {},
           "relax a pin, a forbid or the co-location"};
+  }
+  return std::nullopt;
+}
+
+std::optional<Diagnosis> Limits::checkSeparate() const {
+  for (const std::vector<int> &set : context.problem.constraints.separate) {
+    if (set.size() <= static_cast<size_t>(context.deviceCount))
+      continue;
+    std::string names;
+    for (size_t i = 0; i < set.size() && i < kMaxDetails; ++i)
+      names += (i ? ", '" : "'") + context.table(set[i]).name + "'";
+    return Diagnosis{Limit::Constraint,
+                     std::to_string(set.size()) +
+                         " tables are to be separated from each other (" +
+                         names + "), there are " +
+                         std::to_string(context.deviceCount) + " devices",
+                     {},
+                     "separate fewer tables or use more devices"};
   }
   return std::nullopt;
 }
@@ -302,7 +321,7 @@ std::optional<Diagnosis> Limits::checkForced() const {
 /// A piece that may not be cut and is larger than any device it may be on.
 std::optional<Diagnosis> Limits::checkUncuttable() const {
   for (const UnitPtr &unit : units) {
-    if (unit->forcedDevice != -1 || splitInTwo(context, *unit))
+    if (unit->forcedDevice != -1 || canCut(context, *unit))
       continue;
     if (context.problem.target != Target::Native && unit->tables.size() == 1 &&
         !rowBlockGroups(context, unit->tables.front()).empty())
@@ -344,6 +363,8 @@ neuroshard::findImpossible(const SearchContext &context,
                            const std::vector<UnitPtr> &units) {
   Limits limits(context, units);
   if (auto found = limits.checkPlaces())
+    return found;
+  if (auto found = limits.checkSeparate())
     return found;
   if (auto found = limits.checkTotal())
     return found;

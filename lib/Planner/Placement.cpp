@@ -119,6 +119,58 @@ private:
 
 } // namespace
 
+namespace {
+
+/// Steps by which a part that just does not fit is made smaller.
+constexpr double kShrink = 0.9;
+constexpr int kMaxShrinks = 40;
+
+/// The two parts of a unit of which the first fits on the device.
+std::optional<std::vector<UnitPtr>> cutToFit(const SearchState &state,
+                                             const Unit &unit, int device) {
+  double room =
+      static_cast<double>(std::max<int64_t>(0, state.freeBytes(device)));
+  double most = std::min(0.999, room / static_cast<double>(unit.peakBytes()));
+  auto cut = [&](Cut direction) -> std::optional<std::vector<UnitPtr>> {
+    double share = most;
+    for (int i = 0; i < kMaxShrinks; ++i, share *= kShrink) {
+      auto parts = cutAtShare(state.context(), unit, share, direction);
+      if (!parts || state.fits(device, *parts->front()))
+        return parts;
+    }
+    return std::nullopt;
+  };
+  return betterCut(cut(Cut::Columns), cut(Cut::Rows));
+}
+
+/// The device with the most room among those the unit may be on, or -1.
+int roomiestDevice(const SearchState &state, const Unit &unit) {
+  const SearchContext &context = state.context();
+  int best = -1;
+  for (int device = 0; device < context.deviceCount; ++device)
+    if (allowsDevice(context, unit, device) &&
+        (best < 0 || state.freeBytes(device) > state.freeBytes(best)))
+      best = device;
+  return best;
+}
+
+/// The least full device that has room for the unit, or -1.
+int leastFullDevice(const SearchState &state, const Unit &unit,
+                    const Fullness &fullness) {
+  int best = -1;
+  double bestFullness = 0;
+  for (int device = 0; device < state.context().deviceCount; ++device) {
+    double now = fullness.of(state, device);
+    if ((best >= 0 && now >= bestFullness) || !state.fits(device, unit))
+      continue;
+    best = device;
+    bestFullness = now;
+  }
+  return best;
+}
+
+} // namespace
+
 std::optional<SearchState>
 neuroshard::placeByMemory(const SearchContext &context,
                           const std::vector<UnitPtr> &units, Balance balance,
@@ -135,32 +187,31 @@ neuroshard::placeByMemory(const SearchContext &context,
   for (size_t i = 0; i < units.size(); ++i)
     if (state.deviceOf(i) == SearchState::kUnplaced)
       queue.push(i);
+  // Each cut fills a device up; more cuts than this mean crumbs.
+  size_t cutsLeft =
+      4 * (units.size() + static_cast<size_t>(context.deviceCount));
   while (!queue.empty()) {
     size_t index = queue.top();
     queue.pop();
     UnitPtr unit = state.units()[index];
-    int best = -1;
-    double bestFullness = 0;
-    for (int device = 0; device < context.deviceCount; ++device) {
-      double now = fullness.of(state, device);
-      if ((best >= 0 && now >= bestFullness) || !state.fits(device, *unit))
-        continue;
-      best = device;
-      bestFullness = now;
-    }
-    if (best >= 0) {
-      state.place(index, best);
+    int device = leastFullDevice(state, *unit, fullness);
+    if (device >= 0) {
+      state.place(index, device);
       continue;
     }
-    std::optional<std::vector<UnitPtr>> halves = splitInTwo(context, *unit);
-    if (!halves || context.deadlinePassed()) {
+    device = roomiestDevice(state, *unit);
+    std::optional<std::vector<UnitPtr>> parts;
+    if (device >= 0 && cutsLeft-- > 0)
+      parts = cutToFit(state, *unit, device);
+    if (!parts) {
       blocking = unit;
       return std::nullopt;
     }
-    for (size_t part : state.replace(index, *halves))
-      queue.push(part);
+    std::vector<size_t> indices = state.replace(index, *parts);
+    state.place(indices[0], device);
+    queue.push(indices[1]);
   }
-  // Cutting columns takes memory everywhere, also where it was counted before.
+  // Joining columns takes memory everywhere, also where it was counted before.
   if (!state.withinMemory())
     return std::nullopt;
   return state;

@@ -36,9 +36,9 @@ bool placeByKey(SearchState &state, std::span<const size_t> order,
 enum class Balance { Memory, MemoryAndCompute };
 
 /// Each unit, the one that takes the largest share of a device first, onto the
-/// device that is then the least full; one that fits nowhere is cut in two.
-/// Nothing when even the smallest pieces find no room; then `blocking` is the
-/// last of them.
+/// device that is then the least full; of one that fits nowhere, what fits on
+/// the device with the most room is cut off. Nothing when even that fails; then
+/// `blocking` is the unit.
 std::optional<SearchState> placeByMemory(const SearchContext &context,
                                          const std::vector<UnitPtr> &units,
                                          Balance balance, UnitPtr &blocking);

@@ -164,10 +164,46 @@ neuroshard::halveColumns(const SearchContext &context, const Unit &unit) {
 }
 
 std::optional<std::vector<UnitPtr>>
-neuroshard::splitInTwo(const SearchContext &context, const Unit &unit) {
-  if (auto halves = splitColumns(context, unit, 2))
-    return halves;
-  return splitRows(context, unit, 2);
+neuroshard::cutAtShare(const SearchContext &context, const Unit &unit,
+                       double share, Cut direction) {
+  if (!mayCut(unit))
+    return std::nullopt;
+  return cutUnit(context, unit, 2, [&](int table, Shard &shard, int part) {
+    bool columns = direction == Cut::Columns;
+    if (!(columns ? maySplitColumns(context, table, shard)
+                  : maySplitRows(context, table, shard)))
+      return false;
+    int64_t size = columns ? shard.width() : shard.rows();
+    int64_t first = static_cast<int64_t>(share * static_cast<double>(size));
+    if (columns)
+      first = first / kColumnAlignment * kColumnAlignment;
+    if (first < 1 || first >= size)
+      return false;
+    if (columns)
+      (part ? shard.colBegin : shard.colEnd) = shard.colBegin + first;
+    else
+      (part ? shard.rowBegin : shard.rowEnd) = shard.rowBegin + first;
+    return !columns || shard.width() >= minWidthOf(context, table);
+  });
+}
+
+std::optional<std::vector<UnitPtr>>
+neuroshard::betterCut(const std::optional<std::vector<UnitPtr>> &columns,
+                      const std::optional<std::vector<UnitPtr>> &rows) {
+  constexpr double kClearly = 0.95;
+  if (!columns || !rows)
+    return columns ? columns : rows;
+  auto bytes = [](const std::vector<UnitPtr> &parts) {
+    double sum = 0;
+    for (const UnitPtr &part : parts)
+      sum += static_cast<double>(part->peakBytes());
+    return sum;
+  };
+  return bytes(*rows) < kClearly * bytes(*columns) ? rows : columns;
+}
+
+bool neuroshard::canCut(const SearchContext &context, const Unit &unit) {
+  return splitColumns(context, unit, 2) || splitRows(context, unit, 2);
 }
 
 UnitPtr neuroshard::mergeUnits(const SearchContext &context, const Unit &a,

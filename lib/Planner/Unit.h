@@ -58,9 +58,20 @@ std::optional<std::vector<UnitPtr>> splitRows(const SearchContext &context,
 std::optional<std::vector<UnitPtr>> halveColumns(const SearchContext &context,
                                                  const Unit &unit);
 
-/// Columns if possible, else rows.
-std::optional<std::vector<UnitPtr>> splitInTwo(const SearchContext &context,
-                                               const Unit &unit);
+/// Two parts, the first with at most this share (in (0, 1)) of the unit.
+enum class Cut { Columns, Rows };
+std::optional<std::vector<UnitPtr>> cutAtShare(const SearchContext &context,
+                                               const Unit &unit, double share,
+                                               Cut direction);
+
+/// Columns, unless rows take clearly less memory: narrow columns pad their rows
+/// and repeat the ids, row shards repeat the results, which also costs time.
+std::optional<std::vector<UnitPtr>>
+betterCut(const std::optional<std::vector<UnitPtr>> &columns,
+          const std::optional<std::vector<UnitPtr>> &rows);
+
+/// Can the unit be cut at all?
+bool canCut(const SearchContext &context, const Unit &unit);
 
 /// Two units of one table (or set) as one, when their rectangles adjoin.
 UnitPtr mergeUnits(const SearchContext &context, const Unit &a, const Unit &b);

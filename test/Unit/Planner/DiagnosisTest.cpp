@@ -1,0 +1,191 @@
+//===- DiagnosisTest.cpp - Refusals name the binding limit with numbers
+//----===//
+
+#include "Support.h"
+#include "neuroshard/CostModel/ReferenceClosedForm.h"
+#include "neuroshard/CostModel/Roofline.h"
+#include "neuroshard/Planner/Json.h"
+#include "neuroshard/Planner/Search.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace neuroshard;
+using namespace neuroshard::test;
+using testing::HasSubstr;
+
+namespace {
+
+Diagnosis refusal(const ShardingProblem &problem, SearchOptions options = {}) {
+  auto result = search(problem, *makeRooflineModel(), options);
+  if (result) {
+    ADD_FAILURE() << "expected no plan";
+    return {};
+  }
+  return result.error();
+}
+
+ShardingProblem workload(const std::string &name, const std::string &topology) {
+  ShardingProblem problem = *readWorkload(std::string(NEUROSHARD_SOURCE_DIR) +
+                                          "/workloads/" + name + ".json");
+  problem.topology = *parseTopology(topology);
+  return problem;
+}
+
+TEST(DiagnosisTest, ColossalOn128Devices) {
+  Diagnosis diagnosis =
+      refusal(workload("synthetic_colossal", "128xH200@192GiB"));
+  EXPECT_EQ(diagnosis.limit, Limit::DeviceMemory);
+  EXPECT_EQ(diagnosis.message,
+            "the 2002 tables need 44,655 GiB (22,327 GiB weights + 22,327 GiB "
+            "optimizer state); available: 128 devices x 192.0 GiB = 24,576 "
+            "GiB");
+  EXPECT_THAT(diagnosis.str(), HasSubstr("table 'g2_t0' needs 3,816 GiB"));
+  EXPECT_THAT(diagnosis.advice, HasSubstr("use at least 248 such devices"));
+}
+
+TEST(DiagnosisTest, AdamOn8A100sWithDefaultReserves) {
+  ShardingProblem problem = workload("mlperf_dlrm_v2", "8xA100-40GB");
+  for (Table &table : problem.tables)
+    table.optimizer.kind = OptimizerKind::Adam;
+  Diagnosis diagnosis = refusal(problem);
+  EXPECT_EQ(diagnosis.limit, Limit::DeviceMemory);
+  EXPECT_THAT(diagnosis.message,
+              HasSubstr("the 26 tables need 292.1 GiB (97.4 GiB weights + "
+                        "194.7 GiB optimizer state), with ids, activations and "
+                        "temporaries 293.9 GiB"));
+  EXPECT_THAT(diagnosis.message,
+              HasSubstr("available: 8 devices x 40.0 GiB = 320.0 GiB"));
+}
+
+TEST(DiagnosisTest, PinnedTablesExceedTheirDevices) {
+  ShardingProblem problem = twoTables();
+  problem.constraints.pins = {{0, {1}}, {1, {1}}};
+  problem.topology.devices[1].memoryBytes = 70000;
+  Diagnosis diagnosis = refusal(problem);
+  EXPECT_EQ(diagnosis.limit, Limit::Constraint);
+  EXPECT_THAT(diagnosis.message, HasSubstr("the tables restricted to devices 1 "
+                                           "('a', 'b') need 78.1 KiB"));
+  EXPECT_THAT(diagnosis.message, HasSubstr("available: 1 devices x 68.4 KiB"));
+  EXPECT_THAT(diagnosis.advice, HasSubstr("pin them to more devices"));
+}
+
+TEST(DiagnosisTest, TableThatMayNotBeCut) {
+  ShardingProblem problem = twoTables();
+  problem.memoryModel = MemoryModel::WeightsOnly;
+  problem.topology = *parseTopology("8xCPU@60000");
+  problem.constraints.tables = {{0, {ShardingKind::TableWise}, 1}};
+  Diagnosis diagnosis = refusal(problem);
+  EXPECT_EQ(diagnosis.limit, Limit::DeviceMemory);
+  EXPECT_THAT(diagnosis.message,
+              HasSubstr("table 'a' needs 62.5 KiB and its constraints allow no "
+                        "cut; the roomiest device it may be on, device 0, has "
+                        "58.6 KiB"));
+  EXPECT_THAT(diagnosis.advice, HasSubstr("allow column_wise or row_wise"));
+}
+
+TEST(DiagnosisTest, ReservesAloneAreTooMuch) {
+  ShardingProblem problem = twoTables("2xH200@4GiB");
+  problem.constraints.reserves = {};
+  EXPECT_THAT(refusal(problem).message,
+              HasSubstr("what every device holds (reserves, its part of the "
+                        "batch) 18.0 GiB"));
+}
+
+TEST(DiagnosisTest, HandWrittenShardsExceedADevice) {
+  ShardingProblem problem = twoTables();
+  problem.topology.devices[0].memoryBytes = 30000;
+  problem.constraints.fixedShards = {makeShard("x", "a", 0, 1000, 0, 16, {0})};
+  Diagnosis diagnosis = refusal(problem);
+  EXPECT_EQ(diagnosis.limit, Limit::DeviceMemory);
+  EXPECT_THAT(diagnosis.message,
+              HasSubstr("shards that can only be on device 0"));
+  EXPECT_THAT(diagnosis.message, HasSubstr("it has 29.3 KiB"));
+}
+
+TEST(DiagnosisTest, HandWrittenShardAgainstAForbid) {
+  ShardingProblem problem = twoTables();
+  problem.constraints.fixedShards = {makeShard("x", "a", 0, 1000, 0, 16, {0})};
+  problem.constraints.forbids = {{0, {0}}};
+  Diagnosis diagnosis = refusal(problem);
+  EXPECT_EQ(diagnosis.limit, Limit::Constraint);
+  EXPECT_EQ(diagnosis.message, "table 'a' must be on device 0, which its pins "
+                               "and forbids exclude");
+}
+
+TEST(DiagnosisTest, HostMemory) {
+  ShardingProblem problem = twoTables();
+  problem.topology.hosts[0].memoryBytes = 1000;
+  problem.constraints.fixedShards = {makeShard("x", "a", 0, 1000, 0, 16, {0})};
+  problem.constraints.fixedShards[0].tier = Tier::Dram;
+  Diagnosis diagnosis = refusal(problem);
+  EXPECT_EQ(diagnosis.limit, Limit::HostMemory);
+  EXPECT_EQ(diagnosis.message, "shards written by hand need 62.5 KiB on host "
+                               "0, which has 1,000 B");
+}
+
+TEST(DiagnosisTest, KindsThatCannotBe) {
+  ShardingProblem problem = twoTables();
+  problem.tables[1].dim = 4;
+  problem.constraints.tables = {{1, {ShardingKind::ColumnWise}, 1}};
+  Diagnosis diagnosis = refusal(problem);
+  EXPECT_EQ(diagnosis.limit, Limit::Constraint);
+  EXPECT_THAT(diagnosis.message,
+              HasSubstr("table 'b' (500 rows x 4 columns) "
+                        "cannot be cut in any of the kinds"));
+}
+
+TEST(DiagnosisTest, TargetThatCannotRunTheTable) {
+  ShardingProblem problem = twoTables();
+  problem.tables[1].dim = 6;
+  problem.target = Target::TorchRec19;
+  Diagnosis diagnosis = refusal(problem);
+  EXPECT_EQ(diagnosis.limit, Limit::Target);
+  EXPECT_THAT(diagnosis.message, HasSubstr("widths must be multiples of 4"));
+}
+
+TEST(DiagnosisTest, BaselinesCannotCut) {
+  ShardingProblem problem = twoTables();
+  problem.memoryModel = MemoryModel::WeightsOnly;
+  problem.topology = *parseTopology("4xCPU@40000");
+  SearchOptions options;
+  options.algorithm = Algorithm::Size;
+  Diagnosis diagnosis = refusal(problem, options);
+  EXPECT_EQ(diagnosis.limit, Limit::Algorithm);
+  EXPECT_THAT(diagnosis.message,
+              HasSubstr("algorithm 'size' found no placement: 78.1 KiB of "
+                        "156.2 KiB are needed"));
+  EXPECT_THAT(diagnosis.advice, HasSubstr("algorithm 'default'"));
+  EXPECT_TRUE(search(problem, *makeRooflineModel(), {}).has_value());
+}
+
+TEST(DiagnosisTest, SeparatedTablesNeedEnoughDevices) {
+  ShardingProblem problem = twoTables();
+  addTable(problem, makeTable("c", 10, 4), 1);
+  problem.constraints.separate = {{0, 1, 2}};
+  Diagnosis diagnosis = refusal(problem);
+  EXPECT_EQ(diagnosis.limit, Limit::Constraint);
+  EXPECT_EQ(diagnosis.message, "3 tables are to be separated from each other "
+                               "('a', 'b', 'c'), there are 2 devices");
+}
+
+TEST(DiagnosisTest, BadInputListsEveryError) {
+  ShardingProblem problem = twoTables();
+  problem.tables[0].rows = 0;
+  SearchOptions options;
+  options.published.beamWidth = 0;
+  Diagnosis diagnosis = refusal(problem, options);
+  EXPECT_EQ(diagnosis.limit, Limit::BadInput);
+  EXPECT_THAT(diagnosis.message, HasSubstr("tables[0].rows"));
+  ASSERT_EQ(diagnosis.details.size(), 1u);
+  EXPECT_THAT(diagnosis.details[0], HasSubstr("published.beam_width"));
+}
+
+TEST(DiagnosisTest, OneNumberModelUnderStep) {
+  auto result = search(twoTables(), *makeReferenceModel(), {});
+  ASSERT_FALSE(result.has_value());
+  EXPECT_THAT(result.error().message,
+              HasSubstr("cost model 'reference' gives one number"));
+}
+
+} // namespace

@@ -1,0 +1,244 @@
+//===- JsonTest.cpp - Both schemas round-trip; bad files name the place
+//----===//
+
+#include "neuroshard/Planner/Json.h"
+#include "Support.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+using namespace neuroshard;
+using namespace neuroshard::test;
+using testing::HasSubstr;
+
+namespace {
+
+std::string sourceFile(const std::string &path) {
+  return std::string(NEUROSHARD_SOURCE_DIR) + "/" + path;
+}
+
+/// A workload text with one place to break.
+std::string workload(const std::string &table, const std::string &rest = "") {
+  return R"({"schema": "neuroshard.workload.v1", "batch": {"global_size": 8},
+    "tables": [)" +
+         table + R"(], "features": [])" + rest + "}";
+}
+
+std::string errorOf(const std::string &json) {
+  Expected<ShardingProblem> parsed = parseWorkload(json);
+  return parsed ? "no error" : text(parsed.error());
+}
+
+/// Uses every field of the schema with a value that is not its default.
+ShardingProblem everything() {
+  ShardingProblem problem = twoTables("2x2xA100-40GB");
+  problem.source = "a test; \"quoted\", ünïcode";
+  problem.batch = {96, IdType::I32, ElementType::F16, ElementType::BF16, 3};
+  problem.memoryModel = MemoryModel::WeightsOnly;
+  problem.target = Target::TorchRec19;
+  problem.optimizerSemantics = OptimizerSemantics::PerShard;
+  problem.cacheLoadFactor = 0.2;
+  Table &table = problem.tables[0];
+  table.elementType = ElementType::BF16;
+  table.optimizer = {OptimizerKind::Adam, 1e-7, 0.8, 0.99, 0.1, 0.01};
+  table.hashed = true;
+  AccessStatistics access;
+  access.batch = 4096;
+  access.reuse[0] = 0.1;
+  access.reuse[16] = 0.9;
+  access.rowMass = {{0.1, 1.0 / 3}, {1, 1}};
+  table.access = access;
+  Feature &feature = problem.features[1];
+  feature = {"f", 1, Pooling::None, 2.5, 7.75, 0.3, 40, true, true};
+  Constraints &constraints = problem.constraints;
+  constraints.pins = {{0, {0, 1}}};
+  constraints.forbids = {{1, {3}}};
+  addTable(problem, makeTable("c", 10, 4), 1);
+  addTable(problem, makeTable("d", 10, 4), 1);
+  constraints.coLocate = {{2, 3}};
+  constraints.separate = {{0, 2}};
+  constraints.tables = {
+      {0, {ShardingKind::TableWise, ShardingKind::TableRowWise}, 8}};
+  constraints.reserves = {1, std::nullopt, 3};
+  constraints.fixedShards = {makeShard("hand", "b", 0, 500, 0, 8, {1})};
+  constraints.fixedShards[0].tier = Tier::Dram;
+  return problem;
+}
+
+TEST(JsonTest, WorkloadRoundTripsExactly) {
+  ShardingProblem problem = everything();
+  ASSERT_EQ(text(check(problem)), "");
+  std::string json = writeWorkload(problem);
+  Expected<ShardingProblem> again = parseWorkload(json);
+  ASSERT_TRUE(again.has_value()) << text(again.error());
+  EXPECT_EQ(*again, problem);
+  EXPECT_EQ(writeWorkload(*again), json);
+}
+
+TEST(JsonTest, PlanRoundTripsExactly) {
+  ShardingProblem problem = twoTables();
+  ShardingPlan plan =
+      makePlan(problem, {makeShard("a_0", "a", 0, 1000, 0, 16, {0, 1}),
+                         makeShard("b_0", "b", 0, 500, 0, 8, {1})});
+  plan.shards[1].tier = Tier::Dram;
+  plan.optimizerSemantics = OptimizerSemantics::PerShard;
+  plan.provenance = {"default", "step", "roofline",       0.1 + 0.2,
+                     1.0 / 3,   ~0ull,  {{"depth", "10"}}};
+  std::string json = writePlan(plan);
+  Expected<ShardingPlan> again = parsePlan(json);
+  ASSERT_TRUE(again.has_value()) << text(again.error());
+  EXPECT_EQ(*again, plan);
+  EXPECT_EQ(writePlan(*again), json);
+}
+
+TEST(JsonTest, StoredWorkloadsAreInTheWritersForm) {
+  int files = 0;
+  for (const auto &entry :
+       std::filesystem::directory_iterator(sourceFile("workloads"))) {
+    if (entry.path().filename() == "dlrm_datasets_locality.json")
+      continue;
+    Expected<ShardingProblem> problem = readWorkload(entry.path());
+    ASSERT_TRUE(problem.has_value()) << text(problem.error());
+    EXPECT_EQ(writeWorkload(*problem), *readFile(entry.path())) << entry.path();
+    EXPECT_FALSE(problem->source.empty());
+    ++files;
+  }
+  EXPECT_EQ(files, 9);
+}
+
+TEST(JsonTest, ColossalHasItsKnownSize) {
+  ShardingProblem problem =
+      *readWorkload(sourceFile("workloads/synthetic_colossal.json"));
+  ASSERT_EQ(problem.tables.size(), 2002u);
+  double bytes = 0;
+  int64_t mostRows = 0;
+  for (const Table &table : problem.tables) {
+    bytes += 4.0 * static_cast<double>(table.rows * table.dim);
+    mostRows = std::max(mostRows, table.rows);
+  }
+  EXPECT_NEAR(bytes / static_cast<double>(kGiB), 22327.42, 0.01);
+  EXPECT_EQ(mostRows, 2'000'000'000);
+}
+
+TEST(JsonTest, UnknownFieldsAreNamedByPath) {
+  EXPECT_EQ(errorOf(workload(
+                R"({"name": "a", "rows": 1, "dim": 4, "colour": "red"})")),
+            "tables[0].colour: unknown field");
+  EXPECT_EQ(errorOf(workload(R"({"name": "a", "rows": 1, "dim": 4})",
+                             R"(, "constraints": {"pin": []})")),
+            "constraints.pin: unknown field");
+}
+
+TEST(JsonTest, MissingFieldsAndWrongTypes) {
+  EXPECT_EQ(errorOf(workload(R"({"name": "a", "dim": 4})")),
+            "tables[0]: missing field 'rows'");
+  EXPECT_EQ(errorOf(workload(R"({"name": "a", "rows": "9", "dim": 4})")),
+            "tables[0].rows: expected a whole number below 2^63, got: \"9\"");
+  EXPECT_EQ(errorOf(workload(R"({"name": "a", "rows": 1.5, "dim": 4})")),
+            "tables[0].rows: expected a whole number below 2^63, got: 1.5");
+  EXPECT_EQ(errorOf("[]"), "expected an object, got: array");
+  EXPECT_EQ(errorOf(R"({"schema": "neuroshard.plan.v1", "tables": [],
+                        "features": [], "batch": {"global_size": 1}})"),
+            "schema: expected 'neuroshard.workload.v1', got: "
+            "'neuroshard.plan.v1'");
+}
+
+TEST(JsonTest, NegativeNanAndOverflow) {
+  EXPECT_THAT(errorOf(workload(R"({"name": "a", "rows": -1, "dim": 4})")),
+              HasSubstr("tables[0].rows: expected a whole number in [1, "));
+  EXPECT_EQ(errorOf(workload(
+                R"({"name": "a", "rows": 18446744073709551615, "dim": 4})")),
+            "tables[0].rows: expected a whole number below 2^63, got: "
+            "18446744073709551615");
+  EXPECT_THAT(errorOf(workload(R"({"name": "a", "rows": 1e999, "dim": 4})")),
+              HasSubstr("json: number overflow parsing '1e999'"));
+  EXPECT_THAT(errorOf(workload(R"({"name": "a", "rows": NaN, "dim": 4})")),
+              HasSubstr("json: parse error at line 2"));
+  EXPECT_EQ(
+      errorOf(workload(R"({"name": "a", "rows": 1, "dim": 99999999999})")),
+      "tables[0].dim: expected a whole number in [1, 1048576], got: "
+      "99999999999");
+}
+
+TEST(JsonTest, TruncatedAtEveryByteIsOneClearError) {
+  std::string json = writeWorkload(everything());
+  // The last byte is the newline; without it the text is whole.
+  for (size_t size = 0; size + 1 < json.size(); size += 7) {
+    Expected<ShardingProblem> parsed =
+        parseWorkload(std::string_view(json).substr(0, size));
+    ASSERT_FALSE(parsed.has_value()) << size;
+    EXPECT_EQ(parsed.error().size(), 1u);
+    EXPECT_THAT(text(parsed.error()), HasSubstr("json: parse error"));
+  }
+}
+
+TEST(JsonTest, UnknownNamesAreRefused) {
+  EXPECT_EQ(
+      errorOf(workload(R"({"name": "a", "rows": 1, "dim": 4, "type": "f64"})")),
+      "tables[0].type: expected f32, f16 or bf16, got: 'f64'");
+  EXPECT_EQ(errorOf(workload(
+                R"({"name": "a", "rows": 1, "dim": 4, "optimizer": "lamb"})")),
+            "tables[0].optimizer: expected sgd, adagrad, rowwise_adagrad or "
+            "adam, got: 'lamb'");
+  EXPECT_THAT(errorOf(workload(R"({"name": "a", "rows": 1, "dim": 4})",
+                               R"(, "topology": "8xTPU")")),
+              HasSubstr("topology: unknown device class 'TPU'"));
+  EXPECT_EQ(errorOf(workload(R"({"name": "a", "rows": 1, "dim": 4})",
+                             R"(, "topology": "2xCPU", "constraints":
+                             {"pins": [{"table": "z", "devices": [0]}]})")),
+            "constraints.pins[0].table: unknown table 'z'");
+}
+
+TEST(JsonTest, HistogramOfWrongLength) {
+  EXPECT_EQ(errorOf(workload(R"({"name": "a", "rows": 1, "dim": 4,
+                     "access": {"batch": 1, "reuse": [1, 0]}})")),
+            "tables[0].access.reuse: expected 17 shares, got: 2");
+}
+
+TEST(JsonTest, PlanErrorsNameTheShard) {
+  Expected<ShardingPlan> plan = parsePlan(R"({"schema": "neuroshard.plan.v1",
+    "device_count": 2, "shards": [{"name": "s", "table": "a", "rows": [0],
+    "cols": [0, 4], "devices": [0.5], "tier": "ssd"}]})");
+  ASSERT_FALSE(plan.has_value());
+  EXPECT_EQ(text(plan.error()),
+            "shards[0].rows: expected [begin, end]\n"
+            "shards[0].devices[0]: expected a whole number below 2^63, got: "
+            "0.5\n"
+            "shards[0].tier: expected hbm or dram, got: 'ssd'");
+}
+
+TEST(JsonTest, MissingFilesAndFolders) {
+  EXPECT_THAT(text(readWorkload("does/not/exist.json").error()),
+              HasSubstr("does/not/exist.json: cannot open: No such file"));
+  EXPECT_THAT(text(readPlan(sourceFile("workloads")).error()),
+              HasSubstr("expected a file, got a directory"));
+}
+
+TEST(JsonTest, WriteFileReplacesAndReportsFailure) {
+  std::string path = testing::TempDir() + "neuroshard_json_test.json";
+  ASSERT_TRUE(writeFile(path, "one").has_value());
+  ASSERT_TRUE(writeFile(path, "two").has_value());
+  EXPECT_EQ(*readFile(path), "two");
+  std::filesystem::remove(path);
+  EXPECT_THAT(text(writeFile("does/not/exist/x", "y").error()),
+              HasSubstr("does/not/exist/x: cannot write"));
+}
+
+TEST(JsonTest, PublishedHistogramsFitTheSchema) {
+  std::string pools =
+      *readFile(sourceFile("workloads/dlrm_datasets_locality.json"));
+  size_t count = 0;
+  for (size_t at = pools.find("\"access\": {"); at != std::string::npos;
+       at = pools.find("\"access\": {", at + 1)) {
+    std::string object = pools.substr(at, pools.find('}', at) + 1 - at);
+    EXPECT_EQ(errorOf(workload(R"({"name": "a", "rows": 1, "dim": 4, )" +
+                               object + "}")),
+              "no error");
+    ++count;
+  }
+  EXPECT_EQ(count, 2u);
+}
+
+} // namespace

@@ -1,0 +1,227 @@
+//===- MemoryTest.cpp - Each memory term against numbers made by hand
+//------===//
+
+#include "neuroshard/Planner/Memory.h"
+#include "Support.h"
+#include "neuroshard/Planner/DeviceClass.h"
+#include "neuroshard/Planner/Json.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+
+using namespace neuroshard;
+using namespace neuroshard::test;
+using testing::HasSubstr;
+
+namespace {
+
+/// Memory of one shard of table `table`.
+MemoryTerms termsOf(const ShardingProblem &problem, const Shard &shard) {
+  int table = problem.tableIndex(shard.table);
+  return shardMemory(problem, problem.tables[static_cast<size_t>(table)],
+                     featuresOfTables(problem)[static_cast<size_t>(table)],
+                     shard);
+}
+
+Shard wholeA(std::vector<int> devices = {0}) {
+  return makeShard("a_0", "a", 0, 1000, 0, 16, std::move(devices));
+}
+
+TEST(MemoryTest, WholeTable) {
+  MemoryTerms terms = termsOf(twoTables(), wholeA());
+  EXPECT_EQ(terms.weightsBytes, 1000 * 16 * 4);
+  EXPECT_EQ(terms.optimizerStateBytes, 0);
+  // 2 copies of 64 x 4 ids and 64 offsets of 8 bytes.
+  EXPECT_EQ(terms.idsBytes, 2 * (64 * 4 * 8 + 64 * 8));
+  EXPECT_EQ(terms.forwardBytes, 64 * 16 * 4);
+  // Gradients, and 40 + 16 bytes per id.
+  EXPECT_EQ(terms.backwardBytes, 64 * 16 * 4 + 256 * 56);
+  EXPECT_EQ(terms.peakBytes(), 64000 + 5120 + 4096 + 14336);
+}
+
+TEST(MemoryTest, RowsArePaddedTo16Bytes) {
+  EXPECT_EQ(paddedRowBytes(1, ElementType::F32), 16);
+  EXPECT_EQ(paddedRowBytes(4, ElementType::F32), 16);
+  EXPECT_EQ(paddedRowBytes(5, ElementType::F32), 32);
+  EXPECT_EQ(paddedRowBytes(9, ElementType::BF16), 32);
+  ShardingProblem problem = twoTables();
+  problem.tables[0].dim = 6;
+  problem.tables[0].elementType = ElementType::F16;
+  EXPECT_EQ(
+      termsOf(problem, makeShard("a_0", "a", 0, 1000, 0, 6, {0})).weightsBytes,
+      16000);
+}
+
+TEST(MemoryTest, OptimizerStateIsF32WhateverTheWeightsAre) {
+  ShardingProblem problem = twoTables();
+  problem.tables[0].elementType = ElementType::F16;
+  auto state = [&](OptimizerKind kind) {
+    problem.tables[0].optimizer.kind = kind;
+    return termsOf(problem, wholeA()).optimizerStateBytes;
+  };
+  EXPECT_EQ(state(OptimizerKind::SGD), 0);
+  EXPECT_EQ(state(OptimizerKind::Adagrad), 4 * 1000 * 16);
+  EXPECT_EQ(state(OptimizerKind::RowWiseAdagrad), 4 * 1000);
+  EXPECT_EQ(state(OptimizerKind::Adam), 8 * 1000 * 16);
+}
+
+TEST(MemoryTest, EachColumnShardHasItsRowState) {
+  ShardingProblem problem = twoTables();
+  problem.tables[0].optimizer.kind = OptimizerKind::RowWiseAdagrad;
+  Shard half = makeShard("a_0", "a", 0, 1000, 0, 8, {0});
+  MemoryTerms exact = termsOf(problem, half);
+  EXPECT_EQ(exact.optimizerStateBytes, 4 * 1000);
+  // The ids of the whole batch come to every column shard.
+  EXPECT_EQ(exact.idsBytes, 5120);
+  problem.optimizerSemantics = OptimizerSemantics::PerShard;
+  MemoryTerms perShard = termsOf(problem, half);
+  // Reduced rows wait for the norms: 256 rows at most, 8 columns, f32.
+  EXPECT_EQ(exact.backwardBytes - perShard.backwardBytes, 256 * 8 * 4);
+}
+
+TEST(MemoryTest, RowShardSendsFullWidthPartialSums) {
+  ShardingProblem problem = twoTables();
+  problem.batch.outputType = ElementType::F16;
+  problem.batch.wireType = ElementType::F16;
+  MemoryTerms terms =
+      termsOf(problem, makeShard("a_0", "a", 0, 250, 0, 16, {0}));
+  EXPECT_EQ(terms.weightsBytes, 250 * 64);
+  // A quarter of the ids, all offsets.
+  EXPECT_EQ(terms.idsBytes, 2 * (64 * 8 + 64 * 8));
+  EXPECT_EQ(terms.forwardBytes, 64 * 16 * 4);
+}
+
+TEST(MemoryTest, UnpooledResultsGrowWithTheIds) {
+  ShardingProblem problem = twoTables();
+  problem.features[0].pooling = Pooling::None;
+  problem.features[0].p99Pooling = 5;
+  MemoryTerms terms = termsOf(problem, wholeA());
+  EXPECT_EQ(terms.forwardBytes, 64 * 5 * 16 * 4);
+  EXPECT_EQ(terms.backwardBytes, 64 * 5 * 16 * 4 + 64 * 5 * (48 + 16));
+}
+
+TEST(MemoryTest, WireCastNeedsStaging) {
+  ShardingProblem problem = twoTables();
+  problem.batch.wireType = ElementType::BF16;
+  EXPECT_EQ(termsOf(problem, wholeA()).forwardBytes, 64 * 16 * (4 + 2));
+}
+
+TEST(MemoryTest, WeightedIdsAndSmallIds) {
+  ShardingProblem problem = twoTables();
+  problem.batch.idType = IdType::I32;
+  problem.features[0].weighted = true;
+  EXPECT_EQ(termsOf(problem, wholeA()).idsBytes, 2 * (256 * (4 + 4) + 64 * 4));
+}
+
+TEST(MemoryTest, LongSegmentsGetBufferRows) {
+  ShardingProblem problem = twoTables();
+  problem.features[0].meanPooling = 64;
+  EXPECT_EQ(termsOf(problem, wholeA()).backwardBytes,
+            64 * 16 * 4 + 4096 * 56 + 4 * 16 * 4);
+}
+
+TEST(MemoryTest, ReplicaGathersIdsAndGradients) {
+  ShardingProblem problem = twoTables();
+  MemoryTerms terms = termsOf(problem, wholeA({0, 1}));
+  EXPECT_EQ(terms.weightsBytes, 64000);
+  EXPECT_EQ(terms.idsBytes, 0);
+  EXPECT_EQ(terms.forwardBytes, 0);
+  EXPECT_EQ(terms.backwardBytes, (256 * 8 + 64 * 8) + 64 * 16 * 4 + 256 * 56);
+  // TorchRec: a dense gradient, and its all-reduce bucket.
+  problem.target = Target::TorchRec19;
+  EXPECT_EQ(termsOf(problem, wholeA({0, 1})).backwardBytes, 2 * 64000);
+}
+
+TEST(MemoryTest, EveryDeviceHoldsItsPartOfTheBatch) {
+  ShardingProblem problem = twoTables("3xCPU@1GiB");
+  MemoryTerms base = deviceBaseMemory(problem, 0);
+  // ceil(64 / 3) = 22 samples; features with 4 and 1 ids, 16 and 8 columns.
+  EXPECT_EQ(base.idsBytes, 2 * (22 * (4 + 1) * 8 + 2 * 22 * 8));
+  EXPECT_EQ(base.forwardBytes, 22 * 24 * 4);
+  EXPECT_EQ(base.backwardBytes, 2 * 22 * 24 * 4);
+  EXPECT_EQ(base.denseReserveBytes, 0);
+}
+
+TEST(MemoryTest, ReservesComeFromTheDeviceClass) {
+  ShardingProblem problem = twoTables("2xH200");
+  problem.constraints.reserves = {};
+  MemoryTerms base = deviceBaseMemory(problem, 0);
+  EXPECT_EQ(base.denseReserveBytes, 2 * kGiB);
+  EXPECT_EQ(base.fragmentationReserveBytes, 3 * kGiB);
+  EXPECT_EQ(base.communicatorBytes, 4 * kGiB);
+  problem.constraints.reserves.communicatorBytes = 7;
+  EXPECT_EQ(deviceBaseMemory(problem, 0).communicatorBytes, 7);
+  problem.topology = *parseTopology("1xH200");
+  EXPECT_EQ(deviceBaseMemory(problem, 0).communicatorBytes, 0);
+}
+
+TEST(MemoryTest, HostTierKeepsRowStateOnTheDevice) {
+  ShardingProblem problem = twoTables();
+  Shard shard = wholeA();
+  shard.tier = Tier::Dram;
+  problem.tables[0].optimizer.kind = OptimizerKind::Adagrad;
+  MemoryTerms adagrad = termsOf(problem, shard);
+  EXPECT_EQ(adagrad.hostBytes, 64000 + 64000);
+  EXPECT_EQ(adagrad.weightsBytes + adagrad.optimizerStateBytes, 0);
+  problem.tables[0].optimizer.kind = OptimizerKind::RowWiseAdagrad;
+  problem.cacheLoadFactor = 0.1;
+  MemoryTerms cached = termsOf(problem, shard);
+  EXPECT_EQ(cached.hostBytes, 64000);
+  EXPECT_EQ(cached.optimizerStateBytes, 4000);
+  // 100 rows wanted: 4 sets of 32 slots.
+  EXPECT_EQ(cached.weightsBytes, 128 * 64 + 4 * 1000 + 16 * 128);
+}
+
+TEST(MemoryTest, PlanAddsUpAndJoiningColumnsTakesMemoryEverywhere) {
+  ShardingProblem problem = twoTables();
+  std::vector<Shard> shards = {makeShard("a_0", "a", 0, 1000, 0, 8, {0}),
+                               makeShard("a_1", "a", 0, 1000, 8, 16, {1}),
+                               makeShard("b_0", "b", 0, 500, 0, 8, {1})};
+  MemoryReport report = planMemory(problem, shards);
+  MemoryTerms expected = deviceBaseMemory(problem, 1);
+  expected += termsOf(problem, shards[1]);
+  expected += termsOf(problem, shards[2]);
+  int64_t permute = 32 * 16 * 4;
+  expected.forwardBytes += permute;
+  expected.backwardBytes += permute;
+  EXPECT_EQ(report.devices[1], expected);
+}
+
+TEST(MemoryTest, WeightsOnlyCountsNothingElse) {
+  ShardingProblem problem = twoTables("2xH200");
+  problem.constraints.reserves = {};
+  problem.memoryModel = MemoryModel::WeightsOnly;
+  problem.tables[0].optimizer.kind = OptimizerKind::Adam;
+  MemoryReport report = planMemory(
+      problem, std::vector<Shard>{makeShard("a_0", "a", 0, 1000, 0, 8, {0})});
+  EXPECT_EQ(report.devices[0].peakBytes(), 1000 * 8 * 4);
+  EXPECT_EQ(report.devices[1].peakBytes(), 0);
+}
+
+TEST(MemoryTest, FormatBytes) {
+  EXPECT_EQ(formatBytes(17), "17 B");
+  EXPECT_EQ(formatBytes(1536), "1.5 KiB");
+  EXPECT_EQ(formatBytes(192 * kGiB), "192.0 GiB");
+  EXPECT_EQ(formatBytes(24576 * kGiB), "24,576 GiB");
+}
+
+TEST(MemoryTest, DocumentedDefaultsAreTheOnesUsed) {
+  std::string docs =
+      *readFile(std::string(NEUROSHARD_SOURCE_DIR) + "/docs/memory.md");
+  for (const DeviceClass &known : deviceClasses()) {
+    char row[160];
+    auto gib = [](int64_t bytes) {
+      return static_cast<double>(bytes) / static_cast<double>(kGiB);
+    };
+    std::snprintf(row, sizeof row, "| %s | %g | %g | %g | %g | %g |",
+                  std::string(known.name).c_str(), gib(known.memoryBytes),
+                  gib(known.hostMemoryBytes), gib(known.denseReserveBytes),
+                  gib(known.fragmentationReserveBytes),
+                  gib(known.communicatorReserveBytes));
+    EXPECT_THAT(docs, HasSubstr(row));
+  }
+}
+
+} // namespace

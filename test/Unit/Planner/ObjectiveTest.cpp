@@ -1,0 +1,177 @@
+//===- ObjectiveTest.cpp - How both objectives add up, by hand
+//-------------===//
+
+#include "neuroshard/Planner/Objective.h"
+#include "Support.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace neuroshard;
+using namespace neuroshard::test;
+using testing::DoubleEq;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+namespace {
+
+/// Communication takes 1 ms per dim forward, 2 ms per dim backward, plus half
+/// of the wait for the last; input 1 ms per byte in.
+class ToyModel : public CostModel {
+public:
+  std::string name() const override { return "toy"; }
+  void computeMs(std::span<const ShardSet> sets,
+                 std::span<ComputeMs> out) const override {
+    for (size_t i = 0; i < sets.size(); ++i) {
+      out[i] = {};
+      for (const ShardWork *shard : sets[i].shards) {
+        out[i].forwardMs += static_cast<double>(shard->width);
+        out[i].backwardMs += shard->pooling;
+      }
+    }
+  }
+  std::vector<double> communicationMs(const Traffic &traffic,
+                                      std::span<const double> skews,
+                                      Direction direction) const override {
+    std::vector<double> times;
+    double last =
+        skews.empty() ? 0 : *std::max_element(skews.begin(), skews.end());
+    for (size_t i = 0; i < traffic.dims.size(); ++i) {
+      double ms = direction == Direction::Input     ? traffic.bytesIn[i]
+                  : direction == Direction::Forward ? traffic.dims[i]
+                                                    : 2 * traffic.dims[i];
+      times.push_back(ms + (skews.empty() ? 0 : (last - skews[i]) / 2));
+    }
+    return times;
+  }
+};
+
+/// Device 0 slow forward, device 1 slow backward.
+std::vector<DeviceLoad> loads() {
+  return {{{5, 1}, 3, 10, 0, 0}, {{2, 7}, 4, 30, 0, 0}};
+}
+
+TEST(ObjectiveTest, StepAddsTheMaximaOfEachPhase) {
+  ToyModel model;
+  Topology topology = *parseTopology("2xCPU");
+  ObjectiveOptions options;
+  options.denseBottomMs = 1.5;
+  options.denseRestMs = 10;
+  CostBreakdown cost = composeCost(topology, loads(), model, options);
+  EXPECT_DOUBLE_EQ(cost.inputMs, 30);
+  EXPECT_DOUBLE_EQ(cost.maxForwardMs, 5);
+  EXPECT_DOUBLE_EQ(cost.exposedForwardCommunicationMs, 4 - 1.5);
+  EXPECT_DOUBLE_EQ(cost.denseMs, 11.5);
+  EXPECT_DOUBLE_EQ(cost.backwardCommunicationMs, 8);
+  EXPECT_DOUBLE_EQ(cost.maxBackwardMs, 7);
+  EXPECT_DOUBLE_EQ(cost.costMs, 30 + 5 + 2.5 + 11.5 + 8 + 7);
+}
+
+TEST(ObjectiveTest, PipelinedInputHidesBehindTheStep) {
+  ToyModel model;
+  Topology topology = *parseTopology("2xCPU");
+  ObjectiveOptions options;
+  options.pipelineDepth = 2;
+  // 5 + 4 + 8 + 7 = 24 of the 30 ms are hidden.
+  CostBreakdown cost = composeCost(topology, loads(), model, options);
+  EXPECT_DOUBLE_EQ(cost.inputMs, 6);
+  EXPECT_DOUBLE_EQ(cost.costMs, 30);
+}
+
+TEST(ObjectiveTest, PublishedWaitsForTheLastAndTakesTheWorstDevice) {
+  ToyModel model;
+  Topology topology = *parseTopology("2xCPU");
+  ObjectiveOptions options;
+  options.kind = ObjectiveKind::Published;
+  CostBreakdown cost = composeCost(topology, loads(), model, options);
+  // compute + backward: 6 + 6 = 12 and 9 + 8 = 17; skews 0 and 5; forward
+  // 3 + 2.5 and 4.
+  EXPECT_DOUBLE_EQ(cost.devices[0].forwardCommunicationMs, 5.5);
+  EXPECT_DOUBLE_EQ(cost.devices[1].forwardCommunicationMs, 4);
+  EXPECT_DOUBLE_EQ(cost.costMs, 21);
+}
+
+TEST(ObjectiveTest, EvaluateSumsTheShardsOfEachDevice) {
+  ShardingProblem problem = twoTables();
+  ShardingPlan plan =
+      makePlan(problem, {makeShard("a_0", "a", 0, 1000, 0, 12, {0}),
+                         makeShard("a_1", "a", 0, 1000, 12, 16, {1}),
+                         makeShard("b_0", "b", 0, 250, 0, 8, {0}),
+                         makeShard("b_1", "b", 250, 500, 0, 8, {1})});
+  CostBreakdown cost = evaluate(problem, plan, ToyModel(), {});
+  EXPECT_DOUBLE_EQ(cost.devices[0].compute.forwardMs, 12 + 8);
+  EXPECT_DOUBLE_EQ(cost.devices[1].compute.forwardMs, 4 + 8);
+  // Half of b's rows get half of its ids.
+  EXPECT_DOUBLE_EQ(cost.devices[0].compute.backwardMs, 4 + 0.5);
+  EXPECT_DOUBLE_EQ(cost.devices[0].forwardBytes, 64 * (12 + 8) * 4);
+  EXPECT_DOUBLE_EQ(cost.devices[0].forwardCommunicationMs, 20);
+}
+
+TEST(ObjectiveTest, ReplicasExchangeNothingForward) {
+  ShardingProblem problem = twoTables();
+  Shard shard = makeShard("a_0", "a", 0, 1000, 0, 16, {0, 1});
+  ShardWork work = describeShard(problem, 0, {0}, shard);
+  EXPECT_EQ(work.forwardBytes, 0);
+  EXPECT_EQ(work.inputBytes, 0);
+  EXPECT_EQ(work.dims, 0);
+  // Each works on half of the batch, but updates with all of it: 64 gradients
+  // of 16 f32 and 256 ids arrive.
+  EXPECT_EQ(work.lookups, 128);
+  EXPECT_EQ(work.outputRows, 32);
+  EXPECT_EQ(work.updateLookups, 256);
+  EXPECT_EQ(work.backwardBytes, 64 * 16 * 4 + 256 * 8);
+}
+
+TEST(ObjectiveTest, UniqueRows) {
+  ShardingProblem problem = twoTables();
+  Shard whole = makeShard("a_0", "a", 0, 1000, 0, 16, {0});
+  // 256 uniform draws out of 1000 rows.
+  EXPECT_NEAR(describeShard(problem, 0, {0}, whole).uniqueRows,
+              1000 * (1 - std::exp(-0.256)), 1e-9);
+  AccessStatistics access;
+  access.batch = 64;
+  access.reuse[0] = 0.5; // once
+  access.reuse[2] = 0.5; // 3 to 4 times
+  problem.tables[0].access = access;
+  EXPECT_DOUBLE_EQ(describeShard(problem, 0, {0}, whole).uniqueRows,
+                   256 / 2.25);
+  // At half the batch the ids repeat half as often beyond the first time.
+  problem.tables[0].access->batch = 128;
+  EXPECT_DOUBLE_EQ(describeShard(problem, 0, {0}, whole).uniqueRows,
+                   256 / 1.625);
+}
+
+TEST(ObjectiveTest, PresenceAndSeveralFeatures) {
+  ShardingProblem problem = twoTables();
+  Feature second = problem.features[0];
+  second.name = "a_again";
+  second.presence = 0.25;
+  second.batch = 32;
+  second.weighted = true;
+  problem.features.push_back(second);
+  ShardWork work = describeShard(problem, 0, {0, 2},
+                                 makeShard("a_0", "a", 0, 1000, 0, 16, {0}));
+  EXPECT_DOUBLE_EQ(work.pooling, 4 + 1);
+  EXPECT_DOUBLE_EQ(work.lookups, 256 + 32);
+  EXPECT_DOUBLE_EQ(work.outputRows, 64 + 32);
+  EXPECT_DOUBLE_EQ(work.dims, 32);
+}
+
+class OneNumberModel : public ToyModel {
+public:
+  bool separatesBackward() const override { return false; }
+};
+
+TEST(ObjectiveTest, OneNumberModelsServeOnlyPublished) {
+  OneNumberModel model;
+  ObjectiveOptions options;
+  EXPECT_THAT(text(checkObjective(model, options)),
+              HasSubstr("objective: cost model 'toy' gives one number"));
+  options.kind = ObjectiveKind::Published;
+  EXPECT_EQ(text(checkObjective(model, options)), "");
+  options.denseRestMs = -1;
+  EXPECT_THAT(text(checkObjective(model, options)),
+              HasSubstr("dense_rest_ms: expected a number of at least 0"));
+}
+
+} // namespace

@@ -1,0 +1,247 @@
+//===- SearchTest.cpp - Plans for real models, constraints kept
+//------------===//
+
+#include "neuroshard/Planner/Search.h"
+#include "Support.h"
+#include "neuroshard/CostModel/ReferenceClosedForm.h"
+#include "neuroshard/CostModel/Roofline.h"
+#include "neuroshard/Planner/Json.h"
+#include "neuroshard/Planner/Verify.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+using namespace neuroshard;
+using namespace neuroshard::test;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsSupersetOf;
+
+namespace {
+
+ShardingProblem workload(const std::string &name, const std::string &topology) {
+  ShardingProblem problem = *readWorkload(std::string(NEUROSHARD_SOURCE_DIR) +
+                                          "/workloads/" + name + ".json");
+  problem.topology = *parseTopology(topology);
+  return problem;
+}
+
+/// Searches and verifies; fails the test when there is no plan.
+SearchResult mustPlan(const ShardingProblem &problem,
+                      const SearchOptions &options = {}) {
+  auto result = search(problem, *makeRooflineModel(), options);
+  if (!result) {
+    ADD_FAILURE() << result.error().str();
+    return {};
+  }
+  EXPECT_EQ(text(verify(result->plan, problem)), "");
+  EXPECT_LE(result->lowerBoundMs, result->breakdown.costMs);
+  return *result;
+}
+
+std::set<int> devicesOf(const SearchResult &result, const std::string &table) {
+  std::set<int> devices;
+  for (const Shard &shard : result.plan.shards)
+    if (shard.table == table)
+      devices.insert(shard.devices.begin(), shard.devices.end());
+  return devices;
+}
+
+class DlrmTest : public testing::TestWithParam<const char *> {};
+
+TEST_P(DlrmTest, DefaultIsNoWorseThanAnyOtherAlgorithm) {
+  ShardingProblem problem = workload("mlperf_dlrm_v2", GetParam());
+  double best = mustPlan(problem).breakdown.costMs;
+  for (Algorithm algorithm : allAlgorithms()) {
+    SearchOptions options;
+    options.algorithm = algorithm;
+    auto other = search(problem, *makeRooflineModel(), options);
+    if (other) {
+      EXPECT_LE(best, other->breakdown.costMs) << toString(algorithm);
+      EXPECT_EQ(text(verify(other->plan, problem)), "");
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Topologies, DlrmTest,
+                         testing::Values("8xH200", "2x8xA100-40GB",
+                                         "8xA100-40GB", "4xCPU@64GiB"));
+
+TEST(SearchTest, AdamFitsTightlyWithSmallReserves) {
+  // 292 GiB of 320 GiB before activations: plans need cuts.
+  ShardingProblem problem = workload("mlperf_dlrm_v2", "8xA100-40GB");
+  for (Table &table : problem.tables)
+    table.optimizer.kind = OptimizerKind::Adam;
+  problem.constraints.reserves = {kGiB / 2, kGiB, kGiB / 2};
+  SearchResult result = mustPlan(problem);
+  int64_t stored = 0;
+  for (const MemoryTerms &device : result.memory.devices)
+    stored += device.weightsBytes + device.optimizerStateBytes;
+  EXPECT_NEAR(static_cast<double>(stored) / static_cast<double>(kGiB), 292.1,
+              0.05);
+}
+
+TEST(SearchTest, LargestModelOn256Devices) {
+  ShardingProblem problem = workload("synthetic_colossal", "256xH200@192GiB");
+  SearchResult result = mustPlan(problem);
+  EXPECT_GT(result.plan.shards.size(), 2002u);
+}
+
+TEST(SearchTest, SameInputSamePlan) {
+  ShardingProblem problem = workload("synthetic_small", "8xA100-40GB");
+  SearchResult first = mustPlan(problem), second = mustPlan(problem);
+  EXPECT_EQ(writePlan(first.plan), writePlan(second.plan));
+}
+
+TEST(SearchTest, CostIsThatOfThePlan) {
+  ShardingProblem problem = workload("synthetic_tiny", "2x8xA100-40GB");
+  SearchResult result = mustPlan(problem);
+  double again =
+      evaluate(problem, result.plan, *makeRooflineModel(), {}).costMs;
+  EXPECT_DOUBLE_EQ(result.breakdown.costMs, again);
+  EXPECT_EQ(result.memory.devices.size(), 16u);
+  EXPECT_FALSE(result.explanation.empty());
+  EXPECT_FALSE(result.stopReason.empty());
+}
+
+TEST(SearchTest, DeadlineStillGivesAValidPlan) {
+  ShardingProblem problem = workload("synthetic_colossal", "256xH200@192GiB");
+  SearchOptions options;
+  options.deadlineSeconds = 0;
+  EXPECT_EQ(mustPlan(problem, options).stopReason, "deadline");
+}
+
+TEST(SearchTest, BudgetBoundsTheEvaluations) {
+  ShardingProblem problem = workload("synthetic_medium", "16xA100-40GB");
+  SearchOptions options;
+  options.evaluationBudget = 100;
+  SearchResult small = mustPlan(problem, options);
+  // 3 starts at most, each over the 12 caps, 4 baselines, 4 strengths.
+  EXPECT_LT(small.evaluations, 100 + 200);
+  EXPECT_THAT(small.stopReason, HasSubstr("budget"));
+}
+
+TEST(SearchTest, ConstraintsAreKept) {
+  ShardingProblem problem = workload("mlperf_dlrm_v2", "8xH200");
+  Constraints &constraints = problem.constraints;
+  constraints.pins = {{20, {2, 5}}};
+  constraints.forbids = {{0, {0, 1, 2, 3}}};
+  constraints.coLocate = {{9, 19}, {19, 21}};
+  constraints.separate = {{0, 9}, {10, 11, 22}};
+  constraints.tables = {
+      {14, {ShardingKind::TableWise}, 1}, {4, {ShardingKind::ColumnWise}, 32},
+      {13, {ShardingKind::RowWise}, 1},   {8, {ShardingKind::Replicated}, 1},
+      {22, {ShardingKind::RowColumn}, 1}, {20, {}, 64}};
+  SearchResult result = mustPlan(problem);
+  EXPECT_THAT((std::set<int>{2, 5}), IsSupersetOf(devicesOf(result, "t20")));
+  EXPECT_EQ(devicesOf(result, "t9"), devicesOf(result, "t21"));
+  EXPECT_EQ(devicesOf(result, "t8").size(), 8u);
+}
+
+TEST(SearchTest, FixedShardsAreKeptAndPlannedAround) {
+  ShardingProblem problem = workload("mlperf_dlrm_v2", "8xH200");
+  // The middle of t20 by hand; the rest of it is left to the planner.
+  problem.constraints.fixedShards = {
+      makeShard("mine", "t20", 1000, 20'000'000, 32, 64, {7}),
+      makeShard("t1_0", "t1", 0, 39060, 0, 128, {0}),
+      makeShard("all", "t5", 0, 3, 0, 128, {0, 1, 2, 3, 4, 5, 6, 7})};
+  SearchResult result = mustPlan(problem);
+  for (const Shard &shard : problem.constraints.fixedShards)
+    EXPECT_THAT(result.plan.shards, Contains(shard));
+}
+
+TEST(SearchTest, CompleteHandWrittenPlanComesBack) {
+  ShardingProblem problem = twoTables();
+  problem.constraints.fixedShards = {
+      makeShard("left", "a", 0, 1000, 0, 8, {0}),
+      makeShard("right", "a", 0, 1000, 8, 16, {1}),
+      makeShard("rest", "b", 0, 500, 0, 8, {1})};
+  SearchResult result = mustPlan(problem);
+  EXPECT_EQ(result.plan.shards, problem.constraints.fixedShards);
+}
+
+TEST(SearchTest, RowCutsMakeNarrowTablesFit) {
+  // One table of 4 columns, 1.5 times what a device has.
+  ShardingProblem problem;
+  problem.batch.globalSize = 16;
+  problem.topology = *parseTopology("2xCPU@64MiB");
+  problem.constraints.reserves = {0, 0, 0};
+  addTable(problem, makeTable("tall", 6 << 20, 4), 1);
+  SearchResult result = mustPlan(problem);
+  EXPECT_GE(result.plan.shards.size(), 2u);
+  EXPECT_LT(result.plan.shards[0].rows(), 6 << 20);
+}
+
+TEST(SearchTest, FeasibleTasksAt95PercentOfMemoryArePlanned) {
+  // 20 tables of 1 MiB to 20 MiB; 95 % of two devices.
+  ShardingProblem problem;
+  problem.memoryModel = MemoryModel::WeightsOnly;
+  problem.batch.globalSize = 16;
+  int64_t total = 0;
+  for (int64_t i = 1; i <= 20; ++i) {
+    addTable(problem, makeTable(numbered("t", i), i * kMiB / 256, 64), 1);
+    total += i * kMiB;
+  }
+  problem.topology = *parseTopology(numbered("2xCPU@", total * 100 / 95 / 2));
+  mustPlan(problem);
+}
+
+TEST(SearchTest, UnequalDevicesGetUnequalShares) {
+  ShardingProblem problem = workload("synthetic_tiny", "2xH200");
+  problem.topology.devices[1].deviceClass = "CPU";
+  SearchResult result = mustPlan(problem);
+  EXPECT_GT(result.breakdown.devices[0].forwardBytes,
+            4 * result.breakdown.devices[1].forwardBytes);
+}
+
+TEST(SearchTest, TorchRecTargetGetsOnlyWhatItRuns) {
+  ShardingProblem problem = workload("mlperf_dlrm_v2", "2x4xA100-40GB");
+  problem.target = Target::TorchRec19;
+  problem.optimizerSemantics = OptimizerSemantics::PerShard;
+  double perShard = mustPlan(problem).breakdown.costMs;
+  // Exact: no column cuts for row-wise Adagrad, so the plan is worse.
+  problem.optimizerSemantics = OptimizerSemantics::Exact;
+  EXPECT_LT(perShard, mustPlan(problem).breakdown.costMs);
+}
+
+TEST(SearchTest, TorchRecTargetFallsBackToRowBlocks) {
+  ShardingProblem problem;
+  problem.batch.globalSize = 16;
+  problem.target = Target::TorchRec19;
+  problem.topology = *parseTopology("4xCPU@64MiB");
+  problem.constraints.reserves = {0, 0, 0};
+  addTable(problem, makeTable("tall", 6 << 20, 4), 1);
+  SearchResult result = mustPlan(problem);
+  ASSERT_EQ(result.plan.shards.size(), 4u);
+  EXPECT_EQ(result.plan.shards[3].rows(), (6 << 20) / 4);
+}
+
+/// A model without the incremental form.
+class PlainModel : public CostModel {
+public:
+  std::string name() const override { return "plain"; }
+  void computeMs(std::span<const ShardSet> sets,
+                 std::span<ComputeMs> out) const override {
+    inner->computeMs(sets, out);
+  }
+  std::vector<double> communicationMs(const Traffic &traffic,
+                                      std::span<const double> skews,
+                                      Direction direction) const override {
+    return inner->communicationMs(traffic, skews, direction);
+  }
+  std::unique_ptr<CostModel> inner = makeRooflineModel();
+};
+
+TEST(SearchTest, ModelsWithoutIncrementalFormGiveTheSamePlan) {
+  ShardingProblem problem = workload("criteo_kaggle", "4xA100-40GB");
+  SearchOptions options;
+  auto plain = search(problem, PlainModel(), options);
+  ASSERT_TRUE(plain.has_value()) << plain.error().str();
+  EXPECT_NEAR(plain->breakdown.costMs, mustPlan(problem).breakdown.costMs,
+              1e-6 * plain->breakdown.costMs);
+  EXPECT_EQ(plain->lowerBoundMs, 0);
+}
+
+} // namespace

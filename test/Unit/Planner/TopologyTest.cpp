@@ -1,0 +1,106 @@
+//===- TopologyTest.cpp - Short topology texts mean what they say
+//----------===//
+
+#include "Support.h"
+#include "neuroshard/Planner/DeviceClass.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace neuroshard;
+using namespace neuroshard::test;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+namespace {
+
+std::string errorOf(const char *topology) {
+  Expected<Topology> parsed = parseTopology(topology);
+  return parsed ? "no error" : text(parsed.error());
+}
+
+TEST(TopologyTest, OneNode) {
+  Topology topology = *parseTopology("8xH200");
+  ASSERT_EQ(topology.levels.size(), 1u);
+  EXPECT_THAT(topology.levels[0].groupSizes, ElementsAre(8));
+  EXPECT_EQ(topology.deviceCount(), 8);
+  EXPECT_EQ(topology.hosts.size(), 1u);
+  EXPECT_EQ(topology.devices[7].memoryBytes,
+            findDeviceClass("H200")->memoryBytes);
+  EXPECT_TRUE(check(topology).empty());
+}
+
+TEST(TopologyTest, TwoNodesHaveTwoLevelsAndHosts) {
+  Topology topology = *parseTopology("2x8xA100-40GB");
+  ASSERT_EQ(topology.levels.size(), 2u);
+  EXPECT_THAT(topology.levels[0].groupSizes, ElementsAre(16));
+  EXPECT_THAT(topology.levels[1].groupSizes, ElementsAre(8, 8));
+  EXPECT_LT(topology.levels[0].bandwidthGBps, topology.levels[1].bandwidthGBps);
+  EXPECT_EQ(topology.devices[7].host, 0);
+  EXPECT_EQ(topology.devices[8].host, 1);
+  EXPECT_EQ(topology.devices[0].memoryBytes, 40 * kGiB);
+  EXPECT_TRUE(check(topology).empty());
+}
+
+TEST(TopologyTest, UnequalNodes) {
+  EXPECT_THAT(parseTopology("8+4xA100-40GB")->levels[1].groupSizes,
+              ElementsAre(8, 4));
+  EXPECT_THAT(parseTopology("2x8+4xA100-40GB")->levels[1].groupSizes,
+              ElementsAre(8, 4, 8, 4));
+}
+
+TEST(TopologyTest, LargeCountsAreCutIntoNodes) {
+  EXPECT_EQ(*parseTopology("256xH200"), *parseTopology("32x8xH200"));
+  EXPECT_THAT(parseTopology("12xH200")->levels[1].groupSizes,
+              ElementsAre(8, 4));
+}
+
+TEST(TopologyTest, MemoryOverride) {
+  EXPECT_EQ(parseTopology("128xH200@192GiB")->devices[127].memoryBytes,
+            192 * kGiB);
+  EXPECT_EQ(parseTopology("4xCPU@512MiB")->devices[0].memoryBytes, 512 * kMiB);
+  EXPECT_EQ(parseTopology("1xCPU@12345")->devices[0].memoryBytes, 12345);
+}
+
+TEST(TopologyTest, UnknownClassListsTheKnownOnes) {
+  EXPECT_THAT(errorOf("8xH100"),
+              HasSubstr("unknown device class 'H100' in '8xH100'; known: H200, "
+                        "A100-80GB, A100-40GB, CPU"));
+}
+
+TEST(TopologyTest, MalformedTextsAreRefused) {
+  for (const char *bad :
+       {"", "H200", "x8xH200", "0xH200", "-1xH200", "8.5xH200", "2x2x2xH200",
+        "8+xH200", "99999999999xH200", "60000x60000xH200", "8xH200@",
+        "8xH200@lots", "8xH200@-1GiB", "8xH200@nan"})
+    EXPECT_FALSE(parseTopology(bad).has_value()) << bad;
+}
+
+TEST(TopologyTest, CheckReportsEverything) {
+  Topology topology = *parseTopology("2x2xCPU");
+  topology.levels[1].groupSizes = {3, 2};
+  topology.levels[0].bandwidthGBps = 0;
+  topology.devices[1].deviceClass = "TPU";
+  topology.devices[2].host = 7;
+  topology.devices[3].memoryBytes = -5;
+  std::string errors = text(check(topology));
+  EXPECT_THAT(errors, HasSubstr("topology.levels[1].groups: group sizes must "
+                                "add up to the 4 devices, got: 5"));
+  EXPECT_THAT(errors, HasSubstr("topology.levels[0].bandwidth_gb_per_s"));
+  EXPECT_THAT(errors, HasSubstr("topology.devices[1].class: unknown device "
+                                "class 'TPU'"));
+  EXPECT_THAT(errors, HasSubstr("topology.devices[2].host: expected a host "
+                                "below 2, got: 7"));
+  EXPECT_THAT(errors, HasSubstr("topology.devices[3].memory_bytes"));
+}
+
+TEST(TopologyTest, GroupsMustNest) {
+  Topology topology = *parseTopology("2x2xCPU");
+  topology.levels.insert(topology.levels.begin() + 1,
+                         {"rack", {3, 1}, 1.0, 1.0});
+  EXPECT_THAT(text(check(topology)),
+              HasSubstr("topology.levels[2].groups: each group must lie inside "
+                        "one group of the level before"));
+}
+
+} // namespace
