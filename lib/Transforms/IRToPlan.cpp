@@ -95,14 +95,16 @@ FailureOr<ShardingPlan> neuroshard::planFromIR(PlanOp op) {
   auto topology = SymbolTable::lookupNearestSymbolFrom<TopologyOp>(
       op, op.getTopologyAttr());
   if (!topology)
-    return op.emitOpError("must be in a module with its topology");
+    return emitError(op.getLoc(),
+                     "the plan must be in a module with its topology");
   ShardingPlan plan;
   plan.deviceCount = static_cast<int>(topology.getNumDevices());
   plan.optimizerSemantics = toPlanner(op.getSemantics());
   if (std::optional<DictionaryAttr> provenance = op.getProvenance())
     for (NamedAttribute entry : *provenance)
       if (!readEntry(entry, plan))
-        return op.emitOpError("provenance has an unknown or unusable entry '")
+        return emitError(op.getLoc(),
+                         "provenance has an unknown or unusable entry '")
                << entry.getName().getValue() << "': " << entry.getValue();
   for (ShardOp shard : op.getBody().getOps<ShardOp>())
     plan.shards.push_back(shardFrom(shard));

@@ -214,7 +214,8 @@ FailureOr<ShardingProblem> neuroshard::problemFromIR(PlanOp plan) {
   auto topologyOp = SymbolTable::lookupNearestSymbolFrom<TopologyOp>(
       plan, plan.getTopologyAttr());
   if (!module || !topologyOp)
-    return plan.emitOpError("must be in a module with its topology");
+    return emitError(plan.getLoc(),
+                     "the plan must be in a module with its topology");
   FailureOr<ShardingProblem> problem = problemFromIR(module);
   FailureOr<Topology> topology = topologyFromIR(topologyOp);
   if (failed(problem) || failed(topology))

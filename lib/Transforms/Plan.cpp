@@ -37,7 +37,7 @@ LogicalResult parseName(Operation *op, llvm::StringRef option,
                         llvm::StringRef names, Enum &out) {
   std::optional<Enum> value = parse(text);
   if (!value)
-    return op->emitError("option '")
+    return emitError(op->getLoc(), "option '")
            << option << "' must be " << names << ", got: '" << text << "'";
   out = *value;
   return success();
@@ -47,9 +47,13 @@ LogicalResult parseBytes(Operation *op, llvm::StringRef option,
                          llvm::StringRef text, std::optional<int64_t> &out) {
   if (text.empty())
     return success();
+  if (text == "0") { // Not a size for parseByteSize(), but a reserve.
+    out = 0;
+    return success();
+  }
   Expected<int64_t> bytes = parseByteSize(text);
   if (!bytes)
-    return op->emitError("option '")
+    return emitError(op->getLoc(), "option '")
            << option << "': " << toString(bytes.error());
   out = *bytes;
   return success();
@@ -120,10 +124,11 @@ LogicalResult PlanPass::checkTopology(TopologyOp op) {
     return failure();
   if (*found == *wanted)
     return success();
-  InFlightDiagnostic diagnostic = getOperation().emitError("option 'topology'")
-                                  << " is '" << topology
-                                  << "', but the module has another topology; "
-                                     "change one of them";
+  InFlightDiagnostic diagnostic =
+      emitError(getOperation().getLoc(), "option 'topology'")
+      << " is '" << topology
+      << "', but the module has another topology; "
+         "change one of them";
   diagnostic.attachNote(op.getLoc()) << "the module's topology is here";
   return diagnostic;
 }
@@ -133,7 +138,8 @@ FailureOr<TopologyOp> PlanPass::findOrCreateTopology() {
   if (failed(found) || *found)
     return found;
   if (topology.empty())
-    return getOperation().emitError(
+    return emitError(
+        getOperation().getLoc(),
         "a plan needs a topology; add a 'neuroshard.topology' or the option "
         "'topology', such as topology=8xH200");
   Expected<Topology> parsed = parseTopology(topology);
@@ -160,7 +166,7 @@ FailureOr<PlanOp> PlanPass::findOrCreatePlan() {
     return failure();
   llvm::StringRef name = planName.empty() ? "plan" : llvm::StringRef(planName);
   if (Operation *taken = SymbolTable::lookupSymbolIn(module, name))
-    return taken->emitError("has the name '")
+    return taken->emitOpError("has the name '")
            << name << "' of the plan; choose another with 'plan-name'";
   return createPlan(module, name, *topologyOp, problem->optimizerSemantics);
 }
@@ -171,8 +177,9 @@ LogicalResult PlanPass::changeProblem(ShardingProblem &problem) {
   if (batch != 0)
     problem.batch.globalSize = batch;
   if (problem.batch.globalSize == 0)
-    return module.emitError("the global batch is not known; set the attribute "
-                            "'neuroshard.batch' or the option 'batch'");
+    return emitError(module.getLoc(),
+                     "the global batch is not known; set the attribute "
+                     "'neuroshard.batch' or the option 'batch'");
   if (!target.empty() &&
       failed(parseName(module, "target", target, parseTarget,
                        "native or torchrec-1.9", problem.target)))
@@ -211,14 +218,16 @@ FailureOr<SearchOptions> PlanPass::readSearchOptions() {
         std::pair("dense-rest-ms", denseRestMs.getValue()),
         std::pair("deadline", deadline.getValue())})
     if (!std::isfinite(value) || value < 0)
-      return module.emitError("option '")
+      return emitError(module.getLoc(), "option '")
              << name << "' must be a finite number of at least 0, got: "
              << format(value);
   if (pipelineDepth < 1)
-    return module.emitError("option 'pipeline-depth' must be at least 1, got: ")
+    return emitError(module.getLoc(),
+                     "option 'pipeline-depth' must be at least 1, got: ")
            << pipelineDepth;
   if (evaluations < 0)
-    return module.emitError("option 'evaluations' must be at least 0, got: ")
+    return emitError(module.getLoc(),
+                     "option 'evaluations' must be at least 0, got: ")
            << evaluations;
   options.objective.denseBottomMs = denseBottomMs;
   options.objective.denseRestMs = denseRestMs;
@@ -261,7 +270,7 @@ LogicalResult PlanPass::complete(PlanOp plan, ShardingProblem &problem) {
     return failure();
   Expected<std::unique_ptr<CostModel>> model = makeCostModel(costModel);
   if (!model)
-    return getOperation().emitError("option 'cost-model': ")
+    return emitError(getOperation().getLoc(), "option 'cost-model': ")
            << toString(model.error());
   fixShards(plan, problem);
   numKept = problem.constraints.fixedShards.size();

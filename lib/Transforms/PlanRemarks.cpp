@@ -54,7 +54,8 @@ void neuroshard::emitPlanRemarks(Location loc, llvm::StringRef plan,
 
 void neuroshard::emitKeptRemark(Location loc, llvm::StringRef plan,
                                 size_t shards) {
+  // One text: each further << would be an argument of its own.
   remark::passed(loc, optionsFor("Kept", plan))
-      << "the plan is complete and valid; its " << std::to_string(shards)
-      << " shards are kept as they are";
+      << "the plan is complete and valid; its " + std::to_string(shards) +
+             " shards are kept as they are";
 }

@@ -17,8 +17,10 @@ static FailureOr<OpT> findOnly(ModuleOp module, llvm::StringRef advice) {
       only = op;
       continue;
     }
-    InFlightDiagnostic diagnostic =
-        op.emitOpError("is not the only one in the module; ") << advice;
+    InFlightDiagnostic diagnostic = emitError(op.getLoc())
+                                    << "'" << OpT::getOperationName()
+                                    << "' is not the only one in the module; "
+                                    << advice;
     diagnostic.attachNote(only.getLoc()) << "another one is here";
     return diagnostic;
   }

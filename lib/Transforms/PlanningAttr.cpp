@@ -43,9 +43,9 @@ public:
 
 private:
   void fail(llvm::StringRef key, Attribute value) {
-    result =
-        op->emitOpError("'neuroshard.planning' has an unusable value for '")
-        << key << "': " << value;
+    result = emitError(op->getLoc(),
+                       "'neuroshard.planning' has an unusable value for '")
+             << key << "': " << value;
   }
   std::optional<int> tableOf(Attribute value) const {
     auto symbol = dyn_cast<FlatSymbolRefAttr>(value);
@@ -160,7 +160,8 @@ void DictionaryReader::items(llvm::StringRef key, ReadItem readItem) {
 LogicalResult DictionaryReader::finish() {
   for (NamedAttribute entry : dictionary)
     if (succeeded(result) && !known.contains(entry.getName()))
-      return op->emitOpError("'neuroshard.planning' has an unknown key '")
+      return emitError(op->getLoc(),
+                       "'neuroshard.planning' has an unknown key '")
              << entry.getName().getValue() << "'";
   return result;
 }

@@ -108,7 +108,7 @@ OwningOpRef<Operation *> workloadToMLIR(llvm::SourceMgr &sources,
 LogicalResult mlirToWorkload(Operation *op, llvm::raw_ostream &output) {
   auto module = dyn_cast<ModuleOp>(op);
   if (!module)
-    return op->emitError("expected a module");
+    return emitError(op->getLoc(), "expected a module");
   FailureOr<PlanOp> plan = findPlan(module, options().planName);
   if (failed(plan))
     return failure();
@@ -141,12 +141,12 @@ LogicalResult mlirToWorkload(Operation *op, llvm::raw_ostream &output) {
 LogicalResult planToJson(Operation *op, llvm::raw_ostream &output) {
   auto module = dyn_cast<ModuleOp>(op);
   if (!module)
-    return op->emitError("expected a module");
+    return emitError(op->getLoc(), "expected a module");
   FailureOr<PlanOp> planOp = findPlan(module, options().planName);
   if (failed(planOp))
     return failure();
   if (!*planOp)
-    return module.emitError("the module has no plan");
+    return emitError(module.getLoc(), "the module has no plan");
   FailureOr<ShardingPlan> plan = planFromIR(*planOp);
   if (failed(plan))
     return failure();
@@ -164,8 +164,9 @@ FailureOr<PlanOp> planOpFor(const ShardingPlan &plan, ModuleOp module) {
     return failure();
   if (!*topologyOp) {
     if (options().topology.empty())
-      return module.emitError("a plan needs a topology; add a "
-                              "'neuroshard.topology' or --topology=8xH200");
+      return emitError(module.getLoc(),
+                       "a plan needs a topology; add a "
+                       "'neuroshard.topology' or --topology=8xH200");
     FailureOr<Topology> topology = topologyOption(module.getContext());
     if (failed(topology))
       return failure();
@@ -174,7 +175,7 @@ FailureOr<PlanOp> planOpFor(const ShardingPlan &plan, ModuleOp module) {
   std::string name =
       options().planName.empty() ? "plan" : options().planName.getValue();
   if (Operation *taken = SymbolTable::lookupSymbolIn(module, name))
-    return taken->emitError("has the name '")
+    return taken->emitOpError("has the name '")
            << name << "' of the plan; choose another with --plan-name";
   return createPlan(module, name, *topologyOp, plan.optimizerSemantics);
 }

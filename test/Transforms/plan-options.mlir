@@ -1,0 +1,41 @@
+// Every option of neuroshard-plan that makes no sense is one error that says what would.
+// RUN: not neuroshard-opt %s --neuroshard-plan="algorithm=magic" 2>&1 | FileCheck %s --check-prefix=ALGORITHM --implicit-check-not=error:
+// ALGORITHM: error: option 'algorithm' must be default, published, random, dim, size, lookup or size-lookup, got: 'magic'
+// RUN: not neuroshard-opt %s --neuroshard-plan="objective=fame" 2>&1 | FileCheck %s --check-prefix=OBJECTIVE --implicit-check-not=error:
+// OBJECTIVE: error: option 'objective' must be step or published, got: 'fame'
+// RUN: not neuroshard-opt %s --neuroshard-plan="cost-model=guess" 2>&1 | FileCheck %s --check-prefix=MODEL --implicit-check-not=error:
+// MODEL: error: option 'cost-model': cost_model: expected roofline or reference, got: 'guess'
+// The reference model predicts no backward pass of its own, which a step needs.
+// RUN: not neuroshard-opt %s --neuroshard-plan="cost-model=reference" 2>&1 | FileCheck %s --check-prefix=REFERENCE --implicit-check-not=error:
+// REFERENCE: error: no plan: bad input: {{.*}}reference
+// RUN: not neuroshard-opt %s --neuroshard-plan="target=toaster" 2>&1 | FileCheck %s --check-prefix=TARGET --implicit-check-not=error:
+// TARGET: error: option 'target' must be native or torchrec-1.9, got: 'toaster'
+// RUN: not neuroshard-opt %s --neuroshard-plan="memory-model=none" 2>&1 | FileCheck %s --check-prefix=MEMORY --implicit-check-not=error:
+// MEMORY: error: option 'memory-model' must be full or weights_only, got: 'none'
+// RUN: not neuroshard-opt %s --neuroshard-plan="semantics=vague" 2>&1 | FileCheck %s --check-prefix=SEMANTICS --implicit-check-not=error:
+// SEMANTICS: error: option 'semantics' must be exact or per_shard, got: 'vague'
+// RUN: not neuroshard-opt %s --neuroshard-plan="dense-reserve=much" 2>&1 | FileCheck %s --check-prefix=RESERVE --implicit-check-not=error:
+// RESERVE: error: option 'dense-reserve': {{.*}}expected a size such as 40GiB{{.*}} got: 'much'
+// RUN: not neuroshard-opt %s --neuroshard-plan="dense-rest-ms=-1" 2>&1 | FileCheck %s --check-prefix=DENSE --implicit-check-not=error:
+// DENSE: error: option 'dense-rest-ms' must be a finite number of at least 0, got: -1
+// RUN: not neuroshard-opt %s --neuroshard-plan="deadline=nan" 2>&1 | FileCheck %s --check-prefix=DEADLINE --implicit-check-not=error:
+// DEADLINE: error: option 'deadline' must be a finite number of at least 0, got: nan
+// RUN: not neuroshard-opt %s --neuroshard-plan="pipeline-depth=0" 2>&1 | FileCheck %s --check-prefix=DEPTH --implicit-check-not=error:
+// DEPTH: error: option 'pipeline-depth' must be at least 1, got: 0
+// RUN: not neuroshard-opt %s --neuroshard-plan="evaluations=-3" 2>&1 | FileCheck %s --check-prefix=EVALUATIONS --implicit-check-not=error:
+// EVALUATIONS: error: option 'evaluations' must be at least 0, got: -3
+// RUN: not neuroshard-opt %s --neuroshard-plan="batch=-3" 2>&1 | FileCheck %s --check-prefix=BATCH --implicit-check-not=error:
+// BATCH: error: batch.global_size: expected a whole number in [1, 2147483648], got: -3
+// RUN: not neuroshard-opt %s --neuroshard-plan="topology=4xCPU" 2>&1 | FileCheck %s --check-prefix=OTHER --implicit-check-not=error:
+// OTHER: error: option 'topology' is '4xCPU', but the module has another topology; change one of them
+// OTHER: note: the module's topology is here
+// RUN: not neuroshard-opt %s --neuroshard-plan="topology=4xAbacus" 2>&1 | FileCheck %s --check-prefix=CLASS --implicit-check-not=error:
+// CLASS: error: topology: {{.*}}Abacus
+// RUN: not neuroshard-opt %s --neuroshard-plan="plan-name=a" 2>&1 | FileCheck %s --check-prefix=NAME --implicit-check-not=error:
+// NAME: error: 'neuroshard.table' op has the name 'a' meant for a plan
+
+module attributes {neuroshard.batch = 8 : i64} {
+  neuroshard.topology @cluster devices [#neuroshard.devices<2 x "CPU">]
+    levels [#neuroshard.level<"node", groups = [2], bandwidth = 10.0, latency = 1.0>]
+  neuroshard.table @a : 100 x 8 x f32
+}
