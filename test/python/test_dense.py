@@ -37,11 +37,6 @@ def dense_model():
                  dense=DENSE, results=[("%scores", "tensor<?x5xf32>")])
 
 
-def specs():
-    return [{"kind": "tensor", "type": "f32", "shape": [-1, 8]},
-            {"kind": "tensor", "type": "f32", "shape": [8, 5]}]
-
-
 @pytest.mark.parametrize("devices", [1, 4])
 @pytest.mark.parametrize("training", [False, True], ids=["inference", "training"])
 def test_dense_part(devices, training, tmp_path, generator):
@@ -60,7 +55,7 @@ def test_dense_part(devices, training, tmp_path, generator):
                 [*local, parts[rank].contiguous(), weights]
                 for rank, local in enumerate(session.scatter(jagged))])
             scores = torch.cat([result[0] for result in out])
-            expected = session.reference.forward(jagged, [dense, weights], specs(), ["f32"])[0]
+            expected = session.reference.forward(jagged, [dense, weights])[0]
             assert torch.equal(scores, expected)
             check_with_torch(scores, session, jagged[0], dense, weights)
 

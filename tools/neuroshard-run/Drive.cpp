@@ -159,7 +159,8 @@ void checkDifference(const Difference &difference, double tolerance,
 
 void drive(const DriveOptions &options, std::ostream &out) {
   Signature signature = readSignature(options.directory);
-  const FunctionSpec &function = functionNamed(signature, options.function);
+  const FunctionSpec &function =
+      functionNamed(signature.functions, options.function);
   World world = openWorld(options);
   std::optional<Reference> reference =
       Reference::open(options.directory, signature, world.get());
@@ -180,9 +181,8 @@ void drive(const DriveOptions &options, std::ostream &out) {
     out << format("step %lld: %.2f ms", static_cast<long long>(number), ms);
     if (reference) {
       std::vector<Tensor> expected;
-      double unsharded = milliseconds([&] {
-        expected = reference->run(options.function, function, inputs);
-      });
+      double unsharded = milliseconds(
+          [&] { expected = reference->run(options.function, inputs); });
       out << format(", unsharded on one thread %.2f ms\n", unsharded);
       checkDifference(compare(results, expected), options.tolerance, out);
     } else {

@@ -140,9 +140,12 @@ std::vector<Value> randomInputs(const Signature &signature,
       values.push_back({randomTensor(spec, batch, random)});
       break;
     case ValueSpec::Kind::Jagged:
+      if (spec.exchange < 0)
+        throw std::runtime_error("cannot make up ids that no lookup reads");
       values.push_back(randomJagged(signature.inputs.at(spec.exchange), batch,
                                     pooling, random));
       break;
+    case ValueSpec::Kind::Weights:
     case ValueSpec::Kind::Other:
       throw std::runtime_error("only functions of tensors and jagged ids can "
                                "be driven; this one takes something else");

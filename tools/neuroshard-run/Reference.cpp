@@ -27,11 +27,12 @@ static Tensor readTable(nsrt_world *world, const TableSpec &table) {
 std::optional<Reference> Reference::open(const std::string &directory,
                                          const Signature &signature,
                                          nsrt_world *world) {
-  std::filesystem::path path =
-      std::filesystem::absolute(directory) / "reference.so";
-  if (!std::filesystem::exists(path))
+  if (signature.referenceLibrary.empty())
     return std::nullopt;
   Reference reference;
+  reference.signature = &signature;
+  std::filesystem::path path =
+      std::filesystem::absolute(directory) / signature.referenceLibrary;
   reference.library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!reference.library)
     throw std::runtime_error(dlerror());
@@ -41,18 +42,20 @@ std::optional<Reference> Reference::open(const std::string &directory,
 }
 
 std::vector<Tensor> Reference::run(const std::string &name,
-                                   const FunctionSpec &function,
-                                   const std::vector<Value> &arguments) {
-  std::string symbol = "nsrt_invoke_" + name;
-  auto entry =
-      reinterpret_cast<nsrt_host_function>(dlsym(library, symbol.c_str()));
+                                   const std::vector<Value> &arguments) const {
+  const FunctionSpec &function =
+      functionNamed(signature->referenceFunctions, name);
+  auto entry = reinterpret_cast<nsrt_host_function>(
+      dlsym(library, ("nsrt_invoke_" + name).c_str()));
   if (!entry)
-    throw std::runtime_error("reference.so has no function '" + name + "'");
+    throw std::runtime_error("the unsharded program lacks '" + name + "'");
   Call call(function.results);
-  for (const Value &argument : arguments)
-    call.addTensors(argument);
-  for (const Tensor &table : tables)
-    call.addTensor(table);
+  auto next = arguments.begin();
+  for (const ValueSpec &spec : function.arguments)
+    if (spec.kind == ValueSpec::Kind::Weights)
+      call.addTensor(tables.at(spec.table));
+    else
+      call.addTensors(*next++);
   entry(call.arguments());
   return call.takeResults();
 }

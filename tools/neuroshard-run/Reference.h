@@ -13,21 +13,21 @@
 
 namespace neuroshard::run {
 
-/// reference.so of an artifact with a copy of the world's tables. Throws
-/// std::runtime_error if something cannot be read.
+/// The unsharded program of an artifact with a copy of the world's tables.
+/// Throws std::runtime_error if something cannot be read.
 class Reference {
 public:
-  /// Null if the artifact has none.
+  /// Nothing if the artifact has none. `signature` must outlive it.
   static std::optional<Reference> open(const std::string &directory,
                                        const Signature &signature,
                                        nsrt_world *world);
 
-  /// Results of `function` on the whole batch. The tables follow the
-  /// arguments, in their order.
-  std::vector<Tensor> run(const std::string &name, const FunctionSpec &function,
-                          const std::vector<Value> &arguments);
+  /// Results of a function on the whole batch.
+  std::vector<Tensor> run(const std::string &name,
+                          const std::vector<Value> &arguments) const;
 
 private:
+  const Signature *signature = nullptr;
   void *library = nullptr;
   std::vector<Tensor> tables;
 };

@@ -40,7 +40,11 @@ ValueSpec readValue(const Json &json) {
   }
   if (kind == "jagged") {
     value.kind = ValueSpec::Kind::Jagged;
-    value.exchange = json.at("exchange");
+    value.exchange = json.value("exchange", int64_t(-1));
+  }
+  if (kind == "weights") {
+    value.kind = ValueSpec::Kind::Weights;
+    value.table = json.at("table");
   }
   return value;
 }
@@ -54,6 +58,13 @@ FunctionSpec readFunction(const Json &json) {
   return function;
 }
 
+std::map<std::string, FunctionSpec> readFunctions(const Json &json) {
+  std::map<std::string, FunctionSpec> functions;
+  for (const auto &[name, function] : json.items())
+    functions[name] = readFunction(function);
+  return functions;
+}
+
 Signature parse(const Json &json) {
   Signature signature;
   signature.devices = json.at("devices");
@@ -62,8 +73,11 @@ Signature parse(const Json &json) {
                                 table.at("rows"), table.at("dim")});
   for (const Json &input : json.at("exchanges"))
     signature.inputs.push_back(readInput(input, signature.tables));
-  for (const auto &[name, function] : json.at("functions").items())
-    signature.functions[name] = readFunction(function);
+  signature.functions = readFunctions(json.at("functions"));
+  if (auto reference = json.find("reference"); reference != json.end()) {
+    signature.referenceLibrary = reference->at("library");
+    signature.referenceFunctions = readFunctions(reference->at("functions"));
+  }
   return signature;
 }
 
@@ -83,13 +97,14 @@ Signature readSignature(const std::string &directory) {
   }
 }
 
-const FunctionSpec &functionNamed(const Signature &signature,
-                                  const std::string &name) {
-  auto found = signature.functions.find(name);
-  if (found != signature.functions.end())
+const FunctionSpec &
+functionNamed(const std::map<std::string, FunctionSpec> &functions,
+              const std::string &name) {
+  auto found = functions.find(name);
+  if (found != functions.end())
     return found->second;
   std::string names;
-  for (const auto &[known, function] : signature.functions)
+  for (const auto &[known, function] : functions)
     names += (names.empty() ? "" : ", ") + known;
   throw std::runtime_error("the artifact has no function '" + name +
                            "'; it has " + names);

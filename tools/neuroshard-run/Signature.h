@@ -30,11 +30,12 @@ struct InputSpec {
 
 /// An argument or result.
 struct ValueSpec {
-  enum class Kind { Device, Tensor, Jagged, Other };
+  enum class Kind { Device, Tensor, Jagged, Weights, Other };
   Kind kind = Kind::Other;
   std::string type;           ///< Tensor: element type.
   std::vector<int64_t> shape; ///< Tensor: -1 is the batch.
-  int64_t exchange = 0;       ///< Jagged: index of the input.
+  int64_t exchange = -1;      ///< Jagged: index of the input, -1 if not read.
+  int64_t table = 0;          ///< Weights: index of the table.
 };
 
 struct FunctionSpec {
@@ -46,14 +47,18 @@ struct Signature {
   std::vector<TableSpec> tables;
   std::vector<InputSpec> inputs;
   std::map<std::string, FunctionSpec> functions;
+  /// The unsharded program; empty if the artifact has none.
+  std::string referenceLibrary;
+  std::map<std::string, FunctionSpec> referenceFunctions;
 };
 
 /// Reads manifest.json of an artifact. Throws std::runtime_error.
 Signature readSignature(const std::string &directory);
 
 /// The function of that name. Throws std::runtime_error if there is none.
-const FunctionSpec &functionNamed(const Signature &signature,
-                                  const std::string &name);
+const FunctionSpec &
+functionNamed(const std::map<std::string, FunctionSpec> &functions,
+              const std::string &name);
 
 } // namespace neuroshard::run
 

@@ -20,6 +20,11 @@ class Jagged:
     def batch(self):
         return (len(self.offsets) - 1) // self.features
 
+    def tensors(self):
+        """The two or three tensors that it consists of."""
+        weights = [] if self.weights is None else [self.weights]
+        return [self.ids, self.offsets, *weights]
+
     def feature(self, number):
         """(ids, offsets from 0, weights) of one feature."""
         bounds = self.offsets[number * self.batch:(number + 1) * self.batch + 1]

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import torch
 
-from support.batch import Jagged
 from support.model import DTYPES
 
 SCALARS = {"f32": ctypes.c_float, "i64": ctypes.c_int64, "i32": ctypes.c_int32}
@@ -134,9 +133,8 @@ def result_structure(specs):
 def argument_values(spec, value):
     """The C values of one argument; a jagged one has two or three."""
     if spec["kind"] == "jagged":
-        tensors = [value.ids, value.offsets]
-        return [describe(t) for t in tensors + ([value.weights] if value.weights is not None else [])]
-    if spec["kind"] == "tensor":
+        return [describe(tensor) for tensor in value.tensors()]
+    if spec["kind"] in ("tensor", "weights", "state"):
         return [describe(value)]
     if spec["kind"] == "scalar":
         return [SCALARS[spec["type"]](value)]

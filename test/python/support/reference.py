@@ -1,25 +1,23 @@
 """Runs reference.so: level 1 lowered to naive loops, the truth for level 5.
 
-Every function takes the tables it reads after its other arguments, in the order of the
-model: the weights, and, where they are updated, the states.
+Its functions are described in the manifest: they take the weights and states of the tables
+that they use as arguments.
 """
 
 import ctypes
+import json
 
 from support.host import Function
-
-JAGGED = {"kind": "jagged"}
-
-
-def tensor_spec(type_, rank):
-    return {"kind": "tensor", "type": type_, "shape": [-1] * rank}
 
 
 class Reference:
     """Weights and states are this object's own copies; an update changes them in place."""
 
     def __init__(self, artifact, model):
-        self.library = ctypes.CDLL(str(artifact / "reference.so"))
+        manifest = json.loads((artifact / "manifest.json").read_text())
+        self.library = ctypes.CDLL(str(artifact / manifest["reference"]["library"]))
+        self.functions = manifest["reference"]["functions"]
+        self.names = [table["name"] for table in manifest["tables"]]
         self.model = model
         self.weights = {}
         self.states = {}
@@ -37,51 +35,32 @@ class Reference:
     def get_states(self, name):
         return [s.unsqueeze(1) if s.dim() == 1 else s for s in self.states[name]]
 
-    def tables_of_forward(self):
-        read = {lookup.table for _, lookup in self.model.lookups()}
-        return [(table, False) for table in self.model.tables if table.name in read]
+    def argument(self, spec, values):
+        """The value of one argument: a table's memory, or the next of `values`."""
+        if spec["kind"] == "weights":
+            return self.weights[self.names[spec["table"]]]
+        if spec["kind"] == "state":
+            return self.states[self.names[spec["table"]]][spec["state"]]
+        return next(values)
 
-    def tables_of_update(self):
-        """(table, with states): those with an optimizer, and those whose rows the gradient
-        of sample weights reads."""
-        weighted = {lookup.table for _, lookup in self.model.lookups() if lookup.weighted}
-        return [(table, bool(table.optimizer)) for table, _ in self.tables_of_forward()
-                if table.optimizer or table.name in weighted]
-
-    def call(self, name, values, arguments, results):
-        """Calls nsrt_invoke_<name>; arguments and results are manifest-like specs."""
-        function = Function({"args": arguments, "results": results})
-        frame = function.frame(None, values)
+    def call(self, name, values):
+        """Calls nsrt_invoke_<name> with the tables and, in their order, `values`."""
+        specs = self.functions[name]
+        rest = iter(values)
+        arguments = [self.argument(spec, rest) for spec in specs["args"]]
+        function = Function(specs)
+        frame = function.frame(None, arguments)
         entry = getattr(self.library, f"nsrt_invoke_{name}")
         entry.restype, entry.argtypes = None, [ctypes.c_void_p]
         entry(ctypes.addressof(frame.pointers))
         return function.take_results(frame) if frame.results is not None else []
 
-    def table_arguments(self, tables):
-        values, specs = [], []
-        for table, with_states in tables:
-            for value in [self.weights[table.name],
-                          *(self.states[table.name] if with_states else [])]:
-                values.append(value)
-                specs.append(tensor_spec("f32", value.dim()))
-        return values, specs
-
-    def forward(self, batches, others=(), other_specs=(), result_types=None):
+    def forward(self, batches, others=()):
         """Results of @forward for one Jagged per input of the model."""
-        values, specs = self.table_arguments(self.tables_of_forward())
-        result_types = result_types or [lookup.result for _, lookup in self.model.lookups()]
-        return self.call("forward", [*batches, *others, *values],
-                         [JAGGED] * len(batches) + list(other_specs) + specs,
-                         [tensor_spec(type_, 2) for type_ in result_types])
+        return self.call("forward", [*batches, *others])
 
     def update(self, batches, gradients, learning_rate, number):
-        """One training step; gives the gradients of the sample weights."""
-        values, specs = self.table_arguments(self.tables_of_update())
-        gradient_specs = [tensor_spec("f32", 2)] * len(gradients)
-        scalars = [{"kind": "scalar", "type": "f32"}, {"kind": "scalar", "type": "i64"}]
-        read = [input_ for input_ in self.model.inputs
-                if any(lookup.weighted for lookup in input_.lookups)]
-        return self.call("embeddings_update",
-                         [*batches, *gradients, learning_rate, number, *values],
-                         [JAGGED] * len(batches) + gradient_specs + scalars + specs,
-                         [tensor_spec("f32", 1) for _ in read])
+        """One training step; gives the gradients of the sample weights. The context of the
+        reference program is the ids themselves."""
+        context = [tensor for batch in batches for tensor in batch.tensors()]
+        return self.call("embeddings_update", [*context, *gradients, learning_rate, number])
