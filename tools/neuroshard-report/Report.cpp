@@ -68,6 +68,10 @@ void printDevices(const ShardingProblem &problem, const ShardingPlan &plan,
                   const CostBreakdown &cost, std::ostream &out) {
   MemoryReport memory = planMemory(problem, plan.shards);
   std::vector<int> shards = shardsPerDevice(plan);
+  out << format("%zu tables in %zu shards on %d devices, global batch %lld\n",
+                problem.tables.size(), plan.shards.size(),
+                problem.topology.deviceCount(),
+                static_cast<long long>(problem.batch.globalSize));
   out << format(
       "                     | memory, GiB                             "
       "            | compute, ms    | communication, ms\n");
