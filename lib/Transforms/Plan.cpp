@@ -126,7 +126,7 @@ LogicalResult PlanPass::checkTopology(TopologyOp op) {
     return success();
   InFlightDiagnostic diagnostic =
       emitError(getOperation().getLoc(), "option 'topology'")
-      << " is '" << topology
+      << " is '" << topology.getValue()
       << "', but the module has another topology; "
          "change one of them";
   diagnostic.attachNote(op.getLoc()) << "the module's topology is here";
@@ -224,11 +224,11 @@ FailureOr<SearchOptions> PlanPass::readSearchOptions() {
   if (pipelineDepth < 1)
     return emitError(module.getLoc(),
                      "option 'pipeline-depth' must be at least 1, got: ")
-           << pipelineDepth;
+           << pipelineDepth.getValue();
   if (evaluations < 0)
     return emitError(module.getLoc(),
                      "option 'evaluations' must be at least 0, got: ")
-           << evaluations;
+           << evaluations.getValue();
   options.objective.denseBottomMs = denseBottomMs;
   options.objective.denseRestMs = denseRestMs;
   options.objective.pipelineDepth = pipelineDepth;
