@@ -34,8 +34,8 @@ void nsrt_device::beginStep() {
 }
 
 void nsrt_device::endStep() noexcept {
-  communicator->leaveStep();
   inStep = false;
+  communicator->leaveStep(); // last: the world may be closed after it
 }
 
 void nsrt_device::recordFailure(const std::string &cause) noexcept {
@@ -46,4 +46,11 @@ void nsrt_device::recordFailure(const std::string &cause) noexcept {
   } catch (...) {
     error = "no memory"; // fits into the string itself
   }
+}
+
+void nsrt_device::forget(const nsrt_routed *routed,
+                         const nsrt_partials *partials) {
+  std::erase_if(deferred, [&](const auto &lookup) {
+    return lookup.first == routed || lookup.second == partials;
+  });
 }

@@ -111,6 +111,9 @@ struct nsrt_routed {
 };
 
 struct nsrt_partials {
+  /// Direct results (see Lookup.cpp) are not computed yet.
+  bool deferred = false;
+
   // Consecutive blocks, one per peer, to be sent.
   neuroshard::runtime::Buffer send;
   std::vector<neuroshard::runtime::Block> sendBlocks;
@@ -157,6 +160,8 @@ struct nsrt_device {
   void endStep() noexcept;
   /// Records why the step failed; the first reason stays.
   void recordFailure(const std::string &cause) noexcept;
+  /// Drops lookups whose results can no longer be asked for.
+  void forget(const nsrt_routed *routed, const nsrt_partials *partials);
 
   std::shared_ptr<const neuroshard::runtime::WorldPlan> plan;
   int32_t ownRank;
@@ -166,6 +171,8 @@ struct nsrt_device {
   neuroshard::runtime::ThreadPool threads;
   std::shared_ptr<neuroshard::runtime::BufferPool> buffers;
   std::vector<neuroshard::runtime::Shard> slots;
+  /// Lookups with results still to be computed.
+  std::vector<std::pair<nsrt_routed *, nsrt_partials *>> deferred;
   neuroshard::runtime::PhaseFigures figures;
   std::string error;
   std::atomic<bool> inStep{false};

@@ -57,20 +57,13 @@ private:
       if (!direct) {
         loadElements(inAt(b, 0), dim, type, scratch.data());
         if (spec.pooling == Pooling::Mean)
-          divide(scratch.data(), as<const float>(state.bagCounts)[b]);
+          divideRow(scratch.data(), dim, as<const float>(state.bagCounts)[b]);
         row = scratch.data();
       }
       for (const View &view : views)
         std::memcpy(view.row(b), row + view.cols.begin,
                     size_t(view.cols.size()) * sizeof(float));
     }
-  }
-
-  void divide(float *row, float count) const {
-    if (count == 0) // no id takes this gradient
-      return;
-    for (int64_t c = 0; c < dim; ++c)
-      row[c] /= count;
   }
 
   void writeUnpooled() const {

@@ -1,10 +1,12 @@
 //===- Lookup.cpp - Runs the forward kernels ------------------------------===//
 //
 // One parallel launch over chunks of bags of all entries. Results go straight
-// into the layout in which they travel.
+// into the layout in which they travel; or, if nothing has to travel or to be
+// put together, straight to the caller, once it says where.
 //
 //===----------------------------------------------------------------------===//
 
+#include "Numerics.h"
 #include "Steps.h"
 
 #include <algorithm>
@@ -42,34 +44,65 @@ void addTasks(const Task &whole, int64_t items, int64_t ids,
   }
 }
 
-/// `blocks` and their first rows `rows` are per peer of the set.
+/// One entry for the bags of one peer.
+void addEntry(const Device &device, int32_t idBytes, const EntryLayout &entry,
+              const ReceivedSet &received, size_t peer, float *out,
+              int64_t stride, std::vector<Task> &tasks) {
+  const ReceivedStream &stream = received.streams[size_t(entry.stream)];
+  int64_t firstId = stream.firstIdOfPeer[peer];
+  int64_t ids = stream.firstIdOfPeer[peer + 1] - firstId;
+  Task task{device.program.lookups[entry.kernel].forward,
+            device.slots[size_t(entry.slot)].weights(),
+            stream.ids,
+            nullptr,
+            stream.weights,
+            out,
+            stride,
+            0,
+            0};
+  if (entry.pooled)
+    task.offsets = stream.offsets + received.firstBagOfPeer[peer];
+  else
+    task.ids += firstId * idBytes;
+  addTasks(task, entry.pooled ? received.bagsOf(int64_t(peer)) : ids, ids,
+           tasks);
+}
+
+/// The entries of a set for which `takes(entry)`; `blocks` and their first
+/// rows `rows` are per peer of the set.
+template <typename Takes>
 void addSet(const Device &device, int32_t idBytes, const StreamSet &set,
             const ReceivedSet &received, std::span<const Block> blocks,
-            float *rows, std::vector<Task> &tasks) {
-  for (int64_t peer = 0; peer < received.numPeers(); ++peer) {
-    const Block &block = blocks[size_t(peer)];
-    for (size_t e = 0; e < set.entries.size(); ++e) {
-      const EntryLayout &entry = set.entries[e];
-      const ReceivedStream &stream = received.streams[size_t(entry.stream)];
-      int64_t firstId = stream.firstIdOfPeer[size_t(peer)];
-      int64_t ids = stream.firstIdOfPeer[size_t(peer) + 1] - firstId;
-      Task task{device.program.lookups[entry.kernel].forward,
-                device.slots[size_t(entry.slot)].weights(),
-                stream.ids,
-                nullptr,
-                stream.weights,
-                rows + block.begin[e],
-                block.stride[e],
-                0,
-                0};
-      if (entry.pooled)
-        task.offsets = stream.offsets + received.firstBagOfPeer[size_t(peer)];
-      else
-        task.ids += firstId * idBytes;
-      addTasks(task, entry.pooled ? received.bagsOf(peer) : ids, ids, tasks);
-    }
+            float *rows, const Takes &takes, std::vector<Task> &tasks) {
+  for (size_t peer = 0; peer < blocks.size(); ++peer) {
+    const Block &block = blocks[peer];
+    for (size_t e = 0; e < set.entries.size(); ++e)
+      if (takes(set.entries[e]))
+        addEntry(device, idBytes, set.entries[e], received, peer,
+                 rows + block.begin[e], block.stride[e], tasks);
     rows += block.size;
   }
+}
+
+void run(const Task &task) {
+  task.kernel(task.weights, task.ids, task.offsets, task.sampleWeights,
+              task.out, task.stride, task.begin, task.end);
+}
+
+void runAll(Device &device, const std::vector<Task> &tasks) {
+  device.threads.parallelFor(int64_t(tasks.size()),
+                             [&](int64_t i) { run(tasks[size_t(i)]); });
+}
+
+/// On a single device a pooled f32 result of one shard is what the kernel
+/// writes, so the kernel may as well write it where the caller wants it.
+bool isDirect(const Device &device, const Routed &routed, int32_t lookup) {
+  const LookupSpec &spec =
+      device.manifest().exchanges[routed.exchange].lookups[size_t(lookup)];
+  return device.numDevices() == 1 && spec.pooled() &&
+         spec.resultType == ElementType::F32 &&
+         device.layout(routed.exchange).results[size_t(lookup)].pieces.size() ==
+             1;
 }
 
 } // namespace
@@ -86,21 +119,69 @@ void lookUp(Device &device, Routed &routed, Partials &partials) {
   partials.send =
       device.buffers->acquireArray<float>(totalFloats(partials.sendBlocks));
   std::vector<Task> tasks;
+  auto now = [&](const EntryLayout &entry) {
+    bool direct = isDirect(device, routed, entry.lookup);
+    partials.deferred |= direct;
+    return !direct;
+  };
   addSet(device, idBytes, owned, routed.owned, partials.sendBlocks,
-         as<float>(partials.send), tasks);
+         as<float>(partials.send), now, tasks);
   if (layout.hasReplicated) {
     partials.localBlock = makeLocalBlock(device, routed);
     partials.local =
         device.buffers->acquireArray<float>(partials.localBlock.size);
     partials.localRows = as<float>(partials.local);
     addSet(device, idBytes, local, routed.local, {&partials.localBlock, 1},
-           partials.localRows, tasks);
+           partials.localRows, now, tasks);
   }
+  runAll(device, tasks);
+  if (partials.deferred)
+    device.deferred.push_back({&routed, &partials});
+}
+
+bool writeDirectly(Device &device, const Routed &routed,
+                   const Partials &partials, int64_t lookup, ElementType type,
+                   float *out) {
+  if (!partials.deferred || type != ElementType::F32 ||
+      !isDirect(device, routed, int32_t(lookup)))
+    return false;
+  PhaseTimer timer(device.figures, Phase::Lookup);
+  const ExchangeLayout &layout = device.layout(routed.exchange);
+  const ExchangeSpec &spec = device.manifest().exchanges[routed.exchange];
+  const Piece &piece = layout.results[size_t(lookup)].pieces[0];
+  const EntryLayout &entry = layout.owners[0].entries[size_t(piece.entry)];
+  int64_t dim = entry.cols.size();
+  std::vector<Task> tasks;
+  addEntry(device, spec.idBytes, entry, routed.owned, 0, out, dim, tasks);
+  bool isMean = spec.lookups[size_t(lookup)].pooling == Pooling::Mean;
+  const auto *counts =
+      as<const float>(routed.lookups[size_t(lookup)].bagCounts);
   device.threads.parallelFor(int64_t(tasks.size()), [&](int64_t i) {
     const Task &task = tasks[size_t(i)];
-    task.kernel(task.weights, task.ids, task.offsets, task.sampleWeights,
-                task.out, task.stride, task.begin, task.end);
+    run(task);
+    for (int64_t b = task.begin; isMean && b < task.end; ++b)
+      divideRow(out + b * dim, dim, counts[b]);
   });
+  return true;
+}
+
+void finishDeferred(Device &device) {
+  std::vector<Task> tasks;
+  for (auto [routed, partials] : device.deferred) {
+    const ExchangeLayout &layout = device.layout(routed->exchange);
+    addSet(
+        device, device.manifest().exchanges[routed->exchange].idBytes,
+        layout.owners[0], routed->owned, partials->sendBlocks,
+        as<float>(partials->send),
+        [routed = routed, &device](const EntryLayout &entry) {
+          return isDirect(device, *routed, entry.lookup);
+        },
+        tasks);
+    partials->deferred = false;
+  }
+  device.deferred.clear();
+  PhaseTimer timer(device.figures, Phase::Lookup);
+  runAll(device, tasks);
 }
 
 } // namespace neuroshard::runtime

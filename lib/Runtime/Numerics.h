@@ -94,6 +94,14 @@ inline void loadElements(const std::byte *in, int64_t count, ElementType type,
   }
 }
 
+/// A sum becomes a mean; the sum over no ids stays as it is.
+inline void divideRow(float *row, int64_t dim, float count) {
+  if (count == 0)
+    return;
+  for (int64_t c = 0; c < dim; ++c)
+    row[c] /= count;
+}
+
 } // namespace neuroshard::runtime
 
 #endif // NEUROSHARD_LIB_RUNTIME_NUMERICS_H

@@ -219,10 +219,13 @@ NSRT_EXPORT void nsrt_update(nsrt_device *device, int64_t num_exchanges,
     });
 }
 
-NSRT_EXPORT void nsrt_partials_release(nsrt_device *, nsrt_partials *partials) {
+NSRT_EXPORT void nsrt_partials_release(nsrt_device *device,
+                                       nsrt_partials *partials) {
+  device->forget(nullptr, partials);
   delete partials;
 }
 
-NSRT_EXPORT void nsrt_routed_release(nsrt_device *, nsrt_routed *routed) {
+NSRT_EXPORT void nsrt_routed_release(nsrt_device *device, nsrt_routed *routed) {
+  device->forget(routed, nullptr);
   delete routed;
 }

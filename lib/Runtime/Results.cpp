@@ -57,7 +57,7 @@ private:
       for (const Segment &segment : segments)
         sumSegment(segment, b, row);
       if (pooling == Pooling::Mean)
-        divide(row, as<const float>(state.bagCounts)[b]);
+        divideRow(row, dim, as<const float>(state.bagCounts)[b]);
       if (type != ElementType::F32)
         storeElements(row, dim, type, outAt(b, 0));
     }
@@ -76,13 +76,6 @@ private:
       for (int64_t c = 0; c < size; ++c)
         to[c] += from[c];
     }
-  }
-
-  void divide(float *row, float count) const {
-    if (count == 0) // the sum over no ids is the result
-      return;
-    for (int64_t c = 0; c < dim; ++c)
-      row[c] /= count;
   }
 
   void writeUnpooled() const {
@@ -143,6 +136,14 @@ void startResults(Device &device, Routed &routed, Partials &partials) {
 
 void writeResult(Device &device, Routed &routed, Partials &partials,
                  int64_t lookup, ElementType type, std::byte *out) {
+  if (writeDirectly(device, routed, partials, lookup, type,
+                    reinterpret_cast<float *>(out)))
+    return;
+  if (partials.deferred && type != device.manifest()
+                                       .exchanges[routed.exchange]
+                                       .lookups[size_t(lookup)]
+                                       .resultType)
+    finishDeferred(device); // another type than planned is asked for
   receiveResults(device, routed, partials);
   PhaseTimer timer(device.figures, Phase::Results);
   ResultWriter(device, routed, partials, lookup, type, out).write();

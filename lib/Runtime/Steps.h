@@ -59,6 +59,13 @@ Block makeLocalBlock(const Device &device, const Routed &routed);
 
 /// nsrt_lookup.
 void lookUp(Device &device, Routed &routed, Partials &partials);
+/// Writes a result that lookUp has left to be computed in place; false if the
+/// result has to be put together from partials.
+bool writeDirectly(Device &device, const Routed &routed,
+                   const Partials &partials, int64_t lookup, ElementType type,
+                   float *out);
+/// Computes what lookUp has left, before the weights change.
+void finishDeferred(Device &device);
 /// nsrt_results_start.
 void startResults(Device &device, Routed &routed, Partials &partials);
 /// nsrt_result_wait.

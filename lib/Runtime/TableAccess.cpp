@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Error.h"
+#include "Steps.h"
 #include "World.h"
 
 #include <algorithm>
@@ -120,6 +121,7 @@ void writeTable(nsrt_world &world, int32_t table, Range rows,
                 const std::byte *values) {
   checkRange(world, table, rows);
   forShards(world, table, [&](Device &device, Shard &shard) {
+    finishDeferred(device);
     int64_t size = elementBytes(shard.table().elementType);
     const Range &cols = shard.spec().cols;
     forRowsOf(device, shard, rows, [&](int64_t row) {
@@ -191,6 +193,7 @@ void readState(nsrt_world &world, int32_t table, int32_t state, Range rows,
 void initializeTable(nsrt_world &world, int32_t table, uint64_t seed) {
   checkRange(world, table, {0, 0});
   forShards(world, table, [&](Device &device, Shard &shard) {
+    finishDeferred(device);
     shard.initialize(seed, device.threads);
   });
 }

@@ -107,6 +107,7 @@ bool anyNeedsNorms(const Manifest &manifest) {
 void update(Device &device, std::span<Routed *const> routed,
             std::span<Partials *const> gradients, float learningRate,
             int64_t step) {
+  finishDeferred(device);
   UpdateStep work(device, routed, gradients);
   std::vector<float> stepSizes(device.slots.size());
   for (SlotUpdate &slot : work.slots) {

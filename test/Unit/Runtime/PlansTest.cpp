@@ -202,6 +202,82 @@ TEST_P(Plans, ThreadsDoNotChangeABit) {
   }
 }
 
+/// A lookup whose results are asked for later.
+struct LateResult {
+  nsrt_routed *routed = nullptr;
+  nsrt_partials *partials = nullptr;
+  std::vector<float> result = std::vector<float>(4, -1);
+  static constexpr int64_t ids[] = {1, 2};
+  static constexpr int64_t offsets[] = {0, 2};
+};
+
+void startLate(void **args) {
+  auto *device = static_cast<nsrt_device *>(args[0]);
+  auto &late = *static_cast<LateResult *>(args[1]);
+  late.routed = nsrt_route(device, 0, late.ids, 2, late.offsets, 2, nullptr);
+  late.partials = nsrt_lookup(device, late.routed);
+  nsrt_results_start(device, late.routed, late.partials);
+}
+
+void updateLate(void **args) {
+  auto *device = static_cast<nsrt_device *>(args[0]);
+  auto &late = *static_cast<LateResult *>(args[1]);
+  static const float gradient[] = {1, 1, 1, 1};
+  nsrt_partials *gradients = nsrt_gradients_begin(device, late.routed);
+  nsrt_gradient_set(device, late.routed, gradients, 0, 0, gradient);
+  nsrt_gradients_start(device, late.routed, gradients);
+  nsrt_update(device, 1, &late.routed, &gradients, 1.0f, 1);
+  nsrt_partials_release(device, gradients);
+}
+
+void waitLate(void **args) {
+  auto *device = static_cast<nsrt_device *>(args[0]);
+  auto &late = *static_cast<LateResult *>(args[1]);
+  nsrt_result_wait(device, late.routed, late.partials, 0, 0,
+                   late.result.data());
+  nsrt_partials_release(device, late.partials);
+  nsrt_routed_release(device, late.routed);
+}
+
+TEST(LateResults, AreThoseOfTheWeightsAtTheLookup) {
+  Model model = makeModel(Optimizer::Sgd);
+  model.tables = {{"t", 4, 4, Element::F32}};
+  model.exchanges = {{8, false, 1, {{0, 0}}}};
+  for (int devices : {1, 2}) {
+    std::vector<ShardPlace> shards = {{0, 0, 4, 0, 4, {devices - 1}}};
+    TestWorld world(model, shards, devices);
+    std::vector<LateResult> late(static_cast<size_t>(devices));
+    std::vector<std::vector<void *>> args;
+    std::vector<void **> pointers;
+    for (int rank = 0; rank < devices; ++rank) {
+      args.push_back({nsrt_world_device(world.get(), rank), &late[rank]});
+      nsrt_world_register(world.get(), rank, "start", startLate);
+      nsrt_world_register(world.get(), rank, "update", updateLate);
+      nsrt_world_register(world.get(), rank, "wait", waitLate);
+    }
+    for (auto &list : args)
+      pointers.push_back(list.data());
+    auto invoke = [&](const char *name) {
+      ASSERT_EQ(nsrt_invoke_all(world.get(), name, pointers.data()), 0)
+          << nsrt_last_error();
+    };
+    const std::vector<float> table = {0, 1, 2,  3,  4,  5,  6,  7,
+                                      8, 9, 10, 11, 12, 13, 14, 15};
+    const std::vector<float> sum = {12, 14, 16, 18}; // rows 1 and 2
+    world.setTable(0, table);
+    invoke("start");
+    invoke("update");
+    invoke("wait");
+    EXPECT_EQ(late[0].result, sum) << devices;
+    EXPECT_EQ(world.table(0)[4], 4.0f - float(devices)); // one bag per device
+    world.setTable(0, table);
+    invoke("start");
+    world.setTable(0, std::vector<float>(16, 100));
+    invoke("wait");
+    EXPECT_EQ(late[0].result, sum) << devices;
+  }
+}
+
 TEST(PerShardSemantics, KeepsOneStatePerColumnShard) {
   Model model = makeModel(Optimizer::RowwiseAdagrad);
   model.exact = false;
