@@ -90,8 +90,8 @@ ArrayAttr levelsAttr(const Topology &topology, Builder &builder) {
 
 class ModuleWriter {
 public:
-  ModuleWriter(const ShardingProblem &problem, MLIRContext *context)
-      : problem(problem), builder(context), loc(UnknownLoc::get(context)),
+  ModuleWriter(const ShardingProblem &problem, Location loc)
+      : problem(problem), builder(loc.getContext()), loc(loc),
         module(ModuleOp::create(loc)), symbols(*module) {}
 
   FailureOr<OwningOpRef<ModuleOp>> write();
@@ -210,9 +210,9 @@ FailureOr<OwningOpRef<ModuleOp>> ModuleWriter::write() {
 } // namespace
 
 FailureOr<OwningOpRef<ModuleOp>>
-neuroshard::problemToIR(const ShardingProblem &problem, MLIRContext *context) {
-  context->loadDialect<NeuroShardDialect, func::FuncDialect>();
-  return ModuleWriter(problem, context).write();
+neuroshard::problemToIR(const ShardingProblem &problem, Location loc) {
+  loc.getContext()->loadDialect<NeuroShardDialect, func::FuncDialect>();
+  return ModuleWriter(problem, loc).write();
 }
 
 TopologyOp neuroshard::topologyToIR(const Topology &topology, ModuleOp module) {

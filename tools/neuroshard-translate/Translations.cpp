@@ -41,10 +41,11 @@ TranslationOptions &options() {
 }
 
 /// Errors in JSON say where in the document they are; a syntax error, reported
-/// as "... at line 3, column 5: ...", also where in the text.
+/// as "... at line 3, column 5: ...", also where in the text. Column 0 keeps
+/// the driver from showing the first line, which may be the whole document.
 Location locationOf(MLIRContext *context, llvm::StringRef file,
                     llvm::StringRef message) {
-  unsigned line = 1, column = 1;
+  unsigned line = 1, column = 0;
   llvm::SmallVector<llvm::StringRef> match;
   if (llvm::Regex("at line ([0-9]+), column ([0-9]+)").match(message, &match)) {
     match[1].getAsInteger(10, line);
@@ -99,7 +100,8 @@ OwningOpRef<Operation *> workloadToMLIR(llvm::SourceMgr &sources,
       return {};
     }
   }
-  FailureOr<OwningOpRef<ModuleOp>> module = problemToIR(*problem, context);
+  FailureOr<OwningOpRef<ModuleOp>> module =
+      problemToIR(*problem, locationOf(context, name, ""));
   if (failed(module))
     return {};
   return OwningOpRef<Operation *>(module->release());
@@ -180,6 +182,21 @@ FailureOr<PlanOp> planOpFor(const ShardingPlan &plan, ModuleOp module) {
   return createPlan(module, name, *topologyOp, plan.optimizerSemantics);
 }
 
+/// A module need not say its batch for a plan to be written into it; the
+/// memory of the ids and results is then that of one sample.
+LogicalResult verifyPlan(const ShardingPlan &plan, PlanOp op,
+                         llvm::StringRef file) {
+  FailureOr<ShardingProblem> problem = problemFromIR(op);
+  if (failed(problem))
+    return failure();
+  problem->batch.globalSize = std::max<int64_t>(problem->batch.globalSize, 1);
+  if (Diagnostics errors = check(*problem); !errors.empty())
+    return emitDiagnostics(op.getLoc(), errors);
+  if (Diagnostics errors = verify(plan, *problem); !errors.empty())
+    return emitJsonErrors(op.getContext(), file, errors);
+  return success();
+}
+
 OwningOpRef<Operation *> jsonToPlan(llvm::SourceMgr &sources,
                                     MLIRContext *context) {
   auto [text, name] = inputOf(sources);
@@ -200,13 +217,8 @@ OwningOpRef<Operation *> jsonToPlan(llvm::SourceMgr &sources,
   FailureOr<PlanOp> op = planOpFor(*plan, *module);
   if (failed(op) || failed(planToIR(*plan, *op)))
     return {};
-  FailureOr<ShardingProblem> problem = problemFromIR(*op);
-  if (failed(problem))
+  if (failed(verifyPlan(*plan, *op, name)))
     return {};
-  if (Diagnostics errors = verify(*plan, *problem); !errors.empty()) {
-    (void)emitJsonErrors(context, name, errors);
-    return {};
-  }
   return OwningOpRef<Operation *>(module.release());
 }
 
