@@ -212,8 +212,8 @@ def NeuroShard_UpdateOp : NeuroShard_Op<"update",
 
     ```mlir
     neuroshard.update @user [#neuroshard.lookup<sum @user["user_id"]>]
-      ids(%ids) gradients(%g) learning_rate %lr step %step
-      : !neuroshard.jagged<["user_id"], i64>, tensor<?x128xf32>
+      ids(%ids : !neuroshard.jagged<["user_id"], i64>)
+      gradients(%g : tensor<?x128xf32>) learning_rate %lr step %step
     ```
   }];
   let arguments = (ins
@@ -225,9 +225,9 @@ def NeuroShard_UpdateOp : NeuroShard_Op<"update",
     I64:$step
   );
   let assemblyFormat = [{
-    $table $lookups `ids` `(` $ids `)` `gradients` `(` $gradients `)`
+    $table $lookups `ids` `(` $ids `:` qualified(type($ids)) `)`
+    `gradients` `(` $gradients `:` type($gradients) `)`
     `learning_rate` $learning_rate `step` $step attr-dict
-    `:` qualified(type($ids)) `,` type($gradients)
   }];
   let hasVerifier = 1;
 }

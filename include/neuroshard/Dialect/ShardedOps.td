@@ -133,9 +133,9 @@ def NeuroShard_FusedUpdateOp : NeuroShard_Op<"fused_update",
     I64:$step
   );
   let assemblyFormat = [{
-    $lookups `ids` `(` $ids `)` `gradients` `(` $gradients `)`
+    $lookups `ids` `(` $ids `:` qualified(type($ids)) `)`
+    `gradients` `(` $gradients `:` qualified(type($gradients)) `)`
     `learning_rate` $learning_rate `step` $step attr-dict
-    `:` qualified(type($ids)) `,` qualified(type($gradients))
   }];
   let hasVerifier = 1;
 }
@@ -153,8 +153,8 @@ def NeuroShard_ReduceRowsOp : NeuroShard_Op<"reduce_rows",
   );
   let results = (outs NeuroShard_DistType:$rows);
   let assemblyFormat = [{
-    $lookups `ids` `(` $ids `)` `gradients` `(` $gradients `)` attr-dict
-    `:` qualified(type($ids)) `,` qualified(type($gradients))
+    $lookups `ids` `(` $ids `:` qualified(type($ids)) `)`
+    `gradients` `(` $gradients `:` qualified(type($gradients)) `)` attr-dict
     `->` qualified(type($rows))
   }];
   let hasVerifier = 1;
