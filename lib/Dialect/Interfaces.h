@@ -25,7 +25,7 @@ struct InlinerInterface : mlir::DialectInlinerInterface {
   }
 };
 
-/// Long jagged types are printed once, as an alias.
+/// Types that name every feature are printed once, as an alias.
 struct AsmInterface : mlir::OpAsmDialectInterface {
   using OpAsmDialectInterface::OpAsmDialectInterface;
   AliasResult getAlias(mlir::Type type, llvm::raw_ostream &os) const final;
