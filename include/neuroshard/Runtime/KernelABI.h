@@ -45,8 +45,7 @@ typedef void (*nsrt_lookup_kernel)(const void *weights, const void *ids,
 /// (1 - beta1^step), computed in double and rounded once.
 /// Compiled with weights: each term is multiplied by its sample weight.
 typedef void (*nsrt_update_kernel)(void *weights, float *state0, float *state1,
-                                   const int64_t *rows,
-                                   const int64_t *segments,
+                                   const int64_t *rows, const int64_t *segments,
                                    const int64_t *gradient_offsets,
                                    const float *sample_weights,
                                    const float *gradients, float step_size,
