@@ -69,9 +69,10 @@ int32_t nsrt_world_num_devices(const nsrt_world *);
 /// Null if there is no such rank.
 nsrt_device *nsrt_world_device(nsrt_world *, int32_t rank);
 
-/// Makes a world usable again after a step that ended with an error on
-/// devices driven by nsrt_invoke. No device may be in a step.
-/// nsrt_invoke_all does this itself.
+/// Makes a world usable again after a step that was aborted on devices driven
+/// by nsrt_invoke (not necessary after ids out of range, which end a step in
+/// an orderly way). No device may be in a step. nsrt_invoke_all does this
+/// itself.
 int32_t nsrt_world_reset(nsrt_world *);
 
 //===----------------------------------------------------------------------===//
@@ -123,9 +124,10 @@ int32_t nsrt_table_initialize(nsrt_world *, int32_t table, uint64_t seed);
 // Running
 //===----------------------------------------------------------------------===//
 
-/// Runs function `name` of the device's program in this thread. Functions
-/// with communication must run on all devices at the same time. Returns
-/// nsrt_device_status. If the function ran, its results are valid to free
+/// Runs function `name` of the device's program in this thread. Functions are
+/// invoked on all devices, each on a thread of its own, in the same order: a
+/// rank that has returned from as many functions as another has entered is
+/// not waited for. Returns nsrt_device_status. If the function ran, its results are valid to free
 /// whatever the status; if it did not run (unknown name), they are untouched.
 int32_t nsrt_invoke(nsrt_device *, const char *name, void **args);
 
