@@ -1,0 +1,218 @@
+//===- Passes.td - Logical to partitioned ------------------*- tablegen -*-===//
+//
+// The passes between the levels of the dialect, and the checks of each level.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_TRANSFORMS_PASSES
+#define NEUROSHARD_TRANSFORMS_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def Outline : Pass<"neuroshard-outline", "::mlir::ModuleOp"> {
+  let summary = "Move all lookups into a start and a wait function";
+  let description = [{
+    A caller can do other work between the two. The call of start comes right
+    after the ids are there, the call of wait right before the first use of a
+    result; ids that are made later than that move up if they can. Lookups of
+    unused results are dropped. All lookups must be in the top block of the
+    entry function: every device takes part in every lookup.
+
+    ```mlir
+    // Before:
+    func.func @forward(%dense: tensor<?x13xf32>, %ids: !ids) -> tensor<?x1xf32> {
+      %bottom = ... %dense
+      %u = neuroshard.lookup sum @user[%ids, "user_id"] : !ids -> tensor<?x128xf32>
+      %top = ... %bottom, %u
+    // After:
+    func.func @forward(%dense: tensor<?x13xf32>, %ids: !ids) -> tensor<?x1xf32> {
+      %p = call @embeddings_start(%ids) : (!ids) -> !neuroshard.pending<!ids>
+      %bottom = ... %dense
+      %u = call @embeddings_wait(%p) : (!neuroshard.pending<!ids>) -> tensor<?x128xf32>
+      %top = ... %bottom, %u
+    func.func @embeddings_start(%ids: !ids) -> !neuroshard.pending<!ids> {
+      %p = neuroshard.suspend %ids : !ids -> !neuroshard.pending<!ids>
+      return %p : !neuroshard.pending<!ids>
+    }
+    func.func @embeddings_wait(%p: !neuroshard.pending<!ids>) -> tensor<?x128xf32> {
+      %ids = neuroshard.resume %p : !neuroshard.pending<!ids> -> !ids
+      %u = neuroshard.lookup sum @user[%ids, "user_id"] : !ids -> tensor<?x128xf32>
+      return %u : tensor<?x128xf32>
+    }
+    ```
+  }];
+  let options = [
+    Option<"entry", "entry", "std::string", /*default=*/"",
+      "Function whose lookups to move. Default: the only one that has any.">
+  ];
+  let statistics = [
+    Statistic<"numOutlined", "outlined", "Number of lookups moved">,
+    Statistic<"numDropped", "dropped", "Number of unused lookups dropped">
+  ];
+  let dependentDialects = ["::neuroshard::ir::NeuroShardDialect",
+                           "::mlir::func::FuncDialect"];
+}
+
+def Differentiate : Pass<"neuroshard-differentiate", "::mlir::ModuleOp"> {
+  let summary = "Add the update function, for training";
+  let description = [{
+    `@embeddings_wait` gets a last result, the context, and
+    `@embeddings_update` takes it with one gradient per lookup, learning rate
+    and step (from 1). It first computes the gradients of per-sample weights,
+    one for each jagged input that a weighted lookup reads, and returns them;
+    then it makes one step of every table that has an optimizer. The host's
+    automatic differentiation calls it; the entry function discards its
+    context.
+
+    ```mlir
+    // Before:
+    func.func @embeddings_wait(%p: !neuroshard.pending<!ids>) -> tensor<?x128xf32> {
+      %ids = neuroshard.resume %p : !neuroshard.pending<!ids> -> !ids
+      %u = neuroshard.lookup sum @user[%ids, "user_id"] : !ids -> tensor<?x128xf32>
+      return %u : tensor<?x128xf32>
+    }
+    // After:
+    func.func @embeddings_wait(%p: !neuroshard.pending<!ids>)
+        -> (tensor<?x128xf32>, !neuroshard.context<!ids>) {
+      %ids = neuroshard.resume %p : !neuroshard.pending<!ids> -> !ids
+      %u = neuroshard.lookup sum @user[%ids, "user_id"] : !ids -> tensor<?x128xf32>
+      %c = neuroshard.save %ids : !ids -> !neuroshard.context<!ids>
+      return %u, %c : tensor<?x128xf32>, !neuroshard.context<!ids>
+    }
+    func.func @embeddings_update(%c: !neuroshard.context<!ids>,
+        %g: tensor<?x128xf32>, %lr: f32, %step: i64) {
+      %ids = neuroshard.restore %c : !neuroshard.context<!ids> -> !ids
+      neuroshard.update @user [#neuroshard.lookup<sum @user["user_id"]>]
+        ids(%ids : !ids) gradients(%g : tensor<?x128xf32>) learning_rate %lr step %step
+      return
+    }
+    ```
+  }];
+  let statistics = [
+    Statistic<"numTrained", "trained", "Number of tables with an update">
+  ];
+  let dependentDialects = ["::neuroshard::ir::NeuroShardDialect",
+                           "::mlir::func::FuncDialect"];
+}
+
+def Shard : Pass<"neuroshard-shard", "::mlir::ModuleOp"> {
+  let summary = "Write the step functions in values distributed by a plan";
+  let description = [{
+    Ids of a sharded table go to the owners of its rows, results come back and
+    are combined; replicated tables are looked up where the samples are, and
+    updated from the ids and gradients of all samples. Rows travel as f32. A
+    row-wise optimizer with exact semantics whose table is split by columns is
+    updated in two phases. Each op does one lookup or table; `neuroshard-fuse`
+    merges them. The plan must cover every table.
+
+    ```mlir
+    // Before:
+    func.func @embeddings_wait(%p: !neuroshard.pending<!ids>) -> tensor<?x128xf32> {
+      %ids = neuroshard.resume %p : !neuroshard.pending<!ids> -> !ids
+      %u = neuroshard.lookup sum @user[%ids, "user_id"] : !ids -> tensor<?x128xf32>
+    // After (!b and !o are !ids distributed by batch and by owner):
+    func.func @embeddings_wait(%p: !neuroshard.pending<!b, !o>) -> tensor<?x128xf32> {
+      %b, %o = neuroshard.resume %p : !neuroshard.pending<!b, !o> -> !b, !o
+      %partial = neuroshard.fused_lookup %o [#neuroshard.lookup<sum @user["user_id"]>]
+        : !o -> !neuroshard.dist<@plan, tensor<?x128xf32>, owner>
+      %r = neuroshard.combine %b partials(%partial) [#neuroshard.lookup<sum @user["user_id"]>]
+        : !b, !neuroshard.dist<@plan, tensor<?x128xf32>, owner>
+        -> !neuroshard.dist<@plan, tensor<?x128xf32>, batch>
+      %u = neuroshard.gather_batch %r
+        : !neuroshard.dist<@plan, tensor<?x128xf32>, batch> -> tensor<?x128xf32>
+    ```
+  }];
+  let options = [
+    Option<"plan", "plan", "std::string", /*default=*/"",
+      "Plan to follow. Default: the only one of the module.">
+  ];
+  let statistics = [
+    Statistic<"numSharded", "sharded", "Number of lookups at owners">,
+    Statistic<"numReplicated", "replicated", "Number of lookups of replicated tables">
+  ];
+  let dependentDialects = ["::neuroshard::ir::NeuroShardDialect"];
+}
+
+def Fuse : Pass<"neuroshard-fuse", "::mlir::ModuleOp"> {
+  let summary = "Merge lookups and tables into few ops";
+  let description = [{
+    In each step function one op remains for all lookups that read the same
+    ids, for all gradients that go the same way, for all updates at owners and
+    for all at replicas, and for each phase of exact row-wise optimizers: one
+    collective and one launch instead of many. Values that start and wait hand
+    on are merged with them. The order of lookups is kept. Names of tables
+    appear in the IR, devices do not, so it grows with tables, not devices.
+
+    ```mlir
+    // Before:
+    %o0 = neuroshard.distribute_ids %b [#neuroshard.lookup<sum @user["user_id"]>] : !b -> !o
+    %o1 = neuroshard.distribute_ids %b [#neuroshard.lookup<sum @item["item_id"]>] : !b -> !o
+    %p = neuroshard.suspend %b, %o0, %o1 : !b, !o, !o -> !neuroshard.pending<!b, !o, !o>
+    // After:
+    %o = neuroshard.distribute_ids %b
+      [#neuroshard.lookup<sum @user["user_id"]>, #neuroshard.lookup<sum @item["item_id"]>]
+      : !b -> !o
+    %p = neuroshard.suspend %b, %o : !b, !o -> !neuroshard.pending<!b, !o>
+    ```
+  }];
+  let statistics = [
+    Statistic<"numMerged", "merged", "Number of ops merged into another">
+  ];
+  let dependentDialects = ["::neuroshard::ir::NeuroShardDialect",
+                           "::mlir::func::FuncDialect"];
+}
+
+def Partition : Pass<"neuroshard-partition", "::mlir::ModuleOp"> {
+  let summary = "Make the functions SPMD and declare each device's program";
+  let description = [{
+    Every function of the step and the entry function get the device they run
+    on as first argument, and work on its part of the batch. Each jagged input
+    of start becomes an `exchange` with all lookups that read it, in the order
+    of wait's results; the ops on distributed values become the steps of
+    exchanges, and what they hold is released at the end of the step. Ids are
+    kept for the update only where gradients of per-sample weights need their
+    number.
+
+    Each device gets its shards, in the order of the plan, as slots, and a
+    lookup for each exchange lookup of a slot's table. Devices whose slots and
+    lookups have the same structure share one `device_program`.
+
+    Whatever else the entry function computes now runs on the local batch of
+    each device. It must therefore act on every sample by itself: a mean over
+    the batch, say, would be a mean over the local batch. That can not be seen
+    in general; refused are, on more than one device, entry functions that
+    return tensors whose number of samples is static or that have none.
+
+    ```mlir
+    // Before:
+    func.func @embeddings_start(%ids: !ids) -> !neuroshard.pending<!b, !o> {
+      %b = neuroshard.scatter_batch %ids : !ids -> !b
+      %o = neuroshard.distribute_ids %b [#neuroshard.lookup<sum @user["user_id"]>] : !b -> !o
+      %p = neuroshard.suspend %b, %o : !b, !o -> !neuroshard.pending<!b, !o>
+      return %p : !neuroshard.pending<!b, !o>
+    }
+    // After:
+    neuroshard.exchange @exchange0 of !ids on @plan
+      lookups [#neuroshard.lookup<sum @user["user_id"]>]
+      results [tensor<?x128xf32>]
+    neuroshard.device_program @program0 for [0, 1] {
+      neuroshard.local_table 0 : 64 x f32 of 128 shards ["user_c0", "user_c1"]
+      neuroshard.local_lookup pooled of 0 in @exchange0 binds [0, 0]
+    }
+    func.func @embeddings_start(%device: !neuroshard.device, %ids: !ids)
+        -> !neuroshard.pending<!neuroshard.routed> {
+      %r = neuroshard.route @exchange0(%device, %ids) : !ids
+      %p = neuroshard.suspend %r : !neuroshard.routed -> !neuroshard.pending<!neuroshard.routed>
+      return %p : !neuroshard.pending<!neuroshard.routed>
+    }
+    ```
+  }];
+  let statistics = [
+    Statistic<"numPrograms", "programs", "Number of distinct device programs">,
+    Statistic<"numSlots", "slots", "Number of slots of all devices together">
+  ];
+  let dependentDialects = ["::neuroshard::ir::NeuroShardDialect",
+                           "::mlir::func::FuncDialect"];
+}
+
+#endif // NEUROSHARD_TRANSFORMS_PASSES

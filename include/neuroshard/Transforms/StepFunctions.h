@@ -1,0 +1,53 @@
+//===- StepFunctions.h - Start, wait and update of a module ----*- C++ -*-===//
+//
+// The functions that hold a module's embedding work from neuroshard-outline
+// on, and the ops at their borders.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_TRANSFORMS_STEPFUNCTIONS_H
+#define NEUROSHARD_TRANSFORMS_STEPFUNCTIONS_H
+
+#include "neuroshard/Dialect/NeuroShard.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace neuroshard {
+
+/// Takes the ids of a batch, returns what is in flight.
+inline constexpr llvm::StringLiteral kStartName = "embeddings_start";
+/// Takes what is in flight, returns one tensor per lookup and, in training, a
+/// context.
+inline constexpr llvm::StringLiteral kWaitName = "embeddings_wait";
+/// Takes the context, one gradient per lookup, learning rate and step; returns
+/// the gradients of per-sample weights.
+inline constexpr llvm::StringLiteral kUpdateName = "embeddings_update";
+
+/// The step functions of a module at the logical, planned or sharded level.
+struct StepFunctions {
+  mlir::func::FuncOp start, wait;
+  ir::SuspendOp suspend;
+  ir::ResumeOp resume;
+  /// Null without training.
+  mlir::func::FuncOp update;
+  ir::SaveOp save;
+  ir::RestoreOp restore;
+
+  bool isTraining() const { return static_cast<bool>(update); }
+  /// Number of lookups, which are the first results of wait.
+  unsigned getNumLookups();
+  /// Values that wait returns for its lookups.
+  mlir::OperandRange getLookupResults();
+  /// The arguments of update that hold the gradients of the lookups.
+  llvm::MutableArrayRef<mlir::BlockArgument> getGradients();
+  mlir::Value getLearningRate();
+  mlir::Value getStep();
+
+  /// Finds the functions. An error says which is missing or has a form that
+  /// neuroshard-outline and neuroshard-differentiate do not make.
+  static mlir::FailureOr<StepFunctions> find(mlir::ModuleOp module);
+};
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_TRANSFORMS_STEPFUNCTIONS_H

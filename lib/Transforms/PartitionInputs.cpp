@@ -1,0 +1,187 @@
+//===- PartitionInputs.cpp - Read exchanges off the sharded functions -----===//
+
+#include "Partitioner.h"
+
+#include "llvm/ADT/DenseSet.h"
+
+using namespace mlir;
+using namespace neuroshard;
+using namespace neuroshard::ir;
+
+static LogicalResult notSharded(func::FuncOp function,
+                                const llvm::Twine &problem) {
+  return function.emitError("'@")
+         << function.getSymName() << "' " << problem
+         << "; neuroshard-partition needs functions as neuroshard-shard makes "
+            "them";
+}
+
+LogicalResult Partitioner::collectInputs() {
+  for (Value carried : step.suspend.getValues()) {
+    int &input = inputOfCarried.emplace_back(-1);
+    if (carried.getDefiningOp<DistributeIdsOp>())
+      continue;
+    auto scatter = carried.getDefiningOp<ScatterBatchOp>();
+    auto argument =
+        scatter ? dyn_cast<BlockArgument>(scatter.getInput()) : BlockArgument();
+    auto ids =
+        argument ? dyn_cast<JaggedType>(argument.getType()) : JaggedType();
+    if (!ids)
+      return notSharded(step.start, "must hand on its distributed arguments");
+    input = argument.getArgNumber();
+    Exchange &exchange = exchanges.emplace_back();
+    exchange.input = input;
+    exchange.type = ids;
+  }
+  return success();
+}
+
+Exchange *Partitioner::exchangeOf(unsigned input) {
+  auto *found = llvm::find_if(exchanges, [&](const Exchange &exchange) {
+    return exchange.input == input;
+  });
+  return found == exchanges.end() ? nullptr : found;
+}
+
+std::optional<unsigned> Partitioner::inputOf(Value ids) {
+  auto result = dyn_cast<OpResult>(ids);
+  if (result && step.restore && result.getOwner() == step.restore)
+    return inputOf(step.save.getValues()[result.getResultNumber()]);
+  if (!result || result.getOwner() != step.resume)
+    return std::nullopt;
+  int input = inputOfCarried[result.getResultNumber()];
+  return input < 0 ? std::nullopt : std::optional<unsigned>(input);
+}
+
+std::optional<std::pair<LookupAttr, unsigned>>
+Partitioner::trace(Value result) {
+  auto gather = result.getDefiningOp<GatherBatchOp>();
+  if (!gather)
+    return std::nullopt;
+  Value ids;
+  ArrayAttr lookups;
+  if (auto combine = gather.getInput().getDefiningOp<CombineOp>()) {
+    ids = combine.getIds();
+    lookups = combine.getLookups();
+  } else if (auto lookup = gather.getInput().getDefiningOp<FusedLookupOp>()) {
+    ids = lookup.getIds();
+    lookups = lookup.getLookups();
+  } else {
+    return std::nullopt;
+  }
+  std::optional<unsigned> input = inputOf(ids);
+  if (!input)
+    return std::nullopt;
+  unsigned position = cast<OpResult>(gather.getInput()).getResultNumber();
+  return std::pair(cast<LookupAttr>(lookups[position]), *input);
+}
+
+LogicalResult Partitioner::collectLookups() {
+  for (auto [position, result] : llvm::enumerate(step.getLookupResults())) {
+    auto traced = trace(result);
+    Exchange *exchange = traced ? exchangeOf(traced->second) : nullptr;
+    if (!exchange)
+      return notSharded(step.wait, "must return combined lookups of its ids");
+    exchange->lookups.push_back(traced->first);
+    exchange->results.push_back(result.getType());
+    exchange->positions.push_back(position);
+  }
+  llvm::erase_if(exchanges, [](const Exchange &exchange) {
+    return exchange.lookups.empty();
+  });
+  return success();
+}
+
+LogicalResult Partitioner::collectUpdate() {
+  llvm::DenseSet<Attribute> trained;
+  auto addTables = [&](ArrayAttr lookups) {
+    for (auto lookup : lookups.getAsRange<LookupAttr>())
+      trained.insert(lookup.getTable());
+  };
+  for (Operation &op : step.update.getBody().front()) {
+    if (auto update = dyn_cast<FusedUpdateOp>(op))
+      addTables(update.getLookups());
+    else if (auto rows = dyn_cast<ReduceRowsOp>(op))
+      addTables(rows.getLookups());
+  }
+  for (Exchange &exchange : exchanges)
+    exchange.trained = llvm::any_of(exchange.lookups, [&](Attribute lookup) {
+      return trained.contains(cast<LookupAttr>(lookup).getTable());
+    });
+  Operation *terminator = step.update.getBody().front().getTerminator();
+  for (Value result : terminator->getOperands()) {
+    auto gather = result.getDefiningOp<GatherBatchOp>();
+    auto combine =
+        gather ? gather.getInput().getDefiningOp<CombineWeightsGradientOp>()
+               : CombineWeightsGradientOp();
+    std::optional<unsigned> input =
+        combine ? inputOf(combine.getIds()) : std::nullopt;
+    Exchange *exchange = input ? exchangeOf(*input) : nullptr;
+    if (!exchange)
+      return notSharded(step.update,
+                        "must return combined gradients of sample weights");
+    exchange->weightsGradient = true;
+    weightsResults.push_back(exchange);
+  }
+  return success();
+}
+
+LogicalResult Partitioner::collectCallers(func::FuncOp callee) {
+  auto uses = SymbolTable::getSymbolUses(callee, callee->getParentOp());
+  if (!uses)
+    return callee.emitError("'@")
+           << callee.getSymName() << "' is in a module with unknown uses";
+  for (SymbolTable::SymbolUse use : *uses) {
+    auto call = dyn_cast<func::CallOp>(use.getUser());
+    if (!call)
+      return use.getUser()->emitError("'@")
+             << callee.getSymName()
+             << "' gets a device argument and may be called only";
+    callers.insert(call->getParentOfType<func::FuncOp>());
+  }
+  return success();
+}
+
+/// On several devices the number of samples of a function differs from the
+/// module's.
+LogicalResult Partitioner::checkBatch(int64_t numDevices) {
+  if (numDevices == 1)
+    return success();
+  SmallVector<func::FuncOp> functions = {step.wait};
+  llvm::append_range(functions, callers);
+  for (func::FuncOp function : functions)
+    for (auto [index, type] : llvm::enumerate(function.getResultTypes())) {
+      auto tensor = dyn_cast<RankedTensorType>(type);
+      bool scalar = type.isIntOrIndexOrFloat() || (tensor && !tensor.getRank());
+      if (!scalar && (!tensor || tensor.isDynamicDim(0)))
+        continue;
+      return function.emitError("result #")
+             << index << " of '@" << function.getSymName() << "' has type "
+             << type
+             << (scalar ? ", which has no dimension for the samples"
+                        : ", with a static number of samples")
+             << "; each of " << numDevices
+             << " devices computes its part of the batch, so results must "
+                "have a dynamic first dimension";
+    }
+  return success();
+}
+
+LogicalResult Partitioner::collect(int64_t numDevices) {
+  if (failed(collectInputs()) || failed(collectLookups()))
+    return failure();
+  if (step.isTraining() && failed(collectUpdate()))
+    return failure();
+  if (failed(collectCallers(step.start)) || failed(collectCallers(step.wait)))
+    return failure();
+  SmallVector<func::FuncOp> direct(callers.getArrayRef());
+  for (func::FuncOp caller : direct) {
+    auto uses = SymbolTable::getSymbolUses(caller, caller->getParentOp());
+    if (!uses || uses->empty())
+      continue;
+    return uses->begin()->getUser()->emitError("calls '@")
+           << caller.getSymName()
+           << "', which gets a device argument; inline the call first";
+  }
+  return checkBatch(numDevices);
+}

@@ -1,0 +1,80 @@
+//===- Placement.cpp - A plan, table by table -----------------------------===//
+
+#include "Placement.h"
+
+#include "neuroshard/Transforms/PlannerConversion.h"
+
+#include "llvm/ADT/APInt.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace neuroshard;
+using namespace neuroshard::ir;
+
+FailureOr<PlanOp> neuroshard::requirePlan(ModuleOp module,
+                                          llvm::StringRef name) {
+  FailureOr<PlanOp> plan = findPlan(module, name);
+  if (failed(plan) || *plan)
+    return plan;
+  if (name.empty())
+    return module.emitError("the module has no plan; run neuroshard-plan or "
+                            "write one by hand");
+  return module.emitError("the module has no plan '@") << name << "'";
+}
+
+/// Products of two int64_t do not fit one.
+static llvm::APInt area(int64_t rows, int64_t columns) {
+  constexpr unsigned kBits = 192;
+  return llvm::APInt(kBits, rows) * llvm::APInt(kBits, columns);
+}
+
+/// Shards of a plan lie inside their table and do not overlap (the plan's
+/// verifier sees to it), so they cover it when their areas do.
+static LogicalResult verifyCovered(PlanOp plan, const TablePlacement &placement,
+                                   int64_t numDevices) {
+  TableOp table = placement.table;
+  llvm::APInt covered = area(0, 0);
+  for (ShardOp shard : placement.shards) {
+    covered += area(shard.getNumRows(), shard.getWidth());
+    if (!shard.isReplicated() ||
+        static_cast<int64_t>(shard.getDevices().size()) == numDevices)
+      continue;
+    return shard.emitOpError("a replicated table must be on all ")
+           << numDevices << " devices, got: " << shard.getDevices().size();
+  }
+  llvm::APInt whole = area(table.getRows(), table.getDim());
+  if (covered == whole)
+    return success();
+  InFlightDiagnostic diagnostic =
+      plan.emitOpError("must cover every table, but shards of '@")
+      << table.getSymName() << "' cover "
+      << llvm::toString(covered, 10, /*Signed=*/false) << " of its "
+      << llvm::toString(whole, 10, /*Signed=*/false)
+      << " elements; neuroshard-plan completes a plan";
+  diagnostic.attachNote(table.getLoc()) << "the table is defined here";
+  return diagnostic;
+}
+
+FailureOr<Placement> Placement::of(PlanOp plan) {
+  Placement placement;
+  placement.plan = plan;
+  auto module = plan->getParentOfType<ModuleOp>();
+  placement.topology = module.lookupSymbol<TopologyOp>(plan.getTopology());
+  for (auto table : module.getOps<TableOp>())
+    placement.tables[table.getSymNameAttr()].table = table;
+  for (auto shard : plan.getOps<ShardOp>())
+    placement.tables[shard.getTableAttr().getAttr()].shards.push_back(shard);
+  bool exact = plan.getSemantics() == ir::OptimizerSemantics::Exact;
+  for (auto &[name, table] : placement.tables) {
+    if (failed(verifyCovered(plan, table, placement.topology.getNumDevices())))
+      return mlir::failure();
+    table.replicated = table.shards.front().isReplicated();
+    std::optional<OptimizerAttr> optimizer = table.table.getOptimizer();
+    bool columnSplit = llvm::any_of(table.shards, [&](ShardOp shard) {
+      return shard.getWidth() < static_cast<int64_t>(table.table.getDim());
+    });
+    table.twoPhase = exact && columnSplit && optimizer &&
+                     optimizer->getKind() == ir::OptimizerKind::RowWiseAdagrad;
+  }
+  return placement;
+}

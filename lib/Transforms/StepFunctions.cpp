@@ -1,0 +1,99 @@
+//===- StepFunctions.cpp - Start, wait and update of a module -------------===//
+
+#include "neuroshard/Transforms/StepFunctions.h"
+
+using namespace mlir;
+using namespace neuroshard;
+using namespace neuroshard::ir;
+
+static FailureOr<func::FuncOp>
+findFunction(ModuleOp module, llvm::StringRef name, llvm::StringRef maker) {
+  auto function = module.lookupSymbol<func::FuncOp>(name);
+  if (!function)
+    return module.emitError("the module has no function '@")
+           << name << "'; run " << maker << " first";
+  if (function.isExternal() || !function.getBody().hasOneBlock())
+    return function.emitError("'@")
+           << name << "' must have a body of one block, as " << maker
+           << " makes it";
+  return function;
+}
+
+/// The only op of a kind in the body of a step function.
+template <typename OpT> static FailureOr<OpT> findOnly(func::FuncOp function) {
+  auto ops = function.getOps<OpT>();
+  if (llvm::hasSingleElement(ops))
+    return *ops.begin();
+  return function.emitError("'@")
+         << function.getSymName() << "' must have exactly one '"
+         << OpT::getOperationName() << "'";
+}
+
+/// Whether update's arguments are a context, gradients, rate and step.
+static LogicalResult verifyUpdateArguments(StepFunctions &step) {
+  unsigned expected = step.getNumLookups() + 3;
+  if (step.update.getNumArguments() != expected)
+    return step.update.emitError("'@")
+           << kUpdateName << "' must take a context, one gradient for each of "
+           << step.getNumLookups() << " lookups, learning rate and step, got: "
+           << step.update.getNumArguments() << " arguments";
+  for (auto [gradient, result] :
+       llvm::zip(step.getGradients(), step.getLookupResults()))
+    if (gradient.getType() != result.getType())
+      return step.update.emitError("gradient #")
+             << gradient.getArgNumber() - 1 << " of '@" << kUpdateName
+             << "' must have the type of its lookup's result, "
+             << result.getType() << ", got: " << gradient.getType();
+  return success();
+}
+
+static LogicalResult findTrainingOps(StepFunctions &step) {
+  FailureOr<SaveOp> save = findOnly<SaveOp>(step.wait);
+  FailureOr<RestoreOp> restore = findOnly<RestoreOp>(step.update);
+  if (failed(save) || failed(restore))
+    return failure();
+  step.save = *save;
+  step.restore = *restore;
+  return verifyUpdateArguments(step);
+}
+
+FailureOr<StepFunctions> StepFunctions::find(ModuleOp module) {
+  FailureOr<func::FuncOp> start =
+      findFunction(module, kStartName, "neuroshard-outline");
+  FailureOr<func::FuncOp> wait =
+      findFunction(module, kWaitName, "neuroshard-outline");
+  if (failed(start) || failed(wait))
+    return failure();
+  FailureOr<SuspendOp> suspend = findOnly<SuspendOp>(*start);
+  FailureOr<ResumeOp> resume = findOnly<ResumeOp>(*wait);
+  if (failed(suspend) || failed(resume))
+    return failure();
+  StepFunctions step = {*start, *wait, *suspend, *resume, {}, {}, {}};
+  if (!module.lookupSymbol(kUpdateName))
+    return step;
+  FailureOr<func::FuncOp> update =
+      findFunction(module, kUpdateName, "neuroshard-differentiate");
+  if (failed(update))
+    return failure();
+  step.update = *update;
+  if (failed(findTrainingOps(step)))
+    return failure();
+  return step;
+}
+
+unsigned StepFunctions::getNumLookups() { return getLookupResults().size(); }
+
+OperandRange StepFunctions::getLookupResults() {
+  OperandRange results = wait.getBody().front().getTerminator()->getOperands();
+  return isTraining() && !results.empty() ? results.drop_back() : results;
+}
+
+MutableArrayRef<BlockArgument> StepFunctions::getGradients() {
+  return update.getArguments().drop_front().drop_back(2);
+}
+
+Value StepFunctions::getLearningRate() {
+  return update.getArguments().drop_back().back();
+}
+
+Value StepFunctions::getStep() { return update.getArguments().back(); }
