@@ -2,7 +2,13 @@
 
 #include "neuroshard/InitAll.h"
 
+#include "neuroshard/Conversion/Kernels/Passes.h"
+#include "neuroshard/Conversion/Native/Passes.h"
+#include "neuroshard/Conversion/Native/Pipeline.h"
+#include "neuroshard/Conversion/Passes.h"
 #include "neuroshard/Dialect/NeuroShard.h"
+#include "neuroshard/Transforms/Passes.h"
+#include "neuroshard/Transforms/PlanPasses.h"
 
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
@@ -16,4 +22,12 @@ void neuroshard::registerAllDialects(mlir::DialectRegistry &registry) {
   mlir::registerAllToLLVMIRTranslations(registry);
 }
 
-void neuroshard::registerAllPasses() { mlir::registerAllPasses(); }
+void neuroshard::registerAllPasses() {
+  mlir::registerAllPasses();
+  registerNeuroShardConversionPasses();
+  registerNeuroShardKernelsPasses();
+  registerNeuroShardNativePasses();
+  registerNativePipeline();
+  registerNeuroShardPlanPasses();
+  registerNeuroShardTransformsPasses();
+}
