@@ -4,6 +4,8 @@
 #include "JsonReader.h"
 
 #include <algorithm>
+#include <functional>
+#include <set>
 
 using namespace neuroshard;
 using namespace neuroshard::json;
@@ -11,9 +13,38 @@ using namespace neuroshard::json;
 /// A file with everything wrong should not print for minutes.
 static constexpr size_t kMaxErrors = 50;
 
+namespace {
+
+/// Notices a key that an object has twice, of which JSON libraries silently
+/// keep one.
+class DuplicateKeys {
+public:
+  bool operator()(int, Json::parse_event_t event, Json &value) {
+    if (event == Json::parse_event_t::object_start)
+      keys.emplace_back();
+    else if (event == Json::parse_event_t::object_end)
+      keys.pop_back();
+    else if (event == Json::parse_event_t::key && duplicate.empty() &&
+             !keys.back().insert(value.get<std::string>()).second)
+      duplicate = value.get<std::string>();
+    return true;
+  }
+  std::string duplicate;
+
+private:
+  std::vector<std::set<std::string>> keys;
+};
+
+} // namespace
+
 Expected<Json> neuroshard::json::parse(std::string_view text) {
   try {
-    return Json::parse(text.begin(), text.end());
+    DuplicateKeys keys;
+    Json root = Json::parse(text.begin(), text.end(), std::ref(keys));
+    if (!keys.duplicate.empty())
+      return failure("json",
+                     "an object has the field '" + keys.duplicate + "' twice");
+    return root;
   } catch (const nlohmann::json::exception &error) {
     // The library's own prefix, "[json.exception.parse_error.101] ", says
     // nothing to a user.

@@ -3,11 +3,13 @@
 
 #include "neuroshard/Planner/Json.h"
 #include "Support.h"
+#include "neuroshard/Planner/Verify.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <random>
 
 using namespace neuroshard;
 using namespace neuroshard::test;
@@ -172,6 +174,58 @@ TEST(JsonTest, TruncatedAtEveryByteIsOneClearError) {
     EXPECT_EQ(parsed.error().size(), 1u);
     EXPECT_THAT(text(parsed.error()), HasSubstr("json: parse error"));
   }
+}
+
+TEST(JsonTest, FieldsGivenTwiceAreRefused) {
+  EXPECT_EQ(
+      errorOf(workload(R"({"name": "a", "rows": 1, "rows": 2, "dim": 4})")),
+      "json: an object has the field 'rows' twice");
+}
+
+/// Bytes changed, dropped or doubled at random: an answer, never a crash.
+TEST(JsonTest, DamagedFilesNeverCrash) {
+  const std::string whole = writeWorkload(everything());
+  std::mt19937_64 random(7);
+  for (int round = 0; round < 2000; ++round) {
+    std::string json = whole;
+    for (uint64_t changes = 1 + random() % 3; changes > 0; --changes) {
+      size_t at = random() % json.size();
+      switch (random() % 3) {
+      case 0:
+        json[at] = static_cast<char>(random() % 256);
+        break;
+      case 1:
+        json.erase(at, 1 + random() % 5);
+        break;
+      default:
+        json.insert(at, json.substr(random() % json.size(), 5));
+      }
+    }
+    Expected<ShardingProblem> parsed = parseWorkload(json);
+    if (parsed)
+      EXPECT_EQ(text(check(*parsed)), "");
+    else
+      EXPECT_FALSE(parsed.error().front().message.empty());
+  }
+}
+
+/// The documented examples are a workload and a plan for it.
+TEST(JsonTest, ExamplesInTheDocumentation) {
+  std::string docs = *readFile(sourceFile("docs/formats.md"));
+  std::vector<std::string> blocks;
+  const std::string begin = "```json\n";
+  for (size_t at = docs.find(begin); at != std::string::npos;
+       at = docs.find(begin, at + 1)) {
+    size_t first = at + begin.size();
+    blocks.push_back(docs.substr(first, docs.find("```", first) - first));
+  }
+  ASSERT_EQ(blocks.size(), 2u);
+  Expected<ShardingProblem> problem = parseWorkload(blocks[0]);
+  ASSERT_TRUE(problem.has_value()) << text(problem.error());
+  Expected<ShardingPlan> plan = parsePlan(blocks[1]);
+  ASSERT_TRUE(plan.has_value()) << text(plan.error());
+  EXPECT_EQ(text(verify(*plan, *problem)), "");
+  EXPECT_EQ(writePlan(*plan), blocks[1]);
 }
 
 TEST(JsonTest, UnknownNamesAreRefused) {
