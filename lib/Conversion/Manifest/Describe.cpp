@@ -1,0 +1,222 @@
+//===- Describe.cpp - From partitioned IR to a manifest -------------------===//
+
+#include "neuroshard/Conversion/Manifest/Describe.h"
+
+#include "DescribeFunctions.h"
+
+#include "neuroshard/Conversion/Passes.h"
+
+#include "llvm/ADT/StringMap.h"
+
+using namespace mlir;
+
+namespace neuroshard {
+
+/// Number of each op of a kind by its symbol.
+using Numbers = llvm::DenseMap<StringAttr, int64_t>;
+
+template <typename OpT> static Numbers numberSymbols(ModuleOp module) {
+  Numbers numbers;
+  for (auto [i, op] : llvm::enumerate(module.getOps<OpT>()))
+    numbers[op.getSymNameAttr()] = i;
+  return numbers;
+}
+
+static manifest::Optimizer describe(ir::OptimizerAttr optimizer) {
+  return {stringifyOptimizerKind(optimizer.getKind()).str(),
+          optimizer.epsilon(),
+          optimizer.firstBeta(),
+          optimizer.secondBeta(),
+          optimizer.accumulatorStart(),
+          optimizer.decay()};
+}
+
+static manifest::Exchange describe(ir::ExchangeOp op, const Numbers &tables) {
+  auto input = cast<ir::JaggedType>(op.getInput());
+  manifest::Exchange exchange;
+  exchange.input = op.getSymName();
+  exchange.idType = nameOfType(input.getIdType());
+  exchange.weighted = input.getWeighted();
+  exchange.features = namesOfFeatures(input);
+  for (auto [lookup, result] :
+       llvm::zip_equal(op.getLookups().getAsRange<ir::LookupAttr>(),
+                       op.getResults().getAsValueRange<TypeAttr>())) {
+    bool isPooled = lookup.getPooling() != ir::Pooling::Unpooled;
+    exchange.lookups.push_back(
+        {tables.at(lookup.getTable().getAttr()),
+         *input.indexOf(lookup.getFeature()),
+         isPooled ? stringifyPooling(lookup.getPooling()).str() : "none",
+         lookup.getWeighted(), lookup.getPaddingIdx(),
+         nameOfType(cast<ShapedType>(result).getElementType())});
+  }
+  return exchange;
+}
+
+static manifest::Shard describe(ir::ShardOp op, const Numbers &tables) {
+  manifest::Shard shard;
+  shard.name = op.getName();
+  shard.table = tables.at(op.getTableAttr().getAttr());
+  shard.rows = {static_cast<int64_t>(op.getRowBegin()),
+                static_cast<int64_t>(op.getRowEnd())};
+  shard.cols = {static_cast<int64_t>(op.getColBegin()),
+                static_cast<int64_t>(op.getColEnd())};
+  shard.devices = op.getDevices().vec();
+  shard.tier = stringifyMemoryTier(op.getTier());
+  return shard;
+}
+
+namespace {
+class ArtifactDescriber {
+public:
+  explicit ArtifactDescriber(ModuleOp module)
+      : module(module), tables(numberSymbols<ir::TableOp>(module)),
+        exchanges(numberSymbols<ir::ExchangeOp>(module)) {}
+
+  FailureOr<manifest::Manifest> describeModule();
+
+private:
+  LogicalResult addPlan();
+  void addTables();
+  LogicalResult addProgram(ir::DeviceProgramOp program, int64_t number);
+  FailureOr<manifest::Binding> bind(ir::DeviceProgramOp program, size_t member);
+
+  ModuleOp module;
+  Numbers tables, exchanges;
+  llvm::StringMap<int64_t> shards;
+  manifest::Manifest result;
+};
+} // namespace
+
+LogicalResult ArtifactDescriber::addPlan() {
+  auto plans = llvm::to_vector(module.getOps<ir::PlanOp>());
+  if (plans.size() != 1)
+    return module.emitError("an artifact is made from one plan, got: ")
+           << plans.size();
+  ir::PlanOp plan = plans.front();
+  auto topology =
+      module.lookupSymbol<ir::TopologyOp>(plan.getTopologyAttr().getAttr());
+  result.devices = topology.getNumDevices();
+  result.optimizerSemantics =
+      stringifyOptimizerSemantics(plan.getSemantics()).str();
+  for (auto shard : plan.getBody().getOps<ir::ShardOp>()) {
+    shards[shard.getName()] = result.shards.size();
+    result.shards.push_back(describe(shard, tables));
+  }
+  return success();
+}
+
+/// A table is trained if a program has its optimizer: without training, state
+/// would be memory for nothing.
+void ArtifactDescriber::addTables() {
+  llvm::SmallDenseSet<int64_t> trained;
+  module.walk([&](ir::LocalTableOp slot) {
+    if (slot.getOptimizer() && !slot.getShards().empty())
+      trained.insert(result
+                         .shards[shards.lookup(
+                             cast<StringAttr>(slot.getShards()[0]).getValue())]
+                         .table);
+  });
+  for (auto [i, table] : llvm::enumerate(module.getOps<ir::TableOp>())) {
+    manifest::Table described;
+    described.name = table.getSymName();
+    described.rows = table.getRows();
+    described.dim = table.getDim();
+    described.elementType = nameOfType(table.getElementType());
+    if (trained.contains(i) && table.getOptimizer())
+      described.optimizer = describe(*table.getOptimizer());
+    result.tables.push_back(std::move(described));
+  }
+}
+
+FailureOr<manifest::Binding>
+ArtifactDescriber::bind(ir::DeviceProgramOp program, size_t member) {
+  manifest::Binding binding;
+  for (auto slot : program.getOps<ir::LocalTableOp>()) {
+    auto name = cast<StringAttr>(slot.getShards()[member]);
+    auto shard = shards.find(name.getValue());
+    if (shard == shards.end())
+      return slot.emitOpError("binds shard ")
+             << name << ", which the plan does not have";
+    binding.slots.push_back(shard->second);
+  }
+  for (auto lookup : program.getOps<ir::LocalLookupOp>())
+    binding.lookups.push_back({exchanges.at(lookup.getExchangeAttr().getAttr()),
+                               lookup.getBinds()[member],
+                               static_cast<int64_t>(lookup.getSlot())});
+  return binding;
+}
+
+LogicalResult ArtifactDescriber::addProgram(ir::DeviceProgramOp program,
+                                            int64_t number) {
+  for (auto [member, device] : llvm::enumerate(program.getDevices())) {
+    if (device >= result.devices)
+      return program.emitOpError("is for device ")
+             << device << ", the topology has " << result.devices;
+    FailureOr<manifest::Binding> binding = bind(program, member);
+    if (failed(binding))
+      return failure();
+    binding->program = number;
+    result.bindings[device] = std::move(*binding);
+  }
+  return success();
+}
+
+FailureOr<manifest::Manifest> ArtifactDescriber::describeModule() {
+  if (failed(addPlan()))
+    return failure();
+  for (auto exchange : module.getOps<ir::ExchangeOp>())
+    result.exchanges.push_back(describe(exchange, tables));
+  result.bindings.resize(result.devices);
+  for (auto [i, program] :
+       llvm::enumerate(module.getOps<ir::DeviceProgramOp>()))
+    if (failed(addProgram(program, i)))
+      return failure();
+  addTables();
+  FailureOr<std::vector<manifest::Function>> functions =
+      describeFunctions(module);
+  if (failed(functions))
+    return failure();
+  result.functions = std::move(*functions);
+  return std::move(result);
+}
+
+FailureOr<manifest::Manifest> describeArtifact(ModuleOp module) {
+  return ArtifactDescriber(module).describeModule();
+}
+
+/// Appends the tables that lowering gave the function.
+static void addTableArguments(func::FuncOp function, const Numbers &tables,
+                              std::vector<manifest::Value> &arguments) {
+  for (unsigned i = 0; i < function.getNumArguments(); ++i) {
+    auto weights =
+        function.getArgAttrOfType<StringAttr>(i, kWeightsArgumentAttr);
+    auto state = function.getArgAttrOfType<StringAttr>(i, kStateArgumentAttr);
+    if (!weights && !state)
+      continue;
+    auto type = cast<MemRefType>(function.getArgumentTypes()[i]);
+    manifest::Value value;
+    value.kind = weights ? "weights" : "state";
+    value.type = nameOfType(type.getElementType());
+    value.shape = type.getShape().vec();
+    value.table = tables.at(weights ? weights : state);
+    if (state && arguments.back().kind == "state" &&
+        arguments.back().table == value.table)
+      value.state = arguments.back().state + 1;
+    arguments.push_back(std::move(value));
+  }
+}
+
+FailureOr<std::vector<manifest::Function>> describeReference(ModuleOp logical,
+                                                             ModuleOp lowered) {
+  FailureOr<std::vector<manifest::Function>> functions =
+      describeFunctions(logical);
+  if (failed(functions))
+    return failure();
+  Numbers tables = numberSymbols<ir::TableOp>(logical);
+  for (manifest::Function &function : *functions)
+    addTableArguments(lowered.lookupSymbol<func::FuncOp>(function.name), tables,
+                      function.arguments);
+  return functions;
+}
+
+} // namespace neuroshard

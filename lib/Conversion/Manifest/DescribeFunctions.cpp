@@ -1,0 +1,149 @@
+//===- DescribeFunctions.cpp - How host code calls functions --------------===//
+//
+// What a jagged value or a bundle is made of at the borders of functions is
+// decided in Conversion/Jagged; this says the same in words.
+//
+//===----------------------------------------------------------------------===//
+
+#include "DescribeFunctions.h"
+
+using namespace mlir;
+
+namespace neuroshard {
+
+std::string nameOfType(Type type) {
+  std::string name;
+  llvm::raw_string_ostream(name) << type;
+  return name;
+}
+
+std::vector<std::string> namesOfFeatures(ir::JaggedType type) {
+  std::vector<std::string> names;
+  for (StringAttr feature : type.getFeatures())
+    names.push_back(feature.str());
+  return names;
+}
+
+static manifest::Value makeValue(StringRef kind, Type type = {}) {
+  manifest::Value value;
+  value.kind = kind;
+  if (type)
+    value.type = nameOfType(type);
+  return value;
+}
+
+static manifest::Value makeTensor(Type element, ArrayRef<int64_t> shape) {
+  manifest::Value value = makeValue("tensor", element);
+  for (int64_t size : shape)
+    value.shape.push_back(ShapedType::isDynamic(size) ? -1 : size);
+  return value;
+}
+
+/// The tensors that a jagged value consists of.
+static void addJaggedParts(ir::JaggedType type,
+                           std::vector<manifest::Value> &values) {
+  MLIRContext *context = type.getContext();
+  values.push_back(makeTensor(type.getIdType(), ShapedType::kDynamic));
+  values.push_back(
+      makeTensor(IntegerType::get(context, 64), ShapedType::kDynamic));
+  if (type.getWeighted())
+    values.push_back(
+        makeTensor(Float32Type::get(context), ShapedType::kDynamic));
+}
+
+/// Appends what a value of `type` is at the border of a function.
+static LogicalResult addParts(func::FuncOp function, Type type,
+                              std::vector<manifest::Value> &values) {
+  auto addAll = [&](ArrayRef<Type> types) -> LogicalResult {
+    for (Type part : types)
+      if (failed(addParts(function, part, values)))
+        return failure();
+    return success();
+  };
+  if (auto pending = dyn_cast<ir::PendingType>(type))
+    return addAll(pending.getTypes());
+  if (auto context = dyn_cast<ir::ContextType>(type))
+    return addAll(context.getTypes());
+  if (auto jagged = dyn_cast<ir::JaggedType>(type)) {
+    addJaggedParts(jagged, values);
+    return success();
+  }
+  if (isa<ir::DeviceType>(type))
+    values.push_back(makeValue("device"));
+  else if (isa<ir::RoutedType, ir::PartialsType>(type))
+    values.push_back(makeValue("handle"));
+  else if (auto shaped = dyn_cast<ShapedType>(type);
+           shaped && shaped.hasRank() && !isa<VectorType>(type))
+    values.push_back(makeTensor(shaped.getElementType(), shaped.getShape()));
+  else if (type.isIntOrIndexOrFloat())
+    values.push_back(makeValue("scalar", type));
+  else
+    return function.emitOpError("is public, but host code cannot pass a value "
+                                "of type ")
+           << type << "; make the function private";
+  return success();
+}
+
+/// The exchange that routes an argument of a function, itself or through
+/// calls; null if none or a call is recursive.
+static ir::ExchangeOp findExchange(BlockArgument argument, int depth = 0) {
+  auto module = argument.getOwner()->getParent()->getParentOfType<ModuleOp>();
+  for (OpOperand &use : argument.getUses()) {
+    if (auto route = dyn_cast<ir::RouteOp>(use.getOwner()))
+      return module.lookupSymbol<ir::ExchangeOp>(route.getExchangeAttr());
+    auto call = dyn_cast<func::CallOp>(use.getOwner());
+    auto callee =
+        call ? module.lookupSymbol<func::FuncOp>(call.getCallee()) : nullptr;
+    if (!callee || callee.isExternal() || depth > 8)
+      continue;
+    if (ir::ExchangeOp found =
+            findExchange(callee.getArgument(use.getOperandNumber()), depth + 1))
+      return found;
+  }
+  return {};
+}
+
+static manifest::Value describeJagged(BlockArgument argument) {
+  auto type = cast<ir::JaggedType>(argument.getType());
+  manifest::Value value = makeValue("jagged", type.getIdType());
+  value.weighted = type.getWeighted();
+  value.features = namesOfFeatures(type);
+  ir::ExchangeOp exchange = findExchange(argument);
+  if (!exchange)
+    return value;
+  auto module = exchange->getParentOfType<ModuleOp>();
+  for (auto [i, other] : llvm::enumerate(module.getOps<ir::ExchangeOp>()))
+    if (other == exchange)
+      value.exchange = i;
+  return value;
+}
+
+static FailureOr<manifest::Function> describe(func::FuncOp function) {
+  manifest::Function result;
+  result.name = function.getName();
+  for (BlockArgument argument : function.getArguments()) {
+    if (isa<ir::JaggedType>(argument.getType()))
+      result.arguments.push_back(describeJagged(argument));
+    else if (failed(addParts(function, argument.getType(), result.arguments)))
+      return failure();
+  }
+  for (Type type : function.getResultTypes())
+    if (failed(addParts(function, type, result.results)))
+      return failure();
+  return result;
+}
+
+FailureOr<std::vector<manifest::Function>> describeFunctions(ModuleOp module) {
+  std::vector<manifest::Function> functions;
+  for (auto function : module.getOps<func::FuncOp>()) {
+    if (!function.isPublic() || function.isExternal())
+      continue;
+    FailureOr<manifest::Function> described = describe(function);
+    if (failed(described))
+      return failure();
+    functions.push_back(std::move(*described));
+  }
+  return functions;
+}
+
+} // namespace neuroshard

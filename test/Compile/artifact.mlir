@@ -1,0 +1,71 @@
+// An artifact has a manifest, the plan, one library per distinct program, and what was
+// asked for beside.
+
+// RUN: rm -rf %t && mkdir %t
+// RUN: neuroshard-compile %S/Inputs/planned.mlir -o %t/a --training --reference --emit-ir
+// RUN: ls %t %t/a %t/a/ir | FileCheck %s --check-prefix=FILES
+// RUN: FileCheck %s --check-prefix=MANIFEST --input-file=%t/a/manifest.json
+// RUN: FileCheck %s --check-prefix=PLAN --input-file=%t/a/plan.json
+// RUN: llvm-nm -D --defined-only %t/a/program0.so | FileCheck %s --check-prefix=PROGRAM
+// RUN: llvm-nm -D --defined-only %t/a/reference.so | FileCheck %s --check-prefix=REFERENCE
+
+// Nothing is left beside it.
+// FILES: a
+// FILES-EMPTY:
+// FILES: ir
+// FILES-NEXT: manifest.json
+// FILES-NEXT: plan.json
+// FILES-NEXT: program0.so
+// FILES-NEXT: program1.so
+// FILES-NEXT: program2.so
+// FILES-NEXT: program3.so
+// FILES-NEXT: reference.so
+// FILES: 1-logical.mlir
+// FILES-NEXT: 2-planned.mlir
+// FILES-NEXT: 3-sharded.mlir
+// FILES-NEXT: 4-partitioned.mlir
+// FILES-NEXT: program0-native.ll
+// FILES-NEXT: program0-native.mlir
+// FILES-NEXT: program0-native.o
+// FILES-NEXT: program0.mlir
+// FILES: reference.mlir
+
+// MANIFEST: "schema": "neuroshard.manifest/1"
+// MANIFEST: "devices": 4
+// MANIFEST: "name": "users"
+// MANIFEST: "rows": 100
+// MANIFEST: "dim": 8
+// MANIFEST: "kind": "adagrad"
+// MANIFEST: "name": "items"
+// MANIFEST: "element_type": "f16"
+// MANIFEST: "kind": "rowwise_adagrad"
+// MANIFEST: "optimizer_semantics": "exact"
+// MANIFEST: "exchanges": [
+// MANIFEST: "id_type": "i64"
+// MANIFEST: "pooling": "sum"
+// MANIFEST: "padding_idx": null
+// MANIFEST: "pooling": "mean"
+// MANIFEST: "padding_idx": 0
+// MANIFEST: "name": "users_0"
+// MANIFEST: "library": "program0.so"
+// MANIFEST: "bindings": [
+// MANIFEST: "functions": {
+// MANIFEST: "forward": {
+// MANIFEST: "kind": "device"
+// MANIFEST: "kind": "jagged"
+// MANIFEST: "exchange": 0
+// MANIFEST: "embeddings_update": {
+// MANIFEST: "reference": {
+// MANIFEST: "library": "reference.so"
+// MANIFEST: "kind": "weights"
+
+// PLAN: "schema": "neuroshard.plan.v1"
+
+// PROGRAM-DAG: neuroshard_program
+// PROGRAM-DAG: nsrt_invoke_embeddings_start
+// PROGRAM-DAG: nsrt_invoke_embeddings_update
+// PROGRAM-DAG: nsrt_invoke_embeddings_wait
+// PROGRAM-DAG: nsrt_invoke_forward
+
+// REFERENCE-NOT: neuroshard_program
+// REFERENCE: nsrt_invoke_embeddings_update

@@ -1,0 +1,120 @@
+//===- ArtifactDirectory.cpp - All of an artifact, or nothing -------------===//
+
+#include "ArtifactDirectory.h"
+
+#include "neuroshard/Conversion/Manifest/Manifest.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/ToolOutputFile.h"
+
+using namespace mlir;
+namespace fs = llvm::sys::fs;
+
+namespace neuroshard {
+
+static LogicalResult fail(Location loc, const Twine &what, StringRef path,
+                          std::error_code error) {
+  return emitError(loc) << what << " '" << path << "': " << error.message();
+}
+
+static bool isEmptyDirectory(StringRef path) {
+  std::error_code error;
+  return fs::directory_iterator(path, error) == fs::directory_iterator() &&
+         !error;
+}
+
+static bool isArtifact(StringRef path) {
+  SmallString<128> manifest(path);
+  llvm::sys::path::append(manifest, "manifest.json");
+  auto file = llvm::MemoryBuffer::getFile(manifest);
+  return file && (*file)->getBuffer().contains(manifest::kSchema);
+}
+
+LogicalResult ArtifactDirectory::create(StringRef path, Location loc) {
+  SmallString<128> full(path);
+  if (std::error_code error = fs::make_absolute(full))
+    return fail(loc, "cannot find", path, error);
+  llvm::sys::path::remove_dots(full, /*remove_dot_dot=*/true);
+  while (full.size() > 1 && llvm::sys::path::is_separator(full.back()))
+    full.pop_back();
+  target = full.str();
+  if (fs::exists(target) && !fs::is_directory(target))
+    return emitError(loc) << "output '" << path << "' is not a directory";
+  if (fs::exists(target) && !isEmptyDirectory(target) && !isArtifact(target))
+    return emitError(loc)
+           << "output '" << path
+           << "' is a directory that is not an artifact; choose another, or "
+              "remove it first";
+  SmallString<128> unique;
+  if (std::error_code error =
+          fs::createUniqueDirectory(target + ".partial", unique))
+    return fail(loc, "cannot create output", path, error);
+  temporary = unique.str();
+  // Unique directories are for their owner alone.
+  if (std::error_code error = fs::setPermissions(
+          temporary, static_cast<fs::perms>(0777 & ~fs::getUmask())))
+    return fail(loc, "cannot create output", path, error);
+  return success();
+}
+
+std::string ArtifactDirectory::path(StringRef file) const {
+  SmallString<128> result(temporary);
+  llvm::sys::path::append(result, file);
+  return result.str().str();
+}
+
+LogicalResult ArtifactDirectory::write(StringRef file, StringRef text,
+                                       Location loc) {
+  std::error_code error;
+  llvm::ToolOutputFile output(path(file), error, fs::OF_Text);
+  if (error)
+    return fail(loc, "cannot write", path(file), error);
+  output.os() << text;
+  output.os().flush();
+  if ((error = output.os().error())) {
+    output.os().clear_error();
+    return fail(loc, "cannot write", path(file), error);
+  }
+  output.keep();
+  return success();
+}
+
+LogicalResult ArtifactDirectory::createFolder(StringRef name, Location loc) {
+  if (std::error_code error = fs::create_directory(path(name)))
+    return fail(loc, "cannot create", path(name), error);
+  return success();
+}
+
+LogicalResult ArtifactDirectory::move(StringRef from, StringRef to,
+                                      Location loc) {
+  if (std::error_code error = fs::rename(path(from), path(to)))
+    return fail(loc, "cannot write", path(to), error);
+  return success();
+}
+
+LogicalResult ArtifactDirectory::commit(Location loc) {
+  std::string old = temporary + ".old";
+  bool isReplacing = fs::exists(target);
+  if (isReplacing)
+    if (std::error_code error = fs::rename(target, old))
+      return fail(loc, "cannot replace", target, error);
+  if (std::error_code error = fs::rename(temporary, target)) {
+    if (isReplacing)
+      fs::rename(old, target);
+    return fail(loc, "cannot write", target, error);
+  }
+  temporary.clear();
+  if (isReplacing)
+    fs::remove_directories(old);
+  return success();
+}
+
+ArtifactDirectory::~ArtifactDirectory() {
+  if (!temporary.empty())
+    fs::remove_directories(temporary);
+}
+
+} // namespace neuroshard

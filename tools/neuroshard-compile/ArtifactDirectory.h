@@ -1,0 +1,43 @@
+//===- ArtifactDirectory.h - All of an artifact, or nothing ----*- C++ -*-===//
+
+#ifndef NEUROSHARD_TOOLS_COMPILE_ARTIFACTDIRECTORY_H
+#define NEUROSHARD_TOOLS_COMPILE_ARTIFACTDIRECTORY_H
+
+#include "mlir/IR/Location.h"
+
+#include <string>
+
+namespace neuroshard {
+
+/// A directory that takes its name only when everything is in it. Until then
+/// it is a temporary one beside it, which goes away with this object.
+class ArtifactDirectory {
+public:
+  ArtifactDirectory() = default;
+  ~ArtifactDirectory();
+  ArtifactDirectory(const ArtifactDirectory &) = delete;
+  ArtifactDirectory &operator=(const ArtifactDirectory &) = delete;
+
+  /// Refuses a `target` that is neither free, nor empty, nor an artifact.
+  /// Errors are emitted at `loc`, here and below.
+  mlir::LogicalResult create(llvm::StringRef target, mlir::Location loc);
+
+  /// Path of a file in it.
+  std::string path(llvm::StringRef file) const;
+  mlir::LogicalResult write(llvm::StringRef file, llvm::StringRef text,
+                            mlir::Location loc);
+  mlir::LogicalResult createFolder(llvm::StringRef name, mlir::Location loc);
+  mlir::LogicalResult move(llvm::StringRef from, llvm::StringRef to,
+                           mlir::Location loc);
+
+  /// Replaces the target by this directory.
+  mlir::LogicalResult commit(mlir::Location loc);
+
+private:
+  std::string target;
+  std::string temporary; ///< empty: nothing to remove.
+};
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_TOOLS_COMPILE_ARTIFACTDIRECTORY_H

@@ -1,0 +1,156 @@
+//===- Compiler.cpp - From a model to an artifact -------------------------===//
+//
+// Takes the module down the levels and writes what each of them is good for:
+// the plan, the reference, the manifest, one library per device program.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Compiler.h"
+
+#include "ArtifactDirectory.h"
+#include "Levels.h"
+
+#include "neuroshard/Conversion/Manifest/Describe.h"
+#include "neuroshard/Dialect/NeuroShard.h"
+
+#include "llvm/TargetParser/Host.h"
+
+using namespace mlir;
+
+namespace neuroshard {
+
+namespace {
+class Compiler {
+public:
+  Compiler(const CompileOptions &options, ModuleOp module)
+      : options(options), module(module),
+        loc(UnknownLoc::get(module.getContext())) {}
+
+  LogicalResult run();
+
+private:
+  LogicalResult goToPartitioned();
+  LogicalResult compileReference();
+  LogicalResult compilePrograms();
+  LogicalResult compileLibrary(ModuleOp program, StringRef name);
+  LogicalResult writeIR(ModuleOp level, StringRef name);
+  LogicalResult writeManifest();
+
+  const CompileOptions &options;
+  ModuleOp module;
+  Location loc;
+  ArtifactDirectory directory;
+  manifest::Manifest manifest;
+  std::vector<manifest::Function> referenceFunctions;
+};
+} // namespace
+
+/// Writes the IR of a level, if asked to.
+LogicalResult Compiler::writeIR(ModuleOp level, StringRef name) {
+  if (!options.emitIR)
+    return success();
+  std::string text;
+  llvm::raw_string_ostream(text) << level << "\n";
+  return directory.write(("ir/" + name + ".mlir").str(), text, loc);
+}
+
+LogicalResult Compiler::goToPartitioned() {
+  if (isPartitioned(module)) {
+    if (options.reference)
+      return emitError(loc)
+             << "--reference needs logical IR, the input is partitioned";
+    return success();
+  }
+  if (failed(writeIR(module, "1-logical")) || failed(plan(module, options)) ||
+      failed(writeIR(module, "2-planned")))
+    return failure();
+  if (options.reference && failed(compileReference()))
+    return failure();
+  return success(succeeded(shard(module, options)) &&
+                 succeeded(writeIR(module, "3-sharded")) &&
+                 succeeded(partition(module, options)));
+}
+
+/// The library `name`, from a module of standard dialects.
+LogicalResult Compiler::compileLibrary(ModuleOp program, StringRef name) {
+  std::string library = (name + ".so").str();
+  NativeOptions native = options.native;
+  native.keepIntermediates = options.emitIR;
+  if (failed(compileToSharedLibrary(program, native, directory.path(library))))
+    return failure();
+  if (!options.emitIR)
+    return success();
+  for (StringRef kind : {".mlir", ".ll", ".o"}) {
+    std::string to = ("ir/" + name + "-native" + kind).str();
+    if (failed(directory.move(library + kind.str(), to, loc)))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult Compiler::compileReference() {
+  OwningOpRef<ModuleOp> logical = module.clone();
+  if (failed(outline(*logical, options)))
+    return failure();
+  OwningOpRef<ModuleOp> lowered = logical->clone();
+  if (failed(lowerReference(*lowered)) ||
+      failed(writeIR(*lowered, "reference")))
+    return failure();
+  FailureOr<std::vector<manifest::Function>> functions =
+      describeReference(*logical, *lowered);
+  if (failed(functions))
+    return failure();
+  referenceFunctions = std::move(*functions);
+  return compileLibrary(*lowered, "reference");
+}
+
+LogicalResult Compiler::compilePrograms() {
+  for (auto program : module.getOps<ir::DeviceProgramOp>()) {
+    StringRef name = program.getSymName();
+    OwningOpRef<ModuleOp> host = module.clone();
+    if (failed(convertToRuntime(*host, name)) || failed(writeIR(*host, name)) ||
+        failed(compileLibrary(*host, name)))
+      return failure();
+    manifest.programs.push_back((name + ".so").str());
+  }
+  return success();
+}
+
+LogicalResult Compiler::writeManifest() {
+  StringRef cpu = options.native.targetCpu;
+  manifest.targetCpu = cpu == "host" ? llvm::sys::getHostCPUName() : cpu;
+  if (options.reference) {
+    manifest.referenceLibrary = "reference.so";
+    manifest.referenceFunctions = std::move(referenceFunctions);
+  }
+  return directory.write("manifest.json", manifest::writeManifest(manifest),
+                         loc);
+}
+
+LogicalResult Compiler::run() {
+  if (failed(directory.create(options.output, loc)))
+    return failure();
+  if (options.emitIR && failed(directory.createFolder("ir", loc)))
+    return failure();
+  if (failed(goToPartitioned()) || failed(writeIR(module, "4-partitioned")))
+    return failure();
+  FailureOr<manifest::Manifest> described = describeArtifact(module);
+  FailureOr<std::string> planJson = getPlanJson(module);
+  if (failed(described) || failed(planJson))
+    return failure();
+  manifest = std::move(*described);
+  if (failed(compilePrograms()) || failed(writeManifest()) ||
+      failed(directory.write("plan.json", *planJson, loc)))
+    return failure();
+  return directory.commit(loc);
+}
+
+LogicalResult compile(const CompileOptions &options, llvm::SourceMgr &sources,
+                      MLIRContext &context) {
+  OwningOpRef<ModuleOp> module = readModule(options.input, sources, context);
+  if (!module)
+    return failure();
+  return Compiler(options, *module).run();
+}
+
+} // namespace neuroshard

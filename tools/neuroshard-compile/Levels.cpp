@@ -1,0 +1,135 @@
+//===- Levels.cpp - From level to level -----------------------------------===//
+
+#include "Levels.h"
+
+#include "neuroshard/Conversion/Passes.h"
+#include "neuroshard/Dialect/NeuroShard.h"
+#include "neuroshard/Planner/Json.h"
+#include "neuroshard/Transforms/Passes.h"
+#include "neuroshard/Transforms/PlannerConversion.h"
+
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Support/FileUtilities.h"
+
+using namespace mlir;
+
+namespace neuroshard {
+
+OwningOpRef<ModuleOp> readModule(StringRef path, llvm::SourceMgr &sources,
+                                 MLIRContext &context) {
+  std::string message;
+  std::unique_ptr<llvm::MemoryBuffer> file = openInputFile(path, &message);
+  if (!file) {
+    emitError(UnknownLoc::get(&context)) << message;
+    return {};
+  }
+  sources.AddNewSourceBuffer(std::move(file), SMLoc());
+  return parseSourceFile<ModuleOp>(sources, &context);
+}
+
+bool isPartitioned(ModuleOp module) {
+  return !module.getOps<ir::DeviceProgramOp>().empty();
+}
+
+/// Runs what `addPasses` adds.
+static LogicalResult
+runPasses(ModuleOp module,
+          llvm::function_ref<void(OpPassManager &)> addPasses) {
+  PassManager pm(module.getContext());
+  addPasses(pm);
+  return pm.run(module);
+}
+
+/// The topology to put a plan from a file on.
+static FailureOr<ir::TopologyOp> getTopology(ModuleOp module,
+                                             StringRef option) {
+  FailureOr<ir::TopologyOp> found = findTopology(module);
+  if (failed(found) || *found)
+    return found;
+  if (option.empty())
+    return module.emitError("a plan needs a topology; add a "
+                            "'neuroshard.topology' or --topology");
+  Expected<Topology> parsed = parseTopology(option);
+  if (!parsed)
+    return emitDiagnostics(module.getLoc(), parsed.error());
+  return topologyToIR(*parsed, module);
+}
+
+static LogicalResult addPlanFromFile(ModuleOp module,
+                                     const CompileOptions &options) {
+  FailureOr<ir::PlanOp> present = findPlan(module, options.plan.planName);
+  if (failed(present))
+    return mlir::failure();
+  if (*present)
+    return present->emitError("is a plan already; --plan takes a module "
+                              "without one");
+  Expected<ShardingPlan> read = readPlan(options.planFile);
+  if (!read)
+    return emitDiagnostics(UnknownLoc::get(module.getContext()), read.error());
+  FailureOr<ir::TopologyOp> topology =
+      getTopology(module, options.plan.topology);
+  if (failed(topology))
+    return mlir::failure();
+  StringRef name =
+      options.plan.planName.empty() ? "plan" : StringRef(options.plan.planName);
+  ir::PlanOp op = createPlan(module, name, *topology, read->optimizerSemantics);
+  return planToIR(*read, op);
+}
+
+LogicalResult plan(ModuleOp module, const CompileOptions &options) {
+  if (!options.planFile.empty() && failed(addPlanFromFile(module, options)))
+    return mlir::failure();
+  return runPasses(
+      module, [&](OpPassManager &pm) { pm.addPass(createPlan(options.plan)); });
+}
+
+FailureOr<std::string> getPlanJson(ModuleOp module) {
+  FailureOr<ir::PlanOp> op = findPlan(module, {});
+  if (failed(op))
+    return mlir::failure();
+  FailureOr<ShardingPlan> plan = planFromIR(*op);
+  if (failed(plan))
+    return mlir::failure();
+  return writePlan(*plan);
+}
+
+static void addOutline(OpPassManager &pm, const CompileOptions &options) {
+  OutlineOptions outline;
+  outline.entry = options.entry;
+  pm.addPass(createOutline(outline));
+  if (options.training)
+    pm.addPass(createDifferentiate());
+}
+
+LogicalResult shard(ModuleOp module, const CompileOptions &options) {
+  return runPasses(module, [&](OpPassManager &pm) {
+    addOutline(pm, options);
+    pm.addPass(createShard());
+    pm.addPass(createFuse());
+  });
+}
+
+LogicalResult partition(ModuleOp module, const CompileOptions &) {
+  return runPasses(module,
+                   [&](OpPassManager &pm) { pm.addPass(createPartition()); });
+}
+
+LogicalResult outline(ModuleOp module, const CompileOptions &options) {
+  return runPasses(module, [&](OpPassManager &pm) { addOutline(pm, options); });
+}
+
+LogicalResult lowerReference(ModuleOp module) {
+  return runPasses(
+      module, [&](OpPassManager &pm) { pm.addPass(createLowerReference()); });
+}
+
+LogicalResult convertToRuntime(ModuleOp module, StringRef program) {
+  return runPasses(module, [&](OpPassManager &pm) {
+    ConvertToRuntimeOptions options;
+    options.program = program;
+    pm.addPass(createConvertToRuntime(options));
+  });
+}
+
+} // namespace neuroshard

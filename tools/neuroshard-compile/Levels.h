@@ -1,0 +1,48 @@
+//===- Levels.h - From level to level --------------------------*- C++ -*-===//
+//
+// What the compiler does to a module between reading it and code generation.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_TOOLS_COMPILE_LEVELS_H
+#define NEUROSHARD_TOOLS_COMPILE_LEVELS_H
+
+#include "Options.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/Support/SourceMgr.h"
+
+namespace neuroshard {
+
+/// Reads and verifies the input.
+mlir::OwningOpRef<mlir::ModuleOp> readModule(llvm::StringRef path,
+                                             llvm::SourceMgr &sources,
+                                             mlir::MLIRContext &context);
+
+/// True if the module is at level 4 already.
+bool isPartitioned(mlir::ModuleOp module);
+
+/// Gives the module the plan of the file, or the planner's.
+mlir::LogicalResult plan(mlir::ModuleOp module, const CompileOptions &options);
+
+/// The plan of a planned module as JSON.
+mlir::FailureOr<std::string> getPlanJson(mlir::ModuleOp module);
+
+/// Planned to sharded, sharded to partitioned.
+mlir::LogicalResult shard(mlir::ModuleOp module, const CompileOptions &options);
+mlir::LogicalResult partition(mlir::ModuleOp module,
+                              const CompileOptions &options);
+
+/// Planned to the form that has step functions but no devices, and that to
+/// the reference program.
+mlir::LogicalResult outline(mlir::ModuleOp module,
+                            const CompileOptions &options);
+mlir::LogicalResult lowerReference(mlir::ModuleOp module);
+
+/// Partitioned to the program of this name.
+mlir::LogicalResult convertToRuntime(mlir::ModuleOp module,
+                                     llvm::StringRef program);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_TOOLS_COMPILE_LEVELS_H

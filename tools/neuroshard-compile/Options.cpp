@@ -1,0 +1,72 @@
+//===- Options.cpp - Command line of neuroshard-compile -------------------===//
+
+#include "Options.h"
+
+#include <CLI/CLI.hpp>
+
+namespace neuroshard {
+
+static void addPlanOptions(CLI::App &app, PlanOptions &plan) {
+  const std::string group = "Planning (see neuroshard-plan)";
+  auto add = [&](const char *name, auto &value, const char *help) {
+    app.add_option(name, value, help)->group(group);
+  };
+  add("--topology", plan.topology, "devices, such as 4xCPU or 2x8xH200");
+  add("--batch", plan.batch, "global batch in samples");
+  add("--algorithm", plan.algorithm, "search");
+  add("--objective", plan.objective, "step or published");
+  add("--cost-model", plan.costModel, "predictor of times");
+  add("--target", plan.target, "native or torchrec-1.9");
+  add("--memory-model", plan.memoryModel, "full or weights_only");
+  add("--semantics", plan.semantics, "exact or per_shard");
+  add("--dense-reserve", plan.denseReserve, "memory for the dense model");
+  add("--fragmentation-reserve", plan.fragmentationReserve,
+      "memory lost to fragmentation");
+  add("--communicator-reserve", plan.communicatorReserve,
+      "memory for communicators");
+  add("--dense-bottom-ms", plan.denseBottomMs, "dense work that overlaps");
+  add("--dense-rest-ms", plan.denseRestMs, "other dense work");
+  add("--pipeline-depth", plan.pipelineDepth, "batches in flight");
+  add("--deadline", plan.deadline, "seconds of search");
+  add("--evaluations", plan.evaluations, "candidate plans to evaluate");
+  add("--seed", plan.seed, "seed of random choices");
+  add("--plan-name", plan.planName, "symbol of the plan");
+}
+
+static void addOptions(CLI::App &app, CompileOptions &options) {
+  app.add_option("input", options.input,
+                 "logical or planned IR; - is standard input")
+      ->required();
+  app.add_option("-o,--output", options.output,
+                 "directory to write; an artifact that is there is replaced")
+      ->required();
+  app.add_flag("--training", options.training, "also compile the update");
+  app.add_option("--plan", options.planFile, "plan to follow, as JSON");
+  app.add_option("--entry", options.entry,
+                 "function with the lookups; default: the only one");
+  app.add_flag("--reference", options.reference,
+               "also compile the unsharded program, as reference.so");
+  app.add_flag("--emit-ir", options.emitIR,
+               "also write the IR of each level, to the folder ir");
+  app.add_option("--target-cpu", options.native.targetCpu,
+                 "host, or a CPU by LLVM's name");
+  app.add_option("-O", options.native.optLevel, "optimisation level, 0 to 3")
+      ->check(CLI::Range(0, 3));
+  addPlanOptions(app, options.plan);
+}
+
+std::optional<int> parseOptions(int argc, char **argv,
+                                CompileOptions &options) {
+  CLI::App app("Compiles a model with embedding tables to programs for the "
+               "devices of a cluster");
+  app.get_formatter()->column_width(34);
+  addOptions(app, options);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError &error) {
+    return app.exit(error) == 0 ? 0 : 1;
+  }
+  return std::nullopt;
+}
+
+} // namespace neuroshard

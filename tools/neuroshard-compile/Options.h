@@ -1,0 +1,32 @@
+//===- Options.h - Command line of neuroshard-compile ----------*- C++ -*-===//
+
+#ifndef NEUROSHARD_TOOLS_COMPILE_OPTIONS_H
+#define NEUROSHARD_TOOLS_COMPILE_OPTIONS_H
+
+#include "neuroshard/Conversion/Native/SharedLibrary.h"
+#include "neuroshard/Transforms/PlanPasses.h"
+
+#include <optional>
+#include <string>
+
+namespace neuroshard {
+
+struct CompileOptions {
+  std::string input;  ///< MLIR text or bytecode; "-" is standard input.
+  std::string output; ///< directory of the artifact.
+  std::string planFile;
+  std::string entry;
+  bool training = false;
+  bool reference = false;
+  bool emitIR = false;
+  NativeOptions native;
+  PlanOptions plan;
+};
+
+/// Fills `options`. An exit code if the program is to end: 0 after help, 1
+/// after an error, which has been printed.
+std::optional<int> parseOptions(int argc, char **argv, CompileOptions &options);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_TOOLS_COMPILE_OPTIONS_H
