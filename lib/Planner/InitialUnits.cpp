@@ -132,6 +132,14 @@ bool UnitMaker::addInAllowedForm(int table) {
   };
   if (auto halves = splitColumns(context, *unit, 2))
     return addAll(*halves);
+  int allowedDevices = 0;
+  for (int device = 0; device < context.deviceCount; ++device)
+    allowedDevices += rules.allowsDevice(device);
+  if (auto parts = splitRows(
+          context, *unit,
+          static_cast<int>(std::min<int64_t>(std::max(2, allowedDevices),
+                                             context.table(table).rows))))
+    return addAll(*parts);
   std::vector<std::vector<int>> groups = rowBlockGroups(context, table);
   if (!groups.empty() && context.table(table).rows > 1)
     return addAll(rowBlocks(

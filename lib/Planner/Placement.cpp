@@ -5,82 +5,59 @@
 
 #include <algorithm>
 #include <queue>
+#include <tuple>
 
 using namespace neuroshard;
 
-std::vector<size_t>
-neuroshard::movableByKey(const SearchState &state,
-                         const std::function<double(const Unit &)> &key) {
-  std::vector<size_t> order;
-  std::vector<double> keys(state.units().size());
-  for (size_t i = 0; i < state.units().size(); ++i) {
-    keys[i] = key(*state.units()[i]);
-    if (state.movable(i) && state.deviceOf(i) == SearchState::kUnplaced)
-      order.push_back(i);
-  }
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return keys[a] > keys[b]; });
-  return order;
-}
-
-bool neuroshard::placeByCompute(SearchState &state,
-                                std::span<const size_t> order, double dimsCap) {
-  const SearchContext &context = state.context();
-  bool uniform = context.usedClasses.size() == 1;
-  for (size_t index : order) {
-    const Unit &unit = *state.units()[index];
-    int best = -1;
-    double bestMs = 0;
-    int64_t bestBytes = 0;
-    for (int device = 0; device < context.deviceCount; ++device) {
-      if (state.loadOf(device).dims + unit.load.dims > dimsCap)
-        continue;
-      double ms = state.loadOf(device).compute.total();
-      if (!uniform)
-        ms = state
-                 .computeAfter(
-                     {.device = device, .added = {&unit}, .removed = {}})
-                 .total();
-      int64_t bytes = state.usedBytes(device);
-      bool better =
-          best < 0 || ms < bestMs || (ms == bestMs && bytes < bestBytes);
-      if (!better || !state.fits(device, unit))
-        continue;
-      best = device;
-      bestMs = ms;
-      bestBytes = bytes;
-    }
-    if (best < 0)
-      return false;
-    state.place(index, best);
-  }
-  return true;
-}
-
-bool neuroshard::placeByKey(SearchState &state, std::span<const size_t> order,
-                            const std::function<double(const Unit &)> &key) {
-  const SearchContext &context = state.context();
-  std::vector<double> sums(static_cast<size_t>(context.deviceCount));
-  for (size_t index : order) {
-    const Unit &unit = *state.units()[index];
-    int best = -1;
-    for (int device = 0; device < context.deviceCount; ++device) {
-      double sum = sums[static_cast<size_t>(device)];
-      bool better = best < 0 || sum < sums[static_cast<size_t>(best)] ||
-                    (sum == sums[static_cast<size_t>(best)] &&
-                     state.usedBytes(device) < state.usedBytes(best));
-      if (better && state.fits(device, unit))
-        best = device;
-    }
-    if (best < 0)
-      return false;
-    sums[static_cast<size_t>(best)] += key(unit);
-    state.place(index, best);
-  }
-  return true;
-}
-
 namespace {
+
+/// Steps by which a part that just does not fit is made smaller.
+constexpr double kShrink = 0.9;
+constexpr int kMaxShrinks = 40;
+
+bool isSeparated(const SearchContext &context, const Unit &unit) {
+  return std::any_of(unit.tables.begin(), unit.tables.end(), [&](int table) {
+    return !context.rulesOf(table).separateSets.empty();
+  });
+}
+
+/// How many devices a unit can go to; those with fewer choose first. A unit
+/// that others must avoid comes before those that are free altogether.
+int freedomOf(const SearchContext &context, const Unit &unit) {
+  bool pinned =
+      std::any_of(unit.tables.begin(), unit.tables.end(), [&](int table) {
+        return !context.rulesOf(table).devices.empty();
+      });
+  if (!pinned)
+    return context.deviceCount + (isSeparated(context, unit) ? 0 : 1);
+  int count = 0;
+  for (int device = 0; device < context.deviceCount; ++device)
+    count += allowsDevice(context, unit, device);
+  return count;
+}
+
+/// The device with the smallest (first, second) among those with room, the
+/// first such one; -1 when there is none. A unit that others must avoid stays
+/// where its table is, as long as there is room, and so leaves them devices.
+template <typename Eligible, typename First, typename Second>
+int chooseDevice(const SearchState &state, const Unit &unit, Eligible eligible,
+                 First first, Second second) {
+  bool separated = isSeparated(state.context(), unit);
+  int best = -1;
+  std::tuple<bool, double, double> bestKey;
+  for (int device = 0; device < state.context().deviceCount; ++device) {
+    if (!eligible(device))
+      continue;
+    bool elsewhere = separated && !state.holdsSeparated(device, unit);
+    std::tuple<bool, double, double> key(elsewhere, first(device),
+                                         second(device));
+    if ((best >= 0 && key >= bestKey) || !state.fits(device, unit))
+      continue;
+    best = device;
+    bestKey = key;
+  }
+  return best;
+}
 
 /// Shares of a mean device, so that bytes and milliseconds compare.
 class Fullness {
@@ -117,14 +94,6 @@ private:
   double meanMs = 0;
 };
 
-} // namespace
-
-namespace {
-
-/// Steps by which a part that just does not fit is made smaller.
-constexpr double kShrink = 0.9;
-constexpr int kMaxShrinks = 40;
-
 /// The two parts of a unit of which the first fits on the device.
 std::optional<std::vector<UnitPtr>> cutToFit(const SearchState &state,
                                              const Unit &unit, int device) {
@@ -145,31 +114,72 @@ std::optional<std::vector<UnitPtr>> cutToFit(const SearchState &state,
 
 /// The device with the most room among those the unit may be on, or -1.
 int roomiestDevice(const SearchState &state, const Unit &unit) {
-  const SearchContext &context = state.context();
   int best = -1;
-  for (int device = 0; device < context.deviceCount; ++device)
-    if (allowsDevice(context, unit, device) &&
+  for (int device = 0; device < state.context().deviceCount; ++device)
+    if (state.admits(device, unit) &&
         (best < 0 || state.freeBytes(device) > state.freeBytes(best)))
       best = device;
   return best;
 }
 
-/// The least full device that has room for the unit, or -1.
-int leastFullDevice(const SearchState &state, const Unit &unit,
-                    const Fullness &fullness) {
-  int best = -1;
-  double bestFullness = 0;
-  for (int device = 0; device < state.context().deviceCount; ++device) {
-    double now = fullness.of(state, device);
-    if ((best >= 0 && now >= bestFullness) || !state.fits(device, unit))
-      continue;
-    best = device;
-    bestFullness = now;
+} // namespace
+
+std::vector<size_t>
+neuroshard::movableByKey(const SearchState &state,
+                         const std::function<double(const Unit &)> &key) {
+  std::vector<size_t> order;
+  std::vector<std::pair<int, double>> ranks(state.units().size());
+  for (size_t i = 0; i < state.units().size(); ++i) {
+    const Unit &unit = *state.units()[i];
+    ranks[i] = {freedomOf(state.context(), unit), -key(unit)};
+    if (state.movable(i) && state.deviceOf(i) == SearchState::kUnplaced)
+      order.push_back(i);
   }
-  return best;
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return ranks[a] < ranks[b]; });
+  return order;
 }
 
-} // namespace
+bool neuroshard::placeByCompute(SearchState &state,
+                                std::span<const size_t> order, double dimsCap) {
+  bool uniform = state.context().usedClasses.size() == 1;
+  for (size_t index : order) {
+    const Unit &unit = *state.units()[index];
+    int device = chooseDevice(
+        state, unit,
+        [&](int d) { return state.loadOf(d).dims + unit.load.dims <= dimsCap; },
+        [&](int d) {
+          return uniform
+                     ? state.loadOf(d).compute.total()
+                     : state
+                           .computeAfter(
+                               {.device = d, .added = {&unit}, .removed = {}})
+                           .total();
+        },
+        [&](int d) { return static_cast<double>(state.usedBytes(d)); });
+    if (device < 0)
+      return false;
+    state.place(index, device);
+  }
+  return true;
+}
+
+bool neuroshard::placeByKey(SearchState &state, std::span<const size_t> order,
+                            const std::function<double(const Unit &)> &key) {
+  std::vector<double> sums(static_cast<size_t>(state.context().deviceCount));
+  for (size_t index : order) {
+    const Unit &unit = *state.units()[index];
+    int device = chooseDevice(
+        state, unit, [](int) { return true; },
+        [&](int d) { return sums[static_cast<size_t>(d)]; },
+        [&](int d) { return static_cast<double>(state.usedBytes(d)); });
+    if (device < 0)
+      return false;
+    sums[static_cast<size_t>(device)] += key(unit);
+    state.place(index, device);
+  }
+  return true;
+}
 
 std::optional<SearchState>
 neuroshard::placeByMemory(const SearchContext &context,
@@ -177,13 +187,13 @@ neuroshard::placeByMemory(const SearchContext &context,
                           UnitPtr &blocking) {
   SearchState state(context, units);
   Fullness fullness(context, units, balance);
-  auto smaller = [&](size_t a, size_t b) {
-    double left = fullness.of(state, *state.units()[a]);
-    double right = fullness.of(state, *state.units()[b]);
-    return left != right ? left < right : a > b;
+  auto later = [&](size_t a, size_t b) {
+    const Unit &left = *state.units()[a], &right = *state.units()[b];
+    return std::tuple(-freedomOf(context, left), fullness.of(state, left), b) <
+           std::tuple(-freedomOf(context, right), fullness.of(state, right), a);
   };
-  std::priority_queue<size_t, std::vector<size_t>, decltype(smaller)> queue(
-      smaller);
+  std::priority_queue<size_t, std::vector<size_t>, decltype(later)> queue(
+      later);
   for (size_t i = 0; i < units.size(); ++i)
     if (state.deviceOf(i) == SearchState::kUnplaced)
       queue.push(i);
@@ -194,7 +204,9 @@ neuroshard::placeByMemory(const SearchContext &context,
     size_t index = queue.top();
     queue.pop();
     UnitPtr unit = state.units()[index];
-    int device = leastFullDevice(state, *unit, fullness);
+    int device = chooseDevice(
+        state, *unit, [](int) { return true; },
+        [&](int d) { return fullness.of(state, d); }, [](int) { return 0; });
     if (device >= 0) {
       state.place(index, device);
       continue;

@@ -58,6 +58,7 @@ void SearchContext::collectRules() {
     table.minWidth = constraint.minWidth;
     if (constraint.allowedKinds.empty())
       continue;
+    table.kindsListed = true;
     table.allowed.fill(false);
     for (ShardingKind kind : constraint.allowedKinds)
       table.allowed[static_cast<size_t>(kind)] = true;

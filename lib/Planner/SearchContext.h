@@ -27,6 +27,8 @@ struct TableRules {
   int coLocateLeader = -1;
   /// Has shards written by hand.
   bool fixed = false;
+  /// Has a list of allowed kinds.
+  bool kindsListed = false;
 
   bool allows(ShardingKind kind) const {
     return allowed[static_cast<size_t>(kind)];

@@ -197,6 +197,20 @@ bool SearchState::fits(int device, const Unit &unit) const {
   return fits({.device = device, .added = {&unit}, .removed = {}});
 }
 
+bool SearchState::admits(int device, const Unit &unit) const {
+  return allowsDevice(context(), unit, device) && keepsApart(device, unit, {});
+}
+
+bool SearchState::holdsSeparated(int device, const Unit &unit) const {
+  for (int table : unit.tables)
+    for (int set : context().rulesOf(table).separateSets) {
+      auto found = separateUse.find({device, set});
+      if (found != separateUse.end() && found->second.contains(table))
+        return true;
+    }
+  return false;
+}
+
 bool SearchState::withinMemory() const {
   for (int device = 0; device < context().deviceCount; ++device)
     if (freeBytes(device) < 0)

@@ -56,6 +56,11 @@ public:
   /// device rule or a separation?
   bool fits(const DeviceChange &change) const;
   bool fits(int device, const Unit &unit) const;
+  /// fits(), were there room.
+  bool admits(int device, const Unit &unit) const;
+  /// Does the device hold a table of the unit that is to be kept apart from
+  /// others? More of it there takes no further device from those.
+  bool holdsSeparated(int device, const Unit &unit) const;
   /// Nothing is above its memory.
   bool withinMemory() const;
 

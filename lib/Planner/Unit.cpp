@@ -214,10 +214,8 @@ UnitPtr neuroshard::mergeUnits(const SearchContext &context, const Unit &a,
   for (size_t i = 0; i < shards.size(); ++i) {
     if (!join(shards[i], b.shards[i]))
       return nullptr;
-    const Table &table = context.table(a.tables[i]);
-    bool whole =
-        shards[i].rows() == table.rows && shards[i].width() == table.dim;
-    if (whole && !context.rulesOf(a.tables[i]).allows(ShardingKind::TableWise))
+    // Joining could leave a kind that is not on the list.
+    if (context.rulesOf(a.tables[i]).kindsListed)
       return nullptr;
   }
   return makeUnit(context, std::move(shards));
