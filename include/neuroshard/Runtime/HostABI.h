@@ -127,8 +127,9 @@ int32_t nsrt_table_initialize(nsrt_world *, int32_t table, uint64_t seed);
 /// Runs function `name` of the device's program in this thread. Functions are
 /// invoked on all devices, each on a thread of its own, in the same order: a
 /// rank that has returned from as many functions as another has entered is
-/// not waited for. Returns nsrt_device_status. If the function ran, its results are valid to free
-/// whatever the status; if it did not run (unknown name), they are untouched.
+/// not waited for. Returns nsrt_device_status. If the function ran, its results
+/// are valid to free whatever the status; if it did not run (unknown name),
+/// they are untouched.
 int32_t nsrt_invoke(nsrt_device *, const char *name, void **args);
 
 /// Runs `name` on all devices, each in a thread of its own; args[r] are the

@@ -347,4 +347,35 @@ TEST(SingleInvocations, RunOneThreadPerDevice) {
   EXPECT_THAT(status, Each(0));
 }
 
+TEST(SingleInvocations, NeedNoResetAfterABadId) {
+  Model model = makeModel(Optimizer::None);
+  TestWorld world(model, makePlan(model, PlanKind::Row, 2), 2);
+  std::vector<std::thread> threads;
+  std::vector<std::vector<std::string>> errors(2);
+  for (int rank = 0; rank < 2; ++rank) {
+    nsrt_world_register(world.get(), rank, "start", startPart);
+    nsrt_world_register(world.get(), rank, "wait", waitPart);
+  }
+  TwoPart steps[2];
+  steps[0].badRank = 1;
+  for (int rank = 0; rank < 2; ++rank)
+    threads.emplace_back([&, rank] {
+      nsrt_device *device = nsrt_world_device(world.get(), rank);
+      for (TwoPart &step : steps) {
+        void *args[] = {device, &step};
+        for (const char *name : {"start", "wait"}) {
+          nsrt_invoke(device, name, args);
+          errors[size_t(rank)].push_back(nsrt_device_error(device));
+        }
+      }
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_EQ(errors[0], errors[1]);
+  EXPECT_THAT(errors[0][0], HasSubstr("id 5000 is out of range"));
+  EXPECT_EQ(errors[0][1], errors[0][0]);
+  EXPECT_EQ(errors[0][2], "");
+  EXPECT_EQ(errors[0][3], "");
+}
+
 } // namespace
