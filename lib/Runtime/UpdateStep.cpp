@@ -86,6 +86,10 @@ void UpdateStep::addSource(size_t exchange, const EntryLayout &entry,
                            const ReceivedSet &set,
                            const std::vector<Block> &blocks,
                            const StreamSet &layout) {
+  // A table without an optimizer is only read.
+  if (device.slots[size_t(entry.slot)].table().optimizer.kind ==
+      OptimizerKind::None)
+    return;
   size_t index = size_t(&entry - layout.entries.data());
   const ExchangeSpec &spec =
       device.manifest().exchanges[routed[exchange]->exchange];
