@@ -5,6 +5,9 @@
 
 #include "llvm/ADT/DenseSet.h"
 
+#include <algorithm>
+#include <functional>
+
 using namespace mlir;
 using namespace neuroshard;
 using namespace neuroshard::ir;
@@ -97,29 +100,38 @@ Value Sharder::shardWeightsGradient(OpBuilder &builder, WeightsGradientOp op,
   return GatherBatchOp::create(builder, op.getLoc(), weights, combined);
 }
 
-/// One table's step; the two phases of an exact row-wise optimizer where its
-/// columns are split.
-void Sharder::shardTableUpdate(OpBuilder &builder, UpdateOp op,
-                               ValueRange carried) {
-  SmallVector<Value> ids, gradients;
-  for (ShardedLookup *lookup : lookupsOf(op.getGradients())) {
-    ids.push_back(lookup->replicated() ? lookup->replicaIds
-                                       : carried[lookup->ownerIds]);
-    gradients.push_back(lookup->gradient);
-  }
-  if (!placement[op.getTableAttr().getAttr()].twoPhase) {
+/// All tables in one phase, then all tables of the two phases of an exact
+/// row-wise optimizer over column shards.
+void Sharder::shardTableUpdates(OpBuilder &builder, ValueRange carried) {
+  auto isTwoPhase = [&](UpdateOp op) {
+    return placement[op.getTableAttr().getAttr()].twoPhase;
+  };
+  std::stable_partition(updates.begin(), updates.end(),
+                        std::not_fn(isTwoPhase));
+  SmallVector<std::pair<UpdateOp, Value>> twoPhase;
+  for (UpdateOp op : updates) {
+    SmallVector<Value> ids, gradients;
+    for (ShardedLookup *lookup : lookupsOf(op.getGradients())) {
+      ids.push_back(lookup->replicated() ? lookup->replicaIds
+                                         : carried[lookup->ownerIds]);
+      gradients.push_back(lookup->gradient);
+    }
+    if (isTwoPhase(op)) {
+      Type rows = dist(RowsType::get(context), Distribution::Owner);
+      twoPhase.emplace_back(op, ReduceRowsOp::create(builder, op.getLoc(), rows,
+                                                     ids, gradients,
+                                                     op.getLookups()));
+      continue;
+    }
     FusedUpdateOp::create(builder, op.getLoc(), ids, gradients, op.getLookups(),
                           op.getLearningRate(), op.getStep());
-    return;
   }
-  ArrayAttr table = one(op.getTableAttr());
-  Value rows = ReduceRowsOp::create(
-      builder, op.getLoc(), dist(RowsType::get(context), Distribution::Owner),
-      ids, gradients, op.getLookups());
-  rows = ExchangeNormsOp::create(builder, op.getLoc(), rows.getType(), rows,
-                                 table);
-  ApplyRowsOp::create(builder, op.getLoc(), rows, table, op.getLearningRate(),
-                      op.getStep());
+  for (auto &[op, rows] : twoPhase)
+    rows = ExchangeNormsOp::create(builder, op.getLoc(), rows.getType(), rows,
+                                   one(op.getTableAttr()));
+  for (auto &[op, rows] : twoPhase)
+    ApplyRowsOp::create(builder, op.getLoc(), rows, one(op.getTableAttr()),
+                        op.getLearningRate(), op.getStep());
 }
 
 void Sharder::shardUpdate() {
@@ -132,10 +144,9 @@ void Sharder::shardUpdate() {
         shardWeightsGradient(builder, op, carried));
     op.erase();
   }
-  for (UpdateOp op : updates) {
-    shardTableUpdate(builder, op, carried);
+  shardTableUpdates(builder, carried);
+  for (UpdateOp op : updates)
     op.erase();
-  }
   step.restore.erase();
   step.restore = restore;
 }

@@ -59,8 +59,7 @@ private:
   mlir::Value shardWeightsGradient(mlir::OpBuilder &builder,
                                    ir::WeightsGradientOp op,
                                    mlir::ValueRange carried);
-  void shardTableUpdate(mlir::OpBuilder &builder, ir::UpdateOp op,
-                        mlir::ValueRange carried);
+  void shardTableUpdates(mlir::OpBuilder &builder, mlir::ValueRange carried);
   /// The lookups that the gradients of an update op belong to.
   llvm::SmallVector<ShardedLookup *> lookupsOf(mlir::ValueRange gradients);
 

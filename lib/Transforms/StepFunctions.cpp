@@ -60,9 +60,11 @@ static LogicalResult findTrainingOps(StepFunctions &step) {
 FailureOr<StepFunctions> StepFunctions::find(ModuleOp module) {
   FailureOr<func::FuncOp> start =
       findFunction(module, kStartName, "neuroshard-outline");
+  if (failed(start))
+    return failure();
   FailureOr<func::FuncOp> wait =
       findFunction(module, kWaitName, "neuroshard-outline");
-  if (failed(start) || failed(wait))
+  if (failed(wait))
     return failure();
   FailureOr<SuspendOp> suspend = findOnly<SuspendOp>(*start);
   FailureOr<ResumeOp> resume = findOnly<ResumeOp>(*wait);
