@@ -25,7 +25,7 @@ namespace {
 /// A piece may need this share of the roomiest device.
 constexpr double kRoomShare = 0.9;
 /// A piece may cost this share of the mean device's compute.
-constexpr double kCostShares[] = {kNoCap, 1.0, 0.5, 0.25};
+constexpr double kCostShares[] = {1.0, 0.7, 0.5, 0.35, 0.25};
 /// Into how many parts one cut may go.
 constexpr double kMaxParts = 65536;
 /// Starts that are improved, and how few when the problem is large.
@@ -38,12 +38,30 @@ constexpr int64_t kDefaultWork = 40'000'000;
 constexpr int64_t kMinBudget = 20'000;
 constexpr int64_t kMaxBudget = 400'000;
 
-std::string describeShare(double share) {
-  if (share == kNoCap)
-    return "cuts for memory only";
-  char text[64];
-  std::snprintf(text, sizeof text, "pieces up to %g of a mean device", share);
-  return text;
+/// One way to cut before placing: what may cost more than the share is cut.
+struct CutRule {
+  double costShare = kNoCap;
+  Cut direction = Cut::Columns;
+
+  std::string str() const {
+    if (costShare == kNoCap)
+      return "cuts for memory only";
+    char text[80];
+    std::snprintf(text, sizeof text, "%s up to %g of a mean device",
+                  direction == Cut::Columns ? "column pieces" : "row pieces",
+                  costShare);
+    return text;
+  }
+};
+
+std::vector<CutRule> cutRules(const SearchContext &context) {
+  std::vector<CutRule> rules = {{}};
+  for (double share : kCostShares) {
+    rules.push_back({share, Cut::Columns});
+    if (context.problem.target == Target::Native)
+      rules.push_back({share, Cut::Rows});
+  }
+  return rules;
 }
 
 struct Start {
@@ -63,8 +81,8 @@ private:
   void greedyStarts(const std::vector<UnitPtr> &units, const std::string &what);
   void keepStart(const SearchState &state, const std::string &what);
   std::vector<UnitPtr> cut(const std::vector<UnitPtr> &units,
-                           double costShare) const;
-  void cutUnit(const UnitPtr &unit, int64_t room, double costMs,
+                           CutRule rule) const;
+  void cutUnit(const UnitPtr &unit, int64_t room, double costMs, Cut direction,
                std::vector<UnitPtr> &out) const;
   int64_t largestRoom() const;
   bool turnIntoRowBlocks(std::vector<UnitPtr> &units);
@@ -83,44 +101,52 @@ int64_t DefaultSearch::largestRoom() const {
   return room;
 }
 
-/// Too costly: by columns. Too large: by columns, or by rows where that takes
-/// clearly less memory. Into as many parts as it takes; parts still too large
-/// again.
+/// Too costly: in the given direction, if possible. Too large: by columns, or
+/// by rows where that takes clearly less memory. Into as many parts as it
+/// takes; parts still too large again.
 void DefaultSearch::cutUnit(const UnitPtr &unit, int64_t room, double costMs,
-                            std::vector<UnitPtr> &out) const {
+                            Cut direction, std::vector<UnitPtr> &out) const {
   double memoryRatio =
       static_cast<double>(unit->peakBytes()) / static_cast<double>(room);
-  double ratio = std::max(memoryRatio, unit->aloneMs() / costMs);
-  if (ratio <= 1)
+  double costRatio = unit->aloneMs() / costMs;
+  if (std::max(memoryRatio, costRatio) <= 1)
     return out.push_back(unit);
-  int wanted =
-      std::max(2, static_cast<int>(std::min(std::ceil(ratio), kMaxParts)));
-  std::optional<std::vector<UnitPtr>> columns, rows;
-  for (int parts = wanted; parts >= 2 && !columns; parts /= 2)
-    columns = splitColumns(context, *unit, parts);
-  if (memoryRatio > 1)
-    rows = splitRows(context, *unit,
-                     std::max(2, static_cast<int>(std::min(
-                                     std::ceil(memoryRatio), kMaxParts))));
-  std::optional<std::vector<UnitPtr>> pieces = betterCut(columns, rows);
+  auto partsFor = [](double ratio) {
+    return std::max(2, static_cast<int>(std::min(std::ceil(ratio), kMaxParts)));
+  };
+  auto byColumns = [&](double ratio) {
+    std::optional<std::vector<UnitPtr>> pieces;
+    for (int parts = partsFor(ratio); parts >= 2 && !pieces; parts /= 2)
+      pieces = splitColumns(context, *unit, parts);
+    return pieces;
+  };
+  double larger = std::max(memoryRatio, costRatio);
+  std::optional<std::vector<UnitPtr>> pieces;
+  if (costRatio > 1)
+    pieces = direction == Cut::Columns
+                 ? byColumns(larger)
+                 : splitRows(context, *unit, partsFor(larger));
+  if (!pieces && memoryRatio > 1)
+    pieces = betterCut(byColumns(memoryRatio),
+                       splitRows(context, *unit, partsFor(memoryRatio)));
   if (!pieces)
     return out.push_back(unit);
-  bool byColumns = pieces == columns;
+  // Costs do not fall in proportion, so cutting for them goes on but once.
   for (const UnitPtr &piece : *pieces)
-    cutUnit(piece, room, byColumns ? kNoCap : costMs, out);
+    cutUnit(piece, room, kNoCap, direction, out);
 }
 
 std::vector<UnitPtr> DefaultSearch::cut(const std::vector<UnitPtr> &units,
-                                        double costShare) const {
+                                        CutRule rule) const {
   double total = 0;
   for (const UnitPtr &unit : units)
     total += unit->aloneMs();
   int64_t room = std::max<int64_t>(
       1, static_cast<int64_t>(kRoomShare * static_cast<double>(largestRoom())));
-  double costMs = costShare * total / context.deviceCount;
+  double costMs = rule.costShare * total / context.deviceCount;
   std::vector<UnitPtr> pieces;
   for (const UnitPtr &unit : units)
-    cutUnit(unit, room, costMs > 0 ? costMs : kNoCap, pieces);
+    cutUnit(unit, room, costMs > 0 ? costMs : kNoCap, rule.direction, pieces);
   return pieces;
 }
 
@@ -172,10 +198,11 @@ void DefaultSearch::greedyStarts(const std::vector<UnitPtr> &units,
 }
 
 void DefaultSearch::findStarts(const std::vector<UnitPtr> &units) {
-  for (double share : kCostShares) {
+  std::vector<CutRule> rules = cutRules(context);
+  for (const CutRule &rule : rules) {
     if (context.deadlinePassed() && !starts.empty())
       return;
-    greedyStarts(cut(units, share), describeShare(share));
+    greedyStarts(cut(units, rule), rule.str());
   }
   for (Algorithm algorithm : {Algorithm::Dim, Algorithm::Size,
                               Algorithm::Lookup, Algorithm::SizeLookup}) {
@@ -192,16 +219,16 @@ void DefaultSearch::findStarts(const std::vector<UnitPtr> &units) {
   }
   if (!starts.empty())
     return;
-  for (double share : kCostShares) {
+  for (const CutRule &rule : rules) {
     if (context.deadlinePassed() && !starts.empty())
       return;
-    std::vector<UnitPtr> pieces = cut(units, share);
+    std::vector<UnitPtr> pieces = cut(units, rule);
     for (auto [balance, what] :
          {std::pair(Balance::MemoryAndCompute, "by memory and compute, "),
           std::pair(Balance::Memory, "by memory alone, ")})
       if (auto state =
               placeByMemory(context, pieces, balance, outcome.blocking))
-        keepStart(*state, what + describeShare(share));
+        keepStart(*state, what + rule.str());
   }
 }
 

@@ -21,11 +21,16 @@ constexpr size_t kMaxUnits = 48;
 /// Smaller differences are rounding.
 constexpr double kRelativeGain = 1e-9;
 
-bool better(const Trial &a, const Trial &b) {
-  if (a.costMs < b.costMs * (1 - kRelativeGain))
-    return true;
-  return a.costMs <= b.costMs &&
-         a.imbalance < b.imbalance * (1 - kRelativeGain);
+/// What an accepted step must lower. The smooth cost leads over plateaus where
+/// several devices are equally slow; the cost itself has the last word.
+enum class Goal { Smooth, Cost };
+
+bool better(const Trial &a, const Trial &b, Goal goal) {
+  bool smoother = a.smoothMs < b.smoothMs * (1 - kRelativeGain);
+  if (goal == Goal::Smooth)
+    return smoother;
+  return a.costMs < b.costMs * (1 - kRelativeGain) ||
+         (a.costMs <= b.costMs && smoother);
 }
 
 std::string joinWidths(const std::vector<UnitPtr> &parts, bool columns) {
@@ -67,6 +72,7 @@ private:
   bool improveOnce();
   bool apply();
   bool applySplit();
+  void descendSmoothly();
   void joinShards();
   bool joinOn(int device);
 
@@ -75,6 +81,7 @@ private:
   int64_t budget;
   Outcome &outcome;
   int64_t used = 0;
+  Goal goal = Goal::Smooth;
   Step best;
   Trial bestTrial;
   /// Splits whose memory for joining columns did not fit.
@@ -150,7 +157,7 @@ void Improver::consider(Step step, const std::vector<DeviceChange> &changes) {
       return;
   ++used;
   Trial trial = state.trialAfter(changes);
-  if (!better(trial, bestTrial))
+  if (!better(trial, bestTrial, goal))
     return;
   bestTrial = trial;
   best = std::move(step);
@@ -182,23 +189,21 @@ void Improver::considerSplit(int device, size_t unit,
   const Unit *whole = state.units()[unit].get();
   if (unsplittable.contains(whole))
     return;
-  bool columns = true;
-  auto parts = splitColumns(context, *whole, 2);
-  if (!parts) {
-    columns = false;
-    parts = splitRows(context, *whole, 2);
+  for (bool columns : {true, false}) {
+    auto parts = columns ? splitColumns(context, *whole, 2)
+                         : splitRows(context, *whole, 2);
+    if (!parts)
+      continue;
+    const Unit *stays = (*parts)[0].get();
+    const Unit *goes = (*parts)[1].get();
+    for (size_t i = 0; i < places.size() && i < kMaxSplitTargets; ++i)
+      consider({.kind = Step::Split,
+                .unit = unit,
+                .target = places[i],
+                .parts = *parts,
+                .columns = columns},
+               {{device, {stays}, {whole}}, {places[i], {goes}, {}}});
   }
-  if (!parts)
-    return;
-  const Unit *stays = (*parts)[0].get();
-  const Unit *goes = (*parts)[1].get();
-  for (size_t i = 0; i < places.size() && i < kMaxSplitTargets; ++i)
-    consider({.kind = Step::Split,
-              .unit = unit,
-              .target = places[i],
-              .parts = *parts,
-              .columns = columns},
-             {{device, {stays}, {whole}}, {places[i], {goes}, {}}});
 }
 
 bool Improver::applySplit() {
@@ -286,7 +291,7 @@ bool Improver::joinOn(int device) {
       DeviceChange change{device, {joined.get()}, {a, b}};
       Trial now = state.trial();
       Trial then = state.trialAfter({change});
-      if (!state.fits(change) || better(now, then))
+      if (!state.fits(change) || better(now, then, Goal::Cost))
         continue;
       size_t kept = std::min(units[i], units[j]);
       state.replace(kept, {joined});
@@ -304,9 +309,30 @@ void Improver::joinShards() {
     }
 }
 
+/// Follows the smooth cost as far as it leads; ends at the state of lowest cost
+/// on the way.
+void Improver::descendSmoothly() {
+  goal = Goal::Smooth;
+  SearchState lowest = state;
+  double lowestMs = state.costMs();
+  std::vector<std::string> explanation = outcome.explanation;
+  while (improveOnce()) {
+    double cost = state.costMs();
+    if (cost >= lowestMs)
+      continue;
+    lowestMs = cost;
+    lowest = state;
+    explanation = outcome.explanation;
+  }
+  state = std::move(lowest);
+  outcome.explanation = std::move(explanation);
+}
+
 void Improver::run() {
   double before = state.costMs();
   joinShards();
+  descendSmoothly();
+  goal = Goal::Cost;
   while (improveOnce()) {
   }
   joinShards();

@@ -4,6 +4,7 @@
 #include "SearchState.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <tuple>
 
@@ -16,6 +17,39 @@ void addLoad(DeviceLoad &load, const DeviceLoad &other, double sign) {
   load.inputBytes += sign * other.inputBytes;
   load.forwardBytes += sign * other.forwardBytes;
   load.backwardBytes += sign * other.backwardBytes;
+}
+
+/// How much the 16-norm of the devices' values exceeds their maximum.
+template <typename Value>
+double normExcess(const std::vector<DeviceCost> &devices, Value value) {
+  double largest = 0;
+  for (const DeviceCost &device : devices)
+    largest = std::max(largest, value(device));
+  if (largest <= 0)
+    return 0;
+  double sum = 0;
+  for (const DeviceCost &device : devices) {
+    double x = value(device) / largest;
+    x *= x;
+    x *= x;
+    x *= x;
+    sum += x * x;
+  }
+  return largest * (std::sqrt(std::sqrt(std::sqrt(std::sqrt(sum)))) - 1);
+}
+
+double smoothExcess(const CostBreakdown &cost, ObjectiveKind kind) {
+  auto excess = [&](auto value) { return normExcess(cost.devices, value); };
+  if (kind == ObjectiveKind::Published)
+    return excess([](const DeviceCost &d) {
+      return d.compute.total() + d.forwardCommunicationMs +
+             d.backwardCommunicationMs;
+    });
+  return excess([](const DeviceCost &d) { return d.compute.forwardMs; }) +
+         excess([](const DeviceCost &d) { return d.compute.backwardMs; }) +
+         excess([](const DeviceCost &d) { return d.forwardCommunicationMs; }) +
+         excess([](const DeviceCost &d) { return d.backwardCommunicationMs; }) +
+         excess([](const DeviceCost &d) { return d.inputMs; });
 }
 
 } // namespace
@@ -280,7 +314,11 @@ CostBreakdown SearchState::breakdown() const {
 
 double SearchState::costMs() const { return breakdown().costMs; }
 
-Trial SearchState::trial() const { return {costMs(), imbalance()}; }
+Trial SearchState::trial() const {
+  CostBreakdown cost = breakdown();
+  return {cost.costMs,
+          cost.costMs + smoothExcess(cost, context().options.objective.kind)};
+}
 
 Trial SearchState::trialAfter(const std::vector<DeviceChange> &changes) {
   std::vector<DeviceLoad> before;
@@ -293,13 +331,6 @@ Trial SearchState::trialAfter(const std::vector<DeviceChange> &changes) {
   for (size_t i = 0; i < changes.size(); ++i)
     loads[static_cast<size_t>(changes[i].device)] = before[i];
   return result;
-}
-
-double SearchState::imbalance() const {
-  double sum = 0;
-  for (const DeviceLoad &load : loads)
-    sum += load.compute.total() * load.compute.total();
-  return sum;
 }
 
 ShardingPlan SearchState::plan() const {

@@ -22,8 +22,9 @@ struct DeviceChange {
 /// What decides whether one state is better than another.
 struct Trial {
   double costMs = 0;
-  /// Sum of the squares of the devices' compute: tells equal costs apart.
-  double imbalance = 0;
+  /// The cost with each maximum over the devices replaced by a p-norm, which
+  /// also falls when one of several equally slow devices gets faster.
+  double smoothMs = 0;
 };
 
 /// An assignment of units to devices with memory, loads and cost, all
@@ -103,7 +104,6 @@ private:
   void countColumns(const Unit &unit, int sign);
   bool keepsApart(int device, const Unit &unit,
                   const std::vector<const Unit *> &leaving) const;
-  double imbalance() const;
   DeviceLoad loadAfter(const DeviceChange &change) const;
   MemoryTerms memoryAfter(const DeviceChange &change) const;
 
