@@ -9,14 +9,17 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <new>
 #include <sys/mman.h>
 #include <utility>
 
 namespace neuroshard::runtime {
 
 namespace {
+constexpr int64_t alignmentBytes = 64;
 constexpr int64_t pageBytes = 4096;
 constexpr int64_t hugePageBytes = 2 << 20;
 
@@ -26,25 +29,35 @@ int64_t roundUp(int64_t value, int64_t multiple) {
 } // namespace
 
 PageBlock::PageBlock(int64_t size) : bytes(size) {
-  if (size == 0)
-    return;
-  bool huge = size >= hugePageBytes;
-  // A huge page begins at a multiple of its size; mappings do not.
-  int64_t alignment = huge ? hugePageBytes : pageBytes;
   if (size < 0 || size > std::numeric_limits<int64_t>::max() / 2)
     fail("cannot allocate ", size, " bytes");
-  mappedBytes = size_t(roundUp(size, alignment) + (huge ? alignment : 0));
-  mapping = mmap(nullptr, mappedBytes, PROT_READ | PROT_WRITE,
-                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (mapping == MAP_FAILED) {
-    int code = errno;
-    mapping = nullptr;
-    fail("cannot allocate ", size, " bytes: ", std::strerror(code));
-  }
-  auto address = reinterpret_cast<uintptr_t>(mapping);
-  memory = reinterpret_cast<std::byte *>(roundUp(int64_t(address), alignment));
-  if (huge) // A kernel without huge pages refuses; small pages work as well.
-    madvise(memory, size_t(roundUp(size, alignment)), MADV_HUGEPAGE);
+  if (size >= hugePageBytes)
+    map();
+  else if (size > 0)
+    allocate();
+}
+
+void PageBlock::allocate() {
+  auto rounded = size_t(roundUp(bytes, alignmentBytes));
+  memory =
+      static_cast<std::byte *>(std::aligned_alloc(alignmentBytes, rounded));
+  if (!memory)
+    fail("cannot allocate ", bytes, " bytes");
+  std::memset(memory, 0, rounded);
+}
+
+void PageBlock::map() {
+  // A huge page begins at a multiple of its size; mappings do not.
+  mappedBytes = size_t(roundUp(bytes, hugePageBytes) + hugePageBytes);
+  void *address = mmap(nullptr, mappedBytes, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (address == MAP_FAILED)
+    fail("cannot allocate ", bytes, " bytes: ", std::strerror(errno));
+  mapping = address;
+  memory = reinterpret_cast<std::byte *>(
+      roundUp(reinterpret_cast<intptr_t>(mapping), hugePageBytes));
+  // A kernel without huge pages refuses; small pages work as well.
+  madvise(memory, size_t(roundUp(bytes, hugePageBytes)), MADV_HUGEPAGE);
 }
 
 PageBlock::PageBlock(PageBlock &&other) noexcept { *this = std::move(other); }
@@ -60,19 +73,17 @@ PageBlock &PageBlock::operator=(PageBlock &&other) noexcept {
 PageBlock::~PageBlock() {
   if (mapping)
     munmap(mapping, mappedBytes);
+  else
+    std::free(memory);
 }
 
 PageBlock BufferPool::takeFree(int64_t bytes) {
   std::lock_guard lock(mutex);
-  auto best = free.end();
-  for (auto it = free.begin(); it != free.end(); ++it)
-    if (it->size() >= bytes &&
-        (best == free.end() || it->size() < best->size()))
-      best = it;
+  auto best = free.lower_bound(bytes);
   // A block far too large is left for someone who needs it.
-  if (best == free.end() || best->size() > 4 * bytes)
+  if (best == free.end() || best->first > 4 * bytes)
     return PageBlock();
-  PageBlock block = std::move(*best);
+  PageBlock block = std::move(best->second);
   free.erase(best);
   return block;
 }
@@ -93,9 +104,14 @@ Buffer BufferPool::acquire(int64_t bytes) {
   });
 }
 
-void BufferPool::giveBack(PageBlock block) {
+void BufferPool::giveBack(PageBlock block) noexcept {
   std::lock_guard lock(mutex);
-  free.push_back(std::move(block));
+  int64_t size = block.size();
+  try {
+    free.emplace(size, std::move(block));
+  } catch (const std::bad_alloc &) {
+    held -= size; // not even a list entry is to be had: let the block go
+  }
 }
 
 int64_t BufferPool::heldBytes() const {

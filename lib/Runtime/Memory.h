@@ -1,9 +1,9 @@
 //===- Memory.h - Memory of shards and of steps ----------------*- C++ -*-===//
 //
-// PageBlock is memory straight from the operating system, on huge pages where
-// it is large: random rows of a table then cost fewer TLB misses. BufferPool
-// hands such memory to the buffers of a step and takes it back, so that after
-// the first steps nothing is allocated or faulted in.
+// Large blocks come straight from the operating system, on huge pages: random
+// rows of a table then cost fewer TLB misses. BufferPool hands such memory to
+// the buffers of a step and takes it back, so that after the first steps
+// nothing is allocated or faulted in.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,9 +12,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
-#include <vector>
 
 namespace neuroshard::runtime {
 
@@ -32,9 +32,12 @@ public:
   int64_t size() const { return bytes; }
 
 private:
+  void allocate();
+  void map();
+
   std::byte *memory = nullptr;
   int64_t bytes = 0;
-  void *mapping = nullptr;
+  void *mapping = nullptr; ///< of a large block.
   size_t mappedBytes = 0;
 };
 
@@ -62,10 +65,10 @@ public:
 
 private:
   PageBlock takeFree(int64_t bytes);
-  void giveBack(PageBlock block);
+  void giveBack(PageBlock block) noexcept;
 
   mutable std::mutex mutex;
-  std::vector<PageBlock> free;
+  std::multimap<int64_t, PageBlock> free; ///< by size.
   int64_t held = 0;
 };
 

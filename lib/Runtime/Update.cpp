@@ -82,7 +82,7 @@ void runSecondPhase(const Device &device, const Task &task, float stepSize) {
              stepSize, task.begin, task.end);
 }
 
-void prepareTwoPhase(Device &device, SlotUpdate &slot) {
+void prepare(Device &device, SlotUpdate &slot) {
   const nsrt_slot_entry &kernels = kernelsOf(device, slot);
   if (!kernels.update && !kernels.reduce)
     fail("the program was compiled for inference; it has no update kernel ",
@@ -111,7 +111,7 @@ void update(Device &device, std::span<Routed *const> routed,
   UpdateStep work(device, routed, gradients);
   std::vector<float> stepSizes(device.slots.size());
   for (SlotUpdate &slot : work.slots) {
-    prepareTwoPhase(device, slot);
+    prepare(device, slot);
     stepSizes[slot.slot] =
         stepSize(device.slots[slot.slot].table().optimizer, learningRate, step);
   }
