@@ -303,7 +303,8 @@ LogicalResult PlanPass::run() {
   FailureOr<ShardingPlan> written = planFromIR(*plan);
   if (failed(written))
     return failure();
-  numShards = numKept = written->shards.size();
+  numShards = written->shards.size();
+  numKept = written->shards.size();
   if (Diagnostics errors = verify(*written, *problem); !errors.empty())
     return emitDiagnostics(plan->getLoc(), errors);
   emitKeptRemark(plan->getLoc(), plan->getSymName(), written->shards.size());
