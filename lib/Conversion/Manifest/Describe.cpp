@@ -110,11 +110,10 @@ LogicalResult ArtifactDescriber::addPlan() {
 void ArtifactDescriber::addTables() {
   llvm::SmallDenseSet<int64_t> trained;
   module.walk([&](ir::LocalTableOp slot) {
-    if (slot.getOptimizer() && !slot.getShards().empty())
-      trained.insert(result
-                         .shards[shards.lookup(
-                             cast<StringAttr>(slot.getShards()[0]).getValue())]
-                         .table);
+    if (!slot.getOptimizer())
+      return;
+    for (auto name : slot.getShards().getAsRange<StringAttr>())
+      trained.insert(result.shards[shards.lookup(name.getValue())].table);
   });
   for (auto [i, table] : llvm::enumerate(module.getOps<ir::TableOp>())) {
     manifest::Table described;
