@@ -138,15 +138,33 @@ def forget_a_device(text):
     swap_shards_of_slots, drop_a_lookup_of_a_program, drop_a_slot, drop_an_exchange,
     drop_a_lookup_of_an_exchange, shift_the_rows_of_a_shard, forget_a_device],
     ids=lambda f: f.__name__)
-def test_partitioned_ir_is_refused(mutate, compiled, tmp_path):
-    text = (compiled[0] / "ir" / "4-partitioned.mlir").read_text()
+def test_partitioned_ir_is_noticed(mutate, compiled, tmp_path, generator):
+    folder, model, plan = compiled
+    text = (folder / "ir" / "4-partitioned.mlir").read_text()
     mutated = mutate(text)
     assert mutated != text, "the mutation found nothing to change"
     source = tmp_path / "partitioned.mlir"
     source.write_text(mutated)
-    code, messages = artifact.run_tool("neuroshard-compile", source, "-o", tmp_path / "artifact")
-    assert code == 1, "accepted"
-    assert "error:" in messages
+    broken = tmp_path / "artifact"
+    code, messages = artifact.run_tool("neuroshard-compile", source, "-o", broken)
+    if code == 0:
+        must_be_noticed(broken, folder, model, plan, generator)
+    else:
+        assert code == 1 and "error:" in messages
+
+
+def must_be_noticed(broken, folder, model, plan, generator):
+    """An artifact that cannot be opened, fails, or gives other results than `folder`'s
+    reference program."""
+    shutil.copy(folder / "reference.so", broken)
+    reference = json.loads((folder / "manifest.json").read_text())["reference"]
+    manifest = json.loads((broken / "manifest.json").read_text())
+    (broken / "manifest.json").write_text(json.dumps({**manifest, "reference": reference}))
+    with pytest.raises((RuntimeFailure, AssertionError)):
+        with Session(broken, model, plan) as session:
+            session.fill(generator, True)
+            session.sync_reference()
+            step(session, generator)
 
 
 # Manifests
@@ -192,11 +210,7 @@ def test_manifest_is_noticed(mutate, compiled, tmp_path, generator):
     mutate(changed)
     assert changed != manifest
     (broken / "manifest.json").write_text(json.dumps(changed))
-    with pytest.raises((RuntimeFailure, AssertionError)):
-        with Session(broken, model, plan) as session:
-            session.fill(generator, True)
-            session.sync_reference()
-            step(session, generator)
+    must_be_noticed(broken, folder, model, plan, generator)
 
 
 # What the comparison itself sees

@@ -48,13 +48,25 @@ def moved(weights, delta, delta_error):
     return Bounded(weights - delta, error)
 
 
+def square_error(value, error):
+    """What an error of `value` makes of its square."""
+    return (2 * value.abs() + error) * error
+
+
+def inverse_root(size, total, total_error, eps):
+    """size / (sqrt(total) + eps), and how far it is from that with the smallest total."""
+    scale = size / (total.sqrt() + eps)
+    largest = size / ((total - total_error).clamp_min(0).sqrt() + eps)
+    return scale, largest - scale
+
+
 def sgd(_optimizer, weights, _states, gradient, learning_rate, _number, _columns):
     return [moved(weights, learning_rate * gradient.value, learning_rate * gradient.error)]
 
 
 def adagrad(optimizer, weights, states, gradient, learning_rate, _number, _columns):
     total = states[0] + gradient.value ** 2
-    total_error = ULPS * ulp(total) + 2 * gradient.value.abs() * gradient.error
+    total_error = ULPS * ulp(total) + square_error(gradient.value, gradient.error)
     scale = learning_rate / (total.sqrt() + optimizer.eps)
     return [moved(weights, scale * gradient.value, 2 * scale * gradient.error),
             Bounded(total, total_error)]
@@ -67,11 +79,9 @@ def rowwise_adagrad(optimizer, weights, states, gradient, learning_rate, _number
         part = slice(begin, end)
         value, error = gradient.value[:, part], gradient.error[:, part]
         norm = (value ** 2).mean(1, keepdim=True)
-        norm_error = (2 * value.abs() * error).mean(1, keepdim=True) + ULPS * ulp(norm)
+        norm_error = square_error(value, error).mean(1, keepdim=True) + ULPS * ulp(norm)
         total = states[0][:, group:group + 1] + norm
-        scale = learning_rate / (total.sqrt() + optimizer.eps)
-        # The derivative of the scale by the sum of squares is scale / (2 total) at most.
-        scale_error = scale * norm_error / (2 * total).clamp_min(torch.finfo(torch.float64).tiny)
+        scale, scale_error = inverse_root(learning_rate, total, norm_error, optimizer.eps)
         change = moved(weights[:, part], scale * value,
                        scale * error + scale_error * value.abs())
         new_weights.value[:, part], new_weights.error[:, part] = change.value, change.error
@@ -88,11 +98,9 @@ def adam(optimizer, weights, states, gradient, learning_rate, number, _columns):
     new_second = beta2 * second + (1 - beta2) * g ** 2
     first_error = (1 - beta1) * error + ULPS * ulp(
         (beta1 * first).abs() + ((1 - beta1) * g).abs())
-    second_error = 2 * (1 - beta2) * g.abs() * error + ULPS * ulp(new_second)
+    second_error = (1 - beta2) * square_error(g, error) + ULPS * ulp(new_second)
     size = learning_rate * math.sqrt(1 - beta2 ** number) / (1 - beta1 ** number)
-    scale = size / (new_second.sqrt() + optimizer.eps)
-    scale_error = scale * second_error / (2 * new_second).clamp_min(
-        torch.finfo(torch.float64).tiny)
+    scale, scale_error = inverse_root(size, new_second, second_error, optimizer.eps)
     return [moved(weights, scale * new_first,
                   scale * first_error + scale_error * new_first.abs()),
             Bounded(new_first, first_error), Bounded(new_second, second_error)]
