@@ -17,20 +17,12 @@ static LogicalResult notSharded(func::FuncOp function,
 }
 
 LogicalResult Partitioner::collectInputs() {
-  for (Value carried : step.suspend.getValues()) {
-    int &input = inputOfCarried.emplace_back(-1);
-    if (carried.getDefiningOp<DistributeIdsOp>())
-      continue;
-    auto scatter = carried.getDefiningOp<ScatterBatchOp>();
-    auto argument =
-        scatter ? dyn_cast<BlockArgument>(scatter.getInput()) : BlockArgument();
-    auto ids =
-        argument ? dyn_cast<JaggedType>(argument.getType()) : JaggedType();
+  for (BlockArgument argument : step.start.getArguments()) {
+    auto ids = dyn_cast<JaggedType>(argument.getType());
     if (!ids)
-      return notSharded(step.start, "must hand on its distributed arguments");
-    input = argument.getArgNumber();
+      return notSharded(step.start, "must take jagged ids only");
     Exchange &exchange = exchanges.emplace_back();
-    exchange.input = input;
+    exchange.input = argument.getArgNumber();
     exchange.type = ids;
   }
   return success();
@@ -41,16 +33,6 @@ Exchange *Partitioner::exchangeOf(unsigned input) {
     return exchange.input == input;
   });
   return found == exchanges.end() ? nullptr : found;
-}
-
-std::optional<unsigned> Partitioner::inputOf(Value ids) {
-  auto result = dyn_cast<OpResult>(ids);
-  if (result && step.restore && result.getOwner() == step.restore)
-    return inputOf(step.save.getValues()[result.getResultNumber()]);
-  if (!result || result.getOwner() != step.resume)
-    return std::nullopt;
-  int input = inputOfCarried[result.getResultNumber()];
-  return input < 0 ? std::nullopt : std::optional<unsigned>(input);
 }
 
 std::optional<std::pair<LookupAttr, unsigned>>
@@ -69,7 +51,7 @@ Partitioner::trace(Value result) {
   } else {
     return std::nullopt;
   }
-  std::optional<unsigned> input = inputOf(ids);
+  std::optional<unsigned> input = step.getInput(ids);
   if (!input)
     return std::nullopt;
   unsigned position = cast<OpResult>(gather.getInput()).getResultNumber();
@@ -115,7 +97,7 @@ LogicalResult Partitioner::collectUpdate() {
         gather ? gather.getInput().getDefiningOp<CombineWeightsGradientOp>()
                : CombineWeightsGradientOp();
     std::optional<unsigned> input =
-        combine ? inputOf(combine.getIds()) : std::nullopt;
+        combine ? step.getInput(combine.getIds()) : std::nullopt;
     Exchange *exchange = input ? exchangeOf(*input) : nullptr;
     if (!exchange)
       return notSharded(step.update,

@@ -56,9 +56,6 @@ private:
   mlir::LogicalResult collectUpdate();
   mlir::LogicalResult collectCallers(mlir::func::FuncOp callee);
   mlir::LogicalResult checkBatch(int64_t numDevices);
-  /// The start argument behind a value that `unbundle` gives for ids at the
-  /// batch.
-  std::optional<unsigned> inputOf(mlir::Value ids);
   /// The lookup, and the ids it reads, behind a result of wait.
   std::optional<std::pair<ir::LookupAttr, unsigned>> trace(mlir::Value result);
   Exchange *exchangeOf(unsigned input);
@@ -67,8 +64,6 @@ private:
 
   StepFunctions &step;
   llvm::SmallVector<Exchange> exchanges;
-  /// Start argument behind each value of pending, or -1 for ids at owners.
-  llvm::SmallVector<int> inputOfCarried;
   /// Exchange whose weights each result of update is the gradient of.
   llvm::SmallVector<Exchange *> weightsResults;
   llvm::SetVector<mlir::func::FuncOp> callers;

@@ -99,3 +99,21 @@ Value StepFunctions::getLearningRate() {
 }
 
 Value StepFunctions::getStep() { return update.getArguments().back(); }
+
+std::optional<unsigned> StepFunctions::getInput(Value ids) {
+  auto result = dyn_cast<OpResult>(ids);
+  if (result && restore && result.getOwner() == restore)
+    result = dyn_cast<OpResult>(save.getValues()[result.getResultNumber()]);
+  if (result && result.getOwner() == resume)
+    result = dyn_cast<OpResult>(suspend.getValues()[result.getResultNumber()]);
+  if (!result)
+    return std::nullopt;
+  if (auto distribute = dyn_cast<DistributeIdsOp>(result.getOwner()))
+    return getInput(distribute.getIds());
+  auto scatter = dyn_cast<ScatterBatchOp>(result.getOwner());
+  auto argument =
+      scatter ? dyn_cast<BlockArgument>(scatter.getInput()) : BlockArgument();
+  if (!argument || argument.getOwner()->getParentOp() != start)
+    return std::nullopt;
+  return argument.getArgNumber();
+}

@@ -215,4 +215,87 @@ def Partition : Pass<"neuroshard-partition", "::mlir::ModuleOp"> {
                            "::mlir::func::FuncDialect"];
 }
 
+def VerifyPlanned : Pass<"neuroshard-verify-planned", "::mlir::ModuleOp"> {
+  let summary = "Check the invariants of the planned level";
+  let description = [{
+    - The module has a plan, and no op of the sharded or partitioned level.
+    - The plan covers every table exactly once, or replicates it on all
+      devices.
+    - The planner's verifier, which shares no code with any search, finds
+      nothing wrong with it: devices and tiers, pins, constraints of
+      `neuroshard.planning`, and, with `check-memory`, the memory of devices
+      and hosts.
+
+    The IR does not change.
+
+    ```mlir
+    // Refused: 'neuroshard.plan' op must cover every table, but shards of '@t'
+    // cover 400 of its 800 elements; neuroshard-plan completes a plan
+    neuroshard.table @t : 100 x 8 x f32
+    neuroshard.plan @plan on @cluster semantics exact {
+      neuroshard.shard "t0" of @t rows [0, 50) cols [0, 8) on [0]
+    }
+    ```
+  }];
+  let options = [
+    Option<"plan", "plan", "std::string", /*default=*/"",
+      "Plan to check. Default: the only one of the module.">,
+    Option<"checkMemory", "check-memory", "bool", /*default=*/"false",
+      "Also check the memory of devices and hosts.">
+  ];
+  let dependentDialects = ["::neuroshard::ir::NeuroShardDialect"];
+}
+
+def VerifySharded : Pass<"neuroshard-verify-sharded", "::mlir::ModuleOp"> {
+  let summary = "Check the invariants of the sharded level";
+  let description = [{
+    - No logical lookup, update or gradient of weights is left, and no op of
+      the partitioned level is there; start, wait and update have their form.
+    - All distributed values are distributed by one plan, which covers all
+      tables.
+    - Sharded tables are looked up at their owners, replicated ones at the
+      batch. Every lookup at the owners has its ids distributed in start and
+      its rows combined in wait, exactly once each.
+    - In training, every lookup of a table with an optimizer gives its gradient
+      to exactly one update: at the owners, in two phases where an exact
+      row-wise optimizer needs them, or at the replicas. The tables whose rows
+      are reduced, whose norms are exchanged and that are applied are the same.
+
+    The IR does not change.
+
+    ```mlir
+    // Refused: 'neuroshard.fused_lookup' op looks up the sharded table '@t' at
+    // the batch; its rows are at their owners
+    %p = neuroshard.fused_lookup %b [#neuroshard.lookup<sum @t["a"]>] : !batch_ids -> ...
+    ```
+  }];
+  let dependentDialects = ["::neuroshard::ir::NeuroShardDialect"];
+}
+
+def VerifyPartitioned
+    : Pass<"neuroshard-verify-partitioned", "::mlir::ModuleOp"> {
+  let summary = "Check the invariants of the partitioned level";
+  let description = [{
+    - No value is distributed, no lookup of a higher level is left, and the
+      step functions take the device first.
+    - Device programs cover every device of the topology exactly once.
+    - The i-th shard of a slot lies on the program's i-th device, and has the
+      slot's dim, element type, table dim and optimizer; the device binds each
+      of its shards exactly once.
+    - Every lookup of a slot's table in every exchange is a lookup of the slot
+      exactly once, with the same kind of pooling and weights.
+
+    The IR does not change.
+
+    ```mlir
+    // Refused: 'neuroshard.local_table' op binds shard "t0" on device 1, which
+    // lies on [0]
+    neuroshard.device_program @program0 for [1] {
+      neuroshard.local_table 0 : 4 x f32 of 4 shards ["t0"]
+    }
+    ```
+  }];
+  let dependentDialects = ["::neuroshard::ir::NeuroShardDialect"];
+}
+
 #endif // NEUROSHARD_TRANSFORMS_PASSES

@@ -42,6 +42,9 @@ struct StepFunctions {
   llvm::MutableArrayRef<mlir::BlockArgument> getGradients();
   mlir::Value getLearningRate();
   mlir::Value getStep();
+  /// The argument of start behind distributed ids of any of the functions,
+  /// through context and pending; nullopt if there is none.
+  std::optional<unsigned> getInput(mlir::Value ids);
 
   /// Finds the functions. An error says which is missing or has a form that
   /// neuroshard-outline and neuroshard-differentiate do not make.

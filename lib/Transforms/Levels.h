@@ -1,0 +1,53 @@
+//===- Levels.h - Which op belongs to which level --------------*- C++ -*-===//
+//
+// For the checks between the levels.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_LIB_TRANSFORMS_LEVELS_H
+#define NEUROSHARD_LIB_TRANSFORMS_LEVELS_H
+
+#include "neuroshard/Dialect/NeuroShard.h"
+
+namespace neuroshard {
+
+/// Lookups and updates that do not say where.
+inline bool isLogicalStep(mlir::Operation *op) {
+  return mlir::isa<ir::LookupOp, ir::UpdateOp, ir::WeightsGradientOp>(op);
+}
+
+/// Ops on distributed values.
+inline bool isSharded(mlir::Operation *op) {
+  return mlir::isa<ir::ScatterBatchOp, ir::GatherBatchOp, ir::DistributeIdsOp,
+                   ir::FusedLookupOp, ir::CombineOp, ir::DistributeGradientsOp,
+                   ir::FusedUpdateOp, ir::ReduceRowsOp, ir::ExchangeNormsOp,
+                   ir::ApplyRowsOp, ir::FusedWeightsGradientOp,
+                   ir::CombineWeightsGradientOp>(op);
+}
+
+/// Steps and programs of single devices.
+inline bool isPartitioned(mlir::Operation *op) {
+  return mlir::isa<ir::ExchangeOp, ir::DeviceProgramOp, ir::LocalTableOp,
+                   ir::LocalLookupOp, ir::RouteOp, ir::RunLookupOp,
+                   ir::ExchangeResultsOp, ir::ExchangeGradientsOp,
+                   ir::RunWeightsGradientOp, ir::RunUpdateOp, ir::ReleaseOp>(
+      op);
+}
+
+/// An error on the first op that is of another level than `level`.
+template <typename IsOther>
+mlir::LogicalResult verifyLevel(mlir::ModuleOp module, llvm::StringRef level,
+                                IsOther isOther) {
+  mlir::WalkResult result = module.walk([&](mlir::Operation *op) {
+    if (!isOther(op))
+      return mlir::WalkResult::advance();
+    op->emitOpError("does not belong into a module of the ")
+        << level << " level";
+    return mlir::WalkResult::interrupt();
+  });
+  return mlir::failure(result.wasInterrupted());
+}
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_LIB_TRANSFORMS_LEVELS_H
