@@ -3,15 +3,14 @@
 
 // RUN: rm -rf %t && mkdir %t
 // RUN: neuroshard-compile %S/Inputs/planned.mlir -o %t/a --training --reference --emit-ir
-// RUN: ls %t %t/a %t/a/ir | FileCheck %s --check-prefix=FILES
+// RUN: ls %t | count 1
+// RUN: ls %t/a | FileCheck %s --check-prefix=FILES
+// RUN: ls %t/a/ir | FileCheck %s --check-prefix=IR
 // RUN: FileCheck %s --check-prefix=MANIFEST --input-file=%t/a/manifest.json
 // RUN: FileCheck %s --check-prefix=PLAN --input-file=%t/a/plan.json
 // RUN: llvm-nm -D --defined-only %t/a/program0.so | FileCheck %s --check-prefix=PROGRAM
 // RUN: llvm-nm -D --defined-only %t/a/reference.so | FileCheck %s --check-prefix=REFERENCE
 
-// Nothing is left beside it.
-// FILES: a
-// FILES-EMPTY:
 // FILES: ir
 // FILES-NEXT: manifest.json
 // FILES-NEXT: plan.json
@@ -20,15 +19,15 @@
 // FILES-NEXT: program2.so
 // FILES-NEXT: program3.so
 // FILES-NEXT: reference.so
-// FILES: 1-logical.mlir
-// FILES-NEXT: 2-planned.mlir
-// FILES-NEXT: 3-sharded.mlir
-// FILES-NEXT: 4-partitioned.mlir
-// FILES-NEXT: program0-native.ll
-// FILES-NEXT: program0-native.mlir
-// FILES-NEXT: program0-native.o
-// FILES-NEXT: program0.mlir
-// FILES: reference.mlir
+// IR: 1-logical.mlir
+// IR-NEXT: 2-planned.mlir
+// IR-NEXT: 3-sharded.mlir
+// IR-NEXT: 4-partitioned.mlir
+// IR-NEXT: program0-native.ll
+// IR-NEXT: program0-native.mlir
+// IR-NEXT: program0-native.o
+// IR-NEXT: program0.mlir
+// IR: reference.mlir
 
 // MANIFEST: "schema": "neuroshard.manifest/1"
 // MANIFEST: "devices": 4

@@ -4,32 +4,32 @@
 
 // RUN: not neuroshard-compile %t/missing.mlir -o %t/a 2>&1 | FileCheck %s --check-prefix=MISSING
 // MISSING: error: cannot open input file '{{.*}}missing.mlir': No such file or directory
-// MISSING-NOT: error
+// MISSING-NOT: error:
 // RUN: not neuroshard-compile %t/truncated.mlir -o %t/a 2>&1 | FileCheck %s --check-prefix=TRUNCATED
-// TRUNCATED: truncated.mlir:2:1: error: expected
-// TRUNCATED-NOT: error
+// TRUNCATED: truncated.mlir:2:1: error: custom op 'neuroshard.table' expected integer value
+// TRUNCATED-NOT: error:
 // RUN: not neuroshard-compile %t/model.mlir 2>&1 | FileCheck %s --check-prefix=USAGE
 // USAGE: --output is required
 // RUN: not neuroshard-compile %t/model.mlir -o %t/a -O7 2>&1 | FileCheck %s --check-prefix=LEVEL
 // LEVEL: not in range
 // RUN: not neuroshard-compile %t/model.mlir -o %t/a 2>&1 | FileCheck %s --check-prefix=TOPOLOGY
 // TOPOLOGY: error: a plan needs a topology
-// TOPOLOGY-NOT: error
+// TOPOLOGY-NOT: error:
 // RUN: not neuroshard-compile %t/model.mlir -o %t/a --topology 4xToaster 2>&1 | FileCheck %s --check-prefix=TOASTER
 // TOASTER: error: {{.*}}Toaster
-// TOASTER-NOT: error
+// TOASTER-NOT: error:
 // RUN: not neuroshard-compile %t/model.mlir -o %t/a --topology 2xCPU --plan %t/plan.json 2>&1 | FileCheck %s --check-prefix=PLAN
 // PLAN: error: {{.*}}plan.json
-// PLAN-NOT: error
+// PLAN-NOT: error:
 // RUN: not neuroshard-compile %t/model.mlir -o %t/a --topology 2xCPU --target-cpu toaster 2>&1 | FileCheck %s --check-prefix=CPU
 // CPU: error: {{.*}}toaster
-// CPU-NOT: error
+// CPU-NOT: error:
 // RUN: not neuroshard-compile %t/model.mlir -o %t/a --topology 2xCPU --training 2>&1 | FileCheck %s --check-prefix=TRAINING
 // TRAINING: error: {{.*}}optimizer
-// TRAINING-NOT: error
+// TRAINING-NOT: error:
 // RUN: not neuroshard-compile %t/model.mlir -o %t/no/where --topology 2xCPU 2>&1 | FileCheck %s --check-prefix=NOWHERE
 // NOWHERE: error: cannot create output '{{.*}}where': No such file or directory
-// NOWHERE-NOT: error
+// NOWHERE-NOT: error:
 // RUN: not neuroshard-compile %t/dense.mlir -o %t/a --topology 2xCPU 2>&1 | FileCheck %s --check-prefix=DENSE
 // DENSE: error: {{.*}}lookup
 // RUN: not ls %t/a

@@ -22,6 +22,7 @@ int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   neuroshard::registerAllDialects(registry);
   mlir::MLIRContext context(registry);
+  context.printOpOnDiagnostic(false);
   llvm::SourceMgr sources;
   mlir::SourceMgrDiagnosticHandler printer(sources, &context);
   return mlir::succeeded(neuroshard::compile(options, sources, context)) ? 0

@@ -75,7 +75,10 @@ static LogicalResult addParts(func::FuncOp function, Type type,
   else if (auto shaped = dyn_cast<ShapedType>(type);
            shaped && shaped.hasRank() && !isa<VectorType>(type))
     values.push_back(makeTensor(shaped.getElementType(), shaped.getShape()));
-  else if (type.isIntOrIndexOrFloat())
+  else if (type.isIndex())
+    values.push_back(
+        makeValue("scalar", IntegerType::get(type.getContext(), 64)));
+  else if (type.isIntOrFloat())
     values.push_back(makeValue("scalar", type));
   else
     return function.emitOpError("is public, but host code cannot pass a value "
