@@ -29,12 +29,6 @@ private:
   OptimizerAttr optimizerOf(const TablePlacement &table) {
     return training ? TableOp(table.table).getOptimizerAttr() : OptimizerAttr();
   }
-  /// Columns that a row-wise state is the mean over.
-  int64_t stateColumns(ShardOp shard, TableOp table) {
-    PlanOp plan = placement.plan;
-    return plan.getSemantics() == OptimizerSemantics::Exact ? table.getDim()
-                                                            : shard.getWidth();
-  }
   bool isTwoPhase(const TablePlacement &table) {
     return training && table.twoPhase;
   }
@@ -74,8 +68,7 @@ Attribute ProgramBuilder::structureOf(ArrayRef<ShardOp> slots) {
     structure.push_back(builder.getArrayAttr(
         {builder.getI64IntegerAttr(shard.getWidth()), op.getElementTypeAttr(),
          optimizer ? Attribute(optimizer) : builder.getUnitAttr(),
-         builder.getI64IntegerAttr(stateColumns(shard, op)),
-         builder.getBoolAttr(isTwoPhase(table))}));
+         op.getDimAttr(), builder.getBoolAttr(isTwoPhase(table))}));
     for (const TableLookup &use : lookupsOf(shard))
       structure.push_back(builder.getArrayAttr(
           {use.exchange->name,
@@ -102,8 +95,7 @@ void ProgramBuilder::create(StringAttr name, ArrayRef<int64_t> devices,
       names.push_back(ShardOp(slots[slot]).getNameAttr());
     LocalTableOp::create(builder, shard.getLoc(), slot, shard.getWidth(),
                          op.getElementType(), builder.getArrayAttr(names),
-                         stateColumns(shard, op), optimizerOf(table),
-                         isTwoPhase(table));
+                         op.getDim(), optimizerOf(table), isTwoPhase(table));
     for (auto [index, use] : llvm::enumerate(lookupsOf(shard))) {
       SmallVector<int64_t> binds;
       for (ArrayRef<ShardOp> slots : slotsOfDevice)

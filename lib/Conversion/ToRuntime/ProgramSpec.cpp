@@ -40,7 +40,9 @@ static SlotSpec describe(ir::LocalTableOp table) {
   SlotSpec slot;
   slot.dim = table.getDim();
   slot.element = getElementKind(table.getElementType());
-  slot.tableDim = table.getTableDim();
+  // A state that column shards do not share is the mean over the shard's own
+  // columns.
+  slot.tableDim = table.getTwoPhase() ? table.getTableDim() : table.getDim();
   slot.twoPhase = table.getTwoPhase();
   if (std::optional<ir::OptimizerAttr> optimizer = table.getOptimizer())
     slot.optimizer = describe(*optimizer);
