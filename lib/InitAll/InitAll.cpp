@@ -7,6 +7,7 @@
 #include "neuroshard/Conversion/Native/Pipeline.h"
 #include "neuroshard/Conversion/Passes.h"
 #include "neuroshard/Dialect/NeuroShard.h"
+#include "neuroshard/Pipelines/Pipelines.h"
 #include "neuroshard/Transforms/Passes.h"
 #include "neuroshard/Transforms/PlanPasses.h"
 
@@ -30,4 +31,5 @@ void neuroshard::registerAllPasses() {
   registerNativePipeline();
   registerNeuroShardPlanPasses();
   registerNeuroShardTransformsPasses();
+  registerPipelines();
 }
