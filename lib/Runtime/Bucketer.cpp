@@ -257,8 +257,8 @@ void Bucketer::fillWhole(size_t index, int32_t bucket, const Target &target) {
     return;
   }
   if (lookup.weighted)
-    std::memcpy(target.weights + first, input.weights + range.begin,
-                size_t(range.size()) * sizeof(float));
+    std::copy_n(input.weights + range.begin, range.size(),
+                target.weights + first);
   if (!lookup.pooled())
     return;
   const int64_t *offsets = input.offsets + lookup.feature * routed.batch;

@@ -9,8 +9,7 @@
 #include "Export.h"
 #include "Steps.h"
 
-#include <cstring>
-#include <limits>
+#include <algorithm>
 
 using namespace neuroshard::runtime;
 
@@ -86,7 +85,7 @@ void zeroResult(const nsrt_device *device, const nsrt_routed *routed,
   int64_t bytes = routed->lookups[size_t(lookup)].resultRows *
                   device->manifest().tables[spec.table].dim *
                   (type == int32_t(ElementType::F32) ? 4 : 2);
-  std::memset(out, 0, size_t(bytes));
+  std::fill_n(static_cast<std::byte *>(out), bytes, std::byte{});
 }
 
 nsrt_routed *route(nsrt_device *device, int64_t exchange,
@@ -202,7 +201,7 @@ NSRT_EXPORT void nsrt_weights_gradient(nsrt_device *device, nsrt_routed *routed,
         computeWeightsGradient(*device, *routed, *gradients, out);
       });
   if (!written && routed)
-    std::memset(out, 0, size_t(routed->numIds) * sizeof(float));
+    std::fill_n(out, routed->numIds, 0.0f);
 }
 
 NSRT_EXPORT void nsrt_update(nsrt_device *device, int64_t num_exchanges,
