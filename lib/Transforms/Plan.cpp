@@ -166,8 +166,9 @@ FailureOr<PlanOp> PlanPass::findOrCreatePlan() {
     return failure();
   llvm::StringRef name = planName.empty() ? "plan" : llvm::StringRef(planName);
   if (Operation *taken = SymbolTable::lookupSymbolIn(module, name))
-    return taken->emitOpError("has the name '")
-           << name << "' of the plan; choose another with 'plan-name'";
+    return emitError(taken->getLoc())
+           << "'" << taken->getName() << "' op has the name '" << name
+           << "' of the plan; choose another with 'plan-name'";
   return createPlan(module, name, *topologyOp, problem->optimizerSemantics);
 }
 

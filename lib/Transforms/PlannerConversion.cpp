@@ -33,7 +33,9 @@ FailureOr<PlanOp> neuroshard::findPlan(ModuleOp module, llvm::StringRef name) {
   Operation *symbol = SymbolTable::lookupSymbolIn(module, name);
   if (!symbol || isa<PlanOp>(symbol))
     return cast_or_null<PlanOp>(symbol);
-  return symbol->emitOpError("has the name '") << name << "' meant for a plan";
+  return emitError(symbol->getLoc())
+         << "'" << symbol->getName() << "' op has the name '" << name
+         << "' meant for a plan";
 }
 
 FailureOr<TopologyOp> neuroshard::findTopology(ModuleOp module) {

@@ -177,8 +177,9 @@ FailureOr<PlanOp> planOpFor(const ShardingPlan &plan, ModuleOp module) {
   std::string name =
       options().planName.empty() ? "plan" : options().planName.getValue();
   if (Operation *taken = SymbolTable::lookupSymbolIn(module, name))
-    return taken->emitOpError("has the name '")
-           << name << "' of the plan; choose another with --plan-name";
+    return emitError(taken->getLoc())
+           << "'" << taken->getName() << "' op has the name '" << name
+           << "' of the plan; choose another with --plan-name";
   return createPlan(module, name, *topologyOp, plan.optimizerSemantics);
 }
 
