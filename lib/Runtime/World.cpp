@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iomanip>
+#include <ios>
 #include <iterator>
 #include <system_error>
 #include <thread>
@@ -42,8 +44,9 @@ void checkMemory(const Manifest &manifest) {
   double machine =
       double(sysconf(_SC_PHYS_PAGES)) * double(sysconf(_SC_PAGE_SIZE));
   if (needed > machine)
-    fail("the shards of all devices need ", needed / 0x1p30,
-         " GiB, but this machine has ", machine / 0x1p30, " GiB of memory");
+    fail(std::fixed, std::setprecision(1), "the shards of all devices need ",
+         needed / 0x1p30, " GiB, but this machine has ", machine / 0x1p30,
+         " GiB of memory");
 }
 
 /// A row and the number of an id share one 64-bit key when they are sorted.

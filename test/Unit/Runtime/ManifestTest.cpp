@@ -13,6 +13,7 @@
 
 using namespace neuroshard::test;
 using nlohmann::json;
+using testing::AllOf;
 using testing::HasSubstr;
 
 namespace {
@@ -188,13 +189,21 @@ TEST_F(ManifestTest, ProgramsMustFit) {
 }
 
 TEST_F(ManifestTest, TooLargeForTheMachine) {
-  json changed = manifest;
-  int64_t rows = int64_t(1) << 32;
-  for (json &shard : changed["shards"])
-    if (shard["table"] == 2 && shard["rows"][1] == 11)
-      shard["rows"][1] = rows;
+  json changed =
+      makeManifest(model, makePlan(model, PlanKind::TableWise, 3), 3);
+  int64_t rows = int64_t(1) << 32, dim = 1 << 20; // 8 PiB of bf16
   changed["tables"][2]["rows"] = rows;
-  EXPECT_THAT(open(changed.dump()), HasSubstr("GiB of memory"));
+  changed["tables"][2]["dim"] = dim;
+  changed["shards"][2]["rows"] = {0, rows};
+  changed["shards"][2]["cols"] = {0, dim};
+  EXPECT_THAT(open(changed.dump()),
+              AllOf(HasSubstr("the shards of all devices need 8388624.0 GiB"),
+                    HasSubstr("GiB of memory")));
+  changed["shards"][2]["rows"] = {0, 2 * rows};
+  changed["tables"][2]["rows"] = 2 * rows;
+  EXPECT_EQ(
+      open(changed.dump()),
+      "manifest: shard \"shard2\" has 8589934592 rows; at most 2^32 work");
 }
 
 TEST_F(ManifestTest, DamagedTextNeverCrashes) {
