@@ -370,8 +370,11 @@ void LookupAttr::print(AsmPrinter &printer) const {
 LogicalResult DevicesAttr::verify(EmitError emitError, int64_t count,
                                   StringAttr deviceClass, int64_t host,
                                   std::optional<int64_t> memoryBytes) {
-  if (count <= 0)
-    return emitError() << "number of devices must be positive, got: " << count;
+  // More than any cluster has; passes make tables of one entry per device.
+  constexpr int64_t kMaxDevices = 1 << 20;
+  if (count <= 0 || count > kMaxDevices)
+    return emitError() << "number of devices must be in [1, " << kMaxDevices
+                       << "], got: " << count;
   if (deviceClass.empty())
     return emitError() << "device class must not be empty";
   if (host < 0)

@@ -3,6 +3,7 @@
 #include "LookupVerifier.h"
 
 #include "mlir/IR/PatternMatch.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace neuroshard::ir;
@@ -25,13 +26,13 @@ LogicalResult TopologyOp::verify() {
   if (getLevels().empty())
     return emitOpError("must have at least one level");
   for (auto level : getLevels().getAsRange<LevelAttr>()) {
-    int64_t sum = 0;
+    llvm::APInt sum(128, 0);
     for (int64_t size : level.getGroups().asArrayRef())
       sum += size;
     if (sum != numDevices)
       return emitOpError("groups of level ")
              << level.getName() << " must sum to the number of devices, "
-             << numDevices << ", got: " << sum;
+             << numDevices << ", got: " << llvm::toString(sum, 10, false);
   }
   auto outermost = cast<LevelAttr>(getLevels()[0]);
   if (outermost.getGroups().size() != 1)
@@ -244,14 +245,10 @@ LogicalResult WeightsGradientOp::verify() {
   if (failed(verifyCounts(*this, getLookups(), getGradients().size(),
                           "gradients")))
     return failure();
-  for (LookupAttr lookup : lookupsOf(getLookups())) {
+  for (LookupAttr lookup : lookupsOf(getLookups()))
     if (failed(verifyLookup(*this, lookup, getIds().getType())))
       return failure();
-    if (!lookup.getWeighted())
-      return emitOpError("lookup of feature ")
-             << lookup.getFeature() << " must be weighted";
-  }
-  return success();
+  return verifyAllWeighted(*this, getLookups());
 }
 
 LogicalResult

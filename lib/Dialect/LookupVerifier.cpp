@@ -22,6 +22,15 @@ LogicalResult neuroshard::ir::verifyLookup(Operation *op, LookupAttr lookup,
   return success();
 }
 
+LogicalResult neuroshard::ir::verifyAllWeighted(Operation *op,
+                                                ArrayAttr lookups) {
+  for (LookupAttr lookup : lookupsOf(lookups))
+    if (!lookup.getWeighted())
+      return op->emitOpError("lookup of feature ")
+             << lookup.getFeature() << " must be weighted";
+  return success();
+}
+
 FailureOr<TableOp>
 neuroshard::ir::resolveTable(Operation *op, FlatSymbolRefAttr table,
                              SymbolTableCollection &symbols) {

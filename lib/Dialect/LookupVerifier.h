@@ -15,6 +15,10 @@ namespace neuroshard::ir {
 mlir::LogicalResult verifyLookup(mlir::Operation *op, LookupAttr lookup,
                                  JaggedType ids);
 
+/// Every lookup takes part in the gradient of per-sample weights.
+mlir::LogicalResult verifyAllWeighted(mlir::Operation *op,
+                                      mlir::ArrayAttr lookups);
+
 /// Also: `rows` is what the lookup of a table of `dim` columns gives for `ids`.
 mlir::LogicalResult verifyLookupRows(mlir::Operation *op, LookupAttr lookup,
                                      mlir::Type rows,

@@ -91,9 +91,9 @@ LogicalResult DeviceProgramOp::verify() {
     if (!lookup)
       return op.emitOpError("is not allowed in a device program, which holds "
                             "local tables and lookups only");
-    if (static_cast<int64_t>(lookup.getSlot()) >= numSlots)
-      return lookup.emitOpError("slot ")
-             << lookup.getSlot() << " is not declared before";
+    int64_t slot = lookup.getSlot();
+    if (slot < 0 || slot >= numSlots)
+      return lookup.emitOpError("slot ") << slot << " is not declared before";
   }
   return success();
 }
@@ -138,15 +138,20 @@ LogicalResult LocalLookupOp::verifySymbolUses(SymbolTableCollection &symbols) {
 // Steps
 //===----------------------------------------------------------------------===//
 
-LogicalResult RouteOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  FailureOr<ExchangeOp> exchange =
-      resolveExchange(*this, getExchangeAttr(), symbols);
-  if (failed(exchange))
+/// `ids` are those that the exchange is of.
+static LogicalResult verifyInput(Operation *op, FlatSymbolRefAttr exchange,
+                                 Type ids, SymbolTableCollection &symbols) {
+  FailureOr<ExchangeOp> found = resolveExchange(op, exchange, symbols);
+  if (failed(found))
     return failure();
-  if (exchange->getInput() == getIds().getType())
+  if (found->getInput() == ids)
     return success();
-  return emitOpError("routes ") << getIds().getType() << ", the exchange is of "
-                                << exchange->getInput();
+  return op->emitOpError("takes ")
+         << ids << ", the exchange is of " << found->getInput();
+}
+
+LogicalResult RouteOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyInput(*this, getExchangeAttr(), getIds().getType(), symbols);
 }
 
 void RouteOp::getEffects(Effects &effects) { addStepEffects(effects); }
@@ -179,7 +184,7 @@ void ExchangeGradientsOp::getEffects(Effects &effects) {
 
 LogicalResult
 RunWeightsGradientOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  return resolveExchange(*this, getExchangeAttr(), symbols);
+  return verifyInput(*this, getExchangeAttr(), getIds().getType(), symbols);
 }
 
 void RunWeightsGradientOp::getEffects(Effects &effects) {

@@ -308,12 +308,26 @@ void ApplyRowsOp::getEffects(Effects &effects) {
 // Gradient of per-sample weights
 //===----------------------------------------------------------------------===//
 
+/// One f32 per id.
+static LogicalResult verifyWeights(Operation *op, llvm::StringRef what,
+                                   DistType type) {
+  auto tensor = dyn_cast<RankedTensorType>(type.getType());
+  if (tensor && tensor.getRank() == 1 && tensor.getElementType().isF32())
+    return success();
+  return op->emitOpError() << what
+                           << " must be a distributed 1-D tensor of f32, got: "
+                           << type;
+}
+
 LogicalResult FusedWeightsGradientOp::verify() {
   DistType ids = getIds().getType();
   if (failed(verifyIds(*this, ids, getLookups(),
                        {Distribution::Owner, Distribution::Batch})) ||
       failed(verifyRows(*this, "gradients", getGradients().getTypes(),
                         getLookups(), ids.getPlan(), {ids.getDistribution()})))
+    return failure();
+  if (failed(verifyAllWeighted(*this, getLookups())) ||
+      failed(verifyWeights(*this, "result", getPartial().getType())))
     return failure();
   return expectDistribution(*this, "result", getPartial().getType(),
                             {ids.getDistribution()});
@@ -333,9 +347,17 @@ LogicalResult CombineWeightsGradientOp::verify() {
   DistType ids = getIds().getType();
   if (failed(verifyIds(*this, ids, getLookups(), {Distribution::Batch})))
     return failure();
-  for (Type partial : getPartials().getTypes())
-    if (failed(expectPlan(*this, cast<DistType>(partial), ids.getPlan())))
+  for (Type type : getPartials().getTypes()) {
+    auto partial = cast<DistType>(type);
+    if (failed(expectPlan(*this, partial, ids.getPlan())) ||
+        failed(verifyWeights(*this, "partial", partial)) ||
+        failed(expectDistribution(*this, "partial", partial,
+                                  {Distribution::Owner, Distribution::Batch})))
       return failure();
+  }
+  if (failed(verifyAllWeighted(*this, getLookups())) ||
+      failed(verifyWeights(*this, "result", getResult().getType())))
+    return failure();
   return expectDistribution(*this, "result", getResult().getType(),
                             {Distribution::Batch});
 }
