@@ -1,0 +1,48 @@
+// Attributes print as they parse, what is default is not printed, and names with
+// quotes, newlines and other characters survive.
+// RUN: neuroshard-opt %s | FileCheck %s
+
+module attributes {neuroshard.batch = 128 : i64} {
+// CHECK: test.optimizers = [
+// CHECK-SAME: #neuroshard.optimizer<sgd>
+// CHECK-SAME: #neuroshard.optimizer<rowwise_adagrad, eps = 1.000000e-10, initial_accumulator = 1.000000e-01>
+// CHECK-SAME: #neuroshard.optimizer<adam, beta1 = 8.000000e-01, beta2 = 9.000000e-01, weight_decay = 5.000000e-01>
+// CHECK-SAME: #neuroshard.optimizer<adagrad>
+module @a attributes {test.optimizers = [
+  #neuroshard.optimizer<sgd, eps = 1.0e-8>,
+  #neuroshard.optimizer<rowwise_adagrad, initial_accumulator = 0.1, eps = 1.0e-10>,
+  #neuroshard.optimizer<adam, beta1 = 0.8, beta2 = 0.9, weight_decay = 0.5>,
+  #neuroshard.optimizer<adagrad>]} {}
+
+// CHECK: #neuroshard.feature<mean = 2.000000e+00, p99 = 9.000000e+00, presence = 5.000000e-01, batch = 64, weight_gradient>
+// CHECK-SAME: #neuroshard.feature<mean = 1.000000e+00>
+module @b attributes {test.features = [
+  #neuroshard.feature<mean = 2.0, p99 = 9.0, presence = 0.5, batch = 64, weight_gradient>,
+  #neuroshard.feature<mean = 1.0, presence = 1.0>]} {}
+
+// CHECK: #neuroshard.access<batch = 1024, reuse = [5.000000e-01, 5.000000e-01, 0.000000e+00, {{.*}}], row_mass = [1.000000e-02, 4.000000e-01, 1.000000e-01, 8.000000e-01]>
+neuroshard.table @t : 10 x 4 x f32 {access = #neuroshard.access<batch = 1024,
+  reuse = [0.5, 0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0],
+  row_mass = [0.01, 0.4, 0.1, 0.8]>}
+
+// CHECK: #neuroshard.lookup<mean @t["with \22quotes\22 and \0A"] padding_idx = 7>
+// CHECK-SAME: #neuroshard.lookup<sum @"odd name"["\E4"] weighted padding_idx = 0>
+module @c attributes {test.lookups = [
+  #neuroshard.lookup<mean @t["with \"quotes\" and \n"] padding_idx = 7>,
+  #neuroshard.lookup<sum @"odd name"["\E4"] weighted padding_idx = 0>]} {}
+
+// CHECK: #neuroshard.devices<4 x "H200", host = 2, memory = 1000>
+// CHECK-SAME: #neuroshard.level<"with \22quotes\22", groups = [2, 1], bandwidth = 2.200000e+01, latency = 0.000000e+00>
+module @d attributes {test.values = [
+  #neuroshard.devices<4 x "H200", memory = 1000, host = 2>,
+  #neuroshard.level<"with \"quotes\"", groups = [2, 1], bandwidth = 22.0>]} {}
+
+// CHECK: test.types = [
+// CHECK-SAME: !ids
+// CHECK-SAME: !neuroshard.pending, !neuroshard.context, !neuroshard.rows, !neuroshard.device, !neuroshard.routed, !neuroshard.partials
+// CHECK-SAME: !neuroshard.dist<@p, tensor<4x2xf16>, replica>
+module @e attributes {test.types = [
+  !neuroshard.jagged<["\"", "b"], i32, weighted>, !neuroshard.pending, !neuroshard.context,
+  !neuroshard.rows, !neuroshard.device, !neuroshard.routed, !neuroshard.partials,
+  !neuroshard.dist<@p, tensor<4x2xf16>, replica>]} {}
+}

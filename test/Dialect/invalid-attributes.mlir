@@ -1,0 +1,165 @@
+// What attributes and types refuse.
+// RUN: neuroshard-opt-raw %s --split-input-file --verify-diagnostics --allow-unregistered-dialect
+
+// expected-error@below {{'eps' must be finite and not negative}}
+"x"() {a = #neuroshard.optimizer<sgd, eps = -1.0>} : () -> ()
+
+// -----
+
+// expected-error@below {{'initial_accumulator' must be finite and not negative}}
+"x"() {a = #neuroshard.optimizer<adagrad, initial_accumulator = -1.0>} : () -> ()
+
+// -----
+
+// expected-error@below {{'weight_decay' must be finite and not negative}}
+"x"() {a = #neuroshard.optimizer<adagrad, weight_decay = 0x7FF0000000000000>} : () -> ()
+
+// -----
+
+// expected-error@below {{'beta1' must be in [0, 1)}}
+"x"() {a = #neuroshard.optimizer<adam, beta1 = 1.0>} : () -> ()
+
+// -----
+
+// expected-error@below {{'beta2' must be in [0, 1)}}
+"x"() {a = #neuroshard.optimizer<adam, beta2 = 0x7FF8000000000000>} : () -> ()
+
+// -----
+
+// expected-error@below {{'eps' given twice}}
+"x"() {a = #neuroshard.optimizer<sgd, eps = 1.0, eps = 2.0>} : () -> ()
+
+// -----
+
+// expected-error@below {{unknown key 'momentum', expected one of: eps, beta1, beta2, initial_accumulator, weight_decay}}
+"x"() {a = #neuroshard.optimizer<sgd, momentum = 1.0>} : () -> ()
+
+// -----
+
+// expected-error@below {{'batch' must be positive, got: 0}}
+"x"() {a = #neuroshard.access<reuse = [1.0]>} : () -> ()
+
+// -----
+
+// expected-error@below {{'reuse' must have 17 shares, got: 2}}
+"x"() {a = #neuroshard.access<batch = 1, reuse = [0.5, 0.5]>} : () -> ()
+
+// -----
+
+// expected-error@below {{'reuse' shares must be in [0, 1]}}
+"x"() {a = #neuroshard.access<batch = 1, reuse = [2.0, -1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]>} : () -> ()
+
+// -----
+
+// expected-error@below {{'reuse' shares must sum to 1, got: }}
+"x"() {a = #neuroshard.access<batch = 1, reuse = [0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]>} : () -> ()
+
+// -----
+
+// expected-error@below {{'row_mass' must be pairs (row share, lookup share)}}
+"x"() {a = #neuroshard.access<batch = 1, reuse = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], row_mass = [0.1]>} : () -> ()
+
+// -----
+
+// expected-error@below {{'row_mass' points must ascend}}
+"x"() {a = #neuroshard.access<batch = 1, reuse = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], row_mass = [0.2, 0.5, 0.1, 0.6]>} : () -> ()
+
+// -----
+
+// expected-error@below {{'mean' must be finite and not negative}}
+"x"() {a = #neuroshard.feature<mean = -1.0>} : () -> ()
+
+// -----
+
+// expected-error@below {{'p99' must be finite and not negative}}
+"x"() {a = #neuroshard.feature<mean = 1.0, p99 = -1.0>} : () -> ()
+
+// -----
+
+// expected-error@below {{'presence' must be in [0, 1]}}
+"x"() {a = #neuroshard.feature<mean = 1.0, presence = 1.5>} : () -> ()
+
+// -----
+
+// expected-error@below {{'batch' must be positive, got: -3}}
+"x"() {a = #neuroshard.feature<mean = 1.0, batch = -3>} : () -> ()
+
+// -----
+
+// expected-error@below {{number of devices must be in [1, 1048576], got: 0}}
+"x"() {a = #neuroshard.devices<0 x "H200">} : () -> ()
+
+// -----
+
+// expected-error@below {{number of devices must be in [1, 1048576], got: 9000000000}}
+"x"() {a = #neuroshard.devices<9000000000 x "H200">} : () -> ()
+
+// -----
+
+// expected-error@below {{device class must not be empty}}
+"x"() {a = #neuroshard.devices<1 x "">} : () -> ()
+
+// -----
+
+// expected-error@below {{'host' must not be negative, got: -1}}
+"x"() {a = #neuroshard.devices<1 x "H200", host = -1>} : () -> ()
+
+// -----
+
+// expected-error@below {{'memory' must be positive, got: 0}}
+"x"() {a = #neuroshard.devices<1 x "H200", memory = 0>} : () -> ()
+
+// -----
+
+// expected-error@below {{level name must not be empty}}
+"x"() {a = #neuroshard.level<"", groups = [1], bandwidth = 1.0>} : () -> ()
+
+// -----
+
+// expected-error@below {{'groups' must be positive sizes}}
+"x"() {a = #neuroshard.level<"n", groups = [0], bandwidth = 1.0>} : () -> ()
+
+// -----
+
+// expected-error@below {{'bandwidth' must be finite and positive}}
+"x"() {a = #neuroshard.level<"n", groups = [1]>} : () -> ()
+
+// -----
+
+// expected-error@below {{'latency' must be finite and not negative}}
+"x"() {a = #neuroshard.level<"n", groups = [1], bandwidth = 1.0, latency = -1.0>} : () -> ()
+
+// -----
+
+// expected-error@below {{jagged type must have at least one feature}}
+func.func private @f(!neuroshard.jagged<[], i64>)
+
+// -----
+
+// expected-error@below {{feature names must not be empty}}
+func.func private @f(!neuroshard.jagged<[""], i64>)
+
+// -----
+
+// expected-error@below {{feature names must be unique, got "a" twice}}
+func.func private @f(!neuroshard.jagged<["a", "a"], i64>)
+
+// -----
+
+// expected-error@below {{ids must be i32 or i64, got: 'i16'}}
+func.func private @f(!neuroshard.jagged<["a"], i16>)
+
+// -----
+
+// expected-error@below {{only jagged ids, rows and ranked tensors can be distributed, got: 'i32'}}
+func.func private @f(!neuroshard.dist<@plan, i32, batch>)
+
+// -----
+
+// expected-error@below {{attribute 'neuroshard.batch' must be a positive i64 on a module, got: 0 : i64}}
+module attributes {neuroshard.batch = 0 : i64} {}
+
+// -----
+
+// expected-error@below {{unknown attribute 'neuroshard.bach'}}
+module attributes {neuroshard.bach = 64 : i64} {}
