@@ -191,7 +191,8 @@ StepResult Oracle::train(const std::vector<Batch> &batches,
       forIds(lookup, batches[x],
              [&](size_t b, size_t j, int64_t id, int64_t r) {
                const float *gradient = rows.data() + r * dim;
-               if (id != lookup.padding)
+               if (id != lookup.padding &&
+                   !model.tables[size_t(lookup.table)].frozen)
                  terms[{lookup.table, id}].push_back(
                      {weightOf(lookup, batches[x], b, j), gradient});
                if (!lookup.weighted)

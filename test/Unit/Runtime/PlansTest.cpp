@@ -278,6 +278,27 @@ TEST(LateResults, AreThoseOfTheWeightsAtTheLookup) {
   }
 }
 
+TEST_P(Plans, TablesWithoutAnOptimizerStay) {
+  Model model = makeModel(Optimizer::Adagrad);
+  model.tables[0].frozen = true;
+  model.tables[3].frozen = true;
+  TestWorld world(model, plan(model), GetParam().devices);
+  ASSERT_TRUE(world.get()) << world.error();
+  Oracle oracle(model);
+  DataMaker maker(model, Data::Integers, 8);
+  maker.fillTables(oracle, world);
+  std::vector<float> before = world.table(3);
+  std::vector<Batch> batches = maker.batches({13, 7});
+  std::vector<Values> gradients = maker.gradients(oracle, batches);
+  StepResult result;
+  ASSERT_TRUE(world.train(batches, gradients, 1, 1, result)) << world.error();
+  StepResult expected = oracle.train(batches, gradients, 1, 1);
+  EXPECT_EQ(result.weightGradients[0], expected.weightGradients[0]);
+  for (int t = 0; t < int(model.tables.size()); ++t)
+    EXPECT_EQ(world.table(t), oracle.tables[size_t(t)]) << "table " << t;
+  EXPECT_EQ(world.table(3), before);
+}
+
 TEST(PerShardSemantics, KeepsOneStatePerColumnShard) {
   Model model = makeModel(Optimizer::RowwiseAdagrad);
   model.exact = false;

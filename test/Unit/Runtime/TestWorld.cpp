@@ -90,11 +90,12 @@ json makeManifest(const Model &model, const std::vector<ShardPlace> &shards,
                    {"optimizer_semantics", model.exact ? "exact" : "per_shard"},
                    {"functions", json::object()}};
   for (const Table &table : model.tables)
-    manifest["tables"].push_back({{"name", table.name},
-                                  {"rows", table.rows},
-                                  {"dim", table.dim},
-                                  {"element_type", name(table.type)},
-                                  {"optimizer", optimizerJson(model)}});
+    manifest["tables"].push_back(
+        {{"name", table.name},
+         {"rows", table.rows},
+         {"dim", table.dim},
+         {"element_type", name(table.type)},
+         {"optimizer", table.frozen ? json(nullptr) : optimizerJson(model)}});
   for (size_t x = 0; x < model.exchanges.size(); ++x)
     manifest["exchanges"].push_back(exchangeJson(model.exchanges[x], x));
   for (size_t s = 0; s < shards.size(); ++s)
@@ -130,6 +131,8 @@ nsrt_slot_entry makeSlot(const Model &model, const json &shard, bool weighted) {
   slot.dim = dim;
   slot.element_bytes = table.type == Element::F32 ? 4 : 2;
   slot.weighted = weighted;
+  if (table.frozen)
+    return slot;
   slot.state_elements = model.optimizer == Optimizer::Adam      ? 2
                         : model.optimizer == Optimizer::Adagrad ? 1
                                                                 : 0;

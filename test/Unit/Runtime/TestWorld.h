@@ -24,6 +24,7 @@ struct Table {
   int64_t rows;
   int64_t dim;
   Element type = Element::F32;
+  bool frozen = false; ///< has no optimizer.
 };
 
 enum class Pool { Sum, Mean, None };
