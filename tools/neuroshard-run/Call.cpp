@@ -13,32 +13,38 @@ static int64_t descriptorWords(size_t rank) {
   return 3 + 2 * static_cast<int64_t>(rank);
 }
 
+static int64_t wordsOf(const ValueSpec &spec) {
+  if (spec.kind == ValueSpec::Kind::Tensor)
+    return descriptorWords(spec.shape.size());
+  if (spec.kind == ValueSpec::Kind::Handle)
+    return 1;
+  throw std::runtime_error("only functions whose results are tensors or "
+                           "handles can be driven");
+}
+
 Call::Call(std::span<const ValueSpec> specs)
     : resultSpecs(specs.begin(), specs.end()) {
-  int64_t words = 0;
-  for (const ValueSpec &spec : resultSpecs) {
-    if (spec.kind != ValueSpec::Kind::Tensor)
-      throw std::runtime_error("only functions whose results are tensors can "
-                               "be driven");
-    words += descriptorWords(spec.shape.size());
-  }
-  results.resize(words);
-  if (words)
+  int64_t size = 0;
+  for (const ValueSpec &spec : resultSpecs)
+    size += wordsOf(spec);
+  results.resize(size);
+  if (size)
     pointers.push_back(results.data());
 }
 
 void Call::addTensor(const Tensor &tensor) {
   size_t rank = tensor.shape.size();
-  std::vector<int64_t> words(descriptorWords(rank));
-  words[0] = words[1] = reinterpret_cast<intptr_t>(tensor.bytes.data());
+  std::vector<int64_t> descriptor(descriptorWords(rank));
+  descriptor[0] = descriptor[1] =
+      reinterpret_cast<intptr_t>(tensor.bytes.data());
   int64_t stride = 1;
   for (size_t i = rank; i-- > 0;) {
-    words[3 + i] = tensor.shape[i];
-    words[3 + rank + i] = stride;
+    descriptor[3 + i] = tensor.shape[i];
+    descriptor[3 + rank + i] = stride;
     stride *= tensor.shape[i];
   }
-  descriptors.push_back(std::move(words));
-  pointers.push_back(descriptors.back().data());
+  words.push_back(std::move(descriptor));
+  pointers.push_back(words.back().data());
 }
 
 void Call::addTensors(const Value &value) {
@@ -46,20 +52,47 @@ void Call::addTensors(const Value &value) {
     addTensor(tensor);
 }
 
-std::vector<Tensor> Call::takeResults() {
-  std::vector<Tensor> taken;
-  const int64_t *words = results.data();
+void Call::addWord(int64_t word) {
+  words.push_back({word});
+  pointers.push_back(words.back().data());
+}
+
+void Call::addFloat(float value) {
+  int64_t word = 0;
+  std::memcpy(&word, &value, sizeof(value));
+  addWord(word);
+}
+
+void Call::addResult(const Result &result) {
+  if (result.handle)
+    addHandle(result.handle);
+  else
+    addTensor(result.tensor);
+}
+
+/// Copies the tensor that a descriptor refers to and frees it.
+static Tensor takeTensor(const ValueSpec &spec, const int64_t *descriptor) {
+  size_t rank = spec.shape.size();
+  Tensor tensor(spec.type, {descriptor + 3, descriptor + 3 + rank});
+  // Results are new buffers, and so contiguous.
+  const char *data = reinterpret_cast<const char *>(descriptor[1]) +
+                     descriptor[2] * bytesOf(spec.type);
+  if (!tensor.bytes.empty())
+    std::memcpy(tensor.bytes.data(), data, tensor.bytes.size());
+  std::free(reinterpret_cast<void *>(descriptor[0]));
+  return tensor;
+}
+
+std::vector<Result> Call::takeResults() {
+  std::vector<Result> taken;
+  const int64_t *next = results.data();
   for (const ValueSpec &spec : resultSpecs) {
-    size_t rank = spec.shape.size();
-    Tensor tensor(spec.type, {words + 3, words + 3 + rank});
-    // Results are new buffers, and so contiguous.
-    const char *data = reinterpret_cast<const char *>(words[1]) +
-                       words[2] * bytesOf(spec.type);
-    if (!tensor.bytes.empty())
-      std::memcpy(tensor.bytes.data(), data, tensor.bytes.size());
-    std::free(reinterpret_cast<void *>(words[0]));
-    taken.push_back(std::move(tensor));
-    words += descriptorWords(rank);
+    Result &result = taken.emplace_back();
+    if (spec.kind == ValueSpec::Kind::Tensor)
+      result.tensor = takeTensor(spec, next);
+    else
+      result.handle = reinterpret_cast<void *>(*next);
+    next += wordsOf(spec);
   }
   return taken;
 }

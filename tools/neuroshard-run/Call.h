@@ -18,10 +18,16 @@
 
 namespace neuroshard::run {
 
+/// What a function has returned: a tensor, or a handle of the runtime.
+struct Result {
+  Tensor tensor;
+  void *handle = nullptr;
+};
+
 class Call {
 public:
-  /// A call of a function with these results, which must be tensors. Throws
-  /// std::runtime_error otherwise.
+  /// A call of a function with these results. Throws std::runtime_error if one
+  /// is neither a tensor nor a handle.
   explicit Call(std::span<const ValueSpec> results);
   Call(const Call &) = delete;
   Call &operator=(const Call &) = delete;
@@ -30,16 +36,23 @@ public:
   /// The tensors must outlive the call.
   void addTensor(const Tensor &tensor);
   void addTensors(const Value &value);
+  void addHandle(void *handle) { addWord(reinterpret_cast<intptr_t>(handle)); }
+  void addInteger(int64_t value) { addWord(value); }
+  void addFloat(float value);
+  /// Passes on what another function has returned.
+  void addResult(const Result &result);
 
   /// The argument array, valid until something is added.
   void **arguments() { return pointers.data(); }
   /// Copies the results and frees them. To be called once, after the call.
-  std::vector<Tensor> takeResults();
+  std::vector<Result> takeResults();
 
 private:
+  void addWord(int64_t word);
+
   std::vector<void *> pointers;
-  /// Memref descriptors, as words.
-  std::deque<std::vector<int64_t>> descriptors;
+  /// Memref descriptors and scalars, as words.
+  std::deque<std::vector<int64_t>> words;
   std::vector<ValueSpec> resultSpecs;
   std::vector<int64_t> results;
 };

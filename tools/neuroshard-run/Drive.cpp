@@ -4,6 +4,7 @@
 
 #include "Call.h"
 #include "Reference.h"
+#include "Train.h"
 
 #include <algorithm>
 #include <array>
@@ -97,13 +98,16 @@ struct Step {
 
   /// The local results one below the other, in the order of the batch.
   std::vector<Tensor> takeResults() {
-    std::vector<Tensor> joined = calls.front()->takeResults();
+    std::vector<Tensor> joined;
+    for (Result &result : calls.front()->takeResults())
+      joined.push_back(std::move(result.tensor));
     for (size_t rank = 1; rank < calls.size(); ++rank) {
-      std::vector<Tensor> part = calls[rank]->takeResults();
+      std::vector<Result> part = calls[rank]->takeResults();
       for (size_t i = 0; i < joined.size(); ++i) {
-        joined[i].shape.at(0) += part[i].shape[0];
-        joined[i].bytes.insert(joined[i].bytes.end(), part[i].bytes.begin(),
-                               part[i].bytes.end());
+        const Tensor &local = part[i].tensor;
+        joined[i].shape.at(0) += local.shape[0];
+        joined[i].bytes.insert(joined[i].bytes.end(), local.bytes.begin(),
+                               local.bytes.end());
       }
     }
     return joined;
@@ -155,42 +159,110 @@ void checkDifference(const Difference &difference, double tolerance,
                difference.largest, tolerance));
 }
 
-} // namespace
+/// A batch on all devices and in the unsharded program.
+class Driver {
+public:
+  Driver(const DriveOptions &options, std::ostream &out)
+      : options(options), out(out), signature(readSignature(options.directory)),
+        function(functionNamed(signature.functions, options.function)),
+        world(openWorld(options)),
+        reference(Reference::open(options.directory, signature, world.get())),
+        random(options.seed) {}
 
-void drive(const DriveOptions &options, std::ostream &out) {
-  Signature signature = readSignature(options.directory);
-  const FunctionSpec &function =
-      functionNamed(signature.functions, options.function);
-  World world = openWorld(options);
-  std::optional<Reference> reference =
-      Reference::open(options.directory, signature, world.get());
+  void run();
+
+private:
+  void forward(int64_t number, const std::vector<Value> &inputs, Step &step);
+  void train(int64_t number, const std::vector<Value> &inputs,
+             const Step &step);
+  /// The jagged ones among a function's arguments.
+  std::vector<Value> idsOf(const std::vector<Value> &arguments) const;
+
+  const DriveOptions &options;
+  std::ostream &out;
+  Signature signature;
+  const FunctionSpec &function;
+  World world;
+  std::optional<Reference> reference;
+  std::mt19937_64 random;
+};
+
+void Driver::forward(int64_t number, const std::vector<Value> &inputs,
+                     Step &step) {
+  double ms = step.run(world.get(), options.function);
+  std::vector<Tensor> results = step.takeResults();
+  out << format("step %lld: %.2f ms", static_cast<long long>(number), ms);
+  if (!reference) {
+    out << "\n";
+    return;
+  }
+  std::vector<Tensor> expected;
+  double unsharded = milliseconds(
+      [&] { expected = reference->run(options.function, inputs); });
+  out << format(", unsharded on one thread %.2f ms\n", unsharded);
+  checkDifference(compare(results, expected), options.tolerance, out);
+}
+
+std::vector<Value> Driver::idsOf(const std::vector<Value> &arguments) const {
+  std::vector<Value> ids;
+  auto next = arguments.begin();
+  for (const ValueSpec &spec : function.arguments) {
+    if (spec.kind == ValueSpec::Kind::Device)
+      continue;
+    if (spec.kind == ValueSpec::Kind::Jagged)
+      ids.push_back(*next);
+    ++next;
+  }
+  return ids;
+}
+
+void Driver::train(int64_t number, const std::vector<Value> &inputs,
+                   const Step &step) {
+  std::vector<std::vector<Value>> localIds;
+  for (const std::vector<Value> &local : step.inputs)
+    localIds.push_back(idsOf(local));
+  TrainingStep done = run::train(world.get(), signature, localIds,
+                                 options.learningRate, number, random);
+  out << format("  training: start %.2f ms, wait %.2f ms, update %.2f ms",
+                done.startMs, done.waitMs, done.updateMs);
+  if (!reference) {
+    out << "\n";
+    return;
+  }
+  Value context;
+  for (const Value &ids : idsOf(inputs))
+    context.insert(context.end(), ids.begin(), ids.end());
+  double unsharded = milliseconds([&] {
+    reference->update(context, done.gradients, options.learningRate, number);
+  });
+  out << format(", unsharded update %.2f ms; tables:\n", unsharded);
+  checkDifference(reference->compareTables(world.get()), options.tolerance,
+                  out);
+}
+
+void Driver::run() {
   out << format("%s on %lld devices, global batch %lld, %s\n",
                 options.function.c_str(),
                 static_cast<long long>(signature.devices),
                 static_cast<long long>(options.batch),
                 reference ? "compared with the unsharded program"
                           : "no unsharded program to compare with");
-
-  std::mt19937_64 random(options.seed);
   for (int64_t number = 1; number <= options.steps; ++number) {
     std::vector<Value> inputs = randomInputs(signature, function, options.batch,
                                              options.pooling, random);
     Step step(world.get(), signature, function, inputs, options.batch);
-    double ms = step.run(world.get(), options.function);
-    std::vector<Tensor> results = step.takeResults();
-    out << format("step %lld: %.2f ms", static_cast<long long>(number), ms);
-    if (reference) {
-      std::vector<Tensor> expected;
-      double unsharded = milliseconds(
-          [&] { expected = reference->run(options.function, inputs); });
-      out << format(", unsharded on one thread %.2f ms\n", unsharded);
-      checkDifference(compare(results, expected), options.tolerance, out);
-    } else {
-      out << "\n";
-    }
+    forward(number, inputs, step);
+    if (options.train)
+      train(number, inputs, step);
   }
   printPhases(world.get(), options.steps, out);
   printMemory(world.get(), out);
+}
+
+} // namespace
+
+void drive(const DriveOptions &options, std::ostream &out) {
+  Driver(options, out).run();
 }
 
 } // namespace neuroshard::run

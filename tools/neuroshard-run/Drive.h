@@ -19,6 +19,9 @@ struct DriveOptions {
   int32_t threadsPerDevice = 0;
   uint64_t seed = 1;
   Pooling pooling;
+  /// Also a training step of the embeddings after each forward.
+  bool train = false;
+  float learningRate = 0.125;
   /// A step further than this from the reference is an error.
   double tolerance = 1e-5;
 };

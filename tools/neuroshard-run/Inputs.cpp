@@ -15,12 +15,16 @@ bool hasBatch(const ValueSpec &spec) {
   return !spec.shape.empty() && spec.shape[0] < 0;
 }
 
+} // namespace
+
 void fillUniform(Tensor &tensor, float low, float high,
                  std::mt19937_64 &random) {
   std::uniform_real_distribution<float> uniform(low, high);
   std::generate_n(tensor.as<float>(), tensor.elements(),
                   [&] { return uniform(random); });
 }
+
+namespace {
 
 Tensor randomTensor(const ValueSpec &spec, int64_t batch,
                     std::mt19937_64 &random) {
@@ -87,7 +91,8 @@ Value randomJagged(const InputSpec &input, int64_t batch,
   return value;
 }
 
-/// Rows [begin, end) of the first dimension.
+} // namespace
+
 Tensor sliceRows(const Tensor &tensor, int64_t begin, int64_t end) {
   std::vector<int64_t> shape = tensor.shape;
   int64_t rowBytes =
@@ -99,6 +104,8 @@ Tensor sliceRows(const Tensor &tensor, int64_t begin, int64_t end) {
                 part.bytes.size());
   return part;
 }
+
+namespace {
 
 void append(Tensor &to, const Tensor &part) {
   to.shape[0] += part.shape[0];
@@ -145,8 +152,7 @@ std::vector<Value> randomInputs(const Signature &signature,
       values.push_back(randomJagged(signature.inputs.at(spec.exchange), batch,
                                     pooling, random));
       break;
-    case ValueSpec::Kind::Weights:
-    case ValueSpec::Kind::Other:
+    default:
       throw std::runtime_error("only functions of tensors and jagged ids can "
                                "be driven; this one takes something else");
     }

@@ -21,6 +21,13 @@ struct Pooling {
   bool poisson = false;
 };
 
+/// Fills an f32 tensor with values in [low, high).
+void fillUniform(Tensor &tensor, float low, float high,
+                 std::mt19937_64 &random);
+
+/// Rows [begin, end) of the first dimension.
+Tensor sliceRows(const Tensor &tensor, int64_t begin, int64_t end);
+
 /// One value per argument of `function` but the device, for `batch` samples:
 /// uniform ids below the rows of their tables; dense inputs and sample weights
 /// uniform in [0, 1); weights, that is tensors without a batch dimension,

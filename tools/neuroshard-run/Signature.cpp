@@ -21,6 +21,7 @@ InputSpec readInput(const Json &json, const std::vector<TableSpec> &tables) {
   input.weighted = json.at("weighted");
   input.features = json.at("features").get<std::vector<std::string>>();
   input.rows.assign(input.features.size(), std::numeric_limits<int64_t>::max());
+  input.lookups = static_cast<int64_t>(json.at("lookups").size());
   for (const Json &lookup : json.at("lookups")) {
     int64_t &rows = input.rows.at(lookup.at("feature").get<size_t>());
     rows = std::min(rows, tables.at(lookup.at("table").get<size_t>()).rows);
@@ -28,24 +29,27 @@ InputSpec readInput(const Json &json, const std::vector<TableSpec> &tables) {
   return input;
 }
 
+ValueSpec::Kind kindNamed(const std::string &name) {
+  using Kind = ValueSpec::Kind;
+  static const std::map<std::string, Kind> kinds = {
+      {"device", Kind::Device}, {"tensor", Kind::Tensor},
+      {"jagged", Kind::Jagged}, {"scalar", Kind::Scalar},
+      {"handle", Kind::Handle}, {"weights", Kind::Weights},
+      {"state", Kind::State}};
+  auto found = kinds.find(name);
+  if (found == kinds.end())
+    throw std::runtime_error("unknown kind of value '" + name + "'");
+  return found->second;
+}
+
 ValueSpec readValue(const Json &json) {
   ValueSpec value;
-  std::string kind = json.at("kind");
-  if (kind == "device")
-    value.kind = ValueSpec::Kind::Device;
-  if (kind == "tensor") {
-    value.kind = ValueSpec::Kind::Tensor;
-    value.type = json.at("type");
-    value.shape = json.at("shape").get<std::vector<int64_t>>();
-  }
-  if (kind == "jagged") {
-    value.kind = ValueSpec::Kind::Jagged;
-    value.exchange = json.value("exchange", int64_t(-1));
-  }
-  if (kind == "weights") {
-    value.kind = ValueSpec::Kind::Weights;
-    value.table = json.at("table");
-  }
+  value.kind = kindNamed(json.at("kind"));
+  value.type = json.value("type", "");
+  value.shape = json.value("shape", std::vector<int64_t>());
+  value.exchange = json.value("exchange", int64_t(-1));
+  value.table = json.value("table", int64_t(0));
+  value.state = json.value("state", int64_t(0));
   return value;
 }
 

@@ -26,16 +26,18 @@ struct InputSpec {
   bool weighted = false;
   std::vector<std::string> features;
   std::vector<int64_t> rows;
+  int64_t lookups = 0;
 };
 
 /// An argument or result.
 struct ValueSpec {
-  enum class Kind { Device, Tensor, Jagged, Weights, Other };
-  Kind kind = Kind::Other;
-  std::string type;           ///< Tensor: element type.
+  enum class Kind { Device, Tensor, Jagged, Scalar, Handle, Weights, State };
+  Kind kind = Kind::Device;
+  std::string type;           ///< Tensor: element type; Scalar: its type.
   std::vector<int64_t> shape; ///< Tensor: -1 is the batch.
   int64_t exchange = -1;      ///< Jagged: index of the input, -1 if not read.
-  int64_t table = 0;          ///< Weights: index of the table.
+  int64_t table = 0;          ///< Weights, State: index of the table.
+  int64_t state = 0;          ///< State: number of the table's state array.
 };
 
 struct FunctionSpec {
@@ -51,6 +53,12 @@ struct Signature {
   std::string referenceLibrary;
   std::map<std::string, FunctionSpec> referenceFunctions;
 };
+
+/// Functions of a training step (see neuroshard-outline and
+/// neuroshard-differentiate).
+inline constexpr const char *kStart = "embeddings_start";
+inline constexpr const char *kWait = "embeddings_wait";
+inline constexpr const char *kUpdate = "embeddings_update";
 
 /// Reads manifest.json of an artifact. Throws std::runtime_error.
 Signature readSignature(const std::string &directory);

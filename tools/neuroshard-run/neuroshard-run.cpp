@@ -57,6 +57,10 @@ int main(int argc, char **argv) {
                  "threads per device, 0: the machine's, divided")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
+  app.add_flag("--train", options.train,
+               "also update the tables, with random gradients");
+  app.add_option("--learning-rate", options.learningRate)
+      ->capture_default_str();
   app.add_option("--tolerance", options.tolerance,
                  "largest difference from the unsharded program")
       ->capture_default_str();

@@ -1,0 +1,134 @@
+//===- Train.cpp - One training step of the embeddings --------------------===//
+
+#include "Train.h"
+
+#include "Call.h"
+
+#include <chrono>
+#include <memory>
+#include <stdexcept>
+
+namespace neuroshard::run {
+
+namespace {
+
+/// What a function returned on each device.
+using Results = std::vector<std::vector<Result>>;
+
+/// One function on all devices.
+class Everywhere {
+public:
+  Everywhere(nsrt_world *world, const Signature &signature, const char *name)
+      : world(world), name(name) {
+    const FunctionSpec &function = functionNamed(signature.functions, name);
+    for (int64_t rank = 0; rank < signature.devices; ++rank) {
+      calls.push_back(std::make_unique<Call>(function.results));
+      calls.back()->addDevice(
+          nsrt_world_device(world, static_cast<int32_t>(rank)));
+    }
+  }
+
+  Call &on(size_t rank) { return *calls[rank]; }
+
+  /// Milliseconds.
+  double run() {
+    std::vector<void **> arguments;
+    for (auto &call : calls)
+      arguments.push_back(call->arguments());
+    auto begin = std::chrono::steady_clock::now();
+    if (nsrt_invoke_all(world, name, arguments.data()))
+      throw std::runtime_error(nsrt_last_error());
+    return std::chrono::duration<double, std::milli>(
+               std::chrono::steady_clock::now() - begin)
+        .count();
+  }
+
+  Results takeResults() {
+    Results results;
+    for (auto &call : calls)
+      results.push_back(call->takeResults());
+    return results;
+  }
+
+private:
+  nsrt_world *world;
+  const char *name;
+  std::vector<std::unique_ptr<Call>> calls;
+};
+
+int64_t numLookups(const Signature &signature) {
+  int64_t count = 0;
+  for (const InputSpec &input : signature.inputs)
+    count += input.lookups;
+  return count;
+}
+
+/// A gradient for the whole batch, like the results of one lookup.
+Tensor randomGradient(const Results &results, int64_t lookup,
+                      std::mt19937_64 &random) {
+  const Tensor &first = results.front().at(lookup).tensor;
+  if (first.type != "f32")
+    throw std::runtime_error("can train lookups with f32 results only");
+  int64_t rows = 0;
+  for (const std::vector<Result> &local : results)
+    rows += local[lookup].tensor.shape[0];
+  Tensor gradient("f32", {rows, first.shape.at(1)});
+  fillUniform(gradient, -1, 1, random);
+  return gradient;
+}
+
+/// The rows of each gradient that belong to each device's results.
+std::vector<Value> localGradients(const Results &results,
+                                  const Value &gradients) {
+  std::vector<Value> local(results.size());
+  for (size_t lookup = 0; lookup < gradients.size(); ++lookup) {
+    int64_t begin = 0;
+    for (size_t rank = 0; rank < results.size(); ++rank) {
+      int64_t end = begin + results[rank][lookup].tensor.shape[0];
+      local[rank].push_back(sliceRows(gradients[lookup], begin, end));
+      begin = end;
+    }
+  }
+  return local;
+}
+
+} // namespace
+
+TrainingStep train(nsrt_world *world, const Signature &signature,
+                   const std::vector<std::vector<Value>> &localIds,
+                   float learningRate, int64_t step, std::mt19937_64 &random) {
+  TrainingStep done;
+  Everywhere start(world, signature, kStart);
+  for (size_t rank = 0; rank < localIds.size(); ++rank)
+    for (const Value &ids : localIds[rank])
+      start.on(rank).addTensors(ids);
+  done.startMs = start.run();
+  Results pending = start.takeResults();
+
+  Everywhere wait(world, signature, kWait);
+  for (size_t rank = 0; rank < pending.size(); ++rank)
+    for (const Result &result : pending[rank])
+      wait.on(rank).addResult(result);
+  done.waitMs = wait.run();
+  Results results = wait.takeResults();
+
+  int64_t lookups = numLookups(signature);
+  for (int64_t lookup = 0; lookup < lookups; ++lookup)
+    done.gradients.push_back(randomGradient(results, lookup, random));
+  std::vector<Value> gradients = localGradients(results, done.gradients);
+
+  Everywhere update(world, signature, kUpdate);
+  for (size_t rank = 0; rank < results.size(); ++rank) {
+    Call &call = update.on(rank);
+    for (size_t i = lookups; i < results[rank].size(); ++i)
+      call.addResult(results[rank][i]);
+    call.addTensors(gradients[rank]);
+    call.addFloat(learningRate);
+    call.addInteger(step);
+  }
+  done.updateMs = update.run();
+  update.takeResults();
+  return done;
+}
+
+} // namespace neuroshard::run

@@ -1,0 +1,29 @@
+//===- Train.h - One training step of the embeddings -----------*- C++ -*-===//
+
+#ifndef NEUROSHARD_TOOLS_RUN_TRAIN_H
+#define NEUROSHARD_TOOLS_RUN_TRAIN_H
+
+#include "Inputs.h"
+
+#include "neuroshard/Runtime/HostABI.h"
+
+#include <random>
+
+namespace neuroshard::run {
+
+struct TrainingStep {
+  double startMs = 0, waitMs = 0, updateMs = 0;
+  /// The gradients it was made with, one per lookup, for the whole batch.
+  Value gradients;
+};
+
+/// Starts the embeddings of the jagged arguments of each device, waits for the
+/// results, and updates with random gradients in [-1, 1). Throws
+/// std::runtime_error if a step fails or a result is not f32.
+TrainingStep train(nsrt_world *world, const Signature &signature,
+                   const std::vector<std::vector<Value>> &localIds,
+                   float learningRate, int64_t step, std::mt19937_64 &random);
+
+} // namespace neuroshard::run
+
+#endif // NEUROSHARD_TOOLS_RUN_TRAIN_H
