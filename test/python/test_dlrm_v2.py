@@ -107,9 +107,10 @@ def test_equals_torch(compiled, generator):
 def test_driver_compares_with_the_unsharded_program(compiled):
     done = subprocess.run(
         [artifact.tool("neuroshard-run"), compiled, "--batch", "17", "--steps", "2", "--poisson",
-         "--pooling", "3"], capture_output=True, text=True, check=True)
+         "--pooling", "3", "--train"], capture_output=True, text=True, check=True)
     lines = [line for line in done.stdout.splitlines() if "largest difference" in line]
-    assert len(lines) == 2
+    # Results and tables of both steps.
+    assert len(lines) == 4
     assert all(float(line.split()[2]) <= 1e-6 for line in lines), done.stdout
 
 

@@ -30,9 +30,9 @@ def test_formula_is_torchs(kind):
         theirs.step()
         dense = torch.zeros((10, 6), dtype=torch.float64)
         dense[rows] = values
-        touched = torch.zeros(10, dtype=torch.bool)
-        touched[rows] = True
-        gradient = oracle.TableGradient(dense, dense.abs(), touched)
+        terms = torch.zeros(10, dtype=torch.int64)
+        terms[rows] = 1
+        gradient = oracle.TableGradient(dense, dense.abs(), terms)
         weights, *states = [new.value for new in optimizers.step(
             Optimizer(kind), weights, states, gradient, 0.1, number)]
         torch.testing.assert_close(weights, parameter.detach(), rtol=1e-12, atol=1e-12)
@@ -42,7 +42,7 @@ def test_rowwise_adagrad_keeps_one_mean_square_per_row():
     optimizer = Optimizer("rowwise_adagrad", eps=0.5)
     gradient = oracle.TableGradient(torch.tensor([[3.0, 4.0], [0.0, 0.0]]).double(),
                                     torch.tensor([[3.0, 4.0], [0.0, 0.0]]).double(),
-                                    torch.tensor([True, False]))
+                                    torch.tensor([1, 0]))
     weights, state = optimizers.step(optimizer, torch.zeros(2, 2), [torch.zeros(2, 1)],
                                      gradient, 1.0, 1)
     assert state.value.tolist() == [[12.5], [0.0]]

@@ -37,18 +37,20 @@ def compile_model(model, plan, folder, training=True, reference=True):
 
 
 class Compilations:
-    """Many models compiled at once: the first that is asked for starts them all."""
+    """Models compiled while the tests of others run."""
 
     def __init__(self, described):
         """`described` maps a key to a function that gives (model, plan)."""
         self.described = described
+        self.keys = list(described)
         self.futures = {}
+        self.pool = ThreadPoolExecutor(os.cpu_count())
 
-    def start(self, folder):
-        pool = ThreadPoolExecutor(os.cpu_count())
-        for number, (key, describe) in enumerate(self.described.items()):
-            self.futures[key] = pool.submit(self.compile, describe, folder / f"model{number}")
-        pool.shutdown(wait=False)
+    def submit(self, number, folder):
+        if number < len(self.keys) and number not in self.futures:
+            describe = self.described[self.keys[number]]
+            self.futures[number] = self.pool.submit(self.compile, describe,
+                                                    folder / f"model{number}")
 
     @staticmethod
     def compile(describe, folder):
@@ -57,6 +59,7 @@ class Compilations:
 
     def get(self, key, folder):
         """(artifact, model, plan); `folder` is where all of them go."""
-        if not self.futures:
-            self.start(folder)
-        return self.futures[key].result()
+        number = self.keys.index(key)
+        for ahead in range(3):
+            self.submit(number + ahead, folder)
+        return self.futures[number].result()

@@ -26,13 +26,12 @@ def new_states(optimizer, rows, dim, column_groups=1):
 def step(optimizer, weights, states, gradient, learning_rate, number, columns=None):
     """(new weights, new states); `number` counts steps from 1. `columns`: the column
     ranges that keep a row-wise state of their own (default: the whole row)."""
-    decayed = gradient.value + optimizer.weight_decay * weights.double()
-    error = ULPS * ulp(gradient.magnitude + (optimizer.weight_decay * weights.double()).abs())
+    decay = optimizer.weight_decay * weights.double()
     rule = {"sgd": sgd, "adagrad": adagrad, "rowwise_adagrad": rowwise_adagrad,
             "adam": adam}[optimizer.kind]
     columns = columns or [(0, weights.shape[1])]
     new = rule(optimizer, weights.double(), [state.double() for state in states],
-               Bounded(decayed, error), learning_rate, number, columns)
+               Bounded(gradient.value + decay, gradient.error(decay)), learning_rate, number, columns)
     return [untouched_stay(old, value, gradient.touched)
             for old, value in zip([weights, *states], new)]
 
