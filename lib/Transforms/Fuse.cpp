@@ -141,7 +141,8 @@ template <typename OpT> bool canMoveToLast(const Group<OpT> &group) {
   Operation *last = group.back();
   return llvm::all_of(group, [&](OpT op) {
     return llvm::all_of(op->getUsers(), [&](Operation *user) {
-      return last->isBeforeInBlock(user);
+      Operation *ancestor = last->getBlock()->findAncestorOpInBlock(*user);
+      return ancestor && last->isBeforeInBlock(ancestor);
     });
   });
 }

@@ -115,11 +115,13 @@ LogicalResult Partitioner::collectCallers(func::FuncOp callee) {
            << callee.getSymName() << "' is in a module with unknown uses";
   for (SymbolTable::SymbolUse use : *uses) {
     auto call = dyn_cast<func::CallOp>(use.getUser());
-    if (!call)
+    auto caller = use.getUser()->getParentOfType<func::FuncOp>();
+    if (!call || !caller)
       return use.getUser()->emitError("'@")
              << callee.getSymName()
-             << "' gets a device argument and may be called only";
-    callers.insert(call->getParentOfType<func::FuncOp>());
+             << "' gets a device argument, so it may only be called, and by a "
+                "function";
+    callers.insert(caller);
   }
   return success();
 }

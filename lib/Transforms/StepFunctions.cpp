@@ -44,6 +44,26 @@ static LogicalResult verifyUpdateArguments(StepFunctions &step) {
              << gradient.getArgNumber() - 1 << " of '@" << kUpdateName
              << "' must have the type of its lookup's result, "
              << result.getType() << ", got: " << gradient.getType();
+  if (step.getLearningRate().getType().isF32() &&
+      step.getStep().getType().isInteger(64))
+    return success();
+  return step.update.emitError("the last arguments of '@")
+         << kUpdateName << "' must be a learning rate, f32, and a step, i64";
+}
+
+/// Whether what `to` takes apart is what `from` put together, and goes from
+/// one function to the other as its last result and first argument.
+template <typename BundleOp, typename UnbundleOp>
+static LogicalResult verifyHandOver(func::FuncOp from, BundleOp bundle,
+                                    func::FuncOp to, UnbundleOp unbundle) {
+  Operation *terminator = from.getBody().front().getTerminator();
+  if (terminator->getNumOperands() == 0 || to.getNumArguments() == 0 ||
+      terminator->getOperands().back() != bundle.getBundle() ||
+      !llvm::is_contained(to.getArguments(), unbundle.getBundle()) ||
+      bundle.getBundle().getType() != unbundle.getBundle().getType())
+    return to.emitError("'@")
+           << to.getSymName() << "' must take what the last result of '@"
+           << from.getSymName() << "' holds";
   return success();
 }
 
@@ -54,6 +74,8 @@ static LogicalResult findTrainingOps(StepFunctions &step) {
     return failure();
   step.save = *save;
   step.restore = *restore;
+  if (failed(verifyHandOver(step.wait, *save, step.update, *restore)))
+    return failure();
   return verifyUpdateArguments(step);
 }
 
@@ -69,6 +91,8 @@ FailureOr<StepFunctions> StepFunctions::find(ModuleOp module) {
   FailureOr<SuspendOp> suspend = findOnly<SuspendOp>(*start);
   FailureOr<ResumeOp> resume = findOnly<ResumeOp>(*wait);
   if (failed(suspend) || failed(resume))
+    return failure();
+  if (failed(verifyHandOver(*start, *suspend, *wait, *resume)))
     return failure();
   StepFunctions step = {*start, *wait, *suspend, *resume, {}, {}, {}};
   if (!module.lookupSymbol(kUpdateName))

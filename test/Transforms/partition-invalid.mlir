@@ -50,3 +50,19 @@ func.func @outer(%ids: !ids) -> tensor<?x8xf32> {
   %0 = call @forward(%ids) : (!ids) -> tensor<?x8xf32>
   return %0 : tensor<?x8xf32>
 }
+
+// -----
+
+!ids = !neuroshard.jagged<["a"], i64>
+neuroshard.topology @cluster devices [#neuroshard.devices<1 x "H200">]
+  levels [#neuroshard.level<"node", groups = [1], bandwidth = 450.0, latency = 5.0>]
+neuroshard.table private @t : 100 x 8 x f32
+neuroshard.plan @plan on @cluster semantics exact {
+  neuroshard.shard "t" of @t rows [0, 100) cols [0, 8) on [0]
+}
+func.func @forward(%ids: !ids) -> tensor<?x8xf32> {
+  %0 = neuroshard.lookup sum @t[%ids, "a"] : !ids -> tensor<?x8xf32>
+  return %0 : tensor<?x8xf32>
+}
+// expected-error@below {{'@embeddings_start' gets a device argument, so it may only be called, and by a function}}
+module attributes {test.callback = @embeddings_start} {}
