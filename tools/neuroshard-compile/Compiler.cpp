@@ -68,7 +68,7 @@ LogicalResult Compiler::goToPartitioned() {
     return failure();
   return success(succeeded(shard(module, options)) &&
                  succeeded(writeIR(module, "3-sharded")) &&
-                 succeeded(partition(module, options)));
+                 succeeded(partition(module)));
 }
 
 /// The library `name`, from a module of standard dialects.

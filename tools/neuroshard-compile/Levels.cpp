@@ -4,6 +4,7 @@
 
 #include "neuroshard/Conversion/Passes.h"
 #include "neuroshard/Dialect/NeuroShard.h"
+#include "neuroshard/Pipelines/Pipelines.h"
 #include "neuroshard/Planner/Json.h"
 #include "neuroshard/Transforms/Passes.h"
 #include "neuroshard/Transforms/PlannerConversion.h"
@@ -94,29 +95,24 @@ FailureOr<std::string> getPlanJson(ModuleOp module) {
   return writePlan(*plan);
 }
 
-static void addOutline(OpPassManager &pm, const CompileOptions &options) {
-  OutlineOptions outline;
-  outline.entry = options.entry;
-  pm.addPass(createOutline(outline));
-  if (options.training)
-    pm.addPass(createDifferentiate());
-}
-
 LogicalResult shard(ModuleOp module, const CompileOptions &options) {
   return runPasses(module, [&](OpPassManager &pm) {
-    addOutline(pm, options);
-    pm.addPass(createShard());
-    pm.addPass(createFuse());
+    buildPlannedToSharded(pm, options.entry, options.training);
   });
 }
 
-LogicalResult partition(ModuleOp module, const CompileOptions &) {
-  return runPasses(module,
-                   [&](OpPassManager &pm) { pm.addPass(createPartition()); });
+LogicalResult partition(ModuleOp module) {
+  return runPasses(module, buildShardedToPartitioned);
 }
 
 LogicalResult outline(ModuleOp module, const CompileOptions &options) {
-  return runPasses(module, [&](OpPassManager &pm) { addOutline(pm, options); });
+  return runPasses(module, [&](OpPassManager &pm) {
+    OutlineOptions outline;
+    outline.entry = options.entry;
+    pm.addPass(createOutline(outline));
+    if (options.training)
+      pm.addPass(createDifferentiate());
+  });
 }
 
 LogicalResult lowerReference(ModuleOp module) {

@@ -30,11 +30,10 @@ mlir::FailureOr<std::string> getPlanJson(mlir::ModuleOp module);
 
 /// Planned to sharded, sharded to partitioned.
 mlir::LogicalResult shard(mlir::ModuleOp module, const CompileOptions &options);
-mlir::LogicalResult partition(mlir::ModuleOp module,
-                              const CompileOptions &options);
+mlir::LogicalResult partition(mlir::ModuleOp module);
 
-/// Planned to the form that has step functions but no devices, and that to
-/// the reference program.
+/// The pipeline neuroshard-reference in two halves: to step functions that
+/// still say what their arguments mean, and to the reference program.
 mlir::LogicalResult outline(mlir::ModuleOp module,
                             const CompileOptions &options);
 mlir::LogicalResult lowerReference(mlir::ModuleOp module);
