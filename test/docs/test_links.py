@@ -21,6 +21,13 @@ def test_links_lead_somewhere(page):
     assert missing == []
 
 
+def test_the_index_names_every_page():
+    docs = ROOT / "docs"
+    linked = set(relative_links((docs / "index.md").read_text(encoding="utf-8")))
+    pages = {str(page.relative_to(docs)) for page in docs.rglob("*.md")} - {"index.md"}
+    assert pages - linked == set()
+
+
 def test_links_are_found():
     text = "[a](b.md), ![c](d/e.svg) [f](g.md#h) [i](https://j) [k](#l)"
     assert relative_links(text) == ["b.md", "d/e.svg", "g.md"]
