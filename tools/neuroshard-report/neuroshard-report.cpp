@@ -103,7 +103,11 @@ int main(int argc, char **argv) {
   app.add_option("--batch", settings.batch,
                  "global batch instead of the workload's");
   app.add_option("--cost-model", settings.costModel, "roofline");
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError &error) {
+    return app.exit(error) == 0 ? 0 : 1;
+  }
   Expected<void> done = report(settings);
   if (done)
     return 0;

@@ -40,10 +40,10 @@ int main(int argc, char **argv) {
   app.add_option("--function", options.function, "function to run")
       ->capture_default_str();
   app.add_option("--batch", options.batch, "global batch, samples")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(int64_t(1), int64_t(1) << 31))
       ->capture_default_str();
   app.add_option("--steps", options.steps)
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
   app.add_option("--workload", workload,
                  "workload JSON with the mean pooling of the features");
@@ -64,14 +64,17 @@ int main(int argc, char **argv) {
   app.add_option("--tolerance", options.tolerance,
                  "largest difference from the unsharded program")
       ->capture_default_str();
-  CLI11_PARSE(app, argc, argv);
   try {
+    app.parse(argc, argv);
+
     if (!workload.empty())
       options.pooling = readPooling(workload);
     options.pooling.otherwise = mean;
     options.pooling.poisson = poisson;
     run::drive(options, std::cout);
     return 0;
+  } catch (const CLI::ParseError &error) {
+    return app.exit(error) == 0 ? 0 : 1;
   } catch (const std::exception &error) {
     std::cerr << "neuroshard-run: " << error.what() << "\n";
     return 1;
