@@ -118,3 +118,9 @@ def test_driver_names_what_is_missing(tmp_path):
     code, message = artifact.run_tool("neuroshard-run", tmp_path)
     assert code == 1
     assert "manifest.json" in message and "neuroshard-compile" in message
+
+
+def test_driver_refuses_an_empty_batch(compiled):
+    code, message = artifact.run_tool("neuroshard-run", compiled, "--batch", "0")
+    assert code == 1
+    assert "--batch" in message
