@@ -6,6 +6,7 @@ import torch
 from support import matrix
 
 torch.set_num_threads(1)
+torch.sparse.check_sparse_tensor_invariants.enable()
 
 
 def pytest_report_header():

@@ -11,7 +11,7 @@ from support.session import Session
 
 CASES = [(number, devices) for devices in (1, 2, 4, 8) for number in range(matrix.COUNT)]
 CHOSEN = [case for devices in (1, 2, 4, 8) for case in matrix.sample(
-    [case for case in CASES if case[1] == devices], 4, f"matrix {devices}")]
+    [case for case in CASES if case[1] == devices], 3, f"matrix {devices}")]
 LEARNING_RATE = 0.125
 
 
