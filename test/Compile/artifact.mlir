@@ -11,6 +11,10 @@
 // RUN: llvm-nm -D --defined-only %t/a/program0.so | FileCheck %s --check-prefix=PROGRAM
 // RUN: llvm-nm -D --defined-only %t/a/reference.so | FileCheck %s --check-prefix=REFERENCE
 
+// The plan that was written can be followed again.
+// RUN: neuroshard-compile %S/Inputs/model.mlir -o %t/b --topology 4xCPU --plan %t/a/plan.json
+// RUN: cmp %t/a/plan.json %t/b/plan.json
+
 // FILES: ir
 // FILES-NEXT: manifest.json
 // FILES-NEXT: plan.json

@@ -21,6 +21,15 @@
 // RUN: not neuroshard-compile %t/model.mlir -o %t/a --topology 2xCPU --plan %t/plan.json 2>&1 | FileCheck %s --check-prefix=PLAN
 // PLAN: error: {{.*}}plan.json
 // PLAN-NOT: error:
+// RUN: not neuroshard-compile %t/model.mlir -o %t/a --topology 2xCPU --plan %t/other.json 2>&1 | FileCheck %s --check-prefix=DEVICES
+// DEVICES: error: {{.*}}other.json is a plan for 3 devices, the topology has 2
+// DEVICES-NOT: error:
+// RUN: not neuroshard-compile %S/Inputs/planned.mlir -o %t/a --plan %t/other.json 2>&1 | FileCheck %s --check-prefix=TWICE
+// TWICE: error: 'neuroshard.plan' op is there already; --plan takes a module without a plan
+// TWICE-NOT: error:
+// RUN: not neuroshard-compile %t/vector.mlir -o %t/a --topology 1xCPU 2>&1 | FileCheck %s --check-prefix=VECTOR
+// VECTOR: error: 'func.func' op is public, but host code cannot pass a value of type 'vector<4xf32>'; make the function private
+// VECTOR-NOT: error:
 // RUN: not neuroshard-compile %t/model.mlir -o %t/a --topology 2xCPU --target-cpu toaster 2>&1 | FileCheck %s --check-prefix=CPU
 // CPU: error: {{.*}}toaster
 // CPU-NOT: error:
@@ -47,6 +56,21 @@ module attributes {neuroshard.batch = 8 : i64} {
 }
 //--- plan.json
 {"schema": "neuroshard.plan.v1", "shards": [
+//--- other.json
+{"schema": "neuroshard.plan.v1", "device_count": 3, "shards": [
+  {"name": "t", "table": "t", "rows": [0, 10], "cols": [0, 4], "devices": [2]}]}
+//--- vector.mlir
+!ids = !neuroshard.jagged<["a"], i64>
+module attributes {neuroshard.batch = 8 : i64} {
+  neuroshard.table private @t : 10 x 4 x f32
+  func.func @forward(%ids: !ids) -> tensor<?x4xf32> {
+    %r = neuroshard.lookup sum @t[%ids, "a"] : !ids -> tensor<?x4xf32>
+    return %r : tensor<?x4xf32>
+  }
+  func.func @other(%v: vector<4xf32>) -> vector<4xf32> {
+    return %v : vector<4xf32>
+  }
+}
 //--- dense.mlir
 module attributes {neuroshard.batch = 8 : i64} {
   neuroshard.table private @t : 10 x 4 x f32

@@ -63,8 +63,8 @@ static LogicalResult addPlanFromFile(ModuleOp module,
   if (failed(present))
     return mlir::failure();
   if (*present)
-    return present->emitError("is a plan already; --plan takes a module "
-                              "without one");
+    return present->emitOpError("is there already; --plan takes a module "
+                                "without a plan");
   Expected<ShardingPlan> read = readPlan(options.planFile);
   if (!read)
     return emitDiagnostics(UnknownLoc::get(module.getContext()), read.error());
@@ -72,6 +72,11 @@ static LogicalResult addPlanFromFile(ModuleOp module,
       getTopology(module, options.plan.topology);
   if (failed(topology))
     return mlir::failure();
+  int64_t numDevices = topology->getNumDevices();
+  if (read->deviceCount != numDevices)
+    return emitError(topology->getLoc())
+           << options.planFile << " is a plan for " << read->deviceCount
+           << " devices, the topology has " << numDevices;
   StringRef name =
       options.plan.planName.empty() ? "plan" : StringRef(options.plan.planName);
   ir::PlanOp op = createPlan(module, name, *topology, read->optimizerSemantics);
