@@ -124,6 +124,20 @@ neuroshard::createDevicePrograms(const Placement &placement,
     }
 
   ProgramBuilder builder(placement, exchanges, training);
+  // Shards of one structure get neighbouring slots, so that devices with the
+  // same shards in another order share a program.
+  llvm::DenseMap<Attribute, unsigned> rankOfStructure;
+  llvm::DenseMap<Operation *, unsigned> rankOfShard;
+  for (auto shard : plan.getOps<ShardOp>())
+    rankOfShard[shard] =
+        rankOfStructure
+            .try_emplace(builder.structureOf(shard), rankOfStructure.size())
+            .first->second;
+  for (SmallVector<ShardOp> &mine : slots)
+    llvm::stable_sort(mine, [&](ShardOp a, ShardOp b) {
+      return rankOfShard.at(a) < rankOfShard.at(b);
+    });
+
   llvm::MapVector<Attribute, SmallVector<int64_t>> programs;
   for (auto [device, mine] : llvm::enumerate(slots))
     programs[builder.structureOf(mine)].push_back(device);

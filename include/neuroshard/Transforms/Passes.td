@@ -173,8 +173,8 @@ def Partition : Pass<"neuroshard-partition", "::mlir::ModuleOp"> {
     kept for the update only where gradients of per-sample weights need their
     number.
 
-    Each device gets its shards, in the order of the plan, as slots, and a
-    lookup for each exchange lookup of a slot's table. Devices whose slots and
+    Each device gets its shards as slots, those of one structure together, and
+    a lookup for each exchange lookup of a slot's table. Devices whose slots and
     lookups have the same structure share one `device_program`.
 
     Whatever else the entry function computes now runs on the local batch of
