@@ -159,7 +159,7 @@ def pytest_suite(folder):
         command = [sys.executable, "-m", "pytest", "-v", "--tb=short", "--durations=5",
                    f"--junitxml={results}", folder]
         if context.filter:
-            command += ["-k", context.filter]
+            command.append(f"--name-regex={context.filter}")
         exit_code = run(command, context)
         return closed(tally_of_junit(results), exit_code, context)
     return run_pytest
