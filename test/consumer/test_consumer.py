@@ -57,7 +57,8 @@ def test_unknown_component_is_named(prefix, tmp_path):
         "cmake_minimum_required(VERSION 3.25)\nproject(unknown LANGUAGES CXX)\n"
         "find_package(NeuroShard REQUIRED COMPONENTS Nonsense)\n")
     result = subprocess.run(
-        ["cmake", "-S", tmp_path, "-B", tmp_path / "build", f"-DCMAKE_PREFIX_PATH={prefix}"],
+        ["cmake", "-G", "Ninja", "-S", tmp_path, "-B", tmp_path / "build",
+         f"-DCMAKE_PREFIX_PATH={prefix}"],
         text=True, stdin=subprocess.DEVNULL, capture_output=True, timeout=600)
     assert result.returncode != 0
     message = " ".join(result.stderr.split())
