@@ -1,5 +1,4 @@
-//===- Registry.cpp - Cost models by name
-//----------------------------------===//
+//===- Registry.cpp - Cost models by name ---------------------------------===//
 
 #include "neuroshard/CostModel/Registry.h"
 

@@ -1,5 +1,4 @@
-//===- RooflineCommunication.cpp - Latency + bytes / bandwidth
-//-------------===//
+//===- RooflineCommunication.cpp - Latency + bytes / bandwidth ------------===//
 
 #include "RooflineCommunication.h"
 

@@ -1,5 +1,4 @@
-//===- RooflineCommunication.h - Latency + bytes / bandwidth ------*- C++
-//-*-===//
+//===- RooflineCommunication.h - Latency + bytes / bandwidth ----*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_COSTMODEL_ROOFLINECOMMUNICATION_H
 #define NEUROSHARD_LIB_COSTMODEL_ROOFLINECOMMUNICATION_H

@@ -1,5 +1,4 @@
-//===- Algorithms.h - The searches behind search() ----------------*- C++
-//-*-===//
+//===- Algorithms.h - The searches behind search() --------------*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_PLANNER_ALGORITHMS_H
 #define NEUROSHARD_LIB_PLANNER_ALGORITHMS_H

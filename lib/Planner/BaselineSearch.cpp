@@ -1,5 +1,4 @@
-//===- BaselineSearch.cpp - Greedy placement of whole tables by a key
-//------===//
+//===- BaselineSearch.cpp - Greedy placement of whole tables by a key -----===//
 ///
 /// \file
 /// The keys of the published comparisons: dim; rows * dim; dim * pooling;

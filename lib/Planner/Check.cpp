@@ -1,5 +1,4 @@
-//===- Check.cpp - Everything wrong with a problem
-//-------------------------===//
+//===- Check.cpp - Everything wrong with a problem ------------------------===//
 
 #include "Coverage.h"
 #include "neuroshard/Planner/Memory.h"

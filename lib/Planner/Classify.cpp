@@ -1,5 +1,4 @@
-//===- Classify.cpp - The kind of a table's cut
-//----------------------------===//
+//===- Classify.cpp - The kind of a table's cut ---------------------------===//
 
 #include "neuroshard/Planner/ShardingPlan.h"
 

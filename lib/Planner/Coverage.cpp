@@ -1,5 +1,4 @@
-//===- Coverage.cpp - Do rectangles cover a table exactly once?
-//------------===//
+//===- Coverage.cpp - Do rectangles cover a table exactly once? -----------===//
 
 #include "Coverage.h"
 

@@ -1,5 +1,4 @@
-//===- Coverage.h - Do rectangles cover a table exactly once? -----*- C++
-//-*-===//
+//===- Coverage.h - Do rectangles cover a table exactly once? ---*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_PLANNER_COVERAGE_H
 #define NEUROSHARD_LIB_PLANNER_COVERAGE_H

@@ -1,5 +1,4 @@
-//===- DefaultSearch.cpp - Splits, greedy over caps, local search
-//----------===//
+//===- DefaultSearch.cpp - Splits, greedy over caps, local search ---------===//
 ///
 /// \file
 /// 1. Cut what is too large for a device, or too costly for its share of the

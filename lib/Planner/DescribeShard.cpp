@@ -1,5 +1,4 @@
-//===- DescribeShard.cpp - What a cost model sees of a shard
-//---------------===//
+//===- DescribeShard.cpp - What a cost model sees of a shard --------------===//
 
 #include "neuroshard/Planner/CostModel.h"
 #include "neuroshard/Planner/Memory.h"

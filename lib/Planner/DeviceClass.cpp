@@ -1,5 +1,4 @@
-//===- DeviceClass.cpp - The table of defaults per device class
-//------------===//
+//===- DeviceClass.cpp - The table of defaults per device class -----------===//
 ///
 /// \file
 /// Memory bandwidths: what a device-to-device copy reaches (H200: 4.3 of

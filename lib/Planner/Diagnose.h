@@ -1,5 +1,4 @@
-//===- Diagnose.h - Why a problem has no plan ---------------------*- C++
-//-*-===//
+//===- Diagnose.h - Why a problem has no plan -------------------*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_PLANNER_DIAGNOSE_H
 #define NEUROSHARD_LIB_PLANNER_DIAGNOSE_H

@@ -1,5 +1,4 @@
-//===- Diagnosis.cpp - Why a problem has no plan
-//---------------------------===//
+//===- Diagnosis.cpp - Why a problem has no plan --------------------------===//
 
 #include "Diagnose.h"
 

@@ -1,5 +1,4 @@
-//===- Diagnostics.cpp - Errors as values: where, and what is wrong
-//--------===//
+//===- Diagnostics.cpp - Errors as values: where, and what is wrong -------===//
 
 #include "neuroshard/Planner/Diagnostics.h"
 

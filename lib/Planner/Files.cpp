@@ -1,5 +1,4 @@
-//===- Files.cpp - Whole files in and out
-//----------------------------------===//
+//===- Files.cpp - Whole files in and out ---------------------------------===//
 
 #include "neuroshard/Planner/Json.h"
 

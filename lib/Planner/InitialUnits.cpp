@@ -1,5 +1,4 @@
-//===- InitialUnits.cpp - What there is to place before any search
-//---------===//
+//===- InitialUnits.cpp - What there is to place before any search --------===//
 
 #include "Unit.h"
 

@@ -1,5 +1,4 @@
-//===- JsonReader.cpp - Reading JSON objects field by field
-//----------------===//
+//===- JsonReader.cpp - Reading JSON objects field by field ---------------===//
 
 #include "JsonReader.h"
 

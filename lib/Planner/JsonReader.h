@@ -1,5 +1,4 @@
-//===- JsonReader.h - Reading JSON objects field by field ---------*- C++
-//-*-===//
+//===- JsonReader.h - Reading JSON objects field by field -------*- C++ -*-===//
 ///
 /// \file
 /// A reader that names the path of everything it refuses. Paths are built only

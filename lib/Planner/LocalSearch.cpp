@@ -1,5 +1,4 @@
-//===- LocalSearch.cpp - Improving a plan where it hurts
-//-------------------===//
+//===- LocalSearch.cpp - Improving a plan where it hurts ------------------===//
 
 #include "Algorithms.h"
 

@@ -1,5 +1,4 @@
-//===- Names.cpp - The written form of every enumeration
-//-------------------===//
+//===- Names.cpp - The written form of every enumeration ------------------===//
 
 #include "neuroshard/Planner/Objective.h"
 #include "neuroshard/Planner/Search.h"

@@ -1,5 +1,4 @@
-//===- Objective.cpp - From compute and communication to one number
-//--------===//
+//===- Objective.cpp - From compute and communication to one number -------===//
 
 #include "neuroshard/Planner/Objective.h"
 

@@ -1,5 +1,4 @@
-//===- Placement.cpp - One pass over the units, each onto a device
-//---------===//
+//===- Placement.cpp - One pass over the units, each onto a device --------===//
 
 #include "Placement.h"
 

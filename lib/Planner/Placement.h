@@ -1,5 +1,4 @@
-//===- Placement.h - One pass over the units, each onto a device --*- C++
-//-*-===//
+//===- Placement.h - One pass over the units, onto devices ------*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_PLANNER_PLACEMENT_H
 #define NEUROSHARD_LIB_PLANNER_PLACEMENT_H

@@ -1,5 +1,4 @@
-//===- PlanJson.cpp - Plans as JSON
-//----------------------------------------===//
+//===- PlanJson.cpp - Plans as JSON ---------------------------------------===//
 
 #include "ShardJson.h"
 #include "neuroshard/Planner/Json.h"

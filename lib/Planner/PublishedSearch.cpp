@@ -1,5 +1,4 @@
-//===- PublishedSearch.cpp - The paper's beam over column splits
-//-----------===//
+//===- PublishedSearch.cpp - The paper's beam over column splits ----------===//
 ///
 /// \file
 /// MLSys 2023, arXiv 2305.01868: a beam over halvings of columns; each state is

@@ -1,5 +1,4 @@
-//===- Search.cpp - Finding a plan for a problem
-//---------------------------===//
+//===- Search.cpp - Finding a plan for a problem --------------------------===//
 
 #include "neuroshard/Planner/Search.h"
 

@@ -1,5 +1,4 @@
-//===- SearchContext.cpp - What every search looks up
-//----------------------===//
+//===- SearchContext.cpp - What every search looks up ---------------------===//
 
 #include "SearchContext.h"
 

@@ -1,5 +1,4 @@
-//===- SearchContext.h - What every search looks up ---------------*- C++
-//-*-===//
+//===- SearchContext.h - What every search looks up -------------*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_PLANNER_SEARCHCONTEXT_H
 #define NEUROSHARD_LIB_PLANNER_SEARCHCONTEXT_H

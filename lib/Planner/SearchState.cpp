@@ -1,5 +1,4 @@
-//===- SearchState.cpp - Units on devices, kept up to date
-//-----------------===//
+//===- SearchState.cpp - Units on devices, kept up to date ----------------===//
 
 #include "SearchState.h"
 

@@ -1,5 +1,4 @@
-//===- SearchState.h - Units on devices, kept up to date ----------*- C++
-//-*-===//
+//===- SearchState.h - Units on devices, kept up to date --------*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_PLANNER_SEARCHSTATE_H
 #define NEUROSHARD_LIB_PLANNER_SEARCHSTATE_H

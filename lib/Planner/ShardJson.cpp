@@ -1,5 +1,4 @@
-//===- ShardJson.cpp - What both schemas write alike
-//-----------------------===//
+//===- ShardJson.cpp - What both schemas write alike ----------------------===//
 
 #include "ShardJson.h"
 

@@ -1,5 +1,4 @@
-//===- ShardJson.h - What both schemas write alike ----------------*- C++
-//-*-===//
+//===- ShardJson.h - What both schemas write alike --------------*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_PLANNER_SHARDJSON_H
 #define NEUROSHARD_LIB_PLANNER_SHARDJSON_H

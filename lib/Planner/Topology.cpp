@@ -1,5 +1,4 @@
-//===- Topology.cpp - Checks of a topology, and its short text form
-//--------===//
+//===- Topology.cpp - Checks of a topology, and its short text form -------===//
 
 #include "neuroshard/Planner/Topology.h"
 

@@ -1,5 +1,4 @@
-//===- Unit.cpp - Making, cutting and joining what a search places
-//---------===//
+//===- Unit.cpp - Making, cutting and joining what a search places --------===//
 
 #include "Unit.h"
 

@@ -1,5 +1,4 @@
-//===- Unit.h - What a search places on a device ------------------*- C++
-//-*-===//
+//===- Unit.h - What a search places on a device ----------------*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_PLANNER_UNIT_H
 #define NEUROSHARD_LIB_PLANNER_UNIT_H

@@ -1,5 +1,4 @@
-//===- Verify.cpp - Is this plan a valid answer to this problem?
-//-----------===//
+//===- Verify.cpp - Is this plan a valid answer to this problem? ----------===//
 
 #include "neuroshard/Planner/Verify.h"
 

@@ -1,5 +1,4 @@
-//===- VerifyTarget.cpp - What an executor can run
-//-------------------------===//
+//===- VerifyTarget.cpp - What an executor can run ------------------------===//
 
 #include "VerifyTarget.h"
 

@@ -1,5 +1,4 @@
-//===- VerifyTarget.h - What an executor can run ------------------*- C++
-//-*-===//
+//===- VerifyTarget.h - What an executor can run ----------------*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_PLANNER_VERIFYTARGET_H
 #define NEUROSHARD_LIB_PLANNER_VERIFYTARGET_H

@@ -1,5 +1,4 @@
-//===- WorkloadJson.cpp - Reading a workload from JSON
-//---------------------===//
+//===- WorkloadJson.cpp - Reading a workload from JSON --------------------===//
 
 #include "JsonReader.h"
 #include "ShardJson.h"

@@ -1,5 +1,4 @@
-//===- WorkloadJsonWriter.cpp - Writing a workload as JSON
-//-----------------===//
+//===- WorkloadJsonWriter.cpp - Writing a workload as JSON ----------------===//
 
 #include "ShardJson.h"
 #include "neuroshard/Planner/Json.h"

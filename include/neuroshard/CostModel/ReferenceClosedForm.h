@@ -1,5 +1,4 @@
-//===- ReferenceClosedForm.h - The model of the 24 reference tasks *- C++
-//-*-===//
+//===- ReferenceClosedForm.h - Model of the 24 reference tasks --*- C++ -*-===//
 
 #ifndef NEUROSHARD_COSTMODEL_REFERENCECLOSEDFORM_H
 #define NEUROSHARD_COSTMODEL_REFERENCECLOSEDFORM_H

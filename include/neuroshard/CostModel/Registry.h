@@ -1,5 +1,4 @@
-//===- Registry.h - Cost models by name ---------------------------*- C++
-//-*-===//
+//===- Registry.h - Cost models by name -------------------------*- C++ -*-===//
 
 #ifndef NEUROSHARD_COSTMODEL_REGISTRY_H
 #define NEUROSHARD_COSTMODEL_REGISTRY_H

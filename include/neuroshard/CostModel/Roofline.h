@@ -1,5 +1,4 @@
-//===- Roofline.h - Closed-form cost from bytes and rates ---------*- C++
-//-*-===//
+//===- Roofline.h - Closed-form cost from bytes and rates -------*- C++ -*-===//
 
 #ifndef NEUROSHARD_COSTMODEL_ROOFLINE_H
 #define NEUROSHARD_COSTMODEL_ROOFLINE_H

@@ -1,5 +1,4 @@
-//===- CostModel.h - The interface every cost model implements ----*- C++
-//-*-===//
+//===- CostModel.h - The interface every cost model implements --*- C++ -*-===//
 
 #ifndef NEUROSHARD_PLANNER_COSTMODEL_H
 #define NEUROSHARD_PLANNER_COSTMODEL_H

@@ -1,5 +1,4 @@
-//===- DeviceClass.h - What is known about each kind of device ----*- C++
-//-*-===//
+//===- DeviceClass.h - What is known about each kind of device --*- C++ -*-===//
 ///
 /// \file
 /// The one table of defaults per device class: usable memory, reserves, rates

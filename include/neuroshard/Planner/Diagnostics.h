@@ -1,5 +1,4 @@
-//===- Diagnostics.h - Errors as values: where, and what is wrong -*- C++
-//-*-===//
+//===- Diagnostics.h - Errors as values: where and what ---------*- C++ -*-===//
 
 #ifndef NEUROSHARD_PLANNER_DIAGNOSTICS_H
 #define NEUROSHARD_PLANNER_DIAGNOSTICS_H

@@ -1,5 +1,4 @@
-//===- Json.h - Workloads and plans as versioned JSON -------------*- C++
-//-*-===//
+//===- Json.h - Workloads and plans as versioned JSON -----------*- C++ -*-===//
 ///
 /// \file
 /// The schemas are described in docs/formats.md. Unknown fields, wrong types,

@@ -1,5 +1,4 @@
-//===- Memory.h - What a plan occupies on each device and host ----*- C++
-//-*-===//
+//===- Memory.h - What a plan occupies on each device and host --*- C++ -*-===//
 ///
 /// \file
 /// The terms, their formulas and sources are in docs/memory.md.

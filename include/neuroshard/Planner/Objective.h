@@ -1,5 +1,4 @@
-//===- Objective.h - From compute and communication to one number -*- C++
-//-*-===//
+//===- Objective.h - Compute and communication to one number ----*- C++ -*-===//
 
 #ifndef NEUROSHARD_PLANNER_OBJECTIVE_H
 #define NEUROSHARD_PLANNER_OBJECTIVE_H

@@ -1,5 +1,4 @@
-//===- Search.h - Finding a plan for a problem --------------------*- C++
-//-*-===//
+//===- Search.h - Finding a plan for a problem ------------------*- C++ -*-===//
 
 #ifndef NEUROSHARD_PLANNER_SEARCH_H
 #define NEUROSHARD_PLANNER_SEARCH_H

@@ -1,5 +1,4 @@
-//===- Shard.h - One rectangle of a table and where it lives ------*- C++
-//-*-===//
+//===- Shard.h - One rectangle of a table and where it lives ----*- C++ -*-===//
 
 #ifndef NEUROSHARD_PLANNER_SHARD_H
 #define NEUROSHARD_PLANNER_SHARD_H

@@ -1,5 +1,4 @@
-//===- ShardingPlan.h - Where every piece of every table lives ----*- C++
-//-*-===//
+//===- ShardingPlan.h - Where every piece of every table lives --*- C++ -*-===//
 
 #ifndef NEUROSHARD_PLANNER_SHARDINGPLAN_H
 #define NEUROSHARD_PLANNER_SHARDINGPLAN_H

@@ -1,5 +1,4 @@
-//===- ShardingProblem.h - What is to be sharded, onto what -------*- C++
-//-*-===//
+//===- ShardingProblem.h - What is to be sharded, onto what -----*- C++ -*-===//
 
 #ifndef NEUROSHARD_PLANNER_SHARDINGPROBLEM_H
 #define NEUROSHARD_PLANNER_SHARDINGPROBLEM_H

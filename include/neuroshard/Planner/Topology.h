@@ -1,5 +1,4 @@
-//===- Topology.h - Devices, the groups they form, links and hosts *- C++
-//-*-===//
+//===- Topology.h - Devices, their groups, links and hosts ------*- C++ -*-===//
 
 #ifndef NEUROSHARD_PLANNER_TOPOLOGY_H
 #define NEUROSHARD_PLANNER_TOPOLOGY_H

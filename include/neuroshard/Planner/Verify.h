@@ -1,5 +1,4 @@
-//===- Verify.h - Is this plan a valid answer to this problem? ----*- C++
-//-*-===//
+//===- Verify.h - Is this plan a valid answer to this problem? --*- C++ -*-===//
 
 #ifndef NEUROSHARD_PLANNER_VERIFY_H
 #define NEUROSHARD_PLANNER_VERIFY_H

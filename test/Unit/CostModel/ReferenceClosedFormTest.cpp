@@ -1,5 +1,4 @@
-//===- ReferenceClosedFormTest.cpp - The closed form against hand numbers
-//--===//
+//===- ReferenceClosedFormTest.cpp - The closed form against hand numbers -===//
 
 #include "neuroshard/CostModel/ReferenceClosedForm.h"
 #include "Support.h"

@@ -1,5 +1,4 @@
-//===- RooflineTest.cpp - The roofline's formulas against hand numbers
-//-----===//
+//===- RooflineTest.cpp - The roofline's formulas against hand numbers ----===//
 
 #include "neuroshard/CostModel/Roofline.h"
 #include "Support.h"

@@ -1,5 +1,4 @@
-//===- BaselineTest.cpp - The greedy baselines place by their own key
-//------===//
+//===- BaselineTest.cpp - The greedy baselines place by their own key -----===//
 
 #include "Support.h"
 #include "neuroshard/CostModel/Roofline.h"

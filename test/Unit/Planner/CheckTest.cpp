@@ -1,5 +1,4 @@
-//===- CheckTest.cpp - check() names everything wrong with a problem
-//-------===//
+//===- CheckTest.cpp - check() names everything wrong with a problem ------===//
 
 #include "Support.h"
 

@@ -1,5 +1,4 @@
-//===- DiagnosisTest.cpp - Refusals name the binding limit with numbers
-//----===//
+//===- DiagnosisTest.cpp - Refusals name the binding limit with numbers ---===//
 
 #include "Support.h"
 #include "neuroshard/CostModel/ReferenceClosedForm.h"

@@ -1,5 +1,4 @@
-//===- JsonTest.cpp - Both schemas round-trip; bad files name the place
-//----===//
+//===- JsonTest.cpp - Both schemas round-trip; bad files name the place ---===//
 
 #include "neuroshard/Planner/Json.h"
 #include "Support.h"

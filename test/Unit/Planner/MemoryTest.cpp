@@ -1,5 +1,4 @@
-//===- MemoryTest.cpp - Each memory term against numbers made by hand
-//------===//
+//===- MemoryTest.cpp - Each memory term against numbers made by hand -----===//
 
 #include "neuroshard/Planner/Memory.h"
 #include "Support.h"

@@ -1,5 +1,4 @@
-//===- ObjectiveTest.cpp - How both objectives add up, by hand
-//-------------===//
+//===- ObjectiveTest.cpp - How both objectives add up, by hand ------------===//
 
 #include "neuroshard/Planner/Objective.h"
 #include "Support.h"

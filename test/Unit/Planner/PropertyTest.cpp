@@ -1,5 +1,4 @@
-//===- PropertyTest.cpp - Random problems: plans verify, bounds hold
-//-------===//
+//===- PropertyTest.cpp - Random problems: plans verify, bounds hold ------===//
 
 #include "Support.h"
 #include "neuroshard/CostModel/ReferenceClosedForm.h"

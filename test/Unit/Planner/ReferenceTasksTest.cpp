@@ -1,5 +1,4 @@
-//===- ReferenceTasksTest.cpp - The published search reaches all 24 costs
-//--===//
+//===- ReferenceTasksTest.cpp - The published search reaches all 24 costs -===//
 
 #include "Support.h"
 #include "neuroshard/CostModel/ReferenceClosedForm.h"

@@ -1,5 +1,4 @@
-//===- SearchTest.cpp - Plans for real models, constraints kept
-//------------===//
+//===- SearchTest.cpp - Plans for real models, constraints kept -----------===//
 
 #include "neuroshard/Planner/Search.h"
 #include "Support.h"

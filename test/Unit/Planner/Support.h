@@ -1,5 +1,4 @@
-//===- Support.h - Small problems and plans for the planner's tests -*- C++
-//-*-===//
+//===- Support.h - Small problems for the planner's tests -------*- C++ -*-===//
 
 #ifndef NEUROSHARD_TEST_UNIT_PLANNER_SUPPORT_H
 #define NEUROSHARD_TEST_UNIT_PLANNER_SUPPORT_H

@@ -1,5 +1,4 @@
-//===- TopologyTest.cpp - Short topology texts mean what they say
-//----------===//
+//===- TopologyTest.cpp - Short topology texts mean what they say ---------===//
 
 #include "Support.h"
 #include "neuroshard/Planner/DeviceClass.h"

@@ -1,5 +1,4 @@
-//===- VerifyTest.cpp - Every rule of verify() notices its broken plan
-//-----===//
+//===- VerifyTest.cpp - Every rule of verify() notices its broken plan ----===//
 
 #include "neuroshard/Planner/Verify.h"
 #include "Support.h"
