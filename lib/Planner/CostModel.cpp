@@ -7,6 +7,20 @@ using namespace neuroshard;
 SumEmbedding::~SumEmbedding() = default;
 CostModel::~CostModel() = default;
 
+void SumEmbedding::heads(std::span<const double> sums,
+                         std::span<const int> shardCounts,
+                         const DeviceClass &deviceClass,
+                         std::span<ComputeMs> out) const {
+  size_t width = static_cast<size_t>(size());
+  for (size_t i = 0; i < shardCounts.size(); ++i)
+    out[i] = head(sums.subspan(i * width, width), shardCounts[i], deviceClass);
+}
+
+std::vector<std::string> CostModel::remarks(std::span<const ShardSet>,
+                                            const Topology &) const {
+  return {};
+}
+
 CostBound CostModel::lowerBound(std::span<const BoundTable>,
                                 const Topology &) const {
   return {};

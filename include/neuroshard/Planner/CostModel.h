@@ -123,6 +123,13 @@ public:
   /// `shardCount` 0 gives zero cost.
   virtual ComputeMs head(std::span<const double> sum, int shardCount,
                          const DeviceClass &deviceClass) const = 0;
+  /// head() for many devices of one class at once. `sums` is row-major,
+  /// shardCounts.size() x size(); out[i] belongs to row i. The default calls
+  /// head() for each.
+  virtual void heads(std::span<const double> sums,
+                     std::span<const int> shardCounts,
+                     const DeviceClass &deviceClass,
+                     std::span<ComputeMs> out) const;
 };
 
 /// Predicts times. Implementations are immutable and safe to call from several
@@ -149,6 +156,12 @@ public:
 
   /// Null when the model has no such form.
   virtual const SumEmbedding *sumEmbedding() const { return nullptr; }
+
+  /// What a user should know about the predictions for a plan's devices: one
+  /// sentence for each way in which they lie outside what the model was fitted
+  /// to. The default knows of none.
+  virtual std::vector<std::string> remarks(std::span<const ShardSet> sets,
+                                           const Topology &topology) const;
 
   /// Bounds no plan can be below; zeros (the default) are always valid.
   virtual CostBound lowerBound(std::span<const BoundTable> tables,
