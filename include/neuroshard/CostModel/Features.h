@@ -1,0 +1,38 @@
+//===- Features.h - What a neural model sees of a shard ---------*- C++ -*-===//
+///
+/// \file
+/// The one list of features. A model file stores their names; a file with other
+/// names is refused, so adding, dropping or redefining a feature (give it
+/// another name) makes models of before unusable rather than wrong.
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_COSTMODEL_FEATURES_H
+#define NEUROSHARD_COSTMODEL_FEATURES_H
+
+#include "neuroshard/Planner/CostModel.h"
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace neuroshard {
+
+inline constexpr int kFeatureCount = 51;
+
+/// kFeatureCount names. Those that begin with "log_" are log(1 + count).
+std::span<const std::string_view> featureNames();
+
+/// Writes kFeatureCount finite numbers of the order of 1 to 30. The published
+/// 20 (reuse histogram, width, pooling, rows) are among them.
+void featurize(const ShardWork &shard, std::span<float> out);
+
+/// A feature's value as a person reads it: counts instead of their logarithms,
+/// such as "4.2e+07".
+std::string featureValueText(int feature, double value);
+
+/// The feature without its "log_", with spaces: "unique rows".
+std::string featureLabel(int feature);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_COSTMODEL_FEATURES_H
