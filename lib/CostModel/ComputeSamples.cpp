@@ -61,6 +61,7 @@ template <typename Visit> void forEachSampleField(Visit visit) {
         [](auto &s) -> auto & { return s.referenceBeforeMs; });
   visit("sample.reference_after_ms", double(),
         [](auto &s) -> auto & { return s.referenceAfterMs; });
+  visit("sample.set", int32_t(), [](auto &s) -> auto & { return s.set; });
   visit("sample.repeat_of", int32_t(),
         [](auto &s) -> auto & { return s.repeatOf; });
   visit("sample.held_out", uint8_t(),

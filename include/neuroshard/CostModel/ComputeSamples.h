@@ -31,6 +31,8 @@ struct ComputeSample {
   /// The reference kernel just before and just after, ms.
   double referenceBeforeMs = 0;
   double referenceAfterMs = 0;
+  /// Number of the set in its run; a repeat has that of the first.
+  int64_t set = 0;
   /// Index of the sample this one measures again; -1: none.
   int64_t repeatOf = -1;
   /// Built from tables that no training sample uses.

@@ -1,0 +1,87 @@
+//===- Measurement.h - Times the compute of a shard set ---------*- C++ -*-===//
+
+#ifndef NEUROSHARD_COLLECT_MEASUREMENT_H
+#define NEUROSHARD_COLLECT_MEASUREMENT_H
+
+#include "neuroshard/Planner/CostModel.h"
+#include "neuroshard/Planner/ShardingPlan.h"
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace neuroshard {
+
+/// The shards of one device, with all that describes them. Every shard is of a
+/// table of `problem`; `problem.batch.globalSize` is the batch.
+struct MeasuredSet {
+  ShardingProblem problem;
+  std::vector<Shard> shards;
+};
+
+/// What the cost model is asked about the set, in the order of its shards.
+/// `access` points into `set`.
+std::vector<ShardWork> describeSet(const MeasuredSet &set);
+
+struct MeasureOptions {
+  /// Threads of the device.
+  int threads = 1;
+  int warmUpRuns = 2;
+  /// At least this many timed runs, and more until they have taken
+  /// `minSeconds`, at most `maxRuns`.
+  int minRuns = 5;
+  int maxRuns = 15;
+  double minSeconds = 0.05;
+  uint64_t seed = 0;
+  /// As in neuroshard-compile.
+  std::string targetCpu = "host";
+};
+
+struct Timing {
+  ComputeMs median;
+  /// (third - first quartile) / median of forward + backward.
+  double spread = 0;
+  int runs = 0;
+};
+
+/// A set with its memory, ready to run: the project's own kernels, through the
+/// runtime, one device in this process. Every run is a training step on a new
+/// batch. Forward is the runtime's phase `lookup`, backward its phases `sort`
+/// and `update`; routing and exchanging are not in them.
+class LoadedSet {
+public:
+  virtual ~LoadedSet();
+  virtual Expected<Timing> measure() = 0;
+};
+
+/// Compiles, loads and measures sets. Must outlive what it loads.
+class Measurer {
+public:
+  explicit Measurer(MeasureOptions options);
+  ~Measurer();
+
+  /// Compiles the kernels of these sets, several at once; measure() compiles
+  /// what is still missing.
+  Expected<void>
+  compile(std::span<const MeasuredSet> sets,
+          const std::function<void(size_t done, size_t all)> &progress);
+
+  /// An error if the machine has not enough memory or the set is one the
+  /// kernels cannot run alone (replicated shards). `set` must outlive the
+  /// result.
+  Expected<std::unique_ptr<LoadedSet>> load(const MeasuredSet &set);
+
+  /// load() and LoadedSet::measure().
+  Expected<Timing> measure(const MeasuredSet &set);
+
+  struct State;
+
+private:
+  std::unique_ptr<State> state;
+};
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_COLLECT_MEASUREMENT_H

@@ -1,0 +1,222 @@
+//===- LocalProgram.cpp - A shard set as a program of one device ----------===//
+
+#include "LocalProgram.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <numeric>
+
+using namespace neuroshard;
+using namespace neuroshard::collect;
+using nlohmann::json;
+
+namespace {
+
+std::string numbered(char letter, size_t number) {
+  std::string name(1, letter);
+  name += std::to_string(number);
+  return name;
+}
+
+int64_t dimOf(const LocalTable &table) {
+  return std::accumulate(table.widths.begin(), table.widths.end(), int64_t(0));
+}
+
+Expected<std::vector<LocalTable>> makeTables(const MeasuredSet &set) {
+  std::vector<LocalTable> tables;
+  for (const Shard &shard : set.shards) {
+    if (shard.replicated())
+      return failure(shard.name, "a replicated shard cannot be measured alone");
+    int table = set.problem.tableIndex(shard.table);
+    if (table < 0)
+      return failure(shard.name, "there is no table '" + shard.table + "'");
+    auto same = std::find_if(
+        tables.begin(), tables.end(), [&](const LocalTable &local) {
+          return local.table == table && local.rowBegin == shard.rowBegin &&
+                 local.rowEnd == shard.rowEnd;
+        });
+    if (same == tables.end())
+      same = tables.insert(tables.end(),
+                           {table, shard.rowBegin, shard.rowEnd, {}});
+    same->widths.push_back(shard.width());
+  }
+  return tables;
+}
+
+/// True if the local table's column shards need the norms of other columns.
+Expected<bool> isTwoPhase(const MeasuredSet &set, const LocalTable &local) {
+  const Table &table = set.problem.tables[static_cast<size_t>(local.table)];
+  if (set.problem.optimizerSemantics != OptimizerSemantics::Exact ||
+      table.optimizer.kind != OptimizerKind::RowWiseAdagrad ||
+      local.widths[0] == table.dim)
+    return false;
+  if (local.widths.size() == 1)
+    return failure(table.name,
+                   "one column shard of a table with exact row-wise optimizer "
+                   "state cannot be measured alone; use per_shard semantics");
+  return true;
+}
+
+json optimizerJson(const Optimizer &optimizer) {
+  json result = {{"kind", toString(optimizer.kind)}};
+  if (optimizer.kind == OptimizerKind::Adam) {
+    result["beta1"] = optimizer.beta1;
+    result["beta2"] = optimizer.beta2;
+  }
+  if (optimizer.kind == OptimizerKind::Adagrad ||
+      optimizer.kind == OptimizerKind::RowWiseAdagrad)
+    result["initial_accumulator"] = 0;
+  return result;
+}
+
+class ProgramMaker {
+public:
+  ProgramMaker(const MeasuredSet &set, LocalProgram &program)
+      : set(set), program(program) {}
+
+  Expected<void> make();
+
+private:
+  const Table &tableOf(const LocalTable &local) const {
+    return set.problem.tables[static_cast<size_t>(local.table)];
+  }
+  const Feature &featureOf(const LocalLookup &lookup) const {
+    return set.problem.features[static_cast<size_t>(lookup.feature)];
+  }
+  void addLookups();
+  void addExchange(const std::vector<LocalLookup> &lookups, bool weighted);
+  Expected<void> addSlots(size_t index);
+  void bind(size_t tableIndex, size_t slot, int64_t width);
+
+  const MeasuredSet &set;
+  LocalProgram &program;
+  json manifest;
+  json bindingSlots = json::array(), bindingLookups = json::array();
+};
+
+void ProgramMaker::addLookups() {
+  for (size_t t = 0; t < program.tables.size(); ++t)
+    for (size_t f = 0; f < set.problem.features.size(); ++f)
+      if (const Feature &feature = set.problem.features[f];
+          feature.table == program.tables[t].table)
+        program.lookups[feature.weighted ? 1 : 0].push_back(
+            {static_cast<int>(t), static_cast<int>(f)});
+}
+
+void ProgramMaker::addExchange(const std::vector<LocalLookup> &lookups,
+                               bool weighted) {
+  if (lookups.empty())
+    return;
+  json exchange = {{"input", weighted ? "weighted" : "ids"},
+                   {"id_type", toString(set.problem.batch.idType)},
+                   {"weighted", weighted},
+                   {"features", json::array()},
+                   {"lookups", json::array()}};
+  for (const LocalLookup &lookup : lookups) {
+    Pooling pooling = featureOf(lookup).pooling;
+    exchange["lookups"].push_back(
+        {{"table", lookup.localTable},
+         {"feature", exchange["features"].size()},
+         {"pooling", toString(pooling)},
+         {"weighted", weighted && pooling != Pooling::None},
+         {"padding_idx", nullptr},
+         {"result_type", "f32"}});
+    exchange["features"].push_back(numbered('f', exchange["features"].size()));
+  }
+  manifest["exchanges"].push_back(std::move(exchange));
+}
+
+/// The lookups of a slot, in the order of the exchanges.
+void ProgramMaker::bind(size_t tableIndex, size_t slot, int64_t width) {
+  const Table &table = tableOf(program.tables[tableIndex]);
+  size_t exchange = 0;
+  for (const std::vector<LocalLookup> &lookups : program.lookups) {
+    if (lookups.empty())
+      continue;
+    for (size_t k = 0; k < lookups.size(); ++k) {
+      if (lookups[k].localTable != static_cast<int>(tableIndex))
+        continue;
+      const Feature &feature = featureOf(lookups[k]);
+      bool pooled = feature.pooling != Pooling::None;
+      program.kernels.push_back(
+          {width, std::string(toString(table.elementType)),
+           static_cast<int>(idBytes(set.problem.batch.idType)), pooled,
+           feature.weighted && pooled});
+      program.slotOfKernel.push_back(static_cast<int>(slot));
+      bindingLookups.push_back({exchange, k, slot});
+    }
+    ++exchange;
+  }
+}
+
+Expected<void> ProgramMaker::addSlots(size_t index) {
+  const LocalTable &local = program.tables[index];
+  const Table &table = tableOf(local);
+  int64_t rows = local.rowEnd - local.rowBegin;
+  Expected<bool> twoPhase = isTwoPhase(set, local);
+  if (!twoPhase)
+    return tl::unexpected(twoPhase.error());
+  bool weighted =
+      std::any_of(set.problem.features.begin(), set.problem.features.end(),
+                  [&](const Feature &feature) {
+                    return feature.table == local.table && feature.weighted &&
+                           feature.pooling != Pooling::None;
+                  });
+  manifest["tables"].push_back({{"name", numbered('t', index)},
+                                {"rows", rows},
+                                {"dim", dimOf(local)},
+                                {"element_type", toString(table.elementType)},
+                                {"optimizer", optimizerJson(table.optimizer)}});
+  int64_t column = 0;
+  for (int64_t width : local.widths) {
+    size_t slot = program.slots.size();
+    program.slots.push_back({width, std::string(toString(table.elementType)),
+                             std::string(toString(table.optimizer.kind)),
+                             weighted, *twoPhase});
+    manifest["shards"].push_back({{"name", numbered('s', slot)},
+                                  {"table", index},
+                                  {"rows", {0, rows}},
+                                  {"cols", {column, column + width}},
+                                  {"devices", {0}},
+                                  {"tier", "hbm"}});
+    column += width;
+    bindingSlots.push_back(slot);
+    bind(index, slot, width);
+  }
+  return {};
+}
+
+Expected<void> ProgramMaker::make() {
+  bool exact = set.problem.optimizerSemantics == OptimizerSemantics::Exact;
+  manifest = {{"schema", "neuroshard.manifest/1"},
+              {"target_cpu", "host"},
+              {"devices", 1},
+              {"optimizer_semantics", exact ? "exact" : "per_shard"},
+              {"functions", json::object()},
+              {"programs", {{{"library", "kernels"}}}}};
+  addLookups();
+  addExchange(program.lookups[0], false);
+  addExchange(program.lookups[1], true);
+  for (size_t t = 0; t < program.tables.size(); ++t)
+    if (Expected<void> done = addSlots(t); !done)
+      return done;
+  manifest["bindings"] = {
+      {{"program", 0}, {"slots", bindingSlots}, {"lookups", bindingLookups}}};
+  program.manifest = manifest.dump();
+  return {};
+}
+
+} // namespace
+
+Expected<LocalProgram>
+neuroshard::collect::makeLocalProgram(const MeasuredSet &set) {
+  LocalProgram program;
+  Expected<std::vector<LocalTable>> tables = makeTables(set);
+  if (!tables)
+    return tl::unexpected(tables.error());
+  program.tables = std::move(*tables);
+  if (Expected<void> made = ProgramMaker(set, program).make(); !made)
+    return tl::unexpected(made.error());
+  return program;
+}
