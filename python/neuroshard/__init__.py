@@ -1,0 +1,1 @@
+"""NeuroShard: a compiler that shards the embedding tables of recommendation models."""

@@ -1,0 +1,1 @@
+"""Measures how devices exchange data, for the cost models of communication."""
