@@ -1,0 +1,125 @@
+//===- IdGeneratorTest.cpp - Batches show the histogram they were drawn from =//
+
+#include "neuroshard/Collect/IdGenerator.h"
+#include "neuroshard/Collect/TablePool.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <unordered_map>
+
+using namespace neuroshard;
+
+namespace {
+
+/// Of the distinct ids of the next `lookups` draws, the share in each bin.
+std::array<double, kReuseBins> drawHistogram(IdGenerator &ids,
+                                             int64_t lookups) {
+  std::unordered_map<int64_t, int64_t> counts;
+  for (int64_t i = 0; i < lookups; ++i)
+    ++counts[ids.next()];
+  std::array<double, kReuseBins> shares = {};
+  for (auto [row, count] : counts) {
+    size_t bin = 0;
+    while (bin + 1 < shares.size() && count > kReuseBinUpper[bin])
+      ++bin;
+    shares[bin] += 1.0 / static_cast<double>(counts.size());
+  }
+  return shares;
+}
+
+TEST(Permutation, HitsEveryValueOnce) {
+  for (uint64_t size : {1, 2, 3, 4, 5, 16, 17, 1000, 4096, 65537}) {
+    Permutation permutation(size, 42);
+    std::set<uint64_t> values;
+    for (uint64_t i = 0; i < size; ++i) {
+      EXPECT_LT(permutation(i), size);
+      values.insert(permutation(i));
+    }
+    EXPECT_EQ(values.size(), size);
+  }
+}
+
+TEST(IdGenerator, BatchOfTheMeasuredSizeShowsTheHistogram) {
+  TablePool pool = makeTablePool(1);
+  int checked = 0;
+  for (size_t i = 0; i < pool.tables.size() && checked < 20; i += 7) {
+    const AccessStatistics &access = (*pool.access)[i];
+    double lookups = pool.tables[i].pooling * double(access.batch);
+    // Where there are too few rows, ids must repeat more than the histogram
+    // says.
+    if (double(pool.tables[i].rows) < lookups || lookups > 2e6)
+      continue;
+    ++checked;
+    IdGenerator ids(&access, lookups, pool.tables[i].rows, i);
+    // A batch, and the one after it: another part of the cold rows.
+    for (int batch = 0; batch < 2; ++batch) {
+      auto shares = drawHistogram(ids, int64_t(lookups));
+      for (size_t bin = 0; bin < shares.size(); ++bin)
+        EXPECT_NEAR(shares[bin], access.reuse[bin], 0.01)
+            << "table " << i << " bin " << bin << " batch " << batch;
+    }
+  }
+  EXPECT_EQ(checked, 20);
+}
+
+TEST(IdGenerator, HotRowsComeBackAndColdOnesDoNot) {
+  AccessStatistics access;
+  access.batch = 1000;
+  access.reuse[0] = 0.5; // once
+  access.reuse[4] = 0.5; // 9 to 16 times
+  IdGenerator ids(&access, 6750, 100000, 3);
+  std::array<std::map<int64_t, int>, 2> batches;
+  for (auto &batch : batches)
+    for (int i = 0; i < 6750; ++i)
+      ++batch[ids.next()];
+  int hotBack = 0, hot = 0, coldBack = 0;
+  for (auto [row, count] : batches[0]) {
+    hot += count > 1;
+    hotBack += count > 1 && batches[1].contains(row);
+    coldBack += count == 1 && batches[1].contains(row);
+  }
+  EXPECT_NEAR(hot, 500, 5);
+  EXPECT_GT(hotBack, 490);
+  EXPECT_LT(coldBack, 10);
+}
+
+TEST(IdGenerator, WithoutStatisticsIdsAreUniform) {
+  IdGenerator ids(nullptr, 0, 10, 5);
+  std::array<int, 10> counts = {};
+  for (int i = 0; i < 10000; ++i)
+    ++counts[size_t(ids.next())];
+  for (int count : counts)
+    EXPECT_NEAR(count, 1000, 150);
+}
+
+TEST(IdGenerator, StaysInsideATableTooSmallForItsHistogram) {
+  AccessStatistics access;
+  access.batch = 100;
+  access.reuse[0] = 1;
+  IdGenerator ids(&access, 5000, 37, 1);
+  for (int i = 0; i < 20000; ++i) {
+    int64_t id = ids.next();
+    ASSERT_GE(id, 0);
+    ASSERT_LT(id, 37);
+  }
+}
+
+TEST(TablePool, HasThePublishedMeans) {
+  TablePool pool = makeTablePool(856);
+  ASSERT_EQ(pool.tables.size(), 856u);
+  double rows = 0, pooling = 0, meanOnce = 0;
+  for (size_t i = 0; i < pool.tables.size(); ++i) {
+    rows += double(pool.tables[i].rows) / 856;
+    pooling += pool.tables[i].pooling / 856;
+    meanOnce += (*pool.access)[i].reuse[0] / 856;
+  }
+  EXPECT_NEAR(rows, 4107458, 0.05 * 4107458);
+  EXPECT_NEAR(pooling, 15, 0.75);
+  EXPECT_NEAR(meanOnce, 0.473, 0.1);
+}
+
+} // namespace
