@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Algorithms.h"
+#include "Greedy.h"
 #include "Placement.h"
 
 #include <algorithm>
@@ -162,36 +163,17 @@ void DefaultSearch::keepStart(const SearchState &state,
 /// The best placement of these pieces over the caps.
 void DefaultSearch::greedyStarts(const std::vector<UnitPtr> &units,
                                  const std::string &what) {
-  SearchState empty(context, units);
-  std::vector<size_t> order =
-      movableByKey(empty, [](const Unit &unit) { return unit.aloneMs(); });
-  double dims = 0;
-  for (const UnitPtr &unit : units)
-    dims += unit->load.dims;
   const PublishedSettings &grid = context.options.published;
-  std::optional<SearchState> best;
-  double bestMs = kNoCap;
-  for (int i = 0; i <= grid.gridPoints; ++i) {
-    double share = grid.gridPoints > 1
-                       ? static_cast<double>(i) / (grid.gridPoints - 1)
-                       : 0;
-    double cap =
-        i == grid.gridPoints
-            ? kNoCap
-            : (grid.gridBegin + (grid.gridEnd - grid.gridBegin) * share) *
-                  (dims / context.deviceCount);
-    SearchState state = empty;
-    ++outcome.evaluations;
-    if (!placeByCompute(state, order, cap) || !state.withinMemory())
-      continue;
-    double cost = state.costMs();
-    if (cost >= bestMs)
-      continue;
-    bestMs = cost;
-    best.emplace(std::move(state));
-  }
-  if (best)
-    keepStart(*best, "greedy, " + what);
+  std::vector<double> caps = gridCaps(grid);
+  caps.push_back(kNoCap);
+  GreedyJob job;
+  job.units = units;
+  job.order = orderByCost(context, units);
+  GreedyJob *jobs[] = {&job};
+  GreedyPlacer(context, caps).run(jobs);
+  outcome.evaluations += job.evaluations;
+  if (job.costMs < kNoCap)
+    keepStart(stateOf(context, job), "greedy, " + what);
   else
     outcome.tried.push_back("greedy, " + what + ": no room");
 }

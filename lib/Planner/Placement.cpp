@@ -14,27 +14,6 @@ namespace {
 constexpr double kShrink = 0.9;
 constexpr int kMaxShrinks = 40;
 
-bool isSeparated(const SearchContext &context, const Unit &unit) {
-  return std::any_of(unit.tables.begin(), unit.tables.end(), [&](int table) {
-    return !context.rulesOf(table).separateSets.empty();
-  });
-}
-
-/// How many devices a unit can go to; those with fewer choose first. A unit
-/// that others must avoid comes before those that are free altogether.
-int freedomOf(const SearchContext &context, const Unit &unit) {
-  bool pinned =
-      std::any_of(unit.tables.begin(), unit.tables.end(), [&](int table) {
-        return !context.rulesOf(table).devices.empty();
-      });
-  if (!pinned)
-    return context.deviceCount + (isSeparated(context, unit) ? 0 : 1);
-  int count = 0;
-  for (int device = 0; device < context.deviceCount; ++device)
-    count += allowsDevice(context, unit, device);
-  return count;
-}
-
 /// The device with the smallest (first, second) among those with room, the
 /// first such one; -1 when there is none. A unit that others must avoid stays
 /// where its table is, as long as there is room, and so leaves them devices.
@@ -137,30 +116,6 @@ neuroshard::movableByKey(const SearchState &state,
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return ranks[a] < ranks[b]; });
   return order;
-}
-
-bool neuroshard::placeByCompute(SearchState &state,
-                                std::span<const size_t> order, double dimsCap) {
-  bool uniform = state.context().usedClasses.size() == 1;
-  for (size_t index : order) {
-    const Unit &unit = *state.units()[index];
-    int device = chooseDevice(
-        state, unit,
-        [&](int d) { return state.loadOf(d).dims + unit.load.dims <= dimsCap; },
-        [&](int d) {
-          return uniform
-                     ? state.loadOf(d).compute.total()
-                     : state
-                           .computeAfter(
-                               {.device = d, .added = {&unit}, .removed = {}})
-                           .total();
-        },
-        [&](int d) { return static_cast<double>(state.usedBytes(d)); });
-    if (device < 0)
-      return false;
-    state.place(index, device);
-  }
-  return true;
 }
 
 bool neuroshard::placeByKey(SearchState &state, std::span<const size_t> order,

@@ -6,26 +6,16 @@
 #include "SearchState.h"
 
 #include <functional>
-#include <limits>
 #include <optional>
 #include <span>
 #include <vector>
 
 namespace neuroshard {
 
-inline constexpr double kNoCap = std::numeric_limits<double>::infinity();
-
 /// Indices of the units that have a choice, highest key first (stable).
 std::vector<size_t>
 movableByKey(const SearchState &state,
              const std::function<double(const Unit &)> &key);
-
-/// Each unit onto the device with the smallest compute (with several device
-/// classes: the smallest after adding it), among those with room and with
-/// dims + its dims <= dimsCap; ties: less memory used, then the first. False
-/// when a unit finds no device.
-bool placeByCompute(SearchState &state, std::span<const size_t> order,
-                    double dimsCap);
 
 /// Each unit onto the device with the smallest sum of keys so far.
 bool placeByKey(SearchState &state, std::span<const size_t> order,

@@ -3,72 +3,91 @@
 /// \file
 /// MLSys 2023, arXiv 2305.01868: a beam over halvings of columns; each state is
 /// judged by the best of a greedy placement over a grid of dimension caps.
+///
+/// A third of the states are others with their tables in another order. They
+/// keep their places in the beam, as published, but are evaluated once.
 //===----------------------------------------------------------------------===//
 
 #include "Algorithms.h"
-#include "Placement.h"
+#include "Greedy.h"
 
 #include <algorithm>
-#include <limits>
+#include <memory>
 #include <numeric>
 #include <set>
+#include <unordered_map>
 
 using namespace neuroshard;
 
 namespace {
 
-constexpr double kNoPlan = std::numeric_limits<double>::infinity();
-
 struct BeamState {
   std::vector<UnitPtr> units;
-  double costMs = kNoPlan;
+  double costMs = kNoCap;
 };
 
 class PublishedSearch {
 public:
   explicit PublishedSearch(const SearchContext &context)
-      : context(context), settings(context.options.published) {}
+      : context(context), settings(context.options.published),
+        placer(context, gridCaps(settings)) {}
 
   Outcome run(const std::vector<UnitPtr> &units);
 
 private:
-  double tableWise(const std::vector<UnitPtr> &units);
+  void evaluate(std::span<BeamState> states);
+  void keepBest(const GreedyJob &job);
   std::vector<size_t> candidates(const std::vector<UnitPtr> &units) const;
   std::vector<BeamState> expand(const std::vector<BeamState> &beam);
 
   const SearchContext &context;
   const PublishedSettings &settings;
+  const GreedyPlacer placer;
+  /// Cost by what is placed in which order.
+  std::unordered_map<uint64_t, double> costOfKey;
   Outcome outcome;
-  double bestMs = kNoPlan;
+  double bestMs = kNoCap;
 };
 
-/// Best plan cost over the grid of caps; remembers the best state ever seen.
-double PublishedSearch::tableWise(const std::vector<UnitPtr> &units) {
-  SearchState empty(context, units);
-  std::vector<size_t> order =
-      movableByKey(empty, [](const Unit &unit) { return unit.aloneMs(); });
-  double dims = 0;
-  for (const UnitPtr &unit : units)
-    dims += unit->load.dims;
-  double best = kNoPlan;
-  for (int i = 0; i < settings.gridPoints; ++i) {
-    double share = settings.gridPoints > 1
-                       ? static_cast<double>(i) / (settings.gridPoints - 1)
-                       : 0;
-    double cap =
-        settings.gridBegin + (settings.gridEnd - settings.gridBegin) * share;
-    SearchState state = empty;
-    ++outcome.evaluations;
-    if (!placeByCompute(state, order, cap * (dims / context.deviceCount)))
-      continue;
-    double cost = state.costMs();
-    best = std::min(best, cost);
-    if (cost >= bestMs || !state.withinMemory())
-      continue;
-    bestMs = cost;
-    outcome.state.emplace(std::move(state));
+uint64_t keyOf(const GreedyJob &job) {
+  uint64_t key = 1;
+  for (size_t index : job.order)
+    key = contentsKey(key, *job.units[index]);
+  return key;
+}
+
+void PublishedSearch::keepBest(const GreedyJob &job) {
+  if (job.costMs >= bestMs)
+    return;
+  SearchState state = stateOf(context, job);
+  if (!state.withinMemory())
+    return;
+  bestMs = job.costMs;
+  outcome.state.emplace(std::move(state));
+}
+
+/// Best plan cost of each state over the grid of caps; remembers the best state
+/// ever seen.
+void PublishedSearch::evaluate(std::span<BeamState> states) {
+  std::vector<GreedyJob> jobs(states.size());
+  std::vector<uint64_t> keys;
+  std::vector<GreedyJob *> todo;
+  for (size_t i = 0; i < states.size(); ++i) {
+    jobs[i].order = orderByCost(context, states[i].units);
+    jobs[i].units.swap(states[i].units);
+    keys.push_back(keyOf(jobs[i]));
+    if (costOfKey.emplace(keys.back(), kNoCap).second)
+      todo.push_back(&jobs[i]);
   }
-  return best;
+  placer.run(todo);
+  for (size_t i = 0; i < states.size(); ++i) {
+    double &cost = costOfKey[keys[i]];
+    cost = std::min(cost, jobs[i].costMs);
+    outcome.evaluations += jobs[i].evaluations;
+    keepBest(jobs[i]);
+    states[i].costMs = cost;
+    states[i].units.swap(jobs[i].units);
+  }
 }
 
 /// The largest by size united with the costliest alone, by index.
@@ -96,18 +115,15 @@ PublishedSearch::expand(const std::vector<BeamState> &beam) {
   std::vector<BeamState> children;
   for (const BeamState &parent : beam)
     for (size_t index : candidates(parent.units)) {
-      if (context.deadlinePassed())
-        return children;
       auto halves = halveColumns(context, *parent.units[index]);
       if (!halves)
         continue;
-      BeamState child;
+      BeamState &child = children.emplace_back();
       child.units = parent.units;
       child.units[index] = (*halves)[0];
       child.units.push_back((*halves)[1]);
-      child.costMs = tableWise(child.units);
-      children.push_back(std::move(child));
     }
+  evaluate(children);
   std::stable_sort(children.begin(), children.end(),
                    [](const BeamState &a, const BeamState &b) {
                      return a.costMs < b.costMs;
@@ -118,11 +134,17 @@ PublishedSearch::expand(const std::vector<BeamState> &beam) {
 }
 
 Outcome PublishedSearch::run(const std::vector<UnitPtr> &units) {
-  std::vector<BeamState> beam = {{units, tableWise(units)}};
+  std::vector<BeamState> beam(1);
+  beam.front().units = units;
+  evaluate(beam);
   outcome.tried.push_back("no split: " + formatMs(beam.front().costMs));
   outcome.stopReason =
       std::to_string(settings.depth) + " rounds of splits done";
   for (int round = 1; round <= settings.depth; ++round) {
+    if (context.deadlinePassed()) {
+      outcome.stopReason = "deadline";
+      break;
+    }
     beam = expand(beam);
     if (beam.empty()) {
       outcome.stopReason = "no table left that can be halved";
@@ -130,10 +152,6 @@ Outcome PublishedSearch::run(const std::vector<UnitPtr> &units) {
     }
     outcome.tried.push_back(std::to_string(round) +
                             " splits: " + formatMs(beam.front().costMs));
-    if (context.deadlinePassed()) {
-      outcome.stopReason = "deadline";
-      break;
-    }
   }
   if (outcome.state)
     outcome.explanation = describeSplits(*outcome.state);

@@ -27,6 +27,7 @@ Diagnostics checkOptions(const SearchOptions &options) {
   want("published.grid_points", settings.gridPoints, 1);
   want("published.grid_begin", settings.gridBegin, 0);
   want("published.grid_end", settings.gridEnd, settings.gridBegin);
+  want("threads", options.threads, 0);
   if (options.deadlineSeconds)
     want("deadline", *options.deadlineSeconds, 0);
   if (options.evaluationBudget < 0)

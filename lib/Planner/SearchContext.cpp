@@ -2,11 +2,21 @@
 
 #include "SearchContext.h"
 
+#include "ComputeBatch.h"
+#include "ThreadPool.h"
+#include "UnitStore.h"
+
 #include <algorithm>
 #include <map>
 #include <numeric>
 
 using namespace neuroshard;
+
+static int threadsFor(const SearchOptions &options) {
+  return options.threads > 0 ? options.threads
+                             : static_cast<int>(std::max(
+                                   1u, std::thread::hardware_concurrency()));
+}
 
 SearchContext::SearchContext(const ShardingProblem &problem,
                              const CostModel &model,
@@ -15,6 +25,9 @@ SearchContext::SearchContext(const ShardingProblem &problem,
       deviceCount(problem.topology.deviceCount()),
       innerGroupOfDevice(groupOfDevices(problem.topology.levels.back())),
       features(featuresOfTables(problem)), rules(problem.tables.size()),
+      pieces(std::make_unique<UnitStore>()),
+      computes(std::make_unique<ComputeCache>()),
+      threads(std::make_unique<ThreadPool>(threadsFor(options))),
       start(std::chrono::steady_clock::now()) {
   for (size_t i = 0; i < problem.tables.size(); ++i)
     tableOfName.emplace(problem.tables[i].name, static_cast<int>(i));
@@ -35,6 +48,8 @@ SearchContext::SearchContext(const ShardingProblem &problem,
   collectRules();
   collectCoLocation();
 }
+
+SearchContext::~SearchContext() = default;
 
 void SearchContext::collectRules() {
   const Constraints &constraints = problem.constraints;

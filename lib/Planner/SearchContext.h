@@ -7,10 +7,15 @@
 
 #include <array>
 #include <chrono>
+#include <memory>
 #include <unordered_map>
 #include <vector>
 
 namespace neuroshard {
+
+class ComputeCache;
+class ThreadPool;
+class UnitStore;
 
 /// What the constraints say about one table.
 struct TableRules {
@@ -43,6 +48,7 @@ class SearchContext {
 public:
   SearchContext(const ShardingProblem &problem, const CostModel &model,
                 const SearchOptions &options);
+  ~SearchContext();
 
   const Table &table(int index) const {
     return problem.tables[static_cast<size_t>(index)];
@@ -68,6 +74,10 @@ public:
   const MemoryTerms &baseOf(int device) const {
     return base[static_cast<size_t>(device)];
   }
+  /// Pieces made so far.
+  UnitStore &store() const { return *pieces; }
+  ComputeCache &computeCache() const { return *computes; }
+  ThreadPool &pool() const { return *threads; }
   bool deadlinePassed() const;
   double seconds() const;
 
@@ -88,6 +98,9 @@ private:
   std::vector<TableRules> rules;
   std::vector<size_t> classIndices;
   std::vector<MemoryTerms> base;
+  std::unique_ptr<UnitStore> pieces;
+  std::unique_ptr<ComputeCache> computes;
+  std::unique_ptr<ThreadPool> threads;
   std::chrono::steady_clock::time_point start;
 };
 

@@ -48,6 +48,11 @@ public:
   const DeviceLoad &loadOf(int device) const {
     return loads[static_cast<size_t>(device)];
   }
+  const MemoryTerms &memoryOf(int device) const { return slot(device).memory; }
+  /// Sum of the embeddings; empty without a SumEmbedding.
+  std::span<const double> embeddingOf(int device) const {
+    return slot(device).embedding;
+  }
   /// Bytes in use / free on a device, with everything every device holds.
   int64_t usedBytes(int device) const;
   int64_t freeBytes(int device) const;

@@ -2,6 +2,8 @@
 
 #include "Unit.h"
 
+#include "UnitStore.h"
+
 #include <algorithm>
 
 using namespace neuroshard;
@@ -88,40 +90,126 @@ bool neuroshard::allowsDevice(const SearchContext &context, const Unit &unit,
   });
 }
 
-UnitPtr neuroshard::makeUnit(const SearchContext &context,
-                             std::vector<Shard> shards, int forcedDevice,
-                             bool writtenByHand) {
+bool neuroshard::isSeparated(const SearchContext &context, const Unit &unit) {
+  return std::any_of(unit.tables.begin(), unit.tables.end(), [&](int table) {
+    return !context.rulesOf(table).separateSets.empty();
+  });
+}
+
+int neuroshard::freedomOf(const SearchContext &context, const Unit &unit) {
+  bool pinned =
+      std::any_of(unit.tables.begin(), unit.tables.end(), [&](int table) {
+        return !context.rulesOf(table).devices.empty();
+      });
+  if (!pinned)
+    return context.deviceCount + (isSeparated(context, unit) ? 0 : 1);
+  int count = 0;
+  for (int device = 0; device < context.deviceCount; ++device)
+    count += allowsDevice(context, unit, device);
+  return count;
+}
+
+Footprint neuroshard::footprintOf(const MemoryTerms &terms) {
+  MemoryTerms fixed = terms;
+  fixed.forwardBytes = fixed.backwardBytes = 0;
+  return {fixed.peakBytes(), terms.forwardBytes, terms.backwardBytes};
+}
+
+static ComputeMs computeAlone(const SearchContext &context,
+                              std::span<const ShardWork> works) {
+  ShardSet alone{context.usedClasses.front(), {}};
+  for (const ShardWork &work : works)
+    alone.shards.push_back(&work);
+  ComputeMs time;
+  context.model.computeMs({&alone, 1}, {&time, 1});
+  return time;
+}
+
+static std::shared_ptr<const PieceFacts>
+describePiece(const SearchContext &context, int table, const Shard &shard) {
+  auto facts = std::make_shared<PieceFacts>();
+  const std::vector<int> &features = context.featuresOf(table);
+  facts->work = describeShard(context.problem, table, features, shard);
+  facts->memory =
+      shardMemory(context.problem, context.table(table), features, shard);
+  facts->load.dims = facts->work.dims;
+  facts->load.inputBytes = facts->work.inputBytes;
+  facts->load.forwardBytes = facts->work.forwardBytes;
+  facts->load.backwardBytes = facts->work.backwardBytes;
+  if (const SumEmbedding *embedding = context.model.sumEmbedding()) {
+    size_t size = static_cast<size_t>(embedding->size());
+    facts->embedding.resize(size * context.usedClasses.size());
+    for (size_t c = 0; c < context.usedClasses.size(); ++c)
+      embedding->embed(facts->work, *context.usedClasses[c],
+                       std::span(facts->embedding).subspan(c * size, size));
+  }
+  facts->load.compute = computeAlone(context, {&facts->work, 1});
+  return facts;
+}
+
+/// Described once per size: two pieces of a table differ in no more. What
+/// somebody wrote by hand may be in another tier.
+static std::shared_ptr<const PieceFacts>
+factsOf(const SearchContext &context, int table, const Shard &shard) {
+  auto make = [&] { return describePiece(context, table, shard); };
+  if (shard.tier != Tier::Hbm)
+    return make();
+  return context.store().facts({table, shard.rows(), shard.width(),
+                                static_cast<int64_t>(shard.devices.size())},
+                               make);
+}
+
+static UnitPtr buildUnit(const SearchContext &context,
+                         std::vector<Shard> shards, int forcedDevice,
+                         bool writtenByHand) {
   auto unit = std::make_shared<Unit>();
   unit->forcedDevice = forcedDevice;
   unit->writtenByHand = writtenByHand;
-  const SumEmbedding *embedding = context.model.sumEmbedding();
-  size_t size = embedding ? static_cast<size_t>(embedding->size()) : 0;
-  unit->embedding.resize(size * context.usedClasses.size());
-  std::vector<double> one(size);
   for (const Shard &shard : shards) {
     int table = context.tableIndex(shard.table);
-    const std::vector<int> &features = context.featuresOf(table);
-    ShardWork work = describeShard(context.problem, table, features, shard);
+    std::shared_ptr<const PieceFacts> facts = factsOf(context, table, shard);
     unit->tables.push_back(table);
-    unit->memory +=
-        shardMemory(context.problem, context.table(table), features, shard);
-    unit->load.dims += work.dims;
-    unit->load.inputBytes += work.inputBytes;
-    unit->load.forwardBytes += work.forwardBytes;
-    unit->load.backwardBytes += work.backwardBytes;
-    for (size_t c = 0; size && c < context.usedClasses.size(); ++c) {
-      embedding->embed(work, *context.usedClasses[c], one);
-      for (size_t k = 0; k < size; ++k)
-        unit->embedding[c * size + k] += one[k];
-    }
-    unit->works.push_back(work);
+    unit->works.push_back(facts->work);
+    unit->memory += facts->memory;
+    unit->embedding.resize(facts->embedding.size());
+    for (size_t k = 0; k < facts->embedding.size(); ++k)
+      unit->embedding[k] += facts->embedding[k];
+    unit->load.dims += facts->load.dims;
+    unit->load.inputBytes += facts->load.inputBytes;
+    unit->load.forwardBytes += facts->load.forwardBytes;
+    unit->load.backwardBytes += facts->load.backwardBytes;
+    unit->load.compute = facts->load.compute;
+  }
+  if (shards.size() > 1)
+    unit->load.compute = computeAlone(context, unit->works);
+  unit->footprint = footprintOf(unit->memory);
+  for (size_t i = 0; i < shards.size(); ++i) {
+    const TableRules &rules = context.rulesOf(unit->tables[i]);
+    unit->restricted = unit->restricted || !rules.devices.empty() ||
+                       !rules.separateSets.empty();
+    unit->sizeKey ^=
+        HashNumbers<4>()({unit->tables[i], shards[i].rows(), shards[i].width(),
+                          static_cast<int64_t>(shards[i].devices.size())});
   }
   unit->shards = std::move(shards);
-  ShardSet alone{context.usedClasses.front(), {}};
-  for (const ShardWork &work : unit->works)
-    alone.shards.push_back(&work);
-  context.model.computeMs({&alone, 1}, {&unit->load.compute, 1});
   return unit;
+}
+
+UnitPtr neuroshard::makeUnit(const SearchContext &context,
+                             std::vector<Shard> shards, int forcedDevice,
+                             bool writtenByHand) {
+  auto make = [&] {
+    return buildUnit(context, std::move(shards), forcedDevice, writtenByHand);
+  };
+  bool plain = shards.size() == 1 && forcedDevice == -1 && !writtenByHand &&
+               shards.front().devices.empty();
+  if (!plain)
+    return make();
+  const Shard &shard = shards.front();
+  std::array<int64_t, 5> rectangle = {context.tableIndex(shard.table),
+                                      shard.rowBegin, shard.rowEnd,
+                                      shard.colBegin, shard.colEnd};
+  return context.store().unit(rectangle, make);
 }
 
 std::optional<std::vector<UnitPtr>>

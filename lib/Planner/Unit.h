@@ -5,12 +5,39 @@
 
 #include "SearchContext.h"
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
 namespace neuroshard {
+
+/// What decides whether something fits: MemoryTerms in short.
+struct Footprint {
+  /// Alive all the time / in the forward / in the backward phase.
+  int64_t fixedBytes = 0;
+  int64_t forwardBytes = 0;
+  int64_t backwardBytes = 0;
+
+  int64_t peakBytes() const {
+    return fixedBytes + std::max(forwardBytes, backwardBytes);
+  }
+  Footprint &operator+=(const Footprint &other) {
+    fixedBytes += other.fixedBytes;
+    forwardBytes += other.forwardBytes;
+    backwardBytes += other.backwardBytes;
+    return *this;
+  }
+  Footprint &operator-=(const Footprint &other) {
+    fixedBytes -= other.fixedBytes;
+    forwardBytes -= other.forwardBytes;
+    backwardBytes -= other.backwardBytes;
+    return *this;
+  }
+};
+
+Footprint footprintOf(const MemoryTerms &terms);
 
 /// Shards that go to one device together: one shard, or one of each table of a
 /// co-located set; a replicated table (on every device) is a unit, too.
@@ -28,6 +55,11 @@ struct Unit {
   /// Where it must go; -1: anywhere allowed; kEverywhere: on all devices.
   int forcedDevice = -1;
   bool writtenByHand = false;
+  Footprint footprint;
+  /// The same for units of equal pieces, wherever in their tables they lie.
+  uint64_t sizeKey = 0;
+  /// Its tables have rules on devices or separation.
+  bool restricted = false;
 
   static constexpr int kEverywhere = -2;
 
@@ -41,6 +73,13 @@ using UnitPtr = std::shared_ptr<const Unit>;
 
 /// May the unit's tables be on this device?
 bool allowsDevice(const SearchContext &context, const Unit &unit, int device);
+
+/// Must others keep away from it?
+bool isSeparated(const SearchContext &context, const Unit &unit);
+
+/// How many devices a unit can go to; those with fewer choose first. A unit
+/// that others must avoid comes before those that are free altogether.
+int freedomOf(const SearchContext &context, const Unit &unit);
 
 /// Makes a unit of these rectangles (one per table).
 UnitPtr makeUnit(const SearchContext &context, std::vector<Shard> shards,

@@ -51,6 +51,8 @@ struct SearchOptions {
   ObjectiveOptions objective;
   PublishedSettings published;
   uint64_t seed = 0;
+  /// 0: as many as the machine runs at once. The result does not depend on it.
+  int threads = 0;
   /// Stop improving after this time and return the best plan so far. Without
   /// it the result depends on nothing but the arguments.
   std::optional<double> deadlineSeconds;

@@ -1,0 +1,392 @@
+//===- Greedy.cpp - Units onto devices, for all caps at once --------------===//
+
+#include "Greedy.h"
+
+#include "Placement.h"
+#include "ThreadPool.h"
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+
+using namespace neuroshard;
+
+namespace {
+
+/// One device of a run.
+struct Slot {
+  Footprint used;
+  int shards = 0;
+  uint64_t key = 0;
+};
+
+/// The caps [firstCap, lastCap] of one job while they lead to the same choices.
+struct Run {
+  size_t job = 0;
+  size_t firstCap = 0, lastCap = 0;
+  std::vector<Slot> slots;
+  std::vector<DeviceLoad> loads;
+  /// Row-major, devices x size of the embedding.
+  std::vector<double> sums;
+  /// Device of each entry of the order so far.
+  std::vector<int> devices;
+};
+
+/// What all runs of a job share.
+struct JobFacts {
+  /// Absolute caps on a device's dims.
+  std::vector<double> dimCaps;
+  int64_t permuteBytes = 0;
+  /// Per order entry: has rules on devices or separation.
+  bool restricted = false;
+};
+
+/// Places some jobs in step.
+class LockStep {
+public:
+  LockStep(const SearchContext &context, std::span<const double> caps,
+           std::span<GreedyJob *const> jobs)
+      : context(context), jobs(jobs), batch(context),
+        uniform(context.usedClasses.size() == 1),
+        width(context.model.sumEmbedding()
+                  ? static_cast<size_t>(context.model.sumEmbedding()->size())
+                  : 0) {
+    for (size_t i = 0; i < jobs.size(); ++i)
+      begin(i, caps);
+  }
+
+  void run();
+
+private:
+  void begin(size_t job, std::span<const double> caps);
+  bool step(size_t position);
+  void evaluateAll(size_t position);
+  void chooseFor(size_t run, size_t position);
+  int choose(const Run &run, const Unit &unit, double dimsCap) const;
+  bool allows(const Run &run, int device, const Unit &unit) const;
+  bool fits(const Run &run, int device, const Unit &unit) const;
+  void place(Run &run, int device, const UnitPtr &unit);
+  void evaluatePlaced(size_t position);
+  size_t request(const Run &run, int device, const Unit *added);
+  bool holdsTable(const Run &run, int device, int table) const;
+  void finish();
+
+  const Unit &unitAt(const Run &run, size_t position) const {
+    const GreedyJob &job = *jobs[run.job];
+    return *job.units[job.order[position]];
+  }
+
+  const SearchContext &context;
+  std::span<GreedyJob *const> jobs;
+  std::vector<JobFacts> facts;
+  std::vector<Run> runs;
+  ComputeBatch batch;
+  const bool uniform;
+  const size_t width;
+  /// With several device classes: compute after adding, run x device.
+  std::vector<size_t> afterIndex;
+};
+
+/// Units that are placed before any choice, and what the caps come to.
+void LockStep::begin(size_t index, std::span<const double> caps) {
+  const GreedyJob &job = *jobs[index];
+  SearchState state(context, job.units);
+  JobFacts &fact = facts.emplace_back();
+  fact.permuteBytes = state.usedBytes(0) - state.memoryOf(0).peakBytes();
+  double dims = 0;
+  for (const UnitPtr &unit : job.units)
+    dims += unit->load.dims;
+  for (double cap : caps)
+    fact.dimCaps.push_back(cap == kNoCap ? kNoCap
+                                         : cap * (dims / context.deviceCount));
+  Run run;
+  run.job = index;
+  run.lastCap = caps.size() - 1;
+  for (int device = 0; device < context.deviceCount; ++device) {
+    Slot &slot = run.slots.emplace_back();
+    slot.used = footprintOf(state.memoryOf(device));
+    slot.key = context.classIndexOf(device) + 1;
+    for (size_t unit : state.unitsOn(device)) {
+      slot.shards += static_cast<int>(job.units[unit]->shards.size());
+      slot.key = contentsKey(slot.key, *job.units[unit]);
+    }
+    run.loads.push_back(state.loadOf(device));
+    std::span<const double> sum = state.embeddingOf(device);
+    run.sums.insert(run.sums.end(), sum.begin(), sum.end());
+  }
+  run.devices.reserve(job.order.size());
+  runs.push_back(std::move(run));
+}
+
+bool LockStep::holdsTable(const Run &run, int device, int table) const {
+  const GreedyJob &job = *jobs[run.job];
+  auto has = [&](size_t index) {
+    const std::vector<int> &tables = job.units[index]->tables;
+    return std::find(tables.begin(), tables.end(), table) != tables.end();
+  };
+  for (size_t i = 0; i < job.units.size(); ++i) {
+    int where = job.units[i]->forcedDevice;
+    if ((where == device || where == Unit::kEverywhere) && has(i))
+      return true;
+  }
+  for (size_t i = 0; i < run.devices.size(); ++i)
+    if (run.devices[i] == device && has(job.order[i]))
+      return true;
+  return false;
+}
+
+/// Pins, forbids and separation.
+bool LockStep::allows(const Run &run, int device, const Unit &unit) const {
+  if (!unit.restricted)
+    return true;
+  if (!allowsDevice(context, unit, device))
+    return false;
+  for (int table : unit.tables)
+    for (int set : context.rulesOf(table).separateSets)
+      for (int other :
+           context.problem.constraints.separate[static_cast<size_t>(set)])
+        if (other != table && holdsTable(run, device, other))
+          return false;
+  return true;
+}
+
+bool LockStep::fits(const Run &run, int device, const Unit &unit) const {
+  Footprint used = run.slots[static_cast<size_t>(device)].used;
+  used += unit.footprint;
+  return used.peakBytes() + facts[run.job].permuteBytes <=
+         context.memoryOf(device);
+}
+
+/// The device of a unit, or -1. One that others must avoid stays where its
+/// table is, as long as there is room, and so leaves them devices.
+int LockStep::choose(const Run &run, const Unit &unit, double dimsCap) const {
+  bool separated = unit.restricted && isSeparated(context, unit);
+  int best = -1;
+  std::tuple<bool, double, int64_t> bestKey;
+  for (int device = 0; device < context.deviceCount; ++device) {
+    size_t d = static_cast<size_t>(device);
+    if (!(run.loads[d].dims + unit.load.dims <= dimsCap))
+      continue;
+    double compute =
+        uniform ? run.loads[d].compute.total()
+                : batch[afterIndex[static_cast<size_t>(&run - runs.data()) *
+                                       run.slots.size() +
+                                   d]]
+                      .total();
+    bool elsewhere = separated && !holdsTable(run, device, unit.tables.front());
+    if (best >= 0 && std::tuple(elsewhere, compute) >
+                         std::tuple(std::get<0>(bestKey), std::get<1>(bestKey)))
+      continue;
+    std::tuple<bool, double, int64_t> key(elsewhere, compute,
+                                          run.slots[d].used.peakBytes());
+    if ((best >= 0 && key >= bestKey) || !fits(run, device, unit) ||
+        !allows(run, device, unit))
+      continue;
+    best = device;
+    bestKey = key;
+  }
+  return best;
+}
+
+size_t LockStep::request(const Run &run, int device, const Unit *added) {
+  size_t d = static_cast<size_t>(device);
+  const Slot &slot = run.slots[d];
+  size_t classIndex = context.classIndexOf(device);
+  uint64_t key = slot.key;
+  int shards = slot.shards;
+  if (added) {
+    key = contentsKey(key, *added);
+    shards += static_cast<int>(added->shards.size());
+  }
+  if (width)
+    return batch.add(std::span(run.sums).subspan(d * width, width), added,
+                     shards, classIndex, key);
+  const GreedyJob &job = *jobs[run.job];
+  std::vector<const Unit *> units;
+  for (const UnitPtr &unit : job.units)
+    if (unit->forcedDevice == device || unit->forcedDevice == Unit::kEverywhere)
+      units.push_back(unit.get());
+  for (size_t i = 0; i < run.devices.size(); ++i)
+    if (run.devices[i] == device)
+      units.push_back(job.units[job.order[i]].get());
+  if (added)
+    units.push_back(added);
+  return batch.add(units, classIndex, key);
+}
+
+void LockStep::place(Run &run, int device, const UnitPtr &unit) {
+  size_t d = static_cast<size_t>(device);
+  Slot &slot = run.slots[d];
+  slot.used += unit->footprint;
+  slot.shards += static_cast<int>(unit->shards.size());
+  slot.key = contentsKey(slot.key, *unit);
+  DeviceLoad &load = run.loads[d];
+  load.dims += unit->load.dims;
+  load.inputBytes += unit->load.inputBytes;
+  load.forwardBytes += unit->load.forwardBytes;
+  load.backwardBytes += unit->load.backwardBytes;
+  size_t offset = context.classIndexOf(device) * width;
+  for (size_t k = 0; k < width; ++k)
+    run.sums[d * width + k] += unit->embedding[offset + k];
+  run.devices.push_back(device);
+}
+
+/// Chooses for the largest cap; smaller caps that the choice exceeds go on as a
+/// run of their own.
+void LockStep::chooseFor(size_t index, size_t position) {
+  const Unit &unit = unitAt(runs[index], position);
+  const std::vector<double> &dimCaps = facts[runs[index].job].dimCaps;
+  while (true) {
+    Run &run = runs[index];
+    int device = choose(run, unit, dimCaps[run.lastCap]);
+    if (device < 0) {
+      // Smaller caps leave even fewer devices.
+      run.lastCap = 0;
+      run.firstCap = 1;
+      return;
+    }
+    double dims = run.loads[static_cast<size_t>(device)].dims + unit.load.dims;
+    size_t first = run.firstCap;
+    while (!(dims <= dimCaps[first]))
+      ++first;
+    if (first > run.firstCap) {
+      Run rest = run;
+      rest.lastCap = first - 1;
+      run.firstCap = first;
+      size_t devices = run.slots.size();
+      place(run, device, jobs[run.job]->units[jobs[run.job]->order[position]]);
+      runs.push_back(std::move(rest));
+      if (!uniform)
+        for (size_t d = 0; d < devices; ++d)
+          afterIndex.push_back(afterIndex[index * devices + d]);
+      index = runs.size() - 1;
+      continue;
+    }
+    place(run, device, jobs[run.job]->units[jobs[run.job]->order[position]]);
+    return;
+  }
+}
+
+/// With several device classes the choice needs every device's compute.
+void LockStep::evaluateAll(size_t position) {
+  batch.clear();
+  afterIndex.clear();
+  for (const Run &run : runs)
+    for (int device = 0; device < context.deviceCount; ++device)
+      afterIndex.push_back(position < jobs[run.job]->order.size()
+                               ? request(run, device, &unitAt(run, position))
+                               : 0);
+  batch.run();
+}
+
+void LockStep::evaluatePlaced(size_t position) {
+  batch.clear();
+  std::vector<std::pair<size_t, size_t>> requests;
+  for (size_t i = 0; i < runs.size(); ++i)
+    if (position < runs[i].devices.size())
+      requests.emplace_back(i,
+                            request(runs[i], runs[i].devices.back(), nullptr));
+  batch.run();
+  for (auto [run, result] : requests) {
+    size_t device = static_cast<size_t>(runs[run].devices.back());
+    runs[run].loads[device].compute = batch[result];
+  }
+}
+
+bool LockStep::step(size_t position) {
+  if (!uniform)
+    evaluateAll(position);
+  bool any = false;
+  for (size_t i = 0, count = runs.size(); i < count; ++i)
+    if (position < jobs[runs[i].job]->order.size()) {
+      chooseFor(i, position);
+      any = true;
+    }
+  std::erase_if(runs,
+                [](const Run &run) { return run.firstCap > run.lastCap; });
+  evaluatePlaced(position);
+  return any;
+}
+
+void LockStep::finish() {
+  // Of equal costs the smallest cap's stays, as when caps are tried in order.
+  std::stable_sort(runs.begin(), runs.end(), [](const Run &a, const Run &b) {
+    return std::tie(a.job, a.firstCap) < std::tie(b.job, b.firstCap);
+  });
+  for (const Run &run : runs) {
+    GreedyJob &job = *jobs[run.job];
+    double cost = composeCost(context.problem.topology, run.loads,
+                              context.model, context.options.objective)
+                      .costMs;
+    if (cost >= job.costMs)
+      continue;
+    job.costMs = cost;
+    job.devices = run.devices;
+  }
+}
+
+void LockStep::run() {
+  for (size_t position = 0; step(position); ++position) {
+  }
+  finish();
+}
+
+} // namespace
+
+GreedyPlacer::GreedyPlacer(const SearchContext &context,
+                           std::vector<double> caps)
+    : context(context), caps(std::move(caps)) {}
+
+void GreedyPlacer::run(std::span<GreedyJob *const> jobs) const {
+  for (GreedyJob *job : jobs)
+    job->evaluations = static_cast<int64_t>(caps.size());
+  // Few enough jobs at a time that a deadline is noticed.
+  constexpr size_t kMaxJobs = 16;
+  size_t threads = static_cast<size_t>(context.pool().threads());
+  size_t size =
+      std::clamp<size_t>((jobs.size() + threads - 1) / threads, 1, kMaxJobs);
+  size_t chunks = (jobs.size() + size - 1) / size;
+  context.pool().forEach(chunks, [&](size_t chunk) {
+    if (context.deadlinePassed())
+      return;
+    size_t begin = chunk * size;
+    LockStep(context, caps,
+             jobs.subspan(begin, std::min(size, jobs.size() - begin)))
+        .run();
+  });
+}
+
+std::vector<double> neuroshard::gridCaps(const PublishedSettings &settings) {
+  std::vector<double> caps;
+  double range = settings.gridEnd - settings.gridBegin;
+  for (int i = 0; i < settings.gridPoints; ++i)
+    caps.push_back(
+        settings.gridPoints > 1
+            ? settings.gridBegin +
+                  range * (static_cast<double>(i) / (settings.gridPoints - 1))
+            : settings.gridBegin);
+  return caps;
+}
+
+std::vector<size_t> neuroshard::orderByCost(const SearchContext &context,
+                                            const std::vector<UnitPtr> &units) {
+  std::vector<size_t> order;
+  std::vector<std::pair<int, double>> ranks(units.size());
+  for (size_t i = 0; i < units.size(); ++i) {
+    if (units[i]->forcedDevice != -1)
+      continue;
+    ranks[i] = {freedomOf(context, *units[i]), -units[i]->aloneMs()};
+    order.push_back(i);
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return ranks[a] < ranks[b]; });
+  return order;
+}
+
+SearchState neuroshard::stateOf(const SearchContext &context,
+                                const GreedyJob &job) {
+  SearchState state(context, job.units);
+  for (size_t i = 0; i < job.devices.size(); ++i)
+    state.place(job.order[i], job.devices[i]);
+  return state;
+}
