@@ -62,6 +62,8 @@ private:
   void checkFeatures();
   void checkMembers();
   void checkLayer(const std::string &name, const DenseLayer &layer, int64_t in);
+  void expectWidth(const std::string &name, const DenseLayer &layer,
+                   int64_t least, int64_t most);
   void checkChain(size_t index, const NeuralComputeMember &member);
 
   const NeuralComputeParameters &parameters;
@@ -106,6 +108,14 @@ void Checker::checkLayer(const std::string &name, const DenseLayer &layer,
     error(name, "expected finite weights and biases");
 }
 
+void Checker::expectWidth(const std::string &name, const DenseLayer &layer,
+                          int64_t least, int64_t most) {
+  if (layer.out < least || layer.out > most)
+    error(name, "expected " + std::to_string(least) + " to " +
+                    std::to_string(most) + " outputs, got " +
+                    std::to_string(layer.out));
+}
+
 void Checker::checkChain(size_t index, const NeuralComputeMember &member) {
   int64_t in = kFeatureCount;
   forEachLayer(index, member,
@@ -117,8 +127,10 @@ void Checker::checkChain(size_t index, const NeuralComputeMember &member) {
   if (in != 2)
     error(layerName(index, "head", 1),
           "expected 2 outputs, got " + std::to_string(in));
-  if (member.table.back().out < 2)
-    error(layerName(index, "table", 2), "expected at least 2 outputs");
+  expectWidth(layerName(index, "table", 2), member.table.back(), 2,
+              kMaxSumWidth);
+  expectWidth(layerName(index, "head", 0), member.head.front(), 1,
+              kMaxHeadHidden);
 }
 
 void Checker::checkMembers() {

@@ -15,9 +15,9 @@
 ///   forward  = exp(z_0 + r_0), backward = exp(z_1 + r_1), in ms
 ///
 /// A model has several such members; its prediction is their geometric mean.
-/// Sums of the rounded s are exact in double as long as they stay below 2^21,
-/// so the order of the shards never changes a prediction. docs/cost-models.md
-/// has the file format.
+/// Sums of the rounded s are exact in double as long as they stay below 2^21
+/// ms, so the order of the shards never changes a prediction.
+/// docs/cost-models.md has the file format.
 //===----------------------------------------------------------------------===//
 
 #ifndef NEUROSHARD_COSTMODEL_NEURALMODEL_H
@@ -76,10 +76,11 @@ struct NeuralComputeParameters {
 };
 
 inline constexpr int kMaxMembers = 16;
-/// The usual sizes; a file may have others, up to kMaxLayerWidth.
+/// The usual sizes; a file may have others, up to the limits below.
 inline constexpr int kTableHidden0 = 128, kTableHidden1 = 64, kSumWidth = 16,
                      kHeadHidden = 32;
-inline constexpr int64_t kMaxLayerWidth = 1024;
+inline constexpr int64_t kMaxLayerWidth = 1024, kMaxSumWidth = 64,
+                         kMaxHeadHidden = 128;
 
 /// Everything wrong with the parameters; empty when they are sound: shapes,
 /// finite numbers, std > 0, min <= max, the card.
