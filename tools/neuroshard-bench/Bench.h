@@ -1,0 +1,18 @@
+//===- Bench.h - The benchmarks, one subcommand each ------------*- C++ -*-===//
+
+#ifndef NEUROSHARD_TOOLS_BENCH_BENCH_H
+#define NEUROSHARD_TOOLS_BENCH_BENCH_H
+
+#include <CLI/CLI.hpp>
+
+namespace neuroshard {
+
+/// Each adds its subcommand to `app`, to be run by its callback. A callback
+/// that fails throws CLI::RuntimeError after saying why on standard error.
+
+/// Head evaluations of a neural compute model per second.
+void addHeadsBenchmark(CLI::App &app);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_TOOLS_BENCH_BENCH_H

@@ -1,0 +1,174 @@
+//===- Heads.cpp - Head evaluations of a neural model per second ----------===//
+
+#include "Bench.h"
+
+#include "neuroshard/CostModel/NeuralModel.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <random>
+#include <thread>
+#include <vector>
+
+namespace neuroshard {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct HeadsOptions {
+  std::string model;
+  double seconds = 1;
+  int threads = 2;
+};
+
+DenseLayer randomLayer(int64_t in, int64_t out, std::mt19937 &random) {
+  float limit = 1 / std::sqrt(static_cast<float>(in));
+  std::uniform_real_distribution<float> uniform(-limit, limit);
+  DenseLayer layer{in, out, {}, {}};
+  std::generate_n(std::back_inserter(layer.weight), in * out,
+                  [&] { return uniform(random); });
+  std::generate_n(std::back_inserter(layer.bias), out,
+                  [&] { return uniform(random); });
+  return layer;
+}
+
+/// The usual sizes; its speed does not depend on the weights.
+NeuralComputeParameters randomModel(int members) {
+  std::mt19937 random(0);
+  NeuralComputeParameters model;
+  model.mean.assign(kFeatureCount, 0);
+  model.std.assign(kFeatureCount, 1);
+  model.min.assign(kFeatureCount, -30);
+  model.max.assign(kFeatureCount, 30);
+  model.deviceClass = "CPU";
+  for (int i = 0; i < members; ++i)
+    model.members.push_back({{randomLayer(kFeatureCount, kTableHidden0, random),
+                              randomLayer(kTableHidden0, kTableHidden1, random),
+                              randomLayer(kTableHidden1, kSumWidth, random)},
+                             {randomLayer(kSumWidth, kHeadHidden, random),
+                              randomLayer(kHeadHidden, 2, random)}});
+  return model;
+}
+
+/// Sums of a device each, as a search holds them.
+std::vector<double> randomSums(size_t rows, size_t width) {
+  std::mt19937 random(1);
+  std::uniform_real_distribution<double> exponent(-3, 4);
+  std::vector<double> sums(rows * width);
+  for (double &sum : sums)
+    sum = std::exp(exponent(random));
+  return sums;
+}
+
+/// Evaluations per second of one thread, in calls of `rows` rows.
+double rate(const NeuralCompute &model, size_t rows, double seconds) {
+  size_t width = static_cast<size_t>(model.size());
+  std::vector<double> sums = randomSums(rows, width);
+  std::vector<int> counts(rows, 1);
+  std::vector<ComputeMs> out(rows);
+  int64_t done = 0;
+  auto begin = Clock::now();
+  double passed = 0;
+  while (passed < seconds) {
+    for (int i = 0; i < 16; ++i)
+      model.heads(sums, width, counts, out);
+    done += 16 * static_cast<int64_t>(rows);
+    passed = std::chrono::duration<double>(Clock::now() - begin).count();
+  }
+  return static_cast<double>(done) / passed;
+}
+
+double rateOfThreads(const NeuralCompute &model, size_t rows, double seconds,
+                     int threads) {
+  std::vector<double> rates(static_cast<size_t>(threads));
+  std::vector<std::thread> workers;
+  for (double &result : rates)
+    workers.emplace_back([&] { result = rate(model, rows, seconds); });
+  double total = 0;
+  for (size_t i = 0; i < workers.size(); ++i) {
+    workers[i].join();
+    total += rates[i];
+  }
+  return total;
+}
+
+void printRates(const char *name, const NeuralCompute &model,
+                const HeadsOptions &options) {
+  for (int threads = 1; threads <= options.threads; threads *= 2)
+    for (size_t rows : {1, 32, 1024})
+      std::printf("%-12s %8d %8zu %14.2f\n", name, threads, rows,
+                  rateOfThreads(model, rows, options.seconds, threads) / 1e6);
+}
+
+/// Shards embedded per second, which a search does once per shard.
+double embeddingRate(const NeuralCompute &model, double seconds) {
+  ShardWork shard;
+  shard.rows = shard.tableRows = 1'000'000;
+  shard.width = shard.tableDim = 64;
+  shard.pooling = 20;
+  shard.features = 1;
+  shard.lookups = shard.updateLookups = 40960;
+  shard.outputRows = shard.updateGradientRows = 2048;
+  shard.uniqueRows = shard.updateUniqueRows = 30000;
+  std::vector<double> out(static_cast<size_t>(model.size()));
+  const DeviceClass &deviceClass = deviceClasses().front();
+  int64_t done = 0;
+  auto begin = Clock::now();
+  double passed = 0;
+  for (; passed < seconds; done += 16) {
+    for (int i = 0; i < 16; ++i)
+      model.embed(shard, deviceClass, out);
+    passed = std::chrono::duration<double>(Clock::now() - begin).count();
+  }
+  return static_cast<double>(done) / passed;
+}
+
+std::unique_ptr<NeuralCompute> readModel(const std::string &path) {
+  Expected<TensorFile> file = readTensorFile(path);
+  Expected<NeuralComputeParameters> parameters =
+      file ? toComputeParameters(*file) : tl::unexpected(file.error());
+  if (!parameters) {
+    std::fprintf(stderr, "neuroshard-bench: %s\n",
+                 toString(parameters.error()).c_str());
+    throw CLI::RuntimeError(1);
+  }
+  return std::make_unique<NeuralCompute>(*parameters);
+}
+
+void runHeads(const HeadsOptions &options) {
+  std::printf("%-12s %8s %8s %14s\n", "model", "threads", "rows",
+              "M heads / s");
+  if (!options.model.empty()) {
+    std::unique_ptr<NeuralCompute> model = readModel(options.model);
+    printRates("file", *model, options);
+    std::printf("embeddings: %.0f k / s\n",
+                embeddingRate(*model, options.seconds) / 1e3);
+    return;
+  }
+  NeuralCompute three(randomModel(3)), one(randomModel(1));
+  printRates("3 members", three, options);
+  printRates("1 member", one, options);
+  std::printf("embeddings of 3 members: %.0f k / s\n",
+              embeddingRate(three, options.seconds) / 1e3);
+}
+
+} // namespace
+
+void addHeadsBenchmark(CLI::App &app) {
+  auto options = std::make_shared<HeadsOptions>();
+  CLI::App *command = app.add_subcommand(
+      "heads", "Head evaluations of a neural compute model per second");
+  command->add_option("--model", options->model,
+                      "a compute model's file; without it random weights");
+  command->add_option("--seconds", options->seconds, "per line")
+      ->check(CLI::Range(0.001, 60.0));
+  command->add_option("--threads", options->threads, "1, 2, ... up to this")
+      ->check(CLI::Range(1, 256));
+  command->callback([options] { runHeads(*options); });
+}
+
+} // namespace neuroshard

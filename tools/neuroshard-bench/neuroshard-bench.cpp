@@ -1,0 +1,17 @@
+//===- neuroshard-bench.cpp - Measures the planner on this machine --------===//
+
+#include "Bench.h"
+
+int main(int argc, char **argv) {
+  CLI::App app("Measures parts of NeuroShard on this machine");
+  app.require_subcommand(1);
+  neuroshard::addHeadsBenchmark(app);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::RuntimeError &error) {
+    return error.get_exit_code();
+  } catch (const CLI::ParseError &error) {
+    return app.exit(error) == 0 ? 0 : 1;
+  }
+  return 0;
+}
