@@ -52,32 +52,39 @@ IdGenerator::IdGenerator(const AccessStatistics *access, double lookupsMeasured,
       order(1, seed), place(this->rows, mix(seed ^ 1)) {
   if (!access)
     return;
-  double meanReuse = 0;
   for (size_t i = 0; i < bins.size(); ++i) {
     bins[i].low = i == 0 ? 1 : static_cast<uint64_t>(kReuseBinUpper[i - 1]) + 1;
     bins[i].high = i + 1 == bins.size()
                        ? 2 * bins[i].low
                        : static_cast<uint64_t>(kReuseBinUpper[i]);
-    meanReuse += access->reuse[i] * 0.5 *
-                 static_cast<double>(bins[i].low + bins[i].high);
   }
-  double ids = std::max(1.0, lookupsMeasured / std::max(1.0, meanReuse));
-  uint64_t rank = 0;
-  for (size_t i = 0; i < bins.size(); ++i) {
-    Bin &bin = bins[i];
-    bin.ids = static_cast<uint64_t>(std::llround(ids * access->reuse[i]));
-    bin.firstLookup = lookups;
-    bin.firstRank = rank;
-    lookups += bin.ids / 2 * (bin.low + bin.high) + (bin.ids % 2 ? bin.low : 0);
-    rank += bin.ids;
-    if (i + 1 == kColdBins)
-      coldIds = rank;
+  // Bins of less than half an id stay empty, the others make up for them.
+  double ids = lookupsMeasured;
+  for (int round = 0; round < 20; ++round) {
+    fillBins(*access, ids);
+    ids *=
+        lookupsMeasured / static_cast<double>(std::max<uint64_t>(lookups, 1));
   }
+  uint64_t rank = bins.back().firstRank + bins.back().ids;
+  coldIds = bins[kColdBins].firstRank;
   // More cold ids than rows to take them from: they come back.
   if (rank > this->rows)
     coldIds = 0;
   hotIds = rank - coldIds;
   beginEpoch();
+}
+
+void IdGenerator::fillBins(const AccessStatistics &access, double ids) {
+  uint64_t rank = 0;
+  lookups = 0;
+  for (size_t i = 0; i < bins.size(); ++i) {
+    Bin &bin = bins[i];
+    bin.ids = static_cast<uint64_t>(std::llround(ids * access.reuse[i]));
+    bin.firstLookup = lookups;
+    bin.firstRank = rank;
+    lookups += bin.ids / 2 * (bin.low + bin.high) + (bin.ids % 2 ? bin.low : 0);
+    rank += bin.ids;
+  }
 }
 
 void IdGenerator::beginEpoch() {

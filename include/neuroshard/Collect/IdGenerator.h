@@ -36,6 +36,10 @@ public:
 
   int64_t next();
 
+  /// Lookups of a batch that shows the histogram: `lookupsMeasured` but for the
+  /// rounding of ids to whole ones. 0 without statistics.
+  int64_t batchLookups() const { return static_cast<int64_t>(lookups); }
+
 private:
   /// Ids of one bin: pairs of which one is seen `low`, the other `high` times.
   struct Bin {
@@ -46,6 +50,8 @@ private:
     uint64_t high = 1;
   };
 
+  /// Sets the ranges of the bins for about `ids` distinct ids.
+  void fillBins(const AccessStatistics &access, double ids);
   void beginEpoch();
   uint64_t rankOf(uint64_t lookup) const;
 
