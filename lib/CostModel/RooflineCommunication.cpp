@@ -14,44 +14,57 @@ double bytesToMs(double bytes, double bandwidthGBps) {
   return bytes / (bandwidthGBps * 1e9) * 1e3;
 }
 
-/// Calls visit(level, first, last, inner sizes) ... per group of each level:
-/// peers a device reaches over this level's link.
+/// Calls visit(level's index, device, peers it reaches over that level's link).
 template <typename Visit>
-void forEachLink(const Topology &topology, Visit visit) {
-  for (size_t l = 0; l < topology.levels.size(); ++l) {
-    const TopologyLevel &level = topology.levels[l];
-    bool innermost = l + 1 == topology.levels.size();
-    int device = 0;
+void forEachLink(std::span<const TopologyLevel> levels, Visit visit) {
+  for (size_t l = 0; l < levels.size(); ++l) {
+    bool innermost = l + 1 == levels.size();
+    size_t device = 0;
     size_t inner = 0;
-    for (int size : level.groupSizes) {
-      int end = device + size;
+    for (int size : levels[l].groupSizes) {
+      size_t end = device + static_cast<size_t>(size);
       while (device < end) {
-        int innerSize =
-            innermost ? 1 : topology.levels[l + 1].groupSizes[inner++];
-        for (int last = device + innerSize; device < last; ++device)
-          visit(level, device, size - innerSize);
+        int innerSize = innermost ? 1 : levels[l + 1].groupSizes[inner++];
+        for (size_t last = device + static_cast<size_t>(innerSize);
+             device < last; ++device)
+          visit(l, device, size - innerSize);
       }
     }
   }
 }
 
+double levelMs(const TopologyLevel &level, double bytes) {
+  if (bytes <= 0)
+    return 0;
+  return level.latencyUs * kMsPerUs + bytesToMs(bytes, level.bandwidthGBps);
+}
+
 } // namespace
 
-std::vector<double> neuroshard::linkTimesMs(const Traffic &traffic) {
-  const Topology &topology = *traffic.topology;
-  double devices = topology.deviceCount();
-  std::vector<double> times(topology.devices.size());
-  forEachLink(topology, [&](const TopologyLevel &level, int device, int peers) {
-    size_t d = static_cast<size_t>(device);
-    double bytes =
-        std::max(traffic.bytesOut[d], traffic.bytesIn[d]) * peers / devices;
-    if (bytes <= 0)
-      return;
-    double time =
-        level.latencyUs * kMsPerUs + bytesToMs(bytes, level.bandwidthGBps);
-    times[d] = std::max(times[d], time);
+std::vector<double>
+neuroshard::levelTimesMs(const Traffic &traffic,
+                         std::span<const TopologyLevel> levels) {
+  size_t devices = traffic.bytesOut.size();
+  std::vector<double> times(levels.size() * devices);
+  forEachLink(levels, [&](size_t level, size_t device, int peers) {
+    double bytes = std::max(traffic.bytesOut[device], traffic.bytesIn[device]) *
+                   peers / static_cast<double>(devices);
+    times[level * devices + device] = levelMs(levels[level], bytes);
   });
   return times;
+}
+
+std::vector<double> neuroshard::slowestLevelMs(std::span<const double> levelMs,
+                                               size_t devices) {
+  std::vector<double> times(devices);
+  for (size_t i = 0; i < levelMs.size(); ++i)
+    times[i % devices] = std::max(times[i % devices], levelMs[i]);
+  return times;
+}
+
+std::vector<double> neuroshard::linkTimesMs(const Traffic &traffic) {
+  return slowestLevelMs(levelTimesMs(traffic, traffic.topology->levels),
+                        traffic.topology->devices.size());
 }
 
 double neuroshard::linkBoundMs(const Topology &topology, double totalBytes) {
@@ -59,13 +72,9 @@ double neuroshard::linkBoundMs(const Topology &topology, double totalBytes) {
   // of it, of which the share with its peers crosses the link.
   double devices = topology.deviceCount();
   double bound = 0;
-  if (totalBytes <= 0)
-    return 0;
-  forEachLink(topology, [&](const TopologyLevel &level, int, int peers) {
+  forEachLink(topology.levels, [&](size_t level, size_t, int peers) {
     double bytes = totalBytes / devices * peers / devices;
-    if (bytes > 0)
-      bound = std::max(bound, level.latencyUs * kMsPerUs +
-                                  bytesToMs(bytes, level.bandwidthGBps));
+    bound = std::max(bound, levelMs(topology.levels[level], bytes));
   });
   return bound;
 }

@@ -1,0 +1,328 @@
+//===- CommunicationModel.cpp - Inference of the model of exchanges -------===//
+
+#include "neuroshard/CostModel/Communication.h"
+
+#include "DenseLayers.h"
+#include "neuroshard/Planner/DeviceClass.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+using namespace neuroshard;
+using dense::PackedLayer;
+
+namespace {
+
+/// Features whose training range a user is told.
+constexpr size_t kLogBytesOut = 0, kLogBytesIn = 1;
+constexpr size_t kLogDevices = 0;
+
+/// Figures of a link that differ by less are those of the training data.
+constexpr double kNearby = 0.25;
+
+/// Sums of multiples of this are exact in double, in any order.
+constexpr double kRounding = 0x1p24;
+
+void rectify(std::vector<float> &values) {
+  for (float &value : values)
+    value = std::max(value, 0.0f);
+}
+
+/// (clamp(value) - mean) / std of `count` features.
+struct Scaler {
+  explicit Scaler(const FeatureScale &scale) : scale(scale) {
+    for (size_t i = 0; i < scale.mean.size(); ++i) {
+      float margin = kRangeMargin * (scale.max[i] - scale.min[i]);
+      low.push_back(scale.min[i] - margin);
+      high.push_back(scale.max[i] + margin);
+    }
+  }
+
+  size_t count() const { return low.size(); }
+  void apply(const float *features, float *out) const {
+    for (size_t i = 0; i < count(); ++i)
+      out[i] = (std::clamp(features[i], low[i], high[i]) - scale.mean[i]) /
+               scale.std[i];
+  }
+  std::pair<double, double> rangeOf(size_t feature) const {
+    return {scale.min[feature], scale.max[feature]};
+  }
+
+  FeatureScale scale;
+  std::vector<float> low, high;
+};
+
+/// One member's layers, ready for the loops.
+struct PackedMember {
+  explicit PackedMember(const CommunicationMember &member)
+      : phi0(member.phi[0]), phi1(member.phi[1]), head0(member.head[0]),
+        head1(member.head[1]), head2(member.head[2]) {}
+
+  PackedLayer phi0, phi1, head0, head1, head2;
+};
+
+/// phi of all devices, and what each sees of the others.
+class DeviceSet {
+public:
+  DeviceSet(size_t width, const CommunicationFeatures &features)
+      : width(width), features(features), phi(features.deviceCount() * width),
+        all(width), groups(static_cast<size_t>(features.groupCount) * width),
+        groupSize(static_cast<size_t>(features.groupCount)),
+        largest(width, kNone), second(width, kNone) {}
+
+  void add(size_t device, const float *values) {
+    size_t group = static_cast<size_t>(features.group[device]);
+    ++groupSize[group];
+    for (size_t k = 0; k < width; ++k) {
+      double value =
+          std::nearbyint(static_cast<double>(values[k]) * kRounding) /
+          kRounding;
+      phi[device * width + k] = value;
+      all[k] += value;
+      groups[group * width + k] += value;
+      second[k] = std::max(second[k], std::min(value, largest[k]));
+      largest[k] = std::max(largest[k], value);
+    }
+  }
+
+  /// Writes 4 x width numbers: see c_d in the header.
+  void context(size_t device, float *out) const {
+    size_t group = static_cast<size_t>(features.group[device]);
+    size_t others = features.deviceCount() - 1;
+    for (size_t k = 0; k < width; ++k) {
+      double own = phi[device * width + k];
+      double most = own == largest[k] ? second[k] : largest[k];
+      out[k] = static_cast<float>(own);
+      out[width + k] = mean(all[k] - own, others);
+      out[2 * width + k] = others > 0 ? static_cast<float>(most) : 0;
+      out[3 * width + k] =
+          mean(groups[group * width + k] - own, groupSize[group] - 1);
+    }
+  }
+
+private:
+  static constexpr double kNone = -std::numeric_limits<double>::infinity();
+
+  static float mean(double sum, size_t count) {
+    return count > 0 ? static_cast<float>(sum / static_cast<double>(count)) : 0;
+  }
+
+  size_t width;
+  const CommunicationFeatures &features;
+  std::vector<double> phi, all, groups;
+  std::vector<size_t> groupSize;
+  /// The second largest is the largest as well where two devices have it.
+  std::vector<double> largest, second;
+};
+
+class MemberRun {
+public:
+  MemberRun(const PackedMember &member, dense::Instructions instructions,
+            const CommunicationFeatures &features, const Scaler &deviceScaler,
+            const std::vector<float> &exchange)
+      : member(member), instructions(instructions), features(features),
+        deviceScaler(deviceScaler), exchange(exchange) {}
+
+  /// r_d of each device.
+  std::vector<double> corrections() const {
+    DeviceSet set = makeSet();
+    size_t width = member.phi1.out;
+    std::vector<float> context(4 * width + exchange.size());
+    std::copy(exchange.begin(), exchange.end(),
+              context.begin() + static_cast<ptrdiff_t>(4 * width));
+    std::vector<float> hidden0(member.head0.paddedOut);
+    std::vector<float> hidden1(member.head1.paddedOut);
+    std::vector<float> out(member.head2.paddedOut);
+    std::vector<double> result;
+    for (size_t d = 0; d < features.deviceCount(); ++d) {
+      set.context(d, context.data());
+      layer(member.head0, context, hidden0);
+      rectify(hidden0);
+      layer(member.head1, hidden0, hidden1);
+      rectify(hidden1);
+      layer(member.head2, hidden1, out);
+      result.push_back(std::clamp(static_cast<double>(out[0]), -kMostCorrection,
+                                  kMostCorrection));
+    }
+    return result;
+  }
+
+private:
+  void layer(const PackedLayer &packed, const std::vector<float> &in,
+             std::vector<float> &out) const {
+    dense::affine(instructions, packed, in.data(), out.data());
+  }
+
+  DeviceSet makeSet() const {
+    DeviceSet set(member.phi1.out, features);
+    std::vector<float> scaled(deviceScaler.count());
+    std::vector<float> hidden(member.phi0.paddedOut);
+    std::vector<float> phi(member.phi1.paddedOut);
+    for (size_t d = 0; d < features.deviceCount(); ++d) {
+      deviceScaler.apply(&features.device[d * kDeviceFeatureCount],
+                         scaled.data());
+      layer(member.phi0, scaled, hidden);
+      rectify(hidden);
+      layer(member.phi1, hidden, phi);
+      rectify(phi);
+      set.add(d, phi.data());
+    }
+    return set;
+  }
+
+  const PackedMember &member;
+  dense::Instructions instructions;
+  const CommunicationFeatures &features;
+  const Scaler &deviceScaler;
+  const std::vector<float> &exchange;
+};
+
+bool isNear(double value, double known) {
+  return std::abs(value - known) <= kNearby * known;
+}
+
+LinkFigures defaultFigures(const DeviceClass &deviceClass, size_t level) {
+  return level == 0 ? LinkFigures{deviceClass.nodeLatencyUs,
+                                  deviceClass.nodeBandwidthGBps}
+                    : LinkFigures{deviceClass.networkLatencyUs,
+                                  deviceClass.networkBandwidthGBps};
+}
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// The model
+//===----------------------------------------------------------------------===//
+
+struct CommunicationModel::State {
+  explicit State(const CommunicationParameters &parameters)
+      : device(parameters.device), exchange(parameters.exchange),
+        deviceClass(parameters.deviceClass), backend(parameters.backend),
+        levelCounts(parameters.levelCounts), links(parameters.links),
+        measured(parameters.measured) {
+    for (const CommunicationMember &member : parameters.members)
+      members.emplace_back(member);
+  }
+
+  /// r_d of each member: [members][D].
+  std::vector<std::vector<double>>
+  corrections(const CommunicationFeatures &features) const {
+    std::vector<float> scaled(exchange.count());
+    exchange.apply(features.exchange.data(), scaled.data());
+    std::vector<std::vector<double>> result;
+    for (const PackedMember &member : members)
+      result.push_back(MemberRun(member, instructions, features, device, scaled)
+                           .corrections());
+    return result;
+  }
+
+  Scaler device, exchange;
+  std::vector<PackedMember> members;
+  dense::Instructions instructions = dense::bestInstructions();
+  std::string deviceClass, backend;
+  std::vector<int> levelCounts;
+  std::vector<LinkFigures> links;
+  bool measured;
+};
+
+CommunicationModel::CommunicationModel(
+    const CommunicationParameters &parameters)
+    : state(std::make_unique<State>(parameters)) {}
+
+CommunicationModel::~CommunicationModel() = default;
+
+const std::string &CommunicationModel::deviceClass() const {
+  return state->deviceClass;
+}
+
+const std::string &CommunicationModel::backend() const {
+  return state->backend;
+}
+
+bool CommunicationModel::measured() const { return state->measured; }
+
+std::pair<int, int> CommunicationModel::deviceCounts() const {
+  auto [low, high] = state->exchange.rangeOf(kLogDevices);
+  return {static_cast<int>(std::lround(std::exp(low))),
+          static_cast<int>(std::lround(std::exp(high)))};
+}
+
+double CommunicationModel::mostDeviceBytes() const {
+  return std::expm1(std::max(state->device.rangeOf(kLogBytesOut).second,
+                             state->device.rangeOf(kLogBytesIn).second));
+}
+
+bool CommunicationModel::knowsLink(const TopologyLevel &level) const {
+  return std::any_of(state->links.begin(), state->links.end(),
+                     [&](const LinkFigures &link) {
+                       return isNear(level.latencyUs, link.latencyUs) &&
+                              isNear(level.bandwidthGBps, link.bandwidthGBps);
+                     });
+}
+
+bool CommunicationModel::covers(const Topology &topology) const {
+  return std::find(state->levelCounts.begin(), state->levelCounts.end(),
+                   static_cast<int>(topology.levels.size())) !=
+             state->levelCounts.end() &&
+         std::all_of(topology.devices.begin(), topology.devices.end(),
+                     [&](const Device &device) {
+                       return device.deviceClass == state->deviceClass;
+                     });
+}
+
+std::vector<TopologyLevel>
+CommunicationModel::usedLevels(const Topology &topology) const {
+  std::vector<TopologyLevel> levels = topology.levels;
+  const DeviceClass *deviceClass = findDeviceClass(state->deviceClass);
+  for (size_t k = 0; k < std::min(levels.size(), state->links.size()); ++k) {
+    TopologyLevel &level = levels[levels.size() - 1 - k];
+    if (defaultFigures(*deviceClass, k) !=
+        LinkFigures{level.latencyUs, level.bandwidthGBps})
+      continue;
+    level.latencyUs = state->links[k].latencyUs;
+    level.bandwidthGBps = state->links[k].bandwidthGBps;
+  }
+  return levels;
+}
+
+std::vector<double>
+CommunicationModel::timesMs(const Traffic &traffic,
+                            std::span<const double> startSkewsMs,
+                            Direction direction) const {
+  CommunicationFeatures features = featurizeExchange(
+      traffic, usedLevels(*traffic.topology), startSkewsMs, direction);
+  std::vector<double> times = features.waitMs;
+  if (features.deviceCount() < 2)
+    return times;
+  std::vector<std::vector<double>> corrections = state->corrections(features);
+  for (size_t d = 0; d < times.size(); ++d) {
+    double sum = 0;
+    for (const std::vector<double> &member : corrections)
+      sum += member[d];
+    times[d] += features.closedFormMs[d] *
+                std::exp(sum / static_cast<double>(corrections.size()));
+  }
+  return times;
+}
+
+double CommunicationModel::uncertainty(const Traffic &traffic,
+                                       std::span<const double> startSkewsMs,
+                                       Direction direction) const {
+  CommunicationFeatures features = featurizeExchange(
+      traffic, usedLevels(*traffic.topology), startSkewsMs, direction);
+  if (features.deviceCount() < 2)
+    return 0;
+  std::vector<std::vector<double>> corrections = state->corrections(features);
+  double members = static_cast<double>(corrections.size());
+  double largest = 0;
+  for (size_t d = 0; d < features.deviceCount(); ++d) {
+    double sum = 0, squares = 0;
+    for (const std::vector<double> &member : corrections)
+      sum += member[d];
+    for (const std::vector<double> &member : corrections)
+      squares += (member[d] - sum / members) * (member[d] - sum / members);
+    largest = std::max(largest, std::sqrt(squares / members));
+  }
+  return largest;
+}
