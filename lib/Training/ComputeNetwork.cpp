@@ -10,10 +10,8 @@ using namespace neuroshard;
 
 namespace {
 
-/// Added to a sum before its logarithm.
-constexpr double kLogOffset = 1e-4;
-/// Sums are made of multiples of this.
-constexpr double kSumUnit = 0x1p-24;
+/// The inference's sums are made of multiples of this.
+constexpr double kSumUnit = 0x1p-32;
 /// Below this |log(predicted / measured)| the loss is quadratic.
 constexpr double kSmooth = 0.05;
 
@@ -97,7 +95,7 @@ torch::Tensor sumOver(const Selection &selection, const torch::Tensor &shards) {
 /// Logarithms of (forward, backward), sets x 2, from the sums of embeddings.
 torch::Tensor logTimes(const Parameters &parameters,
                        const torch::Tensor &sums) {
-  torch::Tensor logs = torch::log(sums + kLogOffset).to(torch::kFloat32);
+  torch::Tensor logs = torch::log(sums + kLogFloor).to(torch::kFloat32);
   return logs.narrow(1, 0, 2) + applyLayers(parameters.head(), logs);
 }
 

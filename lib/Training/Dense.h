@@ -7,21 +7,15 @@
 #ifndef NEUROSHARD_LIB_TRAINING_DENSE_H
 #define NEUROSHARD_LIB_TRAINING_DENSE_H
 
+#include "neuroshard/CostModel/NeuralModel.h"
+
 #include <cstdint>
 #include <vector>
 
 namespace neuroshard {
 
-/// y = weight x + bias; the weight is row-major, outputs x inputs.
-struct Dense {
-  int64_t inputs = 0;
-  int64_t outputs = 0;
-  std::vector<float> weight;
-  std::vector<float> bias;
-};
-
 /// Layers with ReLU between them.
-using DenseStack = std::vector<Dense>;
+using DenseStack = std::vector<DenseLayer>;
 
 /// Layers of these widths with uniform random weights (He, "Delving deep into
 /// rectifiers", 2015) and zero biases. The same seed gives the same weights.

@@ -91,9 +91,9 @@ double neuroshard::optimise(
 
 std::vector<torch::Tensor> neuroshard::toTensors(const DenseStack &stack) {
   std::vector<torch::Tensor> tensors;
-  for (const Dense &layer : stack) {
-    tensors.push_back(toMatrix(layer.weight, layer.inputs));
-    tensors.push_back(toMatrix(layer.bias, layer.outputs).reshape({-1}));
+  for (const DenseLayer &layer : stack) {
+    tensors.push_back(toMatrix(layer.weight, layer.in));
+    tensors.push_back(toMatrix(layer.bias, layer.out).reshape({-1}));
   }
   for (torch::Tensor &tensor : tensors)
     tensor.set_requires_grad(true);

@@ -1,0 +1,36 @@
+//===- ComputeTraining.h - From measured sets to a compute model *- C++ -*-===//
+
+#ifndef NEUROSHARD_TRAINING_COMPUTETRAINING_H
+#define NEUROSHARD_TRAINING_COMPUTETRAINING_H
+
+#include "neuroshard/CostModel/ComputeSamples.h"
+#include "neuroshard/CostModel/NeuralModel.h"
+#include "neuroshard/Training/Options.h"
+#include "neuroshard/Training/Split.h"
+
+namespace neuroshard {
+
+/// Trains a compute model on the training samples of a split, with the times
+/// that are corrected for drift. The same arguments give the same model,
+/// whatever the number of threads. With `from`, that model is fine-tuned: its
+/// features keep their scale, all its weights move. The card is left empty.
+Expected<NeuralComputeParameters>
+trainCompute(const ComputeSamples &samples, const Split &split,
+             const TrainingOptions &options,
+             const NeuralComputeParameters *from = nullptr);
+
+/// What LibTorch computes for some samples with a model: each in ms. The plain
+/// C++ inference is held against it.
+std::vector<ComputeMs>
+predictWithTorch(const NeuralComputeParameters &parameters,
+                 const ComputeSamples &samples,
+                 std::span<const size_t> indices);
+
+/// The samples of several files of one device class as one: later tables come
+/// behind earlier ones. The metadata is the first's. An error if device classes
+/// differ or there is nothing to merge.
+Expected<ComputeSamples> mergeSamples(std::vector<ComputeSamples> parts);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_TRAINING_COMPUTETRAINING_H

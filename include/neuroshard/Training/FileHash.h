@@ -1,0 +1,20 @@
+//===- FileHash.h - Says which file a model was made from -------*- C++ -*-===//
+
+#ifndef NEUROSHARD_TRAINING_FILEHASH_H
+#define NEUROSHARD_TRAINING_FILEHASH_H
+
+#include "neuroshard/Planner/Diagnostics.h"
+
+#include <string>
+
+namespace neuroshard {
+
+/// The SHA-1 of a file's bytes in hexadecimal, as sha1sum prints it.
+Expected<std::string> fileSha1(const std::string &path);
+
+/// The version of LibTorch, such as "2.14.1".
+std::string torchVersion();
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_TRAINING_FILEHASH_H

@@ -1,0 +1,41 @@
+//===- Options.h - How a model is trained -----------------------*- C++ -*-===//
+
+#ifndef NEUROSHARD_TRAINING_OPTIONS_H
+#define NEUROSHARD_TRAINING_OPTIONS_H
+
+#include <cstdint>
+#include <functional>
+
+namespace neuroshard {
+
+/// Where a running training stands.
+struct TrainingProgress {
+  int member = 0;
+  int members = 0;
+  int64_t epoch = 0;
+  int64_t epochs = 0;
+  /// The best so far on the validation samples: about the mean relative error.
+  double validationLoss = 0;
+};
+
+struct TrainingOptions {
+  /// Networks trained from different seeds; the model is their mean.
+  int members = 3;
+  uint64_t seed = 1;
+  /// Passes over the training samples, and more of them where they are so few
+  /// that this makes less than `minSteps` steps.
+  int64_t epochs = 200;
+  int64_t minSteps = 2000;
+  /// Samples in a step.
+  int64_t batch = 64;
+  double learningRate = 2e-3;
+  double weightDecay = 1e-3;
+  /// Members trained at once.
+  int threads = 2;
+  /// Called after each epoch, never by two threads at once.
+  std::function<void(const TrainingProgress &)> progress;
+};
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_TRAINING_OPTIONS_H

@@ -1,0 +1,40 @@
+//===- Split.h - Which samples train, stop and judge a model ----*- C++ -*-===//
+
+#ifndef NEUROSHARD_TRAINING_SPLIT_H
+#define NEUROSHARD_TRAINING_SPLIT_H
+
+#include "neuroshard/Planner/Diagnostics.h"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace neuroshard {
+
+/// Indices of samples.
+struct Split {
+  std::vector<size_t> training;
+  /// Decide when to stop, and which weights to keep.
+  std::vector<size_t> validation;
+  /// Never seen in training: they judge.
+  std::vector<size_t> heldOut;
+};
+
+/// What a split needs to know of a sample.
+struct SampleRole {
+  /// Index of the sample it measures again, or -1.
+  int64_t repeatOf = -1;
+  bool heldOut = false;
+};
+
+/// Puts the samples that are not held out in a random order (of `seed`), keeps
+/// the first `limit` of them (0: all) and gives a share of them to validation.
+/// A sample and its repeat stay on the same side. An error if no sample is left
+/// for one of the three.
+Expected<Split> splitSamples(std::span<const SampleRole> samples,
+                             double validationShare, size_t limit,
+                             uint64_t seed);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_TRAINING_SPLIT_H

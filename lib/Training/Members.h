@@ -1,0 +1,23 @@
+//===- Members.h - Trains the members of an ensemble ------------*- C++ -*-===//
+
+#ifndef NEUROSHARD_LIB_TRAINING_MEMBERS_H
+#define NEUROSHARD_LIB_TRAINING_MEMBERS_H
+
+#include "neuroshard/Training/Options.h"
+
+#include "ComputeNetwork.h"
+
+namespace neuroshard {
+
+/// Calls train(member, fit options) for each member, on as many threads as
+/// asked for. A member's options depend on nothing but its number, `options`
+/// and the number of training samples.
+void trainMembers(const TrainingOptions &options, size_t samples,
+                  const std::function<void(size_t, const FitOptions &)> &train);
+
+/// The seed of a member, for what else is random in it.
+uint64_t memberSeed(const TrainingOptions &options, size_t member);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_LIB_TRAINING_MEMBERS_H

@@ -1,0 +1,34 @@
+//===- Card.h - What a model file says about its making ---------*- C++ -*-===//
+
+#ifndef NEUROSHARD_TOOLS_TRAIN_CARD_H
+#define NEUROSHARD_TOOLS_TRAIN_CARD_H
+
+#include "neuroshard/Planner/Diagnostics.h"
+#include "neuroshard/Training/Evaluation.h"
+#include "neuroshard/Training/Options.h"
+#include "neuroshard/Training/Split.h"
+
+#include <map>
+#include <string>
+
+namespace neuroshard {
+
+struct CardFacts {
+  std::vector<std::string> dataFiles;
+  /// Of the data.
+  std::map<std::string, std::string> metadata;
+  Split split;
+  TrainingOptions options;
+  /// Empty unless fine-tuned.
+  std::string fromFile;
+  std::vector<EvaluationRow> heldOut;
+  std::vector<EvaluationRow> repeats;
+};
+
+/// The card as JSON. It holds nothing that changes from run to run, so that the
+/// same data gives the same file.
+Expected<std::string> makeCard(const CardFacts &facts);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_TOOLS_TRAIN_CARD_H

@@ -1,0 +1,18 @@
+//===- Output.h - Writes tables of figures ----------------------*- C++ -*-===//
+
+#ifndef NEUROSHARD_TOOLS_TRAIN_OUTPUT_H
+#define NEUROSHARD_TOOLS_TRAIN_OUTPUT_H
+
+#include "neuroshard/Planner/Diagnostics.h"
+#include "neuroshard/Training/Evaluation.h"
+
+namespace neuroshard {
+
+/// Prints the table, and writes it to `path` unless that is empty: as JSON if
+/// it ends in .json, else as markdown.
+Expected<void> showTable(std::span<const EvaluationRow> rows,
+                         const std::string &path);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_TOOLS_TRAIN_OUTPUT_H

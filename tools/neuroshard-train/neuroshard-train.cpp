@@ -1,0 +1,130 @@
+//===- neuroshard-train.cpp - Trains cost models from measurements --------===//
+//
+// The commands are in ComputeCommands.h and CommunicationCommands.h;
+// docs/training.md shows them at work.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ComputeCommands.h"
+
+#include <CLI/CLI.hpp>
+
+#include <functional>
+#include <iostream>
+
+using namespace neuroshard;
+
+namespace {
+
+using Command = std::function<Expected<void>(const Settings &)>;
+
+void addData(CLI::App &app, Settings &settings) {
+  app.add_option("data", settings.data, "files of measured samples")
+      ->required();
+}
+
+void addTraining(CLI::App &app, Settings &settings) {
+  TrainingOptions &training = settings.training;
+  app.add_option("--members", training.members, "networks in the ensemble")
+      ->check(CLI::Range(1, 16))
+      ->capture_default_str();
+  app.add_option("--seed", training.seed)->capture_default_str();
+  app.add_option("--epochs", training.epochs,
+                 "passes over the samples (more where they are few)")
+      ->check(CLI::Range(int64_t(1), int64_t(1000000)))
+      ->capture_default_str();
+  app.add_option("--batch", training.batch, "samples in a step")
+      ->check(CLI::Range(int64_t(1), int64_t(1000000)))
+      ->capture_default_str();
+  app.add_option("--learning-rate", training.learningRate)
+      ->check(CLI::Range(1e-8, 1.0))
+      ->capture_default_str();
+  app.add_option("--weight-decay", training.weightDecay)
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  app.add_option("--threads", training.threads,
+                 "networks trained at once; does not change the result")
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str();
+  app.add_option("--validation-share", settings.validationShare,
+                 "share of the training samples that decide when to stop")
+      ->check(CLI::Range(0.01, 0.9))
+      ->capture_default_str();
+}
+
+void addFrom(CLI::App &app, Settings &settings) {
+  app.add_option("--from", settings.from, "fine-tune this model");
+}
+
+void addModelOutput(CLI::App &app, Settings &settings) {
+  app.add_option("-o,--output", settings.output, "model file to write")
+      ->required();
+  app.add_option("--limit", settings.limit,
+                 "use so many of the training samples");
+}
+
+void addTableOutput(CLI::App &app, Settings &settings) {
+  app.add_option("-o,--output", settings.output,
+                 "also write the table: .json, or markdown");
+}
+
+int run(const Command &command, const Settings &settings) {
+  Expected<void> done;
+  // LibTorch reports what goes wrong inside it by exceptions.
+  try {
+    done = command(settings);
+  } catch (const std::exception &error) {
+    done = failure("training failed", error.what());
+  }
+  if (done)
+    return 0;
+  std::cerr << "neuroshard-train: " << toString(done.error()) << "\n";
+  return 1;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  Settings settings;
+  Command chosen;
+  CLI::App app("Trains cost models from measurements, and judges them");
+  app.require_subcommand(1);
+  auto add = [&](const char *name, const char *description, Command command) {
+    CLI::App *sub = app.add_subcommand(name, description);
+    sub->callback([&chosen, command] { chosen = command; });
+    addTraining(*sub, settings);
+    return sub;
+  };
+
+  CLI::App *compute =
+      add("compute", "train a compute model", trainComputeModel);
+  addData(*compute, settings);
+  addModelOutput(*compute, settings);
+  addFrom(*compute, settings);
+
+  CLI::App *curve =
+      add("curve", "held-out error by number of samples", drawComputeCurve);
+  addData(*curve, settings);
+  addTableOutput(*curve, settings);
+  addFrom(*curve, settings);
+  curve->add_option("--counts", settings.counts, "numbers of samples")
+      ->delimiter(',')
+      ->check(CLI::Range(size_t(2), size_t(1) << 40));
+
+  CLI::App *evaluate = add("evaluate", "figures of a model on held-out samples",
+                           evaluateComputeModel);
+  evaluate->add_option("model", settings.model, "model file")->required();
+  addData(*evaluate, settings);
+  addTableOutput(*evaluate, settings);
+  evaluate->add_flag("--baselines", settings.baselines,
+                     "also train the published architecture");
+  evaluate->add_option("--baseline-epochs", settings.baselineEpochs)
+      ->capture_default_str();
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError &error) {
+    return app.exit(error) == 0 ? 0 : 1;
+  }
+  return run(chosen, settings);
+}
