@@ -211,7 +211,8 @@ Expected<void> LoadedProgram::open() {
   const nsrt_program *programs[] = {&table};
   world.reset(nsrt_world_create(program.manifest.c_str(), programs, 1,
                                 state.options.threads));
-  if (!world || nsrt_world_register(world.get(), 0, "step", runStep) != 0)
+  if (!world || nsrt_world_register(world.get(), 0, "step", runStep) != 0 ||
+      nsrt_world_touch_memory(world.get()) != 0)
     return failure("measurement", nsrt_last_error());
   return {};
 }

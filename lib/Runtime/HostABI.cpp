@@ -106,6 +106,14 @@ NSRT_EXPORT int32_t nsrt_world_reset(nsrt_world *world) {
   });
 }
 
+NSRT_EXPORT int32_t nsrt_world_touch_memory(nsrt_world *world) {
+  return status([&] {
+    for (const auto &device : world->devices)
+      for (Shard &shard : device->slots)
+        shard.touchPages(device->threads);
+  });
+}
+
 NSRT_EXPORT int32_t nsrt_world_num_tables(const nsrt_world *world) {
   return int32_t(world->manifest().tables.size());
 }

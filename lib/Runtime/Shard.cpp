@@ -105,6 +105,23 @@ void Shard::resetState(ThreadPool &threads) {
   }
 }
 
+void Shard::touchPages(ThreadPool &threads) {
+  constexpr int64_t step = 4096, taskBytes = int64_t(64) << 20;
+  auto touch = [&](const PageBlock &block) {
+    threads.parallelFor(
+        (block.size() + taskBytes - 1) / taskBytes, [&](int64_t task) {
+          int64_t end = std::min((task + 1) * taskBytes, block.size());
+          for (int64_t i = task * taskBytes; i < end; i += step) {
+            volatile std::byte &byte = block.data()[i];
+            byte = byte;
+          }
+        });
+  };
+  touch(weightMemory);
+  for (const PageBlock &block : stateMemory)
+    touch(block);
+}
+
 void Shard::initialize(uint64_t seed, ThreadPool &threads) {
   TableInitializer initializer(*tableSpec, seed);
   int64_t dim = shardSpec->cols.size();

@@ -42,6 +42,9 @@ public:
   int64_t weightBytes() const { return weightMemory.size(); }
   int64_t stateBytes() const;
 
+  /// Writes to every page, so that none is made during a step.
+  void touchPages(ThreadPool &threads);
+
   /// Fills weights with the values of uniformWeight and resets the state.
   void initialize(uint64_t seed, ThreadPool &threads);
 

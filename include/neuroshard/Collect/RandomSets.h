@@ -12,9 +12,9 @@ namespace neuroshard {
 
 struct RandomSetOptions {
   /// Weights and optimizer state of a set.
-  int64_t memoryBytes = int64_t(3) << 30;
+  int64_t memoryBytes = int64_t(2) << 30;
   /// Ids of a batch over all tables.
-  int64_t maxLookups = 600000;
+  int64_t maxLookups = 500000;
   /// Set by isHeldOut: draw only from held-out tables, or only from others.
   bool heldOut = false;
 };

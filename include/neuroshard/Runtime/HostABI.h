@@ -120,6 +120,11 @@ int32_t nsrt_state_read(nsrt_world *, int32_t table, int32_t state,
 /// initial values. table -1 means all.
 int32_t nsrt_table_initialize(nsrt_world *, int32_t table, uint64_t seed);
 
+/// Makes the operating system provide all memory of all shards now: a page
+/// that no step has written to yet costs time in the step that does. For
+/// measurements; filling the tables does the same.
+int32_t nsrt_world_touch_memory(nsrt_world *);
+
 //===----------------------------------------------------------------------===//
 // Running
 //===----------------------------------------------------------------------===//
