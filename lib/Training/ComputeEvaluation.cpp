@@ -75,10 +75,10 @@ neuroshard::repeatFloors(const ComputeSamples &samples) {
       }
       if (first.empty())
         continue;
-      rows.push_back({std::string("repeats") +
-                          (heldOutOnly ? ", held out" : ", all") +
-                          (corrected ? "" : ", not corrected"),
-                      repeatAgreement(first, second)});
+      rows.push_back(makeRow(std::string("repeats") +
+                                 (heldOutOnly ? ", held out" : ", all") +
+                                 (corrected ? "" : ", not corrected"),
+                             first.size(), repeatAgreement(first, second)));
     }
   return rows;
 }
@@ -113,7 +113,8 @@ void addGroups(const ComputeSamples &samples, std::span<const size_t> heldOut,
     theirs.push_back(sample.corrected);
   }
   for (auto &[value, times] : groups)
-    rows.push_back({value.second, agreement(times.first, times.second)});
+    rows.push_back(makeRow(value.second, times.first.size(),
+                           agreement(times.first, times.second)));
 }
 
 double medianRatio(std::span<const ComputeMs> measured,
@@ -140,8 +141,9 @@ std::vector<EvaluationRow> neuroshard::evaluateModel(
   for (size_t i : heldOut)
     raw.push_back(samples.samples[i].measured);
   std::vector<EvaluationRow> rows = {
-      {"model", agreement(predicted, correctedTimes(samples, heldOut))},
-      {"model, not corrected", agreement(predicted, raw)}};
+      makeRow("model", heldOut.size(),
+              agreement(predicted, correctedTimes(samples, heldOut))),
+      makeRow("model, not corrected", raw.size(), agreement(predicted, raw))};
   // A number first, so that batches come in their order.
   using Key = std::pair<int64_t, std::string>;
   auto batch = [](const ComputeSample &sample) {
@@ -178,9 +180,10 @@ neuroshard::evaluateRoofline(const DeviceClass &deviceClass,
       *model->sumEmbedding(), deviceClass, samples, split.heldOut);
   std::vector<ComputeMs> measured = correctedTimes(samples, split.heldOut);
   std::vector<EvaluationRow> rows = {
-      {"roofline", agreement(predicted, measured)}};
+      makeRow("roofline", measured.size(), agreement(predicted, measured))};
   for (ComputeMs &time : predicted)
     time = {forward * time.forwardMs, backward * time.backwardMs};
-  rows.push_back({"roofline, fitted factors", agreement(predicted, measured)});
+  rows.push_back(makeRow("roofline, fitted factors", measured.size(),
+                         agreement(predicted, measured)));
   return rows;
 }

@@ -6,7 +6,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include <cmath>
 #include <cstdio>
 
 using namespace neuroshard;
@@ -26,74 +25,98 @@ std::vector<double> column(std::span<const ComputeMs> times, Member member) {
   return values;
 }
 
-template <typename Figures> Agreement forEachTime(size_t count, Figures of) {
-  return {count, of(forwardOf), of(backwardOf), of(totalOf)};
-}
-
-/// "4.25", or "-" for NaN.
-std::string number(double value, int digits) {
-  if (std::isnan(value))
+/// "4.25", or "-" for nothing.
+std::string number(const std::optional<double> &value, int digits) {
+  if (!value)
     return "-";
   char text[32];
-  std::snprintf(text, sizeof text, "%.*f", digits, value);
+  std::snprintf(text, sizeof text, "%.*f", digits, *value);
   return text;
 }
 
-nlohmann::ordered_json toJson(const Agreement::Figures &figures) {
-  if (std::isnan(figures.error))
-    return nullptr;
-  return {{"error", figures.error}, {"tau", figures.tau}};
+template <typename Compare>
+ComputeAgreement forEachTime(std::span<const ComputeMs> a,
+                             std::span<const ComputeMs> b, Compare compare) {
+  auto of = [&](Member member) {
+    return compare(column(a, member), column(b, member));
+  };
+  return {of(forwardOf), of(backwardOf), of(totalOf)};
 }
 
 } // namespace
 
-Agreement neuroshard::agreement(std::span<const ComputeMs> predicted,
-                                std::span<const ComputeMs> measured) {
-  return forEachTime(measured.size(), [&](Member member) {
-    std::vector<double> p = column(predicted, member);
-    std::vector<double> m = column(measured, member);
-    return Agreement::Figures{meanRelativeError(p, m), kendallTau(p, m)};
+Agreement neuroshard::agreement(std::span<const double> predicted,
+                                std::span<const double> measured) {
+  return {meanRelativeError(predicted, measured),
+          kendallTau(predicted, measured)};
+}
+
+Agreement neuroshard::repeatAgreement(std::span<const double> first,
+                                      std::span<const double> second) {
+  return {meanRelativeDifference(first, second), kendallTau(first, second)};
+}
+
+ComputeAgreement neuroshard::agreement(std::span<const ComputeMs> predicted,
+                                       std::span<const ComputeMs> measured) {
+  return forEachTime(predicted, measured, [](auto &&p, auto &&m) {
+    return agreement(std::span<const double>(p), std::span<const double>(m));
   });
 }
 
-Agreement neuroshard::agreementOfTotals(std::span<const double> predicted,
-                                        std::span<const ComputeMs> measured) {
-  std::vector<double> m = column(measured, totalOf);
-  Agreement result;
-  result.count = measured.size();
-  result.total = {meanRelativeError(predicted, m), kendallTau(predicted, m)};
-  return result;
-}
-
-Agreement neuroshard::repeatAgreement(std::span<const ComputeMs> first,
-                                      std::span<const ComputeMs> second) {
-  return forEachTime(first.size(), [&](Member member) {
-    std::vector<double> a = column(first, member);
-    std::vector<double> b = column(second, member);
-    return Agreement::Figures{meanRelativeDifference(a, b), kendallTau(a, b)};
+ComputeAgreement
+neuroshard::repeatAgreement(std::span<const ComputeMs> first,
+                            std::span<const ComputeMs> second) {
+  return forEachTime(first, second, [](auto &&a, auto &&b) {
+    return repeatAgreement(std::span<const double>(a),
+                           std::span<const double>(b));
   });
 }
 
-std::string neuroshard::toMarkdown(std::span<const EvaluationRow> rows) {
-  std::string text = "| | sets | forward % | tau | backward % | tau | total % "
-                     "| tau |\n|---|---|---|---|---|---|---|---|\n";
-  for (const EvaluationRow &row : rows) {
-    const Agreement &a = row.agreement;
-    text += "| " + row.subject + " | " + std::to_string(a.count);
-    for (const Agreement::Figures &f : {a.forward, a.backward, a.total})
-      text += " | " + number(100 * f.error, 2) + " | " + number(f.tau, 4);
-    text += " |\n";
+EvaluationRow neuroshard::makeRow(std::string subject, size_t samples,
+                                  const ComputeAgreement &agreement) {
+  return {std::move(subject),
+          samples,
+          {agreement.forward, agreement.backward, agreement.total}};
+}
+
+void EvaluationTable::add(std::vector<EvaluationRow> more) {
+  rows.insert(rows.end(), more.begin(), more.end());
+}
+
+EvaluationTable neuroshard::makeComputeTable() {
+  return {{"forward", "backward", "total"}, {}};
+}
+
+std::string neuroshard::toMarkdown(const EvaluationTable &table) {
+  std::string text = "| | samples |", rule = "|---|---:|";
+  for (const std::string &name : table.columns) {
+    text += " " + name + " % | tau |";
+    rule += "---:|---:|";
+  }
+  text += "\n" + rule + "\n";
+  for (const EvaluationRow &row : table.rows) {
+    text += "| " + row.subject + " | " + std::to_string(row.samples) + " |";
+    for (const std::optional<Agreement> &figure : row.figures) {
+      std::optional<double> error, tau;
+      if (figure)
+        error = 100 * figure->error, tau = figure->tau;
+      text += " " + number(error, 2) + " | " + number(tau, 4) + " |";
+    }
+    text += "\n";
   }
   return text;
 }
 
-std::string neuroshard::toJson(std::span<const EvaluationRow> rows) {
+std::string neuroshard::toJson(const EvaluationTable &table) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  for (const EvaluationRow &row : rows)
-    list.push_back({{"subject", row.subject},
-                    {"sets", row.agreement.count},
-                    {"forward", ::toJson(row.agreement.forward)},
-                    {"backward", ::toJson(row.agreement.backward)},
-                    {"total", ::toJson(row.agreement.total)}});
+  for (const EvaluationRow &row : table.rows) {
+    nlohmann::ordered_json entry = {{"subject", row.subject},
+                                    {"samples", row.samples}};
+    for (size_t i = 0; i < table.columns.size(); ++i)
+      if (row.figures[i])
+        entry[table.columns[i]] = {{"error", row.figures[i]->error},
+                                   {"tau", row.figures[i]->tau}};
+    list.push_back(std::move(entry));
+  }
   return list.dump(2) + "\n";
 }

@@ -21,8 +21,8 @@ struct CardFacts {
   TrainingOptions options;
   /// Empty unless fine-tuned.
   std::string fromFile;
-  std::vector<EvaluationRow> heldOut;
-  std::vector<EvaluationRow> repeats;
+  EvaluationTable heldOut;
+  EvaluationTable repeats;
 };
 
 /// The card as JSON. It holds nothing that changes from run to run, so that the

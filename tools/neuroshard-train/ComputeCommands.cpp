@@ -58,12 +58,15 @@ trainWithProgress(const std::string &what, const ComputeSamples &samples,
   return trainCompute(samples, split, options, from);
 }
 
-Agreement judge(const NeuralComputeParameters &parameters,
-                const DeviceClass &deviceClass, const ComputeSamples &samples,
-                std::span<const size_t> heldOut) {
-  return agreement(
-      predictSamples(NeuralCompute(parameters), deviceClass, samples, heldOut),
-      correctedTimes(samples, heldOut));
+EvaluationRow judge(std::string subject,
+                    const NeuralComputeParameters &parameters,
+                    const DeviceClass &deviceClass,
+                    const ComputeSamples &samples,
+                    std::span<const size_t> heldOut) {
+  return makeRow(std::move(subject), heldOut.size(),
+                 agreement(predictSamples(NeuralCompute(parameters),
+                                          deviceClass, samples, heldOut),
+                           correctedTimes(samples, heldOut)));
 }
 
 Expected<void> writeModel(NeuralComputeParameters &parameters,
@@ -98,17 +101,22 @@ Expected<void> neuroshard::trainComputeModel(const Settings &settings) {
   if (!parameters)
     return tl::unexpected(parameters.error());
 
-  CardFacts facts{settings.data,         samples->metadata, *split,
-                  settings.training,     settings.from,     {},
-                  repeatFloors(*samples)};
-  facts.heldOut = {
-      {"model", judge(*parameters, *findDeviceClass(parameters->deviceClass),
-                      *samples, split->heldOut)}};
+  CardFacts facts;
+  facts.dataFiles = settings.data;
+  facts.metadata = samples->metadata;
+  facts.split = *split;
+  facts.options = settings.training;
+  facts.fromFile = settings.from;
+  facts.heldOut = facts.repeats = makeComputeTable();
+  facts.heldOut.add(
+      {judge("model", *parameters, *findDeviceClass(parameters->deviceClass),
+             *samples, split->heldOut)});
+  facts.repeats.add(repeatFloors(*samples));
   if (Expected<void> done = writeModel(*parameters, settings, facts); !done)
     return done;
-  std::vector<EvaluationRow> rows = facts.heldOut;
-  rows.insert(rows.end(), facts.repeats.begin(), facts.repeats.end());
-  return showTable(rows, "");
+  EvaluationTable table = facts.heldOut;
+  table.add(facts.repeats.rows);
+  return showTable(table, "");
 }
 
 Expected<void> neuroshard::drawComputeCurve(const Settings &settings) {
@@ -123,7 +131,7 @@ Expected<void> neuroshard::drawComputeCurve(const Settings &settings) {
   if (!deviceClass)
     return tl::unexpected(deviceClass.error());
 
-  std::vector<EvaluationRow> rows;
+  EvaluationTable table = makeComputeTable();
   std::vector<const NeuralComputeParameters *> starts = {nullptr};
   if (*from)
     starts.push_back(from->get());
@@ -141,15 +149,15 @@ Expected<void> neuroshard::drawComputeCurve(const Settings &settings) {
           subject, *samples, *split, settings.training, start);
       if (!parameters)
         return tl::unexpected(parameters.error());
-      rows.push_back({subject, judge(*parameters, **deviceClass, *samples,
-                                     split->heldOut)});
+      table.add({judge(subject, *parameters, **deviceClass, *samples,
+                       split->heldOut)});
     }
   if (*from) {
     Expected<Split> split = splitSamples(rolesOf(*samples), 0.5, 0, 1);
-    rows.push_back({"0 samples, the model as it is",
-                    judge(**from, **deviceClass, *samples, split->heldOut)});
+    table.add({judge("0 samples, the model as it is", **from, **deviceClass,
+                     *samples, split->heldOut)});
   }
-  return showTable(rows, settings.output);
+  return showTable(table, settings.output);
 }
 
 Expected<void> neuroshard::evaluateComputeModel(const Settings &settings) {
@@ -168,20 +176,18 @@ Expected<void> neuroshard::evaluateComputeModel(const Settings &settings) {
   if (!split)
     return tl::unexpected(split.error());
 
-  std::vector<EvaluationRow> rows = evaluateModel(
-      NeuralCompute(*parameters), **deviceClass, *samples, split->heldOut);
-  auto add = [&](std::vector<EvaluationRow> more) {
-    rows.insert(rows.end(), more.begin(), more.end());
-  };
-  add(repeatFloors(*samples));
-  add(evaluateRoofline(**deviceClass, *samples, *split));
+  EvaluationTable table = makeComputeTable();
+  table.add(evaluateModel(NeuralCompute(*parameters), **deviceClass, *samples,
+                          split->heldOut));
+  table.add(repeatFloors(*samples));
+  table.add(evaluateRoofline(**deviceClass, *samples, *split));
   if (settings.baselines) {
     Progress progress("published architecture");
-    rows.push_back(evaluatePublished(
+    table.add({evaluatePublished(
         *samples, *split, settings.baselineEpochs, settings.training.seed,
         [&](int64_t epoch, double loss) {
           progress({0, 1, epoch, settings.baselineEpochs, loss});
-        }));
+        })});
   }
-  return showTable(rows, settings.output);
+  return showTable(table, settings.output);
 }

@@ -7,13 +7,13 @@
 
 using namespace neuroshard;
 
-Expected<void> neuroshard::showTable(std::span<const EvaluationRow> rows,
+Expected<void> neuroshard::showTable(const EvaluationTable &table,
                                      const std::string &path) {
-  std::cout << toMarkdown(rows) << std::flush;
+  std::cout << toMarkdown(table) << std::flush;
   if (path.empty())
     return {};
   std::ofstream file(path);
-  file << (path.ends_with(".json") ? toJson(rows) : toMarkdown(rows));
+  file << (path.ends_with(".json") ? toJson(table) : toMarkdown(table));
   if (!file.flush())
     return failure(path, "cannot be written");
   return {};

@@ -10,8 +10,7 @@ namespace neuroshard {
 
 /// Prints the table, and writes it to `path` unless that is empty: as JSON if
 /// it ends in .json, else as markdown.
-Expected<void> showTable(std::span<const EvaluationRow> rows,
-                         const std::string &path);
+Expected<void> showTable(const EvaluationTable &table, const std::string &path);
 
 } // namespace neuroshard
 

@@ -5,8 +5,7 @@
 
 #include "neuroshard/Planner/CostModel.h"
 
-#include <array>
-#include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,37 +13,52 @@
 namespace neuroshard {
 
 /// How close predictions come to measurements, or measurements to their
-/// repeats.
+/// repeats: mean relative error (of a repeat: difference) and Kendall's tau.
 struct Agreement {
-  /// Mean relative error and Kendall's tau; NaN where there is no prediction.
-  struct Figures {
-    double error = std::numeric_limits<double>::quiet_NaN();
-    double tau = std::numeric_limits<double>::quiet_NaN();
-  };
-  size_t count = 0;
-  Figures forward, backward, total;
+  double error = 0;
+  double tau = 0;
 };
 
 /// Both spans have the same size.
-Agreement agreement(std::span<const ComputeMs> predicted,
-                    std::span<const ComputeMs> measured);
-/// The same for a model that predicts forward + backward only.
-Agreement agreementOfTotals(std::span<const double> predicted,
-                            std::span<const ComputeMs> measured);
-/// Of two measurements of the same sets.
-Agreement repeatAgreement(std::span<const ComputeMs> first,
-                          std::span<const ComputeMs> second);
+Agreement agreement(std::span<const double> predicted,
+                    std::span<const double> measured);
+Agreement repeatAgreement(std::span<const double> first,
+                          std::span<const double> second);
 
-/// A line of a table of figures.
+/// The figures of compute.
+struct ComputeAgreement {
+  Agreement forward, backward, total;
+};
+ComputeAgreement agreement(std::span<const ComputeMs> predicted,
+                           std::span<const ComputeMs> measured);
+ComputeAgreement repeatAgreement(std::span<const ComputeMs> first,
+                                 std::span<const ComputeMs> second);
+
+/// A line of a table of figures, one pair per column of the table.
 struct EvaluationRow {
   std::string subject;
-  Agreement agreement;
+  size_t samples = 0;
+  /// Nothing where a model has no such prediction.
+  std::vector<std::optional<Agreement>> figures;
 };
 
-/// A markdown table: subject, sets, error in %, tau.
-std::string toMarkdown(std::span<const EvaluationRow> rows);
-/// A JSON array of objects with the members of Agreement.
-std::string toJson(std::span<const EvaluationRow> rows);
+EvaluationRow makeRow(std::string subject, size_t samples,
+                      const ComputeAgreement &agreement);
+
+struct EvaluationTable {
+  std::vector<std::string> columns;
+  std::vector<EvaluationRow> rows;
+
+  void add(std::vector<EvaluationRow> more);
+};
+
+/// Without rows.
+EvaluationTable makeComputeTable();
+
+/// A markdown table: subject, samples, error in %, tau.
+std::string toMarkdown(const EvaluationTable &table);
+/// A JSON array with an object for each row.
+std::string toJson(const EvaluationTable &table);
 
 } // namespace neuroshard
 
