@@ -2,17 +2,113 @@
 
 #include "neuroshard/CostModel/Registry.h"
 
+#include "neuroshard/CostModel/ModelLibrary.h"
 #include "neuroshard/CostModel/ReferenceClosedForm.h"
 #include "neuroshard/CostModel/Roofline.h"
+#include "neuroshard/Planner/Memory.h"
+
+#include <algorithm>
+#include <unordered_map>
 
 using namespace neuroshard;
 
+namespace {
+
+constexpr std::string_view kEnding = ".safetensors";
+
+/// "a,b" in pieces; empty pieces stay.
+std::vector<std::string> split(std::string_view text) {
+  std::vector<std::string> pieces;
+  while (true) {
+    size_t comma = text.find(',');
+    pieces.emplace_back(text.substr(0, comma));
+    if (comma == std::string_view::npos)
+      return pieces;
+    text.remove_prefix(comma + 1);
+  }
+}
+
 Expected<std::unique_ptr<CostModel>>
-neuroshard::makeCostModel(std::string_view name) {
+compose(const Topology &topology, const ModelParts &all, bool measuredOnly) {
+  Expected<ModelParts> parts = partsFor(topology, all, measuredOnly);
+  if (!parts)
+    return tl::unexpected(parts.error());
+  return composeModel(std::move(*parts));
+}
+
+Expected<std::unique_ptr<CostModel>> makeShipped(const Topology &topology) {
+  Expected<ModelParts> all = readModelsFolder(modelsFolder());
+  if (!all)
+    return tl::unexpected(all.error());
+  return compose(topology, *all, /*measuredOnly=*/true);
+}
+
+/// A file that was asked for and would not be used is a mistake.
+Expected<std::unique_ptr<CostModel>>
+makeFromFiles(const std::vector<std::string> &paths, const Topology &topology) {
+  ModelParts all;
+  for (const std::string &path : paths)
+    if (Expected<void> added = addModelFile(path, all); !added)
+      return tl::unexpected(added.error());
+  Expected<ModelParts> used = partsFor(topology, all, /*measuredOnly=*/false);
+  if (!used)
+    return tl::unexpected(used.error());
+  if (used->compute.size() < all.compute.size())
+    for (const ComputePart &part : all.compute)
+      if (std::none_of(topology.devices.begin(), topology.devices.end(),
+                       [&](const Device &device) {
+                         return device.deviceClass == part.model->deviceClass();
+                       }))
+        return failure("cost_model",
+                       "model '" + part.name + "' is for device class " +
+                           part.model->deviceClass() +
+                           ", of which the topology has no device");
+  if (used->communication.size() < all.communication.size())
+    return failure("cost_model",
+                   "model '" + all.communication[0].name +
+                       "' was trained on other device classes or another "
+                       "number of levels than the topology has");
+  return composeModel(std::move(*used));
+}
+
+} // namespace
+
+Expected<std::unique_ptr<CostModel>>
+neuroshard::makeCostModel(std::string_view name, const Topology &topology) {
+  if (name == "auto")
+    return makeShipped(topology);
   if (name == "roofline")
     return makeRooflineModel();
   if (name == "reference")
     return makeReferenceModel();
-  return failure("cost_model", "expected roofline or reference, got: '" +
-                                   std::string(name) + "'");
+  std::vector<std::string> paths = split(name);
+  for (const std::string &path : paths)
+    if (!path.ends_with(kEnding))
+      return failure("cost_model",
+                     "expected auto, roofline, reference or .safetensors files "
+                     "separated by commas, got: '" +
+                         std::string(name) + "'");
+  return makeFromFiles(paths, topology);
+}
+
+std::vector<std::string>
+neuroshard::remarksOnPlan(const ShardingProblem &problem,
+                          const ShardingPlan &plan, const CostModel &model) {
+  std::vector<std::vector<int>> features = featuresOfTables(problem);
+  std::unordered_map<std::string_view, int> tableOfName;
+  for (size_t i = 0; i < problem.tables.size(); ++i)
+    tableOfName.emplace(problem.tables[i].name, static_cast<int>(i));
+  std::vector<ShardWork> works;
+  works.reserve(plan.shards.size());
+  std::vector<ShardSet> sets;
+  for (const Device &device : problem.topology.devices)
+    sets.push_back({findDeviceClass(device.deviceClass), {}});
+  for (const Shard &shard : plan.shards) {
+    int table = tableOfName.at(shard.table);
+    works.push_back(describeShard(problem, table,
+                                  features[static_cast<size_t>(table)], shard));
+    for (int device : shard.devices)
+      sets[static_cast<size_t>(device)].shards.push_back(&works.back());
+  }
+  return model.remarks(sets, problem.topology);
 }

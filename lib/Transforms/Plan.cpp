@@ -109,7 +109,8 @@ private:
   FailureOr<SearchOptions> readSearchOptions();
   LogicalResult complete(PlanOp plan, ShardingProblem &problem);
   Provenance provenanceOf(const SearchResult &result,
-                          const ShardingProblem &problem);
+                          const ShardingProblem &problem,
+                          const CostModel &model);
 };
 
 /// A topology given as an option must be the one that is there.
@@ -241,11 +242,12 @@ FailureOr<SearchOptions> PlanPass::readSearchOptions() {
 }
 
 Provenance PlanPass::provenanceOf(const SearchResult &result,
-                                  const ShardingProblem &problem) {
+                                  const ShardingProblem &problem,
+                                  const CostModel &model) {
   Provenance provenance;
   provenance.algorithm = algorithm;
   provenance.objective = objective;
-  provenance.costModel = costModel;
+  provenance.costModel = model.name();
   provenance.predictedCostMs = result.breakdown.costMs;
   provenance.lowerBoundMs = result.lowerBoundMs;
   provenance.seed = seed;
@@ -269,7 +271,8 @@ LogicalResult PlanPass::complete(PlanOp plan, ShardingProblem &problem) {
   FailureOr<SearchOptions> options = readSearchOptions();
   if (failed(options))
     return failure();
-  Expected<std::unique_ptr<CostModel>> model = makeCostModel(costModel);
+  Expected<std::unique_ptr<CostModel>> model =
+      makeCostModel(costModel.getValue(), problem.topology);
   if (!model)
     return emitError(getOperation().getLoc(), "option 'cost-model': ")
            << toString(model.error());
@@ -278,12 +281,14 @@ LogicalResult PlanPass::complete(PlanOp plan, ShardingProblem &problem) {
   auto result = search(problem, **model, *options);
   if (!result)
     return emitDiagnosis(plan.getLoc(), result.error());
-  result->plan.provenance = provenanceOf(*result, problem);
+  result->plan.provenance = provenanceOf(*result, problem, **model);
   if (failed(planToIR(result->plan, plan)))
     return failure();
   numShards = result->plan.shards.size();
   numEvaluations = result->evaluations;
   emitPlanRemarks(plan.getLoc(), plan.getSymName(), *result);
+  emitModelRemarks(plan.getLoc(), plan.getSymName(), (*model)->name(),
+                   remarksOnPlan(problem, result->plan, **model));
   return success();
 }
 

@@ -17,15 +17,18 @@ static remark::RemarkOpts optionsFor(llvm::StringRef name,
 
 static std::string costText(const SearchResult &result) {
   double cost = result.breakdown.costMs;
+  if (result.lowerBoundMs <= 0)
+    return llvm::formatv("predicted cost {0:f3} ms; the cost model knows no "
+                         "lower bound",
+                         cost)
+        .str();
   std::string text =
       llvm::formatv("predicted cost {0:f3} ms, no plan is below {1:f3} ms",
                     cost, result.lowerBoundMs)
           .str();
-  if (result.lowerBoundMs > 0)
-    text += llvm::formatv(" ({0:f1} % above)",
-                          (cost / result.lowerBoundMs - 1) * 100)
-                .str();
-  return text;
+  return text + llvm::formatv(" ({0:f1} % above)",
+                              (cost / result.lowerBoundMs - 1) * 100)
+                    .str();
 }
 
 static std::string stepText(const CostBreakdown &breakdown) {
@@ -50,6 +53,17 @@ void neuroshard::emitPlanRemarks(Location loc, llvm::StringRef plan,
   for (const std::string &candidate : result.tried)
     remark::analysis(loc, optionsFor("Tried", plan)) << candidate;
   remark::analysis(loc, optionsFor("Stopped", plan)) << result.stopReason;
+}
+
+void neuroshard::emitModelRemarks(Location loc, llvm::StringRef plan,
+                                  const std::string &model,
+                                  const std::vector<std::string> &remarks) {
+  if (!loc.getContext()->getRemarkEngine())
+    return;
+  remark::analysis(loc, optionsFor("Model", plan))
+      << "predicted by the cost model '" + model + "'";
+  for (const std::string &text : remarks)
+    remark::analysis(loc, optionsFor("Model", plan)) << text;
 }
 
 void neuroshard::emitKeptRemark(Location loc, llvm::StringRef plan,

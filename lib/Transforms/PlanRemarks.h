@@ -14,6 +14,12 @@ namespace neuroshard {
 void emitPlanRemarks(mlir::Location loc, llvm::StringRef plan,
                      const SearchResult &result);
 
+/// Emits which cost model predicted, and what it says about its predictions
+/// (see CostModel::remarks), as analysis.
+void emitModelRemarks(mlir::Location loc, llvm::StringRef plan,
+                      const std::string &model,
+                      const std::vector<std::string> &remarks);
+
 /// Says that a complete plan was left alone.
 void emitKeptRemark(mlir::Location loc, llvm::StringRef plan, size_t shards);
 

@@ -22,7 +22,8 @@ using namespace neuroshard;
 namespace {
 
 struct Settings {
-  std::string workload, plan, topology, optimizer, costModel = "roofline";
+  std::string workload, plan, topology, optimizer;
+  std::string costModel = std::string(kDefaultCostModel);
   int64_t batch = 0;
 };
 
@@ -69,7 +70,7 @@ Expected<void> report(const Settings &settings) {
   Expected<ShardingProblem> problem = readProblem(settings);
   if (!problem)
     return tl::unexpected(problem.error());
-  auto model = makeCostModel(settings.costModel);
+  auto model = makeCostModel(settings.costModel, problem->topology);
   if (!model)
     return tl::unexpected(model.error());
   Expected<ShardingPlan> plan = choosePlan(settings, *problem, **model);
@@ -84,6 +85,9 @@ Expected<void> report(const Settings &settings) {
 
   CostBreakdown cost = evaluate(*problem, *plan, **model, objective);
   printDevices(*problem, *plan, cost, std::cout);
+  std::cout << "cost model: " << (*model)->name() << "\n";
+  for (const std::string &remark : remarksOnPlan(*problem, *plan, **model))
+    std::cout << "note: " << remark << "\n";
   std::cout << "\npredicted time of a step, against the baselines\n";
   printBaselines(*problem, *plan, **model, objective, std::cout);
   return {};
@@ -102,7 +106,8 @@ int main(int argc, char **argv) {
                  "optimizer of all tables instead of the workload's");
   app.add_option("--batch", settings.batch,
                  "global batch instead of the workload's");
-  app.add_option("--cost-model", settings.costModel, "roofline");
+  app.add_option("--cost-model", settings.costModel,
+                 std::string(kCostModelNames));
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {

@@ -5,14 +5,40 @@
 
 #include "neuroshard/Planner/CostModel.h"
 #include "neuroshard/Planner/Diagnostics.h"
+#include "neuroshard/Planner/ShardingPlan.h"
 
 #include <memory>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace neuroshard {
 
-/// "roofline" or "reference"; an error listing the names otherwise.
-Expected<std::unique_ptr<CostModel>> makeCostModel(std::string_view name);
+/// The cost model that tools use unless told otherwise.
+inline constexpr std::string_view kDefaultCostModel = "auto";
+
+/// What `name` may be, in one line, for help texts.
+inline constexpr std::string_view kCostModelNames =
+    "auto (the measured models for the topology, else the closed form), "
+    "roofline, reference, or model files separated by commas";
+
+/// A cost model for problems on `topology`:
+///
+///   auto       the shipped measured models of its device classes; the
+///              roofline for what has none, and a remark that says so
+///   roofline   the closed form
+///   reference  the closed form of the published tasks
+///   a.safetensors,b.safetensors
+///              these compute and communication models, measured or simulated
+///
+/// An error says what is wrong with the name, or with which file.
+Expected<std::unique_ptr<CostModel>> makeCostModel(std::string_view name,
+                                                   const Topology &topology);
+
+/// model.remarks() on the devices of a plan that verify() accepts.
+std::vector<std::string> remarksOnPlan(const ShardingProblem &problem,
+                                       const ShardingPlan &plan,
+                                       const CostModel &model);
 
 } // namespace neuroshard
 

@@ -27,7 +27,7 @@ struct PlanningOptions : public mlir::PassPipelineOptions<PlanningOptions> {
   Option<std::string> costModel{
       *this, "cost-model",
       llvm::cl::desc("Predictor of compute and communication times"),
-      llvm::cl::init("roofline")};
+      llvm::cl::init("auto")};
   Option<std::string> target{*this, "target",
                              llvm::cl::desc("What the plan's executor can run"),
                              llvm::cl::init("")};

@@ -52,9 +52,10 @@ def Plan : Pass<"neuroshard-plan", "::mlir::ModuleOp"> {
     Option<"objective", "objective", "std::string", "\"step\"",
            "What is made small: step (time of a training step) or published "
            "(largest compute + communication of a device)">,
-    Option<"costModel", "cost-model", "std::string", "\"roofline\"",
-           "Predictor of compute and communication times: roofline or "
-           "reference">,
+    Option<"costModel", "cost-model", "std::string", "\"auto\"",
+           "Predictor of compute and communication times: auto (the measured "
+           "models for the topology, else the closed form), roofline, "
+           "reference, or model files separated by commas">,
     Option<"target", "target", "std::string", "",
            "What the plan's executor can run: native or torchrec-1.9">,
     Option<"batch", "batch", "int64_t", "0", "Global batch in samples">,

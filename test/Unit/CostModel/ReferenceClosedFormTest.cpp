@@ -2,7 +2,6 @@
 
 #include "neuroshard/CostModel/ReferenceClosedForm.h"
 #include "Support.h"
-#include "neuroshard/CostModel/Registry.h"
 #include "neuroshard/Planner/Objective.h"
 
 #include <gmock/gmock.h>
@@ -43,13 +42,6 @@ TEST(ReferenceClosedFormTest, EmptyDeviceCostsNothing) {
   ComputeMs time{1, 1};
   makeReferenceModel()->computeMs({&empty, 1}, {&time, 1});
   EXPECT_EQ(time.total(), 0);
-}
-
-TEST(RegistryTest, NamesAndUnknownNames) {
-  EXPECT_EQ((*makeCostModel("roofline"))->name(), "roofline");
-  EXPECT_EQ((*makeCostModel("reference"))->name(), "reference");
-  EXPECT_EQ(text(makeCostModel("oracle").error()),
-            "cost_model: expected roofline or reference, got: 'oracle'");
 }
 
 } // namespace

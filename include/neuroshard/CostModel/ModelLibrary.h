@@ -1,0 +1,56 @@
+//===- ModelLibrary.h - Model files put together ----------------*- C++ -*-===//
+
+#ifndef NEUROSHARD_COSTMODEL_MODELLIBRARY_H
+#define NEUROSHARD_COSTMODEL_MODELLIBRARY_H
+
+#include "neuroshard/CostModel/Communication.h"
+#include "neuroshard/CostModel/NeuralModel.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace neuroshard {
+
+/// A trained model and the name of its file, without folder and ending.
+template <typename Model> struct ModelPart {
+  std::string name;
+  std::shared_ptr<const Model> model;
+};
+
+using ComputePart = ModelPart<NeuralCompute>;
+using CommunicationPart = ModelPart<CommunicationModel>;
+
+/// Trained models of several device classes.
+struct ModelParts {
+  std::vector<ComputePart> compute;
+  std::vector<CommunicationPart> communication;
+};
+
+/// Reads a compute or a communication model and adds it. Errors name the file.
+Expected<void> addModelFile(const std::string &path, ModelParts &parts);
+
+/// Where the shipped models are: the environment's NEUROSHARD_MODELS, else
+/// ../share/neuroshard/models from the program or shared object that this code
+/// is part of.
+std::string modelsFolder();
+
+/// Every .safetensors file of a folder, by name. A folder that is not there
+/// holds none, unless NEUROSHARD_MODELS names it.
+Expected<ModelParts> readModelsFolder(const std::string &folder);
+
+/// The parts that serve a topology. Of several compute models for one device
+/// class, or several communication models, none can be chosen: an error.
+/// `measuredOnly` leaves out what was trained on simulated times.
+Expected<ModelParts> partsFor(const Topology &topology, const ModelParts &all,
+                              bool measuredOnly);
+
+/// One cost model of the parts that partsFor() chose. What no part covers the
+/// roofline predicts, and remarks() says so. name() is that of the parts, such
+/// as "cpu_compute+gloo_communication"; "roofline" stands for a side without
+/// any part.
+std::unique_ptr<CostModel> composeModel(ModelParts parts);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_COSTMODEL_MODELLIBRARY_H

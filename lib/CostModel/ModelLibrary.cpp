@@ -1,0 +1,140 @@
+//===- ModelLibrary.cpp - Finds, reads and chooses model files ------------===//
+
+#include "neuroshard/CostModel/ModelLibrary.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <dlfcn.h>
+#include <filesystem>
+#include <link.h>
+
+using namespace neuroshard;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char *kFolderVariable = "NEUROSHARD_MODELS";
+
+/// Adds the file to each place of an error.
+tl::unexpected<Diagnostics> inFile(const std::string &path,
+                                   Diagnostics errors) {
+  for (Diagnostic &error : errors)
+    error.where = path + (error.where.empty() ? "" : ": ") + error.where;
+  return tl::unexpected(std::move(errors));
+}
+
+/// The program or shared object that holds this code.
+fs::path ownFile() {
+  Dl_info info;
+  link_map *map = nullptr;
+  int found = dladdr1(reinterpret_cast<void *>(&modelsFolder), &info,
+                      reinterpret_cast<void **>(&map), RTLD_DL_LINKMAP);
+  // The program itself has no name in the list of loaded objects.
+  if (found == 0 || !map || !map->l_name || !*map->l_name)
+    return "/proc/self/exe";
+  return map->l_name;
+}
+
+bool hasClass(const Topology &topology, const std::string &deviceClass) {
+  return std::any_of(
+      topology.devices.begin(), topology.devices.end(),
+      [&](const Device &device) { return device.deviceClass == deviceClass; });
+}
+
+tl::unexpected<Diagnostics> ambiguous(const std::string &what,
+                                      const std::string &first,
+                                      const std::string &second) {
+  return failure("cost_model", "two " + what + ", '" + first + "' and '" +
+                                   second +
+                                   "'; remove one, or name the files to use");
+}
+
+} // namespace
+
+Expected<void> neuroshard::addModelFile(const std::string &path,
+                                        ModelParts &parts) {
+  Expected<TensorFile> file = readTensorFile(path);
+  if (!file)
+    return tl::unexpected(file.error());
+  std::string name = fs::path(path).stem().string();
+  auto schema = file->metadata.find("schema");
+  std::string found = schema == file->metadata.end() ? "" : schema->second;
+  if (found == kComputeModelSchema) {
+    auto parameters = toComputeParameters(*file);
+    if (!parameters)
+      return inFile(path, parameters.error());
+    parts.compute.push_back(
+        {name, std::make_shared<NeuralCompute>(*parameters)});
+    return {};
+  }
+  if (found == kCommunicationModelSchema) {
+    auto parameters = toCommunicationParameters(*file);
+    if (!parameters)
+      return inFile(path, parameters.error());
+    parts.communication.push_back(
+        {name, std::make_shared<CommunicationModel>(*parameters)});
+    return {};
+  }
+  return failure(path, "not a cost model: expected the schema '" +
+                           std::string(kComputeModelSchema) + "' or '" +
+                           std::string(kCommunicationModelSchema) + "', got '" +
+                           found + "'");
+}
+
+std::string neuroshard::modelsFolder() {
+  if (const char *folder = std::getenv(kFolderVariable); folder && *folder)
+    return folder;
+  std::error_code error;
+  fs::path file = fs::canonical(ownFile(), error);
+  return (file.parent_path().parent_path() / "share" / "neuroshard" / "models")
+      .string();
+}
+
+Expected<ModelParts> neuroshard::readModelsFolder(const std::string &folder) {
+  std::error_code error;
+  fs::directory_iterator entries(folder, error);
+  if (error) {
+    const char *named = std::getenv(kFolderVariable);
+    if (named && folder == named)
+      return failure(kFolderVariable, "cannot read the folder '" + folder +
+                                          "': " + error.message());
+    return ModelParts{};
+  }
+  std::vector<std::string> paths;
+  for (const fs::directory_entry &entry : entries)
+    if (entry.path().extension() == ".safetensors")
+      paths.push_back(entry.path().string());
+  std::sort(paths.begin(), paths.end());
+  ModelParts parts;
+  for (const std::string &path : paths)
+    if (Expected<void> added = addModelFile(path, parts); !added)
+      return tl::unexpected(added.error());
+  return parts;
+}
+
+Expected<ModelParts> neuroshard::partsFor(const Topology &topology,
+                                          const ModelParts &all,
+                                          bool measuredOnly) {
+  ModelParts chosen;
+  for (const ComputePart &part : all.compute) {
+    const std::string &deviceClass = part.model->deviceClass();
+    if ((measuredOnly && !part.model->measured()) ||
+        !hasClass(topology, deviceClass))
+      continue;
+    for (const ComputePart &other : chosen.compute)
+      if (other.model->deviceClass() == deviceClass)
+        return ambiguous("compute models for device class " + deviceClass,
+                         other.name, part.name);
+    chosen.compute.push_back(part);
+  }
+  for (const CommunicationPart &part : all.communication) {
+    if ((measuredOnly && !part.model->measured()) ||
+        !part.model->covers(topology))
+      continue;
+    if (!chosen.communication.empty())
+      return ambiguous("communication models for the topology",
+                       chosen.communication[0].name, part.name);
+    chosen.communication.push_back(part);
+  }
+  return chosen;
+}

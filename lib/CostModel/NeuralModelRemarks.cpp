@@ -1,0 +1,172 @@
+//===- NeuralModelRemarks.cpp - Says where predictions are weak -----------===//
+
+#include "NeuralModelRemarks.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+using namespace neuroshard;
+
+namespace {
+
+/// Members that differ by more make a prediction uncertain.
+constexpr double kUncertain = 0.15;
+/// Features named in one remark; the rest are counted.
+constexpr size_t kMostFeatures = 3;
+/// What rounding to f32 can put outside a range.
+constexpr float kSlack = 1e-4f;
+
+std::string percent(double share) {
+  return std::to_string(std::lround(share * 100)) + " %";
+}
+
+/// How a feature of some shards leaves the training range.
+struct Excess {
+  int feature = 0;
+  float low = 0, high = 0;
+  /// Largest distance to the range, in widths of it, and the value there.
+  float distance = 0, value = 0;
+};
+
+/// "rows 2e+09 (trained on 100 to 1e+07)".
+std::string describe(const Excess &excess) {
+  return featureLabel(excess.feature) + " " +
+         featureValueText(excess.feature, excess.value) + " (trained on " +
+         featureValueText(excess.feature, excess.low) + " to " +
+         featureValueText(excess.feature, excess.high) + ")";
+}
+
+/// Looks at the shards on the devices of one class.
+class ClassRemarks {
+public:
+  ClassRemarks(const ComputePart &part, std::span<const ShardSet> sets)
+      : part(part), model(*part.model) {
+    for (int i = 0; i < kFeatureCount; ++i) {
+      auto [low, high] = model.rangeOf(i);
+      excesses.push_back({i, low, high, 0, 0});
+    }
+    for (size_t device = 0; device < sets.size(); ++device)
+      if (sets[device].deviceClass->name == model.deviceClass())
+        look(sets[device], device);
+  }
+
+  void addTo(std::vector<std::string> &remarks) {
+    if (outside)
+      remarks.push_back(rangeRemark());
+    if (mostShards > model.maxShards() && model.maxShards() > 0)
+      remarks.push_back("model '" + part.name + "' was trained on at most " +
+                        std::to_string(model.maxShards()) +
+                        " shards per device; the plan " + "has up to " +
+                        std::to_string(mostShards));
+    if (uncertainty > kUncertain)
+      remarks.push_back("the members of model '" + part.name +
+                        "' disagree by " + percent(std::expm1(uncertainty)) +
+                        " on device " + std::to_string(uncertainDevice) +
+                        ": its predicted compute is uncertain");
+  }
+
+private:
+  void look(const ShardSet &set, size_t device) {
+    std::vector<double> sum(static_cast<size_t>(model.size())), one(sum);
+    for (const ShardWork *shard : set.shards) {
+      lookAtFeatures(*shard);
+      model.embed(*shard, *set.deviceClass, one);
+      for (size_t k = 0; k < sum.size(); ++k)
+        sum[k] += one[k];
+    }
+    int64_t count = static_cast<int64_t>(set.shards.size());
+    mostShards = std::max(mostShards, count);
+    double spread = model.uncertainty(sum, static_cast<int>(count));
+    if (spread > uncertainty) {
+      uncertainty = spread;
+      uncertainDevice = device;
+    }
+  }
+
+  void lookAtFeatures(const ShardWork &shard) {
+    std::array<float, kFeatureCount> values;
+    featurize(shard, values);
+    bool isOutside = false;
+    for (Excess &excess : excesses) {
+      float value = values[static_cast<size_t>(excess.feature)];
+      float beyond = std::max(excess.low - value, value - excess.high);
+      if (beyond <= kSlack)
+        continue;
+      isOutside = true;
+      float range = std::max(excess.high - excess.low, kSlack);
+      if (beyond / range <= excess.distance)
+        continue;
+      excess.distance = beyond / range;
+      excess.value = value;
+    }
+    ++shards;
+    outside += isOutside;
+  }
+
+  std::string rangeRemark() {
+    std::erase_if(excesses, [](const Excess &e) { return e.distance == 0; });
+    std::stable_sort(excesses.begin(), excesses.end(),
+                     [](const Excess &a, const Excess &b) {
+                       return a.distance > b.distance;
+                     });
+    std::string text = std::to_string(outside) + " of " +
+                       std::to_string(shards) + " shards are outside what " +
+                       "model '" + part.name + "' was trained on: ";
+    for (size_t i = 0; i < std::min(kMostFeatures, excesses.size()); ++i)
+      text += (i ? ", " : "") + describe(excesses[i]);
+    if (excesses.size() > kMostFeatures)
+      text += ", and " + std::to_string(excesses.size() - kMostFeatures) +
+              " more features";
+    return text;
+  }
+
+  const ComputePart &part;
+  const NeuralCompute &model;
+  std::vector<Excess> excesses;
+  int64_t shards = 0, outside = 0, mostShards = 0;
+  double uncertainty = 0;
+  size_t uncertainDevice = 0;
+};
+
+void addMissing(const ModelParts &parts, const Topology &topology,
+                std::vector<std::string> &remarks) {
+  std::set<std::string> missing;
+  for (const Device &device : topology.devices)
+    missing.insert(device.deviceClass);
+  for (const ComputePart &part : parts.compute)
+    missing.erase(part.model->deviceClass());
+  for (const std::string &deviceClass : missing)
+    remarks.push_back("no measured compute model for device class " +
+                      deviceClass + ": the closed form predicts its compute");
+  if (parts.communication.empty() && topology.deviceCount() > 1)
+    remarks.push_back("no measured communication model for this topology: the "
+                      "closed form predicts its exchanges");
+}
+
+void addSimulated(const ModelParts &parts, std::vector<std::string> &remarks) {
+  auto add = [&](const auto &part) {
+    if (!part.model->measured())
+      remarks.push_back("model '" + part.name +
+                        "' was trained on simulated times, not on measured "
+                        "ones");
+  };
+  std::for_each(parts.compute.begin(), parts.compute.end(), add);
+  std::for_each(parts.communication.begin(), parts.communication.end(), add);
+}
+
+} // namespace
+
+std::vector<std::string> neuroshard::remarksOn(const ModelParts &parts,
+                                               std::span<const ShardSet> sets,
+                                               const Topology &topology) {
+  std::vector<std::string> remarks;
+  addMissing(parts, topology, remarks);
+  addSimulated(parts, remarks);
+  for (const ComputePart &part : parts.compute)
+    ClassRemarks(part, sets).addTo(remarks);
+  for (const CommunicationPart &part : parts.communication)
+    for (std::string &remark : part.model->remarks(sets, topology))
+      remarks.push_back(std::move(remark));
+  return remarks;
+}

@@ -1,0 +1,21 @@
+//===- NeuralModelRemarks.h - Where predictions are weak --------*- C++ -*-===//
+
+#ifndef NEUROSHARD_LIB_COSTMODEL_NEURALMODELREMARKS_H
+#define NEUROSHARD_LIB_COSTMODEL_NEURALMODELREMARKS_H
+
+#include "neuroshard/CostModel/ModelLibrary.h"
+
+#include <string>
+#include <vector>
+
+namespace neuroshard {
+
+/// See CostModel::remarks: what no part covers, simulated parts, shards and
+/// devices outside the training data, members that disagree.
+std::vector<std::string> remarksOn(const ModelParts &parts,
+                                   std::span<const ShardSet> sets,
+                                   const Topology &topology);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_LIB_COSTMODEL_NEURALMODELREMARKS_H
