@@ -13,6 +13,9 @@ namespace neuroshard {
 /// Head evaluations of a neural compute model per second.
 void addHeadsBenchmark(CLI::App &app);
 
+/// Writes a compute model with random weights.
+void addModelCommand(CLI::App &app);
+
 } // namespace neuroshard
 
 #endif // NEUROSHARD_TOOLS_BENCH_BENCH_H

@@ -1,6 +1,7 @@
 //===- Heads.cpp - Head evaluations of a neural model per second ----------===//
 
 #include "Bench.h"
+#include "RandomModel.h"
 
 #include "neuroshard/CostModel/NeuralModel.h"
 
@@ -24,35 +25,6 @@ struct HeadsOptions {
   double seconds = 1;
   int threads = 2;
 };
-
-DenseLayer randomLayer(int64_t in, int64_t out, std::mt19937 &random) {
-  float limit = 1 / std::sqrt(static_cast<float>(in));
-  std::uniform_real_distribution<float> uniform(-limit, limit);
-  DenseLayer layer{in, out, {}, {}};
-  std::generate_n(std::back_inserter(layer.weight), in * out,
-                  [&] { return uniform(random); });
-  std::generate_n(std::back_inserter(layer.bias), out,
-                  [&] { return uniform(random); });
-  return layer;
-}
-
-/// The usual sizes; its speed does not depend on the weights.
-NeuralComputeParameters randomModel(int members) {
-  std::mt19937 random(0);
-  NeuralComputeParameters model;
-  model.mean.assign(kFeatureCount, 0);
-  model.std.assign(kFeatureCount, 1);
-  model.min.assign(kFeatureCount, -30);
-  model.max.assign(kFeatureCount, 30);
-  model.deviceClass = "CPU";
-  for (int i = 0; i < members; ++i)
-    model.members.push_back({{randomLayer(kFeatureCount, kTableHidden0, random),
-                              randomLayer(kTableHidden0, kTableHidden1, random),
-                              randomLayer(kTableHidden1, kSumWidth, random)},
-                             {randomLayer(kSumWidth, kHeadHidden, random),
-                              randomLayer(kHeadHidden, 2, random)}});
-  return model;
-}
 
 /// Sums of a device each, as a search holds them.
 std::vector<double> randomSums(size_t rows, size_t width) {
@@ -149,7 +121,7 @@ void runHeads(const HeadsOptions &options) {
                 embeddingRate(*model, options.seconds) / 1e3);
     return;
   }
-  NeuralCompute three(randomModel(3)), one(randomModel(1));
+  NeuralCompute three(randomModel(3, "CPU")), one(randomModel(1, "CPU"));
   printRates("3 members", three, options);
   printRates("1 member", one, options);
   std::printf("embeddings of 3 members: %.0f k / s\n",

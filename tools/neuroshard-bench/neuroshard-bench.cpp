@@ -6,6 +6,7 @@ int main(int argc, char **argv) {
   CLI::App app("Measures parts of NeuroShard on this machine");
   app.require_subcommand(1);
   neuroshard::addHeadsBenchmark(app);
+  neuroshard::addModelCommand(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::RuntimeError &error) {

@@ -1,0 +1,16 @@
+//===- RandomModel.h - Compute models with random weights -------*- C++ -*-===//
+
+#ifndef NEUROSHARD_TOOLS_BENCH_RANDOMMODEL_H
+#define NEUROSHARD_TOOLS_BENCH_RANDOMMODEL_H
+
+#include "neuroshard/CostModel/NeuralModel.h"
+
+namespace neuroshard {
+
+/// A compute model of the usual sizes; what it predicts means nothing, and it
+/// says so: it is not measured.
+NeuralComputeParameters randomModel(int members, std::string deviceClass);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_TOOLS_BENCH_RANDOMMODEL_H
