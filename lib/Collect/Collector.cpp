@@ -8,6 +8,7 @@
 #include "neuroshard/Collect/Collector.h"
 
 #include "Machine.h"
+#include "ReferenceKernel.h"
 #include "neuroshard/Collect/RandomSets.h"
 
 #include <algorithm>
@@ -83,12 +84,10 @@ public:
 
 private:
   MeasuredSet setOf(const Job &job) const;
-  MeasuredSet referenceSet() const;
   Expected<void>
   compileAhead(size_t first,
                const std::function<void(const std::string &)> &say);
   Expected<void> measure(size_t job);
-  Expected<double> referenceMs();
   ComputeSample describe(const MeasuredSet &set) const;
   Expected<void> save();
 
@@ -97,8 +96,7 @@ private:
   TablePool pool;
   std::vector<Job> jobs;
   Measurer measurer;
-  MeasuredSet reference = referenceSet();
-  std::unique_ptr<LoadedSet> loadedReference;
+  ReferenceKernel reference{measurer};
   /// The reference's time after the last sample, if nothing has run since.
   std::optional<double> lastReference;
   ComputeSamples data;
@@ -111,31 +109,8 @@ private:
 MeasuredSet Collection::setOf(const Job &job) const {
   RandomSetOptions setOptions;
   setOptions.heldOut = isHeldOut(options, job.set);
+  setOptions.memoryBytes = static_cast<int64_t>(options.setGiB * 0x1p30);
   return makeRandomSet(pool, setOptions, options.seed, job.set);
-}
-
-/// Small enough to be quick, large enough to go to memory.
-MeasuredSet Collection::referenceSet() const {
-  MeasuredSet set;
-  set.problem.topology = *parseTopology("1xCPU@1024GiB");
-  set.problem.batch.globalSize = 2048;
-  Table table;
-  table.name = "0";
-  table.rows = 1000000;
-  table.dim = 64;
-  set.problem.tables = {table};
-  Feature feature;
-  feature.name = "f";
-  feature.meanPooling = 20;
-  set.problem.features = {feature};
-  Shard shard;
-  shard.name = "s";
-  shard.table = "0";
-  shard.rowEnd = table.rows;
-  shard.colEnd = table.dim;
-  shard.devices = {0};
-  set.shards = {shard};
-  return set;
 }
 
 Expected<void> Collection::open() {
@@ -145,6 +120,7 @@ Expected<void> Collection::open() {
   facts["threads"] = std::to_string(options.measure.threads);
   facts["target_cpu"] = options.measure.targetCpu;
   facts["seed"] = std::to_string(options.seed);
+  facts["set_gib"] = std::to_string(options.setGiB);
   facts["pool_seed"] = std::to_string(kPoolSeed);
   facts["samples_planned"] = std::to_string(options.samples);
   facts["rejection_rule"] =
@@ -201,19 +177,6 @@ Collection::compileAhead(size_t first,
   });
 }
 
-Expected<double> Collection::referenceMs() {
-  if (!loadedReference) {
-    auto loaded = measurer.load(reference);
-    if (!loaded)
-      return tl::unexpected(loaded.error());
-    loadedReference = std::move(*loaded);
-  }
-  Expected<Timing> timing = loadedReference->measure();
-  if (!timing)
-    return tl::unexpected(timing.error());
-  return timing->median.total();
-}
-
 ComputeSample Collection::describe(const MeasuredSet &set) const {
   ComputeSample sample;
   sample.shards = describeSet(set);
@@ -230,7 +193,7 @@ Expected<void> Collection::measure(size_t index) {
   const Job &job = jobs[index];
   MeasuredSet set = setOf(job);
   if (!lastReference) {
-    Expected<double> before = referenceMs();
+    Expected<double> before = reference.measureMs();
     if (!before)
       return tl::unexpected(before.error());
     lastReference = *before;
@@ -239,7 +202,7 @@ Expected<void> Collection::measure(size_t index) {
   Expected<Timing> timing = measurer.measure(set);
   if (!timing)
     return tl::unexpected(timing.error());
-  Expected<double> after = referenceMs();
+  Expected<double> after = reference.measureMs();
   if (!after)
     return tl::unexpected(after.error());
 

@@ -31,6 +31,11 @@ CLI::App *neuroshard::addComputeCommand(CLI::App &app,
   command->add_option("--seed", options.seed, "Names the sets")
       ->capture_default_str();
   command
+      ->add_option("--memory", options.setGiB,
+                   "GiB of weights and optimizer state of a set, at most")
+      ->check(CLI::Range(0.001, 1e6))
+      ->capture_default_str();
+  command
       ->add_option("--threads", options.measure.threads,
                    "Threads of the device")
       ->check(CLI::Range(1, 1024))

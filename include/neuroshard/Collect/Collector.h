@@ -21,6 +21,8 @@ struct CollectOptions {
   /// Sets measured a second time, half a run later.
   int64_t repeats = 300;
   uint64_t seed = 1;
+  /// Weights and optimizer state of a set, at most.
+  double setGiB = 2;
   bool resume = false;
   /// Facts the caller knows: versions and the like.
   std::map<std::string, std::string> facts;

@@ -1,4 +1,4 @@
-//===- IdGeneratorTest.cpp - Batches show the histogram they were drawn from =//
+//===- IdGeneratorTest.cpp - Batches show the histogram they come from ----===//
 
 #include "neuroshard/Collect/IdGenerator.h"
 #include "neuroshard/Collect/TablePool.h"

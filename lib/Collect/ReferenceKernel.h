@@ -1,0 +1,29 @@
+//===- ReferenceKernel.h - How fast is the machine right now? ---*- C++ -*-===//
+
+#ifndef NEUROSHARD_LIB_COLLECT_REFERENCEKERNEL_H
+#define NEUROSHARD_LIB_COLLECT_REFERENCEKERNEL_H
+
+#include "neuroshard/Collect/Measurement.h"
+
+#include <memory>
+
+namespace neuroshard::collect {
+
+/// One fixed set, small enough to be quick and large enough to go to memory,
+/// measured around others: machines drift.
+class ReferenceKernel {
+public:
+  explicit ReferenceKernel(Measurer &measurer);
+
+  /// Forward + backward.
+  Expected<double> measureMs();
+
+private:
+  Measurer &measurer;
+  MeasuredSet set;
+  std::unique_ptr<LoadedSet> loaded;
+};
+
+} // namespace neuroshard::collect
+
+#endif // NEUROSHARD_LIB_COLLECT_REFERENCEKERNEL_H
