@@ -33,6 +33,7 @@ llvm_config.add_tool_substitutions(
     [
         ToolSubst("neuroshard-opt", extra_args=["--verify-roundtrip"]),
         ToolSubst("neuroshard-opt-raw", command=FindTool("neuroshard-opt")),
+        "neuroshard-bench",
         "neuroshard-translate",
         "neuroshard-compile",
         "neuroshard-report",

@@ -1,7 +1,8 @@
 // Shards and pins written by hand are kept and planned around, and remarks say what was decided.
-// RUN: neuroshard-opt %s --neuroshard-plan="topology=3xH200" -o %t.mlir
+// RUN: neuroshard-opt %s --neuroshard-plan="topology=3xH200 cost-model=roofline" -o %t.mlir
 // RUN: FileCheck %s < %t.mlir
-// RUN: neuroshard-opt %s --neuroshard-plan --remarks-filter=neuroshard-plan -o /dev/null 2>&1 \
+// RUN: neuroshard-opt %s --neuroshard-plan=cost-model=roofline \
+// RUN:     --remarks-filter=neuroshard-plan -o /dev/null 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=REMARK
 // RUN: neuroshard-opt %t.mlir --neuroshard-plan --remarks-filter=neuroshard-plan -o /dev/null 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=KEPT

@@ -1,6 +1,6 @@
 // neuroshard-plan adds a plan with its provenance, records what its options change, and leaves
 // a complete plan alone.
-// RUN: neuroshard-opt %s --neuroshard-plan="algorithm=size seed=7 dense-rest-ms=2.5" -o %t.mlir
+// RUN: neuroshard-opt %s --neuroshard-plan="algorithm=size seed=7 dense-rest-ms=2.5 cost-model=roofline" -o %t.mlir
 // RUN: FileCheck %s < %t.mlir
 // RUN: neuroshard-opt %t.mlir --neuroshard-plan -o %t.again.mlir
 // RUN: diff %t.mlir %t.again.mlir
