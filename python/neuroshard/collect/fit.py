@@ -61,7 +61,8 @@ def report(file, path):
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="neuroshard.collect.fit", description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(prog="neuroshard.collect.fit",
+                                     description=__doc__.split("\n")[0])
     parser.add_argument("file", help="a file of neuroshard.collect.communication")
     parser.add_argument("-o", "--out", help="also write the figures there, as JSON; "
                         "`topologies` has the levels that a workload's topology takes")

@@ -10,7 +10,8 @@ from .errors import CollectError
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="neuroshard.collect.merge", description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(prog="neuroshard.collect.merge",
+                                     description=__doc__.split("\n")[0])
     parser.add_argument("files", nargs="+", help="files of neuroshard.collect.communication")
     parser.add_argument("-o", "--out", required=True, help="the file to write")
     arguments = parser.parse_args()

@@ -99,9 +99,17 @@ def to_sample(file, topology, index, repeat, measured):
 
 def collect(session, file, path, topology, todo, stop):
     """Measures `todo`; on rank 0 `file` is a SampleFile, elsewhere None. Returns whether
-    all of it was measured."""
-    control = session.exchanger.control
+    all of it was measured. What was measured is kept whatever happens."""
     progress = Progress(f"{session.devices} devices", len(todo))
+    try:
+        return measure_all(session, file, path, topology, todo, stop, progress)
+    finally:
+        if file:
+            progress.close()
+            file.write(path)
+
+
+def measure_all(session, file, path, topology, todo, stop, progress):
     saved = time.monotonic()
     session.start()
     for done, (index, repeat) in enumerate(todo, start=1):
@@ -112,11 +120,6 @@ def collect(session, file, path, topology, todo, stop):
             if time.monotonic() - saved > SAVE_EVERY_S:
                 file.write(path)
                 saved = time.monotonic()
-        if control.gather([stop.set]).any():
-            break
-    else:
-        done = len(todo) + 1
-    if file:
-        progress.close()
-        file.write(path)
-    return done > len(todo)
+        if session.exchanger.control.gather([stop.set]).any():
+            return done == len(todo)
+    return True
