@@ -129,12 +129,14 @@ def test_resume_appends_only_what_is_missing(collected, tmp_path):
 def test_another_number_of_devices_joins_the_file(collected, tmp_path):
     path = tmp_path / "copy.safetensors"
     path.write_bytes(collected.read_bytes())
-    result = collect(3, "--out", path, "--samples", 2, "--repeats", 1, "--resume")
+    result = run_module("sweep", "--devices", "2,3", "--out", path, "--samples", 3,
+                        "--repeats", 1)
     assert result.returncode == 0, result.stderr
     file = samples.read(str(path))
     assert [topology["levels"][0]["groups"] for topology in file.topologies] == [[2], [3]]
-    assert [sample.devices for sample in file.samples[28:]] == [3, 3, 3]
-    assert file.samples[30].repeat_of in (28, 29)
+    added = [sample for sample in file.samples[28:] if sample.devices == 3]
+    assert [sample.draw for sample in added[:3]] == [0, 1, 2] and len(added) == 4
+    assert file.samples[added[3].repeat_of] in added[:3]
 
 
 def test_merge(collected, tmp_path):
@@ -177,7 +179,7 @@ def test_interrupting_keeps_what_is_measured(tmp_path, name):
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                start_new_session=True)
     try:
-        # The first line of progress comes after ten seconds of measuring.
+        # The first line of progress comes after two seconds of measuring.
         assert "120000" in next(line for line in process.stderr if "devices: " in line)
         os.killpg(process.pid, name)
         output, _ = process.communicate(timeout=TIMEOUT_S)
@@ -241,13 +243,20 @@ def test_wrong_arguments_give_one_error(arguments, message):
 @pytest.mark.parametrize(("arguments", "message"), [
     (["--out", "nowhere/a"], "there is no folder nowhere"),
     (["--out", ROOT / "README.md"], "exists; --resume adds to it"),
-    (["--out", ROOT / "README.md", "--resume"], "damaged"),
 ])
 def test_a_file_that_cannot_be_used_gives_one_error(arguments, message):
     result = collect(2, *arguments)
     assert result.returncode != 0
     assert len(errors_of(result)) == 1, result.stderr
     assert message in errors_of(result)[0]
+
+
+def test_sweep_refuses_wrong_numbers_of_devices(tmp_path):
+    for devices in ("1,2", "two", "2,,3"):
+        result = run_module("sweep", "--devices", devices, "--out", tmp_path / "a")
+        assert result.returncode == 2
+        assert len(errors_of(result)) == 1
+        assert f"expected numbers of at least 2, such as 2,3,4, got: '{devices}'" in result.stderr
 
 
 @pytest.mark.parametrize("content", [b"", b"not a tensor file at all", b"\xff" * 64])

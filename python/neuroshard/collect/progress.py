@@ -3,6 +3,7 @@
 import sys
 import time
 
+FIRST_LINE_S = 2
 LINE_EVERY_S = 10
 
 
@@ -17,14 +18,15 @@ class Progress:
     def __init__(self, name, total):
         self.name = name
         self.total = total
-        self.begin = self.last = time.monotonic()
+        self.begin = time.monotonic()
+        self.next_line = self.begin + FIRST_LINE_S
         self.terminal = sys.stderr.isatty()
 
     def show(self, done, note):
         now = time.monotonic()
-        if not self.terminal and now - self.last < LINE_EVERY_S and done < self.total:
+        if not self.terminal and now < self.next_line and done < self.total:
             return
-        self.last = now
+        self.next_line = now + LINE_EVERY_S
         left = (now - self.begin) / max(done, 1) * (self.total - done)
         text = f"{self.name}: {done} of {self.total}, {span(left)} left{note}"
         if self.terminal:
