@@ -9,8 +9,6 @@
 #include "neuroshard/Training/ComputeEvaluation.h"
 #include "neuroshard/Training/ComputeTraining.h"
 
-#include <iostream>
-
 using namespace neuroshard;
 
 namespace {
@@ -32,8 +30,7 @@ Expected<NeuralComputeParameters> readModel(const std::string &path) {
     return tl::unexpected(file.error());
   Expected<NeuralComputeParameters> parameters = toComputeParameters(*file);
   if (!parameters)
-    for (Diagnostic &diagnostic : parameters.error())
-      diagnostic.where = path + ": " + diagnostic.where;
+    return tl::unexpected(placeIn(path, parameters.error()));
   return parameters;
 }
 

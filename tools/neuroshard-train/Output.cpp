@@ -7,6 +7,13 @@
 
 using namespace neuroshard;
 
+Diagnostics neuroshard::placeIn(const std::string &path,
+                                Diagnostics diagnostics) {
+  for (Diagnostic &diagnostic : diagnostics)
+    diagnostic.where = path + ": " + diagnostic.where;
+  return diagnostics;
+}
+
 Expected<void> neuroshard::showTable(const EvaluationTable &table,
                                      const std::string &path) {
   std::cout << toMarkdown(table) << std::flush;

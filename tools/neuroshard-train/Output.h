@@ -12,6 +12,9 @@ namespace neuroshard {
 /// it ends in .json, else as markdown.
 Expected<void> showTable(const EvaluationTable &table, const std::string &path);
 
+/// Diagnostics about something in a file, with the file's name.
+Diagnostics placeIn(const std::string &path, Diagnostics diagnostics);
+
 } // namespace neuroshard
 
 #endif // NEUROSHARD_TOOLS_TRAIN_OUTPUT_H

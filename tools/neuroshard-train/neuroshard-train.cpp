@@ -5,7 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "CommunicationCommands.h"
 #include "ComputeCommands.h"
+
+#include "neuroshard/CostModel/Communication.h"
 
 #include <CLI/CLI.hpp>
 
@@ -68,6 +71,23 @@ void addTableOutput(CLI::App &app, Settings &settings) {
                  "also write the table: .json, or markdown");
 }
 
+void addLeaveOut(CLI::App &app, Settings &settings) {
+  app.add_option("--leave-out", settings.leaveOut,
+                 "numbers of devices that training does not see")
+      ->delimiter(',');
+}
+
+/// The kind of a model is in its file.
+Expected<void> evaluateModelFile(const Settings &settings) {
+  Expected<TensorFile> file = readTensorFile(settings.model);
+  if (!file)
+    return tl::unexpected(file.error());
+  Expected<std::string> schema = file->getMetadata("schema");
+  if (schema && *schema == kCommunicationModelSchema)
+    return evaluateCommunicationModel(settings);
+  return evaluateComputeModel(settings);
+}
+
 int run(const Command &command, const Settings &settings) {
   Expected<void> done;
   // LibTorch reports what goes wrong inside it by exceptions.
@@ -102,6 +122,14 @@ int main(int argc, char **argv) {
   addModelOutput(*compute, settings);
   addFrom(*compute, settings);
 
+  CLI::App *communication =
+      add("communication", "train a model of exchanges between devices",
+          trainCommunicationModel);
+  addData(*communication, settings);
+  addModelOutput(*communication, settings);
+  addFrom(*communication, settings);
+  addLeaveOut(*communication, settings);
+
   CLI::App *curve =
       add("curve", "held-out error by number of samples", drawComputeCurve);
   addData(*curve, settings);
@@ -112,10 +140,11 @@ int main(int argc, char **argv) {
       ->check(CLI::Range(size_t(2), size_t(1) << 40));
 
   CLI::App *evaluate = add("evaluate", "figures of a model on held-out samples",
-                           evaluateComputeModel);
+                           evaluateModelFile);
   evaluate->add_option("model", settings.model, "model file")->required();
   addData(*evaluate, settings);
   addTableOutput(*evaluate, settings);
+  addLeaveOut(*evaluate, settings);
   evaluate->add_flag("--baselines", settings.baselines,
                      "also train the published architecture");
   evaluate->add_option("--baseline-epochs", settings.baselineEpochs)

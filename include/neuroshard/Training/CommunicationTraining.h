@@ -1,0 +1,33 @@
+//===- CommunicationTraining.h - A model of measured exchanges --*- C++ -*-===//
+
+#ifndef NEUROSHARD_TRAINING_COMMUNICATIONTRAINING_H
+#define NEUROSHARD_TRAINING_COMMUNICATIONTRAINING_H
+
+#include "neuroshard/CostModel/Communication.h"
+#include "neuroshard/Training/Options.h"
+#include "neuroshard/Training/Split.h"
+
+namespace neuroshard {
+
+/// What a split must know. Exchanges among a number of devices in `leaveOut`
+/// count as held out.
+std::vector<SampleRole> rolesOf(const CommunicationSamples &samples,
+                                std::span<const int> leaveOut);
+
+/// Trains one model for all numbers of devices. The same arguments give the
+/// same model, whatever the number of threads. With `from`, that model is
+/// fine-tuned. The card is left empty.
+Expected<CommunicationParameters>
+trainCommunication(const CommunicationSamples &samples, const Split &split,
+                   const TrainingOptions &options,
+                   const CommunicationParameters *from = nullptr);
+
+/// What LibTorch computes for some samples: the time of each device of each,
+/// one after another. The plain C++ inference is held against it.
+std::vector<double> predictWithTorch(const CommunicationParameters &parameters,
+                                     const CommunicationSamples &samples,
+                                     std::span<const size_t> indices);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_TRAINING_COMMUNICATIONTRAINING_H

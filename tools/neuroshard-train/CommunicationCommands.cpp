@@ -1,0 +1,126 @@
+//===- CommunicationCommands.cpp - Commands on models of exchanges --------===//
+
+#include "CommunicationCommands.h"
+
+#include "Card.h"
+#include "Output.h"
+#include "Progress.h"
+
+#include "neuroshard/Training/CommunicationEvaluation.h"
+#include "neuroshard/Training/CommunicationTraining.h"
+
+using namespace neuroshard;
+
+namespace {
+
+Expected<CommunicationSamples> readSamples(const Settings &settings) {
+  if (settings.data.size() != 1)
+    return failure("data",
+                   "expected one file of exchanges; put several together with "
+                   "python -m neuroshard.collect.merge");
+  return readCommunicationSamples(settings.data.front());
+}
+
+Expected<CommunicationParameters> readModel(const std::string &path) {
+  Expected<TensorFile> file = readTensorFile(path);
+  if (!file)
+    return tl::unexpected(file.error());
+  Expected<CommunicationParameters> parameters =
+      toCommunicationParameters(*file);
+  if (!parameters)
+    return tl::unexpected(placeIn(path, parameters.error()));
+  return parameters;
+}
+
+Expected<Split> splitOf(const Settings &settings,
+                        const CommunicationSamples &samples) {
+  return splitSamples(rolesOf(samples, settings.leaveOut),
+                      settings.validationShare, settings.limit,
+                      settings.training.seed);
+}
+
+Expected<CommunicationParameters>
+trainWithProgress(const Settings &settings, const CommunicationSamples &samples,
+                  const Split &split) {
+  std::optional<CommunicationParameters> from;
+  if (!settings.from.empty()) {
+    Expected<CommunicationParameters> start = readModel(settings.from);
+    if (!start)
+      return start;
+    from = std::move(*start);
+  }
+  Progress progress("training");
+  TrainingOptions options = settings.training;
+  options.progress = [&](const TrainingProgress &now) { progress(now); };
+  return trainCommunication(samples, split, options, from ? &*from : nullptr);
+}
+
+Expected<void> writeModel(CommunicationParameters &parameters,
+                          const Settings &settings, const CardFacts &facts) {
+  Expected<std::string> card = makeCard(facts);
+  if (!card)
+    return tl::unexpected(card.error());
+  parameters.card = *card;
+  Expected<TensorFile> file = toTensorFile(parameters);
+  if (!file)
+    return tl::unexpected(file.error());
+  return writeTensorFile(*file, settings.output);
+}
+
+} // namespace
+
+Expected<void> neuroshard::trainCommunicationModel(const Settings &settings) {
+  Expected<CommunicationSamples> samples = readSamples(settings);
+  if (!samples)
+    return tl::unexpected(samples.error());
+  Expected<Split> split = splitOf(settings, *samples);
+  if (!split)
+    return tl::unexpected(split.error());
+  Expected<CommunicationParameters> parameters =
+      trainWithProgress(settings, *samples, *split);
+  if (!parameters)
+    return tl::unexpected(parameters.error());
+
+  CardFacts facts;
+  facts.dataFiles = settings.data;
+  facts.metadata = samples->metadata;
+  facts.split = *split;
+  facts.options = settings.training;
+  facts.fromFile = settings.from;
+  facts.heldOut = facts.repeats = makeCommunicationTable();
+  facts.heldOut.add(
+      evaluateModel(CommunicationModel(*parameters), *samples, *split));
+  facts.repeats.add(repeatFloors(*samples));
+  if (Expected<void> done = writeModel(*parameters, settings, facts); !done)
+    return done;
+  EvaluationTable table = facts.heldOut;
+  table.add(facts.repeats.rows);
+  return showTable(table, "");
+}
+
+Expected<void>
+neuroshard::evaluateCommunicationModel(const Settings &settings) {
+  Expected<CommunicationSamples> samples = readSamples(settings);
+  if (!samples)
+    return tl::unexpected(samples.error());
+  Expected<CommunicationParameters> parameters = readModel(settings.model);
+  if (!parameters)
+    return tl::unexpected(parameters.error());
+  Expected<Split> split = splitOf(settings, *samples);
+  if (!split)
+    return tl::unexpected(split.error());
+
+  EvaluationTable table = makeCommunicationTable();
+  table.add(evaluateModel(CommunicationModel(*parameters), *samples, *split));
+  table.add(repeatFloors(*samples));
+  table.add({evaluateClosedForm(*samples, *split)});
+  if (settings.baselines) {
+    Progress progress("published architecture");
+    table.add({evaluatePublished(
+        *samples, *split, settings.baselineEpochs, settings.training.seed,
+        [&](int64_t epoch, double loss) {
+          progress({0, 1, epoch, settings.baselineEpochs, loss});
+        })});
+  }
+  return showTable(table, settings.output);
+}

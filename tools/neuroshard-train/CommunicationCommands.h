@@ -1,0 +1,20 @@
+//===- CommunicationCommands.h - Commands on models of exchanges *- C++ -*-===//
+
+#ifndef NEUROSHARD_TOOLS_TRAIN_COMMUNICATIONCOMMANDS_H
+#define NEUROSHARD_TOOLS_TRAIN_COMMUNICATIONCOMMANDS_H
+
+#include "Settings.h"
+
+#include "neuroshard/Planner/Diagnostics.h"
+
+namespace neuroshard {
+
+/// Trains a model, writes it and shows its held-out figures.
+Expected<void> trainCommunicationModel(const Settings &settings);
+
+/// Shows a model's figures on samples that are held out.
+Expected<void> evaluateCommunicationModel(const Settings &settings);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_TOOLS_TRAIN_COMMUNICATIONCOMMANDS_H
