@@ -145,14 +145,14 @@ ShardingProblem neuroshard::makePlanTask(const TablePool &pool, uint64_t seed,
   int64_t bytes = 0;
   for (size_t index : indices) {
     Table table;
-    table.name = "t" + std::to_string(index);
+    table.name = std::to_string(index);
     table.rows = std::min(pool.tables[index].rows, kMaxRows);
     table.dim = 4 * between(1, 32);
     table.optimizer = optimizer;
     table.access = (*pool.access)[index];
     bytes += tableBytes(table);
     Feature feature;
-    feature.name = "f" + std::to_string(index);
+    feature.name = table.name;
     feature.table = static_cast<int>(problem.tables.size());
     feature.meanPooling = pool.tables[index].pooling;
     problem.tables.push_back(std::move(table));
