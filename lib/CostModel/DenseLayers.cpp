@@ -1,8 +1,10 @@
 //===- DenseLayers.cpp - The hot loops of neural inference ----------------===//
 ///
 /// \file
-/// The loops are written on vectors of 16 floats, which the compiler cuts into
-/// what the instruction set has. Built with -ffp-contract=off: see the header.
+/// The loops are templates on the width of a vector, instantiated for what each
+/// instruction set has: compilers cut wider vectors badly. Every number is made
+/// by itself, so the width changes none. Built with -ffp-contract=off: see the
+/// header.
 //===----------------------------------------------------------------------===//
 
 #include "DenseLayers.h"
@@ -20,224 +22,253 @@ using namespace neuroshard::dense;
 
 namespace {
 
-constexpr size_t kLanes = 16;
-constexpr size_t kVectorsPerBlock = kBlockRows / kLanes;
-/// Outputs that are accumulated in registers at once.
+/// Vectors of outputs that are accumulated in registers at once.
 constexpr size_t kRegisterVectors = 4;
 /// Fewer rows than this are cheaper one by one than as a block.
 constexpr size_t kFewestBlockRows = 8;
 
-using Floats = float __attribute__((vector_size(kLanes * sizeof(float))));
-using Ints = int32_t __attribute__((vector_size(kLanes * sizeof(int32_t))));
-
 #define NEUROSHARD_INLINE __attribute__((always_inline)) inline
 
-NEUROSHARD_INLINE void load(const float *from, Floats &to) {
-  std::memcpy(&to, from, sizeof to);
-}
-NEUROSHARD_INLINE void store(const Floats &from, float *to) {
-  std::memcpy(to, &from, sizeof from);
-}
+/// The compiler's vector types; a template's own would be no vectors to it.
+template <size_t Lanes> struct Vectors;
+template <> struct Vectors<4> {
+  using Floats = float __attribute__((vector_size(16)));
+  using Ints = int32_t __attribute__((vector_size(16)));
+};
+template <> struct Vectors<8> {
+  using Floats = float __attribute__((vector_size(32)));
+  using Ints = int32_t __attribute__((vector_size(32)));
+};
+template <> struct Vectors<16> {
+  using Floats = float __attribute__((vector_size(64)));
+  using Ints = int32_t __attribute__((vector_size(64)));
+};
 
-/// x = log(x) for positive, normal x. With x = 2^e m, m in [sqrt(1/2), sqrt 2)
-/// and t = (m - 1) / (m + 1): e log 2 + 2 (t + t^3/3 + ... + t^9/9), where the
-/// terms left out are below 1e-9.
-NEUROSHARD_INLINE void logarithm(Floats &x) {
-  constexpr int32_t kSqrtHalfBits = 0x3f3504f3;
-  Ints bits = (Ints)x;
-  Ints exponent = (bits - kSqrtHalfBits) >> 23;
-  Ints mantissaBits = bits - (exponent << 23);
-  Floats mantissa = (Floats)mantissaBits;
-  Floats e = __builtin_convertvector(exponent, Floats);
-  Floats t = (mantissa - 1.0f) / (mantissa + 1.0f);
-  Floats square = t * t;
-  Floats series = square * (2.0f / 9) + 2.0f / 7;
-  series = series * square + 2.0f / 5;
-  series = series * square + 2.0f / 3;
-  // log 2 in two parts: the first is exact in a product with an exponent.
-  constexpr float kLog2High = 0.693359375f, kLog2Low = -2.12194440e-4f;
-  x = e * kLog2High + (t * 2.0f + (series * square * t + e * kLog2Low));
-}
+/// Vectors of `Lanes` floats; RowVectors of them hold the rows that are worked
+/// on at once without running out of registers.
+template <size_t Lanes, size_t RowVectors> struct Kernels {
+  using Floats = typename Vectors<Lanes>::Floats;
+  using Ints = typename Vectors<Lanes>::Ints;
 
-/// x = exp(x), x kept within +-60 (NaN becomes 60). With n = round(x / log 2)
-/// and r = x - n log 2: 2^n times the series of exp to r^7.
-NEUROSHARD_INLINE void exponential(Floats &x) {
-  constexpr float kLimit = 60;
-  x = x < kLimit ? x : Floats{} + kLimit;
-  x = x > -kLimit ? x : Floats{} - kLimit;
-  constexpr float kRound = 12582912.0f; // 1.5 * 2^23: no fraction is left.
-  constexpr float kLog2High = 0.693359375f, kLog2Low = -2.12194440e-4f;
-  Floats shifted = x * 1.44269504f + kRound;
-  Floats n = shifted - kRound;
-  Floats r = (x - n * kLog2High) - n * kLog2Low;
-  Floats series = r * (1.0f / 5040) + 1.0f / 720;
-  series = series * r + 1.0f / 120;
-  series = series * r + 1.0f / 24;
-  series = series * r + 1.0f / 6;
-  series = series * r + 0.5f;
-  series = (series * r * r + r) + 1.0f;
-  Ints power = (__builtin_convertvector(n, Ints) + 127) << 23;
-  x = series * (Floats)power;
-}
+  NEUROSHARD_INLINE static void load(const float *from, Floats &to) {
+    std::memcpy(&to, from, sizeof to);
+  }
+  NEUROSHARD_INLINE static void store(const Floats &from, float *to) {
+    std::memcpy(to, &from, sizeof from);
+  }
 
-NEUROSHARD_INLINE void rectify(Floats &x) { x = x > 0.0f ? x : Floats{}; }
+  /// x = log(x) for positive, normal x. With x = 2^e m, m in [sqrt(1/2), sqrt
+  /// 2) and t = (m - 1) / (m + 1): e log 2 + 2 (t + t^3/3 + ... + t^9/9), where
+  /// the terms left out are below 1e-9.
+  NEUROSHARD_INLINE static void logarithm(Floats &x) {
+    constexpr int32_t kSqrtHalfBits = 0x3f3504f3;
+    Ints bits = (Ints)x;
+    Ints exponent = (bits - kSqrtHalfBits) >> 23;
+    Ints mantissaBits = bits - (exponent << 23);
+    Floats mantissa = (Floats)mantissaBits;
+    Floats e = __builtin_convertvector(exponent, Floats);
+    Floats t = (mantissa - 1.0f) / (mantissa + 1.0f);
+    Floats square = t * t;
+    Floats series = square * (2.0f / 9) + 2.0f / 7;
+    series = series * square + 2.0f / 5;
+    series = series * square + 2.0f / 3;
+    // log 2 in two parts: the first is exact in a product with an exponent.
+    constexpr float kLog2High = 0.693359375f, kLog2Low = -2.12194440e-4f;
+    x = e * kLog2High + (t * 2.0f + (series * square * t + e * kLog2Low));
+  }
 
-NEUROSHARD_INLINE void affineBody(const PackedLayer &layer, const float *x,
-                                  float *y) {
-  size_t out = 0;
-  for (; out < layer.paddedOut; out += kLanes * kRegisterVectors) {
-    size_t vectors =
-        std::min(kRegisterVectors, (layer.paddedOut - out) / kLanes);
-    Floats sum[kRegisterVectors] = {};
-    for (size_t v = 0; v < vectors; ++v)
-      load(&layer.bias[out + v * kLanes], sum[v]);
-    const float *weight = &layer.weight[out];
-    if (vectors == kRegisterVectors) {
-      for (size_t i = 0; i < layer.in; ++i, weight += layer.paddedOut)
-        for (size_t v = 0; v < kRegisterVectors; ++v) {
-          Floats w;
-          load(weight + v * kLanes, w);
-          sum[v] += w * x[i];
+  /// x = exp(x), x kept within +-60 (NaN becomes 60). With n = round(x / log 2)
+  /// and r = x - n log 2: 2^n times the series of exp to r^7.
+  NEUROSHARD_INLINE static void exponential(Floats &x) {
+    constexpr float kLimit = 60;
+    x = x < kLimit ? x : Floats{} + kLimit;
+    x = x > -kLimit ? x : Floats{} - kLimit;
+    constexpr float kRound = 12582912.0f; // 1.5 * 2^23: no fraction is left.
+    constexpr float kLog2High = 0.693359375f, kLog2Low = -2.12194440e-4f;
+    Floats shifted = x * 1.44269504f + kRound;
+    Floats n = shifted - kRound;
+    Floats r = (x - n * kLog2High) - n * kLog2Low;
+    Floats series = r * (1.0f / 5040) + 1.0f / 720;
+    series = series * r + 1.0f / 120;
+    series = series * r + 1.0f / 24;
+    series = series * r + 1.0f / 6;
+    series = series * r + 0.5f;
+    series = (series * r * r + r) + 1.0f;
+    Ints power = (__builtin_convertvector(n, Ints) + 127) << 23;
+    x = series * (Floats)power;
+  }
+
+  NEUROSHARD_INLINE static void rectify(Floats &x) {
+    x = x > 0.0f ? x : Floats{};
+  }
+
+  NEUROSHARD_INLINE static void affineBody(const PackedLayer &layer,
+                                           const float *x, float *y) {
+    size_t out = 0;
+    for (; out < layer.paddedOut; out += Lanes * kRegisterVectors) {
+      size_t vectors =
+          std::min(kRegisterVectors, (layer.paddedOut - out) / Lanes);
+      Floats sum[kRegisterVectors] = {};
+      for (size_t v = 0; v < vectors; ++v)
+        load(&layer.bias[out + v * Lanes], sum[v]);
+      const float *weight = &layer.weight[out];
+      if (vectors == kRegisterVectors) {
+        for (size_t i = 0; i < layer.in; ++i, weight += layer.paddedOut)
+          for (size_t v = 0; v < kRegisterVectors; ++v) {
+            Floats w;
+            load(weight + v * Lanes, w);
+            sum[v] += w * x[i];
+          }
+      } else {
+        for (size_t i = 0; i < layer.in; ++i, weight += layer.paddedOut)
+          for (size_t v = 0; v < vectors; ++v) {
+            Floats w;
+            load(weight + v * Lanes, w);
+            sum[v] += w * x[i];
+          }
+      }
+      for (size_t v = 0; v < vectors; ++v)
+        store(sum[v], y + out + v * Lanes);
+    }
+  }
+
+  /// logs = log(sums + kLogFloor), sums by row to logs by sum.
+  NEUROSHARD_INLINE static void blockLogs(const double *sums, size_t stride,
+                                          size_t rows, size_t count,
+                                          float *logs) {
+    for (size_t r = 0; r < rows; ++r)
+      for (size_t k = 0; k < count; ++k)
+        logs[k * kBlockRows + r] =
+            static_cast<float>(sums[r * stride + k] + kLogFloor);
+    for (size_t r = rows; r < kBlockRows; ++r)
+      for (size_t k = 0; k < count; ++k)
+        logs[k * kBlockRows + r] = 1;
+    for (size_t i = 0; i < count * kBlockRows; i += Lanes) {
+      Floats value;
+      load(logs + i, value);
+      logarithm(value);
+      store(value, logs + i);
+    }
+  }
+
+  /// A block of rows: vectors run over the rows.
+  NEUROSHARD_INLINE static void headBlock(const PackedHead &head,
+                                          const double *sums, size_t stride,
+                                          size_t rows, float *out) {
+    alignas(64) float logs[kMaxSumWidth * kBlockRows];
+    blockLogs(sums, stride, rows, head.sums, logs);
+    for (size_t first = 0; first < kBlockRows; first += Lanes * RowVectors)
+      headRowGroup(head, logs + first, out + first);
+  }
+
+  /// Lanes x RowVectors rows of a block. Two hidden outputs at a time share the
+  /// loads of the logarithms; an odd one is followed by a padding output of
+  /// zero weights.
+  NEUROSHARD_INLINE static void headRowGroup(const PackedHead &head,
+                                             const float *logs, float *out) {
+    Floats result[2][RowVectors];
+    for (size_t o = 0; o < 2; ++o)
+      for (size_t v = 0; v < RowVectors; ++v)
+        result[o][v] = Floats{} + head.outputBias[o];
+    for (size_t j = 0; j < head.hidden.out; j += 2) {
+      Floats unit[2][RowVectors];
+      const float *weight[2] = {&head.hiddenByOutput[j * head.sums],
+                                &head.hiddenByOutput[(j + 1) * head.sums]};
+      for (size_t u = 0; u < 2; ++u)
+        for (size_t v = 0; v < RowVectors; ++v)
+          unit[u][v] = Floats{} + head.hidden.bias[j + u];
+      for (size_t k = 0; k < head.sums; ++k)
+        for (size_t v = 0; v < RowVectors; ++v) {
+          Floats z;
+          load(logs + k * kBlockRows + v * Lanes, z);
+          unit[0][v] += z * weight[0][k];
+          unit[1][v] += z * weight[1][k];
         }
-    } else {
-      for (size_t i = 0; i < layer.in; ++i, weight += layer.paddedOut)
-        for (size_t v = 0; v < vectors; ++v) {
-          Floats w;
-          load(weight + v * kLanes, w);
-          sum[v] += w * x[i];
+      for (size_t u = 0; u < 2; ++u)
+        for (size_t v = 0; v < RowVectors; ++v) {
+          rectify(unit[u][v]);
+          for (size_t o = 0; o < 2; ++o)
+            result[o][v] += unit[u][v] * head.outputWeight[(j + u) * 2 + o];
         }
     }
-    for (size_t v = 0; v < vectors; ++v)
-      store(sum[v], y + out + v * kLanes);
-  }
-}
-
-/// logs = log(sums + kLogFloor), sums by row to logs by sum.
-NEUROSHARD_INLINE void blockLogs(const double *sums, size_t stride, size_t rows,
-                                 size_t count, float *logs) {
-  for (size_t r = 0; r < rows; ++r)
-    for (size_t k = 0; k < count; ++k)
-      logs[k * kBlockRows + r] =
-          static_cast<float>(sums[r * stride + k] + kLogFloor);
-  for (size_t r = rows; r < kBlockRows; ++r)
-    for (size_t k = 0; k < count; ++k)
-      logs[k * kBlockRows + r] = 1;
-  for (size_t i = 0; i < count * kBlockRows; i += kLanes) {
-    Floats value;
-    load(logs + i, value);
-    logarithm(value);
-    store(value, logs + i);
-  }
-}
-
-/// A block of rows: vectors run over the rows.
-NEUROSHARD_INLINE void headBlock(const PackedHead &head, const double *sums,
-                                 size_t stride, size_t rows, float *out) {
-  alignas(64) float logs[kMaxSumWidth * kBlockRows];
-  blockLogs(sums, stride, rows, head.sums, logs);
-  Floats result[2][kVectorsPerBlock];
-  for (size_t o = 0; o < 2; ++o)
-    for (size_t v = 0; v < kVectorsPerBlock; ++v)
-      result[o][v] = Floats{} + head.outputBias[o];
-  // Two outputs at a time share the loads of the logarithms; an odd one is
-  // followed by a padding output of zero weights.
-  size_t hidden = head.hidden.out;
-  for (size_t j = 0; j < hidden; j += 2) {
-    Floats unit[2][kVectorsPerBlock];
-    const float *weight[2] = {&head.hiddenByOutput[j * head.sums],
-                              &head.hiddenByOutput[(j + 1) * head.sums]};
-    for (size_t u = 0; u < 2; ++u)
-      for (size_t v = 0; v < kVectorsPerBlock; ++v)
-        unit[u][v] = Floats{} + head.hidden.bias[j + u];
-    for (size_t k = 0; k < head.sums; ++k)
-      for (size_t v = 0; v < kVectorsPerBlock; ++v) {
-        Floats z;
-        load(logs + k * kBlockRows + v * kLanes, z);
-        unit[0][v] += z * weight[0][k];
-        unit[1][v] += z * weight[1][k];
-      }
-    for (size_t u = 0; u < 2; ++u)
-      for (size_t v = 0; v < kVectorsPerBlock; ++v) {
-        rectify(unit[u][v]);
-        for (size_t o = 0; o < 2; ++o)
-          result[o][v] += unit[u][v] * head.outputWeight[(j + u) * 2 + o];
+    for (size_t o = 0; o < 2; ++o)
+      for (size_t v = 0; v < RowVectors; ++v) {
+        Floats base;
+        load(logs + o * kBlockRows + v * Lanes, base);
+        store(base + result[o][v], out + o * kBlockRows + v * Lanes);
       }
   }
-  for (size_t o = 0; o < 2; ++o)
-    for (size_t v = 0; v < kVectorsPerBlock; ++v) {
-      Floats base;
-      load(logs + o * kBlockRows + v * kLanes, base);
-      store(base + result[o][v], out + o * kBlockRows + v * kLanes);
+
+  /// One row: vectors run over the hidden outputs. Each number is made by the
+  /// same operations in the same order as in headBlock().
+  NEUROSHARD_INLINE static void headOne(const PackedHead &head,
+                                        const double *sums, float *out) {
+    alignas(64) float logs[kMaxSumWidth];
+    alignas(64) float units[kMaxHeadHidden];
+    for (size_t k = 0; k < kMaxSumWidth; ++k)
+      logs[k] = k < head.sums ? static_cast<float>(sums[k] + kLogFloor) : 1;
+    // The first bound tells the compiler that whole vectors fit.
+    for (size_t k = 0; k < kMaxSumWidth && k < head.sums; k += Lanes) {
+      Floats value;
+      load(logs + k, value);
+      logarithm(value);
+      store(value, logs + k);
     }
-}
-
-/// One row: vectors run over the hidden outputs. Each number is made by the
-/// same operations in the same order as in headBlock().
-NEUROSHARD_INLINE void headOne(const PackedHead &head, const double *sums,
-                               float *out) {
-  alignas(64) float logs[kMaxSumWidth];
-  alignas(64) float units[kMaxHeadHidden];
-  for (size_t k = 0; k < kMaxSumWidth; ++k)
-    logs[k] = k < head.sums ? static_cast<float>(sums[k] + kLogFloor) : 1;
-  // The first bound tells the compiler that whole vectors fit.
-  for (size_t k = 0; k < kMaxSumWidth && k < head.sums; k += kLanes) {
-    Floats value;
-    load(logs + k, value);
-    logarithm(value);
-    store(value, logs + k);
+    affineBody(head.hidden, logs, units);
+    float result[2] = {head.outputBias[0], head.outputBias[1]};
+    for (size_t j = 0; j < head.hidden.out; ++j) {
+      float unit = units[j] > 0 ? units[j] : 0;
+      result[0] += unit * head.outputWeight[j * 2];
+      result[1] += unit * head.outputWeight[j * 2 + 1];
+    }
+    out[0] = logs[0] + result[0];
+    out[kBlockRows] = logs[1] + result[1];
   }
-  affineBody(head.hidden, logs, units);
-  float result[2] = {head.outputBias[0], head.outputBias[1]};
-  for (size_t j = 0; j < head.hidden.out; ++j) {
-    float unit = units[j] > 0 ? units[j] : 0;
-    result[0] += unit * head.outputWeight[j * 2];
-    result[1] += unit * head.outputWeight[j * 2 + 1];
-  }
-  out[0] = logs[0] + result[0];
-  out[kBlockRows] = logs[1] + result[1];
-}
 
-NEUROSHARD_INLINE void headRowsBody(const PackedHead &head, const double *sums,
-                                    size_t stride, size_t rows, float *out) {
-  if (rows >= kFewestBlockRows)
-    return headBlock(head, sums, stride, rows, out);
-  for (size_t r = 0; r < rows; ++r)
-    headOne(head, sums + r * stride, out + r);
-}
-
-NEUROSHARD_INLINE void exponentialsBody(const float *x, size_t count,
-                                        float *y) {
-  for (size_t i = 0; i < count; i += kLanes) {
-    size_t rest = std::min(kLanes, count - i) * sizeof(float);
-    Floats value = {};
-    std::memcpy(&value, x + i, rest);
-    exponential(value);
-    std::memcpy(y + i, &value, rest);
+  NEUROSHARD_INLINE static void headRowsBody(const PackedHead &head,
+                                             const double *sums, size_t stride,
+                                             size_t rows, float *out) {
+    if (rows >= kFewestBlockRows)
+      return headBlock(head, sums, stride, rows, out);
+    for (size_t r = 0; r < rows; ++r)
+      headOne(head, sums + r * stride, out + r);
   }
-}
+
+  NEUROSHARD_INLINE static void exponentialsBody(const float *x, size_t count,
+                                                 float *y) {
+    for (size_t i = 0; i < count; i += Lanes) {
+      size_t rest = std::min(Lanes, count - i) * sizeof(float);
+      Floats value = {};
+      std::memcpy(&value, x + i, rest);
+      exponential(value);
+      std::memcpy(y + i, &value, rest);
+    }
+  }
+};
 
 /// The loops for one instruction set.
-#define NEUROSHARD_VARIANT(NAME, ATTRIBUTES)                                   \
+#define NEUROSHARD_VARIANT(NAME, ATTRIBUTES, LANES, ROW_VECTORS)               \
   struct NAME {                                                                \
+    using Loops = Kernels<LANES, ROW_VECTORS>;                                 \
     ATTRIBUTES static void affine(const PackedLayer &layer, const float *x,    \
                                   float *y) {                                  \
-      affineBody(layer, x, y);                                                 \
+      Loops::affineBody(layer, x, y);                                          \
     }                                                                          \
     ATTRIBUTES static void headRows(const PackedHead &head,                    \
                                     const double *sums, size_t stride,         \
                                     size_t rows, float *out) {                 \
-      headRowsBody(head, sums, stride, rows, out);                             \
+      Loops::headRowsBody(head, sums, stride, rows, out);                      \
     }                                                                          \
     ATTRIBUTES static void exponentials(const float *x, size_t count,          \
                                         float *y) {                            \
-      exponentialsBody(x, count, y);                                           \
+      Loops::exponentialsBody(x, count, y);                                    \
     }                                                                          \
   };
 
-NEUROSHARD_VARIANT(Baseline, )
+NEUROSHARD_VARIANT(Baseline, , 4, 4)
 #ifdef NEUROSHARD_X86
-NEUROSHARD_VARIANT(AVX2, __attribute__((target("avx2"))))
-NEUROSHARD_VARIANT(AVX512, __attribute__((target("avx512f"))))
+NEUROSHARD_VARIANT(AVX2, __attribute__((target("avx2"))), 8, 4)
+NEUROSHARD_VARIANT(AVX512, __attribute__((target("avx512f"))), 16, 2)
 #endif
 
 /// Calls visit(variant) for the one chosen.
@@ -265,30 +296,6 @@ Instructions dense::bestInstructions() {
 #else
   return Instructions::Baseline;
 #endif
-}
-
-PackedLayer::PackedLayer(const DenseLayer &layer)
-    : in(static_cast<size_t>(layer.in)), out(static_cast<size_t>(layer.out)),
-      paddedOut((out + kLanes - 1) / kLanes * kLanes), weight(in * paddedOut),
-      bias(paddedOut) {
-  for (size_t o = 0; o < out; ++o) {
-    bias[o] = layer.bias[o];
-    for (size_t i = 0; i < in; ++i)
-      weight[i * paddedOut + o] = layer.weight[o * in + i];
-  }
-}
-
-PackedHead::PackedHead(const NeuralComputeMember &member)
-    : sums(static_cast<size_t>(member.head[0].in)), hidden(member.head[0]),
-      hiddenByOutput(hidden.paddedOut * sums),
-      outputWeight(hidden.paddedOut * 2) {
-  std::copy(member.head[0].weight.begin(), member.head[0].weight.end(),
-            hiddenByOutput.begin());
-  for (size_t o = 0; o < 2; ++o) {
-    outputBias[o] = member.head[1].bias[o];
-    for (size_t j = 0; j < hidden.out; ++j)
-      outputWeight[j * 2 + o] = member.head[1].weight[o * hidden.out + j];
-  }
 }
 
 void dense::affine(Instructions instructions, const PackedLayer &layer,

@@ -25,6 +25,9 @@ Instructions bestInstructions();
 /// Rows that headRows() takes at most.
 inline constexpr size_t kBlockRows = 32;
 
+/// Outputs are padded to a multiple of the widest vector.
+inline constexpr size_t kPadding = 16;
+
 /// Weights as the loop over outputs wants them: [in][out], outputs padded with
 /// zeros to whole vectors.
 struct PackedLayer {
