@@ -2,6 +2,7 @@
 
 #include "neuroshard/CostModel/Communication.h"
 
+#include "CommunicationLayers.h"
 #include "DenseLayers.h"
 #include "neuroshard/Planner/DeviceClass.h"
 
@@ -10,7 +11,9 @@
 #include <limits>
 
 using namespace neuroshard;
+using dense::LayerView;
 using dense::PackedLayer;
+using dense::Rows;
 
 namespace {
 
@@ -21,13 +24,9 @@ constexpr size_t kLogDevices = 0;
 /// Figures of a link that differ by less are those of the training data.
 constexpr double kNearby = 0.25;
 
-/// Sums of multiples of this are exact in double, in any order.
-constexpr double kRounding = 0x1p24;
-
-void rectify(std::vector<float> &values) {
-  for (float &value : values)
-    value = std::max(value, 0.0f);
-}
+/// Adding and taking away this rounds to a multiple of 2^-24: sums of those are
+/// exact in double, in any order.
+constexpr double kRounding = 0x1.8p28;
 
 /// (clamp(value) - mean) / std of `count` features.
 struct Scaler {
@@ -75,9 +74,7 @@ public:
     size_t group = static_cast<size_t>(features.group[device]);
     ++groupSize[group];
     for (size_t k = 0; k < width; ++k) {
-      double value =
-          std::nearbyint(static_cast<double>(values[k]) * kRounding) /
-          kRounding;
+      double value = (static_cast<double>(values[k]) + kRounding) - kRounding;
       phi[device * width + k] = value;
       all[k] += value;
       groups[group * width + k] += value;
@@ -116,66 +113,77 @@ private:
   std::vector<double> largest, second;
 };
 
+/// A layer's weights for all its inputs, or for those from `first` on.
+LayerView viewOf(const PackedLayer &layer, size_t first = 0) {
+  return {layer.weight.data() + first * layer.paddedOut, layer.bias.data(),
+          layer.in - first, layer.paddedOut};
+}
+
+/// One member on one exchange. `device` and `exchange` are scaled features.
 class MemberRun {
 public:
-  MemberRun(const PackedMember &member, dense::Instructions instructions,
-            const CommunicationFeatures &features, const Scaler &deviceScaler,
-            const std::vector<float> &exchange)
-      : member(member), instructions(instructions), features(features),
-        deviceScaler(deviceScaler), exchange(exchange) {}
+  MemberRun(const PackedMember &member, const CommunicationFeatures &features,
+            const Rows &device, const Rows &exchange)
+      : member(member), features(features), device(device), exchange(exchange) {
+  }
 
   /// r_d of each device.
   std::vector<double> corrections() const {
     DeviceSet set = makeSet();
-    size_t width = member.phi1.out;
-    std::vector<float> context(4 * width + exchange.size());
-    std::copy(exchange.begin(), exchange.end(),
-              context.begin() + static_cast<ptrdiff_t>(4 * width));
-    std::vector<float> hidden0(member.head0.paddedOut);
-    std::vector<float> hidden1(member.head1.paddedOut);
-    std::vector<float> out(member.head2.paddedOut);
+    // What the exchange's features contribute is the same for all devices.
+    size_t width = 4 * member.phi1.out;
+    Rows common(1, member.head0.paddedOut);
+    applyLayer(viewOf(member.head0, width), exchange, 1, false, common);
+    LayerView head0 = viewOf(member.head0);
+    head0.in = width;
+    head0.bias = common.row(0);
+
+    Rows context(kBlock, width);
+    Rows hidden0(kBlock, member.head0.paddedOut);
+    Rows hidden1(kBlock, member.head1.paddedOut);
+    Rows out(kBlock, member.head2.paddedOut);
     std::vector<double> result;
-    for (size_t d = 0; d < features.deviceCount(); ++d) {
-      set.context(d, context.data());
-      layer(member.head0, context, hidden0);
-      rectify(hidden0);
-      layer(member.head1, hidden0, hidden1);
-      rectify(hidden1);
-      layer(member.head2, hidden1, out);
-      result.push_back(std::clamp(static_cast<double>(out[0]), -kMostCorrection,
-                                  kMostCorrection));
-    }
+    forEachBlock([&](size_t first, size_t count) {
+      for (size_t r = 0; r < count; ++r)
+        set.context(first + r, context.row(r));
+      applyLayer(head0, context, count, true, hidden0);
+      applyLayer(viewOf(member.head1), hidden0, count, true, hidden1);
+      applyLayer(viewOf(member.head2), hidden1, count, false, out);
+      for (size_t r = 0; r < count; ++r)
+        result.push_back(std::clamp(static_cast<double>(*out.row(r)),
+                                    -kMostCorrection, kMostCorrection));
+    });
     return result;
   }
 
 private:
-  void layer(const PackedLayer &packed, const std::vector<float> &in,
-             std::vector<float> &out) const {
-    dense::affine(instructions, packed, in.data(), out.data());
+  /// Devices that are handled together.
+  static constexpr size_t kBlock = 16;
+
+  template <typename Visit> void forEachBlock(Visit visit) const {
+    for (size_t d = 0; d < features.deviceCount(); d += kBlock)
+      visit(d, std::min(kBlock, features.deviceCount() - d));
   }
 
   DeviceSet makeSet() const {
     DeviceSet set(member.phi1.out, features);
-    std::vector<float> scaled(deviceScaler.count());
-    std::vector<float> hidden(member.phi0.paddedOut);
-    std::vector<float> phi(member.phi1.paddedOut);
-    for (size_t d = 0; d < features.deviceCount(); ++d) {
-      deviceScaler.apply(&features.device[d * kDeviceFeatureCount],
-                         scaled.data());
-      layer(member.phi0, scaled, hidden);
-      rectify(hidden);
-      layer(member.phi1, hidden, phi);
-      rectify(phi);
-      set.add(d, phi.data());
-    }
+    Rows scaled(kBlock, device.width);
+    Rows hidden(kBlock, member.phi0.paddedOut);
+    Rows phi(kBlock, member.phi1.paddedOut);
+    forEachBlock([&](size_t first, size_t count) {
+      std::copy_n(device.row(first), count * device.width, scaled.row(0));
+      applyLayer(viewOf(member.phi0), scaled, count, true, hidden);
+      applyLayer(viewOf(member.phi1), hidden, count, true, phi);
+      for (size_t r = 0; r < count; ++r)
+        set.add(first + r, phi.row(r));
+    });
     return set;
   }
 
   const PackedMember &member;
-  dense::Instructions instructions;
   const CommunicationFeatures &features;
-  const Scaler &deviceScaler;
-  const std::vector<float> &exchange;
+  const Rows &device;
+  const Rows &exchange;
 };
 
 bool isNear(double value, double known) {
@@ -208,18 +216,20 @@ struct CommunicationModel::State {
   /// r_d of each member: [members][D].
   std::vector<std::vector<double>>
   corrections(const CommunicationFeatures &features) const {
-    std::vector<float> scaled(exchange.count());
-    exchange.apply(features.exchange.data(), scaled.data());
+    Rows scaledExchange(1, exchange.count());
+    exchange.apply(features.exchange.data(), scaledExchange.row(0));
+    Rows scaled(features.deviceCount(), device.count());
+    for (size_t d = 0; d < scaled.count; ++d)
+      device.apply(&features.device[d * device.count()], scaled.row(d));
     std::vector<std::vector<double>> result;
     for (const PackedMember &member : members)
-      result.push_back(MemberRun(member, instructions, features, device, scaled)
-                           .corrections());
+      result.push_back(
+          MemberRun(member, features, scaled, scaledExchange).corrections());
     return result;
   }
 
   Scaler device, exchange;
   std::vector<PackedMember> members;
-  dense::Instructions instructions = dense::bestInstructions();
   std::string deviceClass, backend;
   std::vector<int> levelCounts;
   std::vector<LinkFigures> links;
