@@ -73,13 +73,18 @@ def parse_arguments():
 def main():
     arguments = parse_arguments()
     rank = os.environ.get("RANK")
-    if rank is None or int(os.environ.get("WORLD_SIZE", "0")) < 2:
+    if rank is None or "LOCAL_RANK" not in os.environ or int(os.environ.get("WORLD_SIZE", "0")) < 2:
         if rank in (None, "0"):
             print("error: needs at least 2 ranks; start it with torchrun --nproc-per-node N -m "
                   "neuroshard.collect.communication", file=sys.stderr)
         return 2
-    # Only now: it takes seconds.
-    from . import job
+    try:
+        # Only now: it takes seconds.
+        from . import job
+    except ImportError as error:
+        if rank == "0":
+            print(f"error: {error}; install torch, numpy and safetensors", file=sys.stderr)
+        return 1
     try:
         return job.run(arguments)
     except CollectError as error:
