@@ -184,6 +184,16 @@ static bool isLog(int feature) {
   return kNames[static_cast<size_t>(feature)].starts_with("log_");
 }
 
+bool neuroshard::countsWork(int feature) {
+  constexpr std::array<std::string_view, 7> kWork = {
+      "log_lookups",        "log_output_rows",
+      "log_update_lookups", "log_update_gradient_rows",
+      "log_read_bytes",     "log_result_bytes",
+      "log_update_bytes"};
+  return std::find(kWork.begin(), kWork.end(),
+                   kNames[static_cast<size_t>(feature)]) != kWork.end();
+}
+
 std::string neuroshard::featureValueText(int feature, double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%.3g",

@@ -18,10 +18,12 @@ constexpr double kSumUnit = 0x1p-32;
 constexpr double kMaxTerm = 0x1p16;
 constexpr size_t kBlockRows = dense::kBlockRows;
 
-/// softplus(x) as a multiple of kSumUnit; a bad x becomes kMaxTerm.
-double positiveTerm(float x) {
+/// softplus(x) times `factor` as a multiple of kSumUnit; a bad x becomes
+/// kMaxTerm.
+double positiveTerm(float x, double factor) {
   double value = static_cast<double>(x);
   double term = std::max(value, 0.0) + std::log1p(std::exp(-std::abs(value)));
+  term *= factor;
   if (!(term < kMaxTerm))
     return kMaxTerm;
   return std::nearbyint(term / kSumUnit) * kSumUnit;
@@ -49,9 +51,12 @@ struct NeuralCompute::State {
   NeuralComputeParameters parameters;
   std::vector<Member> members;
   size_t sums = 0;
+  /// countsWork() of each feature.
+  std::array<bool, kFeatureCount> work;
   dense::Instructions instructions = dense::bestInstructions();
 
-  void standardize(float *features) const;
+  /// Returns by which factor the work is beyond what features are clamped to.
+  double standardize(float *features) const;
   /// Log forward, then log backward, of up to kBlockRows rows, by member.
   void memberLogs(const double *rows, size_t stride, size_t count,
                   float *logs) const;
@@ -59,13 +64,17 @@ struct NeuralCompute::State {
                  size_t count, ComputeMs *out) const;
 };
 
-void NeuralCompute::State::standardize(float *features) const {
+double NeuralCompute::State::standardize(float *features) const {
+  float beyond = 0;
   for (size_t i = 0; i < kFeatureCount; ++i) {
     float low = parameters.min[i], high = parameters.max[i];
     float margin = kRangeMargin * (high - low);
     float value = std::clamp(features[i], low - margin, high + margin);
+    if (work[i])
+      beyond = std::max(beyond, features[i] - value);
     features[i] = (value - parameters.mean[i]) / parameters.std[i];
   }
+  return std::exp(static_cast<double>(beyond));
 }
 
 void NeuralCompute::State::memberLogs(const double *rows, size_t stride,
@@ -104,6 +113,8 @@ NeuralCompute::NeuralCompute(const NeuralComputeParameters &parameters)
   for (const NeuralComputeMember &member : parameters.members)
     state->members.emplace_back(member);
   state->sums = state->members[0].head.sums;
+  for (int i = 0; i < kFeatureCount; ++i)
+    state->work[static_cast<size_t>(i)] = countsWork(i);
 }
 
 NeuralCompute::~NeuralCompute() = default;
@@ -117,7 +128,7 @@ void NeuralCompute::embed(const ShardWork &shard, const DeviceClass &,
   alignas(64) float features[kFeatureCount];
   alignas(64) float a[kMaxLayerWidth], b[kMaxLayerWidth];
   featurize(shard, features);
-  state->standardize(features);
+  double factor = state->standardize(features);
   size_t next = 0;
   for (const Member &member : state->members) {
     dense::affine(state->instructions, member.table[0], features, a);
@@ -126,7 +137,7 @@ void NeuralCompute::embed(const ShardWork &shard, const DeviceClass &,
     rectify(b, member.table[1].out);
     dense::affine(state->instructions, member.table[2], b, a);
     for (size_t k = 0; k < state->sums; ++k)
-      out[next++] = positiveTerm(a[k]);
+      out[next++] = positiveTerm(a[k], factor);
   }
 }
 

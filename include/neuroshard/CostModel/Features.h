@@ -26,6 +26,10 @@ std::span<const std::string_view> featureNames();
 /// 20 (reuse histogram, width, pooling, rows) are among them.
 void featurize(const ShardWork &shard, std::span<float> out);
 
+/// Whether a shard's time grows in proportion to what the feature counts, as
+/// far as it is large: ids, result rows, bytes moved.
+bool countsWork(int feature);
+
 /// A feature's value as a person reads it: counts instead of their logarithms,
 /// such as "4.2e+07".
 std::string featureValueText(int feature, double value);

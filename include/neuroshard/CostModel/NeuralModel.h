@@ -7,8 +7,10 @@
 ///   h   = ReLU(T1 ReLU(T0 x))
 ///   s_k = softplus(T2 h), rounded to a multiple of 2^-32, k = 1..K
 ///
-/// where clamp keeps each feature in the training range, widened by a margin,
-/// and per device, with S the sum of s over its shards:
+/// where clamp keeps each feature in the training range, widened by a margin.
+/// Of a shard with more work than that, s is multiplied by the largest of the
+/// factors by which a feature that countsWork() is beyond. Per device, with S
+/// the sum of s over its shards:
 ///
 ///   z        = log(S + 1e-4)
 ///   r        = H1 ReLU(H0 z)

@@ -237,6 +237,34 @@ TEST(NeuralComputeTest, UncertaintyIsTheSpreadOfTheMembers) {
   EXPECT_EQ(one.uncertainty(sumOf(one, shards), 3), 0);
 }
 
+// Beyond the training range ten times the work has ten times the terms.
+TEST(NeuralComputeTest, WorkBeyondTheRangeGrowsInProportion) {
+  NeuralComputeParameters parameters = randomModel();
+  for (int i = 0; i < kFeatureCount; ++i)
+    if (countsWork(i))
+      parameters.max[static_cast<size_t>(i)] = 18; // About 6.6e7.
+  NeuralCompute model(parameters);
+  std::mt19937 random(14);
+  ShardWork shard = randomShard(random);
+  shard.width = shard.tableDim = 64;
+  shard.lookups = shard.updateLookups = 1000;
+  shard.uniqueRows = shard.updateUniqueRows = 1;
+  // The margin ends at exp(19.8), 4e8.
+  ShardWork inside = shard, outside = shard, farther = shard;
+  inside.updateGradientRows = 1e3;
+  outside.updateGradientRows = 1e10;
+  farther.updateGradientRows = 1e11;
+  std::vector<double> terms =
+      plainTerms(parameters, parameters.members[0], inside);
+  std::vector<double> within = sumOf(model, {inside});
+  std::vector<double> near = sumOf(model, {outside}),
+                      far = sumOf(model, {farther});
+  for (size_t k = 0; k < terms.size(); ++k)
+    EXPECT_NEAR(within[k], terms[k], 1e-5 * terms[k]);
+  for (size_t k = 0; k < near.size(); ++k)
+    EXPECT_NEAR(far[k] / near[k], 10, 1e-4);
+}
+
 // Absurd weights give large numbers, never NaN.
 TEST(NeuralComputeTest, OverflowStaysFinite) {
   NeuralComputeParameters parameters = randomModel();
