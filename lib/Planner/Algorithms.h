@@ -30,11 +30,6 @@ Outcome searchPublished(const SearchContext &context,
 Outcome searchBaseline(const SearchContext &context,
                        const std::vector<UnitPtr> &units, Algorithm algorithm);
 
-/// Moves, swaps, splits and joins on the devices that decide the cost, until
-/// nothing helps, or `budget` candidates were evaluated. Never ends with a
-/// higher cost. The explanation of splits goes to `outcome`.
-void improve(SearchState &state, int64_t budget, Outcome &outcome);
-
 /// "1.234 ms".
 std::string formatMs(double ms);
 

@@ -83,6 +83,28 @@ size_t ComputeBatch::add(std::span<const Unit *const> units, size_t classIndex,
   return results.size() - 1;
 }
 
+double *ComputeBatch::addRow(int shardCount, size_t classIndex,
+                             size_t &result) {
+  PerClass &one = classes[classIndex];
+  size_t begin = one.sums.size();
+  one.sums.resize(begin + static_cast<size_t>(embedding->size()));
+  result = results.size();
+  results.emplace_back();
+  one.counts.push_back(shardCount);
+  one.results.push_back(result);
+  one.keys.push_back(0);
+  return one.sums.data() + begin;
+}
+
+size_t ComputeBatch::add(std::vector<const ShardWork *> shards,
+                         size_t classIndex) {
+  sets.push_back({context.usedClasses[classIndex], std::move(shards)});
+  setResults.push_back(results.size());
+  setKeys.push_back(0);
+  results.emplace_back();
+  return setResults.back();
+}
+
 void ComputeBatch::run() {
   auto keep = [&](size_t result, uint64_t key, ComputeMs time) {
     results[result] = time;

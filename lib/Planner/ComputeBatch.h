@@ -40,9 +40,14 @@ public:
   /// up. Returns the index of the result.
   size_t add(std::span<const double> sum, const Unit *unit, int shardCount,
              size_t classIndex, uint64_t key = 0);
-  /// A device with these units, for any model.
+  /// The same, for a sum that the caller writes: size() numbers, valid until
+  /// the next call.
+  double *addRow(int shardCount, size_t classIndex, size_t &result);
+  /// A device with these units / shards, for any model.
   size_t add(std::span<const Unit *const> units, size_t classIndex,
              uint64_t key = 0);
+
+  size_t add(std::vector<const ShardWork *> shards, size_t classIndex);
 
   void run();
   const ComputeMs &operator[](size_t index) const { return results[index]; }

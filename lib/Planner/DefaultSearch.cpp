@@ -11,8 +11,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "Algorithms.h"
+#include "Anneal.h"
 #include "Greedy.h"
 #include "Placement.h"
+#include "ThreadPool.h"
 
 #include <algorithm>
 #include <cmath>
@@ -28,16 +30,17 @@ constexpr double kRoomShare = 0.9;
 constexpr double kCostShares[] = {1.0, 0.7, 0.5, 0.35, 0.25};
 /// Into how many parts one cut may go.
 constexpr double kMaxParts = 65536;
-/// Starts that are improved, and how few when the problem is large.
-constexpr size_t kStarts = 3;
-constexpr size_t kLargeUnits = 500;
+/// Starts that are improved, by how many independent searches, and how much
+/// worse each of them lets the plan become at first.
+constexpr size_t kStarts = 4;
+constexpr size_t kChains = 4;
+constexpr double kHeats[] = {0.003, 0.01, 0.02, 0.005};
+/// Random steps: kStepsPerSize x (pieces x devices) ^ kStepsPower.
+constexpr double kStepsPerSize = 3700;
+constexpr double kStepsPower = 0.65;
+constexpr double kSlowModel = 20;
 /// The published search is one of the starts when units x devices are few.
 constexpr size_t kMaxPublishedSize = 1024;
-/// Work of the local search: candidates x devices.
-constexpr int64_t kDefaultWork = 40'000'000;
-constexpr int64_t kMinBudget = 20'000;
-constexpr int64_t kMaxBudget = 400'000;
-
 /// One way to cut before placing: what may cost more than the share is cut.
 struct CutRule {
   double costShare = kNoCap;
@@ -86,7 +89,8 @@ private:
                std::vector<UnitPtr> &out) const;
   int64_t largestRoom() const;
   bool turnIntoRowBlocks(std::vector<UnitPtr> &units);
-  void improveStarts();
+  int64_t stepBudget(const std::vector<UnitPtr> &units) const;
+  void improveStarts(const std::vector<UnitPtr> &units);
 
   const SearchContext &context;
   Outcome outcome;
@@ -238,42 +242,64 @@ bool DefaultSearch::turnIntoRowBlocks(std::vector<UnitPtr> &units) {
   return true;
 }
 
-void DefaultSearch::improveStarts() {
+/// How many random steps in all: more for larger problems, but not in
+/// proportion.
+int64_t DefaultSearch::stepBudget(const std::vector<UnitPtr> &units) const {
+  if (context.options.evaluationBudget > 0)
+    return context.options.evaluationBudget;
+  double size = static_cast<double>(units.size()) * context.deviceCount;
+  double steps = kStepsPerSize * std::pow(size, kStepsPower);
+  // A model that looks at every shard each time is slow.
+  if (!context.model.sumEmbedding())
+    steps /= kSlowModel;
+  return static_cast<int64_t>(steps);
+}
+
+void DefaultSearch::improveStarts(const std::vector<UnitPtr> &units) {
   std::stable_sort(
       starts.begin(), starts.end(),
       [](const Start &a, const Start &b) { return a.costMs < b.costMs; });
-  bool large = starts.front().state.units().size() > kLargeUnits;
-  size_t count = std::min(starts.size(), large ? size_t(1) : kStarts);
-  int64_t budget = context.options.evaluationBudget;
-  if (budget <= 0)
-    budget =
-        std::clamp(kDefaultWork / context.deviceCount, kMinBudget, kMaxBudget);
-  double bestMs = kNoCap;
-  Outcome best;
-  for (size_t i = 0; i < count; ++i) {
-    Outcome attempt;
-    SearchState &state = starts[i].state;
-    std::vector<std::string> splits = describeSplits(state);
-    improve(state, budget / static_cast<int64_t>(count), attempt);
-    outcome.evaluations += attempt.evaluations;
-    outcome.tried.push_back("from '" + starts[i].what +
-                            "': " + attempt.tried.back());
-    double cost = state.costMs();
-    if (cost >= bestMs)
-      continue;
-    bestMs = cost;
-    best.explanation = {"start: " + starts[i].what};
-    best.explanation.insert(best.explanation.end(), splits.begin(),
-                            splits.end());
-    best.explanation.insert(best.explanation.end(), attempt.explanation.begin(),
-                            attempt.explanation.end());
-    best.stopReason = attempt.stopReason;
-    best.state.emplace(state);
+  int64_t budget = stepBudget(units);
+  struct Chain {
+    std::optional<Board> board;
+    double costMs = kNoCap;
+    int64_t evaluations = 0;
+  };
+  std::vector<Chain> chains(kChains);
+  context.pool().forEach(chains.size(), [&](size_t i) {
+    Chain &chain = chains[i];
+    const Start &start = starts[i % std::min(starts.size(), kStarts)];
+    Board &board = chain.board.emplace(context, units, start.state);
+    AnnealSettings settings;
+    settings.seed = context.options.seed * kChains + i;
+    settings.steps = budget * 9 / 10 / static_cast<int64_t>(kChains);
+    settings.firstHeat = kHeats[i % std::size(kHeats)];
+    anneal(board, settings, chain.evaluations);
+    chain.costMs = descend(board, budget / 10 / static_cast<int64_t>(kChains),
+                           chain.evaluations);
+  });
+  size_t best = 0;
+  for (size_t i = 0; i < chains.size(); ++i) {
+    outcome.evaluations += chains[i].evaluations;
+    const Start &start = starts[i % std::min(starts.size(), kStarts)];
+    outcome.tried.push_back("from '" + start.what + "': local search, " +
+                            formatMs(start.costMs) + ", now " +
+                            formatMs(chains[i].costMs));
+    if (chains[i].costMs < chains[best].costMs)
+      best = i;
   }
-  outcome.state.emplace(std::move(*best.state));
-  outcome.stopReason = best.stopReason;
-  outcome.explanation.insert(outcome.explanation.end(),
-                             best.explanation.begin(), best.explanation.end());
+  outcome.state.emplace(chains[best].board->state());
+  // The starts' costs come from other sums; never end above them.
+  if (outcome.state->costMs() > starts.front().costMs)
+    outcome.state.emplace(starts.front().state);
+  outcome.explanation.push_back(
+      "start: " + starts[best % std::min(starts.size(), kStarts)].what);
+  for (std::string &line : describeSplits(*outcome.state))
+    outcome.explanation.push_back(std::move(line));
+  outcome.stopReason = context.deadlinePassed()
+                           ? "deadline"
+                           : "evaluation budget of " + std::to_string(budget) +
+                                 " used up, then no step improves the plan";
 }
 
 Outcome DefaultSearch::run(std::vector<UnitPtr> units) {
@@ -281,7 +307,7 @@ Outcome DefaultSearch::run(std::vector<UnitPtr> units) {
     findStarts(units);
   } while (starts.empty() && turnIntoRowBlocks(units));
   if (!starts.empty())
-    improveStarts();
+    improveStarts(units);
   return std::move(outcome);
 }
 

@@ -9,10 +9,9 @@
 
 using namespace neuroshard;
 
-namespace {
-
-Traffic trafficOf(const Topology &topology, std::span<const DeviceLoad> loads,
-                  Direction direction) {
+Traffic neuroshard::trafficOf(const Topology &topology,
+                              std::span<const DeviceLoad> loads,
+                              Direction direction) {
   Traffic traffic;
   traffic.topology = &topology;
   size_t count = loads.size();
@@ -38,6 +37,8 @@ Traffic trafficOf(const Topology &topology, std::span<const DeviceLoad> loads,
     std::swap(traffic.bytesOut, traffic.bytesIn);
   return traffic;
 }
+
+namespace {
 
 double largest(const std::vector<double> &values) {
   return values.empty() ? 0 : *std::max_element(values.begin(), values.end());

@@ -129,28 +129,31 @@ static std::shared_ptr<const PieceFacts>
 describePiece(const SearchContext &context, int table, const Shard &shard) {
   auto facts = std::make_shared<PieceFacts>();
   const std::vector<int> &features = context.featuresOf(table);
-  facts->work = describeShard(context.problem, table, features, shard);
+  const ShardWork &work = facts->works.emplace_back(
+      describeShard(context.problem, table, features, shard));
   facts->memory =
       shardMemory(context.problem, context.table(table), features, shard);
-  facts->load.dims = facts->work.dims;
-  facts->load.inputBytes = facts->work.inputBytes;
-  facts->load.forwardBytes = facts->work.forwardBytes;
-  facts->load.backwardBytes = facts->work.backwardBytes;
+  facts->footprint = footprintOf(facts->memory);
+  facts->load.dims = work.dims;
+  facts->load.inputBytes = work.inputBytes;
+  facts->load.forwardBytes = work.forwardBytes;
+  facts->load.backwardBytes = work.backwardBytes;
   if (const SumEmbedding *embedding = context.model.sumEmbedding()) {
     size_t size = static_cast<size_t>(embedding->size());
     facts->embedding.resize(size * context.usedClasses.size());
     for (size_t c = 0; c < context.usedClasses.size(); ++c)
-      embedding->embed(facts->work, *context.usedClasses[c],
+      embedding->embed(work, *context.usedClasses[c],
                        std::span(facts->embedding).subspan(c * size, size));
   }
-  facts->load.compute = computeAlone(context, {&facts->work, 1});
+  facts->load.compute = computeAlone(context, facts->works);
   return facts;
 }
 
 /// Described once per size: two pieces of a table differ in no more. What
 /// somebody wrote by hand may be in another tier.
-static std::shared_ptr<const PieceFacts>
-factsOf(const SearchContext &context, int table, const Shard &shard) {
+std::shared_ptr<const PieceFacts>
+neuroshard::factsOf(const SearchContext &context, int table,
+                    const Shard &shard) {
   auto make = [&] { return describePiece(context, table, shard); };
   if (shard.tier != Tier::Hbm)
     return make();
@@ -169,7 +172,7 @@ static UnitPtr buildUnit(const SearchContext &context,
     int table = context.tableIndex(shard.table);
     std::shared_ptr<const PieceFacts> facts = factsOf(context, table, shard);
     unit->tables.push_back(table);
-    unit->works.push_back(facts->work);
+    unit->works.push_back(facts->works.front());
     unit->memory += facts->memory;
     unit->embedding.resize(facts->embedding.size());
     for (size_t k = 0; k < facts->embedding.size(); ++k)

@@ -51,8 +51,10 @@ template <size_t N> struct HashNumbers {
 
 /// What a piece is, wherever in its table it lies: its size decides.
 struct PieceFacts {
-  ShardWork work;
+  /// One, but for co-located tables.
+  std::vector<ShardWork> works;
   MemoryTerms memory;
+  Footprint footprint;
   /// As in Unit.
   std::vector<double> embedding;
   DeviceLoad load;
@@ -80,6 +82,11 @@ private:
       bySize;
   OnceMap<std::array<int64_t, 5>, UnitPtr, HashNumbers<5>> byRectangle;
 };
+
+/// The facts of a shard (without devices, unless replicated), described once
+/// per size: two pieces of a table differ in no more.
+std::shared_ptr<const PieceFacts> factsOf(const SearchContext &context,
+                                          int table, const Shard &shard);
 
 } // namespace neuroshard
 

@@ -62,6 +62,10 @@ struct DeviceLoad {
   double backwardBytes = 0;
 };
 
+/// What devices with these loads exchange in one direction.
+Traffic trafficOf(const Topology &topology, std::span<const DeviceLoad> loads,
+                  Direction direction);
+
 /// Cost of given loads. An error when the model gives no backward time and the
 /// objective needs it is reported by checkObjective.
 CostBreakdown composeCost(const Topology &topology,

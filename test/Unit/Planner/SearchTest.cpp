@@ -84,7 +84,9 @@ TEST(SearchTest, AdamFitsTightlyWithSmallReserves) {
 
 TEST(SearchTest, LargestModelOn256Devices) {
   ShardingProblem problem = workload("synthetic_colossal", "256xH200@192GiB");
-  SearchResult result = mustPlan(problem);
+  SearchOptions options;
+  options.evaluationBudget = 10000;
+  SearchResult result = mustPlan(problem, options);
   EXPECT_GT(result.plan.shards.size(), 2002u);
 }
 
@@ -117,7 +119,7 @@ TEST(SearchTest, BudgetBoundsTheEvaluations) {
   SearchOptions options;
   options.evaluationBudget = 100;
   SearchResult small = mustPlan(problem, options);
-  // 3 starts at most, each over the 12 caps, 4 baselines, 4 strengths.
+  // 11 rules of cutting over 12 caps each, and their starts.
   EXPECT_LT(small.evaluations, 100 + 200);
   EXPECT_THAT(small.stopReason, HasSubstr("budget"));
 }
@@ -236,9 +238,11 @@ public:
 TEST(SearchTest, ModelsWithoutIncrementalFormGiveTheSamePlan) {
   ShardingProblem problem = workload("criteo_kaggle", "4xA100-40GB");
   SearchOptions options;
+  options.evaluationBudget = 2000;
   auto plain = search(problem, PlainModel(), options);
   ASSERT_TRUE(plain.has_value()) << plain.error().str();
-  EXPECT_NEAR(plain->breakdown.costMs, mustPlan(problem).breakdown.costMs,
+  EXPECT_NEAR(plain->breakdown.costMs,
+              mustPlan(problem, options).breakdown.costMs,
               1e-6 * plain->breakdown.costMs);
   EXPECT_EQ(plain->lowerBoundMs, 0);
 }

@@ -1,0 +1,139 @@
+//===- Anneal.cpp - Improving a board by random steps ---------------------===//
+
+#include "Anneal.h"
+
+#include "EditBatch.h"
+#include "Proposals.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+using namespace neuroshard;
+
+namespace {
+
+/// Steps judged in one model call; those after an accepted one are lost.
+constexpr size_t kMaxBatch = 8;
+/// Stages of cooling; between them all sums are worked out anew.
+constexpr int kStages = 60;
+/// The norm that stands for the maximum, at first and at last.
+constexpr int kFirstPower = 16;
+constexpr int kLastPower = 64;
+/// Accepted steps after which the model is asked again, at the latest.
+constexpr int kMaxUnmeasured = 16;
+/// States cheaper by less are not worth a copy.
+constexpr double kWorthKeeping = 1e-7;
+
+class Annealer {
+public:
+  Annealer(Board &board, const AnnealSettings &settings, int64_t &evaluations)
+      : board(board), settings(settings), evaluations(evaluations),
+        cost(board, kFirstPower), proposals(board, settings.seed), batch(board),
+        best(board), bestMs(cost.costMs()) {}
+
+  double run();
+
+private:
+  void stage(double heat, int64_t steps);
+  bool tryBatch(double heat);
+  void accept(const Edit &edit, const LoadChange &change);
+  void measure(bool probe);
+
+  Board &board;
+  const AnnealSettings &settings;
+  int64_t &evaluations;
+  BoardCost cost;
+  Proposals proposals;
+  EditBatch batch;
+  Board best;
+  double bestMs;
+  /// The board is better than `best`, of which it will be a copy as soon as it
+  /// gets worse.
+  bool bestIsBoard = false;
+  double lowestEnergy = 0;
+  int unmeasured = 0;
+  int64_t drawn = 0;
+};
+
+void Annealer::measure(bool probe) {
+  cost.measure(probe);
+  unmeasured = 0;
+  if (cost.costMs() >= bestMs * (1 - kWorthKeeping))
+    return;
+  bestMs = cost.costMs();
+  bestIsBoard = true;
+}
+
+void Annealer::accept(const Edit &edit, const LoadChange &change) {
+  if (bestIsBoard) {
+    best = board;
+    bestIsBoard = false;
+  }
+  board.apply(edit, change.load.compute, change.targetLoad.compute);
+  cost.apply(change);
+  ++unmeasured;
+  if (cost.energyMs() < lowestEnergy) {
+    lowestEnergy = cost.energyMs();
+    measure(false);
+  } else if (unmeasured >= kMaxUnmeasured) {
+    measure(false);
+  }
+}
+
+/// Judges a batch of steps; applies the first that passes.
+bool Annealer::tryBatch(double heat) {
+  batch.clear();
+  // Bounded, since on a full board hardly any step fits.
+  for (size_t i = 0; i < 4 * kMaxBatch && batch.size() < kMaxBatch; ++i) {
+    ++drawn;
+    Edit edit = proposals.draw(cost.critical());
+    if (edit.kind != Edit::None && board.fits(edit))
+      batch.add(edit);
+  }
+  batch.run();
+  Random &random = proposals.generator();
+  for (size_t i = 0; i < batch.size(); ++i) {
+    ++evaluations;
+    double limit =
+        cost.energyMs() - heat * std::log(std::max(1e-12, random.real()));
+    if (!(cost.energyAfter(batch.change(i)) < limit))
+      continue;
+    accept(batch.edit(i), batch.change(i));
+    return true;
+  }
+  return false;
+}
+
+void Annealer::stage(double heat, int64_t steps) {
+  for (int64_t end = drawn + steps; drawn < end;)
+    tryBatch(heat);
+}
+
+double Annealer::run() {
+  if (board.pieceCount() == 0)
+    return bestMs;
+  for (int i = 0; i < kStages && !board.context().deadlinePassed(); ++i) {
+    double progress = static_cast<double>(i) / (kStages - 1);
+    double share = settings.firstHeat *
+                   std::pow(settings.lastHeat / settings.firstHeat, progress);
+    cost.setPower(static_cast<int>(
+        std::exp2(std::round(std::log2(kFirstPower) +
+                             progress * std::log2(kLastPower / kFirstPower)))));
+    board.refresh();
+    measure(true);
+    lowestEnergy = cost.energyMs();
+    stage(share * cost.costMs(), settings.steps / kStages);
+  }
+  measure(false);
+  if (!bestIsBoard)
+    board = best;
+  return bestMs;
+}
+
+} // namespace
+
+double neuroshard::anneal(Board &board, const AnnealSettings &settings,
+                          int64_t &evaluations) {
+  return Annealer(board, settings, evaluations).run();
+}

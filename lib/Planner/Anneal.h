@@ -1,0 +1,34 @@
+//===- Anneal.h - Improving a board by random steps -------------*- C++ -*-===//
+
+#ifndef NEUROSHARD_LIB_PLANNER_ANNEAL_H
+#define NEUROSHARD_LIB_PLANNER_ANNEAL_H
+
+#include "BoardCost.h"
+
+#include <cstdint>
+
+namespace neuroshard {
+
+struct AnnealSettings {
+  uint64_t seed = 0;
+  /// Steps to draw.
+  int64_t steps = 0;
+  /// What a step may cost at first / at last, as a share of the cost.
+  double firstHeat = 0.01;
+  double lastHeat = 2e-5;
+};
+
+/// Simulated annealing. Leaves the board at the cheapest state it measured and
+/// returns its cost, never more than before. Stops early at the deadline.
+/// `evaluations` counts the states judged.
+double anneal(Board &board, const AnnealSettings &settings,
+              int64_t &evaluations);
+
+/// The best step for the devices that decide the cost, again and again until
+/// none lowers it, `budget` states were judged, or the deadline has passed.
+/// Returns the cost.
+double descend(Board &board, int64_t budget, int64_t &evaluations);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_LIB_PLANNER_ANNEAL_H

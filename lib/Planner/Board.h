@@ -1,0 +1,174 @@
+//===- Board.h - Pieces of tables on devices, by size alone -----*- C++ -*-===//
+///
+/// \file
+/// The state that the default search improves. What a piece costs depends on
+/// its size, not on where in its table it lies, so a table is held as bands of
+/// rows and the widths into which each band is cut: two states that differ only
+/// in which columns a piece has are one state. Ranges are given out at the end.
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_LIB_PLANNER_BOARD_H
+#define NEUROSHARD_LIB_PLANNER_BOARD_H
+
+#include "SearchState.h"
+#include "UnitStore.h"
+
+#include <deque>
+#include <span>
+#include <vector>
+
+namespace neuroshard {
+
+/// What is cut and placed on its own: usually a whole table.
+struct Region {
+  UnitPtr whole;
+  /// May not be cut, joined or laid out anew: hand-written, co-located, not
+  /// made of bands.
+  bool rigid = false;
+  bool mayCutColumns = false;
+  bool mayCutRows = false;
+  /// Its bands may be joined, or columns of one band.
+  bool mayJoin = false;
+  int64_t minWidth = 1;
+  /// Pieces of each band.
+  std::vector<std::vector<int>> bands;
+  int pieces = 0;
+};
+
+struct Piece {
+  int region = -1;
+  int band = 0;
+  int device = -1;
+  bool movable = false;
+  int64_t rows = 0;
+  int64_t width = 0;
+  const PieceFacts *facts = nullptr;
+  /// Of a rigid region.
+  UnitPtr unit;
+  /// Position in its device's list.
+  size_t position = 0;
+};
+
+/// A step to a neighbouring state. On the device of `piece` its facts are
+/// replaced by `after`, on `target` those of `other` by `otherAfter`; any may
+/// be missing.
+struct Edit {
+  enum Kind { None, Move, Swap, Split, Join, Rewidth } kind = None;
+  int piece = -1;
+  int other = -1;
+  int target = -1;
+  /// Split: along rows. Size of the part that stays / of `piece` afterwards.
+  bool rows = false;
+  int64_t size = 0;
+  const PieceFacts *after = nullptr;
+  const PieceFacts *otherAfter = nullptr;
+};
+
+class Board {
+public:
+  /// `regions`: the units before any cut; `placed`: a complete placement of
+  /// rectangles cut out of them.
+  Board(const SearchContext &context, const std::vector<UnitPtr> &regions,
+        const SearchState &placed);
+
+  /// The placement, with ranges.
+  SearchState state() const;
+
+  const Piece &piece(int index) const {
+    return pieces[static_cast<size_t>(index)];
+  }
+  const Region &regionOf(const Piece &piece) const {
+    return regions[static_cast<size_t>(piece.region)];
+  }
+  const std::vector<int> &piecesOn(int device) const {
+    return lists[static_cast<size_t>(device)];
+  }
+  const DeviceLoad &loadOf(int device) const {
+    return loads[static_cast<size_t>(device)];
+  }
+  std::span<const DeviceLoad> allLoads() const { return loads; }
+  std::span<const double> sumOf(int device) const {
+    return std::span(sums).subspan(static_cast<size_t>(device) * sumSize,
+                                   sumSize);
+  }
+  int shardsOn(int device) const {
+    return shardCounts[static_cast<size_t>(device)];
+  }
+  /// Pieces in all, of which pieceCount() are in use.
+  int pieceSlots() const { return static_cast<int>(pieces.size()); }
+  int pieceCount() const { return used; }
+
+  /// Steps, complete with their facts; kind None when a rule or a size forbids
+  /// them. Whether they fit is another question.
+  Edit move(int piece, int target) const;
+  Edit swap(int piece, int other) const;
+  Edit split(int piece, int target, bool rows, int64_t stays);
+  Edit join(int piece, int other);
+  Edit rewidth(int piece, int other, int64_t width);
+
+  /// Memory, device rules, separation.
+  bool fits(const Edit &edit) const;
+  /// The load of the piece's device / of the target afterwards; compute is left
+  /// as it was.
+  DeviceLoad loadAfter(const Edit &edit, bool target) const;
+  /// Works of the device afterwards, for models without a SumEmbedding.
+  std::vector<const ShardWork *> worksAfter(const Edit &edit,
+                                            bool target) const;
+  /// `compute`: of the piece's device and of the target afterwards.
+  void apply(const Edit &edit, ComputeMs compute, ComputeMs targetCompute);
+  /// Works out all sums anew, without the rounding of many steps.
+  void refresh();
+
+  /// The facts of a size of a region; made on first use.
+  const PieceFacts *factsOf(int region, int64_t rows, int64_t width);
+
+  const SearchContext &context() const { return *owner; }
+
+private:
+  void addRegion(const UnitPtr &whole, const SearchState &placed,
+                 const std::vector<size_t> &units);
+  bool layOut(int region, const SearchState &placed,
+              const std::vector<size_t> &units);
+  int addPiece(Piece piece);
+  void removePiece(int index);
+  void account(int device, const PieceFacts &facts, int sign);
+  void setFacts(int index, int64_t rows, int64_t width,
+                const PieceFacts *facts);
+  void countColumns(const Piece &piece, int sign);
+  void relocate(int index, int device);
+  void relist(int index, int device);
+  int64_t permuteBytesAfter(const Edit &edit) const;
+  bool allows(int device, const Piece &piece, int leaving) const;
+  bool holdsOther(int device, int table, int set, int leaving) const;
+  const PieceFacts *composite(const Unit &unit);
+
+  const SearchContext *owner;
+  std::vector<Region> regions;
+  std::vector<Piece> pieces;
+  std::vector<int> freeSlots;
+  int used = 0;
+  std::vector<std::vector<int>> lists;
+  std::vector<DeviceLoad> loads;
+  std::vector<Footprint> footprints;
+  std::vector<double> sums;
+  size_t sumSize = 0;
+  std::vector<int> shardCounts;
+  /// Column-cut pieces per table, and what joining their columns takes.
+  std::vector<int> columnPieces;
+  int64_t permuteBytes = 0;
+  /// Shared by all copies, which belong to one thread.
+  struct Facts {
+    std::unordered_map<std::array<int64_t, 3>, const PieceFacts *,
+                       HashNumbers<3>>
+        bySize;
+    std::deque<PieceFacts> composites;
+  };
+  std::shared_ptr<Facts> facts = std::make_shared<Facts>();
+  /// Units on every device, and the base of each device without any piece.
+  std::vector<UnitPtr> everywhere;
+  std::vector<Footprint> baseFootprints;
+};
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_LIB_PLANNER_BOARD_H

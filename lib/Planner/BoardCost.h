@@ -1,0 +1,99 @@
+//===- BoardCost.h - What a step would cost, nearly for free ----*- C++ -*-===//
+
+#ifndef NEUROSHARD_LIB_PLANNER_BOARDCOST_H
+#define NEUROSHARD_LIB_PLANNER_BOARDCOST_H
+
+#include "Board.h"
+
+#include <array>
+#include <vector>
+
+namespace neuroshard {
+
+/// The two devices of a step and their loads afterwards.
+struct LoadChange {
+  int device = 0;
+  int target = 0;
+  DeviceLoad load;
+  DeviceLoad targetLoad;
+};
+
+/// The cost of a board and estimates of it after a step.
+///
+/// The energy is the objective with each maximum over the devices replaced by a
+/// p-norm, which also falls when one of several equally slow devices gets
+/// faster. An estimate takes constant time: compute is the model's,
+/// communication a straight line through the model's answers around the current
+/// state. measure() asks the model itself.
+class BoardCost {
+public:
+  BoardCost(const Board &board, int power);
+
+  /// Takes everything from the model; `probe` also how communication changes.
+  void measure(bool probe);
+  /// The objective when last measured.
+  double costMs() const { return exactMs; }
+  /// The energy now / after a step, estimated.
+  double energyMs() const { return energy; }
+  double energyAfter(const LoadChange &change) const;
+  /// The objective after a step, exact.
+  double costAfter(const LoadChange &change);
+  /// Follows a step.
+  void apply(const LoadChange &change);
+  /// Power of two; the higher, the closer to the maximum.
+  void setPower(int power);
+
+  /// The devices that set one of the maxima, when last measured.
+  const std::vector<int> &critical() const { return criticalDevices; }
+
+private:
+  enum Metric { Compute, Forward, Backward, Input, Out, In, kMetrics };
+  using Values = std::array<double, kMetrics>;
+
+  /// Communication in one direction: at the slowest device, and how it changes
+  /// with a device's own dims and bytes and with the largest of them.
+  struct Line {
+    double topMs = 0, topDims = 0, topBytes = 0, floorMs = 0;
+    double perDim = 0, perByte = 0, perMaxDim = 0, perMaxByte = 0;
+  };
+  struct Largest {
+    std::array<double, 3> values = {};
+    std::array<int, 3> devices = {-1, -1, -1};
+    double without(int a, int b) const;
+  };
+
+  static double bytesOf(const DeviceLoad &load, Direction direction);
+  std::vector<double> exchange(std::span<const DeviceLoad> loads,
+                               Direction direction) const;
+  void probe(Direction direction, Line &line);
+  void fitLine(Direction direction, const std::vector<double> &times);
+  Largest largestOf(Direction direction, bool dims) const;
+  double communication(const DeviceLoad &load, Direction direction) const;
+  Values valuesOf(const DeviceLoad &load) const;
+  double shiftAfter(const LoadChange &change, Direction direction) const;
+  double power(double value) const;
+  double root(double sum) const;
+  double compose(const Values &norms) const;
+  double energyOf(const Values &sums) const;
+  void findCritical(const CostBreakdown &breakdown);
+  Values sumsAfter(const LoadChange &change, const Values &shifts) const;
+  Values shiftsAfter(const LoadChange &change) const;
+
+  const Board &board;
+  const ObjectiveOptions &options;
+  const bool published;
+  int doublings = 4;
+  double exactMs = 0;
+  double energy = 0;
+  std::array<Line, 3> lines;
+  std::array<Largest, 3> maxDims, maxBytes;
+  std::vector<Values> values;
+  /// Sum over the devices of (value / scale) ^ power.
+  Values sums = {}, scales = {};
+  std::vector<DeviceLoad> scratch;
+  std::vector<int> criticalDevices;
+};
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_LIB_PLANNER_BOARDCOST_H

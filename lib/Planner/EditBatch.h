@@ -1,0 +1,41 @@
+//===- EditBatch.h - Steps judged together in one model call ----*- C++ -*-===//
+
+#ifndef NEUROSHARD_LIB_PLANNER_EDITBATCH_H
+#define NEUROSHARD_LIB_PLANNER_EDITBATCH_H
+
+#include "BoardCost.h"
+#include "ComputeBatch.h"
+
+#include <vector>
+
+namespace neuroshard {
+
+/// Steps from one board, with the loads they lead to.
+class EditBatch {
+public:
+  explicit EditBatch(const Board &board)
+      : board(&board), batch(board.context()) {}
+
+  void clear();
+  /// Takes a step that fits.
+  void add(const Edit &edit);
+  /// Asks the model for the compute of all devices changed.
+  void run();
+
+  size_t size() const { return edits.size(); }
+  const Edit &edit(size_t index) const { return edits[index]; }
+  const LoadChange &change(size_t index) const { return changes[index]; }
+
+private:
+  size_t request(const Edit &edit, bool target);
+
+  const Board *board;
+  ComputeBatch batch;
+  std::vector<Edit> edits;
+  std::vector<LoadChange> changes;
+  std::vector<std::pair<size_t, size_t>> results;
+};
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_LIB_PLANNER_EDITBATCH_H
