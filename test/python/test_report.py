@@ -30,8 +30,11 @@ def plan(folder, devices_of_b):
 
 def test_memory_by_kind(tmp_path):
     done = subprocess.run([artifact.tool("neuroshard-report"), workload(tmp_path),
-                           plan(tmp_path, [1])], capture_output=True, text=True, check=False)
+                           plan(tmp_path, [1]), "--cost-model", "roofline"],
+                          capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+    assert "cost model: roofline\n" in done.stdout
+    assert "note:" not in done.stdout
     rows = [line.replace("|", " ").split() for line in done.stdout.splitlines()
             if "A100-40GB" in line]
     # Device, class, shards, GiB of weights, GiB of state: 2^20 x 256 x 4 bytes is 1 GiB, and
@@ -46,3 +49,17 @@ def test_plan_on_a_missing_device_is_refused(tmp_path):
     code, message = artifact.run_tool("neuroshard-report", workload(tmp_path), plan(tmp_path, [2]))
     assert code == 1
     assert "device" in message and "2" in message
+
+
+def test_says_what_no_measured_model_covers(tmp_path, monkeypatch):
+    folder = tmp_path / "models"
+    folder.mkdir()
+    monkeypatch.setenv("NEUROSHARD_MODELS", str(folder))
+    done = subprocess.run([artifact.tool("neuroshard-report"), workload(tmp_path),
+                           plan(tmp_path, [1])], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "note: no measured compute model for device class A100-40GB" in done.stdout
+    monkeypatch.setenv("NEUROSHARD_MODELS", str(tmp_path / "none"))
+    code, message = artifact.run_tool("neuroshard-report", workload(tmp_path), plan(tmp_path, [1]))
+    assert code == 1
+    assert "NEUROSHARD_MODELS" in message
