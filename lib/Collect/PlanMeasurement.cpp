@@ -155,6 +155,10 @@ ShardingProblem neuroshard::makePlanTask(const TablePool &pool, uint64_t seed,
     feature.name = table.name;
     feature.table = static_cast<int>(problem.tables.size());
     feature.meanPooling = pool.tables[index].pooling;
+    problem.constraints.tables.push_back(
+        {.table = feature.table,
+         .allowedKinds = {ShardingKind::TableWise, ShardingKind::ColumnWise,
+                          ShardingKind::RowWise, ShardingKind::RowColumn}});
     problem.tables.push_back(std::move(table));
     problem.features.push_back(std::move(feature));
   }
