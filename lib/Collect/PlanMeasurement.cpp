@@ -33,7 +33,8 @@ MeasuredSet setOfDevice(const ShardingProblem &problem,
   MeasuredSet set;
   set.problem = problem;
   for (const Shard &shard : plan.shards)
-    if (shard.devices == std::vector<int>{device})
+    if (std::find(shard.devices.begin(), shard.devices.end(), device) !=
+        shard.devices.end())
       set.shards.push_back(shard);
   return set;
 }

@@ -17,8 +17,8 @@ namespace neuroshard {
 
 /// A task of 10 to 40 tables of the pool (rows at most a million, so that every
 /// device's set fits into this machine) on `devices` CPU devices whose memory
-/// is 1.3 times what they need in the mean. Row-wise state is kept per shard,
-/// so that each set can run alone.
+/// is 1.3 times what they need in the mean. Row-wise state is kept per shard
+/// and nothing is replicated, so that each set can run alone.
 ShardingProblem makePlanTask(const TablePool &pool, uint64_t seed, int devices);
 
 /// One plan of one task: what the cost model said, and what its sets took.
