@@ -42,6 +42,7 @@ Expected<std::string> neuroshard::makeCard(const CardFacts &facts) {
   card["training"] = {{"seed", facts.options.seed},
                       {"members", facts.options.members},
                       {"epochs", facts.options.epochs},
+                      {"min_steps", facts.options.minSteps},
                       {"batch", facts.options.batch},
                       {"learning_rate", facts.options.learningRate},
                       {"weight_decay", facts.options.weightDecay},

@@ -32,9 +32,12 @@ void addTraining(CLI::App &app, Settings &settings) {
       ->check(CLI::Range(1, 16))
       ->capture_default_str();
   app.add_option("--seed", training.seed)->capture_default_str();
-  app.add_option("--epochs", training.epochs,
-                 "passes over the samples (more where they are few)")
+  app.add_option("--epochs", training.epochs, "passes over the samples")
       ->check(CLI::Range(int64_t(1), int64_t(1000000)))
+      ->capture_default_str();
+  app.add_option("--min-steps", training.minSteps,
+                 "more passes where they would make fewer steps")
+      ->check(CLI::Range(int64_t(0), int64_t(1000000)))
       ->capture_default_str();
   app.add_option("--batch", training.batch, "samples in a step")
       ->check(CLI::Range(int64_t(1), int64_t(1000000)))
