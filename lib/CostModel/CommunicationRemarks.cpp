@@ -62,10 +62,18 @@ CommunicationModel::remarks(std::span<const ShardSet> sets,
   std::vector<std::string> result;
   if (!measured())
     result.push_back("exchanges are predicted by a model of simulated times");
-  if (!covers(topology))
+  bool sameClass = std::all_of(topology.devices.begin(), topology.devices.end(),
+                               [&](const Device &device) {
+                                 return device.deviceClass == deviceClass();
+                               });
+  if (!sameClass)
     result.push_back(
         "the communication model was trained on devices of class " +
-        deviceClass() + " and on other numbers of levels");
+        deviceClass());
+  else if (!covers(topology))
+    result.push_back("the communication model was trained on topologies of "
+                     "another number of levels than " +
+                     std::to_string(topology.levels.size()));
   auto [fewest, most] = deviceCounts();
   if (topology.deviceCount() < fewest || topology.deviceCount() > most)
     result.push_back(

@@ -302,6 +302,19 @@ TEST(CommunicationRemarksTest, AnotherLink) {
       ElementsAre(HasSubstr("the link of level 'node' (3 us, 8 GB/s)")));
 }
 
+TEST(CommunicationRemarksTest, AnotherNumberOfLevels) {
+  CommunicationParameters model = narrowModel();
+  model.levelCounts = {1};
+  EXPECT_THAT(remarksOn(model, *parseTopology("2x4xCPU"), 9e5),
+              ElementsAre(HasSubstr("another number of levels than 2")));
+}
+
+TEST(CommunicationRemarksTest, AnotherClass) {
+  EXPECT_THAT(remarksOn(narrowModel(), *parseTopology("8xH200"), 9e5),
+              testing::Contains("the communication model was trained on "
+                                "devices of class CPU"));
+}
+
 TEST(CommunicationRemarksTest, SimulatedTimes) {
   CommunicationParameters model = narrowModel();
   model.measured = false;
