@@ -170,9 +170,7 @@ double BoardCost::power(double value) const {
 }
 
 double BoardCost::root(double sum) const {
-  for (int i = 0; i < doublings; ++i)
-    sum = std::sqrt(sum);
-  return sum;
+  return std::exp(std::log(sum) / static_cast<double>(1 << doublings));
 }
 
 double BoardCost::compose(const Values &norms) const {

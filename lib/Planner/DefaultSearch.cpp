@@ -30,15 +30,18 @@ constexpr double kRoomShare = 0.9;
 constexpr double kCostShares[] = {1.0, 0.7, 0.5, 0.35, 0.25};
 /// Into how many parts one cut may go.
 constexpr double kMaxParts = 65536;
-/// Starts that are improved, by how many independent searches, and how much
-/// worse each of them lets the plan become at first.
-constexpr size_t kStarts = 4;
-constexpr size_t kChains = 4;
-constexpr double kHeats[] = {0.003, 0.01, 0.02, 0.005};
+/// Local searches in the first round, and from the last but one on; rounds; how
+/// much worse a search lets the plan become at first, and in later rounds.
+constexpr size_t kChains = 8;
+constexpr size_t kLastChains = 2;
+constexpr uint64_t kRounds = 3;
+constexpr double kHeats[] = {0.003, 0.01};
+constexpr double kLateHeat = 0.004;
 /// Random steps: kStepsPerSize x (pieces x devices) ^ kStepsPower.
-constexpr double kStepsPerSize = 3700;
+constexpr double kStepsPerSize = 4500;
 constexpr double kStepsPower = 0.65;
 constexpr double kSlowModel = 20;
+constexpr double kMaxSteps = 2e7;
 /// The published search is one of the starts when units x devices are few.
 constexpr size_t kMaxPublishedSize = 1024;
 /// One way to cut before placing: what may cost more than the share is cut.
@@ -67,11 +70,30 @@ std::vector<CutRule> cutRules(const SearchContext &context) {
   return rules;
 }
 
+/// How a start came about; starts of one family resemble each other.
+enum class Family { Columns, Rows, Published, Whole };
+constexpr size_t kFamilies = 4;
+
 struct Start {
   SearchState state;
   double costMs;
   std::string what;
+  Family family;
 };
+
+/// One of several local searches.
+struct Chain {
+  Board board;
+  const Start *start = nullptr;
+  double costMs = kNoCap;
+  int64_t evaluations = 0;
+};
+
+Family familyOf(const CutRule &rule) {
+  return rule.costShare == kNoCap         ? Family::Whole
+         : rule.direction == Cut::Columns ? Family::Columns
+                                          : Family::Rows;
+}
 
 class DefaultSearch {
 public:
@@ -81,8 +103,9 @@ public:
 
 private:
   void findStarts(const std::vector<UnitPtr> &units);
-  void greedyStarts(const std::vector<UnitPtr> &units, const std::string &what);
-  void keepStart(const SearchState &state, const std::string &what);
+  void greedyStarts(const std::vector<UnitPtr> &units, const CutRule &rule);
+  void keepStart(const SearchState &state, const std::string &what,
+                 Family family);
   std::vector<UnitPtr> cut(const std::vector<UnitPtr> &units,
                            CutRule rule) const;
   void cutUnit(const UnitPtr &unit, int64_t room, double costMs, Cut direction,
@@ -90,7 +113,10 @@ private:
   int64_t largestRoom() const;
   bool turnIntoRowBlocks(std::vector<UnitPtr> &units);
   int64_t stepBudget(const std::vector<UnitPtr> &units) const;
+  std::vector<const Start *> chooseStarts() const;
+  void anneal(std::vector<Chain> &chains, int64_t steps, uint64_t round);
   void improveStarts(const std::vector<UnitPtr> &units);
+  void keepResult(const Chain &best, int64_t budget);
 
   const SearchContext &context;
   Outcome outcome;
@@ -154,19 +180,19 @@ std::vector<UnitPtr> DefaultSearch::cut(const std::vector<UnitPtr> &units,
   return pieces;
 }
 
-void DefaultSearch::keepStart(const SearchState &state,
-                              const std::string &what) {
+void DefaultSearch::keepStart(const SearchState &state, const std::string &what,
+                              Family family) {
   ++outcome.evaluations;
   if (!state.withinMemory())
     return;
   double cost = state.costMs();
   outcome.tried.push_back(what + ": " + formatMs(cost));
-  starts.push_back({state, cost, what});
+  starts.push_back({state, cost, what, family});
 }
 
 /// The best placement of these pieces over the caps.
 void DefaultSearch::greedyStarts(const std::vector<UnitPtr> &units,
-                                 const std::string &what) {
+                                 const CutRule &rule) {
   const PublishedSettings &grid = context.options.published;
   std::vector<double> caps = gridCaps(grid);
   caps.push_back(kNoCap);
@@ -177,9 +203,9 @@ void DefaultSearch::greedyStarts(const std::vector<UnitPtr> &units,
   GreedyPlacer(context, caps).run(jobs);
   outcome.evaluations += job.evaluations;
   if (job.costMs < kNoCap)
-    keepStart(stateOf(context, job), "greedy, " + what);
+    keepStart(stateOf(context, job), "greedy, " + rule.str(), familyOf(rule));
   else
-    outcome.tried.push_back("greedy, " + what + ": no room");
+    outcome.tried.push_back("greedy, " + rule.str() + ": no room");
 }
 
 void DefaultSearch::findStarts(const std::vector<UnitPtr> &units) {
@@ -187,20 +213,21 @@ void DefaultSearch::findStarts(const std::vector<UnitPtr> &units) {
   for (const CutRule &rule : rules) {
     if (context.deadlinePassed() && !starts.empty())
       return;
-    greedyStarts(cut(units, rule), rule.str());
+    greedyStarts(cut(units, rule), rule);
   }
   for (Algorithm algorithm : {Algorithm::Dim, Algorithm::Size,
                               Algorithm::Lookup, Algorithm::SizeLookup}) {
     Outcome baseline = searchBaseline(context, units, algorithm);
     if (baseline.state)
       keepStart(*baseline.state,
-                "whole tables by " + std::string(toString(algorithm)));
+                "whole tables by " + std::string(toString(algorithm)),
+                Family::Whole);
   }
   if (units.size() * static_cast<size_t>(context.deviceCount) <=
       kMaxPublishedSize) {
     Outcome published = searchPublished(context, units);
     if (published.state)
-      keepStart(*published.state, "the published search");
+      keepStart(*published.state, "the published search", Family::Published);
   }
   if (!starts.empty())
     return;
@@ -213,7 +240,7 @@ void DefaultSearch::findStarts(const std::vector<UnitPtr> &units) {
           std::pair(Balance::Memory, "by memory alone, ")})
       if (auto state =
               placeByMemory(context, pieces, balance, outcome.blocking))
-        keepStart(*state, what + rule.str());
+        keepStart(*state, what + rule.str(), familyOf(rule));
   }
 }
 
@@ -252,48 +279,93 @@ int64_t DefaultSearch::stepBudget(const std::vector<UnitPtr> &units) const {
   // A model that looks at every shard each time is slow.
   if (!context.model.sumEmbedding())
     steps /= kSlowModel;
-  return static_cast<int64_t>(steps);
+  return static_cast<int64_t>(std::min(steps, kMaxSteps));
 }
 
-void DefaultSearch::improveStarts(const std::vector<UnitPtr> &units) {
-  std::stable_sort(
-      starts.begin(), starts.end(),
-      [](const Start &a, const Start &b) { return a.costMs < b.costMs; });
-  int64_t budget = stepBudget(units);
-  struct Chain {
-    std::optional<Board> board;
-    double costMs = kNoCap;
-    int64_t evaluations = 0;
-  };
-  std::vector<Chain> chains(kChains);
+/// The best starts, of each family in turn: what one family lacks (cuts by
+/// rows, say) small steps hardly find.
+std::vector<const Start *> DefaultSearch::chooseStarts() const {
+  std::array<std::vector<const Start *>, kFamilies> families;
+  for (const Start &start : starts)
+    families[static_cast<size_t>(start.family)].push_back(&start);
+  for (std::vector<const Start *> &family : families)
+    std::stable_sort(
+        family.begin(), family.end(),
+        [](const Start *a, const Start *b) { return a->costMs < b->costMs; });
+  std::vector<const Start *> chosen;
+  for (size_t rank = 0; chosen.size() < std::min(kChains, starts.size());
+       ++rank)
+    for (const std::vector<const Start *> &family : families)
+      if (rank < family.size() && chosen.size() < kChains)
+        chosen.push_back(family[rank]);
+  return chosen;
+}
+
+/// Continues the chains for so many steps each.
+void DefaultSearch::anneal(std::vector<Chain> &chains, int64_t steps,
+                           uint64_t round) {
   context.pool().forEach(chains.size(), [&](size_t i) {
     Chain &chain = chains[i];
-    const Start &start = starts[i % std::min(starts.size(), kStarts)];
-    Board &board = chain.board.emplace(context, units, start.state);
     AnnealSettings settings;
-    settings.seed = context.options.seed * kChains + i;
-    settings.steps = budget * 9 / 10 / static_cast<int64_t>(kChains);
-    settings.firstHeat = kHeats[i % std::size(kHeats)];
-    anneal(board, settings, chain.evaluations);
-    chain.costMs = descend(board, budget / 10 / static_cast<int64_t>(kChains),
-                           chain.evaluations);
+    settings.seed = (context.options.seed * kRounds + round) * kChains + i;
+    settings.steps = steps;
+    settings.firstHeat = round ? kLateHeat : kHeats[i % std::size(kHeats)];
+    chain.costMs = neuroshard::anneal(chain.board, settings, chain.evaluations);
   });
-  size_t best = 0;
-  for (size_t i = 0; i < chains.size(); ++i) {
-    outcome.evaluations += chains[i].evaluations;
-    const Start &start = starts[i % std::min(starts.size(), kStarts)];
-    outcome.tried.push_back("from '" + start.what + "': local search, " +
-                            formatMs(start.costMs) + ", now " +
-                            formatMs(chains[i].costMs));
-    if (chains[i].costMs < chains[best].costMs)
-      best = i;
+  std::stable_sort(
+      chains.begin(), chains.end(),
+      [](const Chain &a, const Chain &b) { return a.costMs < b.costMs; });
+}
+
+/// Several searches from different starts; the better half goes on with more
+/// steps each, until few are left.
+void DefaultSearch::improveStarts(const std::vector<UnitPtr> &units) {
+  int64_t budget = stepBudget(units);
+  std::vector<Chain> chains;
+  for (const Start *start : chooseStarts())
+    chains.push_back({Board(context, units, start->state), start});
+  for (uint64_t round = 0; round < kRounds; ++round) {
+    anneal(chains,
+           budget * 9 / 10 / kRounds / static_cast<int64_t>(chains.size()),
+           round);
+    outcome.tried.push_back("from '" + chains.front().start->what +
+                            "': " + formatMs(chains.front().start->costMs) +
+                            ", after round " + std::to_string(round + 1) +
+                            " of local search " +
+                            formatMs(chains.front().costMs));
+    while (chains.size() > kLastChains &&
+           chains.size() > kChains >> (round + 1)) {
+      outcome.evaluations += chains.back().evaluations;
+      chains.pop_back();
+    }
   }
-  outcome.state.emplace(chains[best].board->state());
+  context.pool().forEach(chains.size(), [&](size_t i) {
+    Chain &chain = chains[i];
+    chain.costMs =
+        descend(chain.board, budget / 10 / static_cast<int64_t>(chains.size()),
+                chain.evaluations);
+  });
+  Chain *best = &chains.front();
+  for (Chain &chain : chains) {
+    outcome.evaluations += chain.evaluations;
+    if (chain.costMs < best->costMs)
+      best = &chain;
+  }
+  keepResult(*best, budget);
+}
+
+void DefaultSearch::keepResult(const Chain &best, int64_t budget) {
+  outcome.state.emplace(best.board.state());
+  const Start *cheapest = &starts.front();
+  for (const Start &start : starts)
+    if (start.costMs < cheapest->costMs)
+      cheapest = &start;
   // The starts' costs come from other sums; never end above them.
-  if (outcome.state->costMs() > starts.front().costMs)
-    outcome.state.emplace(starts.front().state);
-  outcome.explanation.push_back(
-      "start: " + starts[best % std::min(starts.size(), kStarts)].what);
+  if (outcome.state->costMs() > cheapest->costMs)
+    outcome.state.emplace(cheapest->state);
+  outcome.tried.push_back("then the best steps: " +
+                          formatMs(outcome.state->costMs()));
+  outcome.explanation.push_back("start: " + best.start->what);
   for (std::string &line : describeSplits(*outcome.state))
     outcome.explanation.push_back(std::move(line));
   outcome.stopReason = context.deadlinePassed()

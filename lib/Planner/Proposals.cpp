@@ -13,8 +13,8 @@ constexpr double kCriticalShare = 0.4;
 constexpr double kSlowShare = 0.3;
 constexpr double kMoveShare = 0.3;
 constexpr double kSwapShare = 0.35;
-constexpr double kSplitShare = 0.12;
-constexpr double kJoinShare = 0.3;
+constexpr double kSplitShare = 0.08;
+constexpr double kJoinShare = 0.25;
 constexpr double kRowShare = 0.3;
 /// Tries to find a piece at random.
 constexpr int kTries = 8;
