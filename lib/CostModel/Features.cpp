@@ -36,6 +36,16 @@ constexpr std::array<std::string_view, kFeatureCount> kNames = {
     "reuse_32768",
     "reuse_more",
     "reuse_known",
+    "lookups_reused_1",
+    "lookups_reused_2",
+    "lookups_reused_4",
+    "lookups_reused_8",
+    "lookups_reused_16",
+    "lookups_reused_32",
+    "lookups_reused_64",
+    "lookups_reused_128",
+    "lookups_reused_256",
+    "lookups_reused_512",
     "width_in_128",
     "log_width",
     "width_share",
@@ -50,6 +60,7 @@ constexpr std::array<std::string_view, kFeatureCount> kNames = {
     "log_unique_rows",
     "unique_share",
     "log_output_rows",
+    "log_bag_length",
     "log_update_lookups",
     "log_update_unique_rows",
     "log_update_gradient_rows",
@@ -67,10 +78,15 @@ constexpr std::array<std::string_view, kFeatureCount> kNames = {
     "log_table_bytes",
     "log_read_bytes",
     "log_unique_bytes",
+    "log_state_bytes",
+    "log_unique_state_bytes",
     "log_result_bytes",
     "log_update_bytes",
 };
 static_assert(!kNames.back().empty(), "a name for each feature");
+
+/// Bins of the histogram for which the share of lookups is given as well.
+constexpr size_t kReuseShares = 10;
 
 /// Columns one pass of a kernel's vector loop takes.
 constexpr int64_t kVectorColumns = 16;
@@ -114,6 +130,24 @@ double stateBytes(const ShardWork &shard) {
   return 0;
 }
 
+/// Mean times an id of a bin is seen: its upper end, near enough.
+double timesSeen(size_t bin) { return std::exp2(static_cast<double>(bin)); }
+
+/// The histogram, which counts distinct ids; and which share of the lookups is
+/// to ids seen at most once, twice, ... 512 times: rows that come back.
+void putReuse(const ShardWork &shard, Writer &out) {
+  for (size_t i = 0; i < kReuseBins; ++i)
+    out.put(shard.access ? shard.access->reuse[i] : 0);
+  out.put(shard.access != nullptr);
+  double all = 0, upTo = 0;
+  for (size_t i = 0; shard.access && i < kReuseBins; ++i)
+    all += shard.access->reuse[i] * timesSeen(i);
+  for (size_t i = 0; i < kReuseShares; ++i) {
+    upTo += shard.access ? shard.access->reuse[i] * timesSeen(i) : 0;
+    out.put(share(upTo, all));
+  }
+}
+
 void putShape(const ShardWork &shard, Writer &out) {
   double width = static_cast<double>(shard.width);
   out.put(width / 128);
@@ -134,6 +168,7 @@ void putCounts(const ShardWork &shard, Writer &out) {
   out.putLog(shard.uniqueRows);
   out.put(share(shard.uniqueRows, shard.lookups));
   out.putLog(shard.outputRows);
+  out.putLog(share(shard.lookups, shard.outputRows));
   out.putLog(shard.updateLookups);
   out.putLog(shard.updateUniqueRows);
   out.putLog(shard.updateGradientRows);
@@ -158,7 +193,10 @@ void putBytes(const ShardWork &shard, Writer &out) {
   double row = width * static_cast<double>(elementBytes(shard.elementType));
   out.putLog(static_cast<double>(shard.rows) * row);
   out.putLog(shard.lookups * row);
-  out.putLog(std::min(shard.uniqueRows, shard.lookups) * row);
+  double unique = std::min(shard.uniqueRows, shard.lookups);
+  out.putLog(unique * row);
+  out.putLog(static_cast<double>(shard.rows) * (row + stateBytes(shard)));
+  out.putLog(unique * (row + stateBytes(shard)));
   out.putLog(shard.outputRows * width *
              static_cast<double>(elementBytes(shard.outputType)));
   out.putLog(shard.updateGradientRows * width * 4 +
@@ -171,9 +209,7 @@ std::span<const std::string_view> neuroshard::featureNames() { return kNames; }
 
 void neuroshard::featurize(const ShardWork &shard, std::span<float> out) {
   Writer writer(out);
-  for (size_t i = 0; i < kReuseBins; ++i)
-    writer.put(shard.access ? shard.access->reuse[i] : 0);
-  writer.put(shard.access != nullptr);
+  putReuse(shard, writer);
   putShape(shard, writer);
   putCounts(shard, writer);
   putTypes(shard, writer);

@@ -17,7 +17,7 @@
 
 namespace neuroshard {
 
-inline constexpr int kFeatureCount = 51;
+inline constexpr int kFeatureCount = 64;
 
 /// kFeatureCount names. Those that begin with "log_" are log(1 + count).
 std::span<const std::string_view> featureNames();

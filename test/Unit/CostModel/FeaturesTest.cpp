@@ -68,6 +68,10 @@ TEST(FeaturesTest, ValuesOfAShard) {
   for (int bin = 2; bin <= 32768; bin *= 2)
     expect(("reuse_" + std::to_string(bin)).c_str(), 0);
   expect("reuse_known", 1);
+  // A quarter of the ids is seen once, the others 2^16 times.
+  for (int bin = 1; bin <= 512; bin *= 2)
+    expect(("lookups_reused_" + std::to_string(bin)).c_str(),
+           0.25 / (0.25 + 0.75 * 65536));
   expect("width_in_128", 20 / 128.0);
   expect("log_width", std::log(21));
   expect("width_share", 0.25);
@@ -82,6 +86,7 @@ TEST(FeaturesTest, ValuesOfAShard) {
   expect("log_unique_rows", std::log(4097));
   expect("unique_share", 0.1);
   expect("log_output_rows", std::log(8193));
+  expect("log_bag_length", std::log(1 + 40960 / 8192.0));
   expect("log_update_lookups", std::log(81921));
   expect("log_update_unique_rows", std::log(5001));
   expect("log_update_gradient_rows", std::log(16385));
@@ -99,6 +104,9 @@ TEST(FeaturesTest, ValuesOfAShard) {
   expect("log_table_bytes", std::log(1000 * 40 + 1.0));
   expect("log_read_bytes", std::log(40960 * 40 + 1.0));
   expect("log_unique_bytes", std::log(4096 * 40 + 1.0));
+  // Rowwise state: 4 bytes a row.
+  expect("log_state_bytes", std::log(1000 * 44 + 1.0));
+  expect("log_unique_state_bytes", std::log(4096 * 44 + 1.0));
   expect("log_result_bytes", std::log(8192 * 80 + 1.0));
   expect("log_update_bytes", std::log(16384 * 80 + 2 * 5000 * 44 + 1.0));
   EXPECT_THAT(features, testing::IsEmpty());
@@ -109,7 +117,7 @@ TEST(FeaturesTest, WithoutStatistics) {
   auto features = featuresOf(work);
   for (const auto &[name, value] : features) {
     EXPECT_TRUE(std::isfinite(value)) << name;
-    if (name.starts_with("reuse_")) {
+    if (name.starts_with("reuse_") || name.starts_with("lookups_reused_")) {
       EXPECT_EQ(value, 0) << name;
     }
   }

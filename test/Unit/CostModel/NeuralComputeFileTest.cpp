@@ -80,7 +80,7 @@ TEST(NeuralComputeFileTest, RoundTrip) {
 TEST(NeuralComputeFileTest, WrongParameters) {
   EXPECT_THAT(toString(check(smallModel())), IsEmpty());
   EXPECT_THAT(wrongAfter([](auto &m) { m.mean.pop_back(); }),
-              HasSubstr("features.mean: expected 51 numbers, got 50"));
+              HasSubstr("features.mean: expected 64 numbers, got 63"));
   EXPECT_THAT(wrongAfter([](auto &m) { m.max[0] = kNaN; }),
               HasSubstr("features.max: expected finite numbers"));
   EXPECT_THAT(wrongAfter([](auto &m) { m.std[17] = 0; }),
@@ -143,16 +143,16 @@ TEST(NeuralComputeFileTest, DamagedFiles) {
                 std::string &names = f.metadata["feature_names"];
                 names.insert(names.size() - 1, ",\"more\"");
               }),
-              HasSubstr("expected a list of 51 names"));
+              HasSubstr("expected a list of 64 names"));
   EXPECT_THAT(errorsAfter([](TensorFile &f) { f.metadata["measured"] = "no"; }),
               HasSubstr("measured: expected true or false, got 'no'"));
   EXPECT_THAT(
       errorsAfter([](TensorFile &f) { f.metadata["max_shards"] = "2x"; }),
       HasSubstr("max_shards: expected a count, got '2x'"));
   EXPECT_THAT(errorsAfter([](TensorFile &f) {
-                f.tensors["features.std"].shape = {3, 17};
+                f.tensors["features.std"].shape = {4, 16};
               }),
-              HasSubstr("features.std: expected F32 [51], got F32 [3, 17]"));
+              HasSubstr("features.std: expected F32 [64], got F32 [4, 16]"));
   EXPECT_THAT(errorsAfter([](TensorFile &f) {
                 f.tensors.erase("member1.head.0.bias");
               }),
