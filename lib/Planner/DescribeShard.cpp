@@ -10,32 +10,42 @@ using namespace neuroshard;
 
 namespace {
 
-/// Mean times an id of a reuse bin is seen: the middle of the bin; the open
-/// last bin is taken to end at twice its beginning.
-double meanReuse(const AccessStatistics &access) {
-  double mean = 0;
-  for (int bin = 0; bin < kReuseBins; ++bin) {
-    size_t i = static_cast<size_t>(bin);
-    double low = bin == 0 ? 1 : static_cast<double>(kReuseBinUpper[i - 1]) + 1;
-    double high = bin == kReuseBins - 1
-                      ? 2 * low
-                      : static_cast<double>(kReuseBinUpper[i]);
-    mean += access.reuse[i] * 0.5 * (low + high);
-  }
-  return std::max(1.0, mean);
+/// What an id of a reuse bin is seen, in the mean: the middle of the bin; the
+/// open last bin is taken to end at twice its beginning.
+double meanReuse(int bin) {
+  size_t i = static_cast<size_t>(bin);
+  double low = bin == 0 ? 1 : static_cast<double>(kReuseBinUpper[i - 1]) + 1;
+  double high =
+      bin == kReuseBins - 1 ? 2 * low : static_cast<double>(kReuseBinUpper[i]);
+  return 0.5 * (low + high);
 }
 
-/// Distinct rows that `lookups` reads of a table touch. With a histogram: the
-/// repeats beyond the first grow in proportion to the batch. Without one: ids
-/// uniform over the rows.
-double expectedUnique(const Table &table, double lookups, int64_t batch) {
+/// Lookups per distinct id in a batch of `share` of the one the statistics are
+/// of. A smaller batch is a random part of it: an id seen m times is still seen
+/// with probability 1 - (1 - share)^m. In a larger one the repeats beyond the
+/// first grow in proportion.
+double expectedReuse(const AccessStatistics &access, double share) {
+  double lookups = 0, distinct = 0;
+  for (int bin = 0; bin < kReuseBins; ++bin) {
+    double ids = access.reuse[static_cast<size_t>(bin)];
+    lookups += ids * meanReuse(bin);
+    distinct += share < 1
+                    ? -ids * std::expm1(meanReuse(bin) * std::log1p(-share))
+                    : ids;
+  }
+  if (share < 1)
+    return std::max(1.0, share * lookups / distinct);
+  return 1 + (std::max(1.0, lookups) - 1) * share;
+}
+
+/// Distinct rows that `lookups` reads of a table touch. Without a histogram:
+/// ids uniform over the rows.
+double expectedUnique(const Table &table, double lookups, double batch) {
   double rows = static_cast<double>(table.rows);
   if (!table.access)
     return -rows * std::expm1(-lookups / rows);
-  double growth =
-      static_cast<double>(batch) / static_cast<double>(table.access->batch);
-  double reuse = 1 + (meanReuse(*table.access) - 1) * growth;
-  return std::min(rows, lookups / reuse);
+  double share = batch / static_cast<double>(table.access->batch);
+  return std::min(rows, lookups / expectedReuse(*table.access, share));
 }
 
 /// What the features of a table add up to, per global batch.
@@ -89,8 +99,8 @@ ShardWork neuroshard::describeShard(const ShardingProblem &problem, int table,
   double batchShare =
       replicated ? 1.0 / static_cast<double>(shard.devices.size()) : 1.0;
   double width = static_cast<double>(shard.width());
-  double unique =
-      expectedUnique(source, sums.lookups, problem.batch.globalSize);
+  double batch = static_cast<double>(problem.batch.globalSize);
+  double unique = expectedUnique(source, sums.lookups, batch);
 
   ShardWork work;
   work.table = table;
@@ -107,9 +117,9 @@ ShardWork neuroshard::describeShard(const ShardingProblem &problem, int table,
   work.outputRows =
       (sums.resultRows + unpooledIds(problem, features) * rowShare) *
       batchShare;
-  work.uniqueRows = replicated ? expectedUnique(source, work.lookups,
-                                                problem.batch.globalSize)
-                               : unique * rowShare;
+  work.uniqueRows =
+      replicated ? expectedUnique(source, work.lookups, batch * batchShare)
+                 : unique * rowShare;
   work.updateLookups = sums.lookups * rowShare;
   work.updateUniqueRows = unique * rowShare;
   work.updateGradientRows =
