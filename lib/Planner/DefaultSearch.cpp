@@ -14,6 +14,7 @@
 #include "Anneal.h"
 #include "Greedy.h"
 #include "Placement.h"
+#include "Replicas.h"
 #include "ThreadPool.h"
 
 #include <algorithm>
@@ -36,6 +37,8 @@ constexpr size_t kChains = 8;
 constexpr size_t kLastChains = 2;
 constexpr uint64_t kRounds = 3;
 constexpr double kHeats[] = {0.003, 0.01};
+/// Starts that cost more than this times the cheapest are left alone.
+constexpr double kHopeful = 1.3;
 constexpr double kLateHeat = 0.004;
 /// Random steps: kStepsPerSize x (pieces x devices) ^ kStepsPower.
 constexpr double kStepsPerSize = 4500;
@@ -71,14 +74,16 @@ std::vector<CutRule> cutRules(const SearchContext &context) {
 }
 
 /// How a start came about; starts of one family resemble each other.
-enum class Family { Columns, Rows, Published, Whole };
-constexpr size_t kFamilies = 4;
+enum class Family { Columns, Rows, Published, Whole, Replicas };
+constexpr size_t kFamilies = 5;
 
 struct Start {
   SearchState state;
   double costMs;
   std::string what;
   Family family;
+  /// What it was cut out of.
+  std::shared_ptr<const std::vector<UnitPtr>> wholes;
 };
 
 /// One of several local searches.
@@ -102,6 +107,7 @@ public:
   Outcome run(std::vector<UnitPtr> units);
 
 private:
+  void findReplicaStarts(const std::vector<UnitPtr> &units);
   void findStarts(const std::vector<UnitPtr> &units);
   void greedyStarts(const std::vector<UnitPtr> &units, const CutRule &rule);
   void keepStart(const SearchState &state, const std::string &what,
@@ -121,6 +127,8 @@ private:
   const SearchContext &context;
   Outcome outcome;
   std::vector<Start> starts;
+  /// The units that starts are being cut out of.
+  std::shared_ptr<const std::vector<UnitPtr>> wholes;
 };
 
 int64_t DefaultSearch::largestRoom() const {
@@ -187,7 +195,7 @@ void DefaultSearch::keepStart(const SearchState &state, const std::string &what,
     return;
   double cost = state.costMs();
   outcome.tried.push_back(what + ": " + formatMs(cost));
-  starts.push_back({state, cost, what, family});
+  starts.push_back({state, cost, what, family, wholes});
 }
 
 /// The best placement of these pieces over the caps.
@@ -208,7 +216,27 @@ void DefaultSearch::greedyStarts(const std::vector<UnitPtr> &units,
     outcome.tried.push_back("greedy, " + rule.str() + ": no room");
 }
 
+/// Starts with small hot tables on every device, if that may help.
+void DefaultSearch::findReplicaStarts(const std::vector<UnitPtr> &units) {
+  std::vector<UnitPtr> replicated = withReplicas(context, units);
+  if (replicated == units)
+    return;
+  wholes = std::make_shared<std::vector<UnitPtr>>(replicated);
+  size_t before = starts.size();
+  for (const CutRule &rule : cutRules(context)) {
+    if (context.deadlinePassed() && !starts.empty())
+      break;
+    greedyStarts(cut(replicated, rule), rule);
+  }
+  for (size_t i = before; i < starts.size(); ++i) {
+    starts[i].family = Family::Replicas;
+    starts[i].what += ", with replicas";
+  }
+}
+
 void DefaultSearch::findStarts(const std::vector<UnitPtr> &units) {
+  findReplicaStarts(units);
+  wholes = std::make_shared<std::vector<UnitPtr>>(units);
   std::vector<CutRule> rules = cutRules(context);
   for (const CutRule &rule : rules) {
     if (context.deadlinePassed() && !starts.empty())
@@ -283,21 +311,24 @@ int64_t DefaultSearch::stepBudget(const std::vector<UnitPtr> &units) const {
 }
 
 /// The best starts, of each family in turn: what one family lacks (cuts by
-/// rows, say) small steps hardly find.
+/// rows, say) small steps hardly find. A start may serve several searches.
 std::vector<const Start *> DefaultSearch::chooseStarts() const {
+  double best = kNoCap;
+  for (const Start &start : starts)
+    best = std::min(best, start.costMs);
   std::array<std::vector<const Start *>, kFamilies> families;
   for (const Start &start : starts)
-    families[static_cast<size_t>(start.family)].push_back(&start);
+    if (start.costMs <= kHopeful * best)
+      families[static_cast<size_t>(start.family)].push_back(&start);
   for (std::vector<const Start *> &family : families)
     std::stable_sort(
         family.begin(), family.end(),
         [](const Start *a, const Start *b) { return a->costMs < b->costMs; });
   std::vector<const Start *> chosen;
-  for (size_t rank = 0; chosen.size() < std::min(kChains, starts.size());
-       ++rank)
+  for (size_t rank = 0; chosen.size() < kChains; ++rank)
     for (const std::vector<const Start *> &family : families)
-      if (rank < family.size() && chosen.size() < kChains)
-        chosen.push_back(family[rank]);
+      if (!family.empty() && chosen.size() < kChains)
+        chosen.push_back(family[rank % family.size()]);
   return chosen;
 }
 
@@ -323,7 +354,7 @@ void DefaultSearch::improveStarts(const std::vector<UnitPtr> &units) {
   int64_t budget = stepBudget(units);
   std::vector<Chain> chains;
   for (const Start *start : chooseStarts())
-    chains.push_back({Board(context, units, start->state), start});
+    chains.push_back({Board(context, *start->wholes, start->state), start});
   for (uint64_t round = 0; round < kRounds; ++round) {
     anneal(chains,
            budget * 9 / 10 / kRounds / static_cast<int64_t>(chains.size()),

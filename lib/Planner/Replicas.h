@@ -1,0 +1,22 @@
+//===- Replicas.h - Tables that every device had better hold ----*- C++ -*-===//
+
+#ifndef NEUROSHARD_LIB_PLANNER_REPLICAS_H
+#define NEUROSHARD_LIB_PLANNER_REPLICAS_H
+
+#include "Unit.h"
+
+#include <vector>
+
+namespace neuroshard {
+
+/// The units with small hot tables replaced by replicas on every device: those
+/// that make the average device cheaper and leave it most of its free memory.
+/// The units as they are when there are none, or when the model cannot tell
+/// what replicas cost: it needs a SumEmbedding and a backward time, which is
+/// where replicas cost more.
+std::vector<UnitPtr> withReplicas(const SearchContext &context,
+                                  const std::vector<UnitPtr> &units);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_LIB_PLANNER_REPLICAS_H
