@@ -137,7 +137,7 @@ TEST(NeuralComputeFileTest, DamagedFiles) {
                 std::string &names = f.metadata["feature_names"];
                 names.replace(names.find("log_width"), 9, "log_depth");
               }),
-              HasSubstr("feature 19 is 'log_width', the model's is "
+              HasSubstr("feature 29 is 'log_width', the model's is "
                         "\"log_depth\"; train it again"));
   EXPECT_THAT(errorsAfter([](TensorFile &f) {
                 std::string &names = f.metadata["feature_names"];
