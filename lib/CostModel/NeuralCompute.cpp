@@ -18,12 +18,10 @@ constexpr double kSumUnit = 0x1p-32;
 constexpr double kMaxTerm = 0x1p16;
 constexpr size_t kBlockRows = dense::kBlockRows;
 
-/// softplus(x) times `factor` as a multiple of kSumUnit; a bad x becomes
+/// exp(x) times `factor` as a multiple of kSumUnit; a bad x becomes
 /// kMaxTerm.
 double positiveTerm(float x, double factor) {
-  double value = static_cast<double>(x);
-  double term = std::max(value, 0.0) + std::log1p(std::exp(-std::abs(value)));
-  term *= factor;
+  double term = std::exp(static_cast<double>(x)) * factor;
   if (!(term < kMaxTerm))
     return kMaxTerm;
   return std::nearbyint(term / kSumUnit) * kSumUnit;

@@ -12,6 +12,8 @@ namespace {
 
 /// The inference's sums are made of multiples of this.
 constexpr double kSumUnit = 0x1p-32;
+/// The inference's largest term of a shard is exp of this, 2^16.
+constexpr double kMostLogTerm = 11.09;
 /// Below this |log(predicted / measured)| the loss is quadratic.
 constexpr double kSmooth = 0.05;
 
@@ -100,7 +102,8 @@ torch::Tensor logTimes(const Parameters &parameters,
 }
 
 torch::Tensor embed(const Parameters &parameters, const torch::Tensor &rows) {
-  return torch::softplus(applyLayers(parameters.table(), rows));
+  return torch::exp(
+      applyLayers(parameters.table(), rows).clamp_max(kMostLogTerm));
 }
 
 torch::Tensor logTimes(const Parameters &parameters, const SetTensors &data,

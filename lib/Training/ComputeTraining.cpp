@@ -55,8 +55,8 @@ NeuralComputeMember memberOf(ComputeNetwork network) {
   return member;
 }
 
-/// A new network. The last layer of the head begins small: the first two sums
-/// begin as the times themselves.
+/// A new network. Its last layers begin small: all shards begin with about the
+/// same terms, and the first two sums as the times themselves.
 ComputeNetwork newNetwork(uint64_t seed) {
   ComputeNetwork network = {
       randomStack({kFeatureCount, kTableHidden0, kTableHidden1, kSumWidth},
@@ -64,6 +64,10 @@ ComputeNetwork newNetwork(uint64_t seed) {
       randomStack({kSumWidth, kHeadHidden, 2}, seed + 1)};
   for (float &weight : network.head.back().weight)
     weight *= 0.1f;
+  for (float &weight : network.table.back().weight)
+    weight *= 0.3f;
+  for (float &bias : network.table.back().bias)
+    bias = -1.0f;
   return network;
 }
 

@@ -46,7 +46,7 @@ void addTraining(CLI::App &app, Settings &settings) {
       ->check(CLI::Range(1e-8, 1.0))
       ->capture_default_str();
   app.add_option("--weight-decay", training.weightDecay)
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(CLI::Range(0.0, 100.0))
       ->capture_default_str();
   app.add_option("--threads", training.threads,
                  "networks trained at once; does not change the result")

@@ -5,7 +5,7 @@
 ///
 ///   x   = (clamp(features) - mean) / std
 ///   h   = ReLU(T1 ReLU(T0 x))
-///   s_k = softplus(T2 h), rounded to a multiple of 2^-32, k = 1..K
+///   s_k = exp(T2 h), rounded to a multiple of 2^-32, k = 1..K
 ///
 /// where clamp keeps each feature in the training range, widened by a margin.
 /// Of a shard with more work than that, s is multiplied by the largest of the

@@ -24,12 +24,12 @@ struct TrainingOptions {
   uint64_t seed = 1;
   /// Passes over the training samples, and more of them where they are so few
   /// that this makes less than `minSteps` steps.
-  int64_t epochs = 200;
+  int64_t epochs = 100;
   int64_t minSteps = 2000;
   /// Samples in a step.
   int64_t batch = 64;
   double learningRate = 2e-3;
-  double weightDecay = 1e-3;
+  double weightDecay = 1;
   /// Members trained at once.
   int threads = 2;
   /// Called after each epoch, never by two threads at once.
