@@ -37,6 +37,7 @@ public:
   std::string name() const override { return "reference"; }
   bool separatesBackward() const override { return false; }
   const SumEmbedding *sumEmbedding() const override { return &embedding; }
+  bool monotone() const override { return true; }
 
   void computeMs(std::span<const ShardSet> sets,
                  std::span<ComputeMs> out) const override {

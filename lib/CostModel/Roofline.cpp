@@ -145,6 +145,7 @@ class RooflineModel final : public CostModel {
 public:
   std::string name() const override { return "roofline"; }
   const SumEmbedding *sumEmbedding() const override { return &embedding; }
+  bool monotone() const override { return true; }
 
   void computeMs(std::span<const ShardSet> sets,
                  std::span<ComputeMs> out) const override {

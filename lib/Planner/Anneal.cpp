@@ -19,7 +19,7 @@ constexpr size_t kMaxBatch = 8;
 constexpr int kStages = 60;
 /// The norm that stands for the maximum, at first and at last.
 constexpr int kFirstPower = 16;
-constexpr int kLastPower = 64;
+constexpr int kLastPower = 256;
 /// Accepted steps after which the model is asked again, at the latest.
 constexpr int kMaxUnmeasured = 16;
 /// States cheaper by less are not worth a copy.

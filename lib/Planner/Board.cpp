@@ -82,7 +82,7 @@ void Board::addRegion(const UnitPtr &whole, const SearchState &placed,
   region.mayCutRows = context().problem.target == Target::Native &&
                       rules.allows(wholeWidth ? ShardingKind::RowWise
                                               : ShardingKind::RowColumn);
-  region.mayJoin = !rules.kindsListed;
+  region.mayJoin = !rules.kindsListed || (wholeRows && wholeWidth);
   if (!region.rigid)
     return;
   for (size_t unit : units) {
@@ -338,12 +338,33 @@ Edit Board::split(int index, int target, bool rows, int64_t stays) {
   return edit;
 }
 
+Edit Board::exchange(int index, int other, bool rows, int64_t stays) {
+  const Piece &back = piece(other);
+  if (!back.movable || back.region == piece(index).region)
+    return {};
+  Edit edit = split(index, back.device, rows, stays);
+  if (edit.kind == Edit::None)
+    return edit;
+  edit.kind = Edit::Exchange;
+  edit.other = other;
+  edit.extra = back.facts;
+  return edit;
+}
+
 Edit Board::join(int index, int other) {
   const Piece &a = piece(index), &b = piece(other);
   if (a.region != b.region || index == other || !a.movable || !b.movable)
     return {};
   const Region &region = regionOf(a);
   if (region.rigid || !region.mayJoin)
+    return {};
+  // Joined, the table must still be of a kind that is allowed.
+  const TableRules &rules = context().rulesOf(region.whole->tables.front());
+  bool oneWay = region.bands.size() == 1 ||
+                static_cast<int>(region.bands.size()) == region.pieces;
+  if (rules.kindsListed &&
+      (!oneWay ||
+       (region.pieces == 2 && !rules.allows(ShardingKind::TableWise))))
     return {};
   Edit edit;
   edit.kind = Edit::Join;
@@ -441,7 +462,7 @@ int64_t Board::permuteBytesAfter(const Edit &edit) const {
   };
   int after = before - narrow(piece(edit.piece).facts) + narrow(edit.after) +
               narrow(edit.otherAfter);
-  if (edit.other >= 0)
+  if (edit.kind == Edit::Join)
     after -= narrow(piece(edit.other).facts);
   if ((before > 0) == (after > 0))
     return permuteBytes;
@@ -459,6 +480,8 @@ bool Board::fits(const Edit &edit) const {
   here -= first.facts->footprint;
   if (edit.after)
     here += edit.after->footprint;
+  if (edit.extra)
+    here += edit.extra->footprint;
   Footprint there = d == t ? here : footprints[t];
   if (edit.other >= 0)
     there -= piece(edit.other).facts->footprint;
@@ -474,7 +497,7 @@ bool Board::fits(const Edit &edit) const {
           footprints[static_cast<size_t>(device)].peakBytes() + permute >
               context().memoryOf(device))
         return false;
-  if (edit.kind == Edit::Swap)
+  if (edit.kind == Edit::Swap || edit.kind == Edit::Exchange)
     return allows(edit.target, first, edit.other) &&
            allows(first.device, piece(edit.other), edit.piece);
   return edit.kind == Edit::Join || edit.kind == Edit::Rewidth ||
@@ -489,6 +512,8 @@ DeviceLoad Board::loadAfter(const Edit &edit, bool target) const {
     addLoad(load, first.facts->load, -1);
     if (edit.after)
       addLoad(load, edit.after->load, 1);
+    if (edit.extra)
+      addLoad(load, edit.extra->load, 1);
   }
   if (target || same) {
     if (edit.other >= 0)
@@ -515,6 +540,8 @@ std::vector<const ShardWork *> Board::worksAfter(const Edit &edit,
       add(piece(index).facts->works);
   if ((!target || same) && edit.after)
     add(edit.after->works);
+  if (!target && edit.extra)
+    add(edit.extra->works);
   if ((target || same) && edit.otherAfter)
     add(edit.otherAfter->works);
   return works;
@@ -559,7 +586,10 @@ void Board::apply(const Edit &edit, ComputeMs compute,
     relocate(edit.piece, edit.target);
     relocate(edit.other, device);
     break;
+  case Edit::Exchange:
   case Edit::Split: {
+    if (edit.kind == Edit::Exchange)
+      relocate(edit.other, device);
     Piece part = piece(edit.piece);
     int64_t goes = sizeOf(edit.piece) - edit.size;
     resize(edit.piece, edit.size, edit.after);

@@ -51,9 +51,9 @@ struct Piece {
 
 /// A step to a neighbouring state. On the device of `piece` its facts are
 /// replaced by `after`, on `target` those of `other` by `otherAfter`; any may
-/// be missing.
+/// be missing. An exchange splits `piece` and gives a part for `other`.
 struct Edit {
-  enum Kind { None, Move, Swap, Split, Join, Rewidth } kind = None;
+  enum Kind { None, Move, Swap, Split, Exchange, Join, Rewidth } kind = None;
   int piece = -1;
   int other = -1;
   int target = -1;
@@ -62,6 +62,8 @@ struct Edit {
   int64_t size = 0;
   const PieceFacts *after = nullptr;
   const PieceFacts *otherAfter = nullptr;
+  /// Exchange: what also comes to the device of `piece`.
+  const PieceFacts *extra = nullptr;
 };
 
 class Board {
@@ -103,6 +105,7 @@ public:
   Edit move(int piece, int target) const;
   Edit swap(int piece, int other) const;
   Edit split(int piece, int target, bool rows, int64_t stays);
+  Edit exchange(int piece, int other, bool rows, int64_t stays);
   Edit join(int piece, int other);
   Edit rewidth(int piece, int other, int64_t width);
 

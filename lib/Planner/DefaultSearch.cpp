@@ -36,7 +36,7 @@ constexpr double kMaxParts = 65536;
 constexpr size_t kChains = 8;
 constexpr size_t kLastChains = 2;
 constexpr uint64_t kRounds = 3;
-constexpr double kHeats[] = {0.003, 0.01};
+constexpr double kHeats[] = {0.003, 0.01, 0.03, 0.1};
 /// Starts that cost more than this times the cheapest are left alone.
 constexpr double kHopeful = 1.3;
 constexpr double kLateHeat = 0.004;
@@ -44,6 +44,7 @@ constexpr double kLateHeat = 0.004;
 constexpr double kStepsPerSize = 4500;
 constexpr double kStepsPower = 0.65;
 constexpr double kSlowModel = 20;
+constexpr double kMinSteps = 1.2e5;
 constexpr double kMaxSteps = 2e7;
 /// The published search is one of the starts when units x devices are few.
 constexpr size_t kMaxPublishedSize = 1024;
@@ -307,7 +308,7 @@ int64_t DefaultSearch::stepBudget(const std::vector<UnitPtr> &units) const {
   // A model that looks at every shard each time is slow.
   if (!context.model.sumEmbedding())
     steps /= kSlowModel;
-  return static_cast<int64_t>(std::min(steps, kMaxSteps));
+  return static_cast<int64_t>(std::clamp(steps, kMinSteps, kMaxSteps));
 }
 
 /// The best starts, of each family in turn: what one family lacks (cuts by

@@ -21,7 +21,7 @@ constexpr size_t kMaxPieces = 48;
 constexpr size_t kMaxExact = 12;
 /// Smaller differences are rounding.
 constexpr double kRelativeGain = 1e-9;
-constexpr int kPower = 64;
+constexpr int kPower = 256;
 
 class Descent {
 public:

@@ -20,10 +20,11 @@ size_t EditBatch::request(const Edit &edit, bool target) {
   if (!context.model.sumEmbedding())
     return batch.add(board->worksAfter(edit, target), classIndex);
   int shards = board->shardsOn(device);
-  const PieceFacts *gone[2] = {}, *come[2] = {};
+  const PieceFacts *gone[2] = {}, *come[3] = {};
   if (!target || same) {
     gone[0] = first.facts;
     come[0] = edit.after;
+    come[2] = edit.extra;
   }
   if (target || same) {
     gone[1] = edit.other >= 0 ? board->piece(edit.other).facts : nullptr;

@@ -103,51 +103,6 @@ double stepCost(const Topology &topology, std::span<const DeviceLoad> loads,
   return breakdown.inputMs + withoutInput;
 }
 
-int64_t smallestMemory(const ShardingProblem &problem) {
-  int64_t bytes = problem.topology.devices.front().memoryBytes;
-  for (const Device &device : problem.topology.devices)
-    bytes = std::min(bytes, device.memoryBytes);
-  return bytes;
-}
-
-/// What a plan may do to each table, for the bound. Fixed shards are free to
-/// be anything, so they only widen it.
-std::vector<BoundTable> boundTables(const ShardingProblem &problem) {
-  std::vector<std::vector<int>> features = featuresOfTables(problem);
-  std::unordered_map<int, const TableConstraint *> constraintOf;
-  for (const TableConstraint &constraint : problem.constraints.tables)
-    constraintOf.emplace(constraint.table, &constraint);
-  int64_t memory = smallestMemory(problem);
-  std::vector<BoundTable> tables;
-  for (size_t i = 0; i < problem.tables.size(); ++i) {
-    const Table &table = problem.tables[i];
-    Shard whole{.name = table.name,
-                .table = table.name,
-                .rowEnd = table.rows,
-                .colEnd = table.dim,
-                .devices = {0}};
-    BoundTable bound;
-    bound.whole =
-        describeShard(problem, static_cast<int>(i), features[i], whole);
-    auto found = constraintOf.find(static_cast<int>(i));
-    auto allows = [&](std::initializer_list<ShardingKind> kinds) {
-      if (found == constraintOf.end() || found->second->allowedKinds.empty())
-        return true;
-      const auto &allowed = found->second->allowedKinds;
-      return std::find_first_of(allowed.begin(), allowed.end(), kinds.begin(),
-                                kinds.end()) != allowed.end();
-    };
-    bound.mayRowSplit =
-        allows({ShardingKind::RowWise, ShardingKind::TableRowWise,
-                ShardingKind::RowColumn});
-    bound.mayReplicate =
-        allows({ShardingKind::Replicated}) &&
-        shardMemory(problem, table, features[i], whole).weightsBytes <= memory;
-    tables.push_back(bound);
-  }
-  return tables;
-}
-
 } // namespace
 
 CostBreakdown neuroshard::composeCost(const Topology &topology,
@@ -226,19 +181,4 @@ Diagnostics neuroshard::checkObjective(const CostModel &model,
         {"pipeline_depth",
          "expected at least 1, got: " + std::to_string(options.pipelineDepth)});
   return errors;
-}
-
-double neuroshard::lowerBoundMs(const ShardingProblem &problem,
-                                const CostModel &model,
-                                const ObjectiveOptions &options) {
-  CostBound bound = model.lowerBound(boundTables(problem), problem.topology);
-  if (options.kind == ObjectiveKind::Published)
-    return bound.maxTotalMs + bound.minCommunicationMs;
-  double step =
-      std::max(bound.maxTotalMs, bound.maxForwardMs + bound.maxBackwardMs) +
-      std::max(0.0, bound.maxForwardCommunicationMs - options.denseBottomMs) +
-      options.denseBottomMs + options.denseRestMs +
-      bound.maxBackwardCommunicationMs;
-  return options.pipelineDepth > 1 ? std::max(step, bound.maxInputMs)
-                                   : step + bound.maxInputMs;
 }

@@ -13,7 +13,8 @@ constexpr double kCriticalShare = 0.4;
 constexpr double kSlowShare = 0.3;
 constexpr double kMoveShare = 0.3;
 constexpr double kSwapShare = 0.35;
-constexpr double kSplitShare = 0.08;
+constexpr double kSplitShare = 0.1;
+constexpr double kPlainSplitShare = 0.5;
 constexpr double kJoinShare = 0.25;
 constexpr double kRowShare = 0.3;
 /// Tries to find a piece at random.
@@ -101,7 +102,13 @@ Edit Proposals::drawSplit(int index) {
   int64_t stays = random.real() < 0.5
                       ? steps / 2
                       : 1 + random.below(static_cast<size_t>(steps - 1));
-  return board.split(index, drawTarget(piece.device), rows, stays * step);
+  int target = drawTarget(piece.device);
+  const std::vector<int> &there = board.piecesOn(target);
+  if (there.empty() || random.real() < kPlainSplitShare)
+    return board.split(index, target, rows, stays * step);
+  return board.exchange(index,
+                        there[static_cast<size_t>(random.below(there.size()))],
+                        rows, stays * step);
 }
 
 Edit Proposals::drawSiblingStep(int index, int sibling) {

@@ -157,6 +157,11 @@ public:
   /// Null when the model has no such form.
   virtual const SumEmbedding *sumEmbedding() const { return nullptr; }
 
+  /// Whether more shards on a device never make its compute faster, pieces
+  /// joined never make it slower, and more to exchange never makes an exchange
+  /// faster. Small problems then get an exact lower bound.
+  virtual bool monotone() const { return false; }
+
   /// What a user should know about the predictions for a plan's devices: one
   /// sentence for each way in which they lie outside what the model was fitted
   /// to. The default knows of none.
