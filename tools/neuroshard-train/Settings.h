@@ -23,7 +23,7 @@ struct Settings {
   size_t limit = 0;
   /// Points of a curve.
   std::vector<size_t> counts = {25, 50, 100, 200, 500, 1000};
-  double validationShare = 0.15;
+  double validationShare = 0.1;
   /// Also train and show what the model is compared with.
   bool baselines = false;
   int64_t baselineEpochs = 1000;

@@ -20,16 +20,16 @@ struct TrainingProgress {
 
 struct TrainingOptions {
   /// Networks trained from different seeds; the model is their mean.
-  int members = 3;
+  int members = 4;
   uint64_t seed = 1;
   /// Passes over the training samples, and more of them where they are so few
   /// that this makes less than `minSteps` steps.
-  int64_t epochs = 100;
+  int64_t epochs = 300;
   int64_t minSteps = 2000;
   /// Samples in a step.
   int64_t batch = 64;
-  double learningRate = 2e-3;
-  double weightDecay = 1;
+  double learningRate = 3e-3;
+  double weightDecay = 0.03;
   /// Members trained at once.
   int threads = 2;
   /// Called after each epoch, never by two threads at once.
