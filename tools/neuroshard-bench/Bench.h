@@ -13,6 +13,9 @@ namespace neuroshard {
 /// Head evaluations of a neural compute model per second.
 void addHeadsBenchmark(CLI::App &app);
 
+/// Speed of the searches and quality of their plans.
+void addSearchBenchmark(CLI::App &app);
+
 /// Writes a compute model with random weights.
 void addModelCommand(CLI::App &app);
 

@@ -7,6 +7,7 @@ int main(int argc, char **argv) {
   app.require_subcommand(1);
   neuroshard::addHeadsBenchmark(app);
   neuroshard::addModelCommand(app);
+  neuroshard::addSearchBenchmark(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::RuntimeError &error) {

@@ -1,0 +1,99 @@
+//===- Search.cpp - How fast searches are and how good their plans --------===//
+
+#include "Bench.h"
+#include "SearchReport.h"
+
+#include "neuroshard/Planner/Json.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdarg>
+#include <cstdio>
+
+namespace neuroshard {
+
+void SearchReport::heading(const std::string &text) {
+  std::printf("\n## %s\n\n", text.c_str());
+}
+
+void SearchReport::line(const std::string &text) {
+  std::printf("%s\n", text.c_str());
+  std::fflush(stdout);
+}
+
+void SearchReport::figure(const std::string &what, const std::string &value,
+                          const std::string &aim, bool reached) {
+  misses += !reached;
+  line("| " + what + " | " + value + " | " + aim + " | " +
+       (reached ? "pass" : "**fail**") + " |");
+}
+
+std::string format(const char *text, ...) {
+  char buffer[512];
+  va_list arguments;
+  va_start(arguments, text);
+  std::vsnprintf(buffer, sizeof buffer, text, arguments);
+  va_end(arguments);
+  return buffer;
+}
+
+TimedSearch timedSearch(const ShardingProblem &problem, const CostModel &model,
+                        const SearchOptions &options, int repeats) {
+  TimedSearch timed;
+  for (int i = 0; i < repeats; ++i) {
+    auto begin = std::chrono::steady_clock::now();
+    timed.result = search(problem, model, options);
+    double seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
+            .count();
+    timed.seconds = i ? std::min(timed.seconds, seconds) : seconds;
+  }
+  return timed;
+}
+
+[[noreturn]] static void fail(const Diagnostics &errors) {
+  std::fprintf(stderr, "neuroshard-bench: %s\n", toString(errors).c_str());
+  throw CLI::RuntimeError(1);
+}
+
+ShardingProblem mustRead(const std::string &path) {
+  Expected<ShardingProblem> problem = readWorkload(path);
+  if (!problem)
+    fail(problem.error());
+  return *std::move(problem);
+}
+
+std::unique_ptr<CostModel> mustMake(const std::string &name,
+                                    const Topology &topology) {
+  Expected<std::unique_ptr<CostModel>> model = makeCostModel(name, topology);
+  if (!model)
+    fail(model.error());
+  return *std::move(model);
+}
+
+void addSearchBenchmark(CLI::App &app) {
+  auto options = std::make_shared<SearchBenchOptions>();
+  CLI::App *command = app.add_subcommand(
+      "search",
+      "Speed of the searches and quality of their plans, as Markdown; "
+      "exit code 1 when a figure misses its aim");
+  command->add_option("--source", options->source,
+                      "the source tree, for workloads and reference tasks");
+  command->add_option("--model", options->model,
+                      "a compute model file for H200, tried as well");
+  command->add_option("--threads", options->threads, "of each search")
+      ->check(CLI::Range(1, 1024));
+  command->add_flag("--quick", options->quick, "leave out what takes minutes");
+  command->callback([options] {
+    SearchReport report;
+    reportSpeed(*options, report);
+    reportReferenceTasks(*options, report);
+    reportGenerated(*options, report);
+    reportFeasibility(*options, report);
+    report.line(format("\n%d figures miss their aim.", report.missed()));
+    if (report.missed())
+      throw CLI::RuntimeError(1);
+  });
+}
+
+} // namespace neuroshard

@@ -1,0 +1,63 @@
+//===- SearchReport.h - What the search benchmark writes --------*- C++ -*-===//
+
+#ifndef NEUROSHARD_TOOLS_BENCH_SEARCHREPORT_H
+#define NEUROSHARD_TOOLS_BENCH_SEARCHREPORT_H
+
+#include "neuroshard/CostModel/Registry.h"
+#include "neuroshard/Planner/Search.h"
+
+#include <memory>
+#include <string>
+
+namespace neuroshard {
+
+struct SearchBenchOptions {
+  /// Of the source tree: workloads and test/reference_search are read from it.
+  std::string source = ".";
+  /// A compute model file to be tried beside the closed forms; empty: none.
+  std::string model;
+  int threads = 2;
+  /// Leaves out what takes minutes.
+  bool quick = false;
+};
+
+/// Markdown on standard output; keeps count of figures that miss their aim.
+class SearchReport {
+public:
+  void heading(const std::string &text);
+  void line(const std::string &text);
+  /// One figure, its aim, and whether it is reached.
+  void figure(const std::string &what, const std::string &value,
+              const std::string &aim, bool reached);
+  int missed() const { return misses; }
+
+private:
+  int misses = 0;
+};
+
+/// printf to a string.
+[[gnu::format(printf, 1, 2)]] std::string format(const char *text, ...);
+
+struct TimedSearch {
+  tl::expected<SearchResult, Diagnosis> result;
+  double seconds = 0;
+};
+
+/// The same search `repeats` times; the shortest time counts.
+TimedSearch timedSearch(const ShardingProblem &problem, const CostModel &model,
+                        const SearchOptions &options, int repeats = 1);
+
+/// A file's workload, or an exit with a message.
+ShardingProblem mustRead(const std::string &path);
+std::unique_ptr<CostModel> mustMake(const std::string &name,
+                                    const Topology &topology);
+
+void reportSpeed(const SearchBenchOptions &options, SearchReport &report);
+void reportReferenceTasks(const SearchBenchOptions &options,
+                          SearchReport &report);
+void reportGenerated(const SearchBenchOptions &options, SearchReport &report);
+void reportFeasibility(const SearchBenchOptions &options, SearchReport &report);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_TOOLS_BENCH_SEARCHREPORT_H
