@@ -94,13 +94,19 @@ std::string neuroshard::toMarkdown(const EvaluationTable &table) {
     rule += "---:|---:|";
   }
   text += "\n" + rule + "\n";
+  auto addCell = [&](const std::string &cell) {
+    text.append(" ").append(cell).append(" |");
+  };
   for (const EvaluationRow &row : table.rows) {
-    text += "| " + row.subject + " | " + std::to_string(row.samples) + " |";
+    text += "|";
+    addCell(row.subject);
+    addCell(std::to_string(row.samples));
     for (const std::optional<Agreement> &figure : row.figures) {
       std::optional<double> error, tau;
       if (figure)
         error = 100 * figure->error, tau = figure->tau;
-      text += " " + number(error, 2) + " | " + number(tau, 4) + " |";
+      addCell(number(error, 2));
+      addCell(number(tau, 4));
     }
     text += "\n";
   }
