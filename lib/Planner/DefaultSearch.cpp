@@ -40,12 +40,18 @@ constexpr double kHeats[] = {0.003, 0.01, 0.03, 0.1};
 /// Starts that cost more than this times the cheapest are left alone.
 constexpr double kHopeful = 1.3;
 constexpr double kLateHeat = 0.004;
-/// Random steps: kStepsPerSize x (pieces x devices) ^ kStepsPower.
-constexpr double kStepsPerSize = 4500;
-constexpr double kStepsPower = 0.65;
-constexpr double kSlowModel = 20;
+/// Random steps by size (pieces x devices): with its square up to a size,
+/// hardly more from there on, and with its root for the largest.
+constexpr double kStepsPerSquare = 3.4;
+constexpr double kMiddleSize = 570;
+constexpr double kMiddlePower = 0.15;
+constexpr double kStepsPerRoot = 2.1e4;
 constexpr double kMinSteps = 1.2e5;
 constexpr double kMaxSteps = 2e7;
+/// Closed forms of a few sums allow more steps, models without sums fewer.
+constexpr int kSmallEmbedding = 16;
+constexpr double kFastModel = 2;
+constexpr double kSlowModel = 20;
 /// The published search is one of the starts when units x devices are few.
 constexpr size_t kMaxPublishedSize = 1024;
 /// One way to cut before placing: what may cost more than the share is cut.
@@ -298,17 +304,22 @@ bool DefaultSearch::turnIntoRowBlocks(std::vector<UnitPtr> &units) {
   return true;
 }
 
-/// How many random steps in all: more for larger problems, but not in
-/// proportion.
+/// How many random steps in all.
 int64_t DefaultSearch::stepBudget(const std::vector<UnitPtr> &units) const {
   if (context.options.evaluationBudget > 0)
     return context.options.evaluationBudget;
   double size = static_cast<double>(units.size()) * context.deviceCount;
-  double steps = kStepsPerSize * std::pow(size, kStepsPower);
+  double small = std::min(size, kMiddleSize);
+  double steps =
+      kStepsPerSquare * small * small * std::pow(size / small, kMiddlePower);
+  if (size > kMiddleSize)
+    steps = std::max(steps, kStepsPerRoot * std::sqrt(size));
+  const SumEmbedding *embedding = context.model.sumEmbedding();
+  if (embedding && embedding->size() <= kSmallEmbedding)
+    steps *= kFastModel;
+  steps = std::clamp(steps, kMinSteps, kMaxSteps);
   // A model that looks at every shard each time is slow.
-  if (!context.model.sumEmbedding())
-    steps /= kSlowModel;
-  return static_cast<int64_t>(std::clamp(steps, kMinSteps, kMaxSteps));
+  return static_cast<int64_t>(embedding ? steps : steps / kSlowModel);
 }
 
 /// The best starts, of each family in turn: what one family lacks (cuts by

@@ -1,0 +1,222 @@
+//===- BoardTest.cpp - Every step keeps the books and the plan in order ---===//
+
+#include "Board.h"
+#include "BoardCost.h"
+#include "EditBatch.h"
+#include "Greedy.h"
+#include "Proposals.h"
+#include "SearchTasks.h"
+#include "Support.h"
+#include "neuroshard/CostModel/ReferenceClosedForm.h"
+#include "neuroshard/CostModel/Roofline.h"
+#include "neuroshard/Planner/Verify.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <set>
+
+using namespace neuroshard;
+using namespace neuroshard::test;
+
+namespace {
+
+/// A problem, its context, and a board with whole tables placed greedily.
+struct Setting {
+  explicit Setting(ShardingProblem given, bool reference = false)
+      : problem(std::move(given)),
+        model(reference ? makeReferenceModel() : makeRooflineModel()) {
+    options.objective.kind =
+        reference ? ObjectiveKind::Published : ObjectiveKind::Step;
+    context = std::make_unique<SearchContext>(problem, *model, options);
+    units = *initialUnits(*context);
+    GreedyJob job;
+    job.units = units;
+    job.order = orderByCost(*context, units);
+    GreedyJob *jobs[] = {&job};
+    GreedyPlacer(*context, {kNoCap}).run(jobs);
+    board = std::make_unique<Board>(*context, units, stateOf(*context, job));
+  }
+
+  /// Applies a step with the compute the model gives.
+  void apply(const Edit &edit) {
+    EditBatch batch(*board);
+    batch.add(edit);
+    batch.run();
+    board->apply(edit, batch.change(0).load.compute,
+                 batch.change(0).targetLoad.compute);
+  }
+  ShardingPlan plan() const { return board->state().plan(); }
+  int pieceOf(const std::string &table, int64_t width = 0) const {
+    for (int i = 0; i < board->pieceSlots(); ++i) {
+      const Piece &piece = board->piece(i);
+      if (piece.device >= 0 && (!width || piece.width == width) &&
+          board->regionOf(piece).whole->shards.front().table == table)
+        return i;
+    }
+    return -1;
+  }
+
+  ShardingProblem problem;
+  std::unique_ptr<CostModel> model;
+  SearchOptions options;
+  std::unique_ptr<SearchContext> context;
+  std::vector<UnitPtr> units;
+  std::unique_ptr<Board> board;
+};
+
+/// Ranges and devices of a table's shards: "0-1000x0-8@1 ...".
+std::string shardsOf(const ShardingPlan &plan, const std::string &table) {
+  std::string text;
+  for (const Shard &shard : plan.shards)
+    if (shard.table == table)
+      text += (text.empty() ? "" : " ") + std::to_string(shard.rowBegin) + "-" +
+              std::to_string(shard.rowEnd) + "x" +
+              std::to_string(shard.colBegin) + "-" +
+              std::to_string(shard.colEnd) + "@" +
+              std::to_string(shard.devices.front());
+  return text;
+}
+
+TEST(BoardTest, MoveAndSwap) {
+  Setting setting(twoTables());
+  Board &board = *setting.board;
+  int a = setting.pieceOf("a"), b = setting.pieceOf("b");
+  int home = board.piece(a).device, other = board.piece(b).device;
+  ASSERT_NE(home, other);
+  setting.apply(board.swap(a, b));
+  EXPECT_EQ(board.piece(a).device, other);
+  EXPECT_EQ(board.piece(b).device, home);
+  setting.apply(board.move(a, home));
+  EXPECT_EQ(board.piece(a).device, home);
+  EXPECT_EQ(board.move(a, home).kind, Edit::None);
+  EXPECT_EQ(board.swap(a, b).kind, Edit::None);
+}
+
+TEST(BoardTest, SplitRewidthAndJoinColumns) {
+  Setting setting(twoTables());
+  Board &board = *setting.board;
+  int a = setting.pieceOf("a");
+  int home = board.piece(a).device;
+  EXPECT_EQ(board.split(a, 1 - home, false, 6).kind, Edit::None);
+  EXPECT_EQ(board.split(a, 1 - home, false, 16).kind, Edit::None);
+  setting.apply(board.split(a, 1 - home, false, 12));
+  int part = setting.pieceOf("a", 4);
+  EXPECT_EQ(board.piece(part).device, 1 - home);
+  setting.apply(board.rewidth(a, part, 4));
+  EXPECT_EQ(board.piece(a).width, 4);
+  EXPECT_EQ(board.piece(part).width, 12);
+  setting.apply(board.join(a, part));
+  EXPECT_EQ(board.piece(a).width, 16);
+  EXPECT_EQ(board.pieceCount(), 2);
+  EXPECT_EQ(shardsOf(setting.plan(), "a"),
+            "0-1000x0-16@" + std::to_string(home));
+}
+
+TEST(BoardTest, SplitRowsThenColumnsOfABand) {
+  Setting setting(twoTables());
+  Board &board = *setting.board;
+  int a = setting.pieceOf("a");
+  int home = board.piece(a).device;
+  setting.apply(board.split(a, 1 - home, true, 300));
+  setting.apply(board.split(a, 1 - home, false, 8));
+  // A band that is cut into columns is not cut by rows as well.
+  EXPECT_EQ(board.split(a, 1 - home, true, 100).kind, Edit::None);
+  std::set<std::string> shards;
+  for (const Shard &shard : setting.plan().shards)
+    if (shard.table == "a")
+      shards.insert(std::to_string(shard.rows()) + "x" +
+                    std::to_string(shard.width()));
+  EXPECT_EQ(shards, (std::set<std::string>{"300x8", "700x16"}));
+  EXPECT_EQ(text(verify(setting.plan(), setting.problem)), "");
+}
+
+TEST(BoardTest, ExchangeGivesAPartForAPiece) {
+  Setting setting(twoTables());
+  Board &board = *setting.board;
+  int a = setting.pieceOf("a"), b = setting.pieceOf("b");
+  int home = board.piece(a).device;
+  setting.apply(board.exchange(a, b, false, 12));
+  EXPECT_EQ(board.piece(a).width, 12);
+  EXPECT_EQ(board.piece(b).device, home);
+  EXPECT_EQ(board.piece(setting.pieceOf("a", 4)).device, 1 - home);
+}
+
+TEST(BoardTest, MemoryAndRulesDecideWhatFits) {
+  ShardingProblem problem = twoTables();
+  problem.memoryModel = MemoryModel::WeightsOnly;
+  // a takes 64,000 bytes, b 16,000.
+  for (Device &device : problem.topology.devices)
+    device.memoryBytes = 70'000;
+  problem.constraints.forbids = {{0, {1}}};
+  Setting setting(problem);
+  Board &board = *setting.board;
+  int a = setting.pieceOf("a"), b = setting.pieceOf("b");
+  EXPECT_FALSE(board.fits(board.move(b, 0)));
+  EXPECT_FALSE(board.fits(board.move(a, 1)));
+  EXPECT_FALSE(board.fits(board.split(a, 1, false, 8)));
+}
+
+/// After many random steps the sums are those of a board made anew from the
+/// plan, and the plan is valid.
+TEST(BoardTest, RandomStepsKeepTheBooks) {
+  for (uint64_t seed = 0; seed < 6; ++seed) {
+    Setting setting(randomTask({10, 20, 3, 6, 0.6, 0.95}, seed));
+    Board &board = *setting.board;
+    Proposals proposals(board, seed);
+    std::map<int, int> applied;
+    for (int step = 0; step < 3000; ++step) {
+      Edit edit = proposals.draw({0});
+      if (edit.kind == Edit::None || !board.fits(edit))
+        continue;
+      setting.apply(edit);
+      ++applied[edit.kind];
+    }
+    EXPECT_EQ(applied.size(), 6u) << "every kind of step was taken";
+    ASSERT_EQ(text(verify(setting.plan(), setting.problem)), "") << seed;
+    SearchState state = board.state();
+    for (int device = 0; device < setting.context->deviceCount; ++device) {
+      const DeviceLoad &kept = board.loadOf(device);
+      const DeviceLoad &fresh = state.loadOf(device);
+      EXPECT_DOUBLE_EQ(kept.dims, fresh.dims);
+      EXPECT_NEAR(kept.forwardBytes, fresh.forwardBytes,
+                  1e-9 * fresh.forwardBytes);
+      EXPECT_NEAR(kept.compute.total(), fresh.compute.total(),
+                  1e-6 * fresh.compute.total());
+      EXPECT_EQ(board.shardsOn(device),
+                static_cast<int>(state.unitsOn(device).size()));
+    }
+  }
+}
+
+/// Where communication is a straight line, as in the reference's closed form,
+/// estimates of a step come close to the energy that is measured after it.
+TEST(BoardTest, EstimatesAreCloseForStraightLines) {
+  Setting setting(randomTask({20, 20, 5, 5, 0.6, 0.95}, 3), true);
+  Board &board = *setting.board;
+  BoardCost cost(board, 64);
+  Proposals proposals(board, 1);
+  int steps = 0, close = 0;
+  for (int i = 0; i < 400; ++i) {
+    Edit edit = proposals.draw(cost.critical());
+    if (edit.kind == Edit::None || !board.fits(edit))
+      continue;
+    EditBatch batch(board);
+    batch.add(edit);
+    batch.run();
+    double estimate = cost.energyAfter(batch.change(0));
+    double exact = cost.costAfter(batch.change(0));
+    board.apply(edit, batch.change(0).load.compute,
+                batch.change(0).targetLoad.compute);
+    cost.measure(true);
+    EXPECT_NEAR(cost.costMs(), exact, 1e-9 * exact);
+    EXPECT_NEAR(cost.energyMs(), estimate, 0.05 * estimate);
+    close += std::abs(cost.energyMs() - estimate) < 0.01 * estimate;
+    ++steps;
+  }
+  EXPECT_GT(steps, 100);
+  EXPECT_GT(close, 9 * steps / 10);
+}
+
+} // namespace
