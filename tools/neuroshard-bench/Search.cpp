@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdarg>
 #include <cstdio>
+#include <ctime>
 
 namespace neuroshard {
 
@@ -42,11 +43,14 @@ TimedSearch timedSearch(const ShardingProblem &problem, const CostModel &model,
   TimedSearch timed;
   for (int i = 0; i < repeats; ++i) {
     auto begin = std::chrono::steady_clock::now();
+    std::clock_t cpuBegin = std::clock();
     timed.result = search(problem, model, options);
     double seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
             .count();
+    double cpu = static_cast<double>(std::clock() - cpuBegin) / CLOCKS_PER_SEC;
     timed.seconds = i ? std::min(timed.seconds, seconds) : seconds;
+    timed.cpuSeconds = i ? std::min(timed.cpuSeconds, cpu) : cpu;
   }
   return timed;
 }

@@ -41,6 +41,8 @@ private:
 struct TimedSearch {
   tl::expected<SearchResult, Diagnosis> result;
   double seconds = 0;
+  /// Of all threads.
+  double cpuSeconds = 0;
 };
 
 /// The same search `repeats` times; the shortest time counts.

@@ -58,7 +58,8 @@ void reportDefault(const SearchBenchOptions &options, const std::string &name,
       continue;
     }
     report.figure(what,
-                  format("%.3f s, %.4f ms, %zu shards, %.2f GiB", timed.seconds,
+                  format("%.3f s (CPU %.3f s), %.4f ms, %zu shards, %.2f GiB",
+                         timed.seconds, timed.cpuSeconds,
                          timed.result->breakdown.costMs,
                          timed.result->plan.shards.size(), peakGiB()),
                   format("%g s, %g GiB", one.aimSeconds, kMaxGiB),
@@ -68,7 +69,7 @@ void reportDefault(const SearchBenchOptions &options, const std::string &name,
 
 void reportPublished(const SearchBenchOptions &options, const std::string &name,
                      SearchReport &report) {
-  std::vector<double> times;
+  std::vector<double> times, cpuTimes;
   for (int i = 0; i < 24; ++i) {
     ShardingProblem problem = mustRead(format(
         "%s/test/reference_search/task_%02d.json", options.source.c_str(), i));
@@ -79,13 +80,17 @@ void reportPublished(const SearchBenchOptions &options, const std::string &name,
     search.algorithm = Algorithm::Published;
     search.objective.kind = ObjectiveKind::Published;
     search.threads = options.threads;
-    times.push_back(1e3 * timedSearch(problem, *model, search, 5).seconds);
+    TimedSearch timed = timedSearch(problem, *model, search, 5);
+    times.push_back(1e3 * timed.seconds);
+    cpuTimes.push_back(1e3 * timed.cpuSeconds);
   }
   std::sort(times.begin(), times.end());
+  std::sort(cpuTimes.begin(), cpuTimes.end());
   double median = times[times.size() / 2];
   report.figure("published search, 4-device reference tasks, " +
                     std::string(name == "reference" ? "closed form" : "neural"),
-                format("median %.2f ms, largest %.2f ms", median, times.back()),
+                format("median %.2f ms (CPU %.2f ms), largest %.2f ms", median,
+                       cpuTimes[cpuTimes.size() / 2], times.back()),
                 format("median %g ms", kPublishedAimMs),
                 median <= kPublishedAimMs);
 }
