@@ -66,6 +66,9 @@ struct Edit {
   const PieceFacts *extra = nullptr;
 };
 
+/// load += sign x other, but for compute.
+void addLoads(DeviceLoad &load, const DeviceLoad &other, double sign);
+
 class Board {
 public:
   /// `regions`: the units before any cut; `placed`: a complete placement of

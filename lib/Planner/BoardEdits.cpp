@@ -1,0 +1,354 @@
+//===- BoardEdits.cpp - Steps from a board: making, judging, taking -------===//
+
+#include "Board.h"
+
+#include <algorithm>
+
+using namespace neuroshard;
+
+Edit Board::move(int index, int target) const {
+  const Piece &moved = piece(index);
+  if (!moved.movable || moved.device == target)
+    return {};
+  Edit edit;
+  edit.kind = Edit::Move;
+  edit.piece = index;
+  edit.target = target;
+  edit.otherAfter = moved.facts;
+  return edit;
+}
+
+Edit Board::swap(int index, int other) const {
+  const Piece &a = piece(index), &b = piece(other);
+  if (!a.movable || !b.movable || a.device == b.device)
+    return {};
+  Edit edit;
+  edit.kind = Edit::Swap;
+  edit.piece = index;
+  edit.other = other;
+  edit.target = b.device;
+  edit.after = b.facts;
+  edit.otherAfter = a.facts;
+  return edit;
+}
+
+Edit Board::split(int index, int target, bool rows, int64_t stays) {
+  const Piece &whole = piece(index);
+  const Region &region = regionOf(whole);
+  if (!whole.movable || region.rigid || whole.device == target || stays < 1)
+    return {};
+  int64_t goes = (rows ? whole.rows : whole.width) - stays;
+  if (goes < 1)
+    return {};
+  size_t inBand = region.bands[static_cast<size_t>(whole.band)].size();
+  if (rows && (!region.mayCutRows || inBand > 1))
+    return {};
+  if (!rows && (!region.mayCutColumns || stays % kColumnAlignment != 0 ||
+                std::min(stays, goes) < region.minWidth))
+    return {};
+  // Rows and columns cut together are a kind of their own.
+  if ((rows ? inBand > 1 : region.bands.size() > 1) &&
+      !context()
+           .rulesOf(region.whole->tables.front())
+           .allows(ShardingKind::RowColumn))
+    return {};
+  Edit edit;
+  edit.kind = Edit::Split;
+  edit.piece = index;
+  edit.target = target;
+  edit.rows = rows;
+  edit.size = stays;
+  int64_t height = rows ? stays : whole.rows;
+  edit.after = factsOf(whole.region, height, rows ? whole.width : stays);
+  edit.otherAfter = factsOf(whole.region, rows ? goes : whole.rows,
+                            rows ? whole.width : goes);
+  return edit;
+}
+
+Edit Board::exchange(int index, int other, bool rows, int64_t stays) {
+  const Piece &back = piece(other);
+  if (!back.movable || back.region == piece(index).region)
+    return {};
+  Edit edit = split(index, back.device, rows, stays);
+  if (edit.kind == Edit::None)
+    return edit;
+  edit.kind = Edit::Exchange;
+  edit.other = other;
+  edit.extra = back.facts;
+  return edit;
+}
+
+Edit Board::join(int index, int other) {
+  const Piece &a = piece(index), &b = piece(other);
+  if (a.region != b.region || index == other || !a.movable || !b.movable)
+    return {};
+  const Region &region = regionOf(a);
+  if (region.rigid || !region.mayJoin)
+    return {};
+  // Joined, the table must still be of a kind that is allowed.
+  const TableRules &rules = context().rulesOf(region.whole->tables.front());
+  bool oneWay = region.bands.size() == 1 ||
+                static_cast<int>(region.bands.size()) == region.pieces;
+  if (rules.kindsListed &&
+      (!oneWay ||
+       (region.pieces == 2 && !rules.allows(ShardingKind::TableWise))))
+    return {};
+  Edit edit;
+  edit.kind = Edit::Join;
+  edit.piece = index;
+  edit.other = other;
+  edit.target = b.device;
+  if (a.band == b.band) {
+    edit.after = factsOf(a.region, a.rows, a.width + b.width);
+    return edit;
+  }
+  auto alone = [&](const Piece &piece) {
+    return region.bands[static_cast<size_t>(piece.band)].size() == 1;
+  };
+  if (!alone(a) || !alone(b))
+    return {};
+  edit.rows = true;
+  edit.after = factsOf(a.region, a.rows + b.rows, a.width);
+  return edit;
+}
+
+Edit Board::rewidth(int index, int other, int64_t size) {
+  const Piece &a = piece(index), &b = piece(other);
+  if (a.region != b.region || a.device == b.device || !a.movable || !b.movable)
+    return {};
+  const Region &region = regionOf(a);
+  if (region.rigid)
+    return {};
+  Edit edit;
+  edit.kind = Edit::Rewidth;
+  edit.piece = index;
+  edit.other = other;
+  edit.target = b.device;
+  edit.size = size;
+  if (a.band == b.band) {
+    int64_t rest = a.width + b.width - size;
+    if (size == a.width || (size - a.width) % kColumnAlignment != 0 ||
+        std::min(size, rest) < std::max<int64_t>(1, region.minWidth))
+      return {};
+    edit.after = factsOf(a.region, a.rows, size);
+    edit.otherAfter = factsOf(a.region, a.rows, rest);
+    return edit;
+  }
+  int64_t rest = a.rows + b.rows - size;
+  if (region.bands[static_cast<size_t>(a.band)].size() > 1 ||
+      region.bands[static_cast<size_t>(b.band)].size() > 1 || size < 1 ||
+      rest < 1 || size == a.rows || !region.mayCutRows)
+    return {};
+  edit.rows = true;
+  edit.after = factsOf(a.region, size, a.width);
+  edit.otherAfter = factsOf(a.region, rest, a.width);
+  return edit;
+}
+
+bool Board::holdsOther(int device, int table, int set, int leaving) const {
+  const std::vector<int> &members =
+      context().problem.constraints.separate[static_cast<size_t>(set)];
+  auto clashes = [&](const Unit &unit) {
+    return std::any_of(unit.tables.begin(), unit.tables.end(), [&](int other) {
+      return other != table &&
+             std::find(members.begin(), members.end(), other) != members.end();
+    });
+  };
+  for (const UnitPtr &unit : everywhere)
+    if (clashes(*unit))
+      return true;
+  for (int index : piecesOn(device))
+    if (index != leaving && clashes(*regionOf(piece(index)).whole))
+      return true;
+  return false;
+}
+
+bool Board::allows(int device, const Piece &piece, int leaving) const {
+  const Unit &whole = *regionOf(piece).whole;
+  if (!whole.restricted)
+    return true;
+  if (!allowsDevice(context(), whole, device))
+    return false;
+  for (int table : whole.tables)
+    for (int set : context().rulesOf(table).separateSets)
+      if (holdsOther(device, table, set, leaving))
+        return false;
+  return true;
+}
+
+/// Cutting the first columns of a table off, or joining the last.
+int64_t Board::permuteBytesAfter(const Edit &edit) const {
+  bool columns =
+      (edit.kind == Edit::Split || edit.kind == Edit::Join) && !edit.rows;
+  if (!columns)
+    return permuteBytes;
+  const ShardWork &work = piece(edit.piece).facts->works.front();
+  int before = columnPieces[static_cast<size_t>(work.table)];
+  auto narrow = [&](const PieceFacts *facts) {
+    return facts && facts->works.front().width != work.tableDim ? 1 : 0;
+  };
+  int after = before - narrow(piece(edit.piece).facts) + narrow(edit.after) +
+              narrow(edit.otherAfter);
+  if (edit.kind == Edit::Join)
+    after -= narrow(piece(edit.other).facts);
+  if ((before > 0) == (after > 0))
+    return permuteBytes;
+  int64_t bytes =
+      columnPermuteBytes(context().problem, context().table(work.table),
+                         context().featuresOf(work.table));
+  return permuteBytes + (after > 0 ? bytes : -bytes);
+}
+
+bool Board::fits(const Edit &edit) const {
+  const Piece &first = piece(edit.piece);
+  size_t d = static_cast<size_t>(first.device);
+  size_t t = static_cast<size_t>(edit.target);
+  Footprint here = footprints[d];
+  here -= first.facts->footprint;
+  if (edit.after)
+    here += edit.after->footprint;
+  if (edit.extra)
+    here += edit.extra->footprint;
+  Footprint there = d == t ? here : footprints[t];
+  if (edit.other >= 0)
+    there -= piece(edit.other).facts->footprint;
+  if (edit.otherAfter)
+    there += edit.otherAfter->footprint;
+  int64_t permute = permuteBytesAfter(edit);
+  if (there.peakBytes() + permute > context().memoryOf(edit.target) ||
+      (d != t && here.peakBytes() + permute > context().memoryOf(first.device)))
+    return false;
+  if (permute > permuteBytes)
+    for (int device = 0; device < context().deviceCount; ++device)
+      if (device != first.device && device != edit.target &&
+          footprints[static_cast<size_t>(device)].peakBytes() + permute >
+              context().memoryOf(device))
+        return false;
+  if (edit.kind == Edit::Swap || edit.kind == Edit::Exchange)
+    return allows(edit.target, first, edit.other) &&
+           allows(first.device, piece(edit.other), edit.piece);
+  return edit.kind == Edit::Join || edit.kind == Edit::Rewidth ||
+         allows(edit.target, first, -1);
+}
+
+DeviceLoad Board::loadAfter(const Edit &edit, bool target) const {
+  const Piece &first = piece(edit.piece);
+  bool same = first.device == edit.target;
+  DeviceLoad load = loadOf(target ? edit.target : first.device);
+  if (!target || same) {
+    addLoads(load, first.facts->load, -1);
+    if (edit.after)
+      addLoads(load, edit.after->load, 1);
+    if (edit.extra)
+      addLoads(load, edit.extra->load, 1);
+  }
+  if (target || same) {
+    if (edit.other >= 0)
+      addLoads(load, piece(edit.other).facts->load, -1);
+    if (edit.otherAfter)
+      addLoads(load, edit.otherAfter->load, 1);
+  }
+  return load;
+}
+
+std::vector<const ShardWork *> Board::worksAfter(const Edit &edit,
+                                                 bool target) const {
+  const Piece &first = piece(edit.piece);
+  bool same = first.device == edit.target;
+  std::vector<const ShardWork *> works;
+  auto add = [&](const std::vector<ShardWork> &more) {
+    for (const ShardWork &work : more)
+      works.push_back(&work);
+  };
+  for (const UnitPtr &unit : everywhere)
+    add(unit->works);
+  for (int index : piecesOn(target ? edit.target : first.device))
+    if (index != edit.piece && index != edit.other)
+      add(piece(index).facts->works);
+  if ((!target || same) && edit.after)
+    add(edit.after->works);
+  if (!target && edit.extra)
+    add(edit.extra->works);
+  if ((target || same) && edit.otherAfter)
+    add(edit.otherAfter->works);
+  return works;
+}
+
+void Board::setFacts(int index, int64_t rows, int64_t width,
+                     const PieceFacts *facts) {
+  Piece &changed = pieces[static_cast<size_t>(index)];
+  account(changed.device, *changed.facts, -1);
+  countColumns(changed, -1);
+  changed.rows = rows;
+  changed.width = width;
+  changed.facts = facts;
+  account(changed.device, *facts, 1);
+  countColumns(changed, 1);
+}
+
+void Board::relocate(int index, int device) {
+  account(piece(index).device, *piece(index).facts, -1);
+  relist(index, device);
+  account(device, *piece(index).facts, 1);
+}
+
+void Board::apply(const Edit &edit, ComputeMs compute,
+                  ComputeMs targetCompute) {
+  int device = piece(edit.piece).device;
+  auto resize = [&](int index, int64_t size, const PieceFacts *facts) {
+    const Piece &old = piece(index);
+    setFacts(index, edit.rows ? size : old.rows, edit.rows ? old.width : size,
+             facts);
+  };
+  auto sizeOf = [&](int index) {
+    return edit.rows ? piece(index).rows : piece(index).width;
+  };
+  switch (edit.kind) {
+  case Edit::None:
+    return;
+  case Edit::Move:
+    relocate(edit.piece, edit.target);
+    break;
+  case Edit::Swap:
+    relocate(edit.piece, edit.target);
+    relocate(edit.other, device);
+    break;
+  case Edit::Exchange:
+  case Edit::Split: {
+    if (edit.kind == Edit::Exchange)
+      relocate(edit.other, device);
+    Piece part = piece(edit.piece);
+    int64_t goes = sizeOf(edit.piece) - edit.size;
+    resize(edit.piece, edit.size, edit.after);
+    (edit.rows ? part.rows : part.width) = goes;
+    part.facts = edit.otherAfter;
+    part.device = edit.target;
+    Region &region = regions[static_cast<size_t>(part.region)];
+    if (edit.rows) {
+      part.band = static_cast<int>(region.bands.size());
+      region.bands.emplace_back();
+    }
+    int index = addPiece(part);
+    region.bands[static_cast<size_t>(part.band)].push_back(index);
+    account(edit.target, *part.facts, 1);
+    countColumns(piece(index), 1);
+    break;
+  }
+  case Edit::Join: {
+    int64_t size = sizeOf(edit.piece) + sizeOf(edit.other);
+    account(edit.target, *piece(edit.other).facts, -1);
+    countColumns(piece(edit.other), -1);
+    removePiece(edit.other);
+    resize(edit.piece, size, edit.after);
+    break;
+  }
+  case Edit::Rewidth: {
+    int64_t rest = sizeOf(edit.piece) + sizeOf(edit.other) - edit.size;
+    resize(edit.piece, edit.size, edit.after);
+    resize(edit.other, rest, edit.otherAfter);
+    break;
+  }
+  }
+  loads[static_cast<size_t>(device)].compute = compute;
+  loads[static_cast<size_t>(edit.target)].compute = targetCompute;
+}
