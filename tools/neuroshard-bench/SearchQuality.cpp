@@ -170,7 +170,7 @@ void reportGenerated(const SearchBenchOptions &options, SearchReport &report) {
   std::string head = "| tasks | cost model | default without a plan |";
   std::string rule = "|---|---|---|";
   for (size_t a = 1; a < allAlgorithms().size(); ++a) {
-    head += " " + std::string(toString(allAlgorithms()[a])) + " |";
+    head.append(" ").append(toString(allAlgorithms()[a])).append(" |");
     rule += "---|";
   }
   report.line(head + "\n" + rule);
