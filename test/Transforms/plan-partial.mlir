@@ -15,7 +15,7 @@
 // CHECK-DAG:   neuroshard.shard "right" of @a rows [0, 600) cols [32, 64) on [2]
 // CHECK-DAG:   neuroshard.shard "low" of @a rows [600, 1000) cols [0, 64) on [0] tier dram
 // CHECK-DAG:   neuroshard.shard "everywhere" of @b rows [0, 100) cols [0, 6) on [0, 1, 2]
-// CHECK-DAG:   of @a rows [0, 600) cols [0, {{32|16}}) on
+// CHECK-DAG:   of @a rows [0, 600) cols [0, {{8|16|24|32}}) on
 // CHECK-DAG:   of @c rows [0, 100) cols [0, {{.*}}) on [1]
 
 // REMARK-DAG: remark: [Passed] Decision {{.*}}Function=mine{{.*}}bottleneck: device
