@@ -130,7 +130,7 @@ Expected<void> Collection::open() {
   data.metadata = facts;
   data.access = pool.access;
   if (!std::filesystem::exists(options.path))
-    return {};
+    return save(); // a file that cannot be written is an error now, not later
   if (!options.resume)
     return failure(options.path, "exists already; add --resume to go on with "
                                  "it, or name another file");
@@ -240,14 +240,21 @@ Collection::run(const std::function<void(const std::string &)> &say,
                 const std::function<void(const CollectProgress &)> &progress) {
   double begin = now(), saved = begin;
   size_t first = static_cast<size_t>(done), compiled = first;
+  progress({done, int64_t(jobs.size()), rejected, 0});
   for (size_t i = first; i < jobs.size() && !stop; ++i) {
     if (i >= compiled) {
-      if (Expected<void> ready = compileAhead(i, say); !ready)
+      if (Expected<void> ready = compileAhead(i, say); !ready) {
+        // A signal makes LLVM remove the files it is compiling into.
+        if (stop)
+          break;
         return ready;
+      }
       compiled = i + size_t(kSetsAhead);
       lastReference.reset();
     }
     if (Expected<void> measured = measure(i); !measured) {
+      if (stop)
+        break;
       (void)save();
       return measured;
     }

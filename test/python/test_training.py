@@ -63,7 +63,7 @@ def test_card(data, model):
     assert metadata["measured"] == "true"
     assert card["machine"] == "made up"
     assert card["data"] == [{"file": "data.safetensors", "sha1": digest.stdout.split()[0]}]
-    assert card["samples"] == {"training": 340, "validation": 60, "held_out": 120}
+    assert card["samples"] == {"training": 360, "validation": 40, "held_out": 120}
     assert card["held_out"][0]["total"]["error"] < 0.1
     assert 0.015 < card["repeat_floor"][0]["forward"]["error"] < 0.03
     assert card["training"]["seed"] == 1
