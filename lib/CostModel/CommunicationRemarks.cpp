@@ -74,6 +74,8 @@ CommunicationModel::remarks(std::span<const ShardSet> sets,
     result.push_back("the communication model was trained on topologies of "
                      "another number of levels than " +
                      std::to_string(topology.levels.size()));
+  if (topology.deviceCount() < 2)
+    return {}; // nobody to exchange with
   auto [fewest, most] = deviceCounts();
   if (topology.deviceCount() < fewest || topology.deviceCount() > most)
     result.push_back(

@@ -124,8 +124,8 @@ void Reader::checkSamples() {
     const ComputeSample &sample = result.samples[i];
     for (double ms : {sample.measured.forwardMs, sample.measured.backwardMs,
                       sample.referenceBeforeMs, sample.referenceAfterMs})
-      if (!std::isfinite(ms) || ms < 0)
-        return error(sampleName(i), "expected finite times of at least 0 ms");
+      if (!std::isfinite(ms) || ms <= 0)
+        return error(sampleName(i), "expected finite times above 0 ms");
     if (sample.batch <= 0)
       error(sampleName(i), "expected a batch of at least 1");
     if (sample.repeatOf < -1 || sample.repeatOf >= count)

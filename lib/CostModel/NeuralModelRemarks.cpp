@@ -18,7 +18,8 @@ constexpr size_t kMostFeatures = 3;
 constexpr float kSlack = 1e-4f;
 
 std::string percent(double share) {
-  return std::to_string(std::lround(share * 100)) + " %";
+  return share < 10 ? std::to_string(std::lround(share * 100)) + " %"
+                    : "over 1000 %";
 }
 
 /// How a feature of some shards leaves the training range.

@@ -104,3 +104,21 @@ def test_wrong_options_are_named():
     result = collect("x.safetensors", "--samples", "0")
     assert result.returncode != 0
     assert "--samples" in result.stderr + result.stdout
+
+
+def test_plans_keep_a_file_that_is_there(tmp_path):
+    path = tmp_path / "plans.json"
+    path.write_text("mine")
+    result = subprocess.run([artifact.tool("neuroshard-collect"), "plans", "-o", str(path)],
+                            capture_output=True, text=True, check=False, timeout=TIMEOUT_S)
+    assert result.returncode == 1
+    assert "exists already" in result.stderr
+    assert path.read_text() == "mine"
+
+
+@pytest.mark.parametrize("option", [("--held-out", "nan"), ("--memory", "nan"), ("--seed", "-1")])
+def test_numbers_that_are_none_are_refused(tmp_path, option):
+    result = collect(tmp_path / "x.safetensors", *option)
+    assert result.returncode != 0
+    assert option[0] in result.stderr + result.stdout
+    assert not (tmp_path / "x.safetensors").exists()

@@ -117,3 +117,19 @@ def test_refusals(data, model, tmp_path):
     unheld = compute_samples.write(tmp_path / "few.safetensors", 4, repeats=0)
     assert "samples that are held out" in refused("compute", unheld, "-o", output)
     assert not output.exists()
+
+
+@pytest.mark.parametrize("option", [("--learning-rate", "nan"), ("--weight-decay", "nan"),
+                                    ("--validation-share", "nan"), ("--seed", "-1"),
+                                    ("--limit", "-5")])
+def test_numbers_that_are_none_are_refused(data, tmp_path, option):
+    assert option[0] in refused("compute", data, "-o", tmp_path / "m.safetensors", *option)
+
+
+def test_an_output_never_replaces_an_input(data, tmp_path):
+    before = data.read_bytes()
+    assert "is an input" in refused("compute", data, "-o", data)
+    assert "is an input" in refused("curve", data, "-o", data)
+    assert data.read_bytes() == before
+    assert "is there and is no file" in refused("compute", data, "-o", tmp_path)
+    assert "there is no folder" in refused("curve", data, "-o", tmp_path / "none" / "c.md")

@@ -8,6 +8,21 @@
 
 using namespace neuroshard;
 
+namespace {
+
+/// CLI11's ranges let "nan" through.
+CLI::Validator isNumber() {
+  return CLI::Validator(
+      [](std::string &text) {
+        double value = 0;
+        bool number = CLI::detail::lexical_cast(text, value) && value == value;
+        return number ? std::string() : "expected a number, got: " + text;
+      },
+      "");
+}
+
+} // namespace
+
 CLI::App *neuroshard::addComputeCommand(CLI::App &app,
                                         CollectOptions &options) {
   CLI::App *command = app.add_subcommand(
@@ -26,14 +41,15 @@ CLI::App *neuroshard::addComputeCommand(CLI::App &app,
   command
       ->add_option("--held-out", options.heldOutShare,
                    "Share of the sets made of tables no other set uses")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(CLI::Range(0.0, 1.0) & isNumber())
       ->capture_default_str();
   command->add_option("--seed", options.seed, "Names the sets")
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   command
       ->add_option("--memory", options.setGiB,
                    "GiB of weights and optimizer state of a set, at most")
-      ->check(CLI::Range(0.001, 1e6))
+      ->check(CLI::Range(0.001, 1e6) & isNumber())
       ->capture_default_str();
   command
       ->add_option("--threads", options.measure.threads,

@@ -7,6 +7,7 @@
 #include "neuroshard/Planner/Json.h"
 
 #include <cstdio>
+#include <filesystem>
 
 using namespace neuroshard;
 
@@ -40,6 +41,7 @@ CLI::App *neuroshard::addPlansCommand(CLI::App &app, PlansSettings &settings) {
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   command->add_option("--seed", settings.options.seed, "Names the tasks")
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   command
       ->add_option("--threads", settings.options.measure.threads,
@@ -50,6 +52,8 @@ CLI::App *neuroshard::addPlansCommand(CLI::App &app, PlansSettings &settings) {
 }
 
 int neuroshard::runPlans(const PlansSettings &settings) {
+  if (std::filesystem::exists(settings.path))
+    return fail({{settings.path, "exists already; name another file"}});
   Expected<Topology> topology = parseTopology("2xCPU");
   if (!topology)
     return fail(topology.error());

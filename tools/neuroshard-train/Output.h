@@ -3,10 +3,16 @@
 #ifndef NEUROSHARD_TOOLS_TRAIN_OUTPUT_H
 #define NEUROSHARD_TOOLS_TRAIN_OUTPUT_H
 
+#include "Settings.h"
+
 #include "neuroshard/Planner/Diagnostics.h"
 #include "neuroshard/Training/Evaluation.h"
 
 namespace neuroshard {
+
+/// An error, before hours of work, if the output cannot be written or would
+/// replace an input or something that is no file.
+Expected<void> checkOutput(const Settings &settings);
 
 /// Prints the table, and writes it to `path` unless that is empty: as JSON if
 /// it ends in .json, else as markdown.

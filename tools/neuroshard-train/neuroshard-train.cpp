@@ -7,6 +7,7 @@
 
 #include "CommunicationCommands.h"
 #include "ComputeCommands.h"
+#include "Output.h"
 
 #include "neuroshard/CostModel/Communication.h"
 
@@ -21,6 +22,22 @@ namespace {
 
 using Command = std::function<Expected<void>(const Settings &)>;
 
+/// CLI11's own range lets "nan" through.
+CLI::Validator numberFrom(double low, double high) {
+  std::string range =
+      "[" + CLI::detail::to_string(low) + " - " + CLI::detail::to_string(high);
+  range += "]";
+  return CLI::Validator(
+      [=](std::string &text) {
+        double value = 0;
+        if (CLI::detail::lexical_cast(text, value) && value >= low &&
+            value <= high)
+          return std::string();
+        return "expected a number in " + range + ", got: " + text;
+      },
+      "FLOAT in " + range);
+}
+
 void addData(CLI::App &app, Settings &settings) {
   app.add_option("data", settings.data, "files of measured samples")
       ->required();
@@ -31,7 +48,9 @@ void addTraining(CLI::App &app, Settings &settings) {
   app.add_option("--members", training.members, "networks in the ensemble")
       ->check(CLI::Range(1, 16))
       ->capture_default_str();
-  app.add_option("--seed", training.seed)->capture_default_str();
+  app.add_option("--seed", training.seed)
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   app.add_option("--epochs", training.epochs, "passes over the samples")
       ->check(CLI::Range(int64_t(1), int64_t(1000000)))
       ->capture_default_str();
@@ -43,10 +62,10 @@ void addTraining(CLI::App &app, Settings &settings) {
       ->check(CLI::Range(int64_t(1), int64_t(1000000)))
       ->capture_default_str();
   app.add_option("--learning-rate", training.learningRate)
-      ->check(CLI::Range(1e-8, 1.0))
+      ->check(numberFrom(1e-8, 1))
       ->capture_default_str();
   app.add_option("--weight-decay", training.weightDecay)
-      ->check(CLI::Range(0.0, 100.0))
+      ->check(numberFrom(0, 100))
       ->capture_default_str();
   app.add_option("--threads", training.threads,
                  "networks trained at once; does not change the result")
@@ -54,7 +73,7 @@ void addTraining(CLI::App &app, Settings &settings) {
       ->capture_default_str();
   app.add_option("--validation-share", settings.validationShare,
                  "share of the training samples that decide when to stop")
-      ->check(CLI::Range(0.01, 0.9))
+      ->check(numberFrom(0.01, 0.9))
       ->capture_default_str();
 }
 
@@ -66,7 +85,8 @@ void addModelOutput(CLI::App &app, Settings &settings) {
   app.add_option("-o,--output", settings.output, "model file to write")
       ->required();
   app.add_option("--limit", settings.limit,
-                 "use so many of the training samples");
+                 "use so many of the training samples; 0: all")
+      ->check(CLI::NonNegativeNumber);
 }
 
 void addTableOutput(CLI::App &app, Settings &settings) {
@@ -92,10 +112,11 @@ Expected<void> evaluateModelFile(const Settings &settings) {
 }
 
 int run(const Command &command, const Settings &settings) {
-  Expected<void> done;
+  Expected<void> done = checkOutput(settings);
   // LibTorch reports what goes wrong inside it by exceptions.
   try {
-    done = command(settings);
+    if (done)
+      done = command(settings);
   } catch (const std::exception &error) {
     done = failure("training failed", error.what());
   }
