@@ -268,7 +268,7 @@ int OptimizerSpec::numRowStates() const {
 bool Manifest::needsNormExchange(const ShardSpec &shard) const {
   return exactOptimizers &&
          tableOf(shard).optimizer.kind == OptimizerKind::RowwiseAdagrad &&
-         shard.cols.size() < tableOf(shard).dim;
+         columnSplitTables[size_t(shard.table)];
 }
 
 Manifest parseManifest(const std::string &text) {
@@ -280,6 +280,10 @@ Manifest parseManifest(const std::string &text) {
   }
   Manifest manifest = readManifest(Value(document, "$"));
   checkManifest(manifest);
+  manifest.columnSplitTables.resize(manifest.tables.size());
+  for (const ShardSpec &shard : manifest.shards)
+    if (shard.cols.size() < manifest.tableOf(shard).dim)
+      manifest.columnSplitTables[size_t(shard.table)] = true;
   return manifest;
 }
 

@@ -117,6 +117,8 @@ struct Manifest {
   std::vector<ShardSpec> shards;
   std::vector<std::string> programs; ///< library file of each program.
   std::vector<DeviceBinding> bindings;
+  /// Per table: some of its rows are cut by columns.
+  std::vector<bool> columnSplitTables;
 
   const TableSpec &tableOf(const ShardSpec &shard) const {
     return tables[shard.table];
