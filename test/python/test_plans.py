@@ -46,6 +46,23 @@ def test_one_row_per_shard(tmp_path, generator):
     run_step(model, Plan(3, shards), tmp_path / "model", generator)
 
 
+def cut_half_of_the_rows_by_columns(table):
+    half = table.rows // 2
+    if half == 0 or table.dim < 8:
+        return [Shard(table.name, (0, table.rows), (0, table.dim), (0,))]
+    return [Shard(table.name, (0, half), (0, table.dim), (0,)),
+            Shard(table.name, (half, table.rows), (0, 4), (1,)),
+            Shard(table.name, (half, table.rows), (4, table.dim), (2,))]
+
+
+def test_some_rows_whole_and_others_cut_by_columns(tmp_path, generator):
+    model = next(model for model in map(matrix.model, range(matrix.COUNT))
+                 if any(t.optimizer and t.optimizer.kind == "rowwise_adagrad" and t.dim >= 8
+                        and t.rows >= 2 for t in model.tables))
+    shards = [shard for table in model.tables for shard in cut_half_of_the_rows_by_columns(table)]
+    run_step(model, Plan(3, shards), tmp_path / "model", generator)
+
+
 def test_partial_plan_is_completed(tmp_path, generator):
     model = matrix.model((matrix.seed() + 3) % matrix.COUNT)
     by_hand = plans.random_plan(model, 2, 1, kinds=("rows",))
