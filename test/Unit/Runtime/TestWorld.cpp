@@ -124,7 +124,18 @@ bool slotIsWeighted(const Model &model, const json &binding, size_t slot) {
   return false;
 }
 
-nsrt_slot_entry makeSlot(const Model &model, const json &shard, bool weighted) {
+/// Some rows of the shard's table are cut by columns.
+bool isColumnSplit(const Model &model, const json &shards, const json &shard) {
+  for (const json &other : shards)
+    if (other["table"] == shard["table"] &&
+        int64_t(other["cols"][1]) - int64_t(other["cols"][0]) <
+            model.tables[size_t(shard["table"])].dim)
+      return true;
+  return false;
+}
+
+nsrt_slot_entry makeSlot(const Model &model, const json &shards,
+                         const json &shard, bool weighted) {
   const Table &table = model.tables[size_t(shard["table"])];
   int dim = int(shard["cols"][1]) - int(shard["cols"][0]);
   nsrt_slot_entry slot = {};
@@ -137,7 +148,8 @@ nsrt_slot_entry makeSlot(const Model &model, const json &shard, bool weighted) {
                         : model.optimizer == Optimizer::Adagrad ? 1
                                                                 : 0;
   slot.state_rows = model.optimizer == Optimizer::RowwiseAdagrad;
-  bool twoPhase = model.exact && slot.state_rows && dim < table.dim;
+  bool twoPhase =
+      model.exact && slot.state_rows && isColumnSplit(model, shards, shard);
   if (twoPhase) {
     slot.reduce = reduceKernel(dim, weighted);
     slot.apply = applyKernel(dim, int(table.dim), table.type);
@@ -172,7 +184,8 @@ Programs makePrograms(const Model &model, const json &manifest) {
     auto program = std::make_unique<Programs::Program>();
     for (size_t slot = 0; slot < binding["slots"].size(); ++slot)
       program->slots.push_back(
-          makeSlot(model, manifest["shards"][size_t(binding["slots"][slot])],
+          makeSlot(model, manifest["shards"],
+                   manifest["shards"][size_t(binding["slots"][slot])],
                    slotIsWeighted(model, binding, slot)));
     for (const json &entry : binding["lookups"])
       program->lookups.push_back(
