@@ -20,6 +20,7 @@ constexpr int64_t kMaxDim = int64_t(1) << 20;
 constexpr int64_t kMaxBatch = int64_t(1) << 31;
 constexpr double kMaxPooling = 1e6;
 constexpr int kMaxInputCopies = 16;
+constexpr double kMaxWeight = 1e9;
 /// Sums of bytes stay below this, so that no later arithmetic overflows.
 constexpr double kMaxTotalBytes = 0x1p60;
 constexpr double kMaxBatchBytes = 0x1p45;
@@ -43,6 +44,7 @@ public:
 
   void checkTables();
   void checkFeatures();
+  void checkSnapshots();
   void checkBatch();
   void checkSums();
   void checkConstraints();
@@ -86,6 +88,8 @@ private:
   template <typename List> void wantNames(const char *list, const List &items);
   void checkOptimizer(const std::string &where, const Optimizer &optimizer);
   void checkAccess(const std::string &where, const AccessStatistics &access);
+  template <typename Statistics>
+  void checkPooling(const std::string &where, const Statistics &statistics);
   void checkTableSets(const char *list,
                       const std::vector<std::vector<int>> &sets);
   void checkPlaces();
@@ -161,25 +165,64 @@ void Checker::checkTables() {
   }
 }
 
+/// Of a Feature or FeatureStatistics.
+template <typename Statistics>
+void Checker::checkPooling(const std::string &where,
+                           const Statistics &statistics) {
+  wantNumber(where + ".mean_pooling", statistics.meanPooling, 0, kMaxPooling);
+  wantNumber(where + ".p99_pooling", statistics.p99Pooling, 0, kMaxPooling);
+  wantNumber(where + ".presence", statistics.presence, 0, 1);
+  double mean = statistics.meanPooling * statistics.presence;
+  if (statistics.p99Pooling > 0 && statistics.p99Pooling < mean)
+    error(where + ".p99_pooling",
+          "expected at least mean_pooling x presence = " + number(mean) +
+              ", got: " + number(statistics.p99Pooling));
+}
+
 void Checker::checkFeatures() {
   wantNames("features", problem.features);
   for (size_t i = 0; i < problem.features.size(); ++i) {
     const Feature &feature = problem.features[i];
     std::string where = at("features", i);
     wantTable(where + ".table", feature.table);
-    wantNumber(where + ".mean_pooling", feature.meanPooling, 0, kMaxPooling);
-    wantNumber(where + ".p99_pooling", feature.p99Pooling, 0, kMaxPooling);
-    wantNumber(where + ".presence", feature.presence, 0, 1);
+    checkPooling(where, feature);
     wantInteger(where + ".batch", feature.batch, 0, kMaxBatch);
-    if (feature.p99Pooling > 0 &&
-        feature.p99Pooling < feature.meanPooling * feature.presence)
-      error(where + ".p99_pooling",
-            "expected at least mean_pooling x presence = " +
-                number(feature.meanPooling * feature.presence) +
-                ", got: " + number(feature.p99Pooling));
     if (feature.needsWeightGradient && !feature.weighted)
       error(where + ".needs_weight_gradient",
             "only a weighted feature can need gradients of its weights");
+  }
+}
+
+void Checker::checkSnapshots() {
+  wantNames("snapshots", problem.snapshots);
+  for (size_t i = 0; i < problem.snapshots.size(); ++i) {
+    const Snapshot &snapshot = problem.snapshots[i];
+    std::string where = at("snapshots", i);
+    if (!(snapshot.weight > 0 && snapshot.weight <= kMaxWeight))
+      error(where + ".weight", "expected a number above 0 and at most " +
+                                   number(kMaxWeight) +
+                                   ", got: " + number(snapshot.weight));
+    std::unordered_set<int> seen;
+    for (size_t j = 0; j < snapshot.features.size(); ++j) {
+      const FeatureStatistics &statistics = snapshot.features[j];
+      std::string place = where + "." + at("features", j);
+      int count = static_cast<int>(problem.features.size());
+      if (statistics.feature < 0 || statistics.feature >= count)
+        error(place + ".feature",
+              "unknown feature number " + std::to_string(statistics.feature));
+      else if (!seen.insert(statistics.feature).second)
+        error(place + ".feature", "listed twice");
+      checkPooling(place, statistics);
+    }
+    seen.clear();
+    for (size_t j = 0; j < snapshot.tables.size(); ++j) {
+      const TableStatistics &statistics = snapshot.tables[j];
+      std::string place = where + "." + at("tables", j);
+      if (wantTable(place + ".table", statistics.table) &&
+          !seen.insert(statistics.table).second)
+        error(place + ".table", "listed twice");
+      checkAccess(place + ".access", statistics.access);
+    }
   }
 }
 
@@ -364,10 +407,17 @@ Diagnostics neuroshard::checkWorkload(const ShardingProblem &problem) {
   Checker checker(problem);
   checker.checkTables();
   checker.checkFeatures();
+  checker.checkSnapshots();
   checker.checkBatch();
-  if (checker.errors.empty())
-    checker.checkSums();
-  return std::move(checker.errors);
+  if (!checker.errors.empty() || problem.snapshots.empty()) {
+    if (checker.errors.empty())
+      checker.checkSums();
+    return std::move(checker.errors);
+  }
+  ShardingProblem worst = summarized(problem);
+  Checker sums(worst);
+  sums.checkSums();
+  return std::move(sums.errors);
 }
 
 Diagnostics neuroshard::check(const ShardingProblem &problem) {

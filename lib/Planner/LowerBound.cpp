@@ -295,6 +295,13 @@ std::optional<double> exactCostMs(const ShardingProblem &problem,
 double neuroshard::lowerBoundMs(const ShardingProblem &problem,
                                 const CostModel &model,
                                 const ObjectiveOptions &options) {
+  if (!problem.snapshots.empty()) {
+    std::vector<double> shares = snapshotShares(problem);
+    double mean = 0;
+    for (size_t i = 0; i < shares.size(); ++i)
+      mean += shares[i] * lowerBoundMs(atSnapshot(problem, i), model, options);
+    return mean;
+  }
   std::vector<BoundTable> tables = boundTables(problem, model);
   double root = boundOf(tables, problem.topology, model, options);
   std::optional<double> exact = exactCostMs(problem, tables, model, options);

@@ -295,6 +295,8 @@ int64_t neuroshard::columnPermuteBytes(const ShardingProblem &problem,
 
 MemoryReport neuroshard::planMemory(const ShardingProblem &problem,
                                     std::span<const Shard> shards) {
+  if (!problem.snapshots.empty())
+    return planMemory(summarized(problem), shards);
   MemoryReport report;
   int devices = problem.topology.deviceCount();
   report.hostBytes.resize(problem.topology.hosts.size());

@@ -124,10 +124,57 @@ CostBreakdown neuroshard::composeCost(const Topology &topology,
   return breakdown;
 }
 
+double CostBreakdown::worstMs() const {
+  double worst = snapshots.empty() ? costMs : 0;
+  for (const SnapshotCost &snapshot : snapshots)
+    worst = std::max(worst, snapshot.costMs);
+  return worst;
+}
+
+/// sum += share x one.
+static void addShare(CostBreakdown &sum, const CostBreakdown &one,
+                     double share) {
+  for (double CostBreakdown::*part :
+       {&CostBreakdown::costMs, &CostBreakdown::inputMs,
+        &CostBreakdown::maxForwardMs,
+        &CostBreakdown::exposedForwardCommunicationMs, &CostBreakdown::denseMs,
+        &CostBreakdown::backwardCommunicationMs, &CostBreakdown::maxBackwardMs})
+    sum.*part += share * one.*part;
+  sum.devices.resize(one.devices.size());
+  for (size_t i = 0; i < one.devices.size(); ++i) {
+    DeviceCost &to = sum.devices[i];
+    const DeviceCost &from = one.devices[i];
+    to.compute.forwardMs += share * from.compute.forwardMs;
+    to.compute.backwardMs += share * from.compute.backwardMs;
+    for (double DeviceCost::*part :
+         {&DeviceCost::inputMs, &DeviceCost::forwardCommunicationMs,
+          &DeviceCost::backwardCommunicationMs, &DeviceCost::forwardBytes,
+          &DeviceCost::backwardBytes})
+      to.*part += share * from.*part;
+  }
+}
+
+static CostBreakdown evaluateSnapshots(const ShardingProblem &problem,
+                                       const ShardingPlan &plan,
+                                       const CostModel &model,
+                                       const ObjectiveOptions &options) {
+  CostBreakdown mean;
+  std::vector<double> shares = snapshotShares(problem);
+  for (size_t i = 0; i < shares.size(); ++i) {
+    CostBreakdown one = evaluate(atSnapshot(problem, i), plan, model, options);
+    addShare(mean, one, shares[i]);
+    mean.snapshots.push_back(
+        {problem.snapshots[i].name, shares[i], one.costMs});
+  }
+  return mean;
+}
+
 CostBreakdown neuroshard::evaluate(const ShardingProblem &problem,
                                    const ShardingPlan &plan,
                                    const CostModel &model,
                                    const ObjectiveOptions &options) {
+  if (!problem.snapshots.empty())
+    return evaluateSnapshots(problem, plan, model, options);
   std::vector<std::vector<int>> features = featuresOfTables(problem);
   std::unordered_map<std::string_view, int> tableOfName;
   for (size_t i = 0; i < problem.tables.size(); ++i)

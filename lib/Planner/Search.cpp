@@ -88,14 +88,15 @@ std::string describeBottleneck(const CostBreakdown &breakdown) {
          formatMs(device.backwardCommunicationMs) + " backward";
 }
 
-SearchResult finish(const SearchContext &context, Outcome outcome) {
+SearchResult finish(const ShardingProblem &problem,
+                    const SearchContext &context, Outcome outcome) {
   SearchResult result;
   result.plan = outcome.state->plan();
-  result.breakdown = evaluate(context.problem, result.plan, context.model,
-                              context.options.objective);
-  result.memory = planMemory(context.problem, result.plan.shards);
+  result.breakdown =
+      evaluate(problem, result.plan, context.model, context.options.objective);
+  result.memory = planMemory(problem, result.plan.shards);
   result.lowerBoundMs =
-      lowerBoundMs(context.problem, context.model, context.options.objective);
+      lowerBoundMs(problem, context.model, context.options.objective);
   result.explanation = std::move(outcome.explanation);
   result.explanation.push_back(describeBottleneck(result.breakdown));
   result.tried = std::move(outcome.tried);
@@ -139,7 +140,11 @@ neuroshard::search(const ShardingProblem &problem, const CostModel &model,
   if (!errors.empty())
     return tl::unexpected(diagnoseBadInput(errors));
 
-  SearchContext context(problem, model, options);
+  // Searches see the statistics in the mean and memory at the worst.
+  std::optional<ShardingProblem> summary;
+  if (!problem.snapshots.empty())
+    summary = summarized(problem);
+  SearchContext context(summary ? *summary : problem, model, options);
   tl::expected<std::vector<UnitPtr>, Diagnosis> units = initialUnits(context);
   if (!units)
     return tl::unexpected(units.error());
@@ -149,7 +154,7 @@ neuroshard::search(const ShardingProblem &problem, const CostModel &model,
   if (!outcome.state)
     return tl::unexpected(
         diagnoseFailure(context, *units, outcome.blocking.get()));
-  SearchResult result = finish(context, std::move(outcome));
+  SearchResult result = finish(problem, context, std::move(outcome));
   errors = verify(result.plan, problem);
   if (!errors.empty())
     return tl::unexpected(diagnoseInvalid(errors, problem.target));

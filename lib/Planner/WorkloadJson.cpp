@@ -25,6 +25,8 @@ private:
   Optimizer readOptimizer(const Json &value, const Path &path);
   AccessStatistics readAccess(const Json &value, const Path &path);
   Feature readFeature(const Json &value, const Path &path);
+  Snapshot readSnapshot(const Json &value, const Path &path,
+                        const ShardingProblem &problem);
   Batch readBatch(const Json &value, const Path &path);
   Topology readTopology(const Json &value, const Path &path);
   void readConstraints(const Json &value, const Path &path, Constraints &out);
@@ -38,6 +40,7 @@ private:
 
   Reader reader;
   std::unordered_map<std::string, int> tableOfName;
+  std::unordered_map<std::string, int> featureOfName;
 };
 
 Optimizer WorkloadReader::readOptimizer(const Json &value, const Path &path) {
@@ -138,6 +141,47 @@ Feature WorkloadReader::readFeature(const Json &value, const Path &path) {
   object.optional("weighted", feature.weighted);
   object.optional("needs_weight_gradient", feature.needsWeightGradient);
   return feature;
+}
+
+/// What an entry does not say is as in the workload's own list.
+Snapshot WorkloadReader::readSnapshot(const Json &value, const Path &path,
+                                      const ShardingProblem &problem) {
+  Snapshot snapshot;
+  Object object(reader, value, path);
+  object.required("name", snapshot.name);
+  object.optional("weight", snapshot.weight);
+  auto readFeatureEntry = [&](const Json &item, const Path &where) {
+    Object entry(reader, item, where);
+    std::string name;
+    std::optional<double> mean, p99, presence;
+    entry.optional("mean_pooling", mean);
+    entry.optional("p99_pooling", p99);
+    entry.optional("presence", presence);
+    if (!entry.required("feature", name))
+      return;
+    auto found = featureOfName.find(name);
+    if (found == featureOfName.end())
+      return reader.error(Path(where, "feature"),
+                          "unknown feature '" + name + "'");
+    const Feature &own = problem.features[static_cast<size_t>(found->second)];
+    snapshot.features.push_back({found->second, mean.value_or(own.meanPooling),
+                                 p99.value_or(own.p99Pooling),
+                                 presence.value_or(own.presence)});
+  };
+  auto readTableEntry = [&](const Json &item, const Path &where) {
+    TableStatistics statistics;
+    Object entry(reader, item, where);
+    if (const Json *table = entry.findRequired("table"))
+      statistics.table = readTableName(*table, Path(where, "table"));
+    if (const Json *access = entry.findRequired("access"))
+      statistics.access = readAccess(*access, Path(where, "access"));
+    snapshot.tables.push_back(std::move(statistics));
+  };
+  if (const Json *features = object.find("features"))
+    reader.list(*features, Path(path, "features"), readFeatureEntry);
+  if (const Json *tables = object.find("tables"))
+    reader.list(*tables, Path(path, "tables"), readTableEntry);
+  return snapshot;
 }
 
 Batch WorkloadReader::readBatch(const Json &value, const Path &path) {
@@ -311,6 +355,14 @@ ShardingProblem WorkloadReader::read(const Json &root) {
     reader.list(*features, Path(path, "features"),
                 [&](const Json &item, const Path &where) {
                   problem.features.push_back(readFeature(item, where));
+                });
+  for (size_t i = 0; i < problem.features.size(); ++i)
+    featureOfName.emplace(problem.features[i].name, static_cast<int>(i));
+  if (const Json *snapshots = object.find("snapshots"))
+    reader.list(*snapshots, Path(path, "snapshots"),
+                [&](const Json &item, const Path &where) {
+                  problem.snapshots.push_back(
+                      readSnapshot(item, where, problem));
                 });
   if (const Json *topology = object.find("topology")) {
     hasTopology = true;

@@ -66,6 +66,24 @@ Json writeFeature(const ShardingProblem &problem, const Feature &feature) {
   return json;
 }
 
+Json writeSnapshot(const ShardingProblem &problem, const Snapshot &snapshot) {
+  Json json;
+  json["name"] = snapshot.name;
+  json["weight"] = snapshot.weight;
+  for (const FeatureStatistics &statistics : snapshot.features)
+    json["features"].push_back(
+        {{"feature",
+          problem.features[static_cast<size_t>(statistics.feature)].name},
+         {"mean_pooling", statistics.meanPooling},
+         {"p99_pooling", statistics.p99Pooling},
+         {"presence", statistics.presence}});
+  for (const TableStatistics &statistics : snapshot.tables)
+    json["tables"].push_back(
+        {{"table", problem.tables[static_cast<size_t>(statistics.table)].name},
+         {"access", writeAccess(statistics.access)}});
+  return json;
+}
+
 Json writeBatch(const Batch &batch) {
   Json json;
   json["global_size"] = batch.globalSize;
@@ -184,5 +202,7 @@ std::string neuroshard::writeWorkload(const ShardingProblem &problem) {
   json["features"] = Json::array();
   for (const Feature &feature : problem.features)
     json["features"].push_back(writeFeature(problem, feature));
+  for (const Snapshot &snapshot : problem.snapshots)
+    json["snapshots"].push_back(writeSnapshot(problem, snapshot));
   return print(json);
 }

@@ -69,8 +69,9 @@ MemoryTerms deviceBaseMemory(const ShardingProblem &problem, int device);
 int64_t columnPermuteBytes(const ShardingProblem &problem, const Table &table,
                            const std::vector<int> &features);
 
-/// Memory of a plan's shards. Shards of unknown tables or devices are ignored
-/// (verify() reports them).
+/// Memory of a plan's shards; with snapshots at the worst of them (the others
+/// above expect a problem without: summarized()). Shards of unknown tables or
+/// devices are ignored (verify() reports them).
 MemoryReport planMemory(const ShardingProblem &problem,
                         std::span<const Shard> shards);
 

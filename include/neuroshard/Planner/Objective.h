@@ -8,6 +8,7 @@
 
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -40,6 +41,15 @@ struct DeviceCost {
   double backwardBytes = 0;
 };
 
+/// Cost under one snapshot of the statistics.
+struct SnapshotCost {
+  std::string name;
+  /// Its share of the mean.
+  double share = 0;
+  double costMs = 0;
+};
+
+/// With snapshots every number is the weighted mean over them.
 struct CostBreakdown {
   double costMs = 0;
   /// The parts of `step`; they add up to costMs under it.
@@ -50,6 +60,11 @@ struct CostBreakdown {
   double backwardCommunicationMs = 0;
   double maxBackwardMs = 0;
   std::vector<DeviceCost> devices;
+  /// Of a problem with snapshots, in their order.
+  std::vector<SnapshotCost> snapshots;
+
+  /// The largest of the snapshots' costs; costMs without snapshots.
+  double worstMs() const;
 };
 
 /// Per device, what the objective needs to know; the search keeps it up to

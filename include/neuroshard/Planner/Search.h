@@ -10,6 +10,7 @@
 #include "neuroshard/Planner/ShardingProblem.h"
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -46,6 +47,46 @@ struct PublishedSettings {
   double gridEnd = 1.5;
 };
 
+/// A plan in use, to be kept where changing it does not pay.
+struct WarmStart {
+  ShardingPlan previous;
+  /// Steps for which the new plan will be used: a change pays when it saves
+  /// more time over them than moving its bytes takes.
+  double horizonSteps = 1e5;
+};
+
+/// One table of which bytes move.
+struct TableMove {
+  std::string table;
+  /// Weights and optimizer state that come to devices that did not hold them.
+  int64_t bytes = 0;
+  /// "rows [0, 100) cols [0, 64) from device 1 to 2, ...".
+  std::string what;
+};
+
+/// What changing from the previous plan takes and brings.
+struct Migration {
+  /// The cost of the previous plan for today's problem; nothing when it does
+  /// not serve it, for the reason given.
+  std::optional<double> previousCostMs;
+  std::string whyNotPrevious;
+  int64_t bytes = 0;
+  /// Time of moving the bytes: that of the device that takes longest, over its
+  /// slowest link.
+  double moveMs = 0;
+  /// Largest first.
+  std::vector<TableMove> moves;
+};
+
+/// How far a search is.
+struct SearchProgress {
+  double seconds = 0;
+  /// In [0, 1]; an estimate.
+  double share = 0;
+  double bestCostMs = 0;
+  std::string_view phase;
+};
+
 struct SearchOptions {
   Algorithm algorithm = Algorithm::Default;
   ObjectiveOptions objective;
@@ -59,6 +100,10 @@ struct SearchOptions {
   /// Candidate plans the local search may evaluate; 0: a default that grows
   /// with the problem.
   int64_t evaluationBudget = 0;
+  std::optional<WarmStart> warmStart;
+  /// Called now and then by the thread that called search(), several times a
+  /// second. Returning false ends the search as a deadline does.
+  std::function<bool(const SearchProgress &)> progress;
 };
 
 struct SearchResult {
@@ -74,6 +119,8 @@ struct SearchResult {
   std::string stopReason;
   int64_t evaluations = 0;
   double seconds = 0;
+  /// With a warm start.
+  std::optional<Migration> migration;
 };
 
 /// What keeps a problem from having a plan.

@@ -204,11 +204,46 @@ struct Constraints {
   bool operator==(const Constraints &) const = default;
 };
 
+/// What one period says about a feature; see Feature.
+struct FeatureStatistics {
+  /// Index into ShardingProblem::features.
+  int feature = 0;
+  double meanPooling = 1;
+  double p99Pooling = 0;
+  double presence = 1;
+
+  bool operator==(const FeatureStatistics &) const = default;
+};
+
+/// How the ids of a table repeat in one period.
+struct TableStatistics {
+  /// Index into ShardingProblem::tables.
+  int table = 0;
+  AccessStatistics access;
+
+  bool operator==(const TableStatistics &) const = default;
+};
+
+/// Statistics of one period (a day, the peak hour). What it does not list is
+/// as the problem itself says.
+struct Snapshot {
+  std::string name;
+  /// Above 0; how much the period counts, relative to the other snapshots.
+  double weight = 1;
+  std::vector<FeatureStatistics> features;
+  std::vector<TableStatistics> tables;
+
+  bool operator==(const Snapshot &) const = default;
+};
+
 struct ShardingProblem {
   /// Where the workload comes from; for people.
   std::string source;
   std::vector<Table> tables;
   std::vector<Feature> features;
+  /// When there are any, a plan's cost is the weighted mean of its costs under
+  /// each, and its memory must do with each feature's largest p99 pooling.
+  std::vector<Snapshot> snapshots;
   Batch batch;
   Topology topology;
   Constraints constraints;
@@ -223,6 +258,19 @@ struct ShardingProblem {
   int tableIndex(std::string_view name) const;
   bool operator==(const ShardingProblem &) const = default;
 };
+
+/// The problem with the statistics of one of its snapshots in place of its own,
+/// and without snapshots. Here and below the problem is one that check() finds
+/// nothing wrong with.
+ShardingProblem atSnapshot(const ShardingProblem &problem, size_t snapshot);
+
+/// The weights of the snapshots as shares of 1.
+std::vector<double> snapshotShares(const ShardingProblem &problem);
+
+/// One problem in place of all snapshots: statistics in the weighted mean, and
+/// of each feature the largest p99 pooling. The problem itself when it has no
+/// snapshots.
+ShardingProblem summarized(const ShardingProblem &problem);
 
 /// Everything wrong with the tables, features, batch and settings; `where` is
 /// the path in the workload file.
