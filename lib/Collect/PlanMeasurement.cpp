@@ -89,8 +89,11 @@ Expected<void> PlanMeasurer::measureTask(int task, int devices) {
   ShardingProblem problem = makePlanTask(
       pool, options.seed * 1000 + static_cast<uint64_t>(task), devices);
   for (Algorithm algorithm : allAlgorithms()) {
+    if (algorithm == Algorithm::DreamShard && !options.policy)
+      continue;
     SearchOptions settings;
     settings.algorithm = algorithm;
+    settings.policy = options.policy;
     auto found = search(problem, model, settings);
     if (!found && found.error().limit == Limit::BadInput)
       return failure("task " + std::to_string(task), found.error().str());

@@ -27,6 +27,8 @@ Outcome searchDefault(const SearchContext &context,
                       const std::vector<UnitPtr> &units);
 Outcome searchPublished(const SearchContext &context,
                         const std::vector<UnitPtr> &units);
+Outcome searchDreamShard(const SearchContext &context,
+                         const std::vector<UnitPtr> &units);
 Outcome searchBaseline(const SearchContext &context,
                        const std::vector<UnitPtr> &units, Algorithm algorithm);
 

@@ -4,6 +4,7 @@
 
 #include "Algorithms.h"
 #include "Diagnose.h"
+#include "neuroshard/Planner/PlacementPolicy.h"
 #include "neuroshard/Planner/Verify.h"
 
 #include <algorithm>
@@ -30,6 +31,12 @@ Diagnostics checkOptions(const SearchOptions &options) {
   want("threads", options.threads, 0);
   if (options.deadlineSeconds)
     want("deadline", *options.deadlineSeconds, 0);
+  want("policy_samples", options.policySamples, 0);
+  if (options.algorithm == Algorithm::DreamShard && !options.policy)
+    errors.push_back({"policy",
+                      "algorithm dreamshard needs a placement policy; "
+                      "pass one, such as the shipped "
+                      "placement_policy.safetensors"});
   if (options.evaluationBudget < 0)
     errors.push_back(
         {"evaluation_budget", "expected at least 0, got: " +
@@ -44,6 +51,8 @@ Outcome dispatch(const SearchContext &context,
     return searchDefault(context, units);
   case Algorithm::Published:
     return searchPublished(context, units);
+  case Algorithm::DreamShard:
+    return searchDreamShard(context, units);
   default:
     return searchBaseline(context, units, context.options.algorithm);
   }
@@ -65,6 +74,10 @@ settingsOf(const SearchOptions &options) {
     add("beam_width", options.published.beamWidth);
     add("depth", options.published.depth);
     add("grid_points", options.published.gridPoints);
+  }
+  if (options.algorithm == Algorithm::DreamShard) {
+    settings.emplace_back("policy", options.policy->name());
+    add("policy_samples", options.policySamples);
   }
   if (options.evaluationBudget > 0)
     add("evaluation_budget", options.evaluationBudget);

@@ -40,6 +40,8 @@ struct PlanMeasurementOptions {
   int tasks = 30;
   std::vector<int> devices = {2, 4};
   uint64_t seed = 1;
+  /// For DreamShard, which is left out without.
+  const PlacementPolicy *policy = nullptr;
   MeasureOptions measure;
 };
 

@@ -19,9 +19,12 @@
 
 namespace neuroshard {
 
+class PlacementPolicy;
+
 /// Default: splits for memory and cost, greedy over caps, local search.
 /// Published: the paper's beam over column splits. The others place whole
 /// tables in descending order of a key on the device with the least of it.
+/// DreamShard: whole tables where a trained policy says.
 enum class Algorithm {
   Default,
   Published,
@@ -29,7 +32,8 @@ enum class Algorithm {
   Dim,
   Size,
   Lookup,
-  SizeLookup
+  SizeLookup,
+  DreamShard
 };
 
 std::string_view toString(Algorithm algorithm);
@@ -91,6 +95,11 @@ struct SearchOptions {
   Algorithm algorithm = Algorithm::Default;
   ObjectiveOptions objective;
   PublishedSettings published;
+  /// For DreamShard, which needs it; lives longer than the search. The episodes
+  /// it plays by chance besides the one in which it takes the best device of
+  /// each step; the cheapest counts.
+  const PlacementPolicy *policy = nullptr;
+  int policySamples = 0;
   uint64_t seed = 0;
   /// 0: as many as the machine runs at once. The result does not depend on it.
   int threads = 0;
