@@ -2,6 +2,8 @@
 
 #include "neuroshard/CostModel/ModelLibrary.h"
 
+#include "neuroshard/CostModel/PlacementPolicy.h"
+
 #include <algorithm>
 #include <cstdlib>
 #include <dlfcn.h>
@@ -21,6 +23,17 @@ tl::unexpected<Diagnostics> inFile(const std::string &path,
   for (Diagnostic &error : errors)
     error.where = path + (error.where.empty() ? "" : ": ") + error.where;
   return tl::unexpected(std::move(errors));
+}
+
+/// A folder of models also holds placement policies, which predict nothing. A
+/// file that cannot be read is none: it is to be reported.
+bool isPlacementPolicy(const std::string &path) {
+  Expected<TensorFile> file = readTensorFile(path);
+  if (!file)
+    return false;
+  auto schema = file->metadata.find("schema");
+  return schema != file->metadata.end() &&
+         schema->second == kPlacementPolicySchema;
 }
 
 /// The program or shared object that holds this code.
@@ -106,9 +119,12 @@ Expected<ModelParts> neuroshard::readModelsFolder(const std::string &folder) {
       paths.push_back(entry.path().string());
   std::sort(paths.begin(), paths.end());
   ModelParts parts;
-  for (const std::string &path : paths)
+  for (const std::string &path : paths) {
+    if (isPlacementPolicy(path))
+      continue;
     if (Expected<void> added = addModelFile(path, parts); !added)
       return tl::unexpected(added.error());
+  }
   return parts;
 }
 

@@ -35,7 +35,7 @@ Expected<void> addModelFile(const std::string &path, ModelParts &parts);
 /// is part of.
 std::string modelsFolder();
 
-/// Every .safetensors file of a folder, by name. A folder that is not there
+/// Every cost model in a folder (.safetensors), by name. A folder that is not there
 /// holds none, unless NEUROSHARD_MODELS names it.
 Expected<ModelParts> readModelsFolder(const std::string &folder);
 
