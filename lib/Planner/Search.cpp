@@ -4,6 +4,7 @@
 
 #include "Algorithms.h"
 #include "Diagnose.h"
+#include "Migration.h"
 #include "neuroshard/Planner/PlacementPolicy.h"
 #include "neuroshard/Planner/Verify.h"
 
@@ -37,6 +38,15 @@ Diagnostics checkOptions(const SearchOptions &options) {
                       "algorithm dreamshard needs a placement policy; "
                       "pass one, such as the shipped "
                       "placement_policy.safetensors"});
+  if (options.warmStart) {
+    double horizon = options.warmStart->horizonSteps;
+    if (!(horizon > 0 && horizon <= 1e15))
+      errors.push_back({"horizon_steps",
+                        "expected a number above 0 and at most 1e15, got: " +
+                            std::to_string(horizon)});
+    Diagnostics more = checkPrevious(options.warmStart->previous);
+    errors.insert(errors.end(), more.begin(), more.end());
+  }
   if (options.evaluationBudget < 0)
     errors.push_back(
         {"evaluation_budget", "expected at least 0, got: " +
@@ -152,6 +162,8 @@ neuroshard::search(const ShardingProblem &problem, const CostModel &model,
     errors.insert(errors.end(), more.begin(), more.end());
   if (!errors.empty())
     return tl::unexpected(diagnoseBadInput(errors));
+  if (options.warmStart)
+    return searchFromPrevious(problem, model, options);
 
   // Searches see the statistics in the mean and memory at the worst.
   std::optional<ShardingProblem> summary;

@@ -7,10 +7,23 @@
 #include "UnitStore.h"
 
 #include <algorithm>
+#include <atomic>
+#include <limits>
 #include <map>
 #include <numeric>
+#include <thread>
 
 using namespace neuroshard;
+
+struct SearchContext::Progress {
+  const std::thread::id caller = std::this_thread::get_id();
+  std::atomic<const char *> phase = "starting";
+  std::atomic<double> begin = 0, end = 0, share = 0;
+  std::atomic<double> bestMs = std::numeric_limits<double>::infinity();
+  std::atomic<bool> stopped = false;
+  /// Only the caller's thread reads and writes it.
+  double lastSeconds = 0;
+};
 
 static int threadsFor(const SearchOptions &options) {
   return options.threads > 0 ? options.threads
@@ -28,6 +41,7 @@ SearchContext::SearchContext(const ShardingProblem &problem,
       pieces(std::make_unique<UnitStore>()),
       computes(std::make_unique<ComputeCache>()),
       threads(std::make_unique<ThreadPool>(threadsFor(options))),
+      progress(std::make_unique<Progress>()),
       start(std::chrono::steady_clock::now()) {
   for (size_t i = 0; i < problem.tables.size(); ++i)
     tableOfName.emplace(problem.tables[i].name, static_cast<int>(i));
@@ -118,5 +132,42 @@ double SearchContext::seconds() const {
 }
 
 bool SearchContext::deadlinePassed() const {
-  return options.deadlineSeconds && seconds() > *options.deadlineSeconds;
+  if (options.progress)
+    reportProgress();
+  return progress->stopped.load(std::memory_order_relaxed) ||
+         (options.deadlineSeconds && seconds() > *options.deadlineSeconds);
+}
+
+void SearchContext::beginPhase(const char *phase, double begin,
+                               double end) const {
+  progress->phase = phase;
+  progress->begin = begin;
+  progress->end = end;
+  progress->share = begin;
+}
+
+void SearchContext::noteShare(double shareOfPhase) const {
+  double begin = progress->begin, end = progress->end;
+  progress->share = begin + (end - begin) * shareOfPhase;
+}
+
+void SearchContext::noteCost(double costMs) const {
+  double best = progress->bestMs;
+  while (costMs < best &&
+         !progress->bestMs.compare_exchange_weak(best, costMs)) {
+  }
+}
+
+void SearchContext::reportProgress() const {
+  constexpr double kInterval = 0.1;
+  if (std::this_thread::get_id() != progress->caller)
+    return;
+  double now = seconds();
+  if (now - progress->lastSeconds < kInterval || progress->stopped)
+    return;
+  progress->lastSeconds = now;
+  SearchProgress report = {now, progress->share, progress->bestMs,
+                           progress->phase.load()};
+  if (!options.progress(report))
+    progress->stopped = true;
 }

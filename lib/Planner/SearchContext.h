@@ -78,8 +78,15 @@ public:
   UnitStore &store() const { return *pieces; }
   ComputeCache &computeCache() const { return *computes; }
   ThreadPool &pool() const { return *threads; }
+  /// Is the time over, or was the search told to stop? On the thread that
+  /// called search() this also reports progress.
   bool deadlinePassed() const;
   double seconds() const;
+  /// For progress: what goes on, from which to which share of the whole; how
+  /// far that is; a plan's cost. Any thread.
+  void beginPhase(const char *phase, double begin, double end) const;
+  void noteShare(double shareOfPhase) const;
+  void noteCost(double costMs) const;
 
   const ShardingProblem &problem;
   const CostModel &model;
@@ -90,6 +97,9 @@ public:
   std::vector<int> innerGroupOfDevice;
 
 private:
+  /// What progress tells, and whether its receiver wants the search to end.
+  struct Progress;
+  void reportProgress() const;
   void collectRules();
   void collectCoLocation();
 
@@ -101,6 +111,7 @@ private:
   std::unique_ptr<UnitStore> pieces;
   std::unique_ptr<ComputeCache> computes;
   std::unique_ptr<ThreadPool> threads;
+  std::unique_ptr<Progress> progress;
   std::chrono::steady_clock::time_point start;
 };
 

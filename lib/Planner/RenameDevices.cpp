@@ -1,0 +1,140 @@
+//===- RenameDevices.cpp - Equal devices take the names that move least ---===//
+
+#include "Migration.h"
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+
+using namespace neuroshard;
+
+namespace {
+
+/// Bytes that stay when a device of the new plan takes an old device's name.
+struct Match {
+  double bytes = 0;
+  int device = 0;
+  int name = 0;
+};
+
+/// A renaming in the making: groups of every level map onto groups.
+class Renaming {
+public:
+  explicit Renaming(const Topology &topology) : topology(topology) {
+    for (const TopologyLevel &level : topology.levels) {
+      groups.push_back(groupOfDevices(level));
+      groupNames.emplace_back(level.groupSizes.size(), -1);
+      groupTaken.emplace_back(level.groupSizes.size(), -1);
+    }
+    names.resize(topology.devices.size(), -1);
+    taken.resize(topology.devices.size(), false);
+  }
+
+  /// Gives the device the name when both are equal and free, and so are the
+  /// groups they are in.
+  bool give(int device, int name) {
+    size_t from = static_cast<size_t>(device), to = static_cast<size_t>(name);
+    if (names[from] >= 0 || taken[to] || !equal(from, to))
+      return false;
+    for (size_t level = 0; level < groups.size(); ++level)
+      if (!mayMap(level, groups[level][from], groups[level][to]))
+        return false;
+    for (size_t level = 0; level < groups.size(); ++level) {
+      size_t a = static_cast<size_t>(groups[level][from]);
+      size_t b = static_cast<size_t>(groups[level][to]);
+      groupNames[level][a] = groups[level][to];
+      groupTaken[level][b] = groups[level][from];
+    }
+    names[from] = name;
+    taken[to] = true;
+    return true;
+  }
+
+  /// Names for the rest; false when that is impossible.
+  bool complete() {
+    for (int device = 0; device < topology.deviceCount(); ++device) {
+      bool named = names[static_cast<size_t>(device)] >= 0;
+      for (int name = 0; !named && name < topology.deviceCount(); ++name)
+        named = give(device, name);
+      if (!named)
+        return false;
+    }
+    return true;
+  }
+
+  int nameOf(int device) const { return names[static_cast<size_t>(device)]; }
+
+private:
+  bool equal(size_t a, size_t b) const {
+    const Device &x = topology.devices[a], &y = topology.devices[b];
+    return x.deviceClass == y.deviceClass && x.memoryBytes == y.memoryBytes &&
+           topology.hosts[static_cast<size_t>(x.host)] ==
+               topology.hosts[static_cast<size_t>(y.host)];
+  }
+
+  bool mayMap(size_t level, int from, int to) const {
+    size_t a = static_cast<size_t>(from), b = static_cast<size_t>(to);
+    if (groupNames[level][a] >= 0)
+      return groupNames[level][a] == to;
+    return groupTaken[level][b] < 0 && topology.levels[level].groupSizes[a] ==
+                                           topology.levels[level].groupSizes[b];
+  }
+
+  const Topology &topology;
+  std::vector<std::vector<int>> groups;
+  /// Per level: group -> group, and back.
+  std::vector<std::vector<int>> groupNames, groupTaken;
+  std::vector<int> names;
+  std::vector<bool> taken;
+};
+
+} // namespace
+
+static std::vector<Match> matches(const ShardingProblem &problem,
+                                  const ShardingPlan &previous,
+                                  const ShardingPlan &plan) {
+  std::map<std::pair<int, int>, double> bytes;
+  ShardsOfTable before = shardsByTable(previous), after = shardsByTable(plan);
+  for (const Table &table : problem.tables) {
+    auto old = before.find(table.name);
+    auto now = after.find(table.name);
+    if (old == before.end() || now == after.end())
+      continue;
+    for (const Shard *shard : now->second)
+      for (const Shard *source : old->second) {
+        Overlap shared = overlapOf(*shard, *source);
+        if (shared.rows == 0 || shard->replicated() || source->replicated() ||
+            source->devices.front() >= problem.topology.deviceCount())
+          continue;
+        bytes[{shard->devices.front(), source->devices.front()}] +=
+            storedBytes(table, shared.rows, shared.columns, shard->width());
+      }
+  }
+  std::vector<Match> result;
+  for (const auto &[pair, count] : bytes)
+    result.push_back({count, pair.first, pair.second});
+  std::sort(result.begin(), result.end(), [](const Match &a, const Match &b) {
+    return std::tuple(-a.bytes, a.device, a.name) <
+           std::tuple(-b.bytes, b.device, b.name);
+  });
+  return result;
+}
+
+ShardingPlan neuroshard::renameDevices(const ShardingProblem &problem,
+                                       const ShardingPlan &previous,
+                                       ShardingPlan plan) {
+  const Constraints &constraints = problem.constraints;
+  if (!constraints.pins.empty() || !constraints.forbids.empty() ||
+      !constraints.fixedShards.empty())
+    return plan;
+  Renaming renaming(problem.topology);
+  for (const Match &match : matches(problem, previous, plan))
+    renaming.give(match.device, match.name);
+  // Unequal devices in equal groups may leave one without a name.
+  if (!renaming.complete())
+    return plan;
+  for (Shard &shard : plan.shards)
+    if (!shard.replicated())
+      shard.devices.front() = renaming.nameOf(shard.devices.front());
+  return plan;
+}
