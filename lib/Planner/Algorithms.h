@@ -29,6 +29,10 @@ Outcome searchPublished(const SearchContext &context,
                         const std::vector<UnitPtr> &units);
 Outcome searchDreamShard(const SearchContext &context,
                          const std::vector<UnitPtr> &units);
+Outcome searchTorchRec(const SearchContext &context,
+                       const std::vector<UnitPtr> &units);
+Outcome searchThreshold(const SearchContext &context,
+                        const std::vector<UnitPtr> &units);
 Outcome searchBaseline(const SearchContext &context,
                        const std::vector<UnitPtr> &units, Algorithm algorithm);
 

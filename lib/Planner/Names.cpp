@@ -26,9 +26,9 @@ constexpr std::array<std::string_view, 6> kKinds = {
     "table_wise",     "column_wise", "row_wise",
     "table_row_wise", "row_column",  "replicated"};
 constexpr std::array<std::string_view, 2> kObjectives = {"published", "step"};
-constexpr std::array<std::string_view, 8> kAlgorithms = {
-    "default", "published", "random",      "dim",
-    "size",    "lookup",    "size-lookup", "dreamshard"};
+constexpr std::array<std::string_view, 10> kAlgorithms = {
+    "default", "published",   "random",     "dim",      "size",
+    "lookup",  "size-lookup", "dreamshard", "torchrec", "threshold"};
 constexpr std::array<std::string_view, 6> kLimits = {
     "bad input",  "device memory", "host memory",
     "constraint", "target",        "algorithm"};
@@ -127,10 +127,11 @@ std::optional<Algorithm> neuroshard::parseAlgorithm(std::string_view text) {
 }
 
 std::span<const Algorithm> neuroshard::allAlgorithms() {
-  static constexpr std::array<Algorithm, 8> kAll = {
-      Algorithm::Default,    Algorithm::Published, Algorithm::Random,
-      Algorithm::Dim,        Algorithm::Size,      Algorithm::Lookup,
-      Algorithm::SizeLookup, Algorithm::DreamShard};
+  static constexpr std::array<Algorithm, 10> kAll = {
+      Algorithm::Default,    Algorithm::Published,  Algorithm::Random,
+      Algorithm::Dim,        Algorithm::Size,       Algorithm::Lookup,
+      Algorithm::SizeLookup, Algorithm::DreamShard, Algorithm::TorchRec,
+      Algorithm::Threshold};
   return kAll;
 }
 

@@ -63,6 +63,10 @@ Outcome dispatch(const SearchContext &context,
     return searchPublished(context, units);
   case Algorithm::DreamShard:
     return searchDreamShard(context, units);
+  case Algorithm::TorchRec:
+    return searchTorchRec(context, units);
+  case Algorithm::Threshold:
+    return searchThreshold(context, units);
   default:
     return searchBaseline(context, units, context.options.algorithm);
   }

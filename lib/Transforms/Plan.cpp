@@ -209,8 +209,8 @@ FailureOr<SearchOptions> PlanPass::readSearchOptions() {
   ModuleOp module = getOperation();
   SearchOptions options;
   if (failed(parseName(module, "algorithm", algorithm, parseAlgorithm,
-                       "default, published, random, dim, size, lookup or "
-                       "size-lookup",
+                       "default, published, random, dim, size, lookup, "
+                       "size-lookup, torchrec or threshold",
                        options.algorithm)) ||
       failed(parseName(module, "objective", objective, parseObjectiveKind,
                        "step or published", options.objective.kind)))

@@ -1,6 +1,6 @@
 // Every option of neuroshard-plan that makes no sense is one error that says what would.
 // RUN: not neuroshard-opt %s --neuroshard-plan="algorithm=magic" 2>&1 | FileCheck %s --check-prefix=ALGORITHM --implicit-check-not=error:
-// ALGORITHM: error: option 'algorithm' must be default, published, random, dim, size, lookup or size-lookup, got: 'magic'
+// ALGORITHM: error: option 'algorithm' must be default, published, random, dim, size, lookup, size-lookup, torchrec or threshold, got: 'magic'
 // RUN: not neuroshard-opt %s --neuroshard-plan="objective=fame" 2>&1 | FileCheck %s --check-prefix=OBJECTIVE --implicit-check-not=error:
 // OBJECTIVE: error: option 'objective' must be step or published, got: 'fame'
 // RUN: not neuroshard-opt %s --neuroshard-plan="cost-model=guess" 2>&1 | FileCheck %s --check-prefix=MODEL --implicit-check-not=error:

@@ -41,7 +41,8 @@ def test_memory_by_kind(tmp_path):
     # Adam keeps two values per weight.
     assert [row[:5] for row in rows] == [["0", "A100-40GB", "1", "1.00", "2.00"],
                                          ["1", "A100-40GB", "1", "0.50", "0.00"]]
-    for name in ("this plan", "published", "random", "dim", "size", "lookup", "size-lookup"):
+    for name in ("this plan", "published", "random", "dim", "size", "lookup", "size-lookup",
+                 "torchrec", "threshold"):
         assert any(line.startswith(name) for line in done.stdout.splitlines()), name
 
 

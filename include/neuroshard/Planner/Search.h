@@ -24,7 +24,9 @@ class PlacementPolicy;
 /// Default: splits for memory and cost, greedy over caps, local search.
 /// Published: the paper's beam over column splits. The others place whole
 /// tables in descending order of a key on the device with the least of it.
-/// DreamShard: whole tables where a trained policy says.
+/// DreamShard: whole tables where a trained policy says. TorchRec: what its
+/// planner does (enumerate, propose, partition). Threshold: numbers of elements
+/// decide which tables are replicated and which cut by columns or rows.
 enum class Algorithm {
   Default,
   Published,
@@ -33,7 +35,9 @@ enum class Algorithm {
   Size,
   Lookup,
   SizeLookup,
-  DreamShard
+  DreamShard,
+  TorchRec,
+  Threshold
 };
 
 std::string_view toString(Algorithm algorithm);

@@ -47,8 +47,8 @@ def Plan : Pass<"neuroshard-plan", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"algorithm", "algorithm", "std::string", "\"default\"",
-           "Search: default, published, random, dim, size, lookup or "
-           "size-lookup">,
+           "Search: default, published, random, dim, size, lookup, "
+           "size-lookup, torchrec or threshold">,
     Option<"objective", "objective", "std::string", "\"step\"",
            "What is made small: step (time of a training step) or published "
            "(largest compute + communication of a device)">,
