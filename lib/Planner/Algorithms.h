@@ -39,9 +39,14 @@ Outcome searchBaseline(const SearchContext &context,
 /// "1.234 ms".
 std::string formatMs(double ms);
 
-/// "table 't20' split into 4 column shards (32 + 32 + 32 + 32)"; nothing for a
-/// table that is whole.
-std::vector<std::string> describeSplits(const SearchState &state);
+/// One sentence per table that is cut or replicated, with what the opposite
+/// would cost; of very many, the later ones in groups. `wholes`: the units
+/// before any search.
+std::vector<std::string> explainCuts(const SearchState &state,
+                                     const std::vector<UnitPtr> &wholes);
+
+/// The device that takes longest, and what on it does.
+std::vector<std::string> explainBottleneck(const SearchState &state);
 
 } // namespace neuroshard
 

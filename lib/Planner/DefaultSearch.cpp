@@ -409,8 +409,6 @@ void DefaultSearch::keepResult(const Chain &best, int64_t budget) {
   outcome.tried.push_back("then the best steps: " +
                           formatMs(outcome.state->costMs()));
   outcome.explanation.push_back("start: " + best.start->what);
-  for (std::string &line : describeSplits(*outcome.state))
-    outcome.explanation.push_back(std::move(line));
   outcome.stopReason = context.deadlinePassed()
                            ? "deadline"
                            : "evaluation budget of " + std::to_string(budget) +

@@ -1,14 +1,32 @@
-//===- Explain.cpp - How the tables of a plan are cut, in words -----------===//
+//===- Explain.cpp - Why the tables of a plan are cut, in words -----------===//
+///
+/// \file
+/// Each cut is held against its opposite: the table whole, on the device where
+/// that costs least, and everything else as it is.
+//===----------------------------------------------------------------------===//
 
 #include "Algorithms.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <map>
+#include <optional>
 
 using namespace neuroshard;
 
-static std::string joinWidths(const std::vector<UnitPtr> &parts, bool columns) {
+namespace {
+
+/// Tables that get a line of their own; the others share lines.
+constexpr size_t kMaxExplained = 64;
+/// Devices on which a whole table is tried, those with the least compute.
+constexpr size_t kMaxTried = 32;
+/// Smaller differences of cost are not worth a word.
+constexpr double kSame = 5e-4;
+constexpr size_t kMaxListed = 8;
+constexpr size_t kMaxNames = 4;
+
+std::string joinWidths(const std::vector<UnitPtr> &parts, bool columns) {
   std::string text;
   for (const UnitPtr &part : parts) {
     const Shard &shard = part->shards.front();
@@ -18,16 +36,8 @@ static std::string joinWidths(const std::vector<UnitPtr> &parts, bool columns) {
   return text + (columns ? " columns" : " rows");
 }
 
-std::string neuroshard::formatMs(double ms) {
-  char text[48];
-  std::snprintf(text, sizeof text, "%.3f ms", ms);
-  return text;
-}
-
 /// "4 shards by columns: 32 + 32 + 32 + 32 columns".
-static std::string describeCut(const Table &table,
-                               const std::vector<UnitPtr> &units) {
-  constexpr size_t kMaxListed = 8;
+std::string describeCut(const Table &table, const std::vector<UnitPtr> &units) {
   const Shard &first = units.front()->shards.front();
   bool columns = first.width() != table.dim;
   bool rows = first.rows() != table.rows;
@@ -40,26 +50,218 @@ static std::string describeCut(const Table &table,
   return text;
 }
 
-std::vector<std::string> neuroshard::describeSplits(const SearchState &state) {
-  constexpr size_t kMaxNames = 4;
-  std::map<int, std::vector<UnitPtr>> ofTable;
-  for (const UnitPtr &unit : state.units())
-    for (int table : unit->tables)
-      ofTable[table].push_back(unit);
-  // Tables that are cut alike share a line.
+class Explainer {
+public:
+  Explainer(const SearchState &state, const std::vector<UnitPtr> &wholes)
+      : state(state), context(state.context()), nowMs(state.costMs()) {
+    for (const UnitPtr &whole : wholes)
+      for (int table : whole->tables)
+        wholesOfTable[table].push_back(whole);
+    for (size_t i = 0; i < state.units().size(); ++i)
+      for (int table : state.units()[i]->tables)
+        unitsOfTable[table].push_back(i);
+  }
+
+  std::vector<std::string> explain();
+
+private:
+  bool isReplicated(int table) const;
+  std::vector<UnitPtr> pieces(int table) const;
+  std::string whyNotWhole(int table) const;
+  UnitPtr wholeOf(int table) const;
+  SearchState without(int table) const;
+  std::optional<double> costWhole(int table, const Unit &whole) const;
+  int64_t roomWithout(int table) const;
+  std::string lineFor(int table) const;
+  void summarize(const std::vector<int> &tables,
+                 std::vector<std::string> &lines) const;
+
+  const SearchState &state;
+  const SearchContext &context;
+  const double nowMs;
+  std::map<int, std::vector<UnitPtr>> wholesOfTable;
+  std::map<int, std::vector<size_t>> unitsOfTable;
+};
+
+bool Explainer::isReplicated(int table) const {
+  const Unit &first = *state.units()[unitsOfTable.at(table).front()];
+  return first.shards.front().replicated();
+}
+
+std::vector<UnitPtr> Explainer::pieces(int table) const {
+  std::vector<UnitPtr> units;
+  for (size_t unit : unitsOfTable.at(table))
+    units.push_back(state.units()[unit]);
+  return units;
+}
+
+/// The table as one unit; null when the rules leave it no such form.
+UnitPtr Explainer::wholeOf(int table) const {
+  auto found = wholesOfTable.find(table);
+  if (found == wholesOfTable.end() || found->second.size() != 1)
+    return nullptr;
+  const UnitPtr &whole = found->second.front();
+  return whole->forcedDevice == -1 && !whole->writtenByHand ? whole : nullptr;
+}
+
+/// The state without the pieces of a table, the whole waiting for a place.
+SearchState Explainer::without(int table) const {
+  SearchState result = state;
+  std::vector<size_t> pieces = unitsOfTable.at(table);
+  std::sort(pieces.begin(), pieces.end());
+  for (size_t i = pieces.size(); i-- > 1;)
+    result.erase(pieces[i]);
+  result.replace(pieces.front(), {wholeOf(table)});
+  return result;
+}
+
+std::optional<double> Explainer::costWhole(int table, const Unit &whole) const {
+  SearchState other = without(table);
+  std::vector<int> devices;
+  for (int device = 0; device < context.deviceCount; ++device)
+    if (other.fits(device, whole))
+      devices.push_back(device);
+  std::sort(devices.begin(), devices.end(), [&](int a, int b) {
+    return std::pair(other.loadOf(a).compute.total(), a) <
+           std::pair(other.loadOf(b).compute.total(), b);
+  });
+  if (devices.size() > kMaxTried)
+    devices.resize(kMaxTried);
+  std::optional<double> best;
+  for (int device : devices) {
+    double cost =
+        other.trialAfter({{.device = device, .added = {&whole}, .removed = {}}})
+            .costMs;
+    best = std::min(best.value_or(cost), cost);
+  }
+  return best;
+}
+
+/// Free bytes of the roomiest device that may hold the table, without it.
+int64_t Explainer::roomWithout(int table) const {
+  UnitPtr whole = wholeOf(table);
+  SearchState other = without(table);
+  int64_t room = 0;
+  for (int device = 0; device < context.deviceCount; ++device)
+    if (other.admits(device, *whole))
+      room = std::max(room, other.freeBytes(device));
+  return room;
+}
+
+std::string Explainer::whyNotWhole(int table) const {
+  UnitPtr whole = wholeOf(table);
+  if (!whole)
+    return context.rulesOf(table).fixed
+               ? "its shards are written by hand"
+               : "the rules for the table leave no other form";
+  std::optional<double> cost = costWhole(table, *whole);
+  if (!cost)
+    return "whole, it needs " + formatBytes(whole->peakBytes()) +
+           ", and no device has more than " + formatBytes(roomWithout(table)) +
+           " left for it";
+  double change = *cost / nowMs - 1;
+  if (std::abs(change) < kSame)
+    return "whole, a step would take as long";
+  char text[96];
+  std::snprintf(text, sizeof text, "whole, a step would take %s (%+.1f %%)",
+                formatMs(*cost).c_str(), 100 * change);
+  return text;
+}
+
+std::string Explainer::lineFor(int table) const {
+  std::string how =
+      isReplicated(table)
+          ? std::string("is on every device")
+          : "is cut into " + describeCut(context.table(table), pieces(table));
+  return "table '" + context.table(table).name + "' " + how + "; " +
+         whyNotWhole(table);
+}
+
+/// Tables that are cut alike share a line.
+void Explainer::summarize(const std::vector<int> &tables,
+                          std::vector<std::string> &lines) const {
   std::map<std::string, std::vector<int>> tablesOfCut;
-  for (const auto &[table, units] : ofTable)
-    if (units.size() > 1)
-      tablesOfCut[describeCut(state.context().table(table), units)].push_back(
-          table);
-  std::vector<std::string> lines;
-  for (const auto &[cut, tables] : tablesOfCut) {
-    std::string line = std::to_string(tables.size()) +
-                       (tables.size() == 1 ? " table (" : " tables (");
-    for (size_t i = 0; i < tables.size() && i < kMaxNames; ++i)
-      line += (i ? ", " : "") + state.context().table(tables[i]).name;
-    line += tables.size() > kMaxNames ? ", ...) cut into " : ") cut into ";
+  for (int table : tables)
+    tablesOfCut[isReplicated(table)
+                    ? std::string("on every device")
+                    : "cut into " +
+                          describeCut(context.table(table), pieces(table))]
+        .push_back(table);
+  for (const auto &[cut, members] : tablesOfCut) {
+    std::string line = std::to_string(members.size()) +
+                       (members.size() == 1 ? " table (" : " tables (");
+    for (size_t i = 0; i < members.size() && i < kMaxNames; ++i)
+      line += (i ? ", " : "") + context.table(members[i]).name;
+    line += members.size() > kMaxNames ? ", ...) " : ") ";
     lines.push_back(line + cut);
   }
+}
+
+std::vector<std::string> Explainer::explain() {
+  std::vector<std::string> lines;
+  std::vector<int> rest;
+  for (const auto &[table, units] : unitsOfTable) {
+    if (units.size() == 1 && !isReplicated(table))
+      continue;
+    if (lines.size() < kMaxExplained && !context.deadlinePassed())
+      lines.push_back(lineFor(table));
+    else
+      rest.push_back(table);
+  }
+  summarize(rest, lines);
+  return lines;
+}
+
+} // namespace
+
+std::string neuroshard::formatMs(double ms) {
+  char text[48];
+  std::snprintf(text, sizeof text, "%.3f ms", ms);
+  return text;
+}
+
+std::vector<std::string>
+neuroshard::explainCuts(const SearchState &state,
+                        const std::vector<UnitPtr> &wholes) {
+  return Explainer(state, wholes).explain();
+}
+
+std::vector<std::string>
+neuroshard::explainBottleneck(const SearchState &state) {
+  constexpr size_t kMaxShards = 4;
+  const SearchContext &context = state.context();
+  CostBreakdown cost = state.breakdown();
+  int worst = 0;
+  auto total = [&](int device) {
+    const DeviceCost &at = cost.devices[static_cast<size_t>(device)];
+    return at.compute.total() + at.forwardCommunicationMs +
+           at.backwardCommunicationMs;
+  };
+  for (int device = 1; device < context.deviceCount; ++device)
+    if (total(device) > total(worst))
+      worst = device;
+  const DeviceCost &device = cost.devices[static_cast<size_t>(worst)];
+  std::vector<std::string> lines = {
+      "bottleneck: device " + std::to_string(worst) + ", forward " +
+      formatMs(device.compute.forwardMs) + " + backward " +
+      formatMs(device.compute.backwardMs) + " of compute, communication " +
+      formatMs(device.forwardCommunicationMs) + " forward, " +
+      formatMs(device.backwardCommunicationMs) + " backward"};
+  std::vector<const Unit *> units;
+  for (size_t unit : state.unitsOn(worst))
+    units.push_back(state.units()[unit].get());
+  std::stable_sort(
+      units.begin(), units.end(),
+      [](const Unit *a, const Unit *b) { return a->aloneMs() > b->aloneMs(); });
+  std::string line;
+  for (size_t i = 0; i < std::min(kMaxShards, units.size()); ++i) {
+    const Shard &shard = units[i]->shards.front();
+    line += (i ? ", '" : "its costliest shards: '") + shard.table + "' (" +
+            std::to_string(shard.rows()) + " x " +
+            std::to_string(shard.width()) + ", alone " +
+            formatMs(units[i]->aloneMs()) + ")";
+  }
+  if (!line.empty())
+    lines.push_back(line + " of " + std::to_string(units.size()));
   return lines;
 }

@@ -168,11 +168,21 @@ void UnitMaker::addTable(int table) {
   if (addInAllowedForm(table))
     return;
   const Table &source = context.table(table);
-  fail("table '" + source.name + "' (" + std::to_string(source.rows) +
-           " rows x " + std::to_string(source.dim) +
-           " columns) cannot be cut in any of the kinds its constraint and "
-           "the target allow",
-       "allow table_wise, or another kind, for this table");
+  std::string message = "table '" + source.name + "' (" +
+                        std::to_string(source.rows) + " rows x " +
+                        std::to_string(source.dim) +
+                        " columns) cannot be cut in any of the kinds its "
+                        "constraint and the target allow";
+  bool exactRows =
+      context.problem.optimizerSemantics == OptimizerSemantics::Exact &&
+      source.optimizer.kind == OptimizerKind::RowWiseAdagrad;
+  if (exactRows && source.optimizer.weightDecay != 0)
+    message += "; rowwise_adagrad with weight decay cannot be exact over "
+               "column shards";
+  else if (exactRows && context.problem.target == Target::TorchRec19)
+    message += "; target torchrec-1.9 keeps one state per column shard, which "
+               "optimizer_semantics exact forbids for rowwise_adagrad";
+  fail(std::move(message), "allow table_wise, or another kind, for this table");
 }
 
 void UnitMaker::addCoLocated() {

@@ -153,8 +153,6 @@ Outcome PublishedSearch::run(const std::vector<UnitPtr> &units) {
     outcome.tried.push_back(std::to_string(round) +
                             " splits: " + formatMs(beam.front().costMs));
   }
-  if (outcome.state)
-    outcome.explanation = describeSplits(*outcome.state);
   return std::move(outcome);
 }
 

@@ -100,23 +100,9 @@ settingsOf(const SearchOptions &options) {
   return settings;
 }
 
-/// "bottleneck: device 3, forward 0.512 ms + backward 1.204 ms, ...".
-std::string describeBottleneck(const CostBreakdown &breakdown) {
-  size_t worst = 0;
-  for (size_t i = 1; i < breakdown.devices.size(); ++i)
-    if (breakdown.devices[i].compute.total() >
-        breakdown.devices[worst].compute.total())
-      worst = i;
-  const DeviceCost &device = breakdown.devices[worst];
-  return "bottleneck: device " + std::to_string(worst) + ", forward " +
-         formatMs(device.compute.forwardMs) + " + backward " +
-         formatMs(device.compute.backwardMs) + " of compute, communication " +
-         formatMs(device.forwardCommunicationMs) + " forward, " +
-         formatMs(device.backwardCommunicationMs) + " backward";
-}
-
 SearchResult finish(const ShardingProblem &problem,
-                    const SearchContext &context, Outcome outcome) {
+                    const SearchContext &context,
+                    const std::vector<UnitPtr> &wholes, Outcome outcome) {
   SearchResult result;
   result.plan = outcome.state->plan();
   result.breakdown =
@@ -125,7 +111,10 @@ SearchResult finish(const ShardingProblem &problem,
   result.lowerBoundMs =
       lowerBoundMs(problem, context.model, context.options.objective);
   result.explanation = std::move(outcome.explanation);
-  result.explanation.push_back(describeBottleneck(result.breakdown));
+  for (const std::vector<std::string> &lines :
+       {explainCuts(*outcome.state, wholes), explainBottleneck(*outcome.state)})
+    result.explanation.insert(result.explanation.end(), lines.begin(),
+                              lines.end());
   result.tried = std::move(outcome.tried);
   result.stopReason = std::move(outcome.stopReason);
   result.evaluations = outcome.evaluations;
@@ -183,7 +172,7 @@ neuroshard::search(const ShardingProblem &problem, const CostModel &model,
   if (!outcome.state)
     return tl::unexpected(
         diagnoseFailure(context, *units, outcome.blocking.get()));
-  SearchResult result = finish(problem, context, std::move(outcome));
+  SearchResult result = finish(problem, context, *units, std::move(outcome));
   errors = verify(result.plan, problem);
   if (!errors.empty())
     return tl::unexpected(diagnoseInvalid(errors, problem.target));

@@ -97,15 +97,21 @@ void SearchContext::collectRules() {
           static_cast<int>(i));
   for (const Shard &shard : constraints.fixedShards)
     rules[static_cast<size_t>(tableIndex(shard.table))].fixed = true;
-  for (size_t i = 0; i < rules.size(); ++i) {
-    if (problem.target != Target::TorchRec19)
-      continue;
-    TableRules &table = rules[i];
-    table.allowed[static_cast<size_t>(ShardingKind::RowColumn)] = false;
-    if (problem.optimizerSemantics == OptimizerSemantics::Exact &&
-        problem.tables[i].optimizer.kind == OptimizerKind::RowWiseAdagrad)
-      table.allowed[static_cast<size_t>(ShardingKind::ColumnWise)] = false;
-  }
+  for (size_t i = 0; i < rules.size(); ++i)
+    restrictKinds(problem.tables[i], rules[i]);
+}
+
+/// What the target or the optimizer cannot do, whatever the constraints say.
+void SearchContext::restrictKinds(const Table &table, TableRules &rule) const {
+  bool torchRec = problem.target == Target::TorchRec19;
+  bool exactRows = problem.optimizerSemantics == OptimizerSemantics::Exact &&
+                   table.optimizer.kind == OptimizerKind::RowWiseAdagrad;
+  // The norms that column owners exchange are of gradients without decay.
+  bool noNorms = exactRows && table.optimizer.weightDecay != 0;
+  if (torchRec || noNorms)
+    rule.allowed[static_cast<size_t>(ShardingKind::RowColumn)] = false;
+  if ((torchRec && exactRows) || noNorms)
+    rule.allowed[static_cast<size_t>(ShardingKind::ColumnWise)] = false;
 }
 
 void SearchContext::collectCoLocation() {

@@ -101,6 +101,7 @@ private:
   struct Progress;
   void reportProgress() const;
   void collectRules();
+  void restrictKinds(const Table &table, TableRules &rule) const;
   void collectCoLocation();
 
   std::unordered_map<std::string_view, int> tableOfName;

@@ -138,8 +138,12 @@ void SearchState::place(size_t unit, int device) {
 }
 
 void SearchState::remove(size_t unit) {
-  removeFrom(devices[unit], unit);
+  int device = devices[unit];
   devices[unit] = kUnplaced;
+  if (device != Unit::kEverywhere)
+    return removeFrom(device, unit);
+  for (int each = 0; each < context().deviceCount; ++each)
+    removeFrom(each, unit);
 }
 
 std::vector<size_t> SearchState::replace(size_t unit,

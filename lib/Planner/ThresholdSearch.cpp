@@ -176,7 +176,6 @@ Outcome ThresholdSearch::run() {
   }
   outcome.tried.push_back(all[best].str() + ": " + formatMs(costsMs[best]));
   outcome.state = place(all[best], outcome.blocking);
-  outcome.explanation = describeSplits(*outcome.state);
   return outcome;
 }
 

@@ -330,8 +330,6 @@ Outcome TorchRecSearch::run() {
         "; " + std::to_string(kMaxPlaced) + " shards placed, the limit";
   else if (context.deadlinePassed())
     outcome.stopReason += "; deadline";
-  if (outcome.state)
-    outcome.explanation = describeSplits(*outcome.state);
   return std::move(outcome);
 }
 

@@ -37,6 +37,7 @@ private:
   void checkTable(size_t index);
   void checkReplicas(const Table &table,
                      const std::vector<const Shard *> &shards);
+  void checkDecay(const Table &table, const std::vector<const Shard *> &shards);
   void checkMemory();
   void collectDevices();
   void checkPlaces();
@@ -111,6 +112,24 @@ void Verifier::checkReplicas(const Table &table,
   }
 }
 
+/// Column owners of the same rows exchange norms of the gradients, without the
+/// decay that the whole row's update would have added to them.
+void Verifier::checkDecay(const Table &table,
+                          const std::vector<const Shard *> &shards) {
+  if (problem.optimizerSemantics != OptimizerSemantics::Exact ||
+      table.optimizer.kind != OptimizerKind::RowWiseAdagrad ||
+      table.optimizer.weightDecay == 0)
+    return;
+  for (const Shard *shard : shards)
+    if (shard->width() != table.dim)
+      return error("table '" + table.name + "'",
+                   "rowwise_adagrad with weight decay cannot be exact over "
+                   "column shards such as '" +
+                       shard->name +
+                       "'; set weight_decay = 0, or optimizer_semantics = "
+                       "per_shard to accept one state per shard");
+}
+
 void Verifier::checkTable(size_t index) {
   const Table &table = problem.tables[index];
   const std::vector<const Shard *> &shards = shardsOfTable[index];
@@ -121,6 +140,7 @@ void Verifier::checkTable(size_t index) {
   if (errors.size() != before)
     return;
   checkReplicas(table, shards);
+  checkDecay(table, shards);
   verifyTarget(problem, table, shards, innerGroupOfDevice, errors);
 }
 

@@ -1,0 +1,82 @@
+//===- ExplainTest.cpp - Tests of what a plan says about itself -----------===//
+
+#include "Support.h"
+#include "neuroshard/CostModel/Roofline.h"
+#include "neuroshard/Planner/Search.h"
+
+#include <gmock/gmock.h>
+
+using namespace neuroshard;
+using namespace neuroshard::test;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+namespace {
+
+std::vector<std::string> explanationOf(const ShardingProblem &problem,
+                                       Algorithm algorithm) {
+  SearchOptions options;
+  options.algorithm = algorithm;
+  options.threads = 1;
+  auto result = search(problem, *makeRooflineModel(), options);
+  EXPECT_TRUE(result) << result.error().str();
+  return result ? result->explanation : std::vector<std::string>();
+}
+
+TEST(ExplainTest, ACutForSpeedSaysWhatTheWholeWouldCost) {
+  ShardingProblem problem = twoTables();
+  problem.batch.globalSize = 65536;
+  addTable(problem, makeTable("big", 100000, 128), 40);
+  EXPECT_THAT(explanationOf(problem, Algorithm::Default),
+              Contains(AllOf(HasSubstr("table 'big' is cut into "),
+                             ContainsRegex("; whole, a step would take [0-9.]+ "
+                                           "ms \\(\\+[0-9.]+ %\\)"))));
+}
+
+TEST(ExplainTest, ACutForMemorySaysWhatTheWholeNeeds) {
+  ShardingProblem problem = twoTables("2xCPU@1GiB");
+  // 1.2 GiB of weights.
+  addTable(problem, makeTable("large", 2516582, 128), 1);
+  EXPECT_THAT(explanationOf(problem, Algorithm::Default),
+              Contains(AllOf(HasSubstr("table 'large' is cut into "),
+                             HasSubstr("; whole, it needs 1.2 GiB, and no "
+                                       "device has more than"))));
+}
+
+TEST(ExplainTest, RulesAreNamed) {
+  ShardingProblem problem = twoTables();
+  problem.constraints.tables = {{0, {ShardingKind::RowWise}, 1},
+                                {1, {ShardingKind::Replicated}, 1}};
+  std::vector<std::string> lines = explanationOf(problem, Algorithm::Default);
+  EXPECT_THAT(lines,
+              Contains(AllOf(HasSubstr("table 'a' is cut into 2 shards by rows"),
+                             HasSubstr("the rules for the table leave no other "
+                                       "form"))));
+  EXPECT_THAT(lines, Contains(HasSubstr("table 'b' is on every device; the "
+                                        "rules for the table")));
+}
+
+TEST(ExplainTest, WholeTablesNeedNoWords) {
+  ShardingProblem problem = twoTables();
+  std::vector<std::string> lines = explanationOf(problem, Algorithm::Size);
+  EXPECT_THAT(lines, Not(Contains(HasSubstr("is cut into"))));
+  EXPECT_THAT(lines, Contains(ContainsRegex(
+                         "its costliest shards: 'a' \\(1000 x 16, alone "
+                         "[0-9.]+ ms\\) of 1")));
+}
+
+TEST(ExplainTest, ManyTablesShareLines) {
+  ShardingProblem problem = twoTables();
+  for (int i = 0; i < 100; ++i) {
+    addTable(problem, makeTable(numbered("t", i), 100, 8), 1);
+    problem.constraints.tables.push_back({i + 2, {ShardingKind::RowWise}, 1});
+  }
+  EXPECT_THAT(explanationOf(problem, Algorithm::Dim),
+              Contains("36 tables (t64, t65, t66, t67, ...) cut into 2 shards "
+                       "by rows: 50 + 50 rows"));
+}
+
+} // namespace
