@@ -1,6 +1,7 @@
 //===- neuroshard-train.cpp - Trains cost models from measurements --------===//
 //
-// The commands are in ComputeCommands.h and CommunicationCommands.h;
+// The commands are in ComputeCommands.h, CommunicationCommands.h and
+// PlacementCommands.h;
 // docs/training.md shows them at work.
 //
 //===----------------------------------------------------------------------===//
@@ -8,6 +9,7 @@
 #include "CommunicationCommands.h"
 #include "ComputeCommands.h"
 #include "Output.h"
+#include "PlacementCommands.h"
 
 #include "neuroshard/CostModel/Communication.h"
 
@@ -111,12 +113,11 @@ Expected<void> evaluateModelFile(const Settings &settings) {
   return evaluateComputeModel(settings);
 }
 
-int run(const Command &command, const Settings &settings) {
-  Expected<void> done = checkOutput(settings);
+int run(const std::function<Expected<void>()> &command) {
+  Expected<void> done;
   // LibTorch reports what goes wrong inside it by exceptions.
   try {
-    if (done)
-      done = command(settings);
+    done = command();
   } catch (const std::exception &error) {
     done = failure("training failed", error.what());
   }
@@ -174,10 +175,18 @@ int main(int argc, char **argv) {
   evaluate->add_option("--baseline-epochs", settings.baselineEpochs)
       ->capture_default_str();
 
+  PlacementCommand placement;
+  addPlacementCommands(app, placement);
+
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {
     return app.exit(error) == 0 ? 0 : 1;
   }
-  return run(chosen, settings);
+  if (placement)
+    return run(placement);
+  return run([&] {
+    Expected<void> good = checkOutput(settings);
+    return good ? chosen(settings) : good;
+  });
 }

@@ -1,0 +1,47 @@
+//===- PlacementTasks.h - Random tasks to learn placing from ----*- C++ -*-===//
+
+#ifndef NEUROSHARD_TRAINING_PLACEMENTTASKS_H
+#define NEUROSHARD_TRAINING_PLACEMENTTASKS_H
+
+#include "neuroshard/Planner/CostModel.h"
+#include "neuroshard/Planner/Objective.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace neuroshard {
+
+/// What random tasks look like.
+struct PlacementTaskSettings {
+  int minTables = 10, maxTables = 80;
+  int minDevices = 2, maxDevices = 16;
+  /// Weights fill a share of the devices' memory between these.
+  double minFill = 0.2, maxFill = 0.8;
+  /// Cost models to draw from, by name (see makeCostModel). A model with one
+  /// number for forward and backward gets the objective `published`, others
+  /// either.
+  std::vector<std::string> costModels = {"roofline", "reference"};
+};
+
+/// A task and what judges its plans.
+struct PlacementExample {
+  ShardingProblem problem;
+  std::unique_ptr<CostModel> model;
+  ObjectiveOptions objective;
+};
+
+/// At least 1 <= min <= max for tables and devices, 0 < min <= max <= 1 for
+/// the fill, and a cost model; otherwise says what is wrong.
+Diagnostics check(const PlacementTaskSettings &settings);
+
+/// The same example for the same arguments, everywhere. Rows are log-uniform in
+/// 100 ... 10 million, dims 4 to 128, poolings log-normal around 4; no table
+/// takes more than 90 % of a device.
+Expected<PlacementExample>
+randomPlacementExample(const PlacementTaskSettings &settings, uint64_t seed);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_TRAINING_PLACEMENTTASKS_H
