@@ -99,6 +99,9 @@ std::string neuroshard::modelsFolder() {
     return folder;
   std::error_code error;
   fs::path file = fs::canonical(ownFile(), error);
+  if (fs::path beside = file.parent_path() / "models";
+      fs::is_directory(beside, error))
+    return beside.string();
   return (file.parent_path().parent_path() / "share" / "neuroshard" / "models")
       .string();
 }

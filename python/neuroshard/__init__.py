@@ -1,1 +1,50 @@
-"""NeuroShard: a compiler that shards the embedding tables of recommendation models."""
+"""NeuroShard: decides where every piece of every embedding table lives, and runs the plan.
+
+A problem is made of Table, Feature, Topology and Constraints; plan(problem) gives a plan, its
+predicted cost and the reasons. docs/python.md has examples. Sizes are in bytes, times in
+milliseconds; names say so.
+
+The planner needs the compiled module of this package and nothing else; neuroshard.collect
+needs torch and not the module.
+"""
+
+try:
+    import neuroshard._planner
+except ModuleNotFoundError as error:
+    if error.name != "neuroshard._planner":
+        raise
+
+    def __getattr__(name: str) -> object:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise ImportError(
+            f"neuroshard.{name} needs the compiled module neuroshard._planner, which is not beside "
+            f"{__file__}; use the package of a build (PYTHONPATH=build/release/python) or an "
+            "installed one: docs/python.md")
+else:
+    from neuroshard.constraints import Constraints, Place, Reserves, Shard, TableRule
+    from neuroshard.costs import CostModel, DeviceClass, ShardSet, ShardWork, Traffic
+    from neuroshard.errors import (CostModelError, Diagnostic, Error, InvalidPlan,
+                                   InvalidProblem, PlanningError, UnknownCostModel)
+    from neuroshard.planning import (Objective, PublishedSettings, WarmStart, algorithms,
+                                     evaluate, plan)
+    from neuroshard.plans import Plan, Provenance, Setting
+    from neuroshard.problem import ShardingProblem
+    from neuroshard.progress import Progress
+    from neuroshard.results import (Breakdown, DeviceCost, DeviceMemory, Memory, Migration,
+                                    PlanResult, SnapshotCost, TableMove)
+    from neuroshard.tables import (Access, Batch, Feature, FeatureStatistics, Optimizer,
+                                   RowMass, Snapshot, Table, TableStatistics)
+    from neuroshard.topology import Device, Host, Level, Topology
+    from neuroshard.what_if import Case, WhatIf, what_if
+
+    __all__ = [
+        "Access", "Batch", "Breakdown", "Case", "Constraints", "CostModel", "CostModelError",
+        "Device", "DeviceClass", "DeviceCost", "DeviceMemory", "Diagnostic", "Error", "Feature",
+        "FeatureStatistics", "Host", "InvalidPlan", "InvalidProblem", "Level", "Memory",
+        "Migration", "Objective", "Optimizer", "Place", "Plan", "PlanResult", "PlanningError",
+        "Progress", "Provenance", "PublishedSettings", "Reserves", "RowMass", "Setting", "Shard",
+        "ShardSet", "ShardWork", "ShardingProblem", "Snapshot", "SnapshotCost", "Table",
+        "TableMove", "TableRule", "TableStatistics", "Topology", "Traffic", "UnknownCostModel",
+        "WarmStart", "WhatIf", "algorithms", "evaluate", "plan", "what_if",
+    ]

@@ -31,8 +31,8 @@ struct ModelParts {
 Expected<void> addModelFile(const std::string &path, ModelParts &parts);
 
 /// Where the shipped models are: the environment's NEUROSHARD_MODELS, else
-/// ../share/neuroshard/models from the program or shared object that this code
-/// is part of.
+/// beside the program or shared object that this code is part of (models/, as
+/// in the Python package), else ../share/neuroshard/models from it.
 std::string modelsFolder();
 
 /// Every cost model in a folder (.safetensors), by name. A folder that is not there

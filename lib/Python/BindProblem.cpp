@@ -1,0 +1,134 @@
+//===- BindProblem.cpp - Problems, plans and their files for Python -------===//
+///
+/// \file
+/// Python holds problems and plans as dataclasses; they come here as JSON, so
+/// that one schema, one reader and one set of messages serve all front ends.
+//===----------------------------------------------------------------------===//
+
+#include "Bindings.h"
+#include "Errors.h"
+
+#include "neuroshard/Planner/DeviceClass.h"
+#include "neuroshard/Planner/Json.h"
+#include "neuroshard/Planner/Memory.h"
+#include "neuroshard/Planner/Verify.h"
+
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+
+namespace nb = nanobind;
+using namespace neuroshard;
+using namespace neuroshard::python;
+
+namespace {
+
+constexpr const char *kBadProblem = "InvalidProblem";
+constexpr const char *kBadPlan = "InvalidPlan";
+
+std::shared_ptr<ShardingProblem> problemOf(Expected<ShardingProblem> problem) {
+  return std::make_shared<ShardingProblem>(
+      valueOrRaise(std::move(problem), kBadProblem));
+}
+
+std::shared_ptr<ShardingPlan> planOf(Expected<ShardingPlan> plan) {
+  return std::make_shared<ShardingPlan>(
+      valueOrRaise(std::move(plan), kBadPlan));
+}
+
+/// In the fields of the workload file.
+nb::dict toDict(const Topology &topology) {
+  nb::list levels, devices, hosts;
+  for (const TopologyLevel &level : topology.levels) {
+    nb::dict entry;
+    entry["name"] = level.name;
+    entry["groups"] = nb::cast(level.groupSizes);
+    entry["bandwidth_gb_per_s"] = level.bandwidthGBps;
+    entry["latency_us"] = level.latencyUs;
+    levels.append(entry);
+  }
+  for (const Device &device : topology.devices) {
+    nb::dict entry;
+    entry["class"] = device.deviceClass;
+    entry["memory_bytes"] = device.memoryBytes;
+    entry["host"] = device.host;
+    devices.append(entry);
+  }
+  for (const Host &host : topology.hosts) {
+    nb::dict entry;
+    entry["memory_bytes"] = host.memoryBytes;
+    hosts.append(entry);
+  }
+  nb::dict result;
+  result["levels"] = levels;
+  result["devices"] = devices;
+  result["hosts"] = hosts;
+  return result;
+}
+
+void writeText(const std::string &path, const std::string &text) {
+  Expected<void> written = writeFile(path, text);
+  if (written)
+    return;
+  PyErr_SetString(PyExc_OSError, toString(written.error()).c_str());
+  throw nb::python_error();
+}
+
+void bindPlan(nb::module_ &module) {
+  nb::class_<ShardingPlan>(module, "Plan", "A plan as the planner keeps it.")
+      .def_static(
+          "parse",
+          [](std::string_view json) { return planOf(parsePlan(json)); },
+          nb::arg("json"))
+      .def_static(
+          "read",
+          [](const std::string &path) { return planOf(readPlan(path)); },
+          nb::arg("path"))
+      .def("to_json", [](const ShardingPlan &plan) { return writePlan(plan); })
+      .def(
+          "verify",
+          [](const ShardingPlan &plan, const ShardingProblem &problem) {
+            return python::toPython(verify(plan, problem));
+          },
+          nb::arg("problem"), "Everything wrong: [(where, message), ...].");
+}
+
+} // namespace
+
+void python::bindProblem(nb::module_ &module) {
+  nb::class_<ShardingProblem>(module, "Problem",
+                              "A problem as the planner keeps it, checked.")
+      .def_static(
+          "parse",
+          [](std::string_view json) { return problemOf(parseWorkload(json)); },
+          nb::arg("json"))
+      .def_static(
+          "read",
+          [](const std::string &path) { return problemOf(readWorkload(path)); },
+          nb::arg("path"))
+      .def(
+          "to_json",
+          [](const ShardingProblem &problem) { return writeWorkload(problem); })
+      .def("table_fingerprint", [](const ShardingProblem &problem) {
+        return tableFingerprint(problem.tables);
+      });
+  bindPlan(module);
+  module.def(
+      "parse_topology",
+      [](std::string_view text) {
+        return toDict(valueOrRaise(parseTopology(text), kBadProblem));
+      },
+      nb::arg("text"), "The topology that a text such as '8xH200' names.");
+  module.def(
+      "parse_byte_size",
+      [](std::string_view text) {
+        return valueOrRaise(parseByteSize(text), kBadProblem);
+      },
+      nb::arg("text"), "Bytes of a text such as '80GiB'.");
+  module.def("format_bytes", &formatBytes, nb::arg("bytes"));
+  module.def("write_file", &writeText, nb::arg("path"), nb::arg("text"),
+             "Writes a file whole: to a temporary beside it, then renamed.");
+}

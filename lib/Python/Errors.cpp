@@ -1,0 +1,22 @@
+//===- Errors.cpp - Diagnostics as Python exceptions ----------------------===//
+
+#include "Errors.h"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+namespace nb = nanobind;
+using namespace neuroshard;
+
+nb::list python::toPython(const Diagnostics &diagnostics) {
+  nb::list list;
+  for (const Diagnostic &diagnostic : diagnostics)
+    list.append(nb::make_tuple(diagnostic.where, diagnostic.message));
+  return list;
+}
+
+void python::raise(const Diagnosis &diagnosis) {
+  std::string limit(toString(diagnosis.limit));
+  raise("PlanningError", limit, diagnosis.message, diagnosis.details,
+        diagnosis.advice);
+}

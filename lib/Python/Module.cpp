@@ -1,0 +1,12 @@
+//===- Module.cpp - The compiled half of the Python package ---------------===//
+
+#include "Bindings.h"
+
+NB_MODULE(_planner, module) {
+  module.attr("__doc__") =
+      "The compiled half of neuroshard: use the names that neuroshard itself "
+      "exports.";
+  neuroshard::python::bindProblem(module);
+  neuroshard::python::bindCostModel(module);
+  neuroshard::python::bindSearch(module);
+}

@@ -1,0 +1,230 @@
+//===- PythonCostModel.cpp - A user's own cost model ----------------------===//
+
+#include "PythonCostModel.h"
+
+#include "Errors.h"
+#include "neuroshard/Planner/Memory.h"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <cmath>
+
+namespace nb = nanobind;
+using namespace neuroshard;
+using namespace neuroshard::python;
+
+namespace {
+
+const char *nameOf(Direction direction) {
+  switch (direction) {
+  case Direction::Input:
+    return "input";
+  case Direction::Forward:
+    return "forward";
+  case Direction::Backward:
+    return "backward";
+  }
+  return "";
+}
+
+std::string describe(nb::handle value) {
+  return nb::cast<std::string>(nb::repr(value));
+}
+
+std::string indexed(const char *what, size_t index) {
+  std::string text = what;
+  return text.append("[").append(std::to_string(index)).append("]");
+}
+
+/// What a failed model answers: nothing that would make a search divide by
+/// zero before it hears of the failure.
+constexpr double kDummyMs = 1;
+
+} // namespace
+
+PythonCostModel::PythonCostModel(nb::object model, nb::object topology,
+                                 std::shared_ptr<const ShardingProblem> problem)
+    : model(std::move(model)), topology(std::move(topology)),
+      problem(std::move(problem)) {
+  modelName = nb::cast<std::string>(nb::str(this->model.attr("name")));
+  isMonotone = nb::cast<bool>(nb::bool_(this->model.attr("monotone")));
+  separates = probe();
+  form = separates;
+}
+
+void PythonCostModel::raiseError(const std::string &message) const {
+  raise("CostModelError", modelName + ": " + message);
+}
+
+void PythonCostModel::keepError() const {
+  if (!hasFailed)
+    error = std::current_exception();
+  hasFailed = true;
+}
+
+void PythonCostModel::rethrow() const {
+  if (error)
+    std::rethrow_exception(error);
+}
+
+/// A set of an empty device costs nothing and is not asked about.
+void PythonCostModel::computeMs(std::span<const ShardSet> sets,
+                                std::span<ComputeMs> out) const {
+  std::vector<ShardSet> asked;
+  for (const ShardSet &set : sets)
+    if (!set.shards.empty())
+      asked.push_back(set);
+  std::vector<ComputeMs> times(asked.size(), {kDummyMs, kDummyMs});
+  if (!asked.empty() && !hasFailed) {
+    nb::gil_scoped_acquire gil;
+    try {
+      askCompute(asked, times);
+    } catch (...) {
+      keepError();
+    }
+  }
+  size_t next = 0;
+  for (size_t i = 0; i < sets.size(); ++i)
+    out[i] = sets[i].shards.empty() ? ComputeMs() : times[next++];
+}
+
+std::vector<double>
+PythonCostModel::communicationMs(const Traffic &traffic,
+                                 std::span<const double> startSkewsMs,
+                                 Direction direction) const {
+  if (!hasFailed) {
+    nb::gil_scoped_acquire gil;
+    try {
+      return askCommunication(traffic, startSkewsMs, direction);
+    } catch (...) {
+      keepError();
+    }
+  }
+  return std::vector<double>(traffic.dims.size(), kDummyMs);
+}
+
+nb::object PythonCostModel::wrap(const ShardSet &set) const {
+  nb::list shards;
+  for (const ShardWork *work : set.shards) {
+    OwnedShardWork owned{*work, problem, std::nullopt, 0};
+    if (work->access) {
+      owned.reuse = work->access->reuse;
+      owned.reuseBatch = work->access->batch;
+    }
+    owned.work.access = nullptr;
+    shards.append(nb::cast(std::move(owned)));
+  }
+  return nb::cast(PythonShardSet{set.deviceClass, std::move(shards)});
+}
+
+void PythonCostModel::askCompute(std::span<const ShardSet> sets,
+                                 std::span<ComputeMs> out) const {
+  nb::list asked;
+  for (const ShardSet &set : sets)
+    asked.append(wrap(set));
+  nb::object answer = model.attr("compute_ms")(asked);
+  if (!nb::hasattr(answer, "__iter__"))
+    raiseError("compute_ms: expected a list with one time per shard set, "
+               "got: " +
+               describe(answer));
+  nb::list times(answer);
+  if (times.size() != sets.size())
+    raiseError(
+        "compute_ms: expected " + std::to_string(sets.size()) +
+        " times, one per shard set, got: " + std::to_string(times.size()));
+  for (size_t i = 0; i < sets.size(); ++i)
+    out[i] = readTime(times[i], i);
+}
+
+/// A pair (forward, backward), or one number.
+ComputeMs PythonCostModel::readTime(nb::handle item, size_t index) const {
+  std::string what = indexed("compute_ms: time", index);
+  Py_ssize_t size = PySequence_Check(item.ptr()) && !PyUnicode_Check(item.ptr())
+                        ? PySequence_Size(item.ptr())
+                        : -1;
+  // An array without dimensions is a sequence of unknown length: a number.
+  PyErr_Clear();
+  if (size >= 0 && size != 2)
+    raiseError(what + ": expected (forward, backward) or one number, got: " +
+               describe(item));
+  bool pair = size == 2;
+  if (form && *form != pair)
+    raiseError(what + (pair ? ": a pair, where" : ": one number, where") +
+               " the first answer was " +
+               (pair ? "one number" : "(forward, backward)") +
+               "; return the same form always");
+  if (!pair)
+    return {readNumber(item, what), 0};
+  return {readNumber(item[0], what + " forward"),
+          readNumber(item[1], what + " backward")};
+}
+
+double PythonCostModel::readNumber(nb::handle item,
+                                   const std::string &what) const {
+  double number = PyFloat_AsDouble(item.ptr());
+  if (number == -1 && PyErr_Occurred()) {
+    if (!PyErr_ExceptionMatches(PyExc_TypeError) &&
+        !PyErr_ExceptionMatches(PyExc_ValueError))
+      throw nb::python_error();
+    PyErr_Clear();
+    raiseError(what +
+               ": expected a number of milliseconds, got: " + describe(item));
+  }
+  if (!std::isfinite(number) || number < 0)
+    raiseError(what + ": expected a finite number of milliseconds, at least " +
+               "0, got: " + describe(item));
+  return number;
+}
+
+std::vector<double>
+PythonCostModel::askCommunication(const Traffic &traffic,
+                                  std::span<const double> startSkewsMs,
+                                  Direction direction) const {
+  nb::object type = nb::module_::import_("neuroshard.costs").attr("Traffic");
+  nb::object shown = type(nb::cast(traffic.dims), nb::cast(traffic.bytesOut),
+                          nb::cast(traffic.bytesIn), topology);
+  nb::object skews = nb::none();
+  if (!startSkewsMs.empty())
+    skews =
+        nb::cast(std::vector<double>(startSkewsMs.begin(), startSkewsMs.end()));
+  nb::object answer =
+      model.attr("communication_ms")(shown, nb::arg("skews") = skews,
+                                     nb::arg("direction") = nameOf(direction));
+  if (!nb::hasattr(answer, "__iter__"))
+    raiseError("communication_ms: expected a list with one time per device, "
+               "got: " +
+               describe(answer));
+  nb::list times(answer);
+  if (times.size() != traffic.dims.size())
+    raiseError("communication_ms: expected " +
+               std::to_string(traffic.dims.size()) +
+               " times, one per device, got: " + std::to_string(times.size()));
+  std::vector<double> result;
+  for (size_t i = 0; i < times.size(); ++i)
+    result.push_back(
+        readNumber(times[i], indexed("communication_ms: time", i)));
+  return result;
+}
+
+/// Whether the time of the first table, whole and alone, is a pair.
+bool PythonCostModel::probe() const {
+  const Table &table = problem->tables.front();
+  Shard whole{table.name, table.name, 0, table.rows, 0, table.dim, {0}};
+  ShardWork work =
+      describeShard(*problem, 0, featuresOfTables(*problem).front(), whole);
+  ShardSet set{findDeviceClass(problem->topology.devices.front().deviceClass),
+               {&work}};
+  nb::list asked;
+  asked.append(wrap(set));
+  nb::list times(model.attr("compute_ms")(asked));
+  if (times.size() != 1)
+    raiseError("compute_ms: expected 1 time, one per shard set, got: " +
+               std::to_string(times.size()));
+  readTime(times[0], 0);
+  nb::object first = times[0];
+  bool pair =
+      PySequence_Check(first.ptr()) && PySequence_Size(first.ptr()) == 2;
+  PyErr_Clear();
+  return pair;
+}

@@ -1,0 +1,167 @@
+"""What a plan must keep to: places, companions, kinds, reserves, shards written by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from neuroshard import fields
+
+TIERS = ("hbm", "dram")
+KINDS = ("table_wise", "column_wise", "row_wise", "table_row_wise", "row_column", "replicated")
+
+Tier = Literal["hbm", "dram"]
+Kind = Literal["table_wise", "column_wise", "row_wise", "table_row_wise", "row_column",
+               "replicated"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shard(fields.Record):
+    """A rectangle of a table and where it lives.
+
+    rows, cols: [begin, end). devices: one owner, or several that each hold a copy. tier:
+    "hbm" (device memory) or "dram" (the memory of the device's host). name: empty when the
+    planner may give one.
+    """
+
+    name: str = ""
+    table: str
+    rows: tuple[int, int]
+    cols: tuple[int, int]
+    devices: tuple[int, ...]
+    tier: Tier = "hbm"
+
+    def __post_init__(self) -> None:
+        self._text("name", "table")
+        self._set("rows", fields.span(self.rows, "Shard.rows"))
+        self._set("cols", fields.span(self.cols, "Shard.cols"))
+        self._set("devices", fields.device_list(self.devices, "Shard.devices"))
+        self._choice("tier", TIERS)
+
+    @property
+    def width(self) -> int:
+        """Number of columns."""
+        return self.cols[1] - self.cols[0]
+
+    @property
+    def row_count(self) -> int:
+        return self.rows[1] - self.rows[0]
+
+    @property
+    def replicated(self) -> bool:
+        return len(self.devices) > 1
+
+
+def named(shards: tuple[Shard, ...]) -> tuple[Shard, ...]:
+    """The shards, those without a name named table_0, table_1, ..."""
+    taken = {shard.name for shard in shards}
+    counts: dict[str, int] = {}
+    result = []
+    for shard in shards:
+        while not shard.name:
+            index = counts.get(shard.table, 0)
+            counts[shard.table] = index + 1
+            if f"{shard.table}_{index}" not in taken:
+                shard = shard.replace(name=f"{shard.table}_{index}")
+        result.append(shard)
+    return tuple(result)
+
+
+@dataclass(frozen=True)
+class Place(fields.Record):
+    """A table and some devices; one device number stands for a list of one."""
+
+    table: str
+    devices: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        self._text("table")
+        self._set("devices", fields.device_list(self.devices, "Place.devices"))
+
+
+@dataclass(frozen=True)
+class TableRule(fields.Record):
+    """What one table allows. allowed_kinds: empty for every kind. min_width: the smallest
+    number of columns of a shard, unless the table has fewer."""
+
+    table: str
+    allowed_kinds: tuple[Kind, ...] = ()
+    min_width: int = 1
+
+    def __post_init__(self) -> None:
+        self._text("table")
+        self._set("allowed_kinds", fields.texts(self.allowed_kinds, "TableRule.allowed_kinds"))
+        for kind in self.allowed_kinds:
+            if kind not in KINDS:
+                raise ValueError(f"TableRule.allowed_kinds: expected {', '.join(KINDS)}, "
+                                 f"got: {kind!r}")
+        self._whole("min_width")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reserves(fields.Record):
+    """Bytes held back on each device, or texts such as "4GiB"; None: the default of its class.
+
+    dense_bytes: for the dense model. fragmentation_bytes: for the allocator.
+    communicator_bytes: for the exchanges' own buffers.
+    """
+
+    dense_bytes: int | None = None
+    fragmentation_bytes: int | None = None
+    communicator_bytes: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("dense_bytes", "fragmentation_bytes", "communicator_bytes"):
+            if getattr(self, name) is not None:
+                self._set(name, fields.byte_size(getattr(self, name), f"Reserves.{name}"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Constraints(fields.Record):
+    """Rules for the plan.
+
+    pins: shards of the table lie on these devices only. forbids: no shard of it does. Both
+    are {"table": [devices]} or lists of Place. co_locate: lists of tables that occupy the
+    same devices. separate: lists of tables of which no device holds two. tables: what single
+    tables allow. fixed_shards: shards written by hand, kept as they are.
+    """
+
+    pins: tuple[Place, ...] = ()
+    forbids: tuple[Place, ...] = ()
+    co_locate: tuple[tuple[str, ...], ...] = ()
+    separate: tuple[tuple[str, ...], ...] = ()
+    tables: tuple[TableRule, ...] = ()
+    reserves: Reserves = Reserves()
+    fixed_shards: tuple[Shard, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("pins", "forbids"):
+            value = getattr(self, name)
+            if isinstance(value, Mapping):
+                self._set(name, tuple(Place(*item) for item in value.items()))
+            self._records(name, Place)
+        for name in ("co_locate", "separate"):
+            where = f"Constraints.{name}"
+            sets = fields.items(getattr(self, name), where, "lists of tables")
+            self._set(name, tuple(fields.texts(one, where) for one in sets))
+        self._records("tables", TableRule)
+        self._record("reserves", Reserves)
+        self._records("fixed_shards", Shard)
+        self._set("fixed_shards", named(self.fixed_shards))
+
+
+def shard_of_plain(plain: dict[str, Any]) -> Shard:
+    return Shard(**plain)
+
+
+def constraints_of_plain(plain: dict[str, Any]) -> Constraints:
+    """What a workload file says under "constraints"."""
+    return Constraints(
+        pins=tuple(Place(**place) for place in plain.get("pins", ())),
+        forbids=tuple(Place(**place) for place in plain.get("forbids", ())),
+        co_locate=tuple(map(tuple, plain.get("co_locate", ()))),
+        separate=tuple(map(tuple, plain.get("separate", ()))),
+        tables=tuple(TableRule(**rule) for rule in plain.get("tables", ())),
+        reserves=Reserves(**plain.get("reserves", {})),
+        fixed_shards=tuple(shard_of_plain(shard) for shard in plain.get("fixed_shards", ())))

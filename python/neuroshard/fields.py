@@ -1,0 +1,153 @@
+"""Checks and conversions of what is passed to the constructors of the dataclasses.
+
+A dataclass here is frozen and says in __post_init__ what each field must be. The ranges of
+values are the planner's to check, once for every front end, when a ShardingProblem is made.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import numbers
+import operator
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class Record:
+    """What all dataclasses of this package share."""
+
+    def replace(self: T, **changes: Any) -> T:
+        """A copy with some fields changed."""
+        return dataclasses.replace(self, **changes)  # type: ignore[type-var]
+
+    def _set(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+
+    def _fail(self, name: str, expected: str, got: Any) -> None:
+        raise TypeError(f"{type(self).__name__}.{name}: expected {expected}, got: {got!r}")
+
+    def _text(self, *names: str) -> None:
+        for name in names:
+            if not isinstance(getattr(self, name), str):
+                self._fail(name, "a text", getattr(self, name))
+
+    def _choice(self, name: str, choices: Sequence[str]) -> None:
+        value = getattr(self, name)
+        if not isinstance(value, str) or value not in choices:
+            listed = ", ".join(choices)
+            raise ValueError(
+                f"{type(self).__name__}.{name}: expected one of {listed}, got: {value!r}")
+
+    def _whole(self, *names: str, optional: bool = False) -> None:
+        for name in names:
+            value = getattr(self, name)
+            if value is None and optional:
+                continue
+            self._set(name, whole(value, f"{type(self).__name__}.{name}"))
+
+    def _number(self, *names: str) -> None:
+        for name in names:
+            self._set(name, number(getattr(self, name), f"{type(self).__name__}.{name}"))
+
+    def _flag(self, *names: str) -> None:
+        for name in names:
+            if not isinstance(getattr(self, name), bool):
+                self._fail(name, "True or False", getattr(self, name))
+
+    def _record(self, name: str, kind: type, optional: bool = False) -> None:
+        value = getattr(self, name)
+        if not isinstance(value, kind) and not (optional and value is None):
+            self._fail(name, f"a {kind.__name__}", value)
+
+    def _records(self, name: str, kind: type) -> None:
+        values = items(getattr(self, name), f"{type(self).__name__}.{name}", kind.__name__)
+        for index, value in enumerate(values):
+            if not isinstance(value, kind):
+                self._fail(f"{name}[{index}]", f"a {kind.__name__}", value)
+        self._set(name, values)
+
+
+def whole(value: Any, where: str) -> int:
+    """An int of anything that counts as one (numpy's integers, for example)."""
+    if not isinstance(value, bool):
+        try:
+            return operator.index(value)
+        except TypeError:
+            pass
+    raise TypeError(f"{where}: expected a whole number, got: {value!r}")
+
+
+def number(value: Any, where: str) -> float:
+    """A finite number; ints stay ints."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{where}: expected a number, got: {value!r}")
+    if not math.isfinite(value):
+        raise ValueError(f"{where}: expected a finite number, got: {value!r}")
+    return value if isinstance(value, int) else float(value)
+
+
+def items(value: Any, where: str, kind: str) -> tuple[Any, ...]:
+    """A tuple of any iterable that is neither a text nor a mapping."""
+    if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
+        raise TypeError(f"{where}: expected a list of {kind}, got: {value!r}")
+    return tuple(value)
+
+
+def texts(value: Any, where: str) -> tuple[str, ...]:
+    values = items(value, where, "texts")
+    for one in values:
+        if not isinstance(one, str):
+            raise TypeError(f"{where}: expected a list of texts, got: {one!r} in it")
+    return values
+
+
+def device_list(value: Any, where: str) -> tuple[int, ...]:
+    """Device numbers; one number stands for a list of one."""
+    if isinstance(value, numbers.Integral) and not isinstance(value, bool):
+        return (int(value),)
+    return tuple(whole(one, where) for one in items(value, where, "device numbers"))
+
+
+def span(value: Any, where: str) -> tuple[int, int]:
+    """[begin, end)."""
+    ends = items(value, where, "[begin, end)")
+    if len(ends) != 2:
+        raise ValueError(f"{where}: expected [begin, end), got: {value!r}")
+    return whole(ends[0], where), whole(ends[1], where)
+
+
+def byte_size(value: Any, where: str) -> int:
+    """Bytes of a whole number or of a text such as "80GiB"."""
+    if not isinstance(value, str):
+        try:
+            return whole(value, where)
+        except TypeError:
+            raise TypeError(
+                f"{where}: expected bytes, as a whole number or a text such as '80GiB', "
+                f"got: {value!r}") from None
+    from neuroshard import _planner
+    from neuroshard.errors import InvalidProblem
+    try:
+        return _planner.parse_byte_size(value)
+    except InvalidProblem as error:
+        message = error.diagnostics[0].message
+        raise ValueError(f"{where}: {message}") from None
+
+
+def to_plain(value: Any) -> Any:
+    """The value in dicts, lists, texts and numbers, without fields at their defaults."""
+    if isinstance(value, tuple):
+        return [to_plain(one) for one in value]
+    if not dataclasses.is_dataclass(value):
+        return value
+    plain = {}
+    for field in dataclasses.fields(value):
+        one = getattr(value, field.name)
+        if one is None or (one == field.default and not field.metadata.get("always")):
+            continue
+        key = field.metadata.get("key", field.name)
+        plain[key] = to_plain(one)
+    return plain

@@ -1,0 +1,142 @@
+"""Where every piece of every table lives."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+from neuroshard import _planner, fields
+from neuroshard.constraints import Shard, named, shard_of_plain
+from neuroshard.errors import Diagnostic, InvalidPlan
+from neuroshard.problem import SEMANTICS, ShardingProblem
+
+SCHEMA = "neuroshard.plan.v1"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting(fields.Record):
+    """A setting of the search that made a plan."""
+
+    name: str
+    value: str
+
+    def __post_init__(self) -> None:
+        self._text("name", "value")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Provenance(fields.Record):
+    """How a plan came about. predicted_cost_ms, lower_bound_ms: milliseconds per step."""
+
+    algorithm: str
+    objective: str
+    cost_model: str
+    predicted_cost_ms: float | None = None
+    lower_bound_ms: float | None = None
+    seed: int = 0
+    settings: tuple[Setting, ...] = ()
+
+    def __post_init__(self) -> None:
+        self._text("algorithm", "objective", "cost_model")
+        for name in ("predicted_cost_ms", "lower_bound_ms"):
+            if getattr(self, name) is not None:
+                self._number(name)
+        self._whole("seed")
+        self._records("settings", Setting)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan(fields.Record):
+    """Shards that cover each table exactly once, or replicate it.
+
+    optimizer_semantics: what a row-wise state means in a table that is cut by columns; see
+    ShardingProblem. table_fingerprint: of the tables that the plan was made for; empty when
+    unknown. provenance: None for a plan written by hand. Whether a plan answers a problem is
+    for verify() to say.
+    """
+
+    shards: tuple[Shard, ...]
+    device_count: int
+    optimizer_semantics: Literal["exact", "per_shard"] = "exact"
+    table_fingerprint: str = ""
+    provenance: Provenance | None = None
+
+    def __post_init__(self) -> None:
+        self._records("shards", Shard)
+        self._set("shards", named(self.shards))
+        self._whole("device_count")
+        self._choice("optimizer_semantics", SEMANTICS)
+        self._text("table_fingerprint")
+        self._record("provenance", Provenance, optional=True)
+        self._native  # Checks everything that can be checked without a problem.
+
+    @cached_property
+    def _native(self) -> _planner.Plan:
+        plain = {"schema": SCHEMA, **fields.to_plain(self)}
+        return _planner.Plan.parse(json.dumps(plain))
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(self.__dict__)
+        state.pop("_native", None)
+        return state
+
+    def shards_of(self, table: str) -> tuple[Shard, ...]:
+        """The shards of a table."""
+        return tuple(shard for shard in self.shards if shard.table == table)
+
+    def shards_on(self, device: int) -> tuple[Shard, ...]:
+        """The shards that a device holds, replicas included."""
+        return tuple(shard for shard in self.shards if device in shard.devices)
+
+    def check(self, problem: ShardingProblem) -> tuple[Diagnostic, ...]:
+        """Everything wrong with the plan as an answer to the problem; empty when valid."""
+        if not isinstance(problem, ShardingProblem):
+            raise TypeError(f"Plan.check: expected a ShardingProblem, got: {problem!r}")
+        if problem.topology is None:
+            return (Diagnostic("topology", "the problem has none, so no plan can be checked"),)
+        return tuple(Diagnostic(*one) for one in self._native.verify(problem._native))
+
+    def verify(self, problem: ShardingProblem) -> None:
+        """Raises InvalidPlan, which lists all that check() finds, unless the plan is valid.
+
+        The verifier shares no code with any search: every element of every table is covered
+        exactly once, memory suffices, constraints and the target's rules are kept.
+        """
+        found = self.check(problem)
+        if found:
+            raise InvalidPlan(found)
+
+    def to_json(self) -> str:
+        """The plan as text, schema neuroshard.plan.v1 (docs/formats.md)."""
+        return self._native.to_json()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes to_json() to a file: to a temporary beside it, then renamed."""
+        _planner.write_file(os.fspath(path), self.to_json())
+
+    @classmethod
+    def from_json(cls, text: str) -> Plan:
+        """Reads a plan's text; InvalidPlan says what is wrong, and where."""
+        return plan_of_native(_planner.Plan.parse(text))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Plan:
+        """Reads a plan's file; InvalidPlan says what is wrong, and where."""
+        return plan_of_native(_planner.Plan.read(os.fspath(path)))
+
+
+def plan_of_native(native: _planner.Plan) -> Plan:
+    plain = json.loads(native.to_json())
+    provenance = plain.get("provenance")
+    if provenance:
+        settings = tuple(Setting(**one) for one in provenance.get("settings", ()))
+        provenance = Provenance(**{**provenance, "settings": settings})
+    return Plan(
+        shards=tuple(map(shard_of_plain, plain["shards"])),
+        device_count=plain["device_count"],
+        optimizer_semantics=plain["optimizer_semantics"],
+        table_fingerprint=plain.get("table_fingerprint", ""),
+        provenance=provenance)

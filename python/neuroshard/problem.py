@@ -1,0 +1,125 @@
+"""What is to be sharded, onto what."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+from neuroshard import _planner, fields
+from neuroshard.constraints import Constraints, constraints_of_plain
+from neuroshard.tables import (Batch, Feature, Snapshot, Table, snapshot_of_plain,
+                               table_of_plain)
+from neuroshard.topology import Topology, as_topology, topology_of_plain
+
+SCHEMA = "neuroshard.workload.v1"
+MEMORY_MODELS = ("full", "weights_only")
+TARGETS = ("native", "torchrec-1.9")
+SEMANTICS = ("exact", "per_shard")
+
+Target = Literal["native", "torchrec-1.9"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShardingProblem(fields.Record):
+    """Tables, the features that read them, a batch, devices, rules.
+
+    batch: a Batch, or the number of samples over all devices. topology: a Topology or a text
+    such as "8xH200"; None for the tables alone (plan() needs one). target: what runs the plan.
+    memory_model: "full" counts every term, "weights_only" the weights alone.
+    optimizer_semantics: "exact" keeps one row-wise state per row however a table is cut,
+    "per_shard" one per shard. cache_load_factor: share of the rows of a table in host memory
+    that a software cache in device memory holds. snapshots: when there are any, a plan's cost
+    is the weighted mean over them, and its memory must do in the worst.
+
+    Everything is checked here: InvalidProblem lists all that is wrong.
+    """
+
+    tables: tuple[Table, ...]
+    features: tuple[Feature, ...]
+    batch: Batch
+    topology: Topology | None = None
+    constraints: Constraints = Constraints()
+    snapshots: tuple[Snapshot, ...] = ()
+    target: Target = "native"
+    memory_model: Literal["full", "weights_only"] = "full"
+    optimizer_semantics: Literal["exact", "per_shard"] = "exact"
+    cache_load_factor: float = 0
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        self._records("tables", Table)
+        self._records("features", Feature)
+        if not isinstance(self.batch, Batch):
+            self._set("batch", Batch(fields.whole(self.batch, "ShardingProblem.batch")))
+        if self.topology is not None:
+            self._set("topology", as_topology(self.topology, "ShardingProblem.topology"))
+        self._record("constraints", Constraints)
+        self._records("snapshots", Snapshot)
+        self._set("snapshots", tuple(map(self._completed, self.snapshots)))
+        self._choice("target", TARGETS)
+        self._choice("memory_model", MEMORY_MODELS)
+        self._choice("optimizer_semantics", SEMANTICS)
+        self._number("cache_load_factor")
+        self._text("source")
+        self._native  # Checks everything.
+
+    def _completed(self, snapshot: Snapshot) -> Snapshot:
+        features = {feature.name: feature for feature in self.features}
+        return snapshot.replace(features=tuple(
+            one.completed(features[one.feature]) if one.feature in features else one
+            for one in snapshot.features))
+
+    @cached_property
+    def _native(self) -> _planner.Problem:
+        plain = {"schema": SCHEMA, **fields.to_plain(self)}
+        return _planner.Problem.parse(json.dumps(plain))
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(self.__dict__)
+        state.pop("_native", None)
+        return state
+
+    def table(self, name: str) -> Table:
+        """The table of this name; KeyError when there is none."""
+        for table in self.tables:
+            if table.name == name:
+                return table
+        raise KeyError(name)
+
+    def to_json(self) -> str:
+        """The workload as text, schema neuroshard.workload.v1 (docs/formats.md)."""
+        return self._native.to_json()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes to_json() to a file: to a temporary beside it, then renamed."""
+        _planner.write_file(os.fspath(path), self.to_json())
+
+    @classmethod
+    def from_json(cls, text: str) -> ShardingProblem:
+        """Reads a workload's text; InvalidProblem says what is wrong, and where."""
+        return _of_native(_planner.Problem.parse(text))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> ShardingProblem:
+        """Reads a workload's file; InvalidProblem says what is wrong, and where."""
+        return _of_native(_planner.Problem.read(os.fspath(path)))
+
+
+def _of_native(native: _planner.Problem) -> ShardingProblem:
+    plain = json.loads(native.to_json())
+    topology = plain.get("topology")
+    return ShardingProblem(
+        tables=tuple(map(table_of_plain, plain["tables"])),
+        features=tuple(Feature(**feature) for feature in plain["features"]),
+        batch=Batch(**plain["batch"]),
+        topology=topology_of_plain(topology) if topology else None,
+        constraints=constraints_of_plain(plain.get("constraints", {})),
+        snapshots=tuple(map(snapshot_of_plain, plain.get("snapshots", ()))),
+        target=plain["target"],
+        memory_model=plain["memory_model"],
+        optimizer_semantics=plain["optimizer_semantics"],
+        cache_load_factor=plain.get("cache_load_factor", 0),
+        source=plain.get("source", ""))

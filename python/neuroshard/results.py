@@ -1,0 +1,175 @@
+"""What planning answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from neuroshard import _planner, fields
+from neuroshard.plans import Plan, plan_of_native
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeviceCost(fields.Record):
+    """Milliseconds and bytes (sent and received together per direction) of one device per step."""
+
+    forward_ms: float
+    backward_ms: float
+    input_ms: float
+    forward_communication_ms: float
+    backward_communication_ms: float
+    forward_bytes: float
+    backward_bytes: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class SnapshotCost(fields.Record):
+    """Cost under one snapshot of the statistics, and its share of the mean."""
+
+    name: str
+    share: float
+    cost_ms: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Breakdown(fields.Record):
+    """The parts of a cost, in milliseconds; with snapshots the weighted mean over them.
+
+    Under objective="step" input_ms, max_forward_ms, exposed_forward_communication_ms, dense_ms,
+    backward_communication_ms and max_backward_ms add up to cost_ms. worst_ms: the largest of
+    the snapshots' costs.
+    """
+
+    cost_ms: float
+    worst_ms: float
+    input_ms: float
+    max_forward_ms: float
+    exposed_forward_communication_ms: float
+    dense_ms: float
+    backward_communication_ms: float
+    max_backward_ms: float
+    devices: tuple[DeviceCost, ...]
+    snapshots: tuple[SnapshotCost, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeviceMemory(fields.Record):
+    """Bytes that a plan occupies on one device, by kind; docs/memory.md has the terms.
+
+    forward_bytes and backward_bytes are alive in their phase only; peak_bytes counts the
+    larger of the two.
+    """
+
+    weights_bytes: int
+    optimizer_state_bytes: int
+    ids_bytes: int
+    forward_bytes: int
+    backward_bytes: int
+    communicator_bytes: int
+    dense_reserve_bytes: int
+    fragmentation_reserve_bytes: int
+    peak_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Memory(fields.Record):
+    """Bytes that a plan occupies on each device and on each host."""
+
+    devices: tuple[DeviceMemory, ...]
+    host_bytes: tuple[int, ...]
+
+    @property
+    def peak_bytes(self) -> int:
+        """Of the fullest device."""
+        return max(device.peak_bytes for device in self.devices)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableMove(fields.Record):
+    """One table of which bytes (weights and optimizer state) come to other devices."""
+
+    table: str
+    bytes: int
+    what: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Migration(fields.Record):
+    """What changing from the previous plan takes and brings.
+
+    previous_cost_ms: the previous plan's cost for today's problem; None when it does not serve
+    it, for the reason in why_not_previous. move_ms: time of moving the bytes. moves: largest
+    first.
+    """
+
+    previous_cost_ms: float | None
+    why_not_previous: str
+    bytes: int
+    move_ms: float
+    moves: tuple[TableMove, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanResult(fields.Record):
+    """A plan and what is known about it.
+
+    lower_bound_ms: no plan costs less. explanation: one sentence per decision. tried: what was
+    tried, with its cost. remarks: in which ways the problem lies outside what the cost model
+    knows. migration: with a warm start.
+    """
+
+    plan: Plan
+    breakdown: Breakdown
+    memory: Memory
+    lower_bound_ms: float
+    explanation: tuple[str, ...]
+    tried: tuple[str, ...]
+    remarks: tuple[str, ...]
+    stop_reason: str
+    evaluations: int
+    seconds: float
+    migration: Migration | None = None
+
+    @property
+    def cost_ms(self) -> float:
+        """The plan's predicted cost: milliseconds per step."""
+        return self.breakdown.cost_ms
+
+    def __str__(self) -> str:
+        tables = len({shard.table for shard in self.plan.shards})
+        lines = [f"{tables} tables in {len(self.plan.shards)} shards on "
+                 f"{self.plan.device_count} devices: {self.cost_ms:.3f} ms, at least "
+                 f"{self.lower_bound_ms:.3f} ms; fullest device "
+                 f"{_planner.format_bytes(self.memory.peak_bytes)}"]
+        lines += [f"  {sentence}" for sentence in (*self.explanation, *self.remarks)]
+        return "\n".join(lines)
+
+
+def breakdown_of_plain(plain: dict[str, Any]) -> Breakdown:
+    return Breakdown(**{
+        **plain,
+        "devices": tuple(DeviceCost(**device) for device in plain["devices"]),
+        "snapshots": tuple(SnapshotCost(**one) for one in plain["snapshots"])})
+
+
+def result_of_plain(plain: dict[str, Any]) -> PlanResult:
+    """What _planner.search() answers, as a PlanResult."""
+    memory = Memory(
+        devices=tuple(DeviceMemory(**device) for device in plain["memory"]["devices"]),
+        host_bytes=tuple(plain["memory"]["host_bytes"]))
+    migration = plain["migration"]
+    if migration is not None:
+        moves = tuple(TableMove(**move) for move in migration["moves"])
+        migration = Migration(**{**migration, "moves": moves})
+    return PlanResult(
+        plan=plan_of_native(plain["plan"]),
+        breakdown=breakdown_of_plain(plain["breakdown"]),
+        memory=memory,
+        migration=migration,
+        lower_bound_ms=plain["lower_bound_ms"],
+        explanation=tuple(plain["explanation"]),
+        tried=tuple(plain["tried"]),
+        remarks=tuple(plain["remarks"]),
+        stop_reason=plain["stop_reason"],
+        evaluations=plain["evaluations"],
+        seconds=plain["seconds"])

@@ -1,0 +1,219 @@
+"""Tables, the features that read them, and their statistics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from neuroshard import fields
+
+ELEMENT_TYPES = ("f32", "f16", "bf16")
+ID_TYPES = ("i32", "i64")
+OPTIMIZERS = ("sgd", "adagrad", "rowwise_adagrad", "adam")
+POOLINGS = ("sum", "mean", "none")
+REUSE_BINS = 17
+
+ElementType = Literal["f32", "f16", "bf16"]
+IdType = Literal["i32", "i64"]
+OptimizerKind = Literal["sgd", "adagrad", "rowwise_adagrad", "adam"]
+Pooling = Literal["sum", "mean", "none"]
+
+
+@dataclass(frozen=True)
+class Optimizer(fields.Record):
+    """An optimizer; settings that it does not use stay at their defaults."""
+
+    kind: OptimizerKind = "sgd"
+    eps: float = 1e-8
+    beta1: float = 0.9
+    beta2: float = 0.999
+    initial_accumulator: float = 0
+    weight_decay: float = 0
+
+    def __post_init__(self) -> None:
+        self._choice("kind", OPTIMIZERS)
+        self._number("eps", "beta1", "beta2", "initial_accumulator", "weight_decay")
+
+
+@dataclass(frozen=True)
+class RowMass(fields.Record):
+    """The hottest row_share of the rows get lookup_share of the lookups; both in [0, 1]."""
+
+    row_share: float
+    lookup_share: float
+
+    def __post_init__(self) -> None:
+        self._number("row_share", "lookup_share")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Access(fields.Record):
+    """How the ids of a table repeat within one batch.
+
+    reuse: of the distinct ids of a batch, the share seen once, 2, 3-4, 5-8, ... times, doubling
+    up to 32768, and more often: 17 numbers that add up to 1. batch: the global batch at which
+    that was measured. row_mass: which rows are hot; optional, ascending.
+    """
+
+    batch: int
+    reuse: tuple[float, ...]
+    row_mass: tuple[RowMass, ...] = ()
+
+    def __post_init__(self) -> None:
+        self._whole("batch")
+        shares = fields.items(self.reuse, "Access.reuse", "shares")
+        if len(shares) != REUSE_BINS:
+            raise ValueError(f"Access.reuse: expected {REUSE_BINS} shares, got: {len(shares)}")
+        self._set("reuse", tuple(fields.number(share, "Access.reuse") for share in shares))
+        self._records("row_mass", RowMass)
+
+
+@dataclass(frozen=True)
+class Table(fields.Record):
+    """An embedding table of rows x dim elements.
+
+    optimizer: an Optimizer, or the name of one with its default settings. hashed: ids are
+    hashed into the rows. access: None when nothing is known (ids are then taken as uniform).
+    """
+
+    name: str
+    rows: int
+    dim: int
+    type: ElementType = "f32"
+    optimizer: Optimizer = Optimizer()
+    hashed: bool = False
+    access: Access | None = None
+
+    def __post_init__(self) -> None:
+        self._text("name")
+        self._whole("rows", "dim")
+        self._choice("type", ELEMENT_TYPES)
+        if isinstance(self.optimizer, str):
+            self._set("optimizer", Optimizer(self.optimizer))
+        self._record("optimizer", Optimizer)
+        self._flag("hashed")
+        self._record("access", Access, optional=True)
+
+
+@dataclass(frozen=True)
+class Feature(fields.Record):
+    """One input that reads a table.
+
+    mean_pooling: mean ids per sample that has the feature. p99_pooling: ids per sample that
+    99 % of batches stay below, samples without the feature included; 0: mean_pooling x
+    presence. presence: share of samples that have it. batch: its own global batch; 0: that of
+    the problem. weighted, needs_weight_gradient: ids carry per-sample weights, and those need
+    gradients.
+    """
+
+    name: str
+    table: str
+    pooling: Pooling = "sum"
+    mean_pooling: float = 1
+    p99_pooling: float = 0
+    presence: float = 1
+    batch: int = 0
+    weighted: bool = False
+    needs_weight_gradient: bool = False
+
+    def __post_init__(self) -> None:
+        self._text("name", "table")
+        self._choice("pooling", POOLINGS)
+        self._number("mean_pooling", "p99_pooling", "presence")
+        self._whole("batch")
+        self._flag("weighted", "needs_weight_gradient")
+
+
+@dataclass(frozen=True)
+class Batch(fields.Record):
+    """Samples over all devices, and the types that travel.
+
+    wire_type: in which pooled results and gradients travel. input_copies: copies of the ids
+    that a pipelined input keeps.
+    """
+
+    global_size: int
+    id_type: IdType = "i64"
+    output_type: ElementType = "f32"
+    wire_type: ElementType = "f32"
+    input_copies: int = 2
+
+    def __post_init__(self) -> None:
+        self._whole("global_size", "input_copies")
+        self._choice("id_type", ID_TYPES)
+        self._choice("output_type", ELEMENT_TYPES)
+        self._choice("wire_type", ELEMENT_TYPES)
+
+
+@dataclass(frozen=True)
+class FeatureStatistics(fields.Record):
+    """What one period says about a feature; see Feature. None: as the feature itself says."""
+
+    feature: str
+    mean_pooling: float | None = None
+    p99_pooling: float | None = None
+    presence: float | None = None
+
+    def __post_init__(self) -> None:
+        self._text("feature")
+        for name in ("mean_pooling", "p99_pooling", "presence"):
+            if getattr(self, name) is not None:
+                self._number(name)
+
+    def completed(self, feature: Feature) -> FeatureStatistics:
+        """With what the feature itself says in place of None."""
+        missing = {name: getattr(feature, name)
+                   for name in ("mean_pooling", "p99_pooling", "presence")
+                   if getattr(self, name) is None}
+        return self.replace(**missing)
+
+
+@dataclass(frozen=True)
+class TableStatistics(fields.Record):
+    """How the ids of a table repeat in one period."""
+
+    table: str
+    access: Access
+
+    def __post_init__(self) -> None:
+        self._text("table")
+        self._record("access", Access)
+
+
+@dataclass(frozen=True)
+class Snapshot(fields.Record):
+    """Statistics of one period (a day, the peak hour). What it does not list is as the problem
+    itself says. weight: above 0; how much it counts relative to the other snapshots."""
+
+    name: str
+    weight: float = 1
+    features: tuple[FeatureStatistics, ...] = ()
+    tables: tuple[TableStatistics, ...] = ()
+
+    def __post_init__(self) -> None:
+        self._text("name")
+        self._number("weight")
+        self._records("features", FeatureStatistics)
+        self._records("tables", TableStatistics)
+
+
+def table_of_plain(plain: dict[str, Any]) -> Table:
+    values = dict(plain)
+    if isinstance(values.get("optimizer"), dict):
+        values["optimizer"] = Optimizer(**values["optimizer"])
+    if "access" in values:
+        values["access"] = access_of_plain(values["access"])
+    return Table(**values)
+
+
+def access_of_plain(plain: dict[str, Any]) -> Access:
+    points = tuple(RowMass(**point) for point in plain.get("row_mass", ()))
+    return Access(batch=plain["batch"], reuse=tuple(plain["reuse"]), row_mass=points)
+
+
+def snapshot_of_plain(plain: dict[str, Any]) -> Snapshot:
+    return Snapshot(
+        name=plain["name"], weight=plain.get("weight", 1),
+        features=tuple(FeatureStatistics(**one) for one in plain.get("features", ())),
+        tables=tuple(TableStatistics(one["table"], access_of_plain(one["access"]))
+                     for one in plain.get("tables", ())))

@@ -1,0 +1,131 @@
+"""Devices, their groups, links and hosts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from neuroshard import _planner, fields
+
+
+@dataclass(frozen=True, kw_only=True)
+class Level(fields.Record):
+    """One level of the hierarchy: consecutive groups of devices, of possibly unequal size.
+
+    Two devices that share a group of this level, but none of the next inner one, talk over
+    its link. bandwidth_gb_per_s: gigabytes per second that one device reaches, each way.
+    latency_us: microseconds.
+    """
+
+    name: str
+    groups: tuple[int, ...]
+    bandwidth_gb_per_s: float
+    latency_us: float
+
+    def __post_init__(self) -> None:
+        self._text("name")
+        self._set("groups", fields.device_list(self.groups, "Level.groups"))
+        self._number("bandwidth_gb_per_s", "latency_us")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Device(fields.Record):
+    """One device. memory_bytes: usable device memory, bytes or a text such as "80GiB";
+    host: index into the topology's hosts."""
+
+    device_class: str = field(metadata={"key": "class"})
+    memory_bytes: int
+    host: int = field(default=0, metadata={"always": True})
+
+    def __post_init__(self) -> None:
+        self._text("device_class")
+        self._set("memory_bytes", fields.byte_size(self.memory_bytes, "Device.memory_bytes"))
+        self._whole("host")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Host(fields.Record):
+    """One host. memory_bytes: usable host memory, shared by its devices."""
+
+    memory_bytes: int
+
+    def __post_init__(self) -> None:
+        self._set("memory_bytes", fields.byte_size(self.memory_bytes, "Host.memory_bytes"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Topology(fields.Record):
+    """Levels from the outermost (one group: everything) to the innermost, devices, hosts.
+
+    Topology.parse("2x8xH200") makes one with the defaults of a device class.
+    """
+
+    levels: tuple[Level, ...]
+    devices: tuple[Device, ...]
+    hosts: tuple[Host, ...]
+
+    def __post_init__(self) -> None:
+        self._records("levels", Level)
+        self._records("devices", Device)
+        self._records("hosts", Host)
+
+    @classmethod
+    def parse(cls, text: str) -> Topology:
+        """The topology that a short text names.
+
+        "8xH200": one node of 8. "2x8xA100-40GB": 2 nodes of 8. "8+4xA100-40GB": nodes of 8
+        and of 4. "256xH200": cut into nodes of the class. "4xCPU@2GiB": 2 GiB of usable
+        memory per device. Raises InvalidProblem for any other text.
+        """
+        if not isinstance(text, str):
+            raise TypeError(f"Topology.parse: expected a text such as '8xH200', got: {text!r}")
+        return topology_of_plain(_planner.parse_topology(text))
+
+    @property
+    def device_count(self) -> int:
+        return len(self.devices)
+
+    def with_devices(self, count: int) -> Topology:
+        """As many devices of the same class and memory, cut into nodes as the class is, with
+        the links that this topology has on levels of the same name. All devices must be
+        alike."""
+        count = fields.whole(count, "devices")
+        kinds = {(device.device_class, device.memory_bytes) for device in self.devices}
+        if len(kinds) != 1:
+            raise ValueError("devices: the topology's devices differ, so a number says not "
+                             "which there are; give a topology instead")
+        (device_class, memory), = kinds
+        made = Topology.parse(f"{count}x{device_class}@{memory}")
+        links = {level.name: level for level in self.levels}
+        levels = tuple(
+            level.replace(bandwidth_gb_per_s=links[level.name].bandwidth_gb_per_s,
+                          latency_us=links[level.name].latency_us)
+            if level.name in links else level for level in made.levels)
+        host_memory = min(host.memory_bytes for host in self.hosts)
+        hosts = tuple(Host(memory_bytes=host_memory) for _ in made.hosts)
+        return Topology(levels=levels, devices=made.devices, hosts=hosts)
+
+    def __str__(self) -> str:
+        kinds: dict[tuple[str, int], int] = {}
+        for device in self.devices:
+            key = (device.device_class, device.memory_bytes)
+            kinds[key] = kinds.get(key, 0) + 1
+        return " + ".join(f"{count} {name} of {_planner.format_bytes(memory)}"
+                          for (name, memory), count in kinds.items())
+
+
+def as_topology(value: Any, where: str) -> Topology:
+    """A Topology, or the one a text names."""
+    if isinstance(value, Topology):
+        return value
+    if isinstance(value, str):
+        return Topology.parse(value)
+    raise TypeError(f"{where}: expected a Topology or a text such as '8xH200', got: {value!r}")
+
+
+def topology_of_plain(plain: dict[str, Any]) -> Topology:
+    return Topology(
+        levels=tuple(Level(**level) for level in plain["levels"]),
+        devices=tuple(Device(device_class=device["class"], memory_bytes=device["memory_bytes"],
+                             host=device["host"]) for device in plain["devices"]),
+        hosts=tuple(Host(**host) for host in plain["hosts"]))

@@ -1,0 +1,98 @@
+"""One problem on several topologies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Union
+
+from neuroshard import _planner, fields
+from neuroshard.errors import PlanningError
+from neuroshard.planning import plan
+from neuroshard.problem import ShardingProblem
+from neuroshard.results import PlanResult
+from neuroshard.topology import Topology, as_topology
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case(fields.Record):
+    """What one topology gives: result, or error when there is no plan."""
+
+    name: str
+    topology: Topology
+    result: PlanResult | None = None
+    error: PlanningError | None = None
+
+    @property
+    def cost_ms(self) -> float | None:
+        """Milliseconds per step; None without a plan."""
+        return self.result.cost_ms if self.result else None
+
+    @property
+    def peak_bytes(self) -> int | None:
+        """Bytes on the fullest device; None without a plan."""
+        return self.result.memory.peak_bytes if self.result else None
+
+
+@dataclass(frozen=True)
+class WhatIf(fields.Record):
+    """A case per topology, in the order asked; printing it shows a table."""
+
+    cases: tuple[Case, ...]
+
+    def __iter__(self) -> Iterator[Case]:
+        return iter(self.cases)
+
+    def __len__(self) -> int:
+        return len(self.cases)
+
+    def __getitem__(self, index: int) -> Case:
+        return self.cases[index]
+
+    def __str__(self) -> str:
+        width = max(8, *(len(case.name) for case in self.cases))
+        lines = [f"{'topology':{width}}  devices   cost, ms  bound, ms  fullest device"]
+        for case in self.cases:
+            start = f"{case.name:{width}}  {case.topology.device_count:7}"
+            if case.result is not None:
+                lines.append(f"{start}  {case.result.cost_ms:9.3f}  "
+                             f"{case.result.lower_bound_ms:9.3f}  "
+                             f"{_planner.format_bytes(case.result.memory.peak_bytes)}")
+            elif case.error is not None:
+                lines.append(f"{start}  no plan: {case.error.limit}: {case.error.message}")
+        return "\n".join(lines)
+
+
+def what_if(problem: ShardingProblem, *,
+            topologies: Iterable[Union[str, Topology]] = (),
+            devices: Union[int, Iterable[int], None] = None, **options: Any) -> WhatIf:
+    """Plans one problem for several topologies.
+
+    topologies: each a Topology or a text such as "2x8xH200". devices: a number or several, of
+    devices like those the problem has. options: as for plan(). A topology that has no plan is
+    a case with an error; every other error is raised.
+    """
+    if not isinstance(problem, ShardingProblem):
+        raise TypeError(f"what_if: problem: expected a ShardingProblem, got: {problem!r}")
+    if isinstance(topologies, (str, Topology)):
+        topologies = (topologies,)
+    asked = [(value if isinstance(value, str) else str(value),
+              as_topology(value, "what_if: topologies"))
+             for value in fields.items(topologies, "what_if: topologies", "topologies")]
+    counts = () if devices is None else fields.device_list(devices, "what_if: devices")
+    if counts and problem.topology is None:
+        raise ValueError("what_if: devices: the problem has no topology to take them from; "
+                         "give topologies=[...]")
+    asked += [(f"devices={count}", problem.topology.with_devices(count)) for count in counts]
+    if not asked:
+        raise ValueError("what_if: give topologies=[...] or devices=...")
+    return WhatIf(tuple(_case(problem, name, topology, options) for name, topology in asked))
+
+
+def _case(problem: ShardingProblem, name: str, topology: Topology,
+          options: dict[str, Any]) -> Case:
+    try:
+        result = plan(problem.replace(topology=topology), **options)
+    except PlanningError as error:
+        return Case(name=name, topology=topology, error=error)
+    return Case(name=name, topology=topology, result=result)
