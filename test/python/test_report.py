@@ -64,3 +64,44 @@ def test_says_what_no_measured_model_covers(tmp_path, monkeypatch):
     code, message = artifact.run_tool("neuroshard-report", workload(tmp_path), plan(tmp_path, [1]))
     assert code == 1
     assert "NEUROSHARD_MODELS" in message
+
+
+def report(*arguments):
+    return subprocess.run([artifact.tool("neuroshard-report"), *map(str, arguments)],
+                          capture_output=True, text=True, check=False)
+
+
+def test_other_topologies(tmp_path):
+    done = report(workload(tmp_path), "--cost-model", "roofline", "--what-if",
+                  "4,2x8xA100-40GB,1xA100-40GB@1GiB")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()[1:]
+    assert [line.split()[0] for line in lines] == ["4", "2x8xA100-40GB", "1xA100-40GB@1GiB"]
+    assert float(lines[0].split()[1]) > 0
+    assert "no plan: " in lines[2]
+    for wrong in ("8xB999", "0"):
+        done = report(workload(tmp_path), "--what-if", wrong)
+        assert done.returncode == 1 and f"--what-if {wrong}" in done.stderr
+
+
+def test_a_plan_in_use_is_kept_and_says_so(tmp_path):
+    first = tmp_path / "first.json"
+    done = report(workload(tmp_path), "--cost-model", "roofline", "-o", first, "--no-baselines")
+    assert done.returncode == 0, done.stderr
+    assert "bottleneck: device" in done.stdout and "against the other" not in done.stdout
+    done = report(workload(tmp_path), "--cost-model", "roofline", "--previous", first,
+                  "--horizon-steps", "1000", "--no-baselines", "-o", tmp_path / "second.json")
+    assert done.returncode == 0, done.stderr
+    assert "moves 0 B in 0.000 ms" in done.stdout
+    assert "(horizon: 1e+03 steps)" in done.stdout
+    second = json.loads((tmp_path / "second.json").read_text())
+    assert second["shards"] == json.loads(first.read_text())["shards"]
+
+
+def test_bad_options_are_named(tmp_path):
+    for option, value in (("--algorithm", "best"), ("--deadline", "-1"),
+                          ("--horizon-steps", "nan"), ("--target", "what"),
+                          ("--previous", str(tmp_path / "none.json"))):
+        done = report(workload(tmp_path), option, value)
+        assert done.returncode == 1, option
+        assert value in done.stderr, done.stderr

@@ -7,22 +7,25 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdarg>
 #include <cstdio>
 #include <map>
 
 namespace neuroshard {
 
+std::string format(const char *pattern, ...) {
+  std::array<char, 512> line;
+  va_list arguments;
+  va_start(arguments, pattern);
+  std::vsnprintf(line.data(), line.size(), pattern, arguments);
+  va_end(arguments);
+  return line.data();
+}
+
 namespace {
 
 double gib(int64_t bytes) {
   return static_cast<double>(bytes) / static_cast<double>(int64_t(1) << 30);
-}
-
-template <typename... Values>
-std::string format(const char *pattern, Values... values) {
-  std::array<char, 256> line;
-  std::snprintf(line.data(), line.size(), pattern, values...);
-  return line.data();
 }
 
 std::vector<int> shardsPerDevice(const ShardingPlan &plan) {
@@ -100,19 +103,49 @@ void printDevices(const ShardingProblem &problem, const ShardingPlan &plan,
   out << "tables: " << kindsOf(problem, plan) << "\n";
 }
 
+static void printMigration(const Migration &migration, std::ostream &out) {
+  if (migration.previousCostMs)
+    out << format("previous plan: %.3f ms\n", *migration.previousCostMs);
+  else
+    out << "previous plan does not serve: " << migration.whyNotPrevious << "\n";
+  out << "moves " << formatBytes(migration.bytes)
+      << format(" in %.3f ms\n", migration.moveMs);
+  for (const TableMove &move : migration.moves)
+    out << "  '" << move.table << "' " << formatBytes(move.bytes) << ": "
+        << move.what << "\n";
+}
+
+void printExplanation(const SearchResult &result, std::ostream &out) {
+  for (const SnapshotCost &snapshot : result.breakdown.snapshots)
+    out << format("snapshot '%s' (%.0f %%): %.3f ms\n", snapshot.name.c_str(),
+                  100 * snapshot.share, snapshot.costMs);
+  if (!result.breakdown.snapshots.empty())
+    out << format("mean %.3f ms, worst %.3f ms\n", result.breakdown.costMs,
+                  result.breakdown.worstMs());
+  if (!result.explanation.empty())
+    out << "\nwhy\n";
+  for (const std::string &line : result.explanation)
+    out << "  " << line << "\n";
+  if (!result.stopReason.empty())
+    out << "  the search ended: " << result.stopReason << "\n";
+  if (result.migration)
+    printMigration(*result.migration, out);
+}
+
 void printBaselines(const ShardingProblem &problem, const ShardingPlan &plan,
-                    const CostModel &model, const ObjectiveOptions &objective,
+                    const CostModel &model, const SearchOptions &search,
                     std::ostream &out) {
-  CostBreakdown own = evaluate(problem, plan, model, objective);
+  CostBreakdown own = evaluate(problem, plan, model, search.objective);
   out << baselineLine("this plan", own, own.costMs);
   for (Algorithm algorithm : allAlgorithms()) {
-    if (algorithm == Algorithm::Default)
+    bool missing = algorithm == Algorithm::DreamShard && !search.policy;
+    if (algorithm == Algorithm::Default || missing)
       continue;
     std::string name(toString(algorithm));
-    SearchOptions options;
+    SearchOptions options = search;
     options.algorithm = algorithm;
-    options.objective = objective;
-    auto result = search(problem, model, options);
+    options.warmStart.reset();
+    auto result = neuroshard::search(problem, model, options);
     if (result)
       out << baselineLine(name.c_str(), result->breakdown, own.costMs);
     else
@@ -120,7 +153,7 @@ void printBaselines(const ShardingProblem &problem, const ShardingPlan &plan,
                     result.error().message.c_str());
   }
   out << format("lower bound  %8.3f ms\n",
-                lowerBoundMs(problem, model, objective));
+                lowerBoundMs(problem, model, search.objective));
 }
 
 } // namespace neuroshard

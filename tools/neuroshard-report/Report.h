@@ -8,12 +8,10 @@
 #ifndef NEUROSHARD_TOOLS_REPORT_REPORT_H
 #define NEUROSHARD_TOOLS_REPORT_REPORT_H
 
-#include "neuroshard/Planner/CostModel.h"
-#include "neuroshard/Planner/Objective.h"
-#include "neuroshard/Planner/ShardingPlan.h"
-#include "neuroshard/Planner/ShardingProblem.h"
+#include "neuroshard/Planner/Search.h"
 
 #include <ostream>
+#include <string>
 
 namespace neuroshard {
 
@@ -23,11 +21,18 @@ namespace neuroshard {
 void printDevices(const ShardingProblem &problem, const ShardingPlan &plan,
                   const CostBreakdown &cost, std::ostream &out);
 
-/// The predicted cost of `plan` and of the plan of every baseline algorithm,
-/// or why a baseline has none.
+/// Costs under the snapshots of the statistics, why tables are cut, what moves
+/// from the previous plan; what there is of it.
+void printExplanation(const SearchResult &result, std::ostream &out);
+
+/// The predicted cost of `plan` and of the plan of every other algorithm, or
+/// why one has none. `search`: objective and other settings.
 void printBaselines(const ShardingProblem &problem, const ShardingPlan &plan,
-                    const CostModel &model, const ObjectiveOptions &objective,
+                    const CostModel &model, const SearchOptions &search,
                     std::ostream &out);
+
+/// printf to a string.
+[[gnu::format(printf, 1, 2)]] std::string format(const char *pattern, ...);
 
 } // namespace neuroshard
 

@@ -6,14 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Options.h"
 #include "Report.h"
+#include "WhatIf.h"
 
-#include "neuroshard/CostModel/Registry.h"
+#include "neuroshard/CostModel/PlacementPolicy.h"
 #include "neuroshard/Planner/Json.h"
-#include "neuroshard/Planner/Search.h"
+#include "neuroshard/Planner/TerminalProgress.h"
 #include "neuroshard/Planner/Verify.h"
-
-#include <CLI/CLI.hpp>
 
 #include <iostream>
 
@@ -21,99 +21,123 @@ using namespace neuroshard;
 
 namespace {
 
-struct Settings {
-  std::string workload, plan, topology, optimizer;
-  std::string costModel = std::string(kDefaultCostModel);
-  int64_t batch = 0;
-};
-
-Expected<ShardingProblem> readProblem(const Settings &settings) {
-  Expected<ShardingProblem> problem = readWorkload(settings.workload);
+Expected<ShardingProblem> readProblem(const ReportOptions &options) {
+  Expected<ShardingProblem> problem = readWorkload(options.workload);
   if (!problem)
     return problem;
-  if (!settings.topology.empty()) {
-    Expected<Topology> topology = parseTopology(settings.topology);
+  if (!options.topology.empty()) {
+    Expected<Topology> topology = parseTopology(options.topology);
     if (!topology)
       return tl::unexpected(topology.error());
     problem->topology = *topology;
   }
-  if (settings.batch)
-    problem->batch.globalSize = settings.batch;
-  if (!settings.optimizer.empty()) {
-    auto kind = parseOptimizerKind(settings.optimizer);
+  if (options.batch)
+    problem->batch.globalSize = options.batch;
+  if (!options.optimizer.empty()) {
+    auto kind = parseOptimizerKind(options.optimizer);
     if (!kind)
       return failure("--optimizer", "expected sgd, adagrad, rowwise_adagrad or "
                                     "adam, got: '" +
-                                        settings.optimizer + "'");
+                                        options.optimizer + "'");
     for (Table &table : problem->tables)
       table.optimizer.kind = *kind;
   }
-  Diagnostics wrong = check(*problem);
-  if (!wrong.empty())
-    return tl::unexpected(wrong);
+  if (!options.target.empty()) {
+    auto target = parseTarget(options.target);
+    if (!target)
+      return failure("--target", "expected native or torchrec-1.9, got: '" +
+                                     options.target + "'");
+    problem->target = *target;
+  }
   return problem;
 }
 
-/// The plan of the file, or of the default search.
-Expected<ShardingPlan> choosePlan(const Settings &settings,
+/// The plan of the file, or that of a search.
+Expected<SearchResult> choosePlan(const ReportOptions &options,
                                   const ShardingProblem &problem,
                                   const CostModel &model) {
-  if (!settings.plan.empty())
-    return readPlan(settings.plan);
-  auto result = search(problem, model, {});
+  SearchResult given;
+  if (!options.plan.empty()) {
+    Expected<ShardingPlan> plan = readPlan(options.plan);
+    if (!plan)
+      return tl::unexpected(plan.error());
+    given.plan = *std::move(plan);
+    Diagnostics wrong = checkObjective(model, options.search.objective);
+    if (wrong.empty())
+      wrong = verify(given.plan, problem);
+    if (!wrong.empty())
+      return tl::unexpected(wrong);
+    given.breakdown =
+        evaluate(problem, given.plan, model, options.search.objective);
+    return given;
+  }
+  SearchOptions search = options.search;
+  if (!options.previous.empty()) {
+    Expected<ShardingPlan> previous = readPlan(options.previous);
+    if (!previous)
+      return tl::unexpected(previous.error());
+    search.warmStart = WarmStart{*std::move(previous), options.horizonSteps};
+  }
+  TerminalProgress progress("planning");
+  search.progress = progress.callback();
+  auto result = neuroshard::search(problem, model, search);
   if (!result)
     return failure("no plan", result.error().str());
-  return result->plan;
+  return *std::move(result);
 }
 
-Expected<void> report(const Settings &settings) {
-  Expected<ShardingProblem> problem = readProblem(settings);
-  if (!problem)
-    return tl::unexpected(problem.error());
-  auto model = makeCostModel(settings.costModel, problem->topology);
+Expected<void> showPlan(const ReportOptions &options,
+                        const ShardingProblem &problem) {
+  auto model = makeCostModel(options.costModel, problem.topology);
   if (!model)
     return tl::unexpected(model.error());
-  Expected<ShardingPlan> plan = choosePlan(settings, *problem, **model);
-  if (!plan)
-    return tl::unexpected(plan.error());
-  ObjectiveOptions objective;
-  Diagnostics wrong = checkObjective(**model, objective);
-  if (wrong.empty())
-    wrong = verify(*plan, *problem);
+  Expected<SearchResult> chosen = choosePlan(options, problem, **model);
+  if (!chosen)
+    return tl::unexpected(chosen.error());
+  if (!options.output.empty())
+    if (Expected<void> written =
+            writeFile(options.output, writePlan(chosen->plan));
+        !written)
+      return written;
+  printDevices(problem, chosen->plan, chosen->breakdown, std::cout);
+  std::cout << "cost model: " << (*model)->name() << "\n";
+  for (const std::string &remark :
+       remarksOnPlan(problem, chosen->plan, **model))
+    std::cout << "note: " << remark << "\n";
+  printExplanation(*chosen, std::cout);
+  if (!options.baselines)
+    return {};
+  std::cout << "\npredicted time of a step, against the other algorithms\n";
+  printBaselines(problem, chosen->plan, **model, options.search, std::cout);
+  return {};
+}
+
+Expected<void> report(ReportOptions &options) {
+  Expected<ShardingProblem> problem = readProblem(options);
+  if (!problem)
+    return tl::unexpected(problem.error());
+  // Only dreamshard needs it; without the file the others still work.
+  auto policy = readPlacementPolicy(options.policy);
+  if (policy)
+    options.search.policy = policy->get();
+  else if (!options.policy.empty() ||
+           options.search.algorithm == Algorithm::DreamShard)
+    return tl::unexpected(policy.error());
+  if (!options.whatIf.empty())
+    return printWhatIf(*problem, options, std::cout);
+  Diagnostics wrong = check(*problem);
   if (!wrong.empty())
     return tl::unexpected(wrong);
-
-  CostBreakdown cost = evaluate(*problem, *plan, **model, objective);
-  printDevices(*problem, *plan, cost, std::cout);
-  std::cout << "cost model: " << (*model)->name() << "\n";
-  for (const std::string &remark : remarksOnPlan(*problem, *plan, **model))
-    std::cout << "note: " << remark << "\n";
-  std::cout << "\npredicted time of a step, against the baselines\n";
-  printBaselines(*problem, *plan, **model, objective, std::cout);
-  return {};
+  return showPlan(options, *problem);
 }
 
 } // namespace
 
 int main(int argc, char **argv) {
-  Settings settings;
-  CLI::App app("Shows per device what a plan holds and costs");
-  app.add_option("workload", settings.workload, "workload JSON")->required();
-  app.add_option("plan", settings.plan, "plan JSON; without it one is made");
-  app.add_option("--topology", settings.topology,
-                 "devices instead of the workload's, such as 8xH200");
-  app.add_option("--optimizer", settings.optimizer,
-                 "optimizer of all tables instead of the workload's");
-  app.add_option("--batch", settings.batch,
-                 "global batch instead of the workload's");
-  app.add_option("--cost-model", settings.costModel,
-                 std::string(kCostModelNames));
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError &error) {
-    return app.exit(error) == 0 ? 0 : 1;
-  }
-  Expected<void> done = report(settings);
+  ReportOptions options;
+  if (std::optional<int> exitCode = parseOptions(argc, argv, options))
+    return *exitCode;
+  Expected<void> done = report(options);
   if (done)
     return 0;
   std::cerr << "neuroshard-report: " << toString(done.error()) << "\n";
