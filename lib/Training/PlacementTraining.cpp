@@ -268,8 +268,7 @@ neuroshard::trainPlacement(const PlacementTrainingOptions &options) {
 
 double
 neuroshard::largestScoreDifference(const PlacementPolicyParameters &parameters,
-                                   const PlacementTaskSettings &tasks,
-                                   int examples) {
+                                   std::span<const PlacementExample> examples) {
   constexpr int kEpisodes = 3;
   PlacementStacks stacks;
   stacks.table.assign(parameters.table.begin(), parameters.table.end());
@@ -277,26 +276,21 @@ neuroshard::largestScoreDifference(const PlacementPolicyParameters &parameters,
   std::unique_ptr<PlacementPolicy> policy =
       makePlacementPolicy(parameters, "checked");
   double largest = 0;
-  for (int i = 0; i < examples; ++i) {
-    Expected<PlacementExample> example =
-        randomPlacementExample(tasks, static_cast<uint64_t>(i));
-    if (!example)
-      return INFINITY;
-    auto mdp = PlacementMdp::make(example->problem, *example->model,
-                                  example->objective);
+  for (const PlacementExample &example : examples) {
+    auto mdp =
+        PlacementMdp::make(example.problem, *example.model, example.objective);
     std::vector<float> plain;
-    RecordedGame game = recordGame(*mdp, policy.get(), kEpisodes,
-                                   static_cast<uint64_t>(i), &plain);
+    RecordedGame game = recordGame(*mdp, policy.get(), kEpisodes, 1, &plain);
     standardise(game.data.tables, parameters.tableScale, kRangeMargin);
     standardise(game.data.features, parameters.deviceScale, kRangeMargin);
     std::vector<float> torch = placementScores(stacks, game.data);
-    // Episodes that got stuck would be shorter in `plain`.
+    // An episode that got stuck has fewer scores.
     if (plain.size() != torch.size())
       continue;
-    for (size_t j = 0; j < plain.size(); ++j)
-      if (game.data.admits[j])
+    for (size_t i = 0; i < plain.size(); ++i)
+      if (game.data.admits[i])
         largest = std::max(largest,
-                           std::abs(static_cast<double>(plain[j]) - torch[j]));
+                           std::abs(static_cast<double>(plain[i]) - torch[i]));
   }
   return largest;
 }

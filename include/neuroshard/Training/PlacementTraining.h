@@ -7,6 +7,7 @@
 #include "neuroshard/Training/PlacementTasks.h"
 
 #include <functional>
+#include <span>
 #include <vector>
 
 namespace neuroshard {
@@ -61,9 +62,9 @@ Expected<TrainedPlacement>
 trainPlacement(const PlacementTrainingOptions &options);
 
 /// What LibTorch and the plain C++ inference say about the same steps: the
-/// largest difference of two scores on some episodes of random tasks.
+/// largest difference of two scores on some episodes by chance of each task.
 double largestScoreDifference(const PlacementPolicyParameters &parameters,
-                              const PlacementTaskSettings &tasks, int examples);
+                              std::span<const PlacementExample> examples);
 
 } // namespace neuroshard
 
