@@ -3,6 +3,7 @@
 #include "Bench.h"
 #include "SearchReport.h"
 
+#include "neuroshard/CostModel/PlacementPolicy.h"
 #include "neuroshard/Planner/Json.h"
 
 #include <algorithm>
@@ -85,10 +86,17 @@ void addSearchBenchmark(CLI::App &app) {
                       "the source tree, for workloads and reference tasks");
   command->add_option("--model", options->model,
                       "a compute model file for H200, tried as well");
+  command->add_option("--policy", options->policyFile,
+                      "placement policy of algorithm dreamshard; the shipped "
+                      "one if there is none");
   command->add_option("--threads", options->threads, "of each search")
       ->check(CLI::Range(1, 1024));
   command->add_flag("--quick", options->quick, "leave out what takes minutes");
   command->callback([options] {
+    auto policy = readPlacementPolicy(options->policyFile);
+    if (!policy)
+      fail(policy.error());
+    options->policy = std::move(*policy);
     SearchReport report;
     reportSpeed(*options, report);
     reportReferenceTasks(*options, report);

@@ -46,6 +46,7 @@ SearchOptions optionsFor(const SearchBenchOptions &bench, bool published,
                          Algorithm algorithm) {
   SearchOptions options;
   options.algorithm = algorithm;
+  options.policy = bench.policy.get();
   options.threads = bench.threads;
   options.objective.kind =
       published ? ObjectiveKind::Published : ObjectiveKind::Step;

@@ -16,6 +16,9 @@ struct SearchBenchOptions {
   std::string source = ".";
   /// A compute model file to be tried beside the closed forms; empty: none.
   std::string model;
+  /// The placement policy's file; empty: the shipped one.
+  std::string policyFile;
+  std::shared_ptr<const PlacementPolicy> policy;
   int threads = 2;
   /// Leaves out what takes minutes.
   bool quick = false;
