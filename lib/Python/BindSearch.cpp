@@ -5,7 +5,9 @@
 #include "Errors.h"
 #include "Results.h"
 
+#include "neuroshard/CostModel/PlacementPolicy.h"
 #include "neuroshard/CostModel/Registry.h"
+#include "neuroshard/Planner/TerminalProgress.h"
 #include "neuroshard/Planner/Verify.h"
 
 #include <nanobind/stl/optional.h>
@@ -15,6 +17,8 @@
 #include <nanobind/stl/vector.h>
 
 #include <exception>
+#include <functional>
+#include <optional>
 
 namespace nb = nanobind;
 using namespace neuroshard;
@@ -22,17 +26,29 @@ using namespace neuroshard::python;
 
 namespace {
 
+/// Options that own what they point to.
+struct PlanOptions : SearchOptions {
+  std::shared_ptr<const PlacementPolicy> ownPolicy;
+};
+
 /// Keeps the interpreter responsive while the search runs without the GIL:
-/// Ctrl-C, the user's progress function, the end after a user's model failed.
+/// Ctrl-C, progress, the end after a user's model failed.
 class Watch {
 public:
+  /// `report`: a function; True for a line on a terminal; False for neither.
   Watch(const CostModelHandle &model, nb::object report)
-      : model(model), report(std::move(report)) {}
+      : model(model), report(std::move(report)) {
+    if (this->report.is(nb::bool_(true)))
+      show = terminal.emplace("planning").callback();
+    silent = PyBool_Check(this->report.ptr());
+  }
 
   /// Whether the search goes on.
   bool operator()(const SearchProgress &progress) {
     if (model.failed() || error)
       return false;
+    if (show)
+      show(progress);
     nb::gil_scoped_acquire gil;
     try {
       return tell(progress);
@@ -53,7 +69,7 @@ private:
   bool tell(const SearchProgress &progress) {
     if (PyErr_CheckSignals() != 0)
       throw nb::python_error();
-    if (report.is_none())
+    if (silent)
       return true;
     nb::object answer = report(progress.seconds, progress.share,
                                progress.bestCostMs, progress.phase);
@@ -62,6 +78,9 @@ private:
 
   const CostModelHandle &model;
   nb::object report;
+  bool silent = false;
+  std::optional<TerminalProgress> terminal;
+  std::function<bool(const SearchProgress &)> show;
   std::exception_ptr error;
 };
 
@@ -87,7 +106,7 @@ nb::dict toPython(const ShardingProblem &problem, const CostModelHandle &model,
 }
 
 nb::dict runSearch(const std::shared_ptr<ShardingProblem> &problem,
-                   const CostModelHandle &model, SearchOptions options,
+                   const CostModelHandle &model, PlanOptions options,
                    nb::object report) {
   Watch watch(model, std::move(report));
   options.progress = [&](const SearchProgress &progress) {
@@ -104,8 +123,7 @@ nb::dict runSearch(const std::shared_ptr<ShardingProblem> &problem,
 }
 
 nb::dict runEvaluate(const ShardingProblem &problem, const ShardingPlan &plan,
-                     const CostModelHandle &model,
-                     const SearchOptions &options) {
+                     const CostModelHandle &model, const PlanOptions &options) {
   Diagnostics errors = checkObjective(*model.model, options.objective);
   if (!errors.empty())
     raise("CostModelError", toString(errors));
@@ -138,29 +156,29 @@ std::string algorithmNames() {
 }
 
 void bindOptions(nb::module_ &module) {
-  auto options = nb::class_<SearchOptions>(module, "SearchOptions");
+  auto options = nb::class_<PlanOptions>(module, "SearchOptions");
   options.def(nb::init<>())
       .def_prop_rw(
           "algorithm",
-          [](const SearchOptions &o) { return toString(o.algorithm); },
-          [](SearchOptions &o, std::string_view name) {
+          [](const PlanOptions &o) { return toString(o.algorithm); },
+          [](PlanOptions &o, std::string_view name) {
             setEnum(o.algorithm, parseAlgorithm(name), "algorithm",
                     algorithmNames(), name);
           })
       .def_prop_rw(
           "objective",
-          [](const SearchOptions &o) { return toString(o.objective.kind); },
-          [](SearchOptions &o, std::string_view name) {
+          [](const PlanOptions &o) { return toString(o.objective.kind); },
+          [](PlanOptions &o, std::string_view name) {
             setEnum(o.objective.kind, parseObjectiveKind(name), "objective",
                     "published, step", name);
           })
-      .def_rw("seed", &SearchOptions::seed)
-      .def_rw("threads", &SearchOptions::threads)
-      .def_rw("deadline_s", &SearchOptions::deadlineSeconds, nb::arg().none())
-      .def_rw("evaluation_budget", &SearchOptions::evaluationBudget)
+      .def_rw("seed", &PlanOptions::seed)
+      .def_rw("threads", &PlanOptions::threads)
+      .def_rw("deadline_s", &PlanOptions::deadlineSeconds, nb::arg().none())
+      .def_rw("evaluation_budget", &PlanOptions::evaluationBudget)
       .def(
           "set_dense",
-          [](SearchOptions &o, double bottomMs, double restMs, int depth) {
+          [](PlanOptions &o, double bottomMs, double restMs, int depth) {
             o.objective.denseBottomMs = bottomMs;
             o.objective.denseRestMs = restMs;
             o.objective.pipelineDepth = depth;
@@ -168,7 +186,7 @@ void bindOptions(nb::module_ &module) {
           nb::arg("bottom_ms"), nb::arg("rest_ms"), nb::arg("pipeline_depth"))
       .def(
           "set_published",
-          [](SearchOptions &o, int candidates, int beamWidth, int depth,
+          [](PlanOptions &o, int candidates, int beamWidth, int depth,
              int gridPoints, double gridBegin, double gridEnd) {
             o.published = {candidates, beamWidth, depth,
                            gridPoints, gridBegin, gridEnd};
@@ -176,8 +194,17 @@ void bindOptions(nb::module_ &module) {
           nb::arg("candidates"), nb::arg("beam_width"), nb::arg("depth"),
           nb::arg("grid_points"), nb::arg("grid_begin"), nb::arg("grid_end"))
       .def(
+          "set_policy",
+          [](PlanOptions &o, const std::string &path, int samples) {
+            o.ownPolicy =
+                valueOrRaise(readPlacementPolicy(path), "UnknownPolicy");
+            o.policy = o.ownPolicy.get();
+            o.policySamples = samples;
+          },
+          nb::arg("path"), nb::arg("samples"))
+      .def(
           "set_warm_start",
-          [](SearchOptions &o, const ShardingPlan &previous,
+          [](PlanOptions &o, const ShardingPlan &previous,
              double horizonSteps) {
             o.warmStart = WarmStart{previous, horizonSteps};
           },
@@ -189,9 +216,10 @@ void bindOptions(nb::module_ &module) {
 void python::bindSearch(nb::module_ &module) {
   bindOptions(module);
   module.def("search", &runSearch, nb::arg("problem"), nb::arg("model"),
-             nb::arg("options"), nb::arg("report").none() = nb::none(),
+             nb::arg("options"), nb::arg("report"),
              "report(seconds, share, best_cost_ms, phase) is called several "
-             "times a second; False from it ends the search.");
+             "times a second, and ends the search by returning False; in its "
+             "place True shows a line on a terminal, False nothing.");
   module.def("evaluate", &runEvaluate, nb::arg("problem"), nb::arg("plan"),
              nb::arg("model"), nb::arg("options"));
   module.def("algorithms", [] {

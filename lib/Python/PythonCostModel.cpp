@@ -37,6 +37,16 @@ std::string indexed(const char *what, size_t index) {
   return text.append("[").append(std::to_string(index)).append("]");
 }
 
+/// The length of a sequence; -1 for what is none. An array without dimensions
+/// is a sequence without a length: a number.
+Py_ssize_t lengthOf(nb::handle item) {
+  if (!PySequence_Check(item.ptr()) || PyUnicode_Check(item.ptr()))
+    return -1;
+  Py_ssize_t size = PySequence_Size(item.ptr());
+  PyErr_Clear();
+  return size;
+}
+
 /// What a failed model answers: nothing that would make a search divide by
 /// zero before it hears of the failure.
 constexpr double kDummyMs = 1;
@@ -118,8 +128,8 @@ nb::object PythonCostModel::wrap(const ShardSet &set) const {
   return nb::cast(PythonShardSet{set.deviceClass, std::move(shards)});
 }
 
-void PythonCostModel::askCompute(std::span<const ShardSet> sets,
-                                 std::span<ComputeMs> out) const {
+/// The answer as a list with an item per set.
+nb::list PythonCostModel::timesOf(std::span<const ShardSet> sets) const {
   nb::list asked;
   for (const ShardSet &set : sets)
     asked.append(wrap(set));
@@ -133,6 +143,12 @@ void PythonCostModel::askCompute(std::span<const ShardSet> sets,
     raiseError(
         "compute_ms: expected " + std::to_string(sets.size()) +
         " times, one per shard set, got: " + std::to_string(times.size()));
+  return times;
+}
+
+void PythonCostModel::askCompute(std::span<const ShardSet> sets,
+                                 std::span<ComputeMs> out) const {
+  nb::list times = timesOf(sets);
   for (size_t i = 0; i < sets.size(); ++i)
     out[i] = readTime(times[i], i);
 }
@@ -140,11 +156,7 @@ void PythonCostModel::askCompute(std::span<const ShardSet> sets,
 /// A pair (forward, backward), or one number.
 ComputeMs PythonCostModel::readTime(nb::handle item, size_t index) const {
   std::string what = indexed("compute_ms: time", index);
-  Py_ssize_t size = PySequence_Check(item.ptr()) && !PyUnicode_Check(item.ptr())
-                        ? PySequence_Size(item.ptr())
-                        : -1;
-  // An array without dimensions is a sequence of unknown length: a number.
-  PyErr_Clear();
+  Py_ssize_t size = lengthOf(item);
   if (size >= 0 && size != 2)
     raiseError(what + ": expected (forward, backward) or one number, got: " +
                describe(item));
@@ -215,16 +227,7 @@ bool PythonCostModel::probe() const {
       describeShard(*problem, 0, featuresOfTables(*problem).front(), whole);
   ShardSet set{findDeviceClass(problem->topology.devices.front().deviceClass),
                {&work}};
-  nb::list asked;
-  asked.append(wrap(set));
-  nb::list times(model.attr("compute_ms")(asked));
-  if (times.size() != 1)
-    raiseError("compute_ms: expected 1 time, one per shard set, got: " +
-               std::to_string(times.size()));
-  readTime(times[0], 0);
-  nb::object first = times[0];
-  bool pair =
-      PySequence_Check(first.ptr()) && PySequence_Size(first.ptr()) == 2;
-  PyErr_Clear();
-  return pair;
+  nb::object first = timesOf({&set, 1})[0];
+  readTime(first, 0);
+  return lengthOf(first) == 2;
 }

@@ -59,6 +59,7 @@ public:
   void rethrow() const;
 
 private:
+  nanobind::list timesOf(std::span<const ShardSet> sets) const;
   void askCompute(std::span<const ShardSet> sets,
                   std::span<ComputeMs> out) const;
   std::vector<double> askCommunication(const Traffic &traffic,

@@ -25,12 +25,12 @@ else:
     from neuroshard.constraints import Constraints, Place, Reserves, Shard, TableRule
     from neuroshard.costs import CostModel, DeviceClass, ShardSet, ShardWork, Traffic
     from neuroshard.errors import (CostModelError, Diagnostic, Error, InvalidPlan,
-                                   InvalidProblem, PlanningError, UnknownCostModel)
-    from neuroshard.planning import (Objective, PublishedSettings, WarmStart, algorithms,
-                                     evaluate, plan)
+                                   InvalidProblem, PlanningError, UnknownCostModel,
+                                   UnknownPolicy)
+    from neuroshard.planning import (Objective, Progress, PublishedSettings, WarmStart,
+                                     algorithms, evaluate, plan)
     from neuroshard.plans import Plan, Provenance, Setting
     from neuroshard.problem import ShardingProblem
-    from neuroshard.progress import Progress
     from neuroshard.results import (Breakdown, DeviceCost, DeviceMemory, Memory, Migration,
                                     PlanResult, SnapshotCost, TableMove)
     from neuroshard.tables import (Access, Batch, Feature, FeatureStatistics, Optimizer,
@@ -43,8 +43,9 @@ else:
         "Device", "DeviceClass", "DeviceCost", "DeviceMemory", "Diagnostic", "Error", "Feature",
         "FeatureStatistics", "Host", "InvalidPlan", "InvalidProblem", "Level", "Memory",
         "Migration", "Objective", "Optimizer", "Place", "Plan", "PlanResult", "PlanningError",
-        "Progress", "Provenance", "PublishedSettings", "Reserves", "RowMass", "Setting", "Shard",
-        "ShardSet", "ShardWork", "ShardingProblem", "Snapshot", "SnapshotCost", "Table",
-        "TableMove", "TableRule", "TableStatistics", "Topology", "Traffic", "UnknownCostModel",
-        "WarmStart", "WhatIf", "algorithms", "evaluate", "plan", "what_if",
+        "Progress", "Provenance", "PublishedSettings", "Reserves", "RowMass", "Setting",
+        "Shard", "ShardSet", "ShardWork", "ShardingProblem", "Snapshot", "SnapshotCost",
+        "Table", "TableMove", "TableRule", "TableStatistics", "Topology", "Traffic",
+        "UnknownCostModel", "UnknownPolicy", "WarmStart", "WhatIf", "algorithms", "evaluate",
+        "plan", "what_if",
     ]

@@ -36,7 +36,8 @@ class CostModel:
 
     The search calls them very often, from several threads, one at a time; they must depend on
     nothing but their arguments, or plans will not be repeatable. An exception in one of them
-    ends the search and comes out of plan(). name goes into the plan's provenance. Set monotone
+    ends the search and comes out of plan(). name, by default that of the class, goes into the
+    plan's provenance. Set monotone
     to True if more shards on a device never make its compute faster, joined pieces are never
     slower, and more to exchange never makes an exchange faster: small problems then get an
     exact lower bound.
@@ -47,7 +48,7 @@ class CostModel:
 
     def __init_subclass__(cls, **arguments: object) -> None:
         super().__init_subclass__(**arguments)
-        if not cls.name:
+        if "name" not in cls.__dict__:
             cls.name = cls.__name__
 
     def compute_ms(self, shard_sets: Sequence[ShardSet]) -> Sequence[Time]:

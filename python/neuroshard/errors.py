@@ -16,10 +16,6 @@ class Diagnostic(NamedTuple):
         return f"{self.where}: {self.message}" if self.where else self.message
 
 
-def _diagnostics(items: Iterable[tuple[str, str]]) -> tuple[Diagnostic, ...]:
-    return tuple(Diagnostic(*item) for item in items)
-
-
 class Error(Exception):
     """Base class."""
 
@@ -47,40 +43,42 @@ class PlanningError(Error):
         return "\n".join(lines)
 
 
-class InvalidProblem(PlanningError, ValueError):
-    """A problem, a topology or their text is wrong; diagnostics has everything that is."""
+class _Listing(Error, ValueError):
+    """An error that lists everything that is wrong; see diagnostics."""
 
     def __init__(self, diagnostics: Iterable[tuple[str, str]]) -> None:
-        self.diagnostics = _diagnostics(diagnostics)
-        lines = [str(diagnostic) for diagnostic in self.diagnostics]
-        super().__init__("bad input", lines[0] if lines else "", lines[1:])
-        self.args = (self.diagnostics,)
-
-    def __str__(self) -> str:
-        return "\n".join(str(diagnostic) for diagnostic in self.diagnostics)
-
-
-class InvalidPlan(Error, ValueError):
-    """A plan's text is wrong, or the plan does not answer the problem; diagnostics says all."""
-
-    def __init__(self, diagnostics: Iterable[tuple[str, str]]) -> None:
-        self.diagnostics = _diagnostics(diagnostics)
+        self.diagnostics = tuple(Diagnostic(*item) for item in diagnostics)
         super().__init__(self.diagnostics)
 
     def __str__(self) -> str:
         return "\n".join(str(diagnostic) for diagnostic in self.diagnostics)
+
+
+class InvalidProblem(PlanningError, _Listing):
+    """A problem, a topology or their text is wrong; diagnostics has everything that is."""
+
+    def __init__(self, diagnostics: Iterable[tuple[str, str]]) -> None:
+        _Listing.__init__(self, diagnostics)
+        lines = [str(diagnostic) for diagnostic in self.diagnostics]
+        self.limit = "bad input"
+        self.message = lines[0] if lines else ""
+        self.details = tuple(lines[1:])
+        self.advice = ""
+
+    __str__ = _Listing.__str__
+
+
+class InvalidPlan(_Listing):
+    """A plan's text is wrong, or the plan does not answer the problem; diagnostics says all."""
 
 
 class CostModelError(Error):
     """A cost model answers what no cost model may, or cannot serve the objective."""
 
 
-class UnknownCostModel(CostModelError, ValueError):
+class UnknownCostModel(_Listing, CostModelError):
     """No cost model has this name, or its file cannot be used."""
 
-    def __init__(self, diagnostics: Iterable[tuple[str, str]]) -> None:
-        self.diagnostics = _diagnostics(diagnostics)
-        super().__init__(self.diagnostics)
 
-    def __str__(self) -> str:
-        return "\n".join(str(diagnostic) for diagnostic in self.diagnostics)
+class UnknownPolicy(_Listing):
+    """The file of a placement policy (algorithm="dreamshard") cannot be used."""

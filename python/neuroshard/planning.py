@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, Union
+from typing import Any, Literal, NamedTuple, Union
 
 from neuroshard import _planner, fields
 from neuroshard.costs import CostModel, model_for
 from neuroshard.errors import InvalidProblem
 from neuroshard.plans import Plan
 from neuroshard.problem import ShardingProblem, Target
-from neuroshard.progress import Progress, Terminal
 from neuroshard.results import Breakdown, PlanResult, breakdown_of_plain, result_of_plain
 
 MAX_THREADS = 1024
 MAX_COUNT = 10**6
+MAX_HORIZON = 1e15
+
+
+class Progress(NamedTuple):
+    """seconds since the start; share of the search in [0, 1], an estimate; the best cost so
+    far, in milliseconds per step; what is being done."""
+
+    seconds: float
+    share: float
+    best_cost_ms: float
+    phase: str
 
 
 @dataclass(frozen=True)
@@ -74,15 +85,19 @@ class WarmStart(fields.Record):
     def __post_init__(self) -> None:
         self._record("previous", Plan)
         self._number("horizon_steps")
-        _at_least("WarmStart.horizon_steps", self.horizon_steps, 0)
+        if not 0 < self.horizon_steps <= MAX_HORIZON:
+            raise ValueError("WarmStart.horizon_steps: expected a number above 0 and at most "
+                             f"{MAX_HORIZON:g}, got: {self.horizon_steps}")
 
 
 def plan(problem: ShardingProblem, *, cost_model: Union[str, CostModel, object] = "auto",
          objective: Union[str, Objective] = "step", algorithm: str = "default",
          target: Target | None = None, deadline_s: float | None = None, seed: int = 0,
          threads: int = 0, warm_start: Union[Plan, WarmStart, None] = None,
-         published: PublishedSettings | None = None, evaluation_budget: int = 0,
-         progress: Callable[[Progress], object] | bool | None = None) -> PlanResult:
+         published: PublishedSettings | None = None,
+         policy: str | os.PathLike[str] | None = None, policy_samples: int = 0,
+         evaluation_budget: int = 0,
+         progress: Callable[[Progress], object] | bool = True) -> PlanResult:
     """Decides where every piece of every table lives.
 
     cost_model: "auto" (the measured models of the devices, else the roofline), "roofline",
@@ -92,9 +107,11 @@ def plan(problem: ShardingProblem, *, cost_model: Union[str, CostModel, object] 
     seconds after which the best plan so far is returned; without it the result depends on
     nothing but the arguments. threads: 0 for as many as the machine runs at once; the plan does
     not depend on it. warm_start: yesterday's plan, changed only where that pays.
+    published: for algorithm="published". policy, policy_samples: for algorithm="dreamshard", the
+    file of a placement policy (None: the shipped one) and the episodes it plays by chance.
     evaluation_budget: candidate plans the local search may evaluate; 0 for a default.
     progress: called with a Progress several times a second, and ends the search by returning
-    False; None shows a line on stderr, when that is a terminal, after a second; False does not.
+    False; True shows a line on stderr after a second, when that is a terminal; False nothing.
 
     Raises PlanningError with the binding limit when there is no plan. Ctrl-C ends the search.
     """
@@ -110,9 +127,12 @@ def plan(problem: ShardingProblem, *, cost_model: Union[str, CostModel, object] 
         "evaluation_budget", fields.whole(evaluation_budget, "evaluation_budget"), 0, 2**62)
     _set_published(options, published)
     _set_warm_start(options, warm_start)
-    with Terminal(progress) as report:
-        answer = _planner.search(problem._native, model_for(cost_model, problem), options, report)
-    return result_of_plain(answer)
+    if algorithm == "dreamshard" or policy is not None:
+        samples = fields.whole(policy_samples, "policy_samples")
+        options.set_policy("" if policy is None else os.fspath(policy),
+                           _at_least("policy_samples", samples, 0, MAX_COUNT))
+    model = model_for(cost_model, problem)
+    return result_of_plain(_planner.search(problem._native, model, options, _report(progress)))
 
 
 def evaluate(problem: ShardingProblem, plan: Plan, *,
@@ -130,6 +150,14 @@ def evaluate(problem: ShardingProblem, plan: Plan, *,
 def algorithms() -> tuple[str, ...]:
     """What plan(algorithm=...) may be, the default first."""
     return tuple(_planner.algorithms())
+
+
+def _report(progress: Callable[[Progress], object] | bool) -> object:
+    if isinstance(progress, bool):
+        return progress
+    if not callable(progress):
+        raise TypeError(f"progress: expected a function, True or False, got: {progress!r}")
+    return lambda *values: progress(Progress(*values))
 
 
 def _ready(problem: ShardingProblem, caller: str) -> ShardingProblem:
@@ -177,7 +205,7 @@ def _set_warm_start(options: _planner.SearchOptions,
     options.set_warm_start(warm_start.previous._native, warm_start.horizon_steps)
 
 
-def _at_least(where: str, value, low: float, high: float | None = None):
+def _at_least(where: str, value: Any, low: float, high: float | None = None) -> Any:
     if value < low or (high is not None and value > high):
         most = "" if high is None else f" and at most {high}"
         raise ValueError(f"{where}: expected at least {low}{most}, got: {value}")

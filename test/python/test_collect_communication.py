@@ -12,10 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "python"))
+from neuroshard.collect import communication, draws, fit, links, samples
 
-from neuroshard.collect import communication, draws, fit, links, samples  # noqa: E402
+ROOT = Path(__file__).resolve().parents[2]
 
 TIMEOUT_S = 120
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "OMP_NUM_THREADS": "1"}

@@ -1,0 +1,222 @@
+"""The dataclasses of the planner: defaults, bad input, files, copies."""
+
+import copy
+import math
+import pickle
+
+import pytest
+
+import neuroshard as ns
+from support.planning import ROOT, reference_task, small_problem
+
+REUSE = (0.75, 0.25) + (0,) * 15
+
+
+def full_problem():
+    """Every field of the schema away from its default."""
+    access = ns.Access(batch=2048, reuse=REUSE, row_mass=[ns.RowMass(0.1, 0.5)])
+    return ns.ShardingProblem(
+        tables=[ns.Table("a", 1000, 64, "bf16", ns.Optimizer("adam", eps=1e-6), True, access),
+                ns.Table("b", 500, 32), ns.Table("c", 300, 16), ns.Table("d", 200, 8)],
+        features=[ns.Feature("fa", "a", "mean", 3.5, 9, 0.5, 512, True, True),
+                  ns.Feature("fb", "b"), ns.Feature("fc", "c"), ns.Feature("fd", "d")],
+        batch=ns.Batch(1024, "i32", "f16", "bf16", 3),
+        topology=ns.Topology(
+            levels=[ns.Level(name="net", groups=[3], bandwidth_gb_per_s=5, latency_us=9),
+                    ns.Level(name="node", groups=[2, 1], bandwidth_gb_per_s=50, latency_us=1)],
+            devices=[ns.Device(device_class="CPU", memory_bytes="2GiB"),
+                     ns.Device(device_class="CPU", memory_bytes=10**9),
+                     ns.Device(device_class="H200", memory_bytes="1 GB", host=1)],
+            hosts=[ns.Host(memory_bytes="8GiB"), ns.Host(memory_bytes="16GiB")]),
+        constraints=ns.Constraints(
+            pins={"a": [0, 1]}, forbids={"b": 2}, co_locate=[("b", "c")],
+            separate=[("a", "b")],
+            tables=[ns.TableRule("a", ["column_wise", "table_wise"], 16)],
+            reserves=ns.Reserves(dense_bytes="1MiB", fragmentation_bytes=0),
+            fixed_shards=[ns.Shard(table="d", rows=(0, 200), cols=(0, 8), devices=1)]),
+        snapshots=[ns.Snapshot("night", 2, [ns.FeatureStatistics("fb", presence=0.25)],
+                               [ns.TableStatistics("b", access)]), ns.Snapshot("day")],
+        optimizer_semantics="per_shard", memory_model="weights_only", cache_load_factor=0.25,
+        source="made up")
+
+
+@pytest.mark.parametrize("problem", [
+    small_problem(), small_problem(topology=None), full_problem()])
+def test_problems_survive_text_file_copy_and_pickle(problem, tmp_path):
+    assert ns.ShardingProblem.from_json(problem.to_json()) == problem
+    problem.save(tmp_path / "problem.json")
+    assert ns.ShardingProblem.load(tmp_path / "problem.json") == problem
+    assert (tmp_path / "problem.json").read_text() == problem.to_json()
+    assert copy.copy(problem) == copy.deepcopy(problem) == problem
+    assert pickle.loads(pickle.dumps(problem)) == problem
+    assert eval(repr(problem), vars(ns)) == problem
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "workloads").glob("*_*.json")),
+                         ids=lambda path: path.stem)
+def test_stored_workloads_survive(path):
+    if "locality" in path.stem:
+        pytest.skip("not a workload but access statistics")
+    problem = ns.ShardingProblem.load(path)
+    assert ns.ShardingProblem.from_json(problem.to_json()) == problem
+
+
+def test_plans_survive_text_file_copy_and_pickle(tmp_path):
+    plan = ns.plan(small_problem()).plan
+    assert ns.Plan.from_json(plan.to_json()) == plan
+    plan.save(tmp_path / "plan.json")
+    assert ns.Plan.load(tmp_path / "plan.json") == plan
+    assert copy.deepcopy(plan) == pickle.loads(pickle.dumps(plan)) == plan
+    assert eval(repr(plan), vars(ns)) == plan
+
+
+def test_results_survive_pickling():
+    result = ns.plan(small_problem(), warm_start=ns.plan(small_problem()).plan)
+    assert pickle.loads(pickle.dumps(result)) == result
+
+
+def test_replace_changes_a_copy_and_checks_it():
+    problem = small_problem()
+    changed = problem.replace(batch=8192)
+    assert (problem.batch.global_size, changed.batch.global_size) == (4096, 8192)
+    assert changed != problem and changed.replace(batch=4096) == problem
+    assert '"global_size":8192' in changed.to_json().replace(" ", "")
+    with pytest.raises(ns.InvalidProblem, match="batch.global_size"):
+        problem.replace(batch=0)
+    with pytest.raises(AttributeError):
+        problem.batch = 1
+
+
+@pytest.mark.parametrize("text, size", [
+    ("80GiB", 80 << 30), ("512MiB", 512 << 20), ("40 GB", 40 * 10**9), (123, 123)])
+def test_byte_sizes(text, size):
+    assert ns.Host(memory_bytes=text).memory_bytes == size
+
+
+@pytest.mark.parametrize("text, devices, groups", [
+    ("8xH200", 8, [(8,)]), ("2x8xA100-40GB", 16, [(16,), (8, 8)]), ("4xCPU@2GiB", 4, [(4,)])])
+def test_topologies_by_text(text, devices, groups):
+    topology = ns.Topology.parse(text)
+    assert topology.device_count == devices
+    assert [level.groups for level in topology.levels] == groups
+    assert small_problem(topology=text) == small_problem(topology=topology)
+
+
+def test_other_device_counts_keep_memory_and_links():
+    topology = ns.Topology.parse("8xH200@100GiB")
+    slow = topology.replace(levels=[topology.levels[0].replace(bandwidth_gb_per_s=7.5)])
+    made = slow.with_devices(16)
+    assert made.device_count == 16 and made.devices[9].memory_bytes == 100 << 30
+    assert [level.bandwidth_gb_per_s for level in made.levels
+            if level.name == slow.levels[0].name] == [7.5]
+    mixed = slow.replace(devices=[*slow.devices[:-1], slow.devices[0].replace(memory_bytes=1)])
+    with pytest.raises(ValueError, match="devices differ"):
+        mixed.with_devices(4)
+
+
+REFUSED = [
+    (lambda: ns.Table(3, 10, 4), TypeError, "Table.name: expected a text, got: 3"),
+    (lambda: ns.Table("t", 10.5, 4), TypeError, "Table.rows: expected a whole number, got: 10.5"),
+    (lambda: ns.Table("t", 10, True), TypeError, "Table.dim: expected a whole number"),
+    (lambda: ns.Table("t", 10, 4, "f64"), ValueError, "Table.type: expected one of f32, f16"),
+    (lambda: ns.Table("t", 10, 4, optimizer="lion"), ValueError, "Optimizer.kind: expected one"),
+    (lambda: ns.Table("t", 10, 4, optimizer=3), TypeError, "Table.optimizer: expected a Opt"),
+    (lambda: ns.Table("t", 10, 4, hashed=1), TypeError, "Table.hashed: expected True or False"),
+    (lambda: ns.Table("t", 10, 4, access=REUSE), TypeError, "Table.access: expected a Access"),
+    (lambda: ns.Optimizer("sgd", eps=math.nan), ValueError, "Optimizer.eps: expected a finite"),
+    (lambda: ns.Access(batch=1, reuse=[1]), ValueError, "expected 17 shares, got: 1"),
+    (lambda: ns.Access(batch=1, reuse=["x"] * 17), TypeError, "Access.reuse: expected a number"),
+    (lambda: ns.Feature("f", "t", "max"), ValueError, "Feature.pooling: expected one of sum"),
+    (lambda: ns.Feature("f", "t", mean_pooling="2"), TypeError, "Feature.mean_pooling"),
+    (lambda: ns.Feature("f", "t", presence=math.inf), ValueError, "Feature.presence"),
+    (lambda: ns.Batch("many"), TypeError, "Batch.global_size: expected a whole number"),
+    (lambda: ns.Batch(8, id_type="i8"), ValueError, "Batch.id_type: expected one of i32, i64"),
+    (lambda: ns.Topology.parse("8xToaster"), ns.InvalidProblem, "Toaster"),
+    (lambda: ns.Topology.parse(8), TypeError, "expected a text such as '8xH200'"),
+    (lambda: ns.Device(device_class="CPU", memory_bytes="lots"), ValueError,
+     "Device.memory_bytes: .*lots"),
+    (lambda: ns.Host(memory_bytes=1.5), TypeError, "Host.memory_bytes: expected bytes"),
+    (lambda: ns.Level(name="n", groups=["8"], bandwidth_gb_per_s=1, latency_us=1), TypeError,
+     "Level.groups: expected a whole number"),
+    (lambda: ns.Topology(levels=[8], devices=[], hosts=[]), TypeError, r"levels\[0\]"),
+    (lambda: ns.Shard(table="t", rows=5, cols=(0, 1), devices=0), TypeError, "Shard.rows"),
+    (lambda: ns.Shard(table="t", rows=(0, 1, 2), cols=(0, 1), devices=0), ValueError,
+     r"Shard.rows: expected \[begin, end\)"),
+    (lambda: ns.Shard(table="t", rows=(0, 1), cols=(0, 1), devices="0"), TypeError,
+     "Shard.devices"),
+    (lambda: ns.Shard(table="t", rows=(0, 1), cols=(0, 1), devices=0, tier="ssd"), ValueError,
+     "Shard.tier: expected one of hbm, dram"),
+    (lambda: ns.Place("t", "gpu"), TypeError, "Place.devices"),
+    (lambda: ns.TableRule("t", "row_wise"), TypeError, "allowed_kinds: expected a list"),
+    (lambda: ns.TableRule("t", ["diagonal"]), ValueError, "allowed_kinds: expected table_wise"),
+    (lambda: ns.Reserves(dense_bytes="-4GiB"), ValueError, "Reserves.dense_bytes"),
+    (lambda: ns.Constraints(pins=["t"]), TypeError, r"Constraints.pins\[0\]"),
+    (lambda: ns.Constraints(co_locate=["ab"]), TypeError, "co_locate: expected a list of texts"),
+    (lambda: ns.Snapshot("day", weight="2"), TypeError, "Snapshot.weight"),
+    (lambda: ns.Snapshot("day", features=["f"]), TypeError, r"Snapshot.features\[0\]"),
+    (lambda: small_problem(tables=["t"]), TypeError, r"ShardingProblem.tables\[0\]"),
+    (lambda: small_problem(tables="t"), TypeError, "ShardingProblem.tables: expected a list"),
+    (lambda: small_problem(batch="big"), TypeError, "ShardingProblem.batch"),
+    (lambda: small_problem(topology=8), TypeError, "expected a Topology or a text"),
+    (lambda: small_problem(target="jax"), ValueError, "target: expected one of native, torch"),
+    (lambda: small_problem(constraints={}), TypeError, "constraints: expected a Constraints"),
+    (lambda: small_problem(tables=[]), ns.InvalidProblem, "table"),
+    (lambda: small_problem(batch=2**70), ns.InvalidProblem, "batch.global_size"),
+    (lambda: small_problem(constraints=ns.Constraints(pins={"nobody": 0})), ns.InvalidProblem,
+     r"constraints.pins\[0\].table: unknown table 'nobody'"),
+    (lambda: small_problem(constraints=ns.Constraints(pins={"user": 7})), ns.InvalidProblem,
+     r"constraints.pins\[0\].devices"),
+    (lambda: small_problem(snapshots=[ns.Snapshot("d", -1)]), ns.InvalidProblem,
+     r"snapshots\[0\].weight"),
+    (lambda: ns.Plan(shards=[], device_count="2"), TypeError, "Plan.device_count"),
+    (lambda: ns.Plan(shards=[3], device_count=2), TypeError, r"Plan.shards\[0\]"),
+    (lambda: ns.Plan.from_json("{}"), ns.InvalidPlan, "schema"),
+    (lambda: ns.Plan.load("missing.json"), ns.InvalidPlan, "missing.json"),
+    (lambda: ns.ShardingProblem.from_json("{"), ns.InvalidProblem, "line 1"),
+    (lambda: ns.ShardingProblem.load("missing.json"), ns.InvalidProblem, "missing.json"),
+    (lambda: small_problem().save("missing/problem.json"), OSError, "missing"),
+    (lambda: ns.Objective("fast"), ValueError, "Objective.kind: expected one of step, publ"),
+    (lambda: ns.Objective(dense_rest_ms=-1), ValueError, "dense_rest_ms: expected at least 0"),
+    (lambda: ns.Objective(pipeline_depth=0), ValueError, "pipeline_depth: expected at least 1"),
+    (lambda: ns.PublishedSettings(beam_width=0), ValueError, "beam_width: expected at least 1"),
+    (lambda: ns.WarmStart(ns.Plan(shards=[], device_count=1), 0), ValueError, "horizon_steps"),
+    (lambda: ns.WarmStart("yesterday"), TypeError, "WarmStart.previous: expected a Plan"),
+]
+
+
+@pytest.mark.parametrize("make, error, message", REFUSED,
+                         ids=[f"{i}-{case[2][:24]}" for i, case in enumerate(REFUSED)])
+def test_bad_input_is_named(make, error, message):
+    with pytest.raises(error, match=message):
+        make()
+
+
+def test_everything_wrong_with_a_problem_is_listed():
+    with pytest.raises(ns.InvalidProblem) as caught:
+        small_problem(tables=[ns.Table("user", -1, 64), ns.Table("item", 10, 0),
+                              ns.Table("page", 5, 16), ns.Table("tag", 5, 4)], batch=-5)
+    assert {one.where for one in caught.value.diagnostics} == {
+        "tables[0].rows", "tables[1].dim", "batch.global_size"}
+    assert isinstance(caught.value, ns.PlanningError) and isinstance(caught.value, ValueError)
+    assert caught.value.limit == "bad input"
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert again.diagnostics == caught.value.diagnostics and str(again) == str(caught.value)
+
+
+def test_numpy_numbers_are_numbers():
+    numpy = pytest.importorskip("numpy")
+    table = ns.Table("t", numpy.int64(10), numpy.int32(4))
+    feature = ns.Feature("f", "t", mean_pooling=numpy.float32(1.5))
+    problem = ns.ShardingProblem(tables=[table], features=[feature], batch=numpy.int64(64))
+    assert problem.tables[0].rows == 10 and '"mean_pooling":1.5' in problem.to_json()
+
+
+def test_shards_without_names_get_some():
+    shard = ns.Shard(table="t", rows=(0, 4), cols=(0, 4), devices=0)
+    plan = ns.Plan(device_count=1, shards=[shard.replace(name="t_0"), shard, shard])
+    assert [one.name for one in plan.shards] == ["t_0", "t_1", "t_2"]
+
+
+def test_reference_tasks_are_read_alike():
+    problem = reference_task("task_01")
+    assert problem.memory_model == "weights_only" and problem.topology.device_count == 4

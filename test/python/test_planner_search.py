@@ -1,0 +1,291 @@
+"""plan(), evaluate() and what_if(): the C++ tools' answers, with Python's manners."""
+
+import ast
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+import neuroshard as ns
+from support.planning import EXPECTED, ROOT, reference_task, small_problem
+
+BUILD = Path(os.environ["NEUROSHARD_BUILD_DIR"])
+LIMIT_S = 120
+
+
+def run(*command, **options):
+    return subprocess.run([str(part) for part in command], capture_output=True, text=True,
+                          timeout=LIMIT_S, **options)
+
+
+def python(script, **options):
+    environment = {**os.environ, "PYTHONPATH": str(BUILD / "python")}
+    return run(sys.executable, "-c", script, env=environment, **options)
+
+
+def test_importing_needs_neither_torch_nor_numpy():
+    result = python("import sys, neuroshard\n"
+                    "neuroshard.plan\n"
+                    "print([name for name in ('torch', 'numpy', 'scipy') if name in sys.modules])")
+    assert result.stdout == "[]\n", result.stderr
+
+
+def test_without_the_module_only_the_planner_is_missing():
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+    result = run(sys.executable, "-c", "import neuroshard, neuroshard.collect; neuroshard.plan",
+                 env=environment)
+    assert result.returncode == 1
+    assert "ImportError: neuroshard.plan needs the compiled module" in result.stderr
+
+
+def test_type_stub_names_what_the_module_has():
+    package = Path(ns.__file__).parent
+    assert (package / "py.typed").exists()
+    tree = ast.parse((package / "_planner.pyi").read_text())
+    stub = {node.name for node in tree.body if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
+    assert stub == {name for name in vars(ns._planner) if not name.startswith("_")}
+
+
+def test_result():
+    problem = small_problem()
+    result = ns.plan(problem, cost_model="roofline")
+    result.plan.verify(problem)
+    parts = result.breakdown
+    assert result.cost_ms == parts.cost_ms == pytest.approx(
+        parts.input_ms + parts.max_forward_ms + parts.exposed_forward_communication_ms
+        + parts.dense_ms + parts.backward_communication_ms + parts.max_backward_ms)
+    assert 0 < result.lower_bound_ms <= result.cost_ms
+    assert len(parts.devices) == len(result.memory.devices) == 2
+    assert result.memory.peak_bytes == max(one.peak_bytes for one in result.memory.devices)
+    assert any("bottleneck" in sentence for sentence in result.explanation)
+    assert result.tried and result.stop_reason and result.evaluations > 0
+    assert result.migration is None
+    provenance = result.plan.provenance
+    assert (provenance.algorithm, provenance.objective, provenance.cost_model) == (
+        "default", "step", "roofline")
+    assert provenance.predicted_cost_ms == result.cost_ms
+    assert str(result).startswith(f"4 tables in {len(result.plan.shards)} shards on 2 devices")
+
+
+def test_evaluate_gives_the_cost_of_the_search():
+    problem = small_problem()
+    objective = ns.Objective(dense_bottom_ms=0.5, dense_rest_ms=2, pipeline_depth=2)
+    result = ns.plan(problem, objective=objective)
+    assert ns.evaluate(problem, result.plan, objective=objective) == result.breakdown
+    assert result.breakdown.dense_ms == 2.5
+
+
+@pytest.mark.parametrize("algorithm", [
+    name for name in ns.algorithms() if name != "dreamshard"])
+def test_every_algorithm(algorithm):
+    problem = small_problem()
+    result = ns.plan(problem, algorithm=algorithm)
+    result.plan.verify(problem)
+    assert result.plan.provenance.algorithm == algorithm
+
+
+def test_published_settings_reach_the_search():
+    problem = reference_task("task_01")
+    costs = [ns.plan(problem, cost_model="reference", objective="published",
+                     algorithm="published", published=settings).cost_ms
+             for settings in (None, ns.PublishedSettings(depth=0))]
+    assert costs[0] == pytest.approx(EXPECTED["task_01"]["cost_ms"], rel=1e-9)
+    assert costs[1] > costs[0]
+
+
+@pytest.mark.parametrize("topology", ["8xH200", "2x8xA100-40GB"])
+def test_same_cost_as_the_report_tool(topology):
+    tool = shutil.which("neuroshard-report")
+    if not tool:
+        pytest.skip("this build has no compiler tools")
+    workload = ROOT / "workloads" / "mlperf_dlrm_v2.json"
+    printed = run(tool, workload, "--topology", topology).stdout
+    shown = re.search(r"^this plan\s+([\d.]+) ms", printed, re.M)
+    assert shown, printed
+    problem = ns.ShardingProblem.load(workload).replace(topology=topology)
+    assert f"{ns.plan(problem).cost_ms:.3f}" == shown[1]
+
+
+def test_same_plan_as_the_compiler(tmp_path):
+    opt, translate = shutil.which("neuroshard-opt"), shutil.which("neuroshard-translate")
+    if not opt or not translate:
+        pytest.skip("this build has no compiler tools")
+    problem = small_problem()
+    problem.save(tmp_path / "problem.json")
+    made = run(translate, "--workload-to-mlir", tmp_path / "problem.json",
+               "-o", tmp_path / "logical.mlir")
+    assert made.returncode == 0, made.stderr
+    planned = run(opt, "--neuroshard-to-planned", tmp_path / "logical.mlir",
+                  "-o", tmp_path / "planned.mlir")
+    assert planned.returncode == 0, planned.stderr
+    written = run(translate, "--plan-to-json", tmp_path / "planned.mlir",
+                  "-o", tmp_path / "plan.json")
+    assert written.returncode == 0, written.stderr
+    assert ns.Plan.load(tmp_path / "plan.json").shards == ns.plan(problem).plan.shards
+
+
+def test_same_seed_same_plan_whatever_the_threads():
+    problem = reference_task("task_05")
+    plans = [ns.plan(problem, seed=7, threads=threads).plan for threads in (1, 2, 8)]
+    assert plans[0] == plans[1] == plans[2]
+
+
+def test_a_deadline_of_zero_still_gives_a_valid_plan():
+    problem = ns.ShardingProblem.load(ROOT / "workloads" / "synthetic_small.json").replace(
+        topology="8xH200")
+    result = ns.plan(problem, deadline_s=0)
+    result.plan.verify(problem)
+    assert "deadline" in result.stop_reason
+
+
+def test_target_in_place_of_the_problem_s():
+    problem = small_problem(constraints=ns.Constraints(
+        tables=[ns.TableRule("item", ["row_wise"])]))
+    result = ns.plan(problem, target="torchrec-1.9")
+    result.plan.verify(problem.replace(target="torchrec-1.9"))
+    assert [shard.rows for shard in result.plan.shards_of("item")] == [(0, 25000), (25000, 50000)]
+
+
+LONG = ("synthetic_large", "128xH200")
+
+
+def long_problem():
+    """One whose search takes far longer than it takes to end it."""
+    path = ROOT / "workloads" / f"{LONG[0]}.json"
+    return ns.ShardingProblem.load(path).replace(topology=LONG[1])
+
+
+def test_progress_is_told_and_may_end_the_search():
+    told = []
+
+    def tell(progress):
+        told.append(progress)
+        return len(told) < 3
+
+    problem = long_problem()
+    result = ns.plan(problem, progress=tell, threads=1)
+    result.plan.verify(problem)
+    assert len(told) == 3
+    assert 0 < told[0].seconds < told[1].seconds and 0 <= told[0].share <= 1
+    assert all(one.phase for one in told)
+
+
+def test_an_exception_of_progress_comes_out():
+    def tell(progress):
+        raise RuntimeError("no more paper")
+
+    with pytest.raises(RuntimeError, match="no more paper"):
+        ns.plan(long_problem(), progress=tell)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_ctrl_c_ends_the_search(threads):
+    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt):
+        timer.start()
+        ns.plan(long_problem(), progress=False, threads=threads)
+    timer.join()
+
+
+def test_a_problem_that_does_not_fit_says_what_binds():
+    problem = ns.ShardingProblem.load(ROOT / "workloads" / "mlperf_dlrm_v2.json")
+    with pytest.raises(ns.PlanningError, match="device memory: ") as caught:
+        ns.plan(problem.replace(topology="1xA100-40GB"))
+    error = caught.value
+    assert error.limit == "device memory" and "GiB" in error.message
+    assert error.details and error.advice and not isinstance(error, ns.InvalidProblem)
+
+
+def test_a_problem_without_devices_is_refused():
+    with pytest.raises(ns.InvalidProblem, match="topology: the problem has none"):
+        ns.plan(small_problem(topology=None))
+
+
+@pytest.mark.parametrize("options, error, message", [
+    ({"algorithm": "best"}, ValueError, "algorithm: expected default, published"),
+    ({"algorithm": 3}, TypeError, "algorithm: expected a text"),
+    ({"objective": "speed"}, ValueError, "kind: expected one of step"),
+    ({"objective": 1}, TypeError, "objective: expected"),
+    ({"target": "jax"}, ValueError, "target: expected one of native"),
+    ({"deadline_s": -1}, ValueError, "deadline_s: expected at least 0"),
+    ({"deadline_s": "1"}, TypeError, "deadline_s: expected a number"),
+    ({"seed": -1}, ValueError, "seed: expected at least 0"),
+    ({"seed": 0.5}, TypeError, "seed: expected a whole number"),
+    ({"threads": -2}, ValueError, "threads: expected at least 0"),
+    ({"evaluation_budget": -1}, ValueError, "evaluation_budget: expected at least 0"),
+    ({"published": 3}, TypeError, "published: expected PublishedSettings"),
+    ({"warm_start": "plan.json"}, TypeError, "warm_start: expected a Plan"),
+    ({"progress": "yes"}, TypeError, "progress: expected a function"),
+    ({"algorithm": "dreamshard", "policy": "missing.safetensors"}, ns.UnknownPolicy, "missing"),
+])
+def test_bad_options_are_named(options, error, message):
+    with pytest.raises(error, match=message):
+        ns.plan(small_problem(), **options)
+
+
+def test_verify_raises_what_check_lists():
+    problem = small_problem()
+    plan = ns.plan(problem).plan
+    assert plan.check(problem) == ()
+    broken = plan.replace(shards=plan.shards[1:])
+    found = broken.check(problem)
+    assert found and found[0].message
+    with pytest.raises(ns.InvalidPlan) as caught:
+        broken.verify(problem)
+    assert caught.value.diagnostics == found
+    with pytest.raises(ns.InvalidPlan):
+        ns.evaluate(problem, broken)
+    assert "none" in plan.check(problem.replace(topology=None))[0].message
+
+
+def test_what_if():
+    problem = ns.ShardingProblem.load(ROOT / "workloads" / "mlperf_dlrm_v2.json").replace(
+        topology="8xH200")
+    cases = ns.what_if(problem, topologies=["8xH200", "1xA100-40GB"], devices=16,
+                       cost_model="roofline")
+    assert [case.topology.device_count for case in cases] == [8, 1, 16]
+    assert cases[0].cost_ms == ns.plan(problem, cost_model="roofline").cost_ms
+    assert cases[1].result is None and cases[1].error.limit == "device memory"
+    assert cases[2].peak_bytes < cases[0].peak_bytes
+    assert cases[2].cost_ms == cases[2].result.cost_ms
+    lines = str(cases).splitlines()
+    assert len(lines) == 4 and "no plan: device memory" in lines[2]
+    assert lines[3].startswith("devices=16")
+
+
+@pytest.mark.parametrize("arguments, message", [
+    ({}, "give topologies"), ({"devices": 2.5}, "device numbers"), ({"topologies": 8}, "list of")])
+def test_what_if_names_bad_arguments(arguments, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        ns.what_if(small_problem(), **arguments)
+
+
+def test_snapshots_are_planned_for_together():
+    quiet = ns.Snapshot("night", 1, [ns.FeatureStatistics("clicked", mean_pooling=1)])
+    busy = ns.Snapshot("day", 3, [ns.FeatureStatistics("clicked", mean_pooling=40)])
+    result = ns.plan(small_problem(snapshots=[quiet, busy]), cost_model="roofline")
+    night, day = result.breakdown.snapshots
+    assert (night.name, day.name, day.share) == ("night", "day", 0.75)
+    assert result.cost_ms == pytest.approx(0.25 * night.cost_ms + 0.75 * day.cost_ms)
+    assert result.breakdown.worst_ms == day.cost_ms > night.cost_ms
+
+
+def test_a_warm_start_keeps_what_changing_would_not_pay():
+    problem = small_problem()
+    previous = ns.plan(problem, algorithm="dim", cost_model="roofline").plan
+    kept = ns.plan(problem, cost_model="roofline",
+                   warm_start=ns.WarmStart(previous, horizon_steps=1e-3))
+    assert kept.plan.shards == previous.shards
+    assert kept.migration.bytes == 0 and kept.migration.moves == ()
+    assert kept.migration.previous_cost_ms == pytest.approx(kept.cost_ms)
+    free = ns.plan(problem, cost_model="roofline",
+                   warm_start=ns.WarmStart(previous, horizon_steps=1e12))
+    assert free.cost_ms < kept.cost_ms
+    assert free.migration.move_ms > 0
+    assert free.migration.bytes == sum(move.bytes for move in free.migration.moves)
