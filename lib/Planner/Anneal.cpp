@@ -36,7 +36,9 @@ public:
 
 private:
   void stage(double heat, int64_t steps);
-  bool tryBatch(double heat);
+  void tryOne(double heat);
+  void tryBatch(double heat);
+  double limitFor(const Edit &edit, double heat);
   void accept(const Edit &edit, const LoadChange &change);
   void measure(bool probe);
 
@@ -81,8 +83,30 @@ void Annealer::accept(const Edit &edit, const LoadChange &change) {
   }
 }
 
+/// The energy up to which a step passes.
+double Annealer::limitFor(const Edit &edit, double heat) {
+  bool cuts = edit.kind == Edit::Split || edit.kind == Edit::Exchange;
+  int pieces = cuts ? 1 : edit.kind == Edit::Join ? -1 : 0;
+  double luck = -std::log(std::max(1e-12, proposals.generator().real()));
+  return cost.energyMs() + heat * luck -
+         pieces * settings.pieceWorth * cost.costMs();
+}
+
+/// Draws a step and takes it if it passes.
+void Annealer::tryOne(double heat) {
+  ++drawn;
+  Edit edit = proposals.draw(cost.critical());
+  if (edit.kind == Edit::None || !board.fits(edit))
+    return;
+  ++evaluations;
+  LoadChange change;
+  EditBatch::judge(board, edit, change);
+  if (cost.isBelow(change, limitFor(edit, heat)))
+    accept(edit, change);
+}
+
 /// Judges a batch of steps; applies the first that passes.
-bool Annealer::tryBatch(double heat) {
+void Annealer::tryBatch(double heat) {
   batch.clear();
   // Bounded, since on a full board hardly any step fits.
   for (size_t i = 0; i < 4 * kMaxBatch && batch.size() < kMaxBatch; ++i) {
@@ -92,22 +116,18 @@ bool Annealer::tryBatch(double heat) {
       batch.add(edit);
   }
   batch.run();
-  Random &random = proposals.generator();
   for (size_t i = 0; i < batch.size(); ++i) {
     ++evaluations;
-    double limit =
-        cost.energyMs() - heat * std::log(std::max(1e-12, random.real()));
-    if (!(cost.energyAfter(batch.change(i)) < limit))
-      continue;
-    accept(batch.edit(i), batch.change(i));
-    return true;
+    if (cost.isBelow(batch.change(i), limitFor(batch.edit(i), heat)))
+      return accept(batch.edit(i), batch.change(i));
   }
-  return false;
 }
 
 void Annealer::stage(double heat, int64_t steps) {
+  const SumEmbedding *embedding = board.context().model.sumEmbedding();
+  bool cheap = embedding && embedding->size() <= kSmallEmbedding;
   for (int64_t end = drawn + steps; drawn < end;)
-    tryBatch(heat);
+    cheap ? tryOne(heat) : tryBatch(heat);
 }
 
 double Annealer::run() {

@@ -16,6 +16,8 @@ struct AnnealSettings {
   /// What a step may cost at first / at last, as a share of the cost.
   double firstHeat = 0.01;
   double lastHeat = 2e-5;
+  /// By what share of the cost one more piece has to lower it.
+  double pieceWorth = 0;
 };
 
 /// Simulated annealing. Leaves the board at the cheapest state it measured and
@@ -28,6 +30,11 @@ double anneal(Board &board, const AnnealSettings &settings,
 /// none lowers it, `budget` states were judged, or the deadline has passed.
 /// Returns the cost.
 double descend(Board &board, int64_t budget, int64_t &evaluations);
+
+/// Joins pieces of a table for as long as the exact cost stays at or below
+/// `limitMs`: of each table the smallest piece first, with the sibling that
+/// leaves the lowest cost. Returns the cost.
+double simplify(Board &board, double limitMs, int64_t &evaluations);
 
 } // namespace neuroshard
 

@@ -149,6 +149,7 @@ bool Board::layOut(int index, const SearchState &placed,
 const PieceFacts *Board::composite(const Unit &unit) {
   PieceFacts &facts = this->facts->composites.emplace_back();
   facts.works = unit.works;
+  facts.shards = static_cast<int>(unit.works.size());
   facts.memory = unit.memory;
   facts.footprint = unit.footprint;
   facts.embedding = unit.embedding;
@@ -232,7 +233,7 @@ void Board::account(int device, const PieceFacts &facts, int sign) {
   else
     footprints[d] -= facts.footprint;
   addLoads(loads[d], facts.load, sign);
-  shardCounts[d] += sign * static_cast<int>(facts.works.size());
+  shardCounts[d] += sign * facts.shards;
   double *sum = sums.data() + d * sumSize;
   const double *one =
       facts.embedding.data() + context().classIndexOf(device) * sumSize;
@@ -267,7 +268,7 @@ void Board::refresh() {
     auto add = [&](const PieceFacts &facts) { account(device, facts, 1); };
     for (const UnitPtr &unit : everywhere) {
       PieceFacts facts;
-      facts.works = unit->works;
+      facts.shards = static_cast<int>(unit->works.size());
       facts.footprint = unit->footprint;
       facts.embedding = unit->embedding;
       facts.load = unit->load;

@@ -85,6 +85,10 @@ public:
   const Region &regionOf(const Piece &piece) const {
     return regions[static_cast<size_t>(piece.region)];
   }
+  const Region &region(int index) const {
+    return regions[static_cast<size_t>(index)];
+  }
+  int regionCount() const { return static_cast<int>(regions.size()); }
   const std::vector<int> &piecesOn(int device) const {
     return lists[static_cast<size_t>(device)];
   }

@@ -112,6 +112,7 @@ void BoardCost::fitLine(Direction direction, const std::vector<double> &times) {
       line.perMaxDim > 0 ? largestOf(direction, true) : Largest();
   maxBytes[indexOf(direction)] =
       line.perMaxByte > 0 ? largestOf(direction, false) : Largest();
+  shiftsOthers = shiftsOthers || line.perMaxDim > 0 || line.perMaxByte > 0;
 }
 
 BoardCost::Largest BoardCost::largestOf(Direction direction, bool dims) const {
@@ -163,10 +164,19 @@ BoardCost::Values BoardCost::valuesOf(const DeviceLoad &load) const {
   return result;
 }
 
-double BoardCost::power(double value) const {
+/// All at once, which compilers turn into vector instructions.
+void BoardCost::raise(Values &values) const {
   for (int i = 0; i < doublings; ++i)
-    value *= value;
-  return value;
+    for (double &value : values)
+      value *= value;
+}
+
+BoardCost::Values BoardCost::powersOf(const Values &values) const {
+  Values result;
+  for (size_t m = 0; m < kMetrics; ++m)
+    result[m] = values[m] * inverseScales[m];
+  raise(result);
+  return result;
 }
 
 double BoardCost::root(double sum) const {
@@ -184,10 +194,17 @@ double BoardCost::compose(const Values &norms) const {
 }
 
 double BoardCost::energyOf(const Values &sums) const {
-  Values norms = {};
+  Values result = {};
+  for (size_t m = published ? 0 : 1; m < (published ? 1 : kMetrics); ++m)
+    result[m] = scales[m] * root(sums[m]);
+  return compose(result);
+}
+
+void BoardCost::takeNorms() {
+  norms = {};
   for (size_t m = published ? 0 : 1; m < (published ? 1 : kMetrics); ++m)
     norms[m] = scales[m] * root(sums[m]);
-  return compose(norms);
+  energy = compose(norms);
 }
 
 void BoardCost::measure(bool probeAgain) {
@@ -198,6 +215,7 @@ void BoardCost::measure(bool probeAgain) {
   exactMs = cost.costMs;
   findCritical(cost);
   std::array<std::vector<double>, 3> times;
+  shiftsOthers = false;
   for (Direction direction : kDirections) {
     std::vector<double> &one = times[indexOf(direction)];
     if (published && direction == Direction::Input) {
@@ -215,10 +233,10 @@ void BoardCost::measure(bool probeAgain) {
       probe(direction, lines[indexOf(direction)]);
     fitLine(direction, one);
   }
-  values.resize(loads.size());
+  powers.resize(loads.size());
   scales.fill(kMinScale * exactMs);
   for (size_t d = 0; d < loads.size(); ++d) {
-    Values &value = values[d];
+    Values &value = powers[d];
     value = {};
     const ComputeMs &compute = loads[d].compute;
     if (published) {
@@ -233,11 +251,15 @@ void BoardCost::measure(bool probeAgain) {
     for (size_t m = 0; m < kMetrics; ++m)
       scales[m] = std::max(scales[m], value[m]);
   }
+  for (size_t m = 0; m < kMetrics; ++m)
+    inverseScales[m] = scales[m] > 0 ? 1 / scales[m] : 0;
   sums.fill(0);
-  for (const Values &value : values)
+  for (Values &value : powers) {
+    value = powersOf(value);
     for (size_t m = 0; m < kMetrics; ++m)
-      sums[m] += power(scales[m] > 0 ? value[m] / scales[m] : 0);
-  energy = energyOf(sums);
+      sums[m] += value[m];
+  }
+  takeNorms();
 }
 
 void BoardCost::findCritical(const CostBreakdown &breakdown) {
@@ -290,6 +312,8 @@ double BoardCost::shiftAfter(const LoadChange &change,
 
 BoardCost::Values BoardCost::shiftsAfter(const LoadChange &change) const {
   Values shifts = {};
+  if (!shiftsOthers)
+    return shifts;
   double forward = shiftAfter(change, Direction::Forward);
   double backward = shiftAfter(change, Direction::Backward);
   if (published) {
@@ -305,29 +329,62 @@ BoardCost::Values BoardCost::shiftsAfter(const LoadChange &change) const {
 BoardCost::Values BoardCost::sumsAfter(const LoadChange &change,
                                        const Values &shifts) const {
   Values here = valuesOf(change.load), there = valuesOf(change.targetLoad);
-  const Values &oldHere = values[static_cast<size_t>(change.device)];
-  const Values &oldThere = values[static_cast<size_t>(change.target)];
+  const Values &oldHere = powers[static_cast<size_t>(change.device)];
+  const Values &oldThere = powers[static_cast<size_t>(change.target)];
   bool same = change.device == change.target;
-  Values result = sums;
-  for (size_t m = published ? 0 : 1; m < (published ? 1 : kMetrics); ++m) {
-    double scale = scales[m];
-    double rest = sums[m] - power(oldHere[m] / scale);
-    if (!same)
-      rest -= power(oldThere[m] / scale);
-    rest = std::max(0.0, rest);
-    if (shifts[m] != 0)
-      rest *= power(std::max(0.0, 1 + shifts[m] / scale));
-    rest += power((here[m] + shifts[m]) / scale);
-    if (!same)
-      rest += power((there[m] + shifts[m]) / scale);
-    result[m] = rest;
+  Values result;
+  for (size_t m = 0; m < kMetrics; ++m) {
+    result[m] =
+        std::max(0.0, sums[m] - oldHere[m] - (same ? 0.0 : oldThere[m]));
+    here[m] += shifts[m];
+    there[m] = same ? 0.0 : there[m] + shifts[m];
   }
+  if (shiftsOthers) {
+    Values factors;
+    for (size_t m = 0; m < kMetrics; ++m)
+      factors[m] = std::max(0.0, 1 + shifts[m] * inverseScales[m]);
+    raise(factors);
+    for (size_t m = 0; m < kMetrics; ++m)
+      result[m] *= factors[m];
+  }
+  here = powersOf(here);
+  there = powersOf(there);
+  for (size_t m = 0; m < kMetrics; ++m)
+    result[m] += here[m] + there[m];
   return result;
 }
 
 double BoardCost::energyAfter(const LoadChange &change) const {
-  Values shifts = shiftsAfter(change);
-  return energyOf(sumsAfter(change, shifts));
+  return energyOf(sumsAfter(change, shiftsAfter(change)));
+}
+
+/// x = new sum / old sum changes a norm by the factor x ^ (1 / p). With
+/// log x between 2 (x - 1) / (x + 1) and x - 1 (above 1), or between 1 - 1 / x
+/// and 2 (x - 1) / (x + 1) (below 1), and exp y between 1 + y and
+/// 1 + y + y^2 / 2 (y < 0), that factor has bounds of a few operations.
+bool BoardCost::isBelow(const LoadChange &change, double limitMs) const {
+  Values after = sumsAfter(change, shiftsAfter(change));
+  double share = 1 / static_cast<double>(1 << doublings);
+  Values low = {}, high = {};
+  for (size_t m = 0; m < kMetrics; ++m) {
+    if (after[m] <= 0)
+      continue;
+    if (sums[m] <= 0)
+      return energyOf(after) < limitMs;
+    double x = after[m] / sums[m];
+    double tangent = share * (x - 1);
+    double middle = 2 * tangent / (x + 1);
+    if (x >= 1) {
+      low[m] = norms[m] * (1 + middle);
+      high[m] = norms[m] * (1 + tangent);
+    } else {
+      low[m] = norms[m] * std::max(0.0, 1 + tangent / x);
+      high[m] = norms[m] * (1 + middle + middle * middle / 2);
+    }
+  }
+  if (compose(low) >= limitMs)
+    return false;
+  return compose(high) < limitMs || energyOf(after) < limitMs;
 }
 
 double BoardCost::costAfter(const LoadChange &change) {
@@ -343,10 +400,10 @@ void BoardCost::apply(const LoadChange &change) {
   Values shifts = shiftsAfter(change);
   sums = sumsAfter(change, shifts);
   auto follow = [&](int device, const DeviceLoad &load) {
-    Values &value = values[static_cast<size_t>(device)];
-    value = valuesOf(load);
+    Values value = valuesOf(load);
     for (size_t m = 0; m < kMetrics; ++m)
       value[m] += shifts[m];
+    powers[static_cast<size_t>(device)] = powersOf(value);
   };
   follow(change.device, change.load);
   follow(change.target, change.targetLoad);
@@ -360,5 +417,5 @@ void BoardCost::apply(const LoadChange &change) {
     if (line.perMaxByte > 0)
       maxBytes[indexOf(direction)] = largestOf(direction, false);
   }
-  energy = energyOf(sums);
+  takeNorms();
 }

@@ -36,6 +36,9 @@ public:
   /// The energy now / after a step, estimated.
   double energyMs() const { return energy; }
   double energyAfter(const LoadChange &change) const;
+  /// energyAfter(change) < limitMs, mostly without working it out: bounds that
+  /// need no logarithm decide.
+  bool isBelow(const LoadChange &change, double limitMs) const;
   /// The objective after a step, exact.
   double costAfter(const LoadChange &change);
   /// Follows a step.
@@ -71,13 +74,15 @@ private:
   double communication(const DeviceLoad &load, Direction direction) const;
   Values valuesOf(const DeviceLoad &load) const;
   double shiftAfter(const LoadChange &change, Direction direction) const;
-  double power(double value) const;
+  void raise(Values &values) const;
   double root(double sum) const;
   double compose(const Values &norms) const;
   double energyOf(const Values &sums) const;
   void findCritical(const CostBreakdown &breakdown);
+  Values powersOf(const Values &values) const;
   Values sumsAfter(const LoadChange &change, const Values &shifts) const;
   Values shiftsAfter(const LoadChange &change) const;
+  void takeNorms();
 
   const Board &board;
   const ObjectiveOptions &options;
@@ -86,10 +91,15 @@ private:
   double exactMs = 0;
   double energy = 0;
   std::array<Line, 3> lines;
+  /// Does what one device exchanges slow the others' exchange?
+  bool shiftsOthers = false;
   std::array<Largest, 3> maxDims, maxBytes;
-  std::vector<Values> values;
-  /// Sum over the devices of (value / scale) ^ power.
-  Values sums = {}, scales = {};
+  /// Per device: (value / scale) ^ power.
+  std::vector<Values> powers;
+  /// Sum of them over the devices.
+  Values sums = {}, scales = {}, inverseScales = {};
+  /// scale x sum ^ (1 / power).
+  Values norms = {};
   std::vector<DeviceLoad> scratch;
   std::vector<int> criticalDevices;
 };

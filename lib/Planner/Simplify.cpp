@@ -1,0 +1,121 @@
+//===- Simplify.cpp - Joining pieces whose cut brings nothing -------------===//
+///
+/// \file
+/// Random steps cut tables whose pieces then lie on devices that decide
+/// nothing. A plan of fewer shards is easier to read, to save and to change, so
+/// cuts have to be worth something in the end.
+//===----------------------------------------------------------------------===//
+
+#include "Anneal.h"
+
+#include "EditBatch.h"
+
+#include <algorithm>
+#include <optional>
+#include <tuple>
+
+using namespace neuroshard;
+
+namespace {
+
+/// So close to a maximum that the estimate sorts out what the model need not
+/// be asked about; and what it may be wrong by.
+constexpr int kPower = 4096;
+constexpr double kEstimateShare = 1e-3;
+
+class Simplifier {
+public:
+  Simplifier(Board &board, double limitMs, int64_t &evaluations)
+      : board(board), limitMs(limitMs), evaluations(evaluations),
+        cost(board, kPower), batch(board) {}
+
+  double run();
+
+private:
+  bool joinSmallest(int region);
+  bool joinInto(int piece);
+  void consider(int piece, int sibling);
+  std::vector<int> bySize(const Region &region) const;
+
+  Board &board;
+  const double limitMs;
+  int64_t &evaluations;
+  BoardCost cost;
+  EditBatch batch;
+};
+
+std::vector<int> Simplifier::bySize(const Region &region) const {
+  std::vector<int> pieces;
+  for (const std::vector<int> &band : region.bands)
+    pieces.insert(pieces.end(), band.begin(), band.end());
+  std::sort(pieces.begin(), pieces.end(), [&](int a, int b) {
+    auto size = [&](int index) {
+      const Piece &piece = board.piece(index);
+      return std::tuple(piece.rows * piece.width, index);
+    };
+    return size(a) < size(b);
+  });
+  return pieces;
+}
+
+/// Either device may take both.
+void Simplifier::consider(int piece, int sibling) {
+  for (const Edit &edit :
+       {board.join(sibling, piece), board.join(piece, sibling)})
+    if (edit.kind != Edit::None && board.fits(edit))
+      batch.add(edit);
+}
+
+/// Joins a piece with the sibling that leaves the lowest cost.
+bool Simplifier::joinInto(int index) {
+  batch.clear();
+  for (const std::vector<int> &band : board.regionOf(board.piece(index)).bands)
+    for (int sibling : band)
+      consider(index, sibling);
+  if (batch.size() == 0)
+    return false;
+  batch.run();
+  evaluations += static_cast<int64_t>(batch.size());
+  std::optional<size_t> best;
+  double bestMs = limitMs;
+  for (size_t i = 0; i < batch.size(); ++i) {
+    if (!cost.isBelow(batch.change(i), limitMs * (1 + kEstimateShare)))
+      continue;
+    double exact = cost.costAfter(batch.change(i));
+    if (exact > bestMs)
+      continue;
+    bestMs = exact;
+    best = i;
+  }
+  if (!best)
+    return false;
+  const LoadChange &change = batch.change(*best);
+  board.apply(batch.edit(*best), change.load.compute,
+              change.targetLoad.compute);
+  cost.measure(false);
+  return true;
+}
+
+bool Simplifier::joinSmallest(int region) {
+  for (int piece : bySize(board.region(region)))
+    if (joinInto(piece))
+      return true;
+  return false;
+}
+
+double Simplifier::run() {
+  for (int region = 0; region < board.regionCount(); ++region)
+    while (board.region(region).pieces > 1 && !board.region(region).rigid &&
+           !board.context().deadlinePassed() && joinSmallest(region)) {
+    }
+  board.refresh();
+  cost.measure(false);
+  return cost.costMs();
+}
+
+} // namespace
+
+double neuroshard::simplify(Board &board, double limitMs,
+                            int64_t &evaluations) {
+  return Simplifier(board, limitMs, evaluations).run();
+}
