@@ -5,6 +5,7 @@
 
 #include "SearchState.h"
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,8 +34,35 @@ Outcome searchTorchRec(const SearchContext &context,
                        const std::vector<UnitPtr> &units);
 Outcome searchThreshold(const SearchContext &context,
                         const std::vector<UnitPtr> &units);
+
+/// The default search's last resort: random forms and places until one is a
+/// plan, a bounded number of times.
+void placeByChance(const SearchContext &context,
+                   const std::vector<UnitPtr> &initial, Outcome &outcome);
 Outcome searchBaseline(const SearchContext &context,
                        const std::vector<UnitPtr> &units, Algorithm algorithm);
+
+/// The algorithm of the context's options.
+Outcome runAlgorithm(const SearchContext &context,
+                     const std::vector<UnitPtr> &units);
+
+/// What turns units into an outcome.
+using SearchRun =
+    std::function<Outcome(const SearchContext &, const std::vector<UnitPtr> &)>;
+
+/// search() with `run` for its algorithm, for input that was checked. Options'
+/// warm start is ignored.
+tl::expected<SearchResult, Diagnosis> runSearch(const ShardingProblem &problem,
+                                                const CostModel &model,
+                                                const SearchOptions &options,
+                                                const SearchRun &run);
+
+/// Steps away from a plan, each of which saves more per step of training than
+/// moving its bytes costs, at so many milliseconds per byte. No state when the
+/// plan is not made of these units.
+Outcome searchNear(const SearchContext &context,
+                   const std::vector<UnitPtr> &units, const ShardingPlan &plan,
+                   double msPerByte);
 
 /// "1.234 ms".
 std::string formatMs(double ms);

@@ -9,6 +9,8 @@
 
 namespace neuroshard {
 
+class Residence;
+
 struct AnnealSettings {
   uint64_t seed = 0;
   /// Steps to draw.
@@ -28,8 +30,10 @@ double anneal(Board &board, const AnnealSettings &settings,
 
 /// The best step for the devices that decide the cost, again and again until
 /// none lowers it, `budget` states were judged, or the deadline has passed.
-/// Returns the cost.
-double descend(Board &board, int64_t budget, int64_t &evaluations);
+/// Returns the cost. With a `residence` a step must lower the cost together
+/// with what moving away from the previous plan costs.
+double descend(Board &board, int64_t budget, int64_t &evaluations,
+               Residence *residence = nullptr);
 
 /// Joins pieces of a table for as long as the exact cost stays at or below
 /// `limitMs`: of each table the smallest piece first, with the sibling that

@@ -4,6 +4,7 @@
 
 #include "EditBatch.h"
 #include "Proposals.h"
+#include "Residence.h"
 
 #include <algorithm>
 #include <numeric>
@@ -25,9 +26,10 @@ constexpr int kPower = 256;
 
 class Descent {
 public:
-  Descent(Board &board, int64_t budget, int64_t &evaluations)
+  Descent(Board &board, int64_t budget, int64_t &evaluations,
+          Residence *residence)
       : board(board), budget(budget), evaluations(evaluations),
-        cost(board, kPower), batch(board) {}
+        residence(residence), cost(board, kPower), batch(board) {}
 
   double run();
 
@@ -40,10 +42,15 @@ private:
   std::vector<int> targetsFor(int device) const;
   std::vector<int> costliest(int device) const;
   bool takeBest();
+  double moveMs() const { return residence ? residence->costMs() : 0; }
+  double moveMsAfter(size_t edit) const {
+    return residence ? residence->costAfter(batch.edit(edit)) : 0;
+  }
 
   Board &board;
   const int64_t budget;
   int64_t &evaluations;
+  Residence *residence;
   int64_t used = 0;
   BoardCost cost;
   EditBatch batch;
@@ -145,22 +152,26 @@ bool Descent::takeBest() {
   batch.run();
   evaluations += static_cast<int64_t>(batch.size());
   std::vector<double> energies(batch.size());
+  std::vector<double> moves(batch.size());
   std::vector<size_t> order(batch.size());
   std::iota(order.begin(), order.end(), size_t(0));
-  for (size_t i : order)
-    energies[i] = cost.energyAfter(batch.change(i));
+  for (size_t i : order) {
+    moves[i] = moveMsAfter(i);
+    energies[i] = cost.energyAfter(batch.change(i)) + moves[i];
+  }
   size_t count = std::min(kMaxExact, order.size());
   std::partial_sort(
       order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count),
       order.end(), [&](size_t a, size_t b) {
         return std::pair(energies[a], a) < std::pair(energies[b], b);
       });
-  double now = cost.costMs();
-  double bestMs = now, bestEnergy = cost.energyMs();
+  double now = cost.costMs() + moveMs();
+  double before = cost.energyMs() + moveMs();
+  double bestMs = now, bestEnergy = before;
   size_t best = batch.size();
   for (size_t i = 0; i < count; ++i) {
     size_t candidate = order[i];
-    double exact = cost.costAfter(batch.change(candidate));
+    double exact = cost.costAfter(batch.change(candidate)) + moves[candidate];
     bool lower = exact < bestMs * (1 - kRelativeGain);
     // Where several devices are equally slow, one step does not show yet.
     bool smoother = exact <= bestMs && best == batch.size() &&
@@ -174,12 +185,13 @@ bool Descent::takeBest() {
   if (best == batch.size())
     return false;
   const LoadChange &change = batch.change(best);
+  if (residence)
+    residence->apply(batch.edit(best));
   board.apply(batch.edit(best), change.load.compute, change.targetLoad.compute);
-  double before = cost.energyMs();
   cost.measure(true);
   // Estimates that mislead without lowering the cost must not go on for ever.
-  return cost.costMs() < now * (1 - kRelativeGain) ||
-         cost.energyMs() < before * (1 - kRelativeGain);
+  return cost.costMs() + moveMs() < now * (1 - kRelativeGain) ||
+         cost.energyMs() + moveMs() < before * (1 - kRelativeGain);
 }
 
 double Descent::run() {
@@ -195,6 +207,7 @@ double Descent::run() {
 
 } // namespace
 
-double neuroshard::descend(Board &board, int64_t budget, int64_t &evaluations) {
-  return Descent(board, budget, evaluations).run();
+double neuroshard::descend(Board &board, int64_t budget, int64_t &evaluations,
+                           Residence *residence) {
+  return Descent(board, budget, evaluations, residence).run();
 }

@@ -276,3 +276,28 @@ std::vector<Shard> neuroshard::shardsToKeep(const ShardingProblem &problem,
   }
   return kept;
 }
+
+void neuroshard::keepNames(const ShardingPlan &previous, ShardingPlan &plan) {
+  ShardsOfTable before = shardsByTable(previous);
+  std::set<std::string> taken;
+  std::vector<Shard *> others;
+  for (Shard &shard : plan.shards) {
+    auto old = before.find(shard.table);
+    const Shard *same = nullptr;
+    if (old != before.end())
+      for (const Shard *candidate : old->second) {
+        Shard renamed = *candidate;
+        renamed.name = shard.name;
+        same = renamed == shard ? candidate : same;
+      }
+    if (same && taken.insert(same->name).second)
+      shard.name = same->name;
+    else
+      others.push_back(&shard);
+  }
+  for (Shard *shard : others) {
+    int number = 0;
+    for (std::string name = shard->name; !taken.insert(shard->name).second;)
+      shard->name = name + "_" + std::to_string(++number);
+  }
+}

@@ -28,12 +28,15 @@ Migration migrationBetween(const ShardingProblem &problem,
                            const ShardingPlan &previous,
                            const ShardingPlan &next);
 
-/// The plan with its devices renamed, so that as many bytes as possible stay
-/// where they were. Only devices of one class, memory and place in the
-/// topology take each other's names, and none does where constraints name
-/// devices.
-ShardingPlan renameDevices(const ShardingProblem &problem,
-                           const ShardingPlan &previous, ShardingPlan plan);
+/// Names for the devices of a plan, so that as many bytes as possible stay
+/// where they were. Only devices of one class, memory and place in the topology
+/// take each other's names, and none does where constraints name devices.
+std::vector<int> deviceNames(const ShardingProblem &problem,
+                             const ShardingPlan &previous,
+                             const ShardingPlan &plan);
+
+/// Shards that are as they were get their old names.
+void keepNames(const ShardingPlan &previous, ShardingPlan &plan);
 
 /// Bytes of weights and optimizer state of part of a shard.
 double storedBytes(const Table &table, int64_t rows, int64_t width,

@@ -120,21 +120,21 @@ static std::vector<Match> matches(const ShardingProblem &problem,
   return result;
 }
 
-ShardingPlan neuroshard::renameDevices(const ShardingProblem &problem,
-                                       const ShardingPlan &previous,
-                                       ShardingPlan plan) {
+std::vector<int> neuroshard::deviceNames(const ShardingProblem &problem,
+                                         const ShardingPlan &previous,
+                                         const ShardingPlan &plan) {
+  std::vector<int> names(problem.topology.devices.size());
+  std::iota(names.begin(), names.end(), 0);
   const Constraints &constraints = problem.constraints;
   if (!constraints.pins.empty() || !constraints.forbids.empty() ||
       !constraints.fixedShards.empty())
-    return plan;
+    return names;
   Renaming renaming(problem.topology);
   for (const Match &match : matches(problem, previous, plan))
     renaming.give(match.device, match.name);
   // Unequal devices in equal groups may leave one without a name.
-  if (!renaming.complete())
-    return plan;
-  for (Shard &shard : plan.shards)
-    if (!shard.replicated())
-      shard.devices.front() = renaming.nameOf(shard.devices.front());
-  return plan;
+  if (renaming.complete())
+    for (int &name : names)
+      name = renaming.nameOf(name);
+  return names;
 }

@@ -44,6 +44,10 @@ Diagnostics checkOptions(const SearchOptions &options) {
       errors.push_back({"horizon_steps",
                         "expected a number above 0 and at most 1e15, got: " +
                             std::to_string(horizon)});
+    double tolerance = options.warmStart->tolerance;
+    if (!(tolerance >= 0 && tolerance <= 1))
+      errors.push_back({"tolerance", "expected a number in [0, 1], got: " +
+                                         std::to_string(tolerance)});
     Diagnostics more = checkPrevious(options.warmStart->previous);
     errors.insert(errors.end(), more.begin(), more.end());
   }
@@ -52,24 +56,6 @@ Diagnostics checkOptions(const SearchOptions &options) {
         {"evaluation_budget", "expected at least 0, got: " +
                                   std::to_string(options.evaluationBudget)});
   return errors;
-}
-
-Outcome dispatch(const SearchContext &context,
-                 const std::vector<UnitPtr> &units) {
-  switch (context.options.algorithm) {
-  case Algorithm::Default:
-    return searchDefault(context, units);
-  case Algorithm::Published:
-    return searchPublished(context, units);
-  case Algorithm::DreamShard:
-    return searchDreamShard(context, units);
-  case Algorithm::TorchRec:
-    return searchTorchRec(context, units);
-  case Algorithm::Threshold:
-    return searchThreshold(context, units);
-  default:
-    return searchBaseline(context, units, context.options.algorithm);
-  }
 }
 
 std::vector<std::pair<std::string, std::string>>
@@ -146,6 +132,24 @@ Diagnosis diagnoseInvalid(const Diagnostics &errors, Target target) {
 
 } // namespace
 
+Outcome neuroshard::runAlgorithm(const SearchContext &context,
+                                 const std::vector<UnitPtr> &units) {
+  switch (context.options.algorithm) {
+  case Algorithm::Default:
+    return searchDefault(context, units);
+  case Algorithm::Published:
+    return searchPublished(context, units);
+  case Algorithm::DreamShard:
+    return searchDreamShard(context, units);
+  case Algorithm::TorchRec:
+    return searchTorchRec(context, units);
+  case Algorithm::Threshold:
+    return searchThreshold(context, units);
+  default:
+    return searchBaseline(context, units, context.options.algorithm);
+  }
+}
+
 tl::expected<SearchResult, Diagnosis>
 neuroshard::search(const ShardingProblem &problem, const CostModel &model,
                    const SearchOptions &options) {
@@ -157,7 +161,12 @@ neuroshard::search(const ShardingProblem &problem, const CostModel &model,
     return tl::unexpected(diagnoseBadInput(errors));
   if (options.warmStart)
     return searchFromPrevious(problem, model, options);
+  return runSearch(problem, model, options, runAlgorithm);
+}
 
+tl::expected<SearchResult, Diagnosis>
+neuroshard::runSearch(const ShardingProblem &problem, const CostModel &model,
+                      const SearchOptions &options, const SearchRun &run) {
   // Searches see the statistics in the mean and memory at the worst.
   std::optional<ShardingProblem> summary;
   if (!problem.snapshots.empty())
@@ -168,12 +177,12 @@ neuroshard::search(const ShardingProblem &problem, const CostModel &model,
     return tl::unexpected(units.error());
   if (std::optional<Diagnosis> impossible = findImpossible(context, *units))
     return tl::unexpected(*impossible);
-  Outcome outcome = dispatch(context, *units);
+  Outcome outcome = run(context, *units);
   if (!outcome.state)
     return tl::unexpected(
         diagnoseFailure(context, *units, outcome.blocking.get()));
   SearchResult result = finish(problem, context, *units, std::move(outcome));
-  errors = verify(result.plan, problem);
+  Diagnostics errors = verify(result.plan, problem);
   if (!errors.empty())
     return tl::unexpected(diagnoseInvalid(errors, problem.target));
   return result;

@@ -7,13 +7,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <tuple>
 
 using namespace neuroshard;
 
 namespace {
 
 /// Searches that share the deadline.
-constexpr double kSearches = 2;
+constexpr double kSearches = 4;
 
 /// A plan, what it costs, and what changing to it takes.
 struct Candidate {
@@ -38,8 +39,10 @@ public:
 
 private:
   void judgePrevious();
-  void tryCarriedOver();
-  SearchResult renamed(SearchResult result) const;
+  std::optional<ShardingPlan> tryCarriedOver();
+  void tryNear(const ShardingPlan &carried);
+  tl::expected<SearchResult, Diagnosis> tryFresh();
+  void rename(SearchState &state) const;
   void consider(SearchResult result, const std::string &what);
   SearchResult finish();
 
@@ -68,6 +71,7 @@ void WarmSearch::judgePrevious() {
 }
 
 void WarmSearch::consider(SearchResult result, const std::string &what) {
+  keepNames(warm.previous, result.plan);
   result.migration = migrationBetween(problem, warm.previous, result.plan);
   evaluations += result.evaluations;
   seconds += result.seconds;
@@ -77,32 +81,71 @@ void WarmSearch::consider(SearchResult result, const std::string &what) {
 }
 
 /// All that can stay stays; only what is new finds a place.
-void WarmSearch::tryCarriedOver() {
+std::optional<ShardingPlan> WarmSearch::tryCarriedOver() {
   ShardingProblem around = problem;
   for (Shard &shard : shardsToKeep(problem, warm.previous))
     around.constraints.fixedShards.push_back(std::move(shard));
   if (around.constraints.fixedShards.size() ==
       problem.constraints.fixedShards.size())
-    return;
+    return std::nullopt;
   auto carried = search(around, model, plain);
   if (!carried)
-    return;
+    return std::nullopt;
   // What was fixed for the search is not fixed by the problem.
   carried->lowerBoundMs = lowerBoundMs(problem, model, options.objective);
   carried->plan.provenance.lowerBoundMs = carried->lowerBoundMs;
+  ShardingPlan plan = carried->plan;
   consider(*std::move(carried), "the previous plan carried over");
+  return plan;
 }
 
-/// Where the names of devices do not matter, those that move least.
-SearchResult WarmSearch::renamed(SearchResult result) const {
-  ShardingPlan plan = renameDevices(problem, warm.previous, result.plan);
+/// Steps from there whose moves pay. What a byte costs depends on how many
+/// devices send at the same time, so both extremes are tried.
+void WarmSearch::tryNear(const ShardingPlan &carried) {
+  double slowest = problem.topology.levels.front().bandwidthGBps;
+  for (const TopologyLevel &level : problem.topology.levels)
+    slowest = std::min(slowest, level.bandwidthGBps);
+  double msPerByte = 1 / (slowest * 1e6) / warm.horizonSteps;
+  for (double together : {1.0, double(problem.topology.deviceCount())}) {
+    auto run = [&](const SearchContext &context,
+                   const std::vector<UnitPtr> &units) {
+      return searchNear(context, units, carried, msPerByte / together);
+    };
+    if (auto near = runSearch(problem, model, plain, run))
+      consider(*std::move(near), together == 1
+                                     ? "a plan near it, few devices send"
+                                     : "a plan near it, all devices send");
+  }
+}
+
+/// A plan made afresh; equal devices take the names that move least.
+tl::expected<SearchResult, Diagnosis> WarmSearch::tryFresh() {
+  auto run = [&](const SearchContext &context,
+                 const std::vector<UnitPtr> &units) {
+    Outcome outcome = runAlgorithm(context, units);
+    if (outcome.state)
+      rename(*outcome.state);
+    return outcome;
+  };
+  auto fresh = runSearch(problem, model, plain, run);
+  if (fresh)
+    consider(*fresh, "a plan made afresh");
+  return fresh;
+}
+
+void WarmSearch::rename(SearchState &state) const {
+  std::vector<int> names = deviceNames(problem, warm.previous, state.plan());
+  SearchState renamed(state.context(), state.units());
+  for (size_t i = 0; i < state.units().size(); ++i) {
+    int forced = state.units()[i]->forcedDevice;
+    if (forced >= 0)
+      return;
+    if (forced == -1)
+      renamed.place(i, names[static_cast<size_t>(state.deviceOf(i))]);
+  }
   // Hosts may be shared in ways that the groups do not show.
-  if (!verify(plan, problem).empty())
-    return result;
-  result.plan = std::move(plan);
-  result.breakdown = evaluate(problem, result.plan, model, options.objective);
-  result.memory = planMemory(problem, result.plan.shards);
-  return result;
+  if (renamed.withinMemory())
+    state = std::move(renamed);
 }
 
 std::string describe(const Candidate &candidate) {
@@ -126,9 +169,17 @@ std::string compare(const Candidate &best, const Candidate &other) {
 }
 
 SearchResult WarmSearch::finish() {
+  double lowest = candidates.front().spreadMs;
+  for (const Candidate &candidate : candidates)
+    lowest = std::min(lowest, candidate.spreadMs);
+  auto rank = [&](const Candidate &candidate) {
+    bool good = candidate.spreadMs <= lowest * (1 + warm.tolerance);
+    int64_t bytes = good ? candidate.result.migration->bytes : 0;
+    return std::tuple(!good, bytes, candidate.spreadMs);
+  };
   std::stable_sort(candidates.begin(), candidates.end(),
-                   [](const Candidate &a, const Candidate &b) {
-                     return a.spreadMs < b.spreadMs;
+                   [&](const Candidate &a, const Candidate &b) {
+                     return rank(a) < rank(b);
                    });
   const Candidate &best = candidates.front();
   SearchResult result = best.result;
@@ -151,13 +202,10 @@ SearchResult WarmSearch::finish() {
 
 tl::expected<SearchResult, Diagnosis> WarmSearch::run() {
   judgePrevious();
-  tryCarriedOver();
-  auto fresh = search(problem, model, plain);
-  if (!fresh && candidates.empty())
-    return fresh;
-  if (fresh)
-    consider(renamed(*std::move(fresh)), "a plan made afresh");
-  return finish();
+  if (std::optional<ShardingPlan> carried = tryCarriedOver())
+    tryNear(*carried);
+  auto fresh = tryFresh();
+  return candidates.empty() ? fresh : finish();
 }
 
 } // namespace

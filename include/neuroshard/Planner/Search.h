@@ -61,6 +61,10 @@ struct WarmStart {
   /// Steps for which the new plan will be used: a change pays when it saves
   /// more time over them than moving its bytes takes.
   double horizonSteps = 1e5;
+  /// Plans whose costs differ by less than this share are equally good; the
+  /// one that moves least is taken. Keeps small changes of the statistics from
+  /// reshuffling.
+  double tolerance = 1e-3;
 };
 
 /// One table of which bytes move.

@@ -1,6 +1,7 @@
 //===- WarmStartTest.cpp - Tests of plans that start from another ---------===//
 
 #include "Migration.h"
+#include "Residence.h"
 #include "SearchTasks.h"
 #include "Support.h"
 #include "neuroshard/CostModel/Roofline.h"
@@ -10,6 +11,7 @@
 
 using namespace neuroshard;
 using namespace neuroshard::test;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
@@ -17,9 +19,8 @@ namespace {
 
 ShardingPlan wholeTables(const ShardingProblem &problem, int deviceOfA,
                          int deviceOfB) {
-  return makePlan(problem,
-                  {makeShard("a_0", "a", 0, 1000, 0, 16, {deviceOfA}),
-                   makeShard("b_0", "b", 0, 500, 0, 8, {deviceOfB})});
+  return makePlan(problem, {makeShard("a_0", "a", 0, 1000, 0, 16, {deviceOfA}),
+                            makeShard("b_0", "b", 0, 500, 0, 8, {deviceOfB})});
 }
 
 TEST(MigrationTest, CountsWhatComesToADevice) {
@@ -101,16 +102,14 @@ TEST(MigrationTest, KeepsWhatStillFits) {
 TEST(MigrationTest, RenamesDevicesInsideTheTopology) {
   ShardingProblem problem = twoTables("2x2xA100-40GB");
   ShardingPlan before = wholeTables(problem, 0, 1);
-  // The same in the other group.
+  // The same in the other group: 3 becomes 0, 2 becomes 1.
   ShardingPlan moved = wholeTables(problem, 3, 2);
-  EXPECT_EQ(renameDevices(problem, before, moved).shards, before.shards);
-  // Across groups the tables stay across groups.
-  ShardingPlan apart =
-      renameDevices(problem, before, wholeTables(problem, 2, 0));
-  EXPECT_EQ(apart.shards[0].devices, std::vector<int>{0});
-  EXPECT_GE(apart.shards[1].devices[0], 2);
+  EXPECT_THAT(deviceNames(problem, before, moved), ElementsAre(2, 3, 1, 0));
+  // What is across groups stays across groups: only a can keep its place.
+  EXPECT_THAT(deviceNames(problem, before, wholeTables(problem, 2, 0)),
+              ElementsAre(2, 3, 0, 1));
   problem.constraints.pins = {{0, {2, 3}}};
-  EXPECT_EQ(renameDevices(problem, before, moved).shards, moved.shards);
+  EXPECT_THAT(deviceNames(problem, before, moved), ElementsAre(0, 1, 2, 3));
 }
 
 SearchOptions warmOptions(ShardingPlan previous, double horizon) {
@@ -153,6 +152,84 @@ TEST(WarmStartTest, TheHorizonDecidesWhetherMovingPays) {
   EXPECT_GT(lasting->migration->bytes, 0);
   EXPECT_LT(lasting->breakdown.costMs, 0.7 * cost);
   EXPECT_TRUE(verify(lasting->plan, problem).empty());
+}
+
+TEST(WarmStartTest, SmallDriftMovesLittle) {
+  auto model = makeRooflineModel();
+  ShardingProblem problem = randomTask({10, 20, 4, 8}, 7);
+  auto before = search(problem, *model, {});
+  ASSERT_TRUE(before);
+  // Half of the features get a fifth busier.
+  for (size_t i = 0; i < problem.features.size(); i += 2)
+    problem.features[i].meanPooling *= 1.2;
+  double kept = evaluate(problem, before->plan, *model, {}).costMs;
+  auto fresh = search(problem, *model, warmOptions(before->plan, 1e12));
+  auto near = search(problem, *model, warmOptions(before->plan, 10));
+  ASSERT_TRUE(fresh && near);
+  EXPECT_EQ(near->migration->previousCostMs, kept);
+  EXPECT_LT(near->breakdown.costMs, kept);
+  EXPECT_GT(near->migration->bytes, 0);
+  EXPECT_LT(near->migration->bytes, fresh->migration->bytes / 2);
+  EXPECT_LE(near->breakdown.costMs + near->migration->moveMs / 10, kept);
+  EXPECT_TRUE(verify(near->plan, problem).empty());
+}
+
+TEST(WarmStartTest, WithinTheToleranceTheFewestBytesMove) {
+  auto model = makeRooflineModel();
+  ShardingProblem problem = randomTask({10, 20, 4, 8}, 7);
+  auto before = search(problem, *model, {});
+  ASSERT_TRUE(before);
+  for (size_t i = 0; i < problem.features.size(); i += 2)
+    problem.features[i].meanPooling *= 1.2;
+  SearchOptions options = warmOptions(before->plan, 1e12);
+  options.warmStart->tolerance = 1;
+  auto kept = search(problem, *model, options);
+  ASSERT_TRUE(kept);
+  EXPECT_EQ(kept->migration->bytes, 0);
+  options.warmStart->tolerance = -1;
+  EXPECT_FALSE(search(problem, *model, options));
+}
+
+TEST(WarmStartTest, ShardsThatStayKeepTheirNames) {
+  ShardingProblem problem = twoTables();
+  ShardingPlan before =
+      makePlan(problem, {makeShard("hot", "a", 0, 1000, 0, 16, {0}),
+                         makeShard("cold", "b", 0, 500, 0, 8, {1})});
+  auto kept = search(problem, *makeRooflineModel(), warmOptions(before, 1e-6));
+  ASSERT_TRUE(kept);
+  EXPECT_EQ(kept->plan.shards, before.shards);
+}
+
+TEST(ResidenceTest, CountsBytesThatADeviceDidNotHave) {
+  ShardingProblem problem = twoTables();
+  auto model = makeRooflineModel();
+  SearchOptions options;
+  SearchContext context(problem, *model, options);
+  std::vector<UnitPtr> units = *initialUnits(context);
+  SearchState placed(context, units);
+  placed.place(0, 0);
+  placed.place(1, 1);
+  Board board(context, units, placed);
+  Residence residence(board, 1e-3);
+  auto pieceOf = [&](const char *table) {
+    for (int piece : {0, 1})
+      if (board.regionOf(board.piece(piece)).whole->shards[0].table == table)
+        return piece;
+    return -1;
+  };
+  // 4 of the 16 columns of a: 1000 x 4 x 4 bytes.
+  Edit split = board.split(pieceOf("a"), 1, false, 12);
+  EXPECT_DOUBLE_EQ(residence.costAfter(split), 16);
+  EXPECT_DOUBLE_EQ(residence.costAfter(board.move(pieceOf("b"), 0)), 16);
+  EXPECT_DOUBLE_EQ(residence.costAfter(board.swap(pieceOf("a"), pieceOf("b"))),
+                   80);
+  residence.apply(split);
+  board.apply(split, {}, {});
+  EXPECT_DOUBLE_EQ(residence.costMs(), 16);
+  // Going back costs nothing.
+  int moved = board.piecesOn(1).back();
+  Edit back = board.move(moved, 0);
+  EXPECT_DOUBLE_EQ(residence.costAfter(back), 0);
 }
 
 TEST(WarmStartTest, PlansNewTablesAroundTheOld) {
