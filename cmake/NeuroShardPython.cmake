@@ -67,7 +67,8 @@ function(neuroshard_add_python_module name)
   nanobind_add_module(${name} NB_STATIC NB_SUPPRESS_WARNINGS ${ARG_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE ${ARG_LINK} neuroshard_options)
   target_link_options(${name} PRIVATE -Wl,--exclude-libs,ALL)
-  set_target_properties(${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${NEUROSHARD_PYTHON_PACKAGE})
+  set_target_properties(${name} PROPERTIES
+    LIBRARY_OUTPUT_DIRECTORY ${NEUROSHARD_PYTHON_PACKAGE} INSTALL_RPATH "")
   nanobind_add_stub(${name}_stub
     MODULE neuroshard.${name}
     OUTPUT ${NEUROSHARD_PYTHON_PACKAGE}/${name}.pyi

@@ -67,10 +67,20 @@ void PythonCostModel::raiseError(const std::string &message) const {
   raise("CostModelError", modelName + ": " + message);
 }
 
-void PythonCostModel::keepError() const {
-  if (!hasFailed)
+/// Python may switch threads inside a user's method; the lock keeps the others
+/// out until it has returned. Whoever waits for the lock does not hold the GIL.
+template <typename Question>
+void PythonCostModel::oneAtATime(const Question &question) const {
+  std::lock_guard<std::mutex> lock(asking);
+  if (hasFailed)
+    return;
+  nb::gil_scoped_acquire gil;
+  try {
+    question();
+  } catch (...) {
     error = std::current_exception();
-  hasFailed = true;
+    hasFailed = true;
+  }
 }
 
 void PythonCostModel::rethrow() const {
@@ -86,14 +96,8 @@ void PythonCostModel::computeMs(std::span<const ShardSet> sets,
     if (!set.shards.empty())
       asked.push_back(set);
   std::vector<ComputeMs> times(asked.size(), {kDummyMs, kDummyMs});
-  if (!asked.empty() && !hasFailed) {
-    nb::gil_scoped_acquire gil;
-    try {
-      askCompute(asked, times);
-    } catch (...) {
-      keepError();
-    }
-  }
+  if (!asked.empty())
+    oneAtATime([&] { askCompute(asked, times); });
   size_t next = 0;
   for (size_t i = 0; i < sets.size(); ++i)
     out[i] = sets[i].shards.empty() ? ComputeMs() : times[next++];
@@ -103,15 +107,10 @@ std::vector<double>
 PythonCostModel::communicationMs(const Traffic &traffic,
                                  std::span<const double> startSkewsMs,
                                  Direction direction) const {
-  if (!hasFailed) {
-    nb::gil_scoped_acquire gil;
-    try {
-      return askCommunication(traffic, startSkewsMs, direction);
-    } catch (...) {
-      keepError();
-    }
-  }
-  return std::vector<double>(traffic.dims.size(), kDummyMs);
+  std::vector<double> times(traffic.dims.size(), kDummyMs);
+  oneAtATime(
+      [&] { times = askCommunication(traffic, startSkewsMs, direction); });
+  return times;
 }
 
 nb::object PythonCostModel::wrap(const ShardSet &set) const {

@@ -12,6 +12,7 @@
 #include <atomic>
 #include <exception>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -34,9 +35,9 @@ struct PythonShardSet {
 };
 
 /// Asks a Python object with compute_ms() and communication_ms(). Takes the
-/// GIL for each question, so any thread may ask. An exception cannot pass
-/// through a search: the first one is kept, every later answer is a dummy, and
-/// whoever runs the search calls rethrow() after it.
+/// GIL for each question, one at a time, so any thread may ask. An exception
+/// cannot pass through a search: the first one is kept, every later answer is a
+/// dummy, and whoever runs the search calls rethrow() after it.
 class PythonCostModel final : public CostModel {
 public:
   /// Asks the model once, for the first table alone, to see whether it
@@ -69,7 +70,7 @@ private:
   double readNumber(nanobind::handle item, const std::string &what) const;
   nanobind::object wrap(const ShardSet &set) const;
   bool probe() const;
-  void keepError() const;
+  template <typename Question> void oneAtATime(const Question &question) const;
   [[noreturn]] void raiseError(const std::string &message) const;
 
   nanobind::object model, topology;
@@ -80,7 +81,8 @@ private:
   std::optional<bool> form;
   bool separates = true;
   mutable std::atomic<bool> hasFailed = false;
-  /// Written once, with the GIL held.
+  mutable std::mutex asking;
+  /// Written once, with the lock held.
   mutable std::exception_ptr error;
 };
 

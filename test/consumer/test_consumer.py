@@ -1,10 +1,11 @@
 """Other CMake projects can use an installed NeuroShard: the planner alone, without LLVM,
-and the dialect. Each project in a folder beside this file is built against an install
+the dialect, and Python programs its package. Each project in a folder beside this file is built against an install
 tree; its program checks what it computes and exits non-zero if that is wrong."""
 
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -68,3 +69,20 @@ def test_unknown_component_is_named(prefix, tmp_path):
 def test_installed_tools_run_where_they_are_put(prefix):
     dialects = run(prefix / "bin" / "neuroshard-opt", "--show-dialects")
     assert "neuroshard" in re.split(r"[,\s]+", dialects)
+
+
+def test_python_package(prefix):
+    if re.search(r"^NEUROSHARD_SANITIZE:\w+=.", (BUILD / "CMakeCache.txt").read_text(), re.M):
+        pytest.skip("a build with sanitizers has no Python module")
+    folder, = prefix.glob("lib/python3.*/site-packages")
+    script = ("import neuroshard as ns\n"
+              "problem = ns.ShardingProblem(tables=[ns.Table('t', 1000, 64)], batch=64,\n"
+              "    features=[ns.Feature('f', 't')], topology='2xCPU@4GiB')\n"
+              "result = ns.plan(problem)\n"
+              "result.plan.verify(problem)\n"
+              "print(ns.__file__, result.plan.provenance.cost_model)\n")
+    printed = run("env", f"PYTHONPATH={folder}", sys.executable, "-c", script)
+    file, model = printed.split()
+    assert Path(file) == folder / "neuroshard" / "__init__.py"
+    # The shipped models of the class CPU come along.
+    assert model.startswith("cpu_compute")
