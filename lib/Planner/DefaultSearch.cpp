@@ -51,11 +51,11 @@ constexpr double kHeatPieces = 48;
 constexpr double kHeatPower = 1.25;
 /// What one more piece must bring on such a board, as a share of the cost.
 constexpr double kPieceWorth = 1e-3;
-/// Random steps by size (pieces x devices): with its square up to a size,
-/// hardly more from there on, and with its root for the largest.
+/// Random steps by size (tables x devices): the larger of what grows with its
+/// square, from a size on with its cube, up to a number, and with its root.
 constexpr double kStepsPerSquare = 3.4;
-constexpr double kMiddleSize = 570;
-constexpr double kMiddlePower = 0.15;
+constexpr double kCubeSize = 210;
+constexpr double kMiddleSteps = 1.5e6;
 constexpr double kStepsPerRoot = 2.1e4;
 constexpr double kMinSteps = 1.2e5;
 constexpr double kMaxSteps = 6e6;
@@ -374,11 +374,10 @@ int64_t DefaultSearch::stepBudget(const std::vector<UnitPtr> &units) const {
   if (context.options.evaluationBudget > 0)
     return context.options.evaluationBudget;
   double size = static_cast<double>(units.size()) * context.deviceCount;
-  double small = std::min(size, kMiddleSize);
   double steps =
-      kStepsPerSquare * small * small * std::pow(size / small, kMiddlePower);
-  if (size > kMiddleSize)
-    steps = std::max(steps, kStepsPerRoot * std::sqrt(size));
+      kStepsPerSquare * size * size * std::max(1.0, size / kCubeSize);
+  steps =
+      std::max(std::min(steps, kMiddleSteps), kStepsPerRoot * std::sqrt(size));
   const SumEmbedding *embedding = context.model.sumEmbedding();
   if (embedding && embedding->size() <= kSmallEmbedding)
     steps *= kFastModel;
