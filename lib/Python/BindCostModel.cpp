@@ -47,6 +47,7 @@ void bindDeviceClass(nb::module_ &module) {
               nb::cast(&one, nb::rv_policy::reference);
         return classes;
       },
+      nb::sig("def device_classes() -> dict[str, DeviceClass]"),
       "Every known kind of device, by name.");
 }
 

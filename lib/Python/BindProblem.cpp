@@ -93,7 +93,10 @@ void bindPlan(nb::module_ &module) {
           [](const ShardingPlan &plan, const ShardingProblem &problem) {
             return python::toPython(verify(plan, problem));
           },
-          nb::arg("problem"), "Everything wrong: [(where, message), ...].");
+          nb::arg("problem"),
+          nb::sig(
+              "def verify(self, problem: Problem) -> list[tuple[str, str]]"),
+          "Everything wrong: [(where, message), ...].");
 }
 
 } // namespace
@@ -121,7 +124,9 @@ void python::bindProblem(nb::module_ &module) {
       [](std::string_view text) {
         return toDict(valueOrRaise(parseTopology(text), kBadProblem));
       },
-      nb::arg("text"), "The topology that a text such as '8xH200' names.");
+      nb::arg("text"),
+      nb::sig("def parse_topology(text: str) -> dict[str, typing.Any]"),
+      "The topology that a text such as '8xH200' names.");
   module.def(
       "parse_byte_size",
       [](std::string_view text) {

@@ -217,15 +217,22 @@ void python::bindSearch(nb::module_ &module) {
   bindOptions(module);
   module.def("search", &runSearch, nb::arg("problem"), nb::arg("model"),
              nb::arg("options"), nb::arg("report"),
+             nb::sig("def search(problem: Problem, model: Model, options: "
+                     "SearchOptions, report: object) -> dict[str, typing.Any]"),
              "report(seconds, share, best_cost_ms, phase) is called several "
              "times a second, and ends the search by returning False; in its "
              "place True shows a line on a terminal, False nothing.");
   module.def("evaluate", &runEvaluate, nb::arg("problem"), nb::arg("plan"),
-             nb::arg("model"), nb::arg("options"));
-  module.def("algorithms", [] {
-    nb::list names;
-    for (Algorithm algorithm : allAlgorithms())
-      names.append(nb::cast(toString(algorithm)));
-    return names;
-  });
+             nb::arg("model"), nb::arg("options"),
+             nb::sig("def evaluate(problem: Problem, plan: Plan, model: Model, "
+                     "options: SearchOptions) -> dict[str, typing.Any]"));
+  module.def(
+      "algorithms",
+      [] {
+        nb::list names;
+        for (Algorithm algorithm : allAlgorithms())
+          names.append(nb::cast(toString(algorithm)));
+        return names;
+      },
+      nb::sig("def algorithms() -> list[str]"));
 }

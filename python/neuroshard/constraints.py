@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from neuroshard import fields
 
@@ -31,6 +31,12 @@ class Shard(fields.Record):
     cols: tuple[int, int]
     devices: tuple[int, ...]
     tier: Tier = "hbm"
+
+    if TYPE_CHECKING:
+        def __init__(self, *, name: str = "", table: str, rows: Sequence[int],
+                     cols: Sequence[int], devices: int | Iterable[int],
+                     tier: Tier = "hbm") -> None:
+            ...
 
     def __post_init__(self) -> None:
         self._text("name", "table")
@@ -75,6 +81,10 @@ class Place(fields.Record):
     table: str
     devices: tuple[int, ...]
 
+    if TYPE_CHECKING:
+        def __init__(self, table: str, devices: int | Iterable[int]) -> None:
+            ...
+
     def __post_init__(self) -> None:
         self._text("table")
         self._set("devices", fields.device_list(self.devices, "Place.devices"))
@@ -88,6 +98,11 @@ class TableRule(fields.Record):
     table: str
     allowed_kinds: tuple[Kind, ...] = ()
     min_width: int = 1
+
+    if TYPE_CHECKING:
+        def __init__(self, table: str, allowed_kinds: Iterable[Kind] = (),
+                     min_width: int = 1) -> None:
+            ...
 
     def __post_init__(self) -> None:
         self._text("table")
@@ -110,6 +125,12 @@ class Reserves(fields.Record):
     dense_bytes: int | None = None
     fragmentation_bytes: int | None = None
     communicator_bytes: int | None = None
+
+    if TYPE_CHECKING:
+        def __init__(self, *, dense_bytes: int | str | None = None,
+                     fragmentation_bytes: int | str | None = None,
+                     communicator_bytes: int | str | None = None) -> None:
+            ...
 
     def __post_init__(self) -> None:
         for name in ("dense_bytes", "fragmentation_bytes", "communicator_bytes"):
@@ -134,6 +155,15 @@ class Constraints(fields.Record):
     tables: tuple[TableRule, ...] = ()
     reserves: Reserves = Reserves()
     fixed_shards: tuple[Shard, ...] = ()
+
+    if TYPE_CHECKING:
+        def __init__(self, *, pins: Iterable[Place] | Mapping[str, int | Iterable[int]] = (),
+                     forbids: Iterable[Place] | Mapping[str, int | Iterable[int]] = (),
+                     co_locate: Iterable[Iterable[str]] = (),
+                     separate: Iterable[Iterable[str]] = (), tables: Iterable[TableRule] = (),
+                     reserves: Reserves = Reserves(),
+                     fixed_shards: Iterable[Shard] = ()) -> None:
+            ...
 
     def __post_init__(self) -> None:
         for name in ("pins", "forbids"):

@@ -1,6 +1,8 @@
 """Checks and conversions of what is passed to the constructors of the dataclasses.
 
-A dataclass here is frozen and says in __post_init__ what each field must be. The ranges of
+A dataclass here is frozen and says in __post_init__ what each field must be. Where a
+constructor takes more than the field then holds (a list for a tuple, a text for bytes), an
+__init__ for type checkers alone says what. The ranges of
 values are the planner's to check, once for every front end, when a ShardingProblem is made.
 """
 

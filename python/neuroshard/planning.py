@@ -14,6 +14,8 @@ from neuroshard.plans import Plan
 from neuroshard.problem import ShardingProblem, Target
 from neuroshard.results import Breakdown, PlanResult, breakdown_of_plain, result_of_plain
 
+ObjectiveKind = Literal["step", "published"]
+
 MAX_THREADS = 1024
 MAX_COUNT = 10**6
 MAX_HORIZON = 1e15
@@ -39,7 +41,7 @@ class Objective(fields.Record):
     batch travel behind the step.
     """
 
-    kind: Literal["step", "published"] = "step"
+    kind: ObjectiveKind = "step"
     dense_bottom_ms: float = 0
     dense_rest_ms: float = 0
     pipeline_depth: int = 1
@@ -91,7 +93,7 @@ class WarmStart(fields.Record):
 
 
 def plan(problem: ShardingProblem, *, cost_model: Union[str, CostModel, object] = "auto",
-         objective: Union[str, Objective] = "step", algorithm: str = "default",
+         objective: Union[ObjectiveKind, Objective] = "step", algorithm: str = "default",
          target: Target | None = None, deadline_s: float | None = None, seed: int = 0,
          threads: int = 0, warm_start: Union[Plan, WarmStart, None] = None,
          published: PublishedSettings | None = None,
@@ -137,7 +139,7 @@ def plan(problem: ShardingProblem, *, cost_model: Union[str, CostModel, object] 
 
 def evaluate(problem: ShardingProblem, plan: Plan, *,
              cost_model: Union[str, CostModel, object] = "auto",
-             objective: Union[str, Objective] = "step") -> Breakdown:
+             objective: Union[ObjectiveKind, Objective] = "step") -> Breakdown:
     """The predicted cost of a plan, which must be valid (else InvalidPlan)."""
     problem = _ready(problem, "evaluate")
     if not isinstance(plan, Plan):
@@ -169,7 +171,7 @@ def _ready(problem: ShardingProblem, caller: str) -> ShardingProblem:
     return problem
 
 
-def _options(objective: Union[str, Objective], algorithm: str) -> _planner.SearchOptions:
+def _options(objective: Union[ObjectiveKind, Objective], algorithm: str) -> _planner.SearchOptions:
     if isinstance(objective, str):
         objective = Objective(objective)
     if not isinstance(objective, Objective):

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from neuroshard import _planner, fields
 from neuroshard.constraints import Shard, named, shard_of_plain
 from neuroshard.errors import Diagnostic, InvalidPlan
-from neuroshard.problem import SEMANTICS, ShardingProblem
+from neuroshard.problem import SEMANTICS, Semantics, ShardingProblem
 
 SCHEMA = "neuroshard.plan.v1"
 
@@ -60,9 +61,15 @@ class Plan(fields.Record):
 
     shards: tuple[Shard, ...]
     device_count: int
-    optimizer_semantics: Literal["exact", "per_shard"] = "exact"
+    optimizer_semantics: Semantics = "exact"
     table_fingerprint: str = ""
     provenance: Provenance | None = None
+
+    if TYPE_CHECKING:
+        def __init__(self, *, shards: Iterable[Shard], device_count: int,
+                     optimizer_semantics: Semantics = "exact", table_fingerprint: str = "",
+                     provenance: Provenance | None = None) -> None:
+            ...
 
     def __post_init__(self) -> None:
         self._records("shards", Shard)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from neuroshard import _planner, fields
 from neuroshard.constraints import Constraints, constraints_of_plain
@@ -20,6 +21,8 @@ TARGETS = ("native", "torchrec-1.9")
 SEMANTICS = ("exact", "per_shard")
 
 Target = Literal["native", "torchrec-1.9"]
+MemoryModel = Literal["full", "weights_only"]
+Semantics = Literal["exact", "per_shard"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,10 +47,19 @@ class ShardingProblem(fields.Record):
     constraints: Constraints = Constraints()
     snapshots: tuple[Snapshot, ...] = ()
     target: Target = "native"
-    memory_model: Literal["full", "weights_only"] = "full"
-    optimizer_semantics: Literal["exact", "per_shard"] = "exact"
+    memory_model: MemoryModel = "full"
+    optimizer_semantics: Semantics = "exact"
     cache_load_factor: float = 0
     source: str = ""
+
+    if TYPE_CHECKING:
+        def __init__(self, *, tables: Iterable[Table], features: Iterable[Feature],
+                     batch: Batch | int, topology: Topology | str | None = None,
+                     constraints: Constraints = Constraints(),
+                     snapshots: Iterable[Snapshot] = (), target: Target = "native",
+                     memory_model: MemoryModel = "full", optimizer_semantics: Semantics = "exact",
+                     cache_load_factor: float = 0, source: str = "") -> None:
+            ...
 
     def __post_init__(self) -> None:
         self._records("tables", Table)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from neuroshard import fields
 
@@ -59,6 +60,11 @@ class Access(fields.Record):
     reuse: tuple[float, ...]
     row_mass: tuple[RowMass, ...] = ()
 
+    if TYPE_CHECKING:
+        def __init__(self, *, batch: int, reuse: Iterable[float],
+                     row_mass: Iterable[RowMass] = ()) -> None:
+            ...
+
     def __post_init__(self) -> None:
         self._whole("batch")
         shares = fields.items(self.reuse, "Access.reuse", "shares")
@@ -83,6 +89,12 @@ class Table(fields.Record):
     optimizer: Optimizer = Optimizer()
     hashed: bool = False
     access: Access | None = None
+
+    if TYPE_CHECKING:
+        def __init__(self, name: str, rows: int, dim: int, type: ElementType = "f32",
+                     optimizer: Optimizer | OptimizerKind = Optimizer(), hashed: bool = False,
+                     access: Access | None = None) -> None:
+            ...
 
     def __post_init__(self) -> None:
         self._text("name")
@@ -189,6 +201,12 @@ class Snapshot(fields.Record):
     weight: float = 1
     features: tuple[FeatureStatistics, ...] = ()
     tables: tuple[TableStatistics, ...] = ()
+
+    if TYPE_CHECKING:
+        def __init__(self, name: str, weight: float = 1,
+                     features: Iterable[FeatureStatistics] = (),
+                     tables: Iterable[TableStatistics] = ()) -> None:
+            ...
 
     def __post_init__(self) -> None:
         self._text("name")

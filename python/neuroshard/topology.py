@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from neuroshard import _planner, fields
 
@@ -22,6 +23,11 @@ class Level(fields.Record):
     bandwidth_gb_per_s: float
     latency_us: float
 
+    if TYPE_CHECKING:
+        def __init__(self, *, name: str, groups: Iterable[int], bandwidth_gb_per_s: float,
+                     latency_us: float) -> None:
+            ...
+
     def __post_init__(self) -> None:
         self._text("name")
         self._set("groups", fields.device_list(self.groups, "Level.groups"))
@@ -37,6 +43,11 @@ class Device(fields.Record):
     memory_bytes: int
     host: int = field(default=0, metadata={"always": True})
 
+    if TYPE_CHECKING:
+        def __init__(self, *, device_class: str, memory_bytes: int | str,
+                     host: int = 0) -> None:
+            ...
+
     def __post_init__(self) -> None:
         self._text("device_class")
         self._set("memory_bytes", fields.byte_size(self.memory_bytes, "Device.memory_bytes"))
@@ -48,6 +59,10 @@ class Host(fields.Record):
     """One host. memory_bytes: usable host memory, shared by its devices."""
 
     memory_bytes: int
+
+    if TYPE_CHECKING:
+        def __init__(self, *, memory_bytes: int | str) -> None:
+            ...
 
     def __post_init__(self) -> None:
         self._set("memory_bytes", fields.byte_size(self.memory_bytes, "Host.memory_bytes"))
@@ -63,6 +78,11 @@ class Topology(fields.Record):
     levels: tuple[Level, ...]
     devices: tuple[Device, ...]
     hosts: tuple[Host, ...]
+
+    if TYPE_CHECKING:
+        def __init__(self, *, levels: Iterable[Level], devices: Iterable[Device],
+                     hosts: Iterable[Host]) -> None:
+            ...
 
     def __post_init__(self) -> None:
         self._records("levels", Level)

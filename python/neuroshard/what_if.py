@@ -80,10 +80,11 @@ def what_if(problem: ShardingProblem, *,
               as_topology(value, "what_if: topologies"))
              for value in fields.items(topologies, "what_if: topologies", "topologies")]
     counts = () if devices is None else fields.device_list(devices, "what_if: devices")
-    if counts and problem.topology is None:
-        raise ValueError("what_if: devices: the problem has no topology to take them from; "
-                         "give topologies=[...]")
-    asked += [(f"devices={count}", problem.topology.with_devices(count)) for count in counts]
+    for count in counts:
+        if problem.topology is None:
+            raise ValueError("what_if: devices: the problem has no topology to take them from; "
+                             "give topologies=[...]")
+        asked.append((f"devices={count}", problem.topology.with_devices(count)))
     if not asked:
         raise ValueError("what_if: give topologies=[...] or devices=...")
     return WhatIf(tuple(_case(problem, name, topology, options) for name, topology in asked))

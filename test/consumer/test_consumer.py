@@ -1,6 +1,7 @@
 """Other CMake projects can use an installed NeuroShard: the planner alone, without LLVM,
-the dialect, and Python programs its package. Each project in a folder beside this file is built against an install
-tree; its program checks what it computes and exits non-zero if that is wrong."""
+and the dialect. Each project in a folder beside this file is built against an install
+tree; its program checks what it computes and exits non-zero if that is wrong. So can Python
+programs."""
 
 import os
 import re
