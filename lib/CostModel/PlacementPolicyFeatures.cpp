@@ -32,6 +32,9 @@ constexpr std::array<std::string_view, kPlacementFeatureCount> kNames = {
     "memory_after",
     "memory_after_above_least",
     "memory_free",
+    "memory_left_for_largest",
+    "memory_of_largest_left",
+    "memory_to_come",
     "piece_compute",
     "piece_bytes",
     "compute_left",
@@ -92,15 +95,23 @@ PlacementScale::PlacementScale(const PlacementTask &task) : task(task) {
   }
   meanMs = positive(meanMs);
   meanBytes = positive(meanBytes);
+  for (size_t i = 0; i < task.pieces.size(); ++i)
+    byMemory.push_back(i);
+  std::stable_sort(byMemory.begin(), byMemory.end(), [&](size_t a, size_t b) {
+    return task.pieces[a].memoryShare > task.pieces[b].memoryShare;
+  });
   reset();
 }
 
 void PlacementScale::reset() {
   piecesLeft = task.pieces.size();
   isPlaced.assign(piecesLeft, false);
-  msLeft = 0;
-  for (const PlacementPiece &piece : task.pieces)
+  largest = 0;
+  msLeft = memoryLeft = 0;
+  for (const PlacementPiece &piece : task.pieces) {
     msLeft += piece.aloneMs;
+    memoryLeft += piece.memoryShare;
+  }
 }
 
 void PlacementScale::placed(size_t piece) {
@@ -109,7 +120,10 @@ void PlacementScale::placed(size_t piece) {
     return;
   isPlaced[piece] = true;
   msLeft -= task.pieces[piece].aloneMs;
+  memoryLeft -= task.pieces[piece].memoryShare;
   --piecesLeft;
+  while (largest < byMemory.size() && isPlaced[byMemory[largest]])
+    ++largest;
 }
 
 void PlacementScale::featurize(size_t piece,
@@ -118,6 +132,13 @@ void PlacementScale::featurize(size_t piece,
   const PlacementPiece &placing = task.pieces[piece];
   const Extremes extremes(devices);
   double count = std::max(1, task.deviceCount);
+  // The largest piece that comes after this one.
+  size_t later = largest;
+  while (later < byMemory.size() &&
+         (byMemory[later] == piece || isPlaced[byMemory[later]]))
+    ++later;
+  double largestLeft =
+      later < byMemory.size() ? task.pieces[byMemory[later]].memoryShare : 0;
   size_t next = 0;
   auto put = [&](double value) { out[next++] = toFinite(value); };
   for (const PlacementDevice &device : devices) {
@@ -138,6 +159,9 @@ void PlacementScale::featurize(size_t piece,
     put(device.memoryShareAfter);
     put(device.memoryShareAfter - extremes.leastMemoryAfter);
     put(extremes.memoryFree);
+    put(1 - device.memoryShareAfter - largestLeft);
+    put(largestLeft);
+    put((memoryLeft - placing.memoryShare) / count);
     put(placing.aloneMs / meanMs);
     put(placing.exchangeBytes / meanBytes);
     put((msLeft - placing.aloneMs) / (meanMs * count));

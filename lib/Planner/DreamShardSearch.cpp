@@ -13,7 +13,7 @@ using namespace neuroshard;
 namespace {
 
 /// Episodes by chance after the greedy one has found no room for a piece.
-constexpr int kRescueEpisodes = 16;
+constexpr int kRescueEpisodes = 64;
 
 /// Keeps the cheapest complete episode.
 class BestEpisode {

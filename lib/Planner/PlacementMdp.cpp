@@ -19,12 +19,18 @@ struct PlacementMdp::Game {
   Game(const SearchContext &context, const std::vector<UnitPtr> &units)
       : start(context, units), state(start), order(orderByCost(context, units)),
         devices(static_cast<size_t>(context.deviceCount)) {
+    double meanMemory = 0;
+    for (int device = 0; device < context.deviceCount; ++device)
+      meanMemory +=
+          static_cast<double>(context.memoryOf(device)) / context.deviceCount;
     for (const UnitPtr &unit : units) {
       PlacementPiece &piece = pieces.emplace_back();
       for (const ShardWork &work : unit->works)
         piece.works.push_back(&work);
       piece.aloneMs = unit->aloneMs();
       piece.exchangeBytes = unit->load.forwardBytes + unit->load.backwardBytes;
+      piece.memoryShare =
+          static_cast<double>(unit->peakBytes()) / std::max(1.0, meanMemory);
     }
     for (size_t i = 0; i < units.size(); ++i)
       collectGiven(i);

@@ -37,7 +37,9 @@ private:
     return radius * std::cos(2 * std::numbers::pi * random.uniform());
   }
   AccessStatistics access();
-  void addTable(double poolingSpread, bool knownAccess, OptimizerKind kind);
+  std::string shape(const std::string &deviceClass);
+  void addTable(double logPooling, double poolingSpread, bool knownAccess,
+                OptimizerKind kind);
   void addTables();
   void setMemory(int devices);
 
@@ -45,6 +47,17 @@ private:
   Random random;
   PlacementExample example;
 };
+
+/// One node, or two of which the second may be smaller.
+std::string Maker::shape(const std::string &deviceClass) {
+  int devices = between(settings.minDevices, settings.maxDevices);
+  std::string text = std::to_string(devices);
+  if (devices > 1 && random.below(3) == 0) {
+    int first = (devices + 1) / 2;
+    text = std::to_string(first) + "+" + std::to_string(devices - first);
+  }
+  return text + "x" + deviceClass;
+}
 
 /// Shares that fall from bin to bin, faster or slower.
 AccessStatistics Maker::access() {
@@ -61,7 +74,7 @@ AccessStatistics Maker::access() {
   return access;
 }
 
-void Maker::addTable(double poolingSpread, bool knownAccess,
+void Maker::addTable(double logPooling, double poolingSpread, bool knownAccess,
                      OptimizerKind kind) {
   ShardingProblem &problem = example.problem;
   Table table;
@@ -74,7 +87,7 @@ void Maker::addTable(double poolingSpread, bool knownAccess,
   Feature feature;
   feature.name = table.name + "_id";
   feature.table = static_cast<int>(problem.tables.size());
-  double pooling = 4 * std::exp(poolingSpread * normal());
+  double pooling = std::exp(logPooling + poolingSpread * normal());
   feature.meanPooling = std::clamp(std::round(8 * pooling) / 8, 0.125, 500.0);
   problem.tables.push_back(std::move(table));
   problem.features.push_back(std::move(feature));
@@ -84,12 +97,16 @@ void Maker::addTables() {
   constexpr std::array<OptimizerKind, 3> kOptimizers = {
       OptimizerKind::SGD, OptimizerKind::Adagrad,
       OptimizerKind::RowWiseAdagrad};
-  int tables = between(settings.minTables, settings.maxTables);
+  // As many small tasks as large ones, by orders of magnitude.
+  int tables = static_cast<int>(
+      std::round(std::exp(between(std::log(settings.minTables * 1.0),
+                                  std::log(settings.maxTables * 1.0)))));
+  double logPooling = between(0.0, std::log(20.0));
   double spread = between(0.3, 1.8);
   bool knownAccess = random.below(2) == 0;
   OptimizerKind kind = kOptimizers[random.below(kOptimizers.size())];
   for (int i = 0; i < tables; ++i)
-    addTable(spread, knownAccess, kind);
+    addTable(logPooling, spread, knownAccess, kind);
 }
 
 /// Weights alone count; tables that a device could hardly hold lose half their
@@ -124,19 +141,17 @@ Expected<PlacementExample> Maker::make() {
   constexpr std::array<const char *, 2> kClasses = {"H200", "A100-40GB"};
   const std::string &name =
       settings.costModels[random.below(settings.costModels.size())];
-  int devices = between(settings.minDevices, settings.maxDevices);
   bool trained = name.ends_with(".safetensors");
-  std::string shape = std::to_string(devices) + "x";
-  shape += trained ? "CPU" : kClasses[random.below(kClasses.size())];
   ShardingProblem &problem = example.problem;
-  Expected<Topology> topology = parseTopology(shape);
+  Expected<Topology> topology = parseTopology(
+      shape(trained ? "CPU" : kClasses[random.below(kClasses.size())]));
   if (!topology)
     return tl::unexpected(topology.error());
   problem.topology = std::move(*topology);
   problem.memoryModel = MemoryModel::WeightsOnly;
   problem.batch.globalSize = int64_t(1024) << between(trained ? 0 : 2, 6);
   addTables();
-  setMemory(devices);
+  setMemory(problem.topology.deviceCount());
   Expected<std::unique_ptr<CostModel>> model =
       makeCostModel(name, problem.topology);
   if (!model)

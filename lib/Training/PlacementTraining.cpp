@@ -23,18 +23,28 @@ constexpr int kScaleEpisodes = 2;
 constexpr uint64_t kSeedsApart = uint64_t(1) << 32;
 constexpr double kLastRate = 0.05;
 
+std::optional<double> costOf(const PlacementExample &example,
+                             Algorithm algorithm,
+                             const PlacementPolicy *policy = nullptr) {
+  SearchOptions options;
+  options.algorithm = algorithm;
+  options.objective = example.objective;
+  options.policy = policy;
+  options.threads = 1;
+  auto result = search(example.problem, *example.model, options);
+  if (!result)
+    return std::nullopt;
+  return result->breakdown.costMs;
+}
+
 /// The least cost of the greedy baselines; nothing if none finds a plan.
 std::optional<double> bestBaseline(const PlacementExample &example) {
   std::optional<double> best;
   for (Algorithm algorithm : {Algorithm::Dim, Algorithm::Size,
                               Algorithm::Lookup, Algorithm::SizeLookup}) {
-    SearchOptions options;
-    options.algorithm = algorithm;
-    options.objective = example.objective;
-    options.threads = 1;
-    auto result = search(example.problem, *example.model, options);
-    if (result && (!best || result->breakdown.costMs < *best))
-      best = result->breakdown.costMs;
+    std::optional<double> cost = costOf(example, algorithm);
+    if (cost && (!best || *cost < *best))
+      best = cost;
   }
   return best;
 }
@@ -170,11 +180,9 @@ void Trainer::validate(int iteration, double entropy) {
       makePlacementPolicy(current, "learning");
   std::vector<double> ratios(validation.size());
   inParallel(options.threads, validation.size(), [&](size_t i) {
-    const PlacementExample &example = validation[i].example;
-    auto mdp =
-        PlacementMdp::make(example.problem, *example.model, example.objective);
-    bool complete = mdp && playEpisode(*mdp, *policy->play(mdp->task()));
-    ratios[i] = complete ? mdp->costMs() / validation[i].baselineMs : 0;
+    std::optional<double> cost =
+        costOf(validation[i].example, Algorithm::DreamShard, policy.get());
+    ratios[i] = cost ? *cost / validation[i].baselineMs : 0;
   });
   PlacementCurvePoint point;
   point.iteration = iteration;

@@ -40,7 +40,7 @@ inline constexpr std::string_view kPlacementPolicySchema =
 inline constexpr int kPlacementTableHidden = 64, kPlacementEmbedding = 16,
                      kPlacementHidden0 = 64, kPlacementHidden1 = 32;
 
-inline constexpr int kPlacementFeatureCount = 23;
+inline constexpr int kPlacementFeatureCount = 26;
 
 /// kPlacementFeatureCount names.
 std::span<const std::string_view> placementFeatureNames();
@@ -61,8 +61,12 @@ private:
   PlacementTask task;
   double meanMs = 0, meanBytes = 0;
   double msLeft = 0;
+  double memoryLeft = 0;
   size_t piecesLeft = 0;
   std::vector<bool> isPlaced;
+  /// By memory, largest first; those before `largest` are placed.
+  std::vector<size_t> byMemory;
+  size_t largest = 0;
 };
 
 /// All of a policy; the one owner of the layout of its file.

@@ -25,6 +25,8 @@ struct PlacementPiece {
   double aloneMs = 0;
   /// What it exchanges per step, forward and backward.
   double exchangeBytes = 0;
+  /// What it adds to a device at most, as a share of the mean device's memory.
+  double memoryShare = 0;
 };
 
 /// A device at the moment when a piece is to be placed.

@@ -15,7 +15,8 @@ namespace neuroshard {
 
 /// What random tasks look like.
 struct PlacementTaskSettings {
-  int minTables = 10, maxTables = 80;
+  /// Log-uniform.
+  int minTables = 10, maxTables = 120;
   int minDevices = 2, maxDevices = 16;
   /// Weights fill a share of the devices' memory between these.
   double minFill = 0.2, maxFill = 0.8;
@@ -37,8 +38,8 @@ struct PlacementExample {
 Diagnostics check(const PlacementTaskSettings &settings);
 
 /// The same example for the same arguments, everywhere. Rows are log-uniform in
-/// 100 ... 10 million, dims 4 to 128, poolings log-normal around 4; no table
-/// takes more than 90 % of a device.
+/// 100 ... 10 million, dims 4 to 128, poolings log-normal around 1 ... 20; no
+/// table takes more than 90 % of a device; a third have two nodes.
 Expected<PlacementExample>
 randomPlacementExample(const PlacementTaskSettings &settings, uint64_t seed);
 

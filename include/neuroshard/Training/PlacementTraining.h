@@ -31,17 +31,17 @@ struct PlacementTrainingOptions {
   PlacementTaskSettings tasks;
   uint64_t seed = 1;
   /// Each on fresh tasks, each of which is played several times by chance.
-  int iterations = 1000;
+  int iterations = 2000;
   int tasksPerIteration = 8;
   int episodesPerTask = 10;
   /// Falls to 5 % of it in half a cosine.
   double learningRate = 2e-3;
   /// Weight of the entropy; falls to 0 linearly.
-  double entropyWeight = 0.02;
+  double entropyWeight = 0.01;
   /// The weights that do best on these tasks, looked at every so many
   /// iterations, are kept.
-  int validationTasks = 60;
-  int validateEvery = 25;
+  int validationTasks = 120;
+  int validateEvery = 50;
   /// Does not change the result.
   int threads = 2;
   /// Called with each point of the curve.

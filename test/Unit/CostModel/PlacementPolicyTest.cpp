@@ -160,6 +160,8 @@ TEST(PlacementPolicyTest, FeaturesAreRelativeToTheTask) {
   pieces[0].exchangeBytes = 30;
   pieces[1].aloneMs = 1;
   pieces[1].exchangeBytes = 10;
+  pieces[0].memoryShare = 0.25;
+  pieces[1].memoryShare = 0.5;
   PlacementScale scale({pieces, 2, ObjectiveKind::Step});
   scale.placed(0);
   std::vector<PlacementDevice> devices(2);
@@ -167,7 +169,7 @@ TEST(PlacementPolicyTest, FeaturesAreRelativeToTheTask) {
   devices[1] = {true, {0, 0}, {0.5, 0.5}, 0.25, 0, 0.0, 0.25};
   std::vector<float> out(2 * kPlacementFeatureCount);
   scale.featurize(1, devices, out);
-  // A mean device has 2 ms and 20 bytes.
+  // A mean device has 2 ms and 20 bytes. Nothing comes later.
   std::vector<float> expected = {1.5f,
                                  0.75f,
                                  1.25f,
@@ -184,6 +186,9 @@ TEST(PlacementPolicyTest, FeaturesAreRelativeToTheTask) {
                                  0.25f,
                                  0.875f,
                                  0.5f,
+                                 0,
+                                 0,
+                                 0.5f,
                                  0.5f,
                                  0,
                                  static_cast<float>(std::log1p(0.5)),
@@ -193,6 +198,31 @@ TEST(PlacementPolicyTest, FeaturesAreRelativeToTheTask) {
                                  1};
   for (size_t i = 0; i < expected.size(); ++i)
     EXPECT_FLOAT_EQ(out[i], expected[i]) << placementFeatureNames()[i];
+}
+
+TEST(PlacementPolicyTest, FeaturesLookAheadForTheLargestPiece) {
+  std::vector<PlacementPiece> pieces(4);
+  pieces[0].memoryShare = 0.5;
+  pieces[1].memoryShare = 0.75;
+  pieces[2].memoryShare = 0.25;
+  pieces[3].memoryShare = 0.5;
+  PlacementScale scale({pieces, 2, ObjectiveKind::Step});
+  std::vector<PlacementDevice> devices(2);
+  devices[0].memoryShareAfter = 0.375;
+  std::vector<float> out(2 * kPlacementFeatureCount);
+  // Left for the largest on the first device, the largest, all to come.
+  auto expect = [&](size_t piece, float left, float largest, float toCome) {
+    scale.featurize(piece, devices, out);
+    EXPECT_FLOAT_EQ(out[15], left) << piece;
+    EXPECT_FLOAT_EQ(out[16], largest) << piece;
+    EXPECT_FLOAT_EQ(out[17], toCome) << piece;
+    scale.placed(piece);
+  };
+  ASSERT_EQ(placementFeatureNames()[15], "memory_left_for_largest");
+  expect(0, -0.125f, 0.75f, 0.75f);
+  expect(1, 0.125f, 0.5f, 0.375f);
+  expect(3, 0.375f, 0.25f, 0.125f);
+  expect(2, 0.625f, 0, 0);
 }
 
 TEST(PlacementPolicyTest, EqualDevicesScoreTheSame) {
