@@ -5,6 +5,7 @@
 #include "PlanRemarks.h"
 #include "PlannerEnums.h"
 
+#include "neuroshard/CostModel/PlacementPolicy.h"
 #include "neuroshard/CostModel/Registry.h"
 #include "neuroshard/Planner/Search.h"
 #include "neuroshard/Planner/Verify.h"
@@ -107,6 +108,8 @@ private:
   LogicalResult checkTopology(TopologyOp op);
   LogicalResult changeProblem(ShardingProblem &problem);
   FailureOr<SearchOptions> readSearchOptions();
+  LogicalResult readPolicy(std::unique_ptr<PlacementPolicy> &out,
+                           SearchOptions &options);
   LogicalResult complete(PlanOp plan, ShardingProblem &problem);
   Provenance provenanceOf(const SearchResult &result,
                           const ShardingProblem &problem,
@@ -210,7 +213,7 @@ FailureOr<SearchOptions> PlanPass::readSearchOptions() {
   SearchOptions options;
   if (failed(parseName(module, "algorithm", algorithm, parseAlgorithm,
                        "default, published, random, dim, size, lookup, "
-                       "size-lookup, torchrec or threshold",
+                       "size-lookup, dreamshard, torchrec or threshold",
                        options.algorithm)) ||
       failed(parseName(module, "objective", objective, parseObjectiveKind,
                        "step or published", options.objective.kind)))
@@ -241,6 +244,24 @@ FailureOr<SearchOptions> PlanPass::readSearchOptions() {
   return options;
 }
 
+/// Only algorithm dreamshard has a policy.
+LogicalResult PlanPass::readPolicy(std::unique_ptr<PlacementPolicy> &out,
+                                   SearchOptions &options) {
+  Location loc = getOperation().getLoc();
+  if (policySamples < 0)
+    return emitError(loc, "option 'policy-samples' must be at least 0, got: ")
+           << policySamples.getValue();
+  if (options.algorithm != Algorithm::DreamShard)
+    return success();
+  Expected<std::unique_ptr<PlacementPolicy>> read = readPlacementPolicy(policy);
+  if (!read)
+    return emitError(loc, "option 'policy': ") << toString(read.error());
+  out = std::move(*read);
+  options.policy = out.get();
+  options.policySamples = policySamples;
+  return success();
+}
+
 Provenance PlanPass::provenanceOf(const SearchResult &result,
                                   const ShardingProblem &problem,
                                   const CostModel &model) {
@@ -264,12 +285,16 @@ Provenance PlanPass::provenanceOf(const SearchResult &result,
     setting("deadline_s", format(deadline));
   if (evaluations > 0)
     setting("evaluations", std::to_string(evaluations));
+  for (const auto &[name, value] : result.plan.provenance.settings)
+    if (llvm::StringRef(name).starts_with("policy"))
+      setting(name.c_str(), value);
   return provenance;
 }
 
 LogicalResult PlanPass::complete(PlanOp plan, ShardingProblem &problem) {
   FailureOr<SearchOptions> options = readSearchOptions();
-  if (failed(options))
+  std::unique_ptr<PlacementPolicy> ownPolicy;
+  if (failed(options) || failed(readPolicy(ownPolicy, *options)))
     return failure();
   Expected<std::unique_ptr<CostModel>> model =
       makeCostModel(costModel.getValue(), problem.topology);

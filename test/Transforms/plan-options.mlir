@@ -1,6 +1,6 @@
 // Every option of neuroshard-plan that makes no sense is one error that says what would.
 // RUN: not neuroshard-opt %s --neuroshard-plan="algorithm=magic" 2>&1 | FileCheck %s --check-prefix=ALGORITHM --implicit-check-not=error:
-// ALGORITHM: error: option 'algorithm' must be default, published, random, dim, size, lookup, size-lookup, torchrec or threshold, got: 'magic'
+// ALGORITHM: error: option 'algorithm' must be default, published, random, dim, size, lookup, size-lookup, dreamshard, torchrec or threshold, got: 'magic'
 // RUN: not neuroshard-opt %s --neuroshard-plan="objective=fame" 2>&1 | FileCheck %s --check-prefix=OBJECTIVE --implicit-check-not=error:
 // OBJECTIVE: error: option 'objective' must be step or published, got: 'fame'
 // RUN: not neuroshard-opt %s --neuroshard-plan="cost-model=guess" 2>&1 | FileCheck %s --check-prefix=MODEL --implicit-check-not=error:
@@ -8,6 +8,10 @@
 // The reference model predicts no backward pass of its own, which a step needs.
 // RUN: not neuroshard-opt %s --neuroshard-plan="cost-model=reference" 2>&1 | FileCheck %s --check-prefix=REFERENCE --implicit-check-not=error:
 // REFERENCE: error: no plan: bad input: {{.*}}reference
+// RUN: not neuroshard-opt %s --neuroshard-plan="algorithm=dreamshard policy=no/such.safetensors" 2>&1 | FileCheck %s --check-prefix=POLICY --implicit-check-not=error:
+// POLICY: error: option 'policy': no/such.safetensors: {{.*}}
+// RUN: not neuroshard-opt %s --neuroshard-plan="policy-samples=-2" 2>&1 | FileCheck %s --check-prefix=SAMPLES --implicit-check-not=error:
+// SAMPLES: error: option 'policy-samples' must be at least 0, got: -2
 // RUN: not neuroshard-opt %s --neuroshard-plan="target=toaster" 2>&1 | FileCheck %s --check-prefix=TARGET --implicit-check-not=error:
 // TARGET: error: option 'target' must be native or torchrec-1.9, got: 'toaster'
 // RUN: not neuroshard-opt %s --neuroshard-plan="memory-model=none" 2>&1 | FileCheck %s --check-prefix=MEMORY --implicit-check-not=error:

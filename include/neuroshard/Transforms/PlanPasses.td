@@ -48,7 +48,7 @@ def Plan : Pass<"neuroshard-plan", "::mlir::ModuleOp"> {
   let options = [
     Option<"algorithm", "algorithm", "std::string", "\"default\"",
            "Search: default, published, random, dim, size, lookup, "
-           "size-lookup, torchrec or threshold">,
+           "size-lookup, dreamshard, torchrec or threshold">,
     Option<"objective", "objective", "std::string", "\"step\"",
            "What is made small: step (time of a training step) or published "
            "(largest compute + communication of a device)">,
@@ -56,6 +56,11 @@ def Plan : Pass<"neuroshard-plan", "::mlir::ModuleOp"> {
            "Predictor of compute and communication times: auto (the measured "
            "models for the topology, else the closed form), roofline, "
            "reference, or model files separated by commas">,
+    Option<"policy", "policy", "std::string", "",
+           "Placement policy of algorithm dreamshard; empty: the shipped one">,
+    Option<"policySamples", "policy-samples", "int", "0",
+           "Episodes that dreamshard plays by chance besides the first; the "
+           "cheapest plan counts">,
     Option<"target", "target", "std::string", "",
            "What the plan's executor can run: native or torchrec-1.9">,
     Option<"batch", "batch", "int64_t", "0", "Global batch in samples">,
