@@ -81,8 +81,7 @@ def test_evaluate_gives_the_cost_of_the_search():
     assert result.breakdown.dense_ms == 2.5
 
 
-@pytest.mark.parametrize("algorithm", [
-    name for name in ns.algorithms() if name != "dreamshard"])
+@pytest.mark.parametrize("algorithm", ns.algorithms())
 def test_every_algorithm(algorithm):
     problem = small_problem()
     result = ns.plan(problem, algorithm=algorithm)
