@@ -44,6 +44,16 @@ std::string capacityText(const SearchContext &context,
   return text + "with " + formatBytes(total) + " in all";
 }
 
+/// Rounded down.
+MemoryTerms shareOf(const MemoryTerms &terms, double share) {
+  MemoryTerms result = terms;
+  for (int64_t *value :
+       {&result.weightsBytes, &result.optimizerStateBytes, &result.idsBytes,
+        &result.forwardBytes, &result.backwardBytes, &result.hostBytes})
+    *value = static_cast<int64_t>(share * static_cast<double>(*value));
+  return result;
+}
+
 std::string unitName(const Unit &unit) {
   std::string text = "table '" + unit.shards.front().table + "'";
   if (unit.shards.size() > 1)
@@ -80,6 +90,97 @@ std::string memoryAdvice(int64_t needBytes, int64_t perDeviceBytes) {
   return "use " + devices +
          ", an optimizer with less state (rowwise_adagrad keeps 4 bytes per "
          "row), f16 weights, or smaller reserves where they are not needed";
+}
+
+/// Results of unpooled row shards may take fewer bytes than those of the whole
+/// (they travel as they are, without a copy in the wire type), and long
+/// segments of ids are counted in thousands.
+MemoryTerms leastByRows(const SearchContext &context, int table,
+                        MemoryTerms terms) {
+  const ShardingProblem &problem = context.problem;
+  const Batch &batch = problem.batch;
+  if (problem.memoryModel == MemoryModel::WeightsOnly)
+    return terms;
+  double bytes = static_cast<double>(elementBytes(batch.outputType));
+  if (batch.wireType != batch.outputType)
+    bytes += static_cast<double>(elementBytes(batch.wireType));
+  double ratio = std::min(1.0, 4 / bytes), segments = 0;
+  bool unpooled = false;
+  for (int index : context.featuresOf(table)) {
+    const Feature &feature = problem.features[static_cast<size_t>(index)];
+    unpooled = unpooled || feature.pooling == Pooling::None;
+    segments += static_cast<double>(featureBatch(problem, feature)) *
+                p99Pooling(feature) / 1024 *
+                static_cast<double>(context.table(table).dim) * 4;
+  }
+  if (!unpooled)
+    return terms;
+  auto shrink = [&](int64_t &value) {
+    value = static_cast<int64_t>(
+        std::max(0.0, ratio * (static_cast<double>(value) - segments)));
+  };
+  shrink(terms.forwardBytes);
+  shrink(terms.backwardBytes);
+  return terms;
+}
+
+/// At most what the shards of a unit take in all, however they are cut, or, if
+/// that is less and allowed, all replicas of their tables.
+MemoryTerms leastOf(const SearchContext &context, const Unit &unit) {
+  if (unit.writtenByHand)
+    return scaled(unit.memory, copiesOf(context, unit));
+  MemoryTerms sum;
+  for (const Shard &shard : unit.shards) {
+    int index = context.tableIndex(shard.table);
+    const Table &table = context.table(index);
+    Shard whole = shard;
+    whole.rowBegin = whole.colBegin = 0;
+    whole.rowEnd = table.rows;
+    whole.colEnd = table.dim;
+    whole.devices = {0};
+    auto memory = [&] {
+      return shardMemory(context.problem, table, context.featuresOf(index),
+                         whole);
+    };
+    MemoryTerms least = leastByRows(context, index, memory());
+    const TableRules &rules = context.rulesOf(index);
+    if (rules.allows(ShardingKind::Replicated) && rules.devices.empty() &&
+        !rules.fixed && context.deviceCount > 1) {
+      whole.devices.resize(static_cast<size_t>(context.deviceCount));
+      MemoryTerms replicas = scaled(memory(), context.deviceCount);
+      bool only = unit.forcedDevice == Unit::kEverywhere;
+      if (only || replicas.peakBytes() < least.peakBytes())
+        least = replicas;
+    }
+    double share =
+        static_cast<double>(shard.rows()) / static_cast<double>(table.rows) *
+        (static_cast<double>(shard.width()) / static_cast<double>(table.dim));
+    sum += share < 1 ? shareOf(least, share) : least;
+  }
+  return sum;
+}
+
+/// Could the table of this unit take another form than the one it was given?
+bool hasOtherForms(const SearchContext &context, const Unit &unit) {
+  if (unit.writtenByHand)
+    return false;
+  // Native row shards need be neither equal nor everywhere.
+  if (unit.forcedDevice >= 0 && context.problem.target == Target::Native)
+    return true;
+  const Shard &shard = unit.shards.front();
+  const TableRules &rules = context.rulesOf(unit.tables.front());
+  const Table &table = context.table(unit.tables.front());
+  bool whole = shard.rows() == table.rows && shard.width() == table.dim;
+  // Of several tables, each may be cut in its own way.
+  if (unit.tables.size() > 1 || (!whole && (!rules.kindsListed || rules.fixed)))
+    return true;
+  bool replicas = rules.allows(ShardingKind::Replicated) &&
+                  rules.devices.empty() && context.deviceCount > 1;
+  bool both = rules.allows(ShardingKind::RowColumn) && table.rows > 1 &&
+              table.dim > kColumnAlignment && table.dim >= 2 * rules.minWidth;
+  if (whole)
+    return replicas || both;
+  return std::count(rules.allowed.begin(), rules.allowed.end(), true) > 1;
 }
 
 class Limits {
@@ -214,10 +315,13 @@ Limits::checkSubset(const std::vector<int> &devices,
                     const std::string &what) const {
   MemoryTerms tables, base;
   int64_t capacity = 0;
-  for (const Unit *unit : inside)
-    tables += scaled(unit->memory, unit->forcedDevice == Unit::kEverywhere
-                                       ? static_cast<int64_t>(devices.size())
-                                       : 1);
+  for (const Unit *unit : inside) {
+    // Of replicas, those on these devices.
+    bool everywhere = unit->forcedDevice == Unit::kEverywhere;
+    tables += everywhere
+                  ? scaled(unit->memory, static_cast<int64_t>(devices.size()))
+                  : leastOf(context, *unit);
+  }
   for (int device : devices) {
     base += context.baseOf(device);
     capacity += context.memoryOf(device);
@@ -274,8 +378,8 @@ std::optional<Diagnosis> Limits::checkPinned() const {
                         others.end()))
         inside.insert(inside.end(), list.begin(), list.end());
     for (const UnitPtr &unit : units)
-      if (unit->forcedDevice == Unit::kEverywhere ||
-          (unit->forcedDevice >= 0 &&
+      if (unit->writtenByHand &&
+          (unit->forcedDevice == Unit::kEverywhere ||
            std::binary_search(places.begin(), places.end(),
                               unit->forcedDevice)))
         inside.push_back(unit.get());
@@ -300,7 +404,7 @@ std::optional<Diagnosis> Limits::checkPinned() const {
 std::optional<Diagnosis> Limits::checkForced() const {
   std::vector<UnitPtr> forced;
   for (const UnitPtr &unit : units)
-    if (unit->forcedDevice != -1)
+    if (unit->forcedDevice != -1 && !hasOtherForms(context, *unit))
       forced.push_back(unit);
   SearchState state(context, forced);
   for (int device = 0; device < context.deviceCount; ++device)
@@ -320,9 +424,10 @@ std::optional<Diagnosis> Limits::checkForced() const {
 /// A piece that may not be cut and is larger than any device it may be on.
 std::optional<Diagnosis> Limits::checkUncuttable() const {
   for (const UnitPtr &unit : units) {
-    if (unit->forcedDevice != -1 || canCut(context, *unit))
+    if (unit->forcedDevice != -1 || canCut(context, *unit) ||
+        hasOtherForms(context, *unit))
       continue;
-    if (context.problem.target != Target::Native && unit->tables.size() == 1 &&
+    if (unit->tables.size() == 1 &&
         !rowBlockGroups(context, unit->tables.front()).empty())
       continue;
     int64_t most = 0;

@@ -118,11 +118,20 @@ SearchResult finish(const ShardingProblem &problem,
 
 /// Rules that the algorithms do not follow themselves (a partly hand-written
 /// table under a target, say) show here; a plan that breaks one is no plan.
-Diagnosis diagnoseInvalid(const Diagnostics &errors, Target target) {
+Diagnosis diagnoseInvalid(const Diagnostics &errors, Target target,
+                          Algorithm algorithm) {
   Diagnosis diagnosis;
   diagnosis.limit =
       target == Target::Native ? Limit::Constraint : Limit::Target;
   diagnosis.message = "no plan follows every rule: " + errors.front().str();
+  // The default search has tried other forms; the others know one.
+  if (algorithm != Algorithm::Default) {
+    diagnosis.limit = Limit::Algorithm;
+    diagnosis.message = "algorithm '";
+    diagnosis.message.append(toString(algorithm))
+        .append("' found no plan that follows every rule: ")
+        .append(errors.front().str());
+  }
   for (size_t i = 1; i < std::min<size_t>(errors.size(), 6); ++i)
     diagnosis.details.push_back(errors[i].str());
   diagnosis.advice = "relax the constraint named, complete the shards written "
@@ -135,8 +144,13 @@ Diagnosis diagnoseInvalid(const Diagnostics &errors, Target target) {
 Outcome neuroshard::runAlgorithm(const SearchContext &context,
                                  const std::vector<UnitPtr> &units) {
   switch (context.options.algorithm) {
-  case Algorithm::Default:
-    return searchDefault(context, units);
+  case Algorithm::Default: {
+    Outcome outcome = searchDefault(context, units);
+    if (!outcome.state ||
+        !verify(outcome.state->plan(), context.problem).empty())
+      placeByChance(context, units, outcome);
+    return outcome;
+  }
   case Algorithm::Published:
     return searchPublished(context, units);
   case Algorithm::DreamShard:
@@ -184,6 +198,7 @@ neuroshard::runSearch(const ShardingProblem &problem, const CostModel &model,
   SearchResult result = finish(problem, context, *units, std::move(outcome));
   Diagnostics errors = verify(result.plan, problem);
   if (!errors.empty())
-    return tl::unexpected(diagnoseInvalid(errors, problem.target));
+    return tl::unexpected(
+        diagnoseInvalid(errors, problem.target, options.algorithm));
   return result;
 }

@@ -90,6 +90,16 @@ void SearchContext::collectRules() {
     table.allowed.fill(false);
     for (ShardingKind kind : constraint.allowedKinds)
       table.allowed[static_cast<size_t>(kind)] = true;
+    // Row-wise inside one group is row-wise; the other way round only where
+    // there is no other group. A single device has whole tables.
+    auto also = [&](ShardingKind kind, bool allowed) {
+      bool &entry = table.allowed[static_cast<size_t>(kind)];
+      entry = entry || allowed;
+    };
+    also(ShardingKind::TableRowWise, table.allows(ShardingKind::RowWise));
+    also(ShardingKind::RowWise, innerGroupOfDevice.back() == 0 &&
+                                    table.allows(ShardingKind::TableRowWise));
+    also(ShardingKind::TableWise, deviceCount == 1);
   }
   for (size_t i = 0; i < constraints.separate.size(); ++i)
     for (int table : constraints.separate[i])

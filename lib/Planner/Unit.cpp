@@ -340,7 +340,10 @@ neuroshard::rowBlockGroups(const SearchContext &context, int table) {
       if (rules.allowsDevice(device))
         devices.push_back(device);
     bool complete = static_cast<int>(devices.size()) == last - first;
-    if (!devices.empty() && (complete || native))
+    // Two blocks on the only device are row shards, too.
+    if (native && devices.size() == 1)
+      devices.push_back(devices.front());
+    if (devices.size() > 1 && (complete || native))
       groups.push_back(std::move(devices));
   };
   if (rules.allows(ShardingKind::RowWise))

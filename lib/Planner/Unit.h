@@ -125,7 +125,7 @@ std::vector<UnitPtr> rowBlocks(const SearchContext &context, int table,
                                const std::vector<int> &devices);
 
 /// May the table be cut into row blocks over these devices under the target?
-/// All devices, or one inner group.
+/// All devices, or one inner group; a single device twice.
 std::vector<std::vector<int>> rowBlockGroups(const SearchContext &context,
                                              int table);
 
