@@ -1,0 +1,118 @@
+//===- OracleTest.cpp - Every plan is valid, every refusal is right -------===//
+///
+/// \file
+/// Random problems, feasible and not, of both targets. Each plan passes the
+/// independent verifier; each refusal that claims that there is no plan is held
+/// against an oracle that shares no code with the search. A sample; all 10,000
+/// with NEUROSHARD_ALL=1.
+//===----------------------------------------------------------------------===//
+
+#include "SearchOracle.h"
+#include "Support.h"
+#include "neuroshard/CostModel/Roofline.h"
+#include "neuroshard/Planner/Json.h"
+#include "neuroshard/Planner/Search.h"
+#include "neuroshard/Planner/Verify.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+using namespace neuroshard;
+using namespace neuroshard::test;
+
+namespace {
+
+struct Counts {
+  int planned = 0;
+  int badInput = 0;
+  int infeasible = 0;
+  int undecided = 0;
+  /// Refusals of other algorithms that blame themselves.
+  int algorithmLimit = 0;
+};
+
+uint64_t problemCount() { return std::getenv("NEUROSHARD_ALL") ? 10000 : 1000; }
+
+SearchOptions optionsFor(uint64_t seed) {
+  SearchOptions options;
+  options.seed = seed;
+  options.threads = 1;
+  options.evaluationBudget = 100;
+  // Every other problem for the default, the rest in turn for the others.
+  std::vector<Algorithm> others;
+  for (Algorithm algorithm : allAlgorithms())
+    if (algorithm != Algorithm::Default && algorithm != Algorithm::DreamShard)
+      others.push_back(algorithm);
+  if (seed % 2)
+    options.algorithm = others[seed / 2 % others.size()];
+  options.objective.kind =
+      seed % 4 < 2 ? ObjectiveKind::Step : ObjectiveKind::Published;
+  return options;
+}
+
+std::string describe(uint64_t seed, const ShardingProblem &problem,
+                     const Diagnosis &diagnosis) {
+  std::string what = numbered("seed ", seed);
+  what.append(": ").append(diagnosis.str());
+  if (std::getenv("NEUROSHARD_SHOW_PROBLEM"))
+    what.append("\n").append(writeWorkload(problem));
+  return what;
+}
+
+void judgeRefusal(uint64_t seed, const ShardingProblem &problem,
+                  const Diagnosis &diagnosis, Counts &counts) {
+  EXPECT_FALSE(diagnosis.message.empty()) << seed;
+  EXPECT_FALSE(diagnosis.advice.empty()) << seed;
+  if (diagnosis.limit == Limit::Algorithm) {
+    ++counts.algorithmLimit;
+    return;
+  }
+  Judgement judgement = judge(problem);
+  if (judgement.verdict == Verdict::Undecided) {
+    ++counts.undecided;
+    if (std::getenv("NEUROSHARD_SHOW_PROBLEM"))
+      std::printf("UNDECIDED nodes %lld %s\n", (long long)judgement.nodes,
+                  describe(seed, problem, diagnosis).c_str());
+    return;
+  }
+  ++counts.infeasible;
+  EXPECT_EQ(judgement.verdict, Verdict::Infeasible)
+      << describe(seed, problem, diagnosis) << "\nbut there is a plan:\n"
+      << writePlan(judgement.plan);
+}
+
+TEST(OracleTest, PlansAreValidAndRefusalsJustified) {
+  std::unique_ptr<CostModel> model = makeRooflineModel();
+  Counts counts;
+  for (uint64_t seed = 0; seed < problemCount(); ++seed) {
+    ShardingProblem problem = randomProblem(seed);
+    SearchOptions options = optionsFor(seed);
+    auto result = search(problem, *model, options);
+    if (result) {
+      ++counts.planned;
+      EXPECT_EQ(text(verify(result->plan, problem)), "") << seed;
+      continue;
+    }
+    if (result.error().limit == Limit::BadInput) {
+      ++counts.badInput;
+      EXPECT_NE(text(check(problem)), "") << seed;
+      continue;
+    }
+    EXPECT_FALSE(options.algorithm == Algorithm::Default &&
+                 result.error().limit == Limit::Algorithm)
+        << seed;
+    judgeRefusal(seed, problem, result.error(), counts);
+  }
+  std::printf("%d planned, %d refused with proof, %d undecided, %d by the "
+              "algorithm's limits, %d bad input\n",
+              counts.planned, counts.infeasible, counts.undecided,
+              counts.algorithmLimit, counts.badInput);
+  int count = static_cast<int>(problemCount());
+  EXPECT_GT(counts.planned, count / 4);
+  EXPECT_GT(counts.infeasible, count / 10);
+  EXPECT_LT(counts.badInput, count / 10);
+  EXPECT_LE(counts.undecided, count / 100);
+}
+
+} // namespace

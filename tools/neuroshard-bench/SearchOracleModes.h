@@ -1,0 +1,94 @@
+//===- SearchOracleModes.h - Every form a table may take --------*- C++ -*-===//
+
+#ifndef NEUROSHARD_TOOLS_BENCH_SEARCHORACLEMODES_H
+#define NEUROSHARD_TOOLS_BENCH_SEARCHORACLEMODES_H
+
+#include "neuroshard/Planner/ShardingPlan.h"
+#include "neuroshard/Planner/ShardingProblem.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace neuroshard::oracle {
+
+/// A set of devices.
+using Mask = uint32_t;
+
+inline Mask bit(int device) { return Mask(1) << device; }
+
+/// One form of one table.
+struct Mode {
+  /// Certain bytes per device.
+  std::vector<int64_t> bytes;
+  /// On every device.
+  int64_t everywhere = 0;
+  /// At least this much more, on some of these devices.
+  int64_t liquid = 0;
+  Mask liquidOn = 0;
+  /// The devices that hold some of it, if `exactSupport`; else a superset.
+  Mask support = 0;
+  bool exactSupport = true;
+  /// Only if there is no liquid: the table's shards, not named.
+  std::vector<Shard> shards;
+};
+
+/// What the rules say about a table.
+struct Rules {
+  Mask devices = 0;
+  bool kinds[6] = {};
+  int64_t minWidth = 1;
+  bool inSet = false;
+  std::vector<Shard> fixed;
+
+  bool allows(ShardingKind kind) const {
+    return kinds[static_cast<size_t>(kind)];
+  }
+};
+
+/// A problem with what each table may do. Bytes are those of the backward
+/// phase, in which every term is at least as large as in the forward phase.
+class Cases {
+public:
+  explicit Cases(const ShardingProblem &problem);
+
+  const ShardingProblem &problem() const { return source; }
+  int devices() const { return source.topology.deviceCount(); }
+  const Rules &rules(size_t table) const { return tableRules[table]; }
+  /// All forms; none: the table cannot be placed.
+  std::vector<Mode> modes(size_t table) const;
+  /// Of a shard on each device it is on.
+  int64_t bytes(size_t table, const Shard &shard) const;
+  /// What is left on a device before any table.
+  int64_t room(int device) const;
+  const std::vector<Mask> &innerGroups() const { return groups; }
+  /// The table in one shard, nowhere.
+  Shard whole(size_t table) const;
+
+private:
+  void collectRules();
+  Mode modeOf(size_t table, std::vector<Shard> shards) const;
+  void addWhole(size_t table, std::vector<Mode> &modes) const;
+  void addReplicas(size_t table, std::vector<Mode> &modes) const;
+  bool addColumns(size_t table, std::vector<Mode> &modes) const;
+  void addRowBlocks(size_t table, std::vector<Mode> &modes) const;
+  void addLiquid(size_t table, std::vector<Mode> &modes) const;
+  bool addRowSupports(size_t table, Mask on, std::vector<Mode> &modes) const;
+  void addSupports(size_t table, Mode mode, std::vector<Mode> &modes) const;
+  void addRest(size_t table, std::vector<Mode> &modes) const;
+  bool cutsBothWays(size_t table) const;
+  bool restIsCuttable(size_t table) const;
+  void addRestForTorchRec(size_t table, std::vector<Mode> &modes) const;
+  void addColumnsBeside(size_t table, std::vector<Mode> &modes) const;
+  double leastPerRow(size_t table, int64_t colBegin, int64_t colEnd) const;
+  int64_t liquidBytes(size_t table, int64_t colBegin, int64_t colEnd,
+                      bool columns) const;
+
+  ShardingProblem source;
+  std::vector<std::vector<int>> features;
+  std::vector<Rules> tableRules;
+  std::vector<Mask> groups;
+};
+
+} // namespace neuroshard::oracle
+
+#endif // NEUROSHARD_TOOLS_BENCH_SEARCHORACLEMODES_H

@@ -1,0 +1,20 @@
+//===- SearchOraclePacker.h - Makes a plan of chosen forms ------*- C++ -*-===//
+
+#ifndef NEUROSHARD_TOOLS_BENCH_SEARCHORACLEPACKER_H
+#define NEUROSHARD_TOOLS_BENCH_SEARCHORACLEPACKER_H
+
+#include "SearchOracleModes.h"
+
+#include <optional>
+
+namespace neuroshard::oracle {
+
+/// A plan that verify() accepts with each table in its chosen form, liquids
+/// poured into the devices by rows in a number of random orders, or nothing.
+std::optional<ShardingPlan> pack(const ShardingProblem &problem,
+                                 const Cases &cases,
+                                 const std::vector<const Mode *> &chosen);
+
+} // namespace neuroshard::oracle
+
+#endif // NEUROSHARD_TOOLS_BENCH_SEARCHORACLEPACKER_H

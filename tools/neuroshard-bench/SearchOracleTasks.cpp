@@ -1,0 +1,264 @@
+//===- SearchOracleTasks.cpp - Random problems with every constraint ------===//
+
+#include "SearchOracle.h"
+
+#include "neuroshard/Planner/Memory.h"
+
+#include <algorithm>
+#include <random>
+
+using namespace neuroshard;
+
+namespace {
+
+/// Draws without std distributions, which differ between libraries.
+class Dice {
+public:
+  explicit Dice(uint64_t seed) : engine(seed * 0x9e3779b97f4a7c15u + 1) {}
+  int64_t in(int64_t low, int64_t high) {
+    return low + static_cast<int64_t>(engine() %
+                                      static_cast<uint64_t>(high - low + 1));
+  }
+  bool chance(int percent) { return in(1, 100) <= percent; }
+  template <typename T> T of(std::initializer_list<T> values) {
+    return values.begin()[in(0, static_cast<int64_t>(values.size()) - 1)];
+  }
+
+private:
+  std::mt19937_64 engine;
+};
+
+class Maker {
+public:
+  explicit Maker(uint64_t seed) : dice(seed) {}
+  ShardingProblem make();
+
+private:
+  void addTopology();
+  void addTable(int index);
+  void addMemory();
+  void addPlaces();
+  void addSets();
+  void addKinds();
+  void addHandWritten();
+  void addSnapshots();
+  int anyTable() {
+    return static_cast<int>(
+        dice.in(0, static_cast<int64_t>(problem.tables.size()) - 1));
+  }
+  int anyDevice() {
+    return static_cast<int>(dice.in(0, problem.topology.deviceCount() - 1));
+  }
+  std::vector<int> someDevices();
+
+  Dice dice;
+  ShardingProblem problem;
+};
+
+void Maker::addTopology() {
+  const char *text = dice.chance(75)
+                         ? dice.of({"1xCPU", "2xCPU", "3xCPU", "4xCPU",
+                                    "2x2xCPU", "1+2xCPU", "2xA100-40GB"})
+                         : dice.of({"5xCPU", "3+2xCPU", "3x2xCPU",
+                                    "2x4xA100-40GB", "8xH200", "4x4xH200"});
+  problem.topology = *parseTopology(text);
+  if (dice.chance(15))
+    problem.topology.devices.front().deviceClass =
+        dice.of({"CPU", "H200", "A100-40GB"});
+  if (dice.chance(30))
+    problem.constraints.reserves = {dice.in(0, 4000), std::nullopt, 0};
+  problem.constraints.reserves.fragmentationBytes = 0;
+  problem.constraints.reserves.communicatorBytes = dice.in(0, 1) * 1000;
+  if (!problem.constraints.reserves.denseBytes)
+    problem.constraints.reserves.denseBytes = 0;
+}
+
+void Maker::addTable(int index) {
+  Table table;
+  table.name = "t";
+  table.name.append(std::to_string(index));
+  table.rows = dice.chance(4) ? dice.in(1, 3) : dice.in(4, 3000);
+  bool odd =
+      problem.target == Target::Native ? dice.chance(20) : dice.chance(2);
+  table.dim = odd ? dice.in(1, 18) : 4 * dice.in(1, 4);
+  table.elementType =
+      dice.of({ElementType::F32, ElementType::F16, ElementType::BF16});
+  table.optimizer.kind =
+      dice.of({OptimizerKind::SGD, OptimizerKind::Adagrad, OptimizerKind::Adam,
+               OptimizerKind::RowWiseAdagrad, OptimizerKind::RowWiseAdagrad});
+  if (dice.chance(20))
+    table.optimizer.weightDecay = 0.01;
+  problem.tables.push_back(table);
+  int64_t features = dice.chance(80) ? 1 : dice.in(0, 2);
+  for (int64_t i = 0; i < features; ++i) {
+    Feature feature;
+    feature.name = table.name + "_f";
+    feature.name.append(std::to_string(i));
+    feature.table = index;
+    feature.pooling = dice.of({Pooling::Sum, Pooling::Mean, Pooling::None});
+    feature.meanPooling = static_cast<double>(dice.in(0, 40)) / 4;
+    if (dice.chance(30))
+      feature.p99Pooling = feature.meanPooling + 1;
+    feature.weighted = dice.chance(10);
+    problem.features.push_back(feature);
+  }
+}
+
+/// From too little to plenty, mostly close to what the tables take.
+void Maker::addMemory() {
+  std::vector<std::vector<int>> features = featuresOfTables(problem);
+  ShardingProblem summary = summarized(problem);
+  double bytes = 0;
+  for (size_t i = 0; i < problem.tables.size(); ++i) {
+    Shard shard;
+    shard.rowEnd = problem.tables[i].rows;
+    shard.colEnd = problem.tables[i].dim;
+    shard.devices = {0};
+    bytes += static_cast<double>(
+        shardMemory(summary, problem.tables[i], features[i], shard)
+            .peakBytes());
+  }
+  Topology &topology = problem.topology;
+  double share = static_cast<double>(dice.chance(60) ? dice.in(80, 140)
+                                                     : dice.in(30, 500)) /
+                 100 / topology.deviceCount();
+  bool equal = dice.chance(60);
+  for (int device = 0; device < topology.deviceCount(); ++device) {
+    double weight = equal ? 1 : static_cast<double>(dice.in(20, 180)) / 100;
+    topology.devices[static_cast<size_t>(device)].memoryBytes =
+        deviceBaseMemory(summary, device).peakBytes() +
+        static_cast<int64_t>(bytes * share * weight) + 1;
+  }
+  if (dice.chance(2))
+    topology.devices.back().memoryBytes = 1;
+  for (Host &host : topology.hosts)
+    host.memoryBytes = dice.chance(50) ? static_cast<int64_t>(bytes) : 5000;
+}
+
+std::vector<int> Maker::someDevices() {
+  std::vector<int> devices;
+  for (int device = 0; device < problem.topology.deviceCount(); ++device)
+    if (dice.chance(40))
+      devices.push_back(device);
+  if (devices.empty())
+    devices.push_back(anyDevice());
+  return devices;
+}
+
+void Maker::addPlaces() {
+  Constraints &constraints = problem.constraints;
+  if (dice.chance(25))
+    constraints.pins.push_back({anyTable(), someDevices()});
+  if (dice.chance(15))
+    constraints.pins.push_back({anyTable(), {anyDevice()}});
+  if (dice.chance(25) && problem.topology.deviceCount() > 1)
+    constraints.forbids.push_back({anyTable(), {anyDevice()}});
+}
+
+void Maker::addSets() {
+  int tables = static_cast<int>(problem.tables.size());
+  Constraints &constraints = problem.constraints;
+  if (tables < 2)
+    return;
+  int first = static_cast<int>(dice.in(0, tables - 2));
+  if (dice.chance(15))
+    constraints.coLocate.push_back({first, first + 1});
+  first = static_cast<int>(dice.in(0, tables - 2));
+  if (!dice.chance(20))
+    return;
+  std::vector<int> set = {first, first + 1};
+  if (first + 2 < tables && dice.chance(40))
+    set.push_back(first + 2);
+  constraints.separate.push_back(set);
+}
+
+void Maker::addKinds() {
+  constexpr ShardingKind kAll[] = {
+      ShardingKind::TableWise, ShardingKind::ColumnWise,
+      ShardingKind::RowWise,   ShardingKind::TableRowWise,
+      ShardingKind::RowColumn, ShardingKind::Replicated};
+  for (int table = 0; table < static_cast<int>(problem.tables.size());
+       ++table) {
+    if (!dice.chance(25))
+      continue;
+    TableConstraint constraint;
+    constraint.table = table;
+    constraint.minWidth = dice.of<int64_t>({1, 1, 4, 8});
+    int64_t kinds = dice.in(0, 3);
+    for (int64_t i = 0; i < kinds; ++i) {
+      ShardingKind kind = kAll[dice.in(0, 5)];
+      if (std::count(constraint.allowedKinds.begin(),
+                     constraint.allowedKinds.end(), kind) == 0)
+        constraint.allowedKinds.push_back(kind);
+    }
+    problem.constraints.tables.push_back(constraint);
+  }
+}
+
+void Maker::addHandWritten() {
+  if (!dice.chance(15))
+    return;
+  const Table &table = problem.tables[static_cast<size_t>(anyTable())];
+  Shard shard;
+  shard.name = "hand";
+  shard.table = table.name;
+  shard.rowEnd = dice.chance(40) ? table.rows : dice.in(1, table.rows);
+  shard.colEnd = table.dim > 4 && dice.chance(40) ? 4 : table.dim;
+  shard.devices = {anyDevice()};
+  bool whole = shard.rowEnd == table.rows && shard.colEnd == table.dim;
+  if (whole && dice.chance(20)) {
+    shard.devices.clear();
+    for (int device = 0; device < problem.topology.deviceCount(); ++device)
+      shard.devices.push_back(device);
+  }
+  if ((whole || problem.target == Target::Native) && dice.chance(30))
+    shard.tier = Tier::Dram;
+  problem.constraints.fixedShards.push_back(shard);
+}
+
+void Maker::addSnapshots() {
+  if (!dice.chance(15) || problem.features.empty())
+    return;
+  for (int64_t i = 0; i < 2; ++i) {
+    Snapshot snapshot;
+    snapshot.name = "s";
+    snapshot.name.append(std::to_string(i));
+    snapshot.weight = static_cast<double>(dice.in(1, 5));
+    FeatureStatistics statistics;
+    statistics.feature = static_cast<int>(
+        dice.in(0, static_cast<int64_t>(problem.features.size()) - 1));
+    statistics.meanPooling = static_cast<double>(dice.in(0, 60)) / 4;
+    snapshot.features.push_back(statistics);
+    problem.snapshots.push_back(snapshot);
+  }
+}
+
+ShardingProblem Maker::make() {
+  problem.batch.globalSize = dice.in(1, 256);
+  problem.batch.wireType = dice.of({ElementType::F32, ElementType::BF16});
+  problem.batch.idType = dice.of({IdType::I32, IdType::I64});
+  problem.target = dice.chance(40) ? Target::TorchRec19 : Target::Native;
+  problem.optimizerSemantics =
+      dice.of({OptimizerSemantics::Exact, OptimizerSemantics::PerShard});
+  problem.memoryModel = dice.of({MemoryModel::Full, MemoryModel::WeightsOnly});
+  if (dice.chance(20))
+    problem.cacheLoadFactor = 0.25;
+  int tables =
+      static_cast<int>(dice.chance(80) ? dice.in(1, 4) : dice.in(5, 8));
+  for (int i = 0; i < tables; ++i)
+    addTable(i);
+  addTopology();
+  addPlaces();
+  addSets();
+  addKinds();
+  addHandWritten();
+  addSnapshots();
+  addMemory();
+  return problem;
+}
+
+} // namespace
+
+ShardingProblem neuroshard::randomProblem(uint64_t seed) {
+  return Maker(seed).make();
+}
