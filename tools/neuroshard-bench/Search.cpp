@@ -1,6 +1,7 @@
 //===- Search.cpp - How fast searches are and how good their plans --------===//
 
 #include "Bench.h"
+#include "SearchCurves.h"
 #include "SearchReport.h"
 
 #include "neuroshard/CostModel/PlacementPolicy.h"
@@ -92,16 +93,25 @@ void addSearchBenchmark(CLI::App &app) {
   command->add_option("--threads", options->threads, "of each search")
       ->check(CLI::Range(1, 1024));
   command->add_flag("--quick", options->quick, "leave out what takes minutes");
+  command->add_option("--curves", options->curves,
+                      "instead: write data for plot_search.py to this file");
   command->callback([options] {
     auto policy = readPlacementPolicy(options->policyFile);
     if (!policy)
       fail(policy.error());
     options->policy = std::move(*policy);
+    if (!options->curves.empty()) {
+      if (Expected<void> written = writeCurves(*options, options->curves);
+          !written)
+        fail(written.error());
+      return;
+    }
     SearchReport report;
     reportSpeed(*options, report);
     reportReferenceTasks(*options, report);
     reportGenerated(*options, report);
     reportFeasibility(*options, report);
+    reportBound(*options, report);
     report.line(format("\n%d figures miss their aim.", report.missed()));
     if (report.missed())
       throw CLI::RuntimeError(1);

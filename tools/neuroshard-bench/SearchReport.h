@@ -22,6 +22,8 @@ struct SearchBenchOptions {
   int threads = 2;
   /// Leaves out what takes minutes.
   bool quick = false;
+  /// Writes the data of the plots here instead of the report; empty: no.
+  std::string curves;
 };
 
 /// Markdown on standard output; keeps count of figures that miss their aim.
@@ -62,6 +64,8 @@ void reportReferenceTasks(const SearchBenchOptions &options,
                           SearchReport &report);
 void reportGenerated(const SearchBenchOptions &options, SearchReport &report);
 void reportFeasibility(const SearchBenchOptions &options, SearchReport &report);
+/// The lower bound and the default search against solved instances.
+void reportBound(const SearchBenchOptions &options, SearchReport &report);
 
 } // namespace neuroshard
 
