@@ -204,11 +204,11 @@ void bindOptions(nb::module_ &module) {
           nb::arg("path"), nb::arg("samples"))
       .def(
           "set_warm_start",
-          [](PlanOptions &o, const ShardingPlan &previous,
-             double horizonSteps) {
-            o.warmStart = WarmStart{previous, horizonSteps};
+          [](PlanOptions &o, const ShardingPlan &previous, double horizonSteps,
+             double tolerance) {
+            o.warmStart = WarmStart{previous, horizonSteps, tolerance};
           },
-          nb::arg("previous"), nb::arg("horizon_steps"));
+          nb::arg("previous"), nb::arg("horizon_steps"), nb::arg("tolerance"));
 }
 
 } // namespace

@@ -79,17 +79,22 @@ class PublishedSettings(fields.Record):
 @dataclass(frozen=True)
 class WarmStart(fields.Record):
     """A plan in use. horizon_steps: steps for which the new plan will be used; a change pays
-    when it saves more time over them than moving its bytes takes."""
+    when it saves more time over them than moving its bytes takes. tolerance: plans whose costs
+    differ by less than this share are equally good, and the one that moves least is taken."""
 
     previous: Plan
     horizon_steps: float = 1e5
+    tolerance: float = 1e-3
 
     def __post_init__(self) -> None:
         self._record("previous", Plan)
-        self._number("horizon_steps")
+        self._number("horizon_steps", "tolerance")
         if not 0 < self.horizon_steps <= MAX_HORIZON:
             raise ValueError("WarmStart.horizon_steps: expected a number above 0 and at most "
                              f"{MAX_HORIZON:g}, got: {self.horizon_steps}")
+        if not 0 <= self.tolerance <= 1:
+            raise ValueError("WarmStart.tolerance: expected a number in [0, 1], got: "
+                             f"{self.tolerance}")
 
 
 def plan(problem: ShardingProblem, *, cost_model: Union[str, CostModel, object] = "auto",
@@ -204,7 +209,8 @@ def _set_warm_start(options: _planner.SearchOptions,
         warm_start = WarmStart(warm_start)
     if not isinstance(warm_start, WarmStart):
         raise TypeError(f"warm_start: expected a Plan or a WarmStart, got: {warm_start!r}")
-    options.set_warm_start(warm_start.previous._native, warm_start.horizon_steps)
+    options.set_warm_start(warm_start.previous._native, warm_start.horizon_steps,
+                               warm_start.tolerance)
 
 
 def _at_least(where: str, value: Any, low: float, high: float | None = None) -> Any:

@@ -185,6 +185,8 @@ REFUSED = [
     (lambda: ns.Objective(pipeline_depth=0), ValueError, "pipeline_depth: expected at least 1"),
     (lambda: ns.PublishedSettings(beam_width=0), ValueError, "beam_width: expected at least 1"),
     (lambda: ns.WarmStart(ns.Plan(shards=[], device_count=1), 0), ValueError, "horizon_steps"),
+    (lambda: ns.WarmStart(ns.Plan(shards=[], device_count=1), tolerance=2), ValueError,
+     "WarmStart.tolerance"),
     (lambda: ns.WarmStart("yesterday"), TypeError, "WarmStart.previous: expected a Plan"),
 ]
 
