@@ -1,0 +1,143 @@
+//===- CutRules.cpp - Which tables to cut before placing ------------------===//
+
+#include "CutRules.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+using namespace neuroshard;
+
+namespace {
+
+/// A piece may need this share of the roomiest device.
+constexpr double kRoomShare = 0.9;
+/// A piece may cost this share of the mean device's compute.
+constexpr double kCostShares[] = {1.0, 0.7, 0.5, 0.35, 0.25};
+/// Or this share of a mean device's compute, ids and results.
+constexpr double kTrafficShares[] = {1.5, 1.0, 0.7};
+/// Into how many parts one cut may go.
+constexpr double kMaxParts = 65536;
+
+/// What a piece may come to before it is cut.
+struct CutLimits {
+  int64_t bytes = 0;
+  double computeMs = kNoCap;
+  double inputBytes = kNoCap;
+  double resultBytes = kNoCap;
+};
+
+double resultBytesOf(const Unit &unit) {
+  return unit.load.forwardBytes + unit.load.backwardBytes;
+}
+
+/// How many pieces a unit's cost asks for under these limits.
+double costRatioOf(const Unit &unit, const CutLimits &limits) {
+  return std::max({unit.aloneMs() / limits.computeMs,
+                   unit.load.inputBytes / limits.inputBytes,
+                   resultBytesOf(unit) / limits.resultBytes});
+}
+
+bool cutsRows(const Unit &unit, Way way) {
+  return way == Way::Rows || (way == Way::LessTraffic &&
+                              unit.load.inputBytes > resultBytesOf(unit));
+}
+
+int64_t largestRoom(const SearchContext &context) {
+  int64_t room = 0;
+  for (int device = 0; device < context.deviceCount; ++device)
+    room = std::max(room, context.memoryOf(device) -
+                              context.baseOf(device).peakBytes());
+  return room;
+}
+
+/// Too costly: in the given direction, if possible. Too large: by columns, or
+/// by rows where that takes clearly less memory. Into as many parts as it
+/// takes; parts still too large again.
+void cutUnit(const SearchContext &context, const UnitPtr &unit,
+             const CutLimits &limits, Way way, std::vector<UnitPtr> &out) {
+  double memoryRatio = static_cast<double>(unit->peakBytes()) /
+                       static_cast<double>(limits.bytes);
+  double costRatio = costRatioOf(*unit, limits);
+  if (std::max(memoryRatio, costRatio) <= 1)
+    return out.push_back(unit);
+  auto partsFor = [](double ratio) {
+    return std::max(2, static_cast<int>(std::min(std::ceil(ratio), kMaxParts)));
+  };
+  auto byColumns = [&](double ratio) {
+    std::optional<std::vector<UnitPtr>> pieces;
+    for (int parts = partsFor(ratio); parts >= 2 && !pieces; parts /= 2)
+      pieces = splitColumns(context, *unit, parts);
+    return pieces;
+  };
+  double larger = std::max(memoryRatio, costRatio);
+  std::optional<std::vector<UnitPtr>> pieces;
+  if (costRatio > 1)
+    pieces = cutsRows(*unit, way) ? splitRows(context, *unit, partsFor(larger))
+                                  : byColumns(larger);
+  if (!pieces && memoryRatio > 1)
+    pieces = betterCut(byColumns(memoryRatio),
+                       splitRows(context, *unit, partsFor(memoryRatio)));
+  if (!pieces)
+    return out.push_back(unit);
+  // Costs do not fall in proportion, so cutting for them goes on but once.
+  for (const UnitPtr &piece : *pieces)
+    cutUnit(context, piece, {limits.bytes}, way, out);
+}
+
+} // namespace
+
+std::string CutRule::str() const {
+  if (costShare == kNoCap)
+    return "cuts for memory only";
+  char text[80];
+  std::snprintf(text, sizeof text, "%s up to %g of a mean device",
+                way == Way::Columns ? "column pieces"
+                : way == Way::Rows  ? "row pieces"
+                                    : "pieces of little traffic",
+                costShare);
+  return text;
+}
+
+std::vector<CutRule> neuroshard::cutRules(const SearchContext &context) {
+  std::vector<CutRule> rules = {{}};
+  bool native = context.problem.target == Target::Native;
+  bool step = context.options.objective.kind == ObjectiveKind::Step;
+  for (double share : kCostShares) {
+    rules.push_back({share, Way::Columns});
+    if (native)
+      rules.push_back({share, Way::Rows});
+  }
+  // Ids cost nothing under the other objective.
+  for (double share : kTrafficShares)
+    if (native && step)
+      rules.push_back({share, Way::LessTraffic});
+  return rules;
+}
+
+std::vector<UnitPtr> neuroshard::cutBy(const SearchContext &context,
+                                       const CutRule &rule,
+                                       const std::vector<UnitPtr> &units) {
+  CutLimits totals = {0, 0, 0, 0};
+  for (const UnitPtr &unit : units) {
+    totals.computeMs += unit->aloneMs();
+    totals.inputBytes += unit->load.inputBytes;
+    totals.resultBytes += resultBytesOf(*unit);
+  }
+  auto limit = [&](double total, bool counts) {
+    double share = rule.costShare * total / context.deviceCount;
+    return counts && share > 0 ? share : kNoCap;
+  };
+  bool traffic = rule.way == Way::LessTraffic;
+  CutLimits limits;
+  limits.bytes = std::max<int64_t>(
+      1, static_cast<int64_t>(kRoomShare *
+                              static_cast<double>(largestRoom(context))));
+  limits.computeMs = limit(totals.computeMs, true);
+  limits.inputBytes = limit(totals.inputBytes, traffic);
+  limits.resultBytes = limit(totals.resultBytes, traffic);
+  std::vector<UnitPtr> pieces;
+  for (const UnitPtr &unit : units)
+    cutUnit(context, unit, limits, rule.way, pieces);
+  return pieces;
+}

@@ -1,0 +1,169 @@
+//===- Starts.cpp - Plans from which the local search begins --------------===//
+
+#include "Starts.h"
+
+#include "CutRules.h"
+#include "Placement.h"
+#include "Replicas.h"
+#include "ThreadPool.h"
+
+using namespace neuroshard;
+
+namespace {
+
+/// The published search is one of the starts when units x devices are few.
+constexpr size_t kMaxPublishedSize = 1024;
+
+Family familyOf(const CutRule &rule) {
+  return rule.costShare == kNoCap   ? Family::Whole
+         : rule.way == Way::Columns ? Family::Columns
+         : rule.way == Way::Rows    ? Family::Rows
+                                    : Family::LessTraffic;
+}
+
+class StartFinder {
+public:
+  StartFinder(const SearchContext &context, Outcome &outcome)
+      : context(context), outcome(outcome) {}
+
+  std::vector<Start> run(std::vector<UnitPtr> &units);
+
+private:
+  void findReplicaStarts(const std::vector<UnitPtr> &units);
+  void findAll(const std::vector<UnitPtr> &units);
+  void greedyStarts(const std::vector<UnitPtr> &units);
+  void keepStart(const SearchState &state, const std::string &what,
+                 Family family);
+  bool turnIntoRowBlocks(std::vector<UnitPtr> &units);
+
+  const SearchContext &context;
+  Outcome &outcome;
+  std::vector<Start> starts;
+  /// The units that starts are being cut out of.
+  std::shared_ptr<const std::vector<UnitPtr>> wholes;
+};
+
+void StartFinder::keepStart(const SearchState &state, const std::string &what,
+                            Family family) {
+  ++outcome.evaluations;
+  if (!state.withinMemory())
+    return;
+  double cost = state.costMs();
+  outcome.tried.push_back(what + ": " + formatMs(cost));
+  starts.push_back({state, cost, what, family, wholes});
+}
+
+/// For each rule the best placement of its pieces over the caps.
+void StartFinder::greedyStarts(const std::vector<UnitPtr> &units) {
+  std::vector<double> caps = gridCaps(context.options.published);
+  caps.push_back(kNoCap);
+  GreedyPlacer placer(context, caps);
+  std::vector<CutRule> rules = cutRules(context);
+  std::vector<GreedyJob> jobs(rules.size());
+  bool needsOne = starts.empty();
+  context.pool().forEach(rules.size(), [&](size_t i) {
+    if (context.deadlinePassed() && !(needsOne && i == 0))
+      return;
+    jobs[i].units = cutBy(context, rules[i], units);
+    jobs[i].order = orderByCost(context, jobs[i].units);
+    GreedyJob *one[] = {&jobs[i]};
+    placer.run(one);
+  });
+  for (size_t i = 0; i < rules.size(); ++i) {
+    outcome.evaluations += jobs[i].evaluations;
+    std::string what = "greedy, " + rules[i].str();
+    if (jobs[i].costMs < kNoCap)
+      keepStart(stateOf(context, jobs[i]), what, familyOf(rules[i]));
+    else if (jobs[i].evaluations > 0)
+      outcome.tried.push_back(what.append(": no room"));
+  }
+}
+
+/// Starts with small hot tables on every device, if that may help.
+void StartFinder::findReplicaStarts(const std::vector<UnitPtr> &units) {
+  std::vector<UnitPtr> replicated = withReplicas(context, units);
+  if (replicated == units)
+    return;
+  wholes = std::make_shared<std::vector<UnitPtr>>(replicated);
+  size_t before = starts.size();
+  greedyStarts(replicated);
+  for (size_t i = before; i < starts.size(); ++i) {
+    starts[i].family = Family::Replicas;
+    starts[i].what += ", with replicas";
+  }
+}
+
+void StartFinder::findAll(const std::vector<UnitPtr> &units) {
+  findReplicaStarts(units);
+  wholes = std::make_shared<std::vector<UnitPtr>>(units);
+  greedyStarts(units);
+  if (context.deadlinePassed() && !starts.empty())
+    return;
+  for (Algorithm algorithm : {Algorithm::Dim, Algorithm::Size,
+                              Algorithm::Lookup, Algorithm::SizeLookup}) {
+    Outcome baseline = searchBaseline(context, units, algorithm);
+    if (baseline.state)
+      keepStart(*baseline.state,
+                "whole tables by " + std::string(toString(algorithm)),
+                Family::Whole);
+  }
+  if (units.size() * static_cast<size_t>(context.deviceCount) <=
+      kMaxPublishedSize) {
+    Outcome published = searchPublished(context, units);
+    if (published.state)
+      keepStart(*published.state, "the published search", Family::Published);
+  }
+  if (!starts.empty())
+    return;
+  for (const CutRule &rule : cutRules(context)) {
+    if (context.deadlinePassed() && !starts.empty())
+      return;
+    std::vector<UnitPtr> pieces = cutBy(context, rule, units);
+    for (auto [balance, what] :
+         {std::pair(Balance::MemoryAndCompute, "by memory and compute, "),
+          std::pair(Balance::Memory, "by memory alone, ")})
+      if (auto state =
+              placeByMemory(context, pieces, balance, outcome.blocking))
+        keepStart(*state, what + rule.str(), familyOf(rule));
+  }
+}
+
+/// A table that found no room becomes row-wise, in the one form the target
+/// runs; false when there is no such table.
+bool StartFinder::turnIntoRowBlocks(std::vector<UnitPtr> &units) {
+  if (context.problem.target == Target::Native || !outcome.blocking ||
+      outcome.blocking->tables.size() != 1)
+    return false;
+  int table = outcome.blocking->tables.front();
+  std::vector<std::vector<int>> groups = rowBlockGroups(context, table);
+  if (groups.empty() || context.rulesOf(table).fixed)
+    return false;
+  std::vector<UnitPtr> rest;
+  for (const UnitPtr &unit : units)
+    if (unit->tables != std::vector<int>{table})
+      rest.push_back(unit);
+  std::vector<UnitPtr> blocks = rowBlocks(context, table, groups.front());
+  rest.insert(rest.end(), blocks.begin(), blocks.end());
+  units = std::move(rest);
+  outcome.explanation.push_back(
+      "table '" + context.table(table).name + "' is cut by rows over " +
+      std::to_string(blocks.size()) +
+      " devices: it found no room in any other way the target runs");
+  outcome.blocking = nullptr;
+  return true;
+}
+
+std::vector<Start> StartFinder::run(std::vector<UnitPtr> &units) {
+  do {
+    findAll(units);
+  } while (starts.empty() && turnIntoRowBlocks(units));
+  return std::move(starts);
+}
+
+} // namespace
+
+std::vector<Start> neuroshard::findStarts(const SearchContext &context,
+                                          std::vector<UnitPtr> &units,
+                                          Outcome &outcome) {
+  return StartFinder(context, outcome).run(units);
+}

@@ -1,0 +1,37 @@
+//===- Starts.h - Plans from which the local search begins ------*- C++ -*-===//
+
+#ifndef NEUROSHARD_LIB_PLANNER_STARTS_H
+#define NEUROSHARD_LIB_PLANNER_STARTS_H
+
+#include "Algorithms.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace neuroshard {
+
+/// How a start came about; starts of one family resemble each other.
+enum class Family { Columns, Rows, LessTraffic, Published, Whole, Replicas };
+constexpr size_t kFamilies = 6;
+
+/// A complete placement.
+struct Start {
+  SearchState state;
+  double costMs;
+  std::string what;
+  Family family;
+  /// What it was cut out of.
+  std::shared_ptr<const std::vector<UnitPtr>> wholes;
+};
+
+/// Places the units in many ways; all that fit, in the order in which they
+/// were tried. When nothing fits and the target knows another form for the
+/// table that found no room, `units` get it. `outcome` learns what was tried,
+/// or the unit that found no room.
+std::vector<Start> findStarts(const SearchContext &context,
+                              std::vector<UnitPtr> &units, Outcome &outcome);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_LIB_PLANNER_STARTS_H
