@@ -110,7 +110,8 @@ ShardingProblem neuroshard::solvableInstance(uint64_t seed, bool columnsOnly) {
     if (plans > kMaxPlans)
       break;
     Table table;
-    table.name = std::to_string(i).insert(0, "t");
+    table.name = "t";
+    table.name.append(std::to_string(i));
     table.rows = draw(100, 1'000'000);
     table.dim = dim;
     if (!draw(0, 1))
