@@ -30,6 +30,8 @@ constexpr int kBisections = 24;
 struct Entry {
   std::vector<int> tables;
   bool given = false;
+  /// Of a set: the devices of what is written by hand.
+  std::vector<int> fixedOn;
   /// Into the units every try begins with.
   size_t first = 0, count = 0;
 };
@@ -50,6 +52,7 @@ private:
   bool placeEntry(const Entry &entry);
   bool placeTable(size_t index);
   bool placeSet(const Entry &entry);
+  bool placeRest(size_t index, int table, const std::vector<int> &devices);
   bool shareRows(size_t index, const std::vector<int> &devices);
   bool placeMember(size_t index, const std::vector<int> &devices);
   bool placeReplicas(size_t index);
@@ -364,6 +367,24 @@ bool ChancePlacer::placeMember(size_t index, const std::vector<int> &devices) {
          (count == context.deviceCount && placeReplicas(index));
 }
 
+/// What is left of a member of which some is written by hand: on the devices on
+/// which the member is not, or, if it is on all, on any.
+bool ChancePlacer::placeRest(size_t index, int table,
+                             const std::vector<int> &devices) {
+  std::vector<int> missing = devices;
+  for (const Shard &shard : context.problem.constraints.fixedShards)
+    if (context.tableIndex(shard.table) == table)
+      std::erase_if(missing, [&](int device) {
+        return std::count(shard.devices.begin(), shard.devices.end(), device);
+      });
+  UnitPtr unit = state.units()[index];
+  if (missing.size() == 1 && state.fits(missing.front(), *unit) && below(2))
+    return placeParts(index, {unit}, missing);
+  if (missing.size() > 1 && below(2) && shareRows(index, missing))
+    return true;
+  return placeFree(index, devices);
+}
+
 /// On a random number of devices, or a group that row blocks need.
 bool ChancePlacer::placeSet(const Entry &entry) {
   std::vector<int> devices = shuffled(all);
@@ -380,9 +401,16 @@ bool ChancePlacer::placeSet(const Entry &entry) {
     devices = groups[below(groups.size())];
   else
     devices.resize(1 + below(devices.size()));
-  for (size_t i = 0; i < entry.count; ++i)
-    if (!placeMember(entry.first + i, devices))
+  for (int device : entry.fixedOn)
+    if (std::count(devices.begin(), devices.end(), device) == 0)
+      devices.push_back(device);
+  for (size_t i = entry.first; i < entry.first + entry.count; ++i) {
+    int table = tableOf(i);
+    if (state.deviceOf(i) == SearchState::kUnplaced &&
+        !(context.rulesOf(table).fixed ? placeRest(i, table, devices)
+                                       : placeMember(i, devices)))
       return false;
+  }
   return true;
 }
 
@@ -430,14 +458,23 @@ std::vector<Entry> entriesOf(const SearchContext &context,
         tables.insert(table);
         fixed = fixed || context.rulesOf(table).fixed;
       }
+    bool set = context.rulesOf(*tables.begin()).coLocateLeader >= 0;
     Entry entry{.tables = {tables.begin(), tables.end()},
-                .given = fixed,
+                .given = fixed && !set,
+                .fixedOn = {},
                 .first = units.size()};
-    if (fixed)
-      units.insert(units.end(), form.given.pieces.begin(),
-                   form.given.pieces.end());
-    else
-      for (int table : tables)
+    for (const UnitPtr &unit : form.given.pieces) {
+      if (!fixed || (set && !context.rulesOf(unit->tables.front()).fixed))
+        continue;
+      bool free = set && !unit->writtenByHand;
+      units.push_back(free ? makeUnit(context, unit->shards) : unit);
+      if (set && unit->writtenByHand)
+        entry.fixedOn.insert(entry.fixedOn.end(),
+                             unit->shards.front().devices.begin(),
+                             unit->shards.front().devices.end());
+    }
+    for (int table : tables)
+      if (!context.rulesOf(table).fixed && !entry.given)
         units.push_back(wholeTable(context, table));
     entry.count = units.size() - entry.first;
     entries.push_back(std::move(entry));

@@ -2,6 +2,9 @@
 
 #include "Diagnose.h"
 
+#include "Algorithms.h"
+#include "LeastMemory.h"
+
 #include <algorithm>
 #include <map>
 
@@ -10,22 +13,6 @@ using namespace neuroshard;
 namespace {
 
 constexpr size_t kMaxDetails = 5;
-
-/// Placements of a unit: one, or all devices.
-int64_t copiesOf(const SearchContext &context, const Unit &unit) {
-  return unit.forcedDevice == Unit::kEverywhere ? context.deviceCount : 1;
-}
-
-MemoryTerms scaled(const MemoryTerms &terms, int64_t factor) {
-  MemoryTerms result = terms;
-  result.weightsBytes *= factor;
-  result.optimizerStateBytes *= factor;
-  result.idsBytes *= factor;
-  result.forwardBytes *= factor;
-  result.backwardBytes *= factor;
-  result.hostBytes *= factor;
-  return result;
-}
 
 /// "128 devices x 192 GiB = 24,576 GiB", or the sum alone when they differ.
 std::string capacityText(const SearchContext &context,
@@ -42,16 +29,6 @@ std::string capacityText(const SearchContext &context,
     return text + "x " + formatBytes(context.memoryOf(devices.front())) +
            " = " + formatBytes(total);
   return text + "with " + formatBytes(total) + " in all";
-}
-
-/// Rounded down.
-MemoryTerms shareOf(const MemoryTerms &terms, double share) {
-  MemoryTerms result = terms;
-  for (int64_t *value :
-       {&result.weightsBytes, &result.optimizerStateBytes, &result.idsBytes,
-        &result.forwardBytes, &result.backwardBytes, &result.hostBytes})
-    *value = static_cast<int64_t>(share * static_cast<double>(*value));
-  return result;
 }
 
 std::string unitName(const Unit &unit) {
@@ -90,97 +67,6 @@ std::string memoryAdvice(int64_t needBytes, int64_t perDeviceBytes) {
   return "use " + devices +
          ", an optimizer with less state (rowwise_adagrad keeps 4 bytes per "
          "row), f16 weights, or smaller reserves where they are not needed";
-}
-
-/// Results of unpooled row shards may take fewer bytes than those of the whole
-/// (they travel as they are, without a copy in the wire type), and long
-/// segments of ids are counted in thousands.
-MemoryTerms leastByRows(const SearchContext &context, int table,
-                        MemoryTerms terms) {
-  const ShardingProblem &problem = context.problem;
-  const Batch &batch = problem.batch;
-  if (problem.memoryModel == MemoryModel::WeightsOnly)
-    return terms;
-  double bytes = static_cast<double>(elementBytes(batch.outputType));
-  if (batch.wireType != batch.outputType)
-    bytes += static_cast<double>(elementBytes(batch.wireType));
-  double ratio = std::min(1.0, 4 / bytes), segments = 0;
-  bool unpooled = false;
-  for (int index : context.featuresOf(table)) {
-    const Feature &feature = problem.features[static_cast<size_t>(index)];
-    unpooled = unpooled || feature.pooling == Pooling::None;
-    segments += static_cast<double>(featureBatch(problem, feature)) *
-                p99Pooling(feature) / 1024 *
-                static_cast<double>(context.table(table).dim) * 4;
-  }
-  if (!unpooled)
-    return terms;
-  auto shrink = [&](int64_t &value) {
-    value = static_cast<int64_t>(
-        std::max(0.0, ratio * (static_cast<double>(value) - segments)));
-  };
-  shrink(terms.forwardBytes);
-  shrink(terms.backwardBytes);
-  return terms;
-}
-
-/// At most what the shards of a unit take in all, however they are cut, or, if
-/// that is less and allowed, all replicas of their tables.
-MemoryTerms leastOf(const SearchContext &context, const Unit &unit) {
-  if (unit.writtenByHand)
-    return scaled(unit.memory, copiesOf(context, unit));
-  MemoryTerms sum;
-  for (const Shard &shard : unit.shards) {
-    int index = context.tableIndex(shard.table);
-    const Table &table = context.table(index);
-    Shard whole = shard;
-    whole.rowBegin = whole.colBegin = 0;
-    whole.rowEnd = table.rows;
-    whole.colEnd = table.dim;
-    whole.devices = {0};
-    auto memory = [&] {
-      return shardMemory(context.problem, table, context.featuresOf(index),
-                         whole);
-    };
-    MemoryTerms least = leastByRows(context, index, memory());
-    const TableRules &rules = context.rulesOf(index);
-    if (rules.allows(ShardingKind::Replicated) && rules.devices.empty() &&
-        !rules.fixed && context.deviceCount > 1) {
-      whole.devices.resize(static_cast<size_t>(context.deviceCount));
-      MemoryTerms replicas = scaled(memory(), context.deviceCount);
-      bool only = unit.forcedDevice == Unit::kEverywhere;
-      if (only || replicas.peakBytes() < least.peakBytes())
-        least = replicas;
-    }
-    double share =
-        static_cast<double>(shard.rows()) / static_cast<double>(table.rows) *
-        (static_cast<double>(shard.width()) / static_cast<double>(table.dim));
-    sum += share < 1 ? shareOf(least, share) : least;
-  }
-  return sum;
-}
-
-/// Could the table of this unit take another form than the one it was given?
-bool hasOtherForms(const SearchContext &context, const Unit &unit) {
-  if (unit.writtenByHand)
-    return false;
-  // Native row shards need be neither equal nor everywhere.
-  if (unit.forcedDevice >= 0 && context.problem.target == Target::Native)
-    return true;
-  const Shard &shard = unit.shards.front();
-  const TableRules &rules = context.rulesOf(unit.tables.front());
-  const Table &table = context.table(unit.tables.front());
-  bool whole = shard.rows() == table.rows && shard.width() == table.dim;
-  // Of several tables, each may be cut in its own way.
-  if (unit.tables.size() > 1 || (!whole && (!rules.kindsListed || rules.fixed)))
-    return true;
-  bool replicas = rules.allows(ShardingKind::Replicated) &&
-                  rules.devices.empty() && context.deviceCount > 1;
-  bool both = rules.allows(ShardingKind::RowColumn) && table.rows > 1 &&
-              table.dim > kColumnAlignment && table.dim >= 2 * rules.minWidth;
-  if (whole)
-    return replicas || both;
-  return std::count(rules.allowed.begin(), rules.allowed.end(), true) > 1;
 }
 
 class Limits {
@@ -460,6 +346,44 @@ std::optional<Diagnosis> Limits::checkUncuttable() const {
   return std::nullopt;
 }
 
+/// Would the default search find no plan with all the memory in the world?
+bool rulesAloneForbid(const SearchContext &context) {
+  constexpr int64_t kPlenty = int64_t(1) << 50;
+  ShardingProblem roomy = context.problem;
+  for (Device &device : roomy.topology.devices)
+    device.memoryBytes = kPlenty;
+  for (Host &host : roomy.topology.hosts)
+    host.memoryBytes = kPlenty;
+  SearchContext plenty(roomy, context.model, context.options);
+  auto units = initialUnits(plenty);
+  if (!units)
+    return true;
+  Outcome outcome;
+  placeByChance(plenty, *units, outcome);
+  return !outcome.state;
+}
+
+/// Without rules of its own, a problem has only those of the target.
+bool hasRules(const Constraints &constraints) {
+  return !constraints.pins.empty() || !constraints.forbids.empty() ||
+         !constraints.coLocate.empty() || !constraints.separate.empty() ||
+         !constraints.tables.empty() || !constraints.fixedShards.empty();
+}
+
+Diagnosis diagnoseRules(const SearchContext &context, const Unit *blocking) {
+  Diagnosis diagnosis;
+  diagnosis.limit =
+      hasRules(context.problem.constraints) ? Limit::Constraint : Limit::Target;
+  diagnosis.message = "algorithm 'default' found no placement that follows "
+                      "every rule, whatever the memory";
+  if (blocking)
+    diagnosis.message += "; a piece of " + unitName(*blocking) +
+                         " finds no device that it may be on";
+  diagnosis.advice = "relax pins, separations, co-locations or allowed kinds, "
+                     "or use target native";
+  return diagnosis;
+}
+
 } // namespace
 
 std::optional<Diagnosis>
@@ -486,6 +410,11 @@ neuroshard::findImpossible(const SearchContext &context,
 Diagnosis neuroshard::diagnoseFailure(const SearchContext &context,
                                       const std::vector<UnitPtr> &units,
                                       const Unit *blocking) {
+  bool isDefault = context.options.algorithm == Algorithm::Default;
+  bool rules = hasRules(context.problem.constraints) ||
+               context.problem.target != Target::Native;
+  if (isDefault && rules && rulesAloneForbid(context))
+    return diagnoseRules(context, blocking);
   MemoryTerms total;
   int64_t capacity = 0;
   for (const UnitPtr &unit : units)
@@ -496,9 +425,7 @@ Diagnosis neuroshard::diagnoseFailure(const SearchContext &context,
   }
   std::string algorithm(toString(context.options.algorithm));
   Diagnosis diagnosis;
-  diagnosis.limit = context.options.algorithm == Algorithm::Default
-                        ? Limit::DeviceMemory
-                        : Limit::Algorithm;
+  diagnosis.limit = isDefault ? Limit::DeviceMemory : Limit::Algorithm;
   diagnosis.message = "algorithm '" + algorithm + "' found no placement: " +
                       formatBytes(total.peakBytes()) + " of " +
                       formatBytes(capacity) + " are needed";

@@ -232,7 +232,8 @@ neuroshard::formEntries(const SearchContext &context,
   for (const UnitPtr &unit : units) {
     int table = unit->tables.front();
     const TableRules &rules = context.rulesOf(table);
-    auto [found, isNew] = entryOfTable.emplace(table, entries.size());
+    int key = rules.coLocateLeader >= 0 ? rules.coLocateLeader : table;
+    auto [found, isNew] = entryOfTable.emplace(key, entries.size());
     if (isNew) {
       bool choice = !rules.fixed && rules.coLocateLeader < 0;
       entries.push_back({.table = choice ? table : -1, .given = {}});

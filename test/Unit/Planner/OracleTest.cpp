@@ -60,6 +60,39 @@ std::string describe(uint64_t seed, const ShardingProblem &problem,
   return what;
 }
 
+/// The limit named is one that binds: memory where there are no rules; and not
+/// memory after a search in vain, where it would do without the rules, and the
+/// rules leave no plan whatever the memory.
+void checkLimit(uint64_t seed, ShardingProblem problem,
+                const Diagnosis &diagnosis) {
+  bool memory = diagnosis.limit == Limit::DeviceMemory ||
+                diagnosis.limit == Limit::HostMemory;
+  bool noRules = problem.constraints.pins.empty() &&
+                 problem.constraints.forbids.empty() &&
+                 problem.constraints.coLocate.empty() &&
+                 problem.constraints.separate.empty() &&
+                 problem.constraints.tables.empty() &&
+                 problem.constraints.fixedShards.empty() &&
+                 problem.target == Target::Native;
+  if (noRules) {
+    EXPECT_TRUE(memory) << describe(seed, problem, diagnosis);
+  }
+  if (diagnosis.message.find("found no placement") == std::string::npos)
+    return;
+  ShardingProblem free = problem;
+  free.constraints = {};
+  free.constraints.reserves = problem.constraints.reserves;
+  if (judge(free).verdict != Verdict::Feasible)
+    return;
+  for (Device &device : problem.topology.devices)
+    device.memoryBytes = int64_t(1) << 40;
+  for (Host &host : problem.topology.hosts)
+    host.memoryBytes = int64_t(1) << 40;
+  if (judge(problem).verdict == Verdict::Infeasible) {
+    EXPECT_FALSE(memory) << describe(seed, problem, diagnosis);
+  }
+}
+
 void judgeRefusal(uint64_t seed, const ShardingProblem &problem,
                   const Diagnosis &diagnosis, Counts &counts) {
   EXPECT_FALSE(diagnosis.message.empty()) << seed;
@@ -80,6 +113,7 @@ void judgeRefusal(uint64_t seed, const ShardingProblem &problem,
   EXPECT_EQ(judgement.verdict, Verdict::Infeasible)
       << describe(seed, problem, diagnosis) << "\nbut there is a plan:\n"
       << writePlan(judgement.plan);
+  checkLimit(seed, problem, diagnosis);
 }
 
 TEST(OracleTest, PlansAreValidAndRefusalsJustified) {
