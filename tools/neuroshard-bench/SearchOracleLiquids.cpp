@@ -1,0 +1,151 @@
+//===- SearchOracleLiquids.cpp - What stands for endless cuts -------------===//
+
+#include "SearchOracleModes.h"
+
+#include "neuroshard/Planner/Memory.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+using namespace neuroshard;
+using namespace neuroshard::oracle;
+
+/// More devices give no separate cases for the sets of devices a liquid is on.
+static constexpr int kMaxSupportDevices = 5;
+
+/// What a row of the table takes at least in a shard of these columns: of a
+/// shard, everything but what grows with its rows is least per row when it has
+/// all rows, or all but one (results of row shards have another type).
+double Cases::leastPerRow(size_t table, int64_t colBegin,
+                          int64_t colEnd) const {
+  Shard shard = whole(table);
+  shard.devices = {0};
+  shard.colBegin = colBegin;
+  shard.colEnd = colEnd;
+  double least = static_cast<double>(bytes(table, shard)) /
+                 static_cast<double>(shard.rows());
+  if (--shard.rowEnd > 0)
+    least = std::min(least, static_cast<double>(bytes(table, shard)) /
+                                static_cast<double>(shard.rows()));
+  return least;
+}
+
+/// The least bytes of these columns in any tiling by rectangles: in each row,
+/// the best way to cut it into widths.
+int64_t Cases::liquidBytes(size_t table, int64_t colBegin, int64_t colEnd,
+                           bool columns) const {
+  int64_t minWidth = tableRules[table].minWidth;
+  std::map<int64_t, double> leastUpTo = {{colBegin, 0}};
+  for (int64_t end = colBegin; end < colEnd;) {
+    end = std::min(colEnd, end / kColumnAlignment * kColumnAlignment +
+                               kColumnAlignment);
+    double least = std::numeric_limits<double>::infinity();
+    for (auto [begin, before] : leastUpTo)
+      if ((columns && end - begin >= minWidth) ||
+          (begin == colBegin && end == colEnd))
+        least = std::min(least, before + leastPerRow(table, begin, end));
+    leastUpTo[end] = least;
+  }
+  double total =
+      leastUpTo[colEnd] * static_cast<double>(source.tables[table].rows);
+  if (source.memoryModel == MemoryModel::WeightsOnly)
+    return static_cast<int64_t>(total * (1 - 1e-12));
+  // Rounding of ids per feature, and of long segments (at most what the whole
+  // has of them).
+  double slack = 1 + 1e-12 * total;
+  for (int index : features[table]) {
+    const Feature &feature = source.features[static_cast<size_t>(index)];
+    double ids = static_cast<double>(featureBatch(source, feature)) *
+                 p99Pooling(feature);
+    slack += 200 + std::floor(ids / 1024) * 4 *
+                       static_cast<double>(source.tables[table].dim);
+  }
+  return std::max<int64_t>(0, static_cast<int64_t>(total - slack));
+}
+
+/// One case for each set of devices that all hold some.
+void Cases::addSupports(size_t table, Mode mode,
+                        std::vector<Mode> &modes) const {
+  if (!tableRules[table].inSet || devices() > kMaxSupportDevices) {
+    mode.exactSupport = false;
+    mode.support |= mode.liquidOn;
+    modes.push_back(mode);
+    return;
+  }
+  Mask certain = mode.support, all = mode.liquidOn;
+  for (Mask part = all; part; part = (part - 1) & all) {
+    mode.liquidOn = part;
+    mode.support = certain | part;
+    modes.push_back(mode);
+  }
+}
+
+bool Cases::cutsBothWays(size_t table) const {
+  const Rules &rule = tableRules[table];
+  const Table &what = source.tables[table];
+  return rule.allows(ShardingKind::RowColumn) && what.rows > 1 &&
+         what.dim > kColumnAlignment && what.dim >= 2 * rule.minWidth;
+}
+
+/// Rows alone: one case for each set of devices, each of which has at least
+/// what a row shard takes whatever its rows. One device has two shards.
+bool Cases::addRowSupports(size_t table, Mask on,
+                           std::vector<Mode> &modes) const {
+  Shard shard = whole(table);
+  int64_t rows = shard.rowEnd;
+  if (rows < 4 || devices() > kMaxSupportDevices)
+    return false;
+  shard.devices = {0};
+  shard.rowEnd = 1;
+  double one = static_cast<double>(bytes(table, shard));
+  shard.rowEnd = rows - 1;
+  double most = static_cast<double>(bytes(table, shard));
+  double perRow = (most - one) / static_cast<double>(rows - 2);
+  // Rounding of ids, per feature, and of long segments.
+  double slack = 1;
+  for (int index : features[table]) {
+    const Feature &feature = source.features[static_cast<size_t>(index)];
+    slack += 100 + p99Pooling(feature) *
+                       static_cast<double>(featureBatch(source, feature)) /
+                       1024 * 4 * static_cast<double>(shard.width());
+  }
+  if (source.memoryModel == MemoryModel::WeightsOnly)
+    slack = 0;
+  Mode mode;
+  auto each = static_cast<int64_t>(std::max(0.0, one - perRow - slack));
+  mode.liquid = static_cast<int64_t>(
+      std::max(0.0, perRow * static_cast<double>(rows) * (1 - 1e-12) - slack));
+  for (Mask part = on; part; part = (part - 1) & on) {
+    bool single = (part & (part - 1)) == 0;
+    mode.bytes.assign(static_cast<size_t>(devices()), 0);
+    for (int device = 0; device < devices(); ++device)
+      if (part & bit(device))
+        mode.bytes[static_cast<size_t>(device)] = single ? 2 * each : each;
+    mode.liquidOn = mode.support = part;
+    modes.push_back(mode);
+  }
+  return true;
+}
+
+void Cases::addLiquid(size_t table, std::vector<Mode> &modes) const {
+  const Rules &rule = tableRules[table];
+  const Table &what = source.tables[table];
+  bool both = cutsBothWays(table);
+  bool rows = rule.allows(ShardingKind::RowWise) && what.rows > 1;
+  bool inner = rule.allows(ShardingKind::TableRowWise) && what.rows > 1;
+  Mode mode;
+  mode.bytes.resize(static_cast<size_t>(devices()));
+  mode.liquid = liquidBytes(table, 0, what.dim, both);
+  mode.liquidOn = rule.devices;
+  if (both)
+    return addSupports(table, mode, modes);
+  for (Mask group : rows ? std::vector<Mask>{rule.devices} : groups) {
+    mode.liquidOn = rule.devices & group;
+    if (!(rows || inner) || !mode.liquidOn)
+      continue;
+    if (!addRowSupports(table, mode.liquidOn, modes))
+      addSupports(table, mode, modes);
+  }
+}
