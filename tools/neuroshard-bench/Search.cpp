@@ -112,6 +112,7 @@ void addSearchBenchmark(CLI::App &app) {
     reportGenerated(*options, report);
     reportFeasibility(*options, report);
     reportBound(*options, report);
+    reportRefusals(*options, report);
     report.line(format("\n%d figures miss their aim.", report.missed()));
     if (report.missed())
       throw CLI::RuntimeError(1);

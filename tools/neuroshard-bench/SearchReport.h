@@ -66,6 +66,8 @@ void reportGenerated(const SearchBenchOptions &options, SearchReport &report);
 void reportFeasibility(const SearchBenchOptions &options, SearchReport &report);
 /// The lower bound and the default search against solved instances.
 void reportBound(const SearchBenchOptions &options, SearchReport &report);
+/// Plans and refusals of random problems against the verifier and an oracle.
+void reportRefusals(const SearchBenchOptions &options, SearchReport &report);
 
 } // namespace neuroshard
 
