@@ -4,6 +4,7 @@
 
 #include "PlannerEnums.h"
 #include "PlanningAttr.h"
+#include "StatisticsAttrs.h"
 
 #include "neuroshard/Planner/DeviceClass.h"
 
@@ -34,18 +35,6 @@ Optimizer optimizerFrom(ir::OptimizerAttr attr) {
   optimizer.initialAccumulator = attr.accumulatorStart();
   optimizer.weightDecay = attr.decay();
   return optimizer;
-}
-
-AccessStatistics accessFrom(ir::AccessAttr attr) {
-  AccessStatistics access;
-  access.batch = attr.getBatch();
-  ArrayRef<double> reuse = attr.getReuse().asArrayRef();
-  std::copy_n(reuse.begin(), std::min(reuse.size(), access.reuse.size()),
-              access.reuse.begin());
-  ArrayRef<double> mass = attr.getRowMass().asArrayRef();
-  for (size_t i = 0; i + 1 < mass.size(); i += 2)
-    access.rowMass.push_back({mass[i], mass[i + 1]});
-  return access;
 }
 
 Table tableFrom(TableOp op) {
@@ -115,13 +104,8 @@ LogicalResult ProblemReader::readLookup(LookupOp op) {
   feature.name = uniqueName(op.getFeature().str(), op.getTable().str());
   feature.pooling = toPlanner(op.getPooling());
   feature.weighted = op.getWeighted();
-  if (std::optional<ir::FeatureAttr> stats = op.getStats()) {
-    feature.meanPooling = stats->getMean().getValueAsDouble();
-    feature.p99Pooling = stats->getP99().getValueAsDouble();
-    feature.presence = stats->getPresence().getValueAsDouble();
-    feature.batch = stats->getBatch().value_or(0);
-    feature.needsWeightGradient = stats->getWeightGradient();
-  }
+  if (std::optional<ir::FeatureAttr> stats = op.getStats())
+    readStatistics(*stats, feature);
   problem.features.push_back(std::move(feature));
   return success();
 }

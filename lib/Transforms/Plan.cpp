@@ -7,7 +7,8 @@
 
 #include "neuroshard/CostModel/PlacementPolicy.h"
 #include "neuroshard/CostModel/Registry.h"
-#include "neuroshard/Planner/Search.h"
+#include "neuroshard/Planner/Json.h"
+#include "neuroshard/Planner/TerminalProgress.h"
 #include "neuroshard/Planner/Verify.h"
 #include "neuroshard/Transforms/PlannerConversion.h"
 
@@ -221,7 +222,8 @@ FailureOr<SearchOptions> PlanPass::readSearchOptions() {
   for (auto [name, value] :
        {std::pair("dense-bottom-ms", denseBottomMs.getValue()),
         std::pair("dense-rest-ms", denseRestMs.getValue()),
-        std::pair("deadline", deadline.getValue())})
+        std::pair("deadline", deadline.getValue()),
+        std::pair("horizon-steps", horizonSteps.getValue())})
     if (!std::isfinite(value) || value < 0)
       return emitError(module.getLoc(), "option '")
              << name << "' must be a finite number of at least 0, got: "
@@ -234,6 +236,18 @@ FailureOr<SearchOptions> PlanPass::readSearchOptions() {
     return emitError(module.getLoc(),
                      "option 'evaluations' must be at least 0, got: ")
            << evaluations.getValue();
+  if (threads < 0)
+    return emitError(module.getLoc(),
+                     "option 'threads' must be at least 0, got: ")
+           << threads.getValue();
+  if (!previous.empty()) {
+    Expected<ShardingPlan> plan = readPlan(previous);
+    if (!plan)
+      return emitError(module.getLoc(), "option 'previous': ")
+             << toString(plan.error());
+    options.warmStart = WarmStart{*std::move(plan), horizonSteps};
+  }
+  options.threads = threads;
   options.objective.denseBottomMs = denseBottomMs;
   options.objective.denseRestMs = denseRestMs;
   options.objective.pipelineDepth = pipelineDepth;
@@ -286,7 +300,7 @@ Provenance PlanPass::provenanceOf(const SearchResult &result,
   if (evaluations > 0)
     setting("evaluations", std::to_string(evaluations));
   for (const auto &[name, value] : result.plan.provenance.settings)
-    if (llvm::StringRef(name).starts_with("policy"))
+    if (llvm::StringRef(name).starts_with("policy") || name == "horizon_steps")
       setting(name.c_str(), value);
   return provenance;
 }
@@ -303,6 +317,8 @@ LogicalResult PlanPass::complete(PlanOp plan, ShardingProblem &problem) {
            << toString(model.error());
   fixShards(plan, problem);
   numKept = problem.constraints.fixedShards.size();
+  TerminalProgress progress("planning");
+  options->progress = progress.callback();
   auto result = search(problem, **model, *options);
   if (!result)
     return emitDiagnosis(plan.getLoc(), result.error());

@@ -42,6 +42,24 @@ static std::string stepText(const CostBreakdown &breakdown) {
       .str();
 }
 
+static void emitMigrationRemarks(Location loc, llvm::StringRef plan,
+                                 const SearchResult &result) {
+  if (!result.migration)
+    return;
+  const Migration &migration = *result.migration;
+  remark::analysis(loc, optionsFor("Previous", plan))
+      << (migration.previousCostMs
+              ? llvm::formatv("the previous plan would cost {0:f3} ms",
+                              *migration.previousCostMs)
+                    .str()
+              : "the previous plan does not serve: " +
+                    migration.whyNotPrevious);
+  for (const TableMove &move : migration.moves)
+    remark::passed(loc, optionsFor("Moved", plan))
+        << "'" + move.table + "', " + formatBytes(move.bytes) + ": " +
+               move.what;
+}
+
 void neuroshard::emitPlanRemarks(Location loc, llvm::StringRef plan,
                                  const SearchResult &result) {
   if (!loc.getContext()->getRemarkEngine())
@@ -50,6 +68,12 @@ void neuroshard::emitPlanRemarks(Location loc, llvm::StringRef plan,
     remark::passed(loc, optionsFor("Decision", plan)) << decision;
   remark::analysis(loc, optionsFor("Cost", plan)) << costText(result);
   remark::analysis(loc, optionsFor("Step", plan)) << stepText(result.breakdown);
+  for (const SnapshotCost &snapshot : result.breakdown.snapshots)
+    remark::analysis(loc, optionsFor("Snapshot", plan))
+        << llvm::formatv("'{0}' ({1:f0} %): {2:f3} ms", snapshot.name,
+                         100 * snapshot.share, snapshot.costMs)
+               .str();
+  emitMigrationRemarks(loc, plan, result);
   for (const std::string &candidate : result.tried)
     remark::analysis(loc, optionsFor("Tried", plan)) << candidate;
   remark::analysis(loc, optionsFor("Stopped", plan)) << result.stopReason;

@@ -2,9 +2,9 @@
 
 #include "PlanningAttr.h"
 
+#include "DictionaryReader.h"
 #include "PlannerEnums.h"
-
-#include "llvm/ADT/StringSet.h"
+#include "PlanningSnapshots.h"
 
 using namespace mlir;
 using namespace neuroshard;
@@ -12,159 +12,6 @@ using namespace neuroshard;
 using ir::NeuroShardDialect;
 
 namespace {
-
-/// Reads a dictionary key by key; a key nobody asked for is an error, so is a
-/// value of another type.
-class DictionaryReader {
-public:
-  DictionaryReader(Operation *op, DictionaryAttr dictionary,
-                   const TableIndex &tableOfSymbol)
-      : op(op), dictionary(dictionary), tableOfSymbol(tableOfSymbol) {}
-
-  template <typename Handler> void read(llvm::StringRef key, Handler handler) {
-    known.insert(key);
-    Attribute value = dictionary.get(key);
-    if (value && succeeded(result) && !handler(value))
-      fail(key, value);
-  }
-  void text(llvm::StringRef key, std::string &out);
-  template <typename Int> void integer(llvm::StringRef key, Int &out);
-  void integer(llvm::StringRef key, std::optional<int64_t> &out);
-  void number(llvm::StringRef key, double &out);
-  void table(llvm::StringRef key, int &out);
-  void tableSets(llvm::StringRef key, std::vector<std::vector<int>> &out);
-  template <typename Enum>
-  void name(llvm::StringRef key, Enum &out,
-            std::optional<Enum> (*parse)(std::string_view));
-  /// A list of dictionaries, each read by `readItem`.
-  template <typename ReadItem>
-  void items(llvm::StringRef key, ReadItem readItem);
-  LogicalResult finish();
-
-private:
-  void fail(llvm::StringRef key, Attribute value) {
-    result = emitError(op->getLoc(),
-                       "'neuroshard.planning' has an unusable value for '")
-             << key << "': " << value;
-  }
-  std::optional<int> tableOf(Attribute value) const {
-    auto symbol = dyn_cast<FlatSymbolRefAttr>(value);
-    auto found =
-        symbol ? tableOfSymbol.find(symbol.getAttr()) : tableOfSymbol.end();
-    if (found == tableOfSymbol.end())
-      return std::nullopt;
-    return found->second;
-  }
-
-  Operation *op;
-  DictionaryAttr dictionary;
-  const TableIndex &tableOfSymbol;
-  llvm::StringSet<> known;
-  LogicalResult result = success();
-};
-
-void DictionaryReader::text(llvm::StringRef key, std::string &out) {
-  read(key, [&](Attribute value) {
-    auto string = dyn_cast<StringAttr>(value);
-    if (string)
-      out = string.str();
-    return bool(string);
-  });
-}
-
-template <typename Int>
-void DictionaryReader::integer(llvm::StringRef key, Int &out) {
-  read(key, [&](Attribute value) {
-    auto integer = dyn_cast<IntegerAttr>(value);
-    if (!integer || !integer.getType().isInteger(64))
-      return false;
-    out = static_cast<Int>(integer.getInt());
-    return out == integer.getInt();
-  });
-}
-
-void DictionaryReader::integer(llvm::StringRef key,
-                               std::optional<int64_t> &out) {
-  if (dictionary.get(key))
-    integer(key, out.emplace());
-  else
-    known.insert(key);
-}
-
-void DictionaryReader::number(llvm::StringRef key, double &out) {
-  read(key, [&](Attribute value) {
-    auto number = dyn_cast<FloatAttr>(value);
-    if (number)
-      out = number.getValueAsDouble();
-    return bool(number);
-  });
-}
-
-void DictionaryReader::table(llvm::StringRef key, int &out) {
-  read(key, [&](Attribute value) {
-    std::optional<int> table = tableOf(value);
-    out = table.value_or(0);
-    return table.has_value();
-  });
-}
-
-void DictionaryReader::tableSets(llvm::StringRef key,
-                                 std::vector<std::vector<int>> &out) {
-  read(key, [&](Attribute value) {
-    auto sets = dyn_cast<ArrayAttr>(value);
-    for (Attribute set : sets ? sets.getValue() : ArrayRef<Attribute>()) {
-      std::vector<int> &tables = out.emplace_back();
-      auto members = dyn_cast<ArrayAttr>(set);
-      for (Attribute member :
-           members ? members.getValue() : ArrayRef<Attribute>()) {
-        std::optional<int> table = tableOf(member);
-        if (!table)
-          return false;
-        tables.push_back(*table);
-      }
-    }
-    return bool(sets);
-  });
-}
-
-template <typename Enum>
-void DictionaryReader::name(llvm::StringRef key, Enum &out,
-                            std::optional<Enum> (*parse)(std::string_view)) {
-  read(key, [&](Attribute value) {
-    auto string = dyn_cast<StringAttr>(value);
-    std::optional<Enum> parsed =
-        string ? parse(string.getValue()) : std::nullopt;
-    out = parsed.value_or(out);
-    return parsed.has_value();
-  });
-}
-
-template <typename ReadItem>
-void DictionaryReader::items(llvm::StringRef key, ReadItem readItem) {
-  read(key, [&](Attribute value) {
-    auto list = dyn_cast<ArrayAttr>(value);
-    for (Attribute item : list ? list.getValue() : ArrayRef<Attribute>()) {
-      auto entry = dyn_cast<DictionaryAttr>(item);
-      if (!entry)
-        return false;
-      DictionaryReader reader(op, entry, tableOfSymbol);
-      readItem(reader);
-      result = reader.finish();
-      if (failed(result))
-        break;
-    }
-    return bool(list);
-  });
-}
-
-LogicalResult DictionaryReader::finish() {
-  for (NamedAttribute entry : dictionary)
-    if (succeeded(result) && !known.contains(entry.getName()))
-      return emitError(op->getLoc(),
-                       "'neuroshard.planning' has an unknown key '")
-             << entry.getName().getValue() << "'";
-  return result;
-}
 
 void readDevices(DictionaryReader &reader, std::vector<int> &out) {
   reader.read("devices", [&](Attribute value) {
@@ -321,6 +168,8 @@ DictionaryAttr DictionaryWriter::write() {
   addReserve("dense_reserve_bytes", reserves.denseBytes);
   addReserve("fragmentation_reserve_bytes", reserves.fragmentationBytes);
   addReserve("communicator_reserve_bytes", reserves.communicatorBytes);
+  if (ArrayAttr snapshots = writeSnapshots(problem, builder))
+    add("snapshots", snapshots);
   return entries.empty() ? DictionaryAttr()
                          : builder.getDictionaryAttr(entries);
 }
@@ -352,6 +201,7 @@ LogicalResult neuroshard::readPlanning(ModuleOp module,
               parseOptimizerSemantics);
   reader.number("cache_load_factor", problem.cacheLoadFactor);
   readConstraints(reader, problem.constraints);
+  readSnapshots(reader, problem);
   return reader.finish();
 }
 

@@ -4,6 +4,7 @@
 
 #include "PlannerEnums.h"
 #include "PlanningAttr.h"
+#include "StatisticsAttrs.h"
 
 #include "neuroshard/Planner/DeviceClass.h"
 
@@ -32,27 +33,6 @@ ir::OptimizerAttr optimizerAttr(const Optimizer &optimizer,
   return ir::OptimizerAttr::get(
       context, toIR(optimizer.kind), optimizer.eps, optimizer.beta1,
       optimizer.beta2, optimizer.initialAccumulator, optimizer.weightDecay);
-}
-
-ir::AccessAttr accessAttr(const AccessStatistics &access,
-                          MLIRContext *context) {
-  SmallVector<double> mass;
-  for (const RowMassQuantile &point : access.rowMass)
-    mass.append({point.rowShare, point.lookupShare});
-  return ir::AccessAttr::get(context, access.batch,
-                             DenseF64ArrayAttr::get(context, access.reuse),
-                             DenseF64ArrayAttr::get(context, mass));
-}
-
-ir::FeatureAttr featureAttr(const Feature &feature, Builder &builder) {
-  std::optional<int64_t> batch;
-  if (feature.batch != 0)
-    batch = feature.batch;
-  return ir::FeatureAttr::get(builder.getContext(),
-                              builder.getF64FloatAttr(feature.meanPooling),
-                              builder.getF64FloatAttr(feature.p99Pooling),
-                              builder.getF64FloatAttr(feature.presence), batch,
-                              feature.needsWeightGradient);
 }
 
 /// Runs of equal devices; what the class says by default is left out.

@@ -28,6 +28,12 @@
 // DEPTH: error: option 'pipeline-depth' must be at least 1, got: 0
 // RUN: not neuroshard-opt %s --neuroshard-plan="evaluations=-3" 2>&1 | FileCheck %s --check-prefix=EVALUATIONS --implicit-check-not=error:
 // EVALUATIONS: error: option 'evaluations' must be at least 0, got: -3
+// RUN: not neuroshard-opt %s --neuroshard-plan="threads=-1" 2>&1 | FileCheck %s --check-prefix=THREADS --implicit-check-not=error:
+// THREADS: error: option 'threads' must be at least 0, got: -1
+// RUN: not neuroshard-opt %s --neuroshard-plan="previous=no/such.json" 2>&1 | FileCheck %s --check-prefix=PREVIOUS --implicit-check-not=error:
+// PREVIOUS: error: option 'previous': no/such.json: {{.*}}
+// RUN: not neuroshard-opt %s --neuroshard-plan="horizon-steps=inf" 2>&1 | FileCheck %s --check-prefix=HORIZON --implicit-check-not=error:
+// HORIZON: error: option 'horizon-steps' must be a finite number of at least 0, got: inf
 // RUN: not neuroshard-opt %s --neuroshard-plan="batch=-3" 2>&1 | FileCheck %s --check-prefix=BATCH --implicit-check-not=error:
 // BATCH: error: batch.global_size: expected a whole number in [1, 2147483648], got: -3
 // RUN: not neuroshard-opt %s --neuroshard-plan="topology=4xCPU" 2>&1 | FileCheck %s --check-prefix=OTHER --implicit-check-not=error:

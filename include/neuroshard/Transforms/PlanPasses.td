@@ -90,6 +90,12 @@ def Plan : Pass<"neuroshard-plan", "::mlir::ModuleOp"> {
     Option<"evaluations", "evaluations", "int64_t", "0",
            "Candidate plans the search may evaluate; 0: grows with the problem">,
     Option<"seed", "seed", "uint64_t", "0", "Seed of random choices">,
+    Option<"threads", "threads", "int", "0",
+           "Threads of the search, which do not change the plan; 0: all">,
+    Option<"previous", "previous", "std::string", "",
+           "Plan JSON in use: it is changed only where that pays">,
+    Option<"horizonSteps", "horizon-steps", "double", "1e5",
+           "Steps the plan will be used for, with 'previous'">,
     Option<"planName", "plan-name", "std::string", "",
            "Symbol of the plan; default: the module's only plan, or @plan">
   ];

@@ -1,0 +1,68 @@
+//===- DictionaryReader.cpp - An attribute dictionary, key by key ---------===//
+
+#include "DictionaryReader.h"
+
+using namespace mlir;
+using namespace neuroshard;
+
+void DictionaryReader::text(llvm::StringRef key, std::string &out) {
+  read(key, [&](Attribute value) {
+    auto string = dyn_cast<StringAttr>(value);
+    if (string)
+      out = string.str();
+    return bool(string);
+  });
+}
+
+void DictionaryReader::integer(llvm::StringRef key,
+                               std::optional<int64_t> &out) {
+  if (dictionary.get(key))
+    integer(key, out.emplace());
+  else
+    known.insert(key);
+}
+
+void DictionaryReader::number(llvm::StringRef key, double &out) {
+  read(key, [&](Attribute value) {
+    auto number = dyn_cast<FloatAttr>(value);
+    if (number)
+      out = number.getValueAsDouble();
+    return bool(number);
+  });
+}
+
+void DictionaryReader::table(llvm::StringRef key, int &out) {
+  read(key, [&](Attribute value) {
+    std::optional<int> table = tableOf(value);
+    out = table.value_or(0);
+    return table.has_value();
+  });
+}
+
+void DictionaryReader::tableSets(llvm::StringRef key,
+                                 std::vector<std::vector<int>> &out) {
+  read(key, [&](Attribute value) {
+    auto sets = dyn_cast<ArrayAttr>(value);
+    for (Attribute set : sets ? sets.getValue() : ArrayRef<Attribute>()) {
+      std::vector<int> &tables = out.emplace_back();
+      auto members = dyn_cast<ArrayAttr>(set);
+      for (Attribute member :
+           members ? members.getValue() : ArrayRef<Attribute>()) {
+        std::optional<int> table = tableOf(member);
+        if (!table)
+          return false;
+        tables.push_back(*table);
+      }
+    }
+    return bool(sets);
+  });
+}
+
+LogicalResult DictionaryReader::finish() {
+  for (NamedAttribute entry : dictionary)
+    if (succeeded(result) && !known.contains(entry.getName()))
+      return emitError(op->getLoc(),
+                       "'neuroshard.planning' has an unknown key '")
+             << entry.getName().getValue() << "'";
+  return result;
+}
