@@ -23,7 +23,6 @@ using namespace neuroshard::collect;
 
 namespace {
 
-constexpr uint64_t kPoolSeed = 856;
 constexpr double kSaveSeconds = 60;
 /// Kernels of this many sets are compiled together.
 constexpr int64_t kSetsAhead = 200;
@@ -147,7 +146,6 @@ Expected<void> Collection::open() {
   data.metadata = std::move(old->metadata);
   done = std::strtoll(data.metadata["jobs_done"].c_str(), nullptr, 10);
   rejected = std::strtoll(data.metadata["jobs_rejected"].c_str(), nullptr, 10);
-  data.access = pool.access;
   for (size_t i = 0; i < data.samples.size(); ++i) {
     for (ShardWork &shard : data.samples[i].shards)
       shard.access = &(*pool.access)[static_cast<size_t>(shard.table)];
@@ -191,6 +189,8 @@ ComputeSample Collection::describe(const MeasuredSet &set) const {
 
 Expected<void> Collection::measure(size_t index) {
   const Job &job = jobs[index];
+  if (job.isRepeat && !sampleOfSet.contains(job.set))
+    return {}; // the first one was rejected
   MeasuredSet set = setOf(job);
   if (!lastReference) {
     Expected<double> before = reference.measureMs();
@@ -218,12 +218,8 @@ Expected<void> Collection::measure(size_t index) {
   sample.time = std::chrono::duration_cast<std::chrono::seconds>(
                     std::chrono::system_clock::now().time_since_epoch())
                     .count();
-  if (job.isRepeat) {
-    auto first = sampleOfSet.find(job.set);
-    if (first == sampleOfSet.end())
-      return {}; // the first one was rejected
-    sample.repeatOf = first->second;
-  }
+  if (job.isRepeat)
+    sample.repeatOf = sampleOfSet.at(job.set);
   double change = std::max(before, *after) / std::min(before, *after) - 1;
   if (change > kMaxReferenceChange || timing->spread > kMaxSpread) {
     ++rejected;

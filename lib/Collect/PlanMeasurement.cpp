@@ -13,7 +13,6 @@ using namespace neuroshard::collect;
 
 namespace {
 
-constexpr uint64_t kPoolSeed = 856;
 constexpr int64_t kMaxRows = 1000000;
 constexpr int64_t kBatch = 1024;
 constexpr double kMemorySlack = 1.3;

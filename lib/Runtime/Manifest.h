@@ -123,7 +123,9 @@ struct Manifest {
   const TableSpec &tableOf(const ShardSpec &shard) const {
     return tables[shard.table];
   }
-  /// True if the owners of the shard's rows must exchange gradient norms.
+  /// True if the owners of the shard's rows must exchange gradient norms. One
+  /// shard cut by columns decides it for all shards of its table, also for
+  /// those that hold whole rows: the exchange is one per table.
   bool needsNormExchange(const ShardSpec &shard) const;
 };
 

@@ -34,6 +34,10 @@ struct TablePool {
 /// workloads/dlrm_datasets_locality.json.
 TablePool makeTablePool(uint64_t seed);
 
+/// Seed of the pool that all measurements draw from, so that a table held out
+/// of one is held out of all.
+inline constexpr uint64_t kPoolSeed = 856;
+
 } // namespace neuroshard
 
 #endif // NEUROSHARD_COLLECT_TABLEPOOL_H
