@@ -48,6 +48,8 @@ private:
   BoardCost cost;
   Proposals proposals;
   EditBatch batch;
+  /// Of the step that is being judged.
+  LoadChange change;
   Board best;
   double bestMs;
   /// The board is better than `best`, of which it will be a copy as soon as it
@@ -72,7 +74,7 @@ void Annealer::accept(const Edit &edit, const LoadChange &change) {
     best = board;
     bestIsBoard = false;
   }
-  board.apply(edit, change.load.compute, change.targetLoad.compute);
+  board.apply(edit, change);
   cost.apply(change);
   ++unmeasured;
   if (cost.energyMs() < lowestEnergy) {
@@ -99,7 +101,6 @@ void Annealer::tryOne(double heat) {
   if (edit.kind == Edit::None || !board.fits(edit))
     return;
   ++evaluations;
-  LoadChange change;
   EditBatch::judge(board, edit, change);
   if (cost.isBelow(change, limitFor(edit, heat)))
     accept(edit, change);

@@ -17,24 +17,44 @@ bool contains(const Shard &outer, const Shard &inner) {
 
 } // namespace
 
-void neuroshard::addLoads(DeviceLoad &load, const DeviceLoad &other,
-                          double sign) {
-  load.dims += sign * other.dims;
-  load.inputBytes += sign * other.inputBytes;
-  load.forwardBytes += sign * other.forwardBytes;
-  load.backwardBytes += sign * other.backwardBytes;
+void neuroshard::addShare(ComputeMs &mean, const ComputeMs &one, double share) {
+  mean.forwardMs += share * one.forwardMs;
+  mean.backwardMs += share * one.backwardMs;
+}
+
+DeviceSums::DeviceSums(const SearchContext &context)
+    : loads(static_cast<size_t>(context.deviceCount)) {
+  if (const SumEmbedding *embedding = context.model.sumEmbedding())
+    size = static_cast<size_t>(embedding->size());
+  sums.resize(size * loads.size());
+}
+
+void DeviceSums::clear() {
+  std::fill(sums.begin(), sums.end(), 0);
+  for (DeviceLoad &load : loads) {
+    ComputeMs compute = load.compute;
+    load = {};
+    load.compute = compute;
+  }
+}
+
+static PieceFacts factsOfUnit(const Unit &unit) {
+  PieceFacts facts;
+  static_cast<Demand &>(facts) = unit;
+  facts.periods = unit.periods;
+  facts.shards = static_cast<int>(unit.works.size());
+  facts.memory = unit.memory;
+  facts.footprint = unit.footprint;
+  return facts;
 }
 
 Board::Board(const SearchContext &context, const std::vector<UnitPtr> &wholes,
              const SearchState &placed)
     : owner(&context), lists(static_cast<size_t>(context.deviceCount)),
-      loads(static_cast<size_t>(context.deviceCount)),
+      own(context), periods(context.periods.size(), own),
       footprints(static_cast<size_t>(context.deviceCount)),
       shardCounts(static_cast<size_t>(context.deviceCount)),
       columnPieces(context.problem.tables.size()) {
-  if (const SumEmbedding *embedding = context.model.sumEmbedding())
-    sumSize = static_cast<size_t>(embedding->size());
-  sums.resize(sumSize * static_cast<size_t>(context.deviceCount));
   std::map<int, std::vector<size_t>> wholesOfTable;
   for (size_t i = 0; i < wholes.size(); ++i)
     if (wholes[i]->forcedDevice == -1)
@@ -59,9 +79,43 @@ Board::Board(const SearchContext &context, const std::vector<UnitPtr> &wholes,
       addRegion(wholes[i], placed, unitsOfWhole[i]);
   for (int device = 0; device < context.deviceCount; ++device) {
     baseFootprints.push_back(footprintOf(context.baseOf(device)));
-    loads[static_cast<size_t>(device)].compute = placed.loadOf(device).compute;
+    own.loads[static_cast<size_t>(device)].compute =
+        placed.loadOf(device).compute;
   }
   refresh();
+  for (size_t period = 0; period < periods.size(); ++period)
+    askComputes(static_cast<int>(period));
+  if (!periods.empty())
+    takeMeanCompute();
+}
+
+void Board::askComputes(int period) {
+  std::vector<ShardSet> sets;
+  for (int device = 0; device < context().deviceCount; ++device) {
+    ShardSet &set = sets.emplace_back();
+    set.deviceClass = &context().classOf(device);
+    auto add = [&](const Demand &demand) {
+      for (const ShardWork &work : demand.works)
+        set.shards.push_back(&work);
+    };
+    for (const UnitPtr &unit : everywhere)
+      add(unit->periods[static_cast<size_t>(period)]);
+    for (int index : piecesOn(device))
+      add(demandIn(*piece(index).facts, period));
+  }
+  std::vector<ComputeMs> computes(sets.size());
+  context().model.computeMs(sets, computes);
+  for (size_t d = 0; d < computes.size(); ++d)
+    periods[static_cast<size_t>(period)].loads[d].compute = computes[d];
+}
+
+void Board::takeMeanCompute() {
+  for (size_t d = 0; d < own.loads.size(); ++d) {
+    own.loads[d].compute = {};
+    for (size_t p = 0; p < periods.size(); ++p)
+      addShare(own.loads[d].compute, periods[p].loads[d].compute,
+               context().shares[p]);
+  }
 }
 
 void Board::addRegion(const UnitPtr &whole, const SearchState &placed,
@@ -94,7 +148,8 @@ void Board::addRegion(const UnitPtr &whole, const SearchState &placed,
     piece.movable = piece.unit->forcedDevice == -1;
     piece.rows = piece.unit->shards.front().rows();
     piece.width = piece.unit->shards.front().width();
-    piece.facts = composite(*piece.unit);
+    piece.facts =
+        &this->facts->composites.emplace_back(factsOfUnit(*piece.unit));
     addPiece(std::move(piece));
   }
 }
@@ -144,17 +199,6 @@ bool Board::layOut(int index, const SearchState &placed,
     region.bands.back().push_back(addPiece(std::move(piece)));
   }
   return true;
-}
-
-const PieceFacts *Board::composite(const Unit &unit) {
-  PieceFacts &facts = this->facts->composites.emplace_back();
-  facts.works = unit.works;
-  facts.shards = static_cast<int>(unit.works.size());
-  facts.memory = unit.memory;
-  facts.footprint = unit.footprint;
-  facts.embedding = unit.embedding;
-  facts.load = unit.load;
-  return &facts;
 }
 
 const PieceFacts *Board::factsOf(int region, int64_t rows, int64_t width) {
@@ -232,13 +276,11 @@ void Board::account(int device, const PieceFacts &facts, int sign) {
     footprints[d] += facts.footprint;
   else
     footprints[d] -= facts.footprint;
-  addLoads(loads[d], facts.load, sign);
   shardCounts[d] += sign * facts.shards;
-  double *sum = sums.data() + d * sumSize;
-  const double *one =
-      facts.embedding.data() + context().classIndexOf(device) * sumSize;
-  for (size_t k = 0; k < sumSize; ++k)
-    sum[k] += sign * one[k];
+  size_t classIndex = context().classIndexOf(device);
+  own.add(d, classIndex, facts, sign);
+  for (size_t p = 0; p < periods.size(); ++p)
+    periods[p].add(d, classIndex, facts.periods[p], sign);
 }
 
 void Board::countColumns(const Piece &piece, int sign) {
@@ -255,25 +297,18 @@ void Board::countColumns(const Piece &piece, int sign) {
 }
 
 void Board::refresh() {
-  std::fill(sums.begin(), sums.end(), 0);
+  own.clear();
+  for (DeviceSums &period : periods)
+    period.clear();
   std::fill(columnPieces.begin(), columnPieces.end(), 0);
   permuteBytes = 0;
   for (int device = 0; device < context().deviceCount; ++device) {
     size_t d = static_cast<size_t>(device);
-    ComputeMs compute = loads[d].compute;
-    loads[d] = {};
-    loads[d].compute = compute;
     footprints[d] = baseFootprints[d];
     shardCounts[d] = 0;
     auto add = [&](const PieceFacts &facts) { account(device, facts, 1); };
-    for (const UnitPtr &unit : everywhere) {
-      PieceFacts facts;
-      facts.shards = static_cast<int>(unit->works.size());
-      facts.footprint = unit->footprint;
-      facts.embedding = unit->embedding;
-      facts.load = unit->load;
-      add(facts);
-    }
+    for (const UnitPtr &unit : everywhere)
+      add(factsOfUnit(*unit));
     for (int index : lists[d]) {
       add(*piece(index).facts);
       countColumns(piece(index), 1);

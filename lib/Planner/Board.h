@@ -19,6 +19,11 @@
 
 namespace neuroshard {
 
+/// What the facts say in one of SearchContext::periods, or in the summary (-1).
+inline const Demand &demandIn(const PieceFacts &facts, int period) {
+  return period < 0 ? facts : facts.periods[static_cast<size_t>(period)];
+}
+
 /// What is cut and placed on its own: usually a whole table.
 struct Region {
   UnitPtr whole;
@@ -66,11 +71,60 @@ struct Edit {
   const PieceFacts *extra = nullptr;
 };
 
-/// load += sign x other, but for compute.
-void addLoads(DeviceLoad &load, const DeviceLoad &other, double sign);
+/// The two devices of a step and their loads afterwards.
+struct LoadChange {
+  int device = 0;
+  int target = 0;
+  DeviceLoad load;
+  DeviceLoad targetLoad;
+  /// The same in each of SearchContext::periods.
+  std::vector<LoadChange> periods;
+};
 
+/// load += sign x other, but for compute.
+inline void addLoads(DeviceLoad &load, const DeviceLoad &other, double sign) {
+  load.dims += sign * other.dims;
+  load.inputBytes += sign * other.inputBytes;
+  load.forwardBytes += sign * other.forwardBytes;
+  load.backwardBytes += sign * other.backwardBytes;
+}
+
+/// mean += share x one.
+void addShare(ComputeMs &mean, const ComputeMs &one, double share);
+
+/// Loads of the devices, and sums of the embeddings on them, under one set of
+/// statistics.
+struct DeviceSums {
+  std::vector<DeviceLoad> loads;
+  /// Row-major, devices x size of an embedding.
+  std::vector<double> sums;
+  size_t size = 0;
+
+  DeviceSums(const SearchContext &context);
+  /// All but compute.
+  void add(size_t device, size_t classIndex, const Demand &demand,
+           double sign) {
+    addLoads(loads[device], demand.load, sign);
+    double *sum = sums.data() + device * size;
+    const double *one = demand.embedding.data() + classIndex * size;
+    for (size_t k = 0; k < size; ++k)
+      sum[k] += sign * one[k];
+  }
+  /// Leaves compute as it is.
+  void clear();
+  std::span<const double> sumOf(int device) const {
+    return std::span(sums).subspan(static_cast<size_t>(device) * size, size);
+  }
+};
+
+/// With snapshots a board keeps its books for each of them as well. Its own
+/// are those of their summary then, but for compute, which is the mean; they
+/// guide, and cost nothing.
 class Board {
 public:
+  /// In place of a period: the problem as searches see it.
+  static constexpr int kSummary = -1;
+
   /// `regions`: the units before any cut; `placed`: a complete placement of
   /// rectangles cut out of them.
   Board(const SearchContext &context, const std::vector<UnitPtr> &regions,
@@ -93,12 +147,14 @@ public:
     return lists[static_cast<size_t>(device)];
   }
   const DeviceLoad &loadOf(int device) const {
-    return loads[static_cast<size_t>(device)];
+    return own.loads[static_cast<size_t>(device)];
   }
-  std::span<const DeviceLoad> allLoads() const { return loads; }
-  std::span<const double> sumOf(int device) const {
-    return std::span(sums).subspan(static_cast<size_t>(device) * sumSize,
-                                   sumSize);
+  /// Loads / sums in one of SearchContext::periods, or in the summary.
+  std::span<const DeviceLoad> loadsIn(int period) const {
+    return books(period).loads;
+  }
+  std::span<const double> sumOf(int device, int period = kSummary) const {
+    return books(period).sumOf(device);
   }
   int shardsOn(int device) const {
     return shardCounts[static_cast<size_t>(device)];
@@ -120,12 +176,13 @@ public:
   bool fits(const Edit &edit) const;
   /// The load of the piece's device / of the target afterwards; compute is left
   /// as it was.
-  DeviceLoad loadAfter(const Edit &edit, bool target) const;
+  DeviceLoad loadAfter(const Edit &edit, bool target,
+                       int period = kSummary) const;
   /// Works of the device afterwards, for models without a SumEmbedding.
-  std::vector<const ShardWork *> worksAfter(const Edit &edit,
-                                            bool target) const;
-  /// `compute`: of the piece's device and of the target afterwards.
-  void apply(const Edit &edit, ComputeMs compute, ComputeMs targetCompute);
+  std::vector<const ShardWork *> worksAfter(const Edit &edit, bool target,
+                                            int period = kSummary) const;
+  /// `change`: the compute of the two devices afterwards.
+  void apply(const Edit &edit, const LoadChange &change);
   /// Works out all sums anew, without the rounding of many steps.
   void refresh();
 
@@ -141,6 +198,11 @@ private:
               const std::vector<size_t> &units);
   int addPiece(Piece piece);
   void removePiece(int index);
+  const DeviceSums &books(int period) const {
+    return period == kSummary ? own : periods[static_cast<size_t>(period)];
+  }
+  void askComputes(int period);
+  void takeMeanCompute();
   void account(int device, const PieceFacts &facts, int sign);
   void setFacts(int index, int64_t rows, int64_t width,
                 const PieceFacts *facts);
@@ -150,7 +212,6 @@ private:
   int64_t permuteBytesAfter(const Edit &edit) const;
   bool allows(int device, const Piece &piece, int leaving) const;
   bool holdsOther(int device, int table, int set, int leaving) const;
-  const PieceFacts *composite(const Unit &unit);
 
   const SearchContext *owner;
   std::vector<Region> regions;
@@ -158,10 +219,9 @@ private:
   std::vector<int> freeSlots;
   int used = 0;
   std::vector<std::vector<int>> lists;
-  std::vector<DeviceLoad> loads;
+  DeviceSums own;
+  std::vector<DeviceSums> periods;
   std::vector<Footprint> footprints;
-  std::vector<double> sums;
-  size_t sumSize = 0;
   std::vector<int> shardCounts;
   /// Column-cut pieces per table, and what joining their columns takes.
   std::vector<int> columnPieces;

@@ -3,28 +3,14 @@
 #ifndef NEUROSHARD_LIB_PLANNER_BOARDCOST_H
 #define NEUROSHARD_LIB_PLANNER_BOARDCOST_H
 
-#include "Board.h"
+#include "PeriodCost.h"
 
-#include <array>
 #include <vector>
 
 namespace neuroshard {
 
-/// The two devices of a step and their loads afterwards.
-struct LoadChange {
-  int device = 0;
-  int target = 0;
-  DeviceLoad load;
-  DeviceLoad targetLoad;
-};
-
-/// The cost of a board and estimates of it after a step.
-///
-/// The energy is the objective with each maximum over the devices replaced by a
-/// p-norm, which also falls when one of several equally slow devices gets
-/// faster. An estimate takes constant time: compute is the model's,
-/// communication a straight line through the model's answers around the current
-/// state. measure() asks the model itself.
+/// The cost of a board and estimates of it after a step: PeriodCost's, or with
+/// snapshots their mean over them.
 class BoardCost {
 public:
   BoardCost(const Board &board, int power);
@@ -36,9 +22,11 @@ public:
   /// The energy now / after a step, estimated.
   double energyMs() const { return energy; }
   double energyAfter(const LoadChange &change) const;
-  /// energyAfter(change) < limitMs, mostly without working it out: bounds that
-  /// need no logarithm decide.
-  bool isBelow(const LoadChange &change, double limitMs) const;
+  /// energyAfter(change) < limitMs, mostly without working it out.
+  bool isBelow(const LoadChange &change, double limitMs) const {
+    return shares.empty() ? periods.front().isBelow(change, limitMs)
+                          : isMeanBelow(change, limitMs);
+  }
   /// The objective after a step, exact.
   double costAfter(const LoadChange &change);
   /// Follows a step.
@@ -46,61 +34,18 @@ public:
   /// Power of two; the higher, the closer to the maximum.
   void setPower(int power);
 
-  /// The devices that set one of the maxima, when last measured.
+  /// The devices that set a maximum, in any period, when last measured.
   const std::vector<int> &critical() const { return criticalDevices; }
 
 private:
-  enum Metric { Compute, Forward, Backward, Input, Out, In, kMetrics };
-  using Values = std::array<double, kMetrics>;
+  bool isMeanBelow(const LoadChange &change, double limitMs) const;
+  void takeMean();
 
-  /// Communication in one direction: at the slowest device, and how it changes
-  /// with a device's own dims and bytes and with the largest of them.
-  struct Line {
-    double topMs = 0, topDims = 0, topBytes = 0, floorMs = 0;
-    double perDim = 0, perByte = 0, perMaxDim = 0, perMaxByte = 0;
-  };
-  struct Largest {
-    std::array<double, 3> values = {};
-    std::array<int, 3> devices = {-1, -1, -1};
-    double without(int a, int b) const;
-  };
-
-  static double bytesOf(const DeviceLoad &load, Direction direction);
-  std::vector<double> exchange(std::span<const DeviceLoad> loads,
-                               Direction direction) const;
-  void probe(Direction direction, Line &line);
-  void fitLine(Direction direction, const std::vector<double> &times);
-  Largest largestOf(Direction direction, bool dims) const;
-  double communication(const DeviceLoad &load, Direction direction) const;
-  Values valuesOf(const DeviceLoad &load) const;
-  double shiftAfter(const LoadChange &change, Direction direction) const;
-  void raise(Values &values) const;
-  double root(double sum) const;
-  double compose(const Values &norms) const;
-  double energyOf(const Values &sums) const;
-  void findCritical(const CostBreakdown &breakdown);
-  Values powersOf(const Values &values) const;
-  Values sumsAfter(const LoadChange &change, const Values &shifts) const;
-  Values shiftsAfter(const LoadChange &change) const;
-  void takeNorms();
-
-  const Board &board;
-  const ObjectiveOptions &options;
-  const bool published;
-  int doublings = 4;
+  /// One for the problem itself when there are no snapshots.
+  std::vector<PeriodCost> periods;
+  const std::vector<double> &shares;
   double exactMs = 0;
   double energy = 0;
-  std::array<Line, 3> lines;
-  /// Does what one device exchanges slow the others' exchange?
-  bool shiftsOthers = false;
-  std::array<Largest, 3> maxDims, maxBytes;
-  /// Per device: (value / scale) ^ power.
-  std::vector<Values> powers;
-  /// Sum of them over the devices.
-  Values sums = {}, scales = {}, inverseScales = {};
-  /// scale x sum ^ (1 / power).
-  Values norms = {};
-  std::vector<DeviceLoad> scratch;
   std::vector<int> criticalDevices;
 };
 

@@ -232,28 +232,33 @@ bool Board::fits(const Edit &edit) const {
          allows(edit.target, first, -1);
 }
 
-DeviceLoad Board::loadAfter(const Edit &edit, bool target) const {
+DeviceLoad Board::loadAfter(const Edit &edit, bool target, int period) const {
   const Piece &first = piece(edit.piece);
   bool same = first.device == edit.target;
-  DeviceLoad load = loadOf(target ? edit.target : first.device);
+  DeviceLoad load =
+      books(period)
+          .loads[static_cast<size_t>(target ? edit.target : first.device)];
+  auto change = [&](const PieceFacts &facts, double sign) {
+    addLoads(load, demandIn(facts, period).load, sign);
+  };
   if (!target || same) {
-    addLoads(load, first.facts->load, -1);
+    change(*first.facts, -1);
     if (edit.after)
-      addLoads(load, edit.after->load, 1);
+      change(*edit.after, 1);
     if (edit.extra)
-      addLoads(load, edit.extra->load, 1);
+      change(*edit.extra, 1);
   }
   if (target || same) {
     if (edit.other >= 0)
-      addLoads(load, piece(edit.other).facts->load, -1);
+      change(*piece(edit.other).facts, -1);
     if (edit.otherAfter)
-      addLoads(load, edit.otherAfter->load, 1);
+      change(*edit.otherAfter, 1);
   }
   return load;
 }
 
-std::vector<const ShardWork *> Board::worksAfter(const Edit &edit,
-                                                 bool target) const {
+std::vector<const ShardWork *> Board::worksAfter(const Edit &edit, bool target,
+                                                 int period) const {
   const Piece &first = piece(edit.piece);
   bool same = first.device == edit.target;
   std::vector<const ShardWork *> works;
@@ -262,16 +267,17 @@ std::vector<const ShardWork *> Board::worksAfter(const Edit &edit,
       works.push_back(&work);
   };
   for (const UnitPtr &unit : everywhere)
-    add(unit->works);
+    add(period < 0 ? unit->works
+                   : unit->periods[static_cast<size_t>(period)].works);
   for (int index : piecesOn(target ? edit.target : first.device))
     if (index != edit.piece && index != edit.other)
-      add(piece(index).facts->works);
+      add(demandIn(*piece(index).facts, period).works);
   if ((!target || same) && edit.after)
-    add(edit.after->works);
+    add(demandIn(*edit.after, period).works);
   if (!target && edit.extra)
-    add(edit.extra->works);
+    add(demandIn(*edit.extra, period).works);
   if ((target || same) && edit.otherAfter)
-    add(edit.otherAfter->works);
+    add(demandIn(*edit.otherAfter, period).works);
   return works;
 }
 
@@ -293,8 +299,7 @@ void Board::relocate(int index, int device) {
   account(device, *piece(index).facts, 1);
 }
 
-void Board::apply(const Edit &edit, ComputeMs compute,
-                  ComputeMs targetCompute) {
+void Board::apply(const Edit &edit, const LoadChange &change) {
   int device = piece(edit.piece).device;
   auto resize = [&](int index, int64_t size, const PieceFacts *facts) {
     const Piece &old = piece(index);
@@ -350,6 +355,12 @@ void Board::apply(const Edit &edit, ComputeMs compute,
     break;
   }
   }
-  loads[static_cast<size_t>(device)].compute = compute;
-  loads[static_cast<size_t>(edit.target)].compute = targetCompute;
+  auto follow = [&](DeviceSums &sums, const LoadChange &after) {
+    sums.loads[static_cast<size_t>(device)].compute = after.load.compute;
+    sums.loads[static_cast<size_t>(edit.target)].compute =
+        after.targetLoad.compute;
+  };
+  follow(own, change);
+  for (size_t p = 0; p < periods.size(); ++p)
+    follow(periods[p], change.periods[p]);
 }

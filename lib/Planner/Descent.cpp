@@ -184,10 +184,9 @@ bool Descent::takeBest() {
   }
   if (best == batch.size())
     return false;
-  const LoadChange &change = batch.change(best);
   if (residence)
     residence->apply(batch.edit(best));
-  board.apply(batch.edit(best), change.load.compute, change.targetLoad.compute);
+  board.apply(batch.edit(best), batch.change(best));
   cost.measure(true);
   // Estimates that mislead without lowering the cost must not go on for ever.
   return cost.costMs() + moveMs() < now * (1 - kRelativeGain) ||

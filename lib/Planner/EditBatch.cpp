@@ -15,26 +15,28 @@ void EditBatch::clear() {
 
 /// Writes the sum of one of the two devices afterwards; returns its shards.
 static int sumAfter(const Board &board, const Edit &edit, bool target,
-                    double *row) {
+                    int period, double *row) {
   const Piece &first = board.piece(edit.piece);
   int device = target ? edit.target : first.device;
   bool same = first.device == edit.target;
-  std::span<const double> sum = board.sumOf(device);
+  std::span<const double> sum = board.sumOf(device, period);
   size_t offset = board.context().classIndexOf(device) * sum.size();
   int shards = board.shardsOn(device);
   for (size_t k = 0; k < sum.size(); ++k)
     row[k] = sum[k];
   auto leaves = [&](const PieceFacts *facts) {
     shards -= facts->shards;
+    const double *one = demandIn(*facts, period).embedding.data() + offset;
     for (size_t k = 0; k < sum.size(); ++k)
-      row[k] -= facts->embedding[offset + k];
+      row[k] -= one[k];
   };
   auto comes = [&](const PieceFacts *facts) {
     if (!facts)
       return;
     shards += facts->shards;
+    const double *one = demandIn(*facts, period).embedding.data() + offset;
     for (size_t k = 0; k < sum.size(); ++k)
-      row[k] += facts->embedding[offset + k];
+      row[k] += one[k];
   };
   if (!target || same)
     leaves(first.facts);
@@ -49,37 +51,55 @@ static int sumAfter(const Board &board, const Edit &edit, bool target,
   return shards;
 }
 
-size_t EditBatch::request(const Edit &edit, bool target) {
+size_t EditBatch::request(const Edit &edit, bool target, int period) {
   const SearchContext &context = board->context();
   size_t classIndex = context.classIndexOf(
       target ? edit.target : board->piece(edit.piece).device);
   if (!context.model.sumEmbedding())
-    return batch.add(board->worksAfter(edit, target), classIndex);
+    return batch.add(board->worksAfter(edit, target, period), classIndex);
   size_t result = 0;
   int *shards = nullptr;
   double *row = batch.addRow(classIndex, result, shards);
-  *shards = sumAfter(*board, edit, target, row);
+  *shards = sumAfter(*board, edit, target, period, row);
   return result;
 }
 
-static void takeLoads(const Board &board, const Edit &edit,
+static void takeLoads(const Board &board, const Edit &edit, int period,
                       LoadChange &change) {
   change.device = board.piece(edit.piece).device;
   change.target = edit.target;
-  change.load = board.loadAfter(edit, false);
+  change.load = board.loadAfter(edit, false, period);
   change.targetLoad = change.device == change.target
                           ? change.load
-                          : board.loadAfter(edit, true);
+                          : board.loadAfter(edit, true, period);
 }
 
-void EditBatch::judge(const Board &board, const Edit &edit,
+/// Loads of the summary and of all periods, without compute.
+static void takeLoads(const Board &board, const Edit &edit,
                       LoadChange &change) {
+  takeLoads(board, edit, Board::kSummary, change);
+  change.periods.resize(board.context().periods.size());
+  for (size_t p = 0; p < change.periods.size(); ++p)
+    takeLoads(board, edit, static_cast<int>(p), change.periods[p]);
+}
+
+static void takeMeanCompute(const Board &board, LoadChange &change) {
+  change.load.compute = change.targetLoad.compute = {};
+  for (size_t p = 0; p < change.periods.size(); ++p) {
+    double share = board.context().shares[p];
+    addShare(change.load.compute, change.periods[p].load.compute, share);
+    addShare(change.targetLoad.compute, change.periods[p].targetLoad.compute,
+             share);
+  }
+}
+
+static void askCompute(const Board &board, const Edit &edit, int period,
+                       LoadChange &change) {
   const SearchContext &context = board.context();
   const SumEmbedding &embedding = *context.model.sumEmbedding();
-  takeLoads(board, edit, change);
   std::array<double, kSmallEmbedding> row;
   auto ask = [&](bool target, int device) {
-    int shards = sumAfter(board, edit, target, row.data());
+    int shards = sumAfter(board, edit, target, period, row.data());
     return embedding.head(std::span(row).first(board.sumOf(device).size()),
                           shards, context.classOf(device));
   };
@@ -89,19 +109,47 @@ void EditBatch::judge(const Board &board, const Edit &edit,
                                   : ask(true, change.target);
 }
 
+void EditBatch::judge(const Board &board, const Edit &edit,
+                      LoadChange &change) {
+  takeLoads(board, edit, change);
+  if (change.periods.empty())
+    return askCompute(board, edit, Board::kSummary, change);
+  for (size_t p = 0; p < change.periods.size(); ++p)
+    askCompute(board, edit, static_cast<int>(p), change.periods[p]);
+  takeMeanCompute(board, change);
+}
+
 void EditBatch::add(const Edit &edit) {
   LoadChange &change = changes.emplace_back();
   takeLoads(*board, edit, change);
-  size_t here = request(edit, false);
-  size_t there = change.device == change.target ? here : request(edit, true);
-  results.emplace_back(here, there);
+  auto ask = [&](int period) {
+    size_t here = request(edit, false, period);
+    size_t there =
+        change.device == change.target ? here : request(edit, true, period);
+    results.emplace_back(here, there);
+  };
+  if (change.periods.empty())
+    ask(Board::kSummary);
+  for (size_t p = 0; p < change.periods.size(); ++p)
+    ask(static_cast<int>(p));
   edits.push_back(edit);
 }
 
 void EditBatch::run() {
   batch.run();
-  for (size_t i = 0; i < changes.size(); ++i) {
-    changes[i].load.compute = batch[results[i].first];
-    changes[i].targetLoad.compute = batch[results[i].second];
+  size_t next = 0;
+  auto take = [&](LoadChange &change) {
+    auto [here, there] = results[next++];
+    change.load.compute = batch[here];
+    change.targetLoad.compute = batch[there];
+  };
+  for (LoadChange &change : changes) {
+    if (change.periods.empty()) {
+      take(change);
+      continue;
+    }
+    for (LoadChange &period : change.periods)
+      take(period);
+    takeMeanCompute(*board, change);
   }
 }

@@ -33,12 +33,13 @@ public:
   static void judge(const Board &board, const Edit &edit, LoadChange &change);
 
 private:
-  size_t request(const Edit &edit, bool target);
+  size_t request(const Edit &edit, bool target, int period);
 
   const Board *board;
   ComputeBatch batch;
   std::vector<Edit> edits;
   std::vector<LoadChange> changes;
+  /// Of each step, one after the other for each period: the two devices'.
   std::vector<std::pair<size_t, size_t>> results;
 };
 

@@ -53,7 +53,8 @@ std::string describeCut(const Table &table, const std::vector<UnitPtr> &units) {
 class Explainer {
 public:
   Explainer(const SearchState &state, const std::vector<UnitPtr> &wholes)
-      : state(state), context(state.context()), nowMs(state.costMs()) {
+      : state(state), context(state.context()),
+        nowMs(state.breakdown().costMs) {
     for (const UnitPtr &whole : wholes)
       for (int table : whole->tables)
         wholesOfTable[table].push_back(whole);

@@ -181,11 +181,7 @@ neuroshard::search(const ShardingProblem &problem, const CostModel &model,
 tl::expected<SearchResult, Diagnosis>
 neuroshard::runSearch(const ShardingProblem &problem, const CostModel &model,
                       const SearchOptions &options, const SearchRun &run) {
-  // Searches see the statistics in the mean and memory at the worst.
-  std::optional<ShardingProblem> summary;
-  if (!problem.snapshots.empty())
-    summary = summarized(problem);
-  SearchContext context(summary ? *summary : problem, model, options);
+  SearchContext context(problem, model, options);
   tl::expected<std::vector<UnitPtr>, Diagnosis> units = initialUnits(context);
   if (!units)
     return tl::unexpected(units.error());

@@ -31,10 +31,18 @@ static int threadsFor(const SearchOptions &options) {
                                    1u, std::thread::hardware_concurrency()));
 }
 
-SearchContext::SearchContext(const ShardingProblem &problem,
+static std::optional<const ShardingProblem>
+summaryOf(const ShardingProblem &problem) {
+  if (problem.snapshots.empty())
+    return std::nullopt;
+  return summarized(problem);
+}
+
+SearchContext::SearchContext(const ShardingProblem &given,
                              const CostModel &model,
                              const SearchOptions &options)
-    : problem(problem), model(model), options(options),
+    : summary(summaryOf(given)), problem(summary ? *summary : given),
+      shares(snapshotShares(given)), model(model), options(options),
       deviceCount(problem.topology.deviceCount()),
       innerGroupOfDevice(groupOfDevices(problem.topology.levels.back())),
       features(featuresOfTables(problem)), rules(problem.tables.size()),
@@ -43,6 +51,8 @@ SearchContext::SearchContext(const ShardingProblem &problem,
       threads(std::make_unique<ThreadPool>(threadsFor(options))),
       progress(std::make_unique<Progress>()),
       start(std::chrono::steady_clock::now()) {
+  for (size_t i = 0; i < given.snapshots.size(); ++i)
+    periods.push_back(atSnapshot(given, i));
   for (size_t i = 0; i < problem.tables.size(); ++i)
     tableOfName.emplace(problem.tables[i].name, static_cast<int>(i));
   std::map<std::string_view, MemoryTerms> baseOfClass;

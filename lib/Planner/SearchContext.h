@@ -8,6 +8,7 @@
 #include <array>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -45,8 +46,12 @@ struct TableRules {
 /// A problem with everything derived from it that does not change during a
 /// search.
 class SearchContext {
+  /// Of a problem with snapshots.
+  std::optional<const ShardingProblem> summary;
+
 public:
-  SearchContext(const ShardingProblem &problem, const CostModel &model,
+  /// `given` lives longer, as do the others.
+  SearchContext(const ShardingProblem &given, const CostModel &model,
                 const SearchOptions &options);
   ~SearchContext();
 
@@ -88,7 +93,13 @@ public:
   void noteShare(double shareOfPhase) const;
   void noteCost(double costMs) const;
 
+  /// With snapshots their summary: the statistics in the mean and memory at
+  /// the worst. Enough for what only guides a search.
   const ShardingProblem &problem;
+  /// The problem at each of its snapshots, and how much each counts; what a
+  /// plan costs is the mean over them. Empty without snapshots.
+  std::vector<ShardingProblem> periods;
+  std::vector<double> shares;
   const CostModel &model;
   const SearchOptions &options;
   const int deviceCount;

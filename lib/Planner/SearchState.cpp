@@ -315,7 +315,35 @@ CostBreakdown SearchState::breakdown() const {
                      context().options.objective);
 }
 
-double SearchState::costMs() const { return breakdown().costMs; }
+double SearchState::costMs() const {
+  if (context().periods.empty())
+    return breakdown().costMs;
+  double mean = 0;
+  for (size_t period = 0; period < context().periods.size(); ++period)
+    mean += context().shares[period] * costInMs(period);
+  return mean;
+}
+
+double SearchState::costInMs(size_t period) const {
+  std::vector<DeviceLoad> inPeriod(slots.size());
+  std::vector<ShardSet> sets(slots.size());
+  for (size_t d = 0; d < slots.size(); ++d) {
+    sets[d].deviceClass = &context().classOf(static_cast<int>(d));
+    for (size_t index : slots[d].units) {
+      const Demand &demand = allUnits[index]->periods[period];
+      addLoad(inPeriod[d], demand.load, 1);
+      for (const ShardWork &work : demand.works)
+        sets[d].shards.push_back(&work);
+    }
+  }
+  std::vector<ComputeMs> computes(slots.size());
+  context().model.computeMs(sets, computes);
+  for (size_t d = 0; d < slots.size(); ++d)
+    inPeriod[d].compute = computes[d];
+  return composeCost(context().problem.topology, inPeriod, context().model,
+                     context().options.objective)
+      .costMs;
+}
 
 Trial SearchState::trial() const {
   CostBreakdown cost = breakdown();

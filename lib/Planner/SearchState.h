@@ -79,8 +79,9 @@ public:
 
   /// Compute of a device after a change.
   ComputeMs computeAfter(const DeviceChange &change) const;
-  /// Objective now / after some changes on different devices.
+  /// Objective now; with snapshots the mean over them, from scratch.
   double costMs() const;
+  /// Objective now / after some changes on different devices, of the summary.
   Trial trial() const;
   Trial trialAfter(const std::vector<DeviceChange> &changes);
   CostBreakdown breakdown() const;
@@ -108,6 +109,7 @@ private:
   void countColumns(const Unit &unit, int sign);
   bool keepsApart(int device, const Unit &unit,
                   const std::vector<const Unit *> &leaving) const;
+  double costInMs(size_t period) const;
   DeviceLoad loadAfter(const DeviceChange &change) const;
   MemoryTerms memoryAfter(const DeviceChange &change) const;
 

@@ -89,9 +89,7 @@ bool Simplifier::joinInto(int index) {
   }
   if (!best)
     return false;
-  const LoadChange &change = batch.change(*best);
-  board.apply(batch.edit(*best), change.load.compute,
-              change.targetLoad.compute);
+  board.apply(batch.edit(*best), batch.change(*best));
   cost.measure(false);
   return true;
 }

@@ -125,28 +125,49 @@ static ComputeMs computeAlone(const SearchContext &context,
   return time;
 }
 
+/// All but the compute. `problem` has the statistics and outlives the search.
+static void describe(const SearchContext &context,
+                     const ShardingProblem &problem, int table,
+                     const Shard &shard, Demand &demand) {
+  const ShardWork &work = demand.works.emplace_back(
+      describeShard(problem, table, context.featuresOf(table), shard));
+  demand.load.dims = work.dims;
+  demand.load.inputBytes = work.inputBytes;
+  demand.load.forwardBytes = work.forwardBytes;
+  demand.load.backwardBytes = work.backwardBytes;
+  const SumEmbedding *embedding = context.model.sumEmbedding();
+  if (!embedding)
+    return;
+  size_t size = static_cast<size_t>(embedding->size());
+  demand.embedding.resize(size * context.usedClasses.size());
+  for (size_t c = 0; c < context.usedClasses.size(); ++c)
+    embedding->embed(work, *context.usedClasses[c],
+                     std::span(demand.embedding).subspan(c * size, size));
+}
+
 static std::shared_ptr<const PieceFacts>
 describePiece(const SearchContext &context, int table, const Shard &shard) {
   auto facts = std::make_shared<PieceFacts>();
-  const std::vector<int> &features = context.featuresOf(table);
-  const ShardWork &work = facts->works.emplace_back(
-      describeShard(context.problem, table, features, shard));
-  facts->memory =
-      shardMemory(context.problem, context.table(table), features, shard);
-  facts->footprint = footprintOf(facts->memory);
-  facts->load.dims = work.dims;
-  facts->load.inputBytes = work.inputBytes;
-  facts->load.forwardBytes = work.forwardBytes;
-  facts->load.backwardBytes = work.backwardBytes;
-  if (const SumEmbedding *embedding = context.model.sumEmbedding()) {
-    size_t size = static_cast<size_t>(embedding->size());
-    facts->embedding.resize(size * context.usedClasses.size());
-    for (size_t c = 0; c < context.usedClasses.size(); ++c)
-      embedding->embed(work, *context.usedClasses[c],
-                       std::span(facts->embedding).subspan(c * size, size));
-  }
+  describe(context, context.problem, table, shard, *facts);
   facts->load.compute = computeAlone(context, facts->works);
+  for (const ShardingProblem &period : context.periods)
+    describe(context, period, table, shard, facts->periods.emplace_back());
+  facts->memory = shardMemory(context.problem, context.table(table),
+                              context.featuresOf(table), shard);
+  facts->footprint = footprintOf(facts->memory);
   return facts;
+}
+
+/// sum += one, but for compute.
+static void addDemand(Demand &sum, const Demand &one) {
+  sum.works.insert(sum.works.end(), one.works.begin(), one.works.end());
+  sum.embedding.resize(one.embedding.size());
+  for (size_t k = 0; k < one.embedding.size(); ++k)
+    sum.embedding[k] += one.embedding[k];
+  sum.load.dims += one.load.dims;
+  sum.load.inputBytes += one.load.inputBytes;
+  sum.load.forwardBytes += one.load.forwardBytes;
+  sum.load.backwardBytes += one.load.backwardBytes;
 }
 
 /// Described once per size: two pieces of a table differ in no more. What
@@ -172,15 +193,11 @@ static UnitPtr buildUnit(const SearchContext &context,
     int table = context.tableIndex(shard.table);
     std::shared_ptr<const PieceFacts> facts = factsOf(context, table, shard);
     unit->tables.push_back(table);
-    unit->works.push_back(facts->works.front());
     unit->memory += facts->memory;
-    unit->embedding.resize(facts->embedding.size());
-    for (size_t k = 0; k < facts->embedding.size(); ++k)
-      unit->embedding[k] += facts->embedding[k];
-    unit->load.dims += facts->load.dims;
-    unit->load.inputBytes += facts->load.inputBytes;
-    unit->load.forwardBytes += facts->load.forwardBytes;
-    unit->load.backwardBytes += facts->load.backwardBytes;
+    addDemand(*unit, *facts);
+    unit->periods.resize(facts->periods.size());
+    for (size_t p = 0; p < facts->periods.size(); ++p)
+      addDemand(unit->periods[p], facts->periods[p]);
     unit->load.compute = facts->load.compute;
   }
   if (shards.size() > 1)

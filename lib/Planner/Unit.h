@@ -39,19 +39,26 @@ struct Footprint {
 
 Footprint footprintOf(const MemoryTerms &terms);
 
-/// Shards that go to one device together: one shard, or one of each table of a
-/// co-located set; a replicated table (on every device) is a unit, too.
-struct Unit {
-  /// Without devices, unless replicated.
-  std::vector<Shard> shards;
-  std::vector<int> tables;
-  std::vector<ShardWork> works;
-  MemoryTerms memory;
+/// What shards ask of a device under one set of statistics.
+struct Demand {
+  /// Its compute is that of the shards alone on a device of the first class.
+  DeviceLoad load;
   /// Sum of the shards' embeddings per SearchContext::usedClasses, one after
   /// the other; empty without a SumEmbedding.
   std::vector<double> embedding;
-  /// Its compute is that of the unit alone on a device of the first class.
-  DeviceLoad load;
+  /// One per shard.
+  std::vector<ShardWork> works;
+};
+
+/// Shards that go to one device together: one shard, or one of each table of a
+/// co-located set; a replicated table (on every device) is a unit, too.
+struct Unit : Demand {
+  /// Without devices, unless replicated.
+  std::vector<Shard> shards;
+  std::vector<int> tables;
+  /// Per SearchContext::periods, without the compute alone.
+  std::vector<Demand> periods;
+  MemoryTerms memory;
   /// Where it must go; -1: anywhere allowed; kEverywhere: on all devices.
   int forcedDevice = -1;
   bool writtenByHand = false;

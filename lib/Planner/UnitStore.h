@@ -50,16 +50,13 @@ template <size_t N> struct HashNumbers {
 };
 
 /// What a piece is, wherever in its table it lies: its size decides.
-struct PieceFacts {
+struct PieceFacts : Demand {
   // What every step of a search looks at comes first.
-  DeviceLoad load;
   Footprint footprint;
-  /// As in Unit.
-  std::vector<double> embedding;
-  /// Number of works.
+  /// Number of works: one, but for co-located tables.
   int shards = 1;
-  /// One, but for co-located tables.
-  std::vector<ShardWork> works;
+  /// As in Unit.
+  std::vector<Demand> periods;
   MemoryTerms memory;
 };
 

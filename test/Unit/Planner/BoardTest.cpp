@@ -47,8 +47,7 @@ struct Setting {
     EditBatch batch(*board);
     batch.add(edit);
     batch.run();
-    board->apply(edit, batch.change(0).load.compute,
-                 batch.change(0).targetLoad.compute);
+    board->apply(edit, batch.change(0));
   }
   ShardingPlan plan() const { return board->state().plan(); }
   int pieceOf(const std::string &table, int64_t width = 0) const {
@@ -207,8 +206,7 @@ TEST(BoardTest, EstimatesAreCloseForStraightLines) {
     batch.run();
     double estimate = cost.energyAfter(batch.change(0));
     double exact = cost.costAfter(batch.change(0));
-    board.apply(edit, batch.change(0).load.compute,
-                batch.change(0).targetLoad.compute);
+    board.apply(edit, batch.change(0));
     cost.measure(true);
     EXPECT_NEAR(cost.costMs(), exact, 1e-9 * exact);
     EXPECT_NEAR(cost.energyMs(), estimate, 0.05 * estimate);
@@ -275,7 +273,7 @@ TEST(BoardTest, BoundsDecideAsTheEnergyDoes) {
           EXPECT_EQ(cost.isBelow(change, factor * after), factor > 1)
               << factor << " x " << after << ", power " << power;
         if (i % 3 == 0) {
-          board.apply(edit, change.load.compute, change.targetLoad.compute);
+          board.apply(edit, change);
           cost.measure(true);
         }
       }

@@ -224,7 +224,7 @@ TEST(ResidenceTest, CountsBytesThatADeviceDidNotHave) {
   EXPECT_DOUBLE_EQ(residence.costAfter(board.swap(pieceOf("a"), pieceOf("b"))),
                    80);
   residence.apply(split);
-  board.apply(split, {}, {});
+  board.apply(split, {});
   EXPECT_DOUBLE_EQ(residence.costMs(), 16);
   // Going back costs nothing.
   int moved = board.piecesOn(1).back();
