@@ -15,13 +15,13 @@ namespace {
 
 /// Steps judged in one model call; those after an accepted one are lost.
 constexpr size_t kMaxBatch = 8;
-/// Stages of cooling; between them all sums are worked out anew.
-constexpr int kStages = 60;
 /// The norm that stands for the maximum, at first and at last.
 constexpr int kFirstPower = 16;
 constexpr int kLastPower = 256;
 /// Accepted steps after which the model is asked again, at the latest.
 constexpr int kMaxUnmeasured = 16;
+/// Steps after which the deadline is looked at.
+constexpr int64_t kStepsPerCheck = 1024;
 /// States cheaper by less are not worth a copy.
 constexpr double kWorthKeeping = 1e-7;
 
@@ -127,15 +127,22 @@ void Annealer::tryBatch(double heat) {
 void Annealer::stage(double heat, int64_t steps) {
   const SumEmbedding *embedding = board.context().model.sumEmbedding();
   bool cheap = embedding && embedding->size() <= kSmallEmbedding;
-  for (int64_t end = drawn + steps; drawn < end;)
+  int64_t check = drawn + kStepsPerCheck;
+  for (int64_t end = drawn + steps; drawn < end;) {
     cheap ? tryOne(heat) : tryBatch(heat);
+    if (drawn < check)
+      continue;
+    if (board.context().deadlinePassed())
+      return;
+    check += kStepsPerCheck;
+  }
 }
 
 double Annealer::run() {
   if (board.pieceCount() == 0)
     return bestMs;
-  for (int i = 0; i < kStages && !board.context().deadlinePassed(); ++i) {
-    double progress = static_cast<double>(i) / (kStages - 1);
+  for (int i = 0; i < kAnnealStages && !board.context().deadlinePassed(); ++i) {
+    double progress = static_cast<double>(i) / (kAnnealStages - 1);
     double share = settings.firstHeat *
                    std::pow(settings.lastHeat / settings.firstHeat, progress);
     cost.setPower(static_cast<int>(
@@ -144,7 +151,9 @@ double Annealer::run() {
     board.refresh();
     measure(true);
     lowestEnergy = cost.energyMs();
-    stage(share * cost.costMs(), settings.steps / kStages);
+    stage(share * cost.costMs(), settings.steps / kAnnealStages);
+    if (settings.stageDone)
+      settings.stageDone(bestMs);
   }
   measure(false);
   if (!bestIsBoard)

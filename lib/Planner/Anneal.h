@@ -6,6 +6,7 @@
 #include "BoardCost.h"
 
 #include <cstdint>
+#include <functional>
 
 namespace neuroshard {
 
@@ -20,7 +21,13 @@ struct AnnealSettings {
   double lastHeat = 2e-5;
   /// By what share of the cost one more piece has to lower it.
   double pieceWorth = 0;
+  /// Called after each of kAnnealStages with the lowest cost so far; may be
+  /// empty.
+  std::function<void(double)> stageDone;
 };
+
+/// Stages of cooling; between them all sums are worked out anew.
+inline constexpr int kAnnealStages = 60;
 
 /// Simulated annealing. Leaves the board at the cheapest state it measured and
 /// returns its cost, never more than before. Stops early at the deadline.

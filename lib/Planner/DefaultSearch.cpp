@@ -7,18 +7,21 @@
 ///    without a cap; whole tables also by the baselines' keys.
 ///    Small problems also try the published search.
 /// 3. If nothing fits, let memory decide and cut whatever finds no room.
-/// 4. Improve the best few by local search.
-/// 5. Take back cuts that bring next to nothing.
+/// 4. With snapshots, plan for their summary and for each alone: more starts.
+/// 5. Improve the best few by local search.
+/// 6. Take back cuts that bring next to nothing.
 //===----------------------------------------------------------------------===//
 
 #include "Algorithms.h"
 #include "Anneal.h"
 #include "ComputeBatch.h"
 #include "Greedy.h"
+#include "PeriodStarts.h"
 #include "Starts.h"
 #include "ThreadPool.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 
 using namespace neuroshard;
@@ -55,6 +58,12 @@ constexpr double kSlowModel = 20;
 /// A cut must lower the cost by this share in the end; all that are taken back
 /// raise it by no more together.
 constexpr double kCutWorth = 1e-4;
+
+/// How far a search is after its phases, as progress tells.
+constexpr double kStartsEnd = 0.1;
+constexpr double kPeriodsEnd = 0.5;
+constexpr double kAnnealEnd = 0.9;
+constexpr double kDescentEnd = 0.98;
 
 /// One of several local searches.
 struct Chain {
@@ -128,6 +137,12 @@ std::vector<const Start *> DefaultSearch::chooseStarts() const {
 /// Continues the chains for so many steps each.
 void DefaultSearch::anneal(std::vector<Chain> &chains, int64_t steps,
                            uint64_t round) {
+  double begin = context.periods.empty() ? kStartsEnd : kPeriodsEnd;
+  double part = (kAnnealEnd - begin) / kRounds;
+  context.beginPhase("local search", begin + part * static_cast<double>(round),
+                     begin + part * static_cast<double>(round + 1));
+  std::atomic<int> stages = 0;
+  double allStages = static_cast<double>(kAnnealStages * chains.size());
   context.pool().forEach(chains.size(), [&](size_t i) {
     Chain &chain = chains[i];
     AnnealSettings settings;
@@ -138,6 +153,10 @@ void DefaultSearch::anneal(std::vector<Chain> &chains, int64_t steps,
                          std::pow(share, kHeatPower);
     settings.lastHeat *= share;
     settings.pieceWorth = kPieceWorth * share;
+    settings.stageDone = [&](double costMs) {
+      context.noteCost(costMs);
+      context.noteShare(++stages / allStages);
+    };
     chain.costMs = neuroshard::anneal(chain.board, settings, chain.evaluations);
   });
   std::stable_sort(
@@ -170,15 +189,18 @@ void DefaultSearch::improveStarts(const std::vector<UnitPtr> &units) {
       chains.pop_back();
     }
   }
+  context.beginPhase("best steps", kAnnealEnd, kDescentEnd);
   context.pool().forEach(chains.size(), [&](size_t i) {
     Chain &chain = chains[i];
     chain.costMs =
         descend(chain.board, budget / 10 / static_cast<int64_t>(chains.size()),
                 chain.evaluations);
   });
+  context.beginPhase("joining pieces", kDescentEnd, 1);
   Chain *best = &chains.front();
   for (Chain &chain : chains) {
     outcome.evaluations += chain.evaluations;
+    context.noteCost(chain.costMs);
     if (chain.costMs < best->costMs)
       best = &chain;
   }
@@ -208,15 +230,21 @@ void DefaultSearch::keepResult(const Chain &best, int64_t budget) {
                           formatMs(outcome.state->costMs()));
   outcome.explanation.push_back("start: " + best.start->what);
   outcome.stopReason = context.deadlinePassed()
-                           ? "deadline"
+                           ? context.whyStopped()
                            : "evaluation budget of " + std::to_string(budget) +
                                  " used up, then no step improves the plan";
 }
 
 Outcome DefaultSearch::run(std::vector<UnitPtr> units) {
+  context.beginPhase("starts", 0, kStartsEnd);
   starts = findStarts(context, units, outcome);
-  if (!starts.empty())
-    improveStarts(units);
+  if (starts.empty())
+    return std::move(outcome);
+  if (!context.periods.empty()) {
+    context.beginPhase("snapshots one by one", kStartsEnd, kPeriodsEnd);
+    addPeriodStarts(context, units, stepBudget(units), starts, outcome);
+  }
+  improveStarts(units);
   return std::move(outcome);
 }
 

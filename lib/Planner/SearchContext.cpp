@@ -31,6 +31,15 @@ static int threadsFor(const SearchOptions &options) {
                                    1u, std::thread::hardware_concurrency()));
 }
 
+/// The problem at a snapshot, with memory at the worst.
+static ShardingProblem periodOf(const ShardingProblem &given, size_t snapshot,
+                                const ShardingProblem &summary) {
+  ShardingProblem period = atSnapshot(given, snapshot);
+  for (size_t i = 0; i < period.features.size(); ++i)
+    period.features[i].p99Pooling = summary.features[i].p99Pooling;
+  return period;
+}
+
 static std::optional<const ShardingProblem>
 summaryOf(const ShardingProblem &problem) {
   if (problem.snapshots.empty())
@@ -52,7 +61,7 @@ SearchContext::SearchContext(const ShardingProblem &given,
       progress(std::make_unique<Progress>()),
       start(std::chrono::steady_clock::now()) {
   for (size_t i = 0; i < given.snapshots.size(); ++i)
-    periods.push_back(atSnapshot(given, i));
+    periods.push_back(periodOf(given, i, problem));
   for (size_t i = 0; i < problem.tables.size(); ++i)
     tableOfName.emplace(problem.tables[i].name, static_cast<int>(i));
   std::map<std::string_view, MemoryTerms> baseOfClass;
@@ -162,6 +171,10 @@ bool SearchContext::deadlinePassed() const {
     reportProgress();
   return progress->stopped.load(std::memory_order_relaxed) ||
          (options.deadlineSeconds && seconds() > *options.deadlineSeconds);
+}
+
+std::string SearchContext::whyStopped() const {
+  return progress->stopped ? "ended by the progress callback" : "deadline";
 }
 
 void SearchContext::beginPhase(const char *phase, double begin,

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -86,6 +87,8 @@ public:
   /// Is the time over, or was the search told to stop? On the thread that
   /// called search() this also reports progress.
   bool deadlinePassed() const;
+  /// In words, once it has passed.
+  std::string whyStopped() const;
   double seconds() const;
   /// For progress: what goes on, from which to which share of the whole; how
   /// far that is; a plan's cost. Any thread.
@@ -96,8 +99,9 @@ public:
   /// With snapshots their summary: the statistics in the mean and memory at
   /// the worst. Enough for what only guides a search.
   const ShardingProblem &problem;
-  /// The problem at each of its snapshots, and how much each counts; what a
-  /// plan costs is the mean over them. Empty without snapshots.
+  /// The problem at each of its snapshots, but with memory at the worst, and
+  /// how much each counts; what a plan costs is the mean over them. Empty
+  /// without snapshots.
   std::vector<ShardingProblem> periods;
   std::vector<double> shares;
   const CostModel &model;

@@ -49,6 +49,7 @@ void StartFinder::keepStart(const SearchState &state, const std::string &what,
   if (!state.withinMemory())
     return;
   double cost = state.costMs();
+  context.noteCost(cost);
   outcome.tried.push_back(what + ": " + formatMs(cost));
   starts.push_back({state, cost, what, family, wholes});
 }

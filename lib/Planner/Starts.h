@@ -12,8 +12,17 @@
 namespace neuroshard {
 
 /// How a start came about; starts of one family resemble each other.
-enum class Family { Columns, Rows, LessTraffic, Published, Whole, Replicas };
-constexpr size_t kFamilies = 6;
+/// Period: planned for other statistics, see addPeriodStarts().
+enum class Family {
+  Columns,
+  Rows,
+  LessTraffic,
+  Published,
+  Whole,
+  Replicas,
+  Period
+};
+constexpr size_t kFamilies = 7;
 
 /// A complete placement.
 struct Start {
