@@ -5,6 +5,7 @@
 #include "Algorithms.h"
 #include "Diagnose.h"
 #include "Migration.h"
+#include "RowGroups.h"
 #include "neuroshard/Planner/PlacementPolicy.h"
 #include "neuroshard/Planner/Verify.h"
 
@@ -139,6 +140,26 @@ Diagnosis diagnoseInvalid(const Diagnostics &errors, Target target,
   return diagnosis;
 }
 
+/// Also plans with a group chosen for each table whose rows stay inside one,
+/// and takes the cheaper plan.
+tl::expected<SearchResult, Diagnosis>
+searchBothWays(const ShardingProblem &problem, const ShardingProblem &grouped,
+               const CostModel &model, const SearchOptions &options) {
+  SearchOptions half = options, rest = options;
+  if (options.deadlineSeconds)
+    half.deadlineSeconds = rest.deadlineSeconds = *options.deadlineSeconds / 2;
+  auto inGroups = runSearch(grouped, model, half, runAlgorithm);
+  auto plain = runSearch(problem, model, rest, runAlgorithm);
+  bool better = inGroups && (!plain || inGroups->breakdown.costMs <
+                                           plain->breakdown.costMs);
+  if (!better || !verify(inGroups->plan, problem).empty())
+    return plain;
+  inGroups->explanation.insert(
+      inGroups->explanation.begin(),
+      "tables whose rows may be cut inside one group only got a group each");
+  return inGroups;
+}
+
 } // namespace
 
 Outcome neuroshard::runAlgorithm(const SearchContext &context,
@@ -175,6 +196,9 @@ neuroshard::search(const ShardingProblem &problem, const CostModel &model,
     return tl::unexpected(diagnoseBadInput(errors));
   if (options.warmStart)
     return searchFromPrevious(problem, model, options);
+  if (options.algorithm == Algorithm::Default)
+    if (auto grouped = withRowGroups(problem, model))
+      return searchBothWays(problem, *grouped, model, options);
   return runSearch(problem, model, options, runAlgorithm);
 }
 
