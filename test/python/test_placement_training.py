@@ -73,7 +73,8 @@ def test_evaluation_is_a_table_of_planners(folder, tmp_path):
 
 def test_bad_arguments_are_named(folder, tmp_path):
     policy = folder / "policy.safetensors"
-    assert "tables: expected" in refused("placement", "-o", tmp_path / "p", "--min-tables", "90")
+    assert "tables: expected" in refused(
+        "placement", "-o", tmp_path / "p", "--min-tables", "90", "--max-tables", "20")
     assert "nonsense" in refused("placement", "-o", tmp_path / "p", "--cost-models", "nonsense")
     assert "there is no folder" in refused("placement", "-o", tmp_path / "no" / "p")
     assert "files of their own" in refused(

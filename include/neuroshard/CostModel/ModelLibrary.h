@@ -35,8 +35,8 @@ Expected<void> addModelFile(const std::string &path, ModelParts &parts);
 /// in the Python package), else ../share/neuroshard/models from it.
 std::string modelsFolder();
 
-/// Every cost model in a folder (.safetensors), by name. A folder that is not there
-/// holds none, unless NEUROSHARD_MODELS names it.
+/// Every cost model in a folder (.safetensors), by name. A folder that is not
+/// there holds none, unless NEUROSHARD_MODELS names it.
 Expected<ModelParts> readModelsFolder(const std::string &folder);
 
 /// The parts that serve a topology. Of several compute models for one device

@@ -51,10 +51,10 @@ TEST(ExplainTest, RulesAreNamed) {
   problem.constraints.tables = {{0, {ShardingKind::RowWise}, 1},
                                 {1, {ShardingKind::Replicated}, 1}};
   std::vector<std::string> lines = explanationOf(problem, Algorithm::Default);
-  EXPECT_THAT(lines,
-              Contains(AllOf(HasSubstr("table 'a' is cut into 2 shards by rows"),
-                             HasSubstr("the rules for the table leave no other "
-                                       "form"))));
+  EXPECT_THAT(
+      lines, Contains(AllOf(HasSubstr("table 'a' is cut into 2 shards by rows"),
+                            HasSubstr("the rules for the table leave no other "
+                                      "form"))));
   EXPECT_THAT(lines, Contains(HasSubstr("table 'b' is on every device; the "
                                         "rules for the table")));
 }
