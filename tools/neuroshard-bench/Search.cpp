@@ -111,6 +111,7 @@ void addSearchBenchmark(CLI::App &app) {
     reportReferenceTasks(*options, report);
     reportGenerated(*options, report);
     reportFeasibility(*options, report);
+    reportDrift(*options, report);
     reportBound(*options, report);
     reportRefusals(*options, report);
     report.line(format("\n%d figures miss their aim.", report.missed()));

@@ -64,6 +64,8 @@ void reportReferenceTasks(const SearchBenchOptions &options,
                           SearchReport &report);
 void reportGenerated(const SearchBenchOptions &options, SearchReport &report);
 void reportFeasibility(const SearchBenchOptions &options, SearchReport &report);
+/// Snapshots, and small changes of the statistics.
+void reportDrift(const SearchBenchOptions &options, SearchReport &report);
 /// The lower bound and the default search against solved instances.
 void reportBound(const SearchBenchOptions &options, SearchReport &report);
 /// Plans and refusals of random problems against the verifier and an oracle.

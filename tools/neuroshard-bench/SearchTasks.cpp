@@ -103,6 +103,15 @@ ShardingProblem neuroshard::randomTask(const TaskSettings &settings,
   return problem;
 }
 
+std::vector<double> neuroshard::driftFactors(size_t count, double spread,
+                                             uint64_t seed) {
+  Dice dice(seed);
+  std::vector<double> factors;
+  for (size_t i = 0; i < count; ++i)
+    factors.push_back(std::exp(spread * dice.normal()));
+  return factors;
+}
+
 KnownTask neuroshard::taskFromPlan(double fill, uint64_t seed) {
   Dice dice(seed);
   KnownTask task;

@@ -7,6 +7,7 @@
 #include "neuroshard/Planner/ShardingProblem.h"
 
 #include <cstdint>
+#include <vector>
 
 namespace neuroshard {
 
@@ -25,6 +26,11 @@ struct TaskSettings {
 
 /// The same task for the same seed, everywhere.
 ShardingProblem randomTask(const TaskSettings &settings, uint64_t seed);
+
+/// What statistics are multiplied by when they drift: log-normal numbers with
+/// this standard deviation of the logarithm. The same for the same seed,
+/// everywhere.
+std::vector<double> driftFactors(size_t count, double spread, uint64_t seed);
 
 struct KnownTask {
   ShardingProblem problem;
