@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 using namespace neuroshard;
 
@@ -21,12 +22,31 @@ constexpr Direction kDirections[] = {Direction::Input, Direction::Forward,
 
 size_t indexOf(Direction direction) { return static_cast<size_t>(direction); }
 
+/// Whether an exchange is the same for a device as for any other: one class,
+/// and groups of one size on each level.
+bool areAlike(const Topology &topology) {
+  auto differs = [](const auto &list) {
+    return std::adjacent_find(list.begin(), list.end(),
+                              std::not_equal_to<>()) != list.end();
+  };
+  return std::none_of(topology.levels.begin(), topology.levels.end(),
+                      [&](const TopologyLevel &level) {
+                        return differs(level.groupSizes);
+                      }) &&
+         std::all_of(topology.devices.begin(), topology.devices.end(),
+                     [&](const Device &device) {
+                       return device.deviceClass ==
+                              topology.devices.front().deviceClass;
+                     });
+}
+
 } // namespace
 
 PeriodCost::PeriodCost(const Board &board, int period, int power)
     : board(board), period(period), options(board.context().options.objective),
       published(options.kind == ObjectiveKind::Published) {
   doublings = std::max(1, static_cast<int>(std::log2(power)));
+  compareDevices();
   measure(true);
 }
 
@@ -45,6 +65,35 @@ std::vector<double> PeriodCost::exchange(std::span<const DeviceLoad> loads,
   const Topology &topology = board.context().problem.topology;
   return board.context().model.communicationMs(
       trafficOf(topology, loads, direction), {}, direction);
+}
+
+/// By how much slower than the fastest each device exchanges the same.
+void PeriodCost::compareDevices() {
+  if (areAlike(board.context().problem.topology))
+    return;
+  DeviceLoad mean;
+  double count = static_cast<double>(loads().size());
+  for (const DeviceLoad &load : loads()) {
+    mean.dims += load.dims / count;
+    mean.inputBytes += load.inputBytes / count;
+    mean.forwardBytes += load.forwardBytes / count;
+    mean.backwardBytes += load.backwardBytes / count;
+  }
+  std::vector<DeviceLoad> even(loads().size(), mean);
+  for (Direction direction : kDirections) {
+    std::vector<double> times = exchange(even, direction);
+    double fastest = *std::min_element(times.begin(), times.end());
+    if (fastest <= 0)
+      continue;
+    for (double &time : times)
+      time /= fastest;
+    slowness[indexOf(direction)] = std::move(times);
+  }
+}
+
+double PeriodCost::slownessOf(size_t device, Direction direction) const {
+  const std::vector<double> &list = slowness[indexOf(direction)];
+  return list.empty() ? 1 : list[device];
 }
 
 /// Shifts dims, then bytes, from the device with the least to the one with the
@@ -70,12 +119,14 @@ void PeriodCost::probe(Direction direction, Line &line) {
     member(scratch[most]) += shift;
     member(scratch[least]) = std::max(0.0, member(scratch[least]) - shift);
     std::vector<double> after = exchange(scratch, direction);
+    for (size_t d = 0; d < count; ++d)
+      after[d] = (after[d] - before[d]) / slownessOf(d, direction);
     std::vector<double> others;
     for (size_t d = 0; d < count; ++d)
       if (d != most && d != least)
-        others.push_back(after[d] - before[d]);
-    double self = after[most] - before[most];
-    double other = (self + after[least] - before[least]) / 2;
+        others.push_back(after[d]);
+    double self = after[most];
+    double other = (self + after[least]) / 2;
     if (!others.empty()) {
       auto middle =
           others.begin() + static_cast<std::ptrdiff_t>(others.size() / 2);
@@ -105,10 +156,12 @@ void PeriodCost::fitLine(Direction direction,
   size_t top = static_cast<size_t>(
       std::max_element(times.begin(), times.end()) - times.begin());
   const DeviceLoad &load = loads()[top];
-  line.topMs = times[top];
+  line.topMs = times[top] / slownessOf(top, direction);
   line.topDims = load.dims;
   line.topBytes = bytesOf(load, direction);
-  line.floorMs = *std::min_element(times.begin(), times.end());
+  line.floorMs = line.topMs;
+  for (size_t d = 0; d < times.size(); ++d)
+    line.floorMs = std::min(line.floorMs, times[d] / slownessOf(d, direction));
   maxDims[indexOf(direction)] =
       line.perMaxDim > 0 ? largestOf(direction, true) : Largest();
   maxBytes[indexOf(direction)] =
@@ -141,26 +194,29 @@ double PeriodCost::Largest::without(int a, int b) const {
   return 0;
 }
 
-double PeriodCost::communication(const DeviceLoad &load,
+double PeriodCost::communication(size_t device, const DeviceLoad &load,
                                  Direction direction) const {
   const Line &line = lines[indexOf(direction)];
   double bytes = bytesOf(load, direction);
-  return std::max(line.floorMs, line.topMs +
-                                    line.perDim * (load.dims - line.topDims) +
-                                    line.perByte * (bytes - line.topBytes));
+  double ms = std::max(line.floorMs,
+                       line.topMs + line.perDim * (load.dims - line.topDims) +
+                           line.perByte * (bytes - line.topBytes));
+  return ms * slownessOf(device, direction);
 }
 
-PeriodCost::Values PeriodCost::valuesOf(const DeviceLoad &load) const {
+PeriodCost::Values PeriodCost::valuesOf(int device,
+                                        const DeviceLoad &load) const {
   Values result = {};
-  double forward = communication(load, Direction::Forward);
-  double backward = communication(load, Direction::Backward);
+  size_t index = static_cast<size_t>(device);
+  double forward = communication(index, load, Direction::Forward);
+  double backward = communication(index, load, Direction::Backward);
   if (published) {
     result[Compute] = load.compute.total() + forward + backward;
     return result;
   }
   result[Forward] = load.compute.forwardMs;
   result[Backward] = load.compute.backwardMs;
-  result[Input] = communication(load, Direction::Input);
+  result[Input] = communication(index, load, Direction::Input);
   result[Out] = forward;
   result[In] = backward;
   return result;
@@ -330,7 +386,8 @@ PeriodCost::Values PeriodCost::shiftsAfter(const LoadChange &change) const {
 
 PeriodCost::Values PeriodCost::sumsAfter(const LoadChange &change,
                                          const Values &shifts) const {
-  Values here = valuesOf(change.load), there = valuesOf(change.targetLoad);
+  Values here = valuesOf(change.device, change.load);
+  Values there = valuesOf(change.target, change.targetLoad);
   const Values &oldHere = powers[static_cast<size_t>(change.device)];
   const Values &oldThere = powers[static_cast<size_t>(change.target)];
   bool same = change.device == change.target;
@@ -420,7 +477,7 @@ void PeriodCost::apply(const LoadChange &change) {
   Values shifts = shiftsAfter(change);
   sums = sumsAfter(change, shifts);
   auto follow = [&](int device, const DeviceLoad &load) {
-    Values value = valuesOf(load);
+    Values value = valuesOf(device, load);
     for (size_t m = 0; m < kMetrics; ++m)
       value[m] += shifts[m];
     powers[static_cast<size_t>(device)] = powersOf(value);

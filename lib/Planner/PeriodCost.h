@@ -50,7 +50,8 @@ private:
   using Values = std::array<double, kMetrics>;
 
   /// Communication in one direction: at the slowest device, and how it changes
-  /// with a device's own dims and bytes and with the largest of them.
+  /// with a device's own dims and bytes and with the largest of them. Times are
+  /// those of the fastest device; others take `slowness` times as long.
   struct Line {
     double topMs = 0, topDims = 0, topBytes = 0, floorMs = 0;
     double perDim = 0, perByte = 0, perMaxDim = 0, perMaxByte = 0;
@@ -65,11 +66,14 @@ private:
   static double bytesOf(const DeviceLoad &load, Direction direction);
   std::vector<double> exchange(std::span<const DeviceLoad> loads,
                                Direction direction) const;
+  void compareDevices();
+  double slownessOf(size_t device, Direction direction) const;
   void probe(Direction direction, Line &line);
   void fitLine(Direction direction, const std::vector<double> &times);
   Largest largestOf(Direction direction, bool dims) const;
-  double communication(const DeviceLoad &load, Direction direction) const;
-  Values valuesOf(const DeviceLoad &load) const;
+  double communication(size_t device, const DeviceLoad &load,
+                       Direction direction) const;
+  Values valuesOf(int device, const DeviceLoad &load) const;
   double shiftAfter(const LoadChange &change, Direction direction) const;
   void raise(Values &values) const;
   double root(double sum) const;
@@ -91,6 +95,8 @@ private:
   double exactMs = 0;
   double energy = 0;
   std::array<Line, 3> lines;
+  /// By direction and device; empty where all devices are alike.
+  std::array<std::vector<double>, 3> slowness;
   /// Does what one device exchanges slow the others' exchange?
   bool shiftsOthers = false;
   std::array<Largest, 3> maxDims, maxBytes;
