@@ -2,8 +2,8 @@
 ///
 /// \file
 /// The formulas are in docs/planner.md. All of a device's cost is a function of
-/// the sum of five byte counts over its shards, so the model has an incremental
-/// form.
+/// the sum of seven byte counts over its shards, so the model has an
+/// incremental form.
 //===----------------------------------------------------------------------===//
 
 #include "neuroshard/CostModel/Roofline.h"
@@ -36,9 +36,12 @@ struct Bytes {
   /// again, once per id.
   double backwardStream = 0;
   double backwardRepeated = 0;
+  /// Over the link to the host: rows; rows and state, both ways together.
+  double forwardHost = 0;
+  double backwardHost = 0;
 };
 
-constexpr int kByteCounts = 5;
+constexpr int kByteCounts = 7;
 
 double wholeSectors(double bytes) {
   return std::ceil(bytes / kSectorBytes) * kSectorBytes;
@@ -85,6 +88,11 @@ Bytes countBytes(const ShardWork &shard) {
     bytes.backwardStream +=
         2 * updatedRows * (width * kGradientBytes + kNormBytes);
   bytes.backwardRepeated = shard.updateLookups * width * kGradientBytes;
+  bytes.forwardHost = shard.hostRows * rowBytes;
+  // A row-wise state stays on the device. docs/memory.md says what is where.
+  bool stateOnHost = shard.optimizer != OptimizerKind::RowWiseAdagrad;
+  bytes.backwardHost = 2 * shard.hostUpdateRows *
+                       (rowBytes + (stateOnHost ? stateBytesPerRow(shard) : 0));
   return bytes;
 }
 
@@ -114,11 +122,14 @@ ComputeMs rooflineMs(const Bytes &bytes, int shards,
   time.forwardMs = deviceClass.forwardLaunchUs * 1e-3 + fixedMs +
                    std::max(bytesToMs(forwardMemory, memoryRate),
                             bytesToMs(forwardCache, cacheRate)) /
-                       deviceClass.forwardEfficiency;
-  time.backwardMs = deviceClass.backwardLaunchUs * 1e-3 + fixedMs +
-                    std::max(bytesToMs(bytes.backwardStream, memoryRate),
-                             bytesToMs(backwardCache, cacheRate)) /
-                        deviceClass.backwardEfficiency;
+                       deviceClass.forwardEfficiency +
+                   bytesToMs(bytes.forwardHost, deviceClass.hostBandwidthGBps);
+  time.backwardMs =
+      deviceClass.backwardLaunchUs * 1e-3 + fixedMs +
+      std::max(bytesToMs(bytes.backwardStream, memoryRate),
+               bytesToMs(backwardCache, cacheRate)) /
+          deviceClass.backwardEfficiency +
+      bytesToMs(bytes.backwardHost, deviceClass.hostBandwidthGBps);
   return time;
 }
 
@@ -133,11 +144,13 @@ public:
     out[2] = bytes.repeatedRows;
     out[3] = bytes.backwardStream;
     out[4] = bytes.backwardRepeated;
+    out[5] = bytes.forwardHost;
+    out[6] = bytes.backwardHost;
   }
   ComputeMs head(std::span<const double> sum, int shardCount,
                  const DeviceClass &deviceClass) const override {
-    return rooflineMs({sum[0], sum[1], sum[2], sum[3], sum[4]}, shardCount,
-                      deviceClass);
+    return rooflineMs({sum[0], sum[1], sum[2], sum[3], sum[4], sum[5], sum[6]},
+                      shardCount, deviceClass);
   }
 };
 
@@ -186,6 +199,10 @@ private:
 struct BestRates {
   double forwardGBps = 0;
   double backwardGBps = 0;
+  double forwardCacheGBps = 0;
+  double backwardCacheGBps = 0;
+  /// Of all devices together.
+  double cacheBytes = 0;
   double forwardFixedMs = 1e300;
   double backwardFixedMs = 1e300;
 };
@@ -198,6 +215,11 @@ BestRates bestRates(const Topology &topology) {
                                 c->memoryBandwidthGBps * c->forwardEfficiency);
     best.backwardGBps = std::max(best.backwardGBps, c->memoryBandwidthGBps *
                                                         c->backwardEfficiency);
+    best.forwardCacheGBps = std::max(
+        best.forwardCacheGBps, c->cacheBandwidthGBps * c->forwardEfficiency);
+    best.backwardCacheGBps = std::max(
+        best.backwardCacheGBps, c->cacheBandwidthGBps * c->backwardEfficiency);
+    best.cacheBytes += static_cast<double>(c->cacheBytes);
     best.forwardFixedMs = std::min(best.forwardFixedMs,
                                    (c->forwardLaunchUs + c->perShardUs) * 1e-3);
     best.backwardFixedMs = std::min(
@@ -206,19 +228,44 @@ BestRates bestRates(const Topology &topology) {
   return best;
 }
 
-/// Bytes of memory traffic that no way of cutting avoids, spread evenly over
-/// the devices: cutting columns rounds rows up to more sectors and repeats the
-/// ids, cutting rows repeats the results, replicas repeat the update; repeated
-/// rows are taken to come from the cache.
+/// Bytes that the caches can save at most. A device's cache serves the share
+/// min(1, cache / distinct rows) of its repeated rows, for which that share of
+/// its distinct rows takes no more than the cache: together a way of filling
+/// one cache of all devices' size with shares of tables, of which the best
+/// takes those with the most repeated bytes per distinct byte first.
+double mostCachedBytes(const std::vector<Bytes> &tables, double cacheBytes) {
+  std::vector<const Bytes *> order;
+  for (const Bytes &bytes : tables)
+    if (bytes.repeatedRows > 0)
+      order.push_back(&bytes);
+  std::sort(order.begin(), order.end(), [](const Bytes *a, const Bytes *b) {
+    return a->repeatedRows * b->uniqueRows > b->repeatedRows * a->uniqueRows;
+  });
+  double saved = 0;
+  for (const Bytes *bytes : order) {
+    double share =
+        bytes->uniqueRows > cacheBytes ? cacheBytes / bytes->uniqueRows : 1;
+    saved += share * bytes->repeatedRows;
+    cacheBytes -= share * bytes->uniqueRows;
+  }
+  return saved;
+}
+
+/// Bytes that no way of cutting avoids, spread evenly over the devices: cutting
+/// columns rounds rows up to more sectors and repeats the ids, cutting rows
+/// repeats the results, replicas repeat the update.
 CostBound RooflineModel::lowerBound(std::span<const BoundTable> tables,
                                     const Topology &topology) const {
   CostBound bound;
-  double forward = 0, backward = 0;
+  std::vector<Bytes> wholes;
+  double forward = 0, backward = 0, backwardRepeated = 0;
   double inputBytes = 0, forwardBytes = 0, backwardBytes = 0;
   for (const BoundTable &table : tables) {
     Bytes bytes = countBytes(table.whole);
-    forward += bytes.forwardStream + bytes.uniqueRows;
+    wholes.push_back(bytes);
+    forward += bytes.forwardStream + bytes.uniqueRows + bytes.repeatedRows;
     backward += bytes.backwardStream;
+    backwardRepeated += bytes.backwardRepeated;
     backwardBytes += table.whole.backwardBytes;
     if (table.mayReplicate)
       continue;
@@ -227,10 +274,16 @@ CostBound RooflineModel::lowerBound(std::span<const BoundTable> tables,
   }
   double devices = topology.deviceCount();
   BestRates best = bestRates(topology);
+  double memory = forward - mostCachedBytes(wholes, best.cacheBytes);
   bound.maxForwardMs =
-      best.forwardFixedMs + bytesToMs(forward / devices, best.forwardGBps);
+      best.forwardFixedMs +
+      std::max(bytesToMs(memory / devices, best.forwardGBps),
+               bytesToMs(forward / devices, best.forwardCacheGBps));
   bound.maxBackwardMs =
-      best.backwardFixedMs + bytesToMs(backward / devices, best.backwardGBps);
+      best.backwardFixedMs +
+      std::max(bytesToMs(backward / devices, best.backwardGBps),
+               bytesToMs((backward + backwardRepeated) / devices,
+                         best.backwardCacheGBps));
   // The mean over the devices of forward + backward is no larger than its
   // largest value; the fixed times enter where there is anything at all.
   bound.maxTotalMs = bound.maxForwardMs + bound.maxBackwardMs;
