@@ -53,10 +53,8 @@ IdGenerator::IdGenerator(const AccessStatistics *access, double lookupsMeasured,
   if (!access)
     return;
   for (size_t i = 0; i < bins.size(); ++i) {
-    bins[i].low = i == 0 ? 1 : static_cast<uint64_t>(kReuseBinUpper[i - 1]) + 1;
-    bins[i].high = i + 1 == bins.size()
-                       ? 2 * bins[i].low
-                       : static_cast<uint64_t>(kReuseBinUpper[i]);
+    bins[i].low = static_cast<uint64_t>(reuseRange(i).least);
+    bins[i].high = static_cast<uint64_t>(reuseRange(i).most);
   }
   // Bins of less than half an id stay empty, the others make up for them.
   double ids = lookupsMeasured;

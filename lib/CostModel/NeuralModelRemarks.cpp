@@ -55,6 +55,10 @@ public:
   void addTo(std::vector<std::string> &remarks) {
     if (outside)
       remarks.push_back(rangeRemark());
+    if (onHost)
+      remarks.push_back(
+          "model '" + part.name + "' knows no host memory: it takes " +
+          std::to_string(onHost) + " shards there for shards in device memory");
     if (mostShards > model.maxShards() && model.maxShards() > 0)
       remarks.push_back("model '" + part.name + "' was trained on at most " +
                         std::to_string(model.maxShards()) +
@@ -103,6 +107,7 @@ private:
     }
     ++shards;
     outside += isOutside;
+    onHost += shard.hostRows > 0;
   }
 
   std::string rangeRemark() {
@@ -125,7 +130,7 @@ private:
   const ComputePart &part;
   const NeuralCompute &model;
   std::vector<Excess> excesses;
-  int64_t shards = 0, outside = 0, mostShards = 0;
+  int64_t shards = 0, outside = 0, onHost = 0, mostShards = 0;
   double uncertainty = 0;
   size_t uncertainDevice = 0;
 };

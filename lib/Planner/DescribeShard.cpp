@@ -10,14 +10,10 @@ using namespace neuroshard;
 
 namespace {
 
-/// What an id of a reuse bin is seen, in the mean: the middle of the bin; the
-/// open last bin is taken to end at twice its beginning.
+/// What an id of a reuse bin is seen, in the mean: the middle of the bin.
 double meanReuse(int bin) {
-  size_t i = static_cast<size_t>(bin);
-  double low = bin == 0 ? 1 : static_cast<double>(kReuseBinUpper[i - 1]) + 1;
-  double high =
-      bin == kReuseBins - 1 ? 2 * low : static_cast<double>(kReuseBinUpper[i]);
-  return 0.5 * (low + high);
+  ReuseRange range = reuseRange(static_cast<size_t>(bin));
+  return 0.5 * static_cast<double>(range.least + range.most);
 }
 
 /// Lookups per distinct id in a batch of `share` of the one the statistics are
@@ -46,6 +42,36 @@ double expectedUnique(const Table &table, double lookups, double batch) {
     return -rows * std::expm1(-lookups / rows);
   double share = batch / static_cast<double>(table.access->batch);
   return std::min(rows, lookups / expectedReuse(*table.access, share));
+}
+
+/// Share of the lookups that the hottest `rowShare` of the rows get: along the
+/// curve of the statistics; without one every row gets as many.
+double lookupShareOf(const Table &table, double rowShare) {
+  if (!table.access || table.access->rowMass.empty())
+    return rowShare;
+  RowMassQuantile before;
+  for (const RowMassQuantile &point : table.access->rowMass) {
+    if (point.rowShare >= rowShare && point.rowShare > before.rowShare)
+      return before.lookupShare + (rowShare - before.rowShare) /
+                                      (point.rowShare - before.rowShare) *
+                                      (point.lookupShare - before.lookupShare);
+    before = point;
+  }
+  if (before.rowShare >= 1)
+    return 1;
+  return before.lookupShare + (rowShare - before.rowShare) /
+                                  (1 - before.rowShare) *
+                                  (1 - before.lookupShare);
+}
+
+/// Distinct rows that a cache of the hottest `cached` of the rows misses. Where
+/// rows differ, each missing lookup fetches at most one row.
+double missingRows(const Table &table, double cached, int64_t rows,
+                   double lookups, double unique) {
+  if (!table.access || table.access->rowMass.empty())
+    return unique * (1 - cached);
+  return std::min({unique, lookups * (1 - lookupShareOf(table, cached)),
+                   static_cast<double>(rows) * (1 - cached)});
 }
 
 /// What the features of a table add up to, per global batch.
@@ -124,6 +150,14 @@ ShardWork neuroshard::describeShard(const ShardingProblem &problem, int table,
   work.updateUniqueRows = unique * rowShare;
   work.updateGradientRows =
       replicated ? work.outputRows / batchShare : work.outputRows;
+  if (shard.tier == Tier::Dram) {
+    double cached = problem.cacheLoadFactor;
+    work.hostRows = missingRows(source, cached, shard.rows(), work.lookups,
+                                work.uniqueRows);
+    work.hostUpdateRows =
+        missingRows(source, cached, shard.rows(), work.updateLookups,
+                    work.updateUniqueRows);
+  }
   work.idBytes = idBytes(problem.batch.idType);
   work.weighted = sums.weighted;
   work.rowSplit = shard.rows() != source.rows;

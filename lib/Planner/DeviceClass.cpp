@@ -5,8 +5,9 @@
 /// 4.8 TB/s measured; the A100s scaled alike from their data sheets). Kernel
 /// efficiencies: of that bandwidth, after published figures of fused embedding
 /// operators (forward 65 %; backward lower, because of its scattered updates).
-/// CPU: a plain prefetching loop on 2 cores. Cache bandwidths, launch times and
-/// link rates are estimates.
+/// CPU: a plain prefetching loop on 2 cores. Cache bandwidths, launch times,
+/// link rates and rates to host memory (PCIe 5 and 4 x 16; a CPU's is its own)
+/// are estimates.
 //===----------------------------------------------------------------------===//
 
 #include "neuroshard/Planner/DeviceClass.h"
@@ -37,7 +38,8 @@ static constexpr std::array<DeviceClass, 4> kClasses = {{
      .nodeBandwidthGBps = 350,
      .nodeLatencyUs = 15,
      .networkBandwidthGBps = 45,
-     .networkLatencyUs = 30},
+     .networkLatencyUs = 30,
+     .hostBandwidthGBps = 50},
     {.name = "A100-80GB",
      .memoryBytes = 80 * kGiB,
      .hostMemoryBytes = 1024 * kGiB,
@@ -56,7 +58,8 @@ static constexpr std::array<DeviceClass, 4> kClasses = {{
      .nodeBandwidthGBps = 230,
      .nodeLatencyUs = 15,
      .networkBandwidthGBps = 22,
-     .networkLatencyUs = 30},
+     .networkLatencyUs = 30,
+     .hostBandwidthGBps = 22},
     {.name = "A100-40GB",
      .memoryBytes = 40 * kGiB,
      .hostMemoryBytes = 1024 * kGiB,
@@ -75,7 +78,8 @@ static constexpr std::array<DeviceClass, 4> kClasses = {{
      .nodeBandwidthGBps = 230,
      .nodeLatencyUs = 15,
      .networkBandwidthGBps = 22,
-     .networkLatencyUs = 30},
+     .networkLatencyUs = 30,
+     .hostBandwidthGBps = 22},
     {.name = "CPU",
      .memoryBytes = 16 * kGiB,
      .hostMemoryBytes = 64 * kGiB,
@@ -94,7 +98,8 @@ static constexpr std::array<DeviceClass, 4> kClasses = {{
      .nodeBandwidthGBps = 8,
      .nodeLatencyUs = 20,
      .networkBandwidthGBps = 1.2,
-     .networkLatencyUs = 50},
+     .networkLatencyUs = 50,
+     .hostBandwidthGBps = 35},
 }};
 
 std::span<const DeviceClass> neuroshard::deviceClasses() { return kClasses; }

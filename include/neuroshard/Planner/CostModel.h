@@ -38,6 +38,10 @@ struct ShardWork {
   double updateLookups = 0;
   double updateGradientRows = 0;
   double updateUniqueRows = 0;
+  /// Distinct rows that the forward / the update fetches from host memory: of
+  /// a shard in tier "dram", those its cache in device memory lacks.
+  double hostRows = 0;
+  double hostUpdateRows = 0;
   int64_t idBytes = 8;
   bool weighted = false;
   bool rowSplit = false;

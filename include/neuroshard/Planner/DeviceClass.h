@@ -48,6 +48,8 @@ struct DeviceClass {
   double nodeLatencyUs;
   double networkBandwidthGBps;
   double networkLatencyUs;
+  /// Rows read from and written to host memory, per device and direction.
+  double hostBandwidthGBps;
 };
 
 /// All known classes.

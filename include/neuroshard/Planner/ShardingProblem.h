@@ -97,6 +97,17 @@ inline constexpr std::array<int64_t, kReuseBins> kReuseBinUpper = {
     1,   2,    4,    8,    16,   32,    64,    128, 256,
     512, 1024, 2048, 4096, 8192, 16384, 32768, 0};
 
+/// How often an id of a bin is seen, at least and at most; the open last bin is
+/// taken to end at twice its beginning.
+struct ReuseRange {
+  int64_t least = 1;
+  int64_t most = 1;
+};
+constexpr ReuseRange reuseRange(size_t bin) {
+  int64_t least = bin == 0 ? 1 : kReuseBinUpper[bin - 1] + 1;
+  return {least, bin + 1 == kReuseBins ? 2 * least : kReuseBinUpper[bin]};
+}
+
 /// How the ids of a table repeat within one batch.
 struct AccessStatistics {
   /// Of the distinct ids of a batch, the share in each bin; sums to 1.

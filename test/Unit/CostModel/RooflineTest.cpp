@@ -99,6 +99,54 @@ TEST(RooflineTest, ExactNormsCostTime) {
   EXPECT_GT(exact, computeOf(problem, {half}).backwardMs);
 }
 
+TEST(RooflineTest, RowsInHostMemoryCrossTheLink) {
+  ShardingProblem problem = oneTable(1'000'000, 128, 20);
+  problem.tables[0].optimizer.kind = OptimizerKind::Adagrad;
+  ComputeMs onDevice = computeOf(problem, {whole(problem)});
+  Shard shard = whole(problem);
+  shard.tier = Tier::Dram;
+  double unique = -1e6 * std::expm1(-65536 * 20.0 / 1e6);
+  // 512 bytes a row; back and forth with as much state.
+  double forward = unique * 512 / 50e9 * 1e3;
+  ComputeMs onHost = computeOf(problem, {shard});
+  EXPECT_NEAR(onHost.forwardMs - onDevice.forwardMs, forward, 1e-9 * forward);
+  EXPECT_NEAR(onHost.backwardMs - onDevice.backwardMs, 4 * forward,
+              1e-9 * forward);
+  // All rows alike: a cache of a quarter saves a quarter.
+  problem.cacheLoadFactor = 0.25;
+  onHost = computeOf(problem, {shard});
+  EXPECT_NEAR(onHost.forwardMs - onDevice.forwardMs, 0.75 * forward,
+              1e-9 * forward);
+  // The state of a row-wise optimizer stays on the device.
+  problem.tables[0].optimizer.kind = OptimizerKind::RowWiseAdagrad;
+  onDevice = computeOf(problem, {whole(problem)});
+  onHost = computeOf(problem, {shard});
+  EXPECT_NEAR(onHost.backwardMs - onDevice.backwardMs, 1.5 * forward,
+              1e-9 * forward);
+}
+
+TEST(RooflineTest, TheHottestRowsAreCached) {
+  ShardingProblem problem = oneTable(1'000'000, 128, 20);
+  AccessStatistics access;
+  access.batch = 65536;
+  access.reuse[0] = 1;
+  access.rowMass = {{0.1, 0.9}, {0.5, 1}};
+  problem.tables[0].access = access;
+  Shard shard = whole(problem);
+  shard.tier = Tier::Dram;
+  auto hostRows = [&](double cached) {
+    problem.cacheLoadFactor = cached;
+    return describeShard(problem, 0, {0}, shard).hostRows;
+  };
+  double lookups = 65536 * 20.0;
+  // No cache: every distinct row. A tenth of the lookups miss; half as many
+  // where the cache holds half of the way to all of them.
+  EXPECT_NEAR(hostRows(0), 1e6, 1e-6);
+  EXPECT_NEAR(hostRows(0.1), 0.1 * lookups, 1e-6);
+  EXPECT_NEAR(hostRows(0.3), 0.05 * lookups, 1e-6);
+  EXPECT_NEAR(hostRows(1), 0, 1e-6);
+}
+
 TEST(RooflineTest, EmptyDeviceCostsNothing) {
   EXPECT_EQ(computeOf(oneTable(10, 4, 1), {}).total(), 0);
 }
