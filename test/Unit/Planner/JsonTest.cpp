@@ -2,6 +2,7 @@
 
 #include "neuroshard/Planner/Json.h"
 #include "Support.h"
+#include "neuroshard/Planner/Files.h"
 #include "neuroshard/Planner/Verify.h"
 
 #include <gmock/gmock.h>
@@ -10,9 +11,13 @@
 #include <filesystem>
 #include <random>
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 using namespace neuroshard;
 using namespace neuroshard::test;
 using testing::HasSubstr;
+namespace fs = std::filesystem;
 
 namespace {
 
@@ -277,6 +282,64 @@ TEST(JsonTest, WriteFileReplacesAndReportsFailure) {
   std::filesystem::remove(path);
   EXPECT_THAT(text(writeFile("does/not/exist/x", "y").error()),
               HasSubstr("does/not/exist/x: cannot write"));
+}
+
+/// A new folder that goes away with its content.
+struct Folder {
+  fs::path path = fs::path(testing::TempDir()) /
+                  ("neuroshard_files_" + std::to_string(getpid()));
+  Folder() { fs::create_directory(path); }
+  ~Folder() { fs::remove_all(path); }
+  std::string operator/(const char *name) const { return path / name; }
+};
+
+TEST(JsonTest, WriteFileKeepsTheMode) {
+  Folder folder;
+  std::string path = folder / "secret.json";
+  ASSERT_TRUE(writeFile(path, "one").has_value());
+  fs::permissions(path, fs::perms(0600));
+  ASSERT_TRUE(writeFile(path, "two").has_value());
+  EXPECT_EQ(fs::status(path).permissions(), fs::perms(0600));
+  EXPECT_EQ(*readFile(path), "two");
+}
+
+TEST(JsonTest, WriteFileFollowsSymbolicLinks) {
+  Folder folder;
+  fs::create_directory(folder / "inner");
+  fs::create_symlink("inner/middle", folder / "link");
+  fs::create_symlink("file", folder / "inner/middle");
+  for (const char *content : {"made", "replaced"}) {
+    ASSERT_TRUE(writeFile(folder / "link", content).has_value());
+    EXPECT_EQ(*readFile(folder / "inner/file"), content);
+    EXPECT_TRUE(fs::is_symlink(folder / "link"));
+    EXPECT_TRUE(fs::is_symlink(folder / "inner/middle"));
+  }
+  fs::create_symlink("b", folder / "a");
+  fs::create_symlink("a", folder / "b");
+  EXPECT_THAT(text(writeFile(folder / "a", "x").error()),
+              HasSubstr("cannot write: Too many levels"));
+}
+
+TEST(JsonTest, WriteFileRefusesWhatIsNoFile) {
+  Folder folder;
+  std::string pipe = folder / "pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  fs::create_symlink("pipe", folder / "link");
+  for (const char *name : {"pipe", "link", "", "none/"}) {
+    Expected<void> written = writeFile(folder / name, "x");
+    ASSERT_FALSE(written.has_value()) << name;
+    EXPECT_THAT(text(written.error()), HasSubstr("cannot write: ")) << name;
+    EXPECT_EQ(text(checkWritable(folder / name).error()),
+              text(written.error()));
+  }
+  EXPECT_THAT(text(writeFile(pipe, "x").error()),
+              HasSubstr("pipe: cannot write: it is there and is no file"));
+  EXPECT_TRUE(fs::is_fifo(pipe));
+  EXPECT_THAT(text(writeFile("", "x").error()), HasSubstr("empty text"));
+  size_t left = 0;
+  for ([[maybe_unused]] const auto &entry : fs::directory_iterator(folder.path))
+    ++left;
+  EXPECT_EQ(left, 2u);
 }
 
 TEST(JsonTest, PublishedHistogramsFitTheSchema) {
