@@ -15,6 +15,9 @@ using namespace neuroshard;
 
 namespace {
 
+/// More than any machine makes use of.
+constexpr int kMaxThreads = 1024;
+
 Diagnostics checkOptions(const SearchOptions &options) {
   Diagnostics errors;
   const PublishedSettings &settings = options.published;
@@ -30,7 +33,10 @@ Diagnostics checkOptions(const SearchOptions &options) {
   want("published.grid_points", settings.gridPoints, 1);
   want("published.grid_begin", settings.gridBegin, 0);
   want("published.grid_end", settings.gridEnd, settings.gridBegin);
-  want("threads", options.threads, 0);
+  if (options.threads < 0 || options.threads > kMaxThreads)
+    errors.push_back({"threads", "expected a whole number in [0, " +
+                                     std::to_string(kMaxThreads) + "], got: " +
+                                     std::to_string(options.threads)});
   if (options.deadlineSeconds)
     want("deadline", *options.deadlineSeconds, 0);
   want("policy_samples", options.policySamples, 0);

@@ -2,6 +2,8 @@
 
 #include "ThreadPool.h"
 
+#include <system_error>
+
 using namespace neuroshard;
 
 ThreadPool::~ThreadPool() {
@@ -15,8 +17,13 @@ ThreadPool::~ThreadPool() {
 }
 
 void ThreadPool::start() {
-  for (int i = 1; i < count; ++i)
-    helpers.emplace_back([this] { serve(); });
+  started = true;
+  try {
+    for (int i = 1; i < count; ++i)
+      helpers.emplace_back([this] { serve(); });
+  } catch (const std::system_error &) {
+    // No more threads to be had: those that run share out the work.
+  }
 }
 
 void ThreadPool::takeItems(std::unique_lock<std::mutex> &lock) {
@@ -49,7 +56,7 @@ void ThreadPool::forEach(size_t items,
       work(i);
     return;
   }
-  if (helpers.empty())
+  if (!started)
     start();
   std::unique_lock<std::mutex> lock(mutex);
   current = &work;

@@ -13,7 +13,8 @@
 namespace neuroshard {
 
 /// Runs work items on the calling thread and some of its own, which start with
-/// the first call that has more than one item.
+/// the first call that has more than one item. Goes on with fewer where the
+/// system has no more.
 class ThreadPool {
 public:
   /// At least one thread, the caller's.
@@ -39,7 +40,7 @@ private:
   std::condition_variable wake, done;
   const std::function<void(size_t)> *current = nullptr;
   size_t next = 0, end = 0, running = 0;
-  bool stopping = false;
+  bool started = false, stopping = false;
 };
 
 } // namespace neuroshard

@@ -2,12 +2,17 @@
 
 #include "SearchTasks.h"
 #include "Support.h"
+#include "ThreadPool.h"
 #include "neuroshard/CostModel/ReferenceClosedForm.h"
 #include "neuroshard/CostModel/Roofline.h"
 #include "neuroshard/Planner/Json.h"
 #include "neuroshard/Planner/Search.h"
 
 #include <gtest/gtest.h>
+
+#include <atomic>
+#include <pthread.h>
+#include <system_error>
 
 using namespace neuroshard;
 using namespace neuroshard::test;
@@ -38,14 +43,39 @@ TEST(ThreadsTest, SamePlanWithOneTwoAndEightThreads) {
   }
 }
 
-TEST(ThreadsTest, NegativeNumbersAreRefused) {
-  SearchOptions options;
-  options.threads = -1;
-  auto result = search(twoTables(), *makeRooflineModel(), options);
-  ASSERT_FALSE(result.has_value());
-  EXPECT_NE(result.error().message.find("threads: expected a number in [0"),
-            std::string::npos)
-      << result.error().message;
+TEST(ThreadsTest, NegativeAndAbsurdNumbersAreRefused) {
+  for (int threads : {-1, 1025, 100'000}) {
+    SearchOptions options;
+    options.threads = threads;
+    auto result = search(twoTables(), *makeRooflineModel(), options);
+    ASSERT_FALSE(result.has_value());
+    EXPECT_NE(result.error().message.find(
+                  "threads: expected a whole number in [0, 1024], got: " +
+                  std::to_string(threads)),
+              std::string::npos)
+        << result.error().message;
+  }
+}
+
+TEST(ThreadsTest, DoesAllWorkOnTheThreadsThatStart) {
+  pthread_attr_t usual, huge;
+  ASSERT_EQ(pthread_getattr_default_np(&usual), 0);
+  ASSERT_EQ(pthread_attr_init(&huge), 0);
+  // Stacks as large as the address space: none can be had.
+  ASSERT_EQ(pthread_attr_setstacksize(&huge, size_t(1) << 47), 0);
+  ASSERT_EQ(pthread_setattr_default_np(&huge), 0);
+  std::vector<std::atomic<int>> calls(50);
+  {
+    ThreadPool pool(8);
+    for (int round = 0; round < 2; ++round)
+      pool.forEach(calls.size(), [&](size_t i) { ++calls[i]; });
+    EXPECT_THROW(std::thread([] {}), std::system_error);
+  }
+  ASSERT_EQ(pthread_setattr_default_np(&usual), 0);
+  for (const std::atomic<int> &count : calls)
+    EXPECT_EQ(count, 2);
+  pthread_attr_destroy(&usual);
+  pthread_attr_destroy(&huge);
 }
 
 } // namespace
