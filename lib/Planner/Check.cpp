@@ -21,6 +21,8 @@ constexpr int64_t kMaxBatch = int64_t(1) << 31;
 constexpr double kMaxPooling = 1e6;
 constexpr int kMaxInputCopies = 16;
 constexpr double kMaxWeight = 1e9;
+/// A search keeps the statistics and predictions of each.
+constexpr size_t kMaxSnapshots = 256;
 /// Sums of bytes stay below this, so that no later arithmetic overflows.
 constexpr double kMaxTotalBytes = 0x1p60;
 constexpr double kMaxBatchBytes = 0x1p45;
@@ -194,6 +196,12 @@ void Checker::checkFeatures() {
 }
 
 void Checker::checkSnapshots() {
+  if (problem.snapshots.size() > kMaxSnapshots)
+    return error("snapshots",
+                 "expected at most " + std::to_string(kMaxSnapshots) +
+                     ", got: " + std::to_string(problem.snapshots.size()) +
+                     "; merge periods that are alike into one and add up "
+                     "their weights");
   wantNames("snapshots", problem.snapshots);
   for (size_t i = 0; i < problem.snapshots.size(); ++i) {
     const Snapshot &snapshot = problem.snapshots[i];

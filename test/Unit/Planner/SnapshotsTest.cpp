@@ -125,6 +125,16 @@ TEST(SnapshotsTest, BadSnapshotsAreRefused) {
     EXPECT_THAT(errors, HasSubstr(message));
 }
 
+TEST(SnapshotsTest, TheirNumberIsLimited) {
+  ShardingProblem problem = twoTables();
+  for (int i = 0; i < 256; ++i)
+    problem.snapshots.push_back({std::to_string(i), 1, {}, {}});
+  EXPECT_EQ(text(check(problem)), "");
+  problem.snapshots.push_back({"one more", 1, {}, {}});
+  EXPECT_THAT(text(check(problem)),
+              HasSubstr("snapshots: expected at most 256, got: 257"));
+}
+
 TEST(SnapshotsTest, JsonReadsWhatItWrites) {
   ShardingProblem problem = dayAndNight();
   AccessStatistics access;
