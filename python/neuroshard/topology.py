@@ -97,8 +97,7 @@ class Topology(fields.Record):
         and of 4. "256xH200": cut into nodes of the class. "4xCPU@2GiB": 2 GiB of usable
         memory per device. Raises InvalidProblem for any other text.
         """
-        if not isinstance(text, str):
-            raise TypeError(f"Topology.parse: expected a text such as '8xH200', got: {text!r}")
+        fields.text(text, "Topology.parse", "a text such as '8xH200'")
         return topology_of_plain(_planner.parse_topology(text))
 
     @property
@@ -106,9 +105,10 @@ class Topology(fields.Record):
         return len(self.devices)
 
     def with_devices(self, count: int) -> Topology:
-        """As many devices of the same class and memory, cut into nodes as the class is, with
-        the links that this topology has on levels of the same name. All devices must be
-        alike."""
+        """As many devices of the same class and memory, in nodes of the size of this
+        topology's largest innermost group, or the class's where all its devices are in one
+        smaller group. Levels of the same name, and the innermost, keep their links; others
+        have those of the class. All devices must be alike."""
         count = fields.whole(count, "devices")
         kinds = {(device.device_class, device.memory_bytes) for device in self.devices}
         if len(kinds) != 1:
@@ -116,7 +116,15 @@ class Topology(fields.Record):
                              "which there are; give a topology instead")
         (device_class, memory), = kinds
         made = Topology.parse(f"{count}x{device_class}@{memory}")
+        if count == self.device_count:
+            return self
+        groups = self.levels[-1].groups
+        if len(groups) > 1 or groups[0] >= made.levels[-1].groups[0]:
+            size = max(groups)
+            nodes = [min(size, count - first) for first in range(0, count, size)]
+            made = Topology.parse(f"1x{'+'.join(map(str, nodes))}x{device_class}@{memory}")
         links = {level.name: level for level in self.levels}
+        links[made.levels[-1].name] = self.levels[-1]
         levels = tuple(
             level.replace(bandwidth_gb_per_s=links[level.name].bandwidth_gb_per_s,
                           latency_us=links[level.name].latency_us)
@@ -140,7 +148,8 @@ def as_topology(value: Any, where: str) -> Topology:
         return value
     if isinstance(value, str):
         return Topology.parse(value)
-    raise TypeError(f"{where}: expected a Topology or a text such as '8xH200', got: {value!r}")
+    raise TypeError(f"{where}: expected a Topology or a text such as '8xH200', "
+                    f"got: {fields.shown(value)}")
 
 
 def topology_of_plain(plain: dict[str, Any]) -> Topology:

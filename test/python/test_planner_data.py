@@ -80,6 +80,32 @@ def test_results_survive_pickling():
     assert pickle.loads(pickle.dumps(result)) == result
 
 
+def test_a_snapshot_takes_what_it_leaves_open_from_the_features_of_the_copy(tmp_path):
+    day = ns.Snapshot("day", 1, [ns.FeatureStatistics("clicked", presence=0.5)])
+    problem = small_problem(snapshots=[day])
+    assert problem.snapshots == (day,) and "mean_pooling=None" in repr(problem)
+    problem.save(tmp_path / "problem.json")
+    drifted = tuple(one.replace(mean_pooling=40, p99_pooling=90) if one.name == "clicked" else one
+                    for one in problem.features)
+    explicit = ns.FeatureStatistics("clicked", 40, 90, 0.5)
+    wanted = small_problem(features=drifted, snapshots=[day.replace(features=[explicit])])
+    assert ns.plan(wanted, algorithm="dim").cost_ms != ns.plan(problem, algorithm="dim").cost_ms
+    for one in (problem, ns.ShardingProblem.load(tmp_path / "problem.json"),
+                pickle.loads(pickle.dumps(problem))):
+        copied = one.replace(features=drifted)
+        assert copied.snapshots == (day,) and copied != wanted
+        assert copied._native.to_json() == wanted.to_json()
+
+
+def test_an_inherited_p99_that_does_not_do_is_named():
+    features = [ns.Feature("f", "t", mean_pooling=2, p99_pooling=3)]
+    busy = ns.Snapshot("busy", 1, [ns.FeatureStatistics("f", mean_pooling=9)])
+    with pytest.raises(ns.InvalidProblem, match="got: 3, which is that of feature 'f'") as caught:
+        ns.ShardingProblem(tables=[ns.Table("t", 10, 4)], features=features, batch=8,
+                           snapshots=[busy])
+    assert caught.value.diagnostics[0].where == "snapshots[0].features[0].p99_pooling"
+
+
 def test_replace_changes_a_copy_and_checks_it():
     problem = small_problem()
     changed = problem.replace(batch=8192)
@@ -114,6 +140,12 @@ def test_other_device_counts_keep_memory_and_links():
     assert made.device_count == 16 and made.devices[9].memory_bytes == 100 << 30
     assert [level.bandwidth_gb_per_s for level in made.levels
             if level.name == slow.levels[0].name] == [7.5]
+    racks = ns.Topology.parse("2x4xH200")
+    racks = racks.replace(levels=[
+        racks.levels[0], racks.levels[1].replace(name="rack", bandwidth_gb_per_s=7.5)])
+    assert [level.groups for level in racks.with_devices(10).levels] == [(10,), (4, 4, 2)]
+    assert [level.bandwidth_gb_per_s for level in racks.with_devices(3).levels] == [7.5]
+    assert racks.with_devices(8) is racks
     mixed = slow.replace(devices=[*slow.devices[:-1], slow.devices[0].replace(memory_bytes=1)])
     with pytest.raises(ValueError, match="devices differ"):
         mixed.with_devices(4)
@@ -128,6 +160,20 @@ REFUSED = [
     (lambda: ns.Table("t", 10, 4, optimizer=3), TypeError, "Table.optimizer: expected a Opt"),
     (lambda: ns.Table("t", 10, 4, hashed=1), TypeError, "Table.hashed: expected True or False"),
     (lambda: ns.Table("t", 10, 4, access=REUSE), TypeError, "Table.access: expected a Access"),
+    (lambda: ns.Table("t\ud800", 10, 4), ValueError, "Table.name: .*lone surrogates"),
+    (lambda: ns.Table("t", 10**400, 4), ValueError, "Table.rows: .*less than 30 digits"),
+    (lambda: ns.Table("t", 10**5000, 4), ValueError, "Table.rows: .*less than 30 digits"),
+    (lambda: ns.Feature("f", "t", mean_pooling=10**400), ValueError,
+     "mean_pooling: expected a finite number"),
+    (lambda: ns.Level(name="n", groups=10**400, bandwidth_gb_per_s=1, latency_us=1), ValueError,
+     "Level.groups: .*less than 30 digits"),
+    (lambda: ns.Host(memory_bytes=10**400), ValueError, "memory_bytes: .*less than 30 digits"),
+    (lambda: ns.Host(memory_bytes="\ud8001GiB"), ValueError, "memory_bytes: .*lone surrogates"),
+    (lambda: ns.Topology.parse("\ud800"), ValueError, "Topology.parse: .*lone surrogates"),
+    (lambda: ns.Topology(levels=[], devices=[], hosts=[]).with_devices(2), ValueError,
+     "the topology has no devices"),
+    (lambda: ns.Topology.parse("2xCPU").replace(hosts=[]).with_devices(2), ValueError,
+     "the topology has no hosts"),
     (lambda: ns.Optimizer("sgd", eps=math.nan), ValueError, "Optimizer.eps: expected a finite"),
     (lambda: ns.Access(batch=1, reuse=[1]), ValueError, "expected 17 shares, got: 1"),
     (lambda: ns.Access(batch=1, reuse=["x"] * 17), TypeError, "Access.reuse: expected a number"),
@@ -179,9 +225,18 @@ REFUSED = [
     (lambda: ns.Plan.load("missing.json"), ns.InvalidPlan, "missing.json"),
     (lambda: ns.ShardingProblem.from_json("{"), ns.InvalidProblem, "line 1"),
     (lambda: ns.ShardingProblem.load("missing.json"), ns.InvalidProblem, "missing.json"),
+    (lambda: ns.ShardingProblem.load(None), TypeError, "load: expected a path.*None"),
+    (lambda: ns.ShardingProblem.load(b"a"), TypeError, "load: expected a path.*b'a'"),
+    (lambda: ns.ShardingProblem.from_json(None), TypeError, "from_json: expected a text"),
+    (lambda: ns.Plan.load("a\ud800"), ValueError, "Plan.load: .*lone surrogates"),
+    (lambda: ns.Plan.from_json(b"{}"), TypeError, "Plan.from_json: expected a text"),
+    (lambda: ns.Plan(shards=[], device_count=1).save("a\0b"), ValueError, "save: .*without NUL"),
+    (lambda: ns.Plan(shards=[], device_count=1).save(None), TypeError, "save: expected a path"),
+    (lambda: small_problem().save(None), TypeError, "ShardingProblem.save: expected a path"),
     (lambda: small_problem().save("missing/problem.json"), OSError, "missing"),
     (lambda: ns.Objective("fast"), ValueError, "Objective.kind: expected one of step, publ"),
     (lambda: ns.Objective(dense_rest_ms=-1), ValueError, "dense_rest_ms: expected at least 0"),
+    (lambda: ns.Objective(dense_rest_ms=1e12), ValueError, "dense_rest_ms: .*at most 10000000"),
     (lambda: ns.Objective(pipeline_depth=0), ValueError, "pipeline_depth: expected at least 1"),
     (lambda: ns.PublishedSettings(beam_width=0), ValueError, "beam_width: expected at least 1"),
     (lambda: ns.WarmStart(ns.Plan(shards=[], device_count=1), 0), ValueError, "horizon_steps"),

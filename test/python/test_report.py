@@ -1,6 +1,8 @@
 """neuroshard-report shows a plan's cost, and refuses one that does not fit its workload."""
 
 import json
+import os
+import stat
 import subprocess
 
 from support import artifact
@@ -84,6 +86,82 @@ def test_other_topologies(tmp_path):
         assert done.returncode == 1 and f"--what-if {wrong}" in done.stderr
 
 
+def rows_of(done):
+    assert done.returncode == 0, done.stderr
+    return [line.split() for line in done.stdout.splitlines()[1:]]
+
+
+def test_a_number_of_devices_keeps_the_links(tmp_path):
+    def file(name, topology):
+        content = json.loads(workload(tmp_path).read_text())
+        content["topology"] = topology
+        (tmp_path / name).write_text(json.dumps(content))
+        return tmp_path / name
+
+    def slow(nodes, bandwidth):
+        count = sum(nodes)
+        return {"levels": [{"name": "cluster", "groups": [count], "bandwidth_gb_per_s": 0.5,
+                            "latency_us": 100},
+                           {"name": "rack", "groups": nodes, "bandwidth_gb_per_s": bandwidth,
+                            "latency_us": 50}][len(nodes) == 1:],
+                "devices": [{"class": "A100-40GB", "memory_bytes": 40 << 30, "host": 0}] * count,
+                "hosts": [{"memory_bytes": 1 << 40}]}
+
+    given = file("given.json", slow([2, 2], 0.25))
+    # Of 2, 3 and 4 devices: what the same topology written out costs.
+    for count, nodes in ((2, [2]), (3, [2, 1]), (4, [2, 2])):
+        whole = file("whole.json", slow(nodes, 0.25))
+        asked = rows_of(report(given, "--cost-model", "roofline", "--what-if", count))
+        written = rows_of(report(whole, "--cost-model", "roofline", "--what-if", count))
+        assert asked == written, count
+    (fast,) = rows_of(report(given, "--cost-model", "roofline", "--what-if", "2xA100-40GB"))
+    (own,) = rows_of(report(given, "--cost-model", "roofline", "--what-if", "2"))
+    assert float(own[1]) > 2 * float(fast[1])
+
+
+def test_what_if_shows_the_other_rows(tmp_path):
+    path = workload(tmp_path)
+    content = json.loads(path.read_text())
+    content["constraints"] = {"pins": [{"table": "a", "devices": [1]}]}
+    path.write_text(json.dumps(content))
+    rows = rows_of(report(path, "--cost-model", "roofline", "--what-if", "1,2"))
+    assert rows[0][:3] == ["1", "no", "plan:"] and "devices" in rows[0]
+    assert float(rows[1][1]) > 0
+    done = report(path, "--what-if", "2,8xB999")
+    assert done.returncode == 1 and done.stdout == "" and "--what-if 8xB999" in done.stderr
+
+
+def test_where_no_plan_can_be_written_none_is_made(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    file = workload(tmp_path)
+    before = file.read_text()
+    for output, message in ((pipe, "it is there and is no file"), ("", "empty"),
+                            (tmp_path, "is no file"), (tmp_path / "no" / "x", "no folder"),
+                            (file, "is an input")):
+        done = report(file, "--cost-model", "roofline", "-o", output)
+        assert done.returncode == 1 and done.stdout == "", output
+        assert message in done.stderr, done.stderr
+    assert stat.S_ISFIFO(pipe.stat().st_mode) and file.read_text() == before
+
+
+def test_options_without_effect_are_refused(tmp_path):
+    file, given = workload(tmp_path), plan(tmp_path, [1])
+    for arguments in (("--horizon-steps", 10), (given, "--algorithm", "random"),
+                      (given, "--previous", given), (given, "--what-if", 2),
+                      ("--what-if", 2, "-o", tmp_path / "plan2.json"),
+                      ("--what-if", 2, "--previous", given),
+                      (given, "--no-baselines", "--deadline", 1),
+                      (given, "--no-baselines", "--seed", 1),
+                      (given, "--no-baselines", "--evaluations", 1),
+                      ("--no-baselines", "--policy", given)):
+        done = report(file, *arguments)
+        assert done.returncode == 1 and done.stdout == "", arguments
+        assert "requires" in done.stderr or "excludes" in done.stderr, done.stderr
+    done = report(file, given, "--cost-model", "roofline", "--seed", 2**64 - 1)
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_plan_in_use_is_kept_and_says_so(tmp_path):
     first = tmp_path / "first.json"
     done = report(workload(tmp_path), "--cost-model", "roofline", "-o", first, "--no-baselines")
@@ -101,7 +179,16 @@ def test_a_plan_in_use_is_kept_and_says_so(tmp_path):
 def test_bad_options_are_named(tmp_path):
     for option, value in (("--algorithm", "best"), ("--deadline", "-1"),
                           ("--horizon-steps", "nan"), ("--target", "what"),
+                          ("--threads", "100000"), ("--batch", "0"), ("--batch", str(1 << 32)),
+                          ("--seed", "-1"), ("--seed", str(1 << 64)), ("--seed", "1e3"),
+                          ("--evaluations", "-1"), ("--evaluations", str(1 << 63)),
+                          ("--pipeline-depth", "0"),
                           ("--previous", str(tmp_path / "none.json"))):
         done = report(workload(tmp_path), option, value)
         assert done.returncode == 1, option
         assert value in done.stderr, done.stderr
+    for option in ("--topology", "--previous", "--policy", "--cost-model", "--target"):
+        done = report(workload(tmp_path), option, "")
+        assert done.returncode == 1 and option in done.stderr, done.stderr
+    assert report(workload(tmp_path), "").returncode == 1
+    assert report("").returncode == 1

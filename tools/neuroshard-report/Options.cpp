@@ -4,7 +4,9 @@
 
 #include <CLI/CLI.hpp>
 
+#include <charconv>
 #include <cmath>
+#include <limits>
 #include <span>
 
 using namespace neuroshard;
@@ -34,20 +36,54 @@ std::string wantCount(std::string &text) {
   return "expected a number of at least 0, got: " + text;
 }
 
+/// A whole number in decimal digits; others would wrap or be cut off.
+CLI::Validator wholeNumber(uint64_t low, uint64_t high) {
+  std::string range = "in [" + std::to_string(low) + ", ";
+  range += std::to_string(high) + "]";
+  return CLI::Validator(
+      [=](std::string &text) -> std::string {
+        uint64_t value = 0;
+        const char *textEnd = text.data() + text.size();
+        auto [end, error] = std::from_chars(text.data(), textEnd, value);
+        if (error == std::errc() && end == textEnd && value >= low &&
+            value <= high)
+          return {};
+        return "expected a whole number " + range + ", got: " + text;
+      },
+      range, "whole");
+}
+
+/// An empty text would read as an option that was not given.
+CLI::Validator notEmpty() {
+  return CLI::Validator(
+      [](std::string &text) -> std::string {
+        return text.empty() ? "expected a text, got an empty one" : "";
+      },
+      "", "not empty");
+}
+
 void addProblem(CLI::App &app, ReportOptions &options) {
-  app.add_option("workload", options.workload, "workload JSON")->required();
-  app.add_option("plan", options.plan, "plan JSON; without it one is made");
+  app.add_option("workload", options.workload, "workload JSON")
+      ->required()
+      ->check(notEmpty());
+  app.add_option("plan", options.plan, "plan JSON; without it one is made")
+      ->check(notEmpty());
   app.add_option("--topology", options.topology,
-                 "devices instead of the workload's, such as 8xH200");
+                 "devices instead of the workload's, such as 8xH200")
+      ->check(notEmpty());
   app.add_option("--optimizer", options.optimizer,
-                 "optimizer of all tables instead of the workload's");
+                 "optimizer of all tables instead of the workload's")
+      ->check(notEmpty());
   app.add_option("--batch", options.batch,
-                 "global batch instead of the workload's");
+                 "global batch instead of the workload's")
+      ->check(wholeNumber(1, uint64_t(1) << 31));
   app.add_option("--target", options.target,
                  "what runs the plan instead of the workload's: native or "
-                 "torchrec-1.9");
+                 "torchrec-1.9")
+      ->check(notEmpty());
   app.add_option("--cost-model", options.costModel,
-                 std::string(kCostModelNames));
+                 std::string(kCostModelNames))
+      ->check(notEmpty());
 }
 
 void addSearch(CLI::App &app, ReportOptions &options) {
@@ -66,22 +102,52 @@ void addSearch(CLI::App &app, ReportOptions &options) {
                  "all other dense work")
       ->check(count);
   app.add_option("--pipeline-depth", options.search.objective.pipelineDepth,
-                 "batches in flight");
+                 "batches in flight")
+      ->check(wholeNumber(1, std::numeric_limits<int>::max()));
   app.add_option("--deadline", options.search.deadlineSeconds,
                  "seconds after which the best plan so far is taken")
       ->check(count);
   app.add_option("--evaluations", options.search.evaluationBudget,
-                 "candidate plans the search may evaluate; 0: by size");
-  app.add_option("--seed", options.search.seed, "of random choices");
-  app.add_option("--threads", options.search.threads, "0: all");
+                 "candidate plans the search may evaluate; 0: by size")
+      ->check(wholeNumber(0, std::numeric_limits<int64_t>::max()));
+  app.add_option("--seed", options.search.seed, "of random choices")
+      ->check(wholeNumber(0, std::numeric_limits<uint64_t>::max()));
+  app.add_option("--threads", options.search.threads, "0: all")
+      ->check(wholeNumber(0, 1024));
   app.add_option("--policy", options.policy,
                  "placement policy of algorithm dreamshard instead of the "
-                 "shipped one");
+                 "shipped one")
+      ->check(notEmpty());
   app.add_option("--previous", options.previous,
-                 "plan JSON in use: change it only where that pays");
+                 "plan JSON in use: change it only where that pays")
+      ->check(notEmpty());
   app.add_option("--horizon-steps", options.horizonSteps,
                  "steps the new plan will be used for, with --previous")
       ->check(count);
+}
+
+/// Whatever is given has an effect, or is refused: options that exclude others.
+void excludeIdleOptions(CLI::App &app) {
+  app.get_option("--horizon-steps")->needs("--previous");
+  for (const char *flag : {"--algorithm", "--previous", "--what-if"})
+    app.get_option("plan")->excludes(flag);
+  for (const char *flag : {"--output", "--previous"})
+    app.get_option("--what-if")->excludes(flag);
+}
+
+/// Of a search that does not take place. With a plan given, only the baselines
+/// search; the policy is that of one baseline.
+void refuseIdleOptions(const CLI::App &app, const ReportOptions &options) {
+  bool baselines = options.baselines && options.whatIf.empty();
+  if (!options.policy.empty() && !baselines &&
+      options.search.algorithm != Algorithm::DreamShard)
+    throw CLI::RequiresError("--policy", "--algorithm dreamshard");
+  if (options.plan.empty() || baselines)
+    return;
+  for (const char *flag :
+       {"--deadline", "--evaluations", "--seed", "--threads"})
+    if (app.count(flag) > 0)
+      throw CLI::ExcludesError(flag, "plan with --no-baselines");
 }
 
 } // namespace
@@ -96,11 +162,14 @@ std::optional<int> neuroshard::parseOptions(int argc, char **argv,
                  "only a table: what plans for these topologies would cost, "
                  "such as 8xH200,16xH200, or 16 of the workload's devices")
       ->delimiter(',');
-  app.add_option("-o,--output", options.output, "write the plan to this file");
+  app.add_option("-o,--output", options.output, "write the plan to this file")
+      ->check(notEmpty());
   app.add_flag("!--no-baselines", options.baselines,
                "leave out the plans of the other algorithms");
+  excludeIdleOptions(app);
   try {
     app.parse(argc, argv);
+    refuseIdleOptions(app, options);
   } catch (const CLI::ParseError &error) {
     return app.exit(error) == 0 ? 0 : 1;
   }

@@ -12,8 +12,9 @@
 namespace neuroshard {
 
 /// Plans the problem for each topology of ReportOptions::whatIf: cost, lower
-/// bound, memory of the fullest device, or why there is no plan. An error when
-/// a topology is none, or a constraint names devices it does not have.
+/// bound, memory of the fullest device, or why there is no plan, as when a
+/// constraint names devices that are not there. An error, before the first is
+/// planned, when a topology is none.
 Expected<void> printWhatIf(const ShardingProblem &problem,
                            const ReportOptions &options, std::ostream &out);
 

@@ -11,10 +11,12 @@
 #include "WhatIf.h"
 
 #include "neuroshard/CostModel/PlacementPolicy.h"
+#include "neuroshard/Planner/Files.h"
 #include "neuroshard/Planner/Json.h"
 #include "neuroshard/Planner/TerminalProgress.h"
 #include "neuroshard/Planner/Verify.h"
 
+#include <filesystem>
 #include <iostream>
 
 using namespace neuroshard;
@@ -112,7 +114,20 @@ Expected<void> showPlan(const ReportOptions &options,
   return {};
 }
 
+/// Before the minutes that planning may take.
+Expected<void> checkOutput(const ReportOptions &options) {
+  if (options.output.empty())
+    return {};
+  std::error_code ignored;
+  for (const std::string &input : {options.workload, options.plan})
+    if (std::filesystem::equivalent(options.output, input, ignored))
+      return failure(options.output, "is an input; name another file to write");
+  return checkWritable(options.output);
+}
+
 Expected<void> report(ReportOptions &options) {
+  if (Expected<void> writable = checkOutput(options); !writable)
+    return writable;
   Expected<ShardingProblem> problem = readProblem(options);
   if (!problem)
     return tl::unexpected(problem.error());
@@ -123,11 +138,12 @@ Expected<void> report(ReportOptions &options) {
   else if (!options.policy.empty() ||
            options.search.algorithm == Algorithm::DreamShard)
     return tl::unexpected(policy.error());
-  if (!options.whatIf.empty())
-    return printWhatIf(*problem, options, std::cout);
-  Diagnostics wrong = check(*problem);
+  bool oneTopology = options.whatIf.empty();
+  Diagnostics wrong = oneTopology ? check(*problem) : checkWorkload(*problem);
   if (!wrong.empty())
     return tl::unexpected(wrong);
+  if (!oneTopology)
+    return printWhatIf(*problem, options, std::cout);
   return showPlan(options, *problem);
 }
 
