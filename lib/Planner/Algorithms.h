@@ -57,12 +57,18 @@ tl::expected<SearchResult, Diagnosis> runSearch(const ShardingProblem &problem,
                                                 const SearchOptions &options,
                                                 const SearchRun &run);
 
+/// A plan as it is. No state when it is not made of these units.
+Outcome placeAsPlanned(const SearchContext &context,
+                       const std::vector<UnitPtr> &units,
+                       const ShardingPlan &plan);
+
 /// Steps away from a plan, each of which saves more per step of training than
-/// moving its bytes costs, at so many milliseconds per byte. No state when the
-/// plan is not made of these units.
+/// moving its bytes costs, at so many milliseconds per byte; tables that
+/// `previous` lacks move for nothing. No state when the plan is not made of
+/// these units.
 Outcome searchNear(const SearchContext &context,
                    const std::vector<UnitPtr> &units, const ShardingPlan &plan,
-                   double msPerByte);
+                   const ShardingPlan &previous, double msPerByte);
 
 /// "1.234 ms".
 std::string formatMs(double ms);

@@ -166,6 +166,13 @@ private:
 
 } // namespace
 
+static int64_t dimOf(const std::vector<const Shard *> &shards) {
+  int64_t dim = 0;
+  for (const Shard *shard : shards)
+    dim = std::max(dim, shard->colEnd);
+  return dim;
+}
+
 Migration neuroshard::migrationBetween(const ShardingProblem &problem,
                                        const ShardingPlan &previous,
                                        const ShardingPlan &next) {
@@ -175,7 +182,9 @@ Migration neuroshard::migrationBetween(const ShardingProblem &problem,
   for (const Table &table : problem.tables) {
     auto old = before.find(table.name);
     auto now = after.find(table.name);
-    if (old == before.end() || now == after.end())
+    // Of another width it is another table: its weights start anew.
+    if (old == before.end() || now == after.end() ||
+        dimOf(old->second) != table.dim)
       continue;
     TableDiff diff(table, old->second, flows);
     for (const Shard *shard : now->second)
@@ -221,12 +230,10 @@ Diagnostics neuroshard::checkPrevious(const ShardingPlan &previous) {
 static std::vector<Shard> fitToTable(const Table &table,
                                      const std::vector<const Shard *> &old,
                                      int deviceCount) {
-  int64_t oldRows = 0, oldDim = 0;
-  for (const Shard *shard : old) {
+  int64_t oldRows = 0;
+  for (const Shard *shard : old)
     oldRows = std::max(oldRows, shard->rowEnd);
-    oldDim = std::max(oldDim, shard->colEnd);
-  }
-  if (oldDim != table.dim)
+  if (dimOf(old) != table.dim)
     return {};
   std::vector<Shard> shards;
   for (const Shard *shard : old) {

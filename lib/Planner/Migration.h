@@ -22,6 +22,23 @@ Diagnostics checkPrevious(const ShardingPlan &previous);
 std::vector<Shard> shardsToKeep(const ShardingProblem &problem,
                                 const ShardingPlan &previous);
 
+/// What stays of a previous plan.
+struct Kept {
+  std::vector<Shard> shards;
+  /// One sentence for each table that has a place in the previous plan that
+  /// today's rules or memory do not allow.
+  std::vector<std::string> released;
+};
+
+/// shardsToKeep() without the tables that break a rule or, the fewest that
+/// will do, overfill a device.
+Kept keepWhatServes(const ShardingProblem &problem, const CostModel &model,
+                    const SearchOptions &options, const ShardingPlan &previous);
+
+/// Without the smallest tables that make up this share of the bytes: room for
+/// what finds none otherwise.
+Kept keepLess(const ShardingProblem &problem, const Kept &kept, double share);
+
 /// What moves between devices from one plan to the next: bytes, time, tables.
 /// Rows that the previous plan does not have are new and do not move.
 Migration migrationBetween(const ShardingProblem &problem,
@@ -34,6 +51,11 @@ Migration migrationBetween(const ShardingProblem &problem,
 std::vector<int> deviceNames(const ShardingProblem &problem,
                              const ShardingPlan &previous,
                              const ShardingPlan &plan);
+
+/// Gives the pieces of each table that is cut along columns or rows those
+/// ranges that leave most where it was; sizes and devices stay.
+void fitRanges(const ShardingProblem &problem, const ShardingPlan &previous,
+               ShardingPlan &plan);
 
 /// Shards that are as they were get their old names.
 void keepNames(const ShardingPlan &previous, ShardingPlan &plan);

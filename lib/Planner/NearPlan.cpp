@@ -14,9 +14,24 @@ using namespace neuroshard;
 
 static constexpr int64_t kBudget = 200000;
 
+Outcome neuroshard::placeAsPlanned(const SearchContext &context,
+                                   const std::vector<UnitPtr> &units,
+                                   const ShardingPlan &plan) {
+  Outcome outcome;
+  PlanReader reader(context, plan);
+  if (!reader.read(units))
+    return outcome;
+  SearchState state = reader.state();
+  if (state.withinMemory())
+    outcome.state.emplace(std::move(state));
+  outcome.stopReason = "the plan was there";
+  return outcome;
+}
+
 Outcome neuroshard::searchNear(const SearchContext &context,
                                const std::vector<UnitPtr> &units,
-                               const ShardingPlan &plan, double msPerByte) {
+                               const ShardingPlan &plan,
+                               const ShardingPlan &previous, double msPerByte) {
   Outcome outcome;
   PlanReader reader(context, plan);
   if (!reader.read(units))
@@ -25,8 +40,10 @@ Outcome neuroshard::searchNear(const SearchContext &context,
   if (!start.withinMemory())
     return outcome;
   Board board(context, reader.wholes, start);
-  Residence residence(board, msPerByte);
-  descend(board, kBudget, outcome.evaluations, &residence);
+  Residence residence(board, previous, msPerByte);
+  int64_t budget = context.options.evaluationBudget;
+  descend(board, budget > 0 ? budget : kBudget, outcome.evaluations,
+          &residence);
   outcome.state.emplace(board.state());
   outcome.stopReason = context.deadlinePassed()
                            ? context.whyStopped()

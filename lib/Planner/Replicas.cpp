@@ -42,6 +42,7 @@ public:
       : context(context), units(units), replicas(units.size()) {}
 
   std::vector<UnitPtr> run();
+  std::vector<UnitPtr> all() const;
 
 private:
   bool mayReplicate(const Unit &unit) const;
@@ -106,6 +107,14 @@ int64_t ReplicaChooser::freeBytes() const {
   return static_cast<int64_t>(std::max(0.0, kFreeShare * least));
 }
 
+std::vector<UnitPtr> ReplicaChooser::all() const {
+  std::vector<UnitPtr> result = units;
+  for (UnitPtr &unit : result)
+    if (mayReplicate(*unit))
+      unit = replicaOf(*unit);
+  return result;
+}
+
 std::vector<UnitPtr> ReplicaChooser::run() {
   Average average;
   average.sum.resize(static_cast<size_t>(context.model.sumEmbedding()->size()));
@@ -143,11 +152,22 @@ std::vector<UnitPtr> ReplicaChooser::run() {
 
 } // namespace
 
+bool neuroshard::pricesReplicas(const SearchContext &context) {
+  return context.model.separatesBackward() && context.deviceCount >= 2;
+}
+
+std::vector<UnitPtr>
+neuroshard::allReplicated(const SearchContext &context,
+                          const std::vector<UnitPtr> &units) {
+  if (!pricesReplicas(context))
+    return units;
+  return ReplicaChooser(context, units).all();
+}
+
 std::vector<UnitPtr>
 neuroshard::withReplicas(const SearchContext &context,
                          const std::vector<UnitPtr> &units) {
-  if (!context.model.sumEmbedding() || !context.model.separatesBackward() ||
-      context.deviceCount < 2)
+  if (!pricesReplicas(context) || !context.model.sumEmbedding())
     return units;
   return ReplicaChooser(context, units).run();
 }

@@ -9,6 +9,15 @@
 
 namespace neuroshard {
 
+/// Does the model say what replicas cost? Otherwise no search makes any
+/// unasked.
+bool pricesReplicas(const SearchContext &context);
+
+/// Every unit that may be, on all devices; the units themselves where models
+/// say nothing about replicas.
+std::vector<UnitPtr> allReplicated(const SearchContext &context,
+                                   const std::vector<UnitPtr> &units);
+
 /// The units with small hot tables replaced by replicas on every device: those
 /// that make the average device cheaper and leave it most of its free memory.
 /// The units as they are when there are none, or when the model cannot tell

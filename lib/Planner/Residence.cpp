@@ -8,8 +8,12 @@
 
 using namespace neuroshard;
 
-Residence::Residence(const Board &board, double msPerByte)
+Residence::Residence(const Board &board, const ShardingPlan &previous,
+                     double msPerByte)
     : board(board), msPerByte(msPerByte) {
+  ShardsOfTable before = shardsByTable(previous);
+  for (const Table &table : board.context().problem.tables)
+    isNew.push_back(!before.contains(table.name));
   for (int device = 0; device < board.context().deviceCount; ++device) {
     Changes held;
     for (int piece : board.piecesOn(device))
@@ -25,6 +29,8 @@ void Residence::add(Changes &changes, int device, const PieceFacts *facts,
   if (!facts)
     return;
   for (const ShardWork &work : facts->works) {
+    if (isNew[static_cast<size_t>(work.table)])
+      continue;
     double stored = storedBytes(board.context().table(work.table), work.rows,
                                 work.width, work.width);
     Place place(device, work.table);

@@ -16,8 +16,10 @@ namespace neuroshard {
 /// count as kept, whichever they are.
 class Residence {
 public:
-  /// The board is in the previous state. `msPerByte`: what moving a byte costs.
-  Residence(const Board &board, double msPerByte);
+  /// The board is in the previous state, but for tables that `previous` does
+  /// not have: they have moved nowhere yet. `msPerByte`: what moving a byte
+  /// costs.
+  Residence(const Board &board, const ShardingPlan &previous, double msPerByte);
 
   /// Of all moves so far.
   double costMs() const { return moved * msPerByte; }
@@ -46,6 +48,8 @@ private:
 
   const Board &board;
   const double msPerByte;
+  /// By table: not in the previous plan.
+  std::vector<bool> isNew;
   double moved = 0;
   std::unordered_map<Place, Bytes, HashPlace> bytes;
 };

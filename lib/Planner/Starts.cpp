@@ -7,12 +7,16 @@
 #include "Replicas.h"
 #include "ThreadPool.h"
 
+#include <set>
+
 using namespace neuroshard;
 
 namespace {
 
 /// The published search is one of the starts when units x devices are few.
 constexpr size_t kMaxPublishedSize = 1024;
+/// So are the planners that propose one form per table, for the smallest.
+constexpr size_t kMaxComparedSize = 64;
 
 Family familyOf(const CutRule &rule) {
   return rule.costShare == kNoCap   ? Family::Whole
@@ -29,11 +33,14 @@ public:
   std::vector<Start> run(std::vector<UnitPtr> &units);
 
 private:
+  void replicateAll(const std::vector<UnitPtr> &units);
   void findReplicaStarts(const std::vector<UnitPtr> &units);
   void findAll(const std::vector<UnitPtr> &units);
   void greedyStarts(const std::vector<UnitPtr> &units);
   void keepStart(const SearchState &state, const std::string &what,
                  Family family);
+  void keepOutcome(const Outcome &found, const std::string &what,
+                   Family family);
   bool turnIntoRowBlocks(std::vector<UnitPtr> &units);
 
   const SearchContext &context;
@@ -52,6 +59,26 @@ void StartFinder::keepStart(const SearchState &state, const std::string &what,
   context.noteCost(cost);
   outcome.tried.push_back(what + ": " + formatMs(cost));
   starts.push_back({state, cost, what, family, wholes});
+}
+
+/// A start with replicas of its own: its board must not look for those tables
+/// among the wholes.
+void StartFinder::keepOutcome(const Outcome &found, const std::string &what,
+                              Family family) {
+  if (!found.state)
+    return;
+  std::set<int> replicated;
+  for (const UnitPtr &unit : found.state->units())
+    if (unit->forcedDevice == Unit::kEverywhere)
+      replicated.insert(unit->tables.begin(), unit->tables.end());
+  std::vector<UnitPtr> others;
+  for (const UnitPtr &unit : *wholes)
+    if (!replicated.contains(unit->tables.front()))
+      others.push_back(unit);
+  auto before = wholes;
+  wholes = std::make_shared<std::vector<UnitPtr>>(std::move(others));
+  keepStart(*found.state, what, family);
+  wholes = before;
 }
 
 /// For each rule the best placement of its pieces over the caps.
@@ -80,6 +107,20 @@ void StartFinder::greedyStarts(const std::vector<UnitPtr> &units) {
   }
 }
 
+/// Exchanges vanish only when the last table is on every device, which adding
+/// replicas one by one does not see.
+void StartFinder::replicateAll(const std::vector<UnitPtr> &units) {
+  std::vector<UnitPtr> replicated = allReplicated(context, units);
+  if (replicated == units)
+    return;
+  wholes = std::make_shared<std::vector<UnitPtr>>(replicated);
+  SearchState state(context, replicated);
+  std::vector<size_t> order =
+      movableByKey(state, [](const Unit &unit) { return unit.aloneMs(); });
+  if (placeByKey(state, order, [](const Unit &unit) { return unit.aloneMs(); }))
+    keepStart(state, "replicas of all that may be", Family::Replicas);
+}
+
 /// Starts with small hot tables on every device, if that may help.
 void StartFinder::findReplicaStarts(const std::vector<UnitPtr> &units) {
   std::vector<UnitPtr> replicated = withReplicas(context, units);
@@ -95,6 +136,7 @@ void StartFinder::findReplicaStarts(const std::vector<UnitPtr> &units) {
 }
 
 void StartFinder::findAll(const std::vector<UnitPtr> &units) {
+  replicateAll(units);
   findReplicaStarts(units);
   wholes = std::make_shared<std::vector<UnitPtr>>(units);
   greedyStarts(units);
@@ -108,12 +150,19 @@ void StartFinder::findAll(const std::vector<UnitPtr> &units) {
                 "whole tables by " + std::string(toString(algorithm)),
                 Family::Whole);
   }
-  if (units.size() * static_cast<size_t>(context.deviceCount) <=
-      kMaxPublishedSize) {
-    Outcome published = searchPublished(context, units);
-    if (published.state)
-      keepStart(*published.state, "the published search", Family::Published);
+  size_t size = units.size() * static_cast<size_t>(context.deviceCount);
+  if (size <= kMaxPublishedSize)
+    keepOutcome(searchPublished(context, units), "the published search",
+                Family::Published);
+  if (size <= kMaxComparedSize) {
+    keepOutcome(searchTorchRec(context, units), "the planner of TorchRec",
+                Family::Compared);
+    keepOutcome(searchThreshold(context, units), "thresholds",
+                Family::Compared);
   }
+  if (context.options.policy)
+    keepOutcome(searchDreamShard(context, units), "the placement policy",
+                Family::Whole);
   if (!starts.empty())
     return;
   for (const CutRule &rule : cutRules(context)) {

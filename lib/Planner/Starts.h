@@ -20,9 +20,10 @@ enum class Family {
   Published,
   Whole,
   Replicas,
+  Compared,
   Period
 };
-constexpr size_t kFamilies = 7;
+constexpr size_t kFamilies = 8;
 
 /// A complete placement.
 struct Start {

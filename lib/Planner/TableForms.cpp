@@ -2,6 +2,8 @@
 
 #include "TableForms.h"
 
+#include "Replicas.h"
+
 #include <algorithm>
 #include <array>
 #include <map>
@@ -148,6 +150,8 @@ std::optional<TableForm> FormMaker::grid(int64_t width) const {
 std::optional<TableForm> FormMaker::replicated() const {
   if (!rules.allows(ShardingKind::Replicated) || context.deviceCount < 2 ||
       !rules.devices.empty() || !rules.separateSets.empty())
+    return std::nullopt;
+  if (!pricesReplicas(context) && rules.allows(ShardingKind::TableWise))
     return std::nullopt;
   Shard shard = wholeTable(context, table)->shards.front();
   shard.devices.resize(static_cast<size_t>(context.deviceCount));

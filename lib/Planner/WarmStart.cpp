@@ -15,6 +15,8 @@ namespace {
 
 /// Searches that share the deadline.
 constexpr double kSearches = 4;
+/// Shares of the bytes in use that give way when what is new finds no room.
+constexpr double kReleased[] = {0, 0.02, 0.1, 0.3};
 
 /// A plan, what it costs, and what changing to it takes.
 struct Candidate {
@@ -53,6 +55,8 @@ private:
   SearchOptions plain;
   std::optional<double> previousCostMs;
   std::string whyNotPrevious;
+  /// Why tables can not stay.
+  std::vector<std::string> released;
   std::vector<Candidate> candidates;
   int64_t evaluations = 0;
   double seconds = 0;
@@ -62,7 +66,6 @@ private:
 void WarmSearch::judgePrevious() {
   ShardingPlan plan = warm.previous;
   plan.fingerprint = tableFingerprint(problem.tables);
-  plan.optimizerSemantics = problem.optimizerSemantics;
   Diagnostics errors = verify(plan, problem);
   if (errors.empty())
     previousCostMs = evaluate(problem, plan, model, options.objective).costMs;
@@ -71,6 +74,7 @@ void WarmSearch::judgePrevious() {
 }
 
 void WarmSearch::consider(SearchResult result, const std::string &what) {
+  fitRanges(problem, warm.previous, result.plan);
   keepNames(warm.previous, result.plan);
   result.migration = migrationBetween(problem, warm.previous, result.plan);
   evaluations += result.evaluations;
@@ -80,23 +84,39 @@ void WarmSearch::consider(SearchResult result, const std::string &what) {
   candidates.push_back({std::move(result), what, spread});
 }
 
-/// All that can stay stays; only what is new finds a place.
+/// All that can stay stays; what is new, and what can not stay, finds a place.
 std::optional<ShardingPlan> WarmSearch::tryCarriedOver() {
-  ShardingProblem around = problem;
-  for (Shard &shard : shardsToKeep(problem, warm.previous))
-    around.constraints.fixedShards.push_back(std::move(shard));
-  if (around.constraints.fixedShards.size() ==
-      problem.constraints.fixedShards.size())
-    return std::nullopt;
-  auto carried = search(around, model, plain);
-  if (!carried)
-    return std::nullopt;
-  // What was fixed for the search is not fixed by the problem.
-  carried->lowerBoundMs = lowerBoundMs(problem, model, options.objective);
-  carried->plan.provenance.lowerBoundMs = carried->lowerBoundMs;
-  ShardingPlan plan = carried->plan;
-  consider(*std::move(carried), "the previous plan carried over");
-  return plan;
+  Kept kept = keepWhatServes(problem, model, plain, warm.previous);
+  for (double share : kReleased) {
+    Kept less = share > 0 ? keepLess(problem, kept, share) : kept;
+    if (less.shards.empty())
+      return std::nullopt;
+    ShardingProblem around = problem;
+    around.constraints.fixedShards.insert(around.constraints.fixedShards.end(),
+                                          less.shards.begin(),
+                                          less.shards.end());
+    auto carried = search(around, model, plain);
+    if (!carried)
+      continue;
+    released = less.released;
+    ShardingPlan plan = carried->plan;
+    // What was fixed for the search is not fixed by the problem, and not
+    // explained so.
+    auto free = [&](const SearchContext &context,
+                    const std::vector<UnitPtr> &units) {
+      return placeAsPlanned(context, units, plan);
+    };
+    if (auto again = runSearch(problem, model, plain, free)) {
+      carried = std::move(again);
+    } else {
+      carried->lowerBoundMs = lowerBoundMs(problem, model, options.objective);
+      carried->plan.provenance.lowerBoundMs = carried->lowerBoundMs;
+      carried->explanation.clear();
+    }
+    consider(*std::move(carried), "the previous plan carried over");
+    return plan;
+  }
+  return std::nullopt;
 }
 
 /// Steps from there whose moves pay. What a byte costs depends on how many
@@ -109,12 +129,13 @@ void WarmSearch::tryNear(const ShardingPlan &carried) {
   for (double together : {1.0, double(problem.topology.deviceCount())}) {
     auto run = [&](const SearchContext &context,
                    const std::vector<UnitPtr> &units) {
-      return searchNear(context, units, carried, msPerByte / together);
+      return searchNear(context, units, carried, warm.previous,
+                        msPerByte / together);
     };
     if (auto near = runSearch(problem, model, plain, run))
       consider(*std::move(near), together == 1
-                                     ? "a plan near it, few devices send"
-                                     : "a plan near it, all devices send");
+                                     ? "a plan near it"
+                                     : "a plan near it, moving more freely");
   }
 }
 
@@ -161,7 +182,7 @@ std::string compare(const Candidate &best, const Candidate &other) {
   double takes = other.result.migration->moveMs - best.result.migration->moveMs;
   std::string text = "not " + describe(other);
   char note[96] = "";
-  if (saves > 0)
+  if (saves > 0 && takes > 0)
     std::snprintf(note, sizeof note,
                   "; what it saves a step pays for its moves after %.3g steps",
                   std::ceil(takes / saves));
@@ -189,6 +210,8 @@ SearchResult WarmSearch::finish() {
   std::snprintf(horizon, sizeof horizon, " (horizon: %.3g steps)",
                 warm.horizonSteps);
   result.explanation.push_back("chosen: " + describe(best) + horizon);
+  result.explanation.insert(result.explanation.end(), released.begin(),
+                            released.end());
   for (size_t i = 1; i < candidates.size(); ++i)
     result.explanation.push_back(compare(best, candidates[i]));
   for (const Candidate &candidate : candidates)
