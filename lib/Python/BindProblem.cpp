@@ -39,6 +39,16 @@ std::shared_ptr<ShardingPlan> planOf(Expected<ShardingPlan> plan) {
       valueOrRaise(std::move(plan), kBadPlan));
 }
 
+/// parseWorkload(), with errors that name the file.
+Expected<ShardingProblem> parseFile(const std::string &path,
+                                    const std::string &text) {
+  return parseWorkload(text).map_error([&](Diagnostics errors) {
+    for (Diagnostic &error : errors)
+      error.where = error.where.empty() ? path : path + ": " + error.where;
+    return errors;
+  });
+}
+
 /// In the fields of the workload file.
 nb::dict toDict(const Topology &topology) {
   nb::list levels, devices, hosts;
@@ -110,8 +120,13 @@ void python::bindProblem(nb::module_ &module) {
           nb::arg("json"))
       .def_static(
           "read",
-          [](const std::string &path) { return problemOf(readWorkload(path)); },
-          nb::arg("path"))
+          [](const std::string &path) {
+            std::string text = valueOrRaise(readFile(path), kBadProblem);
+            return nb::make_tuple(problemOf(parseFile(path, text)), text);
+          },
+          nb::arg("path"),
+          nb::sig("def read(path: str) -> tuple[Problem, str]"),
+          "The problem that a file holds, and the file's text.")
       .def(
           "to_json",
           [](const ShardingProblem &problem) { return writeWorkload(problem); })

@@ -12,10 +12,14 @@ import dataclasses
 import math
 import numbers
 import operator
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+
+# Far beyond every count there is: the planner says which range each has.
+MAX_WHOLE = 10**29
 
 
 class Record:
@@ -29,19 +33,20 @@ class Record:
         object.__setattr__(self, name, value)
 
     def _fail(self, name: str, expected: str, got: Any) -> None:
-        raise TypeError(f"{type(self).__name__}.{name}: expected {expected}, got: {got!r}")
+        raise TypeError(f"{type(self).__name__}.{name}: expected {expected}, "
+                        f"got: {shown(got)}")
 
     def _text(self, *names: str) -> None:
         for name in names:
-            if not isinstance(getattr(self, name), str):
-                self._fail(name, "a text", getattr(self, name))
+            text(getattr(self, name), f"{type(self).__name__}.{name}")
 
     def _choice(self, name: str, choices: Sequence[str]) -> None:
         value = getattr(self, name)
         if not isinstance(value, str) or value not in choices:
             listed = ", ".join(choices)
             raise ValueError(
-                f"{type(self).__name__}.{name}: expected one of {listed}, got: {value!r}")
+                f"{type(self).__name__}.{name}: expected one of {listed}, "
+                f"got: {shown(value)}")
 
     def _whole(self, *names: str, optional: bool = False) -> None:
         for name in names:
@@ -72,44 +77,82 @@ class Record:
         self._set(name, values)
 
 
+def shown(value: Any) -> str:
+    """repr(), which whole numbers of thousands of digits do not have."""
+    try:
+        return repr(value)
+    except ValueError:
+        return f"a value of type {type(value).__name__} that cannot be printed"
+
+
+def text(value: Any, where: str, expected: str = "a text") -> str:
+    """A text that UTF-8 can hold."""
+    if not isinstance(value, str):
+        raise TypeError(f"{where}: expected {expected}, got: {shown(value)}")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"{where}: expected a text that UTF-8 can hold, without lone "
+                         f"surrogates, got: {ascii(value)}") from None
+    return value
+
+
+def path(value: Any, where: str) -> str:
+    """The path that a text or a path object names."""
+    named = os.fspath(value) if isinstance(value, os.PathLike) else value
+    result = text(named, where, "a path, as a text or a pathlib.Path")
+    if "\0" in result:
+        raise ValueError(f"{where}: expected a path without NUL, got: {result!r}")
+    return result
+
+
 def whole(value: Any, where: str) -> int:
     """An int of anything that counts as one (numpy's integers, for example)."""
-    if not isinstance(value, bool):
-        try:
-            return operator.index(value)
-        except TypeError:
-            pass
-    raise TypeError(f"{where}: expected a whole number, got: {value!r}")
+    try:
+        result = operator.index(value)
+    except TypeError:
+        result = None
+    if result is None or isinstance(value, bool):
+        raise TypeError(f"{where}: expected a whole number, got: {shown(value)}")
+    if abs(result) > MAX_WHOLE:
+        raise ValueError(f"{where}: expected a whole number of less than 30 digits, "
+                         f"got one of {result.bit_length()} bits")
+    return result
 
 
 def number(value: Any, where: str) -> float:
     """A finite number; ints stay ints."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise TypeError(f"{where}: expected a number, got: {value!r}")
-    if not math.isfinite(value):
-        raise ValueError(f"{where}: expected a finite number, got: {value!r}")
-    return value if isinstance(value, int) else float(value)
+        raise TypeError(f"{where}: expected a number, got: {shown(value)}")
+    try:
+        if math.isfinite(value):
+            return value if isinstance(value, int) else float(value)
+    except OverflowError:
+        pass
+    raise ValueError(f"{where}: expected a finite number of at most 1.8e308, "
+                     f"got: {shown(value)}")
 
 
 def items(value: Any, where: str, kind: str) -> tuple[Any, ...]:
     """A tuple of any iterable that is neither a text nor a mapping."""
     if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
-        raise TypeError(f"{where}: expected a list of {kind}, got: {value!r}")
+        raise TypeError(f"{where}: expected a list of {kind}, got: {shown(value)}")
     return tuple(value)
 
 
 def texts(value: Any, where: str) -> tuple[str, ...]:
     values = items(value, where, "texts")
-    for one in values:
+    for index, one in enumerate(values):
         if not isinstance(one, str):
-            raise TypeError(f"{where}: expected a list of texts, got: {one!r} in it")
+            raise TypeError(f"{where}: expected a list of texts, got: {shown(one)} in it")
+        text(one, f"{where}[{index}]")
     return values
 
 
 def device_list(value: Any, where: str) -> tuple[int, ...]:
     """Device numbers; one number stands for a list of one."""
     if isinstance(value, numbers.Integral) and not isinstance(value, bool):
-        return (int(value),)
+        return (whole(value, where),)
     return tuple(whole(one, where) for one in items(value, where, "device numbers"))
 
 
@@ -129,7 +172,8 @@ def byte_size(value: Any, where: str) -> int:
         except TypeError:
             raise TypeError(
                 f"{where}: expected bytes, as a whole number or a text such as '80GiB', "
-                f"got: {value!r}") from None
+                f"got: {shown(value)}") from None
+    text(value, where)
     from neuroshard import _planner
     from neuroshard.errors import InvalidProblem
     try:

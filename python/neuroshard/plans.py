@@ -122,17 +122,17 @@ class Plan(fields.Record):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes to_json() to a file: to a temporary beside it, then renamed."""
-        _planner.write_file(os.fspath(path), self.to_json())
+        _planner.write_file(fields.path(path, "Plan.save"), self.to_json())
 
     @classmethod
     def from_json(cls, text: str) -> Plan:
         """Reads a plan's text; InvalidPlan says what is wrong, and where."""
-        return plan_of_native(_planner.Plan.parse(text))
+        return plan_of_native(_planner.Plan.parse(fields.text(text, "Plan.from_json")))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Plan:
         """Reads a plan's file; InvalidPlan says what is wrong, and where."""
-        return plan_of_native(_planner.Plan.read(os.fspath(path)))
+        return plan_of_native(_planner.Plan.read(fields.path(path, "Plan.load")))
 
 
 def plan_of_native(native: _planner.Plan) -> Plan:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from neuroshard import _planner, fields
 from neuroshard.constraints import Constraints, constraints_of_plain
+from neuroshard.errors import Diagnostic, InvalidProblem
 from neuroshard.tables import (Batch, Feature, Snapshot, Table, snapshot_of_plain,
                                table_of_plain)
 from neuroshard.topology import Topology, as_topology, topology_of_plain
@@ -70,7 +72,6 @@ class ShardingProblem(fields.Record):
             self._set("topology", as_topology(self.topology, "ShardingProblem.topology"))
         self._record("constraints", Constraints)
         self._records("snapshots", Snapshot)
-        self._set("snapshots", tuple(map(self._completed, self.snapshots)))
         self._choice("target", TARGETS)
         self._choice("memory_model", MEMORY_MODELS)
         self._choice("optimizer_semantics", SEMANTICS)
@@ -78,16 +79,26 @@ class ShardingProblem(fields.Record):
         self._text("source")
         self._native  # Checks everything.
 
-    def _completed(self, snapshot: Snapshot) -> Snapshot:
-        features = {feature.name: feature for feature in self.features}
-        return snapshot.replace(features=tuple(
-            one.completed(features[one.feature]) if one.feature in features else one
-            for one in snapshot.features))
-
     @cached_property
     def _native(self) -> _planner.Problem:
+        """Here what snapshots leave open is filled in from the features, and not before: a
+        copy with other features takes theirs."""
         plain = {"schema": SCHEMA, **fields.to_plain(self)}
-        return _planner.Problem.parse(json.dumps(plain))
+        try:
+            return _planner.Problem.parse(json.dumps(plain))
+        except InvalidProblem as error:
+            raise InvalidProblem(map(self._with_source, error.diagnostics)) from None
+
+    def _with_source(self, found: Diagnostic) -> Diagnostic:
+        """Names the feature of which a snapshot has its p99_pooling."""
+        match = re.fullmatch(r"snapshots\[(\d+)\]\.features\[(\d+)\]\.p99_pooling", found.where)
+        if not match:
+            return found
+        one = self.snapshots[int(match[1])].features[int(match[2])]
+        if one.p99_pooling is not None:
+            return found
+        return found._replace(message=f"{found.message}, which is that of feature "
+                              f"'{one.feature}', as the snapshot gives none")
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(self.__dict__)
@@ -103,25 +114,37 @@ class ShardingProblem(fields.Record):
 
     def to_json(self) -> str:
         """The workload as text, schema neuroshard.workload.v1 (docs/formats.md)."""
-        return self._native.to_json()
+        text = self._native.to_json()
+        if not any(one.inherits for snapshot in self.snapshots for one in snapshot.features):
+            return text
+        plain = json.loads(text)
+        for written, snapshot in zip(plain["snapshots"], self.snapshots, strict=True):
+            if snapshot.features:
+                written["features"] = fields.to_plain(snapshot.features)
+        return json.dumps(plain, indent=1) + "\n"
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes to_json() to a file: to a temporary beside it, then renamed."""
-        _planner.write_file(os.fspath(path), self.to_json())
+        _planner.write_file(fields.path(path, "ShardingProblem.save"), self.to_json())
 
     @classmethod
     def from_json(cls, text: str) -> ShardingProblem:
         """Reads a workload's text; InvalidProblem says what is wrong, and where."""
-        return _of_native(_planner.Problem.parse(text))
+        fields.text(text, "ShardingProblem.from_json")
+        return _of_native(_planner.Problem.parse(text), text)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> ShardingProblem:
         """Reads a workload's file; InvalidProblem says what is wrong, and where."""
-        return _of_native(_planner.Problem.read(os.fspath(path)))
+        return _of_native(*_planner.Problem.read(fields.path(path, "ShardingProblem.load")))
 
 
-def _of_native(native: _planner.Problem) -> ShardingProblem:
+def _of_native(native: _planner.Problem, text: str) -> ShardingProblem:
+    """native: what the text says, checked and complete. The snapshots are taken from the text,
+    to know what they leave open."""
     plain = json.loads(native.to_json())
+    if "snapshots" in plain:
+        plain["snapshots"] = json.loads(text.removeprefix("\ufeff"))["snapshots"]
     topology = plain.get("topology")
     return ShardingProblem(
         tables=tuple(map(table_of_plain, plain["tables"])),

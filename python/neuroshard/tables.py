@@ -172,12 +172,10 @@ class FeatureStatistics(fields.Record):
             if getattr(self, name) is not None:
                 self._number(name)
 
-    def completed(self, feature: Feature) -> FeatureStatistics:
-        """With what the feature itself says in place of None."""
-        missing = {name: getattr(feature, name)
-                   for name in ("mean_pooling", "p99_pooling", "presence")
-                   if getattr(self, name) is None}
-        return self.replace(**missing)
+    @property
+    def inherits(self) -> bool:
+        """Whether something is as the feature itself says."""
+        return None in (self.mean_pooling, self.p99_pooling, self.presence)
 
 
 @dataclass(frozen=True)

@@ -110,6 +110,13 @@ class Topology(fields.Record):
         smaller group. Levels of the same name, and the innermost, keep their links; others
         have those of the class. All devices must be alike."""
         count = fields.whole(count, "devices")
+        for name in ("levels", "devices", "hosts"):
+            if not getattr(self, name):
+                raise ValueError(f"devices: the topology has no {name}, so a number says not "
+                                 "what to have more or fewer of; give a topology instead")
+        for have, what in ((self.devices, "devices"), (self.hosts, "hosts")):
+            if not have:
+                raise ValueError(f"devices: the topology has no {what}; give a topology instead")
         kinds = {(device.device_class, device.memory_bytes) for device in self.devices}
         if len(kinds) != 1:
             raise ValueError("devices: the topology's devices differ, so a number says not "

@@ -171,7 +171,7 @@ REFUSED = [
     (lambda: ns.Host(memory_bytes="\ud8001GiB"), ValueError, "memory_bytes: .*lone surrogates"),
     (lambda: ns.Topology.parse("\ud800"), ValueError, "Topology.parse: .*lone surrogates"),
     (lambda: ns.Topology(levels=[], devices=[], hosts=[]).with_devices(2), ValueError,
-     "the topology has no devices"),
+     "the topology has no levels"),
     (lambda: ns.Topology.parse("2xCPU").replace(hosts=[]).with_devices(2), ValueError,
      "the topology has no hosts"),
     (lambda: ns.Optimizer("sgd", eps=math.nan), ValueError, "Optimizer.eps: expected a finite"),
