@@ -158,16 +158,18 @@ void python::bindCostModel(nb::module_ &module) {
           nb::arg("name"), nb::arg("problem"))
       .def_static(
           "of_python",
-          [](nb::object model, nb::object topology,
-             std::shared_ptr<ShardingProblem> problem) {
+          [](nb::object model, std::string name, bool monotone,
+             nb::object topology, std::shared_ptr<ShardingProblem> problem) {
             CostModelHandle handle;
             auto adapter = std::make_shared<PythonCostModel>(
-                std::move(model), std::move(topology), std::move(problem));
+                std::move(model), std::move(name), monotone,
+                std::move(topology), std::move(problem));
             handle.python = adapter.get();
             handle.model = std::move(adapter);
             return handle;
           },
-          nb::arg("model"), nb::arg("topology"), nb::arg("problem"))
+          nb::arg("model"), nb::arg("name"), nb::arg("monotone"),
+          nb::arg("topology"), nb::arg("problem"))
       .def_prop_ro("name", [](const CostModelHandle &handle) {
         return handle.model->name();
       });

@@ -105,9 +105,18 @@ nb::dict toPython(const ShardingProblem &problem, const CostModelHandle &model,
   return answer;
 }
 
+/// Whether the model serves the objective. Python has checked the numbers.
+void checkServes(const CostModelHandle &model,
+                 const ObjectiveOptions &objective) {
+  Diagnostics errors = checkObjective(*model.model, objective);
+  if (!errors.empty())
+    raise("CostModelError", toString(errors));
+}
+
 nb::dict runSearch(const std::shared_ptr<ShardingProblem> &problem,
                    const CostModelHandle &model, PlanOptions options,
                    nb::object report) {
+  checkServes(model, options.objective);
   Watch watch(model, std::move(report));
   options.progress = [&](const SearchProgress &progress) {
     return watch(progress);
@@ -124,16 +133,37 @@ nb::dict runSearch(const std::shared_ptr<ShardingProblem> &problem,
 
 nb::dict runEvaluate(const ShardingProblem &problem, const ShardingPlan &plan,
                      const CostModelHandle &model, const PlanOptions &options) {
-  Diagnostics errors = checkObjective(*model.model, options.objective);
-  if (!errors.empty())
-    raise("CostModelError", toString(errors));
-  errors = verify(plan, problem);
+  checkServes(model, options.objective);
+  Diagnostics errors = verify(plan, problem);
   if (!errors.empty())
     raise("InvalidPlan", python::toPython(errors));
   CostBreakdown breakdown =
       evaluate(problem, plan, *model.model, options.objective);
   model.rethrow();
   return python::toPython(breakdown);
+}
+
+/// What search() answers, for a plan that was not searched.
+nb::dict runInspect(const ShardingProblem &problem, const ShardingPlan &plan,
+                    const CostModelHandle &model, const PlanOptions &options) {
+  checkServes(model, options.objective);
+  Diagnostics errors = verify(plan, problem);
+  if (!errors.empty())
+    raise("InvalidPlan", python::toPython(errors));
+  SearchResult result;
+  result.plan = plan;
+  {
+    nb::gil_scoped_release released;
+    result.breakdown = evaluate(problem, plan, *model.model, options.objective);
+    result.memory = planMemory(problem, plan.shards);
+    result.lowerBoundMs =
+        lowerBoundMs(problem, *model.model, options.objective);
+  }
+  result.stopReason = "the plan was given";
+  result.evaluations = 1;
+  nb::dict answer = toPython(problem, model, result);
+  model.rethrow();
+  return answer;
 }
 
 template <typename Enum>
@@ -225,6 +255,10 @@ void python::bindSearch(nb::module_ &module) {
   module.def("evaluate", &runEvaluate, nb::arg("problem"), nb::arg("plan"),
              nb::arg("model"), nb::arg("options"),
              nb::sig("def evaluate(problem: Problem, plan: Plan, model: Model, "
+                     "options: SearchOptions) -> dict[str, typing.Any]"));
+  module.def("inspect", &runInspect, nb::arg("problem"), nb::arg("plan"),
+             nb::arg("model"), nb::arg("options"),
+             nb::sig("def inspect(problem: Problem, plan: Plan, model: Model, "
                      "options: SearchOptions) -> dict[str, typing.Any]"));
   module.def(
       "algorithms",

@@ -28,8 +28,14 @@ const char *nameOf(Direction direction) {
   return "";
 }
 
+/// Its repr(), which may fail: whole numbers of thousands of digits have none.
 std::string describe(nb::handle value) {
-  return nb::cast<std::string>(nb::repr(value));
+  nb::object shown = nb::steal(PyObject_ASCII(value.ptr()));
+  if (shown.is_valid())
+    return nb::cast<std::string>(shown);
+  PyErr_Clear();
+  std::string text = "a value of type ";
+  return text.append(nb::type_name(value.type()).c_str());
 }
 
 std::string indexed(const char *what, size_t index) {
@@ -51,14 +57,17 @@ Py_ssize_t lengthOf(nb::handle item) {
 /// zero before it hears of the failure.
 constexpr double kDummyMs = 1;
 
+/// More than 30000 years: no time, and so large that sums of it are useless.
+constexpr double kMaxMs = 1e15;
+
 } // namespace
 
-PythonCostModel::PythonCostModel(nb::object model, nb::object topology,
+PythonCostModel::PythonCostModel(nb::object model, std::string name,
+                                 bool monotone, nb::object topology,
                                  std::shared_ptr<const ShardingProblem> problem)
     : model(std::move(model)), topology(std::move(topology)),
-      problem(std::move(problem)) {
-  modelName = nb::cast<std::string>(nb::str(this->model.attr("name")));
-  isMonotone = nb::cast<bool>(nb::bool_(this->model.attr("monotone")));
+      problem(std::move(problem)), modelName(std::move(name)),
+      isMonotone(monotone) {
   separates = probe();
   form = separates;
 }
@@ -127,22 +136,38 @@ nb::object PythonCostModel::wrap(const ShardSet &set) const {
   return nb::cast(PythonShardSet{set.deviceClass, std::move(shards)});
 }
 
+/// The answer as a list of the expected length. Asks it for at most one item
+/// more, as it may be without end.
+nb::list PythonCostModel::listOf(nb::handle answer, size_t expected,
+                                 const std::string &what,
+                                 const std::string &each) const {
+  if (!nb::hasattr(answer, "__iter__"))
+    raiseError(what + ": expected a list with one time per " + each +
+               ", got: " + describe(answer));
+  nb::list times;
+  for (nb::handle time : answer) {
+    times.append(time);
+    if (times.size() > expected)
+      break;
+  }
+  if (times.size() == expected)
+    return times;
+  Py_ssize_t size = PyObject_Size(answer.ptr());
+  PyErr_Clear();
+  std::string got = std::to_string(times.size());
+  if (times.size() > expected)
+    got = size >= 0 ? std::to_string(size) : std::string("more");
+  raiseError(what + ": expected " + std::to_string(expected) +
+             " times, one per " + each + ", got: " + got);
+}
+
 /// The answer as a list with an item per set.
 nb::list PythonCostModel::timesOf(std::span<const ShardSet> sets) const {
   nb::list asked;
   for (const ShardSet &set : sets)
     asked.append(wrap(set));
   nb::object answer = model.attr("compute_ms")(asked);
-  if (!nb::hasattr(answer, "__iter__"))
-    raiseError("compute_ms: expected a list with one time per shard set, "
-               "got: " +
-               describe(answer));
-  nb::list times(answer);
-  if (times.size() != sets.size())
-    raiseError(
-        "compute_ms: expected " + std::to_string(sets.size()) +
-        " times, one per shard set, got: " + std::to_string(times.size()));
-  return times;
+  return listOf(answer, sets.size(), "compute_ms", "shard set");
 }
 
 void PythonCostModel::askCompute(std::span<const ShardSet> sets,
@@ -176,7 +201,8 @@ double PythonCostModel::readNumber(nb::handle item,
   double number = PyFloat_AsDouble(item.ptr());
   if (number == -1 && PyErr_Occurred()) {
     if (!PyErr_ExceptionMatches(PyExc_TypeError) &&
-        !PyErr_ExceptionMatches(PyExc_ValueError))
+        !PyErr_ExceptionMatches(PyExc_ValueError) &&
+        !PyErr_ExceptionMatches(PyExc_OverflowError))
       throw nb::python_error();
     PyErr_Clear();
     raiseError(what +
@@ -185,6 +211,9 @@ double PythonCostModel::readNumber(nb::handle item,
   if (!std::isfinite(number) || number < 0)
     raiseError(what + ": expected a finite number of milliseconds, at least " +
                "0, got: " + describe(item));
+  if (number > kMaxMs)
+    raiseError(what +
+               ": expected at most 1e15 milliseconds, got: " + describe(item));
   return number;
 }
 
@@ -202,15 +231,8 @@ PythonCostModel::askCommunication(const Traffic &traffic,
   nb::object answer =
       model.attr("communication_ms")(shown, nb::arg("skews") = skews,
                                      nb::arg("direction") = nameOf(direction));
-  if (!nb::hasattr(answer, "__iter__"))
-    raiseError("communication_ms: expected a list with one time per device, "
-               "got: " +
-               describe(answer));
-  nb::list times(answer);
-  if (times.size() != traffic.dims.size())
-    raiseError("communication_ms: expected " +
-               std::to_string(traffic.dims.size()) +
-               " times, one per device, got: " + std::to_string(times.size()));
+  nb::list times =
+      listOf(answer, traffic.dims.size(), "communication_ms", "device");
   std::vector<double> result;
   for (size_t i = 0; i < times.size(); ++i)
     result.push_back(

@@ -43,7 +43,8 @@ public:
   /// Asks the model once, for the first table alone, to see whether it
   /// separates forward and backward. `topology` is the Python object that
   /// traffic.topology shows. The GIL must be held; raises what the model does.
-  PythonCostModel(nanobind::object model, nanobind::object topology,
+  PythonCostModel(nanobind::object model, std::string name, bool monotone,
+                  nanobind::object topology,
                   std::shared_ptr<const ShardingProblem> problem);
 
   std::string name() const override { return modelName; }
@@ -61,6 +62,8 @@ public:
 
 private:
   nanobind::list timesOf(std::span<const ShardSet> sets) const;
+  nanobind::list listOf(nanobind::handle answer, size_t expected,
+                        const std::string &what, const std::string &each) const;
   void askCompute(std::span<const ShardSet> sets,
                   std::span<ComputeMs> out) const;
   std::vector<double> askCommunication(const Traffic &traffic,

@@ -22,13 +22,15 @@ except ModuleNotFoundError as error:
             f"{__file__}; use the package of a build (PYTHONPATH=build/release/python) or an "
             "installed one: docs/python.md")
 else:
+    from neuroshard.cases import WhatIf, WhatIfCase, what_if
     from neuroshard.constraints import Constraints, Place, Reserves, Shard, TableRule
-    from neuroshard.costs import CostModel, DeviceClass, ShardSet, ShardWork, Traffic
+    from neuroshard.costs import (CostModel, DeviceClass, ShardSet, ShardWork, Traffic,
+                                  device_classes)
     from neuroshard.errors import (CostModelError, Diagnostic, Error, InvalidPlan,
                                    InvalidProblem, PlanningError, UnknownCostModel,
                                    UnknownPolicy)
     from neuroshard.planning import (Objective, Progress, PublishedSettings, WarmStart,
-                                     algorithms, evaluate, plan)
+                                     algorithms, evaluate, inspect, plan)
     from neuroshard.plans import Plan, Provenance, Setting
     from neuroshard.problem import ShardingProblem
     from neuroshard.results import (Breakdown, DeviceCost, DeviceMemory, Memory, Migration,
@@ -36,16 +38,15 @@ else:
     from neuroshard.tables import (Access, Batch, Feature, FeatureStatistics, Optimizer,
                                    RowMass, Snapshot, Table, TableStatistics)
     from neuroshard.topology import Device, Host, Level, Topology
-    from neuroshard.what_if import Case, WhatIf, what_if
 
     __all__ = [
-        "Access", "Batch", "Breakdown", "Case", "Constraints", "CostModel", "CostModelError",
+        "Access", "Batch", "Breakdown", "Constraints", "CostModel", "CostModelError",
         "Device", "DeviceClass", "DeviceCost", "DeviceMemory", "Diagnostic", "Error", "Feature",
         "FeatureStatistics", "Host", "InvalidPlan", "InvalidProblem", "Level", "Memory",
         "Migration", "Objective", "Optimizer", "Place", "Plan", "PlanResult", "PlanningError",
         "Progress", "Provenance", "PublishedSettings", "Reserves", "RowMass", "Setting",
         "Shard", "ShardSet", "ShardWork", "ShardingProblem", "Snapshot", "SnapshotCost",
         "Table", "TableMove", "TableRule", "TableStatistics", "Topology", "Traffic",
-        "UnknownCostModel", "UnknownPolicy", "WarmStart", "WhatIf", "algorithms", "evaluate",
-        "plan", "what_if",
+        "UnknownCostModel", "UnknownPolicy", "WarmStart", "WhatIf", "WhatIfCase",
+        "algorithms", "device_classes", "evaluate", "inspect", "plan", "what_if",
     ]

@@ -6,13 +6,14 @@ import os
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, Union
 
-from neuroshard import _planner
-from neuroshard._planner import DeviceClass, ShardSet, ShardWork
+from neuroshard import _planner, fields
+from neuroshard._planner import DeviceClass, ShardSet, ShardWork, device_classes
 from neuroshard.errors import CostModelError
 from neuroshard.problem import ShardingProblem
 from neuroshard.topology import Topology
 
-__all__ = ["CostModel", "DeviceClass", "Direction", "ShardSet", "ShardWork", "Time", "Traffic"]
+__all__ = ["CostModel", "DeviceClass", "Direction", "ModelChoice", "ShardSet", "ShardWork", "Time",
+           "Traffic", "device_classes"]
 
 Direction = Literal["input", "forward", "backward"]
 Time = Union[float, tuple[float, float]]
@@ -57,7 +58,7 @@ class CostModel:
         One (forward, backward) per set; or always one number for both together, and then the
         model serves only objective="published". No set is empty.
         """
-        raise NotImplementedError(f"{type(self).__name__}.compute_ms")
+        raise _missing(self, "compute_ms")
 
     def communication_ms(self, traffic: Traffic, skews: Sequence[float] | None = None,
                          direction: Direction = "forward") -> Sequence[float]:
@@ -67,20 +68,41 @@ class CostModel:
         (gradients to the owners). skews: how much later than the first each device starts;
         None: all at once.
         """
-        raise NotImplementedError(f"{type(self).__name__}.communication_ms")
+        raise _missing(self, "communication_ms")
 
 
-def model_for(cost_model: object, problem: ShardingProblem) -> _planner.Model:
+# What cost_model= may be: a name, a model file or several, a user's own model.
+ModelChoice = Union[str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str]"]], CostModel]
+
+
+def _missing(model: CostModel, method: str) -> NotImplementedError:
+    return NotImplementedError(f"{type(model).__name__}.{method}: the cost model does not have "
+                               "this method; derive from neuroshard.CostModel and write it")
+
+
+def model_for(cost_model: ModelChoice, problem: ShardingProblem) -> _planner.Model:
     """The model that `cost_model` names or is, ready for the problem."""
     if isinstance(cost_model, CostModel):
-        return _planner.Model.of_python(cost_model, problem.topology, problem._native)
-    if isinstance(cost_model, os.PathLike):
-        cost_model = os.fspath(cost_model)
+        return _own(cost_model, problem)
+    if isinstance(cost_model, (str, os.PathLike)):
+        cost_model = (cost_model,)
     if isinstance(cost_model, (list, tuple)):
-        cost_model = ",".join(os.fspath(path) for path in cost_model)
-    if isinstance(cost_model, str):
-        return _planner.Model.by_name(cost_model, problem._native)
+        names = (fields.path(one, "cost_model") for one in cost_model)
+        return _planner.Model.by_name(",".join(names), problem._native)
     hint = "; an instance, not the class" if isinstance(cost_model, type) else ""
-    raise CostModelError("cost_model: expected a name ('auto', 'roofline', 'reference'), model "
-                         f"files, or an object derived from neuroshard.CostModel{hint}, "
-                         f"got: {cost_model!r}")
+    raise TypeError("cost_model: expected a name ('auto', 'roofline', 'reference'), model "
+                    f"files, or an object derived from neuroshard.CostModel{hint}, "
+                    f"got: {fields.shown(cost_model)}")
+
+
+def _own(model: CostModel, problem: ShardingProblem) -> _planner.Model:
+    name, monotone = model.name, model.monotone
+    kind = type(model).__name__
+    try:
+        fields.text(name, f"{kind}.name")
+    except (TypeError, ValueError) as error:
+        raise CostModelError(str(error)) from None
+    if not isinstance(monotone, bool):
+        raise CostModelError(f"{kind}.monotone: expected True or False, "
+                             f"got: {fields.shown(monotone)}")
+    return _planner.Model.of_python(model, name, monotone, problem.topology, problem._native)

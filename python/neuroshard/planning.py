@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Union
 
 from neuroshard import _planner, fields
-from neuroshard.costs import CostModel, model_for
+from neuroshard.costs import ModelChoice, model_for
 from neuroshard.errors import InvalidProblem
 from neuroshard.plans import Plan
 from neuroshard.problem import ShardingProblem, Target
@@ -19,6 +20,7 @@ ObjectiveKind = Literal["step", "published"]
 MAX_THREADS = 1024
 MAX_COUNT = 10**6
 MAX_HORIZON = 1e15
+MAX_DENSE_MS = 10**11
 
 
 class Progress(NamedTuple):
@@ -50,8 +52,8 @@ class Objective(fields.Record):
         self._choice("kind", ("step", "published"))
         self._number("dense_bottom_ms", "dense_rest_ms")
         self._whole("pipeline_depth")
-        _at_least("Objective.dense_bottom_ms", self.dense_bottom_ms, 0)
-        _at_least("Objective.dense_rest_ms", self.dense_rest_ms, 0)
+        _at_least("Objective.dense_bottom_ms", self.dense_bottom_ms, 0, MAX_DENSE_MS)
+        _at_least("Objective.dense_rest_ms", self.dense_rest_ms, 0, MAX_DENSE_MS)
         _at_least("Objective.pipeline_depth", self.pipeline_depth, 1, MAX_COUNT)
 
 
@@ -84,7 +86,7 @@ class WarmStart(fields.Record):
 
     previous: Plan
     horizon_steps: float = 1e5
-    tolerance: float = 1e-3
+    tolerance: float = 0.01
 
     def __post_init__(self) -> None:
         self._record("previous", Plan)
@@ -97,7 +99,7 @@ class WarmStart(fields.Record):
                              f"{self.tolerance}")
 
 
-def plan(problem: ShardingProblem, *, cost_model: Union[str, CostModel, object] = "auto",
+def plan(problem: ShardingProblem, *, cost_model: ModelChoice = "auto",
          objective: Union[ObjectiveKind, Objective] = "step", algorithm: str = "default",
          target: Target | None = None, deadline_s: float | None = None, seed: int = 0,
          threads: int = 0, warm_start: Union[Plan, WarmStart, None] = None,
@@ -134,24 +136,30 @@ def plan(problem: ShardingProblem, *, cost_model: Union[str, CostModel, object] 
         "evaluation_budget", fields.whole(evaluation_budget, "evaluation_budget"), 0, 2**62)
     _set_published(options, published)
     _set_warm_start(options, warm_start)
-    if algorithm == "dreamshard" or policy is not None:
-        samples = fields.whole(policy_samples, "policy_samples")
-        options.set_policy("" if policy is None else os.fspath(policy),
-                           _at_least("policy_samples", samples, 0, MAX_COUNT))
+    _set_policy(options, policy, policy_samples)
     model = model_for(cost_model, problem)
     return result_of_plain(_planner.search(problem._native, model, options, _report(progress)))
 
 
+def inspect(problem: ShardingProblem, plan: Plan, *, cost_model: ModelChoice = "auto",
+            objective: Union[ObjectiveKind, Objective] = "step") -> PlanResult:
+    """What plan() would say of a plan one brings, which must be valid (else InvalidPlan).
+
+    Cost, memory, lower bound and remarks; explanation and tried are empty, as nothing was
+    decided.
+    """
+    started = time.perf_counter()
+    arguments = _given(problem, plan, "inspect", cost_model, objective)
+    answer = _planner.inspect(*arguments)
+    return result_of_plain({**answer, "seconds": time.perf_counter() - started})
+
+
 def evaluate(problem: ShardingProblem, plan: Plan, *,
-             cost_model: Union[str, CostModel, object] = "auto",
+             cost_model: ModelChoice = "auto",
              objective: Union[ObjectiveKind, Objective] = "step") -> Breakdown:
     """The predicted cost of a plan, which must be valid (else InvalidPlan)."""
-    problem = _ready(problem, "evaluate")
-    if not isinstance(plan, Plan):
-        raise TypeError(f"evaluate: plan: expected a Plan, got: {plan!r}")
-    options = _options(objective, "default")
     return breakdown_of_plain(_planner.evaluate(
-        problem._native, plan._native, model_for(cost_model, problem), options))
+        *_given(problem, plan, "evaluate", cost_model, objective)))
 
 
 def algorithms() -> tuple[str, ...]:
@@ -165,6 +173,17 @@ def _report(progress: Callable[[Progress], object] | bool) -> object:
     if not callable(progress):
         raise TypeError(f"progress: expected a function, True or False, got: {progress!r}")
     return lambda *values: progress(Progress(*values))
+
+
+def _given(problem: ShardingProblem, plan: Plan, caller: str, cost_model: ModelChoice,
+           objective: Union[ObjectiveKind, Objective]
+           ) -> tuple[_planner.Problem, _planner.Plan, _planner.Model, _planner.SearchOptions]:
+    """What a function for a given plan passes on."""
+    problem = _ready(problem, caller)
+    if not isinstance(plan, Plan):
+        raise TypeError(f"{caller}: plan: expected a Plan, got: {plan!r}")
+    options = _options(objective, "default")
+    return problem._native, plan._native, model_for(cost_model, problem), options
 
 
 def _ready(problem: ShardingProblem, caller: str) -> ShardingProblem:
@@ -182,8 +201,7 @@ def _options(objective: Union[ObjectiveKind, Objective], algorithm: str) -> _pla
     if not isinstance(objective, Objective):
         raise TypeError("objective: expected 'step', 'published' or an Objective, "
                         f"got: {objective!r}")
-    if not isinstance(algorithm, str):
-        raise TypeError(f"algorithm: expected a text, got: {algorithm!r}")
+    fields.text(algorithm, "algorithm")
     options = _planner.SearchOptions()
     options.objective = objective.kind
     options.algorithm = algorithm
@@ -197,8 +215,27 @@ def _set_published(options: _planner.SearchOptions, settings: PublishedSettings 
         return
     if not isinstance(settings, PublishedSettings):
         raise TypeError(f"published: expected PublishedSettings, got: {settings!r}")
+    _only_for(options, "published", "published")
     options.set_published(settings.candidates, settings.beam_width, settings.depth,
                           settings.grid_points, settings.grid_begin, settings.grid_end)
+
+
+def _set_policy(options: _planner.SearchOptions, policy: str | os.PathLike[str] | None,
+                samples: int) -> None:
+    samples = _at_least("policy_samples", fields.whole(samples, "policy_samples"), 0, MAX_COUNT)
+    file = "" if policy is None else fields.path(policy, "policy")
+    if policy is not None:
+        _only_for(options, "policy", "dreamshard")
+    if samples:
+        _only_for(options, "policy_samples", "dreamshard")
+    if options.algorithm == "dreamshard":
+        options.set_policy(file, samples)
+
+
+def _only_for(options: _planner.SearchOptions, setting: str, algorithm: str) -> None:
+    if options.algorithm != algorithm:
+        raise ValueError(f"{setting}: only algorithm='{algorithm}' has this setting, "
+                         f"algorithm: '{options.algorithm}'")
 
 
 def _set_warm_start(options: _planner.SearchOptions,

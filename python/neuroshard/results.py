@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -135,14 +136,46 @@ class PlanResult(fields.Record):
         """The plan's predicted cost: milliseconds per step."""
         return self.breakdown.cost_ms
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the plan to a file; Plan.load() reads it."""
+        self.plan.save(path)
+
     def __str__(self) -> str:
         tables = len({shard.table for shard in self.plan.shards})
         lines = [f"{tables} tables in {len(self.plan.shards)} shards on "
-                 f"{self.plan.device_count} devices: {self.cost_ms:.3f} ms, at least "
-                 f"{self.lower_bound_ms:.3f} ms; fullest device "
+                 f"{self.plan.device_count} devices: {self.cost_ms:.3f} ms, "
+                 f"{_bound(self.lower_bound_ms)}; fullest device "
                  f"{_planner.format_bytes(self.memory.peak_bytes)}"]
+        lines += [f"  {line}" for line in (*_periods(self.breakdown), *_moves(self.migration))]
         lines += [f"  {sentence}" for sentence in (*self.explanation, *self.remarks)]
         return "\n".join(lines)
+
+
+def _bound(lower_bound_ms: float) -> str:
+    if lower_bound_ms <= 0:
+        return "no lower bound is known"
+    return f"no plan below {lower_bound_ms:.3f} ms"
+
+
+def _periods(breakdown: Breakdown) -> list[str]:
+    if not breakdown.snapshots:
+        return []
+    each = ", ".join(f"{one.name} {one.cost_ms:.3f} ms ({one.share:.1%})"
+                     for one in breakdown.snapshots)
+    return [f"snapshots (share of the mean): {each}; worst {breakdown.worst_ms:.3f} ms"]
+
+
+def _moves(migration: Migration | None) -> list[str]:
+    if migration is None:
+        return []
+    if migration.previous_cost_ms is None:
+        before = f"the previous plan does not serve: {migration.why_not_previous}"
+    else:
+        before = f"the previous plan costs {migration.previous_cost_ms:.3f} ms"
+    if not migration.moves:
+        return [f"{before}; nothing moves"]
+    return [f"{before}; {_planner.format_bytes(migration.bytes)} of {len(migration.moves)} "
+            f"tables move, which takes {migration.move_ms:.3f} ms"]
 
 
 def breakdown_of_plain(plain: dict[str, Any]) -> Breakdown:

@@ -1,6 +1,7 @@
 """A user's own cost model: its plans are the built-in's, its mistakes are named, its
 exceptions come out."""
 
+import itertools
 import math
 import threading
 import traceback
@@ -113,6 +114,11 @@ class Broken(BytesModel):
     (lambda right: [(1, math.nan)] * len(right), r"time\[0\] backward: expected a finite"),
     (lambda right: [(-1, 1)] * len(right), r"time\[0\] forward: expected a finite.*-1"),
     (lambda right: [(1, None)] * len(right), r"time\[0\] backward: expected a number.*None"),
+    (lambda right: itertools.repeat((1, 1)), r"compute_ms: expected 1 times.*got: more"),
+    (lambda right: [(1.1e15, 1)], r"time\[0\] forward: expected at most 1e15.*1100000000000000"),
+    (lambda right: [(1, 10**400)], r"time\[0\] backward: expected a number"),
+    (lambda right: [(1, 10**5000)], r"expected a number.*got: a value of type int"),
+    (lambda right: ["\ud800"], r"time\[0\]: expected a number.*ud800"),
 ])
 def test_wrong_compute_times_are_named(answer, message):
     with pytest.raises(ns.CostModelError, match=r"^Broken: " + ".*" + message):
@@ -121,6 +127,8 @@ def test_wrong_compute_times_are_named(answer, message):
 
 @pytest.mark.parametrize("answer, message", [
     (lambda right: right + [1], r"communication_ms: expected 2 times.*got: 3"),
+    (lambda right: itertools.count(), r"communication_ms: expected 2 times.*got: more"),
+    (lambda right: [0, 1e300], r"communication_ms: time\[1\]: expected at most 1e15.*1e\+300"),
     (lambda right: 1.5, r"communication_ms: expected a list.*got: 1.5"),
     (lambda right: [math.inf, 1], r"communication_ms: time\[0\]: expected a finite.*inf"),
     (lambda right: [0, "slow"], r"communication_ms: time\[1\]: expected a number.*'slow'"),
@@ -144,7 +152,7 @@ def test_one_form_of_time_always():
 
 
 def test_one_number_serves_only_the_published_objective():
-    with pytest.raises(ns.PlanningError, match="published"):
+    with pytest.raises(ns.CostModelError, match="published"):
         ns.plan(small_problem(), cost_model=ReferenceModel(), objective="step")
     with pytest.raises(ns.CostModelError, match="published"):
         plan = ns.plan(small_problem(), algorithm="dim").plan
@@ -178,17 +186,50 @@ def test_a_model_without_its_methods_says_which_is_missing():
     class Empty(ns.CostModel):
         pass
 
-    with pytest.raises(NotImplementedError, match="Empty.compute_ms"):
+    with pytest.raises(NotImplementedError, match="Empty.compute_ms: .*derive from"):
         ns.plan(small_problem(), cost_model=Empty())
+    with pytest.raises(NotImplementedError, match="CostModel.communication_ms: .*derive from"):
+        ns.CostModel().communication_ms(None)
+
+
+@pytest.mark.parametrize("changes, message", [
+    ({"name": 3}, "Odd.name: expected a text, got: 3"),
+    ({"name": "\ud800"}, "Odd.name: expected a text that UTF-8 can hold"),
+    ({"monotone": "yes"}, "Odd.monotone: expected True or False, got: 'yes'"),
+    ({"monotone": None}, "Odd.monotone: expected True or False, got: None"),
+])
+def test_a_wrong_name_or_monotone_is_named(changes, message):
+    odd = type("Odd", (BytesModel,), changes)
+    with pytest.raises(ns.CostModelError, match=f"^{message}"):
+        ns.plan(small_problem(), cost_model=odd())
+
+
+def test_an_iterator_of_the_right_length_will_do():
+    class Lazy(BytesModel):
+        def compute_ms(self, shard_sets):
+            return iter(super().compute_ms(shard_sets))
+
+    problem = small_problem()
+    plans = [ns.plan(problem, cost_model=model, algorithm="size") for model in
+             (Lazy(), BytesModel())]
+    assert plans[0].cost_ms == plans[1].cost_ms
+
+
+def test_device_classes_are_listed():
+    assert ns.device_classes()["H200"].memory_bytes > 100 << 30
 
 
 @pytest.mark.parametrize("model, error, message", [
     ("fastest", ns.UnknownCostModel, "expected auto, roofline, reference"),
     ("missing.safetensors", ns.UnknownCostModel, "missing.safetensors"),
     (["missing.safetensors"], ns.UnknownCostModel, "missing.safetensors"),
-    (BytesModel, ns.CostModelError, "an instance, not the class"),
-    (None, ns.CostModelError, "expected a name"),
-    (7, ns.CostModelError, "got: 7"),
+    ("", ns.UnknownCostModel, "expected auto, roofline, reference"),
+    (BytesModel, TypeError, "an instance, not the class"),
+    (None, TypeError, "expected a name"),
+    (7, TypeError, "got: 7"),
+    ([7], TypeError, "cost_model: expected a path.*got: 7"),
+    ("roofline\0", ValueError, "cost_model: expected a path without NUL"),
+    ("\ud800", ValueError, "cost_model: .*lone surrogates"),
 ])
 def test_what_is_no_model_is_refused(model, error, message):
     with pytest.raises(error, match=message):

@@ -2,6 +2,7 @@
 
 import ast
 import os
+import pickle
 import re
 import shutil
 import signal
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import neuroshard as ns
-from support.planning import EXPECTED, ROOT, reference_task, small_problem
+from support.planning import EXPECTED, ROOT, BytesModel, reference_task, small_problem
 
 BUILD = Path(os.environ["NEUROSHARD_BUILD_DIR"])
 LIMIT_S = 120
@@ -219,6 +220,14 @@ def test_a_problem_without_devices_is_refused():
     ({"threads": -2}, ValueError, "threads: expected at least 0"),
     ({"evaluation_budget": -1}, ValueError, "evaluation_budget: expected at least 0"),
     ({"published": 3}, TypeError, "published: expected PublishedSettings"),
+    ({"published": ns.PublishedSettings()}, ValueError,
+     "published: only algorithm='published' has this setting, algorithm: 'default'"),
+    ({"policy": "policy.safetensors"}, ValueError, "policy: only algorithm='dreamshard'"),
+    ({"policy_samples": 2, "algorithm": "dim"}, ValueError, "policy_samples: only .*'dim'"),
+    ({"policy": b"p", "algorithm": "dreamshard"}, TypeError, "policy: expected a path"),
+    ({"algorithm": "\ud800"}, ValueError, "algorithm: .*lone surrogates"),
+    ({"seed": 10**400}, ValueError, "seed: .*less than 30 digits"),
+    ({"deadline_s": 10**400}, ValueError, "deadline_s: expected a finite number"),
     ({"warm_start": "plan.json"}, TypeError, "warm_start: expected a Plan"),
     ({"progress": "yes"}, TypeError, "progress: expected a function"),
     ({"algorithm": "dreamshard", "policy": "missing.safetensors"}, ns.UnknownPolicy, "missing"),
@@ -226,6 +235,46 @@ def test_a_problem_without_devices_is_refused():
 def test_bad_options_are_named(options, error, message):
     with pytest.raises(error, match=message):
         ns.plan(small_problem(), **options)
+
+
+def test_inspect_says_what_plan_would():
+    problem = small_problem()
+    objective = ns.Objective(dense_rest_ms=2)
+    result = ns.plan(problem, cost_model="roofline", objective=objective)
+    given = ns.inspect(problem, result.plan, cost_model="roofline", objective=objective)
+    assert given.plan == result.plan
+    assert (given.breakdown, given.memory, given.lower_bound_ms, given.remarks) == (
+        result.breakdown, result.memory, result.lower_bound_ms, result.remarks)
+    assert given.explanation == given.tried == () and given.migration is None
+    with pytest.raises(ns.InvalidPlan):
+        ns.inspect(problem, result.plan.replace(shards=result.plan.shards[1:]))
+    with pytest.raises(TypeError, match="inspect: plan: expected a Plan"):
+        ns.inspect(problem, "plan.json")
+    own = ns.inspect(problem, result.plan, cost_model=BytesModel())
+    assert own.lower_bound_ms == 0 and "no lower bound is known" in str(own)
+    assert own.cost_ms == ns.evaluate(problem, result.plan, cost_model=BytesModel()).cost_ms
+    with pytest.raises(ns.CostModelError, match="published"):
+        ns.inspect(problem, result.plan, cost_model="reference")
+
+
+def test_a_result_writes_its_plan_and_prints_what_it_has(tmp_path):
+    snapshots = [ns.Snapshot("night", 1), ns.Snapshot("day", 3, [
+        ns.FeatureStatistics("clicked", mean_pooling=40)])]
+    problem = small_problem(snapshots=snapshots)
+    previous = ns.plan(problem, algorithm="dim", cost_model="roofline")
+    previous.save(tmp_path / "plan.json")
+    assert ns.Plan.load(tmp_path / "plan.json") == previous.plan
+    night, day = previous.breakdown.snapshots
+    lines = str(previous).splitlines()
+    assert f"no plan below {previous.lower_bound_ms:.3f} ms" in lines[0]
+    assert lines[1] == (f"  snapshots (share of the mean): night {night.cost_ms:.3f} ms (25.0%), "
+                        f"day {day.cost_ms:.3f} ms (75.0%); worst {day.cost_ms:.3f} ms")
+    moved = ns.plan(problem, cost_model="roofline",
+                    warm_start=ns.WarmStart(previous.plan, horizon_steps=1e12))
+    assert (f"  the previous plan costs {previous.cost_ms:.3f} ms; "
+            in str(moved) and "tables move, which takes" in str(moved))
+    kept = ns.plan(problem, cost_model="roofline", warm_start=ns.WarmStart(previous.plan, 1e-3))
+    assert "; nothing moves" in str(kept)
 
 
 def test_verify_raises_what_check_lists():
@@ -256,6 +305,15 @@ def test_what_if():
     lines = str(cases).splitlines()
     assert len(lines) == 4 and "no plan: device memory" in lines[2]
     assert lines[3].startswith("devices=16")
+
+
+def test_what_if_without_cases_and_bounds():
+    assert str(ns.WhatIf(())).splitlines() == [
+        "topology  devices   cost, ms  bound, ms  fullest device"]
+    cases = ns.what_if(small_problem(), topologies="2xCPU@4GiB", cost_model=BytesModel(),
+                       algorithm="dim")
+    assert isinstance(cases[0], ns.WhatIfCase) and "unknown" in str(cases).splitlines()[1]
+    assert pickle.loads(pickle.dumps(cases)) == cases
 
 
 @pytest.mark.parametrize("arguments, message", [

@@ -15,7 +15,7 @@ from neuroshard.topology import Topology, as_topology
 
 
 @dataclass(frozen=True, kw_only=True)
-class Case(fields.Record):
+class WhatIfCase(fields.Record):
     """What one topology gives: result, or error when there is no plan."""
 
     name: str
@@ -38,29 +38,33 @@ class Case(fields.Record):
 class WhatIf(fields.Record):
     """A case per topology, in the order asked; printing it shows a table."""
 
-    cases: tuple[Case, ...]
+    cases: tuple[WhatIfCase, ...]
 
-    def __iter__(self) -> Iterator[Case]:
+    def __iter__(self) -> Iterator[WhatIfCase]:
         return iter(self.cases)
 
     def __len__(self) -> int:
         return len(self.cases)
 
-    def __getitem__(self, index: int) -> Case:
+    def __getitem__(self, index: int) -> WhatIfCase:
         return self.cases[index]
 
     def __str__(self) -> str:
-        width = max(8, *(len(case.name) for case in self.cases))
+        width = max([8, *(len(case.name) for case in self.cases)])
         lines = [f"{'topology':{width}}  devices   cost, ms  bound, ms  fullest device"]
         for case in self.cases:
             start = f"{case.name:{width}}  {case.topology.device_count:7}"
             if case.result is not None:
                 lines.append(f"{start}  {case.result.cost_ms:9.3f}  "
-                             f"{case.result.lower_bound_ms:9.3f}  "
+                             f"{_bound(case.result.lower_bound_ms):>9}  "
                              f"{_planner.format_bytes(case.result.memory.peak_bytes)}")
             elif case.error is not None:
                 lines.append(f"{start}  no plan: {case.error.limit}: {case.error.message}")
         return "\n".join(lines)
+
+
+def _bound(lower_bound_ms: float) -> str:
+    return f"{lower_bound_ms:.3f}" if lower_bound_ms > 0 else "unknown"
 
 
 def what_if(problem: ShardingProblem, *,
@@ -91,9 +95,9 @@ def what_if(problem: ShardingProblem, *,
 
 
 def _case(problem: ShardingProblem, name: str, topology: Topology,
-          options: dict[str, Any]) -> Case:
+          options: dict[str, Any]) -> WhatIfCase:
     try:
         result = plan(problem.replace(topology=topology), **options)
     except PlanningError as error:
-        return Case(name=name, topology=topology, error=error)
-    return Case(name=name, topology=topology, result=result)
+        return WhatIfCase(name=name, topology=topology, error=error)
+    return WhatIfCase(name=name, topology=topology, result=result)
