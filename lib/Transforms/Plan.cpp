@@ -236,9 +236,9 @@ FailureOr<SearchOptions> PlanPass::readSearchOptions() {
     return emitError(module.getLoc(),
                      "option 'evaluations' must be at least 0, got: ")
            << evaluations.getValue();
-  if (threads < 0)
+  if (threads < 0 || threads > 1024)
     return emitError(module.getLoc(),
-                     "option 'threads' must be at least 0, got: ")
+                     "option 'threads' must be in [0, 1024], got: ")
            << threads.getValue();
   if (!previous.empty()) {
     Expected<ShardingPlan> plan = readPlan(previous);
@@ -265,8 +265,13 @@ LogicalResult PlanPass::readPolicy(std::unique_ptr<PlacementPolicy> &out,
   if (policySamples < 0)
     return emitError(loc, "option 'policy-samples' must be at least 0, got: ")
            << policySamples.getValue();
-  if (options.algorithm != Algorithm::DreamShard)
+  if (options.algorithm != Algorithm::DreamShard) {
+    if (!policy.empty())
+      return emitError(loc, "option 'policy' is for the algorithm dreamshard "
+                            "only, not ")
+             << toString(options.algorithm);
     return success();
+  }
   Expected<std::unique_ptr<PlacementPolicy>> read = readPlacementPolicy(policy);
   if (!read)
     return emitError(loc, "option 'policy': ") << toString(read.error());

@@ -10,6 +10,8 @@
 // REFERENCE: error: no plan: bad input: {{.*}}reference
 // RUN: not neuroshard-opt %s --neuroshard-plan="algorithm=dreamshard policy=no/such.safetensors" 2>&1 | FileCheck %s --check-prefix=POLICY --implicit-check-not=error:
 // POLICY: error: option 'policy': no/such.safetensors: {{.*}}
+// RUN: not neuroshard-opt %s --neuroshard-plan="policy=some.safetensors" 2>&1 | FileCheck %s --check-prefix=IDLE --implicit-check-not=error:
+// IDLE: error: option 'policy' is for the algorithm dreamshard only, not default
 // RUN: not neuroshard-opt %s --neuroshard-plan="policy-samples=-2" 2>&1 | FileCheck %s --check-prefix=SAMPLES --implicit-check-not=error:
 // SAMPLES: error: option 'policy-samples' must be at least 0, got: -2
 // RUN: not neuroshard-opt %s --neuroshard-plan="target=toaster" 2>&1 | FileCheck %s --check-prefix=TARGET --implicit-check-not=error:
@@ -29,7 +31,9 @@
 // RUN: not neuroshard-opt %s --neuroshard-plan="evaluations=-3" 2>&1 | FileCheck %s --check-prefix=EVALUATIONS --implicit-check-not=error:
 // EVALUATIONS: error: option 'evaluations' must be at least 0, got: -3
 // RUN: not neuroshard-opt %s --neuroshard-plan="threads=-1" 2>&1 | FileCheck %s --check-prefix=THREADS --implicit-check-not=error:
-// THREADS: error: option 'threads' must be at least 0, got: -1
+// THREADS: error: option 'threads' must be in [0, 1024], got: -1
+// RUN: not neuroshard-opt %s --neuroshard-plan="threads=100000" 2>&1 | FileCheck %s --check-prefix=MANY --implicit-check-not=error:
+// MANY: error: option 'threads' must be in [0, 1024], got: 100000
 // RUN: not neuroshard-opt %s --neuroshard-plan="previous=no/such.json" 2>&1 | FileCheck %s --check-prefix=PREVIOUS --implicit-check-not=error:
 // PREVIOUS: error: option 'previous': no/such.json: {{.*}}
 // RUN: not neuroshard-opt %s --neuroshard-plan="horizon-steps=inf" 2>&1 | FileCheck %s --check-prefix=HORIZON --implicit-check-not=error:
