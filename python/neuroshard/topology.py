@@ -114,9 +114,6 @@ class Topology(fields.Record):
             if not getattr(self, name):
                 raise ValueError(f"devices: the topology has no {name}, so a number says not "
                                  "what to have more or fewer of; give a topology instead")
-        for have, what in ((self.devices, "devices"), (self.hosts, "hosts")):
-            if not have:
-                raise ValueError(f"devices: the topology has no {what}; give a topology instead")
         kinds = {(device.device_class, device.memory_bytes) for device in self.devices}
         if len(kinds) != 1:
             raise ValueError("devices: the topology's devices differ, so a number says not "
