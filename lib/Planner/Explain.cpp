@@ -26,27 +26,32 @@ constexpr double kSame = 5e-4;
 constexpr size_t kMaxListed = 8;
 constexpr size_t kMaxNames = 4;
 
-std::string joinWidths(const std::vector<UnitPtr> &parts, bool columns) {
+/// The shard of one table in a unit, which may hold one of several.
+const Shard &shardOf(const Unit &unit, int table) {
+  auto place = std::find(unit.tables.begin(), unit.tables.end(), table);
+  return unit.shards[static_cast<size_t>(place - unit.tables.begin())];
+}
+
+std::string joinSizes(const std::vector<const Shard *> &shards, bool columns) {
   std::string text;
-  for (const UnitPtr &part : parts) {
-    const Shard &shard = part->shards.front();
+  for (const Shard *shard : shards)
     text += (text.empty() ? "" : " + ") +
-            std::to_string(columns ? shard.width() : shard.rows());
-  }
+            std::to_string(columns ? shard->width() : shard->rows());
   return text + (columns ? " columns" : " rows");
 }
 
 /// "4 shards by columns: 32 + 32 + 32 + 32 columns".
-std::string describeCut(const Table &table, const std::vector<UnitPtr> &units) {
-  const Shard &first = units.front()->shards.front();
+std::string describeCut(const Table &table,
+                        const std::vector<const Shard *> &shards) {
+  const Shard &first = *shards.front();
   bool columns = first.width() != table.dim;
   bool rows = first.rows() != table.rows;
-  std::string text = std::to_string(units.size()) + " shards by " +
+  std::string text = std::to_string(shards.size()) + " shards by " +
                      (columns && rows ? "rows and columns"
                       : columns       ? "columns"
                                       : "rows");
-  if (units.size() <= kMaxListed && columns != rows)
-    text += ": " + joinWidths(units, columns);
+  if (shards.size() <= kMaxListed && columns != rows)
+    text += ": " + joinSizes(shards, columns);
   return text;
 }
 
@@ -67,7 +72,8 @@ public:
 
 private:
   bool isReplicated(int table) const;
-  std::vector<UnitPtr> pieces(int table) const;
+  std::vector<const Shard *> pieces(int table) const;
+  std::string others(int table) const;
   std::string whyNotWhole(int table) const;
   UnitPtr wholeOf(int table) const;
   SearchState without(int table) const;
@@ -89,11 +95,22 @@ bool Explainer::isReplicated(int table) const {
   return first.shards.front().replicated();
 }
 
-std::vector<UnitPtr> Explainer::pieces(int table) const {
-  std::vector<UnitPtr> units;
+std::vector<const Shard *> Explainer::pieces(int table) const {
+  std::vector<const Shard *> shards;
   for (size_t unit : unitsOfTable.at(table))
-    units.push_back(state.units()[unit]);
-  return units;
+    shards.push_back(&shardOf(*state.units()[unit], table));
+  return shards;
+}
+
+/// " with 'b'" of co-located tables.
+std::string Explainer::others(int table) const {
+  const Unit &unit = *state.units()[unitsOfTable.at(table).front()];
+  std::string text;
+  for (int other : unit.tables)
+    if (other != table)
+      text +=
+          (text.empty() ? " with '" : ", '") + context.table(other).name + "'";
+  return text;
 }
 
 /// The table as one unit; null when the rules leave it no such form.
@@ -129,13 +146,22 @@ std::optional<double> Explainer::costWhole(int table, const Unit &whole) const {
   if (devices.size() > kMaxTried)
     devices.resize(kMaxTried);
   std::optional<double> best;
+  int bestDevice = 0;
   for (int device : devices) {
     double cost =
         other.trialAfter({{.device = device, .added = {&whole}, .removed = {}}})
             .costMs;
-    best = std::min(best.value_or(cost), cost);
+    if (best && *best <= cost)
+      continue;
+    best = cost;
+    bestDevice = device;
   }
-  return best;
+  // Trials go by the statistics in the mean, costs by all snapshots.
+  if (!best || context.periods.empty())
+    return best;
+  std::vector<size_t> units = unitsOfTable.at(table);
+  other.place(*std::min_element(units.begin(), units.end()), bestDevice);
+  return other.costMs();
 }
 
 /// Free bytes of the roomiest device that may hold the table, without it.
@@ -157,16 +183,16 @@ std::string Explainer::whyNotWhole(int table) const {
                : "the rules for the table leave no other form";
   std::optional<double> cost = costWhole(table, *whole);
   if (!cost)
-    return "whole, it needs " + formatBytes(whole->peakBytes()) +
-           ", and no device has more than " + formatBytes(roomWithout(table)) +
-           " left for it";
+    return "whole" + others(table) + ", it needs " +
+           formatBytes(whole->peakBytes()) + ", and no device has more than " +
+           formatBytes(roomWithout(table)) + " left for it";
   double change = *cost / nowMs - 1;
   if (std::abs(change) < kSame)
-    return "whole, a step would take as long";
+    return "whole" + others(table) + ", a step would take as long";
   char text[96];
-  std::snprintf(text, sizeof text, "whole, a step would take %s (%+.1f %%)",
+  std::snprintf(text, sizeof text, ", a step would take %s (%+.1f %%)",
                 formatMs(*cost).c_str(), 100 * change);
-  return text;
+  return "whole" + others(table) + text;
 }
 
 std::string Explainer::lineFor(int table) const {
@@ -232,22 +258,43 @@ neuroshard::explainBottleneck(const SearchState &state) {
   constexpr size_t kMaxShards = 4;
   const SearchContext &context = state.context();
   CostBreakdown cost = state.breakdown();
-  int worst = 0;
-  auto total = [&](int device) {
-    const DeviceCost &at = cost.devices[static_cast<size_t>(device)];
-    return at.compute.total() + at.forwardCommunicationMs +
-           at.backwardCommunicationMs;
+  auto slowest = [&](auto value) {
+    int worst = 0;
+    for (int device = 1; device < context.deviceCount; ++device)
+      if (value(cost.devices[static_cast<size_t>(device)]) >
+          value(cost.devices[static_cast<size_t>(worst)]))
+        worst = device;
+    return worst;
   };
-  for (int device = 1; device < context.deviceCount; ++device)
-    if (total(device) > total(worst))
-      worst = device;
-  const DeviceCost &device = cost.devices[static_cast<size_t>(worst)];
-  std::vector<std::string> lines = {
-      "bottleneck: device " + std::to_string(worst) + ", forward " +
-      formatMs(device.compute.forwardMs) + " + backward " +
-      formatMs(device.compute.backwardMs) + " of compute, communication " +
-      formatMs(device.forwardCommunicationMs) + " forward, " +
-      formatMs(device.backwardCommunicationMs) + " backward"};
+  auto name = [&](const char *what, auto value) {
+    int device = slowest(value);
+    return "device " + std::to_string(device) + " in " + what + " (" +
+           formatMs(value(cost.devices[static_cast<size_t>(device)])) + ")";
+  };
+  auto compute = [](const DeviceCost &at) { return at.compute.total(); };
+  int worst = slowest(compute);
+  std::string bottleneck = "bottleneck: ";
+  if (context.options.objective.kind == ObjectiveKind::Published) {
+    bottleneck +=
+        name("compute and exchanges together", [](const DeviceCost &at) {
+          return at.compute.total() + at.forwardCommunicationMs +
+                 at.backwardCommunicationMs;
+        });
+  } else {
+    bottleneck +=
+        name("forward compute",
+             [](const DeviceCost &at) { return at.compute.forwardMs; }) +
+        ", " +
+        name("backward compute",
+             [](const DeviceCost &at) { return at.compute.backwardMs; }) +
+        ", " +
+        name("the forward exchange",
+             [](const DeviceCost &at) { return at.forwardCommunicationMs; }) +
+        ", " + name("the backward exchange", [](const DeviceCost &at) {
+          return at.backwardCommunicationMs;
+        });
+  }
+  std::vector<std::string> lines = {bottleneck};
   std::vector<const Unit *> units;
   for (size_t unit : state.unitsOn(worst))
     units.push_back(state.units()[unit].get());
@@ -257,12 +304,14 @@ neuroshard::explainBottleneck(const SearchState &state) {
   std::string line;
   for (size_t i = 0; i < std::min(kMaxShards, units.size()); ++i) {
     const Shard &shard = units[i]->shards.front();
-    line += (i ? ", '" : "its costliest shards: '") + shard.table + "' (" +
+    line += (i ? ", '" : "'") + shard.table + "' (" +
             std::to_string(shard.rows()) + " x " +
             std::to_string(shard.width()) + ", alone " +
             formatMs(units[i]->aloneMs()) + ")";
   }
   if (!line.empty())
-    lines.push_back(line + " of " + std::to_string(units.size()));
+    lines.push_back("costliest of " + std::to_string(units.size()) +
+                    " shards on device " + std::to_string(worst) +
+                    ", which computes longest: " + line);
   return lines;
 }

@@ -64,8 +64,52 @@ TEST(ExplainTest, WholeTablesNeedNoWords) {
   std::vector<std::string> lines = explanationOf(problem, Algorithm::Size);
   EXPECT_THAT(lines, Not(Contains(HasSubstr("is cut into"))));
   EXPECT_THAT(lines, Contains(ContainsRegex(
-                         "its costliest shards: 'a' \\(1000 x 16, alone "
-                         "[0-9.]+ ms\\) of 1")));
+                         "costliest of 1 shards on device [01], which computes "
+                         "longest: 'a' \\(1000 x 16, alone [0-9.]+ ms\\)")));
+  EXPECT_THAT(lines, Contains(ContainsRegex(
+                         "bottleneck: device [01] in forward compute .*device "
+                         "[01] in the backward exchange")));
+}
+
+TEST(ExplainTest, CoLocatedTablesAreNamedTogether) {
+  ShardingProblem problem = twoTables("2xCPU@1GiB");
+  addTable(problem, makeTable("large", 2516582, 128), 1);
+  addTable(problem, makeTable("mate", 1000, 64), 1);
+  problem.constraints.coLocate = {{2, 3}};
+  EXPECT_THAT(
+      explanationOf(problem, Algorithm::Default),
+      AllOf(Contains(ContainsRegex("table 'large' is cut into .*; whole "
+                                   "with 'mate', it needs 1.2 GiB")),
+            Contains(ContainsRegex("table 'mate' is cut into .*; whole "
+                                   "with 'large', it needs"))));
+}
+
+TEST(ExplainTest, WithSnapshotsTheClaimIsTheMeanOverThem) {
+  ShardingProblem problem = twoTables();
+  problem.batch.globalSize = 65536;
+  addTable(problem, makeTable("big", 100000, 128), 40);
+  problem.snapshots = {{"day", 1, {{2, 60, 0, 1}}, {}},
+                       {"night", 1, {{2, 10, 0, 1}, {0, 80, 0, 1}}, {}}};
+  auto model = makeRooflineModel();
+  SearchOptions options;
+  options.threads = 1;
+  auto result = search(problem, *model, options);
+  ASSERT_TRUE(result);
+  double claimed = 0;
+  for (const std::string &line : result->explanation)
+    if (line.find("table 'big' is cut into") == 0)
+      std::sscanf(line.substr(line.find("would take")).c_str(),
+                  "would take %lf", &claimed);
+  // The same by hand: the rest as it is, the whole on either device.
+  double least = 1e300;
+  for (int device : {0, 1}) {
+    ShardingPlan plan = result->plan;
+    std::erase_if(plan.shards,
+                  [](const Shard &shard) { return shard.table == "big"; });
+    plan.shards.push_back(makeShard("big", "big", 0, 100000, 0, 128, {device}));
+    least = std::min(least, evaluate(problem, plan, *model, {}).costMs);
+  }
+  EXPECT_NEAR(claimed, least, 0.02 * least);
 }
 
 TEST(ExplainTest, ManyTablesShareLines) {
