@@ -77,7 +77,8 @@ def what_if(problem: ShardingProblem, *,
     a case with an error; every other error is raised.
     """
     if not isinstance(problem, ShardingProblem):
-        raise TypeError(f"what_if: problem: expected a ShardingProblem, got: {problem!r}")
+        raise TypeError("what_if: problem: expected a ShardingProblem, "
+                        f"got: {fields.shown(problem)}")
     if isinstance(topologies, (str, Topology)):
         topologies = (topologies,)
     asked = [(value if isinstance(value, str) else str(value),

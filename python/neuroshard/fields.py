@@ -20,6 +20,7 @@ T = TypeVar("T")
 
 # Far beyond every count there is: the planner says which range each has.
 MAX_WHOLE = 10**29
+MAX_SHOWN = 200
 
 
 class Record:
@@ -78,11 +79,12 @@ class Record:
 
 
 def shown(value: Any) -> str:
-    """repr(), which whole numbers of thousands of digits do not have."""
+    """The beginning of repr(), which whole numbers of thousands of digits do not have."""
     try:
-        return repr(value)
+        result = repr(value)
     except ValueError:
         return f"a value of type {type(value).__name__} that cannot be printed"
+    return result if len(result) <= MAX_SHOWN else f"{result[:MAX_SHOWN]}..."
 
 
 def text(value: Any, where: str, expected: str = "a text") -> str:
@@ -93,7 +95,7 @@ def text(value: Any, where: str, expected: str = "a text") -> str:
         value.encode()
     except UnicodeEncodeError:
         raise ValueError(f"{where}: expected a text that UTF-8 can hold, without lone "
-                         f"surrogates, got: {ascii(value)}") from None
+                         f"surrogates, got: {shown(value)}") from None
     return value
 
 
@@ -102,7 +104,7 @@ def path(value: Any, where: str) -> str:
     named = os.fspath(value) if isinstance(value, os.PathLike) else value
     result = text(named, where, "a path, as a text or a pathlib.Path")
     if "\0" in result:
-        raise ValueError(f"{where}: expected a path without NUL, got: {result!r}")
+        raise ValueError(f"{where}: expected a path without NUL, got: {shown(result)}")
     return result
 
 

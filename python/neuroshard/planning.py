@@ -171,7 +171,8 @@ def _report(progress: Callable[[Progress], object] | bool) -> object:
     if isinstance(progress, bool):
         return progress
     if not callable(progress):
-        raise TypeError(f"progress: expected a function, True or False, got: {progress!r}")
+        raise TypeError("progress: expected a function, True or False, "
+                        f"got: {fields.shown(progress)}")
     return lambda *values: progress(Progress(*values))
 
 
@@ -181,14 +182,15 @@ def _given(problem: ShardingProblem, plan: Plan, caller: str, cost_model: ModelC
     """What a function for a given plan passes on."""
     problem = _ready(problem, caller)
     if not isinstance(plan, Plan):
-        raise TypeError(f"{caller}: plan: expected a Plan, got: {plan!r}")
+        raise TypeError(f"{caller}: plan: expected a Plan, got: {fields.shown(plan)}")
     options = _options(objective, "default")
     return problem._native, plan._native, model_for(cost_model, problem), options
 
 
 def _ready(problem: ShardingProblem, caller: str) -> ShardingProblem:
     if not isinstance(problem, ShardingProblem):
-        raise TypeError(f"{caller}: problem: expected a ShardingProblem, got: {problem!r}")
+        raise TypeError(f"{caller}: problem: expected a ShardingProblem, "
+                        f"got: {fields.shown(problem)}")
     if problem.topology is None:
         raise InvalidProblem([("topology", "the problem has none; give it one with "
                                "problem.replace(topology='8xH200')")])
@@ -200,8 +202,11 @@ def _options(objective: Union[ObjectiveKind, Objective], algorithm: str) -> _pla
         objective = Objective(objective)
     if not isinstance(objective, Objective):
         raise TypeError("objective: expected 'step', 'published' or an Objective, "
-                        f"got: {objective!r}")
+                        f"got: {fields.shown(objective)}")
     fields.text(algorithm, "algorithm")
+    if algorithm not in algorithms():
+        raise ValueError(f"algorithm: expected {', '.join(algorithms())}, "
+                         f"got: {fields.shown(algorithm)}")
     options = _planner.SearchOptions()
     options.objective = objective.kind
     options.algorithm = algorithm
@@ -214,7 +219,7 @@ def _set_published(options: _planner.SearchOptions, settings: PublishedSettings 
     if settings is None:
         return
     if not isinstance(settings, PublishedSettings):
-        raise TypeError(f"published: expected PublishedSettings, got: {settings!r}")
+        raise TypeError(f"published: expected PublishedSettings, got: {fields.shown(settings)}")
     _only_for(options, "published", "published")
     options.set_published(settings.candidates, settings.beam_width, settings.depth,
                           settings.grid_points, settings.grid_begin, settings.grid_end)
@@ -245,7 +250,8 @@ def _set_warm_start(options: _planner.SearchOptions,
     if isinstance(warm_start, Plan):
         warm_start = WarmStart(warm_start)
     if not isinstance(warm_start, WarmStart):
-        raise TypeError(f"warm_start: expected a Plan or a WarmStart, got: {warm_start!r}")
+        raise TypeError("warm_start: expected a Plan or a WarmStart, "
+                        f"got: {fields.shown(warm_start)}")
     options.set_warm_start(warm_start.previous._native, warm_start.horizon_steps,
                                warm_start.tolerance)
 

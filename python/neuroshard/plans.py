@@ -101,7 +101,7 @@ class Plan(fields.Record):
     def check(self, problem: ShardingProblem) -> tuple[Diagnostic, ...]:
         """Everything wrong with the plan as an answer to the problem; empty when valid."""
         if not isinstance(problem, ShardingProblem):
-            raise TypeError(f"Plan.check: expected a ShardingProblem, got: {problem!r}")
+            raise TypeError(f"Plan.check: expected a ShardingProblem, got: {fields.shown(problem)}")
         if problem.topology is None:
             return (Diagnostic("topology", "the problem has none, so no plan can be checked"),)
         return tuple(Diagnostic(*one) for one in self._native.verify(problem._native))
