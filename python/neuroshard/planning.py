@@ -86,7 +86,7 @@ class WarmStart(fields.Record):
 
     previous: Plan
     horizon_steps: float = 1e5
-    tolerance: float = 0.01
+    tolerance: float = 0.02
 
     def __post_init__(self) -> None:
         self._record("previous", Plan)

@@ -20,8 +20,6 @@ constexpr int kSnapshots = 3;
 constexpr double kSpread = 0.5;
 constexpr double kSmallSpread = 0.01;
 constexpr double kHorizonSteps = 1e4;
-/// Beside the default: about how far one search is from the next by chance.
-constexpr double kWideTolerance = 0.005;
 /// A warm start moves at most this share of what planning afresh moves, and
 /// gives up at most this share of the cost, in geometric mean.
 constexpr double kMoveAim = 0.1;
@@ -199,8 +197,7 @@ void reportDrift(const SearchBenchOptions &options, SearchReport &report) {
   report.line("| figure | found | aim | |\n|---|---|---|---|");
   for (const char *name : {"reference", "roofline"}) {
     reportMean(options, name, report);
-    for (double tolerance : {WarmStart().tolerance, kWideTolerance})
-      reportStability(options, name, tolerance, report);
+    reportStability(options, name, WarmStart().tolerance, report);
   }
 }
 

@@ -64,7 +64,7 @@ struct WarmStart {
   /// Plans whose costs differ by less than this share are equally good; the
   /// one that moves least is taken. Keeps small changes of the statistics from
   /// reshuffling.
-  double tolerance = 0.01;
+  double tolerance = 0.02;
 };
 
 /// One table of which bytes move.
