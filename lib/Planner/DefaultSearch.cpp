@@ -49,7 +49,7 @@ constexpr double kPieceWorth = 1e-3;
 constexpr double kStepsPerSquare = 3.4;
 constexpr double kCubeSize = 210;
 constexpr double kMiddleSteps = 1.5e6;
-constexpr double kStepsPerRoot = 1.85e4;
+constexpr double kStepsPerRoot = 1.6e4;
 constexpr double kMinSteps = 1.2e5;
 constexpr double kMaxSteps = 6e6;
 /// Closed forms of a few sums allow more steps, models without sums fewer.

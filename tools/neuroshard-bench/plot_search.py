@@ -79,6 +79,7 @@ def main():
     parser.add_argument("curves", type=Path)
     parser.add_argument("folder", type=Path)
     arguments = parser.parse_args()
+    arguments.folder.mkdir(parents=True, exist_ok=True)
     curves = json.loads(arguments.curves.read_text())
     plot_cost_over_time(curves, arguments.folder / "search-cost-over-time.svg")
     plot_cost_by_algorithm(curves, arguments.folder / "search-cost-by-algorithm.svg")
