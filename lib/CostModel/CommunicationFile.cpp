@@ -2,6 +2,8 @@
 
 #include "neuroshard/CostModel/Communication.h"
 
+#include "CheckLayer.h"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -34,11 +36,6 @@ void forEachScaleColumn(Scale &scale, Visit visit) {
   visit("std", scale.std);
   visit("min", scale.min);
   visit("max", scale.max);
-}
-
-bool allFinite(const std::vector<float> &values) {
-  return std::all_of(values.begin(), values.end(),
-                     [](float value) { return std::isfinite(value); });
 }
 
 std::string inQuotes(std::string_view text) {
@@ -114,17 +111,8 @@ void Checker::checkScale(const std::string &name, const FeatureScale &scale,
 
 void Checker::checkLayer(const std::string &name, const DenseLayer &layer,
                          int64_t in) {
-  if (layer.in != in || layer.out < 1 || layer.out > kMaxLayerWidth)
-    return error(name, "expected " + std::to_string(in) + " inputs and 1 to " +
-                           std::to_string(kMaxLayerWidth) + " outputs, got " +
-                           std::to_string(layer.in) + " and " +
-                           std::to_string(layer.out));
-  if (layer.weight.size() != static_cast<size_t>(layer.in * layer.out) ||
-      layer.bias.size() != static_cast<size_t>(layer.out))
-    return error(name, "its weights or biases are not as many as its inputs "
-                       "and outputs say");
-  if (!allFinite(layer.weight) || !allFinite(layer.bias))
-    error(name, "expected finite weights and biases");
+  if (std::string fault = faultOf(layer, in); !fault.empty())
+    error(name, fault);
 }
 
 void Checker::checkMember(size_t index, const CommunicationMember &member) {

@@ -2,6 +2,8 @@
 
 #include "neuroshard/CostModel/NeuralModel.h"
 
+#include "CheckLayer.h"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -27,11 +29,6 @@ void forEachLayer(size_t index, Member &member, Visit visit) {
     visit(layerName(index, "table", i), member.table[i]);
   for (size_t i = 0; i < member.head.size(); ++i)
     visit(layerName(index, "head", i), member.head[i]);
-}
-
-bool allFinite(const std::vector<float> &values) {
-  return std::all_of(values.begin(), values.end(),
-                     [](float value) { return std::isfinite(value); });
 }
 
 //===----------------------------------------------------------------------===//
@@ -95,17 +92,8 @@ void Checker::checkFeatures() {
 
 void Checker::checkLayer(const std::string &name, const DenseLayer &layer,
                          int64_t in) {
-  if (layer.in != in || layer.out < 1 || layer.out > kMaxLayerWidth)
-    return error(name, "expected " + std::to_string(in) + " inputs and 1 to " +
-                           std::to_string(kMaxLayerWidth) + " outputs, got " +
-                           std::to_string(layer.in) + " and " +
-                           std::to_string(layer.out));
-  if (layer.weight.size() != static_cast<size_t>(layer.in * layer.out) ||
-      layer.bias.size() != static_cast<size_t>(layer.out))
-    return error(name, "its weights or biases are not as many as its inputs "
-                       "and outputs say");
-  if (!allFinite(layer.weight) || !allFinite(layer.bias))
-    error(name, "expected finite weights and biases");
+  if (std::string fault = faultOf(layer, in); !fault.empty())
+    error(name, fault);
 }
 
 void Checker::expectWidth(const std::string &name, const DenseLayer &layer,

@@ -2,6 +2,8 @@
 
 #include "neuroshard/CostModel/PlacementPolicy.h"
 
+#include "CheckLayer.h"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -14,11 +16,6 @@ namespace {
 
 constexpr const char *kArchitecture = "dreamshard-mlp";
 constexpr size_t kTensors = 2 * 4 + 2 * (2 + 3);
-
-bool allFinite(const std::vector<float> &values) {
-  return std::all_of(values.begin(), values.end(),
-                     [](float value) { return std::isfinite(value); });
-}
 
 /// Calls visit(name, layer) for every layer.
 template <typename Parameters, typename Visit>
@@ -80,17 +77,8 @@ void Checker::checkScale(const std::string &name, const FeatureScale &scale) {
 
 void Checker::checkLayer(const std::string &name, const DenseLayer &layer,
                          int64_t in) {
-  if (layer.in != in || layer.out < 1 || layer.out > kMaxLayerWidth)
-    return error(name, "expected " + std::to_string(in) + " inputs and 1 to " +
-                           std::to_string(kMaxLayerWidth) + " outputs, got " +
-                           std::to_string(layer.in) + " and " +
-                           std::to_string(layer.out));
-  if (layer.weight.size() != static_cast<size_t>(layer.in * layer.out) ||
-      layer.bias.size() != static_cast<size_t>(layer.out))
-    return error(name, "its weights or biases are not as many as its inputs "
-                       "and outputs say");
-  if (!allFinite(layer.weight) || !allFinite(layer.bias))
-    error(name, "expected finite weights and biases");
+  if (std::string fault = faultOf(layer, in); !fault.empty())
+    error(name, fault);
 }
 
 Diagnostics Checker::run(const PlacementPolicyParameters &parameters) {

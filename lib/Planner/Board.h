@@ -81,14 +81,6 @@ struct LoadChange {
   std::vector<LoadChange> periods;
 };
 
-/// load += sign x other, but for compute.
-inline void addLoads(DeviceLoad &load, const DeviceLoad &other, double sign) {
-  load.dims += sign * other.dims;
-  load.inputBytes += sign * other.inputBytes;
-  load.forwardBytes += sign * other.forwardBytes;
-  load.backwardBytes += sign * other.backwardBytes;
-}
-
 /// mean += share x one.
 void addShare(ComputeMs &mean, const ComputeMs &one, double share);
 

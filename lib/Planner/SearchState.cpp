@@ -11,13 +11,6 @@ using namespace neuroshard;
 
 namespace {
 
-void addLoad(DeviceLoad &load, const DeviceLoad &other, double sign) {
-  load.dims += sign * other.dims;
-  load.inputBytes += sign * other.inputBytes;
-  load.forwardBytes += sign * other.forwardBytes;
-  load.backwardBytes += sign * other.backwardBytes;
-}
-
 /// How much the 16-norm of the devices' values exceeds their maximum.
 template <typename Value>
 double normExcess(const std::vector<DeviceCost> &devices, Value value) {
@@ -102,7 +95,7 @@ void SearchState::apply(int device, const Unit &unit, int sign) {
   for (size_t k = 0; k < size; ++k)
     target.embedding[k] += sign * unit.embedding[offset + k];
   target.shardCount += sign * static_cast<int>(unit.shards.size());
-  addLoad(loads[static_cast<size_t>(device)], unit.load, sign);
+  addLoads(loads[static_cast<size_t>(device)], unit.load, sign);
   int host =
       context().problem.topology.devices[static_cast<size_t>(device)].host;
   hostBytes[static_cast<size_t>(host)] += sign * unit.memory.hostBytes;
@@ -303,9 +296,9 @@ ComputeMs SearchState::computeAfter(const DeviceChange &change) const {
 DeviceLoad SearchState::loadAfter(const DeviceChange &change) const {
   DeviceLoad load = loadOf(change.device);
   for (const Unit *unit : change.added)
-    addLoad(load, unit->load, 1);
+    addLoads(load, unit->load, 1);
   for (const Unit *unit : change.removed)
-    addLoad(load, unit->load, -1);
+    addLoads(load, unit->load, -1);
   load.compute = computeAfter(change);
   return load;
 }
@@ -331,7 +324,7 @@ double SearchState::costInMs(size_t period) const {
     sets[d].deviceClass = &context().classOf(static_cast<int>(d));
     for (size_t index : slots[d].units) {
       const Demand &demand = allUnits[index]->periods[period];
-      addLoad(inPeriod[d], demand.load, 1);
+      addLoads(inPeriod[d], demand.load, 1);
       for (const ShardWork &work : demand.works)
         sets[d].shards.push_back(&work);
     }

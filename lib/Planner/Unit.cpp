@@ -164,10 +164,7 @@ static void addDemand(Demand &sum, const Demand &one) {
   sum.embedding.resize(one.embedding.size());
   for (size_t k = 0; k < one.embedding.size(); ++k)
     sum.embedding[k] += one.embedding[k];
-  sum.load.dims += one.load.dims;
-  sum.load.inputBytes += one.load.inputBytes;
-  sum.load.forwardBytes += one.load.forwardBytes;
-  sum.load.backwardBytes += one.load.backwardBytes;
+  addLoads(sum.load, one.load, 1);
 }
 
 /// Described once per size: two pieces of a table differ in no more. What

@@ -37,6 +37,14 @@ struct Footprint {
   }
 };
 
+/// load += sign x other, but for compute.
+inline void addLoads(DeviceLoad &load, const DeviceLoad &other, double sign) {
+  load.dims += sign * other.dims;
+  load.inputBytes += sign * other.inputBytes;
+  load.forwardBytes += sign * other.forwardBytes;
+  load.backwardBytes += sign * other.backwardBytes;
+}
+
 Footprint footprintOf(const MemoryTerms &terms);
 
 /// What shards ask of a device under one set of statistics.

@@ -1,5 +1,6 @@
 //===- SearchOracleTasks.cpp - Random problems with every constraint ------===//
 
+#include "Dice.h"
 #include "SearchOracle.h"
 
 #include "neuroshard/Planner/Memory.h"
@@ -11,26 +12,9 @@ using namespace neuroshard;
 
 namespace {
 
-/// Draws without std distributions, which differ between libraries.
-class Dice {
-public:
-  explicit Dice(uint64_t seed) : engine(seed * 0x9e3779b97f4a7c15u + 1) {}
-  int64_t in(int64_t low, int64_t high) {
-    return low + static_cast<int64_t>(engine() %
-                                      static_cast<uint64_t>(high - low + 1));
-  }
-  bool chance(int percent) { return in(1, 100) <= percent; }
-  template <typename T> T of(std::initializer_list<T> values) {
-    return values.begin()[in(0, static_cast<int64_t>(values.size()) - 1)];
-  }
-
-private:
-  std::mt19937_64 engine;
-};
-
 class Maker {
 public:
-  explicit Maker(uint64_t seed) : dice(seed) {}
+  explicit Maker(uint64_t seed) : dice(seed * 0x9e3779b97f4a7c15u + 1) {}
   ShardingProblem make();
 
 private:

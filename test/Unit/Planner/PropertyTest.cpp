@@ -1,5 +1,6 @@
 //===- PropertyTest.cpp - Random problems: plans verify, bounds hold ------===//
 
+#include "Dice.h"
 #include "Support.h"
 #include "neuroshard/CostModel/ReferenceClosedForm.h"
 #include "neuroshard/CostModel/Roofline.h"
@@ -17,23 +18,6 @@ using namespace neuroshard;
 using namespace neuroshard::test;
 
 namespace {
-
-/// Draws without std distributions, which differ between libraries.
-class Dice {
-public:
-  explicit Dice(uint64_t seed) : engine(seed) {}
-  int64_t in(int64_t low, int64_t high) {
-    return low + static_cast<int64_t>(engine() %
-                                      static_cast<uint64_t>(high - low + 1));
-  }
-  bool chance(int percent) { return in(1, 100) <= percent; }
-  template <typename T> T of(std::initializer_list<T> values) {
-    return values.begin()[in(0, static_cast<int64_t>(values.size()) - 1)];
-  }
-
-private:
-  std::mt19937_64 engine;
-};
 
 void addRandomConstraints(ShardingProblem &problem, Dice &dice) {
   Constraints &constraints = problem.constraints;
