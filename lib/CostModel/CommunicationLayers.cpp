@@ -1,11 +1,12 @@
 //===- CommunicationLayers.cpp - Dense layers on blocks of rows -----------===//
 ///
 /// \file
-/// Compiled for several instruction sets, chosen when the program starts. Built
-/// with -ffp-contract=off: see the header.
+/// Built with -ffp-contract=off: see the header.
 //===----------------------------------------------------------------------===//
 
 #include "CommunicationLayers.h"
+
+#include "Vectors.h"
 
 #include <cstring>
 
@@ -14,71 +15,81 @@ using namespace neuroshard::dense;
 
 namespace {
 
-constexpr size_t kLanes = 16;
-/// Rows that share a read of the weights; with 2 vectors of outputs, 8
-/// accumulators.
+/// Rows that share a read of the weights.
 constexpr size_t kTogether = 4;
 
-using Floats = float __attribute__((vector_size(kLanes * sizeof(float))));
+template <size_t Lanes> struct Kernels {
+  using Floats = typename Vectors<Lanes>::Floats;
 
-#if defined(__x86_64__)
-#define NEUROSHARD_CLONES                                                      \
-  __attribute__((target_clones("avx512f", "avx2", "default")))
+  /// `Count` rows x `Width` vectors of outputs, all in registers.
+  template <size_t Count, size_t Width>
+  NEUROSHARD_INLINE static void block(const LayerView &layer, size_t out,
+                                      const Rows &x, size_t first, bool rectify,
+                                      Rows &y) {
+    Floats sum[Count][Width];
+    const float *inputs[Count];
+    for (size_t r = 0; r < Count; ++r) {
+      inputs[r] = x.row(first + r);
+      std::memcpy(&sum[r], layer.bias + out, sizeof sum[r]);
+    }
+    const float *weight = layer.weight + out;
+    for (size_t i = 0; i < layer.in; ++i, weight += layer.out) {
+      Floats w[Width];
+      std::memcpy(&w, weight, sizeof w);
+      for (size_t r = 0; r < Count; ++r)
+        for (size_t v = 0; v < Width; ++v)
+          sum[r][v] += w[v] * inputs[r][i];
+    }
+    for (size_t r = 0; r < Count; ++r) {
+      for (size_t v = 0; v < Width && rectify; ++v)
+        sum[r][v] = sum[r][v] > 0.0f ? sum[r][v] : Floats{};
+      std::memcpy(y.row(first + r) + out, &sum[r], sizeof sum[r]);
+    }
+  }
+
+  template <size_t Count>
+  NEUROSHARD_INLINE static void rows(const LayerView &layer, const Rows &x,
+                                     size_t first, bool rectify, Rows &y) {
+    size_t out = 0;
+    for (; out + 2 * Lanes <= layer.out; out += 2 * Lanes)
+      block<Count, 2>(layer, out, x, first, rectify, y);
+    if (out < layer.out)
+      block<Count, 1>(layer, out, x, first, rectify, y);
+  }
+
+  NEUROSHARD_INLINE static void allRows(const LayerView &layer, const Rows &x,
+                                        size_t count, bool rectify, Rows &y) {
+    size_t row = 0;
+    for (; row + kTogether <= count; row += kTogether)
+      rows<kTogether>(layer, x, row, rectify, y);
+    for (; row < count; ++row)
+      rows<1>(layer, x, row, rectify, y);
+  }
+};
+
+/// The loop for one instruction set.
+#define NEUROSHARD_VARIANT(NAME, ATTRIBUTES, LANES)                            \
+  struct NAME {                                                                \
+    ATTRIBUTES static void apply(const LayerView &layer, const Rows &x,        \
+                                 size_t rows, bool rectify, Rows &y) {         \
+      Kernels<LANES>::allRows(layer, x, rows, rectify, y);                     \
+    }                                                                          \
+  };
+
+NEUROSHARD_VARIANT(Baseline, , 4)
+#ifdef NEUROSHARD_X86
+NEUROSHARD_VARIANT(AVX2, NEUROSHARD_AVX2, 8)
+NEUROSHARD_VARIANT(AVX512, NEUROSHARD_AVX512, 16)
 #else
-#define NEUROSHARD_CLONES
+using AVX2 = Baseline;
+using AVX512 = Baseline;
 #endif
-#define NEUROSHARD_INLINE __attribute__((always_inline)) inline
-
-/// `Count` rows x `Vectors` vectors of outputs.
-template <size_t Count, size_t Vectors>
-NEUROSHARD_INLINE void block(const LayerView &layer, size_t out, const Rows &x,
-                             size_t first, bool rectify, Rows &y) {
-  Floats sum[Count][Vectors];
-  const float *inputs[Count];
-  for (size_t r = 0; r < Count; ++r) {
-    inputs[r] = x.row(first + r);
-    std::memcpy(&sum[r], layer.bias + out, sizeof sum[r]);
-  }
-  const float *weight = layer.weight + out;
-  for (size_t i = 0; i < layer.in; ++i, weight += layer.out) {
-    Floats w[Vectors];
-    std::memcpy(&w, weight, sizeof w);
-    for (size_t r = 0; r < Count; ++r)
-      for (size_t v = 0; v < Vectors; ++v)
-        sum[r][v] += w[v] * inputs[r][i];
-  }
-  for (size_t r = 0; r < Count; ++r) {
-    for (size_t v = 0; v < Vectors && rectify; ++v)
-      sum[r][v] = sum[r][v] > 0.0f ? sum[r][v] : Floats{};
-    std::memcpy(y.row(first + r) + out, &sum[r], sizeof sum[r]);
-  }
-}
-
-template <size_t Count>
-NEUROSHARD_INLINE void blockOfRows(const LayerView &layer, const Rows &x,
-                                   size_t first, bool rectify, Rows &y) {
-  size_t out = 0;
-  for (; out + 2 * kLanes <= layer.out; out += 2 * kLanes)
-    block<Count, 2>(layer, out, x, first, rectify, y);
-  if (out < layer.out)
-    block<Count, 1>(layer, out, x, first, rectify, y);
-}
 
 } // namespace
 
-NEUROSHARD_CLONES
-static void applyRows(const LayerView &layer, const Rows &x, size_t rows,
-                      bool rectify, Rows &y) {
-  size_t row = 0;
-  for (; row + kTogether <= rows; row += kTogether)
-    blockOfRows<kTogether>(layer, x, row, rectify, y);
-  for (; row + 2 <= rows; row += 2)
-    blockOfRows<2>(layer, x, row, rectify, y);
-  for (; row < rows; ++row)
-    blockOfRows<1>(layer, x, row, rectify, y);
-}
-
 void dense::applyLayer(const LayerView &layer, const Rows &x, size_t rows,
                        bool rectify, Rows &y) {
-  applyRows(layer, x, rows, rectify, y);
+  dispatch<Baseline, AVX2, AVX512>(bestInstructions(), [&](auto variant) {
+    variant.apply(layer, x, rows, rectify, y);
+  });
 }

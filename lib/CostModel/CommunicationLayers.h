@@ -10,13 +10,17 @@ namespace neuroshard::dense {
 
 /// Rows of floats in one piece.
 struct Rows {
-  Rows(size_t count, size_t width)
-      : count(count), width(width), values(count * width) {}
+  /// What the rows hold afterwards is not said.
+  void resize(size_t newCount, size_t newWidth) {
+    count = newCount;
+    width = newWidth;
+    values.resize(count * width);
+  }
 
   float *row(size_t r) { return values.data() + r * width; }
   const float *row(size_t r) const { return values.data() + r * width; }
 
-  size_t count, width;
+  size_t count = 0, width = 0;
   std::vector<float> values;
 };
 

@@ -64,14 +64,20 @@ struct PackedMember {
 /// phi of all devices, and what each sees of the others.
 class DeviceSet {
 public:
-  DeviceSet(size_t width, const CommunicationFeatures &features)
-      : width(width), features(features), phi(features.deviceCount() * width),
-        all(width), groups(static_cast<size_t>(features.groupCount) * width),
-        groupSize(static_cast<size_t>(features.groupCount)),
-        largest(width, kNone), second(width, kNone) {}
+  /// Empties it for the devices of an exchange.
+  void reset(size_t newWidth, const CommunicationFeatures &newFeatures) {
+    width = newWidth;
+    features = &newFeatures;
+    phi.resize(features->deviceCount() * width);
+    all.assign(width, 0);
+    groups.assign(static_cast<size_t>(features->groupCount) * width, 0);
+    groupSize.assign(static_cast<size_t>(features->groupCount), 0);
+    largest.assign(width, kNone);
+    second.assign(width, kNone);
+  }
 
   void add(size_t device, const float *values) {
-    size_t group = static_cast<size_t>(features.group[device]);
+    size_t group = static_cast<size_t>(features->group[device]);
     ++groupSize[group];
     for (size_t k = 0; k < width; ++k) {
       double value = (static_cast<double>(values[k]) + kRounding) - kRounding;
@@ -85,8 +91,8 @@ public:
 
   /// Writes 4 x width numbers: see c_d in the header.
   void context(size_t device, float *out) const {
-    size_t group = static_cast<size_t>(features.group[device]);
-    size_t others = features.deviceCount() - 1;
+    size_t group = static_cast<size_t>(features->group[device]);
+    size_t others = features->deviceCount() - 1;
     for (size_t k = 0; k < width; ++k) {
       double own = phi[device * width + k];
       double most = own == largest[k] ? second[k] : largest[k];
@@ -105,8 +111,8 @@ private:
     return count > 0 ? static_cast<float>(sum / static_cast<double>(count)) : 0;
   }
 
-  size_t width;
-  const CommunicationFeatures &features;
+  size_t width = 0;
+  const CommunicationFeatures *features = nullptr;
   std::vector<double> phi, all, groups;
   std::vector<size_t> groupSize;
   /// The second largest is the largest as well where two devices have it.
@@ -119,71 +125,69 @@ LayerView viewOf(const PackedLayer &layer, size_t first = 0) {
           layer.in - first, layer.paddedOut};
 }
 
-/// One member on one exchange. `device` and `exchange` are scaled features.
+/// Devices that are handled together.
+constexpr size_t kBlock = 16;
+
+/// The members on one exchange after another: searches ask thousands of times,
+/// and allocating would take them longer than the layers.
 class MemberRun {
 public:
-  MemberRun(const PackedMember &member, const CommunicationFeatures &features,
-            const Rows &device, const Rows &exchange)
-      : member(member), features(features), device(device), exchange(exchange) {
-  }
-
-  /// r_d of each device.
-  std::vector<double> corrections() const {
-    DeviceSet set = makeSet();
+  /// Writes r_d of each device. `scaledDevice` and `scaledExchange` hold the
+  /// scaled features.
+  void run(const PackedMember &member, const CommunicationFeatures &features,
+           double *corrections) {
+    fillSet(member, features);
     // What the exchange's features contribute is the same for all devices.
     size_t width = 4 * member.phi1.out;
-    Rows common(1, member.head0.paddedOut);
-    applyLayer(viewOf(member.head0, width), exchange, 1, false, common);
+    common.resize(1, member.head0.paddedOut);
+    applyLayer(viewOf(member.head0, width), scaledExchange, 1, false, common);
     LayerView head0 = viewOf(member.head0);
     head0.in = width;
     head0.bias = common.row(0);
 
-    Rows context(kBlock, width);
-    Rows hidden0(kBlock, member.head0.paddedOut);
-    Rows hidden1(kBlock, member.head1.paddedOut);
-    Rows out(kBlock, member.head2.paddedOut);
-    std::vector<double> result;
-    forEachBlock([&](size_t first, size_t count) {
+    input.resize(kBlock, width);
+    hidden0.resize(kBlock, member.head0.paddedOut);
+    hidden1.resize(kBlock, member.head1.paddedOut);
+    out.resize(kBlock, member.head2.paddedOut);
+    forEachBlock(features, [&](size_t first, size_t count) {
       for (size_t r = 0; r < count; ++r)
-        set.context(first + r, context.row(r));
-      applyLayer(head0, context, count, true, hidden0);
+        set.context(first + r, input.row(r));
+      applyLayer(head0, input, count, true, hidden0);
       applyLayer(viewOf(member.head1), hidden0, count, true, hidden1);
       applyLayer(viewOf(member.head2), hidden1, count, false, out);
       for (size_t r = 0; r < count; ++r)
-        result.push_back(std::clamp(static_cast<double>(*out.row(r)),
-                                    -kMostCorrection, kMostCorrection));
+        corrections[first + r] = std::clamp(static_cast<double>(*out.row(r)),
+                                            -kMostCorrection, kMostCorrection);
     });
-    return result;
   }
 
-private:
-  /// Devices that are handled together.
-  static constexpr size_t kBlock = 16;
+  Rows scaledDevice, scaledExchange;
 
-  template <typename Visit> void forEachBlock(Visit visit) const {
+private:
+  template <typename Visit>
+  static void forEachBlock(const CommunicationFeatures &features, Visit visit) {
     for (size_t d = 0; d < features.deviceCount(); d += kBlock)
       visit(d, std::min(kBlock, features.deviceCount() - d));
   }
 
-  DeviceSet makeSet() const {
-    DeviceSet set(member.phi1.out, features);
-    Rows scaled(kBlock, device.width);
-    Rows hidden(kBlock, member.phi0.paddedOut);
-    Rows phi(kBlock, member.phi1.paddedOut);
-    forEachBlock([&](size_t first, size_t count) {
-      std::copy_n(device.row(first), count * device.width, scaled.row(0));
-      applyLayer(viewOf(member.phi0), scaled, count, true, hidden);
-      applyLayer(viewOf(member.phi1), hidden, count, true, phi);
+  void fillSet(const PackedMember &member,
+               const CommunicationFeatures &features) {
+    set.reset(member.phi1.out, features);
+    input.resize(kBlock, scaledDevice.width);
+    hidden0.resize(kBlock, member.phi0.paddedOut);
+    out.resize(kBlock, member.phi1.paddedOut);
+    forEachBlock(features, [&](size_t first, size_t count) {
+      std::copy_n(scaledDevice.row(first), count * scaledDevice.width,
+                  input.row(0));
+      applyLayer(viewOf(member.phi0), input, count, true, hidden0);
+      applyLayer(viewOf(member.phi1), hidden0, count, true, out);
       for (size_t r = 0; r < count; ++r)
-        set.add(first + r, phi.row(r));
+        set.add(first + r, out.row(r));
     });
-    return set;
   }
 
-  const PackedMember &member;
-  const CommunicationFeatures &features;
-  const Rows &device;
-  const Rows &exchange;
+  DeviceSet set;
+  Rows common, input, hidden0, hidden1, out;
 };
 
 bool isNear(double value, double known) {
@@ -213,18 +217,21 @@ struct CommunicationModel::State {
       members.emplace_back(member);
   }
 
-  /// r_d of each member: [members][D].
-  std::vector<std::vector<double>>
+  /// r_d of each member: [members][D], valid until the thread's next call.
+  std::span<const double>
   corrections(const CommunicationFeatures &features) const {
-    Rows scaledExchange(1, exchange.count());
-    exchange.apply(features.exchange.data(), scaledExchange.row(0));
-    Rows scaled(features.deviceCount(), device.count());
-    for (size_t d = 0; d < scaled.count; ++d)
-      device.apply(&features.device[d * device.count()], scaled.row(d));
-    std::vector<std::vector<double>> result;
-    for (const PackedMember &member : members)
-      result.push_back(
-          MemberRun(member, features, scaled, scaledExchange).corrections());
+    thread_local MemberRun run;
+    thread_local std::vector<double> result;
+    run.scaledExchange.resize(1, exchange.count());
+    exchange.apply(features.exchange.data(), run.scaledExchange.row(0));
+    size_t devices = features.deviceCount();
+    run.scaledDevice.resize(devices, device.count());
+    for (size_t d = 0; d < devices; ++d)
+      device.apply(&features.device[d * device.count()],
+                   run.scaledDevice.row(d));
+    result.resize(members.size() * devices);
+    for (size_t m = 0; m < members.size(); ++m)
+      run.run(members[m], features, &result[m * devices]);
     return result;
   }
 
@@ -305,13 +312,13 @@ CommunicationModel::timesMs(const Traffic &traffic,
   std::vector<double> times = features.waitMs;
   if (features.deviceCount() < 2)
     return times;
-  std::vector<std::vector<double>> corrections = state->corrections(features);
+  std::span<const double> corrections = state->corrections(features);
   for (size_t d = 0; d < times.size(); ++d) {
     double sum = 0;
-    for (const std::vector<double> &member : corrections)
-      sum += member[d];
+    for (size_t i = d; i < corrections.size(); i += times.size())
+      sum += corrections[i];
     times[d] += features.closedFormMs[d] *
-                std::exp(sum / static_cast<double>(corrections.size()));
+                std::exp(sum / static_cast<double>(state->members.size()));
   }
   return times;
 }
@@ -323,15 +330,17 @@ double CommunicationModel::uncertainty(const Traffic &traffic,
       traffic, usedLevels(*traffic.topology), startSkewsMs, direction);
   if (features.deviceCount() < 2)
     return 0;
-  std::vector<std::vector<double>> corrections = state->corrections(features);
-  double members = static_cast<double>(corrections.size());
+  std::span<const double> corrections = state->corrections(features);
+  double members = static_cast<double>(state->members.size());
   double largest = 0;
-  for (size_t d = 0; d < features.deviceCount(); ++d) {
+  size_t devices = features.deviceCount();
+  for (size_t d = 0; d < devices; ++d) {
     double sum = 0, squares = 0;
-    for (const std::vector<double> &member : corrections)
-      sum += member[d];
-    for (const std::vector<double> &member : corrections)
-      squares += (member[d] - sum / members) * (member[d] - sum / members);
+    for (size_t i = d; i < corrections.size(); i += devices)
+      sum += corrections[i];
+    for (size_t i = d; i < corrections.size(); i += devices)
+      squares +=
+          (corrections[i] - sum / members) * (corrections[i] - sum / members);
     largest = std::max(largest, std::sqrt(squares / members));
   }
   return largest;

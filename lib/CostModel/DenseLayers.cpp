@@ -1,21 +1,17 @@
 //===- DenseLayers.cpp - The hot loops of neural inference ----------------===//
 ///
 /// \file
-/// The loops are templates on the width of a vector, instantiated for what each
-/// instruction set has: compilers cut wider vectors badly. Every number is made
-/// by itself, so the width changes none. Built with -ffp-contract=off: see the
-/// header.
+/// Every number is made by itself, so the width of a vector changes none. Built
+/// with -ffp-contract=off: see the header.
 //===----------------------------------------------------------------------===//
 
 #include "DenseLayers.h"
 
+#include "Vectors.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-
-#if defined(__x86_64__)
-#define NEUROSHARD_X86 1
-#endif
 
 using namespace neuroshard;
 using namespace neuroshard::dense;
@@ -26,23 +22,6 @@ namespace {
 constexpr size_t kRegisterVectors = 4;
 /// Fewer rows than this are cheaper one by one than as a block.
 constexpr size_t kFewestBlockRows = 8;
-
-#define NEUROSHARD_INLINE __attribute__((always_inline)) inline
-
-/// The compiler's vector types; a template's own would be no vectors to it.
-template <size_t Lanes> struct Vectors;
-template <> struct Vectors<4> {
-  using Floats = float __attribute__((vector_size(16)));
-  using Ints = int32_t __attribute__((vector_size(16)));
-};
-template <> struct Vectors<8> {
-  using Floats = float __attribute__((vector_size(32)));
-  using Ints = int32_t __attribute__((vector_size(32)));
-};
-template <> struct Vectors<16> {
-  using Floats = float __attribute__((vector_size(64)));
-  using Ints = int32_t __attribute__((vector_size(64)));
-};
 
 /// Vectors of `Lanes` floats; RowVectors of them hold the rows that are worked
 /// on at once without running out of registers.
@@ -267,22 +246,12 @@ template <size_t Lanes, size_t RowVectors> struct Kernels {
 
 NEUROSHARD_VARIANT(Baseline, , 4, 4)
 #ifdef NEUROSHARD_X86
-NEUROSHARD_VARIANT(AVX2, __attribute__((target("avx2"))), 8, 4)
-NEUROSHARD_VARIANT(AVX512, __attribute__((target("avx512f"))), 16, 2)
+NEUROSHARD_VARIANT(AVX2, NEUROSHARD_AVX2, 8, 4)
+NEUROSHARD_VARIANT(AVX512, NEUROSHARD_AVX512, 16, 2)
+#else
+using AVX2 = Baseline;
+using AVX512 = Baseline;
 #endif
-
-/// Calls visit(variant) for the one chosen.
-template <typename Visit>
-void dispatch(Instructions instructions, Visit visit) {
-#ifdef NEUROSHARD_X86
-  if (instructions == Instructions::AVX512)
-    return visit(AVX512());
-  if (instructions == Instructions::AVX2)
-    return visit(AVX2());
-#endif
-  (void)instructions;
-  visit(Baseline());
-}
 
 } // namespace
 
@@ -300,19 +269,20 @@ Instructions dense::bestInstructions() {
 
 void dense::affine(Instructions instructions, const PackedLayer &layer,
                    const float *x, float *y) {
-  dispatch(instructions, [&](auto variant) { variant.affine(layer, x, y); });
+  dispatch<Baseline, AVX2, AVX512>(
+      instructions, [&](auto variant) { variant.affine(layer, x, y); });
 }
 
 void dense::headRows(Instructions instructions, const PackedHead &head,
                      const double *sums, size_t stride, size_t rows,
                      float *out) {
-  dispatch(instructions, [&](auto variant) {
+  dispatch<Baseline, AVX2, AVX512>(instructions, [&](auto variant) {
     variant.headRows(head, sums, stride, rows, out);
   });
 }
 
 void dense::exponentials(Instructions instructions, const float *x,
                          size_t count, float *y) {
-  dispatch(instructions,
-           [&](auto variant) { variant.exponentials(x, count, y); });
+  dispatch<Baseline, AVX2, AVX512>(
+      instructions, [&](auto variant) { variant.exponentials(x, count, y); });
 }

@@ -77,6 +77,16 @@ std::unique_ptr<CostModel> mustMake(const std::string &name,
   return *std::move(model);
 }
 
+std::unique_ptr<CostModel> mustMakeFor(const std::string &name,
+                                       ShardingProblem &problem) {
+  Topology &topology = problem.topology;
+  if (name == kMeasured)
+    topology = *parseTopology(
+        format("%zux%s@%lld", topology.devices.size(), kMeasuredClass,
+               static_cast<long long>(topology.devices.front().memoryBytes)));
+  return mustMake(name, topology);
+}
+
 void addSearchBenchmark(CLI::App &app) {
   auto options = std::make_shared<SearchBenchOptions>();
   CLI::App *command = app.add_subcommand(
@@ -85,8 +95,6 @@ void addSearchBenchmark(CLI::App &app) {
       "exit code 1 when a figure misses its aim");
   command->add_option("--source", options->source,
                       "the source tree, for workloads and reference tasks");
-  command->add_option("--model", options->model,
-                      "a compute model file for H200, tried as well");
   command->add_option("--policy", options->policyFile,
                       "placement policy of algorithm dreamshard; the shipped "
                       "one if there is none");

@@ -64,7 +64,7 @@ void reportSetting(const SearchBenchOptions &bench, const TaskSettings &setting,
   for (int seed = 0; seed < tasks; ++seed) {
     ShardingProblem problem =
         randomTask(setting, 1000 + static_cast<uint64_t>(seed));
-    std::unique_ptr<CostModel> model = mustMake(modelName, problem.topology);
+    std::unique_ptr<CostModel> model = mustMakeFor(modelName, problem);
     bool published = !model->separatesBackward();
     std::optional<double> ours;
     for (size_t a = 0; a < allAlgorithms().size(); ++a) {
@@ -81,7 +81,7 @@ void reportSetting(const SearchBenchOptions &bench, const TaskSettings &setting,
     }
   }
   std::string row = "| " + name + " | " +
-                    modelName.substr(modelName.find_last_of('/') + 1) + " |";
+                    (modelName == kMeasured ? "neural" : modelName) + " |";
   row += format(" %d |", missing[0]);
   for (size_t a = 1; a < gains.size(); ++a)
     row += gains[a].count()
@@ -170,7 +170,9 @@ void reportGenerated(const SearchBenchOptions &options, SearchReport &report) {
 
   report.line(
       "\nHow much lower the default search's cost is in geometric mean, "
-      "and in brackets how many tasks the other gives no plan.\n");
+      "and in brackets how many tasks the other gives no plan. Neural: the "
+      "shipped "
+      "models of CPU devices.\n");
   std::string head = "| tasks | cost model | default without a plan |";
   std::string rule = "|---|---|---|";
   for (size_t a = 1; a < allAlgorithms().size(); ++a) {
@@ -185,9 +187,7 @@ void reportGenerated(const SearchBenchOptions &options, SearchReport &report) {
       {10, 30, 4, 10}, {20, 40, 8, 10}, {40, 80, 16, 5}};
   if (!options.quick)
     scales.push_back({600, 600, 256, 1});
-  std::vector<std::string> models = {"reference", "roofline"};
-  if (!options.model.empty())
-    models.push_back(options.model);
+  const std::vector<std::string> models = {"reference", "roofline", kMeasured};
   for (const Scale &scale : scales)
     for (auto [fill, spread, what] :
          {std::tuple(0.3, 0.95, "loose"), std::tuple(0.9, 0.95, "tight"),

@@ -14,8 +14,6 @@ namespace neuroshard {
 struct SearchBenchOptions {
   /// Of the source tree: workloads and test/reference_search are read from it.
   std::string source = ".";
-  /// A compute model file to be tried beside the closed forms; empty: none.
-  std::string model;
   /// The placement policy's file; empty: the shipped one.
   std::string policyFile;
   std::shared_ptr<const PlacementPolicy> policy;
@@ -56,6 +54,14 @@ TimedSearch timedSearch(const ShardingProblem &problem, const CostModel &model,
 
 /// A file's workload, or an exit with a message.
 ShardingProblem mustRead(const std::string &path);
+
+/// The cost model of that name, and the devices it is for: `auto` stands for
+/// the shipped measured models, which know only kMeasuredClass, so the problem
+/// gets as many such devices with as much memory.
+inline constexpr const char *kMeasured = "auto";
+inline constexpr const char *kMeasuredClass = "CPU";
+std::unique_ptr<CostModel> mustMakeFor(const std::string &name,
+                                       ShardingProblem &problem);
 std::unique_ptr<CostModel> mustMake(const std::string &name,
                                     const Topology &topology);
 

@@ -33,26 +33,20 @@ double peakGiB() {
   return static_cast<double>(usage.ru_maxrss) / (1 << 20);
 }
 
-void reportDefault(const SearchBenchOptions &options, const std::string &name,
-                   SearchReport &report) {
+void reportDefault(const SearchBenchOptions &options, SearchReport &report) {
   for (const SpeedCase &one : kCases) {
     if (one.slow && options.quick)
       continue;
     ShardingProblem problem =
         mustRead(options.source + "/workloads/" + one.workload + ".json");
     problem.topology = *parseTopology(one.topology);
-    // A model of one device class says nothing about another.
-    if (name != "roofline" &&
-        std::string(one.topology).find("H200") == std::string::npos)
-      continue;
-    std::unique_ptr<CostModel> model = mustMake(name, problem.topology);
+    std::unique_ptr<CostModel> model = mustMake("roofline", problem.topology);
     SearchOptions search;
     search.threads = options.threads;
     TimedSearch timed =
         timedSearch(problem, *model, search, one.aimSeconds < 1 ? 5 : 1);
-    std::string what = format("%s on %s (%zu tables), %s", one.workload,
-                              one.topology, problem.tables.size(),
-                              name == "roofline" ? "roofline" : "neural");
+    std::string what = format("%s on %s (%zu tables), roofline", one.workload,
+                              one.topology, problem.tables.size());
     if (!timed.result) {
       report.figure(what, "no plan", "a plan", false);
       continue;
@@ -75,7 +69,7 @@ void reportPublished(const SearchBenchOptions &options, const std::string &name,
         "%s/test/reference_search/task_%02d.json", options.source.c_str(), i));
     if (problem.topology.deviceCount() != 4)
       continue;
-    std::unique_ptr<CostModel> model = mustMake(name, problem.topology);
+    std::unique_ptr<CostModel> model = mustMakeFor(name, problem);
     SearchOptions search;
     search.algorithm = Algorithm::Published;
     search.objective.kind = ObjectiveKind::Published;
@@ -88,7 +82,7 @@ void reportPublished(const SearchBenchOptions &options, const std::string &name,
   std::sort(cpuTimes.begin(), cpuTimes.end());
   double median = times[times.size() / 2];
   report.figure("published search, 4-device reference tasks, " +
-                    std::string(name == "reference" ? "closed form" : "neural"),
+                    std::string(name == kMeasured ? "neural" : "closed form"),
                 format("median %.2f ms (CPU %.2f ms), largest %.2f ms", median,
                        cpuTimes[cpuTimes.size() / 2], times.back()),
                 format("median %g ms", kPublishedAimMs),
@@ -101,11 +95,8 @@ void reportSpeed(const SearchBenchOptions &options, SearchReport &report) {
   report.heading("Speed");
   report.line("| search | found | aim | |\n|---|---|---|---|");
   reportPublished(options, "reference", report);
-  if (!options.model.empty())
-    reportPublished(options, options.model, report);
-  reportDefault(options, "roofline", report);
-  if (!options.model.empty())
-    reportDefault(options, options.model, report);
+  reportPublished(options, kMeasured, report);
+  reportDefault(options, report);
 }
 
 } // namespace neuroshard

@@ -38,7 +38,7 @@ inline constexpr std::string_view kCommunicationModelSchema =
     "neuroshard.communication_model.v1";
 
 /// The usual sizes; a file may have others, up to kMaxLayerWidth.
-inline constexpr int kPhiHidden = 48, kPhiWidth = 32, kContextHidden = 64;
+inline constexpr int kPhiHidden = 16, kPhiWidth = 8, kContextHidden = 32;
 /// The closed form is corrected by a factor of at most exp of this.
 inline constexpr double kMostCorrection = 6;
 
