@@ -1,0 +1,189 @@
+//===- GpuABI.h - What generated GPU kernels read and write ----*- C++ -*-===//
+//
+// The contract between the GPU module of a device program and whoever launches
+// its kernels (lib/RuntimeCuda). Plain C, no dependency. All structs lie in
+// device memory, in arrays that the launcher writes; all pointers in them are
+// device pointers.
+//
+// Kernels and their parameters, in this order:
+//
+//   nsg_lookup(const nsg_lookup_task *tasks, const int32_t *task_of_block,
+//              uint64_t *bad_id)
+//   nsg_weight_gradient(const nsg_lookup_task *tasks,
+//              const int32_t *task_of_block)
+//   nsg_expand(const nsg_lookup_task *tasks, const int32_t *task_of_block,
+//              const nsg_positions *positions)
+//   nsg_ranges(const nsg_slot *slots, int32_t num_slots,
+//              const nsg_sorted *sorted)
+//   nsg_update(const nsg_slot *slots, int32_t num_slots,
+//              const nsg_sorted *sorted)
+//   nsg_reduce, nsg_apply: as nsg_update
+//
+// All have blocks of NSG_THREADS threads in x. A kernel exists only if the
+// program needs it; <program>.gpu.json lists them.
+//
+// Items and blocks. nsg_lookup, nsg_weight_gradient and nsg_expand run a task's
+// items in blocks of their own: ceil(items / items_per_block) blocks, where
+// items_per_block is that of the task's variant (nsg_expand: of all tasks,
+// NSG_EXPAND_ITEMS). Block b works for task t = task_of_block[b] on the items
+// from (b - first block of t) x items_per_block on; the first block of t is
+// tasks[t].first_block (lookup), .first_gradient_block (weight gradient) or
+// .first_expand_block (expand). An item of a lookup is a bag, or an id if
+// unpooled; of a weight gradient an id; of an expansion a bag, or an id.
+//
+// nsg_ranges has a thread per slot, and one: ceil((num_slots + 1) /
+// NSG_THREADS) blocks. nsg_update, nsg_reduce, nsg_apply run any number of
+// blocks; together they take all runs of all slots.
+//
+// Order of a training step: nsg_lookup; nsg_expand; stable radix sort of
+// (keys, 0, 1, 2, ...) by key; distinct keys and the start of each run;
+// nsg_ranges; and, with the gradients, nsg_update, or nsg_reduce, exchange of
+// norms, nsg_apply. All but the last need no gradients. nsg_weight_gradient
+// comes before the update.
+//
+// Arithmetic is f32. A bag's rows are added in the order of its ids, a row's
+// gradients in the order of their positions: the same input, the same bits.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_RUNTIME_GPUABI_H
+#define NEUROSHARD_RUNTIME_GPUABI_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define NSG_VERSION 1
+#define NSG_THREADS 256
+#define NSG_EXPAND_ITEMS 32
+
+/// nsg_lookup_task.flags: what nsg_expand needs to know of a lookup.
+#define NSG_POOLED 1   /* items are bags; else ids */
+#define NSG_MEAN 2     /* gradients are divided by the ids of the bag */
+#define NSG_WEIGHTED 4 /* sample_weights are read */
+#define NSG_FIXED 8    /* bags of `pooling` ids; offsets are not read */
+#define NSG_ID64 16    /* ids are i64; else i32 */
+
+/// One lookup on one slot, for the bags of one peer or of all.
+typedef struct nsg_lookup_task {
+  /// Rows of the slot, each padded to 16 bytes; 16-byte aligned.
+  const void *weights;
+  /// Row row_begin + r of the table is row r of the slot. An id outside
+  /// [row_begin, row_begin + rows) is bad: it counts as row_begin, and
+  /// *bad_id becomes min(*bad_id, t << 40 | position in ids).
+  const void *ids;
+  /// Bag b has the ids [offsets[b], offsets[b + 1]) of `ids`. Unpooled and
+  /// fixed: not read; unpooled item j is id j, fixed bag b has the ids
+  /// [b * pooling, (b + 1) * pooling).
+  const int64_t *offsets;
+  /// By position in `ids`, or null.
+  const float *sample_weights;
+  /// Item i is written to out + i * out_stride (elements of the variant's
+  /// output type). Bodies store 16 bytes at a time where the dim allows: out
+  /// is 16-byte aligned, and so is the stride if the dim is.
+  void *out;
+  int64_t out_stride;
+  int64_t items;
+  int64_t rows;
+  int64_t row_begin;
+  int64_t pooling;
+  /// Which body of nsg_lookup, as <program>.gpu.json numbers them.
+  int32_t variant;
+  int32_t first_block;
+
+  /// nsg_expand: id j of the task is position position_begin + j.
+  int64_t position_begin;
+  /// Row r of the slot has the key key_begin + r.
+  int64_t key_begin;
+  /// Gradient of item i: f32, from element gradient_begin + i *
+  /// gradient_stride of the gradients on.
+  int64_t gradient_begin;
+  int64_t gradient_stride;
+  int32_t flags;
+  int32_t first_expand_block;
+
+  /// nsg_weight_gradient: of each id j of the task, weight_gradient[j] = sum
+  /// over columns of weight x gradients[gradient_offsets[position_begin + j]
+  /// + column]. 0 is written for a bad id.
+  const float *gradients;
+  const int64_t *gradient_offsets;
+  float *weight_gradient;
+  int32_t gradient_variant;
+  int32_t first_gradient_block;
+  /// Ids of the task, the items of nsg_weight_gradient: positions
+  /// [first_id, first_id + num_ids) of `ids`.
+  int64_t first_id;
+  int64_t num_ids;
+} nsg_lookup_task;
+
+/// What nsg_expand writes, by position. Positions that no task has must hold
+/// a key that no row has, at least the key_end of the last slot.
+typedef struct nsg_positions {
+  /// u32 or u64: key_bytes.
+  void *keys;
+  /// Offset of the gradient, in elements of f32.
+  int64_t *gradient_offsets;
+  /// Factor of the gradient, or null if all are 1: sample weight, divided by
+  /// the ids of the bag if the lookup is a mean. Null unless some lookup is
+  /// weighted or a mean.
+  float *factors;
+  int32_t key_bytes;
+  int32_t reserved;
+} nsg_positions;
+
+/// The sorted positions; what kernels of the update read.
+typedef struct nsg_sorted {
+  /// Distinct keys in ascending order, u32 or u64: key_bytes.
+  const void *keys;
+  /// Run u is order[starts[u]] ... order[starts[u + 1] - 1]. nsg_ranges writes
+  /// starts[*num_runs] = num_positions.
+  int32_t *starts;
+  /// Positions, by key and then ascending.
+  const int32_t *order;
+  const int32_t *num_runs;
+  int64_t num_positions;
+  const int64_t *gradient_offsets;
+  const float *factors; /* null: all 1 */
+  const float *gradients;
+  /// nsg_ranges writes [num_slots + 1]: slot s has the runs [run_begin[s],
+  /// run_begin[s + 1]).
+  int32_t *run_begin;
+  int32_t key_bytes;
+  int32_t reserved;
+} nsg_sorted;
+
+/// One slot, as the update sees it. Slots come in the order of their keys.
+typedef struct nsg_slot {
+  /// As in KernelABI.h.
+  void *weights;
+  float *state0;
+  float *state1;
+  /// Keys [key_begin, key_end) are rows 0, 1, ... of the slot.
+  int64_t key_begin;
+  int64_t key_end;
+  /// Learning rate; Adam: see nsrt_update_kernel. In device memory, so that a
+  /// captured graph can be replayed with another one.
+  const float *step_size;
+  /// nsg_reduce writes, nsg_apply reads: gradient rows (f32, padded rows) and
+  /// their squared norms, by run of the slot.
+  float *reduced;
+  float *norms;
+  /// Which body of nsg_update or of nsg_reduce and nsg_apply; -1: none in this
+  /// kernel.
+  int32_t update_variant;
+  int32_t reduce_variant;
+  int32_t apply_variant;
+  int32_t reserved;
+} nsg_slot;
+
+#ifdef __cplusplus
+}
+static_assert(sizeof(nsg_lookup_task) == 176, "generated code has the layout");
+static_assert(sizeof(nsg_positions) == 32, "generated code has the layout");
+static_assert(sizeof(nsg_sorted) == 80, "generated code has the layout");
+static_assert(sizeof(nsg_slot) == 80, "generated code has the layout");
+#endif
+
+#endif // NEUROSHARD_RUNTIME_GPUABI_H
