@@ -8,7 +8,7 @@
 
 #include "neuroshard/Conversion/Kernels/Kernels.h"
 
-#include "KernelBody.h"
+#include "HostInputs.h"
 
 #include "neuroshard/Runtime/KernelABI.h"
 
@@ -152,19 +152,81 @@ static Signature makeSignature(Builder &b, const KernelSpec &spec) {
   return s;
 }
 
-static void emitBody(const KernelBody &body) {
-  switch (body.spec.kind) {
+/// The arguments of the function, in the order of makeSignature, and the items
+/// [begin, end).
+static KernelBody bindArguments(ImplicitLocOpBuilder &b, RowBuilder &rows,
+                                const KernelSpec &spec, KernelInputs &inputs,
+                                ValueRange arguments) {
+  KernelBody body{b, rows, spec, inputs};
+  switch (spec.kind) {
   case KernelKind::Lookup:
-    return body.spec.pooled ? emitPooledLookup(body) : emitRowLookup(body);
+    body.weights = arguments[0];
+    body.out = arguments[4];
+    body.outStride =
+        arith::IndexCastOp::create(b, b.getIndexType(), arguments[5]);
+    break;
   case KernelKind::WeightGradient:
-    return emitWeightGradient(body);
+    body.weights = arguments[0];
+    body.gradients = arguments[3];
+    body.out = arguments[4];
+    break;
   case KernelKind::Update:
-    return emitUpdate(body);
+    body.weights = arguments[0];
+    for (int32_t i = 0; i < getNumElementStates(spec.optimizer.kind) +
+                                getNumRowStates(spec.optimizer.kind);
+         ++i)
+      body.states.push_back(arguments[1 + i]);
+    body.gradients = arguments[7];
+    body.stepSize = arguments[8];
+    break;
   case KernelKind::Reduce:
-    return emitReduce(body);
+    body.gradients = arguments[3];
+    body.reduced = arguments[4];
+    body.norms = arguments[5];
+    break;
   case KernelKind::Apply:
-    return emitApply(body);
+    body.weights = arguments[0];
+    body.states.push_back(arguments[1]);
+    body.reduced = arguments[3];
+    body.norms = arguments[4];
+    body.stepSize = arguments[5];
+    break;
   }
+  return body;
+}
+
+static HostArrays bindArrays(const KernelSpec &spec, ValueRange arguments,
+                             Value begin, Value end) {
+  HostArrays arrays;
+  arrays.begin = begin;
+  arrays.end = end;
+  switch (spec.kind) {
+  case KernelKind::Lookup:
+    arrays.ids = arguments[1];
+    if (spec.pooled)
+      arrays.offsets = arguments[2];
+    arrays.sampleWeights = arguments[3];
+    break;
+  case KernelKind::WeightGradient:
+    arrays.ids = arguments[1];
+    arrays.gradientOffsets = arguments[2];
+    break;
+  case KernelKind::Update:
+    arrays.rows = arguments[3];
+    arrays.segments = arguments[4];
+    arrays.gradientOffsets = arguments[5];
+    arrays.sampleWeights = arguments[6];
+    break;
+  case KernelKind::Reduce:
+    arrays.segments = arguments[0];
+    arrays.gradientOffsets = arguments[1];
+    arrays.sampleWeights = arguments[2];
+    break;
+  case KernelKind::Apply:
+    arrays.rows = arguments[2];
+    break;
+  }
+  return arrays;
 }
 
 static func::FuncOp createKernel(ModuleOp module, const KernelSpec &spec,
@@ -186,7 +248,8 @@ static func::FuncOp createKernel(ModuleOp module, const KernelSpec &spec,
   Value begin = toIndex(entry->getArgument(numArguments - 2));
   Value end = toIndex(entry->getArgument(numArguments - 1));
   RowBuilder rows(b, spec.dim, shape);
-  emitBody({b, rows, spec, entry->getArguments(), begin, end});
+  HostInputs inputs(b, bindArrays(spec, entry->getArguments(), begin, end));
+  emitBody(bindArguments(b, rows, spec, inputs, entry->getArguments()));
   func::ReturnOp::create(b);
   return func;
 }
@@ -211,30 +274,6 @@ void registerKernelDialects(DialectRegistry &registry) {
   registry.insert<arith::ArithDialect, func::FuncDialect, LLVM::LLVMDialect,
                   math::MathDialect, memref::MemRefDialect, scf::SCFDialect,
                   ub::UBDialect, vector::VectorDialect>();
-}
-
-void forEachItem(const KernelBody &body,
-                 llvm::function_ref<void(Value item)> emit) {
-  ImplicitLocOpBuilder &b = body.b;
-  Value step = body.rows.index(1);
-  auto loop = scf::ParallelOp::create(b, ValueRange{body.begin},
-                                      ValueRange{body.end}, ValueRange{step});
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(loop.getBody());
-  emit(loop.getInductionVars().front());
-}
-
-Value loadIndex(ImplicitLocOpBuilder &b, Value memref, Value position) {
-  Value element = memref::LoadOp::create(b, memref, position);
-  // Ids, rows and offsets are not negative.
-  return arith::IndexCastUIOp::create(b, b.getIndexType(), element);
-}
-
-Value loadAhead(ImplicitLocOpBuilder &b, Value memref, Value position,
-                Value last) {
-  Value distance = arith::ConstantIndexOp::create(b, kPrefetchRows);
-  Value ahead = arith::AddIOp::create(b, position, distance);
-  return loadIndex(b, memref, arith::MinSIOp::create(b, ahead, last));
 }
 
 } // namespace neuroshard

@@ -8,91 +8,74 @@
 #include "KernelBody.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 
 namespace neuroshard {
 
-/// The position before `position`.
-static Value previous(const KernelBody &body, Value position) {
-  return arith::SubIOp::create(body.b, position, body.rows.index(1));
+/// The number of ids as f32; 1 for an empty bag, whose sum is 0.
+static Value getDivisor(const KernelBody &body, Span bag) {
+  ImplicitLocOpBuilder &b = body.b;
+  Value count = arith::SubIOp::create(b, bag.limit, bag.first);
+  count = arith::MaxUIOp::create(b, count, body.rows.index(1));
+  Value integer = arith::IndexCastUIOp::create(b, b.getI64Type(), count);
+  return arith::UIToFPOp::create(b, b.getF32Type(), integer);
 }
 
 void emitPooledLookup(const KernelBody &body) {
   ImplicitLocOpBuilder &b = body.b;
   RowBuilder &rows = body.rows;
-  Value weights = body.arguments[0], ids = body.arguments[1];
-  Value offsets = body.arguments[2], sampleWeights = body.arguments[3];
-  Value out = body.arguments[4];
-  Value outStride =
-      arith::IndexCastOp::create(b, b.getIndexType(), body.arguments[5]);
-  Value one = rows.index(1);
-  Value last = previous(body, loadIndex(b, offsets, body.end));
-
-  forEachItem(body, [&](Value bag) {
-    Value first = loadIndex(b, offsets, bag);
-    Value limit = loadIndex(b, offsets, arith::AddIOp::create(b, bag, one));
-    Value outRow = arith::MulIOp::create(b, bag, outStride);
+  KernelInputs &inputs = body.inputs;
+  inputs.forEachItem([&](Value item) {
+    Span bag = inputs.getBag(item);
+    Value outRow = arith::MulIOp::create(b, item, body.outStride);
+    Value divisor = body.isMean ? getDivisor(body, bag) : Value();
     rows.forEachBlock([&](const ColumnBlock &block) {
-      auto sum = scf::ForOp::create(b, first, limit, one, rows.zeros(block));
-      {
-        OpBuilder::InsertionGuard guard(b);
-        b.setInsertionPointToStart(sum.getBody());
-        Value position = sum.getInductionVar();
-        rows.prefetch({weights, loadAhead(b, ids, position, last)}, block,
+      Row sum = emitSum(body, block, bag, [&](Value position) -> Term {
+        rows.prefetch({body.weights, inputs.getIdAhead(position)}, block,
                       /*forWrite=*/false);
-        Row row = rows.read({weights, loadIndex(b, ids, position)}, block);
-        if (body.spec.weighted)
-          row = rows.scale(memref::LoadOp::create(b, sampleWeights, position),
-                           row);
-        scf::YieldOp::create(b, rows.add(Row(sum.getRegionIterArgs()), row));
-      }
-      rows.write(Row(sum.getResults()), {out, outRow}, block);
+        Value id = inputs.getId(position);
+        Value weight =
+            body.spec.weighted ? inputs.getSampleWeight(position) : Value();
+        return {{body.weights, id}, weight};
+      });
+      if (divisor)
+        sum = rows.divideByScalar(sum, divisor);
+      rows.write(sum, {body.out, outRow}, block);
     });
   });
 }
 
 void emitRowLookup(const KernelBody &body) {
-  ImplicitLocOpBuilder &b = body.b;
   RowBuilder &rows = body.rows;
-  Value weights = body.arguments[0], ids = body.arguments[1];
-  Value out = body.arguments[4];
-  Value outStride =
-      arith::IndexCastOp::create(b, b.getIndexType(), body.arguments[5]);
-  Value last = previous(body, body.end);
-
-  forEachItem(body, [&](Value position) {
-    Value ahead = loadAhead(b, ids, position, last);
-    Value id = loadIndex(b, ids, position);
-    Value outRow = arith::MulIOp::create(b, position, outStride);
+  KernelInputs &inputs = body.inputs;
+  inputs.forEachItem([&](Value position) {
+    Value ahead = inputs.getIdAhead(position);
+    Value id = inputs.getId(position);
+    inputs.finishIds();
+    Value outRow = arith::MulIOp::create(body.b, position, body.outStride);
     rows.forEachBlock([&](const ColumnBlock &block) {
-      rows.prefetch({weights, ahead}, block, /*forWrite=*/false);
-      rows.write(rows.read({weights, id}, block), {out, outRow}, block);
+      rows.prefetch({body.weights, ahead}, block, /*forWrite=*/false);
+      rows.write(rows.read({body.weights, id}, block), {body.out, outRow},
+                 block);
     });
   });
 }
 
 void emitWeightGradient(const KernelBody &body) {
-  ImplicitLocOpBuilder &b = body.b;
   RowBuilder &rows = body.rows;
-  Value weights = body.arguments[0], ids = body.arguments[1];
-  Value gradientOffsets = body.arguments[2], gradients = body.arguments[3];
-  Value out = body.arguments[4];
-  Value last = previous(body, body.end);
-
-  forEachItem(body, [&](Value position) {
-    Value ahead = loadAhead(b, ids, position, last);
-    Value id = loadIndex(b, ids, position);
-    Value offset = loadIndex(b, gradientOffsets, position);
+  KernelInputs &inputs = body.inputs;
+  inputs.forEachItem([&](Value position) {
+    Value ahead = inputs.getIdAhead(position);
+    Value id = inputs.getId(position);
+    inputs.finishIds();
+    Value offset = inputs.getGradientOffset(position);
     Value dot = rows.sumColumns([&](const ColumnBlock &block) {
-      rows.prefetch({weights, ahead}, block, /*forWrite=*/false);
-      Row row = rows.read({weights, id}, block);
-      return rows.multiply(row, rows.read({gradients, offset}, block));
+      rows.prefetch({body.weights, ahead}, block, /*forWrite=*/false);
+      Row row = rows.read({body.weights, id}, block);
+      return rows.multiply(row, rows.read({body.gradients, offset}, block));
     });
-    rows.writeScalar(dot, out, position);
+    rows.writeScalar(dot, body.out, position);
   });
 }
 

@@ -133,6 +133,8 @@ void RowBuilder::write(const Row &row, const RowAddress &address,
 
 void RowBuilder::prefetch(const RowAddress &address, const ColumnBlock &block,
                           bool forWrite) {
+  if (!address.row)
+    return;
   Type element = cast<MemRefType>(address.memref.getType()).getElementType();
   int64_t step = kCacheLineBytes / (element.getIntOrFloatBitWidth() / 8);
   int64_t width = block.pieces.back().offset + block.pieces.back().width;
@@ -184,6 +186,10 @@ Row RowBuilder::scale(Value factor, const Row &row) {
 
 Row RowBuilder::addScalar(const Row &row, Value addend) {
   return add(row, broadcast(addend, row));
+}
+
+Row RowBuilder::divideByScalar(const Row &row, Value divisor) {
+  return divide(row, broadcast(divisor, row));
 }
 
 Value RowBuilder::sumColumns(

@@ -42,6 +42,8 @@ class RowBuilder {
 public:
   RowBuilder(mlir::ImplicitLocOpBuilder &b, int64_t dim, const RowShape &shape);
 
+  const RowShape &getShape() const { return shape; }
+
   /// True if the whole row is one block.
   bool isOneBlock() const { return dim <= shape.block; }
 
@@ -64,7 +66,7 @@ public:
   /// Writes a block of a row; to f16 and bf16 it is rounded to nearest even.
   void write(const Row &row, const RowAddress &address,
              const ColumnBlock &block);
-  /// Prefetches the cache lines of a block of a row.
+  /// Prefetches the cache lines of a block of a row, if the address has a row.
   void prefetch(const RowAddress &address, const ColumnBlock &block,
                 bool forWrite);
 
@@ -75,6 +77,7 @@ public:
   Row squareRoot(const Row &row);
   Row scale(mlir::Value factor, const Row &row);
   Row addScalar(const Row &row, mlir::Value addend);
+  Row divideByScalar(const Row &row, mlir::Value divisor);
 
   /// Emits the row block by block and adds up the values that `emit` returns
   /// for the columns of each: lane l of a chunk collects the columns l,

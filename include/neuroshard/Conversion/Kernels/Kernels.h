@@ -29,6 +29,8 @@ struct RowShape {
   /// Columns held in registers at a time, a multiple of `chunk`; a longer
   /// row is processed in blocks of this many columns.
   int64_t block = 256;
+  /// Rows of a sum that are read before any of them is added.
+  int64_t inFlight = 1;
 };
 
 /// Marks a function whose memref arguments are passed as bare pointers
