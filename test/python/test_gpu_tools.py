@@ -1,0 +1,145 @@
+"""The sort library and the scripts of tools/gpu, as far as a machine without a GPU can tell."""
+
+import ctypes
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ["NEUROSHARD_BUILD_DIR"])
+SORT = BUILD / "lib" / "libneuroshard_cuda_sort.so"
+INVALID_VALUE = 1
+
+needs_sort = pytest.mark.skipif(not SORT.exists(),
+                                reason=f"{SORT.name} is not built here: no nvcc, or sanitizers")
+
+
+def load_script(name):
+    """A script of tools/gpu as a module."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / "gpu" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+check_sass = load_script("check_sass")
+
+
+# The sort library
+
+
+def sort_function():
+    function = ctypes.CDLL(str(SORT)).nsg_sort
+    pointer = ctypes.c_void_p
+    function.argtypes = [pointer, ctypes.POINTER(ctypes.c_size_t), pointer, ctypes.c_int32,
+                         ctypes.c_int32, *[pointer] * 6, ctypes.c_int64, pointer]
+    function.restype = ctypes.c_int
+    return function
+
+
+def call_sort(key_bytes, end_bit, count, memory=None):
+    """(status, temp_bytes) of a call whose pointers are all `memory`."""
+    size = ctypes.c_size_t(0)
+    status = sort_function()(memory, ctypes.byref(size), memory, key_bytes, end_bit,
+                             *[memory] * 6, count, None)
+    return status, size.value
+
+
+@needs_sort
+def test_sort_exports_one_function():
+    listing = subprocess.run(["nm", "-D", "--defined-only", str(SORT)], capture_output=True,
+                             text=True, check=True).stdout
+    assert [line.split()[2] for line in listing.splitlines()] == ["nsg_sort"]
+
+
+@needs_sort
+def test_sort_needs_no_cuda_library():
+    listing = subprocess.run(["ldd", str(SORT)], capture_output=True, text=True, check=True).stdout
+    assert "cuda" not in listing.replace(SORT.name, "") and "not found" not in listing
+
+
+@needs_sort
+@pytest.mark.parametrize("key_bytes,end_bit", [(4, 1), (4, 32), (8, 64)])
+@pytest.mark.parametrize("count", [0, 1, 1000, 2**31 - 1])
+def test_sort_reports_sizes_or_an_error(key_bytes, end_bit, count):
+    status, size = call_sort(key_bytes, end_bit, count)
+    assert status != INVALID_VALUE
+    # With a GPU there is a size; without one an error and no crash.
+    assert (status == 0) == (size > 0)
+
+
+@needs_sort
+@pytest.mark.parametrize("key_bytes,end_bit,count", [
+    (3, 3, 5), (0, 1, 5), (4, 0, 5), (4, 33, 5), (8, 65, 5), (4, 8, -1), (4, 8, 2**31)])
+def test_sort_refuses_sizes(key_bytes, end_bit, count):
+    memory = ctypes.cast(ctypes.create_string_buffer(64), ctypes.c_void_p)
+    assert call_sort(key_bytes, end_bit, count)[0] == INVALID_VALUE
+    assert call_sort(key_bytes, end_bit, count, memory)[0] == INVALID_VALUE
+
+
+# Limits of machine code
+
+
+def assemble(folder, kernels):
+    """A cubin of PTX kernels, (name, declarations, body) each."""
+    text = [".version 8.0", ".target sm_90", ".address_size 64"]
+    for name, declarations, body in kernels:
+        text.append(f".visible .entry {name}(.param .u64 in, .param .u64 out, .param .u32 at) {{\n"
+                    f".reg .b64 %p<3>; .reg .f32 %f<4>; .reg .b32 %r<4>;\n{declarations}\n"
+                    "ld.param.u64 %p0, [in]; ld.param.u64 %p1, [out]; ld.param.u32 %r0, [at];\n"
+                    f"{body}\nret; }}")
+    source, cubin = folder / "kernels.ptx", folder / "kernels.cubin"
+    source.write_text("\n".join(text) + "\n")
+    subprocess.run([check_sass.find_tool("ptxas"), "-arch=sm_90", source, "-o", cubin], check=True)
+    return cubin
+
+
+COPY = ("nsg_lookup", "", "ld.global.nc.v4.f32 {%f0, %f1, %f2, %f3}, [%p0];\n"
+        "st.global.v4.f32 [%p1], {%f0, %f1, %f2, %f3};")
+BARRIER = ("nsg_update", ".shared .align 4 .b8 y[128];",
+           "st.shared.u32 [y], %r0; bar.sync 0; ld.shared.u32 %r1, [y]; st.global.u32 [%p1], %r1;")
+LOCAL = ("nsg_reduce", ".local .align 16 .b8 x[64];",
+         "mov.u64 %p2, x; cvt.u64.u32 %p0, %r0; add.u64 %p2, %p2, %p0; st.local.u32 [%p2], %r0;\n"
+         "bar.warp.sync -1; ld.local.u32 %r1, [x+8]; ld.local.u32 %r2, [x+16];\n"
+         "add.u32 %r1, %r1, %r2; st.global.u32 [%p1], %r1;")
+UNKNOWN = ("nsg_other", "", "st.global.u32 [%p1], %r0;")
+
+
+def test_sass_of_a_good_kernel(tmp_path):
+    [kernel] = check_sass.inspect(assemble(tmp_path, [COPY]))
+    assert dict(kernel.instructions) == {"LDG.128.CONSTANT": 1, "STG.128": 1}
+    assert kernel.stack_bytes == kernel.shared_bytes == 0 and kernel.registers > 0
+    assert check_sass.violations(kernel) == []
+
+
+@pytest.mark.parametrize("kernel,expected", [
+    (BARRIER, ["bytes of shared memory", "1 barriers"]),
+    (LOCAL, ["64 bytes of stack", "instructions on local memory"]),
+    (UNKNOWN, ["a kernel without limits"])])
+def test_sass_limits_are_found_broken(tmp_path, kernel, expected):
+    cubin = assemble(tmp_path, [COPY, kernel])
+    done = subprocess.run([sys.executable, ROOT / "tools/gpu/check_sass.py", cubin],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    errors = done.stderr.splitlines()
+    assert len(errors) == len(expected)
+    for line, text in zip(errors, expected):
+        assert line.startswith(f"error: kernels.cubin: {kernel[0]}: ") and text in line
+
+
+def test_too_many_registers_are_found():
+    kernel = check_sass.Kernel("nsg_lookup", registers=129, stack_bytes=0, shared_bytes=0)
+    assert check_sass.violations(kernel) == ["nsg_lookup: 129 registers, at most 128 allowed"]
+
+
+def test_sass_of_no_cubin(tmp_path):
+    (tmp_path / "text.cubin").write_text("no machine code")
+    done = subprocess.run([sys.executable, ROOT / "tools/gpu/check_sass.py",
+                           tmp_path / "text.cubin"], capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and done.stderr.startswith("error: ")
+    assert "Traceback" not in done.stderr
