@@ -7,105 +7,16 @@
 
 #include "Manifest.h"
 #include "Error.h"
+#include "JsonValue.h"
 
-#include <limits>
-#include <nlohmann/json.hpp>
 #include <utility>
-
-using nlohmann::json;
 
 namespace neuroshard::runtime {
 namespace {
 
+using Value = JsonValue;
+
 constexpr const char *schemaId = "neuroshard.manifest/1";
-
-/// A JSON value and the path that leads to it.
-class Value {
-public:
-  Value(const json &value, std::string path)
-      : value(value), path(std::move(path)) {}
-
-  Value operator[](const char *field) const {
-    if (!value.is_object())
-      wrong("an object");
-    auto it = value.find(field);
-    if (it == value.end())
-      fail("manifest: ", path, ": expected a field \"", field,
-           "\", found none");
-    return Value(*it, path + "." + field);
-  }
-
-  template <typename Read> auto list(Read read) const {
-    if (!value.is_array())
-      wrong("an array");
-    std::vector<decltype(read(*this))> result;
-    for (size_t i = 0; i < value.size(); ++i)
-      result.push_back(
-          read(Value(value[i], path + "[" + std::to_string(i) + "]")));
-    return result;
-  }
-
-  bool isNull() const { return value.is_null(); }
-
-  int64_t integer(int64_t least, int64_t most) const {
-    bool fits = value.is_number_integer() &&
-                !(value.is_number_unsigned() &&
-                  value.get<uint64_t>() >
-                      uint64_t(std::numeric_limits<int64_t>::max()));
-    if (!fits || value.get<int64_t>() < least || value.get<int64_t>() > most)
-      wrong("an integer from " + std::to_string(least) + " to " +
-            std::to_string(most));
-    return value.get<int64_t>();
-  }
-
-  /// An index into a list of `count` things.
-  int32_t index(size_t count) const {
-    if (count == 0)
-      wrong("an index into a list that is empty");
-    return static_cast<int32_t>(integer(0, int64_t(count) - 1));
-  }
-
-  double number() const {
-    if (!value.is_number())
-      wrong("a number");
-    return value.get<double>();
-  }
-
-  bool boolean() const {
-    if (!value.is_boolean())
-      wrong("true or false");
-    return value.get<bool>();
-  }
-
-  std::string text() const {
-    if (!value.is_string())
-      wrong("a string");
-    return value.get<std::string>();
-  }
-
-  template <typename T>
-  T oneOf(std::initializer_list<std::pair<const char *, T>> choices) const {
-    std::string names;
-    for (const auto &[name, result] : choices) {
-      if (value.is_string() && value.get<std::string>() == name)
-        return result;
-      names += (names.empty() ? "\"" : ", \"") + std::string(name) + "\"";
-    }
-    wrong("one of " + names);
-  }
-
-  [[noreturn]] void wrong(const std::string &expected) const {
-    std::string found =
-        value.dump(-1, ' ', false, json::error_handler_t::replace);
-    if (found.size() > 60)
-      found = found.substr(0, 57) + "...";
-    fail("manifest: ", path, ": expected ", expected, ", found ", found);
-  }
-
-private:
-  const json &value;
-  std::string path;
-};
 
 // So that the elements of a table can be counted in 64 bits.
 constexpr int64_t maxRows = int64_t(1) << 40;
@@ -272,13 +183,8 @@ bool Manifest::needsNormExchange(const ShardSpec &shard) const {
 }
 
 Manifest parseManifest(const std::string &text) {
-  json document;
-  try {
-    document = json::parse(text);
-  } catch (const json::exception &error) {
-    fail("manifest: not valid JSON: ", error.what());
-  }
-  Manifest manifest = readManifest(Value(document, "$"));
+  nlohmann::json document = parseJson(text, "manifest");
+  Manifest manifest = readManifest(Value(document, "manifest"));
   checkManifest(manifest);
   manifest.columnSplitTables.resize(manifest.tables.size());
   for (const ShardSpec &shard : manifest.shards)

@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "Error.h"
+#include "StepSize.h"
 #include "UpdateStep.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace neuroshard::runtime {
 namespace {
@@ -38,20 +38,6 @@ std::vector<Task> makeTasks(std::span<const SlotUpdate> slots) {
       tasks.push_back({&slot, rows * i / chunks, rows * (i + 1) / chunks});
   }
   return tasks;
-}
-
-/// Adam corrects the bias of its moments by the global step (torch.optim.
-/// SparseAdam); the other optimizers take the learning rate.
-float stepSize(const OptimizerSpec &optimizer, float learningRate,
-               int64_t step) {
-  if (optimizer.kind != OptimizerKind::Adam)
-    return learningRate;
-  if (step < 1)
-    fail("the step of an Adam update must be at least 1, found ", step);
-  double correction1 = 1.0 - std::pow(optimizer.beta1, double(step));
-  double correction2 = 1.0 - std::pow(optimizer.beta2, double(step));
-  return static_cast<float>(double(learningRate) * std::sqrt(correction2) /
-                            correction1);
 }
 
 /// Updates one-phase slots; reduces the gradients of two-phase ones.
