@@ -191,20 +191,26 @@ nsc_status nsc_get_lookup(nsc_device *, int32_t lookup, nsc_lookup *);
 /// step, or some of them (as they come from one peer). Device pointers.
 typedef struct nsc_part {
   int32_t lookup;
-  /// Parts with the same `ids` and different `feature` have no id in common
-  /// (two features of one jagged input); they then share memory.
+  /// 1: each of the ids [id_begin, id_end) is in a bag of this part; always so
+  /// without offsets. 0: some may be others' (of other features of a jagged
+  /// input). Then parts with the same ids and range and another `feature` are
+  /// taken to have no id in common.
+  int32_t exact;
   int32_t feature;
-  /// Of the table, in the rows of the shard. i32 or i64 as the lookup says.
+  int32_t reserved;
+  /// Of the table, within the rows of the shard. i32 or i64: nsc_lookup.
   const void *ids;
-  /// i64 [bags + 1]: bag b has the ids [offsets[b], offsets[b + 1]) of `ids`.
+  /// i64 [bags + 1]: bag b has the ids [offsets[b], offsets[b + 1]) of `ids`;
+  /// offsets ascend and stay within [id_begin, id_end], which is not checked.
   /// Null: bags of `pooling` ids each, or not pooled.
   const int64_t *offsets;
   /// f32 by position in `ids`; null unless the lookup is weighted.
   const float *sample_weights;
-  /// Length of `ids`; the offsets stay within.
-  int64_t num_ids;
+  int64_t id_begin;
+  int64_t id_end;
   /// Number of bags; not read if the lookup is not pooled: each id is one.
   int64_t bags;
+  /// Ids of every bag; read if offsets is null.
   int64_t pooling;
   /// Row i goes to out + i * out_stride, in elements of the output type. Null:
   /// the lookup is not computed. Where a row has a multiple of 16 bytes, out
@@ -263,8 +269,8 @@ nsc_status nsc_prepare(nsc_device *, const nsc_part *parts, int32_t num_parts,
 typedef struct nsc_gradient {
   const float *gradient; /* of row i: from gradient + i * stride on */
   int64_t stride;
-  /// Null, or f32 [num_ids]: gets the gradient of the sample weights, at the
-  /// positions of the part.
+  /// Null, or f32 by position in `ids`: gets the gradient of the sample
+  /// weights of [id_begin, id_end). The part must be exact.
   float *weight_gradient;
 } nsc_gradient;
 
