@@ -1,0 +1,61 @@
+//===- EmulatorABI.h - What emulated GPU kernels call ----------*- C++ -*-===//
+//
+// The contract between kernels that neuroshard-emulate-gpu made for the CPU
+// and libneuroshard_emulator. Plain C. An emulated module exports for each
+// kernel `void nsrt_invoke_<kernel>(void **params)`, where params[i] points to
+// the value of parameter i, as in cuLaunchKernel.
+//
+// Every GPU thread is a fiber. Called outside a kernel, these functions act as
+// in a block of one thread.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_EMULATOR_EMULATORABI_H
+#define NEUROSHARD_EMULATOR_EMULATORABI_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// Positions and sizes in x; kernels have no other dimension.
+int64_t nse_thread_id(void);
+int64_t nse_block_id(void);
+int64_t nse_block_dim(void);
+int64_t nse_grid_dim(void);
+
+/// What lane a shuffle reads: PTX's shfl.sync.{bfly, up, down, idx}.
+enum nse_shuffle_kind {
+  NSE_SHUFFLE_BFLY = 0,
+  NSE_SHUFFLE_UP = 1,
+  NSE_SHUFFLE_DOWN = 2,
+  NSE_SHUFFLE_IDX = 3
+};
+
+/// shfl.sync: waits until all lanes of `mask` have called it with the same
+/// mask. Bits 0 to 31 of the result: the `value` of the lane read; bit 32:
+/// whether that lane is within the segment that `mask_and_clamp` describes.
+uint64_t nse_shuffle(uint32_t mask, uint32_t value, uint32_t offset,
+                     uint32_t mask_and_clamp, int32_t kind);
+
+/// vote.sync.ballot: the lanes of `mask` whose predicate is not 0.
+uint32_t nse_ballot(uint32_t mask, uint32_t predicate);
+
+/// bar.warp.sync: waits until all lanes of `mask` have called it with the same
+/// mask.
+void nse_warp_sync(uint32_t mask);
+
+/// bar.sync 0: waits until all threads of the block have called it.
+void nse_barrier(void);
+
+/// What was wrong with the calling host thread's latest failed launch or
+/// driver call: kernel, block, thread and what it did. Valid until the next
+/// failure in this host thread; "" if there was none.
+const char *nse_last_error(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif // NEUROSHARD_EMULATOR_EMULATORABI_H

@@ -1,0 +1,219 @@
+//===- Block.cpp - The threads of one block of a kernel -------------------===//
+//
+// Switching between fibers. The last thread to arrive where several meet does
+// the work for all of them and then competes with them for who runs next.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Block.h"
+
+#include "FiberSwitch.h"
+
+namespace neuroshard::emulator {
+
+namespace {
+constexpr uint32_t warpSize = 32;
+thread_local Block *currentBlock = nullptr;
+} // namespace
+
+Block *Block::getCurrent() { return currentBlock; }
+
+void Block::prepare() {
+  uint32_t count = kernel->blockSize;
+  stacks.reserve(count);
+  threads.assign(count, {});
+  waiting.assign((count + warpSize - 1) / warpSize, 0);
+  runnable.resize(count);
+  for (uint32_t i = 0; i < count; ++i) {
+    threads[i].stack = prepareStack(stacks.getTop(i), &Block::enterThread);
+    runnable[i] = i;
+  }
+  numFinished = numAtBarrier = 0;
+  faulted = {};
+  error.reset();
+}
+
+std::optional<KernelError> Block::run(const Kernel &launched, uint32_t block) {
+  kernel = &launched;
+  index = block;
+  random = Random(launched.seed ^ (uint64_t(block) + 1) << 20);
+  prepare();
+  currentBlock = this;
+  current = takeRunnable();
+  switchStacks(&schedulerStack, threads[current].stack);
+  currentBlock = nullptr;
+  if (faulted.signal)
+    return describeFault();
+  if (!error && numFinished < kernel->blockSize)
+    error = describeDeadlock();
+  return error;
+}
+
+void Block::enterThread() {
+  Block *block = currentBlock;
+  block->kernel->function(block->kernel->params);
+  block->leaveThread();
+}
+
+void Block::leaveThread() {
+  threads[current].state = State::Finished;
+  ++numFinished;
+  if (!runnable.empty())
+    switchTo(takeRunnable());
+  stop();
+}
+
+/// Back to run(), for good.
+void Block::stop() {
+  switchStacks(&threads[current].stack, schedulerStack);
+  __builtin_unreachable();
+}
+
+void Block::switchTo(uint32_t thread) {
+  void **from = &threads[current].stack;
+  current = thread;
+  switchStacks(from, threads[thread].stack);
+}
+
+uint32_t Block::takeRunnable() {
+  uint32_t position = random.below(uint32_t(runnable.size()));
+  uint32_t thread = runnable[position];
+  runnable[position] = runnable.back();
+  runnable.pop_back();
+  return thread;
+}
+
+void Block::release(uint32_t thread) {
+  threads[thread].state = State::Runnable;
+  runnable.push_back(thread);
+}
+
+/// The current thread cannot go on, or lets others go first.
+void Block::waitForOthers() {
+  if (runnable.empty())
+    stop();
+  uint32_t next = takeRunnable();
+  if (next != current)
+    switchTo(next);
+}
+
+bool Block::haveAllArrived(uint32_t warp, uint32_t mask) const {
+  if ((waiting[warp] & mask) != mask)
+    return false;
+  for (uint32_t left = mask; left; left &= left - 1)
+    if (threads[warp * warpSize + __builtin_ctz(left)].mask != mask)
+      return false;
+  return true;
+}
+
+uint64_t Block::meetLanes(WarpOp op, uint32_t mask, uint32_t value,
+                          uint32_t offset, uint32_t maskAndClamp) {
+  uint32_t warp = current / warpSize, lane = current % warpSize;
+  Thread &self = threads[current];
+  self.op = op;
+  self.mask = mask;
+  self.value = value;
+  self.offset = offset;
+  self.maskAndClamp = maskAndClamp;
+  self.state = State::AtWarp;
+  if (!(mask >> lane & 1)) {
+    reject(current, ", which do not include it");
+    stop();
+  }
+  waiting[warp] |= 1u << lane;
+  if (haveAllArrived(warp, mask) && !completeWarpOp(warp, mask))
+    stop();
+  waitForOthers();
+  return self.result;
+}
+
+/// Gives all lanes of `mask` their results; false if they do not agree what
+/// they do, or one reads what is not there.
+bool Block::completeWarpOp(uint32_t warp, uint32_t mask) {
+  uint32_t first = warp * warpSize + __builtin_ctz(mask), ballot = 0;
+  for (uint32_t left = mask; left; left &= left - 1) {
+    uint32_t lane = __builtin_ctz(left), thread = warp * warpSize + lane;
+    if (threads[thread].op != threads[first].op) {
+      reject(thread, ", but " + describeThread(first) + describeWait(first));
+      return false;
+    }
+    ballot |= uint32_t(threads[thread].value != 0) << lane;
+  }
+  for (uint32_t left = mask; left; left &= left - 1) {
+    uint32_t thread = warp * warpSize + __builtin_ctz(left);
+    WarpOp op = threads[thread].op;
+    if (op == WarpOp::Ballot)
+      threads[thread].result = ballot;
+    else if (op != WarpOp::Sync && !shuffle(thread))
+      return false;
+  }
+  waiting[warp] &= ~mask;
+  for (uint32_t left = mask; left; left &= left - 1)
+    release(warp * warpSize + __builtin_ctz(left));
+  return true;
+}
+
+/// The result for one thread, as the PTX ISA has it for shfl.sync; false if the
+/// thread reads a lane that does not take part.
+bool Block::shuffle(uint32_t thread) {
+  Thread &self = threads[thread];
+  uint32_t lane = thread % warpSize, offset = self.offset & 31;
+  uint32_t clamp = self.maskAndClamp & 31;
+  uint32_t segment = self.maskAndClamp >> 8 & 31;
+  uint32_t first = lane & segment;
+  uint32_t last = first | (clamp & ~segment);
+  uint32_t source = lane;
+  bool valid = false;
+  switch (self.op) {
+  case WarpOp::ShuffleUp: {
+    // `last` is the least lane here.
+    int32_t from = int32_t(lane) - int32_t(offset);
+    valid = from >= int32_t(last);
+    source = uint32_t(from);
+    break;
+  }
+  case WarpOp::ShuffleDown:
+    source = lane + offset;
+    valid = source <= last;
+    break;
+  case WarpOp::ShuffleBfly:
+    source = lane ^ offset;
+    valid = source <= last;
+    break;
+  default:
+    source = first | (offset & ~segment);
+    valid = source <= last;
+  }
+  if (!valid)
+    source = lane;
+  if (!(self.mask >> source & 1)) {
+    reject(thread, ", and reads lane " + std::to_string(source) +
+                       ", which is not among them");
+    return false;
+  }
+  self.result = uint64_t(valid) << 32 | threads[thread - lane + source].value;
+  return true;
+}
+
+void Block::meetBlock() {
+  threads[current].state = State::AtBarrier;
+  if (++numAtBarrier == kernel->blockSize) {
+    numAtBarrier = 0;
+    for (uint32_t i = 0; i < kernel->blockSize; ++i)
+      release(i);
+  }
+  waitForOthers();
+}
+
+/// Records an error. The caller then stops, with nothing left to destroy.
+void Block::reject(uint32_t thread, const std::string &what) {
+  error =
+      makeError(ErrorKind::Convergence, thread, describeWait(thread) + what);
+}
+
+void Block::fault(const Fault &happened) {
+  faulted = happened;
+  stop();
+}
+
+} // namespace neuroshard::emulator

@@ -1,0 +1,141 @@
+//===- Block.h - The threads of one block of a kernel ----------*- C++ -*-===//
+//
+// Runs the threads of a block as fibers of one host thread. A fiber runs until
+// it waits; then one that can run is taken at random, so that a kernel which
+// lacks synchronisation gives another result with another seed.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_LIB_EMULATOR_BLOCK_H
+#define NEUROSHARD_LIB_EMULATOR_BLOCK_H
+
+#include "FiberStacks.h"
+#include "Random.h"
+
+#include "neuroshard/Emulator/EmulatorABI.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace neuroshard::emulator {
+
+/// nsrt_invoke_<kernel> of an emulated module.
+using KernelFunction = void (*)(void **params);
+
+/// A launch, as all its blocks see it.
+struct Kernel {
+  std::string_view name;
+  KernelFunction function = nullptr;
+  void **params = nullptr;
+  uint32_t gridSize = 1;  // blocks, in x
+  uint32_t blockSize = 1; // threads, in x
+  uint64_t seed = 0;
+};
+
+enum class ErrorKind {
+  Convergence,    // threads wait for others that will not come
+  IllegalAddress, // memory that nobody allocated, or a stack too small
+  Arithmetic,     // the CPU traps where a GPU would give some value
+};
+
+struct KernelError {
+  ErrorKind kind;
+  /// Kernel, block, thread and what it did.
+  std::string message;
+  uint32_t block;
+};
+
+/// A signal that a thread of the kernel caused.
+struct Fault {
+  int signal = 0; // 0: none
+  const void *address = nullptr;
+  bool isWrite = false;
+  /// The CPU does not tell the address.
+  bool isUnknown = false;
+};
+
+/// What the lanes of a warp do together.
+enum class WarpOp : uint8_t {
+  Sync,
+  ShuffleBfly,
+  ShuffleUp,
+  ShuffleDown,
+  ShuffleIdx,
+  Ballot
+};
+
+class Block {
+public:
+  /// Runs block `index` of a kernel to its end, or to the first error.
+  std::optional<KernelError> run(const Kernel &kernel, uint32_t index);
+
+  /// The block that the calling host thread runs; null outside a kernel.
+  static Block *getCurrent();
+
+  /// @{ For the fibers of this block.
+  uint32_t getThread() const { return current; }
+  uint32_t getIndex() const { return index; }
+  const Kernel &getKernel() const { return *kernel; }
+  uint64_t meetLanes(WarpOp op, uint32_t mask, uint32_t value, uint32_t offset,
+                     uint32_t maskAndClamp);
+  void meetBlock();
+  /// @}
+
+  /// For the handler of signals: gives up the block. Does not return.
+  [[noreturn]] void fault(const Fault &happened);
+
+private:
+  enum class State : uint8_t { Runnable, AtWarp, AtBarrier, Finished };
+  struct Thread {
+    void *stack;
+    uint64_t result;
+    uint32_t mask, value, offset, maskAndClamp;
+    WarpOp op;
+    State state;
+  };
+
+  void prepare();
+  [[noreturn]] static void enterThread();
+  [[noreturn]] void leaveThread();
+  [[noreturn]] void stop();
+  void switchTo(uint32_t thread);
+  void waitForOthers();
+  uint32_t takeRunnable();
+  void release(uint32_t thread);
+
+  bool haveAllArrived(uint32_t warp, uint32_t mask) const;
+  bool completeWarpOp(uint32_t warp, uint32_t mask);
+  bool shuffle(uint32_t thread);
+  void reject(uint32_t thread, const std::string &what);
+
+  /// @{ Texts.
+  std::string describeThread(uint32_t thread) const;
+  std::string describeWait(uint32_t thread) const;
+  std::string describeMissing(uint32_t thread) const;
+  KernelError describeDeadlock() const;
+  KernelError describeFault() const;
+  KernelError makeError(ErrorKind kind, uint32_t thread,
+                        const std::string &what) const;
+  /// @}
+
+  const Kernel *kernel = nullptr;
+  uint32_t index = 0;
+  uint32_t current = 0;
+  uint32_t numFinished = 0, numAtBarrier = 0;
+  void *schedulerStack = nullptr;
+  FiberStacks stacks;
+  Random random;
+  std::vector<Thread> threads;
+  std::vector<uint32_t> runnable;
+  /// Lanes waiting, by warp.
+  std::vector<uint32_t> waiting;
+  std::optional<KernelError> error;
+  Fault faulted;
+};
+
+} // namespace neuroshard::emulator
+
+#endif // NEUROSHARD_LIB_EMULATOR_BLOCK_H

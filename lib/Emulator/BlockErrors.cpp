@@ -1,0 +1,117 @@
+//===- BlockErrors.cpp - What went wrong in a block -----------------------===//
+//
+// Texts for the person who reads the kernel: where each thread stood.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Block.h"
+#include "DeviceMemory.h"
+
+#include <csignal>
+#include <cstdio>
+
+namespace neuroshard::emulator {
+
+namespace {
+constexpr uint32_t warpSize = 32;
+
+std::string describeMask(uint32_t mask) {
+  char text[16];
+  std::snprintf(text, sizeof(text), "0x%08x", unsigned(mask));
+  return text;
+}
+
+const char *describeOp(WarpOp op) {
+  switch (op) {
+  case WarpOp::Sync:
+    return "the warp barrier";
+  case WarpOp::ShuffleBfly:
+    return "a bfly shuffle";
+  case WarpOp::ShuffleUp:
+    return "an up shuffle";
+  case WarpOp::ShuffleDown:
+    return "a down shuffle";
+  case WarpOp::ShuffleIdx:
+    return "an idx shuffle";
+  case WarpOp::Ballot:
+    break;
+  }
+  return "a vote";
+}
+} // namespace
+
+std::string Block::describeThread(uint32_t thread) const {
+  std::string text = "thread ";
+  text.append(std::to_string(thread)).append(" (lane ");
+  text.append(std::to_string(thread % warpSize)).append(" of warp ");
+  return text.append(std::to_string(thread / warpSize)).append(")");
+}
+
+/// What a thread that waits waits for: follows describeThread.
+std::string Block::describeWait(uint32_t thread) const {
+  const Thread &self = threads[thread];
+  if (self.state == State::AtBarrier)
+    return " waits at the barrier of the block";
+  std::string text = " is at ";
+  text.append(describeOp(self.op)).append(" of lanes ");
+  return text.append(describeMask(self.mask));
+}
+
+/// Why a thread that others wait for does not come.
+std::string Block::describeMissing(uint32_t thread) const {
+  if (thread >= threads.size())
+    return "lane " + std::to_string(thread % warpSize) + " of warp " +
+           std::to_string(thread / warpSize) + " does not exist";
+  return describeThread(thread) + (threads[thread].state == State::Finished
+                                       ? " has finished"
+                                       : describeWait(thread));
+}
+
+KernelError Block::makeError(ErrorKind kind, uint32_t thread,
+                             const std::string &what) const {
+  std::string text = "kernel ";
+  text.append(kernel->name).append(", block ").append(std::to_string(index));
+  text.append(": ").append(describeThread(thread)).append(what);
+  return {kind, text, index};
+}
+
+/// No thread can run and some wait: the first of them, and the first thread
+/// that it waits for in vain.
+KernelError Block::describeDeadlock() const {
+  uint32_t thread = 0;
+  while (threads[thread].state == State::Finished)
+    ++thread;
+  const Thread &self = threads[thread];
+  auto waitsFor = [&](uint32_t other) {
+    if (self.state == State::AtBarrier)
+      return threads[other].state != State::AtBarrier;
+    uint32_t lane = other % warpSize;
+    if (!(self.mask >> lane & 1))
+      return false;
+    return other >= threads.size() || threads[other].state != State::AtWarp ||
+           threads[other].mask != self.mask;
+  };
+  bool isBlock = self.state == State::AtBarrier;
+  uint32_t other = isBlock ? 0 : thread / warpSize * warpSize;
+  while (!waitsFor(other))
+    ++other;
+  return makeError(ErrorKind::Convergence, thread,
+                   describeWait(thread) +
+                       " for ever: " + describeMissing(other));
+}
+
+KernelError Block::describeFault() const {
+  if (faulted.signal == SIGFPE)
+    return makeError(ErrorKind::Arithmetic, current,
+                     " divides an integer by zero");
+  std::string what = faulted.isWrite ? " writes to " : " reads ";
+  if (faulted.isUnknown)
+    what = " uses a misaligned vector or an address that cannot exist";
+  else if (stacks.isGuard(faulted.address))
+    what = " needs more stack than the emulator has";
+  else
+    what += describeAddress(faulted.address);
+  return makeError(ErrorKind::IllegalAddress, current, what);
+}
+
+} // namespace neuroshard::emulator

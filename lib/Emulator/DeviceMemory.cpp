@@ -1,0 +1,172 @@
+//===- DeviceMemory.cpp - What stands for the memory of GPUs --------------===//
+//
+// Every allocation is a mapping of its own: guard, slack, array, guard. The
+// slack before the array, and up to 15 bytes behind it, are checked when the
+// array is freed.
+//
+//===----------------------------------------------------------------------===//
+
+#include "DeviceMemory.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace neuroshard::emulator {
+
+namespace {
+constexpr size_t alignment = 16;
+constexpr int fresh = 0xFF;
+
+struct Allocation {
+  std::byte *mapping;
+  size_t mappedBytes;
+  size_t bytes;
+  int device;
+};
+
+std::mutex mutex;
+/// By the beginning of the array. Never destroyed: kernels may run at exit.
+std::map<const std::byte *, Allocation> &getAllocations() {
+  static auto *allocations = new std::map<const std::byte *, Allocation>();
+  return *allocations;
+}
+
+size_t roundUp(size_t value, size_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+size_t getPageBytes() {
+  static const size_t bytes = size_t(sysconf(_SC_PAGESIZE));
+  return bytes;
+}
+
+/// True if the bytes are as they were when the memory was fresh.
+bool isFresh(const std::byte *begin, const std::byte *end) {
+  return std::all_of(begin, end,
+                     [](std::byte value) { return value == std::byte(fresh); });
+}
+
+bool isDamaged(const std::byte *begin, const Allocation &allocation) {
+  const std::byte *first = allocation.mapping + getPageBytes();
+  const std::byte *end =
+      allocation.mapping + allocation.mappedBytes - getPageBytes();
+  return !isFresh(first, begin) || !isFresh(begin + allocation.bytes, end);
+}
+
+size_t sumBytes(int device) {
+  size_t sum = 0;
+  for (const auto &[begin, allocation] : getAllocations())
+    if (allocation.device == device)
+      sum += allocation.bytes;
+  return sum;
+}
+} // namespace
+
+void *allocateMemory(int device, size_t bytes) {
+  std::lock_guard lock(mutex);
+  size_t used = sumBytes(device);
+  if (bytes > deviceMemoryBytes - used)
+    return nullptr;
+  size_t page = getPageBytes();
+  size_t aligned = roundUp(std::max<size_t>(bytes, 1), alignment);
+  size_t inside = roundUp(aligned, page);
+  void *mapping = mmap(nullptr, inside + 2 * page, PROT_NONE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (mapping == MAP_FAILED)
+    return nullptr;
+  auto *first = static_cast<std::byte *>(mapping) + page;
+  if (mprotect(first, inside, PROT_READ | PROT_WRITE) != 0) {
+    munmap(mapping, inside + 2 * page);
+    return nullptr;
+  }
+  std::memset(first, fresh, inside);
+  std::byte *begin = first + inside - aligned;
+  getAllocations()[begin] = {static_cast<std::byte *>(mapping),
+                             inside + 2 * page, bytes, device};
+  return begin;
+}
+
+FreeResult freeMemory(void *memory) {
+  std::lock_guard lock(mutex);
+  auto &allocations = getAllocations();
+  auto found = allocations.find(static_cast<std::byte *>(memory));
+  if (found == allocations.end())
+    return FreeResult::Unknown;
+  bool damaged = isDamaged(found->first, found->second);
+  munmap(found->second.mapping, found->second.mappedBytes);
+  allocations.erase(found);
+  return damaged ? FreeResult::Damaged : FreeResult::Freed;
+}
+
+void freeDevice(int device) {
+  std::lock_guard lock(mutex);
+  auto &allocations = getAllocations();
+  for (auto it = allocations.begin(); it != allocations.end();) {
+    if (it->second.device != device) {
+      ++it;
+      continue;
+    }
+    munmap(it->second.mapping, it->second.mappedBytes);
+    it = allocations.erase(it);
+  }
+}
+
+bool findAllocation(const void *address, void *&begin, size_t &bytes,
+                    int &device) {
+  std::lock_guard lock(mutex);
+  auto &allocations = getAllocations();
+  auto *byte = static_cast<const std::byte *>(address);
+  auto after = allocations.upper_bound(byte);
+  if (after == allocations.begin())
+    return false;
+  auto &[first, allocation] = *std::prev(after);
+  if (byte >= first + std::max<size_t>(allocation.bytes, 1))
+    return false;
+  begin = const_cast<std::byte *>(first);
+  bytes = allocation.bytes;
+  device = allocation.device;
+  return true;
+}
+
+bool isAllocated(const void *address, size_t bytes) {
+  void *begin;
+  size_t size;
+  int device;
+  if (!findAllocation(address, begin, size, device))
+    return false;
+  auto offset = size_t(static_cast<const std::byte *>(address) -
+                       static_cast<std::byte *>(begin));
+  return bytes <= size - offset;
+}
+
+size_t getAllocatedBytes(int device) {
+  std::lock_guard lock(mutex);
+  return sumBytes(device);
+}
+
+std::string describeAddress(const void *address) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "address %p", address);
+  std::string result = text;
+  std::lock_guard lock(mutex);
+  auto *byte = static_cast<const std::byte *>(address);
+  for (const auto &[begin, allocation] : getAllocations()) {
+    const std::byte *last = allocation.mapping + allocation.mappedBytes;
+    if (byte < allocation.mapping || byte >= last)
+      continue;
+    bool before = byte < begin;
+    auto distance =
+        before ? begin - byte : byte - begin - ptrdiff_t(allocation.bytes);
+    result.append(", ").append(std::to_string(distance)).append(" bytes ");
+    result.append(before ? "before" : "past the end of").append(" ");
+    result.append(std::to_string(allocation.bytes));
+    return result.append(" bytes of device memory");
+  }
+  return result.append(", which is in no device memory");
+}
+
+} // namespace neuroshard::emulator

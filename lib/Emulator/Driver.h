@@ -1,0 +1,80 @@
+//===- Driver.h - What the stand-in's driver functions share ---*- C++ -*-===//
+//
+// Contexts, handles and errors behind the cu* functions that this library
+// exports in place of libcuda. Everything is done when a function returns;
+// streams and events only check their handles.
+//
+// After a kernel has failed, its context is lost, as with the real driver:
+// every call but those that give something back returns the kernel's error,
+// until the context is released by all who retained it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_LIB_EMULATOR_DRIVER_H
+#define NEUROSHARD_LIB_EMULATOR_DRIVER_H
+
+#include "../RuntimeCuda/CudaDriver.h"
+
+#include <mutex>
+#include <set>
+#include <string>
+
+/// Marks the functions the library exports.
+#define EMULATOR_EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace neuroshard::emulator {
+
+using namespace neuroshard::cuda;
+
+/// What CudaDriver.h does not declare since the runtime never asks for it.
+inline constexpr CUresult CUDA_ERROR_MISALIGNED_ADDRESS = 716;
+
+/// Devices that there are.
+inline constexpr int numDevices = 8;
+
+/// Sets the calling thread's error text and returns `code`.
+CUresult fail(CUresult code, const std::string &text);
+
+/// Success if cuInit was called.
+CUresult checkInitialized();
+
+/// Success if cuInit was called and there is such a device.
+CUresult checkDevice(CUdevice device);
+
+/// Success if the calling thread has a current context in which no kernel has
+/// failed; its device.
+CUresult checkContext(int *device = nullptr);
+
+/// A kernel has failed in the calling thread's context. Returns `code`.
+CUresult loseContext(CUresult code, const std::string &text);
+
+/// Live handles of one kind.
+template <typename Handle> class HandleSet {
+public:
+  void add(Handle *handle) {
+    std::lock_guard lock(mutex);
+    handles.insert(handle);
+  }
+  bool remove(Handle *handle) {
+    std::lock_guard lock(mutex);
+    return handles.erase(handle) > 0;
+  }
+  bool contains(Handle *handle) {
+    std::lock_guard lock(mutex);
+    return handles.count(handle) > 0;
+  }
+
+private:
+  std::mutex mutex;
+  std::set<Handle *> handles;
+};
+
+/// Success for a stream that was created, and for the default streams.
+CUresult checkStream(CUstream stream);
+
+/// checkContext and checkStream.
+CUresult checkCall(CUstream stream);
+
+} // namespace neuroshard::emulator
+
+#endif // NEUROSHARD_LIB_EMULATOR_DRIVER_H

@@ -1,0 +1,181 @@
+//===- DriverMemory.cpp - Memory functions of the stand-in ----------------===//
+//
+// Copies and fills check that they stay inside one allocation.
+//
+//===----------------------------------------------------------------------===//
+
+#include "DeviceMemory.h"
+#include "Driver.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+using namespace neuroshard::emulator;
+
+namespace {
+void *toPointer(CUdeviceptr pointer) {
+  return reinterpret_cast<void *>(uintptr_t(pointer));
+}
+
+/// Success if `bytes` from `pointer` on are device memory.
+CUresult checkRange(CUdeviceptr pointer, size_t bytes) {
+  void *address = toPointer(pointer);
+  if (bytes == 0 || isAllocated(address, bytes))
+    return CUDA_SUCCESS;
+  return fail(CUDA_ERROR_INVALID_VALUE,
+              std::to_string(bytes) +
+                  " bytes of no allocation: " + describeAddress(address));
+}
+
+CUresult copyToDevice(CUdeviceptr to, const void *from, size_t bytes) {
+  if (CUresult result = checkRange(to, bytes))
+    return result;
+  if (bytes)
+    std::memcpy(toPointer(to), from, bytes);
+  return CUDA_SUCCESS;
+}
+
+CUresult copyToHost(void *to, CUdeviceptr from, size_t bytes) {
+  if (CUresult result = checkRange(from, bytes))
+    return result;
+  if (bytes)
+    std::memcpy(to, toPointer(from), bytes);
+  return CUDA_SUCCESS;
+}
+
+CUresult copyOnDevice(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
+  if (CUresult result = checkRange(to, bytes))
+    return result;
+  return copyToHost(toPointer(to), from, bytes);
+}
+
+template <typename Value>
+CUresult fill(CUdeviceptr to, Value value, size_t count) {
+  if (to % sizeof(Value) != 0)
+    return fail(CUDA_ERROR_INVALID_VALUE, "a fill of misaligned memory");
+  if (CUresult result = checkRange(to, count * sizeof(Value)))
+    return result;
+  std::fill_n(static_cast<Value *>(toPointer(to)), count, value);
+  return CUDA_SUCCESS;
+}
+} // namespace
+
+EMULATOR_EXPORT CUresult cuMemGetInfo_v2(size_t *freeBytes,
+                                         size_t *totalBytes) {
+  int device = 0;
+  if (CUresult result = checkContext(&device))
+    return result;
+  *totalBytes = deviceMemoryBytes;
+  *freeBytes = deviceMemoryBytes - getAllocatedBytes(device);
+  return CUDA_SUCCESS;
+}
+
+EMULATOR_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr *pointer, size_t bytes) {
+  int device = 0;
+  if (CUresult result = checkContext(&device))
+    return result;
+  if (bytes == 0)
+    return fail(CUDA_ERROR_INVALID_VALUE, "an allocation of 0 bytes");
+  void *memory = allocateMemory(device, bytes);
+  if (!memory)
+    return fail(CUDA_ERROR_OUT_OF_MEMORY,
+                "no room for " + std::to_string(bytes) + " bytes");
+  *pointer = reinterpret_cast<uintptr_t>(memory);
+  return CUDA_SUCCESS;
+}
+
+EMULATOR_EXPORT CUresult cuMemFree_v2(CUdeviceptr pointer) {
+  if (CUresult result = checkInitialized())
+    return result;
+  if (pointer == 0)
+    return CUDA_SUCCESS;
+  std::string where = describeAddress(toPointer(pointer));
+  switch (freeMemory(toPointer(pointer))) {
+  case FreeResult::Freed:
+    return CUDA_SUCCESS;
+  case FreeResult::Unknown:
+    return fail(CUDA_ERROR_INVALID_VALUE,
+                "free of what is no allocation: " + where);
+  case FreeResult::Damaged:
+    break;
+  }
+  return fail(CUDA_ERROR_ILLEGAL_ADDRESS,
+              "somebody wrote just beside an allocation: " + where);
+}
+
+EMULATOR_EXPORT CUresult cuMemAllocHost_v2(void **pointer, size_t bytes) {
+  if (CUresult result = checkContext())
+    return result;
+  *pointer = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+  if (!*pointer || bytes == 0)
+    return fail(bytes ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_VALUE,
+                "no " + std::to_string(bytes) + " bytes of host memory");
+  std::memset(*pointer, 0xFF, bytes);
+  return CUDA_SUCCESS;
+}
+
+EMULATOR_EXPORT CUresult cuMemFreeHost(void *pointer) {
+  std::free(pointer);
+  return checkInitialized();
+}
+
+EMULATOR_EXPORT CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void *from,
+                                         size_t bytes) {
+  CUresult result = checkContext();
+  return result ? result : copyToDevice(to, from, bytes);
+}
+
+EMULATOR_EXPORT CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from,
+                                         size_t bytes) {
+  CUresult result = checkContext();
+  return result ? result : copyToHost(to, from, bytes);
+}
+
+EMULATOR_EXPORT CUresult cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from,
+                                         size_t bytes) {
+  CUresult result = checkContext();
+  return result ? result : copyOnDevice(to, from, bytes);
+}
+
+EMULATOR_EXPORT CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from,
+                                              size_t bytes, CUstream stream) {
+  CUresult result = checkCall(stream);
+  return result ? result : copyToDevice(to, from, bytes);
+}
+
+EMULATOR_EXPORT CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from,
+                                              size_t bytes, CUstream stream) {
+  CUresult result = checkCall(stream);
+  return result ? result : copyToHost(to, from, bytes);
+}
+
+EMULATOR_EXPORT CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from,
+                                              size_t bytes, CUstream stream) {
+  CUresult result = checkCall(stream);
+  return result ? result : copyOnDevice(to, from, bytes);
+}
+
+EMULATOR_EXPORT CUresult cuMemsetD8_v2(CUdeviceptr to, unsigned char value,
+                                       size_t count) {
+  CUresult result = checkContext();
+  return result ? result : fill<uint8_t>(to, value, count);
+}
+
+EMULATOR_EXPORT CUresult cuMemsetD32_v2(CUdeviceptr to, unsigned value,
+                                        size_t count) {
+  CUresult result = checkContext();
+  return result ? result : fill<uint32_t>(to, value, count);
+}
+
+EMULATOR_EXPORT CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value,
+                                         size_t count, CUstream stream) {
+  CUresult result = checkCall(stream);
+  return result ? result : fill<uint8_t>(to, value, count);
+}
+
+EMULATOR_EXPORT CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value,
+                                          size_t count, CUstream stream) {
+  CUresult result = checkCall(stream);
+  return result ? result : fill<uint32_t>(to, value, count);
+}

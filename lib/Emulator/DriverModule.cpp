@@ -1,0 +1,189 @@
+//===- DriverModule.cpp - Modules and launches of the stand-in ------------===//
+//
+// A module is the contents of a shared library made by neuroshard-emulate-gpu.
+// It is loaded from memory, so that every load is a library of its own.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Driver.h"
+#include "ElfImage.h"
+#include "Launch.h"
+
+#include <cerrno>
+#include <cstring>
+#include <dlfcn.h>
+#include <map>
+#include <memory>
+#include <new>
+#include <sys/mman.h>
+#include <unistd.h>
+
+using namespace neuroshard::emulator;
+
+namespace neuroshard::cuda {
+struct CUfunc_st {
+  std::string name;
+  KernelFunction function;
+};
+struct CUmod_st {
+  void *library;
+  std::map<std::string, std::unique_ptr<CUfunc_st>> functions;
+};
+} // namespace neuroshard::cuda
+
+namespace {
+HandleSet<CUmod_st> modules;
+HandleSet<CUfunc_st> functions;
+
+/// Modules find the nse_* functions in this library, however it was loaded
+/// itself.
+void exposeThisLibrary() {
+  Dl_info info;
+  if (dladdr(reinterpret_cast<void *>(&exposeThisLibrary), &info))
+    dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
+}
+
+bool writeAll(int file, const char *data, size_t bytes) {
+  while (bytes > 0) {
+    ssize_t written = write(file, data, bytes);
+    if (written < 0 && errno == EINTR)
+      continue;
+    if (written <= 0)
+      return false;
+    data += written;
+    bytes -= size_t(written);
+  }
+  return true;
+}
+
+CUresult loadLibrary(const void *image, size_t bytes, void *&library) {
+  int file = memfd_create("neuroshard-emulated-module", MFD_CLOEXEC);
+  if (file < 0 || !writeAll(file, static_cast<const char *>(image), bytes)) {
+    std::string reason = std::strerror(errno);
+    if (file >= 0)
+      close(file);
+    return fail(CUDA_ERROR_OUT_OF_MEMORY, "no file in memory: " + reason);
+  }
+  std::string path = "/proc/self/fd/";
+  path.append(std::to_string(file));
+  library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  std::string reason = library ? "" : dlerror();
+  close(file);
+  if (!library)
+    return fail(CUDA_ERROR_INVALID_IMAGE, "cannot load the module: " + reason);
+  return CUDA_SUCCESS;
+}
+
+CUresult toResult(ErrorKind kind) {
+  return kind == ErrorKind::IllegalAddress ? CUDA_ERROR_ILLEGAL_ADDRESS
+                                           : CUDA_ERROR_LAUNCH_FAILED;
+}
+
+CUresult checkLaunch(CUfunction function, const unsigned (&sizes)[6],
+                     unsigned sharedBytes, void **extra) {
+  if (!functions.contains(function))
+    return fail(CUDA_ERROR_INVALID_HANDLE, "not a function");
+  for (unsigned size : sizes)
+    if (size == 0)
+      return fail(CUDA_ERROR_INVALID_VALUE,
+                  "grids and blocks have at least one element");
+  if (sizes[1] != 1 || sizes[2] != 1 || sizes[4] != 1 || sizes[5] != 1)
+    return fail(CUDA_ERROR_NOT_SUPPORTED,
+                "the emulator runs grids and blocks of one dimension");
+  if (sizes[0] > 2147483647 || sizes[3] > 1024)
+    return fail(CUDA_ERROR_INVALID_VALUE,
+                "at most 2147483647 blocks of 1024 threads");
+  if (sharedBytes != 0 || extra)
+    return fail(CUDA_ERROR_NOT_SUPPORTED, "the emulator has neither shared "
+                                          "memory nor extra launch options");
+  return CUDA_SUCCESS;
+}
+} // namespace
+
+EMULATOR_EXPORT CUresult cuModuleLoadData(CUmodule *module, const void *image) {
+  if (CUresult result = checkContext())
+    return result;
+  size_t bytes = 0;
+  std::string problem = measureElfImage(image, bytes);
+  if (!problem.empty())
+    return fail(CUDA_ERROR_NO_BINARY_FOR_GPU, problem);
+  exposeThisLibrary();
+  void *library = nullptr;
+  if (CUresult result = loadLibrary(image, bytes, library))
+    return result;
+  *module = new CUmod_st{library, {}};
+  modules.add(*module);
+  return CUDA_SUCCESS;
+}
+
+EMULATOR_EXPORT CUresult cuModuleUnload(CUmodule module) {
+  if (!modules.remove(module))
+    return fail(CUDA_ERROR_INVALID_HANDLE, "not a module");
+  for (auto &[name, function] : module->functions)
+    functions.remove(function.get());
+  dlclose(module->library);
+  delete module;
+  return CUDA_SUCCESS;
+}
+
+EMULATOR_EXPORT CUresult cuModuleGetFunction(CUfunction *function,
+                                             CUmodule module,
+                                             const char *name) {
+  if (CUresult result = checkContext())
+    return result;
+  if (!modules.contains(module))
+    return fail(CUDA_ERROR_INVALID_HANDLE, "not a module");
+  std::unique_ptr<CUfunc_st> &known = module->functions[name];
+  if (!known) {
+    std::string symbol = "nsrt_invoke_";
+    void *address = dlsym(module->library, symbol.append(name).c_str());
+    if (!address)
+      return fail(CUDA_ERROR_NOT_FOUND, std::string("no kernel ").append(name));
+    known.reset(new CUfunc_st{name, reinterpret_cast<KernelFunction>(address)});
+    functions.add(known.get());
+  }
+  *function = known.get();
+  return CUDA_SUCCESS;
+}
+
+EMULATOR_EXPORT CUresult cuFuncGetAttribute(int *value, int attribute,
+                                            CUfunction function) {
+  if (!functions.contains(function))
+    return fail(CUDA_ERROR_INVALID_HANDLE, "not a function");
+  // CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK; no registers, no memory.
+  *value = attribute == 0 ? 1024 : 0;
+  return CUDA_SUCCESS;
+}
+
+EMULATOR_EXPORT CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(
+    int *blocks, CUfunction function, int blockThreads, size_t) {
+  if (!functions.contains(function))
+    return fail(CUDA_ERROR_INVALID_HANDLE, "not a function");
+  if (blockThreads < 1 || blockThreads > 1024)
+    return fail(CUDA_ERROR_INVALID_VALUE, "blocks have 1 to 1024 threads");
+  *blocks = std::min(32, 2048 / blockThreads);
+  return CUDA_SUCCESS;
+}
+
+EMULATOR_EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned gridX,
+                                        unsigned gridY, unsigned gridZ,
+                                        unsigned blockX, unsigned blockY,
+                                        unsigned blockZ, unsigned sharedBytes,
+                                        CUstream stream, void **params,
+                                        void **extra) {
+  if (CUresult result = checkCall(stream))
+    return result;
+  if (CUresult result =
+          checkLaunch(function, {gridX, gridY, gridZ, blockX, blockY, blockZ},
+                      sharedBytes, extra))
+    return result;
+  Kernel kernel{function->name, function->function,      params, gridX,
+                blockX,         getSeedFromEnvironment()};
+  try {
+    if (std::optional<KernelError> error = launch(kernel))
+      return loseContext(toResult(error->kind), error->message);
+  } catch (const std::bad_alloc &) {
+    return fail(CUDA_ERROR_OUT_OF_MEMORY, "no room for the kernel's stacks");
+  }
+  return CUDA_SUCCESS;
+}

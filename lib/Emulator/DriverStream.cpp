@@ -1,0 +1,136 @@
+//===- DriverStream.cpp - Streams and events of the stand-in --------------===//
+//
+// Work is done when it is asked for, so there is never anything to wait for.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Driver.h"
+
+#include <chrono>
+
+using namespace neuroshard::emulator;
+
+using Clock = std::chrono::steady_clock;
+
+namespace neuroshard::cuda {
+struct CUstream_st {};
+struct CUevent_st {
+  unsigned flags;
+  bool isRecorded;
+  Clock::time_point time;
+};
+} // namespace neuroshard::cuda
+
+namespace {
+HandleSet<CUstream_st> streams;
+HandleSet<CUevent_st> events;
+
+CUresult checkEvent(CUevent event) {
+  if (CUresult result = checkContext())
+    return result;
+  if (events.contains(event))
+    return CUDA_SUCCESS;
+  return fail(CUDA_ERROR_INVALID_HANDLE, "not an event");
+}
+} // namespace
+
+CUresult neuroshard::emulator::checkStream(CUstream stream) {
+  // CU_STREAM_LEGACY and CU_STREAM_PER_THREAD are 1 and 2.
+  if (reinterpret_cast<uintptr_t>(stream) <= 2 || streams.contains(stream))
+    return CUDA_SUCCESS;
+  return fail(CUDA_ERROR_INVALID_HANDLE, "not a stream");
+}
+
+CUresult neuroshard::emulator::checkCall(CUstream stream) {
+  CUresult result = checkContext();
+  return result ? result : checkStream(stream);
+}
+
+EMULATOR_EXPORT CUresult cuStreamCreate(CUstream *stream, unsigned flags) {
+  if (CUresult result = checkContext())
+    return result;
+  if (flags > CU_STREAM_NON_BLOCKING)
+    return fail(CUDA_ERROR_INVALID_VALUE, "unknown flags of a stream");
+  *stream = new CUstream_st;
+  streams.add(*stream);
+  return CUDA_SUCCESS;
+}
+
+EMULATOR_EXPORT CUresult cuStreamDestroy_v2(CUstream stream) {
+  if (!streams.remove(stream))
+    return fail(CUDA_ERROR_INVALID_HANDLE, "not a stream");
+  delete stream;
+  return CUDA_SUCCESS;
+}
+
+EMULATOR_EXPORT CUresult cuStreamSynchronize(CUstream stream) {
+  return checkCall(stream);
+}
+
+EMULATOR_EXPORT CUresult cuStreamQuery(CUstream stream) {
+  return checkCall(stream);
+}
+
+EMULATOR_EXPORT CUresult cuStreamIsCapturing(CUstream stream, int *status) {
+  *status = CU_STREAM_CAPTURE_STATUS_NONE;
+  return checkCall(stream);
+}
+
+EMULATOR_EXPORT CUresult cuStreamWaitEvent(CUstream stream, CUevent event,
+                                           unsigned) {
+  CUresult result = checkEvent(event);
+  return result ? result : checkStream(stream);
+}
+
+EMULATOR_EXPORT CUresult cuEventCreate(CUevent *event, unsigned flags) {
+  if (CUresult result = checkContext())
+    return result;
+  *event = new CUevent_st{flags, false, {}};
+  events.add(*event);
+  return CUDA_SUCCESS;
+}
+
+EMULATOR_EXPORT CUresult cuEventDestroy_v2(CUevent event) {
+  if (!events.remove(event))
+    return fail(CUDA_ERROR_INVALID_HANDLE, "not an event");
+  delete event;
+  return CUDA_SUCCESS;
+}
+
+EMULATOR_EXPORT CUresult cuEventRecord(CUevent event, CUstream stream) {
+  if (CUresult result = checkEvent(event))
+    return result;
+  if (CUresult result = checkStream(stream))
+    return result;
+  event->isRecorded = true;
+  event->time = Clock::now();
+  return CUDA_SUCCESS;
+}
+
+EMULATOR_EXPORT CUresult cuEventSynchronize(CUevent event) {
+  return checkEvent(event);
+}
+
+EMULATOR_EXPORT CUresult cuEventQuery(CUevent event) {
+  return checkEvent(event);
+}
+
+/// Of this machine's clock: nothing that would say how fast a GPU is.
+EMULATOR_EXPORT CUresult cuEventElapsedTime_v2(float *milliseconds,
+                                               CUevent start, CUevent end) {
+  if (CUresult result = checkEvent(start))
+    return result;
+  if (CUresult result = checkEvent(end))
+    return result;
+  if ((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING ||
+      !start->isRecorded || !end->isRecorded)
+    return fail(CUDA_ERROR_INVALID_HANDLE, "an event that has no time");
+  *milliseconds =
+      std::chrono::duration<float, std::milli>(end->time - start->time).count();
+  return CUDA_SUCCESS;
+}
+
+EMULATOR_EXPORT CUresult cuEventElapsedTime(float *milliseconds, CUevent start,
+                                            CUevent end) {
+  return cuEventElapsedTime_v2(milliseconds, start, end);
+}

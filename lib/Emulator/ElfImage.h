@@ -1,0 +1,21 @@
+//===- ElfImage.h - How long an emulated module is -------------*- C++ -*-===//
+//
+// cuModuleLoadData gets a pointer without a size: ELF tells it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_LIB_EMULATOR_ELFIMAGE_H
+#define NEUROSHARD_LIB_EMULATOR_ELFIMAGE_H
+
+#include <cstddef>
+#include <string>
+
+namespace neuroshard::emulator {
+
+/// Sets `bytes` to the size of the shared library at `image`, which must be
+/// one for this machine. Otherwise says what it is instead.
+std::string measureElfImage(const void *image, size_t &bytes);
+
+} // namespace neuroshard::emulator
+
+#endif // NEUROSHARD_LIB_EMULATOR_ELFIMAGE_H

@@ -1,0 +1,94 @@
+//===- FaultHandler.cpp - Signals that kernels cause ----------------------===//
+//
+// The handler never returns to the fiber that faulted: it switches to the
+// scheduler's stack. No signal is blocked in it (SA_NODEFER), so there is no
+// mask to restore.
+//
+//===----------------------------------------------------------------------===//
+
+#include "FaultHandler.h"
+#include "Block.h"
+
+#include <iterator>
+#include <mutex>
+#include <ucontext.h>
+
+namespace neuroshard::emulator {
+
+namespace {
+constexpr int signals[] = {SIGSEGV, SIGBUS, SIGFPE};
+constexpr size_t numSignals = std::size(signals);
+constexpr size_t stackBytes = 64 * 1024;
+
+std::mutex mutex;
+int numUsers = 0;
+struct sigaction previousActions[numSignals];
+
+bool isWriteAccess([[maybe_unused]] const void *context) {
+#if defined(__x86_64__)
+  // Bit 1 of the page fault's error code.
+  auto *state = static_cast<const ucontext_t *>(context);
+  return state->uc_mcontext.gregs[REG_ERR] & 2;
+#else
+  return false;
+#endif
+}
+
+/// As if our handler were not there. By default the instruction is executed
+/// again and then ends the process.
+void passOn(int signal, siginfo_t *info, void *context) {
+  size_t i = 0;
+  while (signals[i] != signal)
+    ++i;
+  const struct sigaction &previous = previousActions[i];
+  if (previous.sa_flags & SA_SIGINFO)
+    previous.sa_sigaction(signal, info, context);
+  else if (previous.sa_handler == SIG_DFL || previous.sa_handler == SIG_IGN)
+    ::signal(signal, SIG_DFL);
+  else
+    previous.sa_handler(signal);
+}
+
+void handle(int signal, siginfo_t *info, void *context) {
+  // A positive code: caused by an instruction, not sent by a process.
+  Block *block = info->si_code > 0 ? Block::getCurrent() : nullptr;
+  if (!block)
+    return passOn(signal, info, context);
+  Fault fault;
+  fault.signal = signal;
+  fault.address = info->si_addr;
+  fault.isWrite = isWriteAccess(context);
+  fault.isUnknown = info->si_code == SI_KERNEL || signal == SIGBUS;
+  block->fault(fault);
+}
+} // namespace
+
+FaultHandlers::FaultHandlers() {
+  std::lock_guard lock(mutex);
+  if (numUsers++ > 0)
+    return;
+  struct sigaction action = {};
+  action.sa_sigaction = handle;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
+  for (size_t i = 0; i < numSignals; ++i)
+    sigaction(signals[i], &action, &previousActions[i]);
+}
+
+FaultHandlers::~FaultHandlers() {
+  std::lock_guard lock(mutex);
+  if (--numUsers > 0)
+    return;
+  for (size_t i = 0; i < numSignals; ++i)
+    sigaction(signals[i], &previousActions[i], nullptr);
+}
+
+AlternateStack::AlternateStack() : memory(stackBytes) {
+  stack_t stack = {};
+  stack.ss_sp = memory.data();
+  stack.ss_size = memory.size();
+  sigaltstack(&stack, &previous);
+}
+
+AlternateStack::~AlternateStack() { sigaltstack(&previous, nullptr); }
+
+} // namespace neuroshard::emulator

@@ -1,0 +1,71 @@
+//===- FiberStacks.cpp - Stacks of the threads of a block -----------------===//
+//
+// The stacks lie side by side: guard page, stack, guard page, stack, ...
+//
+//===----------------------------------------------------------------------===//
+
+#include "FiberStacks.h"
+
+#include <new>
+#include <sys/mman.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#endif
+
+namespace neuroshard::emulator {
+
+namespace {
+constexpr size_t pageBytes = 4096;
+constexpr size_t guardBytes = 16 * pageBytes; // pages may have 64 KiB
+constexpr size_t stackBytes = 64 * 1024;
+constexpr size_t slotBytes = guardBytes + stackBytes;
+/// Fibers do not all begin at the same place of a page: the few lines that
+/// they use would compete for the same sets of the cache.
+constexpr size_t colours = 32;
+constexpr size_t colourBytes = 128;
+} // namespace
+
+FiberStacks::~FiberStacks() { release(); }
+
+void FiberStacks::release() {
+  if (memory)
+    munmap(memory, size);
+  memory = nullptr;
+  size = 0;
+}
+
+void FiberStacks::reserve(size_t count) {
+  if (count * slotBytes > size) {
+    release();
+    void *address = mmap(nullptr, count * slotBytes, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (address == MAP_FAILED)
+      throw std::bad_alloc();
+    memory = static_cast<std::byte *>(address);
+    size = count * slotBytes;
+    for (size_t i = 0; i < count; ++i)
+      if (mprotect(memory + i * slotBytes, guardBytes, PROT_NONE) != 0) {
+        release();
+        throw std::bad_alloc();
+      }
+  }
+#if defined(__SANITIZE_ADDRESS__)
+  // A fiber that was left in the middle leaves its red zones behind.
+  for (size_t i = 0; i < count; ++i)
+    __asan_unpoison_memory_region(memory + i * slotBytes + guardBytes,
+                                  stackBytes);
+#endif
+}
+
+std::byte *FiberStacks::getTop(size_t index) const {
+  return memory + (index + 1) * slotBytes - index % colours * colourBytes;
+}
+
+bool FiberStacks::isGuard(const void *address) const {
+  auto *byte = static_cast<const std::byte *>(address);
+  return memory && byte >= memory && byte < memory + size &&
+         size_t(byte - memory) % slotBytes < guardBytes;
+}
+
+} // namespace neuroshard::emulator

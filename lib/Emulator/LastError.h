@@ -1,0 +1,22 @@
+//===- LastError.h - The text beside an error code -------------*- C++ -*-===//
+//
+// One text for each host thread.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_LIB_EMULATOR_LASTERROR_H
+#define NEUROSHARD_LIB_EMULATOR_LASTERROR_H
+
+#include <string>
+
+namespace neuroshard::emulator {
+
+/// The calling host thread's text; may be assigned.
+inline std::string &getLastError() {
+  static thread_local std::string text;
+  return text;
+}
+
+} // namespace neuroshard::emulator
+
+#endif // NEUROSHARD_LIB_EMULATOR_LASTERROR_H

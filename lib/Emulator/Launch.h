@@ -1,0 +1,26 @@
+//===- Launch.h - Running all blocks of a kernel ---------------*- C++ -*-===//
+//
+// Blocks run on up to two host threads, in an order that depends on the seed.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_LIB_EMULATOR_LAUNCH_H
+#define NEUROSHARD_LIB_EMULATOR_LAUNCH_H
+
+#include "Block.h"
+
+#include <optional>
+
+namespace neuroshard::emulator {
+
+/// The seed of launches: NEUROSHARD_EMULATOR_SEED, or 0.
+uint64_t getSeedFromEnvironment();
+
+/// Runs a kernel to its end. After an error no further block begins; of
+/// several errors the one of the first block is returned. Sizes are at least 1.
+/// Throws std::bad_alloc.
+std::optional<KernelError> launch(const Kernel &kernel);
+
+} // namespace neuroshard::emulator
+
+#endif // NEUROSHARD_LIB_EMULATOR_LAUNCH_H
