@@ -5,7 +5,7 @@ predicted cost and the reasons. docs/python.md has examples. Sizes are in bytes,
 milliseconds; names say so.
 
 The planner needs the compiled module of this package and nothing else; neuroshard.collect
-needs torch and not the module.
+needs torch and not the module, neuroshard.cuda (artifacts on a GPU) libneuroshard_cuda.so.
 """
 
 try:
@@ -15,7 +15,8 @@ except ModuleNotFoundError as error:
         raise
 
     def __getattr__(name: str) -> object:
-        if name.startswith("__"):
+        # Python then looks for a submodule; these do without the compiled module.
+        if name.startswith("__") or name in ("collect", "cuda"):
             raise AttributeError(name)
         raise ImportError(
             f"neuroshard.{name} needs the compiled module neuroshard._planner, which is not beside "

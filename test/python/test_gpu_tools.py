@@ -3,11 +3,14 @@
 import ctypes
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from neuroshard import cuda
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ["NEUROSHARD_BUILD_DIR"])
@@ -28,6 +31,36 @@ def load_script(name):
 
 
 check_sass = load_script("check_sass")
+
+
+# The Python layer
+
+
+def test_structs_are_those_of_the_header(tmp_path):
+    structs = {"nsc_info": cuda.Info, "nsc_memory": cuda.Memory, "nsc_slot": cuda.Slot,
+               "nsc_lookup": cuda.Lookup, "nsc_part": cuda.Part, "nsc_norms": cuda.Norms,
+               "nsc_slot_memory": cuda._SlotMemory, "nsc_options": cuda._Options,
+               "nsc_input": cuda._Input, "nsc_output": cuda._Output,
+               "nsc_gradient": cuda._Gradient}
+    fields = [(name, field) for name, struct in structs.items() for field, _ in struct._fields_]
+    prints = "".join(f'  printf("%zu %zu\\n", offsetof({name}, {field}), '
+                     f"sizeof((({name} *)0)->{field}));\n" for name, field in fields)
+    (tmp_path / "layout.c").write_text(
+        '#include "neuroshard/Runtime/CudaABI.h"\n#include <stddef.h>\n#include <stdio.h>\n'
+        f"int main(void) {{\n{prints}  return 0;\n}}\n")
+    subprocess.run(["gcc", "-I", ROOT / "include", tmp_path / "layout.c", "-o",
+                    tmp_path / "layout"], check=True)
+    listing = subprocess.run([tmp_path / "layout"], capture_output=True, text=True, check=True)
+    ours = [(getattr(structs[name], field).offset, getattr(structs[name], field).size)
+            for name, field in fields]
+    theirs = [tuple(map(int, line.split())) for line in listing.stdout.splitlines()]
+    assert dict(zip(fields, ours)) == dict(zip(fields, theirs))
+
+
+def test_every_function_of_the_header_is_there():
+    header = (ROOT / "include/neuroshard/Runtime/CudaABI.h").read_text()
+    code = re.sub(r"//.*|/\*.*?\*/", "", header)
+    assert set(re.findall(r"\b(nsc_\w+)\(", code)) == set(cuda._SIGNATURES)
 
 
 # The sort library
