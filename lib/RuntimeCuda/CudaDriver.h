@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace neuroshard::cuda {
 
@@ -148,18 +149,22 @@ struct CudaDriver {
   void *library = nullptr;
   bool emulated = false;
   /// Which library this is, for messages.
-  const char *name = "";
+  std::string name;
 
   /// The driver of this process: the library that the environment variable
-  /// NEUROSHARD_CUDA_DRIVER names, else libcuda.so.1, loaded and initialised
-  /// on the first call. Throws a RuntimeError that says why there is none.
+  /// NEUROSHARD_CUDA_DRIVER names, else libcuda.so.1, loaded by the first call.
+  /// Throws NSC_NO_DRIVER with the reason if there is none, or no GPU.
   static const CudaDriver &get();
 
-  /// Loads one library; nothing is shared. For tests.
-  static CudaDriver load(const char *file);
+  /// Loads and starts a library.
+  static CudaDriver load(const std::string &file);
 
-  /// Throws a RuntimeError "what: NAME (text)" unless `result` is success.
+  /// Throws "what: NAME (text)" unless `result` is success, as
+  /// NSC_OUT_OF_MEMORY or NSC_CUDA_ERROR.
   void check(CUresult result, const char *what) const;
+
+  /// The name and the text of an error.
+  std::string text(CUresult result) const;
 };
 
 } // namespace neuroshard::cuda

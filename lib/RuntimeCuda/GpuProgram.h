@@ -1,0 +1,80 @@
+//===- GpuProgram.h - What <program>.gpu.json says -------------*- C++ -*-===//
+//
+// The kernels of a device program: their images, and which bodies of them
+// serve which lookup and slot ("neuroshard.gpu_program/1").
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_LIB_RUNTIMECUDA_GPUPROGRAM_H
+#define NEUROSHARD_LIB_RUNTIMECUDA_GPUPROGRAM_H
+
+#include "../Runtime/Manifest.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace neuroshard::cuda {
+
+struct GpuImage {
+  std::string arch; ///< "sm_90" or "ptx".
+  std::string file; ///< beside the manifest.
+};
+
+struct GpuLookup {
+  int32_t slot = 0;
+  int32_t idBytes = 8;
+  bool pooled = true;
+  bool mean = false;
+  bool weighted = false;
+  runtime::ElementType output = runtime::ElementType::F32;
+  int32_t variant = 0; ///< of nsg_lookup, for bags with offsets and for ids.
+  int32_t fixedVariant = -1; ///< for bags without offsets.
+  int32_t itemsPerBlock = 1;
+  int32_t gradientVariant = -1; ///< of nsg_weight_gradient.
+  int32_t gradientItemsPerBlock = 1;
+};
+
+struct GpuSlot {
+  int64_t dim = 0;
+  runtime::ElementType element = runtime::ElementType::F32;
+  int32_t elementStates = 0;
+  int32_t rowStates = 0;
+  bool twoPhase = false;
+  int32_t updateVariant = -1;
+  int32_t reduceVariant = -1;
+  int32_t applyVariant = -1;
+
+  bool trainable() const { return updateVariant >= 0 || reduceVariant >= 0; }
+};
+
+struct GpuProgram {
+  std::string module; ///< hash of the gpu.module.
+  std::vector<GpuImage> images;
+  std::string emulated; ///< file for the emulator, "" if there is none.
+  std::vector<std::string> kernels;
+  std::vector<GpuLookup> lookups;
+  std::vector<GpuSlot> slots;
+
+  bool hasKernel(const std::string &name) const;
+  /// Some lookup is weighted or a mean: gradients have factors.
+  bool hasFactors() const;
+};
+
+/// Reads a document. Throws a RuntimeError with the place in it, what is
+/// expected and what was found.
+GpuProgram parseGpuProgram(const std::string &text);
+
+/// Throws a RuntimeError if the program does not fit the manifest's binding of
+/// `device`.
+void checkGpuProgram(const GpuProgram &program,
+                     const runtime::Manifest &manifest, int32_t device);
+
+/// The image for a GPU of `capability` (90 for sm_90): machine code of the same
+/// major version and at most its minor one, the newest of these; else PTX.
+/// Throws a RuntimeError with what there is if none fits.
+const GpuImage &chooseImage(const GpuProgram &program, int capability);
+
+} // namespace neuroshard::cuda
+
+#endif // NEUROSHARD_LIB_RUNTIMECUDA_GPUPROGRAM_H
