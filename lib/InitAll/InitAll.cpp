@@ -2,6 +2,7 @@
 
 #include "neuroshard/InitAll.h"
 
+#include "neuroshard/Conversion/Emulation/Passes.h"
 #include "neuroshard/Conversion/Kernels/Passes.h"
 #include "neuroshard/Conversion/Native/Passes.h"
 #include "neuroshard/Conversion/Native/Pipeline.h"
@@ -26,6 +27,7 @@ void neuroshard::registerAllDialects(mlir::DialectRegistry &registry) {
 void neuroshard::registerAllPasses() {
   mlir::registerAllPasses();
   registerNeuroShardConversionPasses();
+  registerNeuroShardEmulationPasses();
   registerNeuroShardKernelsPasses();
   registerNeuroShardNativePasses();
   registerNativePipeline();

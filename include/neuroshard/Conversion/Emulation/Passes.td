@@ -1,0 +1,56 @@
+//===- Passes.td - GPU kernels as functions for the CPU ----*- tablegen -*-===//
+//
+// How the very module that becomes PTX is run where there is no GPU.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_CONVERSION_EMULATION_PASSES
+#define NEUROSHARD_CONVERSION_EMULATION_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def EmulateGpu : Pass<"neuroshard-emulate-gpu", "::mlir::ModuleOp"> {
+  let summary = "Turn GPU kernels into functions that a CPU runs once per GPU thread";
+  let description = [{
+    Replaces the module's only `gpu.module` by its functions. A kernel becomes
+    a public function, for which the native pipeline makes an entry point that
+    takes its arguments as cuLaunchKernel does; what a thread asks the GPU for
+    becomes a call of the emulator (Emulator/EmulatorABI.h), which runs each
+    GPU thread as a fiber: its numbers, shuffles, votes and barriers. Pointers
+    to global and constant memory become plain ones, prefetches vanish.
+    Arguments may be numbers, pointers and memrefs of static shape, which are
+    passed as bare pointers.
+
+    Emulated kernels have one dimension of blocks and of threads and no shared
+    memory. What else there is of the `gpu` and `nvvm` dialects has no
+    emulation and is an error.
+
+    ```mlir
+    // Before:
+    gpu.module @kernels {
+      gpu.func @f(%x: !llvm.ptr<1>) kernel {
+        %t = gpu.thread_id x
+        ...
+        %s = nvvm.shfl.sync bfly %mask, %v, %offset, %clamp : f32 -> f32
+        nvvm.bar.warp.sync %mask : i32
+        gpu.return
+    // After:
+    func.func @f(%x: !llvm.ptr) {
+      %i = call @nse_thread_id() : () -> i64
+      %t = arith.index_cast %i : i64 to index
+      ...
+      %bits = arith.bitcast %v : f32 to i32
+      %r = call @nse_shuffle(%mask, %bits, %offset, %clamp, %bfly) : ... -> i64
+      %low = arith.trunci %r : i64 to i32
+      %s = arith.bitcast %low : i32 to f32
+      call @nse_warp_sync(%mask) : (i32) -> ()
+      return
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
+    "::mlir::LLVM::LLVMDialect"
+  ];
+}
+
+#endif // NEUROSHARD_CONVERSION_EMULATION_PASSES

@@ -1,0 +1,33 @@
+//===- CompileEmulated.cpp - From a GPU module to a CPU library -----------===//
+//
+// The GPU module alone, through the emulation pass and then the way of all
+// native code.
+//
+//===----------------------------------------------------------------------===//
+
+#include "neuroshard/Conversion/Emulation/Emulation.h"
+#include "neuroshard/Conversion/Emulation/Passes.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "mlir/Pass/PassManager.h"
+
+using namespace mlir;
+
+namespace neuroshard {
+
+LogicalResult compileEmulated(ModuleOp module, const NativeOptions &options,
+                              StringRef path) {
+  OwningOpRef<ModuleOp> alone = ModuleOp::create(module.getLoc());
+  OpBuilder builder = OpBuilder::atBlockEnd(alone->getBody());
+  for (auto gpuModule : module.getOps<gpu::GPUModuleOp>())
+    builder.clone(*gpuModule);
+  PassManager pm(module.getContext());
+  pm.addPass(createEmulateGpu());
+  if (failed(pm.run(*alone)))
+    return failure();
+  return compileToSharedLibrary(*alone, options, path);
+}
+
+} // namespace neuroshard

@@ -1,0 +1,34 @@
+//===- EmulateGpu.cpp - GPU kernels as functions for the CPU --------------===//
+//
+// The pass; what it does is in EmulatedFunctions.cpp and EmulatedOps.cpp.
+//
+//===----------------------------------------------------------------------===//
+
+#include "neuroshard/Conversion/Emulation/Passes.h"
+
+#include "Emulated.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+
+using namespace mlir;
+
+namespace neuroshard {
+
+#define GEN_PASS_DEF_EMULATEGPU
+#include "neuroshard/Conversion/Emulation/Passes.h.inc"
+
+namespace {
+struct EmulateGpu : impl::EmulateGpuBase<EmulateGpu> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    if (failed(dissolveGpuModule(module)) ||
+        failed(dropAddressSpaces(module)) ||
+        failed(convertGpuFunctions(module)) || failed(convertGpuOps(module)))
+      signalPassFailure();
+  }
+};
+} // namespace
+
+} // namespace neuroshard

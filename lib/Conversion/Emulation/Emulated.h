@@ -1,0 +1,33 @@
+//===- Emulated.h - The steps of neuroshard-emulate-gpu --------*- C++ -*-===//
+//
+// Each step leaves a valid module behind.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_LIB_CONVERSION_EMULATION_EMULATED_H
+#define NEUROSHARD_LIB_CONVERSION_EMULATION_EMULATED_H
+
+#include "mlir/IR/BuiltinOps.h"
+
+namespace neuroshard {
+
+/// Makes all pointers and memrefs under `root` those of the one address space
+/// that a CPU has, and removes the casts between address spaces. Shared memory
+/// is an error.
+mlir::LogicalResult dropAddressSpaces(mlir::Operation *root);
+
+/// Moves the functions of the only gpu.module of `module` into `module` and
+/// erases it. Errors: none or several such modules, a symbol that is there
+/// already.
+mlir::LogicalResult dissolveGpuModule(mlir::ModuleOp module);
+
+/// Turns every gpu.func into a func.func of bare pointers and numbers.
+mlir::LogicalResult convertGpuFunctions(mlir::ModuleOp module);
+
+/// Replaces what a thread asks the GPU for by calls of the emulator. An op
+/// without an emulation is an error.
+mlir::LogicalResult convertGpuOps(mlir::ModuleOp module);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_LIB_CONVERSION_EMULATION_EMULATED_H
