@@ -84,4 +84,51 @@ def ConvertToRuntime
   ];
 }
 
+def ConvertToGpu : Pass<"convert-neuroshard-to-gpu", "::mlir::ModuleOp"> {
+  let summary = "Turn partitioned IR into the GPU module of one program";
+  let description = [{
+    Takes level 4 and leaves one `gpu.module @neuroshard` with the kernels of
+    one device program, as Runtime/GpuABI.h describes them: per kernel of a step
+    one `gpu.func` that finds its work in arrays in device memory and calls the
+    body for its dim, types and optimizer. The bodies are those of the host's
+    kernels, spread over the lanes of a warp.
+
+    ```mlir
+    // Before:
+    neuroshard.device_program @program0 for [0] {
+      neuroshard.local_table 0 : 64 x f32 of 64 shards ["user"]
+      neuroshard.local_lookup pooled of 0 in @exchange0 binds [0]
+    }
+    // After:
+    gpu.module @neuroshard {
+      func.func private @nsk_lookup_sum_f32_d64_i64(%task: !llvm.ptr<1>, %bag: index,
+          %lane: index, %mask: i32, %number: index, %bad_id: !llvm.ptr<1>) {
+        sum 4 columns of each row of the bag
+      }
+      gpu.func @nsg_lookup(%tasks: !llvm.ptr<1>, %task_of_block: !llvm.ptr<1>,
+                           %bad_id: !llvm.ptr<1>) kernel {
+        find the task of the block; call its body for the thread's bag
+      }
+    }
+    ```
+  }];
+  let options = [
+    Option<"program", "program", "std::string", "",
+           "The device program to convert, such as @program0; may be left out if there is only one.">,
+    Option<"output", "output", "::neuroshard::ElementKind",
+           "::neuroshard::ElementKind::F32", "Type of the results.",
+           [{::llvm::cl::values(
+             clEnumValN(::neuroshard::ElementKind::F32, "f32", "Single precision."),
+             clEnumValN(::neuroshard::ElementKind::F16, "f16", "Half precision."),
+             clEnumValN(::neuroshard::ElementKind::BF16, "bf16", "Brain floating point."))}]>
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
+    "::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::NVVM::NVVMDialect", "::mlir::scf::SCFDialect",
+    "::mlir::ub::UBDialect", "::mlir::vector::VectorDialect"
+  ];
+}
+
 #endif // NEUROSHARD_CONVERSION_PASSES

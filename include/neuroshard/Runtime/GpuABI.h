@@ -28,8 +28,8 @@
 // NSG_EXPAND_ITEMS). Block b works for task t = task_of_block[b] on the items
 // from (b - first block of t) x items_per_block on; the first block of t is
 // tasks[t].first_block (lookup), .first_gradient_block (weight gradient) or
-// .first_expand_block (expand). An item of a lookup is a bag, or an id if
-// unpooled; of a weight gradient an id; of an expansion a bag, or an id.
+// .first_expand_block (expand). An item is a bag, or an id if the lookup is
+// unpooled.
 //
 // nsg_ranges has a thread per slot, and one: ceil((num_slots + 1) /
 // NSG_THREADS) blocks. nsg_update, nsg_reduce, nsg_apply run any number of
@@ -74,9 +74,9 @@ typedef struct nsg_lookup_task {
   /// [row_begin, row_begin + rows) is bad: it counts as row_begin, and
   /// *bad_id becomes min(*bad_id, t << 40 | position in ids).
   const void *ids;
-  /// Bag b has the ids [offsets[b], offsets[b + 1]) of `ids`. Unpooled and
-  /// fixed: not read; unpooled item j is id j, fixed bag b has the ids
-  /// [b * pooling, (b + 1) * pooling).
+  /// Bag b has the ids [offsets[b], offsets[b + 1]) of `ids`. Not read if
+  /// unpooled, where item i is id first_id + i, or fixed, where bag b has the
+  /// ids from first_id + b * pooling up to first_id + (b + 1) * pooling.
   const int64_t *offsets;
   /// By position in `ids`, or null.
   const float *sample_weights;
@@ -104,18 +104,18 @@ typedef struct nsg_lookup_task {
   int32_t flags;
   int32_t first_expand_block;
 
-  /// nsg_weight_gradient: of each id j of the task, weight_gradient[j] = sum
-  /// over columns of weight x gradients[gradient_offsets[position_begin + j]
-  /// + column]. 0 is written for a bad id.
+  /// nsg_weight_gradient, which comes after nsg_expand and reads the offsets
+  /// also of fixed bags: of each id j of the
+  /// task's bags, weight_gradient[j] = sum over columns of weight x
+  /// gradients[gradient_offsets[position_begin + j] + column].
   const float *gradients;
   const int64_t *gradient_offsets;
   float *weight_gradient;
   int32_t gradient_variant;
   int32_t first_gradient_block;
-  /// Ids of the task, the items of nsg_weight_gradient: positions
-  /// [first_id, first_id + num_ids) of `ids`.
+  /// Unpooled and fixed: see `offsets`.
   int64_t first_id;
-  int64_t num_ids;
+  int64_t reserved;
 } nsg_lookup_task;
 
 /// What nsg_expand writes, by position. Positions that no task has must hold
@@ -151,7 +151,7 @@ typedef struct nsg_sorted {
   /// run_begin[s + 1]).
   int32_t *run_begin;
   int32_t key_bytes;
-  int32_t reserved;
+  float one; /* 1: what kernels read where factors is null */
 } nsg_sorted;
 
 /// One slot, as the update sees it. Slots come in the order of their keys.

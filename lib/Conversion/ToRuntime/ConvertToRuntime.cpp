@@ -31,28 +31,6 @@ namespace neuroshard {
 #define GEN_PASS_DEF_CONVERTTORUNTIME
 #include "neuroshard/Conversion/Passes.h.inc"
 
-/// The program that `name` asks for, or the only one.
-static FailureOr<ir::DeviceProgramOp> findProgram(ModuleOp module,
-                                                  StringRef name) {
-  name.consume_front("@");
-  auto programs = llvm::to_vector(module.getOps<ir::DeviceProgramOp>());
-  if (programs.empty())
-    return module.emitError("has no device program: the conversion to the "
-                            "runtime takes partitioned IR");
-  if (name.empty() && programs.size() == 1)
-    return programs.front();
-  for (ir::DeviceProgramOp program : programs)
-    if (program.getSymName() == name)
-      return program;
-  InFlightDiagnostic diagnostic =
-      name.empty() ? module.emitError("has several device programs")
-                   : module.emitError("has no device program '") << name << "'";
-  diagnostic << "; 'program' must be one of";
-  for (ir::DeviceProgramOp program : programs)
-    diagnostic << " @" << program.getSymName();
-  return diagnostic;
-}
-
 static void addHandleConversions(TypeConverter &converter) {
   auto toPointer = [](Type type) -> Type {
     return LLVM::LLVMPointerType::get(type.getContext());

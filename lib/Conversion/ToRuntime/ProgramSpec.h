@@ -8,6 +8,10 @@
 
 namespace neuroshard {
 
+/// The program that `name` asks for, or the only one.
+mlir::FailureOr<ir::DeviceProgramOp> findProgram(mlir::ModuleOp module,
+                                                 llvm::StringRef name);
+
 /// What the kernels of `program` compute.
 ProgramSpec describeProgram(ir::DeviceProgramOp program);
 

@@ -1,0 +1,26 @@
+//===- LaneShape.h - How a row is spread over threads ----------*- C++ -*-===//
+
+#ifndef NEUROSHARD_CONVERSION_GPU_LANESHAPE_H
+#define NEUROSHARD_CONVERSION_GPU_LANESHAPE_H
+
+#include "neuroshard/Conversion/Kernels/Kernels.h"
+
+namespace neuroshard {
+
+/// A group of lanes of one warp works on a row; a warp has 32 / lanes groups.
+struct LaneShape {
+  /// A power of two, at most 32, that divides the dim.
+  int64_t lanes = 1;
+  RowShape rows;
+
+  /// Items that a block of NSG_THREADS threads works on.
+  int64_t itemsPerBlock() const;
+};
+
+/// Lanes so that each reads 16 bytes of weights at a time where the dim allows
+/// it, and at most 16 columns of f32 per lane are held at once.
+LaneShape getLaneShape(int64_t dim, ElementKind element);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_CONVERSION_GPU_LANESHAPE_H

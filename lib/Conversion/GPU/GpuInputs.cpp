@@ -1,0 +1,223 @@
+//===- GpuInputs.cpp - What a GPU's kernel bodies read --------------------===//
+
+#include "GpuInputs.h"
+
+#include "neuroshard/Runtime/GpuABI.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+#include <cstddef>
+
+using namespace mlir;
+
+namespace neuroshard {
+
+/// A bad id is reported as task << kTaskShift | position.
+static constexpr int64_t kTaskShift = 40;
+
+static Value loadElement(ImplicitLocOpBuilder &b, const DeviceStruct &from,
+                         size_t offset, Type type, Value position) {
+  Value array = DeviceStruct(from).array(offset, getFlatType(type),
+                                         /*invariant=*/true);
+  return memref::LoadOp::create(b, array, position);
+}
+
+static Value loadIndexElement(ImplicitLocOpBuilder &b, const DeviceStruct &from,
+                              size_t offset, Type type, Value position) {
+  return arith::IndexCastOp::create(
+      b, b.getIndexType(), loadElement(b, from, offset, type, position));
+}
+
+static Value addConstant(ImplicitLocOpBuilder &b, Value value, int64_t addend) {
+  return arith::AddIOp::create(b, value,
+                               arith::ConstantIndexOp::create(b, addend));
+}
+
+//===----------------------------------------------------------------------===//
+// Lookups
+//===----------------------------------------------------------------------===//
+
+TaskInputs::TaskInputs(ImplicitLocOpBuilder &b, const DeviceStruct &task,
+                       Value item, const Settings &settings)
+    : b(b), task(task), item(item), settings(settings) {
+  Type idType = settings.id == IdKind::I32 ? b.getI32Type() : b.getI64Type();
+  ids = this->task.array(offsetof(nsg_lookup_task, ids), getFlatType(idType),
+                         /*invariant=*/true);
+  rows = this->task.i64(offsetof(nsg_lookup_task, rows));
+  rowBegin = this->task.i64(offsetof(nsg_lookup_task, row_begin));
+}
+
+void TaskInputs::forEachItem(llvm::function_ref<void(Value)> emit) {
+  if (!settings.isPerId)
+    return emit(item);
+  Span bag = getBag(item);
+  auto loop = scf::ForOp::create(b, bag.first, bag.limit,
+                                 arith::ConstantIndexOp::create(b, 1));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  emit(loop.getInductionVar());
+}
+
+Value TaskInputs::addFirstId(Value number) {
+  Value first = task.index(offsetof(nsg_lookup_task, first_id));
+  return arith::AddIOp::create(b, first, number);
+}
+
+Span TaskInputs::getBag(Value bag) {
+  if (settings.isFixed) {
+    Value pooling = task.index(offsetof(nsg_lookup_task, pooling));
+    Value first = addFirstId(arith::MulIOp::create(b, bag, pooling));
+    return {first, arith::AddIOp::create(b, first, pooling)};
+  }
+  size_t offsets = offsetof(nsg_lookup_task, offsets);
+  Type i64 = b.getI64Type();
+  Value first = loadIndexElement(b, task, offsets, i64, bag);
+  Value next = addConstant(b, bag, 1);
+  return {first, loadIndexElement(b, task, offsets, i64, next)};
+}
+
+/// The row in the slot: that of a bad id is 0, so that nothing is read that is
+/// not there.
+Value TaskInputs::getId(Value position) {
+  if (!settings.isPooled)
+    position = addFirstId(position);
+  Value id = memref::LoadOp::create(b, ids, position);
+  if (settings.id == IdKind::I32)
+    id = arith::ExtSIOp::create(b, b.getI64Type(), id);
+  Value row = arith::SubIOp::create(b, id, rowBegin);
+  Value isGood = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, row, rows);
+  checks.push_back({isGood, position});
+  Value zero = arith::ConstantOp::create(b, b.getI64IntegerAttr(0));
+  Value safe = arith::SelectOp::create(b, isGood, row, zero);
+  return arith::IndexCastOp::create(b, b.getIndexType(), safe);
+}
+
+void TaskInputs::finishIds() {
+  if (!settings.badId || checks.empty())
+    return checks.clear();
+  Value areGood = checks.front().isGood;
+  for (const Check &check : llvm::drop_begin(checks))
+    areGood = arith::AndIOp::create(b, areGood, check.isGood);
+  Value yes = arith::ConstantOp::create(b, b.getBoolAttr(true));
+  auto negate = [&](Value value) -> Value {
+    return arith::XOrIOp::create(b, value, yes);
+  };
+  auto branch = scf::IfOp::create(b, negate(areGood), /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  Value shift = arith::ConstantOp::create(b, b.getI64IntegerAttr(kTaskShift));
+  Value number =
+      arith::IndexCastOp::create(b, b.getI64Type(), settings.taskNumber);
+  Value task = arith::ShLIOp::create(b, number, shift);
+  for (const Check &check : checks) {
+    auto report =
+        scf::IfOp::create(b, negate(check.isGood), /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(report.thenBlock());
+    Value position =
+        arith::IndexCastOp::create(b, b.getI64Type(), check.position);
+    Value place = arith::OrIOp::create(b, task, position);
+    LLVM::AtomicRMWOp::create(b, LLVM::AtomicBinOp::umin, settings.badId, place,
+                              LLVM::AtomicOrdering::monotonic);
+  }
+  checks.clear();
+}
+
+Value TaskInputs::getSampleWeight(Value position) {
+  return loadElement(b, task, offsetof(nsg_lookup_task, sample_weights),
+                     b.getF32Type(), position);
+}
+
+Value TaskInputs::getGradientOffset(Value position) {
+  Value begin = task.index(offsetof(nsg_lookup_task, position_begin));
+  return loadIndexElement(b, task, offsetof(nsg_lookup_task, gradient_offsets),
+                          b.getI64Type(),
+                          arith::AddIOp::create(b, begin, position));
+}
+
+Value TaskInputs::getRow(Value) { llvm_unreachable("a lookup has no runs"); }
+Span TaskInputs::getRun(Value) { llvm_unreachable("a lookup has no runs"); }
+Value TaskInputs::getFactor(Value) { llvm_unreachable("a lookup has no runs"); }
+
+//===----------------------------------------------------------------------===//
+// Updates
+//===----------------------------------------------------------------------===//
+
+void RunInputs::forEachItem(llvm::function_ref<void(Value)> emit) {
+  emit(item);
+}
+
+Value RunInputs::getRow(Value run) {
+  Value number = arith::AddIOp::create(b, firstRun, run);
+  Value bytes = sorted.i32(offsetof(nsg_sorted, key_bytes));
+  Value four = arith::ConstantOp::create(b, b.getI32IntegerAttr(4));
+  Value isShort =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, bytes, four);
+  size_t keys = offsetof(nsg_sorted, keys);
+  // Little-endian: the low half of a long key is at twice the number.
+  Value one = arith::ConstantIndexOp::create(b, 1);
+  Value scale = arith::SelectOp::create(b, isShort, one,
+                                        arith::ConstantIndexOp::create(b, 2));
+  Value word = arith::MulIOp::create(b, number, scale);
+  Type i32 = b.getI32Type(), i64 = b.getI64Type();
+  Value low =
+      arith::ExtUIOp::create(b, i64, loadElement(b, sorted, keys, i32, word));
+  // A short key's array has the next key there, or nothing: read the same word.
+  Value highWord = arith::AddIOp::create(
+      b, word,
+      arith::SelectOp::create(b, isShort, arith::ConstantIndexOp::create(b, 0),
+                              one));
+  Value high = arith::ExtUIOp::create(
+      b, i64, loadElement(b, sorted, keys, i32, highWord));
+  Value shift = arith::ConstantOp::create(b, b.getI64IntegerAttr(32));
+  Value longKey =
+      arith::OrIOp::create(b, arith::ShLIOp::create(b, high, shift), low);
+  Value key = arith::SelectOp::create(b, isShort, low, longKey);
+  Value row =
+      arith::SubIOp::create(b, key, slot.i64(offsetof(nsg_slot, key_begin)));
+  return arith::IndexCastOp::create(b, b.getIndexType(), row);
+}
+
+Span RunInputs::getRun(Value run) {
+  Value number = arith::AddIOp::create(b, firstRun, run);
+  size_t starts = offsetof(nsg_sorted, starts);
+  Type i32 = b.getI32Type();
+  Value first = loadIndexElement(b, sorted, starts, i32, number);
+  Value next = addConstant(b, number, 1);
+  return {first, loadIndexElement(b, sorted, starts, i32, next)};
+}
+
+Value RunInputs::getPosition(Value place) {
+  return loadIndexElement(b, sorted, offsetof(nsg_sorted, order),
+                          b.getI32Type(), place);
+}
+
+Value RunInputs::getGradientOffset(Value place) {
+  return loadIndexElement(b, sorted, offsetof(nsg_sorted, gradient_offsets),
+                          b.getI64Type(), getPosition(place));
+}
+
+/// One load, from the array or of the one that stands for it.
+Value RunInputs::getFactor(Value place) {
+  Value factors = sorted.pointer(offsetof(nsg_sorted, factors));
+  Value null = LLVM::ZeroOp::create(b, factors.getType());
+  Value isNull =
+      LLVM::ICmpOp::create(b, LLVM::ICmpPredicate::eq, factors, null);
+  Value one = LLVM::GEPOp::create(
+      b, factors.getType(), b.getI8Type(), sorted.getAddress(),
+      ArrayRef<LLVM::GEPArg>{int32_t(offsetof(nsg_sorted, one))});
+  Value from =
+      structAt(b, factors, sizeof(float), getPosition(place)).getAddress();
+  Value address = arith::SelectOp::create(b, isNull, one, from);
+  return DeviceStruct(b, address).load(0, b.getF32Type());
+}
+
+Span RunInputs::getBag(Value) { llvm_unreachable("an update has no bags"); }
+Value RunInputs::getId(Value) { llvm_unreachable("an update has no bags"); }
+Value RunInputs::getSampleWeight(Value) {
+  llvm_unreachable("an update has no bags");
+}
+
+} // namespace neuroshard

@@ -1,0 +1,84 @@
+//===- GpuInputs.h - What a GPU's kernel bodies read -----------*- C++ -*-===//
+//
+// KernelInputs over the structs of Runtime/GpuABI.h, for one item.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_LIB_CONVERSION_GPU_GPUINPUTS_H
+#define NEUROSHARD_LIB_CONVERSION_GPU_GPUINPUTS_H
+
+#include "DeviceStruct.h"
+#include "KernelBody.h"
+
+namespace neuroshard {
+
+/// A lookup or a weight gradient: reads an nsg_lookup_task. Ids are checked.
+class TaskInputs : public KernelInputs {
+public:
+  struct Settings {
+    IdKind id = IdKind::I64;
+    bool isPooled = true;
+    /// All bags have `pooling` ids.
+    bool isFixed = false;
+    /// The body is emitted for each id of the item's bag.
+    bool isPerId = false;
+    /// Where bad ids are reported, and the number of the task; null: nowhere.
+    mlir::Value badId, taskNumber;
+  };
+  TaskInputs(mlir::ImplicitLocOpBuilder &b, const DeviceStruct &task,
+             mlir::Value item, const Settings &settings);
+
+  void forEachItem(llvm::function_ref<void(mlir::Value)> emit) override;
+  Span getBag(mlir::Value item) override;
+  mlir::Value getId(mlir::Value position) override;
+  mlir::Value getSampleWeight(mlir::Value position) override;
+  void finishIds() override;
+  mlir::Value getGradientOffset(mlir::Value position) override;
+  mlir::Value getRow(mlir::Value) override;
+  Span getRun(mlir::Value) override;
+  mlir::Value getFactor(mlir::Value) override;
+
+private:
+  struct Check {
+    mlir::Value isGood;
+    mlir::Value position;
+  };
+
+  mlir::Value addFirstId(mlir::Value number);
+
+  mlir::ImplicitLocOpBuilder &b;
+  DeviceStruct task;
+  mlir::Value item;
+  Settings settings;
+  mlir::Value ids, rows, rowBegin;
+  llvm::SmallVector<Check> checks;
+};
+
+/// An update, or a phase of one: reads an nsg_slot and the nsg_sorted.
+class RunInputs : public KernelInputs {
+public:
+  /// `item` counts the slot's runs; the first of them is run `firstRun`.
+  RunInputs(mlir::ImplicitLocOpBuilder &b, const DeviceStruct &slot,
+            const DeviceStruct &sorted, mlir::Value item, mlir::Value firstRun)
+      : b(b), slot(slot), sorted(sorted), item(item), firstRun(firstRun) {}
+
+  void forEachItem(llvm::function_ref<void(mlir::Value)> emit) override;
+  mlir::Value getRow(mlir::Value item) override;
+  Span getRun(mlir::Value item) override;
+  mlir::Value getGradientOffset(mlir::Value position) override;
+  mlir::Value getFactor(mlir::Value position) override;
+  Span getBag(mlir::Value) override;
+  mlir::Value getId(mlir::Value) override;
+  mlir::Value getSampleWeight(mlir::Value) override;
+
+private:
+  mlir::Value getPosition(mlir::Value place);
+
+  mlir::ImplicitLocOpBuilder &b;
+  DeviceStruct slot, sorted;
+  mlir::Value item, firstRun;
+};
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_LIB_CONVERSION_GPU_GPUINPUTS_H

@@ -1,0 +1,231 @@
+//===- GpuKernels.cpp - Kernels that find their work and call a variant ---===//
+
+#include "GpuKernels.h"
+
+#include "DeviceStruct.h"
+
+#include "neuroshard/Runtime/GpuABI.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+#include <cstddef>
+
+using namespace mlir;
+
+namespace neuroshard {
+
+static constexpr int64_t kWarp = 32;
+
+KernelBuilder::KernelBuilder(gpu::GPUModuleOp module, StringRef name,
+                             ArrayRef<Type> arguments)
+    : b(ImplicitLocOpBuilder::atBlockEnd(module.getLoc(), module.getBody())) {
+  function = gpu::GPUFuncOp::create(
+      b, name, FunctionType::get(b.getContext(), arguments, {}));
+  function->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
+  function.setKnownBlockSizeAttr(b.getDenseI32ArrayAttr({NSG_THREADS, 1, 1}));
+  b.setInsertionPointToStart(&function.getBody().front());
+  block = gpu::BlockIdOp::create(b, gpu::Dimension::x);
+  thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
+}
+
+void KernelBuilder::finish() {
+  b.setInsertionPointToEnd(&function.getBody().front());
+  gpu::ReturnOp::create(b);
+}
+
+Value KernelBuilder::constant(int64_t value) {
+  return arith::ConstantIndexOp::create(b, value);
+}
+
+namespace {
+/// The group of lanes that a thread belongs to.
+struct Group {
+  Value number, lane, mask;
+};
+} // namespace
+
+/// Group t / lanes of the block, with the bits of its lanes in the warp.
+static Group makeGroup(KernelBuilder &k, int64_t lanes) {
+  ImplicitLocOpBuilder &b = k.b;
+  Group group;
+  group.number = arith::DivUIOp::create(b, k.thread, k.constant(lanes));
+  group.lane = arith::RemUIOp::create(b, k.thread, k.constant(lanes));
+  auto i32 = [&](int64_t value) -> Value {
+    return arith::ConstantOp::create(
+        b, b.getIntegerAttr(b.getI32Type(), APInt(32, uint64_t(value), false,
+                                                  /*implicitTrunc=*/true)));
+  };
+  Value inWarp = arith::RemUIOp::create(b, k.thread, k.constant(kWarp));
+  Value first = arith::SubIOp::create(b, inWarp, group.lane);
+  group.mask = arith::ShLIOp::create(
+      b, i32((int64_t(1) << lanes) - 1),
+      arith::IndexCastOp::create(b, b.getI32Type(), first));
+  return group;
+}
+
+/// Emits emit(variant) for the one that `number` names; none for other numbers.
+static void switchVariants(KernelBuilder &k, Value number,
+                           ArrayRef<Variant> variants,
+                           llvm::function_ref<void(const Variant &)> emit) {
+  ImplicitLocOpBuilder &b = k.b;
+  SmallVector<int64_t> cases =
+      llvm::to_vector(llvm::seq<int64_t>(0, variants.size()));
+  auto choice = scf::IndexSwitchOp::create(b, TypeRange{}, number, cases,
+                                           unsigned(cases.size()));
+  OpBuilder::InsertionGuard guard(b);
+  b.createBlock(&choice.getDefaultRegion());
+  scf::YieldOp::create(b);
+  for (auto [variant, region] :
+       llvm::zip_equal(variants, choice.getCaseRegions())) {
+    b.createBlock(&region);
+    emit(variant);
+    scf::YieldOp::create(b);
+  }
+}
+
+/// Emits `emit` for items in front of `end`.
+static void guardItem(ImplicitLocOpBuilder &b, Value item, Value end,
+                      llvm::function_ref<void()> emit) {
+  Value isThere =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::ult, item, end);
+  auto branch = scf::IfOp::create(b, isThere, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  emit();
+}
+
+/// Element `number` of an array of i32 that nobody writes meanwhile, as index.
+static Value loadI32(ImplicitLocOpBuilder &b, Value array, Value number) {
+  Value value = structAt(b, array, sizeof(int32_t), number).i32(0);
+  return arith::IndexCastOp::create(b, b.getIndexType(), value);
+}
+
+void createTaskKernel(gpu::GPUModuleOp module, const TaskKernel &kernel,
+                      ArrayRef<Variant> variants) {
+  Type pointer = getDevicePointerType(module.getContext());
+  SmallVector<Type> types(kernel.reportsBadIds ? 3 : 2, pointer);
+  KernelBuilder k(module, kernel.name, types);
+  ImplicitLocOpBuilder &b = k.b;
+  Value number = loadI32(b, k.argument(1), k.block);
+  DeviceStruct task =
+      structAt(b, k.argument(0), sizeof(nsg_lookup_task), number);
+  Value ofTask =
+      arith::SubIOp::create(b, k.block, task.index32(kernel.firstBlockField));
+  Value items = task.index(kernel.itemsField);
+  Value badId = kernel.reportsBadIds ? k.argument(2)
+                                     : Value(LLVM::ZeroOp::create(b, pointer));
+  switchVariants(k, task.index32(kernel.variantField), variants,
+                 [&](const Variant &variant) {
+                   Group group = makeGroup(k, variant.shape.lanes);
+                   Value first = arith::MulIOp::create(
+                       b, ofTask, k.constant(variant.shape.itemsPerBlock()));
+                   Value item = arith::AddIOp::create(b, first, group.number);
+                   guardItem(b, item, items, [&] {
+                     func::CallOp::create(b, variant.function,
+                                          ValueRange{task.getAddress(), item,
+                                                     group.lane, group.mask,
+                                                     number, badId});
+                   });
+                 });
+  k.finish();
+}
+
+//===----------------------------------------------------------------------===//
+// Runs of slots
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Which runs a virtual block works on. Slot s has the virtual blocks from
+/// run_begin[s] / fewest + s on: as many as it needs, since none takes fewer
+/// runs, and no sum over slots has to be made first.
+class RunBlocks {
+public:
+  RunBlocks(KernelBuilder &k, Value runBegin, int64_t fewest)
+      : k(k), b(k.b), runBegin(runBegin), fewest(fewest) {}
+
+  Value runBeginOf(Value slot) { return loadI32(b, runBegin, slot); }
+  Value firstBlockOf(Value slot) {
+    Value blocks =
+        arith::DivUIOp::create(b, runBeginOf(slot), k.constant(fewest));
+    return arith::AddIOp::create(b, blocks, slot);
+  }
+  Value findSlot(Value block, Value numSlots);
+
+private:
+  KernelBuilder &k;
+  ImplicitLocOpBuilder &b;
+  Value runBegin;
+  int64_t fewest;
+};
+} // namespace
+
+/// The last slot whose first block is not behind `block`, by bisection.
+Value RunBlocks::findSlot(Value block, Value numSlots) {
+  Type index = b.getIndexType();
+  auto loop = scf::WhileOp::create(b, TypeRange{index, index},
+                                   ValueRange{k.constant(0), numSlots});
+  OpBuilder::InsertionGuard guard(b);
+  Block *before = b.createBlock(&loop.getBefore(), {}, {index, index},
+                                {b.getLoc(), b.getLoc()});
+  Value width =
+      arith::SubIOp::create(b, before->getArgument(1), before->getArgument(0));
+  Value goesOn =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::ugt, width, k.constant(1));
+  scf::ConditionOp::create(b, goesOn, before->getArguments());
+  Block *after = b.createBlock(&loop.getAfter(), {}, {index, index},
+                               {b.getLoc(), b.getLoc()});
+  Value low = after->getArgument(0), high = after->getArgument(1);
+  Value middle = arith::DivUIOp::create(b, arith::AddIOp::create(b, low, high),
+                                        k.constant(2));
+  Value isBehind = arith::CmpIOp::create(b, arith::CmpIPredicate::ule,
+                                         firstBlockOf(middle), block);
+  low = arith::SelectOp::create(b, isBehind, middle, low);
+  high = arith::SelectOp::create(b, isBehind, high, middle);
+  scf::YieldOp::create(b, ValueRange{low, high});
+  return loop.getResult(0);
+}
+
+void createRunKernel(gpu::GPUModuleOp module, StringRef name,
+                     size_t variantField, ArrayRef<Variant> variants) {
+  Builder types(module.getContext());
+  Type pointer = getDevicePointerType(module.getContext());
+  KernelBuilder k(module, name, {pointer, types.getI32Type(), pointer});
+  ImplicitLocOpBuilder &b = k.b;
+  int64_t fewest = NSG_THREADS;
+  for (const Variant &variant : variants)
+    fewest = std::min(fewest, variant.shape.itemsPerBlock());
+  DeviceStruct sorted(b, k.argument(2));
+  Value numSlots =
+      arith::IndexCastOp::create(b, b.getIndexType(), k.argument(1));
+  RunBlocks blocks(k, sorted.pointer(offsetof(nsg_sorted, run_begin)), fewest);
+  Value grid = gpu::GridDimOp::create(b, gpu::Dimension::x);
+  auto loop =
+      scf::ForOp::create(b, k.block, blocks.firstBlockOf(numSlots), grid);
+  b.setInsertionPointToStart(loop.getBody());
+  Value block = loop.getInductionVar();
+  Value number = blocks.findSlot(block, numSlots);
+  DeviceStruct slot = structAt(b, k.argument(0), sizeof(nsg_slot), number);
+  Value firstRun = blocks.runBeginOf(number);
+  Value next = arith::AddIOp::create(b, number, k.constant(1));
+  Value runs = arith::SubIOp::create(b, blocks.runBeginOf(next), firstRun);
+  Value ofSlot = arith::SubIOp::create(b, block, blocks.firstBlockOf(number));
+  switchVariants(k, slot.index32(variantField), variants,
+                 [&](const Variant &variant) {
+                   Group group = makeGroup(k, variant.shape.lanes);
+                   Value first = arith::MulIOp::create(
+                       b, ofSlot, k.constant(variant.shape.itemsPerBlock()));
+                   Value item = arith::AddIOp::create(b, first, group.number);
+                   guardItem(b, item, runs, [&] {
+                     func::CallOp::create(
+                         b, variant.function,
+                         ValueRange{slot.getAddress(), sorted.getAddress(),
+                                    item, firstRun, group.lane, group.mask});
+                   });
+                 });
+  k.finish();
+}
+
+} // namespace neuroshard

@@ -1,0 +1,56 @@
+//===- GpuKernels.h - The kernels of a GPU module --------------*- C++ -*-===//
+//
+// The functions that Runtime/GpuABI.h names. A kernel finds its work and calls
+// the variant for it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_LIB_CONVERSION_GPU_GPUKERNELS_H
+#define NEUROSHARD_LIB_CONVERSION_GPU_GPUKERNELS_H
+
+#include "Variants.h"
+
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace neuroshard {
+
+/// A kernel's arguments and where in the grid a thread is.
+class KernelBuilder {
+public:
+  /// Begins a kernel at the end of the module; finish() ends it.
+  KernelBuilder(mlir::gpu::GPUModuleOp module, llvm::StringRef name,
+                llvm::ArrayRef<mlir::Type> arguments);
+  void finish();
+
+  mlir::ImplicitLocOpBuilder b;
+  mlir::Value argument(unsigned i) { return function.getArgument(i); }
+  mlir::Value block, thread;
+  mlir::Value constant(int64_t value);
+
+private:
+  mlir::gpu::GPUFuncOp function;
+};
+
+/// A lookup or weight gradient; `variantField`, ... are offsets of fields of
+/// nsg_lookup_task.
+struct TaskKernel {
+  llvm::StringRef name;
+  size_t variantField;
+  size_t firstBlockField;
+  size_t itemsField;
+  bool reportsBadIds;
+};
+void createTaskKernel(mlir::gpu::GPUModuleOp module, const TaskKernel &kernel,
+                      llvm::ArrayRef<Variant> variants);
+
+/// nsg_update, nsg_reduce or nsg_apply; `variantField` is a field of nsg_slot.
+void createRunKernel(mlir::gpu::GPUModuleOp module, llvm::StringRef name,
+                     size_t variantField, llvm::ArrayRef<Variant> variants);
+
+/// nsg_expand and nsg_ranges, which are the same in all programs.
+void createExpandKernel(mlir::gpu::GPUModuleOp module);
+void createRangesKernel(mlir::gpu::GPUModuleOp module);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_LIB_CONVERSION_GPU_GPUKERNELS_H

@@ -1,0 +1,190 @@
+//===- GpuProgram.cpp - A device program for GPUs -------------------------===//
+//
+// Makes the variants that the program's lookups and slots need, and then the
+// kernels that choose among them.
+//
+//===----------------------------------------------------------------------===//
+
+#include "neuroshard/Conversion/GPU/GpuProgram.h"
+
+#include "GpuKernels.h"
+
+#include "neuroshard/Conversion/Kernels/Kernels.h"
+#include "neuroshard/Runtime/GpuABI.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+#include <cstddef>
+
+using namespace mlir;
+
+namespace neuroshard {
+
+namespace {
+class ProgramBuilder {
+public:
+  ProgramBuilder(gpu::GPUModuleOp module, const ProgramSpec &program,
+                 ElementKind output)
+      : module(module), program(program), lookups(module), gradients(module),
+        updates(module), reduces(module), applies(module) {
+    result.output = output;
+  }
+
+  FailureOr<GpuProgram> run();
+
+private:
+  LogicalResult addLookup(const LookupSpec &lookup);
+  LogicalResult addPooledVariants(VariantSpec spec, GpuLookup &entry);
+  LogicalResult addSlot(const SlotSpec &slot);
+  void createKernels();
+
+  gpu::GPUModuleOp module;
+  const ProgramSpec &program;
+  VariantSet lookups, gradients, updates, reduces, applies;
+  GpuProgram result;
+};
+} // namespace
+
+static LogicalResult make(VariantSet &set, const VariantSpec &spec,
+                          int64_t &number, int64_t *itemsPerBlock = nullptr) {
+  FailureOr<int64_t> made = set.getOrCreate(spec);
+  if (failed(made))
+    return failure();
+  number = *made;
+  if (itemsPerBlock)
+    *itemsPerBlock = set.get()[number].shape.itemsPerBlock();
+  return success();
+}
+
+LogicalResult ProgramBuilder::addPooledVariants(VariantSpec spec,
+                                                GpuLookup &entry) {
+  spec.isMean = true;
+  if (failed(make(lookups, spec, entry.meanVariant)))
+    return failure();
+  spec.isFixed = true;
+  if (failed(make(lookups, spec, entry.fixedMeanVariant)))
+    return failure();
+  spec.isMean = false;
+  return make(lookups, spec, entry.fixedVariant);
+}
+
+LogicalResult ProgramBuilder::addLookup(const LookupSpec &lookup) {
+  if (lookup.slot < 0 ||
+      lookup.slot >= static_cast<int64_t>(program.slots.size()))
+    return module.emitError()
+           << "lookup of slot " << lookup.slot << " in a program of "
+           << program.slots.size() << " slots";
+  const SlotSpec &slot = program.slots[lookup.slot];
+  GpuLookup entry{lookup};
+  VariantSpec spec;
+  spec.kernel.dim = slot.dim;
+  spec.kernel.element = slot.element;
+  spec.kernel.id = lookup.id;
+  spec.kernel.pooled = lookup.pooled;
+  spec.kernel.weighted = lookup.weighted;
+  spec.output = result.output;
+  if (failed(make(lookups, spec, entry.variant, &entry.itemsPerBlock)))
+    return failure();
+  if (lookup.pooled && failed(addPooledVariants(spec, entry)))
+    return failure();
+  if (lookup.weighted && slot.optimizer) {
+    // Bags, of which each id has a gradient; of one length or not.
+    VariantSpec gradient;
+    gradient.kernel = spec.kernel;
+    gradient.kernel.kind = KernelKind::WeightGradient;
+    if (failed(make(gradients, gradient, entry.gradientVariant,
+                    &entry.gradientItemsPerBlock)))
+      return failure();
+  }
+  result.lookups.push_back(entry);
+  return success();
+}
+
+LogicalResult ProgramBuilder::addSlot(const SlotSpec &slot) {
+  GpuSlot entry{slot};
+  if (slot.optimizer) {
+    VariantSpec spec;
+    spec.kernel.dim = slot.dim;
+    spec.kernel.element = slot.element;
+    spec.kernel.optimizer = *slot.optimizer;
+    spec.kernel.tableDim = slot.tableDim;
+    // Sample weights, and the numbers of ids of a mean.
+    spec.kernel.weighted = true;
+    auto add = [&](KernelKind kind, VariantSet &set, int64_t &number) {
+      spec.kernel.kind = kind;
+      return make(set, spec, number);
+    };
+    if (!slot.twoPhase) {
+      if (failed(add(KernelKind::Update, updates, entry.updateVariant)))
+        return failure();
+    } else if (failed(add(KernelKind::Reduce, reduces, entry.reduceVariant)) ||
+               failed(add(KernelKind::Apply, applies, entry.applyVariant))) {
+      return failure();
+    }
+  }
+  result.slots.push_back(entry);
+  return success();
+}
+
+void ProgramBuilder::createKernels() {
+  auto add = [&](StringRef name) {
+    result.kernels.push_back(name);
+    return name;
+  };
+  if (!lookups.empty())
+    createTaskKernel(module,
+                     {add("nsg_lookup"), offsetof(nsg_lookup_task, variant),
+                      offsetof(nsg_lookup_task, first_block),
+                      offsetof(nsg_lookup_task, items), true},
+                     lookups.get());
+  if (!gradients.empty())
+    createTaskKernel(module,
+                     {add("nsg_weight_gradient"),
+                      offsetof(nsg_lookup_task, gradient_variant),
+                      offsetof(nsg_lookup_task, first_gradient_block),
+                      offsetof(nsg_lookup_task, items), false},
+                     gradients.get());
+  if (updates.empty() && reduces.empty())
+    return;
+  add("nsg_expand");
+  createExpandKernel(module);
+  add("nsg_ranges");
+  createRangesKernel(module);
+  if (!updates.empty())
+    createRunKernel(module, add("nsg_update"),
+                    offsetof(nsg_slot, update_variant), updates.get());
+  if (reduces.empty())
+    return;
+  createRunKernel(module, add("nsg_reduce"), offsetof(nsg_slot, reduce_variant),
+                  reduces.get());
+  createRunKernel(module, add("nsg_apply"), offsetof(nsg_slot, apply_variant),
+                  applies.get());
+}
+
+FailureOr<GpuProgram> ProgramBuilder::run() {
+  for (const LookupSpec &lookup : program.lookups)
+    if (failed(addLookup(lookup)))
+      return failure();
+  for (const SlotSpec &slot : program.slots)
+    if (failed(addSlot(slot)))
+      return failure();
+  createKernels();
+  return std::move(result);
+}
+
+FailureOr<GpuProgram> buildGpuModule(ModuleOp parent,
+                                     const ProgramSpec &program,
+                                     ElementKind output) {
+  OpBuilder b = OpBuilder::atBlockEnd(parent.getBody());
+  parent->setAttr(gpu::GPUDialect::getContainerModuleAttrName(),
+                  b.getUnitAttr());
+  auto module = gpu::GPUModuleOp::create(b, parent.getLoc(), kGpuModuleName);
+  return ProgramBuilder(module, program, output).run();
+}
+
+void registerGpuDialects(DialectRegistry &registry) {
+  registerKernelDialects(registry);
+  registry.insert<gpu::GPUDialect, NVVM::NVVMDialect>();
+}
+
+} // namespace neuroshard

@@ -1,0 +1,38 @@
+//===- LaneShape.cpp - How a row is spread over threads -------------------===//
+
+#include "neuroshard/Conversion/GPU/LaneShape.h"
+
+#include "neuroshard/Runtime/GpuABI.h"
+
+#include <algorithm>
+
+namespace neuroshard {
+
+static constexpr int64_t kWarp = 32;
+static constexpr int64_t kLoadBytes = 16;
+/// Columns that a lane holds; times one more than the rows in flight they are
+/// its registers.
+static constexpr int64_t kMaxColumns = 16;
+static constexpr int64_t kMaxInFlight = 4;
+
+int64_t LaneShape::itemsPerBlock() const { return NSG_THREADS / lanes; }
+
+/// The largest power of two that divides `value`, at most a warp; 0 for 0.
+static int64_t getLanesFor(int64_t value) {
+  return std::min(value & -value, kWarp);
+}
+
+LaneShape getLaneShape(int64_t dim, ElementKind element) {
+  int64_t wide = kLoadBytes / getElementBytes(element);
+  LaneShape shape;
+  shape.lanes = dim % wide == 0 ? getLanesFor(dim / wide) : 0;
+  // Narrower loads by more lanes beat a lane that reads long rows alone.
+  if (shape.lanes == 0 || dim / shape.lanes > kMaxColumns)
+    shape.lanes = std::max(shape.lanes, getLanesFor(dim));
+  shape.rows.chunk = wide * shape.lanes;
+  shape.rows.block = kMaxColumns * shape.lanes;
+  shape.rows.inFlight = kMaxInFlight;
+  return shape;
+}
+
+} // namespace neuroshard

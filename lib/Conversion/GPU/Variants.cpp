@@ -1,0 +1,208 @@
+//===- Variants.cpp - Specialised bodies of a GPU's kernels ---------------===//
+
+#include "Variants.h"
+
+#include "Distribute.h"
+#include "GpuInputs.h"
+
+#include "neuroshard/Runtime/GpuABI.h"
+#include "neuroshard/Runtime/KernelABI.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+#include <cstddef>
+
+using namespace mlir;
+
+namespace neuroshard {
+
+static Type getElementType(Builder &b, ElementKind element) {
+  switch (element) {
+  case ElementKind::F32:
+    return b.getF32Type();
+  case ElementKind::F16:
+    return b.getF16Type();
+  case ElementKind::BF16:
+    return b.getBF16Type();
+  }
+  llvm_unreachable("unknown element");
+}
+
+static StringRef getSuffix(ElementKind output) {
+  switch (output) {
+  case ElementKind::F32:
+    return "";
+  case ElementKind::F16:
+    return "_to_f16";
+  case ElementKind::BF16:
+    return "_to_bf16";
+  }
+  llvm_unreachable("unknown element");
+}
+
+static std::string getName(const VariantSpec &spec) {
+  std::string name = getKernelName(spec.kernel);
+  if (spec.isMean)
+    name += "_mean";
+  if (spec.isFixed)
+    name += "_fixed";
+  return name + getSuffix(spec.output).str();
+}
+
+/// Rows of the slot's dim, padded to 16 bytes.
+static MemRefType getPaddedType(Builder &b, const KernelSpec &spec,
+                                ElementKind element) {
+  int64_t bytes = getElementBytes(element);
+  return getRowsType(getElementType(b, element),
+                     nsrt_row_stride(spec.dim, bytes));
+}
+
+static bool readsTasks(const KernelSpec &spec) {
+  return spec.kind == KernelKind::Lookup ||
+         spec.kind == KernelKind::WeightGradient;
+}
+
+namespace {
+/// Makes one device function on whole rows.
+class VariantBuilder {
+public:
+  VariantBuilder(gpu::GPUModuleOp module, const VariantSpec &spec,
+                 const LaneShape &shape)
+      : b(ImplicitLocOpBuilder::atBlockEnd(module.getLoc(), module.getBody())),
+        spec(spec), shape(shape) {}
+
+  func::FuncOp run();
+
+private:
+  func::FuncOp createFunction(ArrayRef<Type> types);
+  void emitTaskBody(ValueRange arguments);
+  void emitRunBody(ValueRange arguments);
+  void bindStates(DeviceStruct &slot, KernelBody &body);
+
+  ImplicitLocOpBuilder b;
+  const VariantSpec &spec;
+  const LaneShape &shape;
+};
+} // namespace
+
+func::FuncOp VariantBuilder::createFunction(ArrayRef<Type> types) {
+  auto func = func::FuncOp::create(
+      b, getName(spec), FunctionType::get(b.getContext(), types, {}));
+  func.setPrivate();
+  b.setInsertionPointToStart(func.addEntryBlock());
+  return func;
+}
+
+func::FuncOp VariantBuilder::run() {
+  Type pointer = getDevicePointerType(b.getContext());
+  Type index = b.getIndexType(), i32 = b.getI32Type();
+  func::FuncOp func;
+  if (readsTasks(spec.kernel)) {
+    func = createFunction({pointer, index, index, i32, index, pointer});
+    emitTaskBody(func.getArguments());
+  } else {
+    func = createFunction({pointer, pointer, index, index, index, i32});
+    emitRunBody(func.getArguments());
+  }
+  func::ReturnOp::create(b);
+  return func;
+}
+
+void VariantBuilder::emitTaskBody(ValueRange arguments) {
+  DeviceStruct task(b, arguments[kTask]);
+  Value item = arguments[kTaskItem];
+  bool isLookup = spec.kernel.kind == KernelKind::Lookup;
+  TaskInputs::Settings settings;
+  settings.id = spec.kernel.id;
+  settings.isPooled = spec.kernel.pooled;
+  settings.isFixed = spec.isFixed;
+  settings.isPerId = !isLookup;
+  settings.badId = isLookup ? arguments[kBadId] : Value();
+  settings.taskNumber = arguments[kTaskNumber];
+  TaskInputs inputs(b, task, item, settings);
+  RowBuilder rows(b, spec.kernel.dim, shape.rows);
+  KernelBody body{b, rows, spec.kernel, inputs};
+  body.isMean = spec.isMean;
+  body.weights = task.array(offsetof(nsg_lookup_task, weights),
+                            getPaddedType(b, spec.kernel, spec.kernel.element),
+                            /*invariant=*/true);
+  if (isLookup) {
+    body.out = task.array(offsetof(nsg_lookup_task, out),
+                          getFlatType(getElementType(b, spec.output)),
+                          /*invariant=*/false);
+    body.outStride = task.index(offsetof(nsg_lookup_task, out_stride));
+  } else {
+    body.gradients = task.array(offsetof(nsg_lookup_task, gradients),
+                                getFlatType(b.getF32Type()),
+                                /*invariant=*/true);
+    body.out = task.array(offsetof(nsg_lookup_task, weight_gradient),
+                          getFlatType(b.getF32Type()), /*invariant=*/false);
+  }
+  emitBody(body);
+}
+
+void VariantBuilder::bindStates(DeviceStruct &slot, KernelBody &body) {
+  const size_t offsets[] = {offsetof(nsg_slot, state0),
+                            offsetof(nsg_slot, state1)};
+  OptimizerKind kind = spec.kernel.optimizer.kind;
+  for (int32_t i = 0; i < getNumElementStates(kind); ++i)
+    body.states.push_back(
+        slot.array(offsets[i], getPaddedType(b, spec.kernel, ElementKind::F32),
+                   /*invariant=*/false));
+  for (int32_t i = 0; i < getNumRowStates(kind); ++i)
+    body.states.push_back(slot.array(offsets[i], getFlatType(b.getF32Type()),
+                                     /*invariant=*/false));
+}
+
+void VariantBuilder::emitRunBody(ValueRange arguments) {
+  DeviceStruct slot(b, arguments[kSlot]), sorted(b, arguments[kSorted]);
+  RunInputs inputs(b, slot, sorted, arguments[kRunItem], arguments[kFirstRun]);
+  RowBuilder rows(b, spec.kernel.dim, shape.rows);
+  KernelBody body{b, rows, spec.kernel, inputs};
+  bool isReduce = spec.kernel.kind == KernelKind::Reduce;
+  bool isApply = spec.kernel.kind == KernelKind::Apply;
+  MemRefType flat = getFlatType(b.getF32Type());
+  if (!isApply)
+    body.gradients = sorted.array(offsetof(nsg_sorted, gradients), flat,
+                                  /*invariant=*/true);
+  if (isReduce || isApply) {
+    body.reduced =
+        slot.array(offsetof(nsg_slot, reduced),
+                   getPaddedType(b, spec.kernel, ElementKind::F32), isApply);
+    body.norms = slot.array(offsetof(nsg_slot, norms), flat, isApply);
+  }
+  if (!isReduce) {
+    body.weights =
+        slot.array(offsetof(nsg_slot, weights),
+                   getPaddedType(b, spec.kernel, spec.kernel.element), false);
+    bindStates(slot, body);
+    Value stepSize = slot.pointer(offsetof(nsg_slot, step_size));
+    body.stepSize = DeviceStruct(b, stepSize).load(0, b.getF32Type());
+  }
+  emitBody(body);
+}
+
+FailureOr<int64_t> VariantSet::getOrCreate(const VariantSpec &spec) {
+  if (auto problem = findProblem(spec.kernel))
+    return module.emitError() << *problem;
+  std::string name = getName(spec);
+  if (auto found = numberOfName.find(name); found != numberOfName.end())
+    return found->second;
+  LaneShape shape = getLaneShape(spec.kernel.dim, spec.kernel.element);
+  func::FuncOp whole = VariantBuilder(module, spec, shape).run();
+  Lanes lanes;
+  lanes.count = shape.lanes;
+  lanes.dim = spec.kernel.dim;
+  bool ofTask = readsTasks(spec.kernel);
+  lanes.laneArgument = ofTask ? unsigned(kTaskLane) : unsigned(kRunLane);
+  lanes.maskArgument = ofTask ? unsigned(kTaskMask) : unsigned(kRunMask);
+  FailureOr<func::FuncOp> distributed = distribute(whole, lanes);
+  if (failed(distributed))
+    return failure();
+  int64_t number = static_cast<int64_t>(variants.size());
+  variants.push_back({*distributed, shape});
+  numberOfName[name] = number;
+  return number;
+}
+
+} // namespace neuroshard

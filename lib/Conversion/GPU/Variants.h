@@ -1,0 +1,65 @@
+//===- Variants.h - Specialised bodies of a GPU's kernels ------*- C++ -*-===//
+//
+// A variant is a device function in the GPU module, made from a kernel body
+// for one dim, type and optimizer and distributed over lanes.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_LIB_CONVERSION_GPU_VARIANTS_H
+#define NEUROSHARD_LIB_CONVERSION_GPU_VARIANTS_H
+
+#include "neuroshard/Conversion/GPU/LaneShape.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+
+namespace neuroshard {
+
+/// What distinguishes one body from another.
+struct VariantSpec {
+  KernelSpec kernel;
+  /// Lookups: type of the output; divided by the number of ids; all bags of
+  /// one length.
+  ElementKind output = ElementKind::F32;
+  bool isMean = false;
+  bool isFixed = false;
+};
+
+struct Variant {
+  mlir::func::FuncOp function;
+  LaneShape shape;
+};
+
+/// The bodies that one kernel chooses from, each once.
+class VariantSet {
+public:
+  explicit VariantSet(mlir::gpu::GPUModuleOp module) : module(module) {}
+
+  /// The number of the variant, which is made if it is new.
+  mlir::FailureOr<int64_t> getOrCreate(const VariantSpec &spec);
+  llvm::ArrayRef<Variant> get() const { return variants; }
+  bool empty() const { return variants.empty(); }
+
+private:
+  mlir::gpu::GPUModuleOp module;
+  llvm::StringMap<int64_t> numberOfName;
+  llvm::SmallVector<Variant> variants;
+};
+
+/// Arguments of a lookup's or weight gradient's device function: the task, the
+/// item, lane and mask of the group, the number of the task, where bad ids go
+/// (null for weight gradients).
+enum TaskArgument {
+  kTask,
+  kTaskItem,
+  kTaskLane,
+  kTaskMask,
+  kTaskNumber,
+  kBadId
+};
+/// Arguments of an update's: the slot, the sorted positions, item and first run
+/// of the slot, lane and mask.
+enum RunArgument { kSlot, kSorted, kRunItem, kFirstRun, kRunLane, kRunMask };
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_LIB_CONVERSION_GPU_VARIANTS_H

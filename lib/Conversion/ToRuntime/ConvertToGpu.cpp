@@ -1,0 +1,45 @@
+//===- ConvertToGpu.cpp - Partitioned IR to the GPU module of a program ---===//
+
+#include "neuroshard/Conversion/Passes.h"
+
+#include "ProgramSpec.h"
+
+#include "neuroshard/Conversion/GPU/GpuProgram.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+
+namespace neuroshard {
+
+#define GEN_PASS_DEF_CONVERTTOGPU
+#include "neuroshard/Conversion/Passes.h.inc"
+
+FailureOr<GpuProgram> convertToGpu(ModuleOp module, StringRef program,
+                                   ElementKind output) {
+  FailureOr<ir::DeviceProgramOp> kept = findProgram(module, program);
+  if (failed(kept))
+    return failure();
+  ProgramSpec spec = describeProgram(*kept);
+  for (Operation &op : llvm::make_early_inc_range(*module.getBody()))
+    op.erase();
+  return buildGpuModule(module, spec, output);
+}
+
+namespace {
+struct ConvertToGpu : impl::ConvertToGpuBase<ConvertToGpu> {
+  using ConvertToGpuBase::ConvertToGpuBase;
+
+  void runOnOperation() override {
+    if (failed(convertToGpu(getOperation(), program, output)))
+      signalPassFailure();
+  }
+};
+} // namespace
+
+} // namespace neuroshard
