@@ -124,6 +124,7 @@ inline constexpr const char *emulatorSymbol = "nse_emulated";
 
 // These may be missing from a stand-in; their pointers are then null.
 #define NEUROSHARD_CUDA_OPTIONAL_FUNCTIONS(X)                                  \
+  X(ctxSynchronize, cuCtxSynchronize, ())                                      \
   X(streamIsCapturing, cuStreamIsCapturing, (CUstream, int *status))           \
   X(threadExchangeStreamCaptureMode, cuThreadExchangeStreamCaptureMode,        \
     (int *mode))                                                               \

@@ -53,6 +53,11 @@ Gpu::Gpu(const CudaDriver &driver, int ordinal)
 
 Gpu::~Gpu() { driver.primaryCtxRelease(device); }
 
+void Gpu::waitForAll() const {
+  if (driver.ctxSynchronize) // what lacks it waits in every call
+    driver.check(driver.ctxSynchronize(), "waiting for the GPU");
+}
+
 bool Gpu::isCapturing(CUstream stream) const {
   int status = CU_STREAM_CAPTURE_STATUS_NONE;
   if (driver.streamIsCapturing)

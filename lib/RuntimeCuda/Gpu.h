@@ -32,6 +32,9 @@ public:
   int threadsPerMultiprocessor = 0;
   int driverVersion = 0; ///< 13000 for CUDA 13.0.
 
+  /// Waits for everything that runs in the context. Not while capturing.
+  void waitForAll() const;
+
   /// True while `stream` is recorded into a graph.
   bool isCapturing(CUstream stream) const;
 };

@@ -81,8 +81,8 @@ typedef struct nsc_slot_memory {
 
 typedef struct nsc_options {
   /// 1: weights get the values of `seed`, the same bits as on the CPU and for
-  /// every plan, and state the optimizer's initial values. 0: weights and
-  /// state are left as they are, for the caller to write.
+  /// every plan, and state the optimizer's initial values. 0: weights are zero
+  /// and state has its initial values; memory of the caller is left as it is.
   int32_t initialize;
   int32_t reserved;
   uint64_t seed;
@@ -155,7 +155,7 @@ nsc_status nsc_initialize(nsc_device *, uint64_t seed);
 
 /// Copies rows [begin, end) of the slot (0 is the shard's first row) between
 /// host memory and the GPU; `values` is dense: rows x columns of the shard, in
-/// the table's element type. Waits for the work of the whole context.
+/// the table's element type. Waits for all work in the context.
 nsc_status nsc_read_weights(nsc_device *, int32_t slot, int64_t begin,
                             int64_t end, void *values);
 nsc_status nsc_write_weights(nsc_device *, int32_t slot, int64_t begin,
@@ -225,9 +225,8 @@ typedef struct nsc_input {
   const int64_t *offsets; /* i64 [features * batch + 1]; null: fixed pooling */
   const float *sample_weights;
   /// In host memory, or null: the first id of each feature, [features + 1].
-  /// Lookups without pooling and gradients of sample weights need it, unless
-  /// the pooling is fixed; others save memory with it where a feature is looked
-  /// up more than once.
+  /// Lookups without pooling need it, unless the pooling is fixed; others save
+  /// memory with it where a feature is looked up more than once.
   const int64_t *feature_begin;
   int64_t num_ids;
   int64_t batch;
@@ -270,7 +269,7 @@ typedef struct nsc_gradient {
   const float *gradient; /* of row i: from gradient + i * stride on */
   int64_t stride;
   /// Null, or f32 by position in `ids`: gets the gradient of the sample
-  /// weights of [id_begin, id_end). The part must be exact.
+  /// weights of the part's ids. The part must have offsets.
   float *weight_gradient;
 } nsc_gradient;
 

@@ -1,0 +1,244 @@
+//===- StepTasks.cpp - What the kernels of a step are told ----------------===//
+//
+// Tasks, their blocks, and the keys and positions of an update.
+//
+//===----------------------------------------------------------------------===//
+
+#include "StepTasks.h"
+#include "../Runtime/Error.h"
+#include "Parts.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+using namespace neuroshard::runtime;
+
+namespace neuroshard::cuda {
+namespace {
+
+constexpr int64_t maxBlocks = std::numeric_limits<int32_t>::max();
+constexpr int64_t maxPositions = std::numeric_limits<int32_t>::max() - 1;
+
+int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+/// Hands out ranges of positions to parts.
+class PositionMaker {
+public:
+  /// Position of id 0 of the part's array; negative if ids before id_begin
+  /// have none.
+  int64_t place(const nsc_part &part, int32_t slot, bool exact) {
+    int64_t count = part.id_end - part.id_begin;
+    Last &last = lastOfSlot[slot];
+    if (exact) {
+      last = {append(count), -1};
+      return last.begin - part.id_begin;
+    }
+    filled = true;
+    std::vector<Layer> &layers = groups[{part.ids, part.id_begin, part.id_end}];
+    // Not before what the slot has already: its order must be that of parts.
+    auto fits = [&](const Layer &layer) {
+      bool later = layer.begin > last.begin ||
+                   (layer.begin == last.begin && part.feature > last.feature);
+      return later && !layer.features.count(part.feature);
+    };
+    auto layer = std::find_if(layers.begin(), layers.end(), fits);
+    if (layer == layers.end())
+      layer = layers.insert(layers.end(), Layer{append(count), {}});
+    layer->features.insert(part.feature);
+    last = {layer->begin, part.feature};
+    return layer->begin - part.id_begin;
+  }
+
+  int64_t total = 0;
+  bool filled = false;
+
+private:
+  struct Layer {
+    int64_t begin;
+    std::set<int32_t> features;
+  };
+  /// Where a slot's latest part is.
+  struct Last {
+    int64_t begin = -1;
+    int32_t feature = -1;
+  };
+
+  int64_t append(int64_t count) {
+    if (count > maxPositions - total)
+      fail("the step has more than ", maxPositions,
+           " ids to update by on one device; use smaller batches");
+    return std::exchange(total, total + count);
+  }
+
+  std::map<std::tuple<const void *, int64_t, int64_t>, std::vector<Layer>>
+      groups;
+  std::map<int32_t, Last> lastOfSlot;
+};
+
+int32_t flagsOf(const GpuLookup &lookup, const nsc_part &part) {
+  int32_t flags = lookup.idBytes == 8 ? NSG_ID64 : 0;
+  if (lookup.pooled)
+    flags |= NSG_POOLED;
+  if (lookup.mean)
+    flags |= NSG_MEAN;
+  if (lookup.weighted)
+    flags |= NSG_WEIGHTED;
+  if (lookup.pooled && !part.offsets)
+    flags |= NSG_FIXED;
+  return flags;
+}
+
+/// What lookup and expansion share.
+nsg_lookup_task makeTask(const Binding &binding, const nsc_part &part,
+                         void *weights) {
+  const GpuLookup &lookup = binding.program.lookups[size_t(part.lookup)];
+  const ShardSpec &shard = binding.shardOf(size_t(lookup.slot));
+  nsg_lookup_task task = {};
+  task.flags = flagsOf(lookup, part);
+  task.weights = weights;
+  task.rows = shard.rows.size();
+  task.row_begin = shard.rows.begin;
+  task.ids = part.ids;
+  task.offsets = lookup.pooled ? part.offsets : nullptr;
+  task.first_id = task.offsets ? 0 : part.id_begin;
+  task.sample_weights = lookup.weighted ? part.sample_weights : nullptr;
+  task.items = itemsOf(lookup, part);
+  task.pooling = task.offsets ? 0 : part.pooling;
+  task.out = part.out;
+  task.out_stride = part.out_stride;
+  task.variant = task.flags & NSG_FIXED ? lookup.fixedVariant : lookup.variant;
+  task.gradient_variant = lookup.gradientVariant;
+  return task;
+}
+
+/// Numbers a kernel's blocks through all tasks.
+void numberBlocks(StepTasks &step, TaskKernel kernel,
+                  int32_t nsg_lookup_task::*first) {
+  int64_t total = 0;
+  for (size_t i = 0; i < step.tasks.size(); ++i) {
+    step.tasks[i].*first = int32_t(total);
+    total += step.blocks[kernel][i];
+    if (total > maxBlocks)
+      fail("the step takes more than ", maxBlocks,
+           " blocks of a kernel; use smaller batches");
+  }
+}
+
+} // namespace
+
+KeySpace::KeySpace(const Binding &binding) : keyBegin(binding.numSlots(), -1) {
+  auto append = [&](size_t slot) {
+    keyBegin[slot] = end;
+    end += binding.shardOf(slot).rows.size();
+  };
+  for (size_t slot = 0; slot < binding.numSlots(); ++slot)
+    if (binding.program.slots[slot].trainable()) {
+      updated.push_back(int32_t(slot));
+      append(slot);
+    }
+  for (const GpuLookup &lookup : binding.program.lookups)
+    if (lookup.gradientVariant >= 0 && keyBegin[size_t(lookup.slot)] < 0)
+      append(size_t(lookup.slot));
+  keyBytes = end < int64_t(std::numeric_limits<uint32_t>::max()) ? 4 : 8;
+  // The filler has all bits set: 2^endBit - 1 >= end.
+  endBit = std::max(1, int(std::bit_width(uint64_t(end))));
+}
+
+StepTasks makeTasks(const Binding &binding, const KeySpace &keys,
+                    std::span<const nsc_part> parts,
+                    std::span<void *const> weights, bool training) {
+  StepTasks step;
+  PositionMaker positions;
+  std::vector<int64_t> idsOfSlot(binding.numSlots());
+  for (const nsc_part &part : parts) {
+    const GpuLookup &lookup = binding.program.lookups[size_t(part.lookup)];
+    size_t slot = size_t(lookup.slot);
+    nsg_lookup_task task = makeTask(binding, part, weights[slot]);
+    int64_t key = training ? keys.keyBegin[slot] : -1;
+    if (key >= 0) {
+      bool exact = part.exact || !task.offsets;
+      task.key_begin = key;
+      task.position_begin = positions.place(part, lookup.slot, exact);
+      idsOfSlot[slot] += part.id_end - part.id_begin;
+    }
+    step.blocks[LookupBlocks].push_back(
+        task.out ? ceilDiv(task.items, lookup.itemsPerBlock) : 0);
+    step.blocks[ExpandBlocks].push_back(
+        key >= 0 ? ceilDiv(task.items, NSG_EXPAND_ITEMS) : 0);
+    step.blocks[GradientBlocks].push_back(0);
+    step.tasks.push_back(task);
+  }
+  step.numPositions = positions.total;
+  step.filled = positions.filled;
+  for (int32_t slot : keys.updated)
+    step.rowsOfUpdated.push_back(std::min(
+        idsOfSlot[size_t(slot)], binding.shardOf(size_t(slot)).rows.size()));
+  numberBlocks(step, LookupBlocks, &nsg_lookup_task::first_block);
+  numberBlocks(step, ExpandBlocks, &nsg_lookup_task::first_expand_block);
+  return step;
+}
+
+void placeGradients(StepTasks &step, std::span<const GradientPlace> places) {
+  for (size_t i = 0; i < step.tasks.size(); ++i) {
+    step.tasks[i].gradient_begin = places[i].begin;
+    step.tasks[i].gradient_stride = places[i].stride;
+  }
+}
+
+void addWeightGradients(const Binding &binding, StepTasks &step,
+                        std::span<const nsc_part> parts,
+                        std::span<const nsc_gradient> gradients,
+                        const float *base, const int64_t *gradientOffsets) {
+  for (size_t i = 0; i < parts.size(); ++i) {
+    nsg_lookup_task &task = step.tasks[i];
+    step.blocks[GradientBlocks][i] = 0;
+    float *to = gradients[i].weight_gradient;
+    if (!to)
+      continue;
+    const GpuLookup &lookup = binding.program.lookups[size_t(parts[i].lookup)];
+    if (lookup.gradientVariant < 0)
+      fail("part ", i, ", ", binding.nameOf(size_t(parts[i].lookup)),
+           ": the program does not compute gradients of its sample weights");
+    if (lookup.pooled && !task.offsets)
+      fail("part ", i, ", ", binding.nameOf(size_t(parts[i].lookup)),
+           ": gradients of sample weights need offsets, also of bags of a "
+           "fixed size");
+    task.gradients = base;
+    task.gradient_offsets = gradientOffsets;
+    task.weight_gradient = to;
+    step.blocks[GradientBlocks][i] =
+        ceilDiv(task.items, lookup.gradientItemsPerBlock);
+  }
+  numberBlocks(step, GradientBlocks, &nsg_lookup_task::first_gradient_block);
+}
+
+std::vector<int32_t> makeTaskOfBlock(std::span<const int64_t> blocks) {
+  std::vector<int32_t> tasks;
+  for (size_t i = 0; i < blocks.size(); ++i)
+    tasks.insert(tasks.end(), size_t(blocks[i]), int32_t(i));
+  return tasks;
+}
+
+std::vector<GradientPlace> placesOfResults(const Binding &binding,
+                                           std::span<const nsc_part> parts) {
+  std::vector<GradientPlace> places(parts.size());
+  const void *first = nullptr;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const GpuLookup &lookup = binding.program.lookups[size_t(parts[i].lookup)];
+    if (!parts[i].out)
+      continue;
+    if (!first)
+      first = parts[i].out;
+    intptr_t bytes = reinterpret_cast<intptr_t>(parts[i].out) -
+                     reinterpret_cast<intptr_t>(first);
+    places[i] = {bytes / elementBytes(lookup.output), parts[i].out_stride};
+  }
+  return places;
+}
+
+} // namespace neuroshard::cuda
