@@ -1,7 +1,6 @@
 """The sort library and the scripts of tools/gpu, as far as a machine without a GPU can tell."""
 
 import ctypes
-import importlib.util
 import os
 import re
 import subprocess
@@ -13,24 +12,19 @@ import pytest
 from neuroshard import cuda
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "tools" / "gpu"))
+import check_sass  # noqa: E402
+import points  # noqa: E402
+import records  # noqa: E402
+import report  # noqa: E402
+import timing_math  # noqa: E402
+
 BUILD = Path(os.environ["NEUROSHARD_BUILD_DIR"])
 SORT = BUILD / "lib" / "libneuroshard_cuda_sort.so"
 INVALID_VALUE = 1
 
 needs_sort = pytest.mark.skipif(not SORT.exists(),
                                 reason=f"{SORT.name} is not built here: no nvcc, or sanitizers")
-
-
-def load_script(name):
-    """A script of tools/gpu as a module."""
-    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / "gpu" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-check_sass = load_script("check_sass")
 
 
 # The Python layer
@@ -176,3 +170,76 @@ def test_sass_of_no_cubin(tmp_path):
                            tmp_path / "text.cubin"], capture_output=True, text=True, check=False)
     assert done.returncode == 1 and done.stderr.startswith("error: ")
     assert "Traceback" not in done.stderr
+
+
+# What the GPU script makes of samples
+
+
+def test_geometric_mean_and_median():
+    assert timing_math.geometric_mean([1, 4, 16]) == pytest.approx(4)
+    assert timing_math.median([3, 1, 2]) == 2 and timing_math.median([4, 1, 2, 3]) == 2.5
+
+
+def test_bytes_of_a_point():
+    point = points.Point(rows=100, dim=64, bags=3, ids=5, dtype="bf16")
+    lookups = 32 * 3 * 5
+    assert point.forward_bytes() == lookups * (128 + 8) + (32 * 3 + 1) * 8 + 32 * 3 * 64 * 4
+    assert point.backward_bytes(7) == 32 * 3 * 64 * 4 + 2 * 7 * (128 + 4) + 2 * lookups * 8
+
+
+def test_points_are_few_and_differ():
+    listed = points.listed()
+    assert len(listed) <= 40 and len({point.name for point in listed}) == len(listed)
+    assert points.Point(10**5, 128, 512, 20) in listed
+    for values, got in (({10**5, 10**6, 10**7}, {p.rows for p in listed}),
+                        ({64, 128, 256}, {p.dim for p in listed}),
+                        ({512, 8192, 65536}, {p.bags for p in listed}),
+                        ({1, 4, 20, 100}, {p.ids for p in listed}),
+                        ({True, False}, {p.zipf for p in listed})):
+        assert values == got
+
+
+def speed_record(forward, step):
+    return {"point": {}, "bytes": {"forward": 2e6, "backward": 1e6}, "forward_ms": forward,
+            "step_ms": step}
+
+
+def results_of(measured):
+    return {"machine": {"measured": measured, "device": "G", "uuid": "U", "driver": "1",
+                        "torch": "2", "date": "D"},
+            "sections": {"speed": {"status": "done", "wall_s": 1}},
+            "records": {"build": {}, "sanitizer": {}, "collect": {},
+                        "correctness": {"a": {"passed": True}, "b": {"passed": False}},
+                        "memory": {"m": {"predicted_bytes": 2**30, "measured_bytes": 2**31}},
+                        "speed": {"copy": {"bytes_per_s": [4e12]},
+                                  "p": speed_record({"neuroshard": [0.002, 0.001, 0.001],
+                                                     "Triton": [0.002]},
+                                                    {"neuroshard": [0.002], "Triton": [0.007]}),
+                                  "q": {"point": {}, "skipped": "too large"}}}}
+
+
+def test_tables_of_measured_results():
+    text = report.markdown(results_of(True))
+    assert "G, UUID U, driver 1" in text
+    assert "1 of 2 cases passed; failed: b" in text
+    assert "| m | 1.000 | 2.000 | 0.500 |" in text
+    # 2 MB in 1 us is 2 TB/s, half of the copy; the other takes twice as long.
+    assert "| p | 1.0 | 2.0 | 50.0% | 2.00 |" in text
+    # Step minus forward: 1 us and 5 us; 1 MB in 1 us is a quarter of the copy.
+    assert "| p | 1.0 | 5.0 | 25.0% | 5.00 |" in text
+    assert "too large" in text
+
+
+def test_a_dry_run_shows_no_figures():
+    text = report.markdown(results_of(False))
+    assert "not measured" in text and "Speed" not in text and "| p |" not in text
+
+
+def test_records_survive_a_line_cut_off(tmp_path):
+    first = records.Records(tmp_path / "speed.jsonl")
+    first.add("a", ms=[1.5])
+    first.add("a", ms=[2.5])
+    with first.path.open("a") as file:
+        file.write('{"name": "b", "m')
+    again = records.Records(first.path)
+    assert again.items == {"a": {"ms": [2.5]}} and "b" not in again

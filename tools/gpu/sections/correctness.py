@@ -1,0 +1,65 @@
+"""Every case against torch in float64, and one table of more than 2^31 elements."""
+
+import time
+import traceback
+
+import torch
+
+import cases
+from machine import Machine
+from neuroshard import cuda
+from steps import run_case
+
+LARGE = "more_than_2^31_elements"
+
+
+def run(context):
+    machine = Machine(context.dry)
+    records = context.records("correctness")
+    names = context.catalogue("cases")
+    for case in [case for case in cases.all_cases() if case.name in names]:
+        if case.name not in records:
+            check(records, case.name, lambda case=case: run_case(
+                case, context.artifacts / "cases" / case.name, machine.place, machine.stream(),
+                cases.generator_of))
+    if not context.dry and LARGE not in records:
+        check(records, LARGE, lambda: check_large(context, machine))
+    failed = [name for name, record in records.items.items() if not record["passed"]]
+    if failed:
+        raise AssertionError(f"{len(failed)} of {len(records.items)} cases failed: {failed[:8]}")
+
+
+def check(records, name, function):
+    begin = time.monotonic()
+    error = ""
+    try:
+        function()
+    except (AssertionError, cuda.CudaError, RuntimeError) as failure:
+        error = "".join(traceback.format_exception_only(failure)).strip()[:2000]
+    records.add(name, passed=not error, error=error, wall_s=time.monotonic() - begin)
+
+
+def check_large(context, machine):
+    """One SGD step on a table whose last rows lie beyond 2^31 elements."""
+    artifact = context.artifacts / "large"
+    rows, dim, bags = cases.LARGE_ROWS, cases.LARGE_DIM, 1000
+    weights = torch.randn((rows, dim), device=machine.place)
+    ids = torch.randint(rows - 5000, rows, (bags * 3,), device=machine.place)
+    ids[::2] = torch.randint(0, rows, (bags * 3 // 2,), device=machine.place)
+    out = torch.empty((bags, dim), device=machine.place)
+    with cuda.Device(artifact, seed=None, memory=[(weights, None, None)]) as device:
+        parts = cuda.parts_of([cuda.part(0, ids, None, out, dim, bags=bags, pooling=3)])
+        expected = weights[ids].double().view(bags, 3, dim).sum(1)
+        touched = ids.unique()
+        before = weights[touched].double()
+        device.forward(parts, cuda.TRAINING, machine.stream())
+        gradient = torch.randn((bags, dim), device=machine.place)
+        device.set_step(0.5, 1, machine.stream())
+        device.backward([(gradient, dim)], machine.stream())
+        device.check(machine.stream())
+    assert (out.double() - expected).abs().max() < 1e-5, "forward beyond 2^31 elements"
+    dense = torch.zeros((len(touched), dim), dtype=torch.float64, device=machine.place)
+    dense.index_add_(0, torch.searchsorted(touched, ids),
+                     gradient.double().repeat_interleave(3, 0))
+    error = (weights[touched].double() - (before - 0.5 * dense)).abs().max()
+    assert error < 1e-5, f"update beyond 2^31 elements: off by {error}"
