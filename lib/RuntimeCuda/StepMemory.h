@@ -1,0 +1,99 @@
+//===- StepMemory.h - What a training step needs on the GPU ----*- C++ -*-===//
+//
+// One block of device memory for keys, their sort, the places of gradients and
+// what two-phase optimizers keep. It only grows, and is never given back while
+// a captured graph may use it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_LIB_RUNTIMECUDA_STEPMEMORY_H
+#define NEUROSHARD_LIB_RUNTIMECUDA_STEPMEMORY_H
+
+#include "Gpu.h"
+#include "StepTasks.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace neuroshard::cuda {
+
+/// How much of everything a step needs.
+struct StepNeeds {
+  int64_t positions = 0;
+  int64_t sortBytes = 0;
+  /// Per updated slot; 0 for those that are not two-phase.
+  std::vector<int64_t> reducedRows;
+
+  bool covers(const StepNeeds &other) const;
+};
+
+class StepMemory {
+public:
+  /// `uploads` is used for what is written once.
+  StepMemory(const Gpu &gpu, const Binding &binding, const KeySpace &keys,
+             const OwnStream &uploads);
+
+  /// Makes room. `capturing`: memory in use stays as it is, for the graphs
+  /// that were captured. Waits for the GPU if it has to allocate.
+  void reserve(const StepNeeds &needs, bool capturing);
+
+  /// Changes whenever the addresses do.
+  uint64_t generation() const { return current; }
+  int64_t bytes() const;
+  int64_t sortBytes() const { return capacity.sortBytes; }
+
+  // Arrays with room for one value per position.
+  void *keys() const { return at<void>(layout.keys); }
+  /// Distinct keys take the place of the keys, which nothing reads any more.
+  void *distinctKeys() const { return keys(); }
+  void *sortedKeys() const { return at<void>(layout.sortedKeys); }
+  int32_t *iota() const { return at<int32_t>(layout.iota); }
+  int32_t *order() const { return at<int32_t>(layout.order); }
+  int32_t *starts() const { return at<int32_t>(layout.starts); } ///< and one
+  int64_t *gradientOffsets() const { return at<int64_t>(layout.offsets); }
+  float *factors() const; ///< null if all are 1.
+
+  int32_t *numRuns() const { return at<int32_t>(layout.numRuns); }
+  int32_t *runBegin() const { return at<int32_t>(layout.runBegin); }
+  void *sortTemp() const { return at<void>(layout.sortTemp); }
+  /// Of an updated slot; null if it is not two-phase.
+  float *reduced(size_t updated) const;
+  float *norms(size_t updated) const;
+  int64_t reducedRows(size_t updated) const {
+    return capacity.reducedRows[updated];
+  }
+
+  /// Nothing was reserved yet.
+  bool empty() const { return current == 0; }
+
+private:
+  struct Layout {
+    int64_t keys, sortedKeys, iota, order, starts, offsets, factors;
+    int64_t numRuns, runBegin, sortTemp;
+    std::vector<int64_t> reduced, norms;
+    int64_t bytes;
+  };
+
+  template <typename T> T *at(int64_t offset) const {
+    return reinterpret_cast<T *>(block.address() + CUdeviceptr(offset));
+  }
+  Layout makeLayout(const StepNeeds &needs) const;
+  void fillIota();
+
+  const Gpu &gpu;
+  const OwnStream &uploads;
+  int32_t keyBytes;
+  bool hasFactors;
+  std::vector<int64_t> reducedStride; ///< floats, per updated slot; 0: none.
+  StepNeeds capacity;
+  Layout layout = {};
+  DeviceBlock block;
+  std::vector<DeviceBlock> retired;
+  bool captured = false;
+  uint64_t generations = 0;
+  uint64_t current = 0;
+};
+
+} // namespace neuroshard::cuda
+
+#endif // NEUROSHARD_LIB_RUNTIMECUDA_STEPMEMORY_H

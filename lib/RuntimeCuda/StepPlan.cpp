@@ -1,0 +1,132 @@
+//===- StepPlan.cpp - The arrays of a step on the GPU ---------------------===//
+//
+// Uploads only what differs from what is there.
+//
+//===----------------------------------------------------------------------===//
+
+#include "StepPlan.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace neuroshard::cuda {
+namespace {
+
+/// Enough for inputs that rotate among a few buffers.
+constexpr size_t keptPlans = 8;
+
+bool sameParts(std::span<const nsc_part> a, std::span<const nsc_part> b) {
+  static_assert(sizeof(nsc_part) == 88, "parts are compared as bytes");
+  return a.size() == b.size() &&
+         (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
+}
+
+} // namespace
+
+int64_t StepPlan::allocatedBytes() const {
+  int64_t bytes = tasks.allocatedBytes() + trainingArray.allocatedBytes() +
+                  sortedArray.allocatedBytes();
+  for (const UploadedArray &array : taskOfBlock)
+    bytes += array.allocatedBytes();
+  return bytes;
+}
+
+Uploader::Uploader(const Gpu &gpu, StepPlan &plan, CUstream stream,
+                   const OwnStream &uploads)
+    : gpu(gpu), plan(plan), stream(plan.captured ? uploads.get() : stream),
+      uploads(uploads) {}
+
+void Uploader::makeRoom(UploadedArray &array, int64_t bytes) {
+  if (bytes <= array.device.size())
+    return;
+  if (array.device.size() > 0 && !plan.captured)
+    gpu.waitForAll(); // kernels may still read the old one
+  int64_t room = std::max(bytes, array.device.size() * 3 / 2);
+  array = {}; // before the new one: it may need the room
+  array.host = PinnedBlock(gpu, room);
+  array.device = DeviceBlock(gpu, room, "what kernels are told");
+}
+
+void Uploader::putBytes(UploadedArray &array, const void *values,
+                        int64_t bytes) {
+  bool same = array.bytes == bytes &&
+              (bytes == 0 ||
+               std::memcmp(array.host.data(), values, size_t(bytes)) == 0);
+  if (same)
+    return;
+  if (copies++ == 0 && !plan.captured)
+    plan.uploaded.wait(); // the pinned copies may still be read
+  array.bytes = -1;       // until it is uploaded
+  makeRoom(array, bytes);
+  if (bytes > 0) {
+    std::memcpy(array.host.data(), values, size_t(bytes));
+    gpu.driver.check(gpu.driver.memcpyHtoDAsync(array.device.address(),
+                                                array.host.data(),
+                                                size_t(bytes), stream),
+                     "uploading what kernels are told");
+  }
+  array.bytes = bytes;
+}
+
+void Uploader::putTasks() {
+  put(plan.tasks, std::span<const nsg_lookup_task>(plan.step.tasks));
+  for (size_t kernel = 0; kernel < plan.taskOfBlock.size(); ++kernel) {
+    const std::vector<int64_t> &blocks = plan.step.blocks[kernel];
+    if (plan.blocksOfTasks[kernel] == blocks)
+      continue;
+    plan.blocksOfTasks[kernel].clear();
+    put(plan.taskOfBlock[kernel],
+        std::span<const int32_t>(makeTaskOfBlock(blocks)));
+    plan.blocksOfTasks[kernel] = blocks;
+  }
+}
+
+void Uploader::finish() {
+  if (copies == 0)
+    return;
+  if (plan.captured)
+    uploads.wait();
+  else
+    plan.uploaded.record(stream);
+}
+
+StepPlan *PlanCache::find(std::span<const nsc_part> parts, bool training) {
+  for (const auto &plan : plans)
+    if (!plan->captured && plan->training == training &&
+        sameParts(plan->parts, parts)) {
+      plan->lastUse = ++uses;
+      return plan.get();
+    }
+  return nullptr;
+}
+
+StepPlan &PlanCache::take(bool capturing) {
+  StepPlan *oldest = nullptr;
+  size_t eager = 0;
+  for (const auto &plan : plans) {
+    if (plan->captured)
+      continue;
+    ++eager;
+    if (!oldest || plan->lastUse < oldest->lastUse)
+      oldest = plan.get();
+  }
+  if (capturing || eager < keptPlans) {
+    plans.push_back(std::make_unique<StepPlan>(gpu));
+    oldest = plans.back().get();
+    oldest->badIdWord = plans.size() - 1;
+  }
+  oldest->captured = capturing;
+  oldest->lastUse = ++uses;
+  return *oldest;
+}
+
+void PlanCache::drop(StepPlan &plan) {
+  // Its memory stays for the next; its parts match nothing.
+  plan.parts.clear();
+  plan.step = {};
+  plan.training = false;
+  plan.lastUse = 0;
+  plan.captured = false;
+}
+
+} // namespace neuroshard::cuda
