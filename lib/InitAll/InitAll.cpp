@@ -3,6 +3,8 @@
 #include "neuroshard/InitAll.h"
 
 #include "neuroshard/Conversion/Emulation/Passes.h"
+#include "neuroshard/Conversion/GPU/GpuImages.h"
+#include "neuroshard/Conversion/GPU/Passes.h"
 #include "neuroshard/Conversion/Kernels/Passes.h"
 #include "neuroshard/Conversion/Native/Passes.h"
 #include "neuroshard/Conversion/Native/Pipeline.h"
@@ -28,6 +30,8 @@ void neuroshard::registerAllPasses() {
   mlir::registerAllPasses();
   registerNeuroShardConversionPasses();
   registerNeuroShardEmulationPasses();
+  registerNeuroShardGPUPasses();
+  registerGpuPipelines();
   registerNeuroShardKernelsPasses();
   registerNeuroShardNativePasses();
   registerNativePipeline();

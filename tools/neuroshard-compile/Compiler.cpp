@@ -8,6 +8,7 @@
 #include "Compiler.h"
 
 #include "ArtifactDirectory.h"
+#include "GpuCompiler.h"
 #include "Levels.h"
 
 #include "neuroshard/Conversion/Manifest/Describe.h"
@@ -110,6 +111,9 @@ LogicalResult Compiler::compilePrograms() {
     OwningOpRef<ModuleOp> host = module.clone();
     if (failed(convertToRuntime(*host, name)) || failed(writeIR(*host, name)) ||
         failed(compileLibrary(*host, name)))
+      return failure();
+    if ((!options.gpu.archs.empty() || options.emulate) &&
+        failed(compileForGpu(options, module, name, directory)))
       return failure();
     manifest.programs.push_back((name + ".so").str());
   }

@@ -4,6 +4,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include <map>
+
 namespace neuroshard {
 
 static void addPlanOptions(CLI::App &app, PlanOptions &plan) {
@@ -33,6 +35,30 @@ static void addPlanOptions(CLI::App &app, PlanOptions &plan) {
   add("--plan-name", plan.planName, "symbol of the plan");
 }
 
+static void addGpuOptions(CLI::App &app, CompileOptions &options) {
+  const std::string group = "GPUs";
+  app.add_option("--gpu", options.gpu.archs,
+                 "architectures to compile kernels for, such as sm_80,sm_90; "
+                 "newer ones take the PTX that comes along")
+      ->delimiter(',')
+      ->group(group);
+  app.add_option("--gpu-output", options.gpuOutput,
+                 "type of the results that kernels write")
+      ->transform(CLI::CheckedTransformer(
+          std::map<std::string, ElementKind>{{"f32", ElementKind::F32},
+                                             {"f16", ElementKind::F16},
+                                             {"bf16", ElementKind::BF16}}))
+      ->default_str("f32")
+      ->group(group);
+  app.add_flag("--emulate", options.emulate,
+               "also compile the kernels for the emulator, which runs them "
+               "without a GPU")
+      ->group(group);
+  app.add_option("--cuda-toolkit", options.gpu.toolkit,
+                 "folder of a CUDA toolkit, with bin/ptxas")
+      ->group(group);
+}
+
 static void addOptions(CLI::App &app, CompileOptions &options) {
   app.add_option("input", options.input,
                  "logical or planned IR; - is standard input")
@@ -52,6 +78,7 @@ static void addOptions(CLI::App &app, CompileOptions &options) {
                  "host, or a CPU by LLVM's name");
   app.add_option("-O", options.native.optLevel, "optimisation level, 0 to 3")
       ->check(CLI::Range(0, 3));
+  addGpuOptions(app, options);
   addPlanOptions(app, options.plan);
 }
 

@@ -3,6 +3,8 @@
 #ifndef NEUROSHARD_TOOLS_COMPILE_OPTIONS_H
 #define NEUROSHARD_TOOLS_COMPILE_OPTIONS_H
 
+#include "neuroshard/Conversion/GPU/GpuImages.h"
+#include "neuroshard/Conversion/Kernels/ElementKind.h"
 #include "neuroshard/Conversion/Native/SharedLibrary.h"
 #include "neuroshard/Transforms/PlanPasses.h"
 
@@ -20,6 +22,10 @@ struct CompileOptions {
   bool reference = false;
   bool emitIR = false;
   NativeOptions native;
+  /// With no architectures nothing is compiled for GPUs.
+  GpuTargetOptions gpu;
+  ElementKind gpuOutput = ElementKind::F32;
+  bool emulate = false;
   PlanOptions plan;
 };
 

@@ -7,7 +7,7 @@
 #ifndef NEUROSHARD_CONVERSION_PASSES_H
 #define NEUROSHARD_CONVERSION_PASSES_H
 
-#include "neuroshard/Conversion/GPU/GpuProgram.h"
+#include "neuroshard/Conversion/Kernels/ElementKind.h"
 
 #include "mlir/Pass/Pass.h"
 
@@ -24,11 +24,6 @@ namespace neuroshard {
 inline constexpr llvm::StringLiteral kWeightsArgumentAttr =
     "neuroshard.weights";
 inline constexpr llvm::StringLiteral kStateArgumentAttr = "neuroshard.state";
-
-/// What convert-neuroshard-to-gpu does; returns what a runtime has to know.
-mlir::FailureOr<GpuProgram> convertToGpu(mlir::ModuleOp module,
-                                         llvm::StringRef program,
-                                         ElementKind output);
 
 } // namespace neuroshard
 

@@ -1,11 +1,13 @@
 //===- ConvertToGpu.cpp - Partitioned IR to the GPU module of a program ---===//
 
-#include "neuroshard/Conversion/Passes.h"
+#include "neuroshard/Conversion/ConvertToGpu.h"
 
 #include "ProgramSpec.h"
 
-#include "neuroshard/Conversion/GPU/GpuProgram.h"
+#include "neuroshard/Conversion/Passes.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -25,6 +27,12 @@ FailureOr<GpuProgram> convertToGpu(ModuleOp module, StringRef program,
   FailureOr<ir::DeviceProgramOp> kept = findProgram(module, program);
   if (failed(kept))
     return failure();
+  // A pass declares these; a direct caller need not know of them.
+  module.getContext()
+      ->loadDialect<arith::ArithDialect, func::FuncDialect, gpu::GPUDialect,
+                    LLVM::LLVMDialect, math::MathDialect, memref::MemRefDialect,
+                    NVVM::NVVMDialect, scf::SCFDialect, ub::UBDialect,
+                    vector::VectorDialect>();
   ProgramSpec spec = describeProgram(*kept);
   for (Operation &op : llvm::make_early_inc_range(*module.getBody()))
     op.erase();

@@ -8,6 +8,8 @@
 #ifndef NEUROSHARD_CONVERSION_KERNELS_KERNELSPEC_H
 #define NEUROSHARD_CONVERSION_KERNELS_KERNELSPEC_H
 
+#include "neuroshard/Conversion/Kernels/ElementKind.h"
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -15,7 +17,6 @@
 namespace neuroshard {
 
 enum class KernelKind { Lookup, WeightGradient, Update, Reduce, Apply };
-enum class ElementKind { F32, F16, BF16 };
 enum class IdKind { I32, I64 };
 enum class OptimizerKind { Sgd, Adagrad, RowwiseAdagrad, Adam };
 
@@ -54,9 +55,6 @@ std::optional<std::string> findProblem(const KernelSpec &spec);
 
 /// The canonical symbol name: equal exactly for equal kernels.
 std::string getKernelName(const KernelSpec &spec);
-
-/// Bytes of one element.
-int64_t getElementBytes(ElementKind element);
 
 /// f32 state arrays with one value per element of the shard.
 int32_t getNumElementStates(OptimizerKind kind);

@@ -1,0 +1,18 @@
+//===- ConvertToGpu.h - Partitioned IR to a GPU module ---------*- C++ -*-===//
+
+#ifndef NEUROSHARD_CONVERSION_CONVERTTOGPU_H
+#define NEUROSHARD_CONVERSION_CONVERTTOGPU_H
+
+#include "neuroshard/Conversion/GPU/GpuProgram.h"
+
+namespace neuroshard {
+
+/// What the pass convert-neuroshard-to-gpu does; returns what a runtime has to
+/// know of the program. Errors are reported at `module`.
+mlir::FailureOr<GpuProgram> convertToGpu(mlir::ModuleOp module,
+                                         llvm::StringRef program,
+                                         ElementKind output);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_CONVERSION_CONVERTTOGPU_H

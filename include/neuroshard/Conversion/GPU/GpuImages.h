@@ -1,0 +1,49 @@
+//===- GpuImages.h - GPU modules to images that drivers load ---*- C++ -*-===//
+
+#ifndef NEUROSHARD_CONVERSION_GPU_GPUIMAGES_H
+#define NEUROSHARD_CONVERSION_GPU_GPUIMAGES_H
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Pass/PassManager.h"
+
+#include <string>
+#include <vector>
+
+namespace neuroshard {
+
+/// Simplifies GPU modules: bodies are inlined into the kernels that call them.
+/// What comes out is what runs, on a GPU and in the emulator.
+void buildGpuSimplification(mlir::OpPassManager &pm);
+
+/// From simplified GPU modules to the NVVM dialect.
+void buildGpuToNVVM(mlir::OpPassManager &pm);
+
+/// Registers neuroshard-gpu-simplify and neuroshard-gpu-to-nvvm.
+void registerGpuPipelines();
+
+/// The SHA-1 of the text of the module of a simplified program, in hexadecimal.
+std::string hashOfGpuModule(mlir::ModuleOp module);
+
+struct GpuImage {
+  /// "sm_90", or "ptx".
+  std::string arch;
+  std::string bytes;
+};
+
+struct GpuTargetOptions {
+  /// Architectures to assemble for, such as "sm_80". PTX is for the least of
+  /// them, and so for all newer ones.
+  std::vector<std::string> archs;
+  /// Folder of a CUDA toolkit, with bin/ptxas; by default the one that
+  /// NeuroShard was built with.
+  std::string toolkit;
+};
+
+/// A cubin for each architecture, and PTX. `module` holds the simplified GPU
+/// module and is not changed. Errors are reported at `module`.
+mlir::FailureOr<std::vector<GpuImage>>
+compileGpuImages(mlir::ModuleOp module, const GpuTargetOptions &options);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_CONVERSION_GPU_GPUIMAGES_H

@@ -1,0 +1,80 @@
+//===- GpuProgramJson.cpp - What a runtime has to know of a program -------===//
+
+#include "neuroshard/Conversion/GPU/GpuProgramJson.h"
+
+#include "neuroshard/Runtime/GpuABI.h"
+
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace neuroshard {
+
+static llvm::StringRef getName(ElementKind element) {
+  switch (element) {
+  case ElementKind::F32:
+    return "f32";
+  case ElementKind::F16:
+    return "f16";
+  case ElementKind::BF16:
+    return "bf16";
+  }
+  llvm_unreachable("unknown element");
+}
+
+static llvm::json::Object describe(const GpuLookup &lookup,
+                                   ElementKind output) {
+  return llvm::json::Object{
+      {"slot", lookup.spec.slot},
+      {"id_bytes", lookup.spec.id == IdKind::I32 ? 4 : 8},
+      {"pooled", lookup.spec.pooled},
+      {"weighted", lookup.spec.weighted},
+      {"output", getName(output)},
+      {"variant", lookup.variant},
+      {"mean_variant", lookup.meanVariant},
+      {"fixed_variant", lookup.fixedVariant},
+      {"fixed_mean_variant", lookup.fixedMeanVariant},
+      {"items_per_block", lookup.itemsPerBlock},
+      {"gradient_variant", lookup.gradientVariant},
+      {"gradient_items_per_block", lookup.gradientItemsPerBlock}};
+}
+
+static llvm::json::Object describe(const GpuSlot &slot) {
+  auto count = [&](int32_t (*get)(OptimizerKind)) {
+    return slot.spec.optimizer ? get(slot.spec.optimizer->kind) : 0;
+  };
+  return llvm::json::Object{{"dim", slot.spec.dim},
+                            {"element", getName(slot.spec.element)},
+                            {"state_elements", count(getNumElementStates)},
+                            {"state_rows", count(getNumRowStates)},
+                            {"two_phase", slot.spec.twoPhase},
+                            {"update_variant", slot.updateVariant},
+                            {"reduce_variant", slot.reduceVariant},
+                            {"apply_variant", slot.applyVariant}};
+}
+
+std::string writeGpuProgram(const GpuProgram &program,
+                            const GpuProgramFiles &files) {
+  llvm::json::Array images, kernels, lookups, slots;
+  for (const auto &[arch, file] : files.images)
+    images.push_back(llvm::json::Object{{"arch", arch}, {"file", file}});
+  for (llvm::StringRef kernel : program.kernels)
+    kernels.push_back(kernel);
+  for (const GpuLookup &lookup : program.lookups)
+    lookups.push_back(describe(lookup, program.output));
+  for (const GpuSlot &slot : program.slots)
+    slots.push_back(describe(slot));
+  llvm::json::Object object{
+      {"schema", kGpuProgramSchema},   {"abi", NSG_VERSION},
+      {"module", files.moduleHash},    {"images", std::move(images)},
+      {"kernels", std::move(kernels)}, {"lookups", std::move(lookups)},
+      {"slots", std::move(slots)}};
+  if (!files.emulated.empty())
+    object["emulated"] = files.emulated;
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  stream << llvm::formatv("{0:2}", llvm::json::Value(std::move(object)))
+         << "\n";
+  return text;
+}
+
+} // namespace neuroshard

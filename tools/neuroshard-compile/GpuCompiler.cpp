@@ -1,0 +1,92 @@
+//===- GpuCompiler.cpp - A device program's files for GPUs ----------------===//
+
+#include "GpuCompiler.h"
+
+#include "neuroshard/Conversion/ConvertToGpu.h"
+#include "neuroshard/Conversion/Emulation/Emulation.h"
+#include "neuroshard/Conversion/GPU/GpuProgramJson.h"
+
+#include "mlir/Pass/PassManager.h"
+
+using namespace mlir;
+
+namespace neuroshard {
+
+namespace {
+class GpuCompiler {
+public:
+  GpuCompiler(const CompileOptions &options, ModuleOp module, StringRef name,
+              ArtifactDirectory &directory)
+      : options(options), module(module.clone()), name(name),
+        directory(directory), loc(module.getLoc()) {}
+
+  LogicalResult run();
+
+private:
+  LogicalResult writeImages();
+  LogicalResult writeEmulated();
+
+  const CompileOptions &options;
+  OwningOpRef<ModuleOp> module;
+  StringRef name;
+  ArtifactDirectory &directory;
+  Location loc;
+  GpuProgramFiles files;
+};
+} // namespace
+
+LogicalResult GpuCompiler::writeImages() {
+  if (options.gpu.archs.empty())
+    return success();
+  FailureOr<std::vector<GpuImage>> images =
+      compileGpuImages(*module, options.gpu);
+  if (failed(images))
+    return failure();
+  for (const GpuImage &image : *images) {
+    bool isPtx = image.arch == "ptx";
+    std::string file =
+        (name + "." + (isPtx ? "ptx" : image.arch + ".cubin")).str();
+    if (failed(directory.write(file, image.bytes, loc)))
+      return failure();
+    files.images.emplace_back(image.arch, file);
+  }
+  return success();
+}
+
+LogicalResult GpuCompiler::writeEmulated() {
+  if (!options.emulate)
+    return success();
+  files.emulated = (name + ".emulated.so").str();
+  NativeOptions native = options.native;
+  native.keepIntermediates = false;
+  return compileEmulated(*module, native, directory.path(files.emulated));
+}
+
+LogicalResult GpuCompiler::run() {
+  FailureOr<GpuProgram> program =
+      convertToGpu(*module, name, options.gpuOutput);
+  if (failed(program))
+    return failure();
+  PassManager pm(module->getContext());
+  buildGpuSimplification(pm);
+  if (failed(pm.run(*module)))
+    return failure();
+  files.moduleHash = hashOfGpuModule(*module);
+  if (options.emitIR) {
+    std::string text;
+    llvm::raw_string_ostream(text) << *module << "\n";
+    if (failed(directory.write(("ir/" + name + "-gpu.mlir").str(), text, loc)))
+      return failure();
+  }
+  if (failed(writeImages()) || failed(writeEmulated()))
+    return failure();
+  return directory.write((name + ".gpu.json").str(),
+                         writeGpuProgram(*program, files), loc);
+}
+
+LogicalResult compileForGpu(const CompileOptions &options, ModuleOp module,
+                            StringRef name, ArtifactDirectory &directory) {
+  return GpuCompiler(options, module, name, directory).run();
+}
+
+} // namespace neuroshard
