@@ -7,6 +7,7 @@
 #include "Driver.h"
 
 #include <chrono>
+#include <utility>
 
 using namespace neuroshard::emulator;
 
@@ -74,6 +75,15 @@ EMULATOR_EXPORT CUresult cuStreamQuery(CUstream stream) {
 EMULATOR_EXPORT CUresult cuStreamIsCapturing(CUstream stream, int *status) {
   *status = CU_STREAM_CAPTURE_STATUS_NONE;
   return checkCall(stream);
+}
+
+/// Nothing is ever captured; the mode is only kept.
+EMULATOR_EXPORT CUresult cuThreadExchangeStreamCaptureMode(int *mode) {
+  static thread_local int current = 0;
+  if (*mode < 0 || *mode > CU_STREAM_CAPTURE_MODE_RELAXED)
+    return fail(CUDA_ERROR_INVALID_VALUE, "unknown mode of capturing");
+  std::swap(*mode, current);
+  return checkInitialized();
 }
 
 EMULATOR_EXPORT CUresult cuStreamWaitEvent(CUstream stream, CUevent event,

@@ -14,6 +14,7 @@
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/SymbolTable.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -64,6 +65,7 @@ private:
   std::pair<Value, Value> shuffle(Value mask, Value value, Value offset,
                                   Value maskAndClamp, int32_t kind);
   LogicalResult vote(NVVM::VoteSyncOp op);
+  LogicalResult intrinsic(LLVM::CallIntrinsicOp op);
   LogicalResult barrier(NVVM::BarrierOp op);
 
   ModuleOp module;
@@ -203,6 +205,13 @@ LogicalResult OpConverter::vote(NVVM::VoteSyncOp op) {
   return replace(op, arith::OrIOp::create(b, none, all).getResult());
 }
 
+/// NVVM's square root that rounds correctly is everybody else's square root.
+LogicalResult OpConverter::intrinsic(LLVM::CallIntrinsicOp op) {
+  if (op.getIntrin() != "llvm.nvvm.sqrt.rn.f")
+    return op.emitOpError("has no emulation on the CPU");
+  return replace(op, math::SqrtOp::create(b, op.getOperand(0)).getResult());
+}
+
 LogicalResult OpConverter::barrier(NVVM::BarrierOp op) {
   if (op->getNumOperands() > 0)
     return op.emitOpError("has operands: only the barrier of all threads of a "
@@ -255,6 +264,7 @@ LogicalResult OpConverter::convert(Operation *op) {
         return erase(op);
       })
       .Case([&](NVVM::BarrierOp typed) { return barrier(typed); })
+      .Case([&](LLVM::CallIntrinsicOp typed) { return intrinsic(typed); })
       .Case<NVVM::PrefetchOp>([&](auto) { return erase(op); })
       .Default([&](Operation *) {
         return op->emitOpError("has no emulation on the CPU");
@@ -263,9 +273,11 @@ LogicalResult OpConverter::convert(Operation *op) {
 
 /// True for ops that mean something to a GPU only.
 static bool isGpuOp(Operation *op) {
+  if (auto call = dyn_cast<LLVM::CallIntrinsicOp>(op))
+    return call.getIntrin().starts_with("llvm.nvvm.");
   return isa_and_nonnull<gpu::GPUDialect, NVVM::NVVMDialect>(
              op->getDialect()) ||
-         isa<LLVM::InlineAsmOp, LLVM::CallIntrinsicOp>(op);
+         isa<LLVM::InlineAsmOp>(op);
 }
 
 LogicalResult convertGpuOps(ModuleOp module) {

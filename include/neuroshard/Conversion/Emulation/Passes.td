@@ -49,7 +49,7 @@ def EmulateGpu : Pass<"neuroshard-emulate-gpu", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
-    "::mlir::LLVM::LLVMDialect"
+    "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect"
   ];
 }
 
