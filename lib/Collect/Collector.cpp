@@ -9,11 +9,10 @@
 
 #include "Machine.h"
 #include "ReferenceKernel.h"
-#include "neuroshard/Collect/RandomSets.h"
+#include "neuroshard/Collect/SetList.h"
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
@@ -40,9 +39,7 @@ struct Job {
 };
 
 bool isHeldOut(const CollectOptions &options, int64_t set) {
-  // Evenly over the run.
-  double share = options.heldOutShare;
-  return std::floor(double(set + 1) * share) > std::floor(double(set) * share);
+  return isHeldOutSet(options.heldOutShare, set);
 }
 
 /// All sets in order; in the second half of the run the held-out sets of the
@@ -87,7 +84,6 @@ private:
   compileAhead(size_t first,
                const std::function<void(const std::string &)> &say);
   Expected<void> measure(size_t job);
-  ComputeSample describe(const MeasuredSet &set) const;
   Expected<void> save();
 
   const CollectOptions &options;
@@ -175,18 +171,6 @@ Collection::compileAhead(size_t first,
   });
 }
 
-ComputeSample Collection::describe(const MeasuredSet &set) const {
-  ComputeSample sample;
-  sample.shards = describeSet(set);
-  for (ShardWork &shard : sample.shards) {
-    shard.table =
-        poolIndex(set.problem.tables[static_cast<size_t>(shard.table)]);
-    shard.access = &(*pool.access)[static_cast<size_t>(shard.table)];
-  }
-  sample.batch = set.problem.batch.globalSize;
-  return sample;
-}
-
 Expected<void> Collection::measure(size_t index) {
   const Job &job = jobs[index];
   if (job.isRepeat && !sampleOfSet.contains(job.set))
@@ -208,7 +192,7 @@ Expected<void> Collection::measure(size_t index) {
 
   lastReference = *after;
 
-  ComputeSample sample = describe(set);
+  ComputeSample sample = sampleOf(set, pool);
   sample.set = job.set;
   sample.measured = timing->median;
   sample.spread = timing->spread;

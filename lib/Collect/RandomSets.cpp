@@ -75,7 +75,7 @@ void SetMaker::drawSettings() {
   ShardingProblem &problem = set.problem;
   problem.source = "random shard set";
   problem.topology = *parseTopology("1xCPU@1024GiB");
-  problem.batch.globalSize = int64_t(512) << between(0, 5);
+  problem.batch.globalSize = options.batchFactor * 512 << between(0, 5);
   problem.batch.idType = chance(0.25) ? IdType::I32 : IdType::I64;
   problem.optimizerSemantics =
       chance(0.5) ? OptimizerSemantics::Exact : OptimizerSemantics::PerShard;

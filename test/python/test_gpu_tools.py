@@ -8,8 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 from neuroshard import cuda
+from support import artifact
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "tools" / "gpu"))
@@ -17,6 +19,7 @@ import check_sass  # noqa: E402
 import points  # noqa: E402
 import records  # noqa: E402
 import report  # noqa: E402
+import sample_sets  # noqa: E402
 import timing_math  # noqa: E402
 
 BUILD = Path(os.environ["NEUROSHARD_BUILD_DIR"])
@@ -243,3 +246,67 @@ def test_records_survive_a_line_cut_off(tmp_path):
         file.write('{"name": "b", "m')
     again = records.Records(first.path)
     assert again.items == {"a": {"ms": [2.5]}} and "b" not in again
+
+
+# Random shard sets for another machine
+
+
+@pytest.fixture(scope="module")
+def set_list(tmp_path_factory):
+    path = tmp_path_factory.mktemp("sets") / "sets.safetensors"
+    code, messages = artifact.run_tool("neuroshard-collect", "sets", "-o", path, "--device-class",
+                                       "H200", "--samples", 25, "--lookups", 2000000,
+                                       "--batch-factor", 4, "--seed", 5)
+    assert code == 0, messages
+    return sample_sets.SetList(path)
+
+
+def test_listed_sets_have_no_times(set_list):
+    assert len(set_list) == 25 and set_list.metadata["measured"] == "false"
+    assert set_list.metadata["device_class"] == "H200"
+    assert not set_list.columns["sample.forward_ms"].any()
+    held_out = set_list.columns["sample.held_out"]
+    assert held_out.sum() == 3
+    for index in range(25):
+        for shard in set_list.shards(index):
+            assert (shard["table"] % 5 == 0) == bool(held_out[index])
+        assert set_list.batch(index) % (4 * 512) == 0 or len(set_list.shards(index)) > 15
+
+
+def test_listed_sets_are_programs(set_list, tmp_path):
+    """Shards and result rows are those of the list; the compiler takes the text."""
+    for index in range(8):
+        shards, batch = set_list.shards(index), set_list.batch(index)
+        model, plan = sample_sets.model_of(shards, batch)
+        ours = [shard for shard in plan.shards if shard.devices == (0,)]
+        assert [(s.rows[1], s.cols[1] - s.cols[0]) for s in ours] == \
+            [(shard["rows"], shard["width"]) for shard in shards]
+        assert len(model.lookups()) == sum(
+            group.table["features"] for group in sample_sets.tables_of(shards))
+        source = tmp_path / f"{index}.mlir"
+        source.write_text(model.text(plan))
+        code, messages = artifact.run_tool("neuroshard-opt", source, "-o", os.devnull)
+        assert code == 0, messages
+
+
+def test_ids_repeat_as_listed(set_list):
+    """Distinct rows are as many as the list says that a batch reads."""
+    generator, compared = torch.Generator().manual_seed(3), 0
+    for index in range(6):
+        batch = set_list.batch(index)
+        for shard in set_list.shards(index):
+            count = sum(int(sample_sets.bag_lengths(shard, batch, generator, "cpu").sum())
+                        for _ in range(shard["features"]))
+            if not 5000 < count < 500000:
+                continue
+            table = shard["table"]
+            measured = shard["lookups"] / batch * float(set_list.columns["pool.batch"][table])
+            ids = sample_sets.ReuseIds(set_list.columns["pool.reuse"][table], measured,
+                                       shard["rows"], "cpu", 1).draw(count)
+            assert int(ids.max()) < shard["rows"] and int(ids.min()) >= 0
+            distinct = shard["unique_rows"] * count / shard["lookups"]
+            # Below the number of rows; near it, hashing makes some ids collide.
+            if distinct < shard["rows"] / 2:
+                assert len(ids.unique()) == pytest.approx(distinct, rel=0.1)
+                compared += 1
+    assert compared >= 5

@@ -2,6 +2,7 @@
 
 #include "Compute.h"
 #include "Plans.h"
+#include "Sets.h"
 
 using namespace neuroshard;
 
@@ -13,6 +14,10 @@ int main(int argc, char **argv) {
   CLI::App *computeCommand = addComputeCommand(app, compute);
   PlansSettings plans;
   addPlansCommand(app, plans);
+  SetListOptions sets;
+  CLI::App *setsCommand = addSetsCommand(app, sets);
   CLI11_PARSE(app, argc, argv);
-  return computeCommand->parsed() ? runCompute(compute) : runPlans(plans);
+  if (computeCommand->parsed())
+    return runCompute(compute);
+  return setsCommand->parsed() ? runSets(sets) : runPlans(plans);
 }

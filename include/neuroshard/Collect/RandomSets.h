@@ -15,6 +15,8 @@ struct RandomSetOptions {
   int64_t memoryBytes = int64_t(2) << 30;
   /// Ids of a batch over all tables.
   int64_t maxLookups = 500000;
+  /// Multiplies the batches, for devices that small ones leave idle.
+  int64_t batchFactor = 1;
   /// Set by isHeldOut: draw only from held-out tables, or only from others.
   bool heldOut = false;
 };
