@@ -76,7 +76,8 @@ static void addConversionToLLVM(OpPassManager &pm) {
 
 void buildNativePipeline(OpPassManager &pm,
                          const NativePipelineOptions &options) {
-  addBufferization(pm);
+  if (options.buffers)
+    addBufferization(pm);
   if (options.invokeWrappers)
     pm.addPass(createInvokeWrappers());
   addLoops(pm);

@@ -34,13 +34,30 @@ static LogicalResult checkLowered(ModuleOp module) {
   return failure(result.wasInterrupted());
 }
 
+/// Kernels on pointers have no buffers, and ops that buffer analyses refuse.
+static bool hasBuffers(ModuleOp module) {
+  auto isBuffer = [](Type type) {
+    return isa<BaseMemRefType, TensorType>(type);
+  };
+  return module
+      ->walk([&](Operation *op) {
+        return llvm::any_of(op->getOperandTypes(), isBuffer) ||
+                       llvm::any_of(op->getResultTypes(), isBuffer)
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 static LogicalResult lower(ModuleOp module) {
   MLIRContext *context = module.getContext();
   DialectRegistry registry;
   registerNativeDialects(registry);
   context->appendDialectRegistry(registry);
   PassManager pm(context);
-  buildNativePipeline(pm);
+  NativePipelineOptions options;
+  options.buffers = hasBuffers(module);
+  buildNativePipeline(pm, options);
   if (failed(pm.run(module)))
     return failure();
   return checkLowered(module);

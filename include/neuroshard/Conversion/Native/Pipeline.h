@@ -19,6 +19,12 @@ namespace neuroshard {
 
 struct NativePipelineOptions
     : public mlir::PassPipelineOptions<NativePipelineOptions> {
+  Option<bool> buffers{
+      *this, "buffers",
+      llvm::cl::desc(
+          "Turn tensors into buffers and free them; not needed for a "
+          "module that has neither"),
+      llvm::cl::init(true)};
   Option<bool> invokeWrappers{
       *this, "invoke-wrappers",
       llvm::cl::desc("Add nsrt_invoke_<f> for every public function <f>."),
