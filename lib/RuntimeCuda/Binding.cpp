@@ -51,6 +51,7 @@ Binding readBinding(const std::string &directory, int32_t device) {
          ": it was compiled for the CPU alone; compile the model with --gpu");
   binding.program = parseGpuProgram(readFile(file));
   checkGpuProgram(binding.program, binding.manifest, device);
+  bindMeans(binding.program, binding.manifest, device);
   return binding;
 }
 

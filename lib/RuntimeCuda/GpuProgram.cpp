@@ -58,11 +58,12 @@ GpuLookup readLookup(const JsonValue &value, size_t numSlots) {
   if (lookup.idBytes != 4 && lookup.idBytes != 8)
     value["id_bytes"].wrong("4 or 8");
   lookup.pooled = value["pooled"].boolean();
-  lookup.mean = value["mean"].boolean();
   lookup.weighted = value["weighted"].boolean();
   lookup.output = readElementType(value["output"]);
   lookup.variant = int32_t(value["variant"].integer(0, maxVariant));
+  lookup.meanVariant = readVariant(value["mean_variant"]);
   lookup.fixedVariant = readVariant(value["fixed_variant"]);
+  lookup.fixedMeanVariant = readVariant(value["fixed_mean_variant"]);
   lookup.itemsPerBlock = int32_t(value["items_per_block"].integer(1, maxItems));
   lookup.gradientVariant = readVariant(value["gradient_variant"]);
   int64_t least = lookup.gradientVariant >= 0 ? 1 : 0;
@@ -200,6 +201,19 @@ void checkGpuProgram(const GpuProgram &program, const Manifest &manifest,
     expect(path, "id_bytes", exchange.idBytes, lookup.idBytes);
     expect(path, "pooled", spec.pooled(), lookup.pooled);
     expect(path, "weighted", spec.weighted, lookup.weighted);
+  }
+}
+
+void bindMeans(GpuProgram &program, const Manifest &manifest, int32_t device) {
+  const DeviceBinding &binding = manifest.bindings[size_t(device)];
+  for (size_t i = 0; i < program.lookups.size(); ++i) {
+    const LookupBinding &bound = binding.lookups[i];
+    const LookupSpec &lookup = manifest.exchanges[size_t(bound.exchange)]
+                                   .lookups[size_t(bound.lookup)];
+    const ShardSpec &shard =
+        manifest.shards[size_t(binding.slots[size_t(bound.slot)])];
+    bool hasAllRows = shard.rows.size() == manifest.tableOf(shard).rows;
+    program.lookups[i].mean = lookup.pooling == Pooling::Mean && hasAllRows;
   }
 }
 

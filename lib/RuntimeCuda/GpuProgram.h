@@ -25,11 +25,17 @@ struct GpuLookup {
   int32_t slot = 0;
   int32_t idBytes = 8;
   bool pooled = true;
+  /// Divides by the ids of the bag; set by bindMeans. Not where rows of the
+  /// table are elsewhere, too: partial sums are divided after they are added.
   bool mean = false;
   bool weighted = false;
   runtime::ElementType output = runtime::ElementType::F32;
-  int32_t variant = 0; ///< of nsg_lookup, for bags with offsets and for ids.
-  int32_t fixedVariant = -1; ///< for bags without offsets.
+  /// Of nsg_lookup: sums and means of bags with offsets, and of fixed bags. Ids
+  /// that are not pooled have `variant` alone.
+  int32_t variant = 0;
+  int32_t meanVariant = -1;
+  int32_t fixedVariant = -1;
+  int32_t fixedMeanVariant = -1;
   int32_t itemsPerBlock = 1;
   int32_t gradientVariant = -1; ///< of nsg_weight_gradient.
   int32_t gradientItemsPerBlock = 1;
@@ -69,6 +75,10 @@ GpuProgram parseGpuProgram(const std::string &text);
 /// `device`.
 void checkGpuProgram(const GpuProgram &program,
                      const runtime::Manifest &manifest, int32_t device);
+
+/// Sets GpuLookup::mean. Expects a program that checkGpuProgram accepts.
+void bindMeans(GpuProgram &program, const runtime::Manifest &manifest,
+               int32_t device);
 
 /// The image for a GPU of `capability` (90 for sm_90): machine code of the same
 /// major version and at most its minor one, the newest of these; else PTX.
