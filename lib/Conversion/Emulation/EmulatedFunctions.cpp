@@ -95,7 +95,7 @@ LogicalResult dissolveGpuModule(ModuleOp module) {
   SymbolTable symbols(module);
   for (auto symbol : gpuModule.getOps<SymbolOpInterface>())
     if (symbol.getNameAttr() != ownName && symbols.lookup(symbol.getNameAttr()))
-      return symbol.emitError("is also a symbol outside the gpu.module");
+      return symbol->emitOpError("is also a symbol outside the gpu.module");
   auto &body = module.getBody()->getOperations();
   body.splice(gpuModule->getIterator(), gpuModule.getBody()->getOperations());
   gpuModule.erase();
@@ -114,9 +114,9 @@ static LogicalResult unpackMemRef(func::FuncOp func, BlockArgument argument) {
   if (!type.hasStaticShape() ||
       failed(type.getStridesAndOffset(strides, offset)) || offset != 0 ||
       llvm::is_contained(strides, ShapedType::kDynamic))
-    return func.emitError("has an argument that is no bare pointer: a memref "
-                          "must have a static shape and layout and offset 0, "
-                          "got: ")
+    return func.emitOpError("has an argument that is no bare pointer: a memref "
+                            "must have a static shape and layout and offset 0, "
+                            "got: ")
            << type;
   OpBuilder builder = OpBuilder::atBlockBegin(argument.getOwner());
   LLVMTypeConverter types(func.getContext());
@@ -137,7 +137,7 @@ static LogicalResult unpackMemRef(func::FuncOp func, BlockArgument argument) {
 static LogicalResult convertFunction(gpu::GPUFuncOp gpuFunc) {
   if (gpuFunc.getNumWorkgroupAttributions() > 0 ||
       !gpuFunc.getPrivateAttributions().empty())
-    return gpuFunc.emitError(
+    return gpuFunc.emitOpError(
         "has workgroup or private buffers, which have no emulation");
   OpBuilder builder(gpuFunc);
   auto func = func::FuncOp::create(builder, gpuFunc.getLoc(), gpuFunc.getName(),

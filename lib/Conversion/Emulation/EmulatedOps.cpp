@@ -110,8 +110,9 @@ LogicalResult OpConverter::askNumber(Operation *op, StringRef name,
 LogicalResult OpConverter::globalId(gpu::GlobalIdOp op) {
   if (op.getDimension() != gpu::Dimension::x)
     return replace(op, constant(0, op.getType()));
-  Value before = arith::MulIOp::create(b, call("nse_block_id", i64, {}),
-                                       call("nse_block_dim", i64, {}));
+  Value block = call("nse_block_id", i64, {});
+  Value threads = call("nse_block_dim", i64, {});
+  Value before = arith::MulIOp::create(b, block, threads);
   Value id = arith::AddIOp::create(b, before, call("nse_thread_id", i64, {}));
   return replace(op, cast(id, op.getType()));
 }
@@ -281,8 +282,9 @@ static bool isGpuOp(Operation *op) {
 }
 
 LogicalResult convertGpuOps(ModuleOp module) {
+  // An op comes before those inside it, which an error should not name.
   SmallVector<Operation *> ops;
-  module.walk([&](Operation *op) {
+  module.walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (isGpuOp(op))
       ops.push_back(op);
   });
