@@ -45,9 +45,11 @@ template <typename Key> struct Sort {
     std::stable_sort(order, order + n, [&](int32_t a, int32_t b) {
       return (keys[a] & mask) < (keys[b] & mask);
     });
+    // All of it first: uniqueKeys may be keys.
+    for (int64_t i = 0; i < n; ++i)
+      sortedKeys[i] = keys[order[i]];
     int32_t runs = 0;
     for (int64_t i = 0; i < n; ++i) {
-      sortedKeys[i] = keys[order[i]];
       if (i > 0 && sortedKeys[i] == sortedKeys[i - 1])
         continue;
       uniqueKeys[runs] = sortedKeys[i];

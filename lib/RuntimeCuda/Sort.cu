@@ -54,7 +54,8 @@ sortAndFindRuns(void *temp, std::size_t &tempBytes, const Key *keys, int endBit,
 /// compared; keys that agree in them must be equal. iota: int32 0 ... n - 1.
 /// sorted_keys: n keys, scratch. Writes order[n], positions by key and then
 /// ascending; *num_runs; and per run its key, unique_keys, and the index in
-/// `order` of its first position, starts (both with room for n).
+/// `order` of its first position, starts (both with room for n). unique_keys
+/// may be the memory of keys, which then are overwritten.
 ///
 /// Returns 0 or a cudaError; 1 (invalid value) for other sizes of keys, an
 /// end_bit that a key does not have or positions that an int32 does not hold.
