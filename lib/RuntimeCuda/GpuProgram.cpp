@@ -214,6 +214,10 @@ void bindMeans(GpuProgram &program, const Manifest &manifest, int32_t device) {
         manifest.shards[size_t(binding.slots[size_t(bound.slot)])];
     bool hasAllRows = shard.rows.size() == manifest.tableOf(shard).rows;
     program.lookups[i].mean = lookup.pooling == Pooling::Mean && hasAllRows;
+    if (program.lookups[i].variantFor(/*fixed=*/false) < 0)
+      fail(document, ": ", indexed("lookups", i),
+           ".mean_variant: expected a body, as the manifest's lookup is a "
+           "mean, found none");
   }
 }
 

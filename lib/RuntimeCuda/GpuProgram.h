@@ -39,6 +39,14 @@ struct GpuLookup {
   int32_t itemsPerBlock = 1;
   int32_t gradientVariant = -1; ///< of nsg_weight_gradient.
   int32_t gradientItemsPerBlock = 1;
+
+  /// The body of nsg_lookup for bags with offsets or of a fixed size, or for
+  /// ids; -1 if there is none.
+  int32_t variantFor(bool fixed) const {
+    if (fixed)
+      return mean ? fixedMeanVariant : fixedVariant;
+    return mean ? meanVariant : variant;
+  }
 };
 
 struct GpuSlot {

@@ -156,7 +156,7 @@ private:
         fail(name(), ": offsets is not aligned to 8 bytes");
       return;
     }
-    if (lookup().fixedVariant < 0)
+    if (lookup().variantFor(/*fixed=*/true) < 0)
       fail(name(), ": offsets is null, and the program has no kernel for bags "
                    "of a fixed size");
     if (part.pooling < 0 || part.pooling >= maxPooling ||

@@ -93,12 +93,6 @@ int32_t flagsOf(const GpuLookup &lookup, const nsc_part &part) {
   return flags;
 }
 
-int32_t variantOf(const GpuLookup &lookup, int32_t flags) {
-  if (flags & NSG_FIXED)
-    return lookup.mean ? lookup.fixedMeanVariant : lookup.fixedVariant;
-  return lookup.mean ? lookup.meanVariant : lookup.variant;
-}
-
 /// What lookup and expansion share.
 nsg_lookup_task makeTask(const Binding &binding, const nsc_part &part,
                          void *weights) {
@@ -117,7 +111,7 @@ nsg_lookup_task makeTask(const Binding &binding, const nsc_part &part,
   task.pooling = task.offsets ? 0 : part.pooling;
   task.out = part.out;
   task.out_stride = part.out_stride;
-  task.variant = variantOf(lookup, task.flags);
+  task.variant = lookup.variantFor(task.flags & NSG_FIXED);
   task.gradient_variant = lookup.gradientVariant;
   return task;
 }

@@ -1,0 +1,107 @@
+//===- FakeDriver.h - A CUDA driver for tests ------------------*- C++ -*-===//
+//
+// Exports the driver functions that the runtime calls, and makes what is hard
+// to see on a GPU sure to show:
+//
+//  - Work is queued per stream and runs as late as it can: when somebody waits,
+//    in a random order that streams and events allow. An order that nothing
+//    enforces, or host memory that is overwritten too early, gives wrong
+//    results.
+//  - Kernels are scalar loops over the arrays of GpuABI.h (FakeKernels.cpp).
+//  - Capturing a stream refuses what CUDA refuses, and graphs can be replayed.
+//  - Everything is counted, and memory can run out.
+//
+// Tests load it as a library and reach its state through fakeState().
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_TEST_RUNTIMECUDA_FAKEDRIVER_H
+#define NEUROSHARD_TEST_RUNTIMECUDA_FAKEDRIVER_H
+
+#include "CudaDriver.h"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace fake {
+
+/// A body of nsg_lookup, by its variant: f32 weights and results.
+struct LookupBody {
+  int64_t dim;
+  bool pooled, mean, weighted, fixed;
+  int32_t idBytes;
+  int64_t itemsPerBlock;
+};
+
+/// A body of nsg_update (SGD), or of nsg_reduce and nsg_apply (row-wise
+/// Adagrad over tableDim columns), by its variant.
+struct UpdateBody {
+  int64_t dim;
+  int64_t tableDim;
+};
+
+struct Launch {
+  std::string kernel;
+  int64_t blocks;
+};
+
+/// Work in the order in which it was given to a captured stream.
+struct Graph {
+  std::vector<std::function<void()>> work;
+};
+
+struct State {
+  // What the fake pretends.
+  int count = 1;
+  int capability = 90;
+  int64_t freeBytes = int64_t(1) << 40;
+  std::vector<LookupBody> lookups;
+  std::vector<UpdateBody> updates;
+  std::string failingCall; ///< this function returns an error once.
+
+  // What was done.
+  std::vector<Launch> launches;
+  int64_t deviceAllocations = 0;
+  int64_t hostAllocations = 0;
+  int64_t uploads = 0;
+  int64_t waits = 0; ///< of the host.
+  int64_t liveBlocks = 0;
+  int64_t liveBytes = 0;
+  int contextDepth = 0; ///< pushes less pops of this process.
+  std::string image;
+  /// What a kernel was told that it should not be.
+  std::vector<std::string> violations;
+
+  std::mt19937 random;
+
+  virtual ~State() = default;
+  virtual neuroshard::cuda::CUstream makeStream() = 0;
+  virtual void beginCapture(neuroshard::cuda::CUstream stream) = 0;
+  /// Throws a std::runtime_error if other streams were not joined.
+  virtual Graph endCapture(neuroshard::cuda::CUstream stream) = 0;
+  virtual void launchGraph(const Graph &graph,
+                           neuroshard::cuda::CUstream stream) = 0;
+  /// Back to the beginning, but for memory that is still allocated.
+  virtual void reset(unsigned seed) = 0;
+};
+
+/// A kernel's work on its arguments, from FakeKernels.cpp.
+std::function<void()> makeKernel(State &state, const std::string &name,
+                                 int64_t blocks, void **arguments);
+
+/// nsg_sort of the fake, without streams.
+void sortPositions(const void *keys, int32_t keyBytes, int32_t endBit,
+                   const int32_t *iota, void *sortedKeys, int32_t *order,
+                   void *uniqueKeys, int32_t *starts, int32_t *numRuns,
+                   int64_t n);
+
+} // namespace fake
+
+/// The state of the one fake driver in this process.
+extern "C" fake::State *fakeState();
+
+#endif // NEUROSHARD_TEST_RUNTIMECUDA_FAKEDRIVER_H

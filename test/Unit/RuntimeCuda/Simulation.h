@@ -1,0 +1,110 @@
+//===- Simulation.h - Random models, steps, what they must give -*- C++ -*-===//
+//
+// Draws models, shards and batches, and computes by plain loops over whole
+// tables what every part must give and every table must become. Values are
+// small integers and bags have 0, 1, 2 or 4 ids, so that all sums are exact.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_TEST_RUNTIMECUDA_SIMULATION_H
+#define NEUROSHARD_TEST_RUNTIMECUDA_SIMULATION_H
+
+#include "FakeTest.h"
+
+#include <optional>
+#include <random>
+
+namespace neuroshard::test {
+
+/// Ids of one bag and their sample weights.
+struct Bag {
+  std::vector<int64_t> ids;
+  std::vector<float> weights;
+};
+
+/// One part of a step: what the kernels are given, and what it means.
+struct PartCase {
+  nsc_part part = {};
+  std::vector<Bag> bags; ///< one per item.
+};
+
+/// One random step on one device, with all memory it needs.
+struct StepCase {
+  std::vector<PartCase> parts;
+  std::vector<nsc_gradient> gradients;
+  std::vector<nsc_part> raw() const;
+
+  // Whole inputs, if the step was made of them.
+  std::vector<nsc_input> inputs;
+  std::vector<nsc_output> outputs;
+
+  std::vector<DeviceArray<int32_t>> narrowIds;
+  std::vector<DeviceArray<int64_t>> wideIds;
+  std::vector<DeviceArray<int64_t>> offsets;
+  std::vector<DeviceArray<float>> values;
+  std::vector<std::vector<int64_t>> featureBegins;
+};
+
+class Simulation {
+public:
+  Simulation(Model model, unsigned seed);
+
+  static Model randomModel(std::mt19937 &random);
+
+  /// Whole inputs for nsc_make_parts. All shards must have all rows.
+  StepCase wholeStep(int32_t device);
+  /// Parts of one or two peers per lookup.
+  StepCase partStep(int32_t device);
+
+  /// Gives the device random weights, here and there.
+  void fillTables(nsc_device *handle, int32_t device);
+
+  void expectResults(const StepCase &step, int32_t device) const;
+  /// What the update must do, for `gradients` of the step.
+  void update(const StepCase &step, int32_t device, float learningRate);
+  void expectTables(nsc_device *handle, int32_t device) const;
+
+  /// Other values in the ids and gradients of a step, of the same shapes.
+  void redraw(StepCase &step, int32_t device);
+
+  const Model &model() const { return spec; }
+  std::mt19937 random;
+
+private:
+  struct Jagged {
+    std::vector<Bag> bags;
+    std::optional<int64_t> pooling; ///< all bags have so many.
+  };
+
+  int64_t draw(int64_t least, int64_t most) {
+    return std::uniform_int_distribution<int64_t>(least, most)(random);
+  }
+  Jagged drawBags(int64_t count, int64_t firstId, int64_t lastId, bool singles);
+  /// Writes bags as arrays into a part: ids, offsets, weights.
+  void putBags(StepCase &step, const Jagged &jagged, int32_t idBytes,
+               bool weighted, nsc_part &part);
+  void addResults(StepCase &step, int32_t device);
+  void drawGradients(StepCase &step, int32_t device);
+  const ShardText &shardOf(int32_t device, int32_t slot) const;
+  const Bound &boundOf(const PartCase &part, int32_t device) const {
+    return lookups[size_t(device)][size_t(part.part.lookup)];
+  }
+  /// Sums of some of a table's rows are divided elsewhere.
+  bool divides(const Bound &bound, const ShardText &shard) const {
+    return lookupOf(bound).bags == Bags::Mean &&
+           shard.rowEnd - shard.rowBegin ==
+               spec.tables[size_t(shard.table)].rows;
+  }
+  const LookupText &lookupOf(const Bound &bound) const {
+    return spec.exchanges[size_t(bound.exchange)].lookups[size_t(bound.lookup)];
+  }
+
+  Model spec;
+  std::vector<std::vector<Bound>> lookups; ///< per device.
+  std::vector<std::vector<float>> tables;  ///< rows x dim.
+  std::vector<std::vector<float>> states;  ///< per shard, by row.
+};
+
+} // namespace neuroshard::test
+
+#endif // NEUROSHARD_TEST_RUNTIMECUDA_SIMULATION_H
