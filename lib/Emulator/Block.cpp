@@ -30,6 +30,8 @@ void Block::prepare() {
   }
   numFinished = numAtBarrier = 0;
   faulted = {};
+  if (kernel->races)
+    kernel->races->beginBlock(index, count);
   error.reset();
 }
 
@@ -147,6 +149,8 @@ bool Block::completeWarpOp(uint32_t warp, uint32_t mask) {
     else if (op != WarpOp::Sync && !shuffle(thread))
       return false;
   }
+  if (kernel->races && threads[first].op == WarpOp::Sync)
+    kernel->races->meetLanes(warp, mask);
   waiting[warp] &= ~mask;
   for (uint32_t left = mask; left; left &= left - 1)
     release(warp * warpSize + __builtin_ctz(left));
@@ -199,10 +203,22 @@ void Block::meetBlock() {
   threads[current].state = State::AtBarrier;
   if (++numAtBarrier == kernel->blockSize) {
     numAtBarrier = 0;
+    if (kernel->races)
+      kernel->races->meetBlock();
     for (uint32_t i = 0; i < kernel->blockSize; ++i)
       release(i);
   }
   waitForOthers();
+}
+
+/// False, with an error, for an access that races with another.
+bool Block::checkAccess(const void *address, size_t bytes,
+                        nse_access_kind kind) {
+  std::optional<std::string> what =
+      kernel->races->access(current, address, bytes, kind);
+  if (what)
+    error = makeError(ErrorKind::Race, current, *what);
+  return !what;
 }
 
 /// Records an error. The caller then stops, with nothing left to destroy.

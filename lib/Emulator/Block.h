@@ -10,6 +10,7 @@
 #define NEUROSHARD_LIB_EMULATOR_BLOCK_H
 
 #include "FiberStacks.h"
+#include "RaceFinder.h"
 #include "Random.h"
 
 #include "neuroshard/Emulator/EmulatorABI.h"
@@ -33,11 +34,14 @@ struct Kernel {
   uint32_t gridSize = 1;  // blocks, in x
   uint32_t blockSize = 1; // threads, in x
   uint64_t seed = 0;
+  /// Null: nobody looks for races.
+  RaceFinder *races = nullptr;
 };
 
 enum class ErrorKind {
   Convergence,    // threads wait for others that will not come
   IllegalAddress, // memory that nobody allocated, or a stack too small
+  Race,           // accesses to the same memory that nothing orders
   Arithmetic,     // the CPU traps where a GPU would give some value
 };
 
@@ -82,6 +86,10 @@ public:
   uint64_t meetLanes(WarpOp op, uint32_t mask, uint32_t value, uint32_t offset,
                      uint32_t maskAndClamp);
   void meetBlock();
+  void access(const void *address, size_t bytes, nse_access_kind kind) {
+    if (kernel->races && !checkAccess(address, bytes, kind))
+      stop();
+  }
   /// @}
 
   /// For the handler of signals: gives up the block. Does not return.
@@ -109,6 +117,7 @@ private:
   bool haveAllArrived(uint32_t warp, uint32_t mask) const;
   bool completeWarpOp(uint32_t warp, uint32_t mask);
   bool shuffle(uint32_t thread);
+  bool checkAccess(const void *address, size_t bytes, nse_access_kind kind);
   void reject(uint32_t thread, const std::string &what);
 
   /// @{ Texts.

@@ -9,6 +9,7 @@
 #include "ElfImage.h"
 #include "Launch.h"
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <dlfcn.h>
@@ -64,8 +65,11 @@ CUresult loadLibrary(const void *image, size_t bytes, void *&library) {
       close(file);
     return fail(CUDA_ERROR_OUT_OF_MEMORY, "no file in memory: " + reason);
   }
-  std::string path = "/proc/self/fd/";
-  path.append(std::to_string(file));
+  // A name that no module had: dlopen takes a library that is loaded under the
+  // same name for the same, and numbers of files come again.
+  static std::atomic<int> numModules = 0;
+  std::string path(size_t(1 + numModules++), '/');
+  path.append("proc/self/fd/").append(std::to_string(file));
   library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   std::string reason = library ? "" : dlerror();
   close(file);
@@ -177,8 +181,16 @@ EMULATOR_EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned gridX,
           checkLaunch(function, {gridX, gridY, gridZ, blockX, blockY, blockZ},
                       sharedBytes, extra))
     return result;
-  Kernel kernel{function->name, function->function,      params, gridX,
-                blockX,         getSeedFromEnvironment()};
+  Kernel kernel;
+  kernel.name = function->name;
+  kernel.function = function->function;
+  kernel.params = params;
+  kernel.gridSize = gridX;
+  kernel.blockSize = blockX;
+  kernel.seed = getSeedFromEnvironment();
+  RaceFinder races;
+  if (findsRacesFromEnvironment())
+    kernel.races = &races;
   try {
     if (std::optional<KernelError> error = launch(kernel))
       return loseContext(toResult(error->kind), error->message);

@@ -63,6 +63,11 @@ EXPORT void nse_barrier(void) {
     block->meetBlock();
 }
 
+EXPORT void nse_access(const void *address, int64_t bytes, int32_t kind) {
+  if (Block *block = Block::getCurrent())
+    block->access(address, size_t(bytes), nse_access_kind(kind));
+}
+
 EXPORT const char *nse_last_error(void) { return getLastError().c_str(); }
 
 } // extern "C"

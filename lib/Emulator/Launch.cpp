@@ -98,11 +98,17 @@ uint64_t getSeedFromEnvironment() {
   return text ? std::strtoull(text, nullptr, 10) : 0;
 }
 
+bool findsRacesFromEnvironment() {
+  const char *text = std::getenv("NEUROSHARD_EMULATOR_RACES");
+  return text && std::string_view(text) == "1";
+}
+
 std::optional<KernelError> launch(const Kernel &kernel) {
   FaultHandlers handlers;
   Grid grid(kernel);
   std::thread second;
-  if (kernel.gridSize >= minimumShared &&
+  // The finder of races sees one block at a time.
+  if (kernel.gridSize >= minimumShared && !kernel.races &&
       std::thread::hardware_concurrency() > 1)
     try {
       second = std::thread([&] { grid.work(); });

@@ -16,6 +16,9 @@ namespace neuroshard::emulator {
 /// The seed of launches: NEUROSHARD_EMULATOR_SEED, or 0.
 uint64_t getSeedFromEnvironment();
 
+/// Whether launches look for races: NEUROSHARD_EMULATOR_RACES is 1.
+bool findsRacesFromEnvironment();
+
 /// Runs a kernel to its end. After an error no further block begins; of
 /// several errors the one of the first block is returned. Sizes are at least 1.
 /// Throws std::bad_alloc.

@@ -49,6 +49,18 @@ void nse_warp_sync(uint32_t mask);
 /// bar.sync 0: waits until all threads of the block have called it.
 void nse_barrier(void);
 
+/// How memory is accessed.
+enum nse_access_kind {
+  NSE_READ = 0,
+  NSE_READ_INVARIANT = 1, /* by ld.global.nc, which caches may serve */
+  NSE_WRITE = 2,
+  NSE_ATOMIC = 3
+};
+
+/// Called before an access to memory. Looks for races if the environment
+/// variable NEUROSHARD_EMULATOR_RACES is 1, and else does nothing.
+void nse_access(const void *address, int64_t bytes, int32_t kind);
+
 /// What was wrong with the calling host thread's latest failed launch or
 /// driver call: kernel, block, thread and what it did. Valid until the next
 /// failure in this host thread; "" if there was none.

@@ -27,7 +27,8 @@ struct EmulateGpu : impl::EmulateGpuBase<EmulateGpu> {
     if (failed(dissolveGpuModule(module)) ||
         failed(dropAddressSpaces(module)) ||
         failed(convertGpuFunctions(module)) || failed(convertGpuOps(module)))
-      signalPassFailure();
+      return signalPassFailure();
+    reportAccesses(module);
   }
 };
 } // namespace

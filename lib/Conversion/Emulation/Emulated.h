@@ -7,6 +7,7 @@
 #ifndef NEUROSHARD_LIB_CONVERSION_EMULATION_EMULATED_H
 #define NEUROSHARD_LIB_CONVERSION_EMULATION_EMULATED_H
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 
 namespace neuroshard {
@@ -23,6 +24,13 @@ mlir::LogicalResult dissolveGpuModule(mlir::ModuleOp module);
 
 /// Turns every gpu.func into a func.func of bare pointers and numbers.
 mlir::LogicalResult convertGpuFunctions(mlir::ModuleOp module);
+
+/// A private declaration in `module`, made if it is not there.
+mlir::func::FuncOp declareFunction(mlir::ModuleOp module, llvm::StringRef name,
+                                   mlir::FunctionType type);
+
+/// Tells the emulator of every access to memory before it happens.
+void reportAccesses(mlir::ModuleOp module);
 
 /// Replaces what a thread asks the GPU for by calls of the emulator. An op
 /// without an emulation is an error.

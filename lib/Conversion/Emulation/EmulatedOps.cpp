@@ -75,17 +75,11 @@ private:
 } // namespace
 
 Value OpConverter::call(StringRef name, Type result, ValueRange operands) {
-  auto callee = module.lookupSymbol<func::FuncOp>(name);
-  if (!callee) {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToEnd(module.getBody());
-    SmallVector<Type> results;
-    if (result)
-      results.push_back(result);
-    callee = func::FuncOp::create(
-        b, name, b.getFunctionType(operands.getTypes(), results));
-    callee.setPrivate();
-  }
+  SmallVector<Type> results;
+  if (result)
+    results.push_back(result);
+  func::FuncOp callee = declareFunction(
+      module, name, b.getFunctionType(operands.getTypes(), results));
   auto op = func::CallOp::create(b, callee, operands);
   return result ? op.getResult(0) : Value();
 }

@@ -45,6 +45,8 @@ module attributes {gpu.container_module} {
       %i = arith.index_cast %sum : index to i64
       // CHECK: %[[P:.*]] = llvm.getelementptr %[[OUT]][%{{.*}}] : (!llvm.ptr, i64) -> !llvm.ptr, i32
       %p = llvm.getelementptr %out[%i] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i32
+      // CHECK-NOT: prefetch
+      // CHECK: call @nse_access(%[[P]], %{{.*}}, %{{.*}}) : (!llvm.ptr, i64, i32) -> ()
       // CHECK-NEXT: llvm.store %[[R32]], %[[P]] : i32, !llvm.ptr
       nvvm.prefetch level = L2, %p : !llvm.ptr<1>
       llvm.store %tid, %p : i32, !llvm.ptr<1>
@@ -127,6 +129,40 @@ gpu.module @kernels {
     // CHECK: llvm.store %{{.*}}, %[[P]] : f32, !llvm.ptr
     %q = llvm.addrspacecast %p : !llvm.ptr<1> to !llvm.ptr
     llvm.store %v, %q : f32, !llvm.ptr
+    gpu.return
+  }
+}
+
+// -----
+
+// Every access is told to the emulator first: its bytes, and whether it reads (0), reads as
+// invariant (1), writes (2) or is atomic (3).
+gpu.module @kernels {
+  // CHECK-LABEL: func.func @accesses(
+  // CHECK-SAME: %[[P:.*]]: !llvm.ptr)
+  gpu.func @accesses(%p: !llvm.ptr<1>) kernel {
+    // CHECK: %[[B4:.*]] = arith.constant 4 : i64
+    // CHECK: %[[READ:.*]] = arith.constant 0 : i32
+    // CHECK: call @nse_access(%[[P]], %[[B4]], %[[READ]])
+    // CHECK-NEXT: llvm.load
+    %x = llvm.load %p : !llvm.ptr<1> -> f32
+    // CHECK: %[[B16:.*]] = arith.constant 16 : i64
+    // CHECK: %[[INVARIANT:.*]] = arith.constant 1 : i32
+    // CHECK: call @nse_access(%[[P]], %[[B16]], %[[INVARIANT]])
+    // CHECK-NEXT: llvm.load
+    %v = llvm.load %p invariant {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xf32>
+    // CHECK: %[[B8:.*]] = arith.constant 8 : i64
+    // CHECK: %[[WRITE:.*]] = arith.constant 2 : i32
+    // CHECK: call @nse_access(%[[P]], %[[B8]], %[[WRITE]])
+    // CHECK-NEXT: llvm.store
+    %h = arith.constant dense<0.0> : vector<4xf16>
+    llvm.store %h, %p : vector<4xf16>, !llvm.ptr<1>
+    // CHECK: %[[A8:.*]] = arith.constant 8 : i64
+    // CHECK: %[[ATOMIC:.*]] = arith.constant 3 : i32
+    // CHECK: call @nse_access(%[[P]], %[[A8]], %[[ATOMIC]])
+    // CHECK-NEXT: llvm.atomicrmw
+    %c = arith.constant 1 : i64
+    %old = llvm.atomicrmw umin %p, %c monotonic : !llvm.ptr<1>, i64
     gpu.return
   }
 }

@@ -207,6 +207,23 @@ TEST_F(EmulatedModule, AMissingWarpBarrierShows) {
   EXPECT_NE(outcome.copies, expected.copies);
 }
 
+TEST_F(EmulatedModule, TheFinderOfRacesFindsNone) {
+  setenv("NEUROSHARD_EMULATOR_RACES", "1", 1);
+  Outcome outcome = run(bagSums);
+  unsetenv("NEUROSHARD_EMULATOR_RACES");
+  EXPECT_EQ(outcome.result, CUDA_SUCCESS) << outcome.error;
+  EXPECT_EQ(outcome.copies, expected.copies);
+}
+
+TEST_F(EmulatedModule, AMissingWarpBarrierIsARace) {
+  setenv("NEUROSHARD_EMULATOR_RACES", "1", 1);
+  Outcome outcome =
+      run(replaceOnce(bagSums, "nvvm.bar.warp.sync %mask : i32", ""));
+  unsetenv("NEUROSHARD_EMULATOR_RACES");
+  EXPECT_EQ(outcome.result, CUDA_ERROR_LAUNCH_FAILED);
+  EXPECT_THAT(outcome.error, HasSubstr("and nothing orders the two"));
+}
+
 TEST_F(EmulatedModule, AMaskThatIsTooWideShows) {
   Outcome outcome = run(replaceOnce(bagSums, "%mask = arith.shli %c255, %first",
                                     "%mask = arith.subi %c0, %c1"));

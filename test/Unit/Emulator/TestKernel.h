@@ -14,16 +14,25 @@ namespace neuroshard::emulator {
 struct Shape {
   uint32_t grid = 1, block = 32;
   uint64_t seed = 0;
+  bool findRaces = false;
 };
 
 /// Runs body(*data) in every thread.
 template <auto body, typename Data>
 std::optional<KernelError> launchTest(Shape shape, Data &data) {
   void *params[] = {&data};
-  Kernel kernel{
-      "test",      [](void **params) { body(*static_cast<Data *>(params[0])); },
-      params,      shape.grid,
-      shape.block, shape.seed};
+  Kernel kernel;
+  kernel.name = "test";
+  kernel.function = [](void **params) {
+    body(*static_cast<Data *>(params[0]));
+  };
+  kernel.params = params;
+  kernel.gridSize = shape.grid;
+  kernel.blockSize = shape.block;
+  kernel.seed = shape.seed;
+  RaceFinder races;
+  if (shape.findRaces)
+    kernel.races = &races;
   return launch(kernel);
 }
 

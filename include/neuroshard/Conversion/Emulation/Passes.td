@@ -17,7 +17,9 @@ def EmulateGpu : Pass<"neuroshard-emulate-gpu", "::mlir::ModuleOp"> {
     takes its arguments as cuLaunchKernel does; what a thread asks the GPU for
     becomes a call of the emulator (Emulator/EmulatorABI.h), which runs each
     GPU thread as a fiber: its numbers, shuffles, votes and barriers. Pointers
-    to global and constant memory become plain ones, prefetches vanish.
+    to global and constant memory become plain ones, prefetches vanish. Each
+    load, store and atomic operation of the LLVM dialect is told to the
+    emulator before it happens, which can so find races.
     Arguments may be numbers, pointers and memrefs of static shape, which are
     passed as bare pointers.
 

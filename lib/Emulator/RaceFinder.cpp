@@ -1,0 +1,119 @@
+//===- RaceFinder.cpp - Memory accesses that nothing orders ---------------===//
+//
+// Vector clocks as in FastTrack (Flanagan, Freund: PLDI 2009), cut down to what
+// a block has: a number of the latest barrier of the block, and within a warp
+// a clock per lane.
+//
+//===----------------------------------------------------------------------===//
+
+#include "RaceFinder.h"
+#include "DeviceMemory.h"
+
+#include <algorithm>
+
+namespace neuroshard::emulator {
+
+void RaceFinder::beginBlock(uint32_t index, uint32_t numThreads) {
+  block = index;
+  barrier = 0;
+  clocks.assign(numThreads, {});
+  for (uint32_t i = 0; i < numThreads; ++i)
+    clocks[i][i % warpSize] = 1;
+}
+
+void RaceFinder::meetLanes(uint32_t warp, uint32_t mask) {
+  Clocks joined = {};
+  for (uint32_t left = mask; left; left &= left - 1) {
+    const Clocks &lane = clocks[warp * warpSize + __builtin_ctz(left)];
+    for (uint32_t i = 0; i < warpSize; ++i)
+      joined[i] = std::max(joined[i], lane[i]);
+  }
+  for (uint32_t left = mask; left; left &= left - 1) {
+    uint32_t lane = __builtin_ctz(left);
+    Clocks &own = clocks[warp * warpSize + lane];
+    own = joined;
+    ++own[lane];
+  }
+}
+
+/// True if `thread` can know that the access is over.
+bool RaceFinder::isOrdered(const Stamp &before, uint32_t thread) const {
+  if (before.block != block)
+    return false;
+  if (before.thread == thread || before.barrier < barrier)
+    return true;
+  return before.thread / warpSize == thread / warpSize &&
+         clocks[thread][before.thread % warpSize] >= before.clock;
+}
+
+const RaceFinder::Stamp *RaceFinder::findConflict(const Cell &cell,
+                                                  uint32_t thread,
+                                                  nse_access_kind kind) const {
+  auto clashes = [&](const Stamp &before) {
+    return before.isValid && !isOrdered(before, thread);
+  };
+  if (kind == NSE_READ_INVARIANT)
+    return cell.write.isValid ? &cell.write : nullptr;
+  if (clashes(cell.write) && !(cell.write.isAtomic && kind == NSE_ATOMIC))
+    return &cell.write;
+  if (kind == NSE_READ)
+    return nullptr;
+  if (cell.invariantRead.isValid)
+    return &cell.invariantRead;
+  for (const Stamp *read : {&cell.read, &cell.otherRead})
+    if (clashes(*read))
+      return read;
+  return nullptr;
+}
+
+void RaceFinder::record(Cell &cell, const Stamp &stamp, nse_access_kind kind) {
+  if (kind == NSE_READ_INVARIANT) {
+    cell.invariantRead = stamp;
+  } else if (kind == NSE_READ) {
+    if (cell.read.block != stamp.block || cell.read.thread != stamp.thread)
+      cell.otherRead = cell.read;
+    cell.read = stamp;
+  } else {
+    cell.write = stamp;
+  }
+}
+
+std::string RaceFinder::describe(const Stamp &before, const Cell &cell,
+                                 const void *address,
+                                 nse_access_kind kind) const {
+  constexpr const char *verbs[] = {" reads ", " reads as invariant ",
+                                   " writes ", " changes atomically "};
+  std::string text = verbs[kind];
+  text.append(describeAddress(address)).append(", which thread ");
+  text.append(std::to_string(before.thread)).append(" of block ");
+  text.append(std::to_string(before.block));
+  text.append(&before == &cell.invariantRead ? " has read as invariant"
+              : &before != &cell.write       ? " has read"
+              : before.isAtomic              ? " has changed atomically"
+                                             : " has written");
+  if (kind == NSE_READ_INVARIANT || &before == &cell.invariantRead)
+    return text.append(" in the same launch");
+  return text.append(", and nothing orders the two");
+}
+
+std::optional<std::string> RaceFinder::access(uint32_t thread,
+                                              const void *address, size_t bytes,
+                                              nse_access_kind kind) {
+  Stamp stamp{block,
+              barrier,
+              clocks[thread][thread % warpSize],
+              uint16_t(thread),
+              kind == NSE_ATOMIC,
+              true};
+  auto first = reinterpret_cast<uintptr_t>(address);
+  for (uintptr_t at = first / cellBytes * cellBytes; at < first + bytes;
+       at += cellBytes) {
+    Cell &cell = lines[at / lineBytes][at % lineBytes / cellBytes];
+    if (const Stamp *before = findConflict(cell, thread, kind))
+      return describe(*before, cell, reinterpret_cast<void *>(at), kind);
+    record(cell, stamp, kind);
+  }
+  return std::nullopt;
+}
+
+} // namespace neuroshard::emulator
