@@ -35,6 +35,7 @@ def EmulateGpu : Pass<"neuroshard-emulate-gpu", "::mlir::ModuleOp"> {
         ...
         %s = nvvm.shfl.sync bfly %mask, %v, %offset, %clamp : f32 -> f32
         nvvm.bar.warp.sync %mask : i32
+        llvm.store %s, %x : f32, !llvm.ptr<1>
         gpu.return
     // After:
     func.func @f(%x: !llvm.ptr) {
@@ -46,6 +47,8 @@ def EmulateGpu : Pass<"neuroshard-emulate-gpu", "::mlir::ModuleOp"> {
       %low = arith.trunci %r : i64 to i32
       %s = arith.bitcast %low : i32 to f32
       call @nse_warp_sync(%mask) : (i32) -> ()
+      call @nse_access(%x, %bytes, %write) : (!llvm.ptr, i64, i32) -> ()
+      llvm.store %s, %x : f32, !llvm.ptr
       return
     ```
   }];
