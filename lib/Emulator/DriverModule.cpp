@@ -28,6 +28,9 @@ struct CUfunc_st {
 };
 struct CUmod_st {
   void *library;
+  /// Open as long as the library, which is named by its number: dlopen takes a
+  /// second one of that name for the first.
+  int file;
   std::map<std::string, std::unique_ptr<CUfunc_st>> functions;
 };
 } // namespace neuroshard::cuda
@@ -57,8 +60,9 @@ bool writeAll(int file, const char *data, size_t bytes) {
   return true;
 }
 
-CUresult loadLibrary(const void *image, size_t bytes, void *&library) {
-  int file = memfd_create("neuroshard-emulated-module", MFD_CLOEXEC);
+CUresult loadLibrary(const void *image, size_t bytes, void *&library,
+                     int &file) {
+  file = memfd_create("neuroshard-emulated-module", MFD_CLOEXEC);
   if (file < 0 || !writeAll(file, static_cast<const char *>(image), bytes)) {
     std::string reason = std::strerror(errno);
     if (file >= 0)
@@ -71,11 +75,11 @@ CUresult loadLibrary(const void *image, size_t bytes, void *&library) {
   std::string path(size_t(1 + numModules++), '/');
   path.append("proc/self/fd/").append(std::to_string(file));
   library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  std::string reason = library ? "" : dlerror();
+  if (library)
+    return CUDA_SUCCESS;
+  std::string reason = dlerror();
   close(file);
-  if (!library)
-    return fail(CUDA_ERROR_INVALID_IMAGE, "cannot load the module: " + reason);
-  return CUDA_SUCCESS;
+  return fail(CUDA_ERROR_INVALID_IMAGE, "cannot load the module: " + reason);
 }
 
 CUresult toResult(ErrorKind kind) {
@@ -113,9 +117,10 @@ EMULATOR_EXPORT CUresult cuModuleLoadData(CUmodule *module, const void *image) {
     return fail(CUDA_ERROR_NO_BINARY_FOR_GPU, problem);
   exposeThisLibrary();
   void *library = nullptr;
-  if (CUresult result = loadLibrary(image, bytes, library))
+  int file = -1;
+  if (CUresult result = loadLibrary(image, bytes, library, file))
     return result;
-  *module = new CUmod_st{library, {}};
+  *module = new CUmod_st{library, file, {}};
   modules.add(*module);
   return CUDA_SUCCESS;
 }
@@ -126,6 +131,7 @@ EMULATOR_EXPORT CUresult cuModuleUnload(CUmodule module) {
   for (auto &[name, function] : module->functions)
     functions.remove(function.get());
   dlclose(module->library);
+  close(module->file);
   delete module;
   return CUDA_SUCCESS;
 }
