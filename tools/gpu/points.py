@@ -87,7 +87,7 @@ def listed():
 
 def tiny():
     """What a dry run uses in their place."""
-    return [Point(50, 64, 8, 4), Point(40, 64, 5, 1, zipf=True), Point(40, 128, 4, 3, "bf16")]
+    return [Point(48, 64, 8, 4), Point(40, 64, 5, 1, zipf=True), Point(40, 128, 4, 3, "bf16")]
 
 
 def dlrm_features():

@@ -111,14 +111,16 @@ class OpenDevice:
                        for array in (ids, jagged.offsets, jagged.weights))
         return Work(slot, lookup, jagged, arrays, out.to(self.place), items)
 
-    def parts(self, fixed):
+    def parts(self, fixed, training):
         """`fixed`: without offsets, where all bags are of one length."""
         made = []
         for number, work in enumerate(self.works):
             ids, offsets, weights = work.arrays
             lengths = work.jagged.offsets.diff()
             pooling = int(lengths[0]) if len(lengths) else 0
-            same = fixed and bool((lengths == pooling).all())
+            # Gradients of sample weights need offsets.
+            same = (fixed and bool((lengths == pooling).all())
+                    and not (training and work.weight_gradient is not None))
             pooled = work.lookup.pooling != "unpooled"
             made.append(cuda.part(
                 number, ids, offsets if pooled and not same else None, work.out,
@@ -127,7 +129,7 @@ class OpenDevice:
         return cuda.parts_of(made)
 
     def forward(self, training, fixed, stream):
-        self.device.forward(self.parts(fixed), training, stream)
+        self.device.forward(self.parts(fixed, training), training, stream)
         self.device.check(stream)
 
     def make_gradients(self, generator):
@@ -137,7 +139,8 @@ class OpenDevice:
             stride = columns + (5 if columns % 4 else 8)
             values = random_values((work.items, stride), generator, False)
             work.gradient = values.to(self.place)
-            if work.lookup.weighted:
+            # Programs compute it for the tables that they train.
+            if work.lookup.weighted and self.device.slots[work.slot].trainable:
                 work.weight_gradient = torch.full((len(work.jagged.ids),), UNTOUCHED,
                                                   device=self.place)
 
@@ -153,6 +156,7 @@ class OpenDevice:
             columns = self.device.slots[work.slot].columns
             out = work.out.cpu()
             expected = oracle.forward(before[work.slot][0], work.jagged, 0, work.lookup)
+            expected.error *= long_bags(work.jagged)
             oracle.assert_within(out[:work.items, :columns].contiguous(), expected, what)
             assert (out[work.items:] == UNTOUCHED).all(), f"{what}: written behind the last item"
             assert (out[:, padded(columns, work.lookup.result):] == UNTOUCHED).all(), \
@@ -175,6 +179,13 @@ class OpenDevice:
         return oracle.table_gradient(weights, [
             (work.jagged, 0, work.lookup, work.gradient.cpu()[:, :columns])
             for work in self.works if work.slot == slot])
+
+
+def long_bags(jagged):
+    """The oracle allows 4 ulp. In a bag of very many ids, equal ones above all, the roundings
+    may all go one way: n / 2 ulp for n ids."""
+    longest = int(jagged.offsets.diff().max()) if jagged.batch else 0
+    return max(1.0, longest / 8)
 
 
 def shard_ids(jagged, feature, slot, padding):
@@ -273,9 +284,11 @@ class Run:
             old = [before[rank][slot] for rank, slot in group]
             gradients = [self.devices[rank].gradient_of(slot, before[rank][slot][0])
                          for rank, slot in group]
+            # Bags repeat an id here, so that equal gradients add up: their roundings may all go
+            # one way, n / 2 ulp for n of them where the oracle allows n / 8.
             joined = oracle.TableGradient(torch.cat([g.value for g in gradients], 1),
                                           torch.cat([g.magnitude for g in gradients], 1),
-                                          gradients[0].terms)
+                                          4 * gradients[0].terms)
             weights = torch.cat([weights for weights, _ in old], 1)
             expected = (unchanged(weights, old[0][1]) if table.optimizer is None else
                         optimizers.step(table.optimizer, weights, old[0][1], joined,
