@@ -150,7 +150,7 @@ size_t getAllocatedBytes(int device) {
 
 std::string describeAddress(const void *address) {
   char text[32];
-  std::snprintf(text, sizeof(text), "address %p", address);
+  std::snprintf(text, sizeof(text), "address %p, ", address);
   std::string result = text;
   std::lock_guard lock(mutex);
   auto *byte = static_cast<const std::byte *>(address);
@@ -158,15 +158,20 @@ std::string describeAddress(const void *address) {
     const std::byte *last = allocation.mapping + allocation.mappedBytes;
     if (byte < allocation.mapping || byte >= last)
       continue;
-    bool before = byte < begin;
-    auto distance =
-        before ? begin - byte : byte - begin - ptrdiff_t(allocation.bytes);
-    result.append(", ").append(std::to_string(distance)).append(" bytes ");
-    result.append(before ? "before" : "past the end of").append(" ");
+    const std::byte *end = begin + allocation.bytes;
+    if (byte < begin)
+      result.append(std::to_string(begin - byte)).append(" bytes before ");
+    else if (byte < end)
+      result.append("byte ")
+          .append(std::to_string(byte - begin))
+          .append(" of ");
+    else
+      result.append(std::to_string(byte - end))
+          .append(" bytes past the end of ");
     result.append(std::to_string(allocation.bytes));
     return result.append(" bytes of device memory");
   }
-  return result.append(", which is in no device memory");
+  return result.append("which is in no device memory");
 }
 
 } // namespace neuroshard::emulator

@@ -43,7 +43,8 @@ bool findAllocation(const void *address, void *&begin, size_t &bytes,
 /// Bytes that the allocations of a device ask for.
 size_t getAllocatedBytes(int device);
 
-/// "address 0x..., 4 bytes past the end of 1024 bytes of device memory".
+/// "address 0x..., 4 bytes past the end of 1024 bytes of device memory", or
+/// "..., byte 16 of 1024 bytes of device memory".
 std::string describeAddress(const void *address);
 
 } // namespace neuroshard::emulator

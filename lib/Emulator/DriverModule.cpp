@@ -9,7 +9,6 @@
 #include "ElfImage.h"
 #include "Launch.h"
 
-#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <dlfcn.h>
@@ -69,11 +68,8 @@ CUresult loadLibrary(const void *image, size_t bytes, void *&library,
       close(file);
     return fail(CUDA_ERROR_OUT_OF_MEMORY, "no file in memory: " + reason);
   }
-  // A name that no module had: dlopen takes a library that is loaded under the
-  // same name for the same, and numbers of files come again.
-  static std::atomic<int> numModules = 0;
-  std::string path(size_t(1 + numModules++), '/');
-  path.append("proc/self/fd/").append(std::to_string(file));
+  std::string path = "/proc/self/fd/";
+  path.append(std::to_string(file));
   library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library)
     return CUDA_SUCCESS;

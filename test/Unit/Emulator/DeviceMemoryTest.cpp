@@ -74,6 +74,9 @@ TEST(DeviceMemory, DescribesAddresses) {
   EXPECT_NE(describeAddress(array - 4100)
                 .find(", 4100 bytes before 100 bytes of device memory"),
             std::string::npos);
+  EXPECT_NE(describeAddress(array + 99)
+                .find(", byte 99 of 100 bytes of device memory"),
+            std::string::npos);
   EXPECT_EQ(describeAddress(reinterpret_cast<void *>(16)),
             "address 0x10, which is in no device memory");
   freeMemory(array);
