@@ -7,6 +7,7 @@
 
 #include "Block.h"
 
+#include "DeviceMemory.h"
 #include "FiberSwitch.h"
 
 namespace neuroshard::emulator {
@@ -211,9 +212,16 @@ void Block::meetBlock() {
   waitForOthers();
 }
 
-/// False, with an error, for an access that races with another.
+/// False, with an error, for an access beside an allocation or one that races
+/// with another.
 bool Block::checkAccess(const void *address, size_t bytes,
                         nse_access_kind kind) {
+  if (isBesideAllocation(address, bytes)) {
+    error = makeError(ErrorKind::IllegalAddress, current,
+                      " accesses " + std::to_string(bytes) + " bytes from " +
+                          describeAddress(address));
+    return false;
+  }
   std::optional<std::string> what =
       kernel->races->access(current, address, bytes, kind);
   if (what)

@@ -143,6 +143,22 @@ bool isAllocated(const void *address, size_t bytes) {
   return bytes <= size - offset;
 }
 
+bool isBesideAllocation(const void *address, size_t bytes) {
+  std::lock_guard lock(mutex);
+  auto &allocations = getAllocations();
+  auto *first = static_cast<const std::byte *>(address);
+  // Of a mapping, the array is last but for the guard.
+  auto next = allocations.upper_bound(first);
+  if (next != allocations.end() && first + bytes > next->second.mapping)
+    return true;
+  if (next == allocations.begin())
+    return false;
+  auto &[begin, allocation] = *std::prev(next);
+  const std::byte *end = begin + allocation.bytes;
+  return first < allocation.mapping + allocation.mappedBytes &&
+         first + bytes > end;
+}
+
 size_t getAllocatedBytes(int device) {
   std::lock_guard lock(mutex);
   return sumBytes(device);

@@ -36,6 +36,10 @@ void freeDevice(int device);
 /// True if an allocation has the bytes [address, address + bytes).
 bool isAllocated(const void *address, size_t bytes);
 
+/// True if some of the bytes lie in an allocation's mapping, where they can be
+/// accessed, but not in the allocation.
+bool isBesideAllocation(const void *address, size_t bytes);
+
 /// The allocation that an address lies in; false if it lies in none.
 bool findAllocation(const void *address, void *&begin, size_t &bytes,
                     int &device);

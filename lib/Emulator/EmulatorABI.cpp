@@ -7,6 +7,7 @@
 #include "neuroshard/Emulator/EmulatorABI.h"
 
 #include "Block.h"
+#include "DeviceMemory.h"
 #include "LastError.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -66,6 +67,14 @@ EXPORT void nse_barrier(void) {
 EXPORT void nse_access(const void *address, int64_t bytes, int32_t kind) {
   if (Block *block = Block::getCurrent())
     block->access(address, size_t(bytes), nse_access_kind(kind));
+}
+
+EXPORT void *nse_allocate(int64_t bytes) {
+  return bytes < 0 ? nullptr : allocateMemory(0, size_t(bytes));
+}
+
+EXPORT int32_t nse_free(void *memory) {
+  return memory && freeMemory(memory) != FreeResult::Freed;
 }
 
 EXPORT const char *nse_last_error(void) { return getLastError().c_str(); }

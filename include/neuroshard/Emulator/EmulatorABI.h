@@ -57,9 +57,19 @@ enum nse_access_kind {
   NSE_ATOMIC = 3
 };
 
-/// Called before an access to memory. Looks for races if the environment
-/// variable NEUROSHARD_EMULATOR_RACES is 1, and else does nothing.
+/// Called before an access to memory. Looks for races and for accesses just
+/// beside an allocation if the environment variable NEUROSHARD_EMULATOR_RACES
+/// is 1, and else does nothing.
 void nse_access(const void *address, int64_t bytes, int32_t kind);
+
+/// Memory as cuMemAlloc gives it, for drivers of tests that have no context:
+/// full of 0xFF bytes, between pages that nobody may touch. Null if there is no
+/// room.
+void *nse_allocate(int64_t bytes);
+
+/// Frees memory of nse_allocate; null does nothing. Not 0: somebody has written
+/// just beside it, or it is no such memory.
+int32_t nse_free(void *memory);
 
 /// What was wrong with the calling host thread's latest failed launch or
 /// driver call: kernel, block, thread and what it did. Valid until the next

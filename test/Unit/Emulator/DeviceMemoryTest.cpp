@@ -7,6 +7,8 @@
 
 #include "DeviceMemory.h"
 
+#include "neuroshard/Emulator/EmulatorABI.h"
+
 #include <gtest/gtest.h>
 
 using namespace neuroshard::emulator;
@@ -64,6 +66,28 @@ TEST(DeviceMemory, DevicesHaveTheirOwn) {
   EXPECT_EQ(bytes, 1000u);
   EXPECT_EQ(device, 1);
   EXPECT_EQ(freeMemory(first), FreeResult::Freed);
+}
+
+TEST(DeviceMemory, KnowsWhatLiesBesideAnArray) {
+  auto *array = static_cast<char *>(allocateMemory(0, 100));
+  EXPECT_FALSE(isBesideAllocation(array, 100));
+  EXPECT_FALSE(isBesideAllocation(array + 96, 4));
+  EXPECT_TRUE(isBesideAllocation(array + 96, 8));
+  EXPECT_TRUE(isBesideAllocation(array + 100, 4));
+  EXPECT_TRUE(isBesideAllocation(array - 1, 4));
+  EXPECT_FALSE(isBesideAllocation(&array, sizeof(array)));
+  freeMemory(array);
+  EXPECT_FALSE(isBesideAllocation(array + 100, 4));
+}
+
+TEST(DeviceMemory, TestsGetItWithoutAContext) {
+  auto *array = static_cast<char *>(nse_allocate(20));
+  ASSERT_TRUE(array);
+  EXPECT_EQ(array[19], char(0xFF));
+  EXPECT_EQ(nse_free(array), 0);
+  EXPECT_NE(nse_free(array), 0);
+  EXPECT_EQ(nse_free(nullptr), 0);
+  EXPECT_FALSE(nse_allocate(-1));
 }
 
 TEST(DeviceMemory, DescribesAddresses) {

@@ -148,6 +148,28 @@ TEST(Race, AtomicOperationsMayMeetEachOtherOnly) {
   EXPECT_THAT(findRace(body), HasSubstr("nothing orders the two"));
 }
 
+struct Access {
+  char *array;
+  int64_t offset;
+};
+
+void readTwo(Access &data) {
+  if (nse_thread_id() == 4)
+    nse_access(data.array + data.offset, 2, NSE_READ);
+}
+
+TEST(Race, AnAccessThatTheGuardLetsThrough) {
+  Access data{static_cast<char *>(nse_allocate(100)), 99};
+  std::optional<KernelError> error =
+      launchTest<readTwo>({1, 32, 0, true}, data);
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->kind, ErrorKind::IllegalAddress);
+  EXPECT_THAT(error->message, HasSubstr("byte 99 of 100 bytes"));
+  data.offset = 98;
+  EXPECT_FALSE((launchTest<readTwo>({1, 32, 0, true}, data)));
+  nse_free(data.array);
+}
+
 TEST(Race, WhatIsReadAsInvariantIsNotWritten) {
   auto body = [](int64_t thread) {
     if (thread == 0)
