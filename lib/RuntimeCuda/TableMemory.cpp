@@ -124,14 +124,14 @@ void TableMemory::allocate() {
   std::string name = describe(*tableSpec, *shardSpec);
   blocks[0] = DeviceBlock(gpu, weightBytes(), "weights of " + name);
   weightAddress = blocks[0].address();
-  gpu.driver.check(
-      gpu.driver.memsetD8Async(weightAddress, 0, size_t(weightBytes()), {}),
-      "clearing weights");
   for (int i = 0; i < numStates(); ++i) {
     blocks[size_t(i) + 1] =
         DeviceBlock(gpu, stateBytes(), "optimizer state of " + name);
     stateAddress[size_t(i)] = blocks[size_t(i) + 1].address();
   }
+  gpu.driver.check(
+      gpu.driver.memsetD8Async(weightAddress, 0, size_t(weightBytes()), {}),
+      "clearing weights");
   resetState();
 }
 

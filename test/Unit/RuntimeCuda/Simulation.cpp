@@ -6,6 +6,7 @@
 
 #include "Simulation.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -261,27 +262,35 @@ void Simulation::drawGradients(StepCase &step, int32_t device) {
   }
 }
 
+void Simulation::redrawIds(PartCase &part, int32_t device) {
+  const Bound &bound = boundOf(part, device);
+  const ShardText &shard = shardOf(device, bound.slot);
+  bool narrow = spec.exchanges[size_t(bound.exchange)].idBytes == 4;
+  auto *ids = const_cast<void *>(part.part.ids);
+  int64_t position = 0;
+  for (Bag &bag : part.bags)
+    for (int64_t &id : bag.ids) {
+      id = draw(shard.rowBegin, shard.rowEnd - 1);
+      if (narrow)
+        static_cast<int32_t *>(ids)[position++] = int32_t(id);
+      else
+        static_cast<int64_t *>(ids)[position++] = id;
+    }
+}
+
 void Simulation::redraw(StepCase &step, int32_t device) {
+  std::map<const void *, const PartCase *> drawn; // column shards share ids
   for (size_t i = 0; i < step.parts.size(); ++i) {
     PartCase &part = step.parts[i];
-    const Bound &bound = boundOf(part, device);
-    const ShardText &shard = shardOf(device, bound.slot);
-    bool narrow = spec.exchanges[size_t(bound.exchange)].idBytes == 4;
-    int64_t position = 0;
-    for (Bag &bag : part.bags)
-      for (int64_t &id : bag.ids) {
-        id = draw(shard.rowBegin, shard.rowEnd - 1);
-        auto *ids = const_cast<void *>(part.part.ids);
-        if (narrow)
-          static_cast<int32_t *>(ids)[position] = int32_t(id);
-        else
-          static_cast<int64_t *>(ids)[position] = id;
-        ++position;
-      }
-    auto *values = const_cast<float *>(step.gradients[i].gradient);
-    for (size_t j = 0; j < part.bags.size() * size_t(step.gradients[i].stride);
-         ++j)
-      values[j] = float(draw(-3, 3));
+    auto [first, isNew] = drawn.try_emplace(part.part.ids, &part);
+    if (isNew)
+      redrawIds(part, device);
+    else
+      part.bags = first->second->bags;
+    const nsc_gradient &gradient = step.gradients[i];
+    std::generate_n(const_cast<float *>(gradient.gradient),
+                    int64_t(part.bags.size()) * gradient.stride,
+                    [&] { return float(draw(-3, 3)); });
   }
 }
 

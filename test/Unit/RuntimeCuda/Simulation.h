@@ -83,6 +83,7 @@ private:
   /// Writes bags as arrays into a part: ids, offsets, weights.
   void putBags(StepCase &step, const Jagged &jagged, int32_t idBytes,
                bool weighted, nsc_part &part);
+  void redrawIds(PartCase &part, int32_t device);
   void addResults(StepCase &step, int32_t device);
   void drawGradients(StepCase &step, int32_t device);
   const ShardText &shardOf(int32_t device, int32_t slot) const;

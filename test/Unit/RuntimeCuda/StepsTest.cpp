@@ -123,6 +123,39 @@ TEST_F(StepsTest, StepsThatNobodyWaitsForDoNotMix) {
   }
 }
 
+TEST_F(StepsTest, ForwardsWithoutUpdatesDoNotDisturbTheNext) {
+  // More of them than there are plans, so that plans are used again.
+  for (unsigned seed = 0; seed < 40; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    fake.reset(seed);
+    std::mt19937 random(seed);
+    Simulation simulation(Simulation::randomModel(random), seed);
+    if (!trains(simulation.model(), 0))
+      continue;
+    Artifact artifact(simulation.model(), fake);
+    std::vector<StepCase> steps;
+    OpenDevice device(artifact);
+    simulation.fillTables(device, 0);
+    for (int i = 0; i < 20; ++i)
+      steps.push_back(simulation.partStep(0));
+    for (const StepCase &step : steps) {
+      std::vector<nsc_part> parts = step.raw();
+      ok(nsc_forward(device, parts.data(), int32_t(parts.size()), NSC_TRAINING,
+                     stream),
+         device);
+    }
+    train(device, steps.back(), NSC_TRAINING);
+    ok(nsc_check(device, stream), device);
+    for (const StepCase &step : steps)
+      if (&step != &steps.back())
+        simulation.expectResults(step, 0);
+    simulation.update(steps.back(), 0, 0.5f);
+    simulation.expectTables(device, 0);
+    if (HasFatalFailure())
+      return;
+  }
+}
+
 TEST_F(StepsTest, WholeInputsBecomeParts) {
   for (unsigned seed = 0; seed < 150; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
