@@ -414,6 +414,27 @@ TEST_F(MistakeTest, CallsOutOfOrderAreRefused) {
   EXPECT_EQ(nsc_backward_apply(device, stream), NSC_ERROR);
 }
 
+TEST_F(BadIdTest, PlansAreNotUsedAgainWhileTheirSortRuns) {
+  // Twelve sorts wait while the caller's stream goes ahead. The first have more
+  // blocks than the last, which use their plans again.
+  std::vector<int64_t> rows(80, 3);
+  DeviceArray<int64_t> many(rows);
+  DeviceArray<float> results(size_t(40) * 4);
+  OpenDevice device(artifact);
+  fake.preferred = stream;
+  for (int i = 0; i < 12; ++i) {
+    part.bags = 40 - 3 * i;
+    part.ids = many.data();
+    part.id_end = 2 * part.bags;
+    part.out = results.data();
+    ASSERT_EQ(nsc_forward(device, &part, 1, NSC_TRAINING, stream), NSC_OK)
+        << device.error();
+  }
+  EXPECT_EQ(nsc_check(device, stream), NSC_OK);
+  theDriver().ctxSynchronize();
+  EXPECT_THAT(fake.violations, testing::IsEmpty());
+}
+
 TEST_F(MistakeTest, NothingToDoIsDone) {
   Model model;
   model.tables = {{6, 8}};

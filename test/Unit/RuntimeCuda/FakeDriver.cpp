@@ -19,7 +19,7 @@ namespace {
 
 class FakeGpu : public fake::State {
 public:
-  FakeGpu() : queues(random) {}
+  FakeGpu() : queues(random, preferred) {}
 
   CUstream makeStream() override { return queues.make(); }
   void beginCapture(CUstream stream) override {
@@ -42,6 +42,7 @@ public:
     launches.clear();
     violations.clear();
     failingCall.clear();
+    preferred = nullptr;
     deviceAllocations = hostAllocations = uploads = waits = 0;
     random.seed(seed);
   }

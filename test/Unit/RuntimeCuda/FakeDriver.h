@@ -77,6 +77,8 @@ struct State {
   std::vector<std::string> violations;
 
   std::mt19937 random;
+  /// Work of this stream comes first whenever it can run.
+  neuroshard::cuda::CUstream preferred = nullptr;
 
   virtual ~State() = default;
   virtual neuroshard::cuda::CUstream makeStream() = 0;

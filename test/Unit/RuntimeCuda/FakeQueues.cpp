@@ -102,7 +102,10 @@ bool Queues::runOne() {
     consider(stream.get());
   if (ready.empty())
     return false;
-  Stream *chosen = ready[random() % ready.size()];
+  auto first = std::find(ready.begin(), ready.end(),
+                         preferred ? stream(preferred) : nullptr);
+  Stream *chosen =
+      first != ready.end() ? *first : ready[random() % ready.size()];
   Work work = std::move(chosen->queue.front());
   chosen->queue.pop_front();
   work.run();

@@ -49,7 +49,9 @@ struct Capture {
 
 class Queues {
 public:
-  explicit Queues(std::mt19937 &random) : random(random) {}
+  /// `preferred` is read whenever work is chosen; null: none.
+  Queues(std::mt19937 &random, const CUstream &preferred)
+      : random(random), preferred(preferred) {}
 
   Stream *stream(CUstream handle);
   CUstream make();
@@ -74,6 +76,7 @@ private:
   bool runOne();
 
   std::mt19937 &random;
+  const CUstream &preferred;
   Stream legacy;
   std::set<std::unique_ptr<Stream>> streams;
   std::vector<std::unique_ptr<Capture>> captures;
