@@ -1,0 +1,284 @@
+//===- StepTasksTest.cpp - What kernels are told --------------------------===//
+//
+// Keys, positions, blocks and parts with exact numbers, also for tables that no
+// test machine has the memory for.
+//
+//===----------------------------------------------------------------------===//
+
+#include "StepTasks.h"
+#include "Parts.h"
+#include "TestArtifact.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace neuroshard::cuda {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Binding bind(const test::Model &model, int32_t device = 0) {
+  struct Bodies : fake::State {
+    CUstream makeStream() override { return nullptr; }
+    void beginCapture(CUstream) override {}
+    fake::Graph endCapture(CUstream) override { return {}; }
+    void launchGraph(const fake::Graph &, CUstream) override {}
+    void reset(unsigned) override {}
+  } bodies;
+  Binding binding;
+  binding.manifest = runtime::parseManifest(model.manifest().dump());
+  binding.device = device;
+  binding.program = parseGpuProgram(model.program(device, bodies).dump());
+  bindMeans(binding.program, binding.manifest, device);
+  return binding;
+}
+
+/// An address that only has to be different.
+template <typename T> T *at(uintptr_t address) {
+  return reinterpret_cast<T *>(address);
+}
+
+/// Two features of one input, both looked up in table 0; the first also in
+/// table 1, which is cut by columns.
+test::Model sharedModel() {
+  test::Model model;
+  model.tables = {{100, 8}, {50, 8}};
+  model.exchanges = {{8, 2, false, {{0, 0}, {0, 1}, {1, 0}}}};
+  model.shards = {
+      {0, 0, 100, 0, 8, 0}, {1, 0, 50, 0, 4, 0}, {1, 0, 50, 4, 8, 0}};
+  return model;
+}
+
+std::vector<nsc_part> jaggedParts(const Binding &binding,
+                                  const int64_t *featureBegin) {
+  nsc_input input = {};
+  input.ids = at<void>(4096);
+  input.offsets = at<int64_t>(8192);
+  input.feature_begin = featureBegin;
+  input.num_ids = 10;
+  input.batch = 3;
+  std::vector<nsc_output> outputs(binding.numLookups(),
+                                  {at<void>(1 << 16), 16});
+  std::vector<nsc_part> parts(binding.numLookups());
+  makeParts(binding, std::span(&input, 1), outputs, parts);
+  return parts;
+}
+
+StepTasks tasksOf(const Binding &binding, std::span<const nsc_part> parts,
+                  bool training = true) {
+  std::vector<void *> weights(binding.numSlots(), at<void>(1 << 20));
+  checkParts(binding, parts, training);
+  return makeTasks(binding, KeySpace(binding), parts, weights, training);
+}
+
+std::vector<int64_t> positionsOf(const StepTasks &step) {
+  std::vector<int64_t> begins;
+  for (const nsg_lookup_task &task : step.tasks)
+    begins.push_back(task.position_begin);
+  return begins;
+}
+
+TEST(KeySpaceTest, UpdatedSlotsHaveConsecutiveKeys) {
+  test::Model model = sharedModel();
+  model.tables[1].rule = test::Rule::None;
+  Binding binding = bind(model);
+  KeySpace keys(binding);
+  EXPECT_THAT(keys.updated, ElementsAre(0));
+  EXPECT_THAT(keys.keyBegin, ElementsAre(0, -1, -1));
+  EXPECT_EQ(keys.end, 100);
+  EXPECT_EQ(keys.keyBytes, 4);
+  EXPECT_EQ(keys.endBit, 7); // 127 is the filler
+}
+
+TEST(KeySpaceTest, ReadSlotsWithWeightGradientsComeLast) {
+  test::Model model = sharedModel();
+  model.tables[0].rule = test::Rule::None;
+  model.exchanges[0].weighted = true;
+  model.exchanges[0].lookups[0].weighted = true;
+  KeySpace keys(bind(model));
+  EXPECT_THAT(keys.updated, ElementsAre(1, 2));
+  EXPECT_THAT(keys.keyBegin, ElementsAre(100, 0, 50));
+  EXPECT_EQ(keys.end, 200);
+}
+
+TEST(KeySpaceTest, KeysAreAsWideAsTheyMustBe) {
+  auto of = [](std::vector<int64_t> rows) {
+    test::Model model;
+    test::ExchangeText exchange;
+    for (int64_t count : rows) {
+      exchange.lookups.push_back({int32_t(model.tables.size()), 0});
+      model.tables.push_back({count, 4});
+    }
+    model.exchanges = {exchange};
+    model.placeWhole();
+    return KeySpace(bind(model));
+  };
+  constexpr int64_t full = (int64_t(1) << 32) - 1;
+  EXPECT_EQ(of({full - 1}).keyBytes, 4);
+  EXPECT_EQ(of({full - 1}).endBit, 32);
+  EXPECT_EQ(of({full}).keyBytes, 8);
+  EXPECT_EQ(of({full}).endBit, 32);
+  EXPECT_EQ(of({full, 1}).endBit, 33);
+  EXPECT_EQ(of({127}).endBit, 7); // keys to 126, and 127 for none
+  EXPECT_EQ(of({128}).endBit, 8);
+  EXPECT_EQ(of({1}).endBit, 1);
+  EXPECT_EQ(of({int64_t(1) << 40}).endBit, 41);
+}
+
+TEST(PositionsTest, FeaturesOfAnInputShareALayer) {
+  Binding binding = bind(sharedModel());
+  StepTasks step = tasksOf(binding, jaggedParts(binding, nullptr));
+  // Table 0 reads both features in one layer; each column shard of table 1
+  // reads the first feature again.
+  EXPECT_THAT(positionsOf(step), ElementsAre(0, 0, 10, 20));
+  EXPECT_EQ(step.numPositions, 30);
+  EXPECT_TRUE(step.filled);
+  EXPECT_THAT(step.rowsOfUpdated, ElementsAre(20, 10, 10));
+}
+
+TEST(PositionsTest, KnownFeaturesTakeTheirIdsAlone) {
+  Binding binding = bind(sharedModel());
+  int64_t begins[] = {0, 4, 10};
+  StepTasks step = tasksOf(binding, jaggedParts(binding, begins));
+  // Positions of feature 1 begin with id 4.
+  EXPECT_THAT(positionsOf(step), ElementsAre(0, 4 - 4, 10, 14));
+  EXPECT_EQ(step.numPositions, 10 + 4 + 4);
+  EXPECT_FALSE(step.filled);
+}
+
+TEST(PositionsTest, ASlotsGradientsAreAddedInTheOrderOfItsParts) {
+  // The lookup of feature 1 comes first: its ids must, too.
+  test::Model model = sharedModel();
+  model.exchanges[0].lookups = {{0, 1}, {0, 0}, {1, 0}};
+  Binding binding = bind(model);
+  StepTasks step = tasksOf(binding, jaggedParts(binding, nullptr));
+  // Feature 0 of the last lookup is taken in both layers before.
+  EXPECT_THAT(positionsOf(step), ElementsAre(0, 10, 0, 20));
+  EXPECT_EQ(step.numPositions, 30);
+}
+
+TEST(PositionsTest, TooManyIdsAreRefused) {
+  test::Model model;
+  model.tables = {{100, 8}};
+  model.exchanges = {{8, 1, false, {{0, 0}}}};
+  model.placeWhole();
+  Binding binding = bind(model);
+  nsc_part part = {};
+  part.ids = at<void>(4096);
+  part.id_end = part.bags = int64_t(1) << 31;
+  part.pooling = 1;
+  EXPECT_NO_THROW(tasksOf(binding, std::span(&part, 1), false));
+  try {
+    tasksOf(binding, std::span(&part, 1), true);
+    FAIL() << "expected an error";
+  } catch (const std::exception &error) {
+    EXPECT_THAT(error.what(), HasSubstr("more than 2147483646 ids"));
+  }
+}
+
+TEST(BlocksTest, TasksGetBlocksForTheirItems) {
+  test::Model model = sharedModel();
+  model.itemsPerBlock = 2;
+  Binding binding = bind(model);
+  std::vector<nsc_part> parts = jaggedParts(binding, nullptr);
+  parts[1].out = nullptr;
+  parts[2].bags = 0;
+  StepTasks step = tasksOf(binding, parts);
+  EXPECT_THAT(step.blocks[LookupBlocks], ElementsAre(2, 0, 0, 2));
+  EXPECT_THAT(step.blocks[ExpandBlocks], ElementsAre(1, 1, 0, 1));
+  EXPECT_EQ(step.tasks[3].first_block, 2);
+  EXPECT_EQ(step.tasks[3].first_expand_block, 2);
+  EXPECT_THAT(makeTaskOfBlock(step.blocks[LookupBlocks]),
+              ElementsAre(0, 0, 3, 3));
+  EXPECT_THAT(tasksOf(binding, parts, false).blocks[ExpandBlocks],
+              ElementsAre(0, 0, 0, 0));
+}
+
+TEST(PlacesTest, GradientsAreExpectedWhereResultsAre) {
+  Binding binding = bind(sharedModel());
+  std::vector<nsc_part> parts = jaggedParts(binding, nullptr);
+  parts[0].out = nullptr;
+  parts[1].out = at<void>(4096);
+  parts[2].out = at<void>(4096 + 64);
+  parts[3].out = at<void>(4096 - 32);
+  EXPECT_THAT(placesOfResults(binding, parts),
+              ElementsAre(GradientPlace{0, 0}, GradientPlace{0, 16},
+                          GradientPlace{16, 16}, GradientPlace{-8, 16}));
+}
+
+class PartsTest : public testing::Test {
+protected:
+  std::string error(const nsc_input &input,
+                    const test::Model &model = sharedModel()) {
+    Binding binding = bind(model);
+    std::vector<nsc_output> outputs(binding.numLookups());
+    std::vector<nsc_part> parts(binding.numLookups());
+    try {
+      makeParts(binding, std::span(&input, 1), outputs, parts);
+    } catch (const std::exception &failure) {
+      return failure.what();
+    }
+    return "";
+  }
+
+  nsc_input input = {
+      at<void>(4096), at<int64_t>(8192), nullptr, nullptr, 10, 3, 0};
+};
+
+TEST_F(PartsTest, JaggedInputsGiveTheOffsetsOfEachFeature) {
+  std::vector<nsc_part> parts = jaggedParts(bind(sharedModel()), nullptr);
+  EXPECT_EQ(parts[1].offsets, at<int64_t>(8192) + 3);
+  EXPECT_EQ(parts[1].id_begin, 0);
+  EXPECT_EQ(parts[1].id_end, 10);
+  EXPECT_EQ(parts[1].exact, 0);
+  EXPECT_EQ(parts[1].bags, 3);
+}
+
+TEST_F(PartsTest, FixedInputsNeedNoOffsets) {
+  input.offsets = nullptr;
+  input.pooling = 2;
+  input.num_ids = 12;
+  Binding binding = bind(sharedModel());
+  std::vector<nsc_output> outputs(4);
+  std::vector<nsc_part> parts(4);
+  makeParts(binding, std::span(&input, 1), outputs, parts);
+  EXPECT_EQ(parts[1].id_begin, 6);
+  EXPECT_EQ(parts[1].id_end, 12);
+  EXPECT_EQ(parts[1].exact, 1);
+  StepTasks step = tasksOf(binding, parts);
+  EXPECT_EQ(step.tasks[1].first_id, 6);
+  EXPECT_EQ(step.tasks[1].pooling, 2);
+  EXPECT_EQ(step.tasks[1].flags, NSG_POOLED | NSG_FIXED | NSG_ID64);
+}
+
+TEST_F(PartsTest, InputsThatAreWrongAreNamed) {
+  EXPECT_EQ(error(input), "");
+  nsc_input wrong = input;
+  wrong.num_ids = -1;
+  EXPECT_THAT(error(wrong), HasSubstr("input \"input0\": expected num_ids"));
+  wrong = input;
+  wrong.offsets = nullptr;
+  wrong.pooling = 4;
+  EXPECT_THAT(error(wrong), HasSubstr("2 features x 3 samples x 4 ids"));
+  wrong = input;
+  int64_t begins[] = {0, 11, 10};
+  wrong.feature_begin = begins;
+  EXPECT_THAT(error(wrong), HasSubstr("feature_begin[1] from 0 to 10"));
+  wrong = input;
+  wrong.offsets = at<int64_t>(8193);
+  EXPECT_THAT(error(wrong), HasSubstr("not aligned to 8 bytes"));
+}
+
+TEST_F(PartsTest, LookupsThatNeedMoreSayWhat) {
+  test::Model model = sharedModel();
+  model.exchanges[0].lookups[1].bags = test::Bags::None;
+  EXPECT_THAT(error(input, model), HasSubstr("needs feature_begin"));
+  model = sharedModel();
+  model.shards = {
+      {0, 0, 60, 0, 8, 0}, {0, 60, 100, 0, 8, 0}, {1, 0, 50, 0, 8, 0}};
+  EXPECT_THAT(error(input, model), HasSubstr("reads a shard of rows"));
+}
+
+} // namespace
+} // namespace neuroshard::cuda
