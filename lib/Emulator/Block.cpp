@@ -30,6 +30,7 @@ void Block::prepare() {
     runnable[i] = i;
   }
   numFinished = numAtBarrier = 0;
+  numSteps = 0;
   faulted = {};
   if (kernel->races)
     kernel->races->beginBlock(index, count);
@@ -111,6 +112,7 @@ bool Block::haveAllArrived(uint32_t warp, uint32_t mask) const {
 
 uint64_t Block::meetLanes(WarpOp op, uint32_t mask, uint32_t value,
                           uint32_t offset, uint32_t maskAndClamp) {
+  countStep();
   uint32_t warp = current / warpSize, lane = current % warpSize;
   Thread &self = threads[current];
   self.op = op;
@@ -201,6 +203,7 @@ bool Block::shuffle(uint32_t thread) {
 }
 
 void Block::meetBlock() {
+  countStep();
   threads[current].state = State::AtBarrier;
   if (++numAtBarrier == kernel->blockSize) {
     numAtBarrier = 0;
@@ -227,6 +230,14 @@ bool Block::checkAccess(const void *address, size_t bytes,
   if (what)
     error = makeError(ErrorKind::Race, current, *what);
   return !what;
+}
+
+void Block::stopEndless() {
+  error =
+      makeError(ErrorKind::Endless, current,
+                " takes the last of " + std::to_string(kernel->maximumSteps) +
+                    " steps of its block: it seems to run for ever");
+  stop();
 }
 
 /// Records an error. The caller then stops, with nothing left to destroy.

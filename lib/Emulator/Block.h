@@ -34,6 +34,9 @@ struct Kernel {
   uint32_t gridSize = 1;  // blocks, in x
   uint32_t blockSize = 1; // threads, in x
   uint64_t seed = 0;
+  /// A block that takes more is stopped; by default a million for each of 256
+  /// threads.
+  uint64_t maximumSteps = uint64_t(1) << 28;
   /// Null: nobody looks for races.
   RaceFinder *races = nullptr;
 };
@@ -42,6 +45,7 @@ enum class ErrorKind {
   Convergence,    // threads wait for others that will not come
   IllegalAddress, // memory that nobody allocated, or a stack too small
   Race,           // accesses to the same memory that nothing orders
+  Endless,        // a block takes more steps than any should
   Arithmetic,     // the CPU traps where a GPU would give some value
 };
 
@@ -87,6 +91,7 @@ public:
                      uint32_t maskAndClamp);
   void meetBlock();
   void access(const void *address, size_t bytes, nse_access_kind kind) {
+    countStep();
     if (kernel->races && !checkAccess(address, bytes, kind))
       stop();
   }
@@ -117,6 +122,13 @@ private:
   bool haveAllArrived(uint32_t warp, uint32_t mask) const;
   bool completeWarpOp(uint32_t warp, uint32_t mask);
   bool shuffle(uint32_t thread);
+  /// Stops a block that has taken too many steps. A step is an access to
+  /// memory, or a meeting with other threads.
+  void countStep() {
+    if (++numSteps == kernel->maximumSteps)
+      stopEndless();
+  }
+  [[noreturn]] void stopEndless();
   bool checkAccess(const void *address, size_t bytes, nse_access_kind kind);
   void reject(uint32_t thread, const std::string &what);
 
@@ -134,6 +146,7 @@ private:
   uint32_t index = 0;
   uint32_t current = 0;
   uint32_t numFinished = 0, numAtBarrier = 0;
+  uint64_t numSteps = 0;
   void *schedulerStack = nullptr;
   FiberStacks stacks;
   Random random;

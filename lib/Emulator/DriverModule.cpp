@@ -79,8 +79,14 @@ CUresult loadLibrary(const void *image, size_t bytes, void *&library,
 }
 
 CUresult toResult(ErrorKind kind) {
-  return kind == ErrorKind::IllegalAddress ? CUDA_ERROR_ILLEGAL_ADDRESS
-                                           : CUDA_ERROR_LAUNCH_FAILED;
+  switch (kind) {
+  case ErrorKind::IllegalAddress:
+    return CUDA_ERROR_ILLEGAL_ADDRESS;
+  case ErrorKind::Endless:
+    return CUDA_ERROR_LAUNCH_TIMEOUT;
+  default:
+    return CUDA_ERROR_LAUNCH_FAILED;
+  }
 }
 
 CUresult checkLaunch(CUfunction function, const unsigned (&sizes)[6],

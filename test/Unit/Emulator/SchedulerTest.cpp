@@ -47,6 +47,25 @@ TEST(Scheduler, OutsideAKernelThereIsOneThread) {
   EXPECT_EQ(nse_ballot(1, 5), 1u);
 }
 
+void runForEver(bool &meets) {
+  for (int64_t i = 0;; ++i)
+    if (meets)
+      nse_warp_sync(1u << nse_thread_id());
+    else
+      nse_access(&i, 8, NSE_READ);
+}
+
+TEST(Scheduler, ABlockThatRunsForEverIsStopped) {
+  for (bool meets : {false, true}) {
+    std::optional<KernelError> error =
+        launchTest<runForEver>({1, 4, 0, false, 100000}, meets);
+    ASSERT_TRUE(error);
+    EXPECT_EQ(error->kind, ErrorKind::Endless);
+    EXPECT_THAT(error->message,
+                HasSubstr("takes the last of 100000 steps of its block"));
+  }
+}
+
 struct Exchange {
   std::vector<int64_t> values, results;
 };

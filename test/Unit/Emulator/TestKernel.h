@@ -15,6 +15,7 @@ struct Shape {
   uint32_t grid = 1, block = 32;
   uint64_t seed = 0;
   bool findRaces = false;
+  uint64_t maximumSteps = Kernel().maximumSteps;
 };
 
 /// Runs body(*data) in every thread.
@@ -30,6 +31,7 @@ std::optional<KernelError> launchTest(Shape shape, Data &data) {
   kernel.gridSize = shape.grid;
   kernel.blockSize = shape.block;
   kernel.seed = shape.seed;
+  kernel.maximumSteps = shape.maximumSteps;
   RaceFinder races;
   if (shape.findRaces)
     kernel.races = &races;
