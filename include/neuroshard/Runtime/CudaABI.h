@@ -296,10 +296,10 @@ typedef struct nsc_norms {
 nsc_status nsc_get_norms(nsc_device *, int32_t slot, nsc_norms *);
 nsc_status nsc_backward_apply(nsc_device *, void *stream);
 
-/// Waits for `stream` and reports the first bad id since the last check:
-/// NSC_BAD_ID, with table, feature, position, id and the rows allowed. The
-/// step took the first row of the shard in its place. The ids of the step must
-/// still be there.
+/// Waits for `stream` and reports a bad id since the last check, the first of
+/// its step: NSC_BAD_ID, with table, feature, position, id and the rows
+/// allowed. Lookups took the first row of the shard in its place, the update
+/// left it out. The ids of the step must still be there.
 nsc_status nsc_check(nsc_device *, void *stream);
 
 #ifdef __cplusplus
