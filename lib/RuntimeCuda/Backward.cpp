@@ -131,11 +131,26 @@ void Device::backward(std::span<const nsc_gradient> gradients,
                    std::accumulate(blocks.begin(), blocks.end(), int64_t(0)),
                    stream, plan.tasks.as<nsg_lookup_task>(),
                    plan.taskOfBlock[GradientBlocks].as<int32_t>());
+    addChunks(plan, stream);
     updateWith(Kernel::Update, plan, stream);
     updateWith(Kernel::Reduce, plan, stream);
   }
   reduced = &plan;
   trained = nullptr;
+}
+
+/// Adds up the chunks of long runs.
+void Device::addChunks(const StepPlan &plan, CUstream stream) const {
+  constexpr int64_t warps = NSG_THREADS / 32;
+  int64_t chunks = plan.step.numPositions / NSG_CHUNK;
+  if (keys.updated.empty())
+    return;
+  int64_t blocks = std::min(kernels.residentBlocks(Kernel::Partials) * waves,
+                            (chunks + warps - 1) / warps);
+  kernels.launch(Kernel::Partials, blocks, stream,
+                 plan.trainingArray.as<nsg_slot>(sizeof(TrainingHead)),
+                 int32_t(keys.updated.size()),
+                 plan.sortedArray.as<nsg_sorted>());
 }
 
 /// Launches an update kernel if some slot has a body of it.

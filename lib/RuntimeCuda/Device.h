@@ -77,6 +77,7 @@ private:
   bool hasGradients(const StepPlan &plan, size_t part) const;
   const float *checkGradients(const StepPlan &plan,
                               std::span<const nsc_gradient> gradients) const;
+  void addChunks(const StepPlan &plan, CUstream stream) const;
   void updateWith(Kernel kernel, const StepPlan &plan, CUstream stream) const;
 
   OwnStream side;

@@ -125,6 +125,7 @@ void Device::putTraining(StepPlan &plan, Uploader &uploader) const {
     entry.update_variant = spec.updateVariant;
     entry.reduce_variant = spec.reduceVariant;
     entry.apply_variant = spec.applyVariant;
+    entry.partial_variant = spec.partialVariant;
     slots.push_back(entry);
   }
   std::vector<std::byte> bytes(sizeof(head) + slots.size() * sizeof(nsg_slot));
@@ -149,6 +150,8 @@ void Device::putSorted(StepPlan &plan, const float *gradients,
   sorted.run_begin = stepMemory.runBegin();
   sorted.key_bytes = keys.keyBytes;
   sorted.one = 1.0f;
+  sorted.partials = stepMemory.partials();
+  sorted.partial_stride = stepMemory.partialStride();
   uploader.put(plan.sortedArray, std::span<const nsg_sorted>(&sorted, 1));
 }
 

@@ -82,6 +82,7 @@ GpuSlot readSlot(const JsonValue &value) {
   slot.updateVariant = readVariant(value["update_variant"]);
   slot.reduceVariant = readVariant(value["reduce_variant"]);
   slot.applyVariant = readVariant(value["apply_variant"]);
+  slot.partialVariant = readVariant(value["partial_variant"]);
   if (slot.elementStates + slot.rowStates > 2)
     value["state_rows"].wrong("at most two states in all");
   bool reduces = slot.reduceVariant >= 0;
@@ -114,6 +115,7 @@ void checkKernels(const GpuProgram &program) {
   bool training = !program.lookups.empty() && (update || reduce || gradient);
   need(training, "nsg_expand");
   need(training && (update || reduce), "nsg_ranges");
+  need(training && (update || reduce), "nsg_partials");
 }
 
 /// A field of the document beside what the manifest asks for.

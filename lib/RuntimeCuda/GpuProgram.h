@@ -58,6 +58,7 @@ struct GpuSlot {
   int32_t updateVariant = -1;
   int32_t reduceVariant = -1;
   int32_t applyVariant = -1;
+  int32_t partialVariant = -1;
 
   bool trainable() const { return updateVariant >= 0 || reduceVariant >= 0; }
 };

@@ -14,8 +14,8 @@ namespace neuroshard::cuda {
 namespace {
 
 constexpr const char *kernelNames[] = {
-    "nsg_lookup", "nsg_weight_gradient", "nsg_expand", "nsg_ranges",
-    "nsg_update", "nsg_reduce",          "nsg_apply"};
+    "nsg_lookup",   "nsg_weight_gradient", "nsg_expand", "nsg_ranges",
+    "nsg_partials", "nsg_update",          "nsg_reduce", "nsg_apply"};
 
 std::string chooseFile(const Gpu &gpu, const GpuProgram &program) {
   if (!gpu.driver.emulated)

@@ -20,6 +20,7 @@ enum class Kernel {
   WeightGradient,
   Expand,
   Ranges,
+  Partials,
   Update,
   Reduce,
   Apply
@@ -57,8 +58,8 @@ private:
   const Gpu &gpu;
   std::string file;
   CUmodule module = nullptr;
-  std::array<CUfunction, 7> functions = {};
-  std::array<int64_t, 7> resident = {};
+  std::array<CUfunction, 8> functions = {};
+  std::array<int64_t, 8> resident = {};
 };
 
 } // namespace neuroshard::cuda

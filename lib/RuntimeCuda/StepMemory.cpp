@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "StepMemory.h"
+#include "neuroshard/Runtime/GpuABI.h"
 #include "neuroshard/Runtime/KernelABI.h"
 
 #include <algorithm>
@@ -28,8 +29,9 @@ StepMemory::StepMemory(const Gpu &gpu, const Binding &binding,
       hasFactors(binding.program.hasFactors()) {
   for (int32_t slot : keys.updated) {
     const GpuSlot &spec = binding.program.slots[size_t(slot)];
-    reducedStride.push_back(
-        spec.twoPhase ? nsrt_row_stride(spec.dim, sizeof(float)) : 0);
+    int64_t stride = nsrt_row_stride(spec.dim, sizeof(float));
+    reducedStride.push_back(spec.twoPhase ? stride : 0);
+    widest = std::max(widest, stride);
   }
   capacity.reducedRows.resize(keys.updated.size());
 }
@@ -52,6 +54,7 @@ StepMemory::Layout StepMemory::makeLayout(const StepNeeds &needs) const {
   result.numRuns = take(4);
   result.runBegin = take(int64_t(reducedStride.size() + 1) * 4);
   result.sortTemp = take(needs.sortBytes);
+  result.partials = take(n / NSG_CHUNK * widest * 4);
   for (size_t i = 0; i < reducedStride.size(); ++i) {
     int64_t rows = reducedStride[i] > 0 ? needs.reducedRows[i] : 0;
     result.reduced.push_back(take(rows * reducedStride[i] * 4));

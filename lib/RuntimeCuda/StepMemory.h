@@ -52,6 +52,9 @@ public:
   int32_t *starts() const { return at<int32_t>(layout.starts); } ///< and one
   int64_t *gradientOffsets() const { return at<int64_t>(layout.offsets); }
   float *factors() const; ///< null if all are 1.
+  /// A row per chunk of positions, as wide as the widest slot.
+  float *partials() const { return at<float>(layout.partials); }
+  int64_t partialStride() const { return widest; }
 
   int32_t *numRuns() const { return at<int32_t>(layout.numRuns); }
   int32_t *runBegin() const { return at<int32_t>(layout.runBegin); }
@@ -69,7 +72,7 @@ public:
 private:
   struct Layout {
     int64_t keys, sortedKeys, iota, order, starts, offsets, factors;
-    int64_t numRuns, runBegin, sortTemp;
+    int64_t numRuns, runBegin, sortTemp, partials;
     std::vector<int64_t> reduced, norms;
     int64_t bytes;
   };
@@ -84,6 +87,7 @@ private:
   const OwnStream &uploads;
   int32_t keyBytes;
   bool hasFactors;
+  int64_t widest = 0; ///< floats of the widest row of an updated slot, padded.
   std::vector<int64_t> reducedStride; ///< floats, per updated slot; 0: none.
   StepNeeds capacity;
   Layout layout = {};

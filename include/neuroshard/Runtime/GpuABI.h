@@ -15,9 +15,9 @@
 //              const nsg_positions *positions)
 //   nsg_ranges(const nsg_slot *slots, int32_t num_slots,
 //              const nsg_sorted *sorted)
-//   nsg_update(const nsg_slot *slots, int32_t num_slots,
+//   nsg_partials(const nsg_slot *slots, int32_t num_slots,
 //              const nsg_sorted *sorted)
-//   nsg_reduce, nsg_apply: as nsg_update
+//   nsg_update, nsg_reduce, nsg_apply: as nsg_partials
 //
 // All have blocks of NSG_THREADS threads in x. A kernel exists only if the
 // program needs it; <program>.gpu.json lists them.
@@ -32,13 +32,18 @@
 // unpooled.
 //
 // nsg_ranges has a thread per slot, and one: ceil((num_slots + 1) /
-// NSG_THREADS) blocks. nsg_update, nsg_reduce, nsg_apply run any number of
-// blocks; together they take all runs of all slots.
+// NSG_THREADS) blocks. nsg_partials, nsg_update, nsg_reduce, nsg_apply run any
+// number of blocks; together they take all chunks, or all runs of all slots.
+//
+// Long runs. A row that many ids of a batch name would keep one warp busy long
+// after all others are done. Chunk c is the positions order[c * NSG_CHUNK] ...
+// order[(c + 1) * NSG_CHUNK - 1]; nsg_partials adds up each chunk that lies in
+// one run, and the update of that run adds the chunks' sums.
 //
 // Order of a training step: nsg_lookup; nsg_expand; stable radix sort of
 // (keys, 0, 1, 2, ...) by key; distinct keys and the start of each run;
-// nsg_ranges; and, with the gradients, nsg_update, or nsg_reduce, exchange of
-// norms, nsg_apply. All but the last need no gradients. nsg_weight_gradient
+// nsg_ranges; and, with the gradients, nsg_partials and nsg_update, or
+// nsg_partials, nsg_reduce, exchange of norms, nsg_apply. All but the last need no gradients. nsg_weight_gradient
 // comes before the update.
 //
 // Arithmetic is f32. A bag's rows are added in the order of its ids, a row's
@@ -58,6 +63,8 @@ extern "C" {
 #define NSG_VERSION 1
 #define NSG_THREADS 256
 #define NSG_EXPAND_ITEMS 32
+/// Positions of a chunk; see nsg_partials.
+#define NSG_CHUNK 256
 
 /// nsg_lookup_task.flags: what nsg_expand needs to know of a lookup.
 #define NSG_POOLED 1   /* items are bags; else ids */
@@ -152,6 +159,12 @@ typedef struct nsg_sorted {
   int32_t *run_begin;
   int32_t key_bytes;
   float one; /* 1: what kernels read where factors is null */
+  /// Row c, from element c * partial_stride on, is the sum of chunk c, if it
+  /// lies in one run; num_positions / NSG_CHUNK rows of the largest dim of a
+  /// slot, aligned to 16 bytes. Null: runs are added up from gradients alone,
+  /// and nsg_partials is not launched.
+  float *partials;
+  int64_t partial_stride;
 } nsg_sorted;
 
 /// One slot, as the update sees it. Slots come in the order of their keys.
@@ -175,14 +188,14 @@ typedef struct nsg_slot {
   int32_t update_variant;
   int32_t reduce_variant;
   int32_t apply_variant;
-  int32_t reserved;
+  int32_t partial_variant;
 } nsg_slot;
 
 #ifdef __cplusplus
 }
 static_assert(sizeof(nsg_lookup_task) == 176, "generated code has the layout");
 static_assert(sizeof(nsg_positions) == 32, "generated code has the layout");
-static_assert(sizeof(nsg_sorted) == 80, "generated code has the layout");
+static_assert(sizeof(nsg_sorted) == 96, "generated code has the layout");
 static_assert(sizeof(nsg_slot) == 80, "generated code has the layout");
 #endif
 

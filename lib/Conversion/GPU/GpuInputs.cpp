@@ -181,12 +181,47 @@ Value RunInputs::getRow(Value run) {
 }
 
 Span RunInputs::getRun(Value run) {
+  if (isChunk) {
+    Value size = arith::ConstantIndexOp::create(b, NSG_CHUNK);
+    Value first = arith::MulIOp::create(b, run, size);
+    return {first, arith::AddIOp::create(b, first, size)};
+  }
   Value number = arith::AddIOp::create(b, firstRun, run);
   size_t starts = offsetof(nsg_sorted, starts);
   Type i32 = b.getI32Type();
   Value first = loadIndexElement(b, sorted, starts, i32, number);
   Value next = addConstant(b, number, 1);
   return {first, loadIndexElement(b, sorted, starts, i32, next)};
+}
+
+/// The chunks that lie in the run have been added up, if there is an array for
+/// their sums.
+std::optional<SplitRun> RunInputs::splitRun(Span run) {
+  if (isChunk)
+    return std::nullopt;
+  Value size = arith::ConstantIndexOp::create(b, NSG_CHUNK);
+  Value firstChunk = arith::CeilDivUIOp::create(b, run.first, size);
+  Value endChunk = arith::DivUIOp::create(b, run.limit, size);
+  Value partials = sorted.pointer(offsetof(nsg_sorted, partials));
+  Value null = LLVM::ZeroOp::create(b, partials.getType());
+  Value isThere =
+      LLVM::ICmpOp::create(b, LLVM::ICmpPredicate::ne, partials, null);
+  Value isLong =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::ult, firstChunk, endChunk);
+  Value isSplit = arith::AndIOp::create(b, isThere, isLong);
+  auto choose = [&](Value split, Value whole) -> Value {
+    return arith::SelectOp::create(b, isSplit, split, whole);
+  };
+  SplitRun result;
+  result.head = {run.first,
+                 choose(arith::MulIOp::create(b, firstChunk, size), run.limit)};
+  result.sums = {firstChunk, choose(endChunk, firstChunk)};
+  result.tail = {choose(arith::MulIOp::create(b, endChunk, size), run.limit),
+                 run.limit};
+  result.partials = makeArray(b, partials, getFlatType(b.getF32Type()),
+                              /*invariant=*/true);
+  result.stride = sorted.index(offsetof(nsg_sorted, partial_stride));
+  return result;
 }
 
 Value RunInputs::getPosition(Value place) {

@@ -57,14 +57,18 @@ private:
 /// An update, or a phase of one: reads an nsg_slot and the nsg_sorted.
 class RunInputs : public KernelInputs {
 public:
-  /// `item` counts the slot's runs; the first of them is run `firstRun`.
+  /// `item` counts the slot's runs; the first of them is run `firstRun`. Or it
+  /// is a chunk, whose "run" is all of its positions.
   RunInputs(mlir::ImplicitLocOpBuilder &b, const DeviceStruct &slot,
-            const DeviceStruct &sorted, mlir::Value item, mlir::Value firstRun)
-      : b(b), slot(slot), sorted(sorted), item(item), firstRun(firstRun) {}
+            const DeviceStruct &sorted, mlir::Value item, mlir::Value firstRun,
+            bool isChunk)
+      : b(b), slot(slot), sorted(sorted), item(item), firstRun(firstRun),
+        isChunk(isChunk) {}
 
   void forEachItem(llvm::function_ref<void(mlir::Value)> emit) override;
   mlir::Value getRow(mlir::Value item) override;
   Span getRun(mlir::Value item) override;
+  std::optional<SplitRun> splitRun(Span run) override;
   mlir::Value getGradientOffset(mlir::Value position) override;
   mlir::Value getFactor(mlir::Value position) override;
   Span getBag(mlir::Value) override;
@@ -77,6 +81,7 @@ private:
   mlir::ImplicitLocOpBuilder &b;
   DeviceStruct slot, sorted;
   mlir::Value item, firstRun;
+  bool isChunk;
 };
 
 } // namespace neuroshard

@@ -137,6 +137,35 @@ void createTaskKernel(gpu::GPUModuleOp module, const TaskKernel &kernel,
 // Runs of slots
 //===----------------------------------------------------------------------===//
 
+/// The last number below `count` (at least 1) for which begin(number) is not
+/// above `place`, by bisection; begin(0) must not be.
+static Value findLast(KernelBuilder &k, Value count, Value place,
+                      llvm::function_ref<Value(Value)> begin) {
+  ImplicitLocOpBuilder &b = k.b;
+  Type index = b.getIndexType();
+  auto loop = scf::WhileOp::create(b, TypeRange{index, index},
+                                   ValueRange{k.constant(0), count});
+  OpBuilder::InsertionGuard guard(b);
+  Block *before = b.createBlock(&loop.getBefore(), {}, {index, index},
+                                {b.getLoc(), b.getLoc()});
+  Value width =
+      arith::SubIOp::create(b, before->getArgument(1), before->getArgument(0));
+  Value goesOn =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::ugt, width, k.constant(1));
+  scf::ConditionOp::create(b, goesOn, before->getArguments());
+  Block *after = b.createBlock(&loop.getAfter(), {}, {index, index},
+                               {b.getLoc(), b.getLoc()});
+  Value low = after->getArgument(0), high = after->getArgument(1);
+  Value middle = arith::DivUIOp::create(b, arith::AddIOp::create(b, low, high),
+                                        k.constant(2));
+  Value isBehind =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::ule, begin(middle), place);
+  low = arith::SelectOp::create(b, isBehind, middle, low);
+  high = arith::SelectOp::create(b, isBehind, high, middle);
+  scf::YieldOp::create(b, ValueRange{low, high});
+  return loop.getResult(0);
+}
+
 namespace {
 /// Which runs a virtual block works on. Slot s has the virtual blocks from
 /// run_begin[s] / fewest + s on: as many as it needs, since none takes fewer
@@ -162,30 +191,9 @@ private:
 };
 } // namespace
 
-/// The last slot whose first block is not behind `block`, by bisection.
 Value RunBlocks::findSlot(Value block, Value numSlots) {
-  Type index = b.getIndexType();
-  auto loop = scf::WhileOp::create(b, TypeRange{index, index},
-                                   ValueRange{k.constant(0), numSlots});
-  OpBuilder::InsertionGuard guard(b);
-  Block *before = b.createBlock(&loop.getBefore(), {}, {index, index},
-                                {b.getLoc(), b.getLoc()});
-  Value width =
-      arith::SubIOp::create(b, before->getArgument(1), before->getArgument(0));
-  Value goesOn =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::ugt, width, k.constant(1));
-  scf::ConditionOp::create(b, goesOn, before->getArguments());
-  Block *after = b.createBlock(&loop.getAfter(), {}, {index, index},
-                               {b.getLoc(), b.getLoc()});
-  Value low = after->getArgument(0), high = after->getArgument(1);
-  Value middle = arith::DivUIOp::create(b, arith::AddIOp::create(b, low, high),
-                                        k.constant(2));
-  Value isBehind = arith::CmpIOp::create(b, arith::CmpIPredicate::ule,
-                                         firstBlockOf(middle), block);
-  low = arith::SelectOp::create(b, isBehind, middle, low);
-  high = arith::SelectOp::create(b, isBehind, high, middle);
-  scf::YieldOp::create(b, ValueRange{low, high});
-  return loop.getResult(0);
+  return findLast(k, numSlots, block,
+                  [&](Value slot) { return firstBlockOf(slot); });
 }
 
 void createRunKernel(gpu::GPUModuleOp module, StringRef name,
@@ -223,6 +231,66 @@ void createRunKernel(gpu::GPUModuleOp module, StringRef name,
                          b, variant.function,
                          ValueRange{slot.getAddress(), sorted.getAddress(),
                                     item, firstRun, group.lane, group.mask});
+                   });
+                 });
+  k.finish();
+}
+
+//===----------------------------------------------------------------------===//
+// Chunks of long runs
+//===----------------------------------------------------------------------===//
+
+/// A warp takes a chunk; few chunks lie in one run, so idle lanes cost little.
+void createPartialsKernel(gpu::GPUModuleOp module, ArrayRef<Variant> variants) {
+  Builder types(module.getContext());
+  Type pointer = getDevicePointerType(module.getContext());
+  KernelBuilder k(module, "nsg_partials",
+                  {pointer, types.getI32Type(), pointer});
+  ImplicitLocOpBuilder &b = k.b;
+  DeviceStruct sorted(b, k.argument(2));
+  Value numSlots =
+      arith::IndexCastOp::create(b, b.getIndexType(), k.argument(1));
+  Value runBegin = sorted.pointer(offsetof(nsg_sorted, run_begin));
+  Value starts = sorted.pointer(offsetof(nsg_sorted, starts));
+  Value numRuns = loadI32(b, runBegin, numSlots);
+  Value size = k.constant(NSG_CHUNK);
+  Value chunks = arith::DivUIOp::create(
+      b, sorted.index(offsetof(nsg_sorted, num_positions)), size);
+  Value warps = k.constant(NSG_THREADS / kWarp);
+  Value first = arith::AddIOp::create(
+      b, arith::MulIOp::create(b, k.block, warps),
+      arith::DivUIOp::create(b, k.thread, k.constant(kWarp)));
+  Value stride = arith::MulIOp::create(
+      b, gpu::GridDimOp::create(b, gpu::Dimension::x), warps);
+  // Without runs there is nothing to bisect.
+  Value hasRuns = arith::CmpIOp::create(b, arith::CmpIPredicate::ugt, numRuns,
+                                        k.constant(0));
+  Value end = arith::SelectOp::create(b, hasRuns, chunks, first);
+  auto loop = scf::ForOp::create(b, first, end, stride);
+  b.setInsertionPointToStart(loop.getBody());
+  Value chunk = loop.getInductionVar();
+  Value begin = arith::MulIOp::create(b, chunk, size);
+  Value limit = arith::AddIOp::create(b, begin, size);
+  Value run = findLast(k, numRuns, begin,
+                       [&](Value u) { return loadI32(b, starts, u); });
+  Value next = arith::AddIOp::create(b, run, k.constant(1));
+  Value isInside = arith::CmpIOp::create(b, arith::CmpIPredicate::uge,
+                                         loadI32(b, starts, next), limit);
+  Value slotNumber = findLast(k, numSlots, run,
+                              [&](Value s) { return loadI32(b, runBegin, s); });
+  auto branch = scf::IfOp::create(b, isInside, /*withElseRegion=*/false);
+  b.setInsertionPointToStart(branch.thenBlock());
+  DeviceStruct slot = structAt(b, k.argument(0), sizeof(nsg_slot), slotNumber);
+  Value inWarp = arith::RemUIOp::create(b, k.thread, k.constant(kWarp));
+  switchVariants(k, slot.index32(offsetof(nsg_slot, partial_variant)), variants,
+                 [&](const Variant &variant) {
+                   Group group = makeGroup(k, variant.shape.lanes);
+                   guardItem(b, inWarp, k.constant(variant.shape.lanes), [&] {
+                     func::CallOp::create(b, variant.function,
+                                          ValueRange{slot.getAddress(),
+                                                     sorted.getAddress(), chunk,
+                                                     k.constant(0), group.lane,
+                                                     group.mask});
                    });
                  });
   k.finish();

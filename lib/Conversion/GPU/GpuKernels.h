@@ -47,6 +47,10 @@ void createTaskKernel(mlir::gpu::GPUModuleOp module, const TaskKernel &kernel,
 void createRunKernel(mlir::gpu::GPUModuleOp module, llvm::StringRef name,
                      size_t variantField, llvm::ArrayRef<Variant> variants);
 
+/// nsg_partials.
+void createPartialsKernel(mlir::gpu::GPUModuleOp module,
+                          llvm::ArrayRef<Variant> variants);
+
 /// nsg_expand and nsg_ranges, which are the same in all programs.
 void createExpandKernel(mlir::gpu::GPUModuleOp module);
 void createRangesKernel(mlir::gpu::GPUModuleOp module);

@@ -26,7 +26,7 @@ public:
   ProgramBuilder(gpu::GPUModuleOp module, const ProgramSpec &program,
                  ElementKind output)
       : module(module), program(program), lookups(module), gradients(module),
-        updates(module), reduces(module), applies(module) {
+        partials(module), updates(module), reduces(module), applies(module) {
     result.output = output;
   }
 
@@ -40,7 +40,7 @@ private:
 
   gpu::GPUModuleOp module;
   const ProgramSpec &program;
-  VariantSet lookups, gradients, updates, reduces, applies;
+  VariantSet lookups, gradients, partials, updates, reduces, applies;
   GpuProgram result;
 };
 } // namespace
@@ -114,6 +114,13 @@ LogicalResult ProgramBuilder::addSlot(const SlotSpec &slot) {
       spec.kernel.kind = kind;
       return make(set, spec, number);
     };
+    // Sums of gradients are the same for all types of weights.
+    VariantSpec partial;
+    partial.kernel.kind = KernelKind::Partial;
+    partial.kernel.dim = slot.dim;
+    partial.kernel.weighted = true;
+    if (failed(make(partials, partial, entry.partialVariant)))
+      return failure();
     if (!slot.twoPhase) {
       if (failed(add(KernelKind::Update, updates, entry.updateVariant)))
         return failure();
@@ -150,6 +157,8 @@ void ProgramBuilder::createKernels() {
   createExpandKernel(module);
   add("nsg_ranges");
   createRangesKernel(module);
+  add("nsg_partials");
+  createPartialsKernel(module, partials.get());
   if (!updates.empty())
     createRunKernel(module, add("nsg_update"),
                     offsetof(nsg_slot, update_variant), updates.get());

@@ -49,7 +49,8 @@ static llvm::json::Object describe(const GpuSlot &slot) {
                             {"two_phase", slot.spec.twoPhase},
                             {"update_variant", slot.updateVariant},
                             {"reduce_variant", slot.reduceVariant},
-                            {"apply_variant", slot.applyVariant}};
+                            {"apply_variant", slot.applyVariant},
+                            {"partial_variant", slot.partialVariant}};
 }
 
 std::string writeGpuProgram(const GpuProgram &program,

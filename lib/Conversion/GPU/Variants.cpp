@@ -156,7 +156,9 @@ void VariantBuilder::bindStates(DeviceStruct &slot, KernelBody &body) {
 
 void VariantBuilder::emitRunBody(ValueRange arguments) {
   DeviceStruct slot(b, arguments[kSlot]), sorted(b, arguments[kSorted]);
-  RunInputs inputs(b, slot, sorted, arguments[kRunItem], arguments[kFirstRun]);
+  bool isPartial = spec.kernel.kind == KernelKind::Partial;
+  RunInputs inputs(b, slot, sorted, arguments[kRunItem], arguments[kFirstRun],
+                   isPartial);
   RowBuilder rows(b, spec.kernel.dim, shape.rows);
   KernelBody body{b, rows, spec.kernel, inputs};
   bool isReduce = spec.kernel.kind == KernelKind::Reduce;
@@ -171,7 +173,12 @@ void VariantBuilder::emitRunBody(ValueRange arguments) {
                    getPaddedType(b, spec.kernel, ElementKind::F32), isApply);
     body.norms = slot.array(offsetof(nsg_slot, norms), flat, isApply);
   }
-  if (!isReduce) {
+  if (isPartial) {
+    body.partials = sorted.array(offsetof(nsg_sorted, partials), flat,
+                                 /*invariant=*/false);
+    body.outStride = sorted.index(offsetof(nsg_sorted, partial_stride));
+  }
+  if (!isReduce && !isPartial) {
     body.weights =
         slot.array(offsetof(nsg_slot, weights),
                    getPaddedType(b, spec.kernel, spec.kernel.element), false);

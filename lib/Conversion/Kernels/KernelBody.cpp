@@ -41,10 +41,9 @@ static Row addRounds(const KernelBody &body, const ColumnBlock &block,
 }
 
 Row emitSum(const KernelBody &body, const ColumnBlock &block, Span span,
-            llvm::function_ref<Term(Value position)> emitTerm) {
+            Row sum, llvm::function_ref<Term(Value position)> emitTerm) {
   ImplicitLocOpBuilder &b = body.b;
   RowBuilder &rows = body.rows;
-  Row sum = rows.zeros(block);
   int64_t inFlight = rows.getShape().inFlight;
   if (inFlight > 1) {
     Value round = rows.index(inFlight);
@@ -74,6 +73,8 @@ void emitBody(const KernelBody &body) {
     return emitReduce(body);
   case KernelKind::Apply:
     return emitApply(body);
+  case KernelKind::Partial:
+    return emitPartial(body);
   }
 }
 

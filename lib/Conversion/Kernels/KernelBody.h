@@ -10,12 +10,21 @@
 
 #include "RowBuilder.h"
 
+#include <optional>
+
 namespace neuroshard {
 
 /// A half-open range of positions.
 struct Span {
   mlir::Value first;
   mlir::Value limit;
+};
+
+/// A run: the positions in front of those that have been added up, those behind
+/// them, and the sums, of which number i is at i * stride in `partials`.
+struct SplitRun {
+  Span head, tail, sums;
+  mlir::Value partials, stride;
 };
 
 /// Emits reads of the arrays that a kernel walks through. All values are of
@@ -43,6 +52,8 @@ public:
   virtual mlir::Value getRow(mlir::Value item) = 0;
   virtual mlir::Value getRowAhead(mlir::Value) { return {}; }
   virtual Span getRun(mlir::Value item) = 0;
+  /// The parts of a run, if parts of long ones have been added up before.
+  virtual std::optional<SplitRun> splitRun(Span) { return std::nullopt; }
   virtual mlir::Value getGradientOffset(mlir::Value position) = 0;
   virtual mlir::Value getGradientOffsetAhead(mlir::Value) { return {}; }
   virtual mlir::Value getFactor(mlir::Value position) = 0;
@@ -66,6 +77,8 @@ struct KernelBody {
   mlir::Value stepSize = {};
   mlir::Value reduced = {};
   mlir::Value norms = {};
+  /// Rows of the sums of chunks, each `outStride` elements.
+  mlir::Value partials = {};
 };
 
 /// One row of a sum, and its factor, or null.
@@ -74,11 +87,11 @@ struct Term {
   mlir::Value factor;
 };
 
-/// Emits the sum of the terms at the positions of `span`, in their order, for
-/// one block of columns. RowShape::inFlight rows are read before any of them is
-/// added.
+/// Emits the sum of `first` and the terms at the positions of `span`, in their
+/// order, for one block of columns. RowShape::inFlight rows are read before any
+/// of them is added.
 Row emitSum(const KernelBody &body, const ColumnBlock &block, Span span,
-            llvm::function_ref<Term(mlir::Value position)> emitTerm);
+            Row first, llvm::function_ref<Term(mlir::Value position)> emitTerm);
 
 /// Loads element `position` of a memref of integers that are not negative, as
 /// index.
@@ -94,6 +107,7 @@ void emitWeightGradient(const KernelBody &body);
 void emitUpdate(const KernelBody &body);
 void emitReduce(const KernelBody &body);
 void emitApply(const KernelBody &body);
+void emitPartial(const KernelBody &body);
 
 } // namespace neuroshard
 

@@ -111,6 +111,8 @@ std::string getKernelName(const KernelSpec &spec) {
            getOptimizerSuffix(spec);
   case KernelKind::Reduce:
     return "nsk_reduce" + dim + weighted;
+  case KernelKind::Partial:
+    return "nsk_partial" + dim + weighted;
   case KernelKind::Apply:
     return "nsk_apply_" + optimizer + "_" + element + dim +
            getOptimizerSuffix(spec);

@@ -147,6 +147,8 @@ static Signature makeSignature(Builder &b, const KernelSpec &spec) {
     s.flat(f32); // norms
     s.scalar(f32);
     break;
+  case KernelKind::Partial:
+    llvm_unreachable("not a kernel of the host");
   }
   s.itemRange();
   return s;
@@ -191,6 +193,8 @@ static KernelBody bindArguments(ImplicitLocOpBuilder &b, RowBuilder &rows,
     body.norms = arguments[4];
     body.stepSize = arguments[5];
     break;
+  case KernelKind::Partial:
+    llvm_unreachable("not a kernel of the host");
   }
   return body;
 }
@@ -225,6 +229,8 @@ static HostArrays bindArrays(const KernelSpec &spec, ValueRange arguments,
   case KernelKind::Apply:
     arrays.rows = arguments[2];
     break;
+  case KernelKind::Partial:
+    llvm_unreachable("not a kernel of the host");
   }
   return arrays;
 }
@@ -259,6 +265,8 @@ FailureOr<func::FuncOp> getOrCreateKernel(ModuleOp module,
                                           const RowShape &shape) {
   if (auto problem = findProblem(spec))
     return module.emitError() << *problem;
+  if (spec.kind == KernelKind::Partial)
+    return module.emitError("the host has no kernel for partial sums");
   std::string name = getKernelName(spec);
   if (Operation *existing = module.lookupSymbol(name)) {
     auto func = dyn_cast<func::FuncOp>(existing);

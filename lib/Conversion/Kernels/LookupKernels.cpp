@@ -31,7 +31,8 @@ void emitPooledLookup(const KernelBody &body) {
     Value outRow = arith::MulIOp::create(b, item, body.outStride);
     Value divisor = body.isMean ? getDivisor(body, bag) : Value();
     rows.forEachBlock([&](const ColumnBlock &block) {
-      Row sum = emitSum(body, block, bag, [&](Value position) -> Term {
+      Row zeros = rows.zeros(block);
+      Row sum = emitSum(body, block, bag, zeros, [&](Value position) -> Term {
         rows.prefetch({body.weights, inputs.getIdAhead(position)}, block,
                       /*forWrite=*/false);
         Value id = inputs.getId(position);

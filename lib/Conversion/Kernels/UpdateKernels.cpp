@@ -11,22 +11,71 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
 
 namespace neuroshard {
 
-/// The sum of the gradients at the positions of `run`.
-static Row sumGradients(const KernelBody &body, const ColumnBlock &block,
-                        Span run) {
+/// `sum` and the gradients at the positions of `span`.
+static Row addGradients(const KernelBody &body, const ColumnBlock &block,
+                        Span span, Row sum) {
   KernelInputs &inputs = body.inputs;
-  return emitSum(body, block, run, [&](Value position) -> Term {
+  return emitSum(body, block, span, sum, [&](Value position) -> Term {
     body.rows.prefetch(
         {body.gradients, inputs.getGradientOffsetAhead(position)}, block,
         /*forWrite=*/false);
     Value offset = inputs.getGradientOffset(position);
     Value factor = body.spec.weighted ? inputs.getFactor(position) : Value();
     return {{body.gradients, offset}, factor};
+  });
+}
+
+/// The sum of head, tail and sums. Head and tail are two rounds of one loop,
+/// which takes fewer registers than two loops.
+static Row sumParts(const KernelBody &body, const ColumnBlock &block,
+                    const SplitRun &run) {
+  ImplicitLocOpBuilder &b = body.b;
+  RowBuilder &rows = body.rows;
+  auto parts = scf::ForOp::create(b, rows.index(0), rows.index(2),
+                                  rows.index(1), rows.zeros(block));
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(parts.getBody());
+    Value isHead = arith::CmpIOp::create(
+        b, arith::CmpIPredicate::eq, parts.getInductionVar(), rows.index(0));
+    auto choose = [&](Value head, Value tail) -> Value {
+      return arith::SelectOp::create(b, isHead, head, tail);
+    };
+    Span span{choose(run.head.first, run.tail.first),
+              choose(run.head.limit, run.tail.limit)};
+    scf::YieldOp::create(
+        b, addGradients(body, block, span, Row(parts.getRegionIterArgs())));
+  }
+  return emitSum(body, block, run.sums, Row(parts.getResults()),
+                 [&](Value number) -> Term {
+                   Value offset = arith::MulIOp::create(b, number, run.stride);
+                   return {{run.partials, offset}, {}};
+                 });
+}
+
+/// The sum of the gradients of a run.
+static Row sumGradients(const KernelBody &body, const ColumnBlock &block,
+                        Span run) {
+  if (std::optional<SplitRun> split = body.inputs.splitRun(run))
+    return sumParts(body, block, *split);
+  return addGradients(body, block, run, body.rows.zeros(block));
+}
+
+void emitPartial(const KernelBody &body) {
+  RowBuilder &rows = body.rows;
+  body.inputs.forEachItem([&](Value item) {
+    Span chunk = body.inputs.getRun(item);
+    Value offset = arith::MulIOp::create(body.b, item, body.outStride);
+    rows.forEachBlock([&](const ColumnBlock &block) {
+      Row sum = addGradients(body, block, chunk, rows.zeros(block));
+      rows.write(sum, {body.partials, offset}, block);
+    });
   });
 }
 

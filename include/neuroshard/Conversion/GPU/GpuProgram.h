@@ -34,6 +34,7 @@ struct GpuSlot {
   int64_t updateVariant = -1;
   int64_t reduceVariant = -1;
   int64_t applyVariant = -1;
+  int64_t partialVariant = -1;
 };
 
 /// Slots and lookups in the order of the manifest.

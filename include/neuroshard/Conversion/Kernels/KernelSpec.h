@@ -16,7 +16,15 @@
 
 namespace neuroshard {
 
-enum class KernelKind { Lookup, WeightGradient, Update, Reduce, Apply };
+/// Partial, the sum of some of a row's gradients, is for GPUs alone.
+enum class KernelKind {
+  Lookup,
+  WeightGradient,
+  Update,
+  Reduce,
+  Apply,
+  Partial
+};
 enum class IdKind { I32, I64 };
 enum class OptimizerKind { Sgd, Adagrad, RowwiseAdagrad, Adam };
 
