@@ -1,8 +1,10 @@
 """The sort library and the scripts of tools/gpu, as far as a machine without a GPU can tell."""
 
 import ctypes
+import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -310,3 +312,63 @@ def test_ids_repeat_as_listed(set_list):
                 assert len(ids.unique()) == pytest.approx(distinct, rel=0.1)
                 compared += 1
     assert compared >= 5
+
+
+# The whole script, on the emulator
+
+
+def run_script(name, *arguments):
+    environment = {**os.environ, "PYTHONPATH": str(BUILD / "python")}
+    return subprocess.run([sys.executable, ROOT / "tools/gpu" / name, *map(str, arguments)],
+                          capture_output=True, text=True, check=False, env=environment, timeout=300)
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory):
+    if not (BUILD / "lib" / "libneuroshard_emulator.so").exists():
+        pytest.skip("the emulator is not built here")
+    folder = tmp_path_factory.mktemp("prepared") / "artifacts"
+    done = run_script("prepare", "-o", folder, "--build", BUILD, "--dry-run", "--cases", "least")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+def test_dry_run_of_everything(prepared, tmp_path):
+    arguments = ["--artifacts", prepared, "-o", tmp_path / "results", "--dry-run"]
+    done = run_script("run_all", *arguments)
+    assert done.returncode == 0, done.stdout + done.stderr
+    results = json.loads((tmp_path / "results" / "results.json").read_text())
+    assert {entry["status"] for entry in results["sections"].values()} == {"done"}
+    assert list(results["sections"]) == list(report.SECTIONS)
+    assert not results["machine"]["measured"]
+    assert len(results["records"]["correctness"]) == 3
+    assert "ms" not in json.dumps(results["records"]["speed"]).replace("items", "")
+    assert "not measured" in (tmp_path / "results" / "results.md").read_text()
+    # Again: what is done is skipped.
+    again = run_script("run_all", *arguments)
+    assert again.returncode == 0 and "correctness: done before" in again.stdout
+    # A real run must not be mixed with it.
+    mixed = run_script("run_all", *arguments[:-1])
+    assert mixed.returncode == 1 and "results of a dry run" in mixed.stderr
+
+
+def test_a_failing_case_fails_the_run(prepared, tmp_path):
+    """Means in place of sums, and sums in place of means."""
+    broken = shutil.copytree(prepared, tmp_path / "broken")
+    (broken / "cases.json").write_text('["matrix0_1"]')
+    path = broken / "cases" / "matrix0_1" / "program0.gpu.json"
+    program = json.loads(path.read_text())
+    for lookup in program["lookups"]:
+        if lookup["mean_variant"] >= 0:
+            lookup["variant"], lookup["mean_variant"] = lookup["mean_variant"], lookup["variant"]
+    path.write_text(json.dumps(program))
+    done = run_script("run_all", "--artifacts", broken, "-o", tmp_path / "results", "--dry-run",
+                      "--sections", "build", "correctness")
+    assert done.returncode == 1 and "correctness: failed" in done.stdout
+    assert "failed: matrix0_1" in (tmp_path / "results" / "results.md").read_text()
+
+
+def test_missing_artifacts_are_one_error(tmp_path):
+    done = run_script("run_all", "--artifacts", tmp_path, "-o", tmp_path / "results")
+    assert done.returncode == 1 and "tools/gpu/prepare" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -99,6 +99,11 @@ def all_cases():
             *matrix_cases(2, range(0, matrix.COUNT, 3)), *matrix_cases(4, range(1, matrix.COUNT, 3))]
 
 
+def least_cases():
+    """Three cases that run in seconds in the emulator."""
+    return [*edge_cases()][4:5] + [*matrix_cases(1, (0,)), *matrix_cases(2, (3,))]
+
+
 def few_cases():
     """A handful that still has every optimizer, element type and kind of shard."""
     return [*edge_cases()][:5] + [*matrix_cases(1, (0,)), *matrix_cases(2, (3, 6))]

@@ -54,7 +54,8 @@ def prepare(compiler, dry_run):
             result = ns.plan(problem, seed=1)
             name = f"dlrm_v2_{optimizer}_{dtype}"
             model, plan = model_of(problem, result.plan)
-            compiler.submit(model.text(plan), Path("memory") / name)
+            compiler.submit(model.text(plan), Path("memory") / name,
+                            set(chosen_devices(result.memory)))
             described.append({
                 "name": name, "batch": problem.batch.global_size,
                 "input_copies": problem.batch.input_copies, "devices": plan.devices,

@@ -2,18 +2,22 @@
 of this machine, without CMake or LLVM."""
 
 import ctypes
+import os
 import shutil
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 CUDA, SORT = "libneuroshard_cuda.so", "libneuroshard_cuda_sort.so"
+# Files of lib/Runtime that are part of the CUDA runtime, too.
+SHARED = ("JsonValue", "Manifest", "ManifestCheck", "Memory", "ThreadPool")
 
 
 def run(context):
     records = context.records("build")
-    for name, command in ((CUDA, command_cuda), (SORT, command_sort)):
+    for name, compile_library in ((CUDA, compile_cuda), (SORT, compile_sort)):
         if name in records and not records.items[name].get("error"):
             continue
         path = context.artifacts / "lib" / name
@@ -23,7 +27,7 @@ def run(context):
         elif context.dry and name == SORT:
             records.add(name, skipped="the emulator sorts")
         else:
-            records.add(name, **build(context, name, reason, command(context)))
+            records.add(name, **build(context, name, reason, compile_library))
     if error := records.items[CUDA].get("error"):
         raise RuntimeError(f"{CUDA} can neither be loaded nor built: {error}")
 
@@ -36,37 +40,47 @@ def why_not_loadable(path):
     return ""
 
 
-def build(context, name, reason, command):
+class BuildError(Exception):
+    """A compiler that is missing or has failed."""
+
+
+def build(context, name, reason, compile_library):
     target = context.out / "lib" / name
     target.parent.mkdir(exist_ok=True)
     begin = time.monotonic()
     try:
-        done = subprocess.run([*map(str, command), "-o", str(target)], capture_output=True,
-                              text=True, check=False)
-    except OSError as error:
+        compile_library(context, target)
+    except BuildError as error:
         return {"error": str(error), "reason": reason}
-    if done.returncode:
-        return {"error": done.stderr[-1500:], "reason": reason}
     return {"path": str(target), "built": True, "reason": reason,
             "wall_s": time.monotonic() - begin}
 
 
-def command_cuda(context):
-    """One line of g++; nlohmann-json was carried along."""
-    sources = sorted((ROOT / "lib" / "RuntimeCuda").glob("*.cpp"))
-    shared = [ROOT / "lib" / "Runtime" / name for name in shared_sources()]
-    return ["g++", "-std=c++20", "-O2", "-shared", "-fPIC", "-fvisibility=hidden",
-            "-I", ROOT / "include", "-isystem", context.artifacts / "include", *sources, *shared,
-            "-ldl", "-lpthread"]
+def call(*command):
+    try:
+        done = subprocess.run([str(part) for part in command], capture_output=True, text=True,
+                              check=False)
+    except OSError as error:
+        raise BuildError(str(error)) from None
+    if done.returncode:
+        raise BuildError(done.stderr[-1500:])
 
 
-def shared_sources():
-    """Files of lib/Runtime that the CUDA runtime is made of, too."""
-    return (ROOT / "lib" / "RuntimeCuda" / "shared_sources.txt").read_text().split()
+def compile_cuda(context, target):
+    """The files one by one, in parallel, then together; nlohmann-json was carried along."""
+    sources = [*(ROOT / "lib" / "RuntimeCuda").glob("*.cpp"),
+               *(ROOT / "lib" / "Runtime" / f"{name}.cpp" for name in SHARED)]
+    objects = [target.parent / f"{source.stem}.o" for source in sources]
+    flags = ["-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", "-I", ROOT / "include",
+             "-isystem", context.artifacts / "include"]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(lambda pair: call("g++", "-c", *flags, pair[0], "-o", pair[1]),
+                      zip(sources, objects)))
+    call("g++", "-shared", "-Wl,--no-undefined", *objects, "-ldl", "-lpthread", "-o", target)
 
 
-def command_sort(_context):
+def compile_sort(_context, target):
     nvcc = shutil.which("nvcc") or shutil.which("nvcc", path="/usr/local/cuda/bin") or "nvcc"
-    return [nvcc, "-O3", "-std=c++20", "-shared", "-cudart", "static", "-arch=native",
-            "-Xcompiler", "-fPIC,-fvisibility=hidden", "-Xlinker", "--exclude-libs=ALL",
-            ROOT / "lib" / "RuntimeCuda" / "Sort.cu"]
+    call(nvcc, "-O3", "-std=c++20", "-shared", "-cudart", "static", "-arch=native", "-Xcompiler",
+         "-fPIC,-fvisibility=hidden", "-Xlinker", "--exclude-libs=ALL",
+         ROOT / "lib" / "RuntimeCuda" / "Sort.cu", "-o", target)
