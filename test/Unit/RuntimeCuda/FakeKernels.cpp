@@ -180,14 +180,49 @@ void forRuns(const nsg_slot *slots, int32_t numSlots, const nsg_sorted *sorted,
                int64_t(keyAt(*sorted, run)) - slots[s].key_begin);
 }
 
-std::vector<float> sumOf(const nsg_sorted &sorted, int32_t run, int64_t dim) {
-  std::vector<float> sum(static_cast<size_t>(dim));
-  for (int32_t i = sorted.starts[run]; i < sorted.starts[run + 1]; ++i) {
+/// Adds gradients of the positions order[begin] ... order[end - 1].
+void addGradients(const nsg_sorted &sorted, int64_t begin, int64_t end,
+                  int64_t dim, float *sum) {
+  for (int64_t i = begin; i < end; ++i) {
     int32_t p = sorted.order[i];
     float factor = sorted.factors ? sorted.factors[p] : sorted.one;
     for (int64_t c = 0; c < dim; ++c)
-      sum[size_t(c)] +=
-          factor * sorted.gradients[sorted.gradient_offsets[p] + c];
+      sum[c] += factor * sorted.gradients[sorted.gradient_offsets[p] + c];
+  }
+}
+
+void addChunks(State &state, const nsg_slot *slots, int32_t numSlots,
+               const nsg_sorted *sorted) {
+  for (int32_t s = 0; s < numSlots; ++s)
+    for (int32_t run = sorted->run_begin[s]; run < sorted->run_begin[s + 1];
+         ++run) {
+      int64_t begin = sorted->starts[run], end = sorted->starts[run + 1];
+      int64_t dim = state.updates[size_t(slots[s].partial_variant)].dim;
+      for (int64_t chunk = (begin + NSG_CHUNK - 1) / NSG_CHUNK;
+           (chunk + 1) * NSG_CHUNK <= end; ++chunk) {
+        float *sum = sorted->partials + chunk * sorted->partial_stride;
+        std::fill_n(sum, dim, 0.0f);
+        addGradients(*sorted, chunk * NSG_CHUNK, (chunk + 1) * NSG_CHUNK, dim,
+                     sum);
+      }
+    }
+}
+
+std::vector<float> sumOf(const nsg_sorted &sorted, int32_t run, int64_t dim) {
+  std::vector<float> sum(static_cast<size_t>(dim));
+  int64_t end = sorted.starts[run + 1];
+  for (int64_t i = sorted.starts[run]; i < end;) {
+    bool isChunk = i % NSG_CHUNK == 0 && i + NSG_CHUNK <= end;
+    if (!isChunk) {
+      addGradients(sorted, i, i + 1, dim, sum.data());
+      ++i;
+      continue;
+    }
+    const float *chunk =
+        sorted.partials + i / NSG_CHUNK * sorted.partial_stride;
+    for (int64_t c = 0; c < dim; ++c)
+      sum[size_t(c)] += chunk[c];
+    i += NSG_CHUNK;
   }
   return sum;
 }
@@ -282,6 +317,8 @@ std::function<void()> makeKernel(State &state, const std::string &name,
   auto sorted = argument<const nsg_sorted *>(arguments, 2);
   if (name == "nsg_ranges")
     return [=] { findRanges(slots, count, sorted); };
+  if (name == "nsg_partials")
+    return [=, &state] { addChunks(state, slots, count, sorted); };
   if (name == "nsg_update")
     return [=, &state] { update(state, slots, count, sorted); };
   if (name == "nsg_reduce")

@@ -267,6 +267,27 @@ TEST_F(GraphTest, NewGradientsInTheSameOrderCostOneUpload) {
   expect(device);
 }
 
+TEST_F(GraphTest, LongRunsAreAddedUpInChunks) {
+  // Two of three rows have hundreds of ids; slots differ in width.
+  Model model;
+  model.tables = {{2, 5}, {1, 13}};
+  model.exchanges = {{8, 2, false, {{0, 0}, {1, 1}}}};
+  model.placeWhole();
+  fake.reset(1);
+  Artifact narrow(model, fake);
+  Simulation hot(model, 1, /*mostBags=*/2000);
+  StepCase step = hot.partStep(0);
+  OpenDevice device(narrow);
+  hot.fillTables(device, 0);
+  setStep(device, 0.5f);
+  forward(device, step);
+  backward(device, step);
+  ASSERT_EQ(nsc_check(device, stream), NSC_OK);
+  EXPECT_EQ(launchesOf("nsg_partials"), 1);
+  hot.update(step, 0, 0.5f);
+  hot.expectTables(device, 0);
+}
+
 TEST_F(GraphTest, FiveHundredTablesTakeOneLaunchPerKernel) {
   Model model;
   ExchangeText exchange;

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 
 namespace neuroshard::test {
 namespace {
@@ -30,8 +31,8 @@ std::vector<nsc_part> StepCase::raw() const {
   return result;
 }
 
-Simulation::Simulation(Model model, unsigned seed)
-    : random(seed), spec(std::move(model)) {
+Simulation::Simulation(Model model, unsigned seed, int64_t mostBags)
+    : random(seed), spec(std::move(model)), mostBags(mostBags) {
   for (int32_t d = 0; d < spec.devices; ++d)
     lookups.push_back(spec.lookupsOf(d));
   for (const TableText &table : spec.tables)
@@ -152,8 +153,9 @@ StepCase Simulation::partStep(int32_t device) {
     if (streams.empty())
       for (int64_t peer = 0; peer < peers; ++peer) {
         PartCase made;
-        Jagged jagged = drawBags(draw(0, 9), shard.rowBegin, shard.rowEnd - 1,
-                                 lookup.bags == Bags::None);
+        Jagged jagged = drawBags(
+            draw(mostBags > 9 ? mostBags / 2 : 0, mostBags), shard.rowBegin,
+            shard.rowEnd - 1, lookup.bags == Bags::None);
         putBags(step, jagged, spec.exchanges[size_t(bound.exchange)].idBytes,
                 lookup.weighted, made.part);
         made.bags = jagged.bags;
@@ -259,6 +261,12 @@ void Simulation::drawGradients(StepCase &step, int32_t device) {
       value = float(draw(-3, 3));
     step.values.push_back(DeviceArray<float>(values));
     step.gradients.push_back({step.values.back().data(), stride, nullptr});
+    if (!lookupOf(boundOf(part, device)).weighted || !part.part.offsets ||
+        draw(0, 1))
+      continue;
+    step.values.push_back(DeviceArray<float>(
+        std::vector<float>(size_t(part.part.id_end), 777.0f)));
+    step.gradients.back().weight_gradient = step.values.back().data();
   }
 }
 
@@ -336,6 +344,28 @@ void Simulation::expectResults(const StepCase &step, int32_t device) const {
         }
         ASSERT_EQ(out[int64_t(b) * part.part.out_stride + c], expected)
             << "part " << i << " item " << b << " column " << c;
+      }
+  }
+}
+
+void Simulation::expectWeightGradients(const StepCase &step,
+                                       int32_t device) const {
+  for (size_t i = 0; i < step.parts.size(); ++i) {
+    const nsc_gradient &gradient = step.gradients[i];
+    if (!gradient.weight_gradient)
+      continue;
+    const ShardText &shard =
+        shardOf(device, boundOf(step.parts[i], device).slot);
+    int64_t dim = spec.tables[size_t(shard.table)].dim;
+    const std::vector<float> &table = tables[size_t(shard.table)];
+    int64_t position = 0;
+    for (size_t b = 0; b < step.parts[i].bags.size(); ++b)
+      for (int64_t id : step.parts[i].bags[b].ids) {
+        const float *row = &table[size_t(id * dim + shard.colBegin)];
+        const float *values = gradient.gradient + int64_t(b) * gradient.stride;
+        ASSERT_EQ(gradient.weight_gradient[position++],
+                  std::inner_product(row, row + widthOf(shard), values, 0.0f))
+            << "part " << i << " position " << position - 1;
       }
   }
 }

@@ -47,7 +47,8 @@ struct StepCase {
 
 class Simulation {
 public:
-  Simulation(Model model, unsigned seed);
+  /// Parts have at most `mostBags` bags.
+  Simulation(Model model, unsigned seed, int64_t mostBags = 9);
 
   static Model randomModel(std::mt19937 &random);
 
@@ -60,6 +61,8 @@ public:
   void fillTables(nsc_device *handle, int32_t device);
 
   void expectResults(const StepCase &step, int32_t device) const;
+  /// Gradients of sample weights, by the tables before the update.
+  void expectWeightGradients(const StepCase &step, int32_t device) const;
   /// What the update must do, for `gradients` of the step.
   void update(const StepCase &step, int32_t device, float learningRate);
   void expectTables(nsc_device *handle, int32_t device) const;
@@ -101,6 +104,7 @@ private:
   }
 
   Model spec;
+  int64_t mostBags;
   std::vector<std::vector<Bound>> lookups; ///< per device.
   std::vector<std::vector<float>> tables;  ///< rows x dim.
   std::vector<std::vector<float>> states;  ///< per shard, by row.

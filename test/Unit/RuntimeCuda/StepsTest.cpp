@@ -81,6 +81,8 @@ TEST_F(StepsTest, RandomPartsGiveTheResultsAndUpdatesOfPlainLoops) {
         }
         ok(nsc_check(device, stream), device);
         simulation.expectResults(step, d);
+        if (trains(simulation.model(), d))
+          simulation.expectWeightGradients(step, d);
         simulation.update(step, d, 0.5f);
         simulation.expectTables(device, d);
         if (HasFatalFailure())

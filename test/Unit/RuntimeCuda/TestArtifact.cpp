@@ -173,11 +173,14 @@ json Model::program(int32_t device, fake::State &state) const {
                      {"two_phase", twoPhase},
                      {"update_variant", updated ? variant : -1},
                      {"reduce_variant", twoPhase ? variant : -1},
-                     {"apply_variant", twoPhase ? variant : -1}});
+                     {"apply_variant", twoPhase ? variant : -1},
+                     {"partial_variant", variant}});
   }
   json kernels = json::array({"nsg_lookup"});
   if (updates || reduces || gradients)
     kernels.insert(kernels.end(), {"nsg_expand", "nsg_ranges"});
+  if (updates || reduces)
+    kernels.push_back("nsg_partials");
   if (updates)
     kernels.push_back("nsg_update");
   if (reduces)
