@@ -204,6 +204,11 @@ void addWeightGradients(const Binding &binding, StepTasks &step,
     if (lookup.gradientVariant < 0)
       fail("part ", i, ", ", binding.nameOf(size_t(parts[i].lookup)),
            ": the program does not compute gradients of its sample weights");
+    // The kernel's dot products are not divided.
+    if (lookup.mean)
+      fail("part ", i, ", ", binding.nameOf(size_t(parts[i].lookup)),
+           ": gradients of the sample weights of a mean are not computed on a "
+           "GPU");
     if (lookup.pooled && !task.offsets)
       fail("part ", i, ", ", binding.nameOf(size_t(parts[i].lookup)),
            ": gradients of sample weights need offsets, also of bags of a "

@@ -269,7 +269,7 @@ typedef struct nsc_gradient {
   const float *gradient; /* of row i: from gradient + i * stride on */
   int64_t stride;
   /// Null, or f32 by position in `ids`: gets the gradient of the sample
-  /// weights of the part's ids. The part must have offsets.
+  /// weights of the part's ids. The part must have offsets, and not be a mean.
   float *weight_gradient;
 } nsc_gradient;
 

@@ -261,8 +261,9 @@ void Simulation::drawGradients(StepCase &step, int32_t device) {
       value = float(draw(-3, 3));
     step.values.push_back(DeviceArray<float>(values));
     step.gradients.push_back({step.values.back().data(), stride, nullptr});
-    if (!lookupOf(boundOf(part, device)).weighted || !part.part.offsets ||
-        draw(0, 1))
+    const Bound &bound = boundOf(part, device);
+    if (!lookupOf(bound).weighted || !part.part.offsets ||
+        divides(bound, shardOf(device, bound.slot)) || draw(0, 1))
       continue;
     step.values.push_back(DeviceArray<float>(
         std::vector<float>(size_t(part.part.id_end), 777.0f)));

@@ -195,6 +195,42 @@ TEST(BlocksTest, TasksGetBlocksForTheirItems) {
               ElementsAre(0, 0, 0, 0));
 }
 
+TEST(WeightGradientsTest, SumsWithOffsetsHaveThem) {
+  test::Model model = sharedModel();
+  model.exchanges[0].weighted = true;
+  model.exchanges[0].lookups[0].weighted = true;
+  model.exchanges[0].lookups[1].weighted = true;
+  model.exchanges[0].lookups[1].bags = test::Bags::Mean;
+  Binding binding = bind(model);
+  std::vector<nsc_part> parts = jaggedParts(binding, nullptr);
+  for (nsc_part &part : parts)
+    part.sample_weights = at<float>(4096);
+  StepTasks step = tasksOf(binding, parts);
+  std::vector<nsc_gradient> gradients(parts.size());
+  auto error = [&]() -> std::string {
+    try {
+      addWeightGradients(binding, step, parts, gradients, at<float>(64),
+                         at<int64_t>(128));
+    } catch (const std::exception &failure) {
+      return failure.what();
+    }
+    return "";
+  };
+  gradients[0].weight_gradient = at<float>(256);
+  EXPECT_EQ(error(), "");
+  EXPECT_EQ(step.tasks[0].weight_gradient, at<float>(256));
+  EXPECT_EQ(step.tasks[0].gradients, at<float>(64));
+  EXPECT_EQ(step.tasks[0].gradient_offsets, at<int64_t>(128));
+  EXPECT_THAT(step.blocks[GradientBlocks], ElementsAre(1, 0, 0, 0));
+  gradients[1].weight_gradient = at<float>(256);
+  EXPECT_THAT(error(), HasSubstr("sample weights of a mean"));
+  gradients[1].weight_gradient = nullptr;
+  parts[0].offsets = nullptr;
+  parts[0].pooling = parts[0].id_end = 0;
+  step = tasksOf(binding, parts);
+  EXPECT_THAT(error(), HasSubstr("need offsets"));
+}
+
 TEST(PlacesTest, GradientsAreExpectedWhereResultsAre) {
   Binding binding = bind(sharedModel());
   std::vector<nsc_part> parts = jaggedParts(binding, nullptr);
