@@ -1,0 +1,105 @@
+"""The ids of a step as tensors, in the forms that callers have them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import torch
+
+from neuroshard.torch_cuda.errors import TensorError
+from neuroshard.torch_cuda.layout import Exchange
+
+
+class Jagged(NamedTuple):
+    """One input of the model, feature-major as in a KeyedJaggedTensor.
+
+    ids: i32 or i64, as the model was written. offsets: i64 [features * batch + 1], from 0; None:
+    each bag has `pooling` ids. weights: f32, one for each id. feature_begin: numbers of the
+    host, where each feature's ids begin, [features + 1]; only models with several features and
+    lookups that are not pooled need it, and wait for the GPU if it is not there."""
+
+    ids: torch.Tensor
+    offsets: torch.Tensor | None = None
+    weights: torch.Tensor | None = None
+    pooling: int = 0
+    feature_begin: Sequence[int] | None = None
+
+
+def as_jagged(given: object, exchange: Exchange) -> Jagged:
+    """From a Jagged, (ids, offsets[, weights]), a KeyedJaggedTensor or what looks like one, or
+    {feature: (ids, offsets[, weights]) or ids [batch, pooling]}."""
+    if isinstance(given, Jagged):
+        jagged = given
+    elif isinstance(given, Mapping):
+        jagged = join_features(given, exchange)
+    elif callable(getattr(given, "values", None)) and callable(getattr(given, "offsets", None)):
+        jagged = from_keyed(given, exchange)
+    elif isinstance(given, (tuple, list)) and 2 <= len(given) <= 3:
+        jagged = Jagged(*given)
+    else:
+        raise TensorError(f"input \"{exchange.name}\": expected a Jagged, (ids, offsets), a "
+                          f"KeyedJaggedTensor or a dict by feature, found {type(given).__name__}")
+    if jagged.offsets is not None and jagged.offsets.dtype == torch.int32:
+        jagged = jagged._replace(offsets=jagged.offsets.long())
+    return jagged._replace(
+        **{name: value.contiguous() for name, value in jagged._asdict().items()
+           if isinstance(value, torch.Tensor)})
+
+
+def from_keyed(given: object, exchange: Exchange) -> Jagged:
+    keys = tuple(given.keys()) if hasattr(given, "keys") else exchange.features
+    if keys != exchange.features:
+        raise TensorError(f"input \"{exchange.name}\": expected the features "
+                          f"{list(exchange.features)}, found {list(keys)}")
+    weights = given.weights_or_none() if hasattr(given, "weights_or_none") else None
+    begin = given.offset_per_key() if (
+        exchange.unpooled and hasattr(given, "offset_per_key")) else None
+    return Jagged(given.values(), given.offsets(), weights, 0, begin)
+
+
+def join_features(given: Mapping, exchange: Exchange) -> Jagged:
+    """One feature after the other."""
+    if set(given) != set(exchange.features):
+        raise TensorError(f"input \"{exchange.name}\": expected the features "
+                          f"{list(exchange.features)}, found {list(given)}")
+    ids, weights, offsets, begin = [], [], [], [0]
+    for name in exchange.features:
+        value = given[name]
+        if isinstance(value, torch.Tensor):
+            value = spread(value, name)
+        if value[1].dim() != 1 or len(value[1]) < 1:
+            raise TensorError(f"feature \"{name}\": expected offsets [batch + 1], found shape "
+                              f"{tuple(value[1].shape)}")
+        offsets.append(value[1][:-1] + begin[-1])
+        ids.append(value[0])
+        weights.extend(value[2:3])
+        begin.append(begin[-1] + value[0].shape[0])
+    if len({len(part) for part in offsets}) > 1:
+        raise TensorError(f"input \"{exchange.name}\": expected features of one batch, found "
+                          f"batches of {[len(part) for part in offsets]}")
+    if weights and len(weights) != len(ids):
+        raise TensorError(f"input \"{exchange.name}\": expected weights for all features or for "
+                          f"none, found them for {len(weights)} of {len(ids)}")
+    end = offsets[0].new_full((1,), begin[-1])
+    return Jagged(torch.cat(ids), torch.cat([*offsets, end]).long(),
+                  torch.cat(weights) if weights else None, 0, begin)
+
+
+def spread(ids: torch.Tensor, name: str) -> tuple[torch.Tensor, torch.Tensor]:
+    """Bags of one size, as ids and offsets."""
+    if ids.dim() != 2:
+        raise TensorError(f"feature \"{name}\": expected ids [batch, pooling] or (ids, offsets), "
+                          f"found shape {tuple(ids.shape)}")
+    return ids.reshape(-1), fixed_offsets(ids.shape[0], ids.shape[1], ids.device)
+
+
+def fixed_offsets(bags: int, pooling: int, place: torch.device) -> torch.Tensor:
+    return torch.arange(bags + 1, device=place) * pooling
+
+
+def find_feature_begin(jagged: Jagged, exchange: Exchange) -> list[int]:
+    """Waits for the GPU."""
+    features = len(exchange.features)
+    batch = (jagged.offsets.shape[0] - 1) // features
+    return [int(jagged.offsets[feature * batch]) for feature in range(features + 1)]

@@ -1,0 +1,203 @@
+"""What a device program reads and gives, from its manifest: inputs, results, and the tensors
+that results are written into."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from neuroshard.torch_cuda.errors import TensorError
+
+DTYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
+ID_DTYPES = {"i32": torch.int32, "i64": torch.int64}
+ALIGNMENT = 16  # bytes that kernels store at a time, and tables' rows are padded to
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """A jagged input; weighted: some lookup reads its sample weights."""
+
+    name: str
+    features: tuple[str, ...]
+    id_dtype: torch.dtype
+    weighted: bool
+    unpooled: bool  # some lookup gives a row per id
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one lookup of the model gives: columns [column, column + dim) of a group."""
+
+    name: str
+    exchange: int
+    feature: int
+    pooled: bool
+    weighted: bool
+    dtype: torch.dtype
+    dim: int
+    group: int = 0
+    column: int = 0
+
+
+@dataclass(frozen=True)
+class Group:
+    """One tensor of results of one type. columns: without the padding that stride has."""
+
+    results: tuple[Result, ...]
+    columns: int
+    stride: int
+
+    @property
+    def first(self) -> Result:
+        return self.results[0]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """What a shard computes of a result; one for each lookup of the device, in their order."""
+
+    result: Result
+    column: int  # of the group
+    dim: int
+
+
+@dataclass(frozen=True)
+class Layout:
+    """All of it."""
+
+    exchanges: tuple[Exchange, ...]
+    results: tuple[Result, ...]
+    groups: tuple[Group, ...]
+    pieces: tuple[Piece, ...]
+
+    def needs_feature_begin(self, exchange: int) -> bool:
+        """Whether the host must know how many ids each feature of a ragged input has."""
+        spec = self.exchanges[exchange]
+        return spec.unpooled and len(spec.features) > 1
+
+
+def load_manifest(artifact: Path) -> dict:
+    path = artifact / "manifest.json"
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise TensorError(f"{path} cannot be read ({error}); expected the directory that "
+                          "neuroshard-compile wrote") from None
+
+
+def check_whole(manifest: dict) -> None:
+    """The module has no exchange between devices, and ids go to kernels as they are."""
+    devices = manifest["devices"]
+    if devices != 1:
+        raise TensorError(f"expected an artifact for 1 device, found {devices}; "
+                          "neuroshard.cuda runs the devices of a larger plan one by one")
+    for shard in manifest["shards"]:
+        table = manifest["tables"][shard["table"]]
+        if shard["rows"] != [0, table["rows"]]:
+            raise TensorError(f"table \"{table['name']}\" is split by rows, whose ids must be sorted "
+                              "out first; compile with a plan that keeps its rows together")
+    for exchange in manifest["exchanges"]:
+        for lookup in exchange["lookups"]:
+            if lookup["padding_idx"] is not None:
+                raise TensorError(
+                    f"feature \"{exchange['features'][lookup['feature']]}\" is looked up with a "
+                    "padding_idx; leave such ids out of the bags instead")
+
+
+def make_layout(manifest: dict, concatenate: bool) -> Layout:
+    """concatenate: all results side by side in one tensor, else a tensor for each."""
+    check_whole(manifest)
+    exchanges = tuple(make_exchange(spec) for spec in manifest["exchanges"])
+    results = make_results(manifest)
+    if concatenate:
+        check_alike(list(results.values()))
+    results = place_results(results, concatenate)
+    pieces = []
+    for exchange, lookup, slot in manifest["bindings"][0]["lookups"]:
+        cols = manifest["shards"][manifest["bindings"][0]["slots"][slot]]["cols"]
+        result = results[exchange, lookup]
+        pieces.append(Piece(result, result.column + cols[0], cols[1] - cols[0]))
+    ordered = tuple(results.values())
+    return Layout(exchanges, ordered, make_groups(ordered, pieces), tuple(pieces))
+
+
+def make_exchange(spec: dict) -> Exchange:
+    return Exchange(spec["input"], tuple(spec["features"]), ID_DTYPES[spec["id_type"]],
+                    any(lookup["weighted"] for lookup in spec["lookups"]),
+                    any(lookup["pooling"] == "none" for lookup in spec["lookups"]))
+
+
+def make_results(manifest: dict) -> dict[tuple[int, int], Result]:
+    """By number of exchange and lookup, not yet placed."""
+    found = {}
+    for number, exchange in enumerate(manifest["exchanges"]):
+        for index, lookup in enumerate(exchange["lookups"]):
+            found[number, index] = (exchange["features"][lookup["feature"]],
+                                    manifest["tables"][lookup["table"]], lookup)
+    names = unique_names([(feature, table["name"]) for feature, table, _ in found.values()])
+    return {key: Result(name, key[0], lookup["feature"], lookup["pooling"] != "none",
+                        lookup["weighted"], DTYPES[lookup["result_type"]], table["dim"])
+            for (key, (_, table, lookup)), name in zip(found.items(), names)}
+
+
+def unique_names(lookups: list[tuple[str, str]]) -> list[str]:
+    """The feature; where several lookups have it, feature@table; then with #1, #2, ..."""
+    features, both, seen = Counter(f for f, _ in lookups), Counter(lookups), Counter()
+    names = []
+    for feature, table in lookups:
+        name = feature if features[feature] == 1 else f"{feature}@{table}"
+        if both[feature, table] > 1:
+            seen[feature, table] += 1
+            name = f"{name}#{seen[feature, table]}"
+        names.append(name)
+    return names
+
+
+def check_alike(results: list[Result]) -> None:
+    """Results can be side by side in one tensor."""
+    for result in results:
+        if not result.pooled:
+            raise TensorError(f"concatenate: \"{result.name}\" is not pooled, so it has no row per "
+                              "sample")
+        if result.dtype != results[0].dtype:
+            raise TensorError(f"concatenate: \"{result.name}\" is {result.dtype}, "
+                              f"\"{results[0].name}\" {results[0].dtype}; one tensor has one type")
+
+
+def place_results(results: dict, concatenate: bool) -> dict:
+    placed, column = {}, 0
+    for number, (key, result) in enumerate(results.items()):
+        group, begin = (0, column) if concatenate else (number, 0)
+        placed[key] = Result(**{**result.__dict__, "group": group, "column": begin})
+        column += result.dim
+    return placed
+
+
+def make_groups(results: tuple[Result, ...], pieces: list[Piece]) -> tuple[Group, ...]:
+    groups = []
+    for number in range(max((result.group for result in results), default=-1) + 1):
+        members = tuple(result for result in results if result.group == number)
+        columns, bytes_ = sum(m.dim for m in members), members[0].dtype.itemsize
+        aligned = [piece for piece in pieces if piece.result.group == number
+                   and is_aligned(piece, bytes_)]
+        unit = ALIGNMENT // bytes_
+        stride = -(-columns // unit) * unit if aligned else columns
+        groups.append(Group(members, columns, stride))
+    return tuple(groups)
+
+
+def is_aligned(piece: Piece, element_bytes: int) -> bool:
+    """Whether kernels store its rows, or read their gradients, 16 bytes at a time."""
+    stores = piece.dim * element_bytes % ALIGNMENT == 0
+    # Gradients are f32 in any case.
+    for aligned, bytes_ in ((stores, element_bytes), (piece.dim % 4 == 0, 4)):
+        if aligned and piece.column * bytes_ % ALIGNMENT != 0:
+            raise TensorError(
+                f"\"{piece.result.name}\" with {piece.dim} columns would begin at column "
+                f"{piece.column} of a {piece.result.dtype} tensor, which is no multiple of "
+                f"{ALIGNMENT} bytes; use concatenate=False, or dims that are multiples of 8")
+    return stores

@@ -1,0 +1,289 @@
+"""One artifact opened on a GPU, and its steps: allocates tensors, and passes what is in them
+to the library."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+
+from neuroshard import cuda
+from neuroshard.torch_cuda import memory
+from neuroshard.torch_cuda.errors import TensorError
+from neuroshard.torch_cuda.layout import ALIGNMENT, Group, Piece, load_manifest, make_layout
+from neuroshard.torch_cuda.step import Step, check_offsets, check_sizes, check_tensors
+
+STAND_IN = "NeuroShard emulator"
+
+_open: weakref.WeakValueDictionary[str, Program] = weakref.WeakValueDictionary()
+
+
+def find_program(name: str) -> Program:
+    """The program that operators call `name`."""
+    program = _open.get(name)
+    if program is None:
+        raise TensorError(f"no embedding tables named \"{name}\" are open (open: "
+                          f"{sorted(_open) or 'none'}); make EmbeddingTables(artifact, "
+                          f"name=\"{name}\") first")
+    return program
+
+
+def pick_name(name: str | None) -> str:
+    if name is None:
+        number = 0
+        while f"embedding_tables_{number}" in _open:
+            number += 1
+        return f"embedding_tables_{number}"
+    if name in _open:
+        raise TensorError(f"embedding tables named \"{name}\" are open already; names tell "
+                          "operators which tables they work on")
+    return name
+
+
+def pick_place(device: torch.device | str | int | None) -> torch.device:
+    """With an index, as tensors have it."""
+    if device is None:
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    place = torch.device(device)
+    if place.type not in ("cuda", "cpu"):
+        raise TensorError(f"expected a CUDA device, found {place}")
+    if place.type == "cuda" and place.index is None:
+        place = torch.device("cuda", torch.cuda.current_device())
+    return place
+
+
+class Program:
+    """Tables in memory of torch, and the steps on them."""
+
+    def __init__(self, artifact: str | os.PathLike, name: str | None,
+                 device: torch.device | str | int | None, seed: int, concatenate: bool) -> None:
+        self.name = pick_name(name)
+        self.place = pick_place(device)
+        manifest = load_manifest(Path(artifact))
+        self.layout = make_layout(manifest, concatenate)
+        self.open_tables(artifact, memory.find_arrays(manifest))
+        self.device.initialize(seed)
+        self.trainable = any(slot.trainable for slot in self.device.slots)
+        self.learning_rate, self.step = 0.0, 0
+        self.join_sort: bool | None = None
+        self.check_every, self.check_offsets, self._calls = 0, False, 0
+        self._held: object = None
+        self._sorted: tuple | None = None
+        _open[self.name] = self
+
+    def open_tables(self, artifact: str | os.PathLike,
+                    arrays: dict[str, list[memory.Array]]) -> None:
+        """Sets `tables`: by name, the tensors that a user sees. On a GPU they are of torch."""
+        tensors = None
+        if self.place.type == "cuda":
+            tensors = [memory.allocate(group, self.place) for group in arrays.values()]
+        # Writes nothing before it is known that the driver takes this memory.
+        self.device = cuda.Device(
+            artifact, 0, self.place.index or 0, seed=None,
+            memory=tensors and [memory.as_slot_memory(group) for group in tensors])
+        self._finalizer = weakref.finalize(self, self.device.close)
+        self.check_driver()
+        for (name, group), slot in zip(arrays.items(), self.device.slots):
+            memory.check_sizes(name, group, slot)
+        if tensors is None:
+            tensors = [memory.adopt(group, slot)
+                       for group, slot in zip(arrays.values(), self.device.slots)]
+        self.tables = {
+            name: {array.name: array.visible(tensor) for array, tensor in zip(group, own)}
+            for (name, group), own in zip(arrays.items(), tensors)}
+
+    def check_driver(self) -> None:
+        """Host memory is device memory for the stand-in alone."""
+        gpu = self.device.info.gpu.decode()
+        if (gpu == STAND_IN) == (self.place.type == "cpu"):
+            return
+        self._finalizer()
+        if gpu == STAND_IN:
+            raise TensorError(f"the driver that NEUROSHARD_CUDA_DRIVER names is the {gpu}, whose "
+                              f"memory is that of the host: use device=\"cpu\", not {self.place}")
+        raise TensorError(f"tables on \"cpu\" need the {STAND_IN} as driver "
+                          f"(NEUROSHARD_CUDA_DRIVER), found {gpu}: use a PyTorch with CUDA and "
+                          "device=\"cuda\"")
+
+    def close(self) -> None:
+        _open.pop(self.name, None)
+        self._finalizer()
+        self.tables.clear()
+        self._held = self._sorted = None
+
+    # Streams
+
+    def stream(self) -> int | None:
+        if self.place.type == "cpu":
+            return None
+        return torch.cuda.current_stream(self.place).cuda_stream
+
+    def is_capturing(self) -> bool:
+        return self.place.type == "cuda" and torch.cuda.is_current_stream_capturing()
+
+    # Steps
+
+    def set_step(self) -> None:
+        """Writes learning rate and number of the next update to the GPU."""
+        self.device.set_step(self.learning_rate, self.step + 1, self.stream())
+
+    def advance(self) -> None:
+        self.set_step()
+        self.step += 1
+
+    def check(self) -> None:
+        self.device.check(self.stream())
+
+    def check_values(self, step: Step) -> None:
+        check_tensors(step, self.place)
+        check_sizes(step)
+        if (self.check_offsets or self.place.type == "cpu") and not self.is_capturing():
+            check_offsets(step)
+
+    def check_now_and_then(self) -> None:
+        self._calls += 1
+        if self.check_every and self._calls % self.check_every == 0 and not self.is_capturing():
+            self.check()
+
+    def forward(self, step: Step, training: bool) -> list[torch.Tensor]:
+        self.check_values(step)
+        results = step.make_results(self.place)
+        parts = self.make_parts(step, results)
+        if not training:
+            mode = cuda.INFERENCE
+        elif self.is_capturing() if self.join_sort is None else self.join_sort:
+            mode = cuda.TRAINING_JOINED
+        else:
+            mode = cuda.TRAINING
+        self.launch(step, parts, mode)
+        if not training:
+            self.check_now_and_then()
+        return results
+
+    def launch(self, step: Step, parts: object, mode: int) -> None:
+        self._sorted = None
+        self.device.forward(parts, mode, self.stream())
+        # A stream of the library reads ids beside this one, until the next call: nobody may
+        # get their memory before. A check reads them, too.
+        self._held = step
+        if mode != cuda.INFERENCE:
+            self._sorted = self.identity(step)
+
+    def identity(self, step: Step) -> tuple:
+        return (self.is_capturing(), step.identity())
+
+    def make_parts(self, step: Step, results: Sequence[torch.Tensor] | None) -> object:
+        """Parts for all lookups. Without results only the ids count."""
+        inputs = []
+        for number, given in enumerate(step.inputs):
+            inputs.append(cuda.Input(
+                given.ids, given.offsets, step.batch(number), given.pooling,
+                sample_weights=given.weights, feature_begin=given.feature_begin))
+        outputs = [(None, 0)] * len(self.layout.pieces)
+        if results is not None:
+            places = [(result.data_ptr(), result.element_size()) for result in results]
+            outputs = []
+            for piece in self.layout.pieces:
+                begin, size = places[piece.result.group]
+                stride = self.layout.groups[piece.result.group].stride
+                outputs.append((begin + size * piece.column if begin else None, stride))
+        return self.device.make_parts(inputs, outputs)
+
+    def backward(self, step: Step, gradients: Sequence[torch.Tensor],
+                 weight_gradients: Sequence[torch.Tensor]) -> None:
+        """Updates the tables; writes the gradients of sample weights, if there is any."""
+        self.check_values(step)
+        gradients = [self.readable(step, group, gradient)
+                     for group, gradient in zip(self.layout.groups, gradients, strict=True)]
+        if self._sorted != self.identity(step):
+            # The last forward was of another batch: sort this one's ids (again).
+            self.launch(step, self.make_parts(step, None), cuda.TRAINING_JOINED)
+        sums = WeightGradients(step, weight_gradients) if weight_gradients else None
+        native = []
+        for piece in self.layout.pieces:
+            gradient = gradients[piece.result.group]
+            begin = gradient.data_ptr() + 4 * piece.column if gradient.numel() else None
+            native.append((begin, gradient.stride(0), sums.target(piece) if sums else None))
+        capturing = self.is_capturing()
+        if not capturing:
+            self.set_step()
+        self._sorted = None
+        self.device.backward(native, self.stream())
+        if self.device.info.two_phase:
+            self.add_norms()
+            self.device.backward_apply(self.stream())
+        if not capturing:
+            self.step += 1
+        if sums:
+            sums.finish()
+        self.check_now_and_then()
+
+    def readable(self, step: Step, group: Group, gradient: torch.Tensor) -> torch.Tensor:
+        """f32, rows contiguous and aligned: the gradient itself, or a copy."""
+        rows = step.rows(group)
+        if gradient.device != self.place or tuple(gradient.shape) != (rows, group.columns):
+            raise TensorError(f"gradient of \"{group.first.name}\": expected {rows} x "
+                              f"{group.columns} on {self.place}, found "
+                              f"{' x '.join(map(str, gradient.shape))} on {gradient.device}")
+        gradient = gradient.float()
+        if (gradient.stride(1) == 1 and gradient.stride(0) >= group.columns
+                and gradient.stride(0) * 4 % ALIGNMENT == 0
+                and gradient.data_ptr() % ALIGNMENT == 0):
+            return gradient
+        copy = gradient.new_empty((rows, memory.padded(group.columns, 4)))[:, :group.columns]
+        return copy.copy_(gradient)
+
+    def add_norms(self) -> None:
+        """Rows that are split by columns: the norm of a row is the sum over its columns."""
+        shards = {}
+        for number, slot in enumerate(self.device.slots):
+            if slot.two_phase:
+                shards.setdefault(slot.table, []).append((slot.col_begin, number))
+        for members in shards.values():
+            norms = [self.device.norms(number) for _, number in sorted(members)]
+            parts = [memory.foreign(norm.norms, norm.capacity, self.place) for norm in norms]
+            total = parts[0].clone()
+            for part in parts[1:]:
+                total += part
+            for part in parts:
+                part.copy_(total)
+
+
+class WeightGradients:
+    """Gradients of sample weights. Each lookup writes those of its ids; ids that several
+    lookups read, or several shards, get the sum."""
+
+    def __init__(self, step: Step, totals: Sequence[torch.Tensor]) -> None:
+        weighted = [(number, given.weights) for number, given in enumerate(step.inputs)
+                    if given.weights is not None]
+        self.totals = {}
+        for (number, weights), total in zip(weighted, totals, strict=True):
+            check_like("gradient of the weights", total, weights)
+            self.totals[number] = total.zero_()  # of ids that no weighted lookup reads
+        self.more: list[tuple[int, torch.Tensor]] = []
+        self.written: set[tuple[int, int]] = set()
+
+    def target(self, piece: Piece) -> torch.Tensor | None:
+        result = piece.result
+        if not result.weighted:
+            return None
+        total, feature = self.totals[result.exchange], (result.exchange, result.feature)
+        if feature not in self.written:
+            self.written.add(feature)
+            return total
+        self.more.append((result.exchange, torch.zeros_like(total)))
+        return self.more[-1][1]
+
+    def finish(self) -> None:
+        for exchange, part in self.more:
+            self.totals[exchange] += part
+
+
+def check_like(name: str, tensor: torch.Tensor, other: torch.Tensor) -> None:
+    if (tensor.shape, tensor.dtype, tensor.device) != (other.shape, other.dtype, other.device):
+        raise TensorError(f"{name}: expected {tuple(other.shape)} {other.dtype} on "
+                          f"{other.device}, found {tuple(tensor.shape)} {tensor.dtype} on "
+                          f"{tensor.device}")
