@@ -1,0 +1,203 @@
+"""What GPU kernels compute, in numpy: f32 arithmetic in the order that docs/kernels.md and
+GpuABI.h state, one rounding for each operation, so that results can be compared bit by bit.
+
+Sums over columns (norms, dot products) have no stated order. They are taken in float64 and come
+with the error that f32 may add: none where all partial sums are exact, so that integers give
+bits here, too."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy
+import torch
+
+ROOT = Path(__file__).resolve().parents[2]
+F32 = numpy.float32
+ULPS = 4
+LONG = 512  # terms from which a sum is taken by itself
+
+
+def chunk_size():
+    """NSG_CHUNK of GpuABI.h: a row's gradients in whole chunks of so many sorted positions are
+    added up before they are added to the others."""
+    header = (ROOT / "include/neuroshard/Runtime/GpuABI.h").read_text()
+    return int(re.search(r"#define NSG_CHUNK (\d+)", header)[1])
+
+
+def as_f32(tensor):
+    return tensor.float().numpy()
+
+
+def rounded(values, dtype):
+    """f32 values to another element type, to nearest even."""
+    return torch.from_numpy(numpy.ascontiguousarray(values, F32)).to(dtype)
+
+
+# Lookups
+
+
+def sum_segments(terms, bounds):
+    """Sums of the rows [bounds[i], bounds[i + 1]), each in order, beginning with 0."""
+    counts = numpy.diff(bounds)
+    sums = numpy.zeros((len(counts), terms.shape[1]), F32)
+    short = counts < LONG
+    for step in range(int(counts[short].max(initial=0))):
+        there = numpy.flatnonzero(short & (counts > step))
+        sums[there] = sums[there] + terms[bounds[there] + step]
+    for segment in numpy.flatnonzero(~short):
+        part = terms[bounds[segment]:bounds[segment + 1]]
+        # Adds in order, unlike numpy's sum.
+        sums[segment] = numpy.add.accumulate(part, axis=0, dtype=F32)[-1]
+    return sums
+
+
+def lookup(table, ids, offsets, sample_weights, pooling):
+    """f32 results; `pooling` is sum, mean or unpooled."""
+    rows = table[ids]
+    if pooling == "unpooled":
+        return rows
+    if sample_weights is not None:
+        rows = sample_weights[:, None] * rows
+    sums = sum_segments(rows, offsets)
+    if pooling == "mean":
+        sums = sums / numpy.maximum(numpy.diff(offsets), 1).astype(F32)[:, None]
+    return sums
+
+
+# Gradients
+
+
+@dataclass
+class Terms:
+    """What one part adds to the gradient of a slot, by position."""
+
+    rows: numpy.ndarray  # of the slot; others than its rows count for nothing
+    values: numpy.ndarray  # [positions, columns]
+
+
+def spread(ids, offsets, sample_weights, pooling, gradient):
+    """The gradient of each id, factor included."""
+    if pooling == "unpooled":
+        return gradient[:len(ids)]
+    counts = numpy.diff(offsets)
+    bag = numpy.repeat(numpy.arange(len(counts)), counts)
+    factor = numpy.ones(len(ids), F32) if sample_weights is None else sample_weights
+    if pooling == "mean":
+        factor = factor / counts[bag].astype(F32)
+    return factor[:, None] * gradient[bag]
+
+
+def with_chunks(values, begin, chunk):
+    """The terms of a run that begins at sorted position `begin`, whole chunks summed."""
+    first, last = -(-begin // chunk), (begin + len(values)) // chunk
+    if first >= last:
+        return values
+    head, tail = first * chunk - begin, last * chunk - begin
+    bounds = numpy.arange(head, tail + 1, chunk)
+    return numpy.concatenate([values[:head], sum_segments(values, bounds), values[tail:]])
+
+
+def table_gradient(parts, rows, columns, first_position, chunk):
+    """(summed gradient [rows, columns], which rows have one, positions that were sorted).
+    `first_position`: sorted positions of the slots before this one."""
+    keys = numpy.concatenate([numpy.empty(0, numpy.int64)] + [part.rows for part in parts])
+    values = numpy.concatenate([numpy.empty((0, columns), F32)] + [part.values for part in parts])
+    good = (keys >= 0) & (keys < rows)
+    keys, values = keys[good], values[good]
+    order = numpy.argsort(keys, kind="stable")
+    keys, values = keys[order], values[order]
+    bounds = numpy.searchsorted(keys, numpy.arange(rows + 1))
+    if chunk:
+        runs = [values[bounds[row]:bounds[row + 1]] for row in range(rows)]
+        runs = [with_chunks(run, first_position + bounds[row], chunk) if len(run) >= chunk else run
+                for row, run in enumerate(runs)]
+        values = numpy.concatenate([numpy.empty((0, columns), F32), *runs])
+        lengths = numpy.array([0] + [len(run) for run in runs])
+        sums = sum_segments(values, lengths.cumsum())
+    else:
+        sums = sum_segments(values, bounds)
+    return sums, numpy.diff(bounds) > 0, len(keys)
+
+
+# Optimizers
+
+
+@dataclass
+class Bounded:
+    """Values in f32 and how far off each may be."""
+
+    value: numpy.ndarray
+    error: numpy.ndarray
+
+    def range_in(self, dtype):
+        """(least, greatest) after the rounding to an element type."""
+        wide = torch.from_numpy(self.value.astype(numpy.float64))
+        error = torch.from_numpy(self.error)
+        return (wide - error).to(dtype), (wide + error).to(dtype)
+
+
+def exactly(value):
+    return Bounded(value, numpy.zeros(value.shape))
+
+
+def spacing(values):
+    """Distance from |values| to the next f32."""
+    return numpy.spacing(numpy.abs(values).astype(F32)).astype(numpy.float64)
+
+
+def column_sums(products):
+    """Sums over columns: 4 ulp of the sum of magnitudes, as docs/kernels.md states; nothing
+    where all products of a row are multiples of a number that 2^24 of them reach beyond."""
+    wide = products.astype(numpy.float64)
+    magnitude = numpy.abs(wide).sum(1)
+    exact = numpy.zeros(len(wide), bool)
+    for unit in 2.0 ** -numpy.arange(0, 25, 2):
+        exact |= (numpy.remainder(wide, unit) == 0).all(1) & (magnitude < unit * 2 ** 24)
+    return Bounded(wide.sum(1).astype(F32), numpy.where(exact, 0, ULPS * spacing(magnitude)))
+
+
+def step_size(optimizer, learning_rate, number):
+    rate = float(F32(learning_rate))
+    if optimizer.kind == "adam":
+        rate *= numpy.sqrt(1 - optimizer.beta2 ** number) / (1 - optimizer.beta1 ** number)
+    return F32(rate)
+
+
+def by_root(weights, size, numerator, squares, eps):
+    return weights - size * (numerator / (numpy.sqrt(squares) + F32(eps)))
+
+
+def update(optimizer, weights, states, gradient, size, norm=None, columns=None):
+    """(new weights, new states), Bounded, of rows with a gradient. Row-wise: `norm` of the whole
+    row and the `columns` that it is over; by default those that are here."""
+    if optimizer.weight_decay:
+        gradient = gradient + F32(optimizer.weight_decay) * weights
+    if optimizer.kind == "rowwise_adagrad":
+        norm = norm or column_sums(gradient * gradient)
+        return rowwise(optimizer, weights, states[0], gradient, size, norm,
+                       columns or weights.shape[1])
+    return [exactly(values) for values in elementwise(optimizer, weights, states, gradient, size)]
+
+
+def elementwise(optimizer, weights, states, gradient, size):
+    if optimizer.kind == "sgd":
+        return [weights - size * gradient]
+    if optimizer.kind == "adagrad":
+        total = states[0] + gradient * gradient
+        return [by_root(weights, size, gradient, total, optimizer.eps), total]
+    first, second = (F32(beta) * state + F32(1 - beta) * value for beta, state, value in (
+        (optimizer.beta1, states[0], gradient), (optimizer.beta2, states[1], gradient * gradient)))
+    return [by_root(weights, size, first, second, optimizer.eps), first, second]
+
+
+def rowwise(optimizer, weights, state, gradient, size, norm, columns):
+    """What the norm may be off by goes on into the state, and by half into its root."""
+    total = state + (norm.value / F32(columns))[:, None]
+    off = norm.error[:, None] > 0
+    total_error = numpy.where(off, norm.error[:, None] / columns + 2 * spacing(total), 0)
+    delta = size / (numpy.sqrt(total) + F32(optimizer.eps)) * gradient
+    relative = total_error / numpy.maximum(total, numpy.finfo(F32).tiny)
+    error = numpy.where(off, numpy.abs(delta) * relative + ULPS * spacing(delta)
+                        + spacing(numpy.abs(weights) + numpy.abs(delta)), 0)
+    return [Bounded(weights - delta, error), Bounded(total, total_error)]
