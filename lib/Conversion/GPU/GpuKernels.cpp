@@ -8,6 +8,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -18,14 +19,20 @@ using namespace mlir;
 namespace neuroshard {
 
 static constexpr int64_t kWarp = 32;
+/// Of 65,536 registers, blocks of 256 threads: 64 registers each for lookups,
+/// which have bytes in flight to hide; 80 for updates, which hold a row of
+/// gradients, weights and states at once.
+static constexpr int32_t kLookupBlocks = 4, kUpdateBlocks = 3;
 
 KernelBuilder::KernelBuilder(gpu::GPUModuleOp module, StringRef name,
-                             ArrayRef<Type> arguments)
+                             ArrayRef<Type> arguments, int32_t residentBlocks)
     : b(ImplicitLocOpBuilder::atBlockEnd(module.getLoc(), module.getBody())) {
   function = gpu::GPUFuncOp::create(
       b, name, FunctionType::get(b.getContext(), arguments, {}));
   function->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
   function.setKnownBlockSizeAttr(b.getDenseI32ArrayAttr({NSG_THREADS, 1, 1}));
+  function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
+                    b.getI32IntegerAttr(residentBlocks));
   b.setInsertionPointToStart(&function.getBody().front());
   block = gpu::BlockIdOp::create(b, gpu::Dimension::x);
   thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
@@ -107,7 +114,7 @@ void createTaskKernel(gpu::GPUModuleOp module, const TaskKernel &kernel,
                       ArrayRef<Variant> variants) {
   Type pointer = getDevicePointerType(module.getContext());
   SmallVector<Type> types(kernel.reportsBadIds ? 3 : 2, pointer);
-  KernelBuilder k(module, kernel.name, types);
+  KernelBuilder k(module, kernel.name, types, kLookupBlocks);
   ImplicitLocOpBuilder &b = k.b;
   Value number = loadI32(b, k.argument(1), k.block);
   DeviceStruct task =
@@ -200,7 +207,8 @@ void createRunKernel(gpu::GPUModuleOp module, StringRef name,
                      size_t variantField, ArrayRef<Variant> variants) {
   Builder types(module.getContext());
   Type pointer = getDevicePointerType(module.getContext());
-  KernelBuilder k(module, name, {pointer, types.getI32Type(), pointer});
+  KernelBuilder k(module, name, {pointer, types.getI32Type(), pointer},
+                  kUpdateBlocks);
   ImplicitLocOpBuilder &b = k.b;
   int64_t fewest = NSG_THREADS;
   for (const Variant &variant : variants)
@@ -245,7 +253,7 @@ void createPartialsKernel(gpu::GPUModuleOp module, ArrayRef<Variant> variants) {
   Builder types(module.getContext());
   Type pointer = getDevicePointerType(module.getContext());
   KernelBuilder k(module, "nsg_partials",
-                  {pointer, types.getI32Type(), pointer});
+                  {pointer, types.getI32Type(), pointer}, kLookupBlocks);
   ImplicitLocOpBuilder &b = k.b;
   DeviceStruct sorted(b, k.argument(2));
   Value numSlots =

@@ -17,9 +17,11 @@ namespace neuroshard {
 /// A kernel's arguments and where in the grid a thread is.
 class KernelBuilder {
 public:
-  /// Begins a kernel at the end of the module; finish() ends it.
+  /// Begins a kernel at the end of the module; finish() ends it. At least
+  /// `residentBlocks` blocks are to fit a multiprocessor: that bounds the
+  /// registers, which the assembler otherwise bounds more than is good.
   KernelBuilder(mlir::gpu::GPUModuleOp module, llvm::StringRef name,
-                llvm::ArrayRef<mlir::Type> arguments);
+                llvm::ArrayRef<mlir::Type> arguments, int32_t residentBlocks);
   void finish();
 
   mlir::ImplicitLocOpBuilder b;

@@ -19,6 +19,8 @@ using namespace mlir;
 
 namespace neuroshard {
 
+/// Per multiprocessor; they need few registers.
+static constexpr int32_t kResidentBlocks = 4;
 /// Threads that share the ids of a bag.
 static constexpr int64_t kThreadsPerItem = NSG_THREADS / NSG_EXPAND_ITEMS;
 
@@ -216,7 +218,8 @@ void ExpandBuilder::run(Value item, Value firstThread) {
 
 void createExpandKernel(gpu::GPUModuleOp module) {
   Type pointer = getDevicePointerType(module.getContext());
-  KernelBuilder k(module, "nsg_expand", {pointer, pointer, pointer});
+  KernelBuilder k(module, "nsg_expand", {pointer, pointer, pointer},
+                  kResidentBlocks);
   ImplicitLocOpBuilder &b = k.b;
   Value number =
       toIndex(b, structAt(b, k.argument(1), sizeof(int32_t), k.block).i32(0));
@@ -280,7 +283,8 @@ static Value countBelow(KernelBuilder &k, DeviceStruct &sorted, Value numRuns,
 void createRangesKernel(gpu::GPUModuleOp module) {
   Builder types(module.getContext());
   Type pointer = getDevicePointerType(module.getContext());
-  KernelBuilder k(module, "nsg_ranges", {pointer, types.getI32Type(), pointer});
+  KernelBuilder k(module, "nsg_ranges", {pointer, types.getI32Type(), pointer},
+                  kResidentBlocks);
   ImplicitLocOpBuilder &b = k.b;
   DeviceStruct sorted(b, k.argument(2));
   Value numSlots = toIndex(b, k.argument(1));

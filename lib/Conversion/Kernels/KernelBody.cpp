@@ -41,10 +41,10 @@ static Row addRounds(const KernelBody &body, const ColumnBlock &block,
 }
 
 Row emitSum(const KernelBody &body, const ColumnBlock &block, Span span,
-            Row sum, llvm::function_ref<Term(Value position)> emitTerm) {
+            Row sum, int64_t inFlight,
+            llvm::function_ref<Term(Value position)> emitTerm) {
   ImplicitLocOpBuilder &b = body.b;
   RowBuilder &rows = body.rows;
-  int64_t inFlight = rows.getShape().inFlight;
   if (inFlight > 1) {
     Value round = rows.index(inFlight);
     Value count = arith::SubIOp::create(b, span.limit, span.first);

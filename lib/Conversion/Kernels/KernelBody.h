@@ -88,10 +88,11 @@ struct Term {
 };
 
 /// Emits the sum of `first` and the terms at the positions of `span`, in their
-/// order, for one block of columns. RowShape::inFlight rows are read before any
-/// of them is added.
+/// order, for one block of columns. `inFlight` rows are read before any of them
+/// is added.
 Row emitSum(const KernelBody &body, const ColumnBlock &block, Span span,
-            Row first, llvm::function_ref<Term(mlir::Value position)> emitTerm);
+            Row first, int64_t inFlight,
+            llvm::function_ref<Term(mlir::Value position)> emitTerm);
 
 /// Loads element `position` of a memref of integers that are not negative, as
 /// index.

@@ -32,14 +32,16 @@ void emitPooledLookup(const KernelBody &body) {
     Value divisor = body.isMean ? getDivisor(body, bag) : Value();
     rows.forEachBlock([&](const ColumnBlock &block) {
       Row zeros = rows.zeros(block);
-      Row sum = emitSum(body, block, bag, zeros, [&](Value position) -> Term {
+      int64_t inFlight = rows.getShape().inFlight;
+      auto emitTerm = [&](Value position) -> Term {
         rows.prefetch({body.weights, inputs.getIdAhead(position)}, block,
                       /*forWrite=*/false);
         Value id = inputs.getId(position);
         Value weight =
             body.spec.weighted ? inputs.getSampleWeight(position) : Value();
         return {{body.weights, id}, weight};
-      });
+      };
+      Row sum = emitSum(body, block, bag, zeros, inFlight, emitTerm);
       if (divisor)
         sum = rows.divideByScalar(sum, divisor);
       rows.write(sum, {body.out, outRow}, block);

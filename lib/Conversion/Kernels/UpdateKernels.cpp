@@ -21,7 +21,8 @@ namespace neuroshard {
 static Row addGradients(const KernelBody &body, const ColumnBlock &block,
                         Span span, Row sum) {
   KernelInputs &inputs = body.inputs;
-  return emitSum(body, block, span, sum, [&](Value position) -> Term {
+  int64_t inFlight = body.rows.getShape().inFlight;
+  return emitSum(body, block, span, sum, inFlight, [&](Value position) -> Term {
     body.rows.prefetch(
         {body.gradients, inputs.getGradientOffsetAhead(position)}, block,
         /*forWrite=*/false);
@@ -30,6 +31,9 @@ static Row addGradients(const KernelBody &body, const ColumnBlock &block,
     return {{body.gradients, offset}, factor};
   });
 }
+
+/// Few runs have sums of chunks: registers matter more there.
+static constexpr int64_t kSumsInFlight = 2;
 
 /// The sum of head, tail and sums. Head and tail are two rounds of one loop,
 /// which takes fewer registers than two loops.
@@ -52,7 +56,7 @@ static Row sumParts(const KernelBody &body, const ColumnBlock &block,
     scf::YieldOp::create(
         b, addGradients(body, block, span, Row(parts.getRegionIterArgs())));
   }
-  return emitSum(body, block, run.sums, Row(parts.getResults()),
+  return emitSum(body, block, run.sums, Row(parts.getResults()), kSumsInFlight,
                  [&](Value number) -> Term {
                    Value offset = arith::MulIOp::create(b, number, run.stride);
                    return {{run.partials, offset}, {}};
