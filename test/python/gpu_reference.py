@@ -52,9 +52,14 @@ def sum_segments(terms, bounds):
     return sums
 
 
+def safe(ids, table):
+    """Ids, 0 for those that are none."""
+    return numpy.where((ids >= 0) & (ids < len(table)), ids, 0)
+
+
 def lookup(table, ids, offsets, sample_weights, pooling):
-    """f32 results; `pooling` is sum, mean or unpooled."""
-    rows = table[ids]
+    """f32 results; `pooling` is sum, mean or unpooled. For a bad id row 0 is taken."""
+    rows = table[safe(ids, table)]
     if pooling == "unpooled":
         return rows
     if sample_weights is not None:
@@ -129,6 +134,11 @@ class Bounded:
 
     value: numpy.ndarray
     error: numpy.ndarray
+
+    def __add__(self, other):
+        value = self.value + other.value
+        off = (self.error > 0) | (other.error > 0)
+        return Bounded(value, numpy.where(off, self.error + other.error + spacing(value), 0))
 
     def range_in(self, dtype):
         """(least, greatest) after the rounding to an element type."""

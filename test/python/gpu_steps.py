@@ -267,7 +267,8 @@ class Step:
                 continue
             table = reference.as_f32(self.opened.expected[work.slot][0])
             bag = numpy.repeat(numpy.arange(work.items), numpy.diff(work.offsets))
-            expected = reference.column_sums(table[work.ids] * work.gradient_view.numpy()[bag])
+            expected = reference.column_sums(
+                table[reference.safe(work.ids, table)] * work.gradient_view.numpy()[bag])
             begin = self.span_of(work)
             got = work.weight_gradient[begin:begin + len(work.ids)]
             assert_within(got, expected, f"weight gradient of {self.name(work)}")
@@ -294,22 +295,23 @@ class Step:
             gradients.append((total, touched))
         return gradients
 
-    def check_update(self, learning_rate, number, norms=None, columns=None):
+    def check_update(self, learning_rate, number, norms=None):
         """All tables and states are one step on. What may differ in its last bits, after sums
         over columns, is what the next step is expected to begin with. `norms`: of two-phase
-        slots, for their rows with gradients, over all `columns` of the table."""
+        slots, for their rows with gradients, over all columns of the table."""
         for slot, gradient in enumerate(self.slot_gradients()):
             weights, states = self.opened.expected[slot]
-            if gradient is not None:
-                total, touched = gradient
-                optimizer = self.opened.table_of(slot).optimizer
-                new = reference.update(
-                    optimizer, reference.as_f32(weights)[touched], [s[touched] for s in states],
-                    total[touched], reference.step_size(optimizer, learning_rate, number),
-                    (norms or {}).get(slot), (columns or {}).get(slot))
-                self.check_slot(slot, touched, new)
-            else:
+            if gradient is None:
                 self.check_slot(slot, numpy.zeros(len(weights), bool), [])
+                continue
+            total, touched = gradient
+            table = self.opened.table_of(slot)
+            norm = (norms or {}).get(slot)
+            new = reference.update(
+                table.optimizer, reference.as_f32(weights)[touched], [s[touched] for s in states],
+                total[touched], reference.step_size(table.optimizer, learning_rate, number),
+                norm, table.dim if norm else None)
+            self.check_slot(slot, touched, new)
 
     def check_slot(self, slot, touched, new):
         """Touched rows are `new`, all others as they were."""

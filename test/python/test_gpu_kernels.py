@@ -1,9 +1,11 @@
 """The GPU kernels, run by the emulator, against numpy: forward, backward with every optimizer,
 shards, edges, bad ids and rows far away. Bits must be equal wherever an order is stated."""
 
+import contextlib
 import os
 
 import pytest
+import torch
 
 import gpu_models as models
 from gpu_memory import Memory, unusable
@@ -13,7 +15,8 @@ pytestmark = pytest.mark.skipif(bool(unusable()), reason=unusable())
 if not unusable():
     from neuroshard import cuda
 
-    from gpu_steps import OpenDevice, Step, random_tables, train_step
+    import gpu_reference as reference
+    from gpu_steps import (OpenDevice, Step, assert_within, norms_of, random_tables, train_step)
 
 ALL = bool(os.environ.get("NEUROSHARD_ALL"))
 KINDS = ("ragged", "one", "empty", "equal", "none", "huge", "fixed1", "fixed3", "fixed20")
@@ -23,31 +26,13 @@ def chosen_dims(salt):
     """All dims, or some drawn with the seed; narrow and wide ones."""
     if ALL:
         return models.DIMS
-    return tuple(matrix.sample(models.DIMS[:10], 4, salt) + matrix.sample(models.DIMS[10:], 3, salt))
-
-
-class Artifacts:
-    """Compiled models by name, made when first asked for."""
-
-    def __init__(self, folder):
-        self.folder, self.made = folder, {}
-
-    def get(self, name, make, *options):
-        """(model, artifact); make() gives (model, plan)."""
-        if name not in self.made:
-            model, plan = make()
-            self.made[name] = model, models.compile_model(model, plan, self.folder / name, *options)
-        return self.made[name]
+    return tuple(matrix.sample(models.DIMS[:10], 4, salt)
+                 + matrix.sample(models.DIMS[10:], 3, salt))
 
 
 @pytest.fixture(scope="module")
-def artifacts(tmp_path_factory):
-    return Artifacts(tmp_path_factory.mktemp("gpu"))
-
-
-def with_whole_plan(make, *arguments):
-    model = make(*arguments)
-    return model, models.whole_plan(model)
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("gpu")
 
 
 # Forward
@@ -58,13 +43,12 @@ if not ALL:
 
 
 @pytest.fixture(scope="module", params=FORWARD, ids=lambda p: f"rotation{p[0]}-to-{p[1]}")
-def forward_device(request, artifacts):
+def forward_device(request, folder):
     rotation, output = request.param
-    model, artifact = artifacts.get(
-        f"forward{rotation}{output}",
-        lambda: with_whole_plan(models.forward_model, rotation, chosen_dims(f"forward {rotation}")),
-        "--gpu-output", output)
-    return model, artifact, output
+    model = models.forward_model(rotation, chosen_dims(f"forward {rotation}"))
+    compiled = models.compile_model(model, models.whole_plan(model),
+                                    folder / f"forward{rotation}{output}", "--gpu-output", output)
+    return model, compiled, output
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -85,11 +69,10 @@ TRAINING = matrix.sample(ROTATIONS, 3, "gpu training")
 
 
 @pytest.fixture(scope="module", params=TRAINING, ids=lambda r: f"rotation{r}")
-def training_model(request, artifacts):
-    return artifacts.get(
-        f"training{request.param}",
-        lambda: with_whole_plan(models.training_model, request.param,
-                                chosen_dims(f"training {request.param}")), "--training")
+def training_model(request, folder):
+    model = models.training_model(request.param, chosen_dims(f"training {request.param}"))
+    return model, models.compile_model(model, models.whole_plan(model),
+                                       folder / f"training{request.param}", "--training")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -103,3 +86,105 @@ def test_training(training_model, kind, integers, generator):
             train_step(opened, models.make_batches(model, kind, generator, integers), generator,
                        number, integers=integers, fixed=models.fixed_pooling(kind),
                        known=number == 1)
+
+
+def trained_bits(model, artifact, batches, seed, integers):
+    """All tables and states after three steps whose threads run in the order of `seed`."""
+    os.environ["NEUROSHARD_EMULATOR_SEED"] = str(seed)
+    try:
+        tables = random_tables(model, torch.Generator().manual_seed(5), integers)
+        with OpenDevice(artifact, model, tables) as opened:
+            gradients = torch.Generator().manual_seed(6)
+            for number in (1, 2, 3):
+                train_step(opened, batches, gradients, number, integers=integers)
+            return opened.expected
+    finally:
+        del os.environ["NEUROSHARD_EMULATOR_SEED"]
+
+
+def test_same_input_same_bits(training_model, generator):
+    model, artifact = training_model
+    batches = models.make_batches(model, "ragged", generator)
+    runs = [trained_bits(model, artifact, batches, seed, integers=False) for seed in (1, 2)]
+    for (weights, states), (again, others) in zip(*runs):
+        assert torch.equal(weights, again)
+        for state, other in zip(states, others, strict=True):
+            assert (state == other).all()
+
+
+def test_nothing_races(training_model, generator, monkeypatch):
+    """The emulator fails a launch with accesses that nothing orders, or beside an array."""
+    monkeypatch.setenv("NEUROSHARD_EMULATOR_RACES", "1")
+    model, artifact = training_model
+    with OpenDevice(artifact, model, random_tables(model, generator, True)) as opened:
+        train_step(opened, models.make_batches(model, "ragged", generator), generator, 1,
+                   integers=False)
+
+
+# Shards
+
+
+@pytest.fixture(scope="module", params=["exact", "per_shard"])
+def sharded(request, folder):
+    model = models.sharded_model()
+    plan = models.sharded_plan(model, request.param)
+    return model, plan, models.compile_model(model, plan, folder / request.param, "--training")
+
+
+def exchange_norms(plan, devices, steps):
+    """Plays the column owners: sums the norms of their shards in column order. Returns, for
+    each device, what the norms of its two-phase slots must be."""
+    groups, expected = {}, [{} for _ in devices]
+    for rank, opened in enumerate(devices):
+        for number, slot in enumerate(opened.slots):
+            if slot.two_phase:
+                groups.setdefault((slot.table, slot.row_begin), []).append(
+                    (slot.col_begin, rank, number))
+    assert bool(groups) == (plan.semantics == "exact")
+    gradients = [step.slot_gradients() for step in steps]
+    for owners in groups.values():
+        total, views = None, []
+        for _, rank, number in sorted(owners):
+            gradient, touched = gradients[rank][number]
+            own = reference.column_sums(gradient[touched] ** 2)
+            views.append(norms_of(devices[rank], number))
+            assert_within(torch.from_numpy(views[-1]), own, "norms of a shard")
+            total = own if total is None else total + own
+        sums = views[0].copy()
+        for view in views[1:]:
+            sums += view
+        for (_, rank, number), view in zip(sorted(owners), views):
+            view[:] = sums
+            expected[rank][number] = total
+    return expected
+
+
+@pytest.mark.parametrize("integers", [True, False], ids=["integers", "reals"])
+@pytest.mark.parametrize("kind", ["ragged", "one", "empty", "equal", "none", "huge"])
+def test_shards(sharded, kind, integers, generator):
+    """Shards of rows, of columns and of both; row-wise optimizers in two phases or, per shard,
+    in one."""
+    model, plan, artifact = sharded
+    splits = {table.name for table in model.tables if plan.splits_rows(table.name)}
+    tables = random_tables(model, generator, integers)
+    with contextlib.ExitStack() as stack:
+        devices = [stack.enter_context(OpenDevice(artifact, model, tables, rank,
+                                                  splits_rows=splits))
+                   for rank in range(plan.devices)]
+        for number in (1, 2):
+            memory = stack.enter_context(Memory())
+            batches = models.make_batches(model, kind, generator, integers)
+            steps = [Step(opened, batches, memory) for opened in devices]
+            for opened, step in zip(devices, steps):
+                step.make_gradients(generator, integers)
+                step.forward(cuda.TRAINING)
+                step.check_results()
+                opened.device.set_step(0.125, number)
+                step.backward()
+                step.check_weight_gradients()
+            norms = exchange_norms(plan, devices, steps)
+            for opened, step, own in zip(devices, steps, norms):
+                if opened.device.info.two_phase:
+                    opened.device.backward_apply()
+                opened.device.check()
+                step.check_update(0.125, number, own)
