@@ -34,10 +34,11 @@ class Limits:
 
 # No kernel needs shared memory or a barrier: warps work by themselves.
 LIMITS = {
-    "nsg_lookup": Limits(registers=128),
-    "nsg_weight_gradient": Limits(registers=128),
+    "nsg_lookup": Limits(registers=80),
+    "nsg_weight_gradient": Limits(registers=80),
     "nsg_expand": Limits(registers=64),
     "nsg_ranges": Limits(registers=32),
+    "nsg_partials": Limits(registers=80),
     "nsg_update": Limits(registers=128),
     "nsg_reduce": Limits(registers=128),
     "nsg_apply": Limits(registers=128),

@@ -19,9 +19,16 @@ using namespace mlir;
 namespace neuroshard {
 
 static constexpr int64_t kWarp = 32;
-/// Of 65,536 registers, blocks of 256 threads: 64 registers each for lookups,
-/// which have bytes in flight to hide; 80 for updates, which hold a row of
-/// gradients, weights and states at once.
+/// Of 65,536 registers, for blocks of 256 threads: 64 each for lookups, which
+/// have bytes in flight to hide, if no lane holds more than 8 columns of a row,
+/// and 80 for updates, which hold gradients, weights and states at once.
+static int32_t getResidentBlocks(ArrayRef<Variant> variants, int32_t most) {
+  constexpr int64_t kManyColumns = 8;
+  bool hasMany = llvm::any_of(variants, [](const Variant &variant) {
+    return variant.shape.columns > kManyColumns;
+  });
+  return hasMany ? most - 1 : most;
+}
 static constexpr int32_t kLookupBlocks = 4, kUpdateBlocks = 3;
 
 KernelBuilder::KernelBuilder(gpu::GPUModuleOp module, StringRef name,
@@ -114,7 +121,8 @@ void createTaskKernel(gpu::GPUModuleOp module, const TaskKernel &kernel,
                       ArrayRef<Variant> variants) {
   Type pointer = getDevicePointerType(module.getContext());
   SmallVector<Type> types(kernel.reportsBadIds ? 3 : 2, pointer);
-  KernelBuilder k(module, kernel.name, types, kLookupBlocks);
+  KernelBuilder k(module, kernel.name, types,
+                  getResidentBlocks(variants, kLookupBlocks));
   ImplicitLocOpBuilder &b = k.b;
   Value number = loadI32(b, k.argument(1), k.block);
   DeviceStruct task =
@@ -208,7 +216,7 @@ void createRunKernel(gpu::GPUModuleOp module, StringRef name,
   Builder types(module.getContext());
   Type pointer = getDevicePointerType(module.getContext());
   KernelBuilder k(module, name, {pointer, types.getI32Type(), pointer},
-                  kUpdateBlocks);
+                  getResidentBlocks(variants, kUpdateBlocks));
   ImplicitLocOpBuilder &b = k.b;
   int64_t fewest = NSG_THREADS;
   for (const Variant &variant : variants)
@@ -253,7 +261,8 @@ void createPartialsKernel(gpu::GPUModuleOp module, ArrayRef<Variant> variants) {
   Builder types(module.getContext());
   Type pointer = getDevicePointerType(module.getContext());
   KernelBuilder k(module, "nsg_partials",
-                  {pointer, types.getI32Type(), pointer}, kLookupBlocks);
+                  {pointer, types.getI32Type(), pointer},
+                  getResidentBlocks(variants, kLookupBlocks));
   ImplicitLocOpBuilder &b = k.b;
   DeviceStruct sorted(b, k.argument(2));
   Value numSlots =

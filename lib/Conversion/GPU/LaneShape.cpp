@@ -13,7 +13,8 @@ static constexpr int64_t kLoadBytes = 16;
 /// Columns that a lane holds; times one more than the rows in flight they are
 /// its registers.
 static constexpr int64_t kMaxColumns = 16;
-static constexpr int64_t kMaxInFlight = 4;
+/// Values of rows in flight that a lane holds.
+static constexpr int64_t kMaxInFlight = 32;
 
 int64_t LaneShape::itemsPerBlock() const { return NSG_THREADS / lanes; }
 
@@ -31,7 +32,8 @@ LaneShape getLaneShape(int64_t dim, ElementKind element) {
     shape.lanes = std::max(shape.lanes, getLanesFor(dim));
   shape.rows.chunk = wide * shape.lanes;
   shape.rows.block = kMaxColumns * shape.lanes;
-  shape.rows.inFlight = kMaxInFlight;
+  shape.columns = std::min(dim / shape.lanes, kMaxColumns);
+  shape.rows.inFlight = shape.columns * 4 <= kMaxInFlight ? 4 : 2;
   return shape;
 }
 

@@ -11,6 +11,8 @@ namespace neuroshard {
 struct LaneShape {
   /// A power of two, at most 32, that divides the dim.
   int64_t lanes = 1;
+  /// Columns that a lane holds at a time.
+  int64_t columns = 1;
   RowShape rows;
 
   /// Items that a block of NSG_THREADS threads works on.
