@@ -10,6 +10,7 @@ from pathlib import Path
 
 import torch
 
+from neuroshard import cuda
 from neuroshard.torch_cuda.errors import TensorError
 
 DTYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
@@ -30,7 +31,8 @@ class Exchange:
 
 @dataclass(frozen=True)
 class Result:
-    """What one lookup of the model gives: columns [column, column + dim) of a group."""
+    """What one lookup of the model gives: columns [column, column + dim) of a group. dtype: as
+    kernels write it; final: as the model was written."""
 
     name: str
     exchange: int
@@ -38,6 +40,7 @@ class Result:
     pooled: bool
     weighted: bool
     dtype: torch.dtype
+    final: torch.dtype
     dim: int
     group: int = 0
     column: int = 0
@@ -108,18 +111,19 @@ def check_whole(manifest: dict) -> None:
                     "padding_idx; leave such ids out of the bags instead")
 
 
-def make_layout(manifest: dict, concatenate: bool) -> Layout:
-    """concatenate: all results side by side in one tensor, else a tensor for each."""
-    check_whole(manifest)
+def make_layout(manifest: dict, lookups: list[cuda.Lookup], concatenate: bool) -> Layout:
+    """lookups: of the device. concatenate: all results side by side in one tensor, else a
+    tensor for each."""
     exchanges = tuple(make_exchange(spec) for spec in manifest["exchanges"])
-    results = make_results(manifest)
+    results = make_results(manifest, lookups)
     if concatenate:
         check_alike(list(results.values()))
     results = place_results(results, concatenate)
-    pieces = []
-    for exchange, lookup, slot in manifest["bindings"][0]["lookups"]:
-        cols = manifest["shards"][manifest["bindings"][0]["slots"][slot]]["cols"]
-        result = results[exchange, lookup]
+    pieces, binding = [], manifest["bindings"][0]
+    for (exchange, lookup, slot), native in zip(binding["lookups"], lookups, strict=True):
+        cols, result = manifest["shards"][binding["slots"][slot]]["cols"], results[exchange, lookup]
+        if native.dim != cols[1] - cols[0] or native.exchange != exchange:
+            raise TensorError("the manifest is not that of the program; compile the artifact again")
         pieces.append(Piece(result, result.column + cols[0], cols[1] - cols[0]))
     ordered = tuple(results.values())
     return Layout(exchanges, ordered, make_groups(ordered, pieces), tuple(pieces))
@@ -131,16 +135,19 @@ def make_exchange(spec: dict) -> Exchange:
                     any(lookup["pooling"] == "none" for lookup in spec["lookups"]))
 
 
-def make_results(manifest: dict) -> dict[tuple[int, int], Result]:
+def make_results(manifest: dict, lookups: list[cuda.Lookup]) -> dict[tuple[int, int], Result]:
     """By number of exchange and lookup, not yet placed."""
     found = {}
+    written = {(exchange, lookup): cuda.ELEMENT_TYPES[native.output_type]
+               for (exchange, lookup, _), native in zip(manifest["bindings"][0]["lookups"], lookups)}
     for number, exchange in enumerate(manifest["exchanges"]):
         for index, lookup in enumerate(exchange["lookups"]):
             found[number, index] = (exchange["features"][lookup["feature"]],
                                     manifest["tables"][lookup["table"]], lookup)
     names = unique_names([(feature, table["name"]) for feature, table, _ in found.values()])
     return {key: Result(name, key[0], lookup["feature"], lookup["pooling"] != "none",
-                        lookup["weighted"], DTYPES[lookup["result_type"]], table["dim"])
+                        lookup["weighted"], DTYPES[written[key]], DTYPES[lookup["result_type"]],
+                        table["dim"])
             for (key, (_, table, lookup)), name in zip(found.items(), names)}
 
 
@@ -163,9 +170,9 @@ def check_alike(results: list[Result]) -> None:
         if not result.pooled:
             raise TensorError(f"concatenate: \"{result.name}\" is not pooled, so it has no row per "
                               "sample")
-        if result.dtype != results[0].dtype:
-            raise TensorError(f"concatenate: \"{result.name}\" is {result.dtype}, "
-                              f"\"{results[0].name}\" {results[0].dtype}; one tensor has one type")
+        if (result.dtype, result.final) != (results[0].dtype, results[0].final):
+            raise TensorError(f"concatenate: \"{result.name}\" is {result.final}, "
+                              f"\"{results[0].name}\" {results[0].final}; one tensor has one type")
 
 
 def place_results(results: dict, concatenate: bool) -> dict:

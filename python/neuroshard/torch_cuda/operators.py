@@ -84,8 +84,10 @@ def _backward(ctx, gradients):
                  for gradient, (shape, dtype) in zip(gradients, ctx.shapes)]
     torch.ops.neuroshard.embedding_backward(tables, ctx.token, gradients, *lists, poolings,
                                             feature_begin, wanted)
+    # Autograd takes an empty list for one of tensors.
+    numbers = [None if values else [] for values in (poolings, feature_begin)]
     return (None, None, None, [None] * len(ids), [None] * len(offsets),
-            wanted or [None] * len(weights), None, None, None)
+            wanted or [None] * len(weights), *numbers, None)
 
 
 embedding_forward.register_autograd(_backward, setup_context=_save)

@@ -13,8 +13,9 @@ import torch
 from neuroshard import cuda
 from neuroshard.torch_cuda import memory
 from neuroshard.torch_cuda.errors import TensorError
-from neuroshard.torch_cuda.layout import ALIGNMENT, Group, Piece, load_manifest, make_layout
-from neuroshard.torch_cuda.step import Step, check_offsets, check_sizes, check_tensors
+from neuroshard.torch_cuda.layout import ALIGNMENT, Group, Piece, check_whole, load_manifest, make_layout
+from neuroshard.torch_cuda.step import (Step, check_offsets, check_sizes, check_tensors,
+                                        expect_count)
 
 STAND_IN = "NeuroShard emulator"
 
@@ -63,8 +64,9 @@ class Program:
         self.name = pick_name(name)
         self.place = pick_place(device)
         manifest = load_manifest(Path(artifact))
-        self.layout = make_layout(manifest, concatenate)
+        check_whole(manifest)
         self.open_tables(artifact, memory.find_arrays(manifest))
+        self.layout = make_layout(manifest, self.device.lookups, concatenate)
         self.device.initialize(seed)
         self.trainable = any(slot.trainable for slot in self.device.slots)
         self.learning_rate, self.step = 0.0, 0
@@ -196,8 +198,9 @@ class Program:
                  weight_gradients: Sequence[torch.Tensor]) -> None:
         """Updates the tables; writes the gradients of sample weights, if there is any."""
         self.check_values(step)
+        expect_count("gradients", gradients, len(self.layout.groups))
         gradients = [self.readable(step, group, gradient)
-                     for group, gradient in zip(self.layout.groups, gradients, strict=True)]
+                     for group, gradient in zip(self.layout.groups, gradients)]
         if self._sorted != self.identity(step):
             # The last forward was of another batch: sort this one's ids (again).
             self.launch(step, self.make_parts(step, None), cuda.TRAINING_JOINED)
@@ -259,8 +262,9 @@ class WeightGradients:
     def __init__(self, step: Step, totals: Sequence[torch.Tensor]) -> None:
         weighted = [(number, given.weights) for number, given in enumerate(step.inputs)
                     if given.weights is not None]
+        expect_count("weight_gradients", totals, len(weighted))
         self.totals = {}
-        for (number, weights), total in zip(weighted, totals, strict=True):
+        for (number, weights), total in zip(weighted, totals):
             check_like("gradient of the weights", total, weights)
             self.totals[number] = total.zero_()  # of ids that no weighted lookup reads
         self.more: list[tuple[int, torch.Tensor]] = []

@@ -109,8 +109,9 @@ class EmbeddingTables(torch.nn.Module):
             self._name, self._anchor if training else None, self._token,
             *to_arguments(Step(self._layout, made)), training)
         if self._concatenate:
-            return results[0]
-        return {result.name: results[result.group] for result in self._layout.results}
+            return results[0].to(self._layout.results[0].final)
+        return {result.name: results[result.group].to(result.final)
+                for result in self._layout.results}
 
     def _complete(self, number: int, given: Jagged, training: bool) -> Jagged:
         exchange: Exchange = self._layout.exchanges[number]
