@@ -94,13 +94,14 @@ def spread(ids, offsets, sample_weights, pooling, gradient):
 
 
 def with_chunks(values, begin, chunk):
-    """The terms of a run that begins at sorted position `begin`, whole chunks summed."""
+    """The terms of a run that begins at sorted position `begin`: those before and behind its
+    whole chunks, and then a sum of each chunk."""
     first, last = -(-begin // chunk), (begin + len(values)) // chunk
     if first >= last:
         return values
     head, tail = first * chunk - begin, last * chunk - begin
     bounds = numpy.arange(head, tail + 1, chunk)
-    return numpy.concatenate([values[:head], sum_segments(values, bounds), values[tail:]])
+    return numpy.concatenate([values[:head], values[tail:], sum_segments(values, bounds)])
 
 
 def table_gradient(parts, rows, columns, first_position, chunk):
@@ -162,8 +163,10 @@ def column_sums(products):
     wide = products.astype(numpy.float64)
     magnitude = numpy.abs(wide).sum(1)
     exact = numpy.zeros(len(wide), bool)
-    for unit in 2.0 ** -numpy.arange(0, 25, 2):
-        exact |= (numpy.remainder(wide, unit) == 0).all(1) & (magnitude < unit * 2 ** 24)
+    for unit in 2.0 ** -numpy.arange(0, 25, 4):
+        left = numpy.flatnonzero(~exact)
+        scaled = wide[left] / unit
+        exact[left] = (scaled == numpy.rint(scaled)).all(1) & (magnitude[left] < unit * 2 ** 24)
     return Bounded(wide.sum(1).astype(F32), numpy.where(exact, 0, ULPS * spacing(magnitude)))
 
 
