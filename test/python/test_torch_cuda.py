@@ -118,6 +118,35 @@ def test_rows_split_by_columns_have_one_norm(tmp_path, generator):
         assert torch.equal(ours.states["t.s0"]["sum"], ours.states["t.s1"]["sum"])
 
 
+def test_gradients_of_weights_that_several_lookups_read(tmp_path, generator):
+    """Also of shards by columns; ids that only unweighted lookups read have none."""
+    adagrad = Optimizer("adagrad")
+    model = Model([Table("t", 30, 8, "f32", adagrad), Table("split", 30, 24, "f32", adagrad)],
+                  [Input("x", ("c", "d"), (Lookup("c", "t", weighted=True),
+                                           Lookup("c", "split", weighted=True),
+                                           Lookup("d", "t")), weighted=True)])
+    plan = Plan(1, [Shard("t", (0, 30), (0, 8), (0,)), Shard("split", (0, 30), (0, 8), (0,)),
+                    Shard("split", (0, 30), (8, 24), (0,))])
+    tables = torch_cuda.EmbeddingTables(models.compiled(model, tmp_path / "model", plan))
+    for _ in range(2):
+        ids, offsets, weights = models.random_jagged([30, 30], BATCH, generator, weighted=True)
+        weights.requires_grad_()
+        t, split = tables.weights["t"].clone(), torch.cat(list(tables.weights.values())[1:], 1)
+        results = tables((ids, offsets, weights))
+        factors = models.random_factors(results, generator)
+        models.loss_of(results, factors).backward()
+        middle = int(offsets[BATCH])
+        theirs = weights.detach().clone().requires_grad_()
+        expected = {name: torch.nn.functional.embedding_bag(
+            ids[:middle], table, offsets[:BATCH + 1], mode="sum", include_last_offset=True,
+            per_sample_weights=theirs[:middle]) for name, table in (("c@t", t), ("c@split", split))}
+        for name, value in expected.items():
+            torch.testing.assert_close(results[name], value, rtol=1e-5, atol=1e-6)
+        models.loss_of(expected, factors).backward()
+        torch.testing.assert_close(weights.grad, theirs.grad, rtol=1e-4, atol=1e-5)
+        assert not weights.grad[middle:].any() and weights.grad[:middle].any()
+
+
 # Forms of inputs and results
 
 
@@ -195,15 +224,15 @@ def test_results_side_by_side(open_tables, generator):
 
 
 def test_gradients_that_are_views(open_tables, generator):
-    """Expanded, transposed and misaligned gradients are copied first."""
+    """Expanded, strided and misaligned gradients are copied first."""
     ours, theirs = open_tables(), open_tables()
     batch = models.random_batch(BATCH, generator)
     for number in range(3):
         results, others = ours(*batch), theirs(*batch)
         odd = {name: torch.randn(result.numel() + 1, generator=generator)[1:].view(result.shape)
                for name, result in results.items()}
-        given = {name: (result.new_ones(()).expand(result.shape),
-                        odd[name], odd[name].t().contiguous().t())[number]
+        given = {name: (result.new_ones(()).expand(result.shape), odd[name],
+                        torch.stack([odd[name], odd[name] + 1], 2)[..., 0])[number]
                  for name, result in results.items()}
         torch.autograd.backward(list(results.values()), list(given.values()))
         torch.autograd.backward(list(others.values()),
