@@ -199,7 +199,7 @@ def test_results_that_do_not_fit_into_one_tensor(artifacts, tmp_path):
     model = Model([Table("odd", 10, 6), Table("even", 10, 8)],
                   [Input("x", ("a", "b"), (Lookup("a", "odd"), Lookup("b", "even")))])
     artifact = models.compiled(model, tmp_path / "odd", training=False)
-    with pytest.raises(torch_cuda.TensorError, match="\"b\" with 8 columns would begin at column 6"):
+    with pytest.raises(torch_cuda.TensorError, match="\"b\" with 8 columns would begin at col"):
         torch_cuda.EmbeddingTables(artifact, concatenate=True)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
+import neuroshard.torch_cuda as torch_cuda
 from support import artifact
 from support.model import Input, Lookup, Model, Optimizer, Plan, Shard, Table
 
@@ -21,6 +22,7 @@ OPTIMIZERS = ("sgd", "adagrad", "rowwise_adagrad", "adam")
 ROWS = {"first": 60, "second": 40, "third": 30}
 DIMS = {"first": 8, "second": 12, "third": 20}
 EPS = 1e-8
+BATCH = 16  # of most tests
 
 
 def usable():
@@ -159,3 +161,38 @@ def assert_same(actual, expected):
     assert actual.keys() == expected.keys()
     for key, value in expected.items():
         assert torch.equal(actual[key], value), key
+
+
+# For tests
+
+
+@pytest.fixture(scope="module")
+def artifacts(tmp_path_factory):
+    """kind of optimizer -> artifact of bags_model, or "types"."""
+    folder, made = tmp_path_factory.mktemp("torch_cuda"), {}
+
+    def get(kind):
+        if kind not in made:
+            model = types_model() if kind == "types" else bags_model(kind)
+            made[kind] = compiled(model, folder / str(kind), training=kind is not None)
+        return made[kind]
+    return get
+
+
+@pytest.fixture
+def open_tables(artifacts):
+    opened = []
+
+    def get(kind="sgd", **options):
+        opened.append(torch_cuda.EmbeddingTables(artifacts(kind), **options))
+        return opened[-1]
+    yield get
+    for tables in opened:
+        tables.close()
+
+
+def train(tables, batch, factors):
+    """One step; gives the results."""
+    results = tables(*batch)
+    loss_of(results, factors).backward()
+    return {name: result.detach() for name, result in results.items()}

@@ -101,8 +101,8 @@ def check_whole(manifest: dict) -> None:
     for shard in manifest["shards"]:
         table = manifest["tables"][shard["table"]]
         if shard["rows"] != [0, table["rows"]]:
-            raise TensorError(f"table \"{table['name']}\" is split by rows, whose ids must be sorted "
-                              "out first; compile with a plan that keeps its rows together")
+            raise TensorError(f"table \"{table['name']}\" is split by rows, whose ids must be "
+                              "sorted out first; compile with a plan that keeps its rows together")
     for exchange in manifest["exchanges"]:
         for lookup in exchange["lookups"]:
             if lookup["padding_idx"] is not None:
@@ -137,9 +137,9 @@ def make_exchange(spec: dict) -> Exchange:
 
 def make_results(manifest: dict, lookups: list[cuda.Lookup]) -> dict[tuple[int, int], Result]:
     """By number of exchange and lookup, not yet placed."""
-    found = {}
+    found, bound = {}, manifest["bindings"][0]["lookups"]
     written = {(exchange, lookup): cuda.ELEMENT_TYPES[native.output_type]
-               for (exchange, lookup, _), native in zip(manifest["bindings"][0]["lookups"], lookups)}
+               for (exchange, lookup, _), native in zip(bound, lookups)}
     for number, exchange in enumerate(manifest["exchanges"]):
         for index, lookup in enumerate(exchange["lookups"]):
             found[number, index] = (exchange["features"][lookup["feature"]],

@@ -68,7 +68,8 @@ def to_arguments(step: Step) -> tuple[list, list, list, list, list]:
             [given.offsets for given in step.inputs if given.offsets is not None],
             [given.weights for given, exchange in zip(step.inputs, step.layout.exchanges)
              if exchange.weighted],
-            [given.pooling for given in step.inputs], [number for begin in begins for number in begin])
+            [given.pooling for given in step.inputs],
+            [number for begin in begins for number in begin])
 
 
 def reads_begin(layout: Layout, exchange: int, pooling: int) -> bool:
