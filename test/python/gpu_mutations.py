@@ -1,0 +1,152 @@
+"""Breaks the GPU module of an artifact: removes or changes one thing in its IR, compiles that for
+the emulator, and leaves the rest of the artifact as it is.
+
+A mutation is a function of a kernel's text that lists the (begin, end, replacement) it could
+make; each is one mutant."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+from support import artifact
+
+PROGRAM = "program0"
+
+
+def llvm_tool(name):
+    """A tool of LLVM 22, from the search path or from beside the build's LLVM."""
+    if found := shutil.which(f"{name}-22"):
+        return found
+    cache = Path(os.environ["NEUROSHARD_BUILD_DIR"], "CMakeCache.txt").read_text()
+    folder = re.search(r"^LLVM_DIR:\w+=(.*)/lib/cmake/llvm$", cache, re.M)
+    return str(Path(folder[1], "bin", name)) if folder else name
+
+
+def run(*command):
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False,
+                          timeout=300)
+    assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stderr}"
+
+
+def compile_module(text, folder, library):
+    """A GPU module as IR to what the emulator loads, as neuroshard-compile does it."""
+    names = [folder / f"mutant.{kind}" for kind in ("mlir", "native.mlir", "ll", "o")]
+    source, native, ir, code = names
+    source.write_text(text)
+    run(artifact.tool("neuroshard-opt"), source, "--neuroshard-emulate-gpu",
+        "--neuroshard-native-pipeline=invoke-wrappers=true buffers=false", "-o", native)
+    run(llvm_tool("mlir-translate"), "--mlir-to-llvmir", native, "-o", ir)
+    run(llvm_tool("llc"), "-O1", "-filetype=obj", "-relocation-model=pic", "-mattr=+f16c",
+        "-fp-contract=off", ir, "-o", code)
+    run(llvm_tool("ld.lld"), "-shared", "-z", "now", "-z", "noexecstack", "-o", library, code)
+
+
+class Mutants:
+    """Artifacts with one change each, of one that was compiled with --emit-ir."""
+
+    def __init__(self, compiled, folder):
+        self.compiled, self.folder = compiled, folder
+        self.text = (compiled / "ir" / f"{PROGRAM}-gpu.mlir").read_text()
+
+    def kernel(self, name):
+        """Where a kernel begins and ends in the text."""
+        begin = self.text.index(f"gpu.func @{name}(")
+        end = self.text.find("gpu.func @", begin + 1)
+        return begin, end if end >= 0 else len(self.text)
+
+    def sites(self, name, mutation):
+        """All changes that a mutation can make to a kernel, in bodies that the model uses."""
+        begin, end = self.kernel(name)
+        text = self.text[begin:end]
+        return [(begin + first, begin + last, new) for first, last, new in mutation(text)
+                if name != "nsg_lookup" or self.is_used(text, first, last)]
+
+    def is_used(self, text, first, last):
+        """A place in front of all bodies of nsg_lookup, or in one that some lookup has."""
+        cases = [(found.start(), int(found[1]))
+                 for found in re.finditer(r"\n      case (\d+) \{", text[:last])]
+        around = [case for begin, case in cases if begin <= first][-1:]
+        inside = [case for begin, case in cases if begin > first]
+        return not around or not self.used_bodies().isdisjoint(around + inside)
+
+    def used_bodies(self):
+        """Variants of nsg_lookup that the lookups of the model run."""
+        manifest = json.loads((self.compiled / "manifest.json").read_text())
+        program = json.loads((self.compiled / f"{PROGRAM}.gpu.json").read_text())
+        used = set()
+        for described, bound in zip(program["lookups"], manifest["bindings"][0]["lookups"]):
+            lookup = manifest["exchanges"][bound[0]]["lookups"][bound[1]]
+            mean = "mean_" if lookup["pooling"] == "mean" else ""
+            used |= {described[f"{mean}variant"], described[f"fixed_{mean}variant"]}
+        return used
+
+    def make(self, number, changes):
+        """An artifact whose text has the changes, which are in order."""
+        text, at = "", 0
+        for first, last, new in changes:
+            text += self.text[at:first] + new
+            at = last
+        text += self.text[at:]
+        target = self.folder / f"mutant{number}"
+        shutil.copytree(self.compiled, target, ignore=shutil.ignore_patterns("ir"))
+        compile_module(text, target, target / f"{PROGRAM}.emulated.so")
+        return target
+
+
+def replacing(pattern, new):
+    """A mutation: each match of a pattern becomes `new`, with the pattern's groups."""
+    return lambda text: [(found.start(), found.end(), found.expand(new))
+                         for found in re.finditer(pattern, text)]
+
+
+VALUE = r"(%[\w#]+)"
+GUARD = rf"{VALUE} = arith\.cmpi (?:ult|ule), {VALUE}, {VALUE} : index\n(\s*)scf\.if \1 \{{"
+FIRST_LANE = rf"{VALUE} = arith\.cmpi eq, {VALUE}, {VALUE} : index\n"
+SHUFFLE = rf"nvvm\.shfl\.sync +bfly {VALUE}, {VALUE}, {VALUE}, {VALUE} :"
+
+remove_warp_sync = replacing(r"\n *nvvm\.bar\.warp\.sync [^\n]*", "")
+remove_guard = replacing(GUARD, r"\1 = arith.constant true\n\4scf.if \1 {")
+let_all_lanes_store = replacing(FIRST_LANE, r"\1 = arith.constant true\n")
+# A bad id is no longer replaced by row 0, or its key by one that no row has.
+remove_bounds_select = replacing(
+    rf"arith\.select {VALUE}, {VALUE}, %c(?:0|-1)_i64(?:_\d+)? : i64",
+    r"arith.select \1, \2, \2 : i64")
+remove_report = replacing(r"\n *%\w+ = llvm\.atomicrmw umin [^\n]*", "")
+
+
+def change_shuffle(operand, value, fits=lambda mask: True):
+    """A mutation: a shuffle gets another mask (1) or distance (3). `fits` chooses by the mask's
+    definition."""
+    def mutate(text):
+        changes = []
+        for found in re.finditer(SHUFFLE, text):
+            defined = text.rindex(f" {found[1]} = ", 0, found.start())
+            if not fits(text[defined:text.index("\n", defined)]):
+                continue
+            line = text.rindex("\n", 0, found.start()) + 1
+            before, after = text[line:found.start(operand)], text[found.end(operand):found.end()]
+            changes.append((line, found.end(), f"%wrong = arith.constant {value} : i32\n"
+                            f"{before}%wrong{after}"))
+        return changes
+    return mutate
+
+
+# In groups of a whole warp the mask of all lanes is right.
+ask_all_lanes = change_shuffle(1, -1, lambda mask: "%c-1_i32" not in mask)
+ask_one_lane = change_shuffle(1, 1)
+add_itself = change_shuffle(3, 0)
+
+
+def swap_variants(text):
+    """Neighbouring bodies answer for each other."""
+    cases = list(re.finditer(r"\n( *)case (\d+) \{", text))
+    changes = []
+    for one, other in zip(cases, cases[1:]):
+        if one[1] == other[1] and int(other[2]) == int(one[2]) + 1:
+            middle = text[one.end():other.start()]
+            changes.append((one.start(), other.end(), f"\n{one[1]}case {other[2]} {{{middle}"
+                            f"\n{one[1]}case {one[2]} {{"))
+    return changes
