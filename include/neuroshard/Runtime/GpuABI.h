@@ -38,16 +38,17 @@
 // Long runs. A row that many ids of a batch name would keep one warp busy long
 // after all others are done. Chunk c is the positions order[c * NSG_CHUNK] ...
 // order[(c + 1) * NSG_CHUNK - 1]; nsg_partials adds up each chunk that lies in
-// one run, and the update of that run adds the chunks' sums.
+// one run. The update of that run adds up what it has in front of its first
+// chunk and behind its last, and then the sums of its chunks.
 //
 // Order of a training step: nsg_lookup; nsg_expand; stable radix sort of
 // (keys, 0, 1, 2, ...) by key; distinct keys and the start of each run;
-// nsg_ranges; and, with the gradients, nsg_partials and nsg_update, or
-// nsg_partials, nsg_reduce, exchange of norms, nsg_apply. All but the last need no gradients. nsg_weight_gradient
-// comes before the update.
+// nsg_ranges; and, with the gradients, nsg_weight_gradient, nsg_partials and
+// nsg_update, or nsg_partials, nsg_reduce, exchange of norms, nsg_apply.
 //
 // Arithmetic is f32. A bag's rows are added in the order of its ids, a row's
-// gradients in the order of their positions: the same input, the same bits.
+// gradients in the order of their positions, but for long runs: the same input,
+// the same bits.
 //
 //===----------------------------------------------------------------------===//
 
