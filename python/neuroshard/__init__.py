@@ -16,7 +16,7 @@ except ModuleNotFoundError as error:
 
     def __getattr__(name: str) -> object:
         # Python then looks for a submodule; these do without the compiled module.
-        if name.startswith("__") or name in ("collect", "cuda"):
+        if name.startswith("__") or name in ("collect", "cuda", "torch_cuda"):
             raise AttributeError(name)
         raise ImportError(
             f"neuroshard.{name} needs the compiled module neuroshard._planner, which is not beside "
