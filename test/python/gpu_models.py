@@ -1,6 +1,8 @@
 """The models, plans and batches of the comparisons of GPU kernels. Each model is one artifact
 that many cases share."""
 
+import os
+
 import torch
 
 from support import artifact
@@ -116,8 +118,9 @@ def whole_plan(model):
 
 
 def compile_model(model, plan, folder, *options):
-    """An artifact for the emulator."""
-    return artifact.compile_text(model.text(plan), folder, "--emulate", *options)
+    """An artifact for the emulator; for a sample of cases, optimised less."""
+    level = "3" if os.environ.get("NEUROSHARD_ALL") else "1"
+    return artifact.compile_text(model.text(plan), folder, "--emulate", "-O", level, *options)
 
 
 # Batches

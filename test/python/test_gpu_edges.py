@@ -53,8 +53,9 @@ def huge_model():
     tables = [Table("t3", 50, 3, "f32", models.OPTIMIZERS[1]),
               Table("t64", 40, 64, "bf16", models.OPTIMIZERS[2]),
               Table("t128", 30, 128, "f32", models.OPTIMIZERS[3])]
-    return models.make_model(tables, [("l", "a", "t3", "sum", False), ("i", "b", "t64", "mean", False),
-                                      ("wl", "c", "t128", "sum", True)])
+    return models.make_model(tables, [
+        ("l", "a", "t3", "sum", False), ("i", "b", "t64", "mean", False),
+        ("wl", "c", "t128", "sum", True)])
 
 
 def huge_batches(model, generator, equal):

@@ -4,6 +4,7 @@ shards, edges, bad ids and rows far away. Bits must be equal wherever an order i
 import contextlib
 import os
 
+import numpy
 import pytest
 import torch
 
@@ -60,6 +61,28 @@ def test_forward(forward_device, kind, generator):
         step = Step(opened, batches, memory, models.fixed_pooling(kind))
         step.forward(cuda.INFERENCE)
         step.check_results()
+
+
+def random_bits(tables, generator):
+    """Every kind of value: denormals, infinities, NaN, what overflows when it is rounded."""
+    filled = {}
+    for name, (weights, states) in tables.items():
+        pieces = torch.randint(-2**15, 2**15, (weights.numel() * weights.element_size() // 2,),
+                               generator=generator).to(torch.int16)
+        filled[name] = pieces.view(weights.dtype).view(weights.shape), states
+    return filled
+
+
+@pytest.mark.parametrize("kind", ["ragged", "fixed1"])
+def test_forward_of_any_bits(forward_device, kind, generator):
+    model, artifact, output = forward_device
+    tables = random_bits(random_tables(model, generator, False), generator)
+    with OpenDevice(artifact, model, tables, output=output) as opened, Memory() as memory:
+        step = Step(opened, models.make_batches(model, kind, generator), memory,
+                    models.fixed_pooling(kind))
+        step.forward(cuda.INFERENCE)
+        with numpy.errstate(all="ignore"):
+            step.check_results()
 
 
 # Backward
