@@ -34,13 +34,7 @@ def emulator():
         _library.nse_allocate.argtypes, _library.nse_allocate.restype = (
             [ctypes.c_int64], ctypes.c_void_p)
         _library.nse_free.argtypes = [ctypes.c_void_p]
-        _library.nse_last_error.restype = ctypes.c_char_p
     return _library
-
-
-def last_error():
-    """What the emulator says of the latest failure, with thread and address."""
-    return emulator().nse_last_error().decode()
 
 
 class Memory:

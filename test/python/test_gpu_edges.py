@@ -16,7 +16,8 @@ from support.model import Plan, Shard, Table
 pytestmark = pytest.mark.skipif(bool(unusable()), reason=unusable())
 if not unusable():
     import gpu_reference as reference
-    from gpu_steps import OpenDevice, Step, assert_same, check_unchanged, random_tables, train_step
+    from gpu_device import OpenDevice, assert_same, check_unchanged, random_tables
+    from gpu_steps import Step, train_step
     from neuroshard import cuda
 
 BAD_ROWS = 11

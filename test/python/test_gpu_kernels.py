@@ -17,7 +17,8 @@ if not unusable():
     from neuroshard import cuda
 
     import gpu_reference as reference
-    from gpu_steps import (OpenDevice, Step, assert_within, norms_of, random_tables, train_step)
+    from gpu_device import OpenDevice, assert_within, random_tables
+    from gpu_steps import Step, norms_of, train_step
 
 ALL = bool(os.environ.get("NEUROSHARD_ALL"))
 KINDS = ("ragged", "one", "empty", "equal", "none", "huge", "fixed1", "fixed3", "fixed20")

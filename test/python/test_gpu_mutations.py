@@ -19,7 +19,8 @@ from support.model import Table
 
 pytestmark = pytest.mark.skipif(bool(unusable()), reason=unusable())
 if not unusable():
-    from gpu_steps import OpenDevice, Step, check_unchanged, random_tables, train_step
+    from gpu_device import OpenDevice, check_unchanged, random_tables
+    from gpu_steps import Step, train_step
     from neuroshard import cuda
 
 ALL = bool(os.environ.get("NEUROSHARD_ALL"))
