@@ -1,0 +1,64 @@
+//===- LaneShapeTest.cpp - How rows are spread over lanes -----------------===//
+
+#include "neuroshard/Conversion/GPU/LaneShape.h"
+
+#include <gtest/gtest.h>
+
+using namespace neuroshard;
+
+namespace {
+
+struct Expected {
+  int64_t dim;
+  ElementKind element;
+  int64_t lanes, chunk, columns, inFlight, itemsPerBlock;
+};
+
+class LaneShapes : public testing::TestWithParam<Expected> {};
+
+TEST_P(LaneShapes, AreTheDocumentedOnes) {
+  const Expected &expected = GetParam();
+  LaneShape shape = getLaneShape(expected.dim, expected.element);
+  EXPECT_EQ(shape.lanes, expected.lanes);
+  EXPECT_EQ(shape.rows.chunk, expected.chunk);
+  EXPECT_EQ(shape.columns, expected.columns);
+  EXPECT_EQ(shape.rows.inFlight, expected.inFlight);
+  EXPECT_EQ(shape.itemsPerBlock(), expected.itemsPerBlock);
+}
+
+constexpr ElementKind F32 = ElementKind::F32, F16 = ElementKind::F16,
+                      BF16 = ElementKind::BF16;
+
+INSTANTIATE_TEST_SUITE_P(Dims, LaneShapes,
+                         testing::Values(Expected{1, F32, 1, 4, 1, 4, 256},
+                                         Expected{4, F32, 1, 4, 4, 4, 256},
+                                         Expected{6, F32, 2, 8, 3, 4, 128},
+                                         Expected{16, F32, 4, 16, 4, 4, 64},
+                                         Expected{64, F32, 16, 64, 4, 4, 16},
+                                         Expected{96, F32, 8, 32, 12, 2, 32},
+                                         Expected{100, F32, 4, 16, 16, 2, 64},
+                                         Expected{128, F32, 32, 128, 4, 4, 8},
+                                         Expected{256, F32, 32, 128, 8, 4, 8},
+                                         Expected{512, F32, 32, 128, 16, 2, 8},
+                                         Expected{1024, F32, 32, 128, 16, 2, 8},
+                                         Expected{64, F16, 8, 64, 8, 4, 32},
+                                         Expected{20, F16, 4, 32, 5, 4, 64},
+                                         Expected{128, BF16, 16, 128, 8, 4,
+                                                  16}));
+
+/// Every piece of a row can be cut into equal parts for the lanes, and loads
+/// of whole chunks are of 16 bytes.
+TEST(LaneShape, DividesEveryDim) {
+  for (ElementKind element : {F32, F16, BF16})
+    for (int64_t dim = 1; dim <= 2048; ++dim) {
+      LaneShape shape = getLaneShape(dim, element);
+      ASSERT_EQ(dim % shape.lanes, 0) << dim;
+      ASSERT_EQ(32 % shape.lanes, 0) << dim;
+      ASSERT_EQ(shape.rows.chunk / shape.lanes * getElementBytes(element), 16)
+          << dim;
+      ASSERT_EQ(shape.rows.block % shape.lanes, 0) << dim;
+      ASSERT_LE(shape.columns, 16) << dim;
+    }
+}
+
+} // namespace
