@@ -166,7 +166,7 @@ def test_sass_limits_are_found_broken(tmp_path, kernel, expected):
 
 def test_too_many_registers_are_found():
     kernel = check_sass.Kernel("nsg_lookup", registers=129, stack_bytes=0, shared_bytes=0)
-    assert check_sass.violations(kernel) == ["nsg_lookup: 129 registers, at most 128 allowed"]
+    assert check_sass.violations(kernel) == ["nsg_lookup: 129 registers, at most 80 allowed"]
 
 
 def test_sass_of_no_cubin(tmp_path):
