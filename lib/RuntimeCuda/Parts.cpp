@@ -174,11 +174,11 @@ private:
     if (!isMultiple(part.out, alignment))
       fail(name(), ": out is not aligned to ", alignment, " bytes");
     if (part.out && itemsOf(lookup(), part) > 1 &&
-        (part.out_stride < dim ||
+        (part.out_stride < dim || part.out_stride > kMaxStride ||
          part.out_stride * bytes % int64_t(alignment) != 0))
-      fail(name(), ": expected out_stride to be at least ", dim,
-           " and a multiple of ", int64_t(alignment) / bytes, ", found ",
-           part.out_stride);
+      fail(name(), ": expected out_stride to be at least ", dim, ", at most ",
+           kMaxStride, " and a multiple of ", int64_t(alignment) / bytes,
+           ", found ", part.out_stride);
   }
 
   const Binding &binding;

@@ -288,16 +288,34 @@ class Device:
     # Rows [begin, end) of a slot, copied from or to dense host arrays.
 
     def read_weights(self, slot: int, values: object, begin: int, end: int) -> None:
+        self._check_rows(slot, None, values, begin, end)
         self._call("nsc_read_weights", slot, begin, end, address(values))
 
     def write_weights(self, slot: int, values: object, begin: int, end: int) -> None:
+        self._check_rows(slot, None, values, begin, end)
         self._call("nsc_write_weights", slot, begin, end, address(values))
 
     def read_state(self, slot: int, state: int, values: object, begin: int, end: int) -> None:
+        self._check_rows(slot, state, values, begin, end)
         self._call("nsc_read_state", slot, state, begin, end, address(values))
 
     def write_state(self, slot: int, state: int, values: object, begin: int, end: int) -> None:
+        self._check_rows(slot, state, values, begin, end)
         self._call("nsc_write_state", slot, state, begin, end, address(values))
+
+    def _check_rows(self, slot: int, state: int | None, values: object, begin: int,
+                    end: int) -> None:
+        """Refuses an array of another size; what is wrong with the rest the library says."""
+        found = getattr(values, "nbytes", None)
+        if found is None or not 0 <= slot < len(self.slots) or end < begin:
+            return
+        of = self.slots[slot]
+        element = ELEMENT_BYTES[ELEMENT_TYPES[of.element_type]] if state is None else 4
+        by_row = state is not None and bool(of.row_state)
+        expected = (end - begin) * (1 if by_row else of.columns) * element
+        if found != expected:
+            raise CudaError(f"slot {slot}: rows {begin} to {end} are {expected} bytes, the array "
+                            f"has {found}")
 
     # Steps. Parts are an array of Part, as make_parts and parts_of give.
 

@@ -90,6 +90,10 @@ std::optional<int> parseOptions(int argc, char **argv,
   addOptions(app, options);
   try {
     app.parse(argc, argv);
+    if (options.gpu.archs.empty() && !options.emulate &&
+        (app.count("--gpu-output") || app.count("--cuda-toolkit")))
+      throw CLI::ValidationError("--gpu-output and --cuda-toolkit have an "
+                                 "effect only with --gpu or --emulate");
   } catch (const CLI::ParseError &error) {
     return app.exit(error) == 0 ? 0 : 1;
   }

@@ -19,9 +19,20 @@ using namespace mlir;
 
 namespace neuroshard {
 
-/// PTX 8.1 allows for kernel parameters of more than 4 KiB and is the first
-/// that LLVM takes for sm_90 without asking.
-static constexpr char kPtxFeature[] = "+ptx81";
+namespace {
+struct Architecture {
+  llvm::StringLiteral name;
+  /// The least version of PTX that knows it, and allows for parameters of more
+  /// than 4 KiB.
+  llvm::StringLiteral ptxFeature;
+};
+} // namespace
+
+/// In ascending order.
+static constexpr Architecture kArchitectures[] = {
+    {"sm_80", "+ptx81"},  {"sm_86", "+ptx81"},  {"sm_87", "+ptx81"},
+    {"sm_89", "+ptx81"},  {"sm_90", "+ptx81"},  {"sm_100", "+ptx86"},
+    {"sm_103", "+ptx88"}, {"sm_120", "+ptx87"}, {"sm_121", "+ptx88"}};
 
 void buildGpuSimplification(OpPassManager &pm) {
   OpPassManager &gpuPm = pm.nest<gpu::GPUModuleOp>();
@@ -61,17 +72,15 @@ std::string hashOfGpuModule(ModuleOp module) {
   return llvm::toHex(hash, /*LowerCase=*/true);
 }
 
-/// The number in "sm_90".
-static FailureOr<int> getArchNumber(ModuleOp module, StringRef arch) {
-  StringRef digits = arch;
-  int number = 0;
-  constexpr int kLeast = 80;
-  if (!digits.consume_front("sm_") || digits.getAsInteger(10, number) ||
-      number < kLeast)
-    return module.emitError()
-           << "expected a GPU architecture from sm_" << kLeast
-           << " on, such as sm_90, got: '" << arch << "'";
-  return number;
+static FailureOr<const Architecture *> findArchitecture(ModuleOp module,
+                                                        StringRef name) {
+  for (const Architecture &arch : kArchitectures)
+    if (arch.name == name)
+      return &arch;
+  InFlightDiagnostic error = module.emitError("expected a GPU architecture of");
+  for (const Architecture &arch : kArchitectures)
+    error << " " << arch.name;
+  return error << ", got: '" << name << "'";
 }
 
 static FailureOr<std::string> findToolkit(ModuleOp module,
@@ -88,13 +97,14 @@ static FailureOr<std::string> findToolkit(ModuleOp module,
 }
 
 /// The module for one architecture, as "isa" or "bin".
-static FailureOr<std::string> serialize(ModuleOp module, StringRef arch,
+static FailureOr<std::string> serialize(ModuleOp module,
+                                        const Architecture &arch,
                                         StringRef toolkit, StringRef format) {
   OwningOpRef<ModuleOp> copy = module.clone();
   MLIRContext *context = module.getContext();
   auto target = NVVM::NVVMTargetAttr::get(context, /*optLevel=*/3,
                                           /*triple=*/"nvptx64-nvidia-cuda",
-                                          arch, kPtxFeature);
+                                          arch.name, arch.ptxFeature);
   for (auto gpuModule : copy->getOps<gpu::GPUModuleOp>())
     gpuModule.setTargetsAttr(ArrayAttr::get(context, {target}));
   PassManager pm(context);
@@ -116,25 +126,26 @@ compileGpuImages(ModuleOp module, const GpuTargetOptions &options) {
   FailureOr<std::string> toolkit = findToolkit(module, options);
   if (failed(toolkit))
     return failure();
-  std::vector<GpuImage> images;
-  std::string least;
-  int leastNumber = 0;
-  for (const std::string &arch : options.archs) {
-    FailureOr<int> number = getArchNumber(module, arch);
-    if (failed(number))
+  SmallVector<const Architecture *> archs;
+  for (const std::string &name : options.archs) {
+    FailureOr<const Architecture *> arch = findArchitecture(module, name);
+    if (failed(arch))
       return failure();
-    if (least.empty() || *number < leastNumber) {
-      least = arch;
-      leastNumber = *number;
-    }
-    FailureOr<std::string> cubin = serialize(module, arch, *toolkit, "bin");
+    if (!llvm::is_contained(archs, *arch))
+      archs.push_back(*arch);
+  }
+  if (archs.empty())
+    return module.emitError("expected at least one GPU architecture");
+  std::vector<GpuImage> images;
+  for (const Architecture *arch : archs) {
+    FailureOr<std::string> cubin = serialize(module, *arch, *toolkit, "bin");
     if (failed(cubin))
       return failure();
-    images.push_back({arch, std::move(*cubin)});
+    images.push_back({arch->name.str(), std::move(*cubin)});
   }
-  if (images.empty())
-    return module.emitError("expected at least one GPU architecture");
-  FailureOr<std::string> ptx = serialize(module, least, *toolkit, "isa");
+  // Those in the table are in ascending order.
+  const Architecture *least = *llvm::min_element(archs);
+  FailureOr<std::string> ptx = serialize(module, *least, *toolkit, "isa");
   if (failed(ptx))
     return failure();
   // The driver takes text that ends with a zero.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import weakref
 from dataclasses import dataclass
 
 import torch
@@ -73,11 +74,20 @@ def as_slot_memory(tensors: list[torch.Tensor]) -> tuple:
     return (*tensors, *[None] * (3 - len(tensors)))
 
 
-def adopt(arrays: list[Array], slot: cuda.Slot) -> list[torch.Tensor]:
+class Lease:
+    """Closes a device once nobody holds the lease: neither its tables nor a tensor over its
+    memory."""
+
+    def __init__(self, device: cuda.Device) -> None:
+        self._finalizer = weakref.finalize(self, device.close)
+
+
+def adopt(arrays: list[Array], slot: cuda.Slot, lease: Lease) -> list[torch.Tensor]:
     """Tensors of the host over the memory of a stand-in for the driver, which takes no
     other."""
     pointers = [slot.weights, *slot.states]
-    return [_host_bytes(pointer, array.nbytes).view(array.dtype).view(array.rows, array.stride)
+    return [_host_bytes(pointer, array.nbytes, lease).view(array.dtype).view(array.rows,
+                                                                             array.stride)
             for array, pointer in zip(arrays, pointers)]
 
 
@@ -90,8 +100,12 @@ def check_sizes(name: str, arrays: list[Array], slot: cuda.Slot) -> None:
                           f"manifest says {found}; take library and package from one build")
 
 
-def _host_bytes(pointer: int, count: int) -> torch.Tensor:
-    return torch.frombuffer((ctypes.c_char * count).from_address(pointer), dtype=torch.uint8)
+def _host_bytes(pointer: int, count: int, owner: object = None) -> torch.Tensor:
+    """Bytes of the host; the tensor keeps `owner` alive."""
+    kind = type("Bytes", (ctypes.c_char * count,), {})  # plain ctypes arrays have no attributes
+    array = kind.from_address(pointer)
+    array.owner = owner
+    return torch.frombuffer(array, dtype=torch.uint8)
 
 
 class _DeviceArray:

@@ -87,12 +87,12 @@ class Program:
         self.device = cuda.Device(
             artifact, 0, self.place.index or 0, seed=None,
             memory=tensors and [memory.as_slot_memory(group) for group in tensors])
-        self._finalizer = weakref.finalize(self, self.device.close)
+        self._lease = memory.Lease(self.device)
         self.check_driver()
         for (name, group), slot in zip(arrays.items(), self.device.slots):
             memory.check_sizes(name, group, slot)
         if tensors is None:
-            tensors = [memory.adopt(group, slot)
+            tensors = [memory.adopt(group, slot, self._lease)
                        for group, slot in zip(arrays.values(), self.device.slots)]
         self.tables = {
             name: {array.name: array.visible(tensor) for array, tensor in zip(group, own)}
@@ -103,7 +103,7 @@ class Program:
         gpu = self.device.info.gpu.decode()
         if (gpu == STAND_IN) == (self.place.type == "cpu"):
             return
-        self._finalizer()
+        self._lease = None
         if gpu == STAND_IN:
             raise TensorError(f"the driver that NEUROSHARD_CUDA_DRIVER names is the {gpu}, whose "
                               f"memory is that of the host: use device=\"cpu\", not {self.place}")
@@ -113,7 +113,7 @@ class Program:
 
     def close(self) -> None:
         _open.pop(self.name, None)
-        self._finalizer()
+        self._lease = None
         self.tables.clear()
         self._held = self._sorted = None
 

@@ -2,13 +2,15 @@
 // RUN: not neuroshard-compile %s --batch 64 --gpu ninety -o %t 2>&1 | FileCheck %s --check-prefix=NAME
 // RUN: not neuroshard-compile %s --batch 64 --gpu sm_90 --cuda-toolkit %t/none -o %t 2>&1 | FileCheck %s --check-prefix=TOOLKIT
 // RUN: not neuroshard-compile %s --batch 64 --gpu sm_90 --gpu-output f64 -o %t 2>&1 | FileCheck %s --check-prefix=OUTPUT
+// RUN: not neuroshard-compile %s --batch 64 --gpu-output f16 -o %t 2>&1 | FileCheck %s --check-prefix=ALONE
 // RUN: not neuroshard-opt %s --convert-neuroshard-to-gpu 2>&1 | FileCheck %s --check-prefix=LEVEL
 // RUN: not ls %t
 
-// ARCH: expected a GPU architecture from sm_80 on, such as sm_90, got: 'sm_70'
-// NAME: expected a GPU architecture from sm_80 on, such as sm_90, got: 'ninety'
+// ARCH: expected a GPU architecture of sm_80 {{.*}} sm_121, got: 'sm_70'
+// NAME: expected a GPU architecture of sm_80 {{.*}} sm_121, got: 'ninety'
 // TOOLKIT: no ptxas at '{{.*}}none/bin/ptxas'; name the folder of a CUDA toolkit with --cuda-toolkit
 // OUTPUT: --gpu-output
+// ALONE: --gpu-output and --cuda-toolkit have an effect only with --gpu or --emulate
 // LEVEL: has no device program: the conversion to the runtime takes partitioned IR
 
 !ids = !neuroshard.jagged<["a"], i64>
