@@ -93,7 +93,7 @@ Device::checkGradients(const StepPlan &plan,
            ": expected a gradient and a stride that are multiples of ",
            alignment, " bytes");
     // A stride of 0 is one gradient for all.
-    if (gradient.stride != 0 &&
+    if (plan.step.tasks[i].items > 1 && gradient.stride != 0 &&
         (gradient.stride < slot.dim || gradient.stride > kMaxStride))
       fail("part ", i, ", ", binding.nameOf(lookup),
            ": expected a gradient's stride of 0 or from ", slot.dim, " to ",
