@@ -152,33 +152,44 @@ void createTaskKernel(gpu::GPUModuleOp module, const TaskKernel &kernel,
 // Runs of slots
 //===----------------------------------------------------------------------===//
 
-/// The last number below `count` (at least 1) for which begin(number) is not
-/// above `place`, by bisection; begin(0) must not be.
-static Value findLast(KernelBuilder &k, Value count, Value place,
-                      llvm::function_ref<Value(Value)> begin) {
+Value findFirst(KernelBuilder &k, Value low, Value high,
+                llvm::function_ref<Value(Value)> isBefore) {
   ImplicitLocOpBuilder &b = k.b;
   Type index = b.getIndexType();
-  auto loop = scf::WhileOp::create(b, TypeRange{index, index},
-                                   ValueRange{k.constant(0), count});
+  auto loop =
+      scf::WhileOp::create(b, TypeRange{index, index}, ValueRange{low, high});
   OpBuilder::InsertionGuard guard(b);
   Block *before = b.createBlock(&loop.getBefore(), {}, {index, index},
                                 {b.getLoc(), b.getLoc()});
-  Value width =
-      arith::SubIOp::create(b, before->getArgument(1), before->getArgument(0));
   Value goesOn =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::ugt, width, k.constant(1));
+      arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
+                            before->getArgument(0), before->getArgument(1));
   scf::ConditionOp::create(b, goesOn, before->getArguments());
   Block *after = b.createBlock(&loop.getAfter(), {}, {index, index},
                                {b.getLoc(), b.getLoc()});
-  Value low = after->getArgument(0), high = after->getArgument(1);
+  low = after->getArgument(0);
+  high = after->getArgument(1);
   Value middle = arith::DivUIOp::create(b, arith::AddIOp::create(b, low, high),
                                         k.constant(2));
-  Value isBehind =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::ule, begin(middle), place);
-  low = arith::SelectOp::create(b, isBehind, middle, low);
-  high = arith::SelectOp::create(b, isBehind, high, middle);
+  Value goesRight = isBefore(middle);
+  Value next = arith::AddIOp::create(b, middle, k.constant(1));
+  low = arith::SelectOp::create(b, goesRight, next, low);
+  high = arith::SelectOp::create(b, goesRight, high, middle);
   scf::YieldOp::create(b, ValueRange{low, high});
   return loop.getResult(0);
+}
+
+/// The last number below `count` (at least 1) for which begin(number) is not
+/// above `place`; begin(0) must not be.
+static Value findLast(KernelBuilder &k, Value count, Value place,
+                      llvm::function_ref<Value(Value)> begin) {
+  ImplicitLocOpBuilder &b = k.b;
+  Value one = k.constant(1);
+  Value next = findFirst(k, one, count, [&](Value number) -> Value {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::ule, begin(number),
+                                 place);
+  });
+  return arith::SubIOp::create(b, next, one);
 }
 
 namespace {

@@ -33,6 +33,12 @@ private:
   mlir::gpu::GPUFuncOp function;
 };
 
+/// Emits a bisection: the first number in [low, high) for which
+/// isBefore(number) does not hold, `high` if it holds for all. It must not hold
+/// again after that.
+mlir::Value findFirst(KernelBuilder &k, mlir::Value low, mlir::Value high,
+                      llvm::function_ref<mlir::Value(mlir::Value)> isBefore);
+
 /// A lookup or weight gradient; `variantField`, ... are offsets of fields of
 /// nsg_lookup_task.
 struct TaskKernel {

@@ -243,41 +243,22 @@ void createExpandKernel(gpu::GPUModuleOp module) {
 // nsg_ranges
 //===----------------------------------------------------------------------===//
 
-/// The number of distinct keys below `key`, by bisection.
+/// The number of distinct keys below `key`.
 static Value countBelow(KernelBuilder &k, DeviceStruct &sorted, Value numRuns,
                         Value key) {
   ImplicitLocOpBuilder &b = k.b;
-  Type index = b.getIndexType();
-  auto loop = scf::WhileOp::create(b, TypeRange{index, index},
-                                   ValueRange{k.constant(0), numRuns});
-  OpBuilder::InsertionGuard guard(b);
-  Block *before = b.createBlock(&loop.getBefore(), {}, {index, index},
-                                {b.getLoc(), b.getLoc()});
-  Value goesOn =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
-                            before->getArgument(0), before->getArgument(1));
-  scf::ConditionOp::create(b, goesOn, before->getArguments());
-  Block *after = b.createBlock(&loop.getAfter(), {}, {index, index},
-                               {b.getLoc(), b.getLoc()});
-  Value low = after->getArgument(0), high = after->getArgument(1);
-  Value middle = arith::DivUIOp::create(b, arith::AddIOp::create(b, low, high),
-                                        k.constant(2));
+  Value isShort = isFourBytes(b, sorted.i32(offsetof(nsg_sorted, key_bytes)));
   Value keys = sorted.pointer(offsetof(nsg_sorted, keys));
-  Value found = choose(
-      b, isFourBytes(b, sorted.i32(offsetof(nsg_sorted, key_bytes))),
-      b.getI64Type(),
-      [&]() -> Value {
-        Value low32 = structAt(b, keys, sizeof(int32_t), middle).i32(0);
-        return arith::ExtUIOp::create(b, b.getI64Type(), low32);
-      },
-      [&] { return structAt(b, keys, sizeof(int64_t), middle).i64(0); });
-  Value isBelow =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::ult, found, key);
-  Value next = arith::AddIOp::create(b, middle, k.constant(1));
-  low = arith::SelectOp::create(b, isBelow, next, low);
-  high = arith::SelectOp::create(b, isBelow, high, middle);
-  scf::YieldOp::create(b, ValueRange{low, high});
-  return loop.getResult(0);
+  return findFirst(k, k.constant(0), numRuns, [&](Value run) -> Value {
+    Value found = choose(
+        b, isShort, b.getI64Type(),
+        [&]() -> Value {
+          Value low = structAt(b, keys, sizeof(int32_t), run).i32(0);
+          return arith::ExtUIOp::create(b, b.getI64Type(), low);
+        },
+        [&] { return structAt(b, keys, sizeof(int64_t), run).i64(0); });
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, found, key);
+  });
 }
 
 void createRangesKernel(gpu::GPUModuleOp module) {
