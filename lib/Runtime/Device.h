@@ -171,6 +171,8 @@ struct nsrt_device {
   neuroshard::runtime::ThreadPool threads;
   std::shared_ptr<neuroshard::runtime::BufferPool> buffers;
   std::vector<neuroshard::runtime::Shard> slots;
+  /// Gradients are multiplied by it on their way to the owners.
+  float gradientScale = 1;
   /// Lookups with results still to be computed.
   std::vector<std::pair<nsrt_routed *, nsrt_partials *>> deferred;
   neuroshard::runtime::PhaseFigures figures;

@@ -49,8 +49,16 @@ private:
     return in + (row * dim + col) * elementBytes(type);
   }
 
+  void scale(float *row, int64_t count) const {
+    if (device.gradientScale == 1)
+      return;
+    for (int64_t i = 0; i < count; ++i)
+      row[i] *= device.gradientScale;
+  }
+
   void writePooled(int64_t begin, int64_t end) const {
-    bool direct = type == ElementType::F32 && spec.pooling == Pooling::Sum;
+    bool direct = type == ElementType::F32 && spec.pooling == Pooling::Sum &&
+                  device.gradientScale == 1;
     std::vector<float> scratch(direct ? 0 : size_t(dim));
     for (int64_t b = begin; b < end; ++b) {
       const float *row = reinterpret_cast<const float *>(inAt(b, 0));
@@ -58,6 +66,7 @@ private:
         loadElements(inAt(b, 0), dim, type, scratch.data());
         if (spec.pooling == Pooling::Mean)
           divideRow(scratch.data(), dim, as<const float>(state.bagCounts)[b]);
+        scale(scratch.data(), dim);
         row = scratch.data();
       }
       for (const View &view : views)
@@ -76,6 +85,7 @@ private:
                                          : j;
                        loadElements(inAt(row, view.cols.begin),
                                     view.cols.size(), type, view.row(j));
+                       scale(view.row(j), view.cols.size());
                      }
                    });
   }

@@ -7,11 +7,36 @@
 #include "neuroshard/Runtime/HostABI.h"
 #include "Error.h"
 #include "Export.h"
+#include "Steps.h"
 #include "World.h"
+#include "neuroshard/Runtime/Join.h"
+
+#include <cmath>
 
 using namespace neuroshard::runtime;
 
 namespace {
+
+nsrt_shard_info describeShard(const Shard &shard) {
+  const ShardSpec &spec = shard.spec();
+  int64_t elementSize = elementBytes(shard.table().elementType);
+  nsrt_shard_info info{};
+  info.name = spec.name.c_str();
+  info.table = spec.table;
+  info.num_copies = int32_t(spec.devices.size());
+  info.row_begin = spec.rows.begin;
+  info.row_end = spec.rows.end;
+  info.col_begin = spec.cols.begin;
+  info.col_end = spec.cols.end;
+  info.weights = shard.weights();
+  info.weight_stride = shard.weightStrideBytes() / elementSize;
+  for (float *state : {shard.state(0), shard.state(1)})
+    if (state)
+      info.states[info.num_states++] = state;
+  info.has_row_state = shard.hasRowState();
+  info.state_stride = shard.stateStride();
+  return info;
+}
 
 thread_local std::string lastError;
 
@@ -85,6 +110,14 @@ NSRT_EXPORT int32_t nsrt_world_register(nsrt_world *world, int32_t program,
   });
 }
 
+NSRT_EXPORT nsrt_world *nsrt_world_join(const char *directory, int32_t threads,
+                                        Communicator *communicator) {
+  std::unique_ptr<Communicator> owned(communicator);
+  return orElse<nsrt_world *>(nullptr, [&] {
+    return joinWorld(directory, threads, std::move(owned)).release();
+  });
+}
+
 NSRT_EXPORT void nsrt_world_close(nsrt_world *world) { delete world; }
 
 NSRT_EXPORT int32_t nsrt_world_num_devices(const nsrt_world *world) {
@@ -92,13 +125,12 @@ NSRT_EXPORT int32_t nsrt_world_num_devices(const nsrt_world *world) {
 }
 
 NSRT_EXPORT nsrt_device *nsrt_world_device(nsrt_world *world, int32_t rank) {
-  if (rank < 0 || size_t(rank) >= world->devices.size())
-    return nullptr;
-  return world->devices[size_t(rank)].get();
+  return world->device(rank);
 }
 
 NSRT_EXPORT int32_t nsrt_world_reset(nsrt_world *world) {
   return status([&] {
+    world->requireWhole("nsrt_world_reset");
     for (const auto &device : world->devices)
       if (device->inStep)
         fail("device ", device->rank(), " is in a step");
@@ -185,6 +217,33 @@ NSRT_EXPORT int32_t nsrt_table_initialize(nsrt_world *world, int32_t table,
       return initializeTable(*world, table, seed);
     for (int32_t i = 0; i < nsrt_world_num_tables(world); ++i)
       initializeTable(*world, i, seed);
+  });
+}
+
+NSRT_EXPORT int32_t nsrt_device_num_shards(const nsrt_device *device) {
+  return int32_t(device->slots.size());
+}
+
+NSRT_EXPORT int32_t nsrt_device_shard(nsrt_device *device, int32_t index,
+                                      nsrt_shard_info *info) {
+  return status([&] {
+    if (index < 0 || size_t(index) >= device->slots.size())
+      fail("device ", device->rank(), " has ", device->slots.size(),
+           " shards; there is no shard ", index);
+    *info = describeShard(device->slots[size_t(index)]);
+  });
+}
+
+NSRT_EXPORT int32_t nsrt_device_settle(nsrt_device *device) {
+  return status([&] { finishDeferred(*device); });
+}
+
+NSRT_EXPORT int32_t nsrt_device_set_gradient_scale(nsrt_device *device,
+                                                   float scale) {
+  return status([&] {
+    if (!std::isfinite(scale) || scale == 0)
+      fail("the scale of gradients must be finite and not 0, found ", scale);
+    device->gradientScale = scale;
   });
 }
 

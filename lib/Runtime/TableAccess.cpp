@@ -134,6 +134,7 @@ void writeTable(nsrt_world &world, int32_t table, Range rows,
 
 void readTable(nsrt_world &world, int32_t table, Range rows,
                std::byte *values) {
+  world.requireWhole("reading a table");
   checkRange(world, table, rows);
   forShards(world, table, [&](Device &device, Shard &shard) {
     int64_t size = elementBytes(shard.table().elementType);
@@ -175,6 +176,7 @@ void writeState(nsrt_world &world, int32_t table, int32_t state, Range rows,
 
 void readState(nsrt_world &world, int32_t table, int32_t state, Range rows,
                float *values) {
+  world.requireWhole("reading optimizer state");
   checkState(world, table, state, rows);
   int64_t width = stateWidth(world.manifest(), table);
   std::fill_n(values, rows.size() * width, 0.0f);

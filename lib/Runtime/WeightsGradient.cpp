@@ -31,6 +31,7 @@ public:
     for (size_t k = 0; k < spec.lookups.size(); ++k)
       if (spec.lookups[k].weighted)
         addLookup(k, fromOwners, as<float>(local));
+    undoScale();
   }
 
 private:
@@ -193,6 +194,14 @@ private:
                    for (int64_t j = begin; j < end; ++j)
                      out[positions ? positions[j] : firstId + j] += values[j];
                  });
+  }
+
+  /// Weights belong to the rank, whose own loss is not scaled.
+  void undoScale() {
+    if (device.gradientScale == 1)
+      return;
+    for (int64_t i = 0; i < routed.numIds; ++i)
+      out[i] /= device.gradientScale;
   }
 
   Device &device;

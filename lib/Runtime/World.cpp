@@ -1,4 +1,4 @@
-//===- World.cpp - All devices of an artifact in one process --------------===//
+//===- World.cpp - An artifact's devices in this process ------------------===//
 //
 // Opening an artifact and running functions on its devices.
 //
@@ -34,17 +34,23 @@ std::string readFile(const fs::path &path) {
   return text;
 }
 
+/// Bytes of a device's shards.
+double bytesOfDevice(const Manifest &manifest, int32_t rank) {
+  double bytes = 0;
+  for (int32_t index : manifest.bindings[size_t(rank)].slots) {
+    const ShardSpec &shard = manifest.shards[size_t(index)];
+    bytes += double(shardBytes(shard, manifest.tableOf(shard)));
+  }
+  return bytes;
+}
+
 /// Memory is handed out when it is first touched, which is too late for an
 /// error message.
-void checkMemory(const Manifest &manifest) {
-  double needed = 0;
-  for (const ShardSpec &shard : manifest.shards)
-    needed += double(shardBytes(shard, manifest.tableOf(shard))) *
-              double(shard.devices.size());
+void checkMemory(double needed, const std::string &whose) {
   double machine =
       double(sysconf(_SC_PHYS_PAGES)) * double(sysconf(_SC_PAGE_SIZE));
   if (needed > machine)
-    fail(std::fixed, std::setprecision(1), "the shards of all devices need ",
+    fail(std::fixed, std::setprecision(1), "the shards of ", whose, " need ",
          needed / 0x1p30, " GiB, but this machine has ", machine / 0x1p30,
          " GiB of memory");
 }
@@ -66,6 +72,14 @@ int chooseThreads(int requested, int32_t devices) {
   return std::max(1, int(std::thread::hardware_concurrency()) / devices);
 }
 
+std::unique_ptr<ProgramLibrary> loadProgram(const fs::path &root,
+                                            const std::string &name) {
+  if (name.empty() || name.find('/') != std::string::npos)
+    fail("manifest: program library \"", name,
+         "\" must be the name of a file beside the manifest");
+  return std::make_unique<ProgramLibrary>((root / name).string());
+}
+
 } // namespace
 
 std::string runStep(Device &device, nsrt_host_function function, void **args) {
@@ -80,15 +94,25 @@ std::unique_ptr<nsrt_world> openWorld(const std::string &directory,
   fs::path root = fs::absolute(directory);
   Manifest manifest = parseManifest(readFile(root / "manifest.json"));
   nsrt_world::Libraries libraries;
-  for (const std::string &name : manifest.programs) {
-    if (name.empty() || name.find('/') != std::string::npos)
-      fail("manifest: program library \"", name,
-           "\" must be the name of a file beside the manifest");
-    libraries.push_back(
-        std::make_unique<ProgramLibrary>((root / name).string()));
-  }
+  for (const std::string &name : manifest.programs)
+    libraries.push_back(loadProgram(root, name));
   return std::make_unique<nsrt_world>(std::move(manifest), std::move(libraries),
                                       threadsPerDevice);
+}
+
+std::unique_ptr<nsrt_world>
+joinWorld(const std::string &directory, int threads,
+          std::unique_ptr<Communicator> communicator) {
+  fs::path root = fs::absolute(directory);
+  Manifest manifest = parseManifest(readFile(root / "manifest.json"));
+  if (communicator->size() != manifest.numDevices)
+    fail("the artifact in ", root.string(), " is for ", manifest.numDevices,
+         " devices, but the group has ", communicator->size(), " ranks");
+  nsrt_world::Libraries libraries(manifest.programs.size());
+  int32_t own = manifest.bindings[size_t(communicator->rank())].program;
+  libraries[size_t(own)] = loadProgram(root, manifest.programs[size_t(own)]);
+  return std::make_unique<nsrt_world>(std::move(manifest), std::move(libraries),
+                                      threads, std::move(communicator));
 }
 
 } // namespace neuroshard::runtime
@@ -98,23 +122,57 @@ using namespace neuroshard::runtime;
 nsrt_world::nsrt_world(Manifest manifest, Libraries programLibraries,
                        int threadsPerDevice)
     : libraries(std::move(programLibraries)) {
+  setPlan(std::move(manifest));
+  int32_t numDevices = plan->manifest.numDevices;
+  double bytes = 0;
+  for (int32_t rank = 0; rank < numDevices; ++rank)
+    bytes += bytesOfDevice(plan->manifest, rank);
+  checkMemory(bytes, "all devices");
+  int threads = chooseThreads(threadsPerDevice, numDevices);
+  group = std::make_shared<InProcessGroup>(numDevices);
+  for (int32_t rank = 0; rank < numDevices; ++rank)
+    addDevice(rank, threads, group->makeCommunicator(rank));
+}
+
+nsrt_world::nsrt_world(Manifest manifest, Libraries programLibraries,
+                       int threads, std::unique_ptr<Communicator> communicator)
+    : libraries(std::move(programLibraries)) {
+  setPlan(std::move(manifest));
+  int32_t rank = communicator->rank();
+  checkMemory(bytesOfDevice(plan->manifest, rank),
+              "rank " + std::to_string(rank));
+  addDevice(rank, chooseThreads(threads, 1), std::move(communicator));
+}
+
+void nsrt_world::setPlan(Manifest manifest) {
   if (libraries.size() != manifest.programs.size())
     fail("the manifest has ", manifest.programs.size(), " programs, found ",
          libraries.size());
   checkRows(manifest);
-  checkMemory(manifest);
-  int threads = chooseThreads(threadsPerDevice, manifest.numDevices);
   std::vector<ExchangeLayout> layouts = makeLayouts(manifest);
   plan = std::make_shared<const WorldPlan>(
       WorldPlan{std::move(manifest), std::move(layouts)});
-  int32_t numDevices = plan->manifest.numDevices;
-  group = std::make_shared<InProcessGroup>(numDevices);
-  for (int32_t rank = 0; rank < numDevices; ++rank) {
-    int32_t program = plan->manifest.bindings[size_t(rank)].program;
-    devices.push_back(
-        std::make_unique<nsrt_device>(plan, rank, *libraries[size_t(program)],
-                                      group->makeCommunicator(rank), threads));
-  }
+}
+
+void nsrt_world::addDevice(int32_t rank, int threads,
+                           std::unique_ptr<Communicator> communicator) {
+  int32_t program = plan->manifest.bindings[size_t(rank)].program;
+  devices.push_back(
+      std::make_unique<nsrt_device>(plan, rank, *libraries[size_t(program)],
+                                    std::move(communicator), threads));
+}
+
+nsrt_device *nsrt_world::device(int32_t rank) const {
+  for (const auto &device : devices)
+    if (device->rank() == rank)
+      return device.get();
+  return nullptr;
+}
+
+void nsrt_world::requireWhole(const char *what) const {
+  if (!isWhole())
+    fail(what, " needs all devices in this process, but it has device ",
+         devices.front()->rank(), " of ", manifest().numDevices, " alone");
 }
 
 nsrt_world::~nsrt_world() {
@@ -125,6 +183,7 @@ nsrt_world::~nsrt_world() {
 }
 
 void nsrt_world::invokeAll(const std::string &name, void ***args) {
+  requireWhole("nsrt_invoke_all");
   if (!group->abortCause().empty())
     group->reset(); // left over from a step of single devices
   std::vector<nsrt_host_function> functions;

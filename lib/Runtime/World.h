@@ -1,6 +1,7 @@
-//===- World.h - All devices of an artifact in one process -----*- C++ -*-===//
+//===- World.h - An artifact's devices in this process ---------*- C++ -*-===//
 //
-// The object behind nsrt_world.
+// The object behind nsrt_world: all devices of an artifact, or one of them
+// whose others are in other processes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,6 +24,10 @@ struct nsrt_world {
   /// has not enough memory.
   nsrt_world(neuroshard::runtime::Manifest manifest, Libraries libraries,
              int threadsPerDevice);
+  /// The same for one device, that of the communicator's rank.
+  nsrt_world(neuroshard::runtime::Manifest manifest, Libraries libraries,
+             int threads,
+             std::unique_ptr<neuroshard::runtime::Communicator> communicator);
   /// Ends running steps and waits for them.
   ~nsrt_world();
 
@@ -30,14 +35,26 @@ struct nsrt_world {
     return plan->manifest;
   }
 
+  /// Null if the device is in another process.
+  nsrt_device *device(int32_t rank) const;
+  bool isWhole() const { return group != nullptr; }
+  /// Throws a RuntimeError that says that `what` needs all devices.
+  void requireWhole(const char *what) const;
+
   /// Runs a function on all devices. Throws a RuntimeError with the cause of
   /// the first failure.
   void invokeAll(const std::string &name, void ***args);
 
   Libraries libraries;
   std::shared_ptr<const neuroshard::runtime::WorldPlan> plan;
+  /// Null if other devices are in other processes.
   std::shared_ptr<neuroshard::runtime::InProcessGroup> group;
   std::vector<std::unique_ptr<nsrt_device>> devices;
+
+private:
+  void setPlan(neuroshard::runtime::Manifest manifest);
+  void addDevice(int32_t rank, int threads,
+                 std::unique_ptr<neuroshard::runtime::Communicator>);
 };
 
 namespace neuroshard::runtime {
@@ -48,6 +65,8 @@ std::string runStep(Device &device, nsrt_host_function function, void **args);
 
 std::unique_ptr<nsrt_world> openWorld(const std::string &directory,
                                       int threadsPerDevice);
+std::unique_ptr<nsrt_world> joinWorld(const std::string &directory, int threads,
+                                      std::unique_ptr<Communicator>);
 
 // Access to tables over all shards (TableAccess.cpp); these throw.
 void writeTable(nsrt_world &world, int32_t table, Range rows,

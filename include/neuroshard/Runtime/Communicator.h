@@ -23,14 +23,18 @@
 
 namespace neuroshard::runtime {
 
+// The runtime hides its symbols; what other libraries implement or throw must
+// be one type in all of them.
+#define NSRT_SHARED_TYPE __attribute__((visibility("default")))
+
 /// The group was aborted; what() is the cause on the rank that ended it.
-class CommunicatorError : public std::runtime_error {
+class NSRT_SHARED_TYPE CommunicatorError : public std::runtime_error {
 public:
   using std::runtime_error::runtime_error;
 };
 
 /// A collective under way. Destroying it without waiting is allowed.
-class CommunicatorRequest {
+class NSRT_SHARED_TYPE CommunicatorRequest {
 public:
   virtual ~CommunicatorRequest() = default;
 
@@ -42,7 +46,7 @@ public:
 using SharedBytes = std::shared_ptr<const std::byte>;
 
 /// One rank's end of the group. Used by one thread at a time.
-class Communicator {
+class NSRT_SHARED_TYPE Communicator {
 public:
   virtual ~Communicator() = default;
 

@@ -3,7 +3,8 @@
 // The C interface for tools, tests and Python (ctypes): opens a compiled
 // artifact as an in-process world (every device of the manifest a thread with
 // its own memory), reads and writes tables over their shards, and runs the
-// artifact's functions.
+// artifact's functions. Join.h opens a world of one device, whose others are
+// other processes.
 //
 // Every call that can fail returns 0 for success and another value (or a null
 // pointer) for failure; nsrt_last_error then has one message. A world may be
@@ -66,7 +67,7 @@ int32_t nsrt_world_register(nsrt_world *, int32_t program, const char *name,
 void nsrt_world_close(nsrt_world *);
 
 int32_t nsrt_world_num_devices(const nsrt_world *);
-/// Null if there is no such rank.
+/// Null if there is no such rank, or it is in another process.
 nsrt_device *nsrt_world_device(nsrt_world *, int32_t rank);
 
 /// Makes a world usable again after a step that was aborted on devices driven
@@ -124,6 +125,38 @@ int32_t nsrt_table_initialize(nsrt_world *, int32_t table, uint64_t seed);
 /// that no step has written to yet costs time in the step that does. For
 /// measurements; filling the tables does the same.
 int32_t nsrt_world_touch_memory(nsrt_world *);
+
+//===----------------------------------------------------------------------===//
+// Shards of one device
+//===----------------------------------------------------------------------===//
+
+/// One shard, in the device's own memory: writing there is writing the table.
+/// Values of row r and column c lie at index (r - row_begin) * stride + (c -
+/// col_begin); state of row-wise optimizers at (r - row_begin) * stride.
+typedef struct nsrt_shard_info {
+  const char *name; ///< lives as long as the world.
+  int32_t table;
+  int32_t num_copies; ///< 1, or all devices for a replicated table.
+  int64_t row_begin, row_end;
+  int64_t col_begin, col_end;
+  void *weights;         ///< of the table's element type.
+  int64_t weight_stride; ///< elements from one row to the next.
+  int32_t num_states;    ///< f32 state arrays.
+  int32_t has_row_state; ///< one value per row instead of one per element.
+  float *states[2];      ///< null beyond num_states.
+  int64_t state_stride;  ///< values from one row to the next.
+} nsrt_shard_info;
+
+int32_t nsrt_device_num_shards(const nsrt_device *);
+int32_t nsrt_device_shard(nsrt_device *, int32_t index, nsrt_shard_info *);
+
+/// Computes results that lookups have left for later. To be called before
+/// weights are written through nsrt_shard_info.
+int32_t nsrt_device_settle(nsrt_device *);
+
+/// Updates multiply gradients by this, 1 at first; gradients of sample weights
+/// do not. 1 / ranks makes the sum over ranks a mean.
+int32_t nsrt_device_set_gradient_scale(nsrt_device *, float scale);
 
 //===----------------------------------------------------------------------===//
 // Running
