@@ -84,14 +84,26 @@ install_requirements() {
   printf '%s\n' "$wanted" >"$stamp"
 }
 
-# What building and the demo need.
+# What building needs.
 setup_base() {
   install_packages
   install_requirements requirements.txt
 }
 
-# What the tests need as well.
-setup_all() {
+# What training needs as well. Before configuring: CMake looks for PyTorch in build/venv.
+setup_torch() {
   setup_base
+  install_requirements requirements-torch.txt
+}
+
+# What the demo needs.
+setup_demo() {
+  setup_torch
+  install_requirements requirements-plots.txt
+}
+
+# What the tests need.
+setup_check() {
+  setup_torch
   install_requirements requirements-check.txt
 }
