@@ -274,6 +274,10 @@ NSRT_EXPORT int32_t nsrt_device_rank(const nsrt_device *device) {
   return device->rank();
 }
 
+NSRT_EXPORT int32_t nsrt_device_group_ended(const nsrt_device *device) {
+  return device->communicator->ended();
+}
+
 NSRT_EXPORT int32_t nsrt_device_status(const nsrt_device *device) {
   return device->failed();
 }

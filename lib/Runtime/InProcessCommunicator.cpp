@@ -76,6 +76,7 @@ public:
   void abort(const std::string &cause) noexcept override {
     group->abort(cause);
   }
+  bool ended() const override { return !group->abortCause().empty(); }
   void enterStep() override { group->enterStep(ownRank); }
   void leaveStep() noexcept override {
     auto keep = group; // the world may go as soon as the last rank has left

@@ -67,6 +67,8 @@ public:
 
   /// Ends the group because of `cause`; the first cause stays.
   virtual void abort(const std::string &cause) noexcept = 0;
+  /// Whether a rank has ended the group.
+  virtual bool ended() const = 0;
 
   /// Bracket a rank's step. A rank that leaves a step without having sent
   /// what others wait for in the same step aborts the group.

@@ -176,6 +176,9 @@ int32_t nsrt_invoke(nsrt_device *, const char *name, void **args);
 int32_t nsrt_invoke_all(nsrt_world *, const char *name, void ***args);
 
 int32_t nsrt_device_rank(const nsrt_device *);
+/// 1 if the device's group was aborted: no later step can succeed on it.
+/// Ids out of range, for one, end a step but not the group.
+int32_t nsrt_device_group_ended(const nsrt_device *);
 /// 0 if the device's last step went well.
 int32_t nsrt_device_status(const nsrt_device *);
 /// Why the device's last step failed, "" if it did not. Valid until the

@@ -1,0 +1,146 @@
+//===- HostCall.cpp - Calls of compiled host functions --------------------===//
+
+#include "HostCall.h"
+
+#include "../Runtime/Error.h"
+#include "../Runtime/JsonValue.h"
+
+#include <ATen/ops/from_blob.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+namespace neuroshard::runtime {
+namespace {
+
+at::ScalarType readType(const JsonValue &value) {
+  return value.oneOf<at::ScalarType>({{"f32", at::kFloat},
+                                      {"f16", at::kHalf},
+                                      {"bf16", at::kBFloat16},
+                                      {"i32", at::kInt},
+                                      {"i64", at::kLong}});
+}
+
+ResultSpec readResult(const JsonValue &value) {
+  ResultSpec spec;
+  spec.handle =
+      value["kind"].oneOf<bool>({{"handle", true}, {"tensor", false}});
+  if (spec.handle)
+    return spec;
+  spec.type = readType(value["type"]);
+  spec.rank =
+      int64_t(value["shape"].list([](const JsonValue &) { return 0; }).size());
+  return spec;
+}
+
+} // namespace
+
+std::map<std::string, std::vector<ResultSpec>>
+readResults(const std::string &manifestText) {
+  nlohmann::json json = parseJson(manifestText, "manifest");
+  JsonValue functions = JsonValue(json, "manifest")["functions"];
+  std::map<std::string, std::vector<ResultSpec>> results;
+  for (const char *name :
+       {"embeddings_start", "embeddings_wait", "embeddings_update"})
+    if (functions.has(name))
+      results[name] = functions[name]["results"].list(readResult);
+  return results;
+}
+
+Results::Results(const std::vector<ResultSpec> &resultSpecs)
+    : specs(resultSpecs) {
+  int64_t size = 0;
+  for (const ResultSpec &spec : specs) {
+    begins.push_back(size);
+    size += spec.words();
+  }
+  words.resize(size_t(size));
+}
+
+Results::Results(Results &&other) noexcept { *this = std::move(other); }
+
+Results &Results::operator=(Results &&other) noexcept {
+  if (this == &other)
+    return *this;
+  reset();
+  specs = std::exchange(other.specs, {});
+  begins = std::exchange(other.begins, {});
+  words = std::exchange(other.words, {});
+  return *this;
+}
+
+Results::~Results() { reset(); }
+
+void Results::reset() {
+  for (size_t i = 0; i < specs.size(); ++i)
+    if (!specs[i].handle)
+      std::free(reinterpret_cast<void *>(*wordsOf(i)));
+  specs.clear();
+}
+
+void *Results::handle(size_t index) const {
+  return reinterpret_cast<void *>(words[size_t(begins[index])]);
+}
+
+at::Tensor Results::take(size_t index) {
+  const ResultSpec &spec = specs[index];
+  int64_t *descriptor = wordsOf(index);
+  void *allocated =
+      reinterpret_cast<void *>(std::exchange(descriptor[0], 0)); // now taken
+  auto *aligned = reinterpret_cast<std::byte *>(descriptor[1]) +
+                  descriptor[2] * int64_t(c10::elementSize(spec.type));
+  at::IntArrayRef sizes(descriptor + 3, size_t(spec.rank));
+  return at::from_blob(
+      aligned, sizes, [allocated](void *) { std::free(allocated); }, spec.type);
+}
+
+Results Results::splitFrom(size_t first) {
+  std::vector<ResultSpec> rest(specs.begin() + int64_t(first), specs.end());
+  Results split(rest);
+  if (first < specs.size())
+    std::copy(words.begin() + begins[first], words.end(), split.words.begin());
+  specs.resize(first);
+  return split;
+}
+
+HostCall::HostCall(Results &results) {
+  if (results.size() > 0)
+    arguments.push_back(results.data());
+}
+
+void HostCall::addWords(std::vector<int64_t> words) {
+  storage.push_back(std::move(words));
+  arguments.push_back(storage.back().data());
+}
+
+void HostCall::addHandle(void *handle) {
+  addWords({reinterpret_cast<intptr_t>(handle)});
+}
+
+void HostCall::addTensor(const at::Tensor &tensor) {
+  auto data = reinterpret_cast<intptr_t>(tensor.const_data_ptr());
+  std::vector<int64_t> words = {data, data, 0};
+  words.insert(words.end(), tensor.sizes().begin(), tensor.sizes().end());
+  words.insert(words.end(), tensor.strides().begin(), tensor.strides().end());
+  addWords(std::move(words));
+}
+
+void HostCall::addFloat(float value) {
+  int64_t word = 0;
+  std::memcpy(&word, &value, sizeof(value));
+  addWords({word});
+}
+
+void HostCall::addInteger(int64_t value) { addWords({value}); }
+
+void HostCall::addResults(Results &earlier) {
+  for (size_t i = 0; i < earlier.size(); ++i)
+    arguments.push_back(earlier.wordsOf(i));
+}
+
+int32_t HostCall::invoke(nsrt_device *device, const char *function) {
+  return nsrt_invoke(device, function, arguments.data());
+}
+
+} // namespace neuroshard::runtime

@@ -1,0 +1,88 @@
+//===- HostCall.h - Calls of compiled host functions -----------*- C++ -*-===//
+//
+// Turns tensors into the descriptors that compiled functions take and back.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_LIB_RUNTIMETORCH_HOSTCALL_H
+#define NEUROSHARD_LIB_RUNTIMETORCH_HOSTCALL_H
+
+#include "neuroshard/Runtime/HostABI.h"
+
+#include <ATen/core/Tensor.h>
+
+#include <deque>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace neuroshard::runtime {
+
+/// A result of a function: a handle (a pointer), or a tensor.
+struct ResultSpec {
+  bool handle = false;
+  at::ScalarType type = at::kFloat;
+  int64_t rank = 0;
+
+  /// Words of its descriptor.
+  int64_t words() const { return handle ? 1 : 3 + 2 * rank; }
+};
+
+/// The results of each function of an artifact, from its manifest. Throws a
+/// RuntimeError if something is missing.
+std::map<std::string, std::vector<ResultSpec>>
+readResults(const std::string &manifestText);
+
+/// What a function has returned. Tensors that are not taken are freed.
+class Results {
+public:
+  Results() = default;
+  explicit Results(const std::vector<ResultSpec> &specs);
+  Results(Results &&) noexcept;
+  Results &operator=(Results &&) noexcept;
+  ~Results();
+
+  size_t size() const { return specs.size(); }
+  void *handle(size_t index) const;
+  /// A tensor that owns the memory of result `index`.
+  at::Tensor take(size_t index);
+  /// Splits off the results from `first` on.
+  Results splitFrom(size_t first);
+
+  int64_t *data() { return words.data(); }
+  int64_t *wordsOf(size_t index) { return words.data() + begins[index]; }
+
+private:
+  void reset();
+
+  std::vector<ResultSpec> specs;
+  std::vector<int64_t> begins;
+  std::vector<int64_t> words;
+};
+
+/// The arguments of one call.
+class HostCall {
+public:
+  explicit HostCall(Results &results);
+
+  void addHandle(void *handle);
+  /// `tensor` must be contiguous and outlive the call.
+  void addTensor(const at::Tensor &tensor);
+  void addFloat(float value);
+  void addInteger(int64_t value);
+  /// Results of an earlier function.
+  void addResults(Results &earlier);
+
+  /// Returns nsrt_invoke's status.
+  int32_t invoke(nsrt_device *device, const char *function);
+
+private:
+  void addWords(std::vector<int64_t> words);
+
+  std::deque<std::vector<int64_t>> storage;
+  std::vector<void *> arguments;
+};
+
+} // namespace neuroshard::runtime
+
+#endif // NEUROSHARD_LIB_RUNTIMETORCH_HOSTCALL_H

@@ -1,0 +1,149 @@
+//===- Operators.cpp - torch.ops.neuroshard: steps over a process group ---===//
+//
+// The operators that a traced program holds, and those with which Python opens
+// and configures a model. Models are known by name, since operators take
+// values only. `token` stands for the contents of the tables:
+// embeddings_update is declared to change it, so that no tracer moves a lookup
+// over an update. Shapes for tracing and autograd are registered in Python.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Member.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
+#include <torch/library.h>
+
+using namespace neuroshard::runtime;
+
+namespace {
+
+/// A tensor of one number; when its memory goes, so does the step.
+at::Tensor makeTicket(const std::shared_ptr<Member> &member, int64_t step) {
+  auto *number = new int64_t(step);
+  return at::from_blob(
+      number, {1},
+      [number, weak = std::weak_ptr<Member>(member)](void *) {
+        if (auto member = weak.lock())
+          member->release(*number);
+        delete number;
+      },
+      at::kLong);
+}
+
+int64_t stepOf(const at::Tensor &ticket) {
+  return *ticket.const_data_ptr<int64_t>();
+}
+
+at::Tensor embeddingsStart(const std::string &model, const at::Tensor &,
+                           const at::Tensor &ids, const at::Tensor &offsets,
+                           const std::optional<at::Tensor> &weights) {
+  auto member = findMember(model);
+  std::optional<at::Tensor> detached;
+  if (weights)
+    detached = weights->detach();
+  return makeTicket(member, member->start({ids, offsets, detached}));
+}
+
+/// ids, offsets and weights are what start got: they give the shapes.
+std::vector<at::Tensor> embeddingsWait(const std::string &model,
+                                       const at::Tensor &,
+                                       const at::Tensor &ticket,
+                                       const at::Tensor &, const at::Tensor &,
+                                       const std::optional<at::Tensor> &,
+                                       const std::optional<at::Tensor> &) {
+  return findMember(model)->wait(stepOf(ticket));
+}
+
+at::Tensor embeddingsUpdate(const std::string &model, const at::Tensor &token,
+                            const at::Tensor &ticket,
+                            const std::vector<at::Tensor> &gradients,
+                            const at::Tensor &) {
+  std::optional<at::Tensor> ofWeights =
+      findMember(model)->update(stepOf(ticket), gradients);
+  token.mutable_data_ptr<float>()[0] += 1;
+  return ofWeights ? *ofWeights : at::empty({0});
+}
+
+void join(const std::string &model, const std::string &directory,
+          const std::string &group, int64_t threads) {
+  addMember(model, std::make_shared<Member>(directory, group, threads));
+}
+
+std::vector<at::Tensor> shardTensors(const std::string &model, int64_t shard) {
+  return findMember(model)->shards().at(size_t(shard));
+}
+
+std::vector<double> phaseMs(const std::string &model) {
+  std::vector<double> times;
+  for (int32_t i = 0; i < nsrt_num_phases(); ++i)
+    times.push_back(nsrt_device_phase_ms(findMember(model)->device(), i));
+  return times;
+}
+
+std::vector<int64_t> phaseBytes(const std::string &model) {
+  std::vector<int64_t> bytes;
+  for (int32_t i = 0; i < nsrt_num_phases(); ++i)
+    bytes.push_back(nsrt_device_phase_bytes(findMember(model)->device(), i));
+  return bytes;
+}
+
+std::vector<std::string> phaseNames_() {
+  std::vector<std::string> names;
+  for (int32_t i = 0; i < nsrt_num_phases(); ++i)
+    names.emplace_back(nsrt_phase_name(i));
+  return names;
+}
+
+} // namespace
+
+TORCH_LIBRARY_FRAGMENT(neuroshard, m) {
+  m.def("embeddings_start(str model, Tensor token, Tensor ids, Tensor offsets, "
+        "Tensor? weights) -> Tensor");
+  m.def("embeddings_wait(str model, Tensor token, Tensor ticket, Tensor ids, "
+        "Tensor offsets, Tensor? weights, Tensor? anchor) -> Tensor[]");
+  m.def("embeddings_update(str model, Tensor(a!) token, Tensor ticket, "
+        "Tensor[] gradients, Tensor ids) -> Tensor");
+  m.def("join(str model, str directory, str group, int threads) -> ()", &join);
+  m.def("leave(str model) -> ()", &removeMember);
+  m.def("initialize(str model, int seed) -> ()",
+        [](const std::string &model, int64_t seed) {
+          findMember(model)->initialize(seed);
+        });
+  m.def("set_gradient_scale(str model, float scale) -> ()",
+        [](const std::string &model, double scale) {
+          findMember(model)->setGradientScale(scale);
+        });
+  m.def("set_learning_rate(str model, float rate) -> ()",
+        [](const std::string &model, double rate) {
+          findMember(model)->setLearningRate(rate);
+        });
+  m.def("num_updates(str model) -> int", [](const std::string &model) {
+    return findMember(model)->numUpdates();
+  });
+  m.def("set_num_updates(str model, int count) -> ()",
+        [](const std::string &model, int64_t count) {
+          findMember(model)->setNumUpdates(count);
+        });
+  m.def("settle(str model) -> ()", [](const std::string &model) {
+    TORCH_CHECK(nsrt_device_settle(findMember(model)->device()) == 0,
+                nsrt_last_error());
+  });
+  m.def("shard_tensors(str model, int shard) -> Tensor[]", &shardTensors);
+  m.def("phase_names() -> str[]", &phaseNames_);
+  m.def("phase_ms(str model) -> float[]", &phaseMs);
+  m.def("phase_bytes(str model) -> int[]", &phaseBytes);
+  m.def("reset_phases(str model) -> ()", [](const std::string &model) {
+    nsrt_device_reset_phases(findMember(model)->device());
+  });
+  m.def("memory_bytes(str model, int kind) -> int", [](const std::string &model,
+                                                       int64_t kind) {
+    return nsrt_device_memory_bytes(findMember(model)->device(), int32_t(kind));
+  });
+}
+
+TORCH_LIBRARY_IMPL(neuroshard, CPU, m) {
+  m.impl("embeddings_start", &embeddingsStart);
+  m.impl("embeddings_wait", &embeddingsWait);
+  m.impl("embeddings_update", &embeddingsUpdate);
+}

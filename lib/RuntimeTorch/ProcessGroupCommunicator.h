@@ -1,0 +1,44 @@
+//===- ProcessGroupCommunicator.h - Ranks of torch.distributed -*- C++ -*-===//
+//
+// The runtime's communicator on a process group of c10d.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_LIB_RUNTIMETORCH_PROCESSGROUPCOMMUNICATOR_H
+#define NEUROSHARD_LIB_RUNTIMETORCH_PROCESSGROUPCOMMUNICATOR_H
+
+#include "GroupWatch.h"
+#include "neuroshard/Runtime/Communicator.h"
+
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+
+namespace neuroshard::runtime {
+
+class ProcessGroupCommunicator : public Communicator {
+public:
+  /// The group that torch.distributed knows by this name. Throws if there is
+  /// none, or it cannot exchange tensors on the CPU.
+  explicit ProcessGroupCommunicator(const std::string &groupName);
+
+  int rank() const override { return group->getRank(); }
+  int size() const override { return group->getSize(); }
+
+  std::unique_ptr<CommunicatorRequest>
+  startAllToAll(SharedBytes send, std::span<const int64_t> sendBytes,
+                std::span<const int64_t> receiveBytes) override;
+  std::unique_ptr<CommunicatorRequest>
+  startAllGather(SharedBytes send, int64_t sendBytes,
+                 std::span<const int64_t> receiveBytes) override;
+
+  void abort(const std::string &cause) noexcept override { watch->end(cause); }
+  bool ended() const override { return watch->hasEnded(); }
+
+private:
+  c10::intrusive_ptr<c10d::ProcessGroup> group;
+  /// Shared with requests, which may outlive the communicator.
+  std::shared_ptr<GroupWatch> watch;
+};
+
+} // namespace neuroshard::runtime
+
+#endif // NEUROSHARD_LIB_RUNTIMETORCH_PROCESSGROUPCOMMUNICATOR_H
