@@ -62,20 +62,4 @@ int64_t totalFloats(const std::vector<Block> &blocks) {
   return total;
 }
 
-std::unique_ptr<CommunicatorRequest>
-startBlocks(Device &device, Phase phase, const Buffer &send,
-            const std::vector<Block> &sendBlocks,
-            const std::vector<Block> &receiveBlocks) {
-  auto bytesOf = [](const std::vector<Block> &blocks) {
-    std::vector<int64_t> bytes;
-    for (const Block &block : blocks)
-      bytes.push_back(block.size * int64_t(sizeof(float)));
-    return bytes;
-  };
-  std::vector<int64_t> sendBytes = bytesOf(sendBlocks);
-  countSentBytes(device, phase, sendBytes);
-  return device.communicator->startAllToAll(send, sendBytes,
-                                            bytesOf(receiveBlocks));
-}
-
 } // namespace neuroshard::runtime

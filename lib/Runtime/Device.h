@@ -129,6 +129,7 @@ struct nsrt_partials {
   bool received = false;
   std::vector<neuroshard::runtime::Block> receivedBlocks;
   std::vector<const float *> receivedRows;
+  neuroshard::runtime::Buffer receivedStorage; ///< unless they are in place.
 
   // Gradients that have arrived, per peer; blocks begin at an offset from
   // `gradients`, which has `numFloats` floats.

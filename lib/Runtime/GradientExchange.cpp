@@ -8,6 +8,7 @@
 #include "Error.h"
 #include "Payload.h"
 #include "Steps.h"
+#include "Wire.h"
 
 #include <cstring>
 
@@ -16,33 +17,46 @@ namespace {
 
 /// A message of gradients that goes into the one array.
 struct Part {
-  const float *from;
+  const std::byte *from;
   Block *block;
 };
 
+/// The ids and gradients of replicated tables as one message.
+Buffer makeMessage(Device &device, const Routed &routed,
+                   const Partials &gradients, int64_t bytes) {
+  if (device.manifest().wireType == ElementType::F32)
+    return gradients.local;
+  Buffer message = device.buffers->acquire(bytes);
+  std::memcpy(message.get(), gradients.local.get(),
+              size_t(routed.localPayloadBytes));
+  Outgoing rows{gradients.localRows, gradients.localBlock.size,
+                message.get() + routed.localPayloadBytes};
+  encode(device, {&rows, 1});
+  return message;
+}
+
 void startGather(Device &device, const Routed &routed, Partials &gradients) {
-  int64_t bytes = routed.localPayloadBytes +
-                  gradients.localBlock.size * int64_t(sizeof(float));
+  int64_t bytes =
+      routed.localPayloadBytes + wireBytes(device, gradients.localBlock.size);
   std::vector<int64_t> receiveBytes;
   for (auto [idBytes, floats] : routed.replicatedOfPeer)
-    receiveBytes.push_back(idBytes + floats * int64_t(sizeof(float)));
+    receiveBytes.push_back(idBytes + wireBytes(device, floats));
   std::vector<int64_t> sendBytes(receiveBytes.size(), bytes);
   countSentBytes(device, Phase::GradientsExchange, sendBytes);
-  gradients.gather =
-      device.communicator->startAllGather(gradients.local, bytes, receiveBytes);
+  gradients.gather = device.communicator->startAllGather(
+      makeMessage(device, routed, gradients, bytes), bytes, receiveBytes);
 }
 
 /// Lays out the gathered ids of replicated tables; returns the gradients.
-std::vector<const float *> receiveGathered(Device &device, const Routed &routed,
-                                           Partials &gradients) {
+std::vector<const std::byte *>
+receiveGathered(Device &device, const Routed &routed, Partials &gradients) {
   const StreamSet &set = device.layout(routed.exchange).locals[device.rank()];
   int32_t idBytes = device.manifest().exchanges[routed.exchange].idBytes;
   std::vector<const std::byte *> payloads;
-  std::vector<const float *> rows;
+  std::vector<const std::byte *> rows;
   for (const auto &message : gradients.gather->wait()) {
     payloads.push_back(message.data());
-    rows.push_back(reinterpret_cast<const float *>(
-        message.data() + routed.replicatedOfPeer[rows.size()].first));
+    rows.push_back(message.data() + routed.replicatedOfPeer[rows.size()].first);
   }
   layOutStreams(device, set, idBytes, payloads, routed.batchOfPeer,
                 gradients.gathered);
@@ -58,15 +72,12 @@ void merge(Device &device, Partials &gradients, std::vector<Part> &parts) {
   }
   gradients.merged = device.buffers->acquireArray<float>(gradients.numFloats);
   float *out = as<float>(gradients.merged);
-  std::vector<float *> targets;
+  std::vector<Incoming> messages;
   for (const Part &part : parts) {
-    targets.push_back(out);
+    messages.push_back({part.from, part.block->size, out});
     out += part.block->size;
   }
-  device.threads.parallelFor(int64_t(parts.size()), [&](int64_t i) {
-    std::memcpy(targets[size_t(i)], parts[size_t(i)].from,
-                size_t(parts[size_t(i)].block->size) * sizeof(float));
-  });
+  decode(device, messages);
   gradients.gradients = as<float>(gradients.merged);
 }
 
@@ -107,11 +118,10 @@ void receiveGradients(Device &device, Routed &routed, Partials &gradients) {
   if (gradients.request) {
     const auto &messages = gradients.request->wait();
     for (size_t peer = 0; peer < messages.size(); ++peer)
-      parts.push_back({reinterpret_cast<const float *>(messages[peer].data()),
-                       &gradients.receivedBlocks[peer]});
+      parts.push_back({messages[peer].data(), &gradients.receivedBlocks[peer]});
   }
   if (gradients.gather) {
-    std::vector<const float *> rows =
+    std::vector<const std::byte *> rows =
         receiveGathered(device, routed, gradients);
     for (size_t peer = 0; peer < rows.size(); ++peer)
       parts.push_back({rows[peer], &gradients.gatheredBlocks[peer]});

@@ -149,6 +149,8 @@ Manifest readManifest(const Value &root) {
       static_cast<int32_t>(root["devices"].integer(1, 1 << 20));
   manifest.exactOptimizers = root["optimizer_semantics"].oneOf<bool>(
       {{"exact", true}, {"per_shard", false}});
+  if (root.has("wire_type"))
+    manifest.wireType = readElementType(root["wire_type"]);
   manifest.tables = root["tables"].list(readTable);
   manifest.exchanges = root["exchanges"].list(
       [&](const Value &item) { return readExchange(item, manifest); });

@@ -112,6 +112,8 @@ struct Manifest {
   int32_t numDevices = 0;
   /// Column shards of a row-wise optimizer's table share one state per row.
   bool exactOptimizers = true;
+  /// In which results and gradients travel between devices.
+  ElementType wireType = ElementType::F32;
   std::vector<TableSpec> tables;
   std::vector<ExchangeSpec> exchanges;
   std::vector<ShardSpec> shards;
@@ -131,7 +133,8 @@ struct Manifest {
 
 /// Reads and checks a manifest. Throws a RuntimeError that names the place in
 /// the file (`$.shards[3].rows`), what is expected and what was found.
-/// Unknown fields are ignored; every field the runtime uses is required.
+/// Unknown fields are ignored; every field the runtime uses is required, but
+/// for `wire_type`.
 Manifest parseManifest(const std::string &text);
 
 /// The second half of parseManifest: checks that hold between the parts.

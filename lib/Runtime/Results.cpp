@@ -9,6 +9,7 @@
 #include "Numerics.h"
 #include "Steps.h"
 #include "Views.h"
+#include "Wire.h"
 
 namespace neuroshard::runtime {
 namespace {
@@ -113,9 +114,9 @@ void receiveResults(Device &device, const Routed &routed, Partials &partials) {
          " are waited for before nsrt_results_start");
   partials.receivedBlocks = makeBatchBlocks(layout, routed);
   if (partials.request)
-    for (const auto &piece : partials.request->wait())
-      partials.receivedRows.push_back(
-          reinterpret_cast<const float *>(piece.data()));
+    partials.receivedRows =
+        waitBlocks(device, *partials.request, partials.receivedBlocks,
+                   partials.receivedStorage);
   else // one device, or nothing but replicated tables: then no rows
     partials.receivedRows.assign(partials.receivedBlocks.size(),
                                  as<float>(partials.send));

@@ -89,12 +89,6 @@ void update(Device &device, std::span<Routed *const> routed,
             std::span<Partials *const> gradients, float learningRate,
             int64_t step);
 
-/// Sends and receives blocks of floats, counting the bytes to other devices.
-std::unique_ptr<CommunicatorRequest>
-startBlocks(Device &device, Phase phase, const Buffer &send,
-            const std::vector<Block> &sendBlocks,
-            const std::vector<Block> &receiveBlocks);
-
 /// Sum of the blocks' sizes in floats.
 int64_t totalFloats(const std::vector<Block> &blocks);
 

@@ -77,6 +77,9 @@ TEST_F(ManifestTest, FieldErrorsNameTheirPlace) {
        "expected one of \"f32\", \"f16\", \"bf16\", found \"f64\""},
       {"/tables/0/optimizer/kind", "lamb", "$.tables[0].optimizer.kind"},
       {"/optimizer_semantics", "both", "$.optimizer_semantics"},
+      {"/wire_type", "f8",
+       "$.wire_type: expected one of \"f32\", \"f16\", \"bf16\", found \"f8\""},
+      {"/wire_type", nullptr, "$.wire_type: expected one of"},
       {"/exchanges/0/lookups/2/table", 9,
        "$.exchanges[0].lookups[2].table: expected an integer from 0 to 3, "
        "found 9"},
@@ -107,6 +110,7 @@ TEST_F(ManifestTest, MissingFields) {
             "manifest: $: expected a field \"shards\", found none");
   EXPECT_THAT(openWithout("/tables/0/optimizer", "initial_accumulator"),
               HasSubstr("$.tables[0].optimizer: expected a field"));
+  EXPECT_EQ(openWithout("", "wire_type"), ""); // f32
 }
 
 TEST_F(ManifestTest, ShiftedRowOffsetLeavesAHole) {

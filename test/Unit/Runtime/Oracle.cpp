@@ -91,6 +91,7 @@ StepResult Oracle::forward(const std::vector<Batch> &batches) const {
                   weight * tables[size_t(lookup.table)][size_t(id * dim + c)];
           });
       for (size_t i = 0; i < result.size(); ++i) {
+        result[i] = roundTo(model.wire, result[i]);
         if (lookup.pooling == Pool::Mean) {
           float count = countOf(
               lookup, batches[x].ids[size_t(lookup.feature)][i / size_t(dim)]);
@@ -187,6 +188,7 @@ StepResult Oracle::train(const std::vector<Batch> &batches,
               lookup, batches[x].ids[size_t(lookup.feature)][i / size_t(dim)]);
           rows[i] = count > 0 ? rows[i] / count : rows[i];
         }
+        rows[i] = roundTo(model.wire, rows[i]);
       }
       forIds(lookup, batches[x],
              [&](size_t b, size_t j, int64_t id, int64_t r) {

@@ -88,6 +88,7 @@ json makeManifest(const Model &model, const std::vector<ShardPlace> &shards,
                    {"target_cpu", "generic"},
                    {"devices", devices},
                    {"optimizer_semantics", model.exact ? "exact" : "per_shard"},
+                   {"wire_type", name(model.wire)},
                    {"functions", json::object()}};
   for (const Table &table : model.tables)
     manifest["tables"].push_back(

@@ -57,6 +57,7 @@ struct Model {
   Optimizer optimizer = Optimizer::Sgd;
   float initialAccumulator = 0;
   bool exact = true;
+  Element wire = Element::F32; ///< results and gradients between devices.
 };
 
 /// The global batch of one exchange.

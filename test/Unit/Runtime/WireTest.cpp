@@ -1,0 +1,223 @@
+//===- WireTest.cpp - Results and gradients that travel as f16 or bf16 ----===//
+//
+// Shows that what travels is rounded exactly once, on every rank alike, that
+// what does not travel is not, and that half as many bytes are sent.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TestModels.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+#include <limits>
+#include <map>
+
+using namespace neuroshard::test;
+
+namespace {
+
+struct Case {
+  PlanKind plan;
+  int devices;
+  Element wire;
+};
+
+std::vector<Case> allCases() {
+  std::vector<Case> cases;
+  for (Element wire : {Element::F16, Element::BF16})
+    for (int devices : {2, 4, 8})
+      for (PlanKind plan : {PlanKind::TableWise, PlanKind::Column})
+        cases.push_back({plan, devices, wire});
+  return cases;
+}
+
+class Wire : public testing::TestWithParam<Case> {
+protected:
+  Model model(Optimizer optimizer) const {
+    Model result = makeModel(optimizer);
+    result.wire = GetParam().wire;
+    return result;
+  }
+  std::vector<ShardPlace> plan(const Model &model) const {
+    return makePlan(model, GetParam().plan, GetParam().devices);
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(All, Wire, testing::ValuesIn(allCases()),
+                         [](const auto &info) {
+                           return std::string(name(info.param.plan)) + "On" +
+                                  std::to_string(info.param.devices) +
+                                  (info.param.wire == Element::F16 ? "AsF16"
+                                                                   : "AsBF16");
+                         });
+
+// The oracle rounds everything, so own blocks that stayed f32 would differ.
+TEST_P(Wire, SumsAreRoundedOnce) {
+  Model wired = model(Optimizer::None);
+  TestWorld world(wired, plan(wired), GetParam().devices);
+  ASSERT_TRUE(world.get()) << world.error();
+  Oracle oracle(wired);
+  DataMaker maker(wired, Data::Reals, 1);
+  maker.fillTables(oracle, world);
+  for (const auto &sizes :
+       std::vector<std::vector<int64_t>>{{29, 17}, {1, 1}, {3, 0}}) {
+    std::vector<Batch> batches = maker.batches(sizes);
+    StepResult result;
+    ASSERT_TRUE(world.forward(batches, result)) << world.error();
+    EXPECT_EQ(result.results, oracle.forward(batches).results);
+  }
+}
+
+TEST_P(Wire, GradientsAreRoundedOnce) {
+  for (Optimizer optimizer :
+       {Optimizer::Sgd, Optimizer::Adagrad, Optimizer::Adam}) {
+    Model wired = model(optimizer);
+    TestWorld world(wired, plan(wired), GetParam().devices);
+    ASSERT_TRUE(world.get()) << world.error();
+    Oracle oracle(wired);
+    DataMaker maker(wired, Data::Reals, 2);
+    maker.fillTables(oracle, world);
+    for (int step = 1; step <= 2; ++step) {
+      std::vector<Batch> batches = maker.batches({13, 7});
+      std::vector<Values> gradients = maker.gradients(oracle, batches);
+      StepResult result;
+      ASSERT_TRUE(world.train(batches, gradients, 0.125f, step, result))
+          << world.error();
+      StepResult expected = oracle.train(batches, gradients, 0.125f, step);
+      for (int t = 0; t < int(wired.tables.size()); ++t)
+        EXPECT_EQ(world.table(t), oracle.tables[size_t(t)]) << "table " << t;
+      if (GetParam().plan == PlanKind::TableWise) { // columns add otherwise
+        EXPECT_EQ(result.weightGradients[0], expected.weightGradients[0]);
+      }
+    }
+  }
+}
+
+/// One table of rows x 1 with the given values, on `devices`.
+struct SmallWorld {
+  SmallWorld(const std::vector<ShardPlace> &shards,
+             const std::vector<float> &values, int devices, Element wire)
+      : model{{{"t", int64_t(values.size()), 1, Element::F32}},
+              {{8, false, 1, {{0, 0}}}},
+              Optimizer::Sgd,
+              0,
+              true,
+              wire},
+        world(model, shards, devices) {
+    world.setTable(0, values);
+  }
+
+  /// The results of bags of ids.
+  std::vector<float> sums(const std::vector<std::vector<int64_t>> &bags) {
+    StepResult result;
+    EXPECT_TRUE(world.forward({{int64_t(bags.size()), {bags}, {{}}}}, result))
+        << world.error();
+    return result.results[0][0];
+  }
+
+  /// One step of SGD with learning rate 1.
+  std::vector<float> train(const std::vector<std::vector<int64_t>> &bags,
+                           const std::vector<float> &gradient) {
+    StepResult result;
+    EXPECT_TRUE(world.train({{int64_t(bags.size()), {bags}, {{}}}},
+                            {{gradient}}, 1, 1, result))
+        << world.error();
+    return world.table(0);
+  }
+
+  Model model;
+  TestWorld world;
+};
+
+TEST(WireRows, PartialSumsAreRoundedAndThenAddedInF32) {
+  // Between 2048 and 4096 f16 knows even numbers only: 2049 becomes 2048, as
+  // a tie, and 2050 + 1 stays 2051 after the partial sums.
+  SmallWorld split({{0, 0, 2, 0, 1, {1}}, {0, 2, 4, 0, 1, {0}}},
+                   {2049, 2050, 1, 3}, 2, Element::F16);
+  EXPECT_EQ(split.sums({{0, 2}, {1, 2}, {1}, {0, 3}}),
+            (std::vector<float>{2049, 2051, 2050, 2051}));
+}
+
+TEST(WireRows, BeyondF16IsInfinite) {
+  std::vector<float> values = {65519, 65520, -70000,
+                               std::numeric_limits<float>::quiet_NaN()};
+  std::vector<float> sums =
+      SmallWorld({{0, 0, 4, 0, 1, {1}}}, values, 2, Element::F16)
+          .sums({{0}, {1}, {2}, {3}});
+  float infinity = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(sums[0], 65504);
+  EXPECT_EQ(sums[1], infinity);
+  EXPECT_EQ(sums[2], -infinity);
+  EXPECT_TRUE(std::isnan(sums[3]));
+}
+
+TEST(WireRows, OneDeviceRoundsNothing) {
+  SmallWorld alone({{0, 0, 2, 0, 1, {0}}}, {2049, 1e6f}, 1, Element::F16);
+  EXPECT_EQ(alone.sums({{0}, {1}}), (std::vector<float>{2049, 1e6f}));
+  EXPECT_EQ(alone.train({{0}, {1}}, {4099, 1}),
+            (std::vector<float>{2049 - 4099, 1e6f - 1}));
+}
+
+TEST(WireRows, OfReplicatedTablesOnlyGradientsTravel) {
+  SmallWorld copies({{0, 0, 2, 0, 1, {0, 1}}}, {2049, 1}, 2, Element::F16);
+  EXPECT_EQ(copies.sums({{0}, {0, 1}}), (std::vector<float>{2049, 2050}));
+  // 4099 becomes 4100 and 4097 becomes 4096 on both ranks.
+  EXPECT_EQ(copies.train({{0}, {1}}, {4099, 4097}),
+            (std::vector<float>{2049 - 4100, 1 - 4096}));
+}
+
+/// Bytes sent by all devices in each phase of a training step.
+std::map<std::string, int64_t> sentBytes(PlanKind kind, Element wire) {
+  Model model = makeModel(Optimizer::RowwiseAdagrad);
+  model.wire = wire;
+  TestWorld world(model, makePlan(model, kind, 4), 4);
+  Oracle oracle(model);
+  DataMaker maker(model, Data::Integers, 3);
+  maker.fillTables(oracle, world);
+  std::vector<Batch> batches = maker.batches({13, 7});
+  StepResult result;
+  EXPECT_TRUE(
+      world.train(batches, maker.gradients(oracle, batches), 0.125f, 1, result))
+      << world.error();
+  std::map<std::string, int64_t> bytes;
+  for (int32_t rank = 0; rank < 4; ++rank)
+    for (int32_t phase = 0; phase < nsrt_num_phases(); ++phase)
+      bytes[nsrt_phase_name(phase)] +=
+          nsrt_device_phase_bytes(nsrt_world_device(world.get(), rank), phase);
+  return bytes;
+}
+
+TEST(WireBytes, AreHalfOfF32) {
+  for (PlanKind kind : {PlanKind::TableWise, PlanKind::Column, PlanKind::Row,
+                        PlanKind::RowColumn}) {
+    auto wide = sentBytes(kind, Element::F32);
+    auto narrow = sentBytes(kind, Element::BF16);
+    ASSERT_GT(wide["results_exchange"], 0);
+    for (auto &[phase, bytes] : wide) {
+      bool halved =
+          phase == "results_exchange" || phase == "gradients_exchange";
+      EXPECT_EQ(bytes, narrow[phase] * (halved ? 2 : 1)) << phase;
+    }
+  }
+}
+
+TEST(WireBytes, OfGatheredIdsStay) {
+  auto wide = sentBytes(PlanKind::Replicated, Element::F32);
+  auto narrow = sentBytes(PlanKind::Replicated, Element::F16);
+  // Values of 20 bags and of the ids of unpooled lookups go to three others.
+  Model model = makeModel(Optimizer::RowwiseAdagrad);
+  Oracle oracle(model);
+  DataMaker maker(model, Data::Integers, 3);
+  TestWorld unused(model, makePlan(model, PlanKind::Replicated, 1), 1);
+  maker.fillTables(oracle, unused);
+  std::vector<Batch> batches = maker.batches({13, 7});
+  int64_t values = 0;
+  for (const Values &list : maker.gradients(oracle, batches))
+    for (const std::vector<float> &gradient : list)
+      values += int64_t(gradient.size());
+  EXPECT_EQ(wide["gradients_exchange"] - narrow["gradients_exchange"],
+            values * 3 * 2);
+  EXPECT_EQ(wide["results_exchange"], 0);
+}
+
+} // namespace
