@@ -198,6 +198,10 @@ LogicalResult PlanPass::changeProblem(ShardingProblem &problem) {
       failed(parseName(module, "semantics", semantics, parseOptimizerSemantics,
                        "exact or per_shard", problem.optimizerSemantics)))
     return failure();
+  if (!wireType.empty() &&
+      failed(parseName(module, "wire-type", wireType, parseElementType,
+                       "f32, f16 or bf16", problem.batch.wireType)))
+    return failure();
   Reserves &reserves = problem.constraints.reserves;
   return success(
       succeeded(parseBytes(module, "dense-reserve", denseReserve,

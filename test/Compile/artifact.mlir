@@ -43,6 +43,7 @@
 // MANIFEST: "element_type": "f16"
 // MANIFEST: "kind": "rowwise_adagrad"
 // MANIFEST: "optimizer_semantics": "exact"
+// MANIFEST: "wire_type": "f32"
 // MANIFEST: "exchanges": [
 // MANIFEST: "id_type": "i64"
 // MANIFEST: "pooling": "sum"

@@ -20,6 +20,8 @@
 // MEMORY: error: option 'memory-model' must be full or weights_only, got: 'none'
 // RUN: not neuroshard-opt %s --neuroshard-plan="semantics=vague" 2>&1 | FileCheck %s --check-prefix=SEMANTICS --implicit-check-not=error:
 // SEMANTICS: error: option 'semantics' must be exact or per_shard, got: 'vague'
+// RUN: not neuroshard-opt %s --neuroshard-plan="wire-type=f8" 2>&1 | FileCheck %s --check-prefix=WIRE --implicit-check-not=error:
+// WIRE: error: option 'wire-type' must be f32, f16 or bf16, got: 'f8'
 // RUN: not neuroshard-opt %s --neuroshard-plan="dense-reserve=much" 2>&1 | FileCheck %s --check-prefix=RESERVE --implicit-check-not=error:
 // RESERVE: error: option 'dense-reserve': {{.*}}expected a size such as 40GiB{{.*}} got: 'much'
 // RUN: not neuroshard-opt %s --neuroshard-plan="dense-rest-ms=-1" 2>&1 | FileCheck %s --check-prefix=DENSE --implicit-check-not=error:

@@ -21,6 +21,8 @@ static void addPlanOptions(CLI::App &app, PlanOptions &plan) {
   add("--target", plan.target, "native or torchrec-1.9");
   add("--memory-model", plan.memoryModel, "full or weights_only");
   add("--semantics", plan.semantics, "exact or per_shard");
+  add("--wire-type", plan.wireType,
+      "f32, f16 or bf16 for results and gradients between devices");
   add("--dense-reserve", plan.denseReserve, "memory for the dense model");
   add("--fragmentation-reserve", plan.fragmentationReserve,
       "memory lost to fragmentation");

@@ -71,6 +71,8 @@ def Plan : Pass<"neuroshard-plan", "::mlir::ModuleOp"> {
            "What counts as used memory: full or weights_only">,
     Option<"semantics", "semantics", "std::string", "",
            "Row-wise optimizers on column shards: exact or per_shard">,
+    Option<"wireType", "wire-type", "std::string", "",
+           "Type in which results and gradients travel: f32, f16 or bf16">,
     Option<"denseReserve", "dense-reserve", "std::string", "",
            "Memory per device held back for the dense model, such as 8GiB">,
     Option<"fragmentationReserve", "fragmentation-reserve", "std::string", "",

@@ -76,6 +76,7 @@ public:
 
 private:
   LogicalResult addPlan();
+  LogicalResult addWireType();
   void addTables();
   LogicalResult addProgram(ir::DeviceProgramOp program, int64_t number);
   FailureOr<manifest::Binding> bind(ir::DeviceProgramOp program, size_t member);
@@ -102,6 +103,23 @@ LogicalResult ArtifactDescriber::addPlan() {
     shards[shard.getName()] = result.shards.size();
     result.shards.push_back(describe(shard, tables));
   }
+  return success();
+}
+
+/// Input that is partitioned already has not been through the planner, which
+/// reads the attribute first.
+LogicalResult ArtifactDescriber::addWireType() {
+  auto planning = module->getAttrOfType<DictionaryAttr>(
+      ir::NeuroShardDialect::kPlanningAttrName);
+  Attribute value = planning ? planning.get("wire_type") : Attribute();
+  if (!value)
+    return success();
+  auto name = dyn_cast<StringAttr>(value);
+  if (!name || !llvm::is_contained({"f32", "f16", "bf16"}, name.getValue()))
+    return module.emitError("'wire_type' of 'neuroshard.planning' must be "
+                            "\"f32\", \"f16\" or \"bf16\", got: ")
+           << value;
+  result.wireType = name.getValue();
   return success();
 }
 
@@ -161,7 +179,7 @@ LogicalResult ArtifactDescriber::addProgram(ir::DeviceProgramOp program,
 }
 
 FailureOr<manifest::Manifest> ArtifactDescriber::describeModule() {
-  if (failed(addPlan()))
+  if (failed(addPlan()) || failed(addWireType()))
     return failure();
   for (auto exchange : module.getOps<ir::ExchangeOp>())
     result.exchanges.push_back(describe(exchange, tables));

@@ -108,6 +108,7 @@ std::string writeManifest(const Manifest &manifest) {
                {"devices", manifest.devices},
                {"tables", list(manifest.tables)},
                {"optimizer_semantics", manifest.optimizerSemantics},
+               {"wire_type", manifest.wireType},
                {"exchanges", list(manifest.exchanges)},
                {"shards", list(manifest.shards)},
                {"programs", programs},

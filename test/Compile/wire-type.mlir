@@ -1,0 +1,33 @@
+// The type in which results and gradients travel comes from the module or from the
+// command line, which goes first, and ends in the manifest.
+
+// RUN: rm -rf %t && split-file %s %t
+// RUN: neuroshard-compile %t/bf16.mlir -o %t/a --topology 2xCPU --emit-ir
+// RUN: FileCheck %s --check-prefix=MODULE --input-file=%t/a/manifest.json
+// RUN: neuroshard-compile %t/bf16.mlir -o %t/b --topology 2xCPU --wire-type f16
+// RUN: FileCheck %s --check-prefix=OPTION --input-file=%t/b/manifest.json
+// MODULE: "wire_type": "bf16"
+// OPTION: "wire_type": "f16"
+
+// The partitioned module says it too.
+// RUN: neuroshard-compile %t/a/ir/4-partitioned.mlir -o %t/c
+// RUN: FileCheck %s --check-prefix=MODULE --input-file=%t/c/manifest.json
+
+// RUN: sed 's/wire_type = "bf16"/wire_type = "f8"/' %t/a/ir/4-partitioned.mlir > %t/f8.mlir
+// RUN: not neuroshard-compile %t/f8.mlir -o %t/d 2>&1 | FileCheck %s --check-prefix=F8
+// F8: error: 'wire_type' of 'neuroshard.planning' must be "f32", "f16" or "bf16", got: "f8"
+// F8-NOT: error:
+// RUN: not neuroshard-compile %t/bf16.mlir -o %t/d --topology 2xCPU --wire-type f64 2>&1 | FileCheck %s --check-prefix=F64
+// F64: error: option 'wire-type' must be f32, f16 or bf16, got: 'f64'
+// F64-NOT: error:
+// RUN: not ls %t/d
+
+//--- bf16.mlir
+!ids = !neuroshard.jagged<["a"], i64>
+module attributes {neuroshard.batch = 8 : i64, neuroshard.planning = {wire_type = "bf16"}} {
+  neuroshard.table private @t : 10 x 4 x f32
+  func.func @forward(%ids: !ids) -> tensor<?x4xf32> {
+    %r = neuroshard.lookup sum @t[%ids, "a"] : !ids -> tensor<?x4xf32>
+    return %r : tensor<?x4xf32>
+  }
+}

@@ -1,0 +1,68 @@
+"""f16 and bf16 on the wire: what travels is what torch's own conversion makes of it."""
+
+import json
+
+import pytest
+import torch
+
+from support import artifact, matrix, oracle, plans
+from support.model import DTYPES
+from support.session import Session
+
+
+def compile_for(wire, model, plan, folder):
+    return artifact.compile_text(model.text(plan), folder / wire, "--training", "--reference",
+                                 "--wire-type", wire)
+
+
+def is_replicated(plan, table):
+    return len(plan.shards_of(table)[0].devices) > 1
+
+
+def check_rounded(result, exact, wire, lookup, plan, what):
+    """`exact` is the result that travelled as f32."""
+    if is_replicated(plan, lookup.table):
+        oracle.assert_same_bits(result, exact, what)
+        return
+    if lookup.pooling == "mean" or lookup.result != "f32":
+        return  # divided or rounded after the journey
+    if lookup.pooling == "sum" and plan.splits_rows(lookup.table):
+        return  # each partial sum is rounded
+    oracle.assert_same_bits(result, exact.to(DTYPES[wire]).float(), what)
+
+
+@pytest.mark.parametrize("wire", ["f16", "bf16"])
+def test_results_travel_as_torch_rounds(wire, tmp_path, generator):
+    model = matrix.model((matrix.seed() + 2) % matrix.COUNT)
+    plan = plans.random_plan(model, 3, f"wire {matrix.seed()}")
+    folders = [compile_for(each, model, plan, tmp_path) for each in ("f32", wire)]
+    assert json.loads((folders[1] / "manifest.json").read_text())["wire_type"] == wire
+    with Session(folders[0], model, plan) as wide, Session(folders[1], model, plan) as narrow:
+        for session in (wide, narrow):
+            session.fill(torch.Generator().manual_seed(7), False)
+        jagged = wide.random_batch(21, generator, False)
+        # The update, with gradients of nothing, uses the contexts up.
+        both = []
+        for session in (wide, narrow):
+            results, contexts = session.wait_results(jagged)
+            session.update(jagged, contexts, [r.new_zeros(r.shape) for r in results], 0.0, 1)
+            both.append(results)
+        for k, (_, _, lookup) in enumerate(wide.readers(jagged)):
+            check_rounded(both[1][k], both[0][k], wire, lookup, plan, f"result {k} {lookup}")
+
+
+def test_a_step_of_small_integers_is_exact(tmp_path, generator):
+    """f16 has them all, so nothing that travels is lost or mixed up."""
+    model = matrix.model((matrix.seed() + 4) % matrix.COUNT)
+    plan = plans.random_plan(model, 4, f"wire {matrix.seed()}")
+    with Session(compile_for("f16", model, plan, tmp_path), model, plan) as session:
+        session.fill(generator, True)
+        before = session.tables()
+        session.sync_reference()
+        jagged = session.random_batch(13, generator, True)
+        results, contexts = session.wait_results(jagged)
+        session.check_forward(jagged, results, True)
+        # Means divide by up to 6 ids: 60 is a multiple of all of these.
+        gradients = [torch.full(r.shape, 60.0, dtype=r.dtype) for r in results]
+        session.update(jagged, contexts, gradients, 0.125, 1)
+        session.check_update(before, jagged, gradients, 0.125, 1)
