@@ -1,0 +1,209 @@
+"""The folder of a checkpoint: what is in it, what it is called, and how it is read and written.
+
+It is a folder of torch.distributed.checkpoint, in which .metadata also has a checksum of every
+entry, and neuroshard.json one of .metadata. Beside it there may be, until the next save or for
+good after a crash, NAME.partial (not complete) and NAME.replaced (complete; what NAME was).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import zlib
+from pathlib import Path
+from typing import IO, Any
+
+from torch.distributed.checkpoint import FileSystemReader, FileSystemWriter
+from torch.distributed.checkpoint.metadata import Metadata
+
+SCHEMA = "neuroshard.checkpoint.v1"
+MARKER = "neuroshard.json"
+METADATA = ".metadata"
+PARTIAL = ".partial"
+REPLACED = ".replaced"
+CHUNK_BYTES = 1 << 20
+
+_OWN_FILES = re.compile(r"__\d+_\d+\.distcp|\.metadata(\.tmp)?|neuroshard\.json(\.tmp)?")
+
+
+class Writer(FileSystemWriter):
+    """Adds a checksum to what .metadata says of every entry; others ignore it."""
+
+    def write_data(self, plan: Any, planner: Any) -> Any:
+        written = super().write_data(plan, planner)
+        by_file: dict[str, list[Any]] = {}
+        for result in written.value():
+            by_file.setdefault(result.storage_data.relative_path, []).append(result.storage_data)
+        for name, entries in by_file.items():
+            with open(self.path / name, "rb") as file:
+                for entry in entries:
+                    entry.crc32 = checksum(file, entry.offset, entry.length)
+        return written
+
+
+class Reader(FileSystemReader):
+    """Checks every entry that it reads, and what .metadata is if there is a marker."""
+
+    def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
+        marker = read_marker(self.path)
+        with open(self.path / METADATA, "rb") as file:
+            if marker and marker["metadata_crc32"] != checksum(file, 0):
+                raise ValueError(f"{self.path / METADATA} is damaged: its checksum is not that in "
+                                 f"{MARKER}")
+        return super().read_metadata(*args, **kwargs)
+
+    def _slice_file(self, file: Any, sinfo: Any) -> IO[bytes]:
+        expected = getattr(sinfo, "crc32", None)
+        if expected is not None and checksum(file, sinfo.offset, sinfo.length) != expected:
+            raise ValueError(f"{self.path / sinfo.relative_path} is damaged: {sinfo.length} bytes "
+                             f"at {sinfo.offset} do not have the checksum of {METADATA}")
+        return super()._slice_file(file, sinfo)
+
+
+def checksum(file: IO[bytes], offset: int, length: int | None = None) -> int:
+    """CRC-32 of a part of a file, as far as there is one."""
+    file.seek(offset)
+    result = 0
+    while length is None or length > 0:
+        data = file.read(CHUNK_BYTES if length is None else min(CHUNK_BYTES, length))
+        if not data:
+            break
+        result = zlib.crc32(data, result)
+        length = None if length is None else length - len(data)
+    return result
+
+
+def beside(path: Path, suffix: str) -> Path:
+    return path.with_name(path.name + suffix)
+
+
+def is_checkpoint(path: Path) -> bool:
+    """Whether a folder is a complete checkpoint that save() wrote."""
+    return (path / METADATA).is_file() and (path / MARKER).is_file()
+
+
+def complete(path: Path) -> Path | None:
+    """Where the complete checkpoint of this name lies: a replacement may have been cut short."""
+    return next((one for one in (path, beside(path, REPLACED)) if is_checkpoint(one)), None)
+
+
+def write_marker(path: Path, about: dict[str, Any]) -> None:
+    """The last file of a checkpoint, and all of it to the disk."""
+    with open(path / METADATA, "rb") as file:
+        plain = {"schema": SCHEMA, "metadata_crc32": checksum(file, 0), **about}
+    with open(path / MARKER, "w", encoding="utf-8") as file:
+        json.dump(plain, file, indent=1)
+        file.write("\n")
+        file.flush()
+        os.fsync(file.fileno())
+    sync(path)
+
+
+def read_marker(path: Path) -> dict[str, Any] | None:
+    """What save() says of its checkpoint; None when it was written by something else."""
+    try:
+        text = (path / MARKER).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    try:
+        marker = json.loads(text)
+        if marker["schema"] == SCHEMA and isinstance(marker["metadata_crc32"], int):
+            return marker
+    except (ValueError, KeyError, TypeError):
+        pass
+    raise ValueError(f"{path / MARKER} is damaged, or not of schema {SCHEMA}")
+
+
+def check_files(path: Path) -> None:
+    """Raises when a file that .metadata names is missing here or too short: ranks may write to
+    folders of the same name on different disks."""
+    ends: dict[str, int] = {}
+    for entry in FileSystemReader(path).read_metadata().storage_data.values():
+        end = entry.offset + entry.length
+        ends[entry.relative_path] = max(end, ends.get(entry.relative_path, 0))
+    for name, end in ends.items():
+        file = path / name
+        if not file.is_file():
+            raise FileNotFoundError(f"{file} was written by another rank and is not to be seen "
+                                    "here; all ranks must save to a file system that they share")
+        if file.stat().st_size < end:
+            raise OSError(f"{file} has {file.stat().st_size} bytes, expected {end}")
+
+
+def sync(path: Path) -> None:
+    """Brings the entries of a folder to the disk."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def remove(path: Path) -> None:
+    """Removes a folder that holds nothing but files of a checkpoint, whole or not."""
+    foreign = sorted(entry.name for entry in path.iterdir()
+                     if not _OWN_FILES.fullmatch(entry.name))
+    if foreign:
+        raise FileExistsError(f"{path} holds what is no part of a checkpoint ({foreign[0]}); "
+                              "remove it or save elsewhere")
+    for entry in path.iterdir():
+        entry.unlink()
+    path.rmdir()
+
+
+def put_in_place(partial: Path, path: Path) -> None:
+    """Makes a complete partial folder the checkpoint `path`. At any moment `path` is complete,
+    or `path` is missing and what it was is NAME.replaced."""
+    old = beside(path, REPLACED)
+    if path.exists():
+        path.rename(old)
+    partial.rename(path)
+    sync(path.parent)
+    if old.exists():
+        remove(old)
+
+
+def clean(path: Path) -> None:
+    """Removes what saves under this name, whatever the number, have left behind when they were
+    killed, and completes a replacement that was cut short."""
+    old = beside(path, REPLACED)
+    if old.exists() and path.exists():
+        remove(old)
+    elif old.exists():
+        old.rename(path)
+    for one in numbered(path.parent, stem(path), PARTIAL):
+        remove(one)
+    if beside(path, PARTIAL).exists():
+        remove(beside(path, PARTIAL))
+
+
+def stem(path: Path) -> str:
+    """A name without the number at its end: step- of step-100."""
+    return path.name.rstrip("0123456789")
+
+
+def number(path: Path) -> int | None:
+    """The number at the end of a name: 100 of step-100."""
+    digits = path.name[len(stem(path)):]
+    return int(digits) if digits else None
+
+
+def numbered(folder: Path, name: str, suffix: str = "") -> list[Path]:
+    """Folders called <name><number><suffix>, by number."""
+    pattern = re.compile(re.escape(name) + r"(\d+)" + re.escape(suffix))
+    found = {entry: int(match[1]) for entry in folder.iterdir()
+             if (match := pattern.fullmatch(entry.name)) and entry.is_dir()}
+    return sorted(found, key=found.__getitem__)
+
+
+def remove_older(path: Path, keep: int) -> None:
+    """Leaves the newest `keep` checkpoints up to this one, by number."""
+    if number(path) is None:
+        return
+    older = [one for one in numbered(path.parent, stem(path))
+             if number(one) <= number(path) and is_checkpoint(one)]
+    for one in older[:-keep]:
+        partial = beside(one, PARTIAL)
+        one.rename(partial)
+        remove(partial)
