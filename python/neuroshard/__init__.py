@@ -5,7 +5,8 @@ predicted cost and the reasons. docs/python.md has examples. Sizes are in bytes,
 milliseconds; names say so.
 
 The planner needs the compiled module of this package and nothing else; neuroshard.collect
-needs torch and not the module, neuroshard.cuda (artifacts on a GPU) libneuroshard_cuda.so.
+needs torch and not the module, neuroshard.cuda (artifacts on a GPU) libneuroshard_cuda.so,
+neuroshard.distributed (sharded modules) torch, libneuroshard_torch.so and neuroshard-compile.
 """
 
 try:
@@ -49,5 +50,16 @@ else:
         "Shard", "ShardSet", "ShardWork", "ShardingProblem", "Snapshot", "SnapshotCost",
         "Table", "TableMove", "TableRule", "TableStatistics", "Topology", "Traffic",
         "UnknownCostModel", "UnknownPolicy", "WarmStart", "WhatIf", "WhatIfCase",
-        "algorithms", "device_classes", "evaluate", "inspect", "plan", "what_if",
+        "ShardedEmbeddingBagCollection", "ShardedEmbeddingCollection", "algorithms",
+        "device_classes", "evaluate", "inspect", "plan", "what_if",
     ]
+
+    def __getattr__(name: str) -> object:
+        # What needs torch is imported when it is first used.
+        if name not in ("ShardedEmbeddingBagCollection", "ShardedEmbeddingCollection",
+                        "distributed"):
+            raise AttributeError(f"module 'neuroshard' has no attribute {name!r}")
+        import importlib
+
+        distributed = importlib.import_module("neuroshard.distributed")
+        return distributed if name == "distributed" else getattr(distributed, name)

@@ -82,3 +82,7 @@ class UnknownCostModel(_Listing, CostModelError):
 
 class UnknownPolicy(_Listing):
     """The file of a placement policy (algorithm="dreamshard") cannot be used."""
+
+
+class TensorError(Error, ValueError):
+    """A tensor or an artifact is not what tables need; the text says what they do."""

@@ -6,7 +6,7 @@ import torch
 
 import neuroshard.torch_cuda as torch_cuda
 import torch_cuda_models as models
-from neuroshard.torch_cuda.inputs import Jagged
+from neuroshard.jagged import Jagged
 from neuroshard.torch_cuda.step import Step, to_arguments
 
 pytestmark = models.usable()

@@ -11,8 +11,8 @@ torch.ops.neuroshard.embedding_forward and embedding_backward are what it runs. 
 and libneuroshard_cuda.so, and is imported by its name only. docs/torch-cuda.md explains it.
 """
 
-from neuroshard.torch_cuda.errors import TensorError
-from neuroshard.torch_cuda.inputs import Jagged
+from neuroshard.errors import TensorError
+from neuroshard.jagged import Jagged
 from neuroshard.torch_cuda.tables import EmbeddingTables
 
 __all__ = ["EmbeddingTables", "Jagged", "TensorError"]

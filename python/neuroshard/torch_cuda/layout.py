@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 
 from neuroshard import cuda
-from neuroshard.torch_cuda.errors import TensorError
+from neuroshard.errors import TensorError
 
 DTYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
 ID_DTYPES = {"i32": torch.int32, "i64": torch.int64}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 
 from neuroshard import cuda
-from neuroshard.torch_cuda.errors import TensorError
+from neuroshard.errors import TensorError
 from neuroshard.torch_cuda.layout import ALIGNMENT, DTYPES
 
 STATES = {"adagrad": ("sum",), "rowwise_adagrad": ("sum",), "adam": ("exp_avg", "exp_avg_sq")}

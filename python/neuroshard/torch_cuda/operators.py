@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import torch
 
-from neuroshard.torch_cuda.errors import TensorError
+from neuroshard.errors import TensorError
 from neuroshard.torch_cuda.program import find_program
 from neuroshard.torch_cuda.step import check_tensors, from_arguments
 

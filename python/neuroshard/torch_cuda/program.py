@@ -12,7 +12,7 @@ import torch
 
 from neuroshard import cuda
 from neuroshard.torch_cuda import memory
-from neuroshard.torch_cuda.errors import TensorError
+from neuroshard.errors import TensorError
 from neuroshard.torch_cuda.layout import (ALIGNMENT, Group, Piece, check_whole, load_manifest,
                                           make_layout)
 from neuroshard.torch_cuda.step import (Step, check_offsets, check_sizes, check_tensors,

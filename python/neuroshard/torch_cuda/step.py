@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import torch
 
-from neuroshard.torch_cuda.errors import TensorError
-from neuroshard.torch_cuda.inputs import Jagged
+from neuroshard.errors import TensorError
+from neuroshard.jagged import Jagged
 from neuroshard.torch_cuda.layout import Group, Layout
 
 LARGEST_POOLING = 2**31 - 1

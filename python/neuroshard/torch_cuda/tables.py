@@ -8,8 +8,8 @@ from typing import NoReturn
 import torch
 
 from neuroshard.torch_cuda import operators  # noqa: F401, defines torch.ops.neuroshard
-from neuroshard.torch_cuda.errors import TensorError
-from neuroshard.torch_cuda.inputs import Jagged, as_jagged, find_feature_begin, fixed_offsets
+from neuroshard.errors import TensorError
+from neuroshard.jagged import Jagged, as_jagged, find_feature_begin, fixed_offsets
 from neuroshard.torch_cuda.layout import Exchange
 from neuroshard.torch_cuda.program import Program
 from neuroshard.torch_cuda.step import Step, to_arguments

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import torch
 
-from neuroshard.torch_cuda.errors import TensorError
-from neuroshard.torch_cuda.layout import Exchange
+from neuroshard.errors import TensorError
+
+
+class Exchange(Protocol):
+    """An input of a model: its name, its features, and whether some lookup gives a row per id."""
+
+    name: str
+    features: tuple[str, ...]
+    unpooled: bool
 
 
 class Jagged(NamedTuple):

@@ -1,0 +1,23 @@
+"""Embedding tables sharded over the ranks of torch.distributed, by a plan.
+
+    dist.init_process_group("gloo")
+    plan = ns.distributed.plan(problem)
+    tables = ns.ShardedEmbeddingBagCollection(plan, problem, learning_rate=0.05)
+    for batch in ns.distributed.lockstep(loader):
+        loss(model(batch.dense, tables(batch.ids)), batch.labels).backward()
+
+It needs torch, libneuroshard_torch.so, and neuroshard-compile where no artifact is given;
+import neuroshard alone imports none of them. docs/distributed.md explains it.
+"""
+
+from neuroshard.distributed.agreement import GroupError
+from neuroshard.distributed.collection import (Pending, ShardedEmbeddingBagCollection,
+                                               ShardedEmbeddingCollection)
+from neuroshard.distributed.convert import problem_of
+from neuroshard.distributed.lockstep import lockstep
+from neuroshard.distributed.planning import plan
+from neuroshard.distributed.shards import LocalShard
+from neuroshard.jagged import Jagged
+
+__all__ = ["GroupError", "Jagged", "LocalShard", "Pending", "ShardedEmbeddingBagCollection",
+           "ShardedEmbeddingCollection", "lockstep", "plan", "problem_of"]

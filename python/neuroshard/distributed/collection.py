@@ -1,0 +1,250 @@
+"""Sharded embedding collections: modules of PyTorch over the tables of a plan."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+
+import torch
+import torch.distributed as dist
+
+from neuroshard.distributed.optimizer import FusedOptimizer
+from neuroshard.distributed.outputs import make_keyed, make_jagged_tensors, split_rows
+from neuroshard.distributed.session import Session
+from neuroshard.distributed.shards import LocalShard
+from neuroshard.errors import TensorError
+from neuroshard.jagged import Jagged, as_jagged, fixed_offsets
+from neuroshard.plans import Plan
+from neuroshard.problem import ShardingProblem
+
+
+class Pending:
+    """Ids on their way to the ranks that own their rows; wait() gives the results."""
+
+    def __init__(self, owner: _Sharded, ticket: torch.Tensor, ids: Jagged, keyed: bool) -> None:
+        self._owner, self._ticket, self._ids, self._keyed = owner, ticket, ids, keyed
+
+    def wait(self) -> object:
+        """The results, as calling the module gives them. Once."""
+        if self._ticket is None:
+            raise TensorError("the results of these ids have been taken")
+        ticket, self._ticket = self._ticket, None
+        return self._owner._finish(ticket, self._ids, self._keyed)
+
+
+class _Sharded(torch.nn.Module):
+    """What the two collections have in common."""
+
+    def __init__(self, plan: Plan, problem: ShardingProblem, *, learning_rate: float,
+                 process_group: dist.ProcessGroup | None = None, seed: int = 0,
+                 artifact: str | os.PathLike | None = None, name: str | None = None,
+                 gradient_division: bool = True, threads: int | None = None) -> None:
+        super().__init__()
+        self._check_features(problem)
+        self._plan, self._problem = plan, problem
+        # Plain tensors: neither parameters nor buffers, which optimizers, to() and
+        # DistributedDataParallel would take for theirs.
+        self._anchor = torch.zeros((), requires_grad=True)
+        self._token = torch.zeros(())
+        self._optimizer = FusedOptimizer(self._anchor, learning_rate)
+        self._session = Session(plan, problem, process_group, artifact, name, threads)
+        self._name = self._session.name
+        torch.ops.neuroshard.initialize(self._name, seed)
+        if gradient_division:
+            torch.ops.neuroshard.set_gradient_scale(self._name, 1 / self._session.size)
+
+    def _check_features(self, problem: ShardingProblem) -> None:
+        raise NotImplementedError
+
+    # What it is made of
+
+    @property
+    def plan(self) -> Plan:
+        return self._plan
+
+    @property
+    def problem(self) -> ShardingProblem:
+        return self._problem
+
+    @property
+    def process_group(self) -> dist.ProcessGroup | None:
+        """The group it was made with; None: the default one."""
+        return self._session.group
+
+    @property
+    def name(self) -> str:
+        """What traced programs call the tables."""
+        return self._name
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """In the order in which a Jagged has them."""
+        return self._session.input.features
+
+    @property
+    def optimizer(self) -> FusedOptimizer:
+        """Holds the learning rate; for schedulers."""
+        return self._optimizer
+
+    @property
+    def learning_rate(self) -> float:
+        return self._optimizer.learning_rate
+
+    def set_learning_rate(self, rate: float) -> None:
+        """For the updates that follow."""
+        self._optimizer.learning_rate = rate
+
+    @property
+    def step(self) -> int:
+        """Updates so far."""
+        return torch.ops.neuroshard.num_updates(self._name)
+
+    @step.setter
+    def step(self, count: int) -> None:
+        torch.ops.neuroshard.set_num_updates(self._name, count)
+
+    def local_shards(self) -> tuple[LocalShard, ...]:
+        """This rank's shards as tensors on their own memory: writing to them is allowed."""
+        return self._session.shards()
+
+    def phases(self) -> dict[str, tuple[float, int]]:
+        """Milliseconds and bytes sent to other ranks, by phase, since reset_phases()."""
+        ops = torch.ops.neuroshard
+        return dict(zip(ops.phase_names(), zip(ops.phase_ms(self._name),
+                                               ops.phase_bytes(self._name))))
+
+    def reset_phases(self) -> None:
+        torch.ops.neuroshard.reset_phases(self._name)
+
+    def close(self) -> None:
+        """Frees the tables. Tensors of local_shards() must not be used any more."""
+        self._session.close()
+
+    # A step
+
+    def start(self, features: object) -> Pending:
+        """Checks the ids and sends them to the owners of their rows, while the caller goes on.
+
+        features: as forward's. Ranks must start and wait in the same order."""
+        keyed = is_keyed(features)
+        ids = self._as_jagged(features)
+        ticket = torch.ops.neuroshard.embeddings_start(self._name, self._token, ids.ids,
+                                                       ids.offsets, ids.weights)
+        return Pending(self, ticket, ids, keyed)
+
+    def forward(self, features: object) -> object:
+        """features: a KeyedJaggedTensor, a Jagged or (ids, offsets[, weights]) with all features
+        one after the other, or {feature: (ids, offsets[, weights]) or ids [batch, pooling]}.
+
+        Wrong ids or offsets on any rank are a ValueError on all, with rank, feature, position and
+        id, and the tables stay as they are."""
+        return self.start(features).wait()
+
+    def _finish(self, ticket: torch.Tensor, ids: Jagged, keyed: bool) -> object:
+        learns = torch.is_grad_enabled() and self.training
+        if learns:
+            torch.ops.neuroshard.set_learning_rate(self._name, self.learning_rate)
+        results = torch.ops.neuroshard.embeddings_wait(
+            self._name, self._token, ticket, ids.ids, ids.offsets, ids.weights,
+            self._anchor if learns else None)
+        return self._as_output(results, ids, keyed)
+
+    def _as_output(self, results: Sequence[torch.Tensor], ids: Jagged, keyed: bool) -> object:
+        raise NotImplementedError
+
+    def _as_jagged(self, features: object) -> Jagged:
+        expected = self._session.input
+        ids = as_jagged(pick_features(features, expected.features), expected)
+        if ids.offsets is None:
+            bags = ids.ids.shape[0] // ids.pooling if ids.pooling else 0
+            ids = ids._replace(offsets=fixed_offsets(bags, ids.pooling, ids.ids.device))
+        if ids.ids.dtype == torch.int32 and expected.id_dtype == torch.int64:
+            ids = ids._replace(ids=ids.ids.long())
+        return ids if expected.weighted else ids._replace(weights=None)
+
+    # torch's own hooks
+
+    def _save_to_state_dict(self, destination: dict, prefix: str, keep_vars: bool) -> None:
+        from neuroshard.distributed.state import state_of
+        for key, value in state_of(self).items():
+            destination[prefix + key] = value
+
+    def _load_from_state_dict(self, state_dict: Mapping, prefix: str, local_metadata: object,
+                              strict: bool, missing_keys: list, unexpected_keys: list,
+                              error_msgs: list) -> None:
+        from neuroshard.distributed.state import load_state
+        mine = {key[len(prefix):]: value for key, value in state_dict.items()
+                if key.startswith(prefix)}
+        load_state(self, mine)
+
+    def extra_repr(self) -> str:
+        return f"{len(self._problem.tables)} tables, rank {self._session.rank} of " \
+               f"{self._session.size}, {len(self._plan.shards_on(self._session.rank))} shards here"
+
+
+class ShardedEmbeddingBagCollection(_Sharded):
+    """Tables sharded by a plan, whose features are pooled (sum or mean) per sample.
+
+    A drop-in for torchrec's EmbeddingBagCollection and for a dict of nn.EmbeddingBag: called
+    with a KeyedJaggedTensor it gives a KeyedTensor, else {feature: [batch, dim]}. Each rank
+    calls it with its own samples, any number of them. A backward also updates the tables, with
+    the optimizers of the problem.
+
+    All ranks of the process group make it together, with the same plan and problem, which is
+    checked. learning_rate: see also set_learning_rate and optimizer. seed: of the first weights,
+    uniform in +-1/sqrt(rows), which depend on seed, table, row and column alone. artifact: a
+    folder of neuroshard-compile --training for this plan; None: compiled now, or taken from the
+    cache (NEUROSHARD_CACHE). name: what exported programs call it. gradient_division: gradients
+    are divided by the number of ranks, so that with a loss that is the mean over a rank's
+    samples tables learn as from the mean over all ranks' (TorchRec does the same). threads: of
+    this rank; None: the machine's divided by the ranks on it."""
+
+    def _check_features(self, problem: ShardingProblem) -> None:
+        for feature in problem.features:
+            if feature.pooling == "none":
+                raise ValueError(f"feature \"{feature.name}\" is not pooled; use "
+                                 "ShardedEmbeddingCollection")
+
+    def _as_output(self, results: Sequence[torch.Tensor], ids: Jagged, keyed: bool) -> object:
+        names = [self.features[one.feature] for one in self._session.results]
+        return make_keyed(names, results) if keyed else dict(zip(names, results))
+
+
+class ShardedEmbeddingCollection(_Sharded):
+    """The twin without pooling: a row per id.
+
+    Called with a KeyedJaggedTensor it gives {feature: JaggedTensor} as torchrec's
+    EmbeddingCollection, else {feature: (values [ids, dim], offsets [batch + 1])}. All else is as
+    in ShardedEmbeddingBagCollection."""
+
+    def _check_features(self, problem: ShardingProblem) -> None:
+        for feature in problem.features:
+            if feature.pooling != "none":
+                raise ValueError(f"feature \"{feature.name}\" is pooled; use "
+                                 "ShardedEmbeddingBagCollection")
+
+    def _as_output(self, results: Sequence[torch.Tensor], ids: Jagged, keyed: bool) -> object:
+        offsets = split_rows(ids.offsets, len(self.features))
+        rows = {self.features[one.feature]: (values, offsets[one.feature])
+                for one, values in zip(self._session.results, results)}
+        return make_jagged_tensors(rows) if keyed else rows
+
+
+def is_keyed(features: object) -> bool:
+    """Whether it is a KeyedJaggedTensor, or looks like one."""
+    return not isinstance(features, (Mapping, tuple, list)) and callable(
+        getattr(features, "keys", None)) and callable(getattr(features, "offsets", None))
+
+
+def pick_features(features: object, names: tuple[str, ...]) -> object:
+    """Features of a KeyedJaggedTensor in our order, without those that are not ours."""
+    if not is_keyed(features):
+        return features
+    keys = list(features.keys())
+    if tuple(keys) == names:
+        return features
+    missing = [name for name in names if name not in keys]
+    if missing:
+        raise TensorError(f"expected the features {list(names)}, found {keys}: "
+                          f"there is no {missing[0]}")
+    return features.permute([keys.index(name) for name in names])

@@ -1,0 +1,37 @@
+"""The optimizer inside the tables, as schedulers and loops of torch see it."""
+
+from __future__ import annotations
+
+import torch
+
+
+class FusedOptimizer(torch.optim.Optimizer):
+    """Holds the learning rate of a collection's tables in param_groups[0]["lr"].
+
+    The backward itself updates the tables, so step() and zero_grad() do nothing; schedulers
+    and loops can treat it as any optimizer. Checkpoints hold its state with the tables."""
+
+    def __init__(self, anchor: torch.Tensor, learning_rate: float) -> None:
+        super().__init__([anchor], {"lr": checked_rate(learning_rate)})
+
+    @property
+    def learning_rate(self) -> float:
+        return checked_rate(self.param_groups[0]["lr"])
+
+    @learning_rate.setter
+    def learning_rate(self, rate: float) -> None:
+        self.param_groups[0]["lr"] = checked_rate(rate)
+
+    def step(self, closure=None):
+        """Nothing: the backward has updated the tables."""
+        return closure() if closure else None
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Nothing: gradients of tables are never kept."""
+
+
+def checked_rate(rate: float) -> float:
+    value = float(rate)
+    if not 0 <= value < float("inf"):
+        raise ValueError(f"the learning rate must be a number from 0, found {rate}")
+    return value

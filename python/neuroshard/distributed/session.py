@@ -1,0 +1,149 @@
+"""An open model: this rank's shards and its end of the process group."""
+
+from __future__ import annotations
+
+import atexit
+import itertools
+import os
+import pathlib
+import weakref
+from dataclasses import dataclass
+
+import torch
+import torch.distributed as dist
+
+from neuroshard.distributed import operators
+from neuroshard.distributed.agreement import (GroupError, host_leaders, local_ranks, rank_of,
+                                              require_same, size_of, together)
+from neuroshard.distributed.artifact import check_artifact, fingerprints, make_artifact
+from neuroshard.distributed.library import code_version
+from neuroshard.distributed.shards import LocalShard, Manifest, local_shards
+from neuroshard.errors import TensorError
+from neuroshard.plans import Plan
+from neuroshard.problem import ShardingProblem
+
+_numbers = itertools.count()
+_open: "weakref.WeakSet[Session]" = weakref.WeakSet()
+
+
+@dataclass(frozen=True)
+class Input:
+    """The jagged input of a model, as neuroshard.jagged wants to know it."""
+
+    name: str
+    features: tuple[str, ...]
+    unpooled: bool
+    weighted: bool
+    id_dtype: torch.dtype
+
+
+class Session:
+    """Opens a plan's tables on this rank. All ranks of the group open together: what differs
+    between them, or fails on one, is an error on all before anything is built."""
+
+    def __init__(self, plan: Plan, problem: ShardingProblem,
+                 process_group: dist.ProcessGroup | None, artifact: str | os.PathLike | None,
+                 name: str | None, threads: int | None) -> None:
+        self.group = process_group
+        self.rank, self.size = rank_of(process_group), size_of(process_group)
+        self.name = name or f"neuroshard_{next(_numbers)}"
+        together(lambda: self._check(plan, problem), process_group, "the check of plan and problem")
+        require_same({"code version": code_version(), "torch version": torch.__version__,
+                      **fingerprints(plan, problem)}, process_group,
+                     "all ranks must build the same model; neuroshard.distributed.plan gives "
+                     "the plan of rank 0 to all")
+        folder = self._artifact(plan, problem, artifact)
+        self.manifest = Manifest.read(folder)
+        self.input = self._describe_input()
+        self._own_group = None
+        together(lambda: self._join(folder, threads), process_group, "opening the tables")
+        operators.add_model(self.name, self._describe_shapes())
+        _open.add(self)
+
+    def _check(self, plan: Plan, problem: ShardingProblem) -> None:
+        operators.register()
+        if plan.device_count != self.size:
+            raise ValueError(
+                f"the plan is for {plan.device_count} devices, but there are {self.size} ranks"
+                + ("" if dist.is_initialized() else "; torch.distributed is not initialised"))
+        plan.verify(problem)
+        own = [feature.name for feature in problem.features
+               if feature.batch not in (0, problem.batch.global_size)]
+        if own:
+            raise ValueError(f"feature \"{own[0]}\" has a batch of its own; all features of a "
+                             "collection must have one batch")
+        host = [shard.name for shard in plan.shards if shard.tier != plan.shards[0].tier]
+        if host:
+            raise ValueError(f"shard \"{host[0]}\" is in another memory tier than the rest; "
+                             "shards in host memory cannot be run yet")
+
+    def _artifact(self, plan: Plan, problem: ShardingProblem,
+                  given: str | os.PathLike | None) -> pathlib.Path:
+        if given is not None:
+            folder = pathlib.Path(given)
+            together(lambda: check_artifact(folder, plan), self.group, "reading the artifact")
+            return folder
+        leaders = host_leaders(self.group)
+        together(lambda: make_artifact(plan, problem), self.group, "compiling the plan", leaders)
+        return together(lambda: make_artifact(plan, problem), self.group, "compiling the plan")
+
+    def _join(self, folder: pathlib.Path, threads: int | None) -> None:
+        group_name = ""
+        if self.size > 1:
+            # A group of its own: collectives of others are never between its steps.
+            ranks = dist.get_process_group_ranks(self.group or dist.group.WORLD)
+            self._own_group = dist.new_group(ranks, backend="gloo",
+                                             use_local_synchronization=True)
+            group_name = self._own_group.group_name
+        if threads is None:
+            threads = max(1, (os.cpu_count() or 1) // local_ranks())
+        torch.ops.neuroshard.join(self.name, str(folder.resolve()), group_name, threads)
+
+    def _describe_input(self) -> Input:
+        exchange = self.manifest.exchange
+        return Input("ids", tuple(exchange["features"]),
+                     any(one["pooling"] == "none" for one in exchange["lookups"]),
+                     exchange["weighted"],
+                     torch.int64 if exchange["id_type"] == "i64" else torch.int32)
+
+    def _describe_shapes(self) -> operators.Shapes:
+        exchange = self.manifest.exchange
+        return operators.Shapes(len(exchange["features"]), tuple(
+            operators.Result(one["feature"], one["pooling"] != "none",
+                             self.manifest.table(one["table"])["dim"],
+                             operators.DTYPES[one["result_type"]])
+            for one in exchange["lookups"]))
+
+    @property
+    def results(self) -> tuple[operators.Result, ...]:
+        return operators.shapes_of(self.name).results
+
+    def shards(self) -> tuple[LocalShard, ...]:
+        self.require_open()
+        torch.ops.neuroshard.settle(self.name)
+        return local_shards(self.name, self.manifest, self.rank)
+
+    def require_open(self) -> None:
+        if self not in _open:
+            raise TensorError("the tables have been closed")
+
+    def close(self) -> None:
+        """Frees the tables; tensors on them must not be used any more. Again: does nothing."""
+        if self not in _open:
+            return
+        _open.discard(self)
+        operators.remove_model(self.name)
+        torch.ops.neuroshard.leave(self.name)
+        if self._own_group is not None and dist.is_initialized():
+            dist.destroy_process_group(self._own_group)
+        self._own_group = None
+
+
+@atexit.register
+def _close_all() -> None:
+    """Threads of open models must not outlive the interpreter."""
+    for session in list(_open):
+        torch.ops.neuroshard.leave(session.name)
+
+
+__all__ = ["GroupError", "Input", "Session"]
