@@ -13,6 +13,9 @@ namespace neuroshard {
 /// Head evaluations of a neural compute model per second.
 void addHeadsBenchmark(CLI::App &app);
 
+/// Speed of lookups and updates on the CPU, beside that of others.
+void addKernelsBenchmark(CLI::App &app);
+
 /// Speed of the searches and quality of their plans.
 void addSearchBenchmark(CLI::App &app);
 

@@ -1,4 +1,4 @@
-//===- neuroshard-bench.cpp - Measures the planner on this machine --------===//
+//===- neuroshard-bench.cpp - Measures the project on this machine --------===//
 
 #include "Bench.h"
 
@@ -6,6 +6,7 @@ int main(int argc, char **argv) {
   CLI::App app("Measures parts of NeuroShard on this machine");
   app.require_subcommand(1);
   neuroshard::addHeadsBenchmark(app);
+  neuroshard::addKernelsBenchmark(app);
   neuroshard::addModelCommand(app);
   neuroshard::addSearchBenchmark(app);
   try {

@@ -1,0 +1,147 @@
+//===- Kernels.cpp - Speed of the CPU kernels beside others ---------------===//
+
+#include "Bench.h"
+#include "KernelsMeasure.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <stdexcept>
+
+namespace neuroshard {
+
+using namespace bench;
+
+namespace {
+
+struct KernelsOptions {
+  MeasureOptions measure;
+  std::vector<std::string> shapes;
+  std::vector<int64_t> custom;
+  std::string optimizer;
+  std::string json;
+};
+
+/// A shape of the caller's, for the forward pass and, if asked for, training.
+std::vector<Shape> customShapes(const KernelsOptions &options) {
+  const std::vector<int64_t> &sizes = options.custom;
+  Shape shape;
+  shape.name = "custom";
+  shape.tables = sizes[0];
+  shape.rows = sizes[1];
+  shape.dim = sizes[2];
+  shape.batch = sizes[3];
+  shape.pooling = sizes[4];
+  std::vector<Shape> shapes = {shape};
+  if (!options.optimizer.empty()) {
+    shape.name = "custom-update";
+    shape.optimizer = options.optimizer;
+    shapes.push_back(shape);
+  }
+  return shapes;
+}
+
+std::vector<Shape> chosenShapes(const KernelsOptions &options) {
+  if (!options.custom.empty())
+    return customShapes(options);
+  std::vector<Shape> all = usualShapes(), chosen;
+  if (options.shapes.empty())
+    return all;
+  for (const std::string &name : options.shapes) {
+    auto found = std::find_if(all.begin(), all.end(), [&](const Shape &shape) {
+      return shape.name == name;
+    });
+    if (found == all.end()) {
+      std::string names;
+      for (const Shape &shape : all)
+        names += " " + shape.name;
+      throw std::runtime_error("there is no shape '" + name + "'; there are" +
+                               names);
+    }
+    chosen.push_back(*found);
+  }
+  return chosen;
+}
+
+bool allAgree(const std::vector<ShapeFigures> &shapes) {
+  for (const ShapeFigures &shape : shapes)
+    for (const Figures &figures : shape.contenders)
+      if (!figures.agrees())
+        return false;
+  return true;
+}
+
+void writeFile(const std::string &path, const std::string &text) {
+  std::ofstream file(path);
+  if (!(file << text).flush())
+    throw std::runtime_error("cannot write " + path);
+}
+
+void runKernels(const KernelsOptions &options) {
+  MeasureOptions measure = options.measure;
+  if (measure.fbgemm.empty())
+    measure.fbgemm = findFbgemm();
+  std::vector<ShapeFigures> figures;
+  for (const Shape &shape : chosenShapes(options)) {
+    figures.push_back(measureShape(shape, measure));
+    printShape(figures.back());
+  }
+  printAims(figures);
+  if (!options.json.empty())
+    writeFile(options.json, toJson(figures, measure));
+  if (!allAgree(figures))
+    throw std::runtime_error("results differ by more than they may");
+}
+
+} // namespace
+
+void addKernelsBenchmark(CLI::App &app) {
+  auto options = std::make_shared<KernelsOptions>();
+  CLI::App *command = app.add_subcommand(
+      "kernels", "Lookups and updates on the CPU, beside PyTorch, FBGEMM and "
+                 "what the machine can do");
+  command
+      ->add_option("--threads", options->measure.threads,
+                   "of every contender (default 2)")
+      ->check(CLI::Range(1, 256));
+  command
+      ->add_option("--rounds", options->measure.rounds,
+                   "timed runs of each contender (default 25)")
+      ->check(CLI::Range(1, 10000));
+  command
+      ->add_option("--seconds", options->measure.seconds,
+                   "of a shape's timed rounds, at most (default 30)")
+      ->check(CLI::Range(0.001, 3600.0));
+  command->add_option("--seed", options->measure.seed, "of the ids");
+  command
+      ->add_option("--fbgemm", options->measure.fbgemm,
+                   "folder of the package fbgemm_gpu; default: beside PyTorch")
+      ->check(CLI::ExistingDirectory);
+  auto *shapes = command
+                     ->add_option("--shapes", options->shapes,
+                                  "names of shapes; default: all")
+                     ->delimiter(',');
+  command
+      ->add_option("--custom", options->custom,
+                   "another shape: tables,rows,dim,batch,ids per bag")
+      ->delimiter(',')
+      ->expected(5)
+      ->check(CLI::Range(int64_t(1), int64_t(1) << 40))
+      ->excludes(shapes);
+  command
+      ->add_option("--optimizer", options->optimizer,
+                   "also train the custom shape's tables with it")
+      ->check(CLI::IsMember({"sgd", "adagrad", "rowwise_adagrad", "adam"}));
+  command->add_option("--json", options->json, "file for the figures");
+  command->callback([options] {
+    try {
+      runKernels(*options);
+    } catch (const std::exception &error) {
+      std::fprintf(stderr, "neuroshard-bench: %s\n", error.what());
+      throw CLI::RuntimeError(1);
+    }
+  });
+}
+
+} // namespace neuroshard

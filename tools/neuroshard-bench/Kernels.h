@@ -1,0 +1,130 @@
+//===- Kernels.h - What `neuroshard-bench kernels` compares -----*- C++ -*-===//
+///
+/// \file
+/// Free of torch and of the compiler: the contenders that need LibTorch are in
+/// a library of their own, loaded when it is there.
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_TOOLS_BENCH_KERNELS_H
+#define NEUROSHARD_TOOLS_BENCH_KERNELS_H
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace neuroshard::bench {
+
+/// Equal tables with one pooled lookup each.
+struct Shape {
+  std::string name;
+  int64_t tables = 1;
+  int64_t rows = 1; ///< of each table.
+  int64_t dim = 1;
+  int64_t batch = 1;
+  int64_t pooling = 1;         ///< ids of every bag.
+  double zipf = 0;             ///< exponent of the ids' popularity; 0: uniform.
+  std::string element = "f32"; ///< of the tables: f32, f16 or bf16.
+  bool mean = false;
+  bool weighted = false;
+  std::string optimizer; ///< forward + update; empty: forward alone.
+
+  bool isTraining() const { return !optimizer.empty(); }
+  int64_t elementBytes() const { return element == "f32" ? 4 : 2; }
+  int64_t rowBytes() const { return dim * elementBytes(); }
+  int64_t tableBytes() const { return rows * rowBytes(); }
+  int64_t numIds() const { return tables * batch * pooling; }
+};
+
+/// The hyperparameters of every contender's optimizer.
+inline constexpr double kLearningRate = 0.0625;
+inline constexpr double kEps = 1e-8;
+inline constexpr double kBeta1 = 0.9;
+inline constexpr double kBeta2 = 0.999;
+
+/// The ids of a batch: those of table 0, bag by bag, then those of table 1, ...
+struct IdSet {
+  std::vector<int64_t> ids;
+  std::vector<int64_t> offsets; ///< [tables * batch + 1].
+  std::vector<float> weights;   ///< one for each id if weighted.
+  int64_t uniqueRows = 0;       ///< distinct rows of all tables.
+};
+
+/// Rows of f32 values.
+struct RowsView {
+  const float *first = nullptr;
+  int64_t stride = 0; ///< floats from row to row.
+};
+
+/// Someone who looks up all tables of a shape, and trains them if the shape
+/// says so. Throws std::exception for what it cannot do.
+class Contender {
+public:
+  virtual ~Contender() = default;
+  /// The gradient of the results that every training run applies, [tables,
+  /// batch, dim]; it stays where it is.
+  virtual void setGradient(const std::vector<float> &) {}
+  /// Looks `ids` up; with training also updates the tables. What is timed.
+  virtual void run(const IdSet &ids) = 0;
+  /// Result of the last run for a table, [batch, dim]; until the next run or
+  /// drop. None if the contender gives no results.
+  virtual RowsView result(int64_t) { return {}; }
+  /// Lets the results of the last run go. Not timed.
+  virtual void drop() {}
+  /// The table's values as f32, [rows, dim].
+  virtual void readTable(int64_t, float *) {}
+};
+
+/// Writes a table's first values, of the shape's element type, [rows, dim].
+using TableValues = std::function<void(int64_t table, void *out)>;
+
+/// What this project runs: the model compiled by neuroshard-compile for one
+/// device, through the runtime's C interface.
+class Project : public Contender {
+public:
+  /// Its tables serve as the values of everyone's.
+  virtual TableValues tableValues() = 0;
+};
+std::unique_ptr<Project> makeProject(const Shape &shape, int threads);
+
+/// What the machine can do: a loop written by hand over rows of as many bytes,
+/// on huge pages, prefetched; its ids are not checked. Results only for f32
+/// sums without weights.
+std::unique_ptr<Contender> makeGather(const Shape &shape, int threads,
+                                      const TableValues &values);
+/// Reads as many bytes of a table in order.
+std::unique_ptr<Contender> makeSequentialRead(const Shape &shape, int threads);
+
+/// The contenders that LibTorch has, for one shape.
+class TorchSide {
+public:
+  virtual ~TorchSide() = default;
+  /// One at::embedding_bag per table.
+  virtual std::unique_ptr<Contender> makeEmbeddingBag() = 0;
+  /// FBGEMM's table-batched operator for the CPU, from the libraries in
+  /// `folder`. Shares the memory of its tables with the embedding bags.
+  virtual std::unique_ptr<Contender> makeFbgemm(const std::string &folder) = 0;
+};
+/// Throws if the library is not there, and says why.
+std::unique_ptr<TorchSide> makeTorchSide(const Shape &shape, int threads,
+                                         const TableValues &values);
+/// The folder of the package fbgemm_gpu beside PyTorch; "" if there is none.
+std::string findFbgemm();
+
+/// The symbols of the library with LibTorch's contenders.
+using MakeTorchSide = TorchSide *(const Shape &, int threads,
+                                  const TableValues &);
+inline constexpr const char *kMakeTorchSide = "neuroshard_bench_torch_side";
+using FindTorch = const char *();
+inline constexpr const char *kFindTorch = "neuroshard_bench_torch_folder";
+
+/// Sets of ids that together read more than caches hold.
+std::vector<IdSet> makeIdSets(const Shape &shape, uint64_t seed);
+
+/// The shapes of the aims and those that are there for information.
+std::vector<Shape> usualShapes();
+
+} // namespace neuroshard::bench
+
+#endif // NEUROSHARD_TOOLS_BENCH_KERNELS_H
