@@ -26,7 +26,7 @@ from torch.utils import _pytree as pytree
 from neuroshard import fields
 from neuroshard.distributed import checkpoint_files as files
 from neuroshard.distributed.checkpoint_run import CheckpointError, Run
-from neuroshard.distributed.state import Part, TableState, state_of
+from neuroshard.distributed.state import Part, is_sharded, key_of_tables, state_of
 from neuroshard.distributed.state_merge import Merge, plan_merges
 from neuroshard.distributed.state_pieces import Sharded
 
@@ -56,8 +56,8 @@ def save(path: str | os.PathLike[str], state: State, process_group: Group = None
     run.compare(_named(state))
     partial = files.beside(path, files.PARTIAL)
     run.on_first(lambda: _prepare(path))
-    values = run.on_each(lambda: _values_to_save(state))
     try:
+        values = run.on_each(lambda: _values_to_save(state))
         run.checkpoint(lambda **options: dcp.save(
             values, storage_writer=files.Writer(partial), **options))
         run.on_first(lambda: _complete(partial, path, run.ranks))
@@ -174,11 +174,11 @@ def _key(name: str, key: str) -> str:
     return f"{name}.{key}" if name else key
 
 
-def _tables(state: State) -> Iterator[tuple[str, TableState]]:
+def _tables(state: State) -> Iterator[tuple[str, nn.Module]]:
     """Sharded tables anywhere in the modules, with what their keys begin with."""
     for name, value in _named(state).items():
         for inner, module in value.named_modules() if isinstance(value, nn.Module) else ():
-            if isinstance(module, TableState):
+            if is_sharded(module):
                 yield "".join(f"{part}." for part in (name, inner) if part), module
 
 
@@ -230,8 +230,8 @@ def _mismatch(key: str, value: Any, saved: Mapping[str, Any]) -> str:
     return ""
 
 
-def _other_tables(prefix: str, tables: TableState, saved: Mapping[str, Any]) -> list[str]:
-    begin = f"{prefix}{tables.tables_key}."
+def _other_tables(prefix: str, tables: Any, saved: Mapping[str, Any]) -> list[str]:
+    begin = f"{prefix}{key_of_tables(tables)}."
     found = {key.removeprefix(begin).removesuffix(".weight") for key in saved
              if key.startswith(begin) and key.endswith(".weight")}
     others = sorted(found - {table.name for table in tables.problem.tables})

@@ -31,7 +31,10 @@ class Writer(FileSystemWriter):
     """Adds a checksum to what .metadata says of every entry; others ignore it."""
 
     def write_data(self, plan: Any, planner: Any) -> Any:
-        written = super().write_data(plan, planner)
+        try:
+            written = super().write_data(plan, planner)
+        except Exception as error:
+            raise disk_error(error, self.path) from error
         by_file: dict[str, list[Any]] = {}
         for result in written.value():
             by_file.setdefault(result.storage_data.relative_path, []).append(result.storage_data)
@@ -59,6 +62,14 @@ class Reader(FileSystemReader):
             raise ValueError(f"{self.path / sinfo.relative_path} is damaged: {sinfo.length} bytes "
                              f"at {sinfo.offset} do not have the checksum of {METADATA}")
         return super()._slice_file(file, sinfo)
+
+
+def disk_error(error: BaseException, path: Path) -> BaseException:
+    """What the disk said, which torch.save() hides behind an error of its own."""
+    cause: BaseException | None = error
+    while cause and not (isinstance(cause, OSError) and cause.errno):
+        cause = cause.__cause__ or cause.__context__
+    return OSError(cause.errno, cause.strerror, str(cause.filename or path)) if cause else error
 
 
 def checksum(file: IO[bytes], offset: int, length: int | None = None) -> int:
@@ -140,6 +151,11 @@ def sync(path: Path) -> None:
         os.close(descriptor)
 
 
+def sync_parent(path: Path) -> None:
+    """Brings the name of a folder to the disk."""
+    sync(path.parent)
+
+
 def remove(path: Path) -> None:
     """Removes a folder that holds nothing but files of a checkpoint, whole or not."""
     foreign = sorted(entry.name for entry in path.iterdir()
@@ -158,8 +174,9 @@ def put_in_place(partial: Path, path: Path) -> None:
     old = beside(path, REPLACED)
     if path.exists():
         path.rename(old)
+        sync_parent(path)
     partial.rename(path)
-    sync(path.parent)
+    sync_parent(path)
     if old.exists():
         remove(old)
 

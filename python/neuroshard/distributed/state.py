@@ -31,15 +31,15 @@ ROW_WISE = ("rowwise_adagrad",)
 def state_of(module: Any, only: Part | None = None) -> dict[str, Tensor]:
     """The state of sharded tables, on every rank with the same keys.
 
-    module: has plan, problem, local_shards(), step, learning_rate and tables_key ("embedding_bags"
-    or "embeddings"). only: the weights, or all but the weights.
+    module: has plan, problem, local_shards(), step, learning_rate and, if it is not
+    "embedding_bags", tables_key. only: the weights, or all but the weights.
     """
     held: dict[str, list[Any]] = {table.name: [] for table in module.problem.tables}
     for shard in module.local_shards():
         held[shard.table].append(shard)
     result: dict[str, Tensor] = {}
     for table in module.problem.tables:
-        key = f"{module.tables_key}.{table.name}"
+        key = f"{key_of_tables(module)}.{table.name}"
         if only != "optimizer":
             result[f"{key}.weight"] = _elements(
                 table, DTYPES[table.type], [(one, one.weights) for one in held[table.name]])
@@ -89,25 +89,50 @@ def _row_wise_state(plan: Any, table: Any, key: str,
     return result
 
 
-def load_state(module: Any, values: Mapping[str, Any]) -> list[str]:
-    """Takes values for keys of state_of(module), all or some; returns what is wrong with them.
+def is_sharded(module: nn.Module) -> bool:
+    """Whether a module holds sharded tables, as state_of() wants them."""
+    return callable(getattr(module, "local_shards", None)) and hasattr(module, "plan")
+
+
+def key_of_tables(module: Any) -> str:
+    """What TorchRec calls the tables of such a collection."""
+    return getattr(module, "tables_key", "embedding_bags")
+
+
+def load_state(module: Any, values: Mapping[str, Any]) -> None:
+    """Takes values for keys of state_of(module), all or some; other keys are left alone.
 
     Values that are this module's own memory were loaded in place. Other Sharded values must have
     the same pieces; ordinary tensors are whole tables, of which each rank takes what it holds.
+    ValueError says what is wrong with which; nothing but weights and states that were right has
+    changed then.
     """
     own = state_of(module)
-    wrong = []
-    for key, value in values.items():
-        if not isinstance(own[key], Sharded):
-            continue
-        message = _copy_into(own[key], value)
-        if message:
-            wrong.append(f"{key}: {message}")
-    if not wrong and "step" in values:
+    wrong = [f"{key}: {message}" for key, value in own.items()
+             if key in values and isinstance(value, Sharded)
+             and (message := _copy_into(value, values[key]))]
+    if wrong:
+        raise ValueError("; ".join(wrong))
+    if "step" in values:
         module.step = int(values["step"])
-    if not wrong and "learning_rate" in values:
+    if "learning_rate" in values:
         module.set_learning_rate(float(values["learning_rate"]))
-    return wrong
+
+
+def load_from_state_dict(module: Any, state_dict: Mapping[str, Any], prefix: str, strict: bool,
+                         missing_keys: list[str], unexpected_keys: list[str],
+                         error_msgs: list[str]) -> None:
+    """nn.Module._load_from_state_dict() of sharded tables."""
+    own = state_of(module)
+    given = {key: state_dict[prefix + key] for key in own if prefix + key in state_dict}
+    missing_keys += [prefix + key for key in own if key not in given]
+    if strict:
+        unexpected_keys += [key for key in state_dict if key.startswith(prefix)
+                            and key[len(prefix):] not in own]
+    try:
+        load_state(module, given)
+    except ValueError as error:
+        error_msgs.append(f"{prefix}{error}" if prefix else str(error))
 
 
 def _copy_into(own: Sharded, value: Any) -> str:
@@ -132,26 +157,3 @@ def _copy_into(own: Sharded, value: Any) -> str:
         if piece.tensor.data_ptr() != source.data_ptr():
             piece.tensor.copy_(source)
     return ""
-
-
-class TableState(nn.Module):
-    """nn.Module.state_dict() and load_state_dict() for sharded tables; see state_of()."""
-
-    tables_key = "embedding_bags"
-
-    def _save_to_state_dict(self, destination: dict[str, Any], prefix: str,
-                            keep_vars: bool) -> None:
-        super()._save_to_state_dict(destination, prefix, keep_vars)
-        for key, value in state_of(self).items():
-            destination[prefix + key] = value
-
-    def _load_from_state_dict(self, state_dict: Mapping[str, Any], prefix: str,
-                              local_metadata: Any, strict: bool, missing_keys: list[str],
-                              unexpected_keys: list[str], error_msgs: list[str]) -> None:
-        own = state_of(self)
-        given = {key: state_dict[prefix + key] for key in own if prefix + key in state_dict}
-        missing_keys += [prefix + key for key in own if key not in given]
-        if strict:
-            unexpected_keys += [key for key in state_dict if key.startswith(prefix)
-                                and key[len(prefix):] not in own]
-        error_msgs += [prefix + message for message in load_state(self, given)]

@@ -1,0 +1,399 @@
+"""What ranks do in the tests of checkpoints. Each case is called on all ranks with a folder that
+runs of other numbers of ranks share, and fails by an exception."""
+
+import os
+import resource
+import signal
+import time
+
+import torch
+import torch.distributed as dist
+import torch.distributed.checkpoint as dcp
+from torch import nn
+from torch.distributed.checkpoint.metadata import TensorStorageMetadata
+
+import checkpoint_tables as tables
+from neuroshard.distributed import checkpoint, checkpoint_files, state_pieces
+
+BEFORE, AFTER = 100, 100
+TOLERANCE = 1e-5
+
+
+def everywhere(value):
+    """The values of all ranks."""
+    values = [None] * dist.get_world_size()
+    dist.all_gather_object(values, value)
+    return values
+
+
+def first_writes(path, action):
+    """Rank 0 does something to files that others then see."""
+    if dist.get_rank() == 0:
+        action(path)
+    dist.barrier()
+
+
+def module(problem, kinds, seed, idle=(), weights=0):
+    plan = tables.plan(problem, kinds, dist.get_world_size(), seed, idle)
+    return tables.Tables(plan, problem, dist.get_rank(), weights)
+
+
+def assert_same(found, expected):
+    assert found.keys() == expected.keys()
+    for key, values in expected.items():
+        assert torch.equal(found[key], values), key
+
+
+def refusal(action):
+    """The one error that all ranks raise within seconds."""
+    begin = time.monotonic()
+    try:
+        action()
+        message = ""
+    except checkpoint.CheckpointError as error:
+        message = str(error)
+    messages = everywhere(message)
+    assert len(set(messages)) == 1 and message, messages
+    assert time.monotonic() - begin < 20
+    return message
+
+
+# The matrix: four optimizers x five kinds of sharding, onto each of which every kind is loaded.
+
+
+def matrix(ranks, rotation, types):
+    found = tables.matrix_tables(types=types)
+    problem = tables.problem(found, ranks)
+    kinds = [kind for _ in tables.OPTIMIZERS for kind in tables.KINDS for _ in types]
+    shift = int(rotation) * len(types)
+    return problem, kinds[shift:] + kinds[:shift]
+
+
+def reference(problem, steps):
+    """Tables that were never interrupted, nor cut."""
+    single = problem.replace(topology="1xCPU@4GiB")
+    whole = tables.Tables(tables.plan(single, ["table_wise"] * len(problem.tables), 1, 0), single)
+    whole.train(steps)
+    return tables.whole(whole)
+
+
+def matrix_save(folder, seed, types="f32"):
+    problem, kinds = matrix(dist.get_world_size(), 0, types.split(","))
+    trained = module(problem, kinds, seed)
+    trained.train(BEFORE)
+    trained.set_learning_rate(0.05)
+    checkpoint.save(folder / f"matrix-{types}" / "step-100", {"tables": trained})
+    trained.train(AFTER)
+    whole = tables.whole(trained, everywhere)
+    first_writes(folder / f"matrix-{types}" / "step-200.pt", lambda path: torch.save(whole, path))
+
+
+def matrix_load(folder, seed, rotation, types="f32"):
+    problem, kinds = matrix(dist.get_world_size(), rotation, types.split(","))
+    resumed = module(problem, kinds, f"{seed} {rotation}", weights=9)
+    checkpoint.load(folder / f"matrix-{types}" / "step-100", {"tables": resumed})
+    assert resumed.step == BEFORE and resumed.learning_rate == 0.05
+    resumed.train(AFTER)
+    expected = torch.load(folder / f"matrix-{types}" / "step-200.pt")
+    found = tables.whole(resumed, everywhere)
+    assert found.keys() == expected.keys()
+    for key, values in expected.items():
+        torch.testing.assert_close(found[key], values, rtol=TOLERANCE, atol=TOLERANCE, msg=key)
+
+
+# Bits
+
+
+def bits_save(folder, semantics):
+    """All that is saved, in every kind and type, with a rank that owns nothing."""
+    problem, kinds = bits(semantics)
+    trained = module(problem, kinds, 1, idle=(1,))
+    trained.train(3)
+    path = folder / f"bits-{semantics}"
+    checkpoint.save(path, {"tables": trained})
+    whole = tables.whole(trained, everywhere)
+    first_writes(folder / f"bits-{semantics}.pt", lambda target: torch.save(whole, target))
+
+
+def bits(semantics):
+    found = tables.matrix_tables(types=("f32", "f16", "bf16"))
+    problem = tables.problem(found, dist.get_world_size(), semantics)
+    kinds = [kind for _ in tables.OPTIMIZERS for kind in tables.KINDS for _ in range(3)]
+    return problem, kinds
+
+
+def bits_load(folder, semantics):
+    problem, kinds = bits(semantics)
+    other = module(problem, kinds[4:] + kinds[:4], 2, idle=(0,), weights=9)
+    checkpoint.load(folder / f"bits-{semantics}", {"tables": other})
+    expected = torch.load(folder / f"bits-{semantics}.pt")
+    assert_same(tables.whole(other, everywhere), expected)
+
+
+def blocks(folder):
+    """Each element is written once, in blocks, and read back across blocks."""
+    state_pieces.BLOCK_BYTES = 200
+    problem, kinds = bits("exact")
+    trained = module(problem, kinds, 3)
+    checkpoint.save(folder / "blocks", {"tables": trained})
+    saved = dcp.FileSystemReader(folder / "blocks").read_metadata().state_dict_metadata
+    for key, found in saved.items():
+        if isinstance(found, TensorStorageMetadata) and len(found.size):
+            assert sum(chunk.sizes.numel() for chunk in found.chunks) == found.size.numel(), key
+            assert len(found.chunks) > 1 or found.size.numel() * 4 <= 200, key
+    other = module(problem, kinds[7:] + kinds[:7], 4, weights=9)
+    checkpoint.load(folder / "blocks", {"tables": other})
+    assert_same(tables.whole(other, everywhere), tables.whole(trained, everywhere))
+    state_pieces.BLOCK_BYTES = 32 << 20
+
+
+def per_shard(folder, source="per_shard", target="per_shard"):
+    """Row-wise states against the formula, element by element."""
+    ranks = dist.get_world_size()
+    found = tables.matrix_tables(["rowwise_adagrad"])
+    before = module(tables.problem(found, ranks, source), tables.KINDS, 5)
+    before.train(2)
+    path = folder / f"merge-{source}-{target}"
+    checkpoint.save(path, {"tables": before})
+    kinds = tables.KINDS[1:] + tables.KINDS[:1]
+    after = module(tables.problem(found, ranks, target), kinds, 6, idle=(ranks - 1,), weights=9)
+    checkpoint.load(path, {"tables": after})
+    old = tables.whole(before, everywhere)
+    for shard in after.local_shards():
+        covered = old[f"{shard.table}.sum"][slice(*shard.rows), slice(*shard.cols)]
+        if target == "exact":
+            covered = old[f"{shard.table}.sum"][slice(*shard.rows)]
+        assert torch.equal(shard.states["sum"], covered.mean(1).float()), shard.name
+        assert torch.equal(shard.weights.double(), old[f"{shard.table}.weight"][
+            slice(*shard.rows), slice(*shard.cols)])
+
+
+# torch.distributed.checkpoint by itself
+
+
+def plain(folder):
+    problem, kinds = bits("exact")
+    trained = module(problem, kinds, 7)
+    trained.train(2)
+    dcp.save({"model": trained}, checkpoint_id=folder / "plain")
+    other = module(problem, kinds[2:] + kinds[:2], 8, weights=9)
+    dcp.load({"model": other}, checkpoint_id=folder / "plain")
+    assert_same(tables.whole(other, everywhere), tables.whole(trained, everywhere))
+    assert other.step == 2
+    again = module(problem, kinds, 7, weights=9)
+    checkpoint.load(folder / "plain", {"model": again})
+    assert_same(tables.whole(again, everywhere), tables.whole(trained, everywhere))
+
+
+def asynchronous(folder):
+    """The state of the moment of the call is saved while training goes on."""
+    problem, kinds = bits("exact")
+    trained = module(problem, kinds, 7)
+    trained.train(2)
+    expected = tables.whole(trained, everywhere)
+    pending = dcp.async_save({"model": trained}, checkpoint_id=folder / "async")
+    trained.train(1)
+    pending.result()
+    other = module(problem, kinds[3:] + kinds[:3], 8, weights=9)
+    dcp.load({"model": other}, checkpoint_id=folder / "async")
+    assert_same(tables.whole(other, everywhere), expected)
+
+
+def unsharded(folder):
+    """Weights of whole tables, saved by torch alone, and only those."""
+    problem, kinds = bits("exact")
+    weights = {f"embedding_bags.{table.name}.weight": tables.initial(table, 5).to(
+        tables.state.DTYPES[table.type]) for table in problem.tables}
+    first_writes(folder / "unsharded", lambda path: dcp.save(
+        {"model": weights}, checkpoint_id=path, no_dist=True))
+    other = module(problem, kinds, 9, weights=9)
+    message = refusal(lambda: checkpoint.load(folder / "unsharded", {"model": other}))
+    assert "model.embedding_bags.adagrad_table_wise_f32.sum is not in the checkpoint" in message
+    assert "only='weights'" in message
+    states = tables.whole(other, everywhere)
+    checkpoint.load(folder / "unsharded", {"model": other}, only="weights")
+    found = tables.whole(other, everywhere)
+    for table in problem.tables:
+        assert torch.equal(found[f"{table.name}.weight"],
+                           weights[f"embedding_bags.{table.name}.weight"].double())
+    rest = [key for key in states if not key.endswith(".weight")]
+    assert_same({key: found[key] for key in rest}, {key: states[key] for key in rest})
+
+
+# A whole training state
+
+
+class Model(nn.Module):
+    def __init__(self, tables_, width=4):
+        super().__init__()
+        self.sparse = tables_
+        self.dense = nn.Linear(3, width)
+
+
+def training_state(folder):
+    problem, kinds = bits("exact")
+    torch.manual_seed(1)
+
+    def make(seed, weights):
+        model = Model(module(problem, kinds, seed, weights=weights))
+        optimizer = torch.optim.Adam(model.dense.parameters(), lr=0.1)
+        scheduler = torch.optim.lr_scheduler.MultiStepLR(optimizer, [2, 5])
+        return {"model": model, "optimizer": optimizer, "scheduler": scheduler, "epoch": 0,
+                "metrics": {"auc": [0.5]}, "mask": torch.zeros(5)}
+
+    def train(state, steps):
+        for step in range(steps):
+            state["optimizer"].zero_grad()
+            state["model"].dense(torch.full((2, 3), float(step))).square().sum().backward()
+            state["optimizer"].step()
+            state["scheduler"].step()
+            state["model"].sparse.train(1)
+
+    before = make(1, 0)
+    train(before, 3)
+    before.update(epoch=7, metrics={"auc": [0.6, 0.7]}, mask=torch.arange(5.0))
+    checkpoint.save(folder / "training" / "step-3", before)
+    after = make(2, 9)
+    checkpoint.load(folder / "training" / "step-3", after)
+    assert after["epoch"] == 7 and after["metrics"] == {"auc": [0.6, 0.7]}
+    assert torch.equal(after["mask"], torch.arange(5.0))
+    train(before, 4)
+    train(after, 4)
+    assert after["scheduler"].state_dict() == before["scheduler"].state_dict()
+    assert torch.equal(after["model"].dense.weight, before["model"].dense.weight)
+    assert_same(tables.whole(after["model"].sparse, everywhere),
+                tables.whole(before["model"].sparse, everywhere))
+
+
+# Faults
+
+
+def full_disk(folder):
+    """One rank of three cannot write; the checkpoint before stays, and nothing else does."""
+    problem, kinds = bits("exact")
+    trained = module(problem, kinds, 1)
+    path = folder / "full" / "step-1"
+    checkpoint.save(path, {"tables": trained})
+    expected = tables.whole(trained, everywhere)
+    trained.train(1)
+    last = dist.get_world_size() - 1
+    with limited_files(20_000 if dist.get_rank() == last else None):
+        for target in (path, path.with_name("step-2")):
+            message = refusal(lambda: checkpoint.save(target, {"tables": trained}))
+            assert f"saving {target}: rank {last}: " in message, message
+            assert "File too large" in message and ".partial" in message, message
+    assert os.listdir(path.parent) == ["step-1"]
+    other = module(problem, kinds[1:] + kinds[:1], 2, weights=9)
+    checkpoint.load(path, {"tables": other})
+    assert_same(tables.whole(other, everywhere), expected)
+
+
+class limited_files:
+    """Files cannot grow beyond a size, as on a full disk."""
+
+    def __init__(self, size):
+        self.size = size
+
+    def __enter__(self):
+        self.before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        self.handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        if self.size:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (self.size, self.before[1]))
+
+    def __exit__(self, *_):
+        resource.setrlimit(resource.RLIMIT_FSIZE, self.before)
+        signal.signal(signal.SIGXFSZ, self.handler)
+
+
+def damage(folder):
+    """What only some ranks read is damaged or gone; all ranks say so."""
+    problem, kinds = bits("exact")
+    trained = module(problem, kinds, 1)
+    path = folder / "damage"
+    checkpoint.save(path, {"tables": trained})
+    victim = path / f"__{dist.get_world_size() - 1}_0.distcp"
+    content = victim.read_bytes()
+    dist.barrier()
+
+    def load():
+        checkpoint.load(path, {"tables": trained})
+
+    flipped = bytearray(content)
+    flipped[len(content) // 2] ^= 1
+    first_writes(victim, lambda file: file.write_bytes(flipped))
+    message = refusal(load)
+    assert f"{victim} is damaged" in message, message
+    first_writes(victim, lambda file: file.write_bytes(content[:len(content) // 2]))
+    assert f"{victim} is damaged" in refusal(load)
+    first_writes(victim, lambda file: file.unlink())
+    message = refusal(load)
+    assert "No such file" in message and victim.name in message, message
+    first_writes(victim, lambda file: file.write_bytes(content))
+    load()
+
+
+def disagreement(folder):
+    """Ranks that do not want the same."""
+    problem, kinds = bits("exact")
+    trained = module(problem, kinds, 1)
+    rank = dist.get_rank()
+    message = refusal(lambda: checkpoint.save(folder / f"mine-{min(rank, 1)}", {"a": trained}))
+    assert "but rank 1 is saving" in message and "mine-1" in message
+    message = refusal(lambda: checkpoint.save(folder / "keys", {"a": 1, f"b{min(rank, 1)}": 2}))
+    assert "with a, b0, but rank 1" in message
+    assert not (folder / "keys").exists()
+
+    class Broken:
+        def state_dict(self):
+            if rank == 1:
+                raise KeyError("momentum")
+            return {}
+
+        def load_state_dict(self, _):
+            pass
+
+    message = refusal(lambda: checkpoint.save(folder / "keys", {"a": Broken()}))
+    assert "rank 1: KeyError: 'momentum'" in message
+    assert not any(folder.glob("keys*"))
+
+
+def killed(folder, where, victim):
+    """A rank that is killed in mid-save. The ranks that are left write down their errors."""
+    problem, kinds = bits("exact")
+    trained = module(problem, kinds, 1)
+    path = folder / f"killed-{where}" / "step-1"
+    checkpoint.save(path, {"tables": trained})
+    trained.train(1)
+    if dist.get_rank() == int(victim):
+        kill_in(*{"write": (checkpoint_files.Writer, "write_data"),
+                  "complete": (checkpoint_files, "check_files"),
+                  "rename": (checkpoint_files, "sync_parent"),
+                  "remove": (checkpoint_files, "remove")}[where])
+    begin = time.monotonic()
+    try:
+        checkpoint.save(path, {"tables": trained})
+    except checkpoint.CheckpointError as error:
+        assert time.monotonic() - begin < 20
+        (folder / f"killed-{where}" / f"error-{dist.get_rank()}").write_text(str(error))
+    os._exit(0)
+
+
+def kill_in(owner, name):
+    setattr(owner, name, lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+
+
+def after_killed(folder, where):
+    """The checkpoint of before or, once it was complete, the new one loads; the next save leaves
+    nothing else behind."""
+    problem, kinds = bits("exact")
+    path = folder / f"killed-{where}" / "step-1"
+    other = module(problem, kinds[1:] + kinds[:1], 2, weights=9)
+    checkpoint.load(path, {"tables": other})
+    expected = module(problem, kinds, 1)
+    expected.train(other.step)
+    assert other.step == (1 if where in ("remove",) else 0)
+    assert_same(tables.whole(other, everywhere), tables.whole(expected, everywhere))
+    checkpoint.save(path, {"tables": expected})
+    left = [name for name in os.listdir(path.parent) if not name.startswith("error")]
+    assert left == ["step-1"]
+    assert checkpoint.latest(path.parent) == path

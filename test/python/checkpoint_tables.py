@@ -1,0 +1,157 @@
+"""Problems, plans and a stand-in for the sharded module, for tests of checkpoints.
+
+The stand-in has shards as the real one has them, but trains on gradients that every rank works
+out by itself, so that it needs neither a compiler nor an exchange."""
+
+import random
+
+import torch
+
+import neuroshard as ns
+from neuroshard.distributed import state
+from neuroshard.distributed.shards import STATE_NAMES, LocalShard
+from support import plans
+
+KINDS = plans.KINDS
+OPTIMIZERS = {
+    "sgd": ns.Optimizer("sgd"),
+    "adagrad": ns.Optimizer("adagrad", initial_accumulator=0.1),
+    "rowwise_adagrad": ns.Optimizer("rowwise_adagrad", initial_accumulator=0.1),
+    "adam": ns.Optimizer("adam"),
+}
+ROWS, DIM = 40, 20
+
+
+def problem(tables, ranks, semantics="exact"):
+    """Tables: ns.Table; each is read by one feature of its name."""
+    return ns.ShardingProblem(
+        tables=tables, features=[ns.Feature(table.name, table.name) for table in tables],
+        batch=12, topology=f"{ranks}xCPU@4GiB", optimizer_semantics=semantics)
+
+
+def matrix_tables(optimizers=OPTIMIZERS, kinds=KINDS, types=("f32",)):
+    """A table per optimizer, kind of sharding and type."""
+    return [ns.Table(f"{optimizer}_{kind}_{type}", ROWS, DIM, type, OPTIMIZERS[optimizer])
+            for optimizer in optimizers for kind in kinds for type in types]
+
+
+def plan(problem, kinds, ranks, seed, idle=()):
+    """Random cuts: kinds[i] is how table i is sharded. Ranks in `idle` own nothing but replicas."""
+    chooser = random.Random(seed)
+    owners = [rank for rank in range(ranks) if rank not in idle]
+    shards = []
+    for table, kind in zip(problem.tables, kinds, strict=True):
+        if kind == "replicated" and ranks == 1:
+            kind = "table_wise"
+        shards += [ns.Shard(table=shard.table, rows=shard.rows, cols=shard.cols,
+                            devices=shard.devices)
+                   for shard in plans.cut_table(table, kind, owners, ranks, chooser)]
+    result = ns.Plan(shards=shards, device_count=ranks,
+                     optimizer_semantics=problem.optimizer_semantics)
+    result.verify(problem)
+    return result
+
+
+class Tables(torch.nn.Module):
+    """Shards of one rank. Rows lie further apart than they are wide."""
+
+    def __init__(self, plan, problem, rank=0, seed=0):
+        super().__init__()
+        self.plan, self.problem = plan, problem
+        self.step, self.learning_rate = 0, 0.1
+        self.shards = tuple(self._shard(shard, seed) for shard in plan.shards_on(rank))
+
+    def _shard(self, shard, seed):
+        table = self.problem.table(shard.table)
+        rows, cols = slice(*shard.rows), slice(*shard.cols)
+        memory = torch.full((shard.row_count, shard.width + 3), float("nan"),
+                            dtype=state.DTYPES[table.type])
+        weights = memory[:, :shard.width]
+        weights.copy_(initial(table, seed)[rows, cols])
+        states = {}
+        for name in STATE_NAMES[table.optimizer.kind]:
+            row_wise = table.optimizer.kind == "rowwise_adagrad"
+            shape = weights.shape[:1] if row_wise else weights.shape
+            states[name] = torch.full(shape, float(table.optimizer.initial_accumulator))
+        return LocalShard(shard.name, shard.table, shard.rows, shard.cols, shard.devices, weights,
+                          states)
+
+    def local_shards(self):
+        return self.shards
+
+    def _save_to_state_dict(self, destination, prefix, keep_vars):
+        for key, value in state.state_of(self).items():
+            destination[prefix + key] = value
+
+    def _load_from_state_dict(self, state_dict, prefix, _, *lists):
+        state.load_from_state_dict(self, state_dict, prefix, *lists)
+
+    def set_learning_rate(self, value):
+        self.learning_rate = value
+
+    def train(self, steps):
+        for _ in range(steps):
+            self.step += 1
+            for shard in self.shards:
+                self._update(shard, self.problem.table(shard.table))
+
+    def _update(self, shard, table):
+        whole = gradient(table, self.step)
+        own = whole[slice(*shard.rows), slice(*shard.cols)]
+        kind, eps = table.optimizer.kind, table.optimizer.eps
+        if kind == "rowwise_adagrad":
+            exact = self.plan.optimizer_semantics == "exact"
+            norms = (whole[slice(*shard.rows)] if exact else own).double().pow(2).mean(1).float()
+            shard.states["sum"].add_(norms)
+            change = own / (shard.states["sum"].sqrt() + eps)[:, None]
+        elif kind == "adagrad":
+            shard.states["sum"].add_(own ** 2)
+            change = own / (shard.states["sum"].sqrt() + eps)
+        elif kind == "adam":
+            one, two = table.optimizer.beta1, table.optimizer.beta2
+            first, second = shard.states["exp_avg"], shard.states["exp_avg_sq"]
+            first.mul_(one).add_(own, alpha=1 - one)
+            second.mul_(two).add_(own ** 2, alpha=1 - two)
+            scale = second.div(1 - two ** self.step).sqrt_().add_(eps)
+            change = first / scale / (1 - one ** self.step)
+        else:
+            change = own
+        shard.weights.sub_((self.learning_rate * change).to(shard.weights.dtype))
+
+
+def initial(table, seed):
+    generator = torch.Generator().manual_seed(seed * 1000 + sum(map(ord, table.name)))
+    return torch.randn(table.rows, table.dim, generator=generator)
+
+
+def gradient(table, step):
+    generator = torch.Generator().manual_seed(step * 7919 + sum(map(ord, table.name)))
+    return torch.randn(table.rows, table.dim, generator=generator)
+
+
+def whole(module, gather=None):
+    """Whole tables and states by key, put together from the shards of all ranks. gather: gives
+    the values of all ranks; None on one. Cells that several shards hold must be equal."""
+    parts = [(shard.table, shard.rows, shard.cols, shard.weights.clone(),
+              {name: state.clone() for name, state in shard.states.items()})
+             for shard in module.local_shards()]
+    result = {}
+    for rank in gather(parts) if gather else [parts]:
+        for name, rows, cols, weights, states in rank:
+            table = module.problem.table(name)
+            place(result, f"{name}.weight", table, rows, cols, weights)
+            for kind, values in states.items():
+                if values.dim() == 1:
+                    values = values[:, None].expand(-1, cols[1] - cols[0])
+                place(result, f"{name}.{kind}", table, rows, cols, values)
+    for key, values in result.items():
+        assert not values.isnan().any(), key
+    return result
+
+
+def place(result, key, table, rows, cols, values):
+    target = result.setdefault(key, torch.full((table.rows, table.dim), float("nan"),
+                                               dtype=torch.float64))
+    view = target[slice(*rows), slice(*cols)]
+    assert view.isnan().all() or torch.equal(view, values.double()), key
+    view.copy_(values)

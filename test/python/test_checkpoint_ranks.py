@@ -1,0 +1,112 @@
+"""Checkpoints of sharded tables between 4, 3 and 2 ranks of torchrun: bits, the matrix of
+optimizers and kinds of sharding, conversions, full disks, damage, killed ranks."""
+
+import json
+import os
+import random
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support import matrix
+
+HERE = Path(__file__).parent
+WORKER = HERE / "checkpoint_worker.py"
+TIMEOUT_S = 300
+SEED = matrix.seed()
+ALL = bool(os.environ.get("NEUROSHARD_ALL"))
+# Rotation r loads a table that was sharded in kind k in kind k + r, so that all rotations
+# together load every kind in every kind.
+ROTATIONS = matrix.sample(range(5), 2, "checkpoint rotations")
+SEMANTICS = ("exact", "per_shard")
+KILLS = {"write": "another rank while it writes", "complete": "rank 0 before the last file",
+         "rename": "rank 0 between the names", "remove": "rank 0 after the names"}
+
+CASES = {
+    4: [f"matrix_save:seed={SEED}",
+        *(f"bits_save:semantics={one}" for one in SEMANTICS), "plain", "asynchronous",
+        "full_disk", "disagreement"],
+    3: [*(f"matrix_load:seed={SEED}:rotation={one}" for one in ROTATIONS),
+        "bits_load:semantics=exact", "unsharded", "training_state", "damage",
+        *(f"per_shard:source={one}:target={other}" for one in SEMANTICS for other in SEMANTICS),
+        *(f"after_killed:where={where}" for where in KILLS)],
+    2: [*(f"matrix_load:seed={SEED}:rotation={one}" for one in ROTATIONS),
+        "bits_load:semantics=exact", "blocks"],
+}
+
+
+def torchrun(ranks, folder):
+    """Runs the cases of a number of ranks; gives, by case, what went wrong on which rank."""
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone",
+               "--nproc-per-node", str(ranks), WORKER, folder, *CASES[ranks]]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                               text=True, start_new_session=True,
+                               env={**os.environ, "OMP_NUM_THREADS": "1"})
+    output = finish([process])[0]
+    assert process.returncode == 0, output
+    found = [json.loads((folder / f"results-{ranks}-{rank}.json").read_text())
+             for rank in range(ranks)]
+    return {case: [one.get(case, f"not reached\n{output}") for one in found]
+            for case in CASES[ranks]}
+
+
+def finish(processes):
+    """The outputs of processes; none outlives the test."""
+    try:
+        return [process.communicate(timeout=TIMEOUT_S)[0] for process in processes]
+    finally:
+        for process in processes:
+            if process.poll() is None:
+                os.killpg(process.pid, 9)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("checkpoints")
+
+
+@pytest.fixture(scope="module")
+def killed(folder):
+    """The ranks of the saves that are killed; torchrun would end the ranks that are left before
+    they say why."""
+    victims = dict.fromkeys(KILLS, 0) | {"write": random.Random(SEED).randrange(1, 3)}
+    processes = [process for where, victim in victims.items()
+                 for process in start_ranks(3, folder, f"killed:where={where}:victim={victim}")]
+    finish(processes)
+    return victims
+
+
+def start_ranks(ranks, folder, case):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    return [subprocess.Popen([sys.executable, WORKER, folder, case], stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT, text=True, start_new_session=True,
+                             env={**os.environ, "OMP_NUM_THREADS": "1", "RANK": str(rank),
+                                  "WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1",
+                                  "MASTER_PORT": port})
+            for rank in range(ranks)]
+
+
+@pytest.fixture(scope="module")
+def results(folder, killed):
+    return {ranks: torchrun(ranks, folder) for ranks in (4, 3, 2)}
+
+
+@pytest.mark.parametrize(("ranks", "case"),
+                         [(ranks, case) for ranks, cases in CASES.items() for case in cases])
+def test_ranks(results, ranks, case):
+    wrong = {rank: text for rank, text in enumerate(results[ranks][case]) if text}
+    assert not wrong, next(iter(wrong.values()))
+
+
+@pytest.mark.parametrize("where", KILLS, ids=KILLS.get)
+def test_a_killed_rank_ends_the_others_with_one_error(folder, killed, where):
+    errors = {rank: (folder / f"killed-{where}" / f"error-{rank}").read_text()
+              for rank in range(3) if rank != killed[where]}
+    for text in errors.values():
+        assert text.startswith(f"saving {folder / f'killed-{where}' / 'step-1'}: ")
+        assert "could not reach the other ranks" in text or "Connection" in text
