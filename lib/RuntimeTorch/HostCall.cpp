@@ -104,18 +104,15 @@ Results Results::splitFrom(size_t first) {
   return split;
 }
 
-HostCall::HostCall(Results &results) {
+HostCall::HostCall(nsrt_device *device, Results &results) : device(device) {
   if (results.size() > 0)
     arguments.push_back(results.data());
+  arguments.push_back(device); // itself, unlike all else
 }
 
 void HostCall::addWords(std::vector<int64_t> words) {
   storage.push_back(std::move(words));
   arguments.push_back(storage.back().data());
-}
-
-void HostCall::addHandle(void *handle) {
-  addWords({reinterpret_cast<intptr_t>(handle)});
 }
 
 void HostCall::addTensor(const at::Tensor &tensor) {
@@ -139,7 +136,7 @@ void HostCall::addResults(Results &earlier) {
     arguments.push_back(earlier.wordsOf(i));
 }
 
-int32_t HostCall::invoke(nsrt_device *device, const char *function) {
+int32_t HostCall::invoke(const char *function) {
   return nsrt_invoke(device, function, arguments.data());
 }
 

@@ -63,9 +63,8 @@ private:
 /// The arguments of one call.
 class HostCall {
 public:
-  explicit HostCall(Results &results);
+  HostCall(nsrt_device *device, Results &results);
 
-  void addHandle(void *handle);
   /// `tensor` must be contiguous and outlive the call.
   void addTensor(const at::Tensor &tensor);
   void addFloat(float value);
@@ -74,11 +73,12 @@ public:
   void addResults(Results &earlier);
 
   /// Returns nsrt_invoke's status.
-  int32_t invoke(nsrt_device *device, const char *function);
+  int32_t invoke(const char *function);
 
 private:
   void addWords(std::vector<int64_t> words);
 
+  nsrt_device *device;
   std::deque<std::vector<int64_t>> storage;
   std::vector<void *> arguments;
 };

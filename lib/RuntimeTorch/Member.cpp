@@ -117,7 +117,7 @@ void Member::releaseHandles(Step &step) noexcept {
 }
 
 void Member::invoke(HostCall &call, const char *function) {
-  if (call.invoke(ownDevice, function) == 0)
+  if (call.invoke(function) == 0)
     return;
   std::string error = nsrt_last_error();
   TORCH_CHECK_WITH(DistBackendError, !nsrt_device_group_ended(ownDevice),
@@ -152,8 +152,7 @@ int64_t Member::start(const Ids &input) {
   Step step;
   step.input = input;
   step.state = Results(results.at(startName));
-  HostCall call(step.state);
-  call.addHandle(ownDevice);
+  HostCall call(ownDevice, step.state);
   call.addTensor(input.ids);
   call.addTensor(input.offsets);
   if (input.weights)
@@ -187,8 +186,7 @@ Member::Step Member::takeStep(int64_t number, const char *wanted) {
 std::vector<at::Tensor> Member::wait(int64_t number) {
   Step step = takeStep(number, "its results can be asked for once");
   Results returned(results.at(waitName));
-  HostCall call(returned);
-  call.addHandle(ownDevice);
+  HostCall call(ownDevice, returned);
   call.addResults(step.state);
   size_t lookups = exchange().lookups.size();
   try {
@@ -241,8 +239,7 @@ Member::update(int64_t number, const std::vector<at::Tensor> &gradients) {
     throw;
   }
   Results returned(results.at(updateName));
-  HostCall call(returned);
-  call.addHandle(ownDevice);
+  HostCall call(ownDevice, returned);
   call.addResults(step.state);
   for (const at::Tensor &gradient : gradients)
     call.addTensor(gradient);
