@@ -1,13 +1,15 @@
 """One rank of the tests of checkpoints: runs the cases it is told and writes what each gave.
 
-usage: checkpoint_worker.py FOLDER CASE[:KEY=VALUE...]...
+usage: torchrun --nproc-per-node N checkpoint_worker.py FOLDER CASE[:KEY=VALUE...]...
+       checkpoint_worker.py --fork N FOLDER CASE[:KEY=VALUE...]...
 
-FOLDER/results-<ranks>-<rank>.json gets, by case, "" or what went wrong."""
+FOLDER/results-<ranks>-<rank>.json gets, by case, "" or what went wrong. --fork makes the ranks
+itself, for each case anew, and lets those go on whose peers are killed, which torchrun ends."""
 
 import json
 import os
+import socket
 import sys
-import time
 import traceback
 import warnings
 from datetime import timedelta
@@ -30,20 +32,35 @@ def main(folder, *names):
     results = {}
     for name in names:
         case, *pairs = name.split(":")
-        begin = time.time()
         options = dict(pair.split("=") for pair in pairs)
         try:
             getattr(checkpoint_cases, case)(Path(folder), **options)
             results[name] = ""
         except Exception:
             results[name] = traceback.format_exc()
-        if rank == 0 and os.environ.get("TIMES"):
-            print(name, round(time.time() - begin, 2), flush=True)
         (Path(folder) / f"results-{ranks}-{rank}.json").write_text(json.dumps(results))
         if any(checkpoint_cases.everywhere(results[name])):
             break
     dist.destroy_process_group()
 
 
+def fork(ranks, folder, *names):
+    for case in names:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = str(free.getsockname()[1])
+        children = []
+        for rank in range(int(ranks)):
+            child = os.fork()
+            if not child:
+                os.environ.update(RANK=str(rank), WORLD_SIZE=ranks, MASTER_ADDR="127.0.0.1",
+                                  MASTER_PORT=port)
+                main(folder, case)
+                os._exit(0)
+            children.append(child)
+        for child in children:
+            os.waitpid(child, 0)
+
+
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    fork(*sys.argv[2:]) if sys.argv[1] == "--fork" else main(*sys.argv[1:])

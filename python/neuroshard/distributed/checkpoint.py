@@ -242,6 +242,8 @@ def _take(state: State, target: dict[str, Any], merges: list[Merge]) -> None:
     """Gives modules, optimizers and values what was loaded, as far as it is not there yet."""
     for merge in merges:
         merge.finish()
+        for key in merge.keys:
+            del target[key]
     for name, value in _named(state).items():
         if isinstance(value, nn.Module):
             keys = [key for key in value.state_dict() if _key(name, key) in target]

@@ -86,7 +86,9 @@ class Run:
 
     def _raise_lost(self, error: Exception) -> NoReturn:
         self.lost = True
-        raise CheckpointError(f"{self.errand}: {cause_of(error)}") from error
+        what = "" if isinstance(error, GroupError) else (
+            f"rank {rank_of(self.group)}: could not reach the other ranks: ")
+        raise CheckpointError(f"{self.errand}: {what}{first_line(error)}") from error
 
 
 def cause_of(error: BaseException | None) -> str:

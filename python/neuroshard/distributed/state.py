@@ -74,18 +74,18 @@ def _row_wise_state(plan: Any, table: Any, key: str,
     semantics are exact, then written by the shards of column 0, which have each row once."""
     exact = plan.optimizer_semantics == "exact"
     whole = (0, table.dim)
-    cuts = {0, table.dim} if exact else {cut for shard in plan.shards_of(table.name)
-                                         for cut in shard.cols}
+    spans = {whole} if exact else {shard.cols for shard in plan.shards_of(table.name)}
+    ranges = list(pairwise(sorted({cut for span in spans for cut in span})))
     states = tuple(RowState(shard.rows[0], whole if exact else shard.cols, tensor)
                    for shard, tensor in held)
     result: dict[str, Tensor] = {}
-    for columns in pairwise(sorted(cuts)):
+    for columns in ranges:
         pieces = [Piece((shard.rows[0],), tensor, not exact or shard.cols[0] == 0)
                   for shard, tensor in held
                   if exact or shard.cols[0] <= columns[0] < shard.cols[1]]
         suffix = "" if columns == whole else f".columns_{columns[0]}_{columns[1]}"
         result[key + suffix] = Sharded((table.rows,), torch.float32, pieces,
-                                       RowWise(table.dim, states, suffix))
+                                       RowWise(table.dim, states, suffix, spans != set(ranges)))
     return result
 
 

@@ -25,10 +25,12 @@ _SUFFIX = re.compile(r"(.*)\.columns_(\d+)_(\d+)")
 class Merge(NamedTuple):
     """Row-wise states of a checkpoint on their way into shards with other columns.
 
-    states: those of this rank's shards. sources: per range of columns in the checkpoint, by
-    position in `states`, what is read for it: one value per row of the shard.
+    keys: what is read, in place of values of the module. states: those of this rank's shards.
+    sources: per range of columns in the checkpoint, by position in `states`, what is read for
+    it: one value per row of the shard.
     """
 
+    keys: tuple[str, ...]
     states: tuple[RowState, ...]
     sources: dict[Span, dict[int, Tensor]]
 
@@ -68,7 +70,7 @@ def saved_columns(saved: Iterable[str]) -> dict[str, dict[str, Span]]:
 def plan_merges(target: dict[str, Any], saved: Iterable[str]) -> list[Merge]:
     """Replaces, in the target, row-wise states that are saved for other columns by what has to be
     read; finish() each merge after that. States that are not saved are left for the caller to
-    miss. Depends on the keys alone, which are the same on all ranks."""
+    miss. Depends on the plan and the keys alone, which are the same on all ranks."""
     saved = set(saved)
     by_columns = saved_columns(saved)
     ours: dict[str, dict[str, Sharded]] = {}
@@ -80,7 +82,8 @@ def plan_merges(target: dict[str, Any], saved: Iterable[str]) -> list[Merge]:
         value = next(iter(values.values()))
         whole = (0, value.row_wise.dim)
         found = {key: whole} if key in saved else by_columns.get(key, {})
-        if set(found) == set(values) or not _covers(whole, found.values()):
+        in_place = set(found) == set(values) and not value.row_wise.spanning
+        if in_place or not _covers(whole, found.values()):
             continue
         for name in values:
             del target[name]
@@ -100,7 +103,7 @@ def _covers(whole: Span, ranges: Iterable[Span]) -> bool:
 
 def _plan_merge(target: dict[str, Any], value: Sharded, found: dict[str, Span]) -> Merge:
     states = value.row_wise.states
-    merge = Merge(states, {})
+    merge = Merge(tuple(found), states, {})
     for key, columns in found.items():
         read = {number: torch.empty_like(state.tensor) for number, state in enumerate(states)
                 if shared(columns, state.columns)}

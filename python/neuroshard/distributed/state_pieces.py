@@ -57,12 +57,14 @@ class RowState(NamedTuple):
 
 
 class RowWise(NamedTuple):
-    """What else there is to a row-wise state: all of this rank's for the table, of `dim` columns,
-    and what the key ends in when it is of some columns only."""
+    """What else there is to a row-wise state: all of this rank's for the table, of `dim` columns;
+    what the key ends in when it is of some columns only; whether some shard, of any rank, has
+    columns of several keys."""
 
     dim: int
     states: tuple[RowState, ...]
     suffix: str
+    spanning: bool
 
 
 class Sharded(Tensor):
@@ -100,9 +102,9 @@ class Sharded(Tensor):
                    torch.ops.aten.new_empty.default: torch.empty_like}
         if func in changes:
             return args[0].with_tensors(changes[func])
-        raise TypeError(f"{func}: a Sharded tensor stands for the pieces that this rank holds; "
-                        "compute with the tensors of its pieces, or save it with "
-                        "torch.distributed.checkpoint")
+        raise NotImplementedError(
+            f"{func}: a Sharded tensor stands for the pieces that this rank holds; compute with "
+            "the tensors of its pieces, or save it with torch.distributed.checkpoint")
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Sharded:
         return self.with_tensors(torch.clone)

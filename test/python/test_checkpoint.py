@@ -1,0 +1,384 @@
+"""State dicts and checkpoints of sharded tables on one rank: keys and memory, whole tables in and
+out, the merging of row-wise states, names of folders, and what is refused."""
+
+import copy
+import os
+
+import pytest
+import torch
+import torch.distributed.checkpoint as dcp
+from torch import nn
+from torch.distributed.checkpoint.format_utils import dcp_to_torch_save, torch_save_to_dcp
+
+import checkpoint_tables as tables
+import neuroshard as ns
+from neuroshard.distributed import checkpoint, checkpoint_files, state, state_merge, state_pieces
+from neuroshard.distributed.checkpoint_run import CheckpointError
+
+TABLE = "t"
+pytestmark = pytest.mark.filterwarnings("ignore:.*assuming the intent is to")
+
+
+def make(cuts, optimizer="rowwise_adagrad", semantics="exact", type="f32", rows=6, dim=16,
+         name=TABLE):
+    """One table on one rank; cuts: [(rows, cols)] of its shards."""
+    problem = tables.problem([ns.Table(name, rows, dim, type, tables.OPTIMIZERS[optimizer])], 1,
+                             semantics)
+    shards = [ns.Shard(table=name, rows=one, cols=two, devices=0) for one, two in cuts]
+    plan = ns.Plan(shards=shards, device_count=1, optimizer_semantics=semantics)
+    plan.verify(problem)
+    return tables.Tables(plan, problem)
+
+
+def columns(*cuts, rows=6):
+    return [((0, rows), pair) for pair in zip(cuts, cuts[1:])]
+
+
+WHOLE = columns(0, 16)
+GRID = [(rows, cols) for rows in ((0, 2), (2, 6)) for cols in ((0, 4), (4, 16))]
+# Rows 0-2 are cut at column 4, rows 2-6 at column 12.
+BRICKS = [((0, 2), (0, 4)), ((0, 2), (4, 16)), ((2, 6), (0, 12)), ((2, 6), (12, 16))]
+
+
+# Keys and values
+
+
+@pytest.mark.parametrize(("optimizer", "names"), [
+    ("sgd", []), ("adagrad", ["sum"]), ("rowwise_adagrad", ["sum"]),
+    ("adam", ["exp_avg", "exp_avg_sq"])])
+def test_keys_are_those_of_torchrec(optimizer, names):
+    found = make(GRID, optimizer).state_dict()
+    assert list(found) == [f"embedding_bags.t.{name}" for name in ["weight", *names]] + [
+        "step", "learning_rate"]
+    assert found["embedding_bags.t.weight"].size() == (6, 16)
+    for name in names:
+        shape = (6,) if optimizer == "rowwise_adagrad" else (6, 16)
+        assert found[f"embedding_bags.t.{name}"].size() == shape
+
+
+def test_keys_of_an_unpooled_collection_and_of_an_inner_module():
+    inner = make(WHOLE)
+    inner.tables_key = "embeddings"
+    model = nn.ModuleDict({"sparse": inner, "dense": nn.Linear(2, 2)})
+    assert "sparse.embeddings.t.weight" in model.state_dict()
+
+
+def test_states_of_columns_have_keys_of_their_own_where_each_shard_keeps_one():
+    assert [key for key in make(GRID, semantics="per_shard").state_dict() if "sum" in key] == [
+        "embedding_bags.t.sum.columns_0_4", "embedding_bags.t.sum.columns_4_16"]
+    assert [key for key in make(BRICKS, semantics="per_shard").state_dict() if "sum" in key] == [
+        f"embedding_bags.t.sum.columns_{one}" for one in ("0_4", "4_12", "12_16")]
+    for cuts, semantics in ((GRID, "exact"), (WHOLE, "per_shard")):
+        assert "embedding_bags.t.sum" in make(cuts, semantics=semantics).state_dict()
+
+
+def test_values_are_the_shards_own_memory():
+    module = make(GRID)
+    value = module.state_dict()["embedding_bags.t.weight"]
+    value.pieces[1].tensor.fill_(7)
+    assert module.local_shards()[1].weights.eq(7).all()
+    assert value.detach().pieces[1].tensor.data_ptr() == value.pieces[1].tensor.data_ptr()
+    for copied in (value.clone(), copy.deepcopy(value)):
+        assert copied.pieces[1].tensor.data_ptr() != value.pieces[1].tensor.data_ptr()
+        assert torch.equal(copied.pieces[0].tensor, value.pieces[0].tensor)
+    assert repr(value).startswith("Sharded([6, 16], torch.float32, here: [2, 4] at [0, 0], ")
+    with pytest.raises(NotImplementedError, match="pieces that this rank holds"):
+        value + 1
+
+
+def test_exact_states_are_written_once(monkeypatch):
+    monkeypatch.setattr(state_pieces, "BLOCK_BYTES", 8)
+    for cuts in (GRID, BRICKS, columns(0, 4, 8, 16)):
+        value = make(cuts).state_dict()["embedding_bags.t.sum"]
+        written = [item.tensor_data.chunk for item in value.__create_write_items__("x", value)]
+        assert [(*one.offsets, *one.sizes) for one in written] == [(0, 2), (2, 2), (4, 2)]
+        assert len(value.__create_chunk_list__()) == len(cuts)
+
+
+# nn.Module.load_state_dict
+
+
+def test_whole_tables_are_taken_from_an_unsharded_state_dict():
+    module = make(BRICKS, "adagrad", type="bf16")
+    weights = torch.arange(96.0).view(6, 16)
+    module.load_state_dict({
+        "embedding_bags.t.weight": weights, "embedding_bags.t.sum": nn.Parameter(weights + 1),
+        "step": 3, "learning_rate": 0.5})
+    found = tables.whole(module)
+    assert torch.equal(found["t.weight"], weights.double())
+    assert torch.equal(found["t.sum"], weights.double() + 1)
+    assert (module.step, module.learning_rate) == (3, 0.5)
+
+
+def test_a_state_dict_of_the_same_plan_is_taken():
+    one, other = make(BRICKS), make(BRICKS)
+    one.train(2)
+    other.load_state_dict(copy.deepcopy(one.state_dict()))
+    assert all(torch.equal(tables.whole(other)[key], value)
+               for key, value in tables.whole(one).items())
+
+
+@pytest.mark.parametrize(("change", "message"), [
+    ({"embedding_bags.t.weight": torch.zeros(5, 16)},
+     r"t\.weight: expected \[6, 16\], got: \[5, 16\]"),
+    ({"embedding_bags.t.weight": 1}, r"t\.weight: expected a tensor of \[6, 16\], got: int"),
+    ({"embedding_bags.t.sum": None}, r"t\.sum: expected a tensor"),
+    ({"embedding_bags.u.weight": 1}, r"Unexpected key\(s\).*embedding_bags\.u\.weight"),
+    ({"embedding_bags.t.weight": make(GRID).state_dict()["embedding_bags.t.weight"]},
+     "made under another plan"),
+])
+def test_wrong_state_dicts_are_refused(change, message):
+    module = make(BRICKS)
+    before = tables.whole(module)
+    with pytest.raises(RuntimeError, match=message):
+        module.load_state_dict(copy.deepcopy(module.state_dict()) | change)
+    assert all(torch.equal(tables.whole(module)[key], value) for key, value in before.items())
+
+
+def test_missing_keys_are_named_unless_that_is_allowed():
+    module = make(WHOLE)
+    weights = {"embedding_bags.t.weight": torch.ones(6, 16)}
+    with pytest.raises(RuntimeError, match=r"Missing key\(s\).*embedding_bags\.t\.sum"):
+        module.load_state_dict(weights)
+    module.load_state_dict(weights, strict=False)
+    assert tables.whole(module)["t.weight"].eq(1).all()
+
+
+# Merging
+
+
+@pytest.mark.parametrize("after", [WHOLE, GRID, BRICKS, columns(0, 8, 12, 16)])
+@pytest.mark.parametrize("before", [WHOLE, GRID, BRICKS, columns(0, 4, 8, 16)])
+@pytest.mark.parametrize(("source", "target"), [
+    ("per_shard", "per_shard"), ("exact", "per_shard"), ("per_shard", "exact")])
+def test_a_new_state_is_the_mean_of_the_old_ones_over_its_columns(tmp_path, before, after, source,
+                                                                   target):
+    old, new = make(before, semantics=source), make(after, semantics=target)
+    generator = torch.Generator().manual_seed(1)
+    rows = torch.rand(6, generator=generator)
+    for shard in old.local_shards():
+        values = rows[slice(*shard.rows)] if source == "exact" else torch.rand(
+            shard.rows[1] - shard.rows[0], generator=generator)
+        shard.states["sum"].copy_(values)
+    checkpoint.save(tmp_path / "a", {"x": old})
+    checkpoint.load(tmp_path / "a", {"x": new})
+    element = tables.whole(old)["t.sum"]
+    for shard in new.local_shards():
+        cols = (0, 16) if target == "exact" else shard.cols
+        mean = element[slice(*shard.rows), slice(*cols)].mean(1)
+        torch.testing.assert_close(shard.states["sum"], mean.float(), rtol=1e-7, atol=0)
+    if before == after and source == target:
+        assert torch.equal(tables.whole(new)["t.sum"], element)
+
+
+def test_a_merged_state_is_the_one_of_training_under_the_new_plan(tmp_path):
+    """Fewer cuts: the states of both plans are means of the same squares."""
+    old, new = (make(cuts, semantics="per_shard") for cuts in (columns(0, 4, 16), WHOLE))
+    old.train(3)
+    new.train(3)
+    expected = tables.whole(new)["t.sum"]
+    checkpoint.save(tmp_path / "a", {"x": old})
+    checkpoint.load(tmp_path / "a", {"x": new})
+    torch.testing.assert_close(tables.whole(new)["t.sum"], expected, rtol=1e-6, atol=0)
+
+
+def test_merges_go_by_rows_in_runs(tmp_path, monkeypatch):
+    monkeypatch.setattr(state_merge, "MERGED_ROWS", 4)
+    test_a_new_state_is_the_mean_of_the_old_ones_over_its_columns(
+        tmp_path, BRICKS, GRID, "per_shard", "per_shard")
+
+
+def test_columns_that_leave_a_gap_are_missing(tmp_path):
+    module = make(WHOLE, semantics="per_shard")
+    values = {f"embedding_bags.t.sum.columns_{one}": torch.zeros(6) for one in ("0_4", "8_16")}
+    values["embedding_bags.t.weight"] = torch.zeros(6, 16)
+    dcp.save({"x": values | {"step": torch.tensor(1), "learning_rate": torch.tensor(1.0)}},
+             checkpoint_id=tmp_path / "a")
+    with pytest.raises(CheckpointError, match=r"x\.embedding_bags\.t\.sum is not in"):
+        checkpoint.load(tmp_path / "a", {"x": module})
+
+
+# To and from unsharded files
+
+
+def test_a_checkpoint_becomes_an_ordinary_file_of_whole_tables_and_back(tmp_path):
+    module = make(GRID, type="f16")
+    module.train(2)
+    expected = tables.whole(module)
+    checkpoint.save(tmp_path / "a", {"x": module, "note": "text"})
+    dcp_to_torch_save(tmp_path / "a", tmp_path / "whole.pt")
+    found = torch.load(tmp_path / "whole.pt")
+    assert found["note"] == "text" and found["x"]["step"] == 2
+    weights = found["x"]["embedding_bags.t.weight"]
+    assert weights.dtype == torch.float16
+    assert torch.equal(weights.double(), expected["t.weight"])
+    assert torch.equal(found["x"]["embedding_bags.t.sum"].double(), expected["t.sum"][:, 0])
+
+    torch_save_to_dcp(tmp_path / "whole.pt", tmp_path / "b")
+    other = make(BRICKS, type="f16")
+    checkpoint.load(tmp_path / "b", {"x": other})
+    assert all(torch.equal(tables.whole(other)[key], value) for key, value in expected.items())
+
+
+def test_one_module_has_no_name_in_its_keys(tmp_path):
+    module, other = make(GRID), make(BRICKS)
+    module.train(1)
+    checkpoint.save(tmp_path / "a", module)
+    found = other.state_dict()
+    dcp.load(found, checkpoint_id=tmp_path / "a")
+    other.load_state_dict(found)
+    assert torch.equal(tables.whole(other)["t.weight"], tables.whole(module)["t.weight"])
+    checkpoint.load(tmp_path / "a", make(WHOLE))
+
+
+def test_weights_or_optimizer_alone(tmp_path):
+    module = make(GRID, "adam")
+    module.train(2)
+    dense = nn.Linear(2, 2)
+    momentum = torch.optim.SGD(dense.parameters(), lr=0.5)
+    checkpoint.save(tmp_path / "a", {"x": module, "dense": dense, "momentum": momentum})
+    saved = tables.whole(module)
+    for only in ("weights", "optimizer"):
+        other = make(BRICKS, "adam")
+        fresh = tables.whole(other)
+        model, optimizer = nn.Linear(2, 2), torch.optim.SGD(nn.Linear(2, 2).parameters(), lr=0.1)
+        checkpoint.load(tmp_path / "a", {"x": other, "dense": model, "momentum": optimizer},
+                        only=only)
+        for key, values in tables.whole(other).items():
+            taken = key.endswith(".weight") == (only == "weights")
+            assert torch.equal(values, saved[key] if taken else fresh[key])
+        assert other.step == (2 if only == "optimizer" else 0)
+        assert torch.equal(model.weight, dense.weight) == (only == "weights")
+        assert optimizer.param_groups[0]["lr"] == (0.5 if only == "optimizer" else 0.1)
+    with pytest.raises(ValueError, match="expected 'weights' or 'optimizer', got: 'all'"):
+        checkpoint.load(tmp_path / "a", {"x": module}, only="all")
+
+
+# What does not fit
+
+
+@pytest.mark.parametrize(("other", "message"), [
+    ({"rows": 5, "cuts": columns(0, 16, rows=5)},
+     r"x\.embedding_bags\.t\.weight: expected \[5, 16\] of torch.float32, the checkpoint has "
+     r"\[6, 16\] of torch.float32"),
+    ({"type": "bf16"}, r"expected \[6, 16\] of torch.bfloat16, the checkpoint has \[6, 16\] of "),
+    ({"optimizer": "adagrad"}, r"t\.sum: expected \[6, 16\] of .* the checkpoint has \[6\] of"),
+    ({"optimizer": "adam"}, r"t\.exp_avg is not in the checkpoint; only='weights' loads"),
+    ({"name": "u"}, "x.embedding_bags.u.weight is not in the checkpoint.*"
+                    "the checkpoint has a table 't', the module has not"),
+])
+def test_other_tables_are_refused_before_anything_is_written(tmp_path, other, message):
+    checkpoint.save(tmp_path / "a", {"x": make(GRID)})
+    module = make(**{"cuts": WHOLE, **other})
+    before = tables.whole(module)
+    with pytest.raises(CheckpointError, match=message):
+        checkpoint.load(tmp_path / "a", {"x": module})
+    assert all(torch.equal(tables.whole(module)[key], value) for key, value in before.items())
+
+
+def test_other_values_are_refused(tmp_path):
+    checkpoint.save(tmp_path / "a", {"n": 1, "mask": torch.zeros(3)})
+    for state, message in (({"m": 1}, "m is not in the checkpoint"),
+                           ({"mask": torch.zeros(4)}, r"mask: expected \[4\]"),
+                           ({"n": torch.zeros(1)}, r"n: expected a tensor of \[1\]")):
+        with pytest.raises(CheckpointError, match=message):
+            checkpoint.load(tmp_path / "a", state)
+
+
+def test_spread_optimizers_are_refused(tmp_path):
+    class Spread:
+        def state_dict(self):
+            return {"momentum": make(GRID).state_dict()["embedding_bags.t.weight"]}
+
+        def load_state_dict(self, _):
+            raise AssertionError
+
+    with pytest.raises(CheckpointError, match="'o' has tensors that are spread over ranks"):
+        checkpoint.save(tmp_path / "a", {"o": Spread()})
+    assert os.listdir(tmp_path) == []
+
+
+# Folders
+
+
+def test_what_is_no_checkpoint_stays(tmp_path):
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "thesis.txt").write_text("x")
+    for made in (folder, folder / "thesis.txt"):
+        with pytest.raises(CheckpointError, match="exists and is no checkpoint of neuroshard"):
+            checkpoint.save(made, {"n": 1})
+    folder.rename(tmp_path / "a.partial")
+    with pytest.raises(CheckpointError, match=r"holds what is no part of a checkpoint \(thesis"):
+        checkpoint.save(tmp_path / "a", {"n": 1})
+    assert (tmp_path / "a.partial" / "thesis.txt").read_text() == "x"
+
+
+def test_what_is_not_there_is_not_loaded(tmp_path):
+    with pytest.raises(CheckpointError, match="there is no such folder"):
+        checkpoint.load(tmp_path / "a", {"n": 1})
+    checkpoint.save(tmp_path / "run" / "step-5", {"n": 1})
+    with pytest.raises(CheckpointError, match="no .metadata; it holds step-5"):
+        checkpoint.load(tmp_path / "run", {"n": 1})
+
+
+def test_saves_that_were_cut_short_are_cleaned_by_the_next(tmp_path):
+    for step in (8, 9):
+        checkpoint.save(tmp_path / f"step-{step}", {"n": step})
+    (tmp_path / "step-8").rename(tmp_path / "step-8.partial")
+    (tmp_path / "step-9").rename(tmp_path / "step-9.replaced")
+    assert checkpoint.latest(tmp_path) == tmp_path / "step-9"
+    state = {"n": 0}
+    checkpoint.load(tmp_path / "step-9", state)
+    assert state["n"] == 9
+    with pytest.raises(CheckpointError, match="there is no such folder"):
+        checkpoint.load(tmp_path / "step-8", state)
+    checkpoint.save(tmp_path / "step-9", {"n": 10})
+    assert os.listdir(tmp_path) == ["step-9"]
+    checkpoint.load(tmp_path / "step-9", state)
+    assert state["n"] == 10
+
+
+def test_the_newest_are_kept(tmp_path):
+    for step in (2, 10, 9, 11):
+        checkpoint.save(tmp_path / f"step-{step}", {"n": step}, keep=2 if step == 11 else None)
+    checkpoint.save(tmp_path / "other-1", {"n": 1}, keep=1)
+    assert sorted(os.listdir(tmp_path)) == ["other-1", "step-10", "step-11"]
+    assert checkpoint.latest(tmp_path) == tmp_path / "step-11"
+    assert checkpoint.latest(tmp_path, "other-") == tmp_path / "other-1"
+    assert checkpoint.latest(tmp_path, "no-") is None and checkpoint.latest("nowhere") is None
+    with pytest.raises(ValueError, match="keep: expected at least 1, got: 0"):
+        checkpoint.save(tmp_path / "step-12", {"n": 1}, keep=0)
+
+
+@pytest.mark.parametrize(("name", "message"), [
+    (".metadata", r"\.metadata is damaged"), ("__0_0.distcp", r"__0_0\.distcp is damaged"),
+    ("neuroshard.json", r"neuroshard\.json is damaged")])
+def test_damage_is_noticed_wherever_it_is(tmp_path, name, message):
+    path = tmp_path / "a"
+    checkpoint.save(path, {"x": make(GRID), "n": 1})
+    content = (path / name).read_bytes()
+    for place in range(5):
+        damaged = bytearray(content)
+        damaged[len(content) * place // 5] ^= 8
+        (path / name).write_bytes(damaged)
+        if name == "neuroshard.json" and damaged.isascii() and b'"ranks"' not in damaged[:60]:
+            continue
+        with pytest.raises(CheckpointError, match=message):
+            checkpoint.load(path, {"x": make(BRICKS), "n": 0})
+    (path / name).write_bytes(content[:-9])
+    with pytest.raises(CheckpointError, match=message):
+        checkpoint.load(path, {"x": make(BRICKS), "n": 0})
+
+
+def test_files_of_another_disk_are_missed(tmp_path):
+    checkpoint.save(tmp_path / "a", {"x": make(GRID)})
+    (tmp_path / "a" / "__0_0.distcp").unlink()
+    with pytest.raises(FileNotFoundError, match="a file system that they share"):
+        checkpoint_files.check_files(tmp_path / "a")
+
+
+def test_other_keys_are_left_alone():
+    module = make(WHOLE)
+    state.load_state(module, {"optimizer.lr": 1, "step": 4})
+    assert module.step == 4
