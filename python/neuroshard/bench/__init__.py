@@ -1,0 +1,1 @@
+"""Measurements that run on the ranks of torch.distributed; neuroshard-bench starts them."""

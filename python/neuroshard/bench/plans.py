@@ -1,0 +1,158 @@
+"""Runs the plans of every algorithm on the ranks of a process group, side by side.
+
+    torchrun --nproc-per-node 2 -m neuroshard.bench.plans -o plans.json
+
+Each task's plans are all open at once and take turns, step by step, so that what else the
+machine does meets all of them. A step is lookups and updates of one batch, without a dense
+part; its time is that of the slowest rank."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import time
+from dataclasses import asdict, dataclass, field
+
+import torch
+import torch.distributed as dist
+
+import neuroshard as ns
+from neuroshard.bench.report import print_report
+from neuroshard.bench.tasks import draw_ids, make_task
+from neuroshard.distributed.agreement import gather
+
+INPUT_SETS = 4
+WARM_UP = 3
+FORWARD, BACKWARD = ("lookup",), ("sort", "update")
+
+
+@dataclass
+class Measured:
+    """One plan of one task. Times in milliseconds per step; predicted and measured have the same
+    terms: step, forward, backward (the slowest rank's kernels), and exchange (ids, results and
+    gradients; measured on the rank that waits least for others)."""
+
+    task: int
+    algorithm: str
+    predicted: dict[str, float] = field(default_factory=dict)
+    measured: dict[str, float] = field(default_factory=dict)
+    spread: float = 0  # half the distance of the quartiles over the median of the step
+    failure: str = ""
+
+
+def predict(result: ns.PlanResult) -> dict[str, float]:
+    parts = result.breakdown
+    return {"step": parts.cost_ms, "forward": parts.max_forward_ms,
+            "backward": parts.max_backward_ms,
+            "exchange": parts.input_ms + parts.exposed_forward_communication_ms
+            + parts.backward_communication_ms}
+
+
+def plan_all(problem: ns.ShardingProblem, names: list[str]) -> dict[str, tuple]:
+    """(plan, predicted terms, failure) by algorithm, as rank 0 plans them."""
+    plans = {}
+    if dist.get_rank() == 0:
+        for name in names:
+            try:
+                result = ns.plan(problem, algorithm=name)
+                plans[name] = (result.plan.to_json(), predict(result), "")
+            except ns.PlanningError as error:
+                plans[name] = (None, {}, str(error).splitlines()[0])
+    return gather(plans, None)[0]
+
+
+def run_step(tables: torch.nn.Module, ids: object) -> float:
+    begin = time.perf_counter()
+    results = tables(ids)
+    torch.autograd.backward(list(results.values()),
+                            [torch.ones_like(one) for one in results.values()])
+    return (time.perf_counter() - begin) * 1e3
+
+
+def measure_task(task: int, problem: ns.ShardingProblem, names: list[str],
+                 rounds: int) -> list[Measured]:
+    plans = plan_all(problem, names)
+    rows = {name: Measured(task, name, predicted, failure=failure)
+            for name, (_, predicted, failure) in plans.items()}
+    modules = {name: ns.ShardedEmbeddingBagCollection(ns.Plan.from_json(text), problem,
+                                                      learning_rate=0.01, threads=1)
+               for name, (text, _, _) in plans.items() if text}
+    rank, size = dist.get_rank(), dist.get_world_size()
+    inputs = [draw_ids(problem, problem.batch.global_size // size, one * size + rank)
+              for one in range(INPUT_SETS)]
+    times: dict[str, list[float]] = {name: [] for name in modules}
+    for turn in range(WARM_UP + rounds):
+        for name, module in modules.items():
+            if turn == WARM_UP:
+                module.reset_phases()
+            dist.barrier()
+            elapsed = run_step(module, inputs[turn % INPUT_SETS])
+            if turn >= WARM_UP:
+                times[name].append(elapsed)
+    phases = {name: {phase: one[0] / rounds for phase, one in module.phases().items()}
+              for name, module in modules.items()}
+    for name in modules:
+        summarise(rows[name], gather(times[name], None), gather(phases[name], None))
+        modules[name].close()
+    return list(rows.values())
+
+
+def summarise(row: Measured, times: list[list[float]], phases: list[dict[str, float]]) -> None:
+    """times: of each rank, step by step. phases: of each rank, per step."""
+    steps = [max(one) for one in zip(*times)]
+    quarters = statistics.quantiles(steps, n=4)
+    row.spread = (quarters[2] - quarters[0]) / 2 / quarters[1]
+    exchanges = ("ids_exchange", "results_exchange", "gradients_exchange", "norm_exchange")
+    row.measured = {
+        "step": quarters[1],
+        "forward": max(sum(one[name] for name in FORWARD) for one in phases),
+        "backward": max(sum(one[name] for name in BACKWARD) for one in phases),
+        "exchange": sum(min(one[name] for one in phases) for name in exchanges)}
+
+
+def parse(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="neuroshard-bench plans", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("-o", "--output", help="write all figures to this JSON file")
+    parser.add_argument("--tasks", type=int, default=10)
+    parser.add_argument("--rounds", type=int, default=20, help="timed steps of each plan")
+    parser.add_argument("--seed", type=int, default=1, help="of the first task")
+    parser.add_argument("--batch", type=int, default=2048, help="samples over all ranks")
+    parser.add_argument("--megabytes", type=float, default=120, help="of a task's weights, about")
+    parser.add_argument("--algorithms", default=",".join(ns.algorithms()))
+    options = parser.parse_args(arguments)
+    if options.tasks < 1 or options.rounds < 4:
+        parser.error("expected at least one task and four rounds")
+    unknown = set(options.algorithms.split(",")) - set(ns.algorithms())
+    if unknown:
+        parser.error(f"unknown algorithm {sorted(unknown)[0]}; there are "
+                     f"{', '.join(ns.algorithms())}")
+    return options
+
+
+def main() -> None:
+    options = parse(sys.argv[1:])
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo")
+    rows: list[Measured] = []
+    for task in range(options.tasks):
+        problem = make_task(options.seed + task, dist.get_world_size(), options.batch,
+                            options.megabytes)
+        rows += measure_task(task, problem, options.algorithms.split(","), options.rounds)
+        if dist.get_rank() == 0:
+            print(f"task {task + 1} of {options.tasks}: {len(problem.tables)} tables",
+                  file=sys.stderr, flush=True)
+    if dist.get_rank() == 0:
+        print_report([asdict(row) for row in rows], dist.get_world_size())
+        if options.output:
+            with open(options.output, "w", encoding="utf-8") as file:
+                json.dump({"schema": "neuroshard.run_plans/1", "ranks": dist.get_world_size(),
+                           "options": vars(options), "plans": [asdict(row) for row in rows]},
+                          file, indent=1)
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+"""The table of neuroshard-bench plans."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import defaultdict
+
+TERMS = ("step", "forward", "backward", "exchange")
+
+
+def ranks_of(values: list[float]) -> list[float]:
+    """Places in ascending order, from 0; equal values share the mean of theirs."""
+    order = sorted(values)
+    return [(order.index(one) + len(order) - 1 - order[::-1].index(one)) / 2 for one in values]
+
+
+def spearman(first: list[float], second: list[float]) -> float:
+    """The correlation of the ranks; nan for fewer than three values, or if all are equal."""
+    a, b = ranks_of(first), ranks_of(second)
+    mean = (len(a) - 1) / 2
+    spread = math.sqrt(sum((x - mean) ** 2 for x in a) * sum((y - mean) ** 2 for y in b))
+    if len(a) < 3 or spread == 0:
+        return math.nan
+    return sum((x - mean) * (y - mean) for x, y in zip(a, b)) / spread
+
+
+def geometric_mean(values: list[float]) -> float:
+    return statistics.geometric_mean(values) if values else math.nan
+
+
+def print_report(plans: list[dict], ranks: int) -> None:
+    tasks: dict[int, dict[str, dict]] = defaultdict(dict)
+    for plan in plans:
+        tasks[plan["task"]][plan["algorithm"]] = plan
+    names = list(dict.fromkeys(plan["algorithm"] for plan in plans))
+    base = names[0]
+    print(f"{len(tasks)} tasks on {ranks} ranks; times over those of {base}, geometric means of "
+          "the tasks that have both plans")
+    print(f"{'algorithm':<12} {'plans':>5} {'measured step':>14} {'predicted step':>15} "
+          f"{'faster than it on':>18}")
+    for name in names:
+        pairs = [(task[name], task[base]) for task in tasks.values()
+                 if all(name in task and task[one]["measured"] for one in (name, base))]
+        measured = [a["measured"]["step"] / b["measured"]["step"] for a, b in pairs]
+        predicted = [a["predicted"]["step"] / b["predicted"]["step"] for a, b in pairs]
+        wins = sum(one > 1 for one in measured)
+        print(f"{name:<12} {len(pairs):>5} {geometric_mean(measured):>14.3f} "
+              f"{geometric_mean(predicted):>15.3f} "
+              f"{'' if name == base else f'{wins} of {len(pairs)}':>18}")
+    run = [plan for plan in plans if plan["measured"]]
+    print(f"\npredicted and measured milliseconds of {base}'s plans")
+    print("task " + " ".join(f"{term + ' pred.':>15} {'meas.':>7}" for term in TERMS)
+          + "  spread")
+    for number, task in tasks.items():
+        plan = task[base]
+        if plan["measured"]:
+            print(f"{number + 1:>4} " + " ".join(
+                f"{plan['predicted'][term]:>15.2f} {plan['measured'][term]:>7.2f}"
+                for term in TERMS) + f" {plan['spread']:>7.1%}")
+    print(f"\nover all {len(run)} plans:")
+    for term in TERMS:
+        predicted = [plan["predicted"][term] for plan in run]
+        measured = [plan["measured"][term] for plan in run]
+        error = sum(abs(p / m - 1) for p, m in zip(predicted, measured) if m > 0) / len(run)
+        print(f"  {term:<9} rank correlation {spearman(predicted, measured):.3f}, mean error "
+              f"{error:.1%}")
+    within = [spearman([plan["predicted"]["step"] for plan in task.values() if plan["measured"]],
+                       [plan["measured"]["step"] for plan in task.values() if plan["measured"]])
+              for task in tasks.values()]
+    within = [one for one in within if not math.isnan(one)]
+    if within:
+        print(f"  step      rank correlation within a task, mean {sum(within) / len(within):.3f}")
