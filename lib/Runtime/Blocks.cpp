@@ -16,13 +16,19 @@ Block makeBlock(const StreamSet &set, int64_t batch,
   for (const EntryLayout &entry : set.entries) {
     if (entry.pooled) {
       block.begin.push_back(entry.pooledColumn);
-      block.stride.push_back(set.pooledWidth);
+      block.stride.push_back(entry.relayed ? set.relayedWidth
+                                           : set.pooledWidth);
       continue;
     }
     block.begin.push_back(block.size);
     block.stride.push_back(entry.cols.size());
     block.size += idsOfStream(size_t(entry.stream)) * entry.cols.size();
   }
+  block.directSize = block.size;
+  for (size_t e = 0; e < set.entries.size(); ++e)
+    if (set.entries[e].relayed)
+      block.begin[e] += block.directSize;
+  block.size += batch * set.relayedWidth;
   return block;
 }
 
@@ -45,6 +51,8 @@ std::vector<Block> makeBatchBlocks(const ExchangeLayout &layout,
     blocks.push_back(makeBlock(set, routed.batch, [&](size_t stream) {
       return routed.buckets[set.streams[stream].bucket].numIds;
     }));
+  for (Block &block : blocks)
+    block.size = block.directSize; // the rest is at the relays
   return blocks;
 }
 

@@ -73,11 +73,13 @@ struct ReceivedSet {
 };
 
 /// f32 rows that travel between one owner and one bags' home. Entry e begins
-/// at begin[e]; its rows are stride[e] apart. Offsets are in floats.
+/// at begin[e]; its rows are stride[e] apart. Offsets are in floats. What goes
+/// by relay comes last.
 struct Block {
   std::vector<int64_t> begin;
   std::vector<int64_t> stride;
   int64_t size = 0;
+  int64_t directSize = 0;
 };
 
 } // namespace neuroshard::runtime
@@ -130,6 +132,10 @@ struct nsrt_partials {
   std::vector<neuroshard::runtime::Block> receivedBlocks;
   std::vector<const float *> receivedRows;
   neuroshard::runtime::Buffer receivedStorage; ///< unless they are in place.
+  /// Sums of relayed lookups that have arrived, per group.
+  std::vector<const float *> relayedRows;
+  neuroshard::runtime::Buffer relayedStorage;
+  std::unique_ptr<neuroshard::runtime::CommunicatorRequest> relayRequest;
 
   // Gradients that have arrived, per peer; blocks begin at an offset from
   // `gradients`, which has `numFloats` floats.

@@ -7,8 +7,8 @@
 
 #include "Error.h"
 #include "Payload.h"
+#include "Relay.h"
 #include "Steps.h"
-#include "Wire.h"
 
 #include <cstring>
 
@@ -18,6 +18,7 @@ namespace {
 /// A message of gradients that goes into the one array.
 struct Part {
   const std::byte *from;
+  const std::byte *relayed; ///< the block's last values.
   Block *block;
 };
 
@@ -74,7 +75,9 @@ void merge(Device &device, Partials &gradients, std::vector<Part> &parts) {
   float *out = as<float>(gradients.merged);
   std::vector<Incoming> messages;
   for (const Part &part : parts) {
-    messages.push_back({part.from, part.block->size, out});
+    int64_t direct = part.block->directSize;
+    messages.push_back({part.from, direct, out});
+    messages.push_back({part.relayed, part.block->size - direct, out + direct});
     out += part.block->size;
   }
   decode(device, messages);
@@ -88,7 +91,9 @@ void startGradients(Device &device, Routed &routed, Partials &gradients) {
     return;
   PhaseTimer timer(device.figures, Phase::GradientsExchange);
   const ExchangeLayout &layout = device.layout(routed.exchange);
-  if (layout.hasRemote)
+  if (!layout.relays.empty())
+    startRelayedGradients(device, routed, gradients);
+  else if (layout.hasRemote)
     gradients.request = startBlocks(
         device, Phase::GradientsExchange, gradients.send, gradients.sendBlocks,
         makeOwnerBlocks(layout.owners[device.rank()], routed.owned));
@@ -117,17 +122,22 @@ void receiveGradients(Device &device, Routed &routed, Partials &gradients) {
       makeOwnerBlocks(layout.owners[device.rank()], routed.owned);
   if (gradients.request) {
     const auto &messages = gradients.request->wait();
+    std::vector<const std::byte *> relayed(messages.size());
+    if (!layout.relays.empty())
+      relayed = receiveRelayedGradients(device, routed, gradients);
     for (size_t peer = 0; peer < messages.size(); ++peer)
-      parts.push_back({messages[peer].data(), &gradients.receivedBlocks[peer]});
+      parts.push_back({messages[peer].data(), relayed[peer],
+                       &gradients.receivedBlocks[peer]});
   }
   if (gradients.gather) {
     std::vector<const std::byte *> rows =
         receiveGathered(device, routed, gradients);
     for (size_t peer = 0; peer < rows.size(); ++peer)
-      parts.push_back({rows[peer], &gradients.gatheredBlocks[peer]});
+      parts.push_back({rows[peer], nullptr, &gradients.gatheredBlocks[peer]});
   }
   merge(device, gradients, parts);
   gradients.request.reset();
+  gradients.relayRequest.reset();
   gradients.gather.reset();
 }
 

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Numerics.h"
+#include "Relay.h"
 #include "Steps.h"
 #include "Views.h"
 
@@ -31,8 +32,14 @@ public:
       rows.push_back(next);
       next += block.size;
     }
+    std::vector<float *> relayedRows;
+    for (const RelayLayout &relay : device.layout(routed.exchange).relays) {
+      relayedRows.push_back(next);
+      next += routed.batch * relay.width;
+    }
     views = makeViews<float>(device, routed, lookup, gradients.sendBlocks, rows,
-                             gradients.localBlock, gradients.localRows);
+                             relayedRows, gradients.localBlock,
+                             gradients.localRows);
   }
 
   void write() {
@@ -106,8 +113,9 @@ void beginGradients(Device &device, Routed &routed, Partials &gradients) {
   PhaseTimer timer(device.figures, Phase::Gradients);
   const ExchangeLayout &layout = device.layout(routed.exchange);
   gradients.sendBlocks = makeBatchBlocks(layout, routed);
-  gradients.send =
-      device.buffers->acquireArray<float>(totalFloats(gradients.sendBlocks));
+  gradients.send = device.buffers->acquireArray<float>(
+      totalFloats(gradients.sendBlocks) +
+      relayedGradientValues(layout, routed));
   if (!layout.hasReplicated)
     return;
   gradients.localBlock = makeLocalBlock(device, routed);

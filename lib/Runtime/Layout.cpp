@@ -27,7 +27,13 @@ public:
     for (int32_t device = 0; device < manifest.numDevices; ++device)
       addEntries(device);
     for (ResultLayout &result : layout.results)
-      finish(result);
+      sortPieces(result);
+    markRelayed(manifest, spec, layout);
+    for (int32_t device = 0; device < manifest.numDevices; ++device) {
+      placePooledColumns(layout.locals[device]);
+      placePooledColumns(layout.owners[device]);
+    }
+    addRelays(manifest, layout);
     return std::move(layout);
   }
 
@@ -76,8 +82,6 @@ private:
         layout.buckets[bucket].destinations.push_back(
             {localDestination, entry.stream});
     }
-    placePooledColumns(local);
-    placePooledColumns(layout.owners[device]);
   }
 
   void addLocalEntry(int32_t device, int32_t kernel,
@@ -133,30 +137,23 @@ private:
   static void placePooledColumns(StreamSet &set) {
     for (EntryLayout &entry : set.entries)
       if (entry.pooled) {
-        entry.pooledColumn = set.pooledWidth;
-        set.pooledWidth += entry.cols.size();
+        int64_t &width = entry.relayed ? set.relayedWidth : set.pooledWidth;
+        entry.pooledColumn = width;
+        width += entry.cols.size();
       }
   }
 
-  /// Puts pieces into the order of addition and cuts the columns wherever a
-  /// piece begins or ends.
-  static void finish(ResultLayout &result) {
+  /// Puts pieces into the order of addition.
+  static void sortPieces(ResultLayout &result) {
     std::stable_sort(result.pieces.begin(), result.pieces.end(),
                      [](const Piece &a, const Piece &b) {
                        return std::tie(a.device, a.rows, a.cols) <
                               std::tie(b.device, b.rows, b.cols);
                      });
-    std::set<int64_t> cuts;
+    std::vector<Range> cols;
     for (const Piece &piece : result.pieces)
-      cuts.insert({piece.cols.begin, piece.cols.end});
-    for (auto it = cuts.begin();
-         it != cuts.end() && std::next(it) != cuts.end(); ++it) {
-      Segment segment{{*it, *std::next(it)}, {}};
-      for (size_t i = 0; i < result.pieces.size(); ++i)
-        if (result.pieces[i].cols.overlaps(segment.cols))
-          segment.pieces.push_back(int32_t(i));
-      result.segments.push_back(std::move(segment));
-    }
+      cols.push_back(piece.cols);
+    result.segments = cutColumns(cols);
   }
 
   const Manifest &manifest;
@@ -166,6 +163,23 @@ private:
 };
 
 } // namespace
+
+std::vector<Segment> cutColumns(const std::vector<Range> &ranges) {
+  std::set<int64_t> cuts;
+  for (const Range &range : ranges)
+    cuts.insert({range.begin, range.end});
+  std::vector<Segment> segments;
+  for (auto it = cuts.begin(); it != cuts.end() && std::next(it) != cuts.end();
+       ++it) {
+    Segment segment{{*it, *std::next(it)}, {}};
+    for (size_t i = 0; i < ranges.size(); ++i)
+      if (ranges[i].overlaps(segment.cols))
+        segment.pieces.push_back(int32_t(i));
+    if (!segment.pieces.empty())
+      segments.push_back(std::move(segment));
+  }
+  return segments;
+}
 
 std::vector<ExchangeLayout> makeLayouts(const Manifest &manifest) {
   std::vector<ExchangeLayout> layouts;

@@ -7,7 +7,9 @@
 // A bucket holds the ids of one lookup that fall into one row range. It goes
 // as a stream to each device that has columns of these rows. A pooled entry
 // (lookup of one shard) owns some columns of the pooled rows its device sends
-// to every bag's home; an unpooled entry has a block of its own.
+// to every bag's home; an unpooled entry has a block of its own. Where devices
+// of one group have partial sums of the same columns, a relay in the group
+// adds them up and sends the sum home.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,14 +37,18 @@ struct EntryLayout {
   int32_t stream; ///< within the StreamSet.
   Range cols;     ///< of the table.
   bool pooled;
-  int64_t pooledColumn; ///< first column in the pooled rows.
+  /// First column in the pooled rows, or, of a relayed entry, in those that go
+  /// to relays.
+  int64_t pooledColumn;
+  bool relayed = false;
 };
 
 /// What one device looks up in one exchange.
 struct StreamSet {
   std::vector<StreamLayout> streams;
   std::vector<EntryLayout> entries;
-  int64_t pooledWidth = 0; ///< columns of all pooled entries.
+  int64_t pooledWidth = 0;  ///< columns of pooled entries that go home,
+  int64_t relayedWidth = 0; ///< and of those that go to relays.
 };
 
 struct Destination {
@@ -74,11 +80,39 @@ struct Segment {
   std::vector<int32_t> pieces;
 };
 
+/// Columns of a result that the relays of one group send.
+struct RelayedPiece {
+  int32_t group;
+  Range cols;
+  int64_t column; ///< first column in the relays' rows.
+};
+
 struct ResultLayout {
   std::vector<Piece> pieces; ///< by rank, then row, then column.
+  /// Takes the place of `pieces` for results and gradients; by group.
+  std::vector<RelayedPiece> relayed;
   std::vector<Segment> segments;
   bool replicated = false;
   int32_t localEntry = -1; ///< of a replicated table.
+};
+
+/// Columns of the relayed rows of one member of a group.
+struct RelaySource {
+  int32_t member;
+  int64_t column;
+};
+
+/// Columns that the members of a group add up, in this order.
+struct RelaySum {
+  int64_t column; ///< first column in the relays' rows.
+  int64_t size;
+  std::vector<RelaySource> sources;
+};
+
+/// What every relay of one group sends to its homes.
+struct RelayLayout {
+  std::vector<RelaySum> sums;
+  int64_t width = 0; ///< columns of all sums.
 };
 
 struct ExchangeLayout {
@@ -90,6 +124,8 @@ struct ExchangeLayout {
   std::vector<std::vector<int32_t>> bucketsOfLookup;
   std::vector<ResultLayout> results; ///< per lookup.
 
+  std::vector<RelayLayout> relays; ///< per group; empty if none is needed.
+
   bool hasRemote = false;     ///< some lookup is not replicated.
   bool hasReplicated = false; ///< some lookup is.
 };
@@ -98,6 +134,16 @@ struct ExchangeLayout {
 constexpr int32_t localDestination = -1;
 
 std::vector<ExchangeLayout> makeLayouts(const Manifest &manifest);
+
+/// Cuts columns wherever a range begins or ends; a segment has the numbers of
+/// the ranges that contain it, of which there is at least one.
+std::vector<Segment> cutColumns(const std::vector<Range> &ranges);
+
+/// Marks the entries that go by relay. Pieces must be in their final order.
+void markRelayed(const Manifest &manifest, const ExchangeSpec &spec,
+                 ExchangeLayout &layout);
+/// Adds the relays of marked entries, whose columns must have been placed.
+void addRelays(const Manifest &manifest, ExchangeLayout &layout);
 
 } // namespace neuroshard::runtime
 

@@ -142,6 +142,31 @@ DeviceBinding readBinding(const Value &value, const Manifest &manifest) {
   return binding;
 }
 
+void readGroups(const Value &root, Manifest &manifest) {
+  manifest.groups.resize(1);
+  for (int32_t device = 0; device < manifest.numDevices; ++device)
+    manifest.groups[0].push_back(device);
+  if (root.has("groups"))
+    manifest.groups = root["groups"].list([&](const Value &group) {
+      return group.list([&](const Value &item) {
+        return item.index(size_t(manifest.numDevices));
+      });
+    });
+  manifest.places.assign(size_t(manifest.numDevices), {-1, 0});
+  int64_t named = 0;
+  bool good = true;
+  for (size_t g = 0; g < manifest.groups.size(); ++g) {
+    const std::vector<int32_t> &group = manifest.groups[g];
+    good &= group.size() == manifest.groups[0].size();
+    for (size_t m = 0; m < group.size(); ++m, ++named) {
+      good &= manifest.places[size_t(group[m])].group < 0;
+      manifest.places[size_t(group[m])] = {int32_t(g), int32_t(m)};
+    }
+  }
+  if (!good || named != manifest.numDevices)
+    root["groups"].wrong("groups of one size that name every device once");
+}
+
 Manifest readManifest(const Value &root) {
   Manifest manifest;
   root["schema"].oneOf<bool>({{schemaId, true}});
@@ -151,6 +176,7 @@ Manifest readManifest(const Value &root) {
       {{"exact", true}, {"per_shard", false}});
   if (root.has("wire_type"))
     manifest.wireType = readElementType(root["wire_type"]);
+  readGroups(root, manifest);
   manifest.tables = root["tables"].list(readTable);
   manifest.exchanges = root["exchanges"].list(
       [&](const Value &item) { return readExchange(item, manifest); });

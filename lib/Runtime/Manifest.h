@@ -108,12 +108,22 @@ struct DeviceBinding {
   std::vector<LookupBinding> lookups;
 };
 
+/// Where a device is among the groups.
+struct GroupPlace {
+  int32_t group = 0;
+  int32_t member = 0; ///< place in the group.
+};
+
 struct Manifest {
   int32_t numDevices = 0;
   /// Column shards of a row-wise optimizer's table share one state per row.
   bool exactOptimizers = true;
   /// In which results and gradients travel between devices.
   ElementType wireType = ElementType::F32;
+  /// Devices with better links inside a group than between groups; groups are
+  /// of one size. One group of all if the manifest names none.
+  std::vector<std::vector<int32_t>> groups;
+  std::vector<GroupPlace> places; ///< per device.
   std::vector<TableSpec> tables;
   std::vector<ExchangeSpec> exchanges;
   std::vector<ShardSpec> shards;
@@ -134,7 +144,7 @@ struct Manifest {
 /// Reads and checks a manifest. Throws a RuntimeError that names the place in
 /// the file (`$.shards[3].rows`), what is expected and what was found.
 /// Unknown fields are ignored; every field the runtime uses is required, but
-/// for `wire_type`.
+/// for `wire_type` and `groups`.
 Manifest parseManifest(const std::string &text);
 
 /// The second half of parseManifest: checks that hold between the parts.

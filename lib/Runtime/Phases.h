@@ -42,6 +42,8 @@ constexpr std::array<const char *, 11> phaseNames = {"route",
 struct PhaseFigures {
   std::array<int64_t, phaseNames.size()> nanoseconds{};
   std::array<int64_t, phaseNames.size()> sentBytes{};
+  /// Those of sentBytes that went to other groups.
+  std::array<int64_t, phaseNames.size()> leftGroupBytes{};
 };
 
 /// Adds the time from construction to destruction to a phase.

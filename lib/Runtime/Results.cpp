@@ -7,9 +7,9 @@
 
 #include "Error.h"
 #include "Numerics.h"
+#include "Relay.h"
 #include "Steps.h"
 #include "Views.h"
-#include "Wire.h"
 
 namespace neuroshard::runtime {
 namespace {
@@ -29,7 +29,8 @@ public:
         type(type), out(out),
         views(makeViews<const float>(
             device, routed, lookup, partials.receivedBlocks,
-            partials.receivedRows, partials.localBlock, partials.localRows)) {
+            partials.receivedRows, partials.relayedRows, partials.localBlock,
+            partials.localRows)) {
     for (const View &view : views)
       dim = std::max(dim, view.cols.end);
     segments = result.segments;
@@ -104,6 +105,13 @@ private:
   int64_t dim = 0;
 };
 
+std::vector<MessagePart> wholeOf(const std::vector<Block> &blocks) {
+  std::vector<MessagePart> parts;
+  for (const Block &block : blocks)
+    parts.push_back({0, block.size});
+  return parts;
+}
+
 void receiveResults(Device &device, const Routed &routed, Partials &partials) {
   if (partials.received)
     return;
@@ -113,9 +121,11 @@ void receiveResults(Device &device, const Routed &routed, Partials &partials) {
     fail("results of exchange ", routed.exchange,
          " are waited for before nsrt_results_start");
   partials.receivedBlocks = makeBatchBlocks(layout, routed);
-  if (partials.request)
+  if (partials.request && !layout.relays.empty())
+    receiveRelayedResults(device, routed, partials);
+  else if (partials.request)
     partials.receivedRows =
-        waitBlocks(device, *partials.request, partials.receivedBlocks,
+        waitValues(device, *partials.request, wholeOf(partials.receivedBlocks),
                    partials.receivedStorage);
   else // one device, or nothing but replicated tables: then no rows
     partials.receivedRows.assign(partials.receivedBlocks.size(),
@@ -130,6 +140,8 @@ void startResults(Device &device, Routed &routed, Partials &partials) {
   if (device.numDevices() == 1 || !layout.hasRemote)
     return;
   PhaseTimer timer(device.figures, Phase::ResultsExchange);
+  if (!layout.relays.empty())
+    return startRelayedResults(device, routed, partials);
   partials.request =
       startBlocks(device, Phase::ResultsExchange, partials.send,
                   partials.sendBlocks, makeBatchBlocks(layout, routed));

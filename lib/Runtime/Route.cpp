@@ -105,9 +105,14 @@ void send(Device &device, Routed &routed, Bucketer &bucketer,
 
 void countSentBytes(Device &device, Phase phase,
                     std::span<const int64_t> bytesOfPeer) {
-  for (size_t peer = 0; peer < bytesOfPeer.size(); ++peer)
+  const std::vector<GroupPlace> &places = device.manifest().places;
+  int32_t ownGroup = places[size_t(device.rank())].group;
+  for (size_t peer = 0; peer < bytesOfPeer.size(); ++peer) {
     if (int32_t(peer) != device.rank())
       device.figures.sentBytes[size_t(phase)] += bytesOfPeer[peer];
+    if (places[peer].group != ownGroup)
+      device.figures.leftGroupBytes[size_t(phase)] += bytesOfPeer[peer];
+  }
 }
 
 void routeIds(Device &device, const JaggedInput &input, Routed &routed,

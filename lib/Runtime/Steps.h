@@ -51,7 +51,7 @@ Block makeBlock(const StreamSet &set, int64_t batch,
 /// The blocks on the owner's side, one per peer.
 std::vector<Block> makeOwnerBlocks(const StreamSet &set,
                                    const ReceivedSet &received);
-/// The blocks on the bags' side, one per owner.
+/// The blocks on the bags' side, one per owner, without what goes by relay.
 std::vector<Block> makeBatchBlocks(const ExchangeLayout &layout,
                                    const Routed &routed);
 /// The block of the device's replicated tables.

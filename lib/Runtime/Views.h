@@ -29,12 +29,14 @@ template <typename Float> struct RowsView {
 };
 
 /// The views of a lookup, in the order of ResultLayout::pieces; one view for a
-/// replicated table. `blocks` and `rows` are per owner.
+/// replicated table, and of a relayed lookup one per ResultLayout::relayed.
+/// `blocks` and `rows` are per owner, `relayedRows` per group.
 template <typename Float>
 std::vector<RowsView<Float>>
 makeViews(const Device &device, const Routed &routed, int64_t lookup,
           const std::vector<Block> &blocks, const std::vector<Float *> &rows,
-          const Block &localBlock, Float *localRows) {
+          const std::vector<Float *> &relayedRows, const Block &localBlock,
+          Float *localRows) {
   const ExchangeLayout &layout = device.layout(routed.exchange);
   const ResultLayout &result = layout.results[size_t(lookup)];
   const LookupSpec &spec =
@@ -53,6 +55,12 @@ makeViews(const Device &device, const Routed &routed, int64_t lookup,
     views.push_back(view(localBlock, localRows, result.localEntry, all,
                          layout.bucketsOfLookup[size_t(lookup)][0]));
   }
+  for (const RelayedPiece &piece : result.relayed)
+    views.push_back({relayedRows[piece.group] + piece.column,
+                     layout.relays[piece.group].width, piece.cols, routed.batch,
+                     nullptr});
+  if (!result.relayed.empty())
+    return views;
   for (const Piece &piece : result.pieces)
     views.push_back(view(blocks[piece.device], rows[piece.device], piece.entry,
                          piece.cols, piece.bucket));

@@ -35,11 +35,18 @@ void forRanges(Device &device, std::span<const Part> parts,
 }
 
 std::vector<int64_t> bytesOf(const Device &device,
-                             const std::vector<Block> &blocks) {
+                             std::span<const int64_t> counts) {
   std::vector<int64_t> bytes;
-  for (const Block &block : blocks)
-    bytes.push_back(wireBytes(device, block.size));
+  for (int64_t count : counts)
+    bytes.push_back(wireBytes(device, count));
   return bytes;
+}
+
+std::vector<int64_t> countsOf(const std::vector<Block> &blocks) {
+  std::vector<int64_t> counts;
+  for (const Block &block : blocks)
+    counts.push_back(block.size);
+  return counts;
 }
 
 } // namespace
@@ -66,44 +73,74 @@ void decode(Device &device, std::span<const Incoming> parts) {
             });
 }
 
+Buffer encodeAll(Device &device, std::span<const Values> parts) {
+  int64_t total = 0;
+  for (const Values &part : parts)
+    total += part.count;
+  Buffer message = device.buffers->acquire(wireBytes(device, total));
+  std::byte *to = message.get();
+  std::vector<Outgoing> outgoing;
+  for (const Values &part : parts) {
+    outgoing.push_back({part.first, part.count, to});
+    to += wireBytes(device, part.count);
+  }
+  encode(device, outgoing);
+  return message;
+}
+
+Buffer encodeBuffer(Device &device, const Buffer &values, int64_t count) {
+  if (device.manifest().wireType == ElementType::F32)
+    return values;
+  Values all{as<float>(values), count};
+  return encodeAll(device, {&all, 1});
+}
+
+std::unique_ptr<CommunicatorRequest>
+startValues(Device &device, Phase phase, const Buffer &encoded,
+            std::span<const int64_t> sendCounts,
+            std::span<const int64_t> receiveCounts) {
+  std::vector<int64_t> sendBytes = bytesOf(device, sendCounts);
+  countSentBytes(device, phase, sendBytes);
+  return device.communicator->startAllToAll(encoded, sendBytes,
+                                            bytesOf(device, receiveCounts));
+}
+
+std::vector<const float *> waitValues(Device &device,
+                                      CommunicatorRequest &request,
+                                      std::span<const MessagePart> parts,
+                                      Buffer &storage) {
+  const auto &messages = request.wait();
+  auto from = [&](size_t peer) {
+    return messages[peer].data() + wireBytes(device, parts[peer].begin);
+  };
+  std::vector<const float *> rows;
+  if (device.manifest().wireType == ElementType::F32) {
+    for (size_t peer = 0; peer < parts.size(); ++peer)
+      rows.push_back(reinterpret_cast<const float *>(from(peer)));
+    return rows;
+  }
+  int64_t total = 0;
+  for (const MessagePart &part : parts)
+    total += part.count;
+  storage = device.buffers->acquireArray<float>(total);
+  float *next = as<float>(storage);
+  std::vector<Incoming> incoming;
+  for (size_t peer = 0; peer < parts.size(); ++peer) {
+    incoming.push_back({from(peer), parts[peer].count, next});
+    rows.push_back(next);
+    next += parts[peer].count;
+  }
+  decode(device, incoming);
+  return rows;
+}
+
 std::unique_ptr<CommunicatorRequest>
 startBlocks(Device &device, Phase phase, const Buffer &send,
             const std::vector<Block> &sendBlocks,
             const std::vector<Block> &receiveBlocks) {
-  std::vector<int64_t> sendBytes = bytesOf(device, sendBlocks);
-  Buffer encoded = send;
-  if (device.manifest().wireType != ElementType::F32) {
-    int64_t floats = totalFloats(sendBlocks);
-    encoded = device.buffers->acquire(wireBytes(device, floats));
-    Outgoing all{as<float>(send), floats, encoded.get()};
-    encode(device, {&all, 1});
-  }
-  countSentBytes(device, phase, sendBytes);
-  return device.communicator->startAllToAll(encoded, sendBytes,
-                                            bytesOf(device, receiveBlocks));
-}
-
-std::vector<const float *> waitBlocks(Device &device,
-                                      CommunicatorRequest &request,
-                                      const std::vector<Block> &blocks,
-                                      Buffer &storage) {
-  const auto &messages = request.wait();
-  std::vector<const float *> rows;
-  if (device.manifest().wireType == ElementType::F32) {
-    for (const auto &message : messages)
-      rows.push_back(reinterpret_cast<const float *>(message.data()));
-    return rows;
-  }
-  storage = device.buffers->acquireArray<float>(totalFloats(blocks));
-  float *next = as<float>(storage);
-  std::vector<Incoming> parts;
-  for (size_t peer = 0; peer < blocks.size(); ++peer) {
-    parts.push_back({messages[peer].data(), blocks[peer].size, next});
-    rows.push_back(next);
-    next += blocks[peer].size;
-  }
-  decode(device, parts);
-  return rows;
+  Buffer encoded = encodeBuffer(device, send, totalFloats(sendBlocks));
+  return startValues(device, phase, encoded, countsOf(sendBlocks),
+                     countsOf(receiveBlocks));
 }
 
 } // namespace neuroshard::runtime

@@ -19,7 +19,7 @@ namespace neuroshard::runtime {
 /// Bytes that `count` values take on the wire.
 int64_t wireBytes(const Device &device, int64_t count);
 
-/// Consecutive f32 values that are written to `to` as they travel.
+/// Consecutive f32 values, and where to write them as they travel.
 struct Outgoing {
   const float *values;
   int64_t count;
@@ -27,7 +27,7 @@ struct Outgoing {
 };
 void encode(Device &device, std::span<const Outgoing> parts);
 
-/// Values that have arrived, to be written to `to` as f32.
+/// Consecutive values that have arrived, and where to write them as f32.
 struct Incoming {
   const std::byte *from;
   int64_t count;
@@ -35,19 +35,41 @@ struct Incoming {
 };
 void decode(Device &device, std::span<const Incoming> parts);
 
-/// Sends the consecutive blocks of `send` and receives blocks, counting the
-/// bytes to other devices.
+/// Consecutive f32 values in memory.
+struct Values {
+  const float *first;
+  int64_t count;
+};
+/// One message part after the other, as they travel.
+Buffer encodeAll(Device &device, std::span<const Values> parts);
+
+/// The first values of a buffer; the buffer itself if they travel as f32.
+Buffer encodeBuffer(Device &device, const Buffer &values, int64_t count);
+
+/// Sends and receives values that are encoded already, counting the bytes to
+/// other devices. Counts are values per peer.
+std::unique_ptr<CommunicatorRequest>
+startValues(Device &device, Phase phase, const Buffer &encoded,
+            std::span<const int64_t> sendCounts,
+            std::span<const int64_t> receiveCounts);
+
+/// Some consecutive values of a message.
+struct MessagePart {
+  int64_t begin = 0;
+  int64_t count = 0;
+};
+/// Waits, and returns one part of each peer's message as f32, valid as long as
+/// the request and `storage`.
+std::vector<const float *> waitValues(Device &device,
+                                      CommunicatorRequest &request,
+                                      std::span<const MessagePart> parts,
+                                      Buffer &storage);
+
+/// The consecutive blocks of `send`.
 std::unique_ptr<CommunicatorRequest>
 startBlocks(Device &device, Phase phase, const Buffer &send,
             const std::vector<Block> &sendBlocks,
             const std::vector<Block> &receiveBlocks);
-
-/// Waits for what startBlocks has started. Returns the f32 rows of each peer,
-/// valid as long as the request and `storage`.
-std::vector<const float *> waitBlocks(Device &device,
-                                      CommunicatorRequest &request,
-                                      const std::vector<Block> &blocks,
-                                      Buffer &storage);
 
 } // namespace neuroshard::runtime
 

@@ -90,6 +90,8 @@ json makeManifest(const Model &model, const std::vector<ShardPlace> &shards,
                    {"optimizer_semantics", model.exact ? "exact" : "per_shard"},
                    {"wire_type", name(model.wire)},
                    {"functions", json::object()}};
+  if (!model.groups.empty())
+    manifest["groups"] = model.groups;
   for (const Table &table : model.tables)
     manifest["tables"].push_back(
         {{"name", table.name},

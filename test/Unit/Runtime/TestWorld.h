@@ -58,6 +58,8 @@ struct Model {
   float initialAccumulator = 0;
   bool exact = true;
   Element wire = Element::F32; ///< results and gradients between devices.
+  /// Of devices; none: the manifest does not say.
+  std::vector<std::vector<int>> groups = {};
 };
 
 /// The global batch of one exchange.

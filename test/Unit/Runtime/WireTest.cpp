@@ -102,7 +102,8 @@ struct SmallWorld {
               Optimizer::Sgd,
               0,
               true,
-              wire},
+              wire,
+              {}},
         world(model, shards, devices) {
     world.setTable(0, values);
   }

@@ -1,0 +1,326 @@
+//===- RelayTest.cpp - Partial sums that are added on their way -----------===//
+//
+// Shows that exchanges in two hops compute the same as direct ones, in which
+// order they add, what they round, and that between groups one row travels
+// where direct exchanges send one per owner.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Device.h"
+#include "TestModels.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace neuroshard::test;
+using neuroshard::runtime::Phase;
+using testing::StartsWith;
+
+namespace {
+
+using Groups = std::vector<std::vector<int>>;
+
+const Groups twoPairs = {{0, 1}, {2, 3}};
+const Groups mixedPairs = {{3, 0}, {1, 2}};
+const Groups twoFours = {{0, 1, 2, 3}, {4, 5, 6, 7}};
+const Groups fourPairs = {{0, 1}, {2, 3}, {4, 5}, {6, 7}};
+
+int devicesIn(const Groups &groups) {
+  return int(groups.size() * groups[0].size());
+}
+
+struct Case {
+  const char *name;
+  Groups groups;
+  PlanKind plan;
+};
+
+std::vector<Case> allCases() {
+  std::vector<Case> cases;
+  for (PlanKind plan : {PlanKind::TableWise, PlanKind::Column, PlanKind::Row,
+                        PlanKind::RowColumn, PlanKind::Mixed}) {
+    cases.push_back({"TwoPairs", twoPairs, plan});
+    cases.push_back({"MixedPairs", mixedPairs, plan});
+    cases.push_back({"TwoFours", twoFours, plan});
+    cases.push_back({"FourPairs", fourPairs, plan});
+  }
+  return cases;
+}
+
+class Relays : public testing::TestWithParam<Case> {
+protected:
+  Model model(Optimizer optimizer, Element wire = Element::F32) const {
+    Model result = makeModel(optimizer);
+    result.groups = GetParam().groups;
+    result.wire = wire;
+    return result;
+  }
+  int devices() const { return devicesIn(GetParam().groups); }
+  std::vector<ShardPlace> plan(const Model &model) const {
+    return makePlan(model, GetParam().plan, devices());
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(All, Relays, testing::ValuesIn(allCases()),
+                         [](const auto &info) {
+                           return std::string(name(info.param.plan)) + "In" +
+                                  info.param.name;
+                         });
+
+// Uneven batches, fewer bags than devices, and none at all.
+const std::vector<std::vector<int64_t>> batchSizes = {{13, 7}, {1, 1}, {3, 0}};
+
+TEST_P(Relays, ForwardIsBitwiseOnIntegers) {
+  for (Element wire : {Element::F32, Element::F16}) {
+    Model grouped = model(Optimizer::None, wire);
+    TestWorld world(grouped, plan(grouped), devices());
+    ASSERT_TRUE(world.get()) << world.error();
+    Oracle oracle(grouped);
+    DataMaker maker(grouped, Data::Integers, 1);
+    maker.fillTables(oracle, world);
+    for (const auto &sizes : batchSizes) {
+      std::vector<Batch> batches = maker.batches(sizes);
+      StepResult result;
+      ASSERT_TRUE(world.forward(batches, result)) << world.error();
+      EXPECT_EQ(result.results, oracle.forward(batches).results);
+    }
+  }
+}
+
+TEST_P(Relays, TrainingIsBitwise) {
+  for (Optimizer optimizer : {Optimizer::Sgd, Optimizer::Adagrad,
+                              Optimizer::RowwiseAdagrad, Optimizer::Adam}) {
+    Model grouped = model(
+        optimizer, optimizer == Optimizer::Adam ? Element::BF16 : Element::F32);
+    grouped.initialAccumulator = optimizer == Optimizer::Adam ? 0 : 0.5f;
+    TestWorld world(grouped, plan(grouped), devices());
+    ASSERT_TRUE(world.get()) << world.error();
+    Oracle oracle(grouped);
+    // Integers: norms over column shards add in another order.
+    bool rowwise = optimizer == Optimizer::RowwiseAdagrad;
+    DataMaker maker(grouped, rowwise ? Data::Integers : Data::Reals, 2);
+    maker.fillTables(oracle, world);
+    int64_t step = 1;
+    for (const auto &sizes : batchSizes) {
+      std::vector<Batch> batches = maker.batches(sizes);
+      std::vector<Values> gradients = maker.gradients(oracle, batches);
+      StepResult result;
+      ASSERT_TRUE(world.train(batches, gradients, 0.125f, step, result))
+          << world.error();
+      oracle.train(batches, gradients, 0.125f, step++);
+      for (int t = 0; t < int(grouped.tables.size()); ++t)
+        EXPECT_EQ(world.table(t), oracle.tables[size_t(t)]) << "table " << t;
+      if (rowwise)
+        break; // later values are no integers any more
+    }
+  }
+}
+
+TEST_P(Relays, ThreadsDoNotChangeABit) {
+  Model grouped = model(Optimizer::Sgd, Element::F16);
+  std::vector<std::vector<float>> first;
+  for (int threads : {1, 3}) {
+    TestWorld world(grouped, plan(grouped), devices(), threads);
+    Oracle oracle(grouped);
+    DataMaker maker(grouped, Data::Reals, 3);
+    maker.fillTables(oracle, world);
+    std::vector<Batch> batches = maker.batches({1200, 700});
+    std::vector<Values> gradients = maker.gradients(oracle, batches);
+    StepResult result;
+    ASSERT_TRUE(world.train(batches, gradients, 0.5f, 1, result))
+        << world.error();
+    std::vector<std::vector<float>> all;
+    for (const Values &values : result.results)
+      all.insert(all.end(), values.begin(), values.end());
+    for (int t = 0; t < int(grouped.tables.size()); ++t)
+      all.push_back(world.table(t));
+    if (first.empty())
+      first = all;
+    EXPECT_EQ(all, first);
+  }
+}
+
+/// Rows of each table in as many shards as a group has members; tables take
+/// the groups in turn.
+std::vector<ShardPlace> rowsInsideGroups(const Model &model) {
+  std::vector<ShardPlace> shards;
+  for (size_t t = 0; t < model.tables.size(); ++t) {
+    const std::vector<int> &group = model.groups[t % model.groups.size()];
+    auto count = int64_t(group.size());
+    const Table &table = model.tables[t];
+    for (int64_t i = 0; i < count; ++i)
+      shards.push_back({int(t),
+                        table.rows * i / count,
+                        table.rows * (i + 1) / count,
+                        0,
+                        table.dim,
+                        {group[size_t(i)]}});
+  }
+  return shards;
+}
+
+TEST(RelayedRows, InsideOneGroupHaveTheBitsOfADirectExchange) {
+  for (const Groups &groups : {twoPairs, twoFours, fourPairs}) {
+    Model grouped = makeModel(Optimizer::Adagrad);
+    grouped.groups = groups;
+    Model direct = grouped;
+    direct.groups.clear();
+    std::vector<ShardPlace> shards = rowsInsideGroups(grouped);
+    TestWorld worlds[] = {{grouped, shards, devicesIn(groups)},
+                          {direct, shards, devicesIn(groups)}};
+    StepResult results[2];
+    for (int i : {0, 1}) {
+      Oracle oracle(direct);
+      DataMaker maker(direct, Data::Reals, 4);
+      maker.fillTables(oracle, worlds[i]);
+      std::vector<Batch> batches = maker.batches({29, 17});
+      std::vector<Values> gradients = maker.gradients(oracle, batches);
+      ASSERT_TRUE(worlds[i].train(batches, gradients, 0.125f, 1, results[i]));
+    }
+    EXPECT_EQ(results[0].results, results[1].results);
+    EXPECT_EQ(results[0].weightGradients, results[1].weightGradients);
+    for (int t = 0; t < int(direct.tables.size()); ++t)
+      EXPECT_EQ(worlds[0].table(t), worlds[1].table(t));
+  }
+}
+
+/// A table of 4 x 1, one row on each device.
+struct FourRows {
+  FourRows(const std::vector<float> &values, Groups groups, Element wire)
+      : model{{{"t", 4, 1, Element::F32}},
+              {{8, false, 1, {{0, 0}}}},
+              Optimizer::Sgd,
+              0,
+              true,
+              wire,
+              std::move(groups)},
+        world(model,
+              std::vector<ShardPlace>{{0, 0, 1, 0, 1, {0}},
+                                      {0, 1, 2, 0, 1, {1}},
+                                      {0, 2, 3, 0, 1, {2}},
+                                      {0, 3, 4, 0, 1, {3}}},
+              4) {
+    world.setTable(0, values);
+  }
+
+  Batch batchOf(const std::vector<std::vector<int64_t>> &bags) {
+    return {int64_t(bags.size()), {bags}, {{}}};
+  }
+
+  /// The sum of all rows, for each rank.
+  std::vector<float> sums() {
+    StepResult result;
+    std::vector<int64_t> all = {0, 1, 2, 3};
+    EXPECT_TRUE(world.forward({batchOf({all, all, all, all})}, result))
+        << world.error();
+    return result.results[0][0];
+  }
+
+  Model model;
+  TestWorld world;
+};
+
+TEST(RelayedRows, AddInsideGroupsFirst) {
+  // In f32, 2^25 + 1 is 2^25, and so are its sums from the left with more 1.
+  const float big = 0x1p25f;
+  auto all = [](float value) { return std::vector<float>(4, value); };
+  EXPECT_EQ(FourRows({big, 1, 2, 2}, {}, Element::F32).sums(), all(big));
+  EXPECT_EQ(FourRows({big, 1, 2, 2}, twoPairs, Element::F32).sums(),
+            all(big + 4)); // (big + 1) + (2 + 2)
+  EXPECT_EQ(FourRows({2, big, 1, 2}, {{0, 3}, {1, 2}}, Element::F32).sums(),
+            all(big + 4)); // (2 + 2) + (big + 1)
+}
+
+TEST(RelayedRows, AreRoundedOnEachHop) {
+  // As f16: 2051 becomes 2052, as a tie; 2052 + 1 becomes 2052; + 0.25 stays.
+  EXPECT_EQ(FourRows({2051, 1, 0.125f, 0.125f}, twoPairs, Element::F16).sums(),
+            std::vector<float>(4, 2052.25f));
+  // 4099 of the gradient becomes 4100 once; a row gets it from every rank.
+  FourRows rows({0, 1, 2, 3}, twoPairs, Element::F16);
+  StepResult result;
+  std::vector<int64_t> all = {0, 1, 2, 3};
+  ASSERT_TRUE(rows.world.train({rows.batchOf({all, all, all, all})},
+                               {{{4099, 1, 1, 4099}}}, 1, 1, result));
+  EXPECT_EQ(rows.world.table(0),
+            (std::vector<float>{-8202, -8201, -8200, -8199}));
+}
+
+/// Bytes between groups in a phase of one training step.
+int64_t bytesBetweenGroups(TestWorld &world, const std::vector<Batch> &batches,
+                           const std::vector<Values> &gradients, Phase phase) {
+  int64_t bytes = 0;
+  int32_t devices = nsrt_world_num_devices(world.get());
+  for (int32_t rank = 0; rank < devices; ++rank)
+    nsrt_device_reset_phases(nsrt_world_device(world.get(), rank));
+  StepResult result;
+  EXPECT_TRUE(world.train(batches, gradients, 1, 1, result)) << world.error();
+  for (int32_t rank = 0; rank < devices; ++rank)
+    bytes += nsrt_world_device(world.get(), rank)
+                 ->figures.leftGroupBytes[size_t(phase)];
+  return bytes;
+}
+
+TEST(RelayedBytes, AreOneRowPerBagAndGroupThatHasNotTheBag) {
+  // Rows of the first table on all members of group 0, of the second on all
+  // devices; a third table is not split.
+  Model model = makeModel(Optimizer::Sgd);
+  model.tables = {{"inside", 16, 8, Element::F32},
+                  {"across", 16, 4, Element::F32},
+                  {"whole", 16, 2, Element::F32}};
+  model.exchanges = {{8, false, 1, {{0, 0, Pool::Mean}, {1, 0}, {2, 0}}}};
+  std::vector<ShardPlace> shards = {{2, 0, 16, 0, 2, {5}}};
+  for (int d = 0; d < 4; ++d)
+    shards.push_back({0, 4 * d, 4 * d + 4, 0, 8, {d}});
+  for (int d = 0; d < 8; ++d)
+    shards.push_back({1, 2 * d, 2 * d + 2, 0, 4, {d}});
+  Model grouped = model;
+  grouped.groups = twoFours;
+  for (Element wire : {Element::F32, Element::BF16}) {
+    grouped.wire = wire;
+    TestWorld world(grouped, shards, 8);
+    ASSERT_TRUE(world.get()) << world.error();
+    Oracle oracle(grouped);
+    DataMaker maker(grouped, Data::Integers, 5);
+    maker.fillTables(oracle, world);
+    std::vector<Batch> batches = maker.batches({19}); // 11 bags in group 0
+    std::vector<Values> gradients = maker.gradients(oracle, batches);
+    // Group 0 sends 8 + 4 columns for 8 bags, group 1 4 + 2 for 11. Directly
+    // it would be 4 times as much, but for the 2.
+    int64_t values = 8 * (8 + 4) + 11 * (4 + 2);
+    for (Phase phase : {Phase::ResultsExchange, Phase::GradientsExchange})
+      EXPECT_EQ(bytesBetweenGroups(world, batches, gradients, phase),
+                values * (wire == Element::F32 ? 4 : 2));
+  }
+}
+
+/// A rank that asks for results late in vain: it does the first hop alone.
+void startAndLeave(void **args) {
+  auto *device = static_cast<nsrt_device *>(args[0]);
+  static const int64_t ids[] = {1};
+  static const int64_t offsets[] = {0, 1};
+  float result = 0;
+  nsrt_routed *routed = nsrt_route(device, 0, ids, 1, offsets, 2, nullptr);
+  nsrt_partials *partials = nsrt_lookup(device, routed);
+  nsrt_results_start(device, routed, partials);
+  if (nsrt_device_rank(device) != 2)
+    nsrt_result_wait(device, routed, partials, 0, 0, &result);
+  nsrt_partials_release(device, partials);
+  nsrt_routed_release(device, routed);
+}
+
+TEST(RelayedRows, RankThatMissesTheSecondHopIsNamed) {
+  FourRows rows({1, 2, 3, 4}, twoPairs, Element::F32);
+  std::vector<std::vector<void *>> args;
+  std::vector<void **> pointers;
+  for (int rank = 0; rank < 4; ++rank) {
+    nsrt_world_register(rows.world.get(), rank, "leave", startAndLeave);
+    args.push_back({nsrt_world_device(rows.world.get(), rank)});
+  }
+  for (auto &list : args)
+    pointers.push_back(list.data());
+  EXPECT_NE(nsrt_invoke_all(rows.world.get(), "leave", pointers.data()), 0);
+  EXPECT_THAT(nsrt_last_error(), StartsWith("rank 2: left the step before"));
+  EXPECT_EQ(rows.sums(), std::vector<float>(4, 10));
+}
+
+} // namespace
