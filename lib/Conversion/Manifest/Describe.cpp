@@ -77,6 +77,7 @@ public:
 private:
   LogicalResult addPlan();
   LogicalResult addWireType();
+  void addGroups(ir::TopologyOp topology);
   void addTables();
   LogicalResult addProgram(ir::DeviceProgramOp program, int64_t number);
   FailureOr<manifest::Binding> bind(ir::DeviceProgramOp program, size_t member);
@@ -97,6 +98,7 @@ LogicalResult ArtifactDescriber::addPlan() {
   auto topology =
       module.lookupSymbol<ir::TopologyOp>(plan.getTopologyAttr().getAttr());
   result.devices = topology.getNumDevices();
+  addGroups(topology);
   result.optimizerSemantics =
       stringifyOptimizerSemantics(plan.getSemantics()).str();
   for (auto shard : plan.getBody().getOps<ir::ShardOp>()) {
@@ -104,6 +106,21 @@ LogicalResult ArtifactDescriber::addPlan() {
     result.shards.push_back(describe(shard, tables));
   }
   return success();
+}
+
+/// The groups of the innermost level, if they are alike: only then has every
+/// device a counterpart in every other group.
+void ArtifactDescriber::addGroups(ir::TopologyOp topology) {
+  auto levels = topology.getLevels().getAsRange<ir::LevelAttr>();
+  ir::LevelAttr innermost = *std::prev(levels.end());
+  ArrayRef<int64_t> sizes = innermost.getGroups();
+  if (sizes.size() < 2 || sizes.front() < 2 || !llvm::all_equal(sizes))
+    return;
+  for (int64_t device = 0; device < result.devices; ++device) {
+    if (device % sizes.front() == 0)
+      result.groups.emplace_back();
+    result.groups.back().push_back(device);
+  }
 }
 
 /// Input that is partitioned already has not been through the planner, which

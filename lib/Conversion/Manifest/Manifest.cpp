@@ -114,6 +114,8 @@ std::string writeManifest(const Manifest &manifest) {
                {"programs", programs},
                {"bindings", list(manifest.bindings)},
                {"functions", functions(manifest.functions)}};
+  if (!manifest.groups.empty())
+    json["groups"] = manifest.groups;
   if (!manifest.referenceLibrary.empty())
     json["reference"] = {{"library", manifest.referenceLibrary},
                          {"functions", functions(manifest.referenceFunctions)}};

@@ -88,6 +88,7 @@ class Plan:
     devices: int
     shards: list
     semantics: str = "exact"
+    groups: int = 1  # of devices with better links inside than between them
 
     def shards_of(self, table):
         return [shard for shard in self.shards if shard.table == table]
@@ -140,10 +141,16 @@ class Model:
                 f"  return {values} : {types}\n}}")
 
     def text(self, plan):
+        nodes = [plan.devices // plan.groups] * plan.groups
+        levels = [("node", nodes, 8.0)]
+        if plan.groups > 1:
+            levels.insert(0, ("network", [plan.devices], 2.0))
+        links = ", ".join(f'#neuroshard.level<"{name}", groups = {groups}, '
+                          f"bandwidth = {bandwidth}, latency = 20.0>"
+                          for name, groups, bandwidth in levels)
         topology = (
             f'neuroshard.topology @cluster devices [#neuroshard.devices<{plan.devices} x "CPU">]\n'
-            f'  levels [#neuroshard.level<"node", groups = [{plan.devices}], bandwidth = 8.0, '
-            "latency = 20.0>]")
+            f"  levels [{links}]")
         shards = "\n".join(shard.text(number) for number, shard in enumerate(plan.shards))
         placed = (f"neuroshard.plan @plan on @cluster semantics {plan.semantics} {{\n{shards}\n}}")
         parts = [topology, *(table.text() for table in self.tables), placed,

@@ -91,7 +91,9 @@ struct Manifest {
   std::string targetCpu;
   int64_t devices = 0;
   std::string optimizerSemantics; ///< "exact", "per_shard".
-  std::string wireType = "f32";   ///< of results and gradients on their way.
+  /// Devices with better links inside a group; empty: one group of all.
+  std::vector<std::vector<int64_t>> groups;
+  std::string wireType = "f32"; ///< of results and gradients on their way.
   std::vector<Table> tables;
   std::vector<Exchange> exchanges;
   std::vector<Shard> shards;

@@ -1,0 +1,65 @@
+"""Exchanges in two hops, on the devices of two or more nodes."""
+
+import itertools
+import json
+from dataclasses import replace
+
+import pytest
+
+from support import artifact, matrix, plans
+from support.batch import random_values
+from support.model import Model
+from support.session import Session
+
+KINDS = ("rows", "rows_and_columns", "replicated", "rows")
+
+
+def narrow(model):
+    """Four of its tables, so that eight devices are compiled fast."""
+    tables = [table for table in model.tables if table.dim in (3, 10, 64, 100)]
+    names = {table.name for table in tables}
+    inputs = [replace(input_, lookups=tuple(k for k in input_.lookups if k.table in names))
+              for input_ in model.inputs]
+    return Model(tables, [input_ for input_ in inputs if input_.lookups])
+
+
+def adds_up(plan, table):
+    """Whether a node has row shards of the table on two of its devices."""
+    size = plan.devices // plan.groups
+    shards = [s for s in plan.shards_of(table.name) if len(s.devices) == 1]
+    return any(a.devices[0] < b.devices[0] and a.devices[0] // size == b.devices[0] // size
+               and a.cols[0] < b.cols[1] and b.cols[0] < a.cols[1]
+               for a in shards for b in shards)
+
+
+def describe(devices, groups):
+    model = narrow(matrix.model((matrix.seed() + devices) % matrix.COUNT))
+    for attempt in itertools.count():
+        plan = plans.random_plan(model, devices, f"relay {matrix.seed()} {groups} {attempt}",
+                                 kinds=KINDS)
+        plan.groups = groups
+        if any(adds_up(plan, table) for table in model.tables):
+            return model, plan
+
+
+@pytest.mark.parametrize(("devices", "groups"), [(8, 2), (4, 2), (8, 4)], ids=str)
+def test_steps(devices, groups, tmp_path, generator):
+    model, plan = describe(devices, groups)
+    folder = artifact.compile_model(model, plan, tmp_path / "model")
+    size = devices // groups
+    assert json.loads((folder / "manifest.json").read_text())["groups"] == [
+        list(range(node * size, (node + 1) * size)) for node in range(groups)]
+    with Session(folder, model, plan) as session:
+        for step, batch in enumerate((23, 1, 13), start=1):
+            integers = step == 1
+            if step <= 2:
+                session.fill(generator, integers)
+            before = session.tables()
+            session.sync_reference()
+            jagged = session.random_batch(batch, generator, integers)
+            results, contexts = session.wait_results(jagged)
+            session.check_forward(jagged, results, integers)
+            gradients = [random_values(r.shape, generator, integers, r.dtype) for r in results]
+            got = session.update(jagged, contexts, gradients, 0.125, step)
+            session.check_update(before, jagged, gradients, 0.125, step)
+            session.check_weight_gradients(before, jagged, gradients, got)
