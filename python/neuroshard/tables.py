@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from neuroshard import fields
@@ -24,7 +24,7 @@ Pooling = Literal["sum", "mean", "none"]
 class Optimizer(fields.Record):
     """An optimizer; settings that it does not use stay at their defaults."""
 
-    kind: OptimizerKind = "sgd"
+    kind: OptimizerKind = field(default="sgd", metadata={"always": True})
     eps: float = 1e-8
     beta1: float = 0.9
     beta2: float = 0.999

@@ -72,6 +72,9 @@ class Session:
         if own:
             raise ValueError(f"feature \"{own[0]}\" has a batch of its own; all features of a "
                              "collection must have one batch")
+        if len({feature.weighted for feature in problem.features}) > 1:
+            raise ValueError("some features have sample weights and some have none; all features "
+                             "of a collection must, or none")
         host = [shard.name for shard in plan.shards if shard.tier != plan.shards[0].tier]
         if host:
             raise ValueError(f"shard \"{host[0]}\" is in another memory tier than the rest; "

@@ -1,0 +1,121 @@
+"""Problems and plans that together cover types, poolings, optimizers and kinds of sharding.
+
+A problem has one table per dim; its number turns all other properties against the dims."""
+
+import random
+
+import neuroshard as ns
+from support import batch as batches
+from support import plans
+from support.batch import from_features
+from support.model import Input, Lookup
+
+COUNT = 24
+TYPES = ("f32", "f16", "bf16")
+DIMS = (1, 4, 12, 20, 64, 10, 36, 8)
+ROWS = (17, 5, 40, 1, 23, 64, 9, 31)
+OPTIMIZERS = (ns.Optimizer("sgd"), ns.Optimizer("adagrad", eps=1e-6, initial_accumulator=0.5),
+              ns.Optimizer("rowwise_adagrad"), ns.Optimizer("adam"),
+              ns.Optimizer("sgd", weight_decay=0.25),
+              ns.Optimizer("rowwise_adagrad", eps=1e-3, initial_accumulator=0.25),
+              ns.Optimizer("adam", beta1=0.8, beta2=0.99, eps=1e-4))
+KINDS = (*plans.KINDS, "even_rows", "even_columns", "one_rank")
+# Poolings of the features of a table. Weights are for sums, and for all features or none.
+READERS = (("sum",), ("mean",), ("sum", "mean"), ("mean", "sum", "mean"))
+WEIGHTED_READERS = (("sum",), ("sum", "sum"))
+UNPOOLED_READERS = (("none",), ("none", "none"))
+
+
+def make_problem(number, ranks, unpooled=False, **rest):
+    """Problem `number` of COUNT."""
+    tables, features = [], []
+    weighted = not unpooled and number % 3 == 0
+    readers = UNPOOLED_READERS if unpooled else WEIGHTED_READERS if weighted else READERS
+    for place, dim in enumerate(DIMS):
+        table = ns.Table(f"t{dim}", ROWS[(3 * place + number) % 8], dim,
+                         TYPES[(place + number // 2) % 3],
+                         OPTIMIZERS[(place + number) % len(OPTIMIZERS)])
+        tables.append(table)
+        for own, pooling in enumerate(readers[(place + number // 3) % len(readers)]):
+            features.append(ns.Feature(f"{table.name}_{own}", table.name, pooling, 3, 8,
+                                       weighted=weighted, needs_weight_gradient=weighted))
+    batch = ns.Batch(32, "i32" if number // 2 % 2 else "i64", TYPES[number // 2 % 3],
+                     TYPES[number // 4 % 3 if number % 4 else 0])
+    return ns.ShardingProblem(
+        tables=tables, features=features, batch=batch, topology=f"{ranks}xCPU@4GiB",
+        optimizer_semantics="per_shard" if number // 2 % 2 else "exact", **rest)
+
+
+def kinds_of(number):
+    """How each table of a problem is sharded."""
+    return [KINDS[(place + number) % len(KINDS)] for place in range(len(DIMS))]
+
+
+def make_plan(problem, kinds, ranks, seed, idle=()):
+    """kinds[i] is how table i is sharded, at random places, on ranks that are not in `idle`."""
+    chooser = random.Random(str(seed))
+    owners = [rank for rank in range(ranks) if rank not in idle]
+    shards = []
+    for table, kind in zip(problem.tables, kinds, strict=True):
+        if kind == "replicated" and (ranks == 1 or idle):
+            kind = "table_wise"
+        shards += [ns.Shard(table=one.table, rows=one.rows, cols=one.cols, devices=one.devices)
+                   for one in cut(table, kind, owners, ranks, chooser)]
+    plan = ns.Plan(shards=shards, device_count=ranks,
+                   optimizer_semantics=problem.optimizer_semantics)
+    plan.verify(problem)
+    return plan
+
+
+def cut(table, kind, owners, ranks, chooser):
+    if kind == "even_rows":
+        return grid(table, evenly(table.rows, len(owners), 1), [(0, table.dim)], owners)
+    if kind == "even_columns":
+        return grid(table, [(0, table.rows)], evenly(table.dim, len(owners), 4), owners)
+    if kind == "one_rank":
+        return grid(table, evenly(table.rows, 3, 1), evenly(table.dim, 2, 4),
+                    [chooser.choice(owners)])
+    return plans.cut_table(table, kind, owners, ranks, chooser)
+
+
+def evenly(size, pieces, unit):
+    """Up to `pieces` ranges of equal size, a multiple of `unit`; the last may be smaller."""
+    step = -(-size // (pieces * unit)) * unit
+    return [(begin, min(begin + step, size)) for begin in range(0, size, step)]
+
+
+def grid(table, rows, cols, owners):
+    places = [(r, c) for r in rows for c in cols]
+    return [plans.Shard(table.name, r, c, (owners[number % len(owners)],))
+            for number, (r, c) in enumerate(places)]
+
+
+def lone(problem):
+    """The problem and a plan for one device: every table whole."""
+    alone = problem.replace(topology="1xCPU@4GiB")
+    return alone, make_plan(alone, ["table_wise"] * len(problem.tables), 1, 0)
+
+
+def input_of(problem):
+    """The problem's ids as support.batch and support.oracle want to know them."""
+    lookups = tuple(Lookup(one.name, one.table, "unpooled" if one.pooling == "none"
+                           else one.pooling, one.weighted, None, problem.batch.output_type)
+                    for one in problem.features)
+    return Input("ids", tuple(one.name for one in problem.features), lookups,
+                 problem.batch.id_type, any(one.weighted for one in problem.features))
+
+
+def random_parts(problem, sizes, generator):
+    """The local batch of each rank, of these sizes."""
+    return [batches.random_batch(problem, input_of(problem), size, generator) for size in sizes]
+
+
+def joined(problem, parts):
+    """The global batch: samples in the order of the ranks."""
+    features = []
+    for number in range(len(problem.features)):
+        pieces = [part.feature(number) for part in parts]
+        weights = None if pieces[0][2] is None else batches.torch.cat([one[2] for one in pieces])
+        features.append((batches.torch.cat([one[0] for one in pieces]),
+                         batches.torch.cat([one[1].diff() for one in pieces]), weights))
+    return from_features(features, problem.batch.id_type, parts[0].weights is not None)

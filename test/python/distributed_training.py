@@ -1,0 +1,207 @@
+"""Cases: forward and training steps equal torch on the gathered global batch."""
+
+import torch
+
+import neuroshard as ns
+from distributed_context import column_groups, whole
+from distributed_models import (input_of, joined, kinds_of, lone, make_plan, make_problem,
+                                random_parts)
+from support import matrix, optimizers, oracle
+from support.batch import random_values
+from support.model import DTYPES
+
+# Unit roundoff, and half of the smallest step.
+WIRE = {"f32": (0.0, 0.0), "f16": (2.0**-11, 2.0**-25), "bf16": (2.0**-8, 2.0**-134)}
+
+
+class Training:
+    """A module beside the formulas."""
+
+    def __init__(self, context, plan, problem, group=None, scale=None, **options):
+        self.context, self.plan, self.problem, self.group = context, plan, problem, group
+        self.module = context.make(plan, problem, process_group=group, **options)
+        self.lookups = input_of(problem).lookups
+        self.scale = 1 / plan.device_count if scale is None else scale
+        self.rank = torch.distributed.get_rank(group)
+        self.updates = 0
+
+    def step(self, parts, generator, learning_rate=0.125):
+        """Checks a forward and an update; gives the results."""
+        self.module.set_learning_rate(learning_rate)
+        own = parts[self.rank]
+        before = whole(self.module, self.group)
+        ids, offsets, *weights = own.tensors()
+        weights = [one.clone().requires_grad_() for one in weights]
+        results = self.values(self.module(ns.distributed.Jagged(ids, offsets, *weights)))
+        self.check_results(before, own, results)
+        gradients = [self.random_gradients(part, generator) for part in parts]
+        loss = sum((result * gradient).sum() for result, gradient
+                   in zip(results, gradients[self.rank], strict=True))
+        loss.backward()
+        self.updates += 1
+        assert self.module.step == self.updates
+        after = whole(self.module, self.group)
+        if self.rank == 0:
+            self.check_tables(before, after, parts, gradients, learning_rate)
+        if weights:
+            self.check_weights(before, own, gradients[self.rank], weights[0].grad)
+        return results
+
+    def values(self, output):
+        assert list(output) == [lookup.feature for lookup in self.lookups]
+        return [one if isinstance(one, torch.Tensor) else one[0] for one in output.values()]
+
+    def random_gradients(self, part, generator):
+        rows = [part.span(number)[1] - part.span(number)[0] if lookup.pooling == "unpooled"
+                else part.batch for number, lookup in enumerate(self.lookups)]
+        return [random_values((count, self.problem.table(lookup.table).dim), generator, False,
+                              DTYPES[lookup.result])
+                for count, lookup in zip(rows, self.lookups, strict=True)]
+
+    def widened(self, bounded, magnitude, terms):
+        """With the error of `terms` values that travelled."""
+        relative, smallest = WIRE[self.problem.batch.wire_type]
+        return oracle.Bounded(bounded.value,
+                              bounded.error + 1.01 * relative * magnitude + terms * smallest)
+
+    def check_results(self, tables, part, results):
+        for number, (lookup, result) in enumerate(zip(self.lookups, results, strict=True)):
+            weights = tables[lookup.table][0]
+            bounded = oracle.forward(weights, part, number, lookup)
+            absolute = type(part)(part.ids, part.offsets, part.weights.abs(), part.features) \
+                if part.weights is not None else part
+            magnitude = oracle.forward(weights.abs(), absolute, number, lookup).value
+            assert result.dtype == DTYPES[lookup.result], f"{lookup}: {result.dtype}"
+            oracle.assert_within(result, self.widened(bounded, magnitude, 8), f"{lookup}")
+
+    def check_tables(self, before, after, parts, gradients, learning_rate):
+        batch = joined(self.problem, parts)
+        for table in self.problem.tables:
+            readers = [(batch, number, lookup,
+                        torch.cat([one[number] for one in gradients]).double() * self.scale)
+                       for number, lookup in enumerate(self.lookups)
+                       if lookup.table == table.name]
+            weights, states = before[table.name]
+            gradient = Travelled(oracle.table_gradient(weights, readers),
+                                 *WIRE[self.problem.batch.wire_type])
+            expected = optimizers.step(table.optimizer, weights, states, gradient, learning_rate,
+                                       self.updates, column_groups(self.plan, table))
+            got = [after[table.name][0], *after[table.name][1]]
+            for name, value, bounded in zip(("weights", "state 0", "state 1"), got, expected):
+                oracle.assert_within(value, bounded,
+                                     f"{table}: {name} after step {self.updates}")
+
+    def check_weights(self, tables, part, gradients, got):
+        """Gradients of sample weights are of the rank's own loss: nothing scales them."""
+        expected = oracle.Bounded(torch.zeros(len(part.ids)).double(),
+                                  torch.zeros(len(part.ids)).double())
+        for number, (lookup, gradient) in enumerate(zip(self.lookups, gradients, strict=True)):
+            if not lookup.weighted:
+                continue
+            weights, where = tables[lookup.table][0], slice(*part.span(number))
+            one = oracle.sample_weight_gradient(weights, part, number, lookup, gradient)
+            size = oracle.sample_weight_gradient(weights.abs(), part, number, lookup,
+                                                 gradient.abs()).value
+            # The scale is taken off again: two roundings more.
+            one = self.widened(oracle.Bounded(one.value, one.error + 2 * oracle.ulp(size)), size,
+                               weights.abs().double().sum(1).max() / self.scale)
+            expected.value[where], expected.error[where] = one.value, one.error
+        oracle.assert_within(got, expected, "gradient of the sample weights")
+
+
+class Travelled:
+    """A table's gradient whose parts were rounded on the way."""
+
+    def __init__(self, gradient, relative, smallest):
+        self.value, self.touched = gradient.value, gradient.touched
+        self._gradient, self._relative, self._smallest = gradient, relative, smallest
+
+    def error(self, decay):
+        terms = self._gradient.terms.double().unsqueeze(1)
+        return (self._gradient.error(decay) + 1.01 * self._relative * self._gradient.magnitude
+                + terms * self._smallest)
+
+
+def local_sizes(ranks, generator):
+    """Local batches of each step: uneven, one empty, all empty, all the same."""
+    uneven = torch.randint(1, 7, (ranks,), generator=generator).tolist()
+    empty = list(uneven)
+    empty[int(torch.randint(0, ranks, (1,), generator=generator))] = 0
+    return [uneven, empty, [0] * ranks, [4] * ranks]
+
+
+def describe(context, number, unpooled):
+    """(problem, plan); in a quarter of the problems the last rank owns nothing."""
+    problem = make_problem(number, context.size, unpooled)
+    idle = (context.size - 1,) if number % 4 == 3 and context.size > 1 else ()
+    return problem, make_plan(problem, kinds_of(number), context.size,
+                              f"{matrix.seed()} {number}", idle)
+
+
+def case_matrix(context, number, unpooled="0"):
+    number, unpooled = int(number), unpooled == "1"
+    generator = context.generator()
+    problem, plan = describe(context, number, unpooled)
+    training = Training(context, plan, problem, gradient_division=number % 3 != 2,
+                        scale=1.0 if number % 3 == 2 else None)
+    check_initial(training.module)
+    for step, sizes in enumerate(local_sizes(context.size, generator)):
+        training.step(random_parts(problem, sizes, generator), generator, 0.125 / (step + 1))
+
+
+def check_initial(module):
+    """First weights are within +-1/sqrt(rows), and the states are those of the optimizer."""
+    for name, (weights, states) in whole(module).items():
+        table = module.problem.table(name)
+        bound = table.rows ** -0.5 * (1 if table.type == "f32" else 1.01)
+        assert weights.abs().max() <= bound
+        if weights.numel() > 30:
+            assert weights.float().std() > bound / 3
+        first = table.optimizer.initial_accumulator
+        for state in states:
+            assert (state == first).all(), f"{name}: expected {first}, found {state}"
+
+
+def case_same_bits(context, number, unpooled="0"):
+    """Two modules, the same steps: the same bits. One rank alone has the same first weights,
+    and, where no table is cut by rows and nothing is rounded on the way, the same results."""
+    number, unpooled = int(number), unpooled == "1"
+    problem, plan = describe(context, number, unpooled)
+    parts = [random_parts(problem, sizes, context.generator("ids"))
+             for sizes in local_sizes(context.size, context.generator("sizes"))]
+    runs = []
+    for _ in range(2):
+        training = Training(context, plan, problem, scale=1.0, gradient_division=False)
+        first = whole(training.module)
+        generator = context.generator("gradients")
+        results = [training.step(one, generator) for one in parts]
+        runs.append((results, whole(training.module)))
+        training.module.close()
+    for step, (one, other) in enumerate(zip(runs[0][0], runs[1][0], strict=True)):
+        assert all(map(torch.equal, one, other)), f"results of step {step} differ"
+    for name, (weights, states) in runs[0][1].items():
+        others = runs[1][1][name]
+        assert torch.equal(weights, others[0]) and all(map(torch.equal, states, others[1])), name
+
+    alone, alone_plan = lone(problem)
+    module = context.make(alone_plan, alone, process_group=context.lone_group())
+    for shard in module.local_shards():
+        assert torch.equal(shard.weights, first[shard.table][0]), shard.table
+    if problem.batch.wire_type != "f32":
+        return
+    own = parts[0][context.rank]
+    out = training.values(module(ns.distributed.Jagged(*own.tensors())))
+    for lookup, theirs, ours in zip(training.lookups, out, runs[0][0][0], strict=True):
+        if len({shard.rows for shard in plan.shards_of(lookup.table)}) == 1 \
+                or lookup.pooling == "unpooled":
+            assert torch.equal(theirs, ours), f"{lookup} has other bits on one rank"
+
+
+def case_seeds(context):
+    """The seed changes the first weights; without it they are those of seed 0."""
+    problem, plan = describe(context, 0, False)
+    tables = [whole(context.make(plan, problem, **options))
+              for options in ({}, {"seed": 0}, {"seed": 1})]
+    for name, (weights, _) in tables[0].items():
+        assert torch.equal(weights, tables[1][name][0])
+        assert not torch.equal(weights, tables[2][name][0])

@@ -1,0 +1,122 @@
+"""Runs many cases in one torchrun, and gives what each rank said of each.
+
+A rank that hangs is cut by its own watchdog, with its stack in the message; what it had not
+reached goes on in another torchrun. No process outlives the test."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+WORKER = Path(__file__).parent.parent / "distributed_worker.py"
+CASE_LIMIT_S = 60
+MAX_RUNS = 6
+LOG_LINES = 40
+
+
+class Ranks:
+    """The cases of one number of ranks; they run when the first result is asked for."""
+
+    def __init__(self, ranks, cases, folder, limit_s=CASE_LIMIT_S, worker=WORKER, environment=()):
+        self.ranks, self.cases, self.folder = ranks, list(cases), Path(folder)
+        self.limit_s, self.worker = limit_s, worker
+        self.environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1",
+                            **dict(environment)}
+        self.texts = None
+
+    def failures(self, case):
+        """What went wrong in a case, rank by rank; empty if nothing did."""
+        if self.texts is None:
+            self.texts = self._run_all()
+        return [f"rank {rank}: {text}" for rank, text in enumerate(self.texts[case]) if text]
+
+    def check(self, case):
+        """Fails with the text of the first rank on which it went wrong, and who else's."""
+        wrong = self.failures(case)
+        if wrong:
+            raise AssertionError(f"{case} on {self.ranks} ranks, wrong on {len(wrong)}:\n"
+                                 + "\n".join(wrong))
+
+    def _run_all(self):
+        texts, rest = {}, self.cases
+        for number in range(MAX_RUNS):
+            if not rest:
+                break
+            run = Run(self, rest, self.folder / f"{self.ranks}-ranks-{number}")
+            texts |= run.texts()
+            rest = [case for case in rest if case not in texts]
+        return texts | {case: ["not reached"] * self.ranks for case in rest}
+
+
+class Run:
+    """One torchrun, from its start to its end."""
+
+    def __init__(self, owner, cases, folder):
+        self.owner, self.cases, self.folder = owner, cases, folder
+        folder.mkdir(parents=True)
+        (folder / "cases.json").write_text(json.dumps(cases))
+        with open(folder / "torchrun.log", "w", encoding="utf-8") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "torch.distributed.run", "--standalone",
+                 "--nproc-per-node", str(owner.ranks), "--redirects", "3", "--log-dir", folder,
+                 owner.worker, folder, str(owner.limit_s)],
+                stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+                env=owner.environment, start_new_session=True)
+            try:
+                self._watch(process)
+            finally:
+                # The ranks die with it: distributed_worker.py asks for that.
+                try:
+                    os.killpg(process.pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+                process.wait()
+
+    def _watch(self, process):
+        """Until it ends, or nothing has come for longer than a case may take."""
+        patience = self.owner.limit_s + 30
+        size, since = 0, time.monotonic()
+        while process.poll() is None:
+            time.sleep(0.05)
+            now = sum(self._results(rank).stat().st_size for rank in range(self.owner.ranks)
+                      if self._results(rank).exists())
+            if now != size:
+                size, since = now, time.monotonic()
+            if time.monotonic() - since > patience:
+                return
+
+    def _results(self, rank):
+        return self.folder / f"results-{rank}"
+
+    def texts(self):
+        """By case what each rank said; the first that not all have ended says why not. Never
+        empty, so that runs come to an end."""
+        said = [self._read(rank) for rank in range(self.owner.ranks)]
+        texts = {}
+        for case in self.cases:
+            if any(case not in one for one in said):
+                texts[case] = [one.get(case, self._unfinished(rank))
+                               for rank, one in enumerate(said)]
+                break
+            texts[case] = [one[case] for one in said]
+        return texts
+
+    def _read(self, rank):
+        if not self._results(rank).exists():
+            return {}
+        lines = self._results(rank).read_text(encoding="utf-8").splitlines(keepends=True)
+        return dict(json.loads(line) for line in lines if line.endswith("\n"))
+
+    def _unfinished(self, rank):
+        text = "did not end; its last output:\n"
+        for log in sorted(self.folder.glob(f"*/attempt_0/{rank}/std*.log")):
+            text += tail(log)
+        return text + (tail(self.folder / "torchrun.log") if rank == 0 else "")
+
+
+def tail(path):
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()[-LOG_LINES:]
+    return "".join(f"  {line}\n" for line in lines)

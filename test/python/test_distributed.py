@@ -1,0 +1,43 @@
+"""Sharded modules on 1, 2, 4 and 8 ranks of torchrun: training against torch, forms of ids,
+torch's own machinery, wrong input. Each number of ranks is one torchrun; cases are in
+distributed_*.py."""
+
+import os
+
+import pytest
+
+from distributed_models import COUNT
+from support import matrix
+from support.ranks import Ranks
+
+ALL = bool(os.environ.get("NEUROSHARD_ALL"))
+# Of each number of ranks, how many problems are drawn.
+POOLED = {1: 2, 2: 4, 4: 3, 8: 2}
+UNPOOLED = {1: 1, 2: 2, 4: 1, 8: 1}
+
+
+def drawn(ranks):
+    numbers = matrix.sample(range(COUNT), POOLED[ranks], f"distributed {ranks}")
+    unpooled = matrix.sample(range(COUNT), UNPOOLED[ranks], f"unpooled {ranks}")
+    repeated = numbers if ALL else numbers[:1]
+    return [*(f"training.matrix:number={one}" for one in numbers),
+            *(f"training.matrix:number={one}:unpooled=1" for one in unpooled),
+            *(f"training.same_bits:number={one}" for one in repeated)]
+
+
+OTHERS = {1: [], 2: ["training.seeds"], 4: [], 8: []}
+CASES = {ranks: [*drawn(ranks), *OTHERS[ranks]] for ranks in POOLED}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("distributed")
+    environment = {"NEUROSHARD_CACHE": str(folder / "cache")}
+    return {ranks: Ranks(ranks, cases, folder, environment=environment)
+            for ranks, cases in CASES.items()}
+
+
+@pytest.mark.parametrize(("ranks", "case"),
+                         [(ranks, case) for ranks, cases in CASES.items() for case in cases])
+def test_ranks(runs, ranks, case):
+    runs[ranks].check(case)
