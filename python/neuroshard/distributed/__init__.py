@@ -11,6 +11,7 @@ import neuroshard alone imports none of them. docs/distributed.md explains it.
 """
 
 from neuroshard.distributed.agreement import GroupError
+from neuroshard.distributed.checkpoint import CheckpointError, latest, load, save
 from neuroshard.distributed.collection import (Pending, ShardedEmbeddingBagCollection,
                                                ShardedEmbeddingCollection)
 from neuroshard.distributed.convert import problem_of
@@ -19,5 +20,6 @@ from neuroshard.distributed.planning import plan
 from neuroshard.distributed.shards import LocalShard
 from neuroshard.jagged import Jagged
 
-__all__ = ["GroupError", "Jagged", "LocalShard", "Pending", "ShardedEmbeddingBagCollection",
-           "ShardedEmbeddingCollection", "lockstep", "plan", "problem_of"]
+__all__ = ["CheckpointError", "GroupError", "Jagged", "LocalShard", "Pending",
+           "ShardedEmbeddingBagCollection", "ShardedEmbeddingCollection", "latest", "load",
+           "lockstep", "plan", "problem_of", "save"]

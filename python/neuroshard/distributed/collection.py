@@ -172,10 +172,9 @@ class _Sharded(torch.nn.Module):
     def _load_from_state_dict(self, state_dict: Mapping, prefix: str, local_metadata: object,
                               strict: bool, missing_keys: list, unexpected_keys: list,
                               error_msgs: list) -> None:
-        from neuroshard.distributed.state import load_state
-        mine = {key[len(prefix):]: value for key, value in state_dict.items()
-                if key.startswith(prefix)}
-        load_state(self, mine)
+        from neuroshard.distributed.state import load_from_state_dict
+        load_from_state_dict(self, state_dict, prefix, strict, missing_keys, unexpected_keys,
+                             error_msgs)
 
     def extra_repr(self) -> str:
         return f"{len(self._problem.tables)} tables, rank {self._session.rank} of " \
@@ -216,6 +215,8 @@ class ShardedEmbeddingCollection(_Sharded):
     Called with a KeyedJaggedTensor it gives {feature: JaggedTensor} as torchrec's
     EmbeddingCollection, else {feature: (values [ids, dim], offsets [batch + 1])}. All else is as
     in ShardedEmbeddingBagCollection."""
+
+    tables_key = "embeddings"
 
     def _check_features(self, problem: ShardingProblem) -> None:
         for feature in problem.features:
