@@ -38,6 +38,12 @@ def module(problem, kinds, seed, idle=(), weights=0):
     return tables.Tables(plan, problem, dist.get_rank(), weights)
 
 
+def collection(problem, kinds, seed, idle=(), weights=0):
+    """The real thing. It stays open until the process ends."""
+    plan = tables.plan(problem, kinds, dist.get_world_size(), seed, idle)
+    return tables.Collection(plan, problem, weights)
+
+
 def assert_same(found, expected):
     assert found.keys() == expected.keys()
     for key, values in expected.items():
@@ -61,44 +67,39 @@ def refusal(action):
 # The matrix: four optimizers x five kinds of sharding, onto each of which every kind is loaded.
 
 
-def matrix(ranks, rotation, types):
-    found = tables.matrix_tables(types=types)
-    problem = tables.problem(found, ranks)
-    kinds = [kind for _ in tables.OPTIMIZERS for kind in tables.KINDS for _ in types]
-    shift = int(rotation) * len(types)
-    return problem, kinds[shift:] + kinds[:shift]
+def matrix(rotation):
+    """Rotation r shards each table in the kind that is r further on."""
+    problem = tables.problem(tables.matrix_tables(), dist.get_world_size())
+    kinds = [kind for _ in tables.OPTIMIZERS for kind in tables.KINDS]
+    return problem, kinds[int(rotation):] + kinds[:int(rotation)]
 
 
-def reference(problem, steps):
-    """Tables that were never interrupted, nor cut."""
-    single = problem.replace(topology="1xCPU@4GiB")
-    whole = tables.Tables(tables.plan(single, ["table_wise"] * len(problem.tables), 1, 0), single)
-    whole.train(steps)
-    return tables.whole(whole)
-
-
-def matrix_save(folder, seed, types="f32"):
-    problem, kinds = matrix(dist.get_world_size(), 0, types.split(","))
-    trained = module(problem, kinds, seed)
+def matrix_save(folder, seed):
+    problem, kinds = matrix(0)
+    trained = collection(problem, kinds, seed)
     trained.train(BEFORE)
     trained.set_learning_rate(0.05)
-    checkpoint.save(folder / f"matrix-{types}" / "step-100", {"tables": trained})
+    checkpoint.save(folder / "matrix" / "step-100", {"tables": trained})
+    first = tables.whole(trained, everywhere)
     trained.train(AFTER)
-    whole = tables.whole(trained, everywhere)
-    first_writes(folder / f"matrix-{types}" / "step-200.pt", lambda path: torch.save(whole, path))
+    second = tables.whole(trained, everywhere)
+    assert not any(torch.equal(first[key], second[key]) for key in first)
+    first_writes(folder / "matrix" / "whole.pt", lambda path: torch.save((first, second), path))
 
 
-def matrix_load(folder, seed, rotation, types="f32"):
-    problem, kinds = matrix(dist.get_world_size(), rotation, types.split(","))
-    resumed = module(problem, kinds, f"{seed} {rotation}", weights=9)
-    checkpoint.load(folder / f"matrix-{types}" / "step-100", {"tables": resumed})
+def matrix_load(folder, seed, rotation):
+    problem, kinds = matrix(rotation)
+    resumed = collection(problem, kinds, f"{seed} {rotation}", weights=9)
+    checkpoint.load(folder / "matrix" / "step-100", {"tables": resumed})
     assert resumed.step == BEFORE and resumed.learning_rate == 0.05
+    first, second = torch.load(folder / "matrix" / "whole.pt")
+    assert_same(tables.whole(resumed, everywhere), first)
     resumed.train(AFTER)
-    expected = torch.load(folder / f"matrix-{types}" / "step-200.pt")
     found = tables.whole(resumed, everywhere)
-    assert found.keys() == expected.keys()
-    for key, values in expected.items():
-        torch.testing.assert_close(found[key], values, rtol=TOLERANCE, atol=TOLERANCE, msg=key)
+    assert found.keys() == second.keys()
+    for key, values in second.items():
+        torch.testing.assert_close(found[key], values, rtol=TOLERANCE, atol=TOLERANCE, msg=lambda
+                                   text, key=key: f"{key}: {text}")
 
 
 # Bits
@@ -147,16 +148,18 @@ def blocks(folder):
     state_pieces.BLOCK_BYTES = 32 << 20
 
 
-def per_shard(folder, source="per_shard", target="per_shard"):
+def per_shard(folder, source="per_shard", target="per_shard", real=""):
     """Row-wise states against the formula, element by element."""
     ranks = dist.get_world_size()
-    found = tables.matrix_tables(["rowwise_adagrad"])
-    before = module(tables.problem(found, ranks, source), tables.KINDS, 5)
+    make = collection if real else module
+    found = tables.matrix_tables(["rowwise_adagrad"], types=("f32", "bf16"))
+    kinds = [kind for kind in tables.KINDS for _ in range(2)]
+    before = make(tables.problem(found, ranks, source), kinds, 5)
     before.train(2)
-    path = folder / f"merge-{source}-{target}"
+    path = folder / f"merge-{source}-{target}{real}"
     checkpoint.save(path, {"tables": before})
-    kinds = tables.KINDS[1:] + tables.KINDS[:1]
-    after = module(tables.problem(found, ranks, target), kinds, 6, idle=(ranks - 1,), weights=9)
+    after = make(tables.problem(found, ranks, target), kinds[3:] + kinds[:3], 6, weights=9,
+                 idle=(ranks - 1,))
     checkpoint.load(path, {"tables": after})
     old = tables.whole(before, everywhere)
     for shard in after.local_shards():

@@ -1,11 +1,12 @@
-"""Problems, plans and a stand-in for the sharded module, for tests of checkpoints.
+"""Problems, plans and modules for tests of checkpoints.
 
-The stand-in has shards as the real one has them, but trains on gradients that every rank works
-out by itself, so that it needs neither a compiler nor an exchange."""
+Tables has shards as the real collection has them, but trains on gradients that every rank works
+out by itself, so that it needs neither a compiler nor an exchange. Collection is the real one."""
 
 import random
 
 import torch
+import torch.distributed as dist
 
 import neuroshard as ns
 from neuroshard.distributed import state
@@ -117,6 +118,36 @@ class Tables(torch.nn.Module):
         else:
             change = own
         shard.weights.sub_((self.learning_rate * change).to(shard.weights.dtype))
+
+
+class Collection(ns.ShardedEmbeddingBagCollection):
+    """Trains on the same samples however many ranks there are."""
+
+    def __init__(self, plan, problem, seed=0):
+        super().__init__(plan, problem, learning_rate=0.1, seed=seed)
+
+    def train(self, steps):
+        for _ in range(steps):
+            results = self(self._samples())
+            loss = sum((values * torch.linspace(-1, 1, values.shape[1])
+                        + 0.1 * values.square()).mean(0).sum() for values in results.values())
+            loss.backward()
+
+    def _samples(self):
+        """This rank's part of a batch of bags with 0 to 3 ids."""
+        generator = torch.Generator().manual_seed(self.step)
+        size = self.problem.batch.global_size // dist.get_world_size()
+        mine = slice(dist.get_rank() * size, (dist.get_rank() + 1) * size)
+        bags = {}
+        for table in self.problem.tables:
+            lengths = torch.randint(4, (self.problem.batch.global_size,), generator=generator)
+            ids = torch.randint(table.rows, (int(lengths.sum()),), generator=generator)
+            ids = torch.cat([torch.empty(0, dtype=torch.int64),
+                             *ids.split(lengths.tolist())[mine]])
+            offsets = torch.zeros(size + 1, dtype=torch.int64)
+            offsets[1:] = lengths[mine].cumsum(0)
+            bags[table.name] = (ids, offsets)
+        return bags
 
 
 def initial(table, seed):

@@ -17,10 +17,10 @@ HERE = Path(__file__).parent
 WORKER = HERE / "checkpoint_worker.py"
 TIMEOUT_S = 300
 SEED = matrix.seed()
-ALL = bool(os.environ.get("NEUROSHARD_ALL"))
 # Rotation r loads a table that was sharded in kind k in kind k + r, so that all rotations
-# together load every kind in every kind.
-ROTATIONS = matrix.sample(range(5), 2, "checkpoint rotations")
+# together load every kind in every kind. A sample is named by the names of its tests.
+ROTATIONS = {ranks: matrix.sample(range(5), 1, f"checkpoint rotations on {ranks} ranks")
+             for ranks in (2, 3)}
 SEMANTICS = ("exact", "per_shard")
 KILLS = {"write": "another rank while it writes", "complete": "rank 0 before the last file",
          "rename": "rank 0 between the names", "remove": "rank 0 after the names"}
@@ -29,11 +29,12 @@ CASES = {
     4: [f"matrix_save:seed={SEED}",
         *(f"bits_save:semantics={one}" for one in SEMANTICS), "plain", "asynchronous",
         "full_disk", "disagreement"],
-    3: [*(f"matrix_load:seed={SEED}:rotation={one}" for one in ROTATIONS),
+    3: [*(f"matrix_load:seed={SEED}:rotation={one}" for one in ROTATIONS[3]),
         "bits_load:semantics=exact", "unsharded", "training_state", "damage",
         *(f"per_shard:source={one}:target={other}" for one in SEMANTICS for other in SEMANTICS),
+        "per_shard:real=1",
         *(f"after_killed:where={where}" for where in KILLS)],
-    2: [*(f"matrix_load:seed={SEED}:rotation={one}" for one in ROTATIONS),
+    2: [*(f"matrix_load:seed={SEED}:rotation={one}" for one in ROTATIONS[2]),
         "bits_load:semantics=exact", "blocks"],
 }
 
@@ -41,18 +42,19 @@ CASES = {
 def torchrun(ranks, folder):
     """Runs the cases of a number of ranks; gives, by case, what went wrong on which rank."""
     output = run(["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks),
-                  WORKER, folder, *CASES[ranks]])
+                  WORKER, folder, *CASES[ranks]], folder)
     found = [json.loads((folder / f"results-{ranks}-{rank}.json").read_text())
              for rank in range(ranks)]
     return {case: [one.get(case, f"not reached\n{output}") for one in found]
             for case in CASES[ranks]}
 
 
-def run(arguments):
+def run(arguments, folder):
     """The output of a Python program; none of its processes outlives the test."""
     process = subprocess.Popen([sys.executable, *arguments], stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, text=True, start_new_session=True,
-                               env={**os.environ, "OMP_NUM_THREADS": "1"})
+                               env={**os.environ, "OMP_NUM_THREADS": "1",
+                                    "NEUROSHARD_CACHE": str(folder / "cache")})
     try:
         output, _ = process.communicate(timeout=TIMEOUT_S)
     finally:
@@ -72,7 +74,7 @@ def killed(folder):
     """Saves in which a rank is killed; gives which one."""
     victims = dict.fromkeys(KILLS, 0) | {"write": random.Random(SEED).randrange(1, 3)}
     output = run([WORKER, "--fork", "3", folder, *(
-        f"killed:where={where}:victim={victim}" for where, victim in victims.items())])
+        f"killed:where={where}:victim={victim}" for where, victim in victims.items())], folder)
     return victims, output
 
 
