@@ -14,7 +14,9 @@
 namespace neuroshard::runtime {
 namespace {
 
-constexpr int64_t idsPerChunk = 1 << 12;
+/// Of rows to read: enough to be worth handing out, little enough that all
+/// threads end at about the same time.
+constexpr int64_t bytesPerChunk = 1 << 18;
 
 /// Bags (or ids, if unpooled) of one entry and one peer.
 struct Task {
@@ -24,17 +26,20 @@ struct Task {
   const int64_t *offsets;
   const float *sampleWeights;
   float *out;
+  int64_t width; ///< columns.
   int64_t stride;
-  int64_t begin;
-  int64_t end;
+  int64_t begin = 0;
+  int64_t end = 0;
+  /// Of each bag of a mean that the task completes, else null.
+  const float *divisors = nullptr;
 };
 
-/// Cuts an entry's work for one peer into tasks of about the same number of
-/// ids.
-void addTasks(const Task &whole, int64_t items, int64_t ids,
+/// Cuts an entry's work for one peer into tasks that read about the same
+/// number of bytes.
+void addTasks(const Task &whole, int64_t items, int64_t bytes,
               std::vector<Task> &tasks) {
-  int64_t chunks =
-      std::clamp<int64_t>(ids / idsPerChunk, 1, std::max<int64_t>(items, 1));
+  int64_t chunks = std::clamp<int64_t>(bytes / bytesPerChunk, 1,
+                                       std::max<int64_t>(items, 1));
   for (int64_t i = 0; i < chunks; ++i) {
     Task task = whole;
     task.begin = items * i / chunks;
@@ -57,15 +62,16 @@ void addEntry(const Device &device, int32_t idBytes, const EntryLayout &entry,
             nullptr,
             stream.weights,
             out,
-            stride,
-            0,
-            0};
+            entry.cols.size(),
+            stride};
   if (entry.pooled)
     task.offsets = stream.offsets + received.firstBagOfPeer[peer];
   else
     task.ids += firstId * idBytes;
-  addTasks(task, entry.pooled ? received.bagsOf(int64_t(peer)) : ids, ids,
-           tasks);
+  int64_t rowBytes =
+      entry.cols.size() * device.program.slots[entry.slot].element_bytes;
+  addTasks(task, entry.pooled ? received.bagsOf(int64_t(peer)) : ids,
+           ids * rowBytes, tasks);
 }
 
 /// The entries of a set for which `takes(entry)`; `blocks` and their first
@@ -87,6 +93,8 @@ void addSet(const Device &device, int32_t idBytes, const StreamSet &set,
 void run(const Task &task) {
   task.kernel(task.weights, task.ids, task.offsets, task.sampleWeights,
               task.out, task.stride, task.begin, task.end);
+  for (int64_t b = task.begin; task.divisors && b < task.end; ++b)
+    divideRow(task.out + b * task.stride, task.width, task.divisors[b]);
 }
 
 void runAll(Device &device, const std::vector<Task> &tasks) {
@@ -94,15 +102,35 @@ void runAll(Device &device, const std::vector<Task> &tasks) {
                              [&](int64_t i) { run(tasks[size_t(i)]); });
 }
 
-/// On a single device a pooled f32 result of one shard is what the kernel
-/// writes, so the kernel may as well write it where the caller wants it.
+/// On a single device a pooled f32 result of which every column comes from one
+/// shard is what the kernels write, so they may as well write it where the
+/// caller wants it.
 bool isDirect(const Device &device, const Routed &routed, int32_t lookup) {
   const LookupSpec &spec =
       device.manifest().exchanges[routed.exchange].lookups[size_t(lookup)];
+  const std::vector<Segment> &segments =
+      device.layout(routed.exchange).results[size_t(lookup)].segments;
   return device.numDevices() == 1 && spec.pooled() &&
-         spec.resultType == ElementType::F32 &&
-         device.layout(routed.exchange).results[size_t(lookup)].pieces.size() ==
-             1;
+         spec.resultType == ElementType::F32 && !segments.empty() &&
+         std::all_of(
+             segments.begin(), segments.end(),
+             [](const Segment &segment) { return segment.pieces.size() == 1; });
+}
+
+/// The tasks of a direct result, [bags, dim] at `out`.
+void addDirect(const Device &device, const Routed &routed, size_t lookup,
+               float *out, std::vector<Task> &tasks) {
+  const ExchangeLayout &layout = device.layout(routed.exchange);
+  const ExchangeSpec &spec = device.manifest().exchanges[routed.exchange];
+  int64_t dim = device.manifest().tables[spec.lookups[lookup].table].dim;
+  bool isMean = spec.lookups[lookup].pooling == Pooling::Mean;
+  size_t first = tasks.size();
+  for (const Piece &piece : layout.results[lookup].pieces)
+    addEntry(device, spec.idBytes,
+             layout.owners[0].entries[size_t(piece.entry)], routed.owned, 0,
+             out + piece.cols.begin, dim, tasks);
+  for (size_t i = first; isMean && i < tasks.size(); ++i)
+    tasks[i].divisors = as<const float>(routed.lookups[lookup].bagCounts);
 }
 
 } // namespace
@@ -139,30 +167,25 @@ void lookUp(Device &device, Routed &routed, Partials &partials) {
     device.deferred.push_back({&routed, &partials});
 }
 
-bool writeDirectly(Device &device, const Routed &routed,
-                   const Partials &partials, int64_t lookup, ElementType type,
-                   float *out) {
-  if (!partials.deferred || type != ElementType::F32 ||
-      !isDirect(device, routed, int32_t(lookup)))
-    return false;
+std::vector<bool> writeDirectly(Device &device, const Routed &routed,
+                                const Partials &partials,
+                                std::span<const ResultTarget> targets) {
+  std::vector<bool> written(targets.size());
+  if (!partials.deferred)
+    return written;
   PhaseTimer timer(device.figures, Phase::Lookup);
-  const ExchangeLayout &layout = device.layout(routed.exchange);
-  const ExchangeSpec &spec = device.manifest().exchanges[routed.exchange];
-  const Piece &piece = layout.results[size_t(lookup)].pieces[0];
-  const EntryLayout &entry = layout.owners[0].entries[size_t(piece.entry)];
-  int64_t dim = entry.cols.size();
   std::vector<Task> tasks;
-  addEntry(device, spec.idBytes, entry, routed.owned, 0, out, dim, tasks);
-  bool isMean = spec.lookups[size_t(lookup)].pooling == Pooling::Mean;
-  const auto *counts =
-      as<const float>(routed.lookups[size_t(lookup)].bagCounts);
-  device.threads.parallelFor(int64_t(tasks.size()), [&](int64_t i) {
-    const Task &task = tasks[size_t(i)];
-    run(task);
-    for (int64_t b = task.begin; isMean && b < task.end; ++b)
-      divideRow(out + b * dim, dim, counts[b]);
-  });
-  return true;
+  for (size_t i = 0; i < targets.size(); ++i) {
+    const ResultTarget &target = targets[i];
+    if (target.type != ElementType::F32 ||
+        !isDirect(device, routed, int32_t(target.lookup)))
+      continue;
+    addDirect(device, routed, size_t(target.lookup),
+              reinterpret_cast<float *>(target.out), tasks);
+    written[i] = true;
+  }
+  runAll(device, tasks);
+  return written;
 }
 
 void finishDeferred(Device &device) {

@@ -157,11 +157,30 @@ NSRT_EXPORT void nsrt_result_wait(nsrt_device *device, nsrt_routed *routed,
   bool written =
       usable(device, routed) && partials && guarded(device, routed, [&] {
         checkLookupIndex(device, routed, lookup);
-        writeResult(*device, *routed, *partials, lookup,
-                    checkType(element_type), static_cast<std::byte *>(out));
+        ResultTarget target{lookup, checkType(element_type),
+                            static_cast<std::byte *>(out)};
+        writeResults(*device, *routed, *partials, {&target, 1});
       });
   if (!written)
     zeroResult(device, routed, lookup, element_type, out);
+}
+
+NSRT_EXPORT void nsrt_results_wait(nsrt_device *device, nsrt_routed *routed,
+                                   nsrt_partials *partials, int64_t count,
+                                   const int32_t *element_types,
+                                   void *const *outs) {
+  bool written =
+      usable(device, routed) && partials && guarded(device, routed, [&] {
+        std::vector<ResultTarget> targets;
+        for (int64_t i = 0; i < count; ++i) {
+          checkLookupIndex(device, routed, i);
+          targets.push_back({i, checkType(element_types[i]),
+                             static_cast<std::byte *>(outs[i])});
+        }
+        writeResults(*device, *routed, *partials, targets);
+      });
+  for (int64_t i = 0; !written && i < count; ++i)
+    zeroResult(device, routed, i, element_types[i], outs[i]);
 }
 
 NSRT_EXPORT nsrt_partials *nsrt_gradients_begin(nsrt_device *device,

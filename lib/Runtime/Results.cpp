@@ -147,19 +147,23 @@ void startResults(Device &device, Routed &routed, Partials &partials) {
                   partials.sendBlocks, makeBatchBlocks(layout, routed));
 }
 
-void writeResult(Device &device, Routed &routed, Partials &partials,
-                 int64_t lookup, ElementType type, std::byte *out) {
-  if (writeDirectly(device, routed, partials, lookup, type,
-                    reinterpret_cast<float *>(out)))
-    return;
-  if (partials.deferred && type != device.manifest()
-                                       .exchanges[routed.exchange]
-                                       .lookups[size_t(lookup)]
-                                       .resultType)
-    finishDeferred(device); // another type than planned is asked for
-  receiveResults(device, routed, partials);
-  PhaseTimer timer(device.figures, Phase::Results);
-  ResultWriter(device, routed, partials, lookup, type, out).write();
+void writeResults(Device &device, Routed &routed, Partials &partials,
+                  std::span<const ResultTarget> targets) {
+  std::vector<bool> written = writeDirectly(device, routed, partials, targets);
+  const ExchangeSpec &spec = device.manifest().exchanges[routed.exchange];
+  for (size_t i = 0; i < targets.size(); ++i) {
+    if (written[i])
+      continue;
+    const ResultTarget &target = targets[i];
+    if (partials.deferred &&
+        target.type != spec.lookups[size_t(target.lookup)].resultType)
+      finishDeferred(device); // another type than planned is asked for
+    receiveResults(device, routed, partials);
+    PhaseTimer timer(device.figures, Phase::Results);
+    ResultWriter(device, routed, partials, target.lookup, target.type,
+                 target.out)
+        .write();
+  }
 }
 
 } // namespace neuroshard::runtime

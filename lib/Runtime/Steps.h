@@ -59,18 +59,25 @@ Block makeLocalBlock(const Device &device, const Routed &routed);
 
 /// nsrt_lookup.
 void lookUp(Device &device, Routed &routed, Partials &partials);
-/// Writes a result that lookUp has left to be computed in place; false if the
-/// result has to be put together from partials.
-bool writeDirectly(Device &device, const Routed &routed,
-                   const Partials &partials, int64_t lookup, ElementType type,
-                   float *out);
+/// Where a caller wants a result, and as what.
+struct ResultTarget {
+  int64_t lookup;
+  ElementType type;
+  std::byte *out;
+};
+
+/// Writes those results that lookUp has left to be computed in place, all at
+/// once, and says which; the others have to be put together from partials.
+std::vector<bool> writeDirectly(Device &device, const Routed &routed,
+                                const Partials &partials,
+                                std::span<const ResultTarget> targets);
 /// Computes what lookUp has left, before the weights change.
 void finishDeferred(Device &device);
 /// nsrt_results_start.
 void startResults(Device &device, Routed &routed, Partials &partials);
-/// nsrt_result_wait.
-void writeResult(Device &device, Routed &routed, Partials &partials,
-                 int64_t lookup, ElementType type, std::byte *out);
+/// nsrt_result_wait, nsrt_results_wait.
+void writeResults(Device &device, Routed &routed, Partials &partials,
+                  std::span<const ResultTarget> targets);
 
 /// nsrt_gradients_begin, nsrt_gradient_set, nsrt_gradients_start.
 void beginGradients(Device &device, Routed &routed, Partials &gradients);

@@ -51,6 +51,12 @@ int64_t nsrt_result_rows(nsrt_device *, nsrt_routed *, int64_t lookup);
 void nsrt_result_wait(nsrt_device *, nsrt_routed *, nsrt_partials *,
                       int64_t lookup, int32_t element_type, void *out);
 
+/// The same for the results 0 to count - 1, result i as element_types[i] to
+/// outs[i]: faster than one by one, as kernels of all of them run together.
+void nsrt_results_wait(nsrt_device *, nsrt_routed *, nsrt_partials *,
+                       int64_t count, const int32_t *element_types,
+                       void *const *outs);
+
 /// Starts sending gradients (batch -> owner). Gradient `lookup` is
 /// rows x dim contiguous of the element type. All lookups of the exchange
 /// have been set with nsrt_gradient_set before nsrt_gradients_start.

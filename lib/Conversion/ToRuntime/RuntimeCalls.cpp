@@ -62,14 +62,15 @@ Value RuntimeBuilder::readPointer(Value tensor) {
   return pointerTo(memref);
 }
 
-Value RuntimeBuilder::arrayOf(ValueRange pointers) {
-  Value array = LLVM::AllocaOp::create(*this, pointerType(), pointerType(),
-                                       i64(pointers.size()));
-  for (auto [i, pointer] : llvm::enumerate(pointers)) {
+Value RuntimeBuilder::arrayOf(ValueRange values) {
+  Type element = values.empty() ? pointerType() : values.front().getType();
+  Value array =
+      LLVM::AllocaOp::create(*this, pointerType(), element, i64(values.size()));
+  for (auto [i, value] : llvm::enumerate(values)) {
     Value address =
-        LLVM::GEPOp::create(*this, pointerType(), pointerType(), array,
+        LLVM::GEPOp::create(*this, pointerType(), element, array,
                             ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(i)});
-    LLVM::StoreOp::create(*this, pointer, address);
+    LLVM::StoreOp::create(*this, value, address);
   }
   return array;
 }

@@ -31,8 +31,8 @@ public:
   mlir::Value pointerTo(mlir::Value memref);
   /// First element of a tensor that is only read.
   mlir::Value readPointer(mlir::Value tensor);
-  /// A C array of pointers that lives until the function returns.
-  mlir::Value arrayOf(mlir::ValueRange pointers);
+  /// A C array of values of one type that lives until the function returns.
+  mlir::Value arrayOf(mlir::ValueRange values);
 };
 
 /// What the runtime calls an element type: 0 f32, 1 f16, 2 bf16.

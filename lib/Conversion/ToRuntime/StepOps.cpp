@@ -6,6 +6,7 @@
 #include "neuroshard/Conversion/Jagged/Jagged.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
 
@@ -52,6 +53,9 @@ struct LowerRunLookup : OpConversionPattern<ir::RunLookupOp> {
   }
 };
 
+/// Of results: a cache line, so that rows of whole lines are just these.
+constexpr int64_t kResultAlignment = 64;
+
 struct LowerExchangeResults : OpConversionPattern<ir::ExchangeResultsOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -62,21 +66,25 @@ struct LowerExchangeResults : OpConversionPattern<ir::ExchangeResultsOp> {
     Value device = adaptor.getDevice(), routed = adaptor.getRouted();
     Value partials = adaptor.getPartials();
     b.call("nsrt_results_start", {device, routed, partials});
-    SmallVector<Value> results;
+    SmallVector<Value> buffers, types, outs, results;
     for (auto [lookup, value] : llvm::enumerate(op.getResults())) {
       auto type = cast<RankedTensorType>(value.getType());
-      Value number = b.i64(lookup);
-      Value rows =
-          b.call("nsrt_result_rows", {device, routed, number}, b.getI64Type());
-      Value out =
+      Value rows = b.call("nsrt_result_rows", {device, routed, b.i64(lookup)},
+                          b.getI64Type());
+      Value buffer =
           b.allocate(type.getElementType(),
                      arith::IndexCastOp::create(b, b.getIndexType(), rows),
                      type.getDimSize(1));
-      b.call("nsrt_result_wait",
-             {device, routed, partials, number,
-              b.i32(getElementCode(type.getElementType())), b.pointerTo(out)});
-      results.push_back(b.toTensor(out, type));
+      buffer.getDefiningOp<memref::AllocOp>().setAlignment(kResultAlignment);
+      buffers.push_back(buffer);
+      types.push_back(b.i32(getElementCode(type.getElementType())));
+      outs.push_back(b.pointerTo(buffers.back()));
     }
+    b.call("nsrt_results_wait", {device, routed, partials, b.i64(outs.size()),
+                                 b.arrayOf(types), b.arrayOf(outs)});
+    for (auto [buffer, value] : llvm::zip_equal(buffers, op.getResults()))
+      results.push_back(
+          b.toTensor(buffer, cast<RankedTensorType>(value.getType())));
     rewriter.replaceOp(op, results);
     return success();
   }

@@ -58,9 +58,13 @@ func.func @embeddings_start(%dev: !neuroshard.device, %ids: !ids, %w: !weighted)
 // CHECK: %[[C0:.*]] = arith.constant 0 : i64
 // CHECK: %[[N:.*]] = call @nsrt_result_rows(%[[D]], %[[R0]], %[[C0]])
 // CHECK: %[[ROWS:.*]] = arith.index_cast %[[N]]
-// CHECK: %[[OUT:.*]] = memref.alloc(%[[ROWS]]) : memref<?x20xf16>
+// CHECK: %[[OUT:.*]] = memref.alloc(%[[ROWS]]) {alignment = 64 : i64} : memref<?x20xf16>
 // CHECK: %[[F16:.*]] = arith.constant 1 : i32
-// CHECK: call @nsrt_result_wait(%[[D]], %[[R0]], %[[P0]], %[[C0]], %[[F16]], %{{.*}})
+// CHECK: %[[ONE:.*]] = arith.constant 1 : i64
+// CHECK: %[[TYPES:.*]] = llvm.alloca {{.*}} x i32
+// CHECK: llvm.store %[[F16]]
+// CHECK: %[[OUTS:.*]] = llvm.alloca {{.*}} x !llvm.ptr
+// CHECK: call @nsrt_results_wait(%[[D]], %[[R0]], %[[P0]], %[[ONE]], %[[TYPES]], %[[OUTS]])
 // CHECK: bufferization.to_tensor %[[OUT]] restrict writable
 // CHECK: call @nsrt_partials_release(%[[D]], %[[P0]])
 func.func @embeddings_wait(%dev: !neuroshard.device, %p: !neuroshard.pending<!routed, !weighted, !routed>)
