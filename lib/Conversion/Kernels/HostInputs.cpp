@@ -11,8 +11,9 @@ using namespace mlir;
 namespace neuroshard {
 
 /// Rows ahead that are prefetched: far enough to hide a miss to memory behind
-/// the rows in between, near enough that they are not evicted again.
-static constexpr int64_t kPrefetchRows = 16;
+/// the rows in between, near enough that they are not evicted again from the
+/// second-level cache, where prefetches of rows go.
+static constexpr int64_t kPrefetchRows = 48;
 
 HostInputs::HostInputs(ImplicitLocOpBuilder &b, const HostArrays &arrays)
     : b(b), arrays(arrays) {

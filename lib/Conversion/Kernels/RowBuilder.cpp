@@ -22,6 +22,11 @@ namespace neuroshard {
 
 static constexpr int64_t kCacheLineBytes = 64;
 
+/// Into the second-level cache. A prefetch to the first level holds one of the
+/// few buffers for its misses until memory answers, and the rows in between
+/// then wait for one.
+static constexpr unsigned kPrefetchLocality = 2;
+
 RowBuilder::RowBuilder(ImplicitLocOpBuilder &b, int64_t dim,
                        const RowShape &shape)
     : b(b), dim(dim), shape(shape) {}
@@ -141,7 +146,7 @@ void RowBuilder::prefetch(const RowAddress &address, const ColumnBlock &block,
   for (int64_t offset = 0; offset < width; offset += step)
     memref::PrefetchOp::create(b, address.memref,
                                indices(address, block, offset), forWrite,
-                               /*localityHint=*/3, /*isDataCache=*/true);
+                               kPrefetchLocality, /*isDataCache=*/true);
 }
 
 template <typename Op>

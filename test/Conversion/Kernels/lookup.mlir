@@ -1,5 +1,5 @@
 // Forward kernels: one parallel loop over bags, rows as 16-wide vectors and powers of
-// two for the rest, added in the order of the ids, the row 16 ids ahead prefetched
+// two for the rest, added in the order of the ids, the row 48 ids ahead prefetched
 // without reading past the last id.
 
 // RUN: neuroshard-opt %s --neuroshard-emit-kernel="kind=lookup dim=38 id=i32" --canonicalize --cse | FileCheck %s
@@ -20,17 +20,17 @@ module {}
 // CHECK-SAME: %[[STRIDE:[^:]*]]: i64, %[[BEGIN:[^:]*]]: i64, %[[END:[^:]*]]: i64)
 // CHECK-SAME: attributes {llvm.bareptr}
 // CHECK-DAG: %[[C1:.*]] = arith.constant 1 : index
-// CHECK-DAG: %[[C16:.*]] = arith.constant 16 : index
+// CHECK-DAG: %[[AHEAD:.*]] = arith.constant 48 : index
 // CHECK-DAG: %[[FIRST:.*]] = arith.index_cast %[[BEGIN]]
 // CHECK-DAG: %[[LIMIT:.*]] = arith.index_cast %[[END]]
 // CHECK: memref.load %[[OFFSETS]][%[[LIMIT]]]
 // CHECK: %[[LAST:.*]] = arith.subi
 // CHECK: scf.parallel (%[[BAG:.*]]) = (%[[FIRST]]) to (%[[LIMIT]])
 // CHECK: %[[SUM:.*]]:4 = scf.for %[[J:.*]] = {{.*}} iter_args(%[[A0:.*]] = %{{.*}}, %[[A1:.*]] = %{{.*}}, %[[A2:.*]] = %{{.*}}, %[[A3:.*]] = %{{.*}}) -> (vector<16xf32>, vector<16xf32>, vector<4xf32>, vector<2xf32>)
-// CHECK: %[[FAR:.*]] = arith.addi %[[J]], %[[C16]]
+// CHECK: %[[FAR:.*]] = arith.addi %[[J]], %[[AHEAD]]
 // CHECK: %[[NEXT:.*]] = arith.minsi %[[FAR]], %[[LAST]]
 // CHECK: memref.load %[[IDS]][%[[NEXT]]]
-// CHECK-COUNT-3: memref.prefetch %[[W]][{{.*}}], read, locality<3>, data
+// CHECK-COUNT-3: memref.prefetch %[[W]][{{.*}}], read, locality<2>, data
 // CHECK: memref.load %[[IDS]][%[[J]]]
 // CHECK-COUNT-2: vector.transfer_read %[[W]]{{.*}} {in_bounds = [true]} : memref<1099511627776x40xf32>, vector<16xf32>
 // CHECK: vector.transfer_read {{.*}} vector<4xf32>

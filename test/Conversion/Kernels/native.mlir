@@ -22,7 +22,7 @@ module {}
 
 // ASM: nsk_lookup_sum_f32_d64_i64_weighted:
 // ASM-NOT: vfmadd
-// ASM-COUNT-4: prefetcht0
+// ASM-COUNT-4: prefetcht1
 // ASM-NOT: vfmadd
 // ASM-COUNT-4: vmulps {{.*}}%zmm
 // ASM-NOT: vfmadd

@@ -15,9 +15,9 @@ module {}
 // SGD-SAME: %[[LR:[^:]*]]: f32, %{{.*}}: i64, %{{.*}}: i64)
 // SGD-DAG: %[[DECAY:.*]] = arith.constant dense<2.500000e-01> : vector<16xf32>
 // SGD: scf.parallel
-// SGD: memref.prefetch {{.*}}, write, locality<3>, data
+// SGD: memref.prefetch {{.*}}, write, locality<2>, data
 // SGD: %[[SUM:.*]] = scf.for
-// SGD: memref.prefetch {{.*}}, read, locality<3>, data
+// SGD: memref.prefetch {{.*}}, read, locality<2>, data
 // SGD: scf.yield
 // SGD: %[[W:.*]] = vector.transfer_read
 // SGD: %[[DW:.*]] = arith.mulf %[[W]], %[[DECAY]]

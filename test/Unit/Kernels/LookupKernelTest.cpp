@@ -41,7 +41,7 @@ struct Bags {
   std::vector<float> sampleWeights;
 
   explicit Bags(Data data) {
-    for (int64_t length : {0, 1, 2, 5, 40, 0, 16, 17, 3, 0})
+    for (int64_t length : {0, 1, 2, 5, 40, 0, 48, 49, 3, 0})
       offsets.push_back(offsets.back() + length);
     for (int64_t i = 0; i < offsets.back(); ++i)
       ids.push_back((i * 7 + i * i) % kRows);
