@@ -28,12 +28,22 @@ class Training:
     def step(self, parts, generator, learning_rate=0.125):
         """Checks a forward and an update; gives the results."""
         self.module.set_learning_rate(learning_rate)
-        own = parts[self.rank]
-        before = whole(self.module, self.group)
+        results, weights = self.forward(parts)
+        self.backward(parts, results, weights, generator)
+        return results
+
+    def forward(self, parts):
+        """The results of the own part, checked, and its sample weights."""
+        own, before = parts[self.rank], whole(self.module, self.group)
         ids, offsets, *weights = own.tensors()
         weights = [one.clone().requires_grad_() for one in weights]
         results = self.values(self.module(ns.distributed.Jagged(ids, offsets, *weights)))
         self.check_results(before, own, results)
+        return results, weights
+
+    def backward(self, parts, results, weights, generator):
+        """Checks the update by random gradients of the results of forward()."""
+        own, before = parts[self.rank], whole(self.module, self.group)
         gradients = [self.random_gradients(part, generator) for part in parts]
         loss = sum((result * gradient).sum() for result, gradient
                    in zip(results, gradients[self.rank], strict=True))
@@ -42,10 +52,9 @@ class Training:
         assert self.module.step == self.updates
         after = whole(self.module, self.group)
         if self.rank == 0:
-            self.check_tables(before, after, parts, gradients, learning_rate)
+            self.check_tables(before, after, parts, gradients, self.module.learning_rate)
         if weights:
             self.check_weights(before, own, gradients[self.rank], weights[0].grad)
-        return results
 
     def values(self, output):
         assert list(output) == [lookup.feature for lookup in self.lookups]

@@ -25,7 +25,17 @@ def drawn(ranks):
             *(f"training.same_bits:number={one}" for one in repeated)]
 
 
-OTHERS = {1: [], 2: ["training.seeds"], 4: [], 8: []}
+CONVENTIONS = [f"steps.convention:optimizer={one}"
+               for one in ("sgd", "adagrad", "rowwise_adagrad", "adam")]
+OTHERS = {
+    1: [CONVENTIONS[1], "steps.modes", "steps.orders", "steps.pending"],
+    2: ["training.seeds", *CONVENTIONS, "steps.convention:optimizer=sgd:division=0", "steps.modes",
+        "steps.orders", "steps.pending", "steps.two_collections", "steps.searched",
+        "steps.unread_result"],
+    4: [CONVENTIONS[2], "steps.convention:optimizer=adam:division=0", "steps.subgroups",
+        "steps.searched"],
+    8: [CONVENTIONS[3]],
+}
 CASES = {ranks: [*drawn(ranks), *OTHERS[ranks]] for ranks in POOLED}
 
 

@@ -1,0 +1,258 @@
+"""Cases: what a training loop does with a module, in every order it may do so."""
+
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+import neuroshard as ns
+from distributed_context import raises, whole
+from distributed_models import joined, make_plan, make_problem, random_parts
+from distributed_training import Training
+from neuroshard.errors import TensorError
+from support import matrix
+
+BUFFERS = 2  # the kind of torch.ops.neuroshard.memory_bytes
+
+
+def small(ranks, optimizer="sgd", **rest):
+    """Three tables, cut by rows and columns, by columns, and replicated; four features."""
+    tables = [ns.Table("a", 40, 8, optimizer=optimizer), ns.Table("b", 30, 12, optimizer=optimizer),
+              ns.Table("c", 20, 4, optimizer=optimizer)]
+    features = [ns.Feature("a0", "a", "sum", 3), ns.Feature("b0", "b", "mean", 3),
+                ns.Feature("a1", "a", "mean", 3), ns.Feature("c0", "c", "sum", 3)]
+    problem = ns.ShardingProblem(tables=tables, features=features, batch=16,
+                                 topology=f"{ranks}xCPU@4GiB", **rest)
+    return problem, make_plan(problem, ["rows_and_columns", "columns", "replicated"], ranks, 1)
+
+
+def given(part):
+    return ns.distributed.Jagged(*part.tensors())
+
+
+class Model(torch.nn.Module):
+    """A linear layer over all features."""
+
+    def __init__(self, tables):
+        super().__init__()
+        self.tables = tables
+        self.top = torch.nn.Linear(32, 1)
+        with torch.no_grad():
+            self.top.weight.copy_(torch.linspace(-1, 1, 32))
+            self.top.bias.fill_(0.25)
+
+    def forward(self, ids, offsets):
+        pooled = self.tables((ids, offsets))
+        return self.top(torch.cat(list(pooled.values()), 1)).squeeze(1)
+
+
+class Reference:
+    """The same without shards, by torch in float64 on the global batch."""
+
+    def __init__(self, problem, tables, optimizer):
+        self.problem = problem
+        self.bags = {name: torch.nn.EmbeddingBag.from_pretrained(
+            weights.double(), freeze=False, include_last_offset=True, sparse=optimizer == "adam")
+            for name, (weights, _) in tables.items()}
+        self.top = Model(None).top.double()
+        parameters = [bag.weight for bag in self.bags.values()]
+        self.sums = [torch.zeros(len(one)).double() for one in parameters]
+        self.optimizer = {"sgd": torch.optim.SGD, "rowwise_adagrad": torch.optim.SGD,
+                          "adagrad": lambda p, lr: torch.optim.Adagrad(p, lr, eps=1e-8),
+                          "adam": torch.optim.SparseAdam}[optimizer](parameters, lr=0.0625)
+        self.rowwise = optimizer == "rowwise_adagrad"
+        self.dense = torch.optim.SGD(self.top.parameters(), lr=0.0625)
+
+    def forward(self, batch):
+        pooled = []
+        for number, feature in enumerate(self.problem.features):
+            ids, offsets, _ = batch.feature(number)
+            bag = self.bags[feature.table]
+            bag.mode = feature.pooling
+            pooled.append(bag(ids.long(), offsets))
+        return self.top(torch.cat(pooled, 1)).squeeze(1)
+
+    def step(self):
+        if self.rowwise:
+            for total, weight in zip(self.sums, self.optimizer.param_groups[0]["params"]):
+                total += weight.grad.square().mean(1)
+                weight.grad /= (total.sqrt() + 1e-8)[:, None]
+        for one in (self.optimizer, self.dense):
+            one.step()
+            one.zero_grad()
+
+
+def case_convention(context, optimizer, division="1"):
+    """Steps with loss = local sum x ranks / global batch equal unsharded ones with the mean over
+    the global batch, under DistributedDataParallel and schedulers. Without the division, tables
+    learn so from local sum / global batch."""
+    problem, plan = small(context.size, optimizer)
+    tables = context.make(plan, problem, 0.0625, gradient_division=division == "1")
+    reference = Reference(problem, whole(tables), optimizer)
+    model = Model(tables)
+    assert [name for name, _ in model.named_parameters()] == ["top.weight", "top.bias"]
+    step = DistributedDataParallel(model) if division == "1" else model
+    dense = torch.optim.SGD(model.parameters(), lr=0.0625)
+    schedules = [torch.optim.lr_scheduler.StepLR(one, 2, 0.5)
+                 for one in (tables.optimizer, reference.optimizer)]
+    generator = context.generator()
+    for number in range(5):
+        sizes = torch.randint(0 if number else 1, 6, (context.size,), generator=generator).tolist()
+        sizes[number % context.size] += 1
+        parts = random_parts(problem, sizes, generator)
+        labels = torch.randn(sum(sizes), generator=generator)
+        own = labels.split(sizes)[context.rank]
+        part = parts[context.rank]
+        factor = context.size if division == "1" else 1
+        loss = (step(part.ids, part.offsets) - own).square().sum() * factor / sum(sizes)
+        loss.backward()
+        if division == "0":
+            for one in model.parameters():
+                dist.all_reduce(one.grad)
+        (reference.forward(joined(problem, parts)) - labels.double()).square().mean().backward()
+        for one in (dense, tables.optimizer, reference):
+            one.step()
+        dense.zero_grad()
+        tables.optimizer.zero_grad()
+        for one in schedules:
+            one.step()
+    assert tables.learning_rate == 0.0625 / 4
+    for name, (weights, _) in whole(tables).items():
+        torch.testing.assert_close(weights.double(), reference.bags[name].weight.data, rtol=1e-5,
+                                   atol=2e-6, msg=lambda text, name=name: f"{name}: {text}")
+    torch.testing.assert_close(model.top.weight.double(), reference.top.weight, rtol=1e-5,
+                               atol=2e-6)
+
+
+def case_modes(context):
+    """eval() and no_grad() learn nothing; steps without a backward leave nothing behind."""
+    problem, plan = small(context.size, "adam")
+    tables = context.make(plan, problem)
+    part = random_parts(problem, [4] * context.size, context.generator())[context.rank]
+    before = whole(tables)
+    with torch.no_grad():
+        looked_up = tables(given(part))
+    tables.eval()
+    for value, other in zip(tables(given(part)).values(), looked_up.values()):
+        assert torch.equal(value, other) and not value.requires_grad and not other.requires_grad
+    tables.train()
+
+    def forward_only():
+        assert all(one.requires_grad for one in tables(given(part)).values())
+        tables.start(given(part))
+        with torch.no_grad():
+            tables(given(part))
+
+    def held():
+        return torch.ops.neuroshard.memory_bytes(tables.name, BUFFERS)
+
+    for _ in range(3):
+        forward_only()
+    least = held()
+    for _ in range(30):
+        forward_only()
+    assert held() == least, f"{held()} bytes after 33 steps, {least} after 3"
+    assert tables.step == 0
+    for name, (weights, states) in whole(tables).items():
+        assert torch.equal(weights, before[name][0])
+        assert all(map(torch.equal, states, before[name][1]))
+    sum(one.sum() for one in tables(given(part)).values()).backward()
+    assert tables.step == 1
+    assert not torch.equal(whole(tables)["a"][0], before["a"][0])
+
+
+def case_orders(context):
+    """Two forwards before two backwards, in either order; a second backward is refused."""
+    problem, plan = small(context.size, "adam")
+    training = Training(context, plan, problem)
+    generator = context.generator()
+    for order in ((0, 1), (1, 0)):
+        parts = [random_parts(problem, [3] * context.size, generator) for _ in order]
+        outputs = [training.forward(one)[0] for one in parts]
+        for number in order:
+            training.backward(parts[number], outputs[number], [], generator)
+    results, _ = training.forward(parts[0])
+    loss = sum(one.sum() for one in results)
+    loss.backward(retain_graph=True)
+    raises(ValueError, "a backward runs once for each forward", loss.backward)
+    training.updates += 1
+    training.step(parts[1], generator)
+
+
+def case_pending(context):
+    """start() and wait() apart: the same results, in the order of the caller."""
+    problem, plan = small(context.size)
+    tables = context.make(plan, problem)
+    generator = context.generator()
+    parts = [random_parts(problem, [2 + one] * context.size, generator)[context.rank]
+             for one in range(3)]
+    expected = [list(tables(given(part)).values()) for part in parts]
+    pending = [tables.start(given(part)) for part in parts]
+    torch.ones(64, 64) @ torch.ones(64, 64)
+    for number in (1, 2, 0):
+        got = list(pending[number].wait().values())
+        assert all(map(torch.equal, got, expected[number])), number
+        raises(TensorError, "have been taken", pending[number].wait)
+    dropped = tables.start(given(parts[0]))
+    del dropped
+    sum(one.sum() for one in tables.start(given(parts[1])).wait().values()).backward()
+    assert tables.step == 1
+
+
+def case_two_collections(context):
+    """In one model they learn as each alone does."""
+    problems = [small(context.size, "adagrad"), small(context.size, "sgd")]
+    generator = context.generator()
+    parts = [[random_parts(problem, [3] * context.size, generator)[context.rank]
+              for problem, _ in problems] for _ in range(3)]
+
+    def loss(tables, part):
+        return sum(one.square().sum() for one in tables(given(part)).values())
+
+    together, alone = ([context.make(plan, problem) for problem, plan in problems]
+                       for _ in range(2))
+    for one in parts:
+        sum(map(loss, together, one)).backward()
+        for tables, part in zip(alone, one):
+            loss(tables, part).backward()
+    for one, other in zip(together, alone):
+        for name, (weights, states) in whole(one).items():
+            assert torch.equal(weights, whole(other)[name][0]), name
+            assert all(map(torch.equal, states, whole(other)[name][1])), name
+
+
+def case_subgroups(context):
+    """Each half of the ranks has a model of its own, of which the other half knows nothing."""
+    halves = [list(range(one, context.size, 2)) for one in (0, 1)]
+    groups = [dist.new_group(half) for half in halves]
+    mine = context.rank % 2
+    ranks = len(halves[mine])
+    problem = make_problem(3 if mine else 4, ranks, unpooled=bool(mine))
+    plan = make_plan(problem, ["rows_and_columns", "rows", "columns", "table_wise"] * 2, ranks,
+                     matrix.seed())
+    training = Training(context, plan, problem, groups[mine])
+    generator = context.generator(mine)
+    for _ in range(2 + mine):
+        training.step(random_parts(problem, [3] * ranks, generator), generator)
+    assert training.module.process_group is groups[mine]
+
+
+def case_searched(context):
+    """The planner's own plan for problems with statistics enough to cut tables."""
+    problem = make_problem(5, context.size)
+    plan = ns.distributed.plan(problem)
+    assert len(set(context.gather(plan.to_json()))) == 1
+    training = Training(context, plan, problem)
+    generator = context.generator()
+    for _ in range(2):
+        training.step(random_parts(problem, [3] * context.size, generator), generator)
+
+
+def case_unread_result(context):
+    """Results that the loss does not read count as having gradients of zero."""
+    problem, plan = small(context.size)
+    tables = context.make(plan, problem)
+    part = random_parts(problem, [4] * context.size, context.generator())[context.rank]
+    before = whole(tables)
+    tables(given(part))["b0"].sum().backward()
+    after = whole(tables)
+    assert [torch.equal(after[name][0], before[name][0]) for name in "abc"] == [True, False, True]
