@@ -1,0 +1,62 @@
+"""What is to be sharded: the tables of MovieLens-100k with statistics of its batches."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import neuroshard as ns
+
+from movielens.data import MovieLens
+
+STATISTICS_BATCHES = 20
+REUSE_LIMITS = 2 ** np.arange(16)
+SMALL_ROWS = 100
+
+
+def sharding_problem(data: MovieLens, *, dim: int, batch: int, devices: int,
+                     optimizer: ns.Optimizer, target: str = "torchrec-1.9"
+                     ) -> ns.ShardingProblem:
+    """The problem for so many processes on CPUs; the default is plans that TorchRec runs too."""
+    batches = data.global_batches(batch, STATISTICS_BATCHES)
+    tables = [ns.Table(name, spec.rows, dim, optimizer=optimizer,
+                       access=_access(data, name, batches[0]))
+              for name, spec in data.tables.items()]
+    features = [_feature(data, name, batches) for name in data.features]
+    return ns.ShardingProblem(
+        tables=tables, features=features, batch=batch, topology=f"{devices}xCPU", target=target,
+        constraints=_constraints(data, dim, devices), source="MovieLens-100k")
+
+
+def _constraints(data: MovieLens, dim: int, devices: int) -> ns.Constraints:
+    """All of these tables fit on every rank, where the planner would put them. So that the run
+    has what large tables need, only the small ones may be replicated, and the largest is cut
+    into equal ranges of rows."""
+    largest = max(data.tables, key=lambda name: data.tables[name].rows)
+    bounds = [min(index * -(-data.tables[largest].rows // devices), data.tables[largest].rows)
+              for index in range(devices + 1)]
+    shards = [ns.Shard(table=largest, rows=(bounds[index], bounds[index + 1]), cols=(0, dim),
+                       devices=index) for index in range(devices)]
+    rules = [ns.TableRule(name, ("replicated",) if spec.rows < SMALL_ROWS else
+                          ("table_wise", "column_wise"))
+             for name, spec in data.tables.items() if name != largest]
+    return ns.Constraints(tables=rules, fixed_shards=shards)
+
+
+def _feature(data: MovieLens, name: str, batches: list[np.ndarray]) -> ns.Feature:
+    table = data.features[name]
+    lengths = [data.take(name, samples)[1] for samples in batches]
+    presence = np.mean([np.mean(one > 0) for one in lengths])
+    per_sample = [one.mean() for one in lengths]
+    return ns.Feature(name, table, pooling=data.tables[table].pooling,
+                      mean_pooling=float(np.mean(per_sample) / presence),
+                      p99_pooling=float(np.quantile(per_sample, 0.99)),
+                      presence=float(presence))
+
+
+def _access(data: MovieLens, table: str, samples: np.ndarray) -> ns.Access:
+    """Of the distinct ids of one batch, the shares seen once, twice, 3-4 times, ..."""
+    ids = np.concatenate([data.take(name, samples)[0] for name, read in data.features.items()
+                          if read == table])
+    counts = np.unique(ids, return_counts=True)[1]
+    bins = np.bincount(np.searchsorted(REUSE_LIMITS, counts), minlength=17)
+    return ns.Access(batch=len(samples), reuse=(bins / bins.sum()).tolist())

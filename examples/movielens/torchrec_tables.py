@@ -1,0 +1,114 @@
+"""The embedding part of TorchRec, under the plan that NeuroShard made."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Callable
+
+import torch
+import torch.distributed as dist
+from torch import nn
+
+import neuroshard as ns
+
+from movielens.data import Batch, MovieLens
+from movielens.model import Vectors
+from movielens.unsharded import make_optimizer
+
+# On these versions TorchRec calls functions that PyTorch deprecates, and says at length which
+# paths it traces. None of it is about this program.
+warnings.filterwarnings("ignore", category=FutureWarning)
+warnings.filterwarnings("ignore", message=".*an autograd kernel was not registered.*")
+for name in ("torchrec.distributed.utils", "torch.fx._symbolic_trace"):
+    logging.getLogger(name).setLevel(logging.ERROR)
+
+from fbgemm_gpu.split_embedding_configs import EmbOptimType  # noqa: E402
+from torch.distributed._shard.sharded_tensor import ShardedTensor  # noqa: E402
+from torch.distributed._shard.sharding_spec import (EnumerableShardingSpec,  # noqa: E402
+                                                    ShardMetadata)
+from torchrec import (EmbeddingBagCollection, EmbeddingBagConfig, KeyedJaggedTensor,  # noqa: E402
+                      PoolingType)
+from torchrec.distributed import DistributedModelParallel  # noqa: E402
+from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder  # noqa: E402
+from torchrec.distributed.types import (EmbeddingModuleShardingPlan,  # noqa: E402
+                                        ParameterSharding, ShardingPlan)
+
+# What of NeuroShard's optimizers TorchRec runs on the CPU.
+OPTIMIZERS = {"sgd": EmbOptimType.EXACT_SGD, "adagrad": EmbOptimType.EXACT_ADAGRAD,
+              "rowwise_adagrad": EmbOptimType.EXACT_ROWWISE_ADAGRAD}
+
+
+class TorchRecTables:
+    """Starts from whole tables, of which each rank takes its shards."""
+
+    def __init__(self, data: MovieLens, plan: ns.Plan, weights: dict[str, torch.Tensor],
+                 optimizer: ns.Optimizer, learning_rate: float) -> None:
+        self.keys = list(data.features)
+        sharder = EmbeddingBagCollectionSharder(fused_params={
+            "optimizer": OPTIMIZERS[optimizer.kind], "learning_rate": learning_rate,
+            "eps": optimizer.eps})
+        module = nn.Sequential(_collection(data, weights))
+        self.model = DistributedModelParallel(
+            module, device=torch.device("cpu"), sharders=[sharder],
+            plan=ShardingPlan({"0": torchrec_plan(plan)}))
+        self._load(weights)
+        # Tables that lie on one rank or are cut are updated in the backward pass.
+        replicated = {shard.table for shard in plan.shards if shard.replicated}
+        parameters = [parameter for name, parameter in self.model.named_parameters()
+                      if _table_of(name) in replicated]
+        self.replicated = make_optimizer(optimizer, parameters, learning_rate)
+
+    def start(self, batch: Batch) -> Callable[[], Vectors]:
+        pending = self.model(KeyedJaggedTensor(self.keys, batch.ids, offsets=batch.offsets))
+        return pending.to_dict
+
+    def zero_grad(self) -> None:
+        self.replicated.zero_grad()
+
+    def step(self) -> None:
+        self.replicated.step()
+
+    def _load(self, weights: dict[str, torch.Tensor]) -> None:
+        with torch.no_grad():
+            for name, value in self.model.state_dict().items():
+                whole = weights[_table_of(name)]
+                if not isinstance(value, ShardedTensor):
+                    value.copy_(whole)
+                    continue
+                for shard in value.local_shards():
+                    (row, col), (rows, cols) = shard.metadata.shard_offsets, shard.tensor.shape
+                    shard.tensor.copy_(whole[row:row + rows, col:col + cols])
+
+
+def torchrec_plan(plan: ns.Plan) -> EmbeddingModuleShardingPlan:
+    """A plan with target torchrec-1.9 as TorchRec writes it."""
+    result = EmbeddingModuleShardingPlan()
+    for table in dict.fromkeys(shard.table for shard in plan.shards):
+        result[table] = _parameter_sharding(plan.shards_of(table))
+    return result
+
+
+def _parameter_sharding(shards: tuple[ns.Shard, ...]) -> ParameterSharding:
+    if shards[0].replicated:
+        return ParameterSharding("data_parallel", "dense", ranks=list(shards[0].devices))
+    kind = "table_wise"
+    if len(shards) > 1:
+        kind = "row_wise" if shards[0].cols == shards[1].cols else "column_wise"
+    ranks = [shard.devices[0] for shard in shards]
+    places = [ShardMetadata([shard.rows[0], shard.cols[0]], [shard.row_count, shard.width],
+                            f"rank:{rank}/cpu") for shard, rank in zip(shards, ranks)]
+    return ParameterSharding(kind, "fused", ranks, EnumerableShardingSpec(places))
+
+
+def _collection(data: MovieLens, weights: dict[str, torch.Tensor]) -> EmbeddingBagCollection:
+    configs = [EmbeddingBagConfig(
+        name=name, num_embeddings=spec.rows, embedding_dim=weights[name].shape[1],
+        pooling=PoolingType.MEAN if spec.pooling == "mean" else PoolingType.SUM,
+        feature_names=[feature for feature, read in data.features.items() if read == name])
+        for name, spec in data.tables.items()]
+    return EmbeddingBagCollection(tables=configs, device=torch.device("meta"))
+
+
+def _table_of(parameter: str) -> str:
+    return parameter.split(".")[-2]
