@@ -174,31 +174,33 @@ def per_shard(folder, source="per_shard", target="per_shard", real=""):
 # torch.distributed.checkpoint by itself
 
 
-def plain(folder):
+def plain(folder, real=""):
     problem, kinds = bits("exact")
-    trained = module(problem, kinds, 7)
+    make, path = collection if real else module, folder / f"plain{real}"
+    trained = make(problem, kinds, 7)
     trained.train(2)
-    dcp.save({"model": trained}, checkpoint_id=folder / "plain")
-    other = module(problem, kinds[2:] + kinds[:2], 8, weights=9)
-    dcp.load({"model": other}, checkpoint_id=folder / "plain")
+    dcp.save({"model": trained}, checkpoint_id=path)
+    other = make(problem, kinds[2:] + kinds[:2], 8, weights=9)
+    dcp.load({"model": other}, checkpoint_id=path)
     assert_same(tables.whole(other, everywhere), tables.whole(trained, everywhere))
     assert other.step == 2
-    again = module(problem, kinds, 7, weights=9)
-    checkpoint.load(folder / "plain", {"model": again})
+    again = make(problem, kinds, 7, weights=9)
+    checkpoint.load(path, {"model": again})
     assert_same(tables.whole(again, everywhere), tables.whole(trained, everywhere))
 
 
-def asynchronous(folder):
+def asynchronous(folder, real=""):
     """The state of the moment of the call is saved while training goes on."""
     problem, kinds = bits("exact")
-    trained = module(problem, kinds, 7)
+    make, path = collection if real else module, folder / f"asynchronous{real}"
+    trained = make(problem, kinds, 7)
     trained.train(2)
     expected = tables.whole(trained, everywhere)
-    pending = dcp.async_save({"model": trained}, checkpoint_id=folder / "async")
+    pending = dcp.async_save({"model": trained}, checkpoint_id=path)
     trained.train(1)
     pending.result()
-    other = module(problem, kinds[3:] + kinds[:3], 8, weights=9)
-    dcp.load({"model": other}, checkpoint_id=folder / "async")
+    other = make(problem, kinds[3:] + kinds[:3], 8, weights=9)
+    dcp.load({"model": other}, checkpoint_id=path)
     assert_same(tables.whole(other, everywhere), expected)
 
 

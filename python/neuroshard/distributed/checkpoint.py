@@ -192,19 +192,25 @@ def _target(state: State, only: Part | None) -> dict[str, Any]:
             target[name] = None
         else:
             target[name] = value
-    optimizer = {prefix + key for prefix, tables in _tables(state)
-                 for key in state_of(tables, only="optimizer")}
-    optimizer |= {name for name, value in _named(state).items()
-                  if isinstance(value, torch.optim.Optimizer)}
     if only is None:
         return target
+    optimizer = _optimizer_keys(state)
     return {key: value for key, value in target.items() if (key in optimizer) == (only != "weights")}
+
+
+def _optimizer_keys(state: State) -> set[str]:
+    """Keys of what only training needs."""
+    keys = {name for name, value in _named(state).items()
+            if isinstance(value, torch.optim.Optimizer)}
+    return keys.union(*({prefix + key for key in state_of(tables, only="optimizer")}
+                        for prefix, tables in _tables(state)))
 
 
 def _check(state: State, target: dict[str, Any], metadata: Metadata) -> None:
     saved = metadata.state_dict_metadata
+    optimizer = _optimizer_keys(state)
     wrong = [message for key, value in flatten_state_dict(target)[0].items()
-             if (message := _mismatch(key, value, saved))]
+             if (message := _mismatch(key, value, saved, key in optimizer))]
     for prefix, tables in _tables(state):
         wrong += _other_tables(prefix, tables, saved)
     if not wrong:
@@ -213,10 +219,9 @@ def _check(state: State, target: dict[str, Any], metadata: Metadata) -> None:
     raise CheckpointError("; ".join(wrong[:MAX_LISTED]) + more)
 
 
-def _mismatch(key: str, value: Any, saved: Mapping[str, Any]) -> str:
+def _mismatch(key: str, value: Any, saved: Mapping[str, Any], optimizer: bool) -> str:
     if key not in saved:
-        hint = ("; only='weights' loads what does not belong to optimizers"
-                if isinstance(value, Sharded) and not key.endswith(".weight") else "")
+        hint = "; only='weights' loads what does not belong to optimizers" if optimizer else ""
         return f"{key} is not in the checkpoint{hint}"
     found = saved[key]
     if not isinstance(value, torch.Tensor):
