@@ -8,6 +8,7 @@ import os
 import pathlib
 import subprocess
 import tempfile
+from collections.abc import Sequence
 
 from neuroshard.distributed.library import compiler_path
 from neuroshard.errors import Error
@@ -37,30 +38,32 @@ def processor() -> str:
     return "".join(lines.get(name, "") for name in ("model name", "flags", "Features"))
 
 
-def artifact_key(plan: Plan, problem: ShardingProblem) -> str:
+def artifact_key(plan: Plan, problem: ShardingProblem, options: Sequence[str] = ()) -> str:
     """Names what the plan and the problem compile to with this compiler on this machine."""
     compiler = compiler_path().stat()
     digest = hashlib.sha256()
     for part in (plan.to_json(), problem.to_json(), processor(),
-                 f"{compiler.st_size} {compiler.st_mtime_ns}"):
+                 f"{compiler.st_size} {compiler.st_mtime_ns}", *options):
         digest.update(part.encode() + b"\0")
     return digest.hexdigest()[:32]
 
 
-def make_artifact(plan: Plan, problem: ShardingProblem) -> pathlib.Path:
+def make_artifact(plan: Plan, problem: ShardingProblem,
+                  options: Sequence[str] = ()) -> pathlib.Path:
     """The folder of the compiled model, from the cache if it is there.
 
     Ranks on one host share it; one of them should call this before the others look."""
-    folder = cache_folder() / artifact_key(plan, problem)
+    folder = cache_folder() / artifact_key(plan, problem, options)
     if not (folder / "manifest.json").exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
-        compile_plan(plan, problem, folder)
+        compile_plan(plan, problem, folder, options)
     return folder
 
 
-def compile_plan(plan: Plan, problem: ShardingProblem, folder: str | os.PathLike) -> None:
+def compile_plan(plan: Plan, problem: ShardingProblem, folder: str | os.PathLike,
+                 options: Sequence[str] = ()) -> None:
     """Compiles the tables and features of a problem, with updates, by a plan. The folder
-    appears when it is complete."""
+    appears when it is complete. options: more of neuroshard-compile's."""
     compiler = compiler_path()
     with tempfile.TemporaryDirectory() as scratch:
         scratch = pathlib.Path(scratch)
@@ -69,7 +72,7 @@ def compile_plan(plan: Plan, problem: ShardingProblem, folder: str | os.PathLike
         run(compiler.with_name("neuroshard-translate"), "--workload-to-mlir",
             scratch / "workload.json", "-o", scratch / "model.mlir")
         run(compiler, scratch / "model.mlir", "--plan", scratch / "plan.json", "--training",
-            "-o", folder)
+            *options, "-o", folder)
 
 
 def run(*command: str | os.PathLike) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import torch
 import torch.distributed as dist
 
+from neuroshard.distributed.engine import make_engine
 from neuroshard.distributed.optimizer import FusedOptimizer
 from neuroshard.distributed.outputs import make_keyed, make_jagged_tensors, split_rows
 from neuroshard.distributed.session import Session
@@ -38,7 +39,9 @@ class _Sharded(torch.nn.Module):
     def __init__(self, plan: Plan, problem: ShardingProblem, *, learning_rate: float,
                  process_group: dist.ProcessGroup | None = None, seed: int = 0,
                  artifact: str | os.PathLike | None = None, name: str | None = None,
-                 gradient_division: bool = True, threads: int | None = None) -> None:
+                 gradient_division: bool = True, threads: int | None = None,
+                 device: torch.device | str | int | None = None,
+                 engine: str | None = None) -> None:
         super().__init__()
         self._check_features(problem)
         self._plan, self._problem = plan, problem
@@ -47,11 +50,13 @@ class _Sharded(torch.nn.Module):
         self._anchor = torch.zeros((), requires_grad=True)
         self._token = torch.zeros(())
         self._optimizer = FusedOptimizer(self._anchor, learning_rate)
-        self._session = Session(plan, problem, process_group, artifact, name, threads)
+        self._session = Session(plan, problem, process_group, artifact, name, threads,
+                                make_engine(device, engine))
+        self._engine = self._session.engine
         self._name = self._session.name
-        torch.ops.neuroshard.initialize(self._name, seed)
+        self._engine.initialize(seed)
         if gradient_division:
-            torch.ops.neuroshard.set_gradient_scale(self._name, 1 / self._session.size)
+            self._engine.set_gradient_scale(1 / self._session.size)
 
     def _check_features(self, problem: ShardingProblem) -> None:
         raise NotImplementedError
@@ -97,11 +102,11 @@ class _Sharded(torch.nn.Module):
     @property
     def step(self) -> int:
         """Updates so far."""
-        return torch.ops.neuroshard.num_updates(self._name)
+        return self._engine.num_updates()
 
     @step.setter
     def step(self, count: int) -> None:
-        torch.ops.neuroshard.set_num_updates(self._name, count)
+        self._engine.set_num_updates(count)
 
     def local_shards(self) -> tuple[LocalShard, ...]:
         """This rank's shards as tensors on their own memory: writing to them is allowed."""
@@ -109,12 +114,10 @@ class _Sharded(torch.nn.Module):
 
     def phases(self) -> dict[str, tuple[float, int]]:
         """Milliseconds and bytes sent to other ranks, by phase, since reset_phases()."""
-        ops = torch.ops.neuroshard
-        return dict(zip(ops.phase_names(), zip(ops.phase_ms(self._name),
-                                               ops.phase_bytes(self._name))))
+        return self._engine.phases()
 
     def reset_phases(self) -> None:
-        torch.ops.neuroshard.reset_phases(self._name)
+        self._engine.reset_phases()
 
     def close(self) -> None:
         """Frees the tables. Tensors of local_shards() must not be used any more."""
@@ -128,8 +131,8 @@ class _Sharded(torch.nn.Module):
         features: as forward's. Ranks must start and wait in the same order."""
         keyed = is_keyed(features)
         ids = self._as_jagged(features)
-        ticket = torch.ops.neuroshard.embeddings_start(self._name, self._token, ids.ids,
-                                                       ids.offsets, ids.weights)
+        ticket = self._engine.start(self._token, ids.ids, ids.offsets, ids.weights,
+                                    self._learns())
         return Pending(self, ticket, ids, keyed)
 
     def forward(self, features: object) -> object:
@@ -141,13 +144,15 @@ class _Sharded(torch.nn.Module):
         return self.start(features).wait()
 
     def _finish(self, ticket: torch.Tensor, ids: Jagged, keyed: bool) -> object:
-        learns = torch.is_grad_enabled() and self.training
+        learns = self._learns()
         if learns:
-            torch.ops.neuroshard.set_learning_rate(self._name, self.learning_rate)
-        results = torch.ops.neuroshard.embeddings_wait(
-            self._name, self._token, ticket, ids.ids, ids.offsets, ids.weights,
-            self._anchor if learns else None)
+            self._engine.set_learning_rate(self.learning_rate)
+        results = self._engine.wait(self._token, ticket, ids.ids, ids.offsets, ids.weights,
+                                    self._anchor if learns else None)
         return self._as_output(results, ids, keyed)
+
+    def _learns(self) -> bool:
+        return torch.is_grad_enabled() and self.training
 
     def _as_output(self, results: Sequence[torch.Tensor], ids: Jagged, keyed: bool) -> object:
         raise NotImplementedError
@@ -196,7 +201,9 @@ class ShardedEmbeddingBagCollection(_Sharded):
     cache (NEUROSHARD_CACHE). name: what exported programs call it. gradient_division: gradients
     are divided by the number of ranks, so that with a loss that is the mean over a rank's
     samples tables learn as from the mean over all ranks' (TorchRec does the same). threads: of
-    this rank; None: the machine's divided by the ranks on it."""
+    this rank; None: the machine's divided by the ranks on it. device: where ids, tables and
+    results are, "cpu" or "cuda". engine: "cpu" or "cuda"; None: that of the device. "cuda" takes
+    the device "cpu" with the emulator as driver alone (docs/distributed-gpu.md)."""
 
     def _check_features(self, problem: ShardingProblem) -> None:
         for feature in problem.features:

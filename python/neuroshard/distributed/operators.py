@@ -85,14 +85,14 @@ def _save(ctx, inputs, output):
     ctx.shapes = [(result.shape, result.dtype, result.device) for result in output]
 
 
-def _backward(ctx, gradients):
+def _backward(ctx, gradients, update="embeddings_update"):
     ticket, ids = ctx.saved_tensors
     # A result that the loss does not read has no gradient: zeros.
     gradients = [torch.zeros(shape, dtype=dtype, device=device) if gradient is None
                  else gradient.contiguous()
                  for gradient, (shape, dtype, device) in zip(gradients, ctx.shapes)]
-    of_weights = torch.ops.neuroshard.embeddings_update(ctx.model, ctx.token, ticket, gradients,
-                                                        ids)
+    update = getattr(torch.ops.neuroshard, update)
+    of_weights = update(ctx.model, ctx.token, ticket, gradients, ids)
     wanted = ctx.weighted and ctx.needs_input_grad[5]
     return None, None, None, None, None, of_weights if wanted else None, None
 

@@ -16,7 +16,7 @@ from neuroshard.distributed import operators
 from neuroshard.distributed.agreement import (GroupError, host_leaders, local_ranks, rank_of,
                                               require_same, size_of, together)
 from neuroshard.distributed.artifact import check_artifact, fingerprints, make_artifact
-from neuroshard.distributed.library import code_version
+from neuroshard.distributed.engine import Engine
 from neuroshard.distributed.shards import LocalShard, Manifest, local_shards
 from neuroshard.errors import TensorError
 from neuroshard.plans import Plan
@@ -43,12 +43,13 @@ class Session:
 
     def __init__(self, plan: Plan, problem: ShardingProblem,
                  process_group: dist.ProcessGroup | None, artifact: str | os.PathLike | None,
-                 name: str | None, threads: int | None) -> None:
+                 name: str | None, threads: int | None, engine: Engine) -> None:
+        self.engine = engine
         self.group = process_group
         self.rank, self.size = rank_of(process_group), size_of(process_group)
         self.name = name or f"neuroshard_{next(_numbers)}"
         together(lambda: self._check(plan, problem), process_group, "the check of plan and problem")
-        require_same({"code version": code_version(), "torch version": torch.__version__,
+        require_same({"code version": engine.code_version(), "torch version": torch.__version__,
                       **fingerprints(plan, problem)}, process_group,
                      "all ranks must build the same model; neuroshard.distributed.plan gives "
                      "the plan of rank 0 to all")
@@ -61,7 +62,7 @@ class Session:
         _open.add(self)
 
     def _check(self, plan: Plan, problem: ShardingProblem) -> None:
-        operators.register()
+        self.engine.load()
         if plan.device_count != self.size:
             raise ValueError(
                 f"the plan is for {plan.device_count} devices, but there are {self.size} ranks"
@@ -87,20 +88,22 @@ class Session:
             together(lambda: check_artifact(folder, plan), self.group, "reading the artifact")
             return folder
         leaders = host_leaders(self.group)
-        together(lambda: make_artifact(plan, problem), self.group, "compiling the plan", leaders)
-        return together(lambda: make_artifact(plan, problem), self.group, "compiling the plan")
+
+        def make() -> pathlib.Path:
+            return make_artifact(plan, problem, self.engine.compile_options)
+
+        together(make, self.group, "compiling the plan", leaders)
+        return together(make, self.group, "compiling the plan")
 
     def _join(self, folder: pathlib.Path, threads: int | None) -> None:
-        group_name = ""
         if self.size > 1:
             # A group of its own: collectives of others are never between its steps.
             ranks = dist.get_process_group_ranks(self.group or dist.group.WORLD)
-            self._own_group = dist.new_group(ranks, backend="gloo",
+            self._own_group = dist.new_group(ranks, backend=self.engine.backend,
                                              use_local_synchronization=True)
-            group_name = self._own_group.group_name
         if threads is None:
             threads = max(1, (os.cpu_count() or 1) // local_ranks())
-        torch.ops.neuroshard.join(self.name, str(folder.resolve()), group_name, threads)
+        self.engine.join(self.name, folder, self.manifest, self._own_group, threads)
 
     def _describe_input(self) -> Input:
         exchange = self.manifest.exchange
@@ -123,8 +126,8 @@ class Session:
 
     def shards(self) -> tuple[LocalShard, ...]:
         self.require_open()
-        torch.ops.neuroshard.settle(self.name)
-        return local_shards(self.name, self.manifest, self.rank)
+        self.engine.settle()
+        return local_shards(self.engine.shard_tensors, self.manifest, self.rank)
 
     def require_open(self) -> None:
         if self not in _open:
@@ -136,7 +139,7 @@ class Session:
             return
         _open.discard(self)
         operators.remove_model(self.name)
-        torch.ops.neuroshard.leave(self.name)
+        self.engine.close()
         if self._own_group is not None and dist.is_initialized():
             dist.destroy_process_group(self._own_group)
         self._own_group = None
@@ -146,7 +149,7 @@ class Session:
 def _close_all() -> None:
     """Threads of open models must not outlive the interpreter."""
     for session in list(_open):
-        torch.ops.neuroshard.leave(session.name)
+        session.engine.close()
 
 
 __all__ = ["GroupError", "Input", "Session"]

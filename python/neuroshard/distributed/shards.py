@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -56,11 +57,12 @@ class Manifest:
         return self.plain["tables"][index]
 
 
-def local_shards(model: str, manifest: Manifest, rank: int) -> tuple[LocalShard, ...]:
-    """The shards of an open model on this rank."""
+def local_shards(tensors_of: Callable[[int], Sequence[torch.Tensor]], manifest: Manifest,
+                 rank: int) -> tuple[LocalShard, ...]:
+    """The shards of an open model on this rank. tensors_of: weights and states of a shard."""
     shards = []
     for index, spec in enumerate(manifest.shards_of(rank)):
-        weights, *states = torch.ops.neuroshard.shard_tensors(model, index)
+        weights, *states = tensors_of(index)
         table = manifest.table(spec["table"])
         names = STATE_NAMES[table["optimizer"]["kind"]] if table["optimizer"] else ()
         shards.append(LocalShard(spec["name"], table["name"], tuple(spec["rows"]),

@@ -57,6 +57,19 @@ def pick_place(device: torch.device | str | int | None) -> torch.device:
     return place
 
 
+def require_driver(device: cuda.Device, place: torch.device) -> None:
+    """Host memory is device memory for the stand-in alone."""
+    gpu = device.info.gpu.decode()
+    if (gpu == STAND_IN) == (place.type == "cpu"):
+        return
+    if gpu == STAND_IN:
+        raise TensorError(f"the driver that NEUROSHARD_CUDA_DRIVER names is the {gpu}, whose "
+                          f"memory is that of the host: use device=\"cpu\", not {place}")
+    raise TensorError(f"tables on \"cpu\" need the {STAND_IN} as driver "
+                      f"(NEUROSHARD_CUDA_DRIVER), found {gpu}: use a PyTorch with CUDA and "
+                      "device=\"cuda\"")
+
+
 class Program:
     """Tables in memory of torch, and the steps on them."""
 
@@ -88,7 +101,7 @@ class Program:
             artifact, 0, self.place.index or 0, seed=None,
             memory=tensors and [memory.as_slot_memory(group) for group in tensors])
         self._lease = memory.Lease(self.device)
-        self.check_driver()
+        require_driver(self.device, self.place)
         for (name, group), slot in zip(arrays.items(), self.device.slots):
             memory.check_sizes(name, group, slot)
         if tensors is None:
@@ -97,19 +110,6 @@ class Program:
         self.tables = {
             name: {array.name: array.visible(tensor) for array, tensor in zip(group, own)}
             for (name, group), own in zip(arrays.items(), tensors)}
-
-    def check_driver(self) -> None:
-        """Host memory is device memory for the stand-in alone."""
-        gpu = self.device.info.gpu.decode()
-        if (gpu == STAND_IN) == (self.place.type == "cpu"):
-            return
-        self._lease = None
-        if gpu == STAND_IN:
-            raise TensorError(f"the driver that NEUROSHARD_CUDA_DRIVER names is the {gpu}, whose "
-                              f"memory is that of the host: use device=\"cpu\", not {self.place}")
-        raise TensorError(f"tables on \"cpu\" need the {STAND_IN} as driver "
-                          f"(NEUROSHARD_CUDA_DRIVER), found {gpu}: use a PyTorch with CUDA and "
-                          "device=\"cuda\"")
 
     def close(self) -> None:
         _open.pop(self.name, None)

@@ -1,0 +1,1 @@
+"""Plans on the GPUs of a process group; docs/distributed-gpu.md explains how."""

@@ -1,0 +1,60 @@
+"""Collectives of a step on tensors of the device, in the current stream."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+import torch.distributed as dist
+
+
+class Arrival:
+    """A tensor that arrives: wait() gives it, valid for the current stream."""
+
+    def __init__(self, tensor: torch.Tensor, work: dist.Work | None = None,
+                 held: object = None) -> None:
+        self._tensor, self._work, self._held = tensor, work, held
+
+    def wait(self) -> torch.Tensor:
+        if self._work is not None:
+            self._work.wait()
+            self._work = self._held = None
+        return self._tensor
+
+
+class Transport:
+    """One rank's end of the process group; None: there is but one rank. wire: the type in which
+    results and gradients travel."""
+
+    def __init__(self, group: dist.ProcessGroup | None, rank: int, ranks: int,
+                 wire: torch.dtype) -> None:
+        self.group, self.rank, self.ranks, self.wire = group, rank, ranks, wire
+
+    def swap(self, send: torch.Tensor, send_counts: Sequence[int],
+             receive_counts: Sequence[int]) -> Arrival:
+        """Values for rank 0, 1, ... one after the other; gives what is for this rank, likewise."""
+        if self.group is None:
+            return Arrival(send)
+        received = send.new_empty(sum(receive_counts))
+        work = dist.all_to_all_single(received, send, list(receive_counts), list(send_counts),
+                                      group=self.group, async_op=True)
+        return Arrival(received, work, send)
+
+    def swap_rows(self, send: torch.Tensor, send_counts: Sequence[int],
+                  receive_counts: Sequence[int]) -> Arrival:
+        """The same for f32 results and gradients, which travel in the wire's type."""
+        if self.group is None:
+            return Arrival(send)
+        return self.swap(send.to(self.wire), send_counts, receive_counts)
+
+    def gather(self, send: torch.Tensor, counts: Sequence[int]) -> Arrival:
+        """The values of all ranks, f32 that travel in the wire's type; those of rank r begin at
+        r * max(counts)."""
+        if self.group is None:
+            return Arrival(send)
+        most = max(counts)
+        padded = send.new_zeros(most, dtype=self.wire)
+        padded[:send.shape[0]] = send
+        received = padded.new_empty(most * self.ranks)
+        work = dist.all_gather_into_tensor(received, padded, group=self.group, async_op=True)
+        return Arrival(received, work, padded)
