@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -133,6 +133,24 @@ class Plan(fields.Record):
     def load(cls, path: str | os.PathLike[str]) -> Plan:
         """Reads a plan's file; InvalidPlan says what is wrong, and where."""
         return plan_of_native(_planner.Plan.read(fields.path(path, "Plan.load")))
+
+    def to_torchrec(self, modules: Mapping[str, Sequence[str]], **options: Any) -> Any:
+        """The plan for TorchRec's DistributedModelParallel; see neuroshard.torchrec.to_torchrec.
+
+        modules: of each module's path in the model, the names of its tables."""
+        from neuroshard.torchrec.plans import to_torchrec
+
+        return to_torchrec(self, modules, **options)
+
+    @classmethod
+    def from_torchrec(cls, plan: Any, tables: Callable[[str, str], tuple[int, int]],
+                      device_count: int) -> Plan:
+        """A plan of TorchRec as one of ours; see neuroshard.torchrec.from_torchrec.
+
+        tables: (module path, table name) -> (rows, dim)."""
+        from neuroshard.torchrec.plans import from_torchrec
+
+        return from_torchrec(plan, tables, device_count)
 
 
 def plan_of_native(native: _planner.Plan) -> Plan:

@@ -1,0 +1,15 @@
+"""NeuroShard inside TorchRec: a planner for DistributedModelParallel, and plans there and back.
+
+    from neuroshard.torchrec import NeuroShardPlanner
+
+    planner = NeuroShardPlanner(topology, batch_size=512, constraints=constraints)
+    model = DistributedModelParallel(model, plan=planner.collective_plan(model, sharders, pg))
+
+It needs torch and torchrec 1.9; import neuroshard alone imports neither. docs/torchrec.md
+explains it.
+"""
+
+from neuroshard.torchrec.planner import NeuroShardPlanner
+from neuroshard.torchrec.plans import from_torchrec, to_torchrec
+
+__all__ = ["NeuroShardPlanner", "from_torchrec", "to_torchrec"]

@@ -1,0 +1,162 @@
+"""The tables that TorchRec's sharders would shard, as tables and features of a problem."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import torch
+from fbgemm_gpu.split_embedding_configs import EmbOptimType
+from torchrec.distributed.planner.types import ParameterConstraints
+from torchrec.distributed.types import ModuleSharder
+
+from neuroshard.constraints import TableRule
+from neuroshard.tables import Feature, Optimizer, Table
+from neuroshard.torchrec.errors import Unsupported
+from neuroshard.torchrec.plans import table_name
+
+TYPES = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16"}
+OPTIMIZERS = {EmbOptimType.EXACT_SGD: "sgd", EmbOptimType.EXACT_ADAGRAD: "adagrad",
+              EmbOptimType.EXACT_ROWWISE_ADAGRAD: "rowwise_adagrad", EmbOptimType.ADAM: "adam"}
+# TorchRec's sharding types, in our words.
+ALLOWED = {"data_parallel": "replicated", "table_wise": "table_wise",
+           "column_wise": "column_wise", "table_column_wise": "column_wise",
+           "row_wise": "row_wise", "table_row_wise": "table_row_wise"}
+# Fields of ParameterConstraints that put rows outside device memory.
+BEYOND_MEMORY = ("key_value_params", "use_virtual_table")
+
+
+@dataclass
+class Found:
+    """What a model has. modules: the names of the tables of each module, by its path.
+    constraints: of each of our tables, what the user asked for."""
+
+    tables: list[Table] = field(default_factory=list)
+    features: list[Feature] = field(default_factory=list)
+    rules: list[TableRule] = field(default_factory=list)
+    modules: dict[str, list[str]] = field(default_factory=dict)
+    constraints: dict[str, ParameterConstraints] = field(default_factory=dict)
+
+
+def find_tables(module: torch.nn.Module, sharders: Sequence[ModuleSharder],
+                constraints: Mapping[str, ParameterConstraints], device: str, ranks: int,
+                optimizer: Optimizer | None) -> Found:
+    """Everything below `module` that one of the sharders takes."""
+    by_type = {sharder.module_type: sharder for sharder in sharders}
+    found = Found()
+    queue = [("", module)]
+    while queue:
+        path, one = queue.pop(0)
+        sharder = by_type.get(type(one))
+        if sharder is None:
+            queue += [(table_name(path, name), child) for name, child in one.named_children()]
+        else:
+            add_module(found, path, one, sharder, constraints, device, ranks, optimizer)
+    if not found.tables:
+        raise Unsupported("the model has no module that one of the sharders takes; they take "
+                          + ", ".join(sorted(one.__name__ for one in by_type)))
+    return found
+
+
+def add_module(found: Found, path: str, module: torch.nn.Module, sharder: ModuleSharder,
+               constraints: Mapping[str, ParameterConstraints], device: str, ranks: int,
+               optimizer: Optimizer | None) -> None:
+    pooled = hasattr(module, "embedding_bag_configs")
+    if not pooled and not hasattr(module, "embedding_configs"):
+        raise Unsupported(f"module \"{path}\": a {type(module).__name__} does not say its tables; "
+                          "expected an EmbeddingBagCollection or EmbeddingCollection")
+    configs = module.embedding_bag_configs() if pooled else module.embedding_configs()
+    parameters = sharder.shardable_parameters(module)
+    weighted = bool(pooled and module.is_weighted())
+    found.modules[path] = [config.name for config in configs if config.name in parameters]
+    for config in configs:
+        if config.name not in parameters:
+            continue
+        name = table_name(path, config.name)
+        limits = constraints.get(config.name, ParameterConstraints())
+        check_limits(name, limits)
+        parameter = parameters[config.name]
+        if parameter.dtype not in TYPES:
+            raise Unsupported(f"table \"{name}\" is of type {parameter.dtype}; expected float32, "
+                              "float16 or bfloat16")
+        found.tables.append(Table(name, config.num_embeddings, config.embedding_dim,
+                                  TYPES[parameter.dtype],
+                                  optimizer or optimizer_of(name, parameter, sharder)))
+        pooling = config.pooling.name.lower() if pooled else "none"
+        add_features(found, name, config.feature_names, limits, pooling,
+                     weighted or bool(limits.is_weighted), ranks)
+        found.rules.append(TableRule(name, allowed_kinds(name, sharder, limits, device),
+                                     limits.min_partition or 4))
+        found.constraints[name] = limits
+
+
+def check_limits(name: str, limits: ParameterConstraints) -> None:
+    for one in BEYOND_MEMORY:
+        if getattr(limits, one):
+            raise Unsupported(f"table \"{name}\": {one} is set; tables outside device memory "
+                              "cannot be planned for TorchRec yet")
+    kernels = set(limits.compute_kernels or ("fused", "dense"))
+    if not kernels & {"fused", "dense"}:
+        raise Unsupported(f"table \"{name}\": compute_kernels {sorted(kernels)}; expected fused or "
+                          "dense among them")
+
+
+def add_features(found: Found, table: str, names: Sequence[str], limits: ParameterConstraints,
+                 pooling: str, weighted: bool, ranks: int) -> None:
+    """TorchRec's constraints list one number for each feature, or one for all."""
+    for index, name in enumerate(names):
+        factor = number(limits.pooling_factors, index, len(names), 1.0, table)
+        factor *= number(limits.num_poolings, index, len(names), 1.0, table)
+        batch = number(limits.batch_sizes, index, len(names), 0, table)
+        found.features.append(Feature(f"{table}/{name}", table, pooling, mean_pooling=factor,
+                                      batch=int(batch) * ranks, weighted=weighted))
+
+
+def number(values: Sequence[float] | None, index: int, count: int, default: float,
+           table: str) -> float:
+    if not values:
+        return default
+    if len(values) == 1:
+        return values[0]
+    if len(values) != count:
+        raise Unsupported(f"table \"{table}\": the constraints have {len(values)} numbers for "
+                          f"{count} features; expected one for each, or one")
+    return values[index]
+
+
+def allowed_kinds(name: str, sharder: ModuleSharder, limits: ParameterConstraints,
+                  device: str) -> list[str]:
+    # For the CPU sharders list fewer types than their modules run there.
+    types = set(sharder.sharding_types("cuda" if device == "cpu" else device))
+    if limits.sharding_types:
+        types &= set(limits.sharding_types)
+    if limits.compute_kernels and "dense" not in limits.compute_kernels:
+        types.discard("data_parallel")
+    if limits.compute_kernels and "fused" not in limits.compute_kernels:
+        types &= {"data_parallel"}
+    kinds = sorted({ALLOWED[one] for one in types if one in ALLOWED})
+    if not kinds:
+        raise Unsupported(f"table \"{name}\": its sharding types {sorted(types)} are none that "
+                          f"can be planned; expected one of {', '.join(ALLOWED)}")
+    return kinds
+
+
+def optimizer_of(name: str, parameter: torch.nn.Parameter, sharder: ModuleSharder) -> Optimizer:
+    """What TorchRec would run: the one applied in backward, else the sharder's fused_params."""
+    settings = dict(getattr(sharder, "fused_params", None) or {})
+    applied = getattr(parameter, "_optimizer_classes", None)
+    if applied:
+        kind = {torch.optim.SGD: "sgd", torch.optim.Adagrad: "adagrad",
+                torch.optim.Adam: "adam"}.get(applied[0])
+        kind = kind or {"SGD": "sgd", "Adagrad": "adagrad", "Adam": "adam",
+                        "RowWiseAdagrad": "rowwise_adagrad"}.get(applied[0].__name__)
+        settings = dict(getattr(parameter, "_optimizer_kwargs", [{}])[0])
+        shown = applied[0].__name__
+    else:
+        chosen = settings.get("optimizer", EmbOptimType.EXACT_SGD)
+        kind, shown = OPTIMIZERS.get(chosen), str(chosen)
+    if kind is None:
+        raise Unsupported(f"table \"{name}\": its optimizer {shown} is not known; give the one "
+                          "nearest to it in memory, optimizer=\"adam\" for instance")
+    eps = settings.get("eps")
+    return Optimizer(kind, eps=eps) if eps is not None and kind != "sgd" else Optimizer(kind)

@@ -1,0 +1,162 @@
+"""Plans of NeuroShard as plans of TorchRec, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import torch
+from torch.distributed._shard.sharding_spec import EnumerableShardingSpec, ShardMetadata
+from torchrec.distributed.types import (EmbeddingModuleShardingPlan, ParameterSharding,
+                                        ShardingPlan)
+
+from neuroshard.constraints import Shard
+from neuroshard.plans import Plan
+from neuroshard.torchrec.errors import Unsupported
+
+# The kinds of TorchRec that one plan of ours can be; grids come back as rows and columns.
+KINDS = ("data_parallel", "table_wise", "column_wise", "table_column_wise", "row_wise",
+         "table_row_wise")
+
+
+def table_name(path: str, parameter: str) -> str:
+    """The table of a module's parameter: the module's path in the model, then its name."""
+    return f"{path}.{parameter}" if path else parameter
+
+
+def place(rank: int, device: str, local_ranks: int) -> str:
+    """A rank's device as TorchRec writes it."""
+    on = device if device == "cpu" else f"{device}:{rank % local_ranks}"
+    return f"rank:{rank}/{on}"
+
+
+def to_torchrec(plan: Plan, modules: Mapping[str, Sequence[str]], *, device: str = "cuda",
+                local_ranks: int | None = None) -> ShardingPlan:
+    """The plan as TorchRec's DistributedModelParallel takes it.
+
+    modules: of each module's path in the model, the names of its tables; the plan's tables are
+    path.name. local_ranks: ranks of a host, None: all. A plan made for target torchrec-1.9 can
+    always be said; any other is Unsupported if TorchRec would run it wrong."""
+    local = local_ranks or plan.device_count
+    wanted = {table_name(path, name) for path, names in modules.items() for name in names}
+    covered = {shard.table for shard in plan.shards}
+    for missing in sorted(wanted - covered):
+        raise Unsupported(f"the plan has no table \"{missing}\", which the model has")
+    for extra in sorted(covered - wanted):
+        raise Unsupported(f"the plan has a table \"{extra}\", which the model has not")
+    result = {}
+    for path, names in modules.items():
+        result[path] = EmbeddingModuleShardingPlan()
+        for name in names:
+            shards = plan.shards_of(table_name(path, name))
+            result[path][name] = sharding_of(shards, plan.device_count, local, device)
+    return ShardingPlan(result)
+
+
+def sharding_of(shards: Sequence[Shard], ranks: int, local_ranks: int,
+                device: str) -> ParameterSharding:
+    """How TorchRec says where one table lies."""
+    if shards[0].replicated:
+        return ParameterSharding("data_parallel", "dense", list(shards[0].devices))
+    shards = sorted(shards, key=lambda shard: (shard.rows, shard.cols))
+    kind = kind_of(shards, ranks, local_ranks)
+    owners = [shard.devices[0] for shard in shards]
+    places = [ShardMetadata([shard.rows[0], shard.cols[0]], [shard.row_count, shard.width],
+                            place(rank, device, local_ranks))
+              for shard, rank in zip(shards, owners)]
+    if kind in ("row_wise", "table_row_wise"):
+        places += empty_blocks(shards, ranks, local_ranks, device, kind)
+        owners = [parse_rank(str(one.placement)) for one in places]
+    return ParameterSharding(kind, "fused", owners, EnumerableShardingSpec(places))
+
+
+def empty_blocks(shards: Sequence[Shard], ranks: int, local_ranks: int, device: str,
+                 kind: str) -> list[ShardMetadata]:
+    """TorchRec lists a block for every rank, also where the rows have run out."""
+    first = 0 if kind == "row_wise" else shards[0].devices[0] // local_ranks * local_ranks
+    count = ranks if kind == "row_wise" else local_ranks
+    end = shards[-1].rows[1]
+    return [ShardMetadata([end, 0], [0, shards[0].width], place(rank, device, local_ranks))
+            for rank in range(first + len(shards), first + count)]
+
+
+def kind_of(shards: Sequence[Shard], ranks: int, local_ranks: int) -> str:
+    """The sharding type of a table that is not replicated. Unsupported if TorchRec has none, or
+    would read rows from the wrong ranks."""
+    table = shards[0].table
+    for shard in shards:
+        if shard.width % 4:
+            raise Unsupported(f"table \"{table}\": TorchRec needs widths that are multiples of 4, "
+                              f"shard \"{shard.name}\" has {shard.width} columns")
+    if len(shards) == 1:
+        return "table_wise"
+    by_rows = len({shard.rows for shard in shards}) > 1
+    by_cols = len({shard.cols for shard in shards}) > 1
+    if by_rows and by_cols:
+        raise Unsupported(f"table \"{table}\" is cut by rows and by columns; expected one of them")
+    if by_cols:
+        return "column_wise"
+    owners = [shard.devices[0] for shard in shards]
+    rows = shards[-1].rows[1]
+    for kind, first, count in (
+            ("row_wise", 0, ranks),
+            ("table_row_wise", owners[0] // local_ranks * local_ranks, local_ranks)):
+        block = -(-rows // count)
+        expected = [(first + index, (begin, min(begin + block, rows)))
+                    for index, begin in enumerate(range(0, rows, block))]
+        if expected == [(rank, shard.rows) for rank, shard in zip(owners, shards)] and (
+                len(expected) == len(shards)):
+            return kind
+    raise Unsupported(
+        f"table \"{table}\": TorchRec cuts rows into blocks of ceil(rows / ranks) over all ranks "
+        f"or over one host; found {len(shards)} blocks on ranks {owners}, the first with "
+        f"{shards[0].row_count} rows")
+
+
+def from_torchrec(plan: ShardingPlan, tables: Callable[[str, str], tuple[int, int]],
+                  device_count: int) -> Plan:
+    """A plan of TorchRec as one of ours; its tables are named path.name.
+
+    tables: (module path, table name) -> (rows, dim). Row-wise optimizers keep a state for each
+    column shard there, so the plan has optimizer_semantics per_shard. Unsupported for kinds and
+    kernels that we have no word for."""
+    shards: list[Shard] = []
+    for path, module in plan.plan.items():
+        if not isinstance(module, EmbeddingModuleShardingPlan):
+            raise Unsupported(f"module \"{path}\": expected the plan of an embedding module, got: "
+                              f"{type(module).__name__}")
+        for name, sharding in module.items():
+            shards += shards_of(table_name(path, name), sharding, tables(path, name),
+                                device_count)
+    return Plan(shards=shards, device_count=device_count, optimizer_semantics="per_shard")
+
+
+def shards_of(table: str, sharding: ParameterSharding, size: tuple[int, int],
+              device_count: int) -> list[Shard]:
+    kernels = ("dense",) if sharding.sharding_type == "data_parallel" else ("fused", "dense")
+    if sharding.compute_kernel not in kernels:
+        raise Unsupported(f"table \"{table}\": compute kernel {sharding.compute_kernel}; expected "
+                          f"{' or '.join(kernels)}, which keep all rows in device memory")
+    if sharding.sharding_type == "data_parallel":
+        rows, dim = size
+        return [Shard(table=table, rows=(0, rows), cols=(0, dim), devices=range(device_count))]
+    spec = sharding.sharding_spec
+    if sharding.sharding_type not in KINDS or not isinstance(spec, EnumerableShardingSpec):
+        raise Unsupported(f"table \"{table}\": sharding type {sharding.sharding_type}; expected "
+                          f"one of {', '.join(KINDS)} with a list of shards")
+    found = []
+    for shard in spec.shards:
+        (row, col), (rows, cols) = shard.shard_offsets, shard.shard_sizes
+        if rows and cols:
+            found.append(Shard(table=table, rows=(row, row + rows), cols=(col, col + cols),
+                               devices=parse_rank(str(shard.placement))))
+    return found
+
+
+def parse_rank(placement: str) -> int:
+    """The rank in "rank:3/cuda:1"."""
+    rank, _, device = placement.partition("/")
+    try:
+        torch.device(device)
+        return int(rank.removeprefix("rank:"))
+    except (RuntimeError, ValueError):
+        raise Unsupported(f"placement {placement!r}: expected rank:N/device") from None
