@@ -1,6 +1,7 @@
 """What ranks do in the tests of checkpoints. Each case is called on all ranks with a folder that
 runs of other numbers of ranks share, and fails by an exception."""
 
+import contextlib
 import os
 import resource
 import signal
@@ -141,7 +142,8 @@ def blocks(folder):
     for key, found in saved.items():
         if isinstance(found, TensorStorageMetadata) and len(found.size):
             assert sum(chunk.sizes.numel() for chunk in found.chunks) == found.size.numel(), key
-            assert len(found.chunks) > 1 or found.size.numel() * 4 <= 200, key
+            size = found.properties.dtype.itemsize
+            assert all(chunk.sizes.numel() * size <= 200 for chunk in found.chunks), key
     other = module(problem, kinds[7:] + kinds[:7], 4, weights=9)
     checkpoint.load(folder / "blocks", {"tables": other})
     assert_same(tables.whole(other, everywhere), tables.whole(trained, everywhere))
@@ -270,44 +272,73 @@ def training_state(folder):
                 tables.whole(before["model"].sparse, everywhere))
 
 
+def subgroups(folder):
+    """Groups of two ranks, each with a model and a checkpoint of its own, at the same time."""
+    rank, half = dist.get_rank(), dist.get_rank() // 2
+    groups = [dist.new_group([0, 1]), dist.new_group([2, 3])]
+    problem = tables.problem(tables.matrix_tables(["rowwise_adagrad", "adam"]), 2)
+    plans = [tables.plan(problem, 2 * list(tables.KINDS), 2, seed) for seed in (1, 2)]
+    trained = tables.Tables(plans[0], problem, rank % 2, seed=half)
+    trained.train(half + 1)
+    checkpoint.save(folder / f"group-{half}" / "a", {"tables": trained}, groups[half])
+    other = tables.Tables(plans[1], problem, rank % 2, seed=9)
+    checkpoint.load(folder / f"group-{half}" / "a", {"tables": other}, groups[half])
+    assert other.step == half + 1
+    whole, found = everywhere(tables.whole_parts(trained)), everywhere(tables.whole_parts(other))
+    assert_same(tables.put_together(problem, found[2 * half:2 * half + 2]),
+                tables.put_together(problem, whole[2 * half:2 * half + 2]))
+
+
 # Faults
 
 
 def full_disk(folder):
-    """One rank of three cannot write; the checkpoint before stays, and nothing else does."""
+    """A rank cannot write; the checkpoint before stays, and nothing else does."""
     problem, kinds = bits("exact")
     trained = module(problem, kinds, 1)
     path = folder / "full" / "step-1"
     checkpoint.save(path, {"tables": trained})
     expected = tables.whole(trained, everywhere)
     trained.train(1)
-    last = dist.get_world_size() - 1
-    with limited_files(20_000 if dist.get_rank() == last else None):
+    rank, last = dist.get_rank(), dist.get_world_size() - 1
+    for victim, owner, name in ((last, checkpoint_files.Writer, "write_data"),
+                                (0, checkpoint_files.Writer, "write_data"),
+                                (0, checkpoint_files.Writer, "finish"),
+                                (0, checkpoint_files, "write_marker")):
         for target in (path, path.with_name("step-2")):
-            message = refusal(lambda: checkpoint.save(target, {"tables": trained}))
-            assert f"saving {target}: rank {last}: " in message, message
+            with full_in(owner, name, rank == victim):
+                message = refusal(lambda: checkpoint.save(target, {"tables": trained}))
+            assert message.startswith(f"saving {target}: "), message
             assert "File too large" in message and ".partial" in message, message
-    assert os.listdir(path.parent) == ["step-1"]
+            assert name == "write_marker" or f"rank {victim}: " in message, message
+            assert os.listdir(path.parent) == ["step-1"]
     other = module(problem, kinds[1:] + kinds[:1], 2, weights=9)
     checkpoint.load(path, {"tables": other})
     assert_same(tables.whole(other, everywhere), expected)
 
 
-class limited_files:
-    """Files cannot grow beyond a size, as on a full disk."""
+@contextlib.contextmanager
+def full_in(owner, name, here):
+    """Files cannot grow while a function runs, as on a full disk."""
+    function = getattr(owner, name)
 
-    def __init__(self, size):
-        self.size = size
+    def limited(*arguments, **named):
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100 if name == "write_marker" else 10_000,
+                                                   before[1]))
+        try:
+            return function(*arguments, **named)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
-    def __enter__(self):
-        self.before = resource.getrlimit(resource.RLIMIT_FSIZE)
-        self.handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        if self.size:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (self.size, self.before[1]))
-
-    def __exit__(self, *_):
-        resource.setrlimit(resource.RLIMIT_FSIZE, self.before)
-        signal.signal(signal.SIGXFSZ, self.handler)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    if here:
+        setattr(owner, name, limited)
+    try:
+        yield
+    finally:
+        setattr(owner, name, function)
+        signal.signal(signal.SIGXFSZ, handler)
 
 
 def damage(folder):

@@ -162,19 +162,28 @@ def gradient(table, step):
 
 def whole(module, gather=None):
     """Whole tables and states by key, put together from the shards of all ranks. gather: gives
-    the values of all ranks; None on one. Cells that several shards hold must be equal."""
-    parts = [(shard.table, shard.rows, shard.cols, shard.weights.clone(),
-              {name: state.clone() for name, state in shard.states.items()})
-             for shard in module.local_shards()]
+    the values of all ranks; None on one."""
+    parts = whole_parts(module)
+    return put_together(module.problem, gather(parts) if gather else [parts])
+
+
+def whole_parts(module):
+    """What a rank has to give to the whole."""
+    return [(shard.table, shard.rows, shard.cols, shard.weights.clone(),
+             {name: values.clone() for name, values in shard.states.items()})
+            for shard in module.local_shards()]
+
+
+def put_together(problem, ranks):
+    """Whole tables and states; cells that several shards hold must be equal."""
     result = {}
-    for rank in gather(parts) if gather else [parts]:
-        for name, rows, cols, weights, states in rank:
-            table = module.problem.table(name)
-            place(result, f"{name}.weight", table, rows, cols, weights)
-            for kind, values in states.items():
-                if values.dim() == 1:
-                    values = values[:, None].expand(-1, cols[1] - cols[0])
-                place(result, f"{name}.{kind}", table, rows, cols, values)
+    for name, rows, cols, weights, states in (part for parts in ranks for part in parts):
+        table = problem.table(name)
+        place(result, f"{name}.weight", table, rows, cols, weights)
+        for kind, values in states.items():
+            if values.dim() == 1:
+                values = values[:, None].expand(-1, cols[1] - cols[0])
+            place(result, f"{name}.{kind}", table, rows, cols, values)
     for key, values in result.items():
         assert not values.isnan().any(), key
     return result

@@ -220,6 +220,22 @@ def test_a_checkpoint_becomes_an_ordinary_file_of_whole_tables_and_back(tmp_path
     assert all(torch.equal(tables.whole(other)[key], value) for key, value in expected.items())
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_weights_go_to_torchrec_and_come_from_it(tmp_path):
+    import torchrec
+    config = torchrec.EmbeddingBagConfig(name="t", num_embeddings=6, embedding_dim=16,
+                                         feature_names=["f"])
+    theirs, others = (torchrec.EmbeddingBagCollection(tables=[config]) for _ in range(2))
+    dcp.save({"model": theirs}, checkpoint_id=tmp_path / "theirs")
+    ours = make(GRID)
+    checkpoint.load(tmp_path / "theirs", {"model": ours}, only="weights")
+    weights = theirs.state_dict()["embedding_bags.t.weight"]
+    assert torch.equal(tables.whole(ours)["t.weight"], weights.double())
+    checkpoint.save(tmp_path / "ours", {"model": ours})
+    dcp.load({"model": others}, checkpoint_id=tmp_path / "ours")
+    assert torch.equal(others.state_dict()["embedding_bags.t.weight"], weights)
+
+
 def test_one_module_has_no_name_in_its_keys(tmp_path):
     module, other = make(GRID), make(BRICKS)
     module.train(1)

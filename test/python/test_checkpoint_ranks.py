@@ -28,14 +28,15 @@ KILLS = {"write": "another rank while it writes", "complete": "rank 0 before the
 CASES = {
     4: [f"matrix_save:seed={SEED}",
         *(f"bits_save:semantics={one}" for one in SEMANTICS), "plain", "asynchronous",
-        "full_disk", "disagreement"],
+        "subgroups", "full_disk", "disagreement"],
     3: [*(f"matrix_load:seed={SEED}:rotation={one}" for one in ROTATIONS[3]),
         "bits_load:semantics=exact", "unsharded", "training_state", "damage",
         *(f"per_shard:source={one}:target={other}" for one in SEMANTICS for other in SEMANTICS),
         "per_shard:real=1",
         *(f"after_killed:where={where}" for where in KILLS)],
     2: [*(f"matrix_load:seed={SEED}:rotation={one}" for one in ROTATIONS[2]),
-        "bits_load:semantics=exact", "blocks"],
+        "bits_load:semantics=exact", "blocks",
+        *(["plain:real=1", "asynchronous:real=1"] if os.environ.get("NEUROSHARD_ALL") else [])],
 }
 
 

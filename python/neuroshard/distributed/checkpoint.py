@@ -89,7 +89,7 @@ def load(path: str | os.PathLike[str], state: State, process_group: Group = None
     folder = run.on_first(lambda: _locate(path))
     metadata = run.on_each(lambda: files.Reader(folder).read_metadata())
     target = run.on_each(lambda: _target(state, only))
-    merges = plan_merges(target, metadata.state_dict_metadata)
+    merges = run.on_each(lambda: plan_merges(target, metadata.state_dict_metadata))
     run.on_each(lambda: _check(state, target, metadata))
     run.checkpoint(lambda **options: dcp.load(
         target, storage_reader=files.Reader(folder), **options))
@@ -109,7 +109,7 @@ def latest(folder: str | os.PathLike[str], name: str = "step-") -> Path | None:
 
 
 def _path(path: Any, caller: str) -> Path:
-    return Path(os.path.abspath(fields.path(path, f"{caller}: path")))
+    return Path(os.path.realpath(fields.path(path, f"{caller}: path")))
 
 
 def _prepare(path: Path) -> None:

@@ -11,6 +11,8 @@ import json
 import os
 import re
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -31,10 +33,8 @@ class Writer(FileSystemWriter):
     """Adds a checksum to what .metadata says of every entry; others ignore it."""
 
     def write_data(self, plan: Any, planner: Any) -> Any:
-        try:
+        with disk_errors(self.path):
             written = super().write_data(plan, planner)
-        except Exception as error:
-            raise disk_error(error, self.path) from error
         by_file: dict[str, list[Any]] = {}
         for result in written.value():
             by_file.setdefault(result.storage_data.relative_path, []).append(result.storage_data)
@@ -43,6 +43,10 @@ class Writer(FileSystemWriter):
                 for entry in entries:
                     entry.crc32 = checksum(file, entry.offset, entry.length)
         return written
+
+    def finish(self, metadata: Any, results: Any) -> None:
+        with disk_errors(self.path):
+            super().finish(metadata, results)
 
 
 class Reader(FileSystemReader):
@@ -64,12 +68,18 @@ class Reader(FileSystemReader):
         return super()._slice_file(file, sinfo)
 
 
-def disk_error(error: BaseException, path: Path) -> BaseException:
-    """What the disk said, which torch.save() hides behind an error of its own."""
-    cause: BaseException | None = error
-    while cause and not (isinstance(cause, OSError) and cause.errno):
-        cause = cause.__cause__ or cause.__context__
-    return OSError(cause.errno, cause.strerror, str(cause.filename or path)) if cause else error
+@contextmanager
+def disk_errors(path: Path) -> Iterator[None]:
+    """Raises what the disk said, and where; torch.save() hides it behind an error of its own."""
+    try:
+        yield
+    except Exception as error:
+        cause: BaseException | None = error
+        while cause and not (isinstance(cause, OSError) and cause.errno):
+            cause = cause.__cause__ or cause.__context__
+        if not cause:
+            raise
+        raise OSError(cause.errno, cause.strerror, str(cause.filename or path)) from error
 
 
 def checksum(file: IO[bytes], offset: int, length: int | None = None) -> int:
@@ -103,7 +113,7 @@ def write_marker(path: Path, about: dict[str, Any]) -> None:
     """The last file of a checkpoint, and all of it to the disk."""
     with open(path / METADATA, "rb") as file:
         plain = {"schema": SCHEMA, "metadata_crc32": checksum(file, 0), **about}
-    with open(path / MARKER, "w", encoding="utf-8") as file:
+    with disk_errors(path), open(path / MARKER, "w", encoding="utf-8") as file:
         json.dump(plain, file, indent=1)
         file.write("\n")
         file.flush()
