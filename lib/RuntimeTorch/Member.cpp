@@ -312,7 +312,8 @@ std::shared_ptr<Member> findMember(const std::string &name) {
   std::lock_guard lock(members().mutex);
   auto found = members().byName.find(name);
   TORCH_CHECK_VALUE(found != members().byName.end(),
-                    "there is no open model named \"", name, "\"");
+                    "there is no open model named \"", name,
+                    "\"; it has been closed, or not been made");
   return found->second;
 }
 

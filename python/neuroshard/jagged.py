@@ -75,6 +75,7 @@ def join_features(given: Mapping, exchange: Exchange) -> Jagged:
         value = given[name]
         if isinstance(value, torch.Tensor):
             value = spread(value, name)
+        check_pair(value, name)
         if value[1].dim() != 1 or len(value[1]) < 1:
             raise TensorError(f"feature \"{name}\": expected offsets [batch + 1], found shape "
                               f"{tuple(value[1].shape)}")
@@ -91,6 +92,13 @@ def join_features(given: Mapping, exchange: Exchange) -> Jagged:
     end = offsets[0].new_full((1,), begin[-1])
     return Jagged(torch.cat(ids), torch.cat([*offsets, end]).long(),
                   torch.cat(weights) if weights else None, 0, begin)
+
+
+def check_pair(value: object, name: str) -> None:
+    if not (isinstance(value, (tuple, list)) and 2 <= len(value) <= 3
+            and all(isinstance(one, torch.Tensor) for one in value)):
+        raise TensorError(f"feature \"{name}\": expected ids [batch, pooling] or (ids, offsets), "
+                          f"found {type(value).__name__}")
 
 
 def spread(ids: torch.Tensor, name: str) -> tuple[torch.Tensor, torch.Tensor]:

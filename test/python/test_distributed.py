@@ -27,12 +27,21 @@ def drawn(ranks):
 
 CONVENTIONS = [f"steps.convention:optimizer={one}"
                for one in ("sgd", "adagrad", "rowwise_adagrad", "adam")]
+COMPILED = [f"torch.compile:backend={backend}:kind={kind}" for backend in ("eager", "aot_eager")
+            for kind in ("pooled", "weighted", "unpooled")]
 OTHERS = {
-    1: [CONVENTIONS[1], "steps.modes", "steps.orders", "steps.pending"],
-    2: ["training.seeds", *CONVENTIONS, "steps.convention:optimizer=sgd:division=0", "steps.modes",
+    1: ["torch.compile:backend=inductor:kind=pooled", "torch.opcheck", "torch.copies",
+        "torch.closed", "torch.export:kind=pooled", "errors.forms", "errors.ids_of_one_rank",
+        CONVENTIONS[1], "steps.modes", "steps.orders", "steps.pending"],
+    2: ["inputs.forms", "inputs.torchrec:pooling=SUM", "inputs.torchrec:pooling=MEAN",
+        "inputs.torchrec:pooling=SUM:weighted=1", "inputs.torchrec_unpooled", "inputs.bags",
+        "errors.ids_of_one_rank", "errors.forms", "errors.weights", "errors.construction",
+        "errors.disagreement", "torch.overlap", "torch.closed", *COMPILED, *(
+        f"torch.export:kind={kind}" for kind in ("pooled", "weighted", "unpooled")),
+        "training.seeds", *CONVENTIONS, "steps.convention:optimizer=sgd:division=0", "steps.modes",
         "steps.orders", "steps.pending", "steps.two_collections", "steps.searched",
         "steps.unread_result"],
-    4: [CONVENTIONS[2], "steps.convention:optimizer=adam:division=0", "steps.subgroups",
+    4: ["errors.ids_of_one_rank", "errors.disagreement", CONVENTIONS[2], "steps.convention:optimizer=adam:division=0", "steps.subgroups",
         "steps.searched"],
     8: [CONVENTIONS[3]],
 }

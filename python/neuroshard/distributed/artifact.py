@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Sequence
 
 from neuroshard.distributed.library import compiler_path
-from neuroshard.errors import Error
+from neuroshard.errors import Error, InvalidPlan
 from neuroshard.plans import Plan
 from neuroshard.problem import ShardingProblem
 
@@ -90,7 +90,7 @@ def check_artifact(folder: pathlib.Path, plan: Plan) -> None:
     """Raises a ValueError if the artifact is of another plan."""
     try:
         compiled = Plan.load(folder / "plan.json")
-    except OSError as error:
+    except (OSError, InvalidPlan) as error:
         raise ValueError(f"{folder} is no artifact of neuroshard-compile: {error}") from error
     if (compiled.shards, compiled.device_count, compiled.optimizer_semantics) != (
             plan.shards, plan.device_count, plan.optimizer_semantics):

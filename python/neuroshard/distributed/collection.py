@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 import torch
 import torch.distributed as dist
 
-from neuroshard.distributed.engine import make_engine
+from neuroshard.distributed.agreement import require_same, together
+from neuroshard.distributed.engine import Engine, make_engine
 from neuroshard.distributed.optimizer import FusedOptimizer
 from neuroshard.distributed.outputs import make_keyed, make_jagged_tensors, split_rows
 from neuroshard.distributed.session import Session
@@ -43,20 +44,30 @@ class _Sharded(torch.nn.Module):
                  device: torch.device | str | int | None = None,
                  engine: str | None = None) -> None:
         super().__init__()
-        self._check_features(problem)
         self._plan, self._problem = plan, problem
         # Plain tensors: neither parameters nor buffers, which optimizers, to() and
         # DistributedDataParallel would take for theirs.
         self._anchor = torch.zeros((), requires_grad=True)
         self._token = torch.zeros(())
-        self._optimizer = FusedOptimizer(self._anchor, learning_rate)
+        self._optimizer, own_engine = together(
+            lambda: self._make_parts(problem, learning_rate, device, engine), process_group,
+            "the check of the arguments")
+        require_same({"seed": str(seed), "learning rate": str(learning_rate),
+                      "gradient_division": str(gradient_division)}, process_group,
+                     "all ranks must build the same model")
         self._session = Session(plan, problem, process_group, artifact, name, threads,
-                                make_engine(device, engine))
+                                own_engine)
         self._engine = self._session.engine
         self._name = self._session.name
         self._engine.initialize(seed)
         if gradient_division:
             self._engine.set_gradient_scale(1 / self._session.size)
+
+    def _make_parts(self, problem: ShardingProblem, learning_rate: float,
+                    device: torch.device | str | int | None,
+                    engine: str | None) -> tuple[FusedOptimizer, Engine]:
+        self._check_features(problem)
+        return FusedOptimizer(self._anchor, learning_rate), make_engine(device, engine)
 
     def _check_features(self, problem: ShardingProblem) -> None:
         raise NotImplementedError
@@ -181,6 +192,11 @@ class _Sharded(torch.nn.Module):
         load_from_state_dict(self, state_dict, prefix, strict, missing_keys, unexpected_keys,
                              error_msgs)
 
+    def __reduce_ex__(self, protocol: int) -> object:
+        """Copies would share, or lack, the tables and the group of processes."""
+        raise TypeError(f"a {type(self).__name__} cannot be copied or pickled; make another from "
+                        "its plan and problem, and load its state_dict()")
+
     def extra_repr(self) -> str:
         return f"{len(self._problem.tables)} tables, rank {self._session.rank} of " \
                f"{self._session.size}, {len(self._plan.shards_on(self._session.rank))} shards here"
@@ -200,7 +216,8 @@ class ShardedEmbeddingBagCollection(_Sharded):
     folder of neuroshard-compile --training for this plan; None: compiled now, or taken from the
     cache (NEUROSHARD_CACHE). name: what exported programs call it. gradient_division: gradients
     are divided by the number of ranks, so that with a loss that is the mean over a rank's
-    samples tables learn as from the mean over all ranks' (TorchRec does the same). threads: of
+    samples tables learn as from the mean over all ranks' (TorchRec does the same); gradients of
+    sample weights are those of the rank's own loss, as of any tensor of its own. threads: of
     this rank; None: the machine's divided by the ranks on it. device: where ids, tables and
     results are, "cpu" or "cuda". engine: "cpu" or "cuda"; None: that of the device. "cuda" takes
     the device "cpu" with the emulator as driver alone (docs/distributed-gpu.md)."""

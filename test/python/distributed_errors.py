@@ -1,0 +1,156 @@
+"""Cases: wrong input is one error, the same on all ranks where one rank's input is wrong, and
+training goes on."""
+
+import torch
+
+import neuroshard as ns
+from distributed_context import raises, whole
+from distributed_models import make_plan, make_problem, random_parts
+from distributed_steps import given, small
+from distributed_training import Training
+from neuroshard.errors import InvalidPlan, TensorError
+
+Jagged = ns.distributed.Jagged
+
+
+def case_ids_of_one_rank(context):
+    """Wrong ids or offsets on one rank: all get the same ValueError in that step, no table
+    changes, and the next step is right."""
+    problem, plan = small(context.size, "adagrad")
+    training = Training(context, plan, problem)
+    generator = context.generator()
+    ids, offsets = torch.tensor([1, 2, 3, 1]), torch.arange(5)
+    wrong = {
+        "id 40 is out of range for table \"a\" with 40 rows":
+            Jagged(torch.tensor([40, 2, 3, 1]), offsets),
+        "feature \"a1\", bag 0, position 0": Jagged(torch.tensor([1, 2, 2**40, 1]), offsets),
+        "id -1 is out of range": Jagged(torch.tensor([1, -1, 3, 1]), offsets),
+        "offsets must start at 0, found 1": Jagged(ids, offsets + 1),
+        "offsets must not decrease": Jagged(ids, torch.tensor([0, 3, 1, 3, 4])),
+        "the last offset must be the number of ids 4, found 3":
+            Jagged(ids, torch.tensor([0, 1, 2, 3, 3])),
+    }
+    for number, (text, bad) in enumerate(wrong.items()):
+        culprit = number % context.size
+        before = whole(training.module)
+        batch = bad if context.rank == culprit else Jagged(ids, offsets)
+        found = raises(ValueError, text, lambda: training.module(batch))
+        assert set(context.gather(found)) == {found}
+        assert f"rank {culprit}:" in found, found
+        for name, (weights, _) in whole(training.module).items():
+            assert torch.equal(weights, before[name][0])
+        training.step(random_parts(problem, [2] * context.size, generator), generator)
+    assert training.module.step == len(wrong)
+
+
+def case_forms(context):
+    """Input of a wrong form, on all ranks: an error that says what was expected."""
+    problem, plan = small(context.size)
+    tables = context.make(plan, problem)
+    ids, offsets = torch.tensor([1, 2, 3, 1]), torch.arange(5)
+    raises(TypeError, "ids: expected Long, found Float", lambda: tables((ids.float(), offsets)))
+    raises(TypeError, "offsets: expected Long, found Float",
+           lambda: tables((ids, offsets.float())))
+    raises(ValueError, "ids: expected 1 dimensions, found shape [2, 2]",
+           lambda: tables((ids.view(2, 2), offsets)))
+    raises(ValueError, "expected features * batch + 1 = 4 * batch + 1 values, found 4",
+           lambda: tables((ids, offsets[:4])))
+    raises(ValueError, "weights: expected none", lambda: torch.ops.neuroshard.embeddings_start(
+        tables.name, torch.zeros(()), ids, offsets, torch.ones(4)))
+    raises(TensorError, "expected a Jagged", lambda: tables(ids))
+    raises(TensorError, "expected a Jagged", lambda: tables(None))
+    raises(TensorError, "expected a Jagged", lambda: tables((ids,)))
+    dicts = {name: ids.view(2, 2) for name in tables.features}
+    assert [tuple(one.shape) for one in tables(dicts).values()] == [(2, 8), (2, 12), (2, 8),
+                                                                    (2, 4)]
+    raises(TensorError, "expected the features ['a0', 'b0', 'a1', 'c0'], found ['a0', 'b0', 'a1']",
+           lambda: tables({name: ids.view(2, 2) for name in ("a0", "b0", "a1")}))
+    raises(TensorError, "found ['a0', 'b0', 'a1', 'c0', 'd']",
+           lambda: tables({**dicts, "d": ids.view(2, 2)}))
+    raises(TensorError, "feature \"c0\": expected ids [batch, pooling] or (ids, offsets)",
+           lambda: tables({**dicts, "c0": ids}))
+    raises(TensorError, "features of one batch",
+           lambda: tables({**dicts, "c0": ids.view(4, 1)}))
+    raises(TensorError, "(ids, offsets), found list", lambda: tables({**dicts, "c0": [1, 2]}))
+    raises(ValueError, "learning rate", lambda: tables.set_learning_rate(-1))
+    raises(ValueError, "learning rate", lambda: tables.set_learning_rate(float("nan")))
+    tables.optimizer.param_groups[0]["lr"] = float("inf")
+    raises(ValueError, "learning rate", lambda: tables((ids, offsets)))
+    tables.set_learning_rate(0.5)
+    out = tables((ids, offsets))["a0"]
+    raises(RuntimeError, "", lambda: out.backward(torch.ones(3, 8)))
+    out.backward(torch.ones(1, 8))
+    assert tables.step == 1
+
+
+def case_weights(context):
+    """A model with sample weights wants them, one for each id."""
+    problem = make_problem(0, context.size)
+    plan = make_plan(problem, ["table_wise"] * len(problem.tables), context.size, 0)
+    tables = context.make(plan, problem)
+    part = random_parts(problem, [2] * context.size, context.generator())[context.rank]
+    ids, offsets, weights = part.tensors()
+    raises(ValueError, "weights: expected one for each id, found none",
+           lambda: tables((ids, offsets)))
+    raises(ValueError, f"weights: expected one for each of the {len(ids)} ids",
+           lambda: tables((ids, offsets, weights[:-1])))
+    raises(TypeError, "weights: expected Float", lambda: tables((ids, offsets, weights.double())))
+    tables((ids, offsets, weights))
+
+
+def case_construction(context):
+    """What cannot be built is one error on all ranks, before anything is."""
+    problem, plan = small(context.size)
+    other, other_plan = small(context.size + 1)
+    raises(ValueError, f"the plan is for {context.size + 1} devices, but there are "
+           f"{context.size} ranks", lambda: context.make(other_plan, other))
+    taller = problem.replace(tables=[table.replace(rows=table.rows + 1)
+                                     for table in problem.tables])
+    raises(InvalidPlan, "a", lambda: context.make(plan, taller))
+    raises(ValueError, "learning rate", lambda: context.make(plan, problem, -0.5))
+    mixed = problem.replace(features=[problem.features[0].replace(weighted=True),
+                                      *problem.features[1:]])
+    raises(ValueError, "some features have sample weights", lambda: context.make(plan, mixed))
+    half = problem.replace(features=[problem.features[0].replace(pooling="none"),
+                                     *problem.features[1:]])
+    raises(ValueError, "use ShardedEmbeddingCollection",
+           lambda: ns.ShardedEmbeddingBagCollection(plan, half, learning_rate=0.5))
+    raises(ValueError, "use ShardedEmbeddingBagCollection",
+           lambda: ns.ShardedEmbeddingCollection(plan, half, learning_rate=0.5))
+    raises(ValueError, "no artifact",
+           lambda: context.make(plan, problem, artifact=context.folder / "none"))
+    tables = context.make(plan, problem, name="taken")
+    raises(ValueError, "taken", lambda: context.make(plan, problem, name="taken"))
+    sum(one.sum() for one in tables((torch.ones(4).long(), torch.arange(5))).values()).backward()
+
+
+def case_disagreement(context):
+    """Another plan, problem, or a plan that cannot be on one rank: one error on all."""
+    problem, plan = small(context.size)
+    odd = context.rank == context.size - 1
+    last = context.size - 1
+    moved = make_plan(problem, ["table_wise"] * 3, context.size, 2)
+    text = raises(ns.distributed.GroupError, f"rank {last} has another plan than rank 0",
+                  lambda: context.make(moved if odd else plan, problem))
+    assert set(context.gather(text)) == {text}
+    slower = problem.replace(tables=[one.replace(optimizer="adam") for one in problem.tables])
+    text = raises(ns.distributed.GroupError, f"rank {last} has another tables than rank 0",
+                  lambda: context.make(plan, slower if odd else problem))
+    assert set(context.gather(text)) == {text}
+    wrong = ns.Plan(shards=plan.shards[1:], device_count=context.size)
+    if odd:
+        raises(InvalidPlan, "", lambda: context.make(wrong, problem))
+    else:
+        raises(ns.distributed.GroupError, f"rank {last}: the check of plan and problem failed: "
+               "InvalidPlan", lambda: context.make(plan, problem))
+    raises(Exception, "learning rate" if odd else f"rank {last}",
+           lambda: context.make(plan, problem, -1 if odd else 0.5))
+    for name, options in (("seed", {"seed": int(odd)}), ("gradient_division",
+                                                        {"gradient_division": odd}),
+                          ("learning rate", {"learning_rate": 0.5 + odd})):
+        raises(ns.distributed.GroupError, f"rank {last} has another {name} than rank 0",
+               lambda options=options: context.make(plan, problem, **options))
+    tables = context.make(plan, problem)
+    part = random_parts(problem, [2] * context.size, context.generator())[context.rank]
+    sum(one.sum() for one in tables(given(part)).values()).backward()
+    assert tables.step == 1

@@ -1,0 +1,164 @@
+"""Cases: forms of ids and results, beside torchrec's collections."""
+
+import torch
+from torchrec.modules.embedding_configs import (EmbeddingBagConfig, EmbeddingConfig, PoolingType)
+from torchrec.modules.embedding_modules import EmbeddingBagCollection, EmbeddingCollection
+from torchrec.sparse.jagged_tensor import JaggedTensor, KeyedJaggedTensor, KeyedTensor
+
+import neuroshard as ns
+from distributed_context import raises, whole
+from distributed_models import make_plan, random_parts
+from distributed_steps import small
+from neuroshard.errors import TensorError
+
+KINDS = ["rows", "columns"]
+
+
+def keyed(problem, part, order, extra=()):
+    """A KeyedJaggedTensor with its features in this order, and others."""
+    names = [one.name for one in problem.features]
+    ids, lengths, weights = [], [], []
+    for name in order:
+        one = part.feature(names.index(name) if name in names else 0)
+        ids.append(one[0])
+        lengths.append(one[1].diff())
+        weights.append(one[2])
+    return KeyedJaggedTensor(list(order), torch.cat(ids),
+                             None if weights[0] is None else torch.cat(weights),
+                             torch.cat(lengths))
+
+
+def check(expected, found):
+    assert list(found) == list(expected)
+    for name, value in expected.items():
+        assert torch.equal(found[name], value), name
+
+
+def case_forms(context):
+    """All forms of ids give the same results; a KeyedJaggedTensor gives a KeyedTensor."""
+    problem, plan = small(context.size)
+    tables = context.make(plan, problem)
+    part = random_parts(problem, [3 + one for one in range(context.size)],
+                        context.generator())[context.rank]
+    ids, offsets = part.tensors()
+    names = [one.name for one in problem.features]
+    assert tables.features == tuple(names)
+    expected = tables((ids, offsets))
+    assert list(expected) == names
+    features = {name: part.feature(number)[:2] for number, name in enumerate(names)}
+    for form in (ns.distributed.Jagged(ids, offsets), [ids, offsets], (ids.int(), offsets),
+                 (ids, offsets.int()), features, dict(reversed(features.items())),
+                 (torch.stack([ids, ids], 1)[:, 0], offsets)):
+        check(expected, tables(form))
+    for order in (names, names[::-1], ["x", *names[::-1], "y"]):
+        result = tables(keyed(problem, part, order))
+        assert isinstance(result, KeyedTensor)
+        assert result.keys() == names
+        check(expected, result.to_dict())
+    raises(TensorError, "there is no a1", lambda: tables(keyed(problem, part, ["a0", "b0", "c0"])))
+    fixed = torch.ones(8, dtype=torch.int64)
+    check(tables((fixed, torch.arange(9))), tables(ns.distributed.Jagged(fixed, pooling=1)))
+    check(tables((fixed, torch.arange(9))), tables(dict.fromkeys(names, fixed[:2].view(2, 1))))
+
+
+def configs(kind, pooling=None):
+    """torchrec's own collections without pooling have one dim for all."""
+    last = 12 if pooling else 8
+    pooling = {"pooling": pooling} if pooling else {}
+    return [kind(name="t1", embedding_dim=8, num_embeddings=30, feature_names=["f1", "g1"],
+                 **pooling),
+            kind(name="t2", embedding_dim=last, num_embeddings=20, feature_names=["f2"], **pooling)]
+
+
+def sharded_like(context, module, **rest):
+    """Our module with torchrec's weights."""
+    problem = ns.distributed.problem_of(module, batch=16, topology=f"{context.size}xCPU@4GiB",
+                                        **rest)
+    tables = context.make(make_plan(problem, KINDS, context.size, 3), problem, 0.25)
+    holders = dict(module.embedding_bags.items() if hasattr(module, "embedding_bags")
+                   else module.embeddings.items())
+    for shard in tables.local_shards():
+        shard.weights.copy_(holders[shard.table].weight.data[slice(*shard.rows),
+                                                             slice(*shard.cols)])
+    return problem, tables, holders
+
+
+def case_torchrec(context, pooling, weighted="0"):
+    """In the place of an EmbeddingBagCollection: results, and a step of SGD by the mean over all
+    ranks."""
+    torch.manual_seed(5)
+    weighted = weighted == "1"
+    theirs = EmbeddingBagCollection(tables=configs(EmbeddingBagConfig, PoolingType[pooling]),
+                                    is_weighted=weighted)
+    problem, tables, holders = sharded_like(context, theirs, mean_pooling={"f1": 3})
+    assert [(one.name, one.table, one.pooling, one.mean_pooling, one.weighted)
+            for one in problem.features] == [
+        (name, table, pooling.lower(), mean, weighted)
+        for name, table, mean in (("f1", "t1", 3), ("g1", "t1", 1), ("f2", "t2", 1))]
+    parts = random_parts(problem, [4] * context.size, context.generator())
+    names = [one.name for one in problem.features]
+    losses = []
+    for rank, part in enumerate(parts):
+        batch = keyed(problem, part, names[::-1])
+        expected = theirs(batch)
+        losses.append(expected.values().square().mean())
+        if rank == context.rank:
+            result = tables(batch)
+            assert result.keys() == expected.keys()
+            torch.testing.assert_close(result.values(), expected.values(), rtol=1e-6, atol=1e-6)
+            assert torch.equal(torch.cat(
+                [result[name] for name in expected.keys()], 1), result.values())
+            result.values().square().mean().backward()
+    torch.stack(losses).mean().backward()
+    for name, (weights, _) in whole(tables).items():
+        bag = holders[name].weight
+        torch.testing.assert_close(weights, bag.data - 0.25 * bag.grad, rtol=1e-6, atol=1e-6)
+
+
+def case_torchrec_unpooled(context):
+    """In the place of an EmbeddingCollection."""
+    torch.manual_seed(5)
+    theirs = EmbeddingCollection(tables=configs(EmbeddingConfig))
+    problem, tables, _ = sharded_like(context, theirs)
+    part = random_parts(problem, [4] * context.size, context.generator())[context.rank]
+    batch = keyed(problem, part, [one.name for one in problem.features][::-1])
+    expected, result = theirs(batch), tables(batch)
+    assert set(result) == set(expected)
+    for name, value in expected.items():
+        assert isinstance(result[name], JaggedTensor)
+        assert torch.equal(result[name].values(), value.values()), name
+        assert torch.equal(result[name].lengths(), value.lengths()), name
+        assert torch.equal(result[name].offsets(), value.offsets()), name
+    plain = tables(part.tensors())
+    for number, name in enumerate(tables.features):
+        values, offsets = plain[name]
+        assert torch.equal(values, result[name].values())
+        assert torch.equal(offsets, part.feature(number)[1])
+
+
+def case_bags(context):
+    """In the place of a dict of nn.EmbeddingBag, of which two features share one."""
+    torch.manual_seed(5)
+    shared = torch.nn.EmbeddingBag(20, 8, mode="mean", include_last_offset=True)
+    bags = {"p": shared, "q": torch.nn.EmbeddingBag(9, 4, mode="sum", include_last_offset=True),
+            "r": shared}
+    problem = ns.distributed.problem_of(bags, batch=16, topology=f"{context.size}xCPU@4GiB",
+                                        optimizer="adagrad")
+    assert [(one.name, one.rows, one.dim) for one in problem.tables] == [("p", 20, 8), ("q", 9, 4)]
+    tables = context.make(make_plan(problem, KINDS, context.size, 3), problem)
+    for shard in tables.local_shards():
+        shard.weights.copy_(bags[shard.table].weight.data[slice(*shard.rows), slice(*shard.cols)])
+    part = random_parts(problem, [4] * context.size, context.generator())[context.rank]
+    given = {name: part.feature(number)[:2] for number, name in enumerate(bags)}
+    for name, value in tables(given).items():
+        torch.testing.assert_close(value, bags[name](*given[name]), rtol=1e-6, atol=1e-6)
+    for changed, text in (({"mode": "max"}, "mode 'max'"), ({"max_norm": 1.0}, "max_norm"),
+                          ({"scale_grad_by_freq": True, "mode": "sum"}, "scale_grad_by_freq"),
+                          ({"padding_idx": 0}, "padding_idx"),
+                          ({"dtype": torch.float64}, "torch.float64")):
+        bag = torch.nn.EmbeddingBag(9, 4, **changed)
+        raises(ValueError, text, lambda bag=bag: ns.distributed.problem_of(
+            {"p": bag}, batch=4, topology="1xCPU"))
+    for wrong in (torch.nn.Linear(1, 1), {"p": torch.nn.Linear(1, 1)}, 3):
+        raises(TypeError, "EmbeddingBag", lambda wrong=wrong: ns.distributed.problem_of(
+            wrong, batch=4, topology="1xCPU"))
