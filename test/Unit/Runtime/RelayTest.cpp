@@ -11,6 +11,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <numeric>
 
 using namespace neuroshard::test;
 using neuroshard::runtime::Phase;
@@ -184,23 +185,25 @@ TEST(RelayedRows, InsideOneGroupHaveTheBitsOfADirectExchange) {
   }
 }
 
-/// A table of 4 x 1, one row on each device.
-struct FourRows {
-  FourRows(const std::vector<float> &values, Groups groups, Element wire)
-      : model{{{"t", 4, 1, Element::F32}},
+/// A table with one column, and one row on each device.
+struct RowPerDevice {
+  RowPerDevice(const std::vector<float> &values, Groups groups, Element wire)
+      : model{{{"t", int64_t(values.size()), 1, Element::F32}},
               {{8, false, 1, {{0, 0}}}},
               Optimizer::Sgd,
               0,
               true,
               wire,
               std::move(groups)},
-        world(model,
-              std::vector<ShardPlace>{{0, 0, 1, 0, 1, {0}},
-                                      {0, 1, 2, 0, 1, {1}},
-                                      {0, 2, 3, 0, 1, {2}},
-                                      {0, 3, 4, 0, 1, {3}}},
-              4) {
+        world(model, placesOf(int(values.size())), int(values.size())) {
     world.setTable(0, values);
+  }
+
+  static std::vector<ShardPlace> placesOf(int devices) {
+    std::vector<ShardPlace> places;
+    for (int d = 0; d < devices; ++d)
+      places.push_back({0, d, d + 1, 0, 1, {d}});
+    return places;
   }
 
   Batch batchOf(const std::vector<std::vector<int64_t>> &bags) {
@@ -210,9 +213,10 @@ struct FourRows {
   /// The sum of all rows, for each rank.
   std::vector<float> sums() {
     StepResult result;
-    std::vector<int64_t> all = {0, 1, 2, 3};
-    EXPECT_TRUE(world.forward({batchOf({all, all, all, all})}, result))
-        << world.error();
+    std::vector<int64_t> all(size_t(model.tables[0].rows));
+    std::iota(all.begin(), all.end(), 0);
+    std::vector<std::vector<int64_t>> bags(all.size(), all);
+    EXPECT_TRUE(world.forward({batchOf(bags)}, result)) << world.error();
     return result.results[0][0];
   }
 
@@ -224,19 +228,29 @@ TEST(RelayedRows, AddInsideGroupsFirst) {
   // In f32, 2^25 + 1 is 2^25, and so are its sums from the left with more 1.
   const float big = 0x1p25f;
   auto all = [](float value) { return std::vector<float>(4, value); };
-  EXPECT_EQ(FourRows({big, 1, 2, 2}, {}, Element::F32).sums(), all(big));
-  EXPECT_EQ(FourRows({big, 1, 2, 2}, twoPairs, Element::F32).sums(),
+  EXPECT_EQ(RowPerDevice({big, 1, 2, 2}, {}, Element::F32).sums(), all(big));
+  EXPECT_EQ(RowPerDevice({big, 1, 2, 2}, twoPairs, Element::F32).sums(),
             all(big + 4)); // (big + 1) + (2 + 2)
-  EXPECT_EQ(FourRows({2, big, 1, 2}, {{0, 3}, {1, 2}}, Element::F32).sums(),
+  EXPECT_EQ(RowPerDevice({2, big, 1, 2}, {{0, 3}, {1, 2}}, Element::F32).sums(),
             all(big + 4)); // (2 + 2) + (big + 1)
+}
+
+TEST(RelayedRows, AddGroupsInTheirOrder) {
+  const float big = 0x1p24f; // + 1 is the same
+  const std::vector<float> values = {big, 0, 1, 0, 0, 1};
+  EXPECT_EQ(RowPerDevice(values, {{0, 1}, {2, 3}, {4, 5}}, Element::F32).sums(),
+            std::vector<float>(6, big)); // (big + 1) + 1
+  EXPECT_EQ(RowPerDevice(values, {{4, 5}, {2, 3}, {0, 1}}, Element::F32).sums(),
+            std::vector<float>(6, big + 2)); // (1 + 1) + big
 }
 
 TEST(RelayedRows, AreRoundedOnEachHop) {
   // As f16: 2051 becomes 2052, as a tie; 2052 + 1 becomes 2052; + 0.25 stays.
-  EXPECT_EQ(FourRows({2051, 1, 0.125f, 0.125f}, twoPairs, Element::F16).sums(),
-            std::vector<float>(4, 2052.25f));
+  EXPECT_EQ(
+      RowPerDevice({2051, 1, 0.125f, 0.125f}, twoPairs, Element::F16).sums(),
+      std::vector<float>(4, 2052.25f));
   // 4099 of the gradient becomes 4100 once; a row gets it from every rank.
-  FourRows rows({0, 1, 2, 3}, twoPairs, Element::F16);
+  RowPerDevice rows({0, 1, 2, 3}, twoPairs, Element::F16);
   StepResult result;
   std::vector<int64_t> all = {0, 1, 2, 3};
   ASSERT_TRUE(rows.world.train({rows.batchOf({all, all, all, all})},
@@ -309,7 +323,7 @@ void startAndLeave(void **args) {
 }
 
 TEST(RelayedRows, RankThatMissesTheSecondHopIsNamed) {
-  FourRows rows({1, 2, 3, 4}, twoPairs, Element::F32);
+  RowPerDevice rows({1, 2, 3, 4}, twoPairs, Element::F32);
   std::vector<std::vector<void *>> args;
   std::vector<void **> pointers;
   for (int rank = 0; rank < 4; ++rank) {
