@@ -8,6 +8,7 @@
 
 #include "Numerics.h"
 #include "Steps.h"
+#include "Streaming.h"
 
 #include <algorithm>
 
@@ -32,6 +33,9 @@ struct Task {
   int64_t end = 0;
   /// Of each bag of a mean that the task completes, else null.
   const float *divisors = nullptr;
+  bool isStreamed = false;
+  /// Of f32 rows without sample weights; else null.
+  SingleRows single = {};
 };
 
 /// Cuts an entry's work for one peer into tasks that read about the same
@@ -64,12 +68,16 @@ void addEntry(const Device &device, int32_t idBytes, const EntryLayout &entry,
             out,
             entry.cols.size(),
             stride};
+  const nsrt_slot_entry &slot = device.program.slots[entry.slot];
+  if (slot.element_bytes == sizeof(float) && !stream.weights)
+    task.single = {reinterpret_cast<const float *>(task.weights),
+                   nsrt_row_stride(slot.dim, slot.element_bytes), stream.ids,
+                   idBytes, stream.numIds()};
   if (entry.pooled)
     task.offsets = stream.offsets + received.firstBagOfPeer[peer];
   else
     task.ids += firstId * idBytes;
-  int64_t rowBytes =
-      entry.cols.size() * device.program.slots[entry.slot].element_bytes;
+  int64_t rowBytes = entry.cols.size() * slot.element_bytes;
   addTasks(task, entry.pooled ? received.bagsOf(int64_t(peer)) : ids,
            ids * rowBytes, tasks);
 }
@@ -90,11 +98,57 @@ void addSet(const Device &device, int32_t idBytes, const StreamSet &set,
   }
 }
 
-void run(const Task &task) {
-  task.kernel(task.weights, task.ids, task.offsets, task.sampleWeights,
-              task.out, task.stride, task.begin, task.end);
+/// Bags of the task into rows of `stride` floats, of which the first is that
+/// of bag 0, as in a result.
+void runInto(const Task &task, float *out, int64_t stride) {
+  task.kernel(task.weights, task.ids, task.offsets, task.sampleWeights, out,
+              stride, task.begin, task.end);
   for (int64_t b = task.begin; task.divisors && b < task.end; ++b)
-    divideRow(task.out + b * task.stride, task.width, task.divisors[b]);
+    divideRow(out + b * stride, task.width, task.divisors[b]);
+}
+
+/// Rows come together in memory of the thread that stays in its cache.
+void runStreamed(const Task &task) {
+  thread_local std::vector<float> rows;
+  int64_t count = task.end - task.begin;
+  rows.resize(std::max(rows.size(), size_t(count * task.width)));
+  // Kernels count from bag 0.
+  auto first = reinterpret_cast<uintptr_t>(rows.data()) -
+               uintptr_t(task.begin * task.width) * sizeof(float);
+  runInto(task, reinterpret_cast<float *>(first), task.width);
+  streamRows(rows.data(), count, task.width,
+             task.out + task.begin * task.stride, task.stride);
+}
+
+/// True if every bag of the task has one id and its sum is just that row.
+bool isCopy(const Task &task) {
+  if (!task.single.weights || task.divisors)
+    return false;
+  for (int64_t b = task.begin; b < task.end; ++b)
+    if (task.offsets[b + 1] - task.offsets[b] != 1)
+      return false;
+  return true;
+}
+
+void run(const Task &task) {
+  if (task.isStreamed && isCopy(task))
+    streamSingleRows(task.single, task.offsets[task.begin],
+                     task.offsets[task.end], task.width,
+                     task.out + task.begin * task.stride, task.stride);
+  else if (task.isStreamed)
+    runStreamed(task);
+  else
+    runInto(task, task.out, task.stride);
+}
+
+/// Marks the tasks that stream if their results are large together.
+void chooseStreamed(std::vector<Task> &tasks) {
+  int64_t bytes = 0;
+  for (const Task &task : tasks)
+    bytes += (task.end - task.begin) * task.width * int64_t(sizeof(float));
+  for (Task &task : tasks)
+    task.isStreamed =
+        bytes >= streamedBytes && canStream(task.out, task.width, task.stride);
 }
 
 void runAll(Device &device, const std::vector<Task> &tasks) {
@@ -184,6 +238,7 @@ std::vector<bool> writeDirectly(Device &device, const Routed &routed,
               reinterpret_cast<float *>(target.out), tasks);
     written[i] = true;
   }
+  chooseStreamed(tasks);
   runAll(device, tasks);
   return written;
 }
