@@ -2,10 +2,14 @@
 //
 // One job at a time; workers sleep between jobs, because devices of one
 // process share the machine's cores and spinning would take them from others.
+// Before they sleep they look for the next job for about as long as it takes
+// to wake a thread, and let others run meanwhile.
 //
 //===----------------------------------------------------------------------===//
 
 #include "ThreadPool.h"
+
+#include <chrono>
 
 namespace neuroshard::runtime {
 
@@ -18,6 +22,15 @@ public:
   InsideScope() { insideParallelFor = true; }
   ~InsideScope() { insideParallelFor = false; }
 };
+
+constexpr std::chrono::microseconds patience(50);
+
+/// Waits for `done`, but not long.
+template <typename Done> void waitBriefly(const Done &done) {
+  auto end = std::chrono::steady_clock::now() + patience;
+  while (!done() && std::chrono::steady_clock::now() < end)
+    std::this_thread::yield();
+}
 } // namespace
 
 ThreadPool::ThreadPool(int threads) {
@@ -60,6 +73,7 @@ void ThreadPool::run(int64_t jobCount, const void *jobContext, Call jobCall) {
   }
   started.notify_all();
   takeIndices();
+  waitBriefly([&] { return busyWorkers == 0; });
   std::unique_lock lock(mutex);
   finished.wait(lock, [&] { return busyWorkers == 0; });
   if (error)
@@ -69,6 +83,7 @@ void ThreadPool::run(int64_t jobCount, const void *jobContext, Call jobCall) {
 void ThreadPool::work() {
   uint64_t seen = 0;
   for (;;) {
+    waitBriefly([&] { return generation != seen; });
     {
       std::unique_lock lock(mutex);
       started.wait(lock, [&] { return stopping || generation != seen; });

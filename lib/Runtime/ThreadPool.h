@@ -51,8 +51,8 @@ private:
   std::mutex mutex;
   std::condition_variable started;
   std::condition_variable finished;
-  uint64_t generation = 0;
-  int busyWorkers = 0;
+  std::atomic<uint64_t> generation{0};
+  std::atomic<int> busyWorkers{0};
   bool stopping = false;
 
   // The current job; written only while no worker is busy.
