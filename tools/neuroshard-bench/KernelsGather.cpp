@@ -22,7 +22,7 @@ namespace neuroshard::bench {
 namespace {
 
 constexpr int64_t kHugePage = int64_t(2) << 20;
-constexpr int64_t kRowsAhead = 16;
+constexpr int64_t kRowsAhead = 48;
 constexpr int64_t kIdsPerChunk = 2048;
 
 /// Memory on huge pages.
@@ -111,7 +111,7 @@ template <int chunks>
       const float *ahead = bags.table + bags.ids[next] * width;
       const float *row = bags.table + bags.ids[i] * width;
       for (int c = 0; c < chunks; ++c) {
-        __builtin_prefetch(ahead + c * kLanes);
+        __builtin_prefetch(ahead + c * kLanes, 0, 2);
         sum[c] += *reinterpret_cast<const Vector *>(row + c * kLanes);
       }
     }
