@@ -12,6 +12,7 @@ import json
 import os
 import signal
 import sys
+import time
 import traceback
 import warnings
 from datetime import timedelta
@@ -59,13 +60,17 @@ def meet(number, rank, ranks, wrong):
 
 def main(folder, limit_s):
     torch.set_num_threads(1)
+    print(f"start: {time.process_time():.2f} s of CPU", flush=True)
     dist.init_process_group("gloo", timeout=timedelta(seconds=float(limit_s)))
     rank, ranks = dist.get_rank(), dist.get_world_size()
     cases = json.loads(Path(folder, "cases.json").read_text())
     for number, case in enumerate(cases):
         faulthandler.dump_traceback_later(float(limit_s), exit=True)
         context = Context(Path(folder), case)
+        wall, cpu = time.monotonic(), time.process_time()
         text = run(case, context)
+        print(f"{case}: {time.monotonic() - wall:.2f} s, {time.process_time() - cpu:.2f} s of CPU",
+              flush=True)
         if not text:
             text = context.close()
         with open(Path(folder, f"results-{rank}"), "a", encoding="utf-8") as results:

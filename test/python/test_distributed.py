@@ -5,8 +5,10 @@ distributed_*.py."""
 import os
 
 import pytest
+import torch
 
-from distributed_models import COUNT
+import neuroshard as ns
+from distributed_models import COUNT, lone, make_problem
 from support import matrix
 from support.ranks import Ranks
 
@@ -60,3 +62,22 @@ def runs(tmp_path_factory):
                          [(ranks, case) for ranks, cases in CASES.items() for case in cases])
 def test_ranks(runs, ranks, case):
     runs[ranks].check(case)
+
+
+def test_without_process_group(tmp_path, monkeypatch):
+    """One rank needs no torch.distributed; more say what is missing."""
+    monkeypatch.setenv("NEUROSHARD_CACHE", str(tmp_path))
+    problem, plan = lone(make_problem(1, 1))
+    tables = ns.ShardedEmbeddingBagCollection(plan, problem, learning_rate=0.5, threads=2)
+    before = [shard.weights.clone() for shard in tables.local_shards()]
+    out = tables({name: torch.zeros(3, 2, dtype=torch.int64) for name in tables.features})
+    sum(one.float().sum() for one in out.values()).backward()
+    assert tables.step == 1
+    for old, shard in zip(before, tables.local_shards(), strict=True):
+        assert not torch.equal(old[0], shard.weights[0]), shard.table
+        assert torch.equal(old[1:], shard.weights[1:]), shard.table
+    tables.close()
+    two = problem.replace(topology="2xCPU")
+    with pytest.raises(ValueError, match="for 2 devices, but there are 1 ranks; torch.distributed "
+                       "is not initialised"):
+        ns.ShardedEmbeddingBagCollection(ns.plan(two).plan, two, learning_rate=0.5)
