@@ -36,6 +36,11 @@ struct Case {
   PlanKind plan;
 };
 
+/// For reports, which else show the bytes of the pointer.
+void PrintTo(const Case &test, std::ostream *os) {
+  *os << name(test.plan) << " in " << test.name;
+}
+
 std::vector<Case> allCases() {
   std::vector<Case> cases;
   for (PlanKind plan : {PlanKind::TableWise, PlanKind::Column, PlanKind::Row,
