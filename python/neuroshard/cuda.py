@@ -124,7 +124,9 @@ class _Output(Structure):
     _fields_ = [("out", c_void_p), ("stride", c_int64)]
 
 
-class _Gradient(Structure):
+class Gradient(Structure):
+    """Of one part's results (nsc_gradient)."""
+
     _fields_ = [("gradient", c_void_p), ("stride", c_int64), ("weight_gradient", c_void_p)]
 
 
@@ -180,7 +182,7 @@ _SIGNATURES = {
     **{name: [c_void_p, POINTER(Part), c_int32, c_int32, c_void_p]
        for name in ("nsc_forward", "nsc_prepare")},
     "nsc_set_step": [c_void_p, c_float, c_int64, c_void_p],
-    "nsc_backward": [c_void_p, POINTER(_Gradient), c_int32, c_void_p],
+    "nsc_backward": [c_void_p, POINTER(Gradient), c_int32, c_void_p],
     "nsc_backward_apply": [c_void_p, c_void_p],
     "nsc_check": [c_void_p, c_void_p],
 }
@@ -348,11 +350,15 @@ class Device:
     def set_step(self, learning_rate: float, step: int = 1, stream: int | None = None) -> None:
         self._call("nsc_set_step", learning_rate, step, stream)
 
-    def backward(self, gradients: Iterable[tuple], stream: int | None = None) -> None:
-        """gradients: (array, stride[, gradient of the sample weights]) of each part."""
-        native = [_Gradient(address(gradient), stride, *map(address, more))
-                  for gradient, stride, *more in gradients]
-        self._call("nsc_backward", (_Gradient * len(native))(*native), len(native), stream)
+    def backward(self, gradients: Iterable[tuple] | ctypes.Array,
+                 stream: int | None = None) -> None:
+        """gradients: (array, stride[, gradient of the sample weights]) of each part, or an array
+        of Gradient."""
+        if not isinstance(gradients, ctypes.Array):
+            native = [Gradient(address(gradient), stride, *map(address, more))
+                      for gradient, stride, *more in gradients]
+            gradients = (Gradient * len(native))(*native)
+        self._call("nsc_backward", gradients, len(gradients), stream)
 
     def norms(self, slot: int) -> Norms:
         return self._get("nsc_get_norms", Norms, slot)

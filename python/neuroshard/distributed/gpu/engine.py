@@ -23,6 +23,7 @@ from neuroshard.distributed.operators import DTYPES
 from neuroshard.distributed.shards import Manifest
 from neuroshard.errors import TensorError
 from neuroshard.jagged import Jagged
+from neuroshard.torch_cuda.layout import ID_DTYPES
 
 
 class GpuEngine:
@@ -67,9 +68,8 @@ class GpuEngine:
         shards = ShardMemory(os.fspath(folder), manifest, rank, self.place)
         self._shards = shards
         self.stepper = Stepper(layout, transport, shards,
-                               NormExchange(manifest, transport, self.place))
-        self.stepper.id_dtype = {"i64": torch.int64, "i32": torch.int32}[
-            manifest.exchange["id_type"]]
+                               NormExchange(manifest, transport, self.place),
+                               ID_DTYPES[manifest.exchange["id_type"]])
         operators.add(name, self)
         self.name = name
 
@@ -125,7 +125,8 @@ class GpuEngine:
         return step
 
     def settle(self) -> None:
-        """Work of this stream comes after that of the steps."""
+        """Waits for the steps, and asks kernels what they have made of ids."""
+        self.stepper.check()
 
     def shard_tensors(self, shard: int) -> Sequence[torch.Tensor]:
         return self._shards.tensors[shard]

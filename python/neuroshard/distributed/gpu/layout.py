@@ -153,6 +153,9 @@ def make_layout(manifest: Manifest) -> Layout:
         feature = exchange["features"][padding[0]["feature"]]
         raise TensorError(f"feature \"{feature}\" has a padding_idx, which cannot be run on GPUs: "
                           "leave such ids out of the bags")
+    if any(one["weighted"] != exchange["weighted"] for one in exchange["lookups"]):
+        raise TensorError("some lookups of the artifact are weighted and some are not; expected "
+                          "one kind in a collection")
     rows = tuple(manifest.table(one.table)["rows"] for one in lookups)
     buckets = make_buckets(plain, lookups)
     owners = tuple(make_owner(plain, rank, buckets, pooled == {True})

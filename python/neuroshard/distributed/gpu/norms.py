@@ -96,15 +96,14 @@ class Slot:
     def __init__(self, device: cuda.Device, slot: int, shard: dict, received: Received,
                  ragged: bool, place: torch.device) -> None:
         self.shard = shard
-        streams = [(source, entry) for entry, source in received.entries() if entry.slot == slot]
-        rows = shard["rows"][1] - shard["rows"][0]
-        count = min(rows, sum(received.count(source, entry) for source, entry in streams))
+        entries = received.table.slot == slot
+        counts = received.count[entries].flatten().tolist()
+        count = min(sum(counts), shard["rows"][1] - shard["rows"][0])
         self.rows = None
         if ragged:
-            spans = [(received.first_id[source][entry.stream], received.count(source, entry))
-                     for source, entry in streams]
-            ids = [received.ids[begin:begin + size] for begin, size in spans]
-            self.rows = torch.unique(torch.cat(ids)) if ids else received.ids[:0]
+            firsts = received.first[entries].flatten().tolist()
+            ids = [received.ids[begin:begin + size] for begin, size in zip(firsts, counts)]
+            self.rows = torch.unique(torch.cat(ids))
             count = self.rows.shape[0]
         norms = device.norms(slot)
         if norms.capacity < count:

@@ -63,7 +63,9 @@ class Assembler:
     def __init__(self, layout: Layout, step: Step, home: Home, places: Places, rank: int) -> None:
         self.layout, self.step, self.home, self.places = layout, step, home, places
         self.rank = rank
-        self.copies = {one.lookup: one for one in layout.owners[rank].replicated}
+        # The entries of replicated tables, by lookup.
+        self.copies = {one.lookup: (number, one) for number, one in
+                       enumerate(layout.owners[rank].entries) if one.replicated}
 
     def results(self, remote: torch.Tensor, copies: torch.Tensor) -> list[torch.Tensor]:
         return [self._result(number, remote, copies).to(DTYPES[result.lookup.result_type])
@@ -72,7 +74,7 @@ class Assembler:
     def _result(self, number: int, remote: torch.Tensor, copies: torch.Tensor) -> torch.Tensor:
         result = self.layout.results[number]
         if result.replicated:
-            return self._copied(self.copies[number], copies).contiguous()
+            return self._copied(number, copies).contiguous()
         if not self.layout.pooled:
             return self._unpooled(result, remote)
         segments = []
@@ -87,9 +89,12 @@ class Assembler:
         whole = torch.cat(segments, 1)
         return whole.div_(bag_counts(self.step, result)) if result.divided else whole
 
-    def _copied(self, entry: Entry, values: torch.Tensor) -> torch.Tensor:
-        stride, begin = self.places.stride(entry), self.places.begin(entry, self.rank)
-        rows = self.step.received.rows(self.rank, entry)
+    def _copied(self, lookup: int, values: torch.Tensor) -> torch.Tensor:
+        """[rows, columns] of a replicated table within the values of all."""
+        number, entry = self.copies[lookup]
+        stride = int(self.places.stride[number])
+        begin = int(self.places.begin[number, self.rank])
+        rows = int(self.step.received.rows[number, self.rank])
         if self.layout.pooled:
             return values.view(rows, stride)[:, begin:begin + entry.width]
         return values[begin:begin + rows * stride].view(rows, stride)[:, :entry.width]
@@ -134,8 +139,8 @@ class Assembler:
                 self._spread(rows[entry.lookup], rank, entry, self.home.view(remote, rank, entry))
         copies = torch.empty(self.places.copy_counts[self.rank], dtype=torch.float32,
                              device=device)
-        for entry in self.layout.owners[self.rank].replicated:
-            self._copied(entry, copies).copy_(rows[entry.lookup])
+        for lookup in self.copies:
+            self._copied(lookup, copies).copy_(rows[lookup])
         return remote, copies
 
     def _scaled(self, result: Result, gradient: torch.Tensor, scale: float) -> torch.Tensor:

@@ -66,7 +66,8 @@ class Router:
             bounds.setdefault(base + bucket.rows[1], none)
             bounds[base + bucket.rows[0]] = number
         starts = sorted(bounds)
-        return on_device(starts), on_device([none, *(bounds[start] for start in starts)])
+        buckets = on_device([none, *(bounds[start] for start in starts)])
+        return on_device(starts), buckets.to(torch.int32)  # fewer bits to sort by
 
     def route(self, given: Jagged) -> Routed:
         """given: ids, offsets. Wrong values make no error here; they are told in `code`."""
@@ -100,7 +101,7 @@ class Router:
         buckets, stride = len(self.layout.buckets), max(batch, 1)
         counts = torch.zeros((buckets + 1) * stride, dtype=torch.int64, device=self.place)
         for key in keys:
-            counts.scatter_add_(0, key * stride + bag, torch.ones_like(bag))
+            counts.scatter_add_(0, key.long() * stride + bag, torch.ones_like(bag))
         return counts.view(buckets + 1, stride)[:buckets, :batch]
 
     def _judge(self, offsets: torch.Tensor, bad: torch.Tensor, count: int,

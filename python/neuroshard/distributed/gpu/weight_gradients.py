@@ -6,7 +6,7 @@ from __future__ import annotations
 import torch
 
 from neuroshard.distributed.gpu.layout import Entry, Layout
-from neuroshard.distributed.gpu.step import Received, Step
+from neuroshard.distributed.gpu.step import Step, begins
 from neuroshard.distributed.gpu.transport import Transport
 
 
@@ -16,29 +16,16 @@ class WeightGradients:
     def __init__(self, layout: Layout, step: Step, rank: int) -> None:
         self.layout, self.step, self.rank = layout, step, rank
         received = step.received
-        self.begin: dict[tuple[Entry, int], int] = {}
-        self.counts = []
-        next_value = 0
-        for source in range(layout.ranks):
-            before = next_value
-            for entry in received.owner.entries:
-                if self._goes(received, entry, source):
-                    self.begin[entry, source] = next_value
-                    next_value += received.count(source, entry)
-            self.counts.append(next_value - before)
-        self.values = torch.zeros(next_value, dtype=torch.float32, device=received.ids.device)
-
-    def _goes(self, received: Received, entry: Entry, source: int) -> bool:
-        """Copies of a table compute what their own rank asks for."""
-        return received.has(source, entry) and (source == self.rank or not entry.replicated)
-
-    def target(self, entry: Entry, source: int) -> int:
-        """Where the value of the first id of all would be, as kernels count them; 0: nowhere."""
-        begin = self.begin.get((entry, source))
-        if begin is None or not self.step.received.count(source, entry):
-            return 0
-        first = self.step.received.first_id[source][entry.stream]
-        return self.values.data_ptr() + 4 * (begin - first)
+        # Copies of a table compute what their own rank asks for.
+        goes = received.sent & (~received.table.replicated
+                                | (torch.arange(layout.ranks) == rank))
+        counts = received.count * goes
+        self.counts = counts.sum(0).tolist()
+        self.values = torch.zeros(sum(self.counts), dtype=torch.float32,
+                                  device=received.ids.device)
+        # Of the first of all ids, as kernels count them; 0: not computed.
+        begin = begins(counts.t()).t() - received.first
+        self.addresses = (self.values.data_ptr() + 4 * begin) * (counts > 0)
 
     def finish(self, transport: Transport, scale: float) -> torch.Tensor:
         """[ids of this rank]. Weights belong to the rank, whose own loss is not scaled."""
