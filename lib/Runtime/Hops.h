@@ -1,4 +1,4 @@
-//===- Hops.h - What passes between owners, relays and homes ---*- C++ -*-===//
+//===- Hops.h - What passes between owners, relays and homes ----*- C++ -*-===//
 //
 // All sizes follow from the layouts and the batches of all ranks, which the
 // exchange of ids has told everyone.

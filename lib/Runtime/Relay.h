@@ -1,4 +1,4 @@
-//===- Relay.h - Exchanges in two hops -------------------------*- C++ -*-===//
+//===- Relay.h - Exchanges in two hops --------------------------*- C++ -*-===//
 //
 // Of relayed lookups, the owners of a group send their partial sums of a bag
 // to the member of their own group that has the same place as the bag's home

@@ -1,4 +1,4 @@
-//===- Wire.h - Values as they travel between devices ----------*- C++ -*-===//
+//===- Wire.h - Values as they travel between devices -----------*- C++ -*-===//
 //
 // Results and gradients are computed in f32 and travel in the manifest's wire
 // type. A sender rounds them once, to nearest even, what it sends to itself
