@@ -106,7 +106,7 @@ template <int chunks>
   for (int64_t bag = bags.begin; bag < bags.end; ++bag) {
     Vector sum[chunks] = {};
     for (int64_t i = bags.offsets[bag]; i < bags.offsets[bag + 1]; ++i) {
-      // std::min would be a call: it has no clones.
+      // std::min would be a call: it is of another target.
       int64_t next = i + kRowsAhead < last ? i + kRowsAhead : last;
       const float *ahead = bags.table + bags.ids[next] * width;
       const float *row = bags.table + bags.ids[i] * width;
@@ -120,15 +120,8 @@ template <int chunks>
   }
 }
 
-// By features: a clone for an architecture is only taken on that very one.
-#define CLONES [[gnu::target_clones("avx512f", "avx2", "default")]]
-CLONES void sumBags16(const Bags &bags) { sumBags<1>(bags); }
-CLONES void sumBags32(const Bags &bags) { sumBags<2>(bags); }
-CLONES void sumBags64(const Bags &bags) { sumBags<4>(bags); }
-CLONES void sumBags128(const Bags &bags) { sumBags<8>(bags); }
-CLONES void sumBags256(const Bags &bags) { sumBags<16>(bags); }
-
-CLONES float sumInOrder(const float *values, int64_t count) {
+[[gnu::always_inline]] inline float addInOrder(const float *values,
+                                               int64_t count) {
   Vector sum[4] = {};
   for (int64_t i = 0; i < count; i += 4 * kLanes)
     for (int c = 0; c < 4; ++c)
@@ -136,26 +129,56 @@ CLONES float sumInOrder(const float *values, int64_t count) {
   Vector all = sum[0] + sum[1] + sum[2] + sum[3];
   return all[0] + all[kLanes - 1];
 }
-#undef CLONES
+
+// The loops for what processors have. Not target_clones, whose choice at load
+// time ends programs under ThreadSanitizer.
+#define LOOPS_FOR(name, ...)                                                   \
+  struct name {                                                                \
+    template <int chunks> __VA_ARGS__ static void sum(const Bags &bags) {      \
+      sumBags<chunks>(bags);                                                   \
+    }                                                                          \
+    __VA_ARGS__ static float read(const float *values, int64_t count) {        \
+      return addInOrder(values, count);                                        \
+    }                                                                          \
+  };
+LOOPS_FOR(Avx512, [[gnu::target("avx512f")]])
+LOOPS_FOR(Avx2, [[gnu::target("avx2")]])
+LOOPS_FOR(Baseline)
+#undef LOOPS_FOR
 
 using SumBags = void(const Bags &);
 
-SumBags *loopFor(int64_t width) {
+template <typename Loops> SumBags *loopOf(int64_t width) {
   switch (width) {
   case 16:
-    return sumBags16;
+    return Loops::template sum<1>;
   case 32:
-    return sumBags32;
+    return Loops::template sum<2>;
   case 64:
-    return sumBags64;
+    return Loops::template sum<4>;
   case 128:
-    return sumBags128;
+    return Loops::template sum<8>;
   case 256:
-    return sumBags256;
+    return Loops::template sum<16>;
   }
   throw std::runtime_error("written for rows of 64 to 1024 bytes, powers of "
                            "two, alone; these have " +
                            std::to_string(width * 4));
+}
+
+SumBags *loopFor(int64_t width) {
+  if (__builtin_cpu_supports("avx512f"))
+    return loopOf<Avx512>(width);
+  return __builtin_cpu_supports("avx2") ? loopOf<Avx2>(width)
+                                        : loopOf<Baseline>(width);
+}
+
+using ReadInOrder = float(const float *values, int64_t count);
+
+ReadInOrder *reader() {
+  if (__builtin_cpu_supports("avx512f"))
+    return Avx512::read;
+  return __builtin_cpu_supports("avx2") ? Avx2::read : Baseline::read;
 }
 
 class Gather final : public Contender {
@@ -222,7 +245,7 @@ public:
     team.run([&] {
       float sum = 0;
       for (int64_t i; (i = next++) < kChunks;)
-        sum += sumInOrder(first + i * chunk * 64, chunk * 64);
+        sum += read(first + i * chunk * 64, chunk * 64);
       total.store(sum); // so that nothing is left out
     });
   }
@@ -231,6 +254,7 @@ private:
   static constexpr int64_t kChunks = 32;
   int64_t chunk; ///< in units of 256 bytes.
   int64_t parts, part = 0;
+  ReadInOrder *read = reader();
   HugeMemory memory;
   std::atomic<float> total = 0;
   Team team;
