@@ -12,7 +12,9 @@ from torch.nn.parallel import DistributedDataParallel
 from movielens.data import Batch
 
 BOTTOM, TOP = (64,), (128, 64)
-DENSE_LEARNING_RATE = 1e-3
+# Adam would divide by the size of gradients that are next to nothing, and turn last bits into
+# differences that can be seen.
+DENSE_LEARNING_RATE, MOMENTUM = 0.1, 0.9
 
 Vectors = Mapping[str, torch.Tensor]
 
@@ -69,7 +71,8 @@ class Trainer:
     def __init__(self, embeddings: Embeddings, dense: Dlrm, distributed: bool) -> None:
         self.embeddings = embeddings
         self.dense = dense
-        self.optimizer = torch.optim.Adam(dense.parameters(), lr=DENSE_LEARNING_RATE)
+        self.optimizer = torch.optim.SGD(dense.parameters(), lr=DENSE_LEARNING_RATE,
+                                         momentum=MOMENTUM)
         self.forward = (DistributedDataParallel(dense, gradient_as_bucket_view=True)
                         if distributed else dense)
 

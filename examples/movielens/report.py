@@ -41,10 +41,10 @@ class Progress:
     def __exit__(self, *_: object) -> None:
         self.bar.close()
 
-    def show(self, run: Run, steps: int) -> None:
+    def show(self, run: Run, steps: int, loss: float) -> None:
+        """A run has done so many steps more, whose mean loss this was."""
         if self.silent:
             return
-        loss = statistics.fmean(run.losses[-steps:])
         self.bar.set_postfix_str(f"{run.name}: loss {loss:.4f}", refresh=False)
         self.bar.update(steps)
         if not self.terminal and len(run.losses) % LINE_EVERY == 0:
@@ -52,11 +52,10 @@ class Progress:
 
 
 def print_problem(data: MovieLens, plan: ns.Plan) -> None:
-    samples = data.global_batches(2048, 1)[0]
-    ids = len(data.batch(samples).ids) / len(samples)
-    print(f"MovieLens-100k: {len(data.train)} ratings to learn from, {len(data.test)} later ones to "
-          f"test with;\n{len(data.features)} features over {len(data.tables)} tables, {ids:.1f} ids "
-          f"a sample")
+    ids = sum(data.take(name, data.train)[1].mean() for name in data.features)
+    print(f"MovieLens-100k: {len(data.train)} ratings to learn from, {len(data.test)} later ones "
+          f"to test with;\n{len(data.features)} features over {len(data.tables)} tables, "
+          f"{ids:.1f} ids a sample")
     print(f"\n{'table':<12} {'rows':>6}  {'kind':<12} devices")
     for table in dict.fromkeys(shard.table for shard in plan.shards):
         shards = plan.shards_of(table)
@@ -74,12 +73,14 @@ def print_problem(data: MovieLens, plan: ns.Plan) -> None:
         print(f"{table:<12} {rows:>6}  {kind:<12} {places}")
 
 
-def print_updates(updates: Sequence[checks.Update]) -> None:
+def print_updates_head() -> None:
     print("\none update from identical state, against PyTorch without sharding: the largest "
           f"difference of\na weight (allowed: {checks.ALLOWED:g}), and by how much the update "
-          "moved a weight at most")
-    for update in updates:
-        print(f"  {update.optimizer:<16} {update.difference:8.1e}  {update.moved:8.1e}")
+          "moved a weight at most", flush=True)
+
+
+def print_update(update: checks.Update) -> None:
+    print(f"  {update.optimizer:<16} {update.difference:8.1e}  {update.moved:8.1e}", flush=True)
 
 
 def print_start(steps: int, batch: int) -> None:
@@ -161,16 +162,19 @@ def plot(path: Path, runs: Sequence[Run]) -> bool:
 
     figure, (losses, distances) = pyplot.subplots(2, 1, sharex=True, figsize=(7, 5),
                                                   height_ratios=(2, 1), layout="constrained")
+    # A logarithmic axis has no zero.
     reference = runs[-1]
     for run, style in zip(runs, ("-", "--", ":")):
         line, = losses.plot(run.losses, style, label=run.name)
         if run is not reference:
-            distances.semilogy([max(abs(a - b), 1e-12) for a, b in
+            distances.semilogy([max(abs(a - b), 1e-9) for a, b in
                                 zip(run.losses, reference.losses)], color=line.get_color())
     losses.set_ylabel("loss")
     losses.set_title("DLRM on MovieLens-100k, 4 processes")
     losses.legend()
     distances.axhline(ALLOWED_LOSS, color="gray", linewidth=0.8)
+    distances.annotate("allowed", (0, ALLOWED_LOSS), (0, -3), textcoords="offset points",
+                       va="top", color="gray")
     distances.set_ylabel("difference to\nunsharded")
     distances.set_xlabel("step")
     figure.savefig(path, dpi=120)

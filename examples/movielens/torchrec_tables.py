@@ -7,8 +7,6 @@ import warnings
 from collections.abc import Callable
 
 import torch
-import torch.distributed as dist
-from torch import nn
 
 import neuroshard as ns
 
@@ -25,14 +23,10 @@ for name in ("torchrec.distributed.utils", "torch.fx._symbolic_trace"):
 
 from fbgemm_gpu.split_embedding_configs import EmbOptimType  # noqa: E402
 from torch.distributed._shard.sharded_tensor import ShardedTensor  # noqa: E402
-from torch.distributed._shard.sharding_spec import (EnumerableShardingSpec,  # noqa: E402
-                                                    ShardMetadata)
 from torchrec import (EmbeddingBagCollection, EmbeddingBagConfig, KeyedJaggedTensor,  # noqa: E402
                       PoolingType)
 from torchrec.distributed import DistributedModelParallel  # noqa: E402
 from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder  # noqa: E402
-from torchrec.distributed.types import (EmbeddingModuleShardingPlan,  # noqa: E402
-                                        ParameterSharding, ShardingPlan)
 
 # What of NeuroShard's optimizers TorchRec runs on the CPU.
 OPTIMIZERS = {"sgd": EmbOptimType.EXACT_SGD, "adagrad": EmbOptimType.EXACT_ADAGRAD,
@@ -48,10 +42,9 @@ class TorchRecTables:
         sharder = EmbeddingBagCollectionSharder(fused_params={
             "optimizer": OPTIMIZERS[optimizer.kind], "learning_rate": learning_rate,
             "eps": optimizer.eps})
-        module = nn.Sequential(_collection(data, weights))
         self.model = DistributedModelParallel(
-            module, device=torch.device("cpu"), sharders=[sharder],
-            plan=ShardingPlan({"0": torchrec_plan(plan)}))
+            _collection(data, weights), device=torch.device("cpu"), sharders=[sharder],
+            plan=plan.to_torchrec({"": list(data.tables)}, device="cpu"))
         self._load(weights)
         # Tables that lie on one rank or are cut are updated in the backward pass.
         replicated = {shard.table for shard in plan.shards if shard.replicated}
@@ -79,26 +72,6 @@ class TorchRecTables:
                 for shard in value.local_shards():
                     (row, col), (rows, cols) = shard.metadata.shard_offsets, shard.tensor.shape
                     shard.tensor.copy_(whole[row:row + rows, col:col + cols])
-
-
-def torchrec_plan(plan: ns.Plan) -> EmbeddingModuleShardingPlan:
-    """A plan with target torchrec-1.9 as TorchRec writes it."""
-    result = EmbeddingModuleShardingPlan()
-    for table in dict.fromkeys(shard.table for shard in plan.shards):
-        result[table] = _parameter_sharding(plan.shards_of(table))
-    return result
-
-
-def _parameter_sharding(shards: tuple[ns.Shard, ...]) -> ParameterSharding:
-    if shards[0].replicated:
-        return ParameterSharding("data_parallel", "dense", ranks=list(shards[0].devices))
-    kind = "table_wise"
-    if len(shards) > 1:
-        kind = "row_wise" if shards[0].cols == shards[1].cols else "column_wise"
-    ranks = [shard.devices[0] for shard in shards]
-    places = [ShardMetadata([shard.rows[0], shard.cols[0]], [shard.row_count, shard.width],
-                            f"rank:{rank}/cpu") for shard, rank in zip(shards, ranks)]
-    return ParameterSharding(kind, "fused", ranks, EnumerableShardingSpec(places))
 
 
 def _collection(data: MovieLens, weights: dict[str, torch.Tensor]) -> EmbeddingBagCollection:

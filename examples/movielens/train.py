@@ -18,7 +18,7 @@ from torchmetrics.functional.classification import binary_auroc
 import neuroshard as ns
 
 from movielens import report
-from movielens.checks import LEARNING_RATES, one_update
+from movielens.checks import LEARNING_RATES, Update, one_update
 from movielens.data import Batch, MovieLens
 from movielens.model import Dlrm, Trainer
 from movielens.neuroshard_tables import NeuroShardTables
@@ -28,7 +28,7 @@ from movielens.unsharded import UnshardedTables
 
 # With so large an eps a row that is seldom seen moves little, and the model overfits less.
 OPTIMIZER = ns.Optimizer("adagrad", eps=1e-2)
-LEARNING_RATE = 0.01
+LEARNING_RATE = 0.02
 # Steps that one run trains before the next takes its turn, so that all see the same machine.
 TURN = 10
 TEST_BATCH = 1000
@@ -70,11 +70,9 @@ class Job:
 
     def main(self) -> bool:
         """Whether all that is compared agrees."""
-        updates = [one_update(self.data, kind, dim=self.options.dim, batch=self.options.batch)
-                   for kind in LEARNING_RATES]
+        updates = self.check_updates()
         runs = self.make_runs()
         if self.rank == 0:
-            report.print_updates(updates)
             report.print_start(self.options.steps, self.options.batch)
         self.train(runs)
         for run in runs:
@@ -84,6 +82,17 @@ class Job:
             return True
         report.print_runs(runs)
         return report.conclude(self.options.out, self.plan, updates, runs)
+
+    def check_updates(self) -> list[Update]:
+        if self.rank == 0:
+            report.print_updates_head()
+        updates = []
+        for kind in LEARNING_RATES:
+            updates.append(one_update(self.data, kind, dim=self.options.dim,
+                                      batch=self.options.batch))
+            if self.rank == 0:
+                report.print_update(updates[-1])
+        return updates
 
     def make_runs(self) -> list[Run]:
         """All start from the weights that NeuroShard's shards begin with."""
@@ -114,7 +123,15 @@ class Job:
                         run.train(local[turn])
                     elif self.rank == 0:
                         run.train(whole[turn])
-                    progress.show(run, len(local[turn]))
+                    progress.show(run, len(local[turn]), self.mean(run, run.losses[turn]))
+
+    def mean(self, run: Run, losses: list[float]) -> float:
+        """Of the losses of all processes; of this one's if the run is not distributed."""
+        total = torch.tensor(losses, dtype=torch.float64).mean()
+        if run.distributed:
+            dist.all_reduce(total)
+            total /= self.size
+        return total.item()
 
     def auc(self, run: Run) -> float:
         """Of the test part; on the first rank."""
