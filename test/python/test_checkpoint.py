@@ -148,7 +148,8 @@ def test_missing_keys_are_named_unless_that_is_allowed():
 
 
 @pytest.mark.parametrize("after", [WHOLE, GRID, BRICKS, columns(0, 8, 12, 16)])
-@pytest.mark.parametrize("before", [WHOLE, GRID, BRICKS, columns(0, 4, 8, 16)])
+@pytest.mark.parametrize("before", [WHOLE, GRID, BRICKS, columns(0, 4, 8, 16),
+                                    columns(0, 4, 12, 16)])
 @pytest.mark.parametrize(("source", "target"), [
     ("per_shard", "per_shard"), ("exact", "per_shard"), ("per_shard", "exact")])
 def test_a_new_state_is_the_mean_of_the_old_ones_over_its_columns(tmp_path, before, after, source,
@@ -343,16 +344,19 @@ def test_saves_that_were_cut_short_are_cleaned_by_the_next(tmp_path):
         checkpoint.save(tmp_path / f"step-{step}", {"n": step})
     (tmp_path / "step-8").rename(tmp_path / "step-8.partial")
     (tmp_path / "step-9").rename(tmp_path / "step-9.replaced")
+    checkpoint.save(tmp_path / "last", {"n": 1})
+    (tmp_path / "last").rename(tmp_path / "last.partial")
     assert checkpoint.latest(tmp_path) == tmp_path / "step-9"
     state = {"n": 0}
     checkpoint.load(tmp_path / "step-9", state)
     assert state["n"] == 9
     with pytest.raises(CheckpointError, match="there is no such folder"):
         checkpoint.load(tmp_path / "step-8", state)
-    checkpoint.save(tmp_path / "step-9", {"n": 10})
-    assert os.listdir(tmp_path) == ["step-9"]
+    checkpoint.save(tmp_path / "step-10", {"n": 10})
+    checkpoint.save(tmp_path / "last", {"n": 1})
+    assert sorted(os.listdir(tmp_path)) == ["last", "step-10", "step-9"]
     checkpoint.load(tmp_path / "step-9", state)
-    assert state["n"] == 10
+    assert state["n"] == 9
 
 
 def test_the_newest_are_kept(tmp_path):

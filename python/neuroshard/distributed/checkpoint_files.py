@@ -192,17 +192,22 @@ def put_in_place(partial: Path, path: Path) -> None:
 
 
 def clean(path: Path) -> None:
-    """Removes what saves under this name, whatever the number, have left behind when they were
-    killed, and completes a replacement that was cut short."""
-    old = beside(path, REPLACED)
-    if old.exists() and path.exists():
-        remove(old)
-    elif old.exists():
-        old.rename(path)
-    for one in numbered(path.parent, stem(path), PARTIAL):
-        remove(one)
-    if beside(path, PARTIAL).exists():
-        remove(beside(path, PARTIAL))
+    """Puts right what saves under this name, whatever the number, have left behind when they
+    were killed: removes what is not complete, and completes or takes back replacements."""
+    for old in _leftovers(path, REPLACED):
+        name = old.with_name(old.name.removesuffix(REPLACED))
+        if name.exists():
+            remove(old)
+        else:
+            old.rename(name)
+    for partial in _leftovers(path, PARTIAL):
+        remove(partial)
+
+
+def _leftovers(path: Path, suffix: str) -> list[Path]:
+    own = beside(path, suffix)
+    found = numbered(path.parent, stem(path), suffix)
+    return [*found, own] if own.exists() and own not in found else found
 
 
 def stem(path: Path) -> str:
