@@ -13,8 +13,8 @@ import torch
 import torch.distributed as dist
 
 from neuroshard.distributed import operators
-from neuroshard.distributed.agreement import (GroupError, host_leaders, local_ranks, rank_of,
-                                              require_same, size_of, together)
+from neuroshard.distributed.agreement import (GroupError, gather, host_leaders, local_ranks,
+                                              rank_of, require_same, size_of, together)
 from neuroshard.distributed.artifact import check_artifact, fingerprints, make_artifact
 from neuroshard.distributed.engine import Engine
 from neuroshard.distributed.shards import LocalShard, Manifest, local_shards
@@ -99,6 +99,7 @@ class Session:
         if self.size > 1:
             # A group of its own: collectives of others are never between its steps.
             ranks = dist.get_process_group_ranks(self.group or dist.group.WORLD)
+            agree_on_group_count(self.group)
             self._own_group = dist.new_group(ranks, backend=self.engine.backend,
                                              use_local_synchronization=True)
         if threads is None:
@@ -143,6 +144,13 @@ class Session:
         if self._own_group is not None and dist.is_initialized():
             dist.destroy_process_group(self._own_group)
         self._own_group = None
+
+
+def agree_on_group_count(group: dist.ProcessGroup | None) -> None:
+    """torch names a group of some ranks by how many groups each has made. Ranks that have been in
+    more groups than others would look for the rest under another name, for ever."""
+    world = dist.distributed_c10d._world
+    world.group_count = max(gather(world.group_count, group))
 
 
 @atexit.register
