@@ -14,8 +14,8 @@ from support.ranks import Ranks
 
 ALL = bool(os.environ.get("NEUROSHARD_ALL"))
 # Of each number of ranks, how many problems are drawn.
-POOLED = {1: 2, 2: 4, 4: 3, 8: 2}
-UNPOOLED = {1: 1, 2: 2, 4: 1, 8: 1}
+POOLED = {1: 1, 2: 3, 4: 2, 8: 1}
+UNPOOLED = {1: 1, 2: 1, 4: 1, 8: 1}
 
 
 def drawn(ranks):

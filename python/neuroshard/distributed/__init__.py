@@ -10,8 +10,9 @@ It needs torch, libneuroshard_torch.so, and neuroshard-compile where no artifact
 import neuroshard alone imports none of them. docs/distributed.md explains it.
 """
 
+from typing import TYPE_CHECKING
+
 from neuroshard.distributed.agreement import GroupError
-from neuroshard.distributed.checkpoint import CheckpointError, latest, load, save
 from neuroshard.distributed.collection import (Pending, ShardedEmbeddingBagCollection,
                                                ShardedEmbeddingCollection)
 from neuroshard.distributed.convert import problem_of
@@ -20,6 +21,18 @@ from neuroshard.distributed.planning import plan
 from neuroshard.distributed.shards import LocalShard
 from neuroshard.jagged import Jagged
 
+if TYPE_CHECKING:
+    from neuroshard.distributed.checkpoint import CheckpointError, latest, load, save
+
 __all__ = ["CheckpointError", "GroupError", "Jagged", "LocalShard", "Pending",
            "ShardedEmbeddingBagCollection", "ShardedEmbeddingCollection", "latest", "load",
            "lockstep", "plan", "problem_of", "save"]
+
+
+def __getattr__(name: str) -> object:
+    # torch.distributed.checkpoint takes as long to import as all else.
+    if name not in ("CheckpointError", "latest", "load", "save"):
+        raise AttributeError(f"module 'neuroshard.distributed' has no attribute {name!r}")
+    from neuroshard.distributed import checkpoint
+
+    return getattr(checkpoint, name)
