@@ -7,6 +7,7 @@ under the same plan, and by PyTorch without sharding; and compares what comes ou
 from __future__ import annotations
 
 import argparse
+import os
 import time
 from dataclasses import dataclass, field
 
@@ -171,6 +172,14 @@ def main() -> None:
     parser.add_argument("--dim", type=int, default=64, help="columns of every table")
     parser.add_argument("--out", help="folder for the plot, the plan and the figures")
     options = parser.parse_args()
+    processes = int(os.environ.get("WORLD_SIZE", "0"))
+    if processes < 2:
+        parser.error("expected at least 2 processes; start it with torchrun")
+    if options.batch < 1 or options.batch % processes:
+        parser.error(f"--batch: expected a multiple of {processes}, the number of processes, "
+                     f"got: {options.batch}")
+    if options.steps < 2 * TURN:
+        parser.error(f"--steps: expected at least {2 * TURN}, got: {options.steps}")
     torch.set_num_threads(1)
     dist.init_process_group("gloo")
     try:
