@@ -1,42 +1,57 @@
 //===- GroupWatch.cpp - Why a group of processes has ended ----------------===//
 //
-// Keys in the store: `cause`, the text; `roll_call`, set when a collective
-// failed; `here/R`, the answer of rank R's thread. A rank that does not answer
-// has ended or is stopped, and is named.
+// Keys in the store: `cause`, the text; `news`, a number that grows with every
+// roll call and cause, so that a look is one request; `here/R`, the last roll
+// call that rank R's thread has answered; `beat/R`, its signs of life;
+// `left/R`, set when it has left in good order. Each rank looks for the signs
+// of the next one, so that requests grow with the ranks and not their square.
 //
 //===----------------------------------------------------------------------===//
 
 #include "GroupWatch.h"
 #include "neuroshard/Runtime/Communicator.h"
 
+#include <algorithm>
+#include <cstdlib>
 #include <exception>
+#include <utility>
 
 namespace neuroshard::runtime {
 namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto lookEvery = 200ms;
-/// A living rank answers within lookEvery; the rest is for a busy machine.
-constexpr auto rollCallTakes = 3s;
+constexpr auto beatEvery = 2s;
+/// Between ranks that end in good order, the one with the store may be first.
+constexpr auto storeGrace = 3s;
 
-const std::string causeKey = "neuroshard/cause";
-const std::string rollCallKey = "neuroshard/roll_call";
-
-std::string hereKey(int rank) {
-  return std::string("neuroshard/here/").append(std::to_string(rank));
+/// A store serves about 500 looks per second, however many ranks there are.
+std::chrono::milliseconds lookInterval(int size) {
+  return std::max(200ms, size * 2ms);
 }
 
-/// Without the addresses and the stack that c10d's messages may end with.
-std::string firstLine(const std::string &text) {
-  return text.substr(0, text.find('\n'));
+/// torchrun keeps the store, else rank 0 does.
+bool agentHasStore() {
+  const char *says = std::getenv("TORCHELASTIC_USE_AGENT_STORE");
+  return says && std::string(says) == "True";
+}
+
+std::string describeLostStore() {
+  return std::string(agentHasStore() ? "torchrun's agent" : "rank 0 of the job")
+      .append(" does not answer: the process that holds the store of "
+              "torch.distributed has ended");
 }
 
 } // namespace
 
 GroupWatch::GroupWatch(const c10::intrusive_ptr<c10d::Store> &groupStore,
-                       int rank, int size)
-    : rank(rank), size(size), store(groupStore->clone()) {
+                       std::string keyPrefix, int rank, int size,
+                       std::chrono::milliseconds silence)
+    : prefix(std::move(keyPrefix)), rank(rank), size(size),
+      lookEvery(lookInterval(size)), rollCallTakes(3s + 10 * lookEvery),
+      silence(silence), store(groupStore->clone()), next((rank + 1) % size) {
+  store->set(key("here", rank), "0");
+  beat();
   watcher = std::thread([this] { watch(); });
 }
 
@@ -47,33 +62,106 @@ GroupWatch::~GroupWatch() {
   }
   changed.notify_all();
   watcher.join();
+  if (storeIsLost)
+    return;
+  try {
+    store->set(key("left", rank), "1");
+    waitForOthers();
+  } catch (const std::exception &) {
+    // The store has gone, and with it those who would read this.
+  }
+}
+
+/// The process with the store goes last, if the others are about to go, too:
+/// torch warns of stores that vanish.
+void GroupWatch::waitForOthers() {
+  auto deadline = Clock::now() + 3s;
+  bool isLast = hasEnded() || rank != 0 || agentHasStore();
+  for (int peer = 1; !isLast && peer < size; ++peer)
+    while (!hasLeft(peer)) {
+      if (Clock::now() > deadline)
+        return;
+      std::this_thread::sleep_for(20ms);
+    }
+}
+
+std::string GroupWatch::key(const char *name) const {
+  return std::string(prefix).append("/").append(name);
+}
+
+std::string GroupWatch::key(const char *name, int peer) const {
+  return key(name).append("/").append(std::to_string(peer));
+}
+
+/// "" if there is no such key; get alone would wait for it.
+std::string GroupWatch::readKey(const std::string &name) {
+  return store->check({name}) ? store->get_to_str(name) : std::string();
 }
 
 void GroupWatch::watch() {
-  c10::intrusive_ptr<c10d::Store> own;
-  try {
-    own = store->clone(); // the other one may block in a call
-  } catch (const std::exception &) {
-    return;
-  }
-  bool answered = false;
-  for (;;) {
-    {
-      std::unique_lock lock(mutex);
-      if (changed.wait_for(lock, lookEvery, [&] { return stopping; }))
-        return;
+  Clock::duration lostFor{};
+  while (sleepUntilNextLook()) {
+    if (storeIsLost) { // a connection that has failed once does not come back
+      lostFor += lookEvery;
+      if (lostFor > storeGrace)
+        return adopt(describeLostStore());
+      continue;
     }
     try {
-      if (!answered && own->check({rollCallKey})) {
-        own->set(hereKey(rank), "1");
-        answered = true;
-      }
-      if (own->check({causeKey}))
-        return adopt(own->get_to_str(causeKey));
+      look();
     } catch (const std::exception &) {
-      return; // The store's process is gone; connections tell the rest.
+      storeIsLost = true;
     }
   }
+}
+
+/// False when there is nothing to look for any more.
+bool GroupWatch::sleepUntilNextLook() {
+  std::unique_lock lock(mutex);
+  return !changed.wait_for(lock, lookEvery, [&] { return stopping; });
+}
+
+void GroupWatch::look() {
+  int64_t call = store->add(key("news"), 0);
+  if (call > answeredCall)
+    store->set(key("here", rank), std::to_string(call));
+  bool isNew = std::exchange(answeredCall, call) != call;
+  if (isNew && store->check({key("cause")}))
+    adopt(store->get_to_str(key("cause")));
+  if (Clock::now() - lastBeat < beatEvery)
+    return;
+  beat();
+  if (!isNextSilent() || hasEnded())
+    return;
+  std::string missing = findMissingRanks();
+  if (!missing.empty())
+    end(missing);
+}
+
+void GroupWatch::beat() {
+  store->set(key("beat", rank), std::to_string(++beats));
+  lastBeat = Clock::now();
+}
+
+/// Counts looks and not time: after this process was stopped itself, the
+/// others have done nothing wrong.
+bool GroupWatch::isNextSilent() {
+  if (next == rank)
+    return false;
+  std::string found = readKey(key("beat", next));
+  if (found != nextBeat || found.empty()) {
+    nextBeat = found;
+    nextSilentFor = {};
+    return false;
+  }
+  if (hasLeft(next)) {
+    next = (next + 1) % size;
+    nextBeat.clear();
+    nextSilentFor = {};
+    return false;
+  }
+  nextSilentFor += std::max<Clock::duration>(beatEvery, lookEvery);
+  return nextSilentFor >= silence;
 }
 
 void GroupWatch::adopt(const std::string &text) {
@@ -86,7 +174,7 @@ void GroupWatch::adopt(const std::string &text) {
   changed.notify_all();
 }
 
-void GroupWatch::wait(c10d::Work &work) {
+void GroupWatch::wait(c10d::Work &work, const std::string &user) {
   auto future = work.getFuture();
   future->addCallback([weak = weak_from_this()](c10::ivalue::Future &) {
     auto self = weak.lock(); // a request may be dropped before it completes
@@ -101,61 +189,129 @@ void GroupWatch::wait(c10d::Work &work) {
   }
   if (!future->completed())
     throwIfEnded();
-  if (future->hasError())
-    endBecause(firstLine(future->tryRetrieveErrorMessage()));
-}
-
-void GroupWatch::endBecause(const std::string &error) {
-  std::string missing = findMissingRanks();
-  end(missing.empty() ? std::string("rank ")
-                            .append(std::to_string(rank))
-                            .append(": an exchange failed: ")
-                            .append(error)
-                      : missing);
+  if (!future->hasError())
+    return;
+  endAfterExchange(future->tryRetrieveErrorMessage(), user);
   throwIfEnded();
 }
 
-std::string GroupWatch::findMissingRanks() {
-  std::string missing;
+void GroupWatch::endAfterExchange(const std::string &error,
+                                  const std::string &user) noexcept {
+  std::string text = std::string("rank ")
+                         .append(std::to_string(rank))
+                         .append(": an exchange failed: ")
+                         .append(error.substr(0, error.find('\n')));
   try {
-    store->set(rollCallKey, "1");
-    auto deadline = std::chrono::steady_clock::now() + rollCallTakes;
-    std::vector<bool> here(static_cast<size_t>(size));
-    here[static_cast<size_t>(rank)] = true;
-    for (bool all = false; !all;) {
-      all = true;
-      for (int peer = 0; peer < size; ++peer)
-        if (!here[size_t(peer)])
-          all &= here[size_t(peer)] = store->check({hereKey(peer)});
-      if (std::chrono::steady_clock::now() > deadline)
-        break;
-      if (!all)
-        std::this_thread::sleep_for(50ms);
-    }
-    for (int peer = 0; peer < size; ++peer)
-      if (!here[size_t(peer)])
-        missing.append(missing.empty() ? "" : ", ")
-            .append(std::to_string(peer));
+    for (int peer = 0; peer < size && !storeIsLost && !hasEnded(); ++peer)
+      if (peer != rank && store->check({closedKey(user, peer)}))
+        text = std::string("rank ")
+                   .append(std::to_string(peer))
+                   .append(" has closed its tables");
   } catch (const std::exception &) {
-    return "the process that holds the group's store has ended";
+    storeIsLost = true;
   }
-  if (missing.empty())
-    return missing;
-  return std::string("rank ").append(missing).append(
-      " does not answer: its process has ended or is stopped");
+  endAfter(text);
+}
+
+void GroupWatch::markClosed(const std::string &user) noexcept {
+  try {
+    store->set(closedKey(user, rank), "1");
+  } catch (const std::exception &) {
+    // Nobody is left to read it.
+  }
+}
+
+std::string GroupWatch::closedKey(const std::string &user, int peer) const {
+  return key("closed").append("/").append(user).append("/").append(
+      std::to_string(peer));
+}
+
+void GroupWatch::endAfter(const std::string &error) noexcept {
+  if (hasEnded())
+    return;
+  if (storeIsLost)
+    return adopt(describeLostStore());
+  try {
+    // A failed exchange fails on all ranks at once: few call the roll, the
+    // others wait for what they find.
+    if (!isFirstCaller() && waitForCause(rollCallTakes + 2s))
+      return;
+    std::string missing = findMissingRanks();
+    end(missing.empty() ? error : missing);
+  } catch (const std::exception &) {
+    storeIsLost = true;
+    adopt(describeLostStore());
+  }
+}
+
+bool GroupWatch::isFirstCaller() { return store->add(key("callers"), 1) <= 2; }
+
+bool GroupWatch::waitForCause(Clock::duration limit) {
+  std::unique_lock lock(mutex);
+  return changed.wait_for(lock, limit, [&] { return ended; });
+}
+
+/// Says who does not answer a roll call; "" if everyone does.
+std::string GroupWatch::findMissingRanks() {
+  int64_t call = store->add(key("news"), 1);
+  auto deadline = Clock::now() + rollCallTakes;
+  std::vector<int> missing;
+  for (int peer = 0; peer < size; ++peer)
+    if (peer != rank)
+      missing.push_back(peer);
+  for (;;) {
+    std::erase_if(missing, [&](int peer) { return hasAnswered(peer, call); });
+    bool allLeft = std::all_of(missing.begin(), missing.end(),
+                               [&](int peer) { return hasLeft(peer); });
+    if (allLeft || Clock::now() > deadline || hasEnded())
+      return describeMissing(missing);
+    std::this_thread::sleep_for(lookEvery / 2);
+  }
+}
+
+bool GroupWatch::hasAnswered(int peer, int64_t call) {
+  std::string answer = readKey(key("here", peer));
+  return !answer.empty() && std::stoll(answer) >= call;
+}
+
+bool GroupWatch::hasLeft(int peer) { return store->check({key("left", peer)}); }
+
+/// Those that fell silent are the cause before those that have left or have
+/// not yet come.
+std::string GroupWatch::describeMissing(const std::vector<int> &missing) {
+  std::string silent, left, late;
+  for (int peer : missing) {
+    std::string &list = hasLeft(peer)                       ? left
+                        : store->check({key("here", peer)}) ? silent
+                                                            : late;
+    list.append(list.empty() ? "rank " : ", ").append(std::to_string(peer));
+  }
+  if (!silent.empty())
+    return silent.append(
+        " does not answer: its process has ended or is stopped");
+  if (!left.empty())
+    return left.append(" has left: its program has ended");
+  if (!late.empty())
+    return late.append(
+        " does not answer: its process has ended or never joined the group");
+  return "";
 }
 
 void GroupWatch::end(const std::string &text) noexcept {
   try {
     std::string first = text;
+    if (storeIsLost)
+      return adopt(first);
     try {
       std::vector<uint8_t> none;
       std::vector<uint8_t> mine(text.begin(), text.end());
-      std::vector<uint8_t> kept = store->compareSet(causeKey, none, mine);
+      std::vector<uint8_t> kept = store->compareSet(key("cause"), none, mine);
       if (!kept.empty())
         first.assign(kept.begin(), kept.end());
+      store->add(key("news"), 1);
     } catch (const std::exception &) {
-      // No store: the others notice when this process closes its connections.
+      // The others notice when this process closes its connections.
+      storeIsLost = true;
     }
     adopt(first);
   } catch (...) {
@@ -169,10 +325,17 @@ bool GroupWatch::hasEnded() {
   return ended;
 }
 
-void GroupWatch::throwIfEnded() {
+std::string GroupWatch::causeOfEnd() {
   std::lock_guard lock(mutex);
-  if (ended)
-    throw CommunicatorError(cause.empty() ? "the group has ended" : cause);
+  if (!ended)
+    return "";
+  return cause.empty() ? "the group has ended" : cause;
+}
+
+void GroupWatch::throwIfEnded() {
+  std::string text = causeOfEnd();
+  if (!text.empty())
+    throw CommunicatorError(text);
 }
 
 } // namespace neuroshard::runtime

@@ -3,7 +3,8 @@
 // The ranks of a process group agree on one cause when one of them cannot go
 // on. A rank that fails writes its cause into the group's store, where the
 // first one stays; a thread of every rank looks there, so that a rank that
-// waits for others stops waiting.
+// waits for others stops waiting. The threads also give signs of life, by
+// which a process that has ended or is stopped is told from a slow one.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,42 +14,94 @@
 #include <torch/csrc/distributed/c10d/Store.hpp>
 #include <torch/csrc/distributed/c10d/Work.hpp>
 
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace neuroshard::runtime {
 
 class GroupWatch : public std::enable_shared_from_this<GroupWatch> {
 public:
-  /// `store` is the group's own: keys of other groups do not meet ours. Made
-  /// by make_shared.
-  GroupWatch(const c10::intrusive_ptr<c10d::Store> &store, int rank, int size);
+  /// Keys in `store` begin with `prefix`, which no other watch has used. A
+  /// process without a sign of life for `silence` counts as gone. Made by
+  /// make_shared.
+  GroupWatch(const c10::intrusive_ptr<c10d::Store> &store, std::string prefix,
+             int rank, int size, std::chrono::milliseconds silence);
+  /// Tells the others that this rank has left.
   ~GroupWatch();
 
   /// Returns when the collective has completed. Throws a CommunicatorError
-  /// with the group's cause if it failed or the group has ended.
-  void wait(c10d::Work &work);
+  /// with the group's cause if it failed or the group has ended. `user`: the
+  /// name of whoever exchanges.
+  void wait(c10d::Work &work, const std::string &user);
 
   /// Ends the group. The first cause of all ranks stays.
   void end(const std::string &cause) noexcept;
+  /// Ends the group after `error`, which is the cause unless a rank has gone:
+  /// that is then the cause, and the error its consequence.
+  void endAfter(const std::string &error) noexcept;
+
+  /// The same after an exchange of this rank has failed with `error`, of which
+  /// the first line counts: c10d's may end with addresses and a stack.
+  void endAfterExchange(const std::string &error,
+                        const std::string &user) noexcept;
+  /// Notes that this rank's end of `user` is closed: why exchanges with it
+  /// fail.
+  void markClosed(const std::string &user) noexcept;
 
   bool hasEnded();
+  /// "" while the group goes on.
+  std::string causeOfEnd();
   /// Throws a CommunicatorError if the group has ended.
   void throwIfEnded();
 
 private:
-  void watch();
-  void adopt(const std::string &text);
-  std::string findMissingRanks();
-  void endBecause(const std::string &error);
+  using Clock = std::chrono::steady_clock;
 
+  std::string key(const char *name) const;
+  std::string key(const char *name, int peer) const;
+  std::string readKey(const std::string &name);
+
+  void watch();
+  void waitForOthers();
+  bool sleepUntilNextLook();
+  void look();
+  void beat();
+  bool isNextSilent();
+  void adopt(const std::string &text);
+
+  std::string findMissingRanks();
+  bool hasAnswered(int peer, int64_t call);
+  bool hasLeft(int peer);
+  std::string closedKey(const std::string &user, int peer) const;
+  std::string describeMissing(const std::vector<int> &missing);
+  bool isFirstCaller();
+  bool waitForCause(Clock::duration limit);
+
+  const std::string prefix;
   const int rank;
   const int size;
+  const Clock::duration lookEvery;
+  const Clock::duration rollCallTakes;
+  const Clock::duration silence;
   c10::intrusive_ptr<c10d::Store> store;
-  std::mutex mutex;
+  /// Asked no more: torch prints a warning for each failure.
+  std::atomic<bool> storeIsLost{false};
+
+  // Of the watcher.
+  int64_t answeredCall = 0;
+  int64_t beats = 0;
+  Clock::time_point lastBeat;
+  int next;             ///< whose signs of life this rank looks for.
+  std::string nextBeat; ///< the last one seen; "" before the first.
+  Clock::duration nextSilentFor{};
+
+  std::mutex mutex; ///< of what follows.
   std::condition_variable changed;
   bool ended = false;
   bool stopping = false;

@@ -7,6 +7,7 @@
 
 #include "Member.h"
 
+#include "Control.h"
 #include "ProcessGroupCommunicator.h"
 #include "neuroshard/Runtime/Join.h"
 
@@ -68,9 +69,10 @@ World openWorld(const std::string &directory, const std::string &groupName,
   if (groupName.empty())
     world = nsrt_world_open(directory.c_str(), count);
   else
-    world = nsrt_world_join(
-        directory.c_str(), count,
-        std::make_unique<ProcessGroupCommunicator>(groupName).release());
+    world = nsrt_world_join(directory.c_str(), count,
+                            std::make_unique<ProcessGroupCommunicator>(
+                                groupName, findWatch(groupName))
+                                .release());
   TORCH_CHECK_VALUE(world, nsrt_last_error());
   return {world, nsrt_world_close};
 }

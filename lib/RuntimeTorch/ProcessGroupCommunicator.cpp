@@ -37,11 +37,11 @@ at::Tensor wrap(SharedBytes bytes, int64_t count) {
 class ProcessGroupRequest : public CommunicatorRequest {
 public:
   /// Rank p's bytes begin at offsets[p] of `output`.
-  ProcessGroupRequest(std::shared_ptr<GroupWatch> watch,
+  ProcessGroupRequest(std::shared_ptr<GroupWatch> watch, std::string user,
                       c10::intrusive_ptr<c10d::Work> work, at::Tensor output,
                       const std::vector<int64_t> &offsets,
                       std::span<const int64_t> counts)
-      : watch(std::move(watch)), work(std::move(work)),
+      : watch(std::move(watch)), user(std::move(user)), work(std::move(work)),
         output(std::move(output)) {
     const auto *data =
         static_cast<const std::byte *>(this->output.const_data_ptr());
@@ -51,7 +51,7 @@ public:
 
   const std::vector<std::span<const std::byte>> &wait() override {
     if (work) {
-      watch->wait(*work);
+      watch->wait(*work, user);
       work.reset();
     }
     return pieces;
@@ -59,6 +59,7 @@ public:
 
 private:
   std::shared_ptr<GroupWatch> watch;
+  std::string user;
   c10::intrusive_ptr<c10d::Work> work; ///< null once it has completed.
   at::Tensor output;
   std::vector<std::span<const std::byte>> pieces;
@@ -66,38 +67,60 @@ private:
 
 } // namespace
 
-ProcessGroupCommunicator::ProcessGroupCommunicator(const std::string &groupName)
-    : group(c10d::resolve_process_group(groupName)) {
+ProcessGroupCommunicator::ProcessGroupCommunicator(
+    const std::string &groupName, std::shared_ptr<GroupWatch> groupWatch)
+    : group(c10d::resolve_process_group(groupName)),
+      watch(std::move(groupWatch)) {
   if (!group->hasBackendForDeviceType(c10::DeviceType::CPU))
     throw std::runtime_error(
         "the process group \"" + groupName +
         "\" cannot exchange tensors on the CPU; use backend \"gloo\", or "
         "\"cpu:gloo,cuda:nccl\"");
-  watch = std::make_shared<GroupWatch>(group->getStore(), rank(), size());
+}
+
+ProcessGroupCommunicator::~ProcessGroupCommunicator() {
+  // Collectives that a lost rank left unfinished would hold up the group's end
+  // until they time out; the process is about to end anyway.
+  if (watch->hasEnded())
+    group.release();
+  else
+    watch->markClosed(name());
+}
+
+template <typename Function>
+c10::intrusive_ptr<c10d::Work>
+ProcessGroupCommunicator::start(const Function &collective) {
+  watch->throwIfEnded();
+  try {
+    return collective();
+  } catch (const std::exception &error) {
+    watch->endAfterExchange(error.what(), name());
+  }
+  watch->throwIfEnded();
+  throw CommunicatorError("an exchange could not start");
 }
 
 std::unique_ptr<CommunicatorRequest>
 ProcessGroupCommunicator::startAllToAll(SharedBytes send,
                                         std::span<const int64_t> sendBytes,
                                         std::span<const int64_t> receiveBytes) {
-  watch->throwIfEnded();
   at::Tensor input = wrap(std::move(send), sum(sendBytes));
   at::Tensor output = makeBytes(sum(receiveBytes));
   std::vector<int64_t> sendSplits(sendBytes.begin(), sendBytes.end());
   std::vector<int64_t> receiveSplits(receiveBytes.begin(), receiveBytes.end());
-  auto work =
-      group->all_to_all_single(output, input, receiveSplits, sendSplits);
+  auto work = start([&] {
+    return group->all_to_all_single(output, input, receiveSplits, sendSplits);
+  });
   std::vector<int64_t> offsets(receiveBytes.size());
   std::exclusive_scan(receiveBytes.begin(), receiveBytes.end(), offsets.begin(),
                       int64_t(0));
-  return std::make_unique<ProcessGroupRequest>(watch, std::move(work), output,
-                                               offsets, receiveBytes);
+  return std::make_unique<ProcessGroupRequest>(watch, name(), std::move(work),
+                                               output, offsets, receiveBytes);
 }
 
 std::unique_ptr<CommunicatorRequest> ProcessGroupCommunicator::startAllGather(
     SharedBytes send, int64_t sendBytes,
     std::span<const int64_t> receiveBytes) {
-  watch->throwIfEnded();
   // Backends gather equal sizes only, so all are padded to the largest; a
   // multiple of 16, which keeps every piece aligned.
   int64_t largest = *std::max_element(receiveBytes.begin(), receiveBytes.end());
@@ -109,12 +132,12 @@ std::unique_ptr<CommunicatorRequest> ProcessGroupCommunicator::startAllGather(
     std::memset(static_cast<std::byte *>(input.mutable_data_ptr()) + sendBytes,
                 0, size_t(padded - sendBytes));
   at::Tensor output = makeBytes(padded * size());
-  auto work = group->all_gather_single(output, input);
+  auto work = start([&] { return group->all_gather_single(output, input); });
   std::vector<int64_t> offsets;
   for (int64_t peer = 0; peer < size(); ++peer)
     offsets.push_back(peer * padded);
-  return std::make_unique<ProcessGroupRequest>(watch, std::move(work), output,
-                                               offsets, receiveBytes);
+  return std::make_unique<ProcessGroupRequest>(watch, name(), std::move(work),
+                                               output, offsets, receiveBytes);
 }
 
 } // namespace neuroshard::runtime

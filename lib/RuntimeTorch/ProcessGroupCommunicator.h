@@ -17,8 +17,10 @@ namespace neuroshard::runtime {
 class ProcessGroupCommunicator : public Communicator {
 public:
   /// The group that torch.distributed knows by this name. Throws if there is
-  /// none, or it cannot exchange tensors on the CPU.
-  explicit ProcessGroupCommunicator(const std::string &groupName);
+  /// none, or it cannot exchange tensors on the CPU. `watch`: of these ranks.
+  ProcessGroupCommunicator(const std::string &groupName,
+                           std::shared_ptr<GroupWatch> watch);
+  ~ProcessGroupCommunicator() override;
 
   int rank() const override { return group->getRank(); }
   int size() const override { return group->getSize(); }
@@ -34,6 +36,11 @@ public:
   bool ended() const override { return watch->hasEnded(); }
 
 private:
+  const std::string &name() const { return group->getGroupName(); }
+  /// Starts a collective; one that cannot start has failed.
+  template <typename Function>
+  c10::intrusive_ptr<c10d::Work> start(const Function &collective);
+
   c10::intrusive_ptr<c10d::ProcessGroup> group;
   /// Shared with requests, which may outlive the communicator.
   std::shared_ptr<GroupWatch> watch;

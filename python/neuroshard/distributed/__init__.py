@@ -12,9 +12,9 @@ import neuroshard alone imports none of them. docs/distributed.md explains it.
 
 from typing import TYPE_CHECKING
 
-from neuroshard.distributed.agreement import GroupError
 from neuroshard.distributed.collection import (Pending, ShardedEmbeddingBagCollection,
                                                ShardedEmbeddingCollection)
+from neuroshard.distributed.control import GroupError
 from neuroshard.distributed.convert import problem_of
 from neuroshard.distributed.lockstep import lockstep
 from neuroshard.distributed.planning import plan

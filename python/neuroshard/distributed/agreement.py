@@ -6,20 +6,16 @@ happened on, instead of waiting for it."""
 from __future__ import annotations
 
 import os
+import pickle
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 import torch.distributed as dist
 
-from neuroshard.errors import Error
+from neuroshard.distributed.control import GroupError, control_of, first_line
 
 T = TypeVar("T")
-
-
-class GroupError(Error, RuntimeError):
-    """Something failed, or differs, on some rank of a process group; the text names the rank
-    and the cause. It is raised on all ranks."""
 
 
 def rank_of(group: dist.ProcessGroup | None) -> int:
@@ -33,22 +29,11 @@ def size_of(group: dist.ProcessGroup | None) -> int:
 
 
 def gather(value: T, group: dist.ProcessGroup | None) -> list[T]:
-    """The values of all ranks, in rank order, on every rank."""
+    """The values of all ranks, in rank order, on every rank. Raises a GroupError with the cause,
+    the same everywhere, if ranks are gone."""
     if size_of(group) == 1:
         return [value]
-    values: list = [None] * size_of(group)
-    try:
-        dist.all_gather_object(values, value, group=group)
-    except RuntimeError as error:
-        raise GroupError(f"rank {rank_of(group)}: could not reach the other ranks: "
-                         f"{first_line(error)}") from error
-    return values
-
-
-def first_line(error: BaseException) -> str:
-    """The text of an error without the stack that torch's carry."""
-    text = str(error).strip()
-    return text.splitlines()[0] if text else type(error).__name__
+    return [pickle.loads(data) for data in control_of(group).gather_bytes(pickle.dumps(value))]
 
 
 def attempt(work: Callable[[], T]) -> tuple[T | None, BaseException | None]:

@@ -11,6 +11,7 @@ from torch.distributed.checkpoint.api import CheckpointException
 
 from neuroshard.distributed.agreement import (GroupError, attempt, first_line, gather, rank_of,
                                               size_of)
+from neuroshard.distributed.control import explain
 from neuroshard.errors import Error
 
 T = TypeVar("T")
@@ -86,9 +87,8 @@ class Run:
 
     def _raise_lost(self, error: Exception) -> NoReturn:
         self.lost = True
-        what = "" if isinstance(error, GroupError) else (
-            f"rank {rank_of(self.group)}: could not reach the other ranks: ")
-        raise CheckpointError(f"{self.errand}: {what}{first_line(error)}") from error
+        cause = first_line(error) if isinstance(error, GroupError) else explain(error, self.group)
+        raise CheckpointError(f"{self.errand}: {cause}") from error
 
 
 def cause_of(error: BaseException | None) -> str:

@@ -6,10 +6,10 @@ import warnings
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
-import torch
 import torch.distributed as dist
 
-from neuroshard.distributed.agreement import GroupError, first_line, rank_of, size_of
+from neuroshard.distributed.agreement import size_of
+from neuroshard.distributed.control import GroupError, control_of
 
 T = TypeVar("T")
 
@@ -19,7 +19,8 @@ def lockstep(loader: Iterable[T], process_group: dist.ProcessGroup | None = None
 
     Each step begins with an exchange of one number. When a loader ends before the others, all
     ranks stop at that step, and those that still had a batch warn which ranks ran out. An error
-    of a loader is raised on its rank and ends the others with a GroupError."""
+    of a loader is raised on its rank and ends the others with a GroupError. A rank that leaves
+    its loop earlier must do so at the same step on all ranks."""
     batches = iter(loader)
     step = 0
     while True:
@@ -30,7 +31,7 @@ def lockstep(loader: Iterable[T], process_group: dist.ProcessGroup | None = None
             batch, state = None, 0
         except Exception as failure:  # noqa: BLE001, the others must not wait for this rank
             batch, state, error = None, -1, failure
-        states = exchange(state, process_group, step)
+        states = exchange(state, process_group)
         if error:
             raise error
         failed = [rank for rank, one in enumerate(states) if one < 0]
@@ -46,17 +47,6 @@ def lockstep(loader: Iterable[T], process_group: dist.ProcessGroup | None = None
         step += 1
 
 
-def exchange(state: int, group: dist.ProcessGroup | None, step: int) -> list[int]:
+def exchange(state: int, group: dist.ProcessGroup | None) -> list[int]:
     """One number of each rank."""
-    if size_of(group) == 1:
-        return [state]
-    on_gpu = "nccl" in dist.get_backend(group)
-    place = torch.device("cuda", torch.cuda.current_device()) if on_gpu else None
-    states = torch.zeros(size_of(group), dtype=torch.int64, device=place)
-    mine = torch.tensor([state], dtype=torch.int64, device=place)
-    try:
-        dist.all_gather_into_tensor(states, mine, group=group)
-    except RuntimeError as error:
-        raise GroupError(f"rank {rank_of(group)}: could not reach the other ranks before step "
-                         f"{step}: {first_line(error)}") from error
-    return states.tolist()
+    return [state] if size_of(group) == 1 else control_of(group).gather_numbers(state)

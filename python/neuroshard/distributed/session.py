@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import itertools
 import os
 import pathlib
@@ -13,9 +14,10 @@ import torch
 import torch.distributed as dist
 
 from neuroshard.distributed import operators
-from neuroshard.distributed.agreement import (GroupError, gather, host_leaders, local_ranks,
-                                              rank_of, require_same, size_of, together)
+from neuroshard.distributed.agreement import (GroupError, host_leaders, local_ranks, rank_of,
+                                              require_same, size_of, together)
 from neuroshard.distributed.artifact import check_artifact, fingerprints, make_artifact
+from neuroshard.distributed.control import control_of, is_forked
 from neuroshard.distributed.engine import Engine
 from neuroshard.distributed.shards import LocalShard, Manifest, local_shards
 from neuroshard.errors import TensorError
@@ -97,11 +99,7 @@ class Session:
 
     def _join(self, folder: pathlib.Path, threads: int | None) -> None:
         if self.size > 1:
-            # A group of its own: collectives of others are never between its steps.
-            ranks = dist.get_process_group_ranks(self.group or dist.group.WORLD)
-            agree_on_group_count(self.group)
-            self._own_group = dist.new_group(ranks, backend=self.engine.backend,
-                                             use_local_synchronization=True)
+            self._own_group = control_of(self.group).new_group(self.engine.backend)
         if threads is None:
             threads = max(1, (os.cpu_count() or 1) // local_ranks())
         self.engine.join(self.name, folder, self.manifest, self._own_group, threads)
@@ -141,21 +139,17 @@ class Session:
         _open.discard(self)
         operators.remove_model(self.name)
         self.engine.close()
-        if self._own_group is not None and dist.is_initialized():
-            dist.destroy_process_group(self._own_group)
+        if self._own_group is not None:
+            with contextlib.suppress(ValueError):  # destroyed with all groups
+                dist.destroy_process_group(self._own_group)
         self._own_group = None
-
-
-def agree_on_group_count(group: dist.ProcessGroup | None) -> None:
-    """torch names a group of some ranks by how many groups each has made. Ranks that have been in
-    more groups than others would look for the rest under another name, for ever."""
-    world = dist.distributed_c10d._world
-    world.group_count = max(gather(world.group_count, group))
 
 
 @atexit.register
 def _close_all() -> None:
     """Threads of open models must not outlive the interpreter."""
+    if is_forked():
+        return
     for session in list(_open):
         session.engine.close()
 

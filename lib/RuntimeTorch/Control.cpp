@@ -1,0 +1,207 @@
+//===- Control.cpp - A watched group, and small values of its ranks -------===//
+//
+// Numbers travel by all-to-all, so that every rank notices at once when one is
+// gone; bytes by all-gather once their sizes are known.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Control.h"
+
+#include <ATen/ops/empty.h>
+#include <c10/util/Exception.h>
+#include <torch/csrc/distributed/c10d/GroupRegistry.hpp>
+#include <torch/library.h>
+
+#include <array>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <unistd.h>
+
+namespace neuroshard::runtime {
+namespace {
+
+SharedBytes copyBytes(const void *data, size_t size) {
+  std::shared_ptr<std::byte[]> copy(new std::byte[std::max<size_t>(size, 1)]);
+  if (size > 0)
+    std::memcpy(copy.get(), data, size);
+  return {copy, copy.get()};
+}
+
+} // namespace
+
+Control::Control(const std::string &groupName, const std::string &prefix,
+                 std::chrono::milliseconds silence) {
+  auto group = c10d::resolve_process_group(groupName);
+  groupWatch = std::make_shared<GroupWatch>(
+      group->getStore(), prefix, group->getRank(), group->getSize(), silence);
+}
+
+void Control::connect(const std::string &groupName) {
+  communicator =
+      std::make_unique<ProcessGroupCommunicator>(groupName, groupWatch);
+}
+
+ProcessGroupCommunicator &Control::connected() {
+  if (!communicator)
+    throw CommunicatorError("the group is not connected");
+  return *communicator;
+}
+
+std::vector<int64_t> Control::gatherNumbers(int64_t kind, int64_t number) {
+  ProcessGroupCommunicator &group = connected();
+  using Message = std::array<int64_t, 2>;
+  std::vector<Message> sent(size_t(group.size()), Message{kind, number});
+  std::vector<int64_t> sizes(sent.size(), sizeof(Message));
+  auto request = group.startAllToAll(
+      copyBytes(sent.data(), sent.size() * sizeof(Message)), sizes, sizes);
+  std::vector<int64_t> numbers;
+  for (const auto &bytes : request->wait()) {
+    Message message;
+    std::memcpy(&message, bytes.data(), sizeof(message));
+    if (message[0] != kind) {
+      groupWatch->end(std::string("ranks ")
+                          .append(std::to_string(group.rank()))
+                          .append(" and ")
+                          .append(std::to_string(numbers.size()))
+                          .append(" do not call the same functions of "
+                                  "neuroshard.distributed in the same order"));
+      groupWatch->throwIfEnded();
+    }
+    numbers.push_back(message[1]);
+  }
+  return numbers;
+}
+
+std::vector<at::Tensor> Control::gatherBytes(int64_t kind,
+                                             const at::Tensor &bytes) {
+  std::vector<int64_t> sizes = gatherNumbers(kind, bytes.numel());
+  auto request = connected().startAllGather(
+      copyBytes(bytes.const_data_ptr(), size_t(bytes.numel())), bytes.numel(),
+      sizes);
+  std::vector<at::Tensor> gathered;
+  for (const auto &piece : request->wait()) {
+    gathered.push_back(at::empty({int64_t(piece.size())}, at::kByte));
+    if (!piece.empty())
+      std::memcpy(gathered.back().mutable_data_ptr(), piece.data(),
+                  piece.size());
+  }
+  return gathered;
+}
+
+namespace {
+struct Controls {
+  std::mutex mutex;
+  std::map<std::string, std::shared_ptr<Control>> byName;
+  std::map<std::string, std::weak_ptr<GroupWatch>> watchOfGroup;
+};
+
+/// Never destroyed: what is still open at the end of the process must not be
+/// torn down after torch is.
+Controls &controls() {
+  static auto *all = new Controls;
+  return *all;
+}
+
+/// What `function` returns; a group that has ended is torch's DistBackendError.
+template <typename Function> auto orDistError(const Function &function) {
+  try {
+    return function();
+  } catch (const CommunicatorError &error) {
+    C10_THROW_ERROR(DistBackendError, error.what());
+  }
+}
+
+/// For a process that ends because of an error: threads and groups of others
+/// may wait for ranks that have gone, which must not keep it.
+void endProcessIn(double seconds) {
+  std::thread([seconds] {
+    std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+    std::fputs("neuroshard: this process has failed and still waits for other "
+               "ranks; it ends now\n",
+               stderr);
+    _exit(1);
+  }).detach();
+}
+} // namespace
+
+std::shared_ptr<Control> findControl(const std::string &name) {
+  std::lock_guard lock(controls().mutex);
+  auto found = controls().byName.find(name);
+  TORCH_CHECK_VALUE(found != controls().byName.end(),
+                    "there is no watched group named \"", name, "\"");
+  return found->second;
+}
+
+void addControl(const std::string &name, std::shared_ptr<Control> control) {
+  std::lock_guard lock(controls().mutex);
+  controls().byName[name] = std::move(control);
+}
+
+void removeControl(const std::string &name) {
+  std::shared_ptr<Control> last; // closed after the lock is free
+  std::lock_guard lock(controls().mutex);
+  auto found = controls().byName.find(name);
+  if (found == controls().byName.end())
+    return;
+  last = std::move(found->second);
+  controls().byName.erase(found);
+}
+
+void addGroup(const std::string &control, const std::string &groupName) {
+  auto watch = findControl(control)->watch();
+  std::lock_guard lock(controls().mutex);
+  controls().watchOfGroup[groupName] = watch;
+}
+
+std::shared_ptr<GroupWatch> findWatch(const std::string &groupName) {
+  std::lock_guard lock(controls().mutex);
+  auto watch = controls().watchOfGroup[groupName].lock();
+  TORCH_CHECK_VALUE(watch, "the process group \"", groupName,
+                    "\" is not watched");
+  return watch;
+}
+
+} // namespace neuroshard::runtime
+
+using namespace neuroshard::runtime;
+
+TORCH_LIBRARY_FRAGMENT(neuroshard, m) {
+  m.def("watch(str control, str group, str prefix, float silence) -> ()",
+        [](const std::string &control, const std::string &group,
+           const std::string &prefix, double silence) {
+          std::chrono::milliseconds limit(int64_t(silence * 1000));
+          addControl(control, std::make_shared<Control>(group, prefix, limit));
+        });
+  m.def("watch_connect(str control, str group) -> ()",
+        [](const std::string &control, const std::string &group) {
+          findControl(control)->connect(group);
+        });
+  m.def("watch_group(str control, str group) -> ()", &addGroup);
+  m.def("unwatch(str control) -> ()", &removeControl);
+  m.def("end_group(str control, str cause) -> ()",
+        [](const std::string &control, const std::string &cause) {
+          findControl(control)->watch()->end(cause);
+        });
+  m.def("end_group_after(str control, str error) -> ()",
+        [](const std::string &control, const std::string &error) {
+          findControl(control)->watch()->endAfter(error);
+        });
+  m.def("cause_of_end(str control) -> str", [](const std::string &control) {
+    return findControl(control)->watch()->causeOfEnd();
+  });
+  m.def("gather_numbers(str control, int kind, int number) -> int[]",
+        [](const std::string &control, int64_t kind, int64_t number) {
+          return orDistError([&] {
+            return findControl(control)->gatherNumbers(kind, number);
+          });
+        });
+  m.def("gather_bytes(str control, int kind, Tensor bytes) -> Tensor[]",
+        [](const std::string &control, int64_t kind, const at::Tensor &bytes) {
+          return orDistError(
+              [&] { return findControl(control)->gatherBytes(kind, bytes); });
+        });
+  m.def("end_process_in(float seconds) -> ()", &endProcessIn);
+}
