@@ -2,25 +2,205 @@
 
 import importlib
 
-import distributed_context
+import torch
+
+import neuroshard as ns
+from distributed_context import Context, raises, whole
+from distributed_models import kinds_of, make_plan, make_problem, random_parts
+from distributed_steps import given, small
+from distributed_torch import MODELS
+from distributed_training import Training, local_sizes
+from neuroshard.distributed.gpu import operators
+from neuroshard.errors import TensorError
+
+OF_GPUS = {"engine": "cuda", "device": "cpu"}
 
 
-class GpuContext(distributed_context.Context):
-    """Makes modules of the engine for GPUs."""
+class GpuContext(Context):
+    """Makes modules of the engine for GPUs, if nothing else is asked for."""
 
     def make(self, plan, problem, learning_rate=0.125, **options):
-        return super().make(plan, problem, learning_rate,
-                            **{"engine": "cuda", "device": "cpu", **options})
-
-
-def on_gpus(context):
-    """The same case, with the same random numbers as that of the engine for CPUs."""
-    context.__class__ = GpuContext
-    return context
+        return super().make(plan, problem, learning_rate, **{**OF_GPUS, **options})
 
 
 def case_same(context, case, **options):
-    """A case of another module: its name is MODULE/FUNCTION."""
+    """A case of another module, MODULE/FUNCTION."""
+    context.__class__ = GpuContext
     module, function = case.split("/")
     work = getattr(importlib.import_module(f"distributed_{module}"), f"case_{function}")
-    work(on_gpus(context), **options)
+    work(context, **options)
+
+
+def case_as_on_cpus(context, number, unpooled="0"):
+    """Both engines begin with the same bits, and go the same way."""
+    unpooled = unpooled == "1"
+    problem = make_problem(int(number), context.size, unpooled)
+    plan = make_plan(problem, kinds_of(int(number)), context.size, number)
+    modules = [context.make(plan, problem, seed=3, **options) for options in ({}, OF_GPUS)]
+    generator = context.generator()
+    for sizes in local_sizes(context.size, generator):
+        one, other = map(whole, modules)
+        (assert_near if modules[0].step else assert_same)(one, other)
+        part = random_parts(problem, sizes, generator)[context.rank]
+        weights = [[value.clone().requires_grad_() for value in part.tensors()[2:]]
+                   for _ in modules]
+        results = [list(module(ns.distributed.Jagged(*part.tensors()[:2], *own)).values())
+                   for module, own in zip(modules, weights)]
+        results = [[value[0] if unpooled else value for value in one] for one in results]
+        for mine, theirs in zip(*results, strict=True):
+            torch.testing.assert_close(mine, theirs, rtol=tolerance(mine), atol=tolerance(mine))
+        for values in results:
+            sum(value.float().square().sum() for value in values).backward()
+        for mine, theirs in zip(*weights):
+            torch.testing.assert_close(mine.grad, theirs.grad, rtol=5e-2, atol=5e-2)
+
+
+def tolerance(values):
+    return {torch.float32: 1e-3}.get(values.dtype, 2e-2)
+
+
+def assert_same(one, other):
+    for name, (weights, states) in one.items():
+        assert torch.equal(weights, other[name][0]), name
+        assert all(map(torch.equal, states, other[name][1])), f"states of {name}"
+
+
+def assert_near(one, other):
+    """As near as tables of bf16 can be after some steps."""
+    for name, (weights, states) in one.items():
+        for mine, theirs in zip((weights, *states), (other[name][0], *other[name][1]),
+                                strict=True):
+            size = max(1, mine.float().abs().max())
+            assert (mine.float() - theirs.float()).abs().max() <= 2e-2 * size, name
+
+
+def ragged(ranks, kind="rowwise_adagrad"):
+    """Column shards whose rows are cut at other places; two of them on one rank."""
+    problem = ns.ShardingProblem(
+        tables=[ns.Table("a", 40, 16, optimizer=kind)], features=[
+            ns.Feature("a0", "a", "sum", 4), ns.Feature("a1", "a", "mean", 4)],
+        batch=16, topology=f"{ranks}xCPU@4GiB")
+    cuts = [((0, 40), (0, 4)), ((0, 13), (4, 8)), ((13, 40), (4, 8)), ((0, 25), (8, 16)),
+            ((25, 31), (8, 16)), ((31, 40), (8, 16))]
+    shards = [ns.Shard(table="a", rows=rows, cols=cols, devices=(number % ranks,))
+              for number, (rows, cols) in enumerate(cuts)]
+    return problem, ns.Plan(shards=shards, device_count=ranks)
+
+
+def case_ragged(context):
+    """Norms of rows meet where column shards have other rows, and where they have the same."""
+    context.__class__ = GpuContext
+    for problem, plan in (ragged(context.size), small(context.size, "rowwise_adagrad")):
+        training = Training(context, plan, problem)
+        generator = context.generator()
+        for sizes in local_sizes(context.size, generator):
+            training.step(random_parts(problem, sizes, generator), generator)
+
+
+def case_checkpoint(context):
+    """What one engine saves the other loads, under another plan, bit by bit; and goes on."""
+    problem, plan = small(context.size, "rowwise_adagrad")
+    other_plan = make_plan(problem, ["columns", "rows", "table_wise"], context.size, 2)
+    generator = context.generator()
+    for first, second in (({}, OF_GPUS), (OF_GPUS, {})):
+        saved = context.make(plan, problem, **first)
+        for _ in range(2):
+            learn(context, saved, problem, generator)
+        path = context.folder / f"{context.name}-{len(first)}"
+        ns.distributed.save(path, {"tables": saved})
+        loaded = context.make(other_plan, problem, 0.5, seed=9, **second)
+        ns.distributed.load(path, {"tables": loaded})
+        assert loaded.step == 2 and loaded.learning_rate == saved.learning_rate
+        assert_same(whole(saved), whole(loaded))
+        learn(context, loaded, problem, generator)
+        assert loaded.step == 3
+
+
+def learn(context, tables, problem, generator):
+    part = random_parts(problem, [4] * context.size, generator)[context.rank]
+    sum(one.square().sum() for one in tables(given(part)).values()).backward()
+
+
+def case_modes(context):
+    """Without gradients nothing is learned and ids of copies stay at home; dropped steps leave
+    nothing; a rank in another mode is an error on all."""
+    context.__class__ = GpuContext
+    problem, plan = small(context.size, "adam")
+    tables = context.make(plan, problem)
+    engine = operators.find(tables.name)
+    part = random_parts(problem, [4] * context.size, context.generator())[context.rank]
+    before = whole(tables)
+    trained = tables(given(part))
+    tables.eval()
+    for value, other in zip(tables(given(part)).values(), trained.values()):
+        assert torch.equal(value, other) and not value.requires_grad and other.requires_grad
+    del trained, value, other
+    pending = tables.start(given(part))
+    tables.train()
+    raises(TensorError, "were started without gradients", pending.wait)
+    del pending
+    tables.start(given(part))
+    with torch.no_grad():
+        tables(given(part))
+    assert not engine.steps
+    if context.size > 1:
+        tables.train(context.rank != 1)
+        text = raises(TensorError, "rank 0 is to learn from this batch and rank 1 is not",
+                      lambda: tables(given(part)))
+        assert set(context.gather(text)) == {text}
+        tables.train()
+    for name, (weights, states) in whole(tables).items():
+        assert torch.equal(weights, before[name][0])
+        assert all(map(torch.equal, states, before[name][1]))
+    raises(TensorError, "torch.profiler", tables.phases)
+
+
+def case_wrong(context):
+    """What is wrong with the tensors of one rank is one error on all, and training goes on."""
+    context.__class__ = GpuContext
+    problem, plan = small(context.size)
+    tables = context.make(plan, problem)
+    ids, offsets = torch.tensor([1, 2, 3, 1]), torch.arange(5)
+    last = context.rank == context.size - 1
+    for part, wrong in (("ids: expected one dimension of torch.int64, found (4,) of torch.float32",
+                         (ids.float(), offsets)),
+                        ("offsets: expected 4 features * batch + 1 values, found 4",
+                         (ids, offsets[:4]))):
+        text = raises(TensorError, part, lambda: tables(wrong if last else (ids, offsets)))
+        assert text.startswith(f"rank {context.size - 1}: ") and set(context.gather(text)) == {text}
+    sum(one.sum() for one in tables((ids, offsets)).values()).backward()
+    assert tables.step == 1
+
+
+def case_engines(context):
+    """Engines that cannot be are errors that say what can."""
+    problem, plan = small(context.size)
+    raises(ValueError, 'expected "cpu" or "cuda"', lambda: context.make(plan, problem, engine="x"))
+    raises(ValueError, "cannot run on cuda", lambda: context.make(plan, problem, engine="cpu",
+                                                                   device="cuda"))
+    if not torch.cuda.is_available():
+        for options in ({"device": "cuda"}, {"engine": "cuda"}):
+            raises(TensorError, 'engine="cuda", device="cpu"',
+                   lambda options=options: context.make(plan, problem, **options))
+    tables = context.make(plan, problem, **OF_GPUS)
+    text = raises(ns.distributed.GroupError, "another code version", lambda: context.make(
+        plan, problem, **(OF_GPUS if context.rank else {}))) if context.size > 1 else ""
+    assert set(context.gather(text)) == {text} and tables.step == 0
+
+
+def case_export(context, kind):
+    """An exported program finds the tables by their name."""
+    context.__class__ = GpuContext
+    module, problem_and_plan = MODELS[kind]
+    problem, plan = problem_and_plan(context.size)
+    generator = context.generator(kind)
+    first, second = (random_parts(problem, [size] * context.size, generator)[context.rank]
+                     for size in (4, 7))
+    model = module(context.make(plan, problem, name="exported")).eval()
+    batch = torch.export.Dim("batch", min=2, max=4096)
+    ids = torch.export.Dim("ids", min=2)
+    shapes = ({0: ids}, {0: len(problem.features) * batch + 1}, {0: ids})
+    program = torch.export.export(model, tuple(first.tensors()),
+                                  dynamic_shapes=shapes[:len(first.tensors())])
+    assert "neuroshard.sharded_wait" in str(program.graph)
+    assert torch.equal(program.module()(*second.tensors()), model(*second.tensors()))

@@ -41,7 +41,8 @@ class Bucket:
 @dataclass(frozen=True)
 class Entry:
     """kernel: number of the lookup on its rank. column: of the rows of results, where unpooled
-    entries count as of one batch; each begins at a multiple of 16 bytes."""
+    entries count as of one batch; each begins at a multiple of 16 bytes. divided: part of a mean
+    over shards of rows, which is divided after the sum; kernels divide other means themselves."""
 
     kernel: int
     slot: int
@@ -50,6 +51,7 @@ class Entry:
     cols: Range
     column: int
     replicated: bool
+    divided: bool
 
     @property
     def width(self) -> int:
@@ -88,13 +90,11 @@ class Segment:
 
 @dataclass(frozen=True)
 class Result:
-    """lookup's result: segments side by side. divided: a mean over shards of rows, which is
-    divided after the sum."""
+    """Of one lookup: segments side by side, or the rows of this rank's copy of the table."""
 
     lookup: Lookup
     segments: tuple[Segment, ...]
     replicated: bool
-    divided: bool
 
     @property
     def pieces(self) -> tuple[tuple[int, Entry], ...]:
@@ -158,12 +158,13 @@ def make_layout(manifest: Manifest) -> Layout:
                           "one kind in a collection")
     rows = tuple(manifest.table(one.table)["rows"] for one in lookups)
     buckets = make_buckets(plain, lookups)
-    owners = tuple(make_owner(plain, rank, buckets, pooled == {True})
+    owners = tuple(make_owner(plain, rank, buckets, lookups)
                    for rank in range(plain["devices"]))
+    tables = tuple(one["name"] for one in plain["tables"])
+    results = tuple(make_result(number, lookup, owners, buckets)
+                    for number, lookup in enumerate(lookups))
     return Layout(tuple(exchange["features"]), exchange["input"], pooled == {True},
-                  exchange["weighted"], lookups, rows, tuple(one["name"] for one in plain["tables"]),
-                  buckets, owners, tuple(make_result(number, lookup, owners, buckets, rows[number])
-                                         for number, lookup in enumerate(lookups)))
+                  exchange["weighted"], lookups, rows, tables, buckets, owners, results)
 
 
 def make_buckets(plain: dict, lookups: Iterable[Lookup]) -> tuple[Bucket, ...]:
@@ -179,7 +180,8 @@ def make_buckets(plain: dict, lookups: Iterable[Lookup]) -> tuple[Bucket, ...]:
     return tuple(result)
 
 
-def make_owner(plain: dict, rank: int, buckets: tuple[Bucket, ...], pooled: bool) -> Owner:
+def make_owner(plain: dict, rank: int, buckets: tuple[Bucket, ...],
+               lookups: tuple[Lookup, ...]) -> Owner:
     """Entries by lookup: a row's gradients are added in this order."""
     binding = plain["bindings"][rank]
     bound = []
@@ -196,20 +198,21 @@ def make_owner(plain: dict, rank: int, buckets: tuple[Bucket, ...], pooled: bool
     streams = [*own, *copies]
     entries, next_column = [], {False: 0, True: 0}
     for kernel, slot, lookup, bucket, shard, copied in bound:
+        whole = tuple(shard["rows"]) == (0, plain["tables"][shard["table"]]["rows"])
         entry = Entry(kernel, slot, lookup, streams.index(bucket), tuple(shard["cols"]),
-                      next_column[copied], copied)
+                      next_column[copied], copied, lookups[lookup].mean and not whole)
         next_column[copied] += entry.stride
         entries.append(entry)
     return Owner(tuple(streams), len(own), tuple(entries))
 
 
 def make_result(number: int, lookup: Lookup, owners: tuple[Owner, ...],
-                buckets: tuple[Bucket, ...], rows: int) -> Result:
+                buckets: tuple[Bucket, ...]) -> Result:
     """Pieces by rank, then row, then column; columns cut wherever a piece begins or ends."""
     found = [(rank, entry) for rank, owner in enumerate(owners) for entry in owner.entries
              if entry.lookup == number]
     if any(entry.replicated for _, entry in found):
-        return Result(lookup, (), True, False)
+        return Result(lookup, (), True)
 
     def rows_of(piece: tuple[int, Entry]) -> Range:
         rank, entry = piece
@@ -221,5 +224,4 @@ def make_result(number: int, lookup: Lookup, owners: tuple[Owner, ...],
         Segment((begin, end), tuple(piece for piece in found
                                     if piece[1].cols[0] < end and begin < piece[1].cols[1]))
         for begin, end in pairwise(cuts))
-    divided = lookup.mean and any(rows_of(piece) != (0, rows) for piece in found)
-    return Result(lookup, segments, False, divided)
+    return Result(lookup, segments, False)

@@ -85,9 +85,10 @@ class Assembler:
                 part = self.home.view(remote, rank, entry)
                 part = part[:, first:first + segment.cols[1] - segment.cols[0]]
                 total = part.float() if total is None else total + part
+            if segment.pieces[0][1].divided:
+                total = total / bag_counts(self.step, result)
             segments.append(total)
-        whole = torch.cat(segments, 1)
-        return whole.div_(bag_counts(self.step, result)) if result.divided else whole
+        return torch.cat(segments, 1)
 
     def _copied(self, lookup: int, values: torch.Tensor) -> torch.Tensor:
         """[rows, columns] of a replicated table within the values of all."""
@@ -124,13 +125,17 @@ class Assembler:
     def gradients(self, given: Sequence[torch.Tensor],
                   scale: float) -> tuple[torch.Tensor, torch.Tensor]:
         """(of the partial results of all ranks, of those of replicated tables), f32."""
-        rows = [self._scaled(result, gradient, scale)
-                for result, gradient in zip(self.layout.results, given)]
+        rows = [gradient.float() if scale == 1 else gradient.float() * scale
+                for gradient in given]
+        divided = {lookup: rows[lookup] / bag_counts(self.step, self.layout.results[lookup])
+                   for lookup in {entry.lookup for owner in self.layout.owners
+                                  for entry in owner.entries if entry.divided}}
         device = self.step.given.ids.device
         remote = torch.empty(self.home.total, dtype=torch.float32, device=device)
         for rank, owner in enumerate(self.layout.owners):
             if self.layout.pooled:
-                pieces = [fill_up(rows[entry.lookup][:, entry.cols[0]:entry.cols[1]])
+                pieces = [fill_up((divided if entry.divided else rows)[entry.lookup]
+                                  [:, entry.cols[0]:entry.cols[1]])
                           for entry in in_columns(owner.remote)]
                 if pieces:
                     torch.cat(pieces, 1, out=self.home.block(remote, rank))
@@ -142,12 +147,6 @@ class Assembler:
         for lookup in self.copies:
             self._copied(lookup, copies).copy_(rows[lookup])
         return remote, copies
-
-    def _scaled(self, result: Result, gradient: torch.Tensor, scale: float) -> torch.Tensor:
-        gradient = gradient.float()
-        if result.divided:
-            gradient = gradient / bag_counts(self.step, result)
-        return gradient if scale == 1 else gradient * scale
 
     def _spread(self, rows: torch.Tensor, rank: int, entry: Entry, target: torch.Tensor) -> None:
         begin, _ = self._ids(self.layout.lookups[entry.lookup].feature)

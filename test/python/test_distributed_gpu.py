@@ -1,0 +1,68 @@
+"""The engine for GPUs on 1, 2 and 4 ranks of torchrun, by the emulator and Gloo: the cases of
+test_distributed.py, and those that only it has. No GPU and no NCCL take part."""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from distributed_models import COUNT
+from support import matrix
+from support.ranks import Ranks
+
+ALL = bool(os.environ.get("NEUROSHARD_ALL"))
+BUILD = Path(os.environ["NEUROSHARD_BUILD_DIR"])
+EMULATOR = BUILD / "lib" / "libneuroshard_emulator.so"
+POOLED = {1: 1, 2: 2, 4: 2}
+UNPOOLED = {1: 0, 2: 1, 4: 1}
+
+sanitized = re.search(r"^NEUROSHARD_SANITIZE:\w+=.", (BUILD / "CMakeCache.txt").read_text(), re.M)
+pytestmark = pytest.mark.skipif(bool(sanitized) or not EMULATOR.exists(),
+                                reason="the emulator is not built, or has sanitizers")
+
+
+def drawn(ranks):
+    numbers = matrix.sample(range(COUNT), POOLED[ranks], f"distributed gpu {ranks}")
+    unpooled = matrix.sample(range(COUNT), UNPOOLED[ranks], f"unpooled gpu {ranks}")
+    return [*(same("training/matrix", number=one) for one in numbers),
+            *(same("training/matrix", number=one, unpooled=1) for one in unpooled)]
+
+
+def same(case, **options):
+    return ":".join([f"gpu.same:case={case}", *(f"{key}={value}"
+                                                for key, value in options.items())])
+
+
+FEW = {1: ["gpu.modes", same("errors/ids_of_one_rank")],
+       2: ["gpu.ragged", "gpu.checkpoint", "gpu.modes", "gpu.wrong", "gpu.engines",
+           "gpu.as_on_cpus:number=0", same("errors/ids_of_one_rank"), same("steps/orders"),
+           same("torch/compile", backend="aot_eager", kind="weighted"), "gpu.export:kind=pooled"],
+       4: ["gpu.ragged", "gpu.checkpoint", same("steps/convention", optimizer="rowwise_adagrad")]}
+MORE = {1: ["gpu.ragged", "gpu.wrong", "gpu.engines", "gpu.export:kind=unpooled"],
+        2: [*(same("steps/convention", optimizer=one) for one in
+              ("sgd", "adagrad", "rowwise_adagrad", "adam")), same("steps/pending"),
+            same("steps/two_collections"), same("steps/unread_result"), same("steps/searched"),
+            "gpu.export:kind=weighted", "gpu.as_on_cpus:number=3:unpooled=1",
+            *(same("training/same_bits", number=one) for one in range(COUNT)),
+            *(same("torch/compile", backend="eager", kind=kind)
+              for kind in ("pooled", "weighted", "unpooled"))],
+        4: ["gpu.modes", "gpu.wrong", same("steps/subgroups"), same("steps/pending"),
+            *(f"gpu.as_on_cpus:number={one}" for one in range(1, 6))]}
+CASES = {ranks: [*drawn(ranks), *few, *(MORE[ranks] if ALL else [])]
+         for ranks, few in FEW.items()}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("distributed_gpu")
+    environment = {"NEUROSHARD_CACHE": str(folder / "cache"),
+                   "NEUROSHARD_CUDA_DRIVER": str(EMULATOR)}
+    return {ranks: Ranks(ranks, cases, folder, environment=environment)
+            for ranks, cases in CASES.items()}
+
+
+@pytest.mark.parametrize(("ranks", "case"),
+                         [(ranks, case) for ranks, cases in CASES.items() for case in cases])
+def test_ranks(runs, ranks, case):
+    runs[ranks].check(case)
