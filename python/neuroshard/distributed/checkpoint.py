@@ -195,7 +195,8 @@ def _target(state: State, only: Part | None) -> dict[str, Any]:
     if only is None:
         return target
     optimizer = _optimizer_keys(state)
-    return {key: value for key, value in target.items() if (key in optimizer) == (only != "weights")}
+    return {key: value for key, value in target.items()
+            if (key in optimizer) == (only == "optimizer")}
 
 
 def _optimizer_keys(state: State) -> set[str]:
