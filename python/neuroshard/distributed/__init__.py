@@ -10,14 +10,18 @@ It needs torch, libneuroshard_torch.so, and neuroshard-compile where no artifact
 import neuroshard alone imports none of them. docs/distributed.md explains it.
 """
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from neuroshard.distributed.collection import (Pending, ShardedEmbeddingBagCollection,
-                                               ShardedEmbeddingCollection)
+# Artifacts run on GPUs (distributed/gpu) where the planner's module is not.
+if TYPE_CHECKING or find_spec("neuroshard._planner"):
+    from neuroshard.distributed.collection import (Pending, ShardedEmbeddingBagCollection,
+                                                   ShardedEmbeddingCollection)
+    from neuroshard.distributed.convert import problem_of
+    from neuroshard.distributed.planning import plan
+
 from neuroshard.distributed.control import GroupError
-from neuroshard.distributed.convert import problem_of
 from neuroshard.distributed.lockstep import lockstep
-from neuroshard.distributed.planning import plan
 from neuroshard.distributed.shards import LocalShard
 from neuroshard.jagged import Jagged
 

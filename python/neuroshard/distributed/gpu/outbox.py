@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import torch
 
-from neuroshard.distributed.agreement import attempt, gather
+from neuroshard.distributed.agreement import attempt
 from neuroshard.distributed.gpu.layout import Layout, Owner
 from neuroshard.distributed.gpu.routing import FAILED, RIGHT, Routed, Router
 from neuroshard.distributed.gpu.step import Sizes, Step
@@ -112,8 +112,7 @@ class Outbox:
                 text = f"{error}"
             elif mine != RIGHT:
                 text = self.router.explain(given, mine, own[0])
-            for rank, found in enumerate(gather(text, self.transport.group) if
-                                         self.transport.group else [text]):
+            for rank, found in enumerate(self.transport.gather_text(text)):
                 if found is not None:
                     # The rank's own error has its stack.
                     raise TensorError(f"rank {rank}: {found}") from error

@@ -47,6 +47,13 @@ class Transport:
             return Arrival(send)
         return self.swap(send.to(self.wire), send_counts, receive_counts)
 
+    def gather_text(self, text: str | None) -> list[str | None]:
+        """Of all ranks, in rank order."""
+        texts = [text] * self.ranks
+        if self.group is not None:
+            dist.all_gather_object(texts, text, group=self.group)
+        return texts
+
     def gather(self, send: torch.Tensor, counts: Sequence[int]) -> Arrival:
         """The values of all ranks, f32 that travel in the wire's type; those of rank r begin at
         r * max(counts)."""
