@@ -22,6 +22,10 @@ OPTIMIZERS = {EmbOptimType.EXACT_SGD: "sgd", EmbOptimType.EXACT_ADAGRAD: "adagra
 ALLOWED = {"data_parallel": "replicated", "table_wise": "table_wise",
            "column_wise": "column_wise", "table_column_wise": "column_wise",
            "row_wise": "row_wise", "table_row_wise": "table_row_wise"}
+# What TorchRec 1.9 runs wrong. Where a table with mean pooling is cut by rows, it divides the
+# results of all other tables of the module that are not, too. Replicated tables without pooling
+# lose rows in a forward.
+RUN_WRONG = {"mean": {"row_wise", "table_row_wise"}, "none": {"data_parallel"}}
 # Fields of ParameterConstraints that put rows outside device memory.
 BEYOND_MEMORY = ("key_value_params", "use_virtual_table")
 
@@ -85,7 +89,8 @@ def add_module(found: Found, path: str, module: torch.nn.Module, sharder: Module
         pooling = config.pooling.name.lower() if pooled else "none"
         add_features(found, name, config.feature_names, limits, pooling,
                      weighted or bool(limits.is_weighted), ranks)
-        found.rules.append(TableRule(name, allowed_kinds(name, sharder, limits, device),
+        found.rules.append(TableRule(name, allowed_kinds(name, pooling, sharder, limits,
+                                                         device),
                                      limits.min_partition or 4))
         found.constraints[name] = limits
 
@@ -124,20 +129,23 @@ def number(values: Sequence[float] | None, index: int, count: int, default: floa
     return values[index]
 
 
-def allowed_kinds(name: str, sharder: ModuleSharder, limits: ParameterConstraints,
-                  device: str) -> list[str]:
+def allowed_kinds(name: str, pooling: str, sharder: ModuleSharder,
+                  limits: ParameterConstraints, device: str) -> list[str]:
     # For the CPU sharders list fewer types than their modules run there.
     types = set(sharder.sharding_types("cuda" if device == "cpu" else device))
     if limits.sharding_types:
         types &= set(limits.sharding_types)
+    types -= RUN_WRONG.get(pooling, set())
     if limits.compute_kernels and "dense" not in limits.compute_kernels:
         types.discard("data_parallel")
     if limits.compute_kernels and "fused" not in limits.compute_kernels:
         types &= {"data_parallel"}
     kinds = sorted({ALLOWED[one] for one in types if one in ALLOWED})
     if not kinds:
-        raise Unsupported(f"table \"{name}\": its sharding types {sorted(types)} are none that "
-                          f"can be planned; expected one of {', '.join(ALLOWED)}")
+        raise Unsupported(f"table \"{name}\": of the sharding types asked for TorchRec runs none "
+                          f"right; expected one of {', '.join(ALLOWED)}"
+                          + "".join(f", but for pooling {pooling} not {one}"
+                                    for one in sorted(RUN_WRONG.get(pooling, ()))))
     return kinds
 
 

@@ -1,0 +1,106 @@
+"""TorchRec runs our plans: a sample of 300 searched ones on 2 and 4 ranks; plans that it would
+run wrong are refused before anything is built."""
+
+import pytest
+
+pytest.importorskip("torchrec")
+
+import neuroshard as ns
+from neuroshard.torchrec import to_torchrec
+from neuroshard.torchrec.errors import Unsupported
+from neuroshard.torchrec.plans import sharding_of
+from support import matrix
+from support.ranks import Ranks
+
+CASES = {ranks: [*(f"torchrec.plan:number={one}" for one in matrix.sample(
+    range(first, first + 150), count, f"torchrec {ranks}")), "torchrec.refused"]
+    for ranks, first, count in ((2, 0, 4), (4, 150, 2))}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("torchrec")
+    return {ranks: Ranks(ranks, cases, folder) for ranks, cases in CASES.items()}
+
+
+@pytest.mark.parametrize(("ranks", "case"),
+                         [(ranks, case) for ranks, cases in CASES.items() for case in cases])
+def test_ranks(runs, ranks, case):
+    runs[ranks].check(case)
+
+
+def shard(rows, cols, rank):
+    return ns.Shard(table="m.t", rows=rows, cols=cols, devices=rank)
+
+
+def plan_of(*shards):
+    return ns.Plan(shards=shards, device_count=4)
+
+
+def test_refuses_uneven_rows():
+    plan = plan_of(*(shard(rows, (0, 8), rank) for rank, rows in enumerate(
+        ((0, 10), (10, 30), (30, 50), (50, 60)))))
+    with pytest.raises(Unsupported, match=r'table "m.t": TorchRec cuts rows into blocks of '
+                       r'ceil\(rows / ranks\).*found 4 blocks on ranks \[0, 1, 2, 3\]'):
+        to_torchrec(plan, {"m": ["t"]})
+
+
+def test_refuses_rows_on_other_ranks():
+    plan = plan_of(*(shard((15 * one, 15 * one + 15), (0, 8), rank)
+                     for one, rank in enumerate((1, 0, 2, 3))))
+    with pytest.raises(Unsupported, match=r"on ranks \[1, 0, 2, 3\]"):
+        to_torchrec(plan, {"m": ["t"]})
+
+
+def test_refuses_a_group_over_two_hosts():
+    plan = plan_of(shard((0, 30), (0, 8), 1), shard((30, 60), (0, 8), 2))
+    with pytest.raises(Unsupported, match=r"over one host; found 2 blocks on ranks \[1, 2\]"):
+        to_torchrec(plan, {"m": ["t"]}, local_ranks=2)
+
+
+def test_takes_a_group_of_one_host():
+    plan = plan_of(shard((0, 30), (0, 8), 2), shard((30, 60), (0, 8), 3))
+    sharding = to_torchrec(plan, {"m": ["t"]}, local_ranks=2).plan["m"]["t"]
+    assert sharding.sharding_type == "table_row_wise"
+    assert [str(one.placement) for one in sharding.sharding_spec.shards] == [
+        "rank:2/cuda:0", "rank:3/cuda:1"]
+
+
+def test_refuses_width_6():
+    plan = plan_of(shard((0, 60), (0, 6), 0), shard((0, 60), (6, 12), 1))
+    with pytest.raises(Unsupported, match="multiples of 4, shard .* has 6 columns"):
+        to_torchrec(plan, {"m": ["t"]})
+
+
+def test_refuses_rows_and_columns():
+    plan = plan_of(shard((0, 30), (0, 8), 0), shard((30, 60), (0, 8), 1),
+                   shard((0, 60), (8, 16), 2))
+    with pytest.raises(Unsupported, match="cut by rows and by columns"):
+        to_torchrec(plan, {"m": ["t"]})
+
+
+def test_refuses_missing_and_unknown_tables():
+    plan = plan_of(shard((0, 60), (0, 8), 0))
+    with pytest.raises(Unsupported, match='no table "m.u", which the model has'):
+        to_torchrec(plan, {"m": ["t", "u"]})
+    with pytest.raises(Unsupported, match='a table "m.t", which the model has not'):
+        to_torchrec(plan, {"m": []})
+
+
+def test_lists_ranks_whose_rows_have_run_out():
+    """5 rows on 4 ranks: blocks of 2, 2, 1 and none."""
+    shards = [shard((0, 2), (0, 4), 0), shard((2, 4), (0, 4), 1), shard((4, 5), (0, 4), 2)]
+    sharding = sharding_of(shards, 4, 4, "cpu")
+    assert sharding.sharding_type == "row_wise" and sharding.ranks == [0, 1, 2, 3]
+    assert [one.shard_sizes for one in sharding.sharding_spec.shards] == [
+        [2, 4], [2, 4], [1, 4], [0, 4]]
+
+
+def test_plan_has_the_methods():
+    plan = plan_of(shard((0, 60), (0, 8), 3))
+    theirs = plan.to_torchrec({"m": ["t"]}, device="cpu")
+    assert theirs.plan["m"]["t"].sharding_type == "table_wise"
+    back = ns.Plan.from_torchrec(theirs, lambda path, name: (60, 8), 4)
+    assert [(one.table, one.rows, one.cols, one.devices) for one in back.shards] == [
+        ("m.t", (0, 60), (0, 8), (3,))]
+    assert back.optimizer_semantics == "per_shard"
