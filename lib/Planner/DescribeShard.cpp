@@ -179,8 +179,7 @@ ShardWork neuroshard::describeShard(const ShardingProblem &problem, int table,
   work.dims = width * static_cast<double>(work.features);
   // Ids, and a length of 4 bytes per bag.
   work.inputBytes = work.lookups * idEntry + sums.bags * 4;
-  // Partial sums of row shards travel as f32.
-  work.forwardBytes = work.outputRows * width * (work.rowSplit ? 4 : wire);
+  work.forwardBytes = work.outputRows * width * wire;
   work.backwardBytes = work.outputRows * width * wire;
   // One squared norm per distinct row, sent and received.
   if (work.exactNorms)

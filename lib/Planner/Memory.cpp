@@ -141,9 +141,9 @@ void addOwnerPhases(const ShardingProblem &problem, const Table &table,
       static_cast<double>(shard.rows()) / static_cast<double>(table.rows);
   bool rowSplit = shard.rows() != table.rows;
   int64_t resultBytes = rowSplit ? 4 : elementBytes(problem.batch.outputType);
-  int64_t castBytes = hasWireCast(problem) && !rowSplit
-                          ? elementBytes(problem.batch.wireType)
-                          : 0;
+  ElementType wire = problem.batch.wireType;
+  bool hasCast = rowSplit ? wire != ElementType::F32 : hasWireCast(problem);
+  int64_t castBytes = hasCast ? elementBytes(wire) : 0;
   int64_t allIds = 0;
   for (int index : features) {
     const Feature &feature = problem.features[static_cast<size_t>(index)];

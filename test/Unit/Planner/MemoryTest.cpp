@@ -80,7 +80,7 @@ TEST(MemoryTest, EachColumnShardHasItsRowState) {
   EXPECT_EQ(exact.backwardBytes - perShard.backwardBytes, 256 * 8 * 4);
 }
 
-TEST(MemoryTest, RowShardSendsFullWidthPartialSums) {
+TEST(MemoryTest, RowShardCastsPartialSumsOfFullWidth) {
   ShardingProblem problem = twoTables();
   problem.batch.outputType = ElementType::F16;
   problem.batch.wireType = ElementType::F16;
@@ -89,7 +89,7 @@ TEST(MemoryTest, RowShardSendsFullWidthPartialSums) {
   EXPECT_EQ(terms.weightsBytes, 250 * 64);
   // A quarter of the ids, all offsets.
   EXPECT_EQ(terms.idsBytes, 2 * (64 * 8 + 64 * 8));
-  EXPECT_EQ(terms.forwardBytes, 64 * 16 * 4);
+  EXPECT_EQ(terms.forwardBytes, 64 * 16 * (4 + 2));
 }
 
 TEST(MemoryTest, UnpooledResultsGrowWithTheIds) {
