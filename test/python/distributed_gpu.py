@@ -6,10 +6,11 @@ import torch
 
 import neuroshard as ns
 from distributed_context import Context, raises, whole
-from distributed_models import kinds_of, make_plan, make_problem, random_parts
+from distributed_models import make_plan, random_parts
 from distributed_steps import given, small
 from distributed_torch import MODELS
-from distributed_training import Training, local_sizes
+from distributed_training import Training, describe, local_sizes
+from neuroshard.distributed.artifact import make_artifact
 from neuroshard.distributed.gpu import operators
 from neuroshard.errors import TensorError
 
@@ -34,9 +35,11 @@ def case_same(context, case, **options):
 def case_as_on_cpus(context, number, unpooled="0"):
     """Both engines begin with the same bits, and go the same way."""
     unpooled = unpooled == "1"
-    problem = make_problem(int(number), context.size, unpooled)
-    plan = make_plan(problem, kinds_of(int(number)), context.size, number)
-    modules = [context.make(plan, problem, seed=3, **options) for options in ({}, OF_GPUS)]
+    problem, plan = describe(context, int(number), unpooled)
+    modules = [context.make(plan, problem, seed=3, **OF_GPUS)]
+    # The artifact has programs for both.
+    artifact = make_artifact(plan, problem, ("--emulate",))
+    modules.append(context.make(plan, problem, seed=3, artifact=artifact))
     generator = context.generator()
     for sizes in local_sizes(context.size, generator):
         one, other = map(whole, modules)
@@ -158,7 +161,7 @@ def case_modes(context):
 def case_wrong(context):
     """What is wrong with the tensors of one rank is one error on all, and training goes on."""
     context.__class__ = GpuContext
-    problem, plan = small(context.size)
+    problem, plan = small(context.size, "adam")
     tables = context.make(plan, problem)
     ids, offsets = torch.tensor([1, 2, 3, 1]), torch.arange(5)
     last = context.rank == context.size - 1
@@ -174,7 +177,7 @@ def case_wrong(context):
 
 def case_engines(context):
     """Engines that cannot be are errors that say what can."""
-    problem, plan = small(context.size)
+    problem, plan = small(context.size, "adam")
     raises(ValueError, 'expected "cpu" or "cuda"', lambda: context.make(plan, problem, engine="x"))
     raises(ValueError, "cannot run on cuda", lambda: context.make(plan, problem, engine="cpu",
                                                                    device="cuda"))

@@ -14,8 +14,8 @@ from support.ranks import Ranks
 ALL = bool(os.environ.get("NEUROSHARD_ALL"))
 BUILD = Path(os.environ["NEUROSHARD_BUILD_DIR"])
 EMULATOR = BUILD / "lib" / "libneuroshard_emulator.so"
-POOLED = {1: 1, 2: 2, 4: 2}
-UNPOOLED = {1: 0, 2: 1, 4: 1}
+POOLED = {1: 0, 2: 1, 4: 1}
+UNPOOLED = {1: 0, 2: 1, 4: 0}
 
 sanitized = re.search(r"^NEUROSHARD_SANITIZE:\w+=.", (BUILD / "CMakeCache.txt").read_text(), re.M)
 pytestmark = pytest.mark.skipif(bool(sanitized) or not EMULATOR.exists(),
@@ -26,6 +26,7 @@ def drawn(ranks):
     numbers = matrix.sample(range(COUNT), POOLED[ranks], f"distributed gpu {ranks}")
     unpooled = matrix.sample(range(COUNT), UNPOOLED[ranks], f"unpooled gpu {ranks}")
     return [*(same("training/matrix", number=one) for one in numbers),
+            *(f"gpu.as_on_cpus:number={one}" for one in numbers[:1]),
             *(same("training/matrix", number=one, unpooled=1) for one in unpooled)]
 
 
@@ -36,9 +37,9 @@ def same(case, **options):
 
 FEW = {1: ["gpu.modes", same("errors/ids_of_one_rank")],
        2: ["gpu.ragged", "gpu.checkpoint", "gpu.modes", "gpu.wrong", "gpu.engines",
-           "gpu.as_on_cpus:number=0", same("errors/ids_of_one_rank"), same("steps/orders"),
+           same("errors/ids_of_one_rank"), same("steps/orders"),
            same("torch/compile", backend="aot_eager", kind="weighted"), "gpu.export:kind=pooled"],
-       4: ["gpu.ragged", "gpu.checkpoint", same("steps/convention", optimizer="rowwise_adagrad")]}
+       4: ["gpu.ragged", "gpu.checkpoint"]}
 MORE = {1: ["gpu.ragged", "gpu.wrong", "gpu.engines", "gpu.export:kind=unpooled"],
         2: [*(same("steps/convention", optimizer=one) for one in
               ("sgd", "adagrad", "rowwise_adagrad", "adam")), same("steps/pending"),
@@ -47,7 +48,7 @@ MORE = {1: ["gpu.ragged", "gpu.wrong", "gpu.engines", "gpu.export:kind=unpooled"
             *(same("training/same_bits", number=one) for one in range(COUNT)),
             *(same("torch/compile", backend="eager", kind=kind)
               for kind in ("pooled", "weighted", "unpooled"))],
-        4: ["gpu.modes", "gpu.wrong", same("steps/subgroups"), same("steps/pending"),
+        4: ["gpu.modes", "gpu.wrong", same("steps/convention", optimizer="rowwise_adagrad"), same("steps/subgroups"), same("steps/pending"),
             *(f"gpu.as_on_cpus:number={one}" for one in range(1, 6))]}
 CASES = {ranks: [*drawn(ranks), *few, *(MORE[ranks] if ALL else [])]
          for ranks, few in FEW.items()}

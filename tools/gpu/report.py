@@ -9,7 +9,7 @@ from records import Records
 from timing_math import geometric_mean, median
 
 STATE = "state.json"
-SECTIONS = ("build", "correctness", "sanitizer", "memory", "speed", "collect")
+SECTIONS = ("build", "correctness", "exchange", "sanitizer", "memory", "speed", "collect")
 
 
 def load_state(out, dry):
@@ -43,7 +43,8 @@ def markdown(results):
     lines += [f"| {name} | {entry['status']} | {entry['wall_s']} |"
               for name, entry in results["sections"].items()]
     records = results["records"]
-    lines += ["", correctness_line(records["correctness"])]
+    lines += ["", correctness_line(records["correctness"]), "",
+              exchange_line(records.get("exchange", {}))]
     if not measured:
         return "\n".join([*lines, "", "Times and memory: not measured (dry run).", ""])
     lines += ["", "## Memory", "", *memory_table(records["memory"])]
@@ -63,6 +64,12 @@ def correctness_line(records):
     failed = [name for name, record in records.items() if not record["passed"]]
     return (f"Correctness: {passed} of {len(records)} cases passed"
             + (f"; failed: {', '.join(failed)}" if failed else "") + ".")
+
+
+def exchange_line(records):
+    found = [f"{name}: " + (record.get("skipped") or ("passed" if record["passed"] else "failed"))
+             for name, record in records.items()]
+    return f"Sharded modules: {'; '.join(found) or 'not run'}."
 
 
 def memory_table(records):

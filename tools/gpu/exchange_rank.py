@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""One rank of the check of sharded modules: forward and training steps of all models against
+torch in float64. usage: torchrun --nproc-per-node N exchange_rank.py ARTIFACTS [--dry-run]"""
+
+import datetime
+import os
+import sys
+import warnings
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+warnings.filterwarnings("ignore")
+
+import torch  # noqa: E402
+import torch.distributed as dist  # noqa: E402
+
+import exchange_cases  # noqa: E402
+from neuroshard.distributed.gpu.engine import GpuEngine  # noqa: E402
+from neuroshard.distributed.shards import Manifest, local_shards  # noqa: E402
+from support import batch as batches, optimizers, oracle  # noqa: E402
+from support.model import DTYPES  # noqa: E402
+
+STEPS = ((5, 3, 0, 7), (64, 64, 64, 64), (0, 9, 30, 2))  # samples of each rank
+LIMIT_S = 30
+
+
+class Check:
+    """One model on this rank."""
+
+    def __init__(self, name, folder, device):
+        self.rank, self.ranks = dist.get_rank(), dist.get_world_size()
+        self.model = exchange_cases.models()[name]
+        self.lookups = [lookup for _, lookup in self.model.lookups()]
+        self.engine, self.device = GpuEngine(device), device
+        self.engine.load()
+        self.manifest = Manifest.read(folder / exchange_cases.place(name, self.ranks))
+        group = dist.new_group(backend=self.engine.backend) if self.ranks > 1 else None
+        self.engine.join(name, folder / exchange_cases.place(name, self.ranks), self.manifest,
+                         group, 1)
+        self.engine.initialize(exchange_cases.SEED)
+        self.engine.set_gradient_scale(1 / self.ranks)
+        self.token = torch.zeros(())
+        self.anchor = torch.zeros((), requires_grad=True)
+
+    def whole(self):
+        """{table: (weights, states)} of all ranks' shards, on the host."""
+        self.engine.settle()
+        own = [(shard.table, shard.rows, shard.cols, shard.weights.cpu(),
+                [state.cpu() for state in shard.states.values()])
+               for shard in local_shards(self.engine.shard_tensors, self.manifest, self.rank)]
+        everyone = [None] * self.ranks
+        dist.all_gather_object(everyone, own)
+        return {table.name: self.joined(table, [one for pieces in everyone for one in pieces
+                                                if one[0] == table.name])
+                for table in self.model.tables}
+
+    @staticmethod
+    def joined(table, pieces):
+        def put(target, rows, cols, values):
+            part = target[slice(*rows)] if target.shape[1] == 1 else \
+                target[slice(*rows), slice(*cols)]
+            values = values.view(part.shape)
+            known = ~part.isnan()
+            assert torch.equal(part[known], values[known]), f"copies of {table.name} differ"
+            part.copy_(values)
+
+        weights = torch.full((table.rows, table.dim), float("nan"), dtype=pieces[0][3].dtype)
+        states = [torch.full((table.rows, 1 if one.dim() == 1 else table.dim), float("nan"))
+                  for one in pieces[0][4]]
+        for _, rows, cols, values, own in pieces:
+            for target, part in zip((weights, *states), (values, *own), strict=True):
+                put(target, rows, cols, part)
+        return weights, states
+
+    def step(self, number, sizes):
+        generator = torch.Generator().manual_seed(exchange_cases.SEED + number)
+        parts = [batches.random_batch(self.model, self.model.inputs[0], size, generator)
+                 for size in sizes[:self.ranks]]
+        own, before = parts[self.rank], self.whole()
+        ids, offsets, *weights = [one.to(self.device, copy=True)
+                                  for one in own.tensors()]
+        weights = [one.requires_grad_() for one in weights]
+        given = (ids, offsets, weights[0] if weights else None)
+        ticket = self.engine.start(self.token, *given, True)
+        results = self.engine.wait(self.token, ticket, *given, self.anchor)
+        for index, (lookup, result) in enumerate(zip(self.lookups, results, strict=True)):
+            expected = oracle.forward(before[lookup.table][0], own, index, lookup)
+            oracle.assert_within(result.detach().cpu(), expected, f"step {number}: {lookup}")
+        gradients = [[self.random_gradient(part, index, generator)
+                      for index in range(len(self.lookups))] for part in parts]
+        self.engine.set_learning_rate(0.125)
+        sum((result * gradient.to(self.device)).sum() for result, gradient
+            in zip(results, gradients[self.rank])).backward()
+        after = self.whole()
+        for table in self.model.tables:
+            self.check_table(table, before[table.name], after[table.name], parts, gradients,
+                             number + 1)
+        for weight in weights:
+            self.check_weights(before, own, gradients[self.rank], weight.grad.cpu())
+
+    def random_gradient(self, part, index, generator):
+        lookup = self.lookups[index]
+        begin, end = part.span(index)
+        rows = end - begin if lookup.pooling == "unpooled" else part.batch
+        return batches.random_values((rows, self.model.table(lookup.table).dim), generator, False,
+                                     DTYPES[lookup.result])
+
+    def check_table(self, table, before, after, parts, gradients, updates):
+        readers = [(part, index, lookup, gradient[index].double() / self.ranks)
+                   for part, gradient in zip(parts, gradients)
+                   for index, lookup in enumerate(self.lookups) if lookup.table == table.name]
+        expected = optimizers.step(table.optimizer, *before,
+                                   oracle.table_gradient(before[0], readers), 0.125, updates)
+        for what, value, bounded in zip(("weights", "state 0", "state 1"),
+                                        (after[0], *after[1]), expected):
+            oracle.assert_within(value, bounded, f"{table}: {what} after step {updates}")
+
+    def check_weights(self, tables, part, gradients, got):
+        for index, (lookup, gradient) in enumerate(zip(self.lookups, gradients)):
+            weights, where = tables[lookup.table][0], slice(*part.span(index))
+            one = oracle.sample_weight_gradient(weights, part, index, lookup, gradient)
+            size = oracle.sample_weight_gradient(weights.abs(), part, index, lookup,
+                                                 gradient.abs()).value
+            oracle.assert_within(got[where], oracle.Bounded(
+                one.value, one.error + 2 * oracle.ulp(size)), f"gradients of weights: {lookup}")
+
+
+def main():
+    folder, dry = Path(sys.argv[1]), "--dry-run" in sys.argv[2:]
+    torch.set_num_threads(1)
+    device = torch.device("cpu" if dry else f"cuda:{os.environ['LOCAL_RANK']}")
+    if not dry:
+        torch.cuda.set_device(device)
+    dist.init_process_group("gloo" if dry else "cpu:gloo,cuda:nccl",
+                            timeout=datetime.timedelta(seconds=LIMIT_S))
+    for name in exchange_cases.models():
+        check = Check(name, folder, device)
+        for number, sizes in enumerate(STEPS):
+            check.step(number, sizes)
+        check.engine.close()
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
