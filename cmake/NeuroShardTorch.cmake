@@ -1,4 +1,4 @@
-# Finds LibTorch for neuroshard-train: the libraries and headers inside a PyTorch wheel.
+# Finds LibTorch for neuroshard-train and the operators of torch.distributed: the libraries and headers inside a PyTorch wheel.
 #
 # find_package(Torch) is of no use here: it enables CUDA as a language, looks for a GPU and
 # links libraries that training on the CPU does not need.
@@ -22,7 +22,7 @@ macro(neuroshard_find_torch)
       neuroshard_define_torch(${torch_dir})
       set(NEUROSHARD_TRAINING TRUE)
     elseif(NEUROSHARD_BUILD_TRAINING STREQUAL "AUTO")
-      message(STATUS "neuroshard-train: not built, no PyTorch found (./dev check installs it; "
+      message(STATUS "neuroshard-train: not built, no PyTorch found (./dev demo and ./dev check install it; "
         "TORCH_DIR names another)")
     else()
       message(FATAL_ERROR "NEUROSHARD_BUILD_TRAINING is ON, but there is no PyTorch in TORCH_DIR "

@@ -17,8 +17,6 @@ class NeuroShardTables:
     """Tables that a backward pass updates as well."""
 
     def __init__(self, plan: ns.Plan, problem: ns.ShardingProblem, learning_rate: float) -> None:
-        # The plan has obeyed the rules; the compiler refuses it beside shards fixed by them.
-        problem = problem.replace(constraints=ns.Constraints())
         self.tables = ns.ShardedEmbeddingBagCollection(plan, problem, learning_rate=learning_rate)
 
     def start(self, batch: Batch) -> Callable[[], Vectors]:

@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 from collections.abc import Sequence
 
+from neuroshard.constraints import Constraints
 from neuroshard.distributed.library import compiler_path
 from neuroshard.errors import Error, InvalidPlan
 from neuroshard.plans import Plan
@@ -67,7 +68,8 @@ def compile_plan(plan: Plan, problem: ShardingProblem, folder: str | os.PathLike
     compiler = compiler_path()
     with tempfile.TemporaryDirectory() as scratch:
         scratch = pathlib.Path(scratch)
-        problem.save(scratch / "workload.json")
+        # The plan is made: fixed shards would be a second one in the module.
+        problem.replace(constraints=Constraints()).save(scratch / "workload.json")
         plan.save(scratch / "plan.json")
         run(compiler.with_name("neuroshard-translate"), "--workload-to-mlir",
             scratch / "workload.json", "-o", scratch / "model.mlir")
