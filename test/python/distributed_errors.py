@@ -111,6 +111,9 @@ def case_construction(context):
     mixed = problem.replace(features=[problem.features[0].replace(weighted=True),
                                       *problem.features[1:]])
     raises(ValueError, "some features have sample weights", lambda: context.make(plan, mixed))
+    mean = problem.replace(features=[one.replace(weighted=True) for one in problem.features])
+    raises(ValueError, "feature \"b0\" has sample weights, which are for pooling \"sum\" only",
+           lambda: context.make(plan, mean))
     half = problem.replace(features=[problem.features[0].replace(pooling="none"),
                                      *problem.features[1:]])
     raises(ValueError, "use ShardedEmbeddingCollection",

@@ -206,6 +206,22 @@ def case_same_bits(context, number, unpooled="0"):
             assert torch.equal(theirs, ours), f"{lookup} has other bits on one rank"
 
 
+def case_cuts(context):
+    """Rectangles that are no grid, under a norm over all columns of a row; a table that nothing
+    reads."""
+    tables = [ns.Table("a", 10, 12, optimizer="rowwise_adagrad"), ns.Table("b", 9, 4)]
+    problem = ns.ShardingProblem(tables=tables, batch=8, topology=f"{context.size}xCPU@4GiB",
+                                 features=[ns.Feature("f", "a"), ns.Feature("g", "a", "mean")])
+    places = (((0, 4), (0, 4), 0), ((0, 4), (4, 12), 1), ((4, 10), (0, 8), 1), ((4, 10), (8, 12), 0))
+    plan = ns.Plan(device_count=context.size, shards=[
+        *(ns.Shard(table="a", rows=rows, cols=cols, devices=owner) for rows, cols, owner in places),
+        ns.Shard(table="b", rows=(0, 9), cols=(0, 4), devices=1)])
+    training = Training(context, plan, problem)
+    generator = context.generator()
+    for sizes in local_sizes(context.size, generator):
+        training.step(random_parts(problem, sizes, generator), generator)
+
+
 def case_seeds(context):
     """The seed changes the first weights; without it they are those of seed 0."""
     problem, plan = describe(context, 0, False)

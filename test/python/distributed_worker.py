@@ -59,6 +59,7 @@ def meet(number, rank, ranks, wrong):
 
 
 def main(folder, limit_s):
+    faulthandler.enable()
     torch.set_num_threads(1)
     print(f"start: {time.process_time():.2f} s of CPU", flush=True)
     dist.init_process_group("gloo", timeout=timedelta(seconds=float(limit_s)))

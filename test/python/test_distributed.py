@@ -35,7 +35,7 @@ OTHERS = {
     1: ["torch.compile:backend=inductor:kind=pooled", "torch.opcheck", "torch.copies",
         "torch.closed", "torch.export:kind=pooled", "errors.forms", "errors.ids_of_one_rank",
         CONVENTIONS[1], "steps.modes", "steps.orders", "steps.pending"],
-    2: ["inputs.forms", "inputs.torchrec:pooling=SUM", "inputs.torchrec:pooling=MEAN",
+    2: ["training.cuts", "inputs.forms", "inputs.torchrec:pooling=SUM", "inputs.torchrec:pooling=MEAN",
         "inputs.torchrec:pooling=SUM:weighted=1", "inputs.torchrec_unpooled", "inputs.bags",
         "errors.ids_of_one_rank", "errors.forms", "errors.weights", "errors.construction",
         "errors.disagreement", "torch.overlap", "torch.closed", *COMPILED, *(

@@ -78,6 +78,11 @@ class Session:
         if len({feature.weighted for feature in problem.features}) > 1:
             raise ValueError("some features have sample weights and some have none; all features "
                              "of a collection must, or none")
+        odd = [feature.name for feature in problem.features
+               if feature.weighted and feature.pooling != "sum"]
+        if odd:
+            raise ValueError(f"feature \"{odd[0]}\" has sample weights, which are for pooling "
+                             "\"sum\" only")
         host = [shard.name for shard in plan.shards if shard.tier != plan.shards[0].tier]
         if host:
             raise ValueError(f"shard \"{host[0]}\" is in another memory tier than the rest; "

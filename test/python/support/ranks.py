@@ -3,6 +3,7 @@
 A rank that hangs is cut by its own watchdog, with its stack in the message; what it had not
 reached goes on in another torchrun. No process outlives the test."""
 
+import ctypes
 import json
 import os
 import signal
@@ -15,6 +16,7 @@ WORKER = Path(__file__).parent.parent / "distributed_worker.py"
 CASE_LIMIT_S = 60
 MAX_RUNS = 6
 LOG_LINES = 40
+PR_SET_PDEATHSIG = 1
 
 
 class Ranks:
@@ -64,7 +66,7 @@ class Run:
                  "--nproc-per-node", str(owner.ranks), "--redirects", "3", "--log-dir", folder,
                  owner.worker, folder, str(owner.limit_s)],
                 stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
-                env=owner.environment, start_new_session=True)
+                env=owner.environment, start_new_session=True, preexec_fn=die_with_parent)
             try:
                 self._watch(process)
             finally:
@@ -115,6 +117,11 @@ class Run:
         for log in sorted(self.folder.glob(f"*/attempt_0/{rank}/std*.log")):
             text += tail(log)
         return text + (tail(self.folder / "torchrun.log") if rank == 0 else "")
+
+
+def die_with_parent():
+    """Should the tests be killed."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def tail(path):
