@@ -14,7 +14,7 @@ from torchrec.distributed.types import ModuleSharder, ShardingPlan, ShardingPlan
 
 import neuroshard
 from neuroshard.constraints import Constraints, Reserves
-from neuroshard.distributed.agreement import GroupError, attempt, gather, rank_of
+from neuroshard.distributed.agreement import GroupError, attempt, rank_of
 from neuroshard.problem import ShardingProblem
 from neuroshard.results import PlanResult
 from neuroshard.tables import Optimizer
@@ -84,8 +84,10 @@ class NeuroShardPlanner(ShardingPlanner):
         plan = error = None
         if rank_of(pg) == 0:
             plan, error = attempt(lambda: self.plan(module, list(sharders)))
-        payload = (plan, f"{type(error).__name__}: {error}" if error else None)
-        plan, message = gather(payload if rank_of(pg) == 0 else None, pg)[0]
+        # With torch alone: planning needs no library of ours beside the planner.
+        payload = [plan, f"{type(error).__name__}: {error}" if error else None]
+        dist.broadcast_object_list(payload, group=pg, group_src=0)
+        plan, message = payload
         if error:
             raise error
         if message is not None:
