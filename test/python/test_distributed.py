@@ -27,26 +27,35 @@ def drawn(ranks):
             *(f"training.same_bits:number={one}" for one in repeated)]
 
 
-CONVENTIONS = [f"steps.convention:optimizer={one}"
-               for one in ("sgd", "adagrad", "rowwise_adagrad", "adam")]
+CONVENTIONS = [f"steps.convention:optimizer={one}{division}"
+               for one in ("sgd", "adagrad", "rowwise_adagrad", "adam")
+               for division in ("", ":division=0")]
 COMPILED = [f"torch.compile:backend={backend}:kind={kind}" for backend in ("eager", "aot_eager")
             for kind in ("pooled", "weighted", "unpooled")]
-OTHERS = {
-    1: ["torch.compile:backend=inductor:kind=pooled", "torch.opcheck", "torch.copies",
-        "torch.closed", "torch.export:kind=pooled", "errors.forms", "errors.ids_of_one_rank",
-        CONVENTIONS[1], "steps.modes", "steps.orders", "steps.pending"],
-    2: ["training.cuts", "inputs.forms", "inputs.torchrec:pooling=SUM", "inputs.torchrec:pooling=MEAN",
-        "inputs.torchrec:pooling=SUM:weighted=1", "inputs.torchrec_unpooled", "inputs.bags",
-        "errors.ids_of_one_rank", "errors.forms", "errors.weights", "errors.construction",
-        "errors.disagreement", "torch.overlap", "torch.closed", *COMPILED, *(
-        f"torch.export:kind={kind}" for kind in ("pooled", "weighted", "unpooled")),
-        "training.seeds", *CONVENTIONS, "steps.convention:optimizer=sgd:division=0", "steps.modes",
-        "steps.orders", "steps.pending", "steps.two_collections", "steps.searched",
-        "steps.unread_result"],
-    4: ["errors.ids_of_one_rank", "errors.disagreement", CONVENTIONS[2], "steps.convention:optimizer=adam:division=0", "steps.subgroups",
-        "steps.searched"],
-    8: [CONVENTIONS[3]],
+INDUCTOR = [f"torch.compile:backend=inductor:kind={kind}"
+            for kind in ("pooled", "weighted", "unpooled")]
+EXPORTED = [f"torch.export:kind={kind}" for kind in ("pooled", "weighted", "unpooled")]
+FORMS = ["inputs.forms", "inputs.torchrec:pooling=SUM", "inputs.torchrec:pooling=MEAN",
+         "inputs.torchrec:pooling=SUM:weighted=1", "inputs.torchrec_unpooled", "inputs.bags"]
+ERRORS = ["errors.ids_of_one_rank", "errors.forms", "errors.weights", "errors.construction"]
+STEPS = ["steps.modes", "steps.orders", "steps.pending", "steps.two_collections",
+         "steps.searched", "steps.unread_result"]
+TORCH = ["torch.operators", "torch.copies", "torch.closed"]
+# These need several ranks.
+GROUPS = ["errors.disagreement", "steps.subgroups", "torch.overlap", "training.cuts"]
+
+ANYWHERE = [*CONVENTIONS, *COMPILED, *INDUCTOR, *EXPORTED, *FORMS, *ERRORS, *STEPS, *TORCH,
+            "training.seeds"]
+SOME = {
+    1: [CONVENTIONS[2], INDUCTOR[0], EXPORTED[0], *ERRORS[:2], *STEPS[:3], *TORCH],
+    2: [*FORMS, *ERRORS, *COMPILED, *EXPORTED, *CONVENTIONS[::2], CONVENTIONS[1], *STEPS,
+        "torch.operators", "torch.closed", "training.seeds", "errors.disagreement",
+        "torch.overlap", "training.cuts"],
+    4: [ERRORS[0], CONVENTIONS[4], CONVENTIONS[7], "steps.searched", "errors.disagreement",
+        "steps.subgroups"],
+    8: [CONVENTIONS[6]],
 }
+OTHERS = {ranks: [*ANYWHERE, *(GROUPS if ranks > 1 else [])] for ranks in SOME} if ALL else SOME
 CASES = {ranks: [*drawn(ranks), *OTHERS[ranks]] for ranks in POOLED}
 
 
