@@ -3,6 +3,7 @@
 import importlib
 
 import torch
+import torch.distributed as dist
 
 import neuroshard as ns
 from distributed_context import Context, raises, whole
@@ -11,6 +12,7 @@ from distributed_steps import given, small
 from distributed_torch import MODELS
 from distributed_training import Training, describe, local_sizes
 from neuroshard.distributed.artifact import make_artifact
+from neuroshard import cuda
 from neuroshard.distributed.gpu import operators
 from neuroshard.errors import TensorError
 
@@ -173,6 +175,24 @@ def case_wrong(context):
         assert text.startswith(f"rank {context.size - 1}: ") and set(context.gather(text)) == {text}
     sum(one.sum() for one in tables((ids, offsets)).values()).backward()
     assert tables.step == 1
+
+
+def case_broken(context):
+    """A GPU that fails in the midst of a step, forward or update, ends it on all ranks."""
+    context.__class__ = GpuContext
+    problem, plan = small(context.size, "adam")
+    for verb in ("forward", "backward"):
+        tables = context.make(plan, problem, process_group=dist.new_group())
+        part = random_parts(problem, [4] * context.size, context.generator())[context.rank]
+        if context.rank == context.size - 1:
+            def fail(*_):
+                raise cuda.CudaError("the GPU fell off the bus")
+            setattr(operators.find(tables.name).stepper.shards.device, verb, fail)
+
+        def step(tables=tables, part=part):
+            sum(one.sum() for one in tables(given(part)).values()).backward()
+            tables(given(part))
+        raises(ns.distributed.GroupError, f"rank {context.size - 1}: the GPU fell off the bus", step)
 
 
 def case_engines(context):

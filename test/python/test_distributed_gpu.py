@@ -36,7 +36,7 @@ def same(case, **options):
 
 
 FEW = {1: ["gpu.modes", same("errors/ids_of_one_rank")],
-       2: ["gpu.ragged", "gpu.checkpoint", "gpu.modes", "gpu.wrong", "gpu.engines",
+       2: ["gpu.ragged", "gpu.checkpoint", "gpu.modes", "gpu.wrong", "gpu.engines", "gpu.broken",
            same("errors/ids_of_one_rank"), same("steps/orders"),
            same("torch/compile", backend="aot_eager", kind="weighted"), "gpu.export:kind=pooled"],
        4: ["gpu.ragged", "gpu.checkpoint"]}

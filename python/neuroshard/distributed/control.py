@@ -193,6 +193,11 @@ def control_of(group: dist.ProcessGroup | None) -> Control:
     return _open[group]
 
 
+def is_watched(group: dist.ProcessGroup) -> bool:
+    """Whether the group has a control."""
+    return group in _open
+
+
 def explain(error: BaseException, group: dist.ProcessGroup | None) -> str:
     """Why collectives of the group fail with `error`: a rank that has gone, or the error."""
     if group is None and not dist.is_initialized():

@@ -29,8 +29,10 @@ class Engine(Protocol):
         """Must be the same on all ranks."""
 
     def join(self, name: str, folder: pathlib.Path, manifest: Manifest,
-             group: dist.ProcessGroup | None, threads: int) -> None:
-        """Opens the shards. group: of its own; None: one rank."""
+             group: dist.ProcessGroup | None, threads: int,
+             watched: dist.ProcessGroup | None = None) -> None:
+        """Opens the shards. group: of its own; None: one rank. watched: the process group whose
+        control (control.py) knows why the other has ended."""
 
     def initialize(self, seed: int) -> None: ...
 
@@ -81,7 +83,8 @@ class CpuEngine:
         return code_version()
 
     def join(self, name: str, folder: pathlib.Path, manifest: Manifest,
-             group: dist.ProcessGroup | None, threads: int) -> None:
+             group: dist.ProcessGroup | None, threads: int,
+             watched: dist.ProcessGroup | None = None) -> None:
         self.name = name
         self._ops.join(name, str(folder.resolve()), group.group_name if group else "", threads)
 

@@ -107,7 +107,7 @@ class Session:
             self._own_group = control_of(self.group).new_group(self.engine.backend)
         if threads is None:
             threads = max(1, (os.cpu_count() or 1) // local_ranks())
-        self.engine.join(self.name, folder, self.manifest, self._own_group, threads)
+        self.engine.join(self.name, folder, self.manifest, self._own_group, threads, self.group)
 
     def _describe_input(self) -> Input:
         exchange = self.manifest.exchange

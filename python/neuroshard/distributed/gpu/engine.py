@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import itertools
 import os
 import pathlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import torch
 import torch.distributed as dist
 
 from neuroshard import cuda
+from neuroshard.distributed.control import (GroupError, control_of, explain,
+                                            is_watched)
 from neuroshard.distributed.gpu import operators
 from neuroshard.distributed.gpu.layout import make_layout
 from neuroshard.distributed.gpu.norms import NormExchange
@@ -60,11 +63,16 @@ class GpuEngine:
         return digest.hexdigest()[:16]
 
     def join(self, name: str, folder: pathlib.Path, manifest: Manifest,
-             group: dist.ProcessGroup | None, threads: int) -> None:
+             group: dist.ProcessGroup | None, threads: int,
+             watched: dist.ProcessGroup | None = None) -> None:
+        self._watched = watched or (dist.group.WORLD if group else None)
         layout = make_layout(manifest)
         rank = dist.get_rank(group) if group else 0
         wire = DTYPES[manifest.plain.get("wire_type", "f32")]
-        transport = Transport(group, rank, layout.ranks, wire)
+        going = None
+        if self._watched is not None and is_watched(self._watched):
+            going = control_of(self._watched).require_going
+        transport = Transport(group, rank, layout.ranks, wire, going)
         shards = ShardMemory(os.fspath(folder), manifest, rank, self.place)
         self._shards = shards
         self.stepper = Stepper(layout, transport, shards,
@@ -103,7 +111,8 @@ class GpuEngine:
 
     def start_step(self, given: Jagged, learns: bool) -> int:
         number = next(self._numbers)
-        self.steps[number] = self.stepper.start(given, learns)
+        with self._ending_all():
+            self.steps[number] = self.stepper.start(given, learns)
         return number
 
     def finish_step(self, number: int, learns: bool) -> list[torch.Tensor]:
@@ -111,12 +120,27 @@ class GpuEngine:
         if learns and not step.learns:
             raise TensorError("these ids were started without gradients, but are waited for with "
                               "them: start and wait in the same mode")
-        return self.stepper.finish(step)
+        with self._ending_all():
+            return self.stepper.finish(step)
 
     def update_step(self, number: int, gradients: Sequence[torch.Tensor]) -> torch.Tensor | None:
         step = self._step(number)
         del self.steps[number]
-        return self.stepper.update(step, gradients)
+        with self._ending_all():
+            return self.stepper.update(step, gradients)
+
+    @contextlib.contextmanager
+    def _ending_all(self) -> Iterator[None]:
+        """An error in the midst of a step, here or of another rank, ends the group: no rank waits
+        for what does not come, and all are told the first cause."""
+        try:
+            yield
+        except GroupError:
+            raise
+        except (RuntimeError, cuda.CudaError) as error:
+            if self._watched is None or not is_watched(self._watched):
+                raise
+            raise GroupError(explain(error, self._watched)) from error
 
     def _step(self, number: int) -> Step:
         step = self.steps.get(number)

@@ -49,7 +49,7 @@ class Outbox:
         header = self._header(routed, learns)
         even = [header.shape[1]] * self.layout.ranks
         arrived = self.transport.swap(header.flatten(), even, even)
-        headers, sizes = self._read(arrived.wait().view(header.shape), routed)
+        headers, sizes = self._read(arrived.wait(host=True).view(header.shape), routed)
         self._agree(headers, given, error, sizes)
         return self._send(given, learns, routed, headers, sizes)
 

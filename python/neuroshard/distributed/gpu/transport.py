@@ -2,33 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 
 import torch
 import torch.distributed as dist
 
 
+POLL_S = 0.0001
+
+
 class Arrival:
     """A tensor that arrives: wait() gives it, valid for the current stream."""
 
-    def __init__(self, tensor: torch.Tensor, work: dist.Work | None = None,
-                 held: object = None) -> None:
+    def __init__(self, tensor: torch.Tensor, work: dist.Work | None = None, held: object = None,
+                 require_going: Callable[[], None] | None = None) -> None:
         self._tensor, self._work, self._held = tensor, work, held
+        self._require_going = require_going
 
-    def wait(self) -> torch.Tensor:
+    def wait(self, host: bool = False) -> torch.Tensor:
+        """host: the host waits, too, as it does for Gloo in any case; not for ever if a rank has
+        gone."""
         if self._work is not None:
+            if host or self._tensor.device.type == "cpu":
+                self._poll(self._work)
             self._work.wait()
             self._work = self._held = None
         return self._tensor
 
+    def _poll(self, work: dist.Work) -> None:
+        while self._require_going and not work.is_completed():
+            self._require_going()
+            time.sleep(POLL_S)
+
 
 class Transport:
     """One rank's end of the process group; None: there is but one rank. wire: the type in which
-    results and gradients travel."""
+    results and gradients travel. require_going: raises the cause once the group has ended."""
 
-    def __init__(self, group: dist.ProcessGroup | None, rank: int, ranks: int,
-                 wire: torch.dtype) -> None:
+    def __init__(self, group: dist.ProcessGroup | None, rank: int, ranks: int, wire: torch.dtype,
+                 require_going: Callable[[], None] | None = None) -> None:
         self.group, self.rank, self.ranks, self.wire = group, rank, ranks, wire
+        self._require_going = require_going
 
     def swap(self, send: torch.Tensor, send_counts: Sequence[int],
              receive_counts: Sequence[int]) -> Arrival:
@@ -38,7 +53,7 @@ class Transport:
         received = send.new_empty(sum(receive_counts))
         work = dist.all_to_all_single(received, send, list(receive_counts), list(send_counts),
                                       group=self.group, async_op=True)
-        return Arrival(received, work, send)
+        return Arrival(received, work, send, self._require_going)
 
     def swap_rows(self, send: torch.Tensor, send_counts: Sequence[int],
                   receive_counts: Sequence[int]) -> Arrival:
@@ -64,4 +79,4 @@ class Transport:
         padded[:send.shape[0]] = send
         received = padded.new_empty(most * self.ranks)
         work = dist.all_gather_into_tensor(received, padded, group=self.group, async_op=True)
-        return Arrival(received, work, padded)
+        return Arrival(received, work, padded, self._require_going)
