@@ -140,14 +140,12 @@ void addControl(const std::string &name, std::shared_ptr<Control> control) {
   controls().byName[name] = std::move(control);
 }
 
-void removeControl(const std::string &name) {
-  std::shared_ptr<Control> last; // closed after the lock is free
+void closeControl(const std::string &name) {
+  std::shared_ptr<Control> control = findControl(name);
+  // Requests that are still referred to keep the watch, but not its thread.
+  control->watch()->leave();
   std::lock_guard lock(controls().mutex);
-  auto found = controls().byName.find(name);
-  if (found == controls().byName.end())
-    return;
-  last = std::move(found->second);
-  controls().byName.erase(found);
+  controls().byName.erase(name);
 }
 
 void addGroup(const std::string &control, const std::string &groupName) {
@@ -173,14 +171,17 @@ TORCH_LIBRARY_FRAGMENT(neuroshard, m) {
         [](const std::string &control, const std::string &group,
            const std::string &prefix, double silence) {
           std::chrono::milliseconds limit(int64_t(silence * 1000));
-          addControl(control, std::make_shared<Control>(group, prefix, limit));
+          orDistError([&] {
+            addControl(control,
+                       std::make_shared<Control>(group, prefix, limit));
+          });
         });
   m.def("watch_connect(str control, str group) -> ()",
         [](const std::string &control, const std::string &group) {
           findControl(control)->connect(group);
         });
   m.def("watch_group(str control, str group) -> ()", &addGroup);
-  m.def("unwatch(str control) -> ()", &removeControl);
+  m.def("unwatch(str control) -> ()", &closeControl);
   m.def("end_group(str control, str cause) -> ()",
         [](const std::string &control, const std::string &cause) {
           findControl(control)->watch()->end(cause);

@@ -47,7 +47,8 @@ private:
 /// The open controls of this process by name. find throws for an unknown name.
 std::shared_ptr<Control> findControl(const std::string &name);
 void addControl(const std::string &name, std::shared_ptr<Control> control);
-void removeControl(const std::string &name);
+/// Leaves the group.
+void closeControl(const std::string &name);
 
 /// A control's watch counts for this group, too, which is of the same ranks.
 void addGroup(const std::string &control, const std::string &groupName);

@@ -42,6 +42,13 @@ std::string describeLostStore() {
               "torch.distributed has ended");
 }
 
+/// A connection of our own. The store's timeout is for ranks that come late,
+/// and would have us retry for as long when its process is gone.
+c10::intrusive_ptr<c10d::Store> connect(c10d::Store &store) {
+  c10d::StoreTimeoutGuard guard(store, 10s);
+  return store.clone();
+}
+
 } // namespace
 
 GroupWatch::GroupWatch(const c10::intrusive_ptr<c10d::Store> &groupStore,
@@ -49,18 +56,27 @@ GroupWatch::GroupWatch(const c10::intrusive_ptr<c10d::Store> &groupStore,
                        std::chrono::milliseconds silence)
     : prefix(std::move(keyPrefix)), rank(rank), size(size),
       lookEvery(lookInterval(size)), rollCallTakes(3s + 10 * lookEvery),
-      silence(silence), store(groupStore->clone()), next((rank + 1) % size) {
-  store->set(key("here", rank), "0");
-  beat();
+      silence(silence), next((rank + 1) % size) {
+  try {
+    store = connect(*groupStore);
+    store->set(key("here", rank), "0");
+    beat();
+  } catch (const std::exception &) {
+    throw CommunicatorError(describeLostStore());
+  }
   watcher = std::thread([this] { watch(); });
 }
 
-GroupWatch::~GroupWatch() {
+GroupWatch::~GroupWatch() { leave(); }
+
+void GroupWatch::leave() noexcept {
   {
     std::lock_guard lock(mutex);
     stopping = true;
   }
   changed.notify_all();
+  if (!watcher.joinable())
+    return;
   watcher.join();
   if (storeIsLost)
     return;
@@ -68,16 +84,19 @@ GroupWatch::~GroupWatch() {
     store->set(key("left", rank), "1");
     waitForOthers();
   } catch (const std::exception &) {
-    // The store has gone, and with it those who would read this.
+    storeIsLost = true; // and with it those who would read this
   }
 }
 
 /// The process with the store goes last, if the others are about to go, too:
-/// torch warns of stores that vanish.
+/// they read the cause there, and torch warns of stores that vanish.
 void GroupWatch::waitForOthers() {
-  auto deadline = Clock::now() + 3s;
-  bool isLast = hasEnded() || rank != 0 || agentHasStore();
-  for (int peer = 1; !isLast && peer < size; ++peer)
+  if (rank != 0 || agentHasStore())
+    return;
+  if (hasEnded())
+    return std::this_thread::sleep_for(5 * lookEvery);
+  auto deadline = Clock::now() + 5s;
+  for (int peer = 1; peer < size; ++peer)
     while (!hasLeft(peer)) {
       if (Clock::now() > deadline)
         return;

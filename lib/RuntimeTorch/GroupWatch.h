@@ -32,8 +32,9 @@ public:
   /// make_shared.
   GroupWatch(const c10::intrusive_ptr<c10d::Store> &store, std::string prefix,
              int rank, int size, std::chrono::milliseconds silence);
-  /// Tells the others that this rank has left.
   ~GroupWatch();
+  /// Tells the others that this rank goes in good order, and watches no more.
+  void leave() noexcept;
 
   /// Returns when the collective has completed. Throws a CommunicatorError
   /// with the group's cause if it failed or the group has ended. `user`: the

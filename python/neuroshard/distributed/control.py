@@ -72,7 +72,11 @@ class Control:
         # A store may outlive its group, whose name then comes again.
         _times_watched[group.group_name] += 1
         prefix = f"neuroshard/{_times_watched[group.group_name]}"
-        torch.ops.neuroshard.watch(self.name, group.group_name, prefix, silence())
+        limit = silence()
+        try:
+            torch.ops.neuroshard.watch(self.name, group.group_name, prefix, limit)
+        except RuntimeError as error:
+            raise GroupError(first_line(error)) from None
         try:
             self._meet(group)
             self._own = self.new_group()
