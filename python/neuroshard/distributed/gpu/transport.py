@@ -10,6 +10,8 @@ import torch.distributed as dist
 
 
 POLL_S = 0.0001
+# Its name since torch 2.14, and before.
+all_gather = getattr(dist, "all_gather_single", None) or dist.all_gather_into_tensor
 
 
 class Arrival:
@@ -78,5 +80,5 @@ class Transport:
         padded = send.new_zeros(most, dtype=self.wire)
         padded[:send.shape[0]] = send
         received = padded.new_empty(most * self.ranks)
-        work = dist.all_gather_into_tensor(received, padded, group=self.group, async_op=True)
+        work = all_gather(received, padded, group=self.group, async_op=True)
         return Arrival(received, work, padded, self._require_going)
