@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 WORKER = Path(__file__).parent.parent / "distributed_worker.py"
-CASE_LIMIT_S = 60
+CASE_LIMIT_S = 120
 MAX_RUNS = 6
 LOG_LINES = 40
 PR_SET_PDEATHSIG = 1
