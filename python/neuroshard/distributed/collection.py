@@ -142,6 +142,8 @@ class _Sharded(torch.nn.Module):
         features: as forward's. Ranks must start and wait in the same order."""
         keyed = is_keyed(features)
         ids = self._as_jagged(features)
+        if ids.ids.is_meta or ids.offsets.is_meta:
+            raise TensorError("ids and offsets on the meta device have no values to look up")
         ticket = self._engine.start(self._token, ids.ids, ids.offsets, ids.weights,
                                     self._learns())
         return Pending(self, ticket, ids, keyed)

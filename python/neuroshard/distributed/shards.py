@@ -41,8 +41,16 @@ class Manifest:
 
     @classmethod
     def read(cls, artifact: str | os.PathLike) -> Manifest:
-        with open(os.path.join(artifact, "manifest.json"), encoding="utf-8") as file:
-            return cls(json.load(file))
+        try:
+            with open(os.path.join(artifact, "manifest.json"), encoding="utf-8") as file:
+                plain = json.load(file)
+        except (OSError, ValueError) as error:
+            raise ValueError(f"cannot read the manifest of the artifact {artifact}: {error}; "
+                             "compile it again") from error
+        if not isinstance(plain, dict) or not plain.get("exchanges"):
+            raise ValueError(f"the manifest of the artifact {artifact} has no input of ids; "
+                             "compile it again")
+        return cls(plain)
 
     @property
     def exchange(self) -> dict:
