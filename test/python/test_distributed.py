@@ -60,11 +60,14 @@ CASES = {ranks: [*drawn(ranks), *OTHERS[ranks]] for ranks in POOLED}
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory):
+def runs(request, tmp_path_factory):
+    """By number of ranks; of the cases those that pytest has selected."""
     folder = tmp_path_factory.mktemp("distributed")
-    environment = {"NEUROSHARD_CACHE": str(folder / "cache")}
-    return {ranks: Ranks(ranks, cases, folder, environment=environment)
-            for ranks, cases in CASES.items()}
+    chosen = [item.callspec.params for item in request.session.items
+              if item.nodeid.startswith(request.node.nodeid) and item.originalname == "test_ranks"]
+    return {ranks: Ranks(ranks, [one["case"] for one in chosen if one["ranks"] == ranks], folder,
+                         environment={"NEUROSHARD_CACHE": str(folder / "cache")})
+            for ranks in CASES}
 
 
 @pytest.mark.parametrize(("ranks", "case"),
