@@ -192,7 +192,8 @@ def case_broken(context):
         def step(tables=tables, part=part):
             sum(one.sum() for one in tables(given(part)).values()).backward()
             tables(given(part))
-        raises(ns.distributed.GroupError, f"rank {context.size - 1}: the GPU fell off the bus", step)
+        raises(ns.distributed.GroupError, f"rank {context.size - 1}: the GPU fell off the bus",
+               step)
 
 
 def case_engines(context):

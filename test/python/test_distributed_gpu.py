@@ -48,7 +48,8 @@ MORE = {1: ["gpu.ragged", "gpu.wrong", "gpu.engines", "gpu.export:kind=unpooled"
             *(same("training/same_bits", number=one) for one in range(COUNT)),
             *(same("torch/compile", backend="eager", kind=kind)
               for kind in ("pooled", "weighted", "unpooled"))],
-        4: ["gpu.modes", "gpu.wrong", same("steps/convention", optimizer="rowwise_adagrad"), same("steps/subgroups"), same("steps/pending"),
+        4: ["gpu.modes", "gpu.wrong", same("steps/convention", optimizer="rowwise_adagrad"),
+            same("steps/subgroups"), same("steps/pending"),
             *(f"gpu.as_on_cpus:number={one}" for one in range(1, 6))]}
 CASES = {ranks: [*drawn(ranks), *few, *(MORE[ranks] if ALL else [])]
          for ranks, few in FEW.items()}
