@@ -47,11 +47,27 @@ def as_jagged(given: object, exchange: Exchange) -> Jagged:
     else:
         raise TensorError(f"input \"{exchange.name}\": expected a Jagged, (ids, offsets), a "
                           f"KeyedJaggedTensor or a dict by feature, found {type(given).__name__}")
+    require_tensors(jagged, exchange)
     if jagged.offsets is not None and jagged.offsets.dtype == torch.int32:
         jagged = jagged._replace(offsets=jagged.offsets.long())
     return jagged._replace(
         **{name: value.contiguous() for name, value in jagged._asdict().items()
            if isinstance(value, torch.Tensor)})
+
+
+def require_tensors(jagged: Jagged, exchange: Exchange) -> None:
+    """Raises a TensorError unless ids, offsets and weights are dense tensors or left out."""
+    for name in ("ids", "offsets", "weights"):
+        value = getattr(jagged, name)
+        if value is None and name != "ids":
+            continue
+        found = type(value).__name__
+        if isinstance(value, torch.Tensor):
+            if value.layout == torch.strided:
+                continue
+            found = f"one of layout {value.layout}"
+        raise TensorError(f"input \"{exchange.name}\": expected {name} as a dense tensor, found "
+                          f"{found}")
 
 
 def from_keyed(given: object, exchange: Exchange) -> Jagged:

@@ -56,7 +56,11 @@ def make_artifact(plan: Plan, problem: ShardingProblem,
     Ranks on one host share it; one of them should call this before the others look."""
     folder = cache_folder() / artifact_key(plan, problem, options)
     if not (folder / "manifest.json").exists():
-        folder.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            folder.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise CompileError(f"cannot keep compiled plans in {folder.parent}: {error.strerror}; "
+                               "NEUROSHARD_CACHE names another folder") from error
         compile_plan(plan, problem, folder, options)
     return folder
 

@@ -66,6 +66,8 @@ def code_version() -> str:
 def compiler_path() -> pathlib.Path:
     """NEUROSHARD_COMPILE, or bin/ of the build or installation, or PATH."""
     if named := os.environ.get("NEUROSHARD_COMPILE"):
+        if not os.access(named, os.X_OK) or os.path.isdir(named):
+            raise MissingLibrary(f"NEUROSHARD_COMPILE names {named}, which is no program")
         return pathlib.Path(named)
     for root in _roots():
         if (root / "bin" / "neuroshard-compile").exists():
