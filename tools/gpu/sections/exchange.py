@@ -28,11 +28,15 @@ def run(context):
 
 def check(context, ranks):
     begin = time.monotonic()
-    done = subprocess.run(
-        [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node",
-         str(ranks), str(RANK), str(context.artifacts), *(["--dry-run"] if context.dry else [])],
-        capture_output=True, text=True, check=False)
-    error = "" if done.returncode == 0 else first_error(done.stderr)
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node",
+               str(ranks), str(RANK), str(context.artifacts)]
+    with subprocess.Popen(command + ["--dry-run"] * context.dry, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, text=True) as process:
+        try:
+            _, text = process.communicate()
+        finally:
+            process.kill()  # if the section was cut off; its ranks end with it
+    error = "" if process.returncode == 0 else first_error(text)
     return {"passed": not error, "error": error, "wall_s": time.monotonic() - begin}
 
 
