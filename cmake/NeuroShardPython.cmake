@@ -104,7 +104,7 @@ function(neuroshard_lay_out_python)
   if(NEUROSHARD_PYTHON)
     neuroshard_python_install_dir(folder)
     install(DIRECTORY ${sources} DESTINATION ${folder} COMPONENT python
-      FILES_MATCHING PATTERN "*.py" PATTERN "py.typed" PATTERN "__pycache__" EXCLUDE)
+      FILES_MATCHING PATTERN "*.py" PATTERN "*.html" PATTERN "py.typed" PATTERN "__pycache__" EXCLUDE)
     install(DIRECTORY ${PROJECT_SOURCE_DIR}/models DESTINATION ${folder}/neuroshard
       COMPONENT python FILES_MATCHING PATTERN "*.safetensors" PATTERN "data" EXCLUDE)
   endif()

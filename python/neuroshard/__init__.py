@@ -7,27 +7,17 @@ milliseconds; names say so.
 The planner needs the compiled module of this package and nothing else; neuroshard.collect
 needs torch and not the module, neuroshard.cuda (artifacts on a GPU) libneuroshard_cuda.so,
 neuroshard.distributed (sharded modules) torch, libneuroshard_torch.so and neuroshard-compile.
+The first use of a name imports what it needs: import neuroshard alone takes no time.
 """
 
-try:
-    import neuroshard._planner
-except ModuleNotFoundError as error:
-    if error.name != "neuroshard._planner":
-        raise
+from typing import TYPE_CHECKING
 
-    def __getattr__(name: str) -> object:
-        # Python then looks for a submodule; these do without the compiled module.
-        if name.startswith("__") or name in ("collect", "cuda", "torch_cuda"):
-            raise AttributeError(name)
-        raise ImportError(
-            f"neuroshard.{name} needs the compiled module neuroshard._planner, which is not beside "
-            f"{__file__}; use the package of a build (PYTHONPATH=build/release/python) or an "
-            "installed one: docs/python.md")
-else:
+if TYPE_CHECKING:
     from neuroshard.cases import WhatIf, WhatIfCase, what_if
     from neuroshard.constraints import Constraints, Place, Reserves, Shard, TableRule
     from neuroshard.costs import (CostModel, DeviceClass, ShardSet, ShardWork, Traffic,
                                   device_classes)
+    from neuroshard.distributed import ShardedEmbeddingBagCollection, ShardedEmbeddingCollection
     from neuroshard.errors import (CostModelError, Diagnostic, Error, InvalidPlan,
                                    InvalidProblem, PlanningError, UnknownCostModel,
                                    UnknownPolicy)
@@ -41,25 +31,78 @@ else:
                                    RowMass, Snapshot, Table, TableStatistics)
     from neuroshard.topology import Device, Host, Level, Topology
 
-    __all__ = [
-        "Access", "Batch", "Breakdown", "Constraints", "CostModel", "CostModelError",
-        "Device", "DeviceClass", "DeviceCost", "DeviceMemory", "Diagnostic", "Error", "Feature",
-        "FeatureStatistics", "Host", "InvalidPlan", "InvalidProblem", "Level", "Memory",
-        "Migration", "Objective", "Optimizer", "Place", "Plan", "PlanResult", "PlanningError",
-        "Progress", "Provenance", "PublishedSettings", "Reserves", "RowMass", "Setting",
-        "Shard", "ShardSet", "ShardWork", "ShardingProblem", "Snapshot", "SnapshotCost",
-        "Table", "TableMove", "TableRule", "TableStatistics", "Topology", "Traffic",
-        "UnknownCostModel", "UnknownPolicy", "WarmStart", "WhatIf", "WhatIfCase",
-        "ShardedEmbeddingBagCollection", "ShardedEmbeddingCollection", "algorithms",
-        "device_classes", "evaluate", "inspect", "plan", "what_if",
-    ]
+__all__ = [
+    "Access", "Batch", "Breakdown", "Constraints", "CostModel", "CostModelError",
+    "Device", "DeviceClass", "DeviceCost", "DeviceMemory", "Diagnostic", "Error", "Feature",
+    "FeatureStatistics", "Host", "InvalidPlan", "InvalidProblem", "Level", "Memory",
+    "Migration", "Objective", "Optimizer", "Place", "Plan", "PlanResult", "PlanningError",
+    "Progress", "Provenance", "PublishedSettings", "Reserves", "RowMass", "Setting",
+    "Shard", "ShardSet", "ShardWork", "ShardingProblem", "Snapshot", "SnapshotCost",
+    "Table", "TableMove", "TableRule", "TableStatistics", "Topology", "Traffic",
+    "UnknownCostModel", "UnknownPolicy", "WarmStart", "WhatIf", "WhatIfCase",
+    "ShardedEmbeddingBagCollection", "ShardedEmbeddingCollection", "algorithms",
+    "device_classes", "evaluate", "inspect", "plan", "what_if",
+]
 
-    def __getattr__(name: str) -> object:
-        # What needs torch is imported when it is first used.
-        if name not in ("ShardedEmbeddingBagCollection", "ShardedEmbeddingCollection",
-                        "distributed"):
-            raise AttributeError(f"module 'neuroshard' has no attribute {name!r}")
-        import importlib
+# The module of each public name but those that need torch.
+_MODULES = {
+    "cases": "WhatIf WhatIfCase what_if",
+    "constraints": "Constraints Place Reserves Shard TableRule",
+    "costs": "CostModel DeviceClass ShardSet ShardWork Traffic device_classes",
+    "errors": "CostModelError Diagnostic Error InvalidPlan InvalidProblem PlanningError "
+              "UnknownCostModel UnknownPolicy",
+    "planning": "Objective Progress PublishedSettings WarmStart algorithms evaluate inspect plan",
+    "plans": "Plan Provenance Setting",
+    "problem": "ShardingProblem",
+    "results": "Breakdown DeviceCost DeviceMemory Memory Migration PlanResult SnapshotCost "
+               "TableMove",
+    "tables": "Access Batch Feature FeatureStatistics Optimizer RowMass Snapshot Table "
+              "TableStatistics",
+    "topology": "Device Host Level Topology",
+}
+_NEED_TORCH = ("ShardedEmbeddingBagCollection", "ShardedEmbeddingCollection", "distributed")
 
-        distributed = importlib.import_module("neuroshard.distributed")
-        return distributed if name == "distributed" else getattr(distributed, name)
+
+def __getattr__(name: str) -> object:
+    if name in _NEED_TORCH:
+        return _of_torch(name)
+    if name not in __all__:
+        # Python then looks for a submodule; some do without the compiled module.
+        raise AttributeError(f"module 'neuroshard' has no attribute {name!r}")
+    _load(name)
+    return globals()[name]
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+def _load(name: str) -> None:
+    """Imports the planner, for `name`, and makes all its names ours."""
+    from importlib import import_module
+
+    try:
+        import_module("neuroshard._planner")
+    except ModuleNotFoundError as error:
+        if error.name != "neuroshard._planner":
+            raise
+        raise ImportError(
+            f"neuroshard.{name} needs the compiled module neuroshard._planner, which is not beside "
+            f"{__file__}; use the package of a build (PYTHONPATH=build/release/python) or an "
+            "installed one: docs/python.md") from None
+    for module, names in _MODULES.items():
+        loaded = import_module(f"neuroshard.{module}")
+        globals().update({name: getattr(loaded, name) for name in names.split()})
+
+
+def _of_torch(name: str) -> object:
+    from importlib import import_module
+
+    try:
+        distributed = import_module("neuroshard.distributed")
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise ImportError(f"neuroshard.{name} needs torch, which is not installed: pip install "
+                          "\"neuroshard[torch]\"") from None
+    return distributed if name == "distributed" else getattr(distributed, name)

@@ -1,0 +1,37 @@
+"""The command neuroshard, for people: plans, compares and explains workloads; docs/cli.md.
+
+It needs click, rich and Jinja2 (pip install "neuroshard[cli]"); `neuroshard doctor` needs
+nothing. What the commands say comes from the Python API.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+
+# Modules that the commands need, and the packages they come in.
+NEEDED = {"click": "click", "rich": "rich", "jinja2": "Jinja2"}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs a command line; returns its exit code: 0, 1 for wrong input, 2 for wrong usage, 130
+    after Ctrl-C, 141 when whoever reads the output has left."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    missing = [package for module, package in NEEDED.items() if find_spec(module) is None]
+    if not missing:
+        from neuroshard.cli.app import run
+
+        return run(arguments)
+    if arguments[:1] == ["doctor"]:
+        from neuroshard.cli.checkup import print_plain
+
+        return print_plain("--json" in arguments[1:])
+    print(f"neuroshard: the command line needs {', '.join(missing)}: pip install "
+          "\"neuroshard[cli]\"; without them only `neuroshard doctor` runs", file=sys.stderr)
+    return 1
+
+
+def entry() -> None:
+    """The command of the installed package."""
+    raise SystemExit(main())

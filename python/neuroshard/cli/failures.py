@@ -1,0 +1,48 @@
+"""Exceptions in words for people."""
+
+from __future__ import annotations
+
+import os
+import traceback
+from typing import NamedTuple
+
+from neuroshard.errors import Error, PlanningError
+
+
+class Failure(NamedTuple):
+    """kind: what exception it was. limit: which limit binds, when there is no plan."""
+
+    kind: str
+    message: str
+    limit: str | None = None
+
+
+class InputError(Error):
+    """What a command was given is wrong; the text says what, where and what was expected."""
+
+
+class UserCodeError(InputError):
+    """A function of the user raised an exception."""
+
+
+def describe(error: Exception) -> Failure:
+    kind = type(error).__name__
+    if isinstance(error, PlanningError):
+        return Failure(kind, str(error), error.limit)
+    if isinstance(error, OSError) and error.strerror:
+        place = f"{error.filename}: " if error.filename else ""
+        return Failure(kind, f"{place}{error.strerror}")
+    if isinstance(error, (Error, ValueError, TypeError, ImportError)):
+        return Failure(kind, str(error) or kind)
+    return Failure(kind, f"{kind}: {error} ({place_of(error)}; this should not happen: "
+                         "NEUROSHARD_TRACEBACK=1 shows how it came about)")
+
+
+def place_of(error: BaseException, file: str | None = None) -> str:
+    """Where it was raised; in `file`, the last line of that file on the way."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [one for one in frames if file and os.path.abspath(one.filename) == file]
+    if not (own or frames):
+        return "unknown place"
+    frame = (own or frames)[-1]
+    return f"{os.path.basename(frame.filename)}, line {frame.lineno}"

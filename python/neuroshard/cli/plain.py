@@ -1,0 +1,38 @@
+"""Results as JSON, for programs. Keys carry units as the fields of the API do."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+import neuroshard as ns
+
+
+def whole(record: Any) -> Any:
+    """Every field, defaults included."""
+    if isinstance(record, tuple):
+        return [whole(one) for one in record]
+    if dataclasses.is_dataclass(record):
+        return {one.name: whole(getattr(record, one.name)) for one in dataclasses.fields(record)}
+    return record
+
+
+def result(found: ns.PlanResult) -> dict[str, Any]:
+    return {**summary(found), "breakdown": whole(found.breakdown), "memory": whole(found.memory),
+            "explanation": list(found.explanation), "tried": list(found.tried),
+            "remarks": list(found.remarks), "stop_reason": found.stop_reason,
+            "evaluations": found.evaluations,
+            "migration": whole(found.migration) if found.migration else None,
+            "plan": json.loads(found.plan.to_json())}
+
+
+def summary(found: ns.PlanResult) -> dict[str, Any]:
+    return {"cost_ms": found.cost_ms, "lower_bound_ms": found.lower_bound_ms or None,
+            "peak_bytes": found.memory.peak_bytes, "shards": len(found.plan.shards),
+            "devices": found.plan.device_count, "seconds": found.seconds}
+
+
+def error(problem: ns.PlanningError) -> dict[str, Any]:
+    return {"limit": problem.limit, "message": problem.message,
+            "details": list(problem.details), "advice": problem.advice}

@@ -1,0 +1,60 @@
+"""How a plan cuts its tables, in words."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import NamedTuple
+
+import neuroshard as ns
+
+MAX_LISTED = 8
+
+
+class Cut(NamedTuple):
+    """kind: "whole", "rows", "columns", "rows and columns" or "replicated". pieces, devices:
+    lists for people."""
+
+    table: ns.Table
+    shards: tuple[ns.Shard, ...]
+    kind: str
+    pieces: str
+    devices: str
+
+
+def cuts_of(problem: ns.ShardingProblem, plan: ns.Plan) -> list[Cut]:
+    """One for each table, those of most elements first."""
+    shards = defaultdict(list)
+    for shard in plan.shards:
+        shards[shard.table].append(shard)
+    cuts = [cut_of(table, tuple(shards[table.name])) for table in problem.tables]
+    return sorted(cuts, key=lambda one: -one.table.rows * one.table.dim)
+
+
+def cut_of(table: ns.Table, shards: tuple[ns.Shard, ...]) -> Cut:
+    kind = kind_of(table, shards)
+    devices = sorted({device for shard in shards for device in shard.devices})
+    if kind == "rows":
+        pieces = listed([f"{shard.row_count:,}" for shard in shards], " + ") + " rows"
+    elif kind == "columns":
+        pieces = listed([str(shard.width) for shard in shards], " + ") + " columns"
+    elif kind == "rows and columns":
+        pieces = listed([f"{shard.row_count:,} x {shard.width}" for shard in shards], " + ")
+    else:
+        pieces = "on every device" if kind == "replicated" else ""
+    return Cut(table, shards, kind, pieces, listed(list(map(str, devices)), ", "))
+
+
+def kind_of(table: ns.Table, shards: tuple[ns.Shard, ...]) -> str:
+    if any(shard.replicated for shard in shards):
+        return "replicated"
+    rows = any(shard.row_count != table.rows for shard in shards)
+    columns = any(shard.width != table.dim for shard in shards)
+    if rows and columns:
+        return "rows and columns"
+    return "rows" if rows else "columns" if columns else "whole"
+
+
+def listed(texts: list[str], between: str) -> str:
+    if len(texts) <= MAX_LISTED:
+        return between.join(texts)
+    return between.join([*texts[:MAX_LISTED - 1], f"... ({len(texts)} in all)"])

@@ -1,0 +1,152 @@
+"""Where workloads and plans come from: JSON files, and functions in Python files."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import neuroshard as ns
+from neuroshard.cli.failures import InputError, UserCodeError, place_of
+
+
+def load_workload(source: str, *, devices: str | None = None, batch: int | None = None,
+                  optimizer: str | None = None,
+                  mean_pooling: Mapping[str, float] | None = None) -> ns.ShardingProblem:
+    """workload.json, or model.py:function. The others change or complete it; optimizer and
+    mean_pooling only a torch module, which does not say them."""
+    if names_function(source):
+        made = call(source)
+        if not isinstance(made, ns.ShardingProblem):
+            made = of_module(made, source, devices, batch, optimizer, mean_pooling)
+        elif optimizer or mean_pooling:
+            raise InputError(f"{source} gives a whole problem: --optimizer and --mean-pooling are "
+                             "for torch modules; set them there")
+    elif optimizer or mean_pooling:
+        raise InputError(f"{source} says optimizers and pooling itself: --optimizer and "
+                         "--mean-pooling are for torch modules")
+    else:
+        made = ns.ShardingProblem.load(existing(source, "a workload"))
+    if devices is not None:
+        made = made.replace(topology=devices)
+    if batch is not None and batch != made.batch.global_size:
+        made = made.replace(batch=made.batch.replace(global_size=batch))
+    return made
+
+
+def with_topology(problem: ns.ShardingProblem, source: str) -> ns.ShardingProblem:
+    if problem.topology is None:
+        raise InputError(f"{source} names no devices: add --devices, for instance --devices 8xH200")
+    return problem
+
+
+def load_plan(path: str) -> ns.Plan:
+    return ns.Plan.load(existing(path, "a plan"))
+
+
+def existing(path: str, what: str) -> str:
+    if os.path.isdir(path):
+        raise InputError(f"{path} is a folder; expected the file of {what}")
+    if not os.path.exists(path):
+        raise InputError(f"there is no file {path}; expected {what}")
+    return path
+
+
+def is_plan(path: str) -> bool:
+    """Whether a JSON file says that it is a plan; files that are not JSON are not."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return str(json.load(file).get("schema", "")).startswith("neuroshard.plan.")
+    except (OSError, ValueError, AttributeError):
+        return False
+
+
+def names_function(source: str) -> bool:
+    return ".py:" in source or source.endswith(".py")
+
+
+def function_of(source: str) -> Callable[..., Any]:
+    """The function that file.py:name names."""
+    path, _, name = source.rpartition(":")
+    if not path or not name.isidentifier():
+        raise InputError(f"{source}: expected file.py:function, for instance model.py:build")
+    path = os.path.abspath(existing(path, "Python code"))
+    spec = importlib.util.spec_from_file_location("neuroshard_user_code", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    # As with `python file.py`: it may import what lies beside it.
+    sys.path.insert(0, os.path.dirname(path))
+    run_user_code(source, path, lambda: spec.loader.exec_module(module))
+    found = getattr(module, name, None)
+    if not callable(found):
+        there = [key for key, value in vars(module).items()
+                 if callable(value) and getattr(value, "__module__", "") == spec.name]
+        raise InputError(f"{path} has no function {name}; it has {', '.join(there) or 'none'}")
+    return found
+
+
+def call(source: str) -> Any:
+    """What the function gives."""
+    function = function_of(source)
+    return run_user_code(source, os.path.abspath(source.rpartition(":")[0]), function)
+
+
+def run_user_code(source: str, path: str, code: Callable[[], Any]) -> Any:
+    try:
+        return code()
+    except SyntaxError as error:
+        raise InputError(f"{source}: line {error.lineno}: {error.msg}") from error
+    except ns.Error as error:
+        raise InputError(f"{source}: {error} ({place_of(error, path)})") from error
+    except Exception as error:
+        raise UserCodeError(f"{source}: {type(error).__name__}: {error} "
+                            f"({place_of(error, path)})") from error
+
+
+def of_module(made: object, source: str, devices: str | None, batch: int | None,
+              optimizer: str | None, mean_pooling: Mapping[str, float] | None
+              ) -> ns.ShardingProblem:
+    if not isinstance(made, Mapping) and not hasattr(made, "named_modules"):
+        raise InputError(f"{source} gives a {type(made).__name__}; expected a ShardingProblem, a "
+                         "torch module, or a dict of nn.EmbeddingBag by feature")
+    try:
+        from neuroshard.distributed.convert import problem_of
+    except ImportError as error:
+        raise InputError(f"{source} gives a {type(made).__name__}, and reading its tables needs "
+                         f"torch: {error}") from error
+    if batch is None:
+        raise InputError(f"{source} gives a {type(made).__name__}, which names no batch: add "
+                         "--batch, the samples over all devices")
+    if devices is None:
+        raise InputError(f"{source} gives a {type(made).__name__}, which names no devices: add "
+                         "--devices, for instance --devices 8xH200")
+    tables = tables_in(made, source)
+    pooling = dict(mean_pooling or {})
+    return problem_of(tables, batch=batch, topology=devices, optimizer=optimizer or "sgd",
+                      mean_pooling=pooling.pop("", 1) if set(pooling) <= {""} else pooling)
+
+
+def tables_in(made: object, source: str) -> object:
+    """The part of a model that has the tables: one collection of TorchRec, or all
+    nn.EmbeddingBag by their paths."""
+    import torch
+
+    if not isinstance(made, torch.nn.Module) or isinstance(made, torch.nn.ModuleDict):
+        return made
+    collections = {path: one for path, one in made.named_modules()
+                   if hasattr(one, "embedding_bag_configs") or hasattr(one, "embedding_configs")}
+    bags = {path.replace(".", "_") or "table": one for path, one in made.named_modules()
+            if isinstance(one, torch.nn.EmbeddingBag)}
+    if len(collections) > 1:
+        raise InputError(f"{source}: the model has {len(collections)} collections of tables "
+                         f"({', '.join(collections)}); give one of them, or a ShardingProblem")
+    if collections:
+        return next(iter(collections.values()))
+    if not bags:
+        raise InputError(f"{source}: a {type(made).__name__} without tables; expected a "
+                         "ShardingProblem, or a torch module with an EmbeddingBagCollection, an "
+                         "EmbeddingCollection or nn.EmbeddingBag")
+    return bags
