@@ -8,15 +8,6 @@
 
 using namespace neuroshard;
 
-namespace {
-
-bool contains(const Shard &outer, const Shard &inner) {
-  return outer.rowBegin <= inner.rowBegin && inner.rowEnd <= outer.rowEnd &&
-         outer.colBegin <= inner.colBegin && inner.colEnd <= outer.colEnd;
-}
-
-} // namespace
-
 void neuroshard::addShare(ComputeMs &mean, const ComputeMs &one, double share) {
   mean.forwardMs += share * one.forwardMs;
   mean.backwardMs += share * one.backwardMs;
@@ -48,13 +39,14 @@ static PieceFacts factsOfUnit(const Unit &unit) {
   return facts;
 }
 
-Board::Board(const SearchContext &context, const std::vector<UnitPtr> &wholes,
+Board::Board(const SearchContext &context, const std::vector<UnitPtr> &uncut,
              const SearchState &placed)
     : owner(&context), lists(static_cast<size_t>(context.deviceCount)),
       own(context), periods(context.periods.size(), own),
       footprints(static_cast<size_t>(context.deviceCount)),
       shardCounts(static_cast<size_t>(context.deviceCount)),
       columnPieces(context.problem.tables.size()) {
+  const std::vector<UnitPtr> wholes = regionsFor(context, uncut, placed);
   std::map<int, std::vector<size_t>> wholesOfTable;
   for (size_t i = 0; i < wholes.size(); ++i)
     if (wholes[i]->forcedDevice == -1)
@@ -74,8 +66,9 @@ Board::Board(const SearchContext &context, const std::vector<UnitPtr> &wholes,
       if (contains(wholes[whole]->shards.front(), unit->shards.front()))
         unitsOfWhole[whole].push_back(i);
   }
+  // Of a table that the placement replicates, nothing is on the board.
   for (size_t i = 0; i < wholes.size(); ++i)
-    if (wholes[i]->forcedDevice == -1)
+    if (!unitsOfWhole[i].empty())
       addRegion(wholes[i], placed, unitsOfWhole[i]);
   for (int device = 0; device < context.deviceCount; ++device) {
     baseFootprints.push_back(footprintOf(context.baseOf(device)));
@@ -138,6 +131,8 @@ void Board::addRegion(const UnitPtr &whole, const SearchState &placed,
                       rules.allows(wholeWidth ? ShardingKind::RowWise
                                               : ShardingKind::RowColumn);
   region.mayJoin = !rules.kindsListed || (wholeRows && wholeWidth);
+  if (wholeWidth && !region.mayCutRows)
+    pinRowBlocks(region);
   if (!region.rigid)
     return;
   for (size_t unit : units) {
@@ -152,6 +147,16 @@ void Board::addRegion(const UnitPtr &whole, const SearchState &placed,
         &this->facts->composites.emplace_back(factsOfUnit(*piece.unit));
     addPiece(std::move(piece));
   }
+}
+
+/// Rows that may not be cut freely are in the blocks of the target or of one
+/// group, in order: a step with one of them would break that form.
+void Board::pinRowBlocks(const Region &region) {
+  if (region.bands.size() < 2 ||
+      static_cast<int>(region.bands.size()) < region.pieces)
+    return;
+  for (const std::vector<int> &band : region.bands)
+    pieces[static_cast<size_t>(band.front())].movable = false;
 }
 
 /// Reads the pieces as bands of rows; false when they are something else.

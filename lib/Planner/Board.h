@@ -81,6 +81,16 @@ struct LoadChange {
   std::vector<LoadChange> periods;
 };
 
+/// Is a rectangle inside another of the same table?
+bool contains(const Shard &outer, const Shard &inner);
+
+/// The units from which a placement's pieces were cut. For tables that it cuts
+/// across the units given (equal blocks of rows, say, where those are others),
+/// the table in one piece takes the place of its units.
+std::vector<UnitPtr> regionsFor(const SearchContext &context,
+                                const std::vector<UnitPtr> &wholes,
+                                const SearchState &placed);
+
 /// mean += share x one.
 void addShare(ComputeMs &mean, const ComputeMs &one, double share);
 
@@ -117,9 +127,8 @@ public:
   /// In place of a period: the problem as searches see it.
   static constexpr int kSummary = -1;
 
-  /// `regions`: the units before any cut; `placed`: a complete placement of
-  /// rectangles cut out of them.
-  Board(const SearchContext &context, const std::vector<UnitPtr> &regions,
+  /// `uncut`: the units before any cut; `placed`: a complete placement.
+  Board(const SearchContext &context, const std::vector<UnitPtr> &uncut,
         const SearchState &placed);
 
   /// The placement, with ranges.
@@ -188,6 +197,7 @@ private:
                  const std::vector<size_t> &units);
   bool layOut(int region, const SearchState &placed,
               const std::vector<size_t> &units);
+  void pinRowBlocks(const Region &region);
   int addPiece(Piece piece);
   void removePiece(int index);
   const DeviceSums &books(int period) const {

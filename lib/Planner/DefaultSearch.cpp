@@ -19,6 +19,7 @@
 #include "PeriodStarts.h"
 #include "Starts.h"
 #include "ThreadPool.h"
+#include "neuroshard/Planner/Verify.h"
 
 #include <algorithm>
 #include <atomic>
@@ -87,6 +88,7 @@ private:
   void anneal(std::vector<Chain> &chains, int64_t steps, uint64_t round);
   void improveStarts(const std::vector<UnitPtr> &units);
   const Start &cheapestStart() const;
+  const Start *cheapestValidStart() const;
   double simpleLimitMs(double costMs) const;
   void keepResult(const Chain &best, int64_t budget);
 
@@ -221,11 +223,25 @@ double DefaultSearch::simpleLimitMs(double costMs) const {
                   std::min(costMs * (1 + kCutWorth), cheapestStart().costMs));
 }
 
+/// The cheapest start that follows every rule.
+const Start *DefaultSearch::cheapestValidStart() const {
+  const Start *best = nullptr;
+  for (const Start &start : starts)
+    if ((!best || start.costMs < best->costMs) &&
+        verify(start.state.plan(), context.problem).empty())
+      best = &start;
+  return best;
+}
+
 void DefaultSearch::keepResult(const Chain &best, int64_t budget) {
   outcome.state.emplace(best.board.state());
   // The starts' costs come from other sums; never end above them.
   if (outcome.state->costMs() > cheapestStart().costMs)
     outcome.state.emplace(cheapestStart().state);
+  // Steps do not know every rule: around hand-written shards, say.
+  if (!verify(outcome.state->plan(), context.problem).empty())
+    if (const Start *valid = cheapestValidStart())
+      outcome.state.emplace(valid->state);
   outcome.tried.push_back("then the best steps: " +
                           formatMs(outcome.state->costMs()));
   outcome.explanation.push_back("start: " + best.start->what);

@@ -2,6 +2,8 @@
 
 #include "PlanReader.h"
 
+#include "TableForms.h"
+
 #include <algorithm>
 #include <tuple>
 
@@ -65,8 +67,23 @@ bool PlanReader::readSet(const UnitPtr &unit) {
   return true;
 }
 
+/// Does the plan have the unit's rectangles where the unit must be?
+bool PlanReader::isInPlace(const Unit &unit) const {
+  for (size_t i = 0; i < unit.shards.size(); ++i) {
+    std::vector<Shard> parts = within(unit.shards[i], unit.tables[i]);
+    bool everywhere = unit.forcedDevice == Unit::kEverywhere;
+    if (areaOf(parts) != areaOf({unit.shards[i]}) ||
+        parts.front().replicated() != everywhere ||
+        (!everywhere && parts.front().devices.front() != unit.forcedDevice))
+      return false;
+  }
+  return true;
+}
+
 bool PlanReader::readUnit(const UnitPtr &unit) {
   if (unit->forcedDevice != -1) {
+    if (!isInPlace(*unit))
+      return false;
     placed.push_back(unit);
     devices.push_back(unit->forcedDevice);
     wholes.push_back(unit);
@@ -90,9 +107,24 @@ bool PlanReader::readUnit(const UnitPtr &unit) {
   return true;
 }
 
-bool PlanReader::read(const std::vector<UnitPtr> &units) {
+bool PlanReader::readAll(const std::vector<UnitPtr> &units) {
   return std::all_of(units.begin(), units.end(),
                      [&](const UnitPtr &unit) { return readUnit(unit); });
+}
+
+/// A table whose rules leave several forms may have another one in the plan.
+bool PlanReader::read(const std::vector<UnitPtr> &units) {
+  for (const FormEntry &entry : formEntries(context, units)) {
+    size_t regions = wholes.size(), pieces = placed.size();
+    if (readAll(entry.given.pieces))
+      continue;
+    wholes.resize(regions);
+    placed.resize(pieces);
+    devices.resize(pieces);
+    if (entry.table < 0 || !readUnit(wholeTable(context, entry.table)))
+      return false;
+  }
+  return true;
 }
 
 SearchState PlanReader::state() const {

@@ -26,7 +26,9 @@ public:
   std::vector<UnitPtr> wholes;
 
 private:
+  bool readAll(const std::vector<UnitPtr> &units);
   bool readUnit(const UnitPtr &unit);
+  bool isInPlace(const Unit &unit) const;
   bool readSet(const UnitPtr &unit);
   std::vector<Shard> within(const Shard &rectangle, int table) const;
   void place(std::vector<Shard> shards, int device);

@@ -7,8 +7,6 @@
 #include "Replicas.h"
 #include "ThreadPool.h"
 
-#include <set>
-
 using namespace neuroshard;
 
 namespace {
@@ -61,24 +59,10 @@ void StartFinder::keepStart(const SearchState &state, const std::string &what,
   starts.push_back({state, cost, what, family, wholes});
 }
 
-/// A start with replicas of its own: its board must not look for those tables
-/// among the wholes.
 void StartFinder::keepOutcome(const Outcome &found, const std::string &what,
                               Family family) {
-  if (!found.state)
-    return;
-  std::set<int> replicated;
-  for (const UnitPtr &unit : found.state->units())
-    if (unit->forcedDevice == Unit::kEverywhere)
-      replicated.insert(unit->tables.begin(), unit->tables.end());
-  std::vector<UnitPtr> others;
-  for (const UnitPtr &unit : *wholes)
-    if (!replicated.contains(unit->tables.front()))
-      others.push_back(unit);
-  auto before = wholes;
-  wholes = std::make_shared<std::vector<UnitPtr>>(std::move(others));
-  keepStart(*found.state, what, family);
-  wholes = before;
+  if (found.state)
+    keepStart(*found.state, what, family);
 }
 
 /// For each rule the best placement of its pieces over the caps.

@@ -164,8 +164,9 @@ void WarmSearch::rename(SearchState &state) const {
     if (forced == -1)
       renamed.place(i, names[static_cast<size_t>(state.deviceOf(i))]);
   }
-  // Hosts may be shared in ways that the groups do not show.
-  if (renamed.withinMemory())
+  // Hosts may be shared in ways that the groups do not show, and TorchRec has
+  // blocks of rows in the order of the devices.
+  if (renamed.withinMemory() && verify(renamed.plan(), problem).empty())
     state = std::move(renamed);
 }
 
