@@ -184,6 +184,8 @@ struct nsrt_device {
   std::vector<std::pair<nsrt_routed *, nsrt_partials *>> deferred;
   neuroshard::runtime::PhaseFigures figures;
   std::string error;
+  /// Why the next ids are refused, "" if they are not.
+  std::string refusal;
   std::atomic<bool> inStep{false};
 };
 

@@ -238,6 +238,10 @@ NSRT_EXPORT int32_t nsrt_device_settle(nsrt_device *device) {
   return status([&] { finishDeferred(*device); });
 }
 
+NSRT_EXPORT int32_t nsrt_device_refuse(nsrt_device *device, const char *text) {
+  return status([&] { device->refusal = text; });
+}
+
 NSRT_EXPORT int32_t nsrt_device_set_gradient_scale(nsrt_device *device,
                                                    float scale) {
   return status([&] {

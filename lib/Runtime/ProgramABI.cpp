@@ -10,6 +10,7 @@
 #include "Steps.h"
 
 #include <algorithm>
+#include <utility>
 
 using namespace neuroshard::runtime;
 
@@ -97,11 +98,12 @@ nsrt_routed *route(nsrt_device *device, int64_t exchange,
     return routed.release();
   }
   routed->exchange = int32_t(exchange);
-  std::string error;
+  std::string error = std::exchange(device->refusal, {});
   try {
     describeBatch(*device, input, *routed);
   } catch (const RuntimeError &failure) {
-    error = failure.what();
+    if (error.empty())
+      error = failure.what();
   }
   guarded(device, routed.get(),
           [&] { routeIds(*device, input, *routed, error); });

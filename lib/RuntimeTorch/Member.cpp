@@ -13,6 +13,7 @@
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
+#include <ATen/ops/zeros.h>
 #include <c10/util/Exception.h>
 
 #include <fstream>
@@ -150,7 +151,32 @@ void Member::checkInput(const Ids &input) const {
 }
 
 int64_t Member::start(const Ids &input) {
-  checkInput(input);
+  try {
+    checkInput(input);
+  } catch (const c10::Error &error) {
+    refuse(error.what_without_backtrace());
+    throw;
+  }
+  return startChecked(input);
+}
+
+void Member::refuse(const std::string &text) {
+  if (manifest.numDevices == 1)
+    return;
+  TORCH_CHECK(nsrt_device_refuse(ownDevice, text.c_str()) == 0,
+              nsrt_last_error());
+  auto idType = exchange().idBytes == 8 ? at::kLong : at::kInt;
+  Ids none{at::empty({0}, idType), at::zeros({1}, at::kLong), std::nullopt};
+  if (exchange().weighted)
+    none.weights = at::empty({0});
+  try {
+    startChecked(none);
+  } catch (const c10::ValueError &) {
+    // As meant: the others have the text, the caller has its own error.
+  }
+}
+
+int64_t Member::startChecked(const Ids &input) {
   Step step;
   step.input = input;
   step.state = Results(results.at(startName));

@@ -40,6 +40,9 @@ public:
 
   /// Puts ids in flight and returns the step's number.
   int64_t start(const Ids &input);
+  /// Ends the step that the other ranks start with `text` as this rank's
+  /// mistake. For callers that cannot start theirs.
+  void refuse(const std::string &text);
   /// The results of all lookups of a step, in the manifest's order.
   std::vector<at::Tensor> wait(int64_t step);
   /// Runs the optimizers on the gradients of a step's results. Returns the
@@ -74,6 +77,7 @@ private:
   Step takeStep(int64_t number, const char *wanted);
   void keepStep(int64_t number, Step step);
   void releaseHandles(Step &step) noexcept;
+  int64_t startChecked(const Ids &input);
   void checkInput(const Ids &input) const;
   void checkGradients(const Step &step,
                       const std::vector<at::Tensor> &gradients) const;

@@ -110,6 +110,10 @@ TORCH_LIBRARY_FRAGMENT(neuroshard, m) {
         [](const std::string &model, int64_t seed) {
           findMember(model)->initialize(seed);
         });
+  m.def("refuse(str model, str text) -> ()",
+        [](const std::string &model, const std::string &text) {
+          findMember(model)->refuse(text);
+        });
   m.def("set_gradient_scale(str model, float scale) -> ()",
         [](const std::string &model, double scale) {
           findMember(model)->setGradientScale(scale);

@@ -43,6 +43,30 @@ def case_ids_of_one_rank(context):
     assert training.module.step == len(wrong)
 
 
+def case_forms_of_one_rank(context):
+    """Input of a wrong form on one rank: it gets its own error, the others get its text in that
+    step, and the next step is right."""
+    problem, plan = small(context.size, "adagrad")
+    training = Training(context, plan, problem)
+    generator = context.generator()
+    ids, offsets = torch.tensor([1, 2, 3, 1]), torch.arange(5)
+    wrong = {
+        "ids: expected Long, found Float": Jagged(ids.float(), offsets),
+        "expected features * batch + 1": Jagged(ids, offsets[:4]),
+        "expected ids as a dense tensor, found str": Jagged("ids", offsets),
+        "expected the features": {"other": (ids, offsets)},
+        "expected a Jagged, (ids, offsets)": 3,
+    }
+    for number, (text, bad) in enumerate(wrong.items()):
+        culprit = number % context.size
+        mine = context.rank == culprit
+        found = raises((TypeError, ValueError) if mine else ValueError, text,
+                       lambda: training.module(bad if mine else Jagged(ids, offsets)))
+        assert mine or found.startswith(f"rank {culprit}:"), found
+        training.step(random_parts(problem, [2] * context.size, generator), generator)
+    assert training.module.step == len(wrong)
+
+
 def case_forms(context):
     """Input of a wrong form, on all ranks: an error that says what was expected."""
     problem, plan = small(context.size)

@@ -154,6 +154,11 @@ int32_t nsrt_device_shard(nsrt_device *, int32_t index, nsrt_shard_info *);
 /// weights are written through nsrt_shard_info.
 int32_t nsrt_device_settle(nsrt_device *);
 
+/// The next ids that the device routes are refused with this text, whatever
+/// they are: the step ends on all ranks as if they were wrong. For drivers that
+/// find a mistake before they can call a function.
+int32_t nsrt_device_refuse(nsrt_device *, const char *text);
+
 /// Updates multiply gradients by this, 1 at first; gradients of sample weights
 /// do not. 1 / ranks makes the sum over ranks a mean.
 int32_t nsrt_device_set_gradient_scale(nsrt_device *, float scale);

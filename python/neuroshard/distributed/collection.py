@@ -141,9 +141,14 @@ class _Sharded(torch.nn.Module):
 
         features: as forward's. Ranks must start and wait in the same order."""
         keyed = is_keyed(features)
-        ids = self._as_jagged(features)
-        if ids.ids.is_meta or ids.offsets.is_meta:
-            raise TensorError("ids and offsets on the meta device have no values to look up")
+        try:
+            ids = self._as_jagged(features)
+            if ids.ids.is_meta or ids.offsets.is_meta:
+                raise TensorError("ids and offsets on the meta device have no values to look up")
+        except (TypeError, ValueError) as error:
+            if not torch.compiler.is_compiling():
+                self._session.refuse(str(error))  # the others must not wait for this rank
+            raise
         ticket = self._engine.start(self._token, ids.ids, ids.offsets, ids.weights,
                                     self._learns())
         return Pending(self, ticket, ids, keyed)
@@ -152,8 +157,8 @@ class _Sharded(torch.nn.Module):
         """features: a KeyedJaggedTensor, a Jagged or (ids, offsets[, weights]) with all features
         one after the other, or {feature: (ids, offsets[, weights]) or ids [batch, pooling]}.
 
-        Wrong ids or offsets on any rank are a ValueError on all, with rank, feature, position and
-        id, and the tables stay as they are."""
+        Wrong ids, offsets or tensors on any rank are an error on all, with rank, feature, position
+        and id, and the tables stay as they are."""
         return self.start(features).wait()
 
     def _finish(self, ticket: torch.Tensor, ids: Jagged, keyed: bool) -> object:

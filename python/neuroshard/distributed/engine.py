@@ -53,6 +53,9 @@ class Engine(Protocol):
              anchor: torch.Tensor | None) -> list[torch.Tensor]:
         """The results of all lookups, whose backward is the update."""
 
+    def refuse(self, text: str) -> None:
+        """Instead of start(): the step that the other ranks start ends there with this text."""
+
     def settle(self) -> None:
         """Afterwards weights may be read and written."""
 
@@ -114,6 +117,9 @@ class CpuEngine:
              anchor: torch.Tensor | None) -> list[torch.Tensor]:
         return torch.ops.neuroshard.embeddings_wait(self.name, token, ticket, ids, offsets,
                                                     weights, anchor)
+
+    def refuse(self, text: str) -> None:
+        self._ops.refuse(self.name, text)
 
     def settle(self) -> None:
         self._ops.settle(self.name)

@@ -135,6 +135,11 @@ class Session:
         self.engine.settle()
         return local_shards(self.engine.shard_tensors, self.manifest, self.rank)
 
+    def refuse(self, text: str) -> None:
+        """Ends the step that the other ranks start with this rank's mistake."""
+        if self in _open:
+            self.engine.refuse(text)
+
     def require_open(self) -> None:
         if self not in _open:
             raise TensorError("the tables have been closed")

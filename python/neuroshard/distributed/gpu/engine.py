@@ -148,6 +148,10 @@ class GpuEngine:
             raise TensorError(f"step {number} is over: a backward runs once for each forward")
         return step
 
+    def refuse(self, text: str) -> None:
+        """The others learn it when this rank's program ends (control.py): lengths that are
+        exchanged between devices have no room for it."""
+
     def settle(self) -> None:
         """Waits for the steps, and asks kernels what they have made of ids."""
         self.stepper.check()
