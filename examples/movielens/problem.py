@@ -24,22 +24,23 @@ def sharding_problem(data: MovieLens, *, dim: int, batch: int, devices: int,
     features = [_feature(data, name, batches) for name in data.features]
     return ns.ShardingProblem(
         tables=tables, features=features, batch=batch, topology=f"{devices}xCPU", target=target,
-        constraints=_constraints(data, dim, devices), source="MovieLens-100k")
+        constraints=_constraints(data), source="MovieLens-100k")
 
 
-def _constraints(data: MovieLens, dim: int, devices: int) -> ns.Constraints:
+def _constraints(data: MovieLens) -> ns.Constraints:
     """All of these tables fit on every rank, where the planner would put them. So that the run
     has what large tables need, only the small ones may be replicated, and the largest is cut
-    into equal ranges of rows."""
+    by rows."""
     largest = max(data.tables, key=lambda name: data.tables[name].rows)
-    bounds = [min(index * -(-data.tables[largest].rows // devices), data.tables[largest].rows)
-              for index in range(devices + 1)]
-    shards = [ns.Shard(table=largest, rows=(bounds[index], bounds[index + 1]), cols=(0, dim),
-                       devices=index) for index in range(devices)]
-    rules = [ns.TableRule(name, ("replicated",) if spec.rows < SMALL_ROWS else
-                          ("table_wise", "column_wise"))
-             for name, spec in data.tables.items() if name != largest]
-    return ns.Constraints(tables=rules, fixed_shards=shards)
+    return ns.Constraints(tables=[
+        ns.TableRule(name, _kinds(spec.rows, name == largest))
+        for name, spec in data.tables.items()])
+
+
+def _kinds(rows: int, largest: bool) -> tuple[str, ...]:
+    if largest:
+        return ("row_wise",)
+    return ("replicated",) if rows < SMALL_ROWS else ("table_wise", "column_wise")
 
 
 def _feature(data: MovieLens, name: str, batches: list[np.ndarray]) -> ns.Feature:
