@@ -47,6 +47,9 @@ double descend(Board &board, int64_t budget, int64_t &evaluations,
 /// leaves the lowest cost. Returns the cost.
 double simplify(Board &board, double limitMs, int64_t &evaluations);
 
+/// The same for pieces of a table that are on one device.
+double joinOnDevices(Board &board, double limitMs, int64_t &evaluations);
+
 } // namespace neuroshard
 
 #endif // NEUROSHARD_LIB_PLANNER_ANNEAL_H

@@ -9,7 +9,8 @@
 /// 3. If nothing fits, let memory decide and cut whatever finds no room.
 /// 4. With snapshots, plan for their summary and for each alone: more starts.
 /// 5. Improve the best few by local search.
-/// 6. Take back cuts that bring next to nothing.
+/// 6. Take back cuts that bring next to nothing, and those that leave the
+///    pieces on one device.
 //===----------------------------------------------------------------------===//
 
 #include "Algorithms.h"
@@ -59,6 +60,11 @@ constexpr double kSlowModel = 20;
 /// A cut must lower the cost by this share in the end; all that are taken back
 /// raise it by no more together.
 constexpr double kCutWorth = 1e-4;
+/// Pieces of a table on one device repeat its ids or results and save nothing.
+/// Only a model that was fitted to measurements can find them cheaper; by less
+/// than this share of the cost that is noise (two runs of the same shards
+/// differ by more).
+constexpr double kFittedNoise = 0.01;
 
 /// How far a search is after its phases, as progress tells.
 constexpr double kStartsEnd = 0.1;
@@ -91,6 +97,7 @@ private:
   const Start *cheapestValidStart() const;
   double simpleLimitMs(double costMs) const;
   void keepResult(const Chain &best, int64_t budget);
+  void joinOnDevices(const std::vector<UnitPtr> &units);
 
   const SearchContext &context;
   Outcome outcome;
@@ -251,6 +258,23 @@ void DefaultSearch::keepResult(const Chain &best, int64_t budget) {
                                  " used up, then no step improves the plan";
 }
 
+void DefaultSearch::joinOnDevices(const std::vector<UnitPtr> &units) {
+  if (context.model.monotone())
+    return;
+  Board board(context, units, *outcome.state);
+  int pieces = board.pieceCount();
+  neuroshard::joinOnDevices(board, outcome.state->costMs() * (1 + kFittedNoise),
+                            outcome.evaluations);
+  if (board.pieceCount() == pieces)
+    return;
+  SearchState joined = board.state();
+  if (!joined.withinMemory() || !verify(joined.plan(), context.problem).empty())
+    return;
+  outcome.tried.push_back("then pieces on one device joined: " +
+                          formatMs(joined.costMs()));
+  outcome.state.emplace(std::move(joined));
+}
+
 Outcome DefaultSearch::run(std::vector<UnitPtr> units) {
   context.beginPhase("starts", 0, kStartsEnd);
   starts = findStarts(context, units, outcome);
@@ -261,6 +285,7 @@ Outcome DefaultSearch::run(std::vector<UnitPtr> units) {
     addPeriodStarts(context, units, stepBudget(units), starts, outcome);
   }
   improveStarts(units);
+  joinOnDevices(units);
   return std::move(outcome);
 }
 

@@ -3,7 +3,8 @@
 /// \file
 /// Random steps cut tables whose pieces then lie on devices that decide
 /// nothing. A plan of fewer shards is easier to read, to save and to change, so
-/// cuts have to be worth something in the end.
+/// cuts have to be worth something in the end; more where a fitted model says
+/// that a device is faster with a table in pieces.
 //===----------------------------------------------------------------------===//
 
 #include "Anneal.h"
@@ -23,11 +24,14 @@ namespace {
 constexpr int kPower = 4096;
 constexpr double kEstimateShare = 1e-3;
 
+enum class Siblings { All, OnOneDevice };
+
 class Simplifier {
 public:
-  Simplifier(Board &board, double limitMs, int64_t &evaluations)
-      : board(board), limitMs(limitMs), evaluations(evaluations),
-        cost(board, kPower), batch(board) {}
+  Simplifier(Board &board, Siblings joined, double limitMs,
+             int64_t &evaluations)
+      : board(board), joined(joined), limitMs(limitMs),
+        evaluations(evaluations), cost(board, kPower), batch(board) {}
 
   double run();
 
@@ -38,6 +42,7 @@ private:
   std::vector<int> bySize(const Region &region) const;
 
   Board &board;
+  const Siblings joined;
   const double limitMs;
   int64_t &evaluations;
   BoardCost cost;
@@ -60,6 +65,9 @@ std::vector<int> Simplifier::bySize(const Region &region) const {
 
 /// Either device may take both.
 void Simplifier::consider(int piece, int sibling) {
+  bool together = board.piece(piece).device == board.piece(sibling).device;
+  if (joined == Siblings::OnOneDevice && !together)
+    return;
   for (const Edit &edit :
        {board.join(sibling, piece), board.join(piece, sibling)})
     if (edit.kind != Edit::None && board.fits(edit))
@@ -115,5 +123,10 @@ double Simplifier::run() {
 
 double neuroshard::simplify(Board &board, double limitMs,
                             int64_t &evaluations) {
-  return Simplifier(board, limitMs, evaluations).run();
+  return Simplifier(board, Siblings::All, limitMs, evaluations).run();
+}
+
+double neuroshard::joinOnDevices(Board &board, double limitMs,
+                                 int64_t &evaluations) {
+  return Simplifier(board, Siblings::OnOneDevice, limitMs, evaluations).run();
 }

@@ -1,0 +1,98 @@
+//===- SimplifyTest.cpp - Cuts that leave the pieces together are undone --===//
+
+#include "Support.h"
+#include "neuroshard/Planner/Search.h"
+#include "neuroshard/Planner/Verify.h"
+
+#include <gmock/gmock.h>
+
+#include <set>
+
+using namespace neuroshard;
+using namespace neuroshard::test;
+using testing::SizeIs;
+
+namespace {
+
+/// Width x pooling, less a share of that for pieces of columns: what a fitted
+/// model may be wrong by.
+class DiscountModel : public CostModel {
+public:
+  explicit DiscountModel(double discount) : discount(discount) {}
+  std::string name() const override { return "discount"; }
+  void computeMs(std::span<const ShardSet> sets,
+                 std::span<ComputeMs> out) const override {
+    for (size_t i = 0; i < sets.size(); ++i) {
+      out[i] = {};
+      for (const ShardWork *shard : sets[i].shards)
+        out[i].forwardMs += static_cast<double>(shard->width) * shard->pooling *
+                            (shard->width < shard->tableDim ? 1 - discount : 1);
+    }
+  }
+  std::vector<double> communicationMs(const Traffic &traffic,
+                                      std::span<const double>,
+                                      Direction) const override {
+    return std::vector<double>(traffic.dims.size());
+  }
+
+private:
+  const double discount;
+};
+
+ShardingProblem tables(int count, const char *topology) {
+  ShardingProblem problem;
+  problem.batch.globalSize = 64;
+  problem.topology = *parseTopology(topology);
+  problem.constraints.reserves = {0, 0, 0};
+  for (int i = 0; i < count; ++i)
+    addTable(problem, makeTable(numbered("t", i), 100, 32), i + 1);
+  return problem;
+}
+
+std::vector<Shard> shardsUnder(const ShardingProblem &problem,
+                               double discount) {
+  auto result = search(problem, DiscountModel(discount), {});
+  if (!result) {
+    ADD_FAILURE() << result.error().str();
+    return {};
+  }
+  EXPECT_EQ(text(verify(result->plan, problem)), "");
+  return result->plan.shards;
+}
+
+int together(const std::vector<Shard> &shards) {
+  std::set<std::pair<std::string, int>> places;
+  int count = 0;
+  for (const Shard &shard : shards)
+    for (int device : shard.devices)
+      count += !places.emplace(shard.table, device).second;
+  return count;
+}
+
+TEST(SimplifyTest, OneDeviceGetsWholeTables) {
+  EXPECT_THAT(shardsUnder(tables(6, "1xCPU@1GiB"), 0.002), SizeIs(6));
+}
+
+TEST(SimplifyTest, PiecesOfATableAreOnDifferentDevices) {
+  for (int count = 1; count < 6; ++count)
+    EXPECT_EQ(together(shardsUnder(tables(count, "2xCPU@1GiB"), 0.002)), 0)
+        << count;
+}
+
+TEST(SimplifyTest, SavingsAboveTheNoiseOfAModelAreBelieved) {
+  EXPECT_GT(shardsUnder(tables(6, "1xCPU@1GiB"), 0.05).size(), 6u);
+}
+
+TEST(SimplifyTest, RulesStillDecide) {
+  ShardingProblem problem = tables(2, "2xCPU@1GiB");
+  problem.constraints.tables.push_back({0, {ShardingKind::ColumnWise}});
+  problem.constraints.pins.push_back({0, {1}});
+  problem.constraints.fixedShards = {
+      makeShard("left", "t1", 0, 100, 0, 16, {0}),
+      makeShard("right", "t1", 0, 100, 16, 32, {0})};
+  std::vector<Shard> shards = shardsUnder(problem, 0.002);
+  EXPECT_THAT(shards, SizeIs(4));
+  EXPECT_EQ(together(shards), 2);
+}
+
+} // namespace
