@@ -1,0 +1,175 @@
+"""neuroshard plan, compare, explain, what-if: what they print is what the API answers."""
+
+import json
+
+import pytest
+
+import neuroshard as ns
+from support.commands import make_runner
+from support.planning import small_problem
+
+
+@pytest.fixture
+def run(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return make_runner(capsys, tmp_path)
+
+
+def cut_problem():
+    """A table that pays to be cut."""
+    return small_problem(tables=[ns.Table("big", 1_000_000, 128), ns.Table("tiny", 100, 8)],
+                         features=[ns.Feature("big_id", "big", mean_pooling=50),
+                                   ns.Feature("tiny_id", "tiny")],
+                         constraints=ns.Constraints(tables=[ns.TableRule("tiny", ["table_wise"]),
+                                                            ns.TableRule("big", ["row_wise",
+                                                                                 "table_wise"])]))
+
+
+def test_plan_writes_the_plan_of_the_api(run, tmp_path):
+    done = run("plan", "small.json", "-o", "plan.json", "--seed", 3, "--cost-model", "roofline")
+    expected = ns.plan(small_problem(), seed=3, cost_model="roofline")
+    assert done.code == 0
+    assert ns.Plan.load(tmp_path / "plan.json") == expected.plan
+    assert f"{expected.cost_ms:.3f} ms per step" in done.out
+    for sentence in expected.explanation:
+        assert sentence in done.out
+
+
+def test_plan_as_json(run):
+    found = run("plan", "small.json", "--json", "--batch", 8192, "--devices", "4xCPU@4GiB").json
+    expected = ns.plan(small_problem(batch=8192, topology="4xCPU@4GiB"))
+    assert found["cost_ms"] == expected.cost_ms
+    assert found["explanation"] == list(expected.explanation)
+    assert ns.Plan.from_json(json.dumps(found["plan"])) == expected.plan
+    assert [one["peak_bytes"] for one in found["memory"]["devices"]] == [
+        one.peak_bytes for one in expected.memory.devices]
+
+
+def test_plan_from_a_previous_one(run):
+    assert run("plan", "small.json", "-o", "old.json").code == 0
+    found = run("plan", "small.json", "--previous", "old.json", "--json").json
+    assert found["migration"]["bytes"] == 0
+    assert found["migration"]["previous_cost_ms"] == found["cost_ms"]
+
+
+def test_plan_of_a_function(run, tmp_path):
+    (tmp_path / "beside.py").write_text("ROWS = 100_000\n")
+    (tmp_path / "model.py").write_text(
+        "import neuroshard as ns\nfrom beside import ROWS\n"
+        "def build():\n"
+        "    return ns.ShardingProblem(tables=[ns.Table('t', ROWS, 16)],\n"
+        "                              features=[ns.Feature('f', 't')], batch=64)\n")
+    found = run("plan", "model.py:build", "-d", "2xCPU", "--json").json
+    assert {one["table"] for one in found["plan"]["shards"]} == {"t"}
+
+
+def test_plan_of_a_torch_module(run, tmp_path):
+    (tmp_path / "model.py").write_text(
+        "import torch\n"
+        "class Model(torch.nn.Module):\n"
+        "    def __init__(self):\n"
+        "        super().__init__()\n"
+        "        self.user = torch.nn.EmbeddingBag(500, 16, mode='sum', device='meta')\n"
+        "        self.item = torch.nn.EmbeddingBag(300, 8, mode='mean', device='meta')\n")
+    found = run("plan", "model.py:Model", "-d", "2xCPU", "--batch", 64, "--optimizer", "adam",
+                "--mean-pooling", "item=5", "--json").json
+    assert {(one["table"], one["cols"][1]) for one in found["plan"]["shards"]} >= {("user", 16)}
+    without = run("plan", "model.py:Model", "-d", "2xCPU")
+    assert without.code == 1 and "--batch" in without.err
+
+
+@pytest.mark.parametrize("arguments, said", [
+    (["plan", "none.json"], "there is no file none.json"),
+    (["plan", "broken.json"], "broken.json"),
+    (["plan", "model.py:build"], "ZeroDivisionError: division by zero (model.py, line 2)"),
+    (["plan", "model.py:other"], "no function other; it has build"),
+    (["plan", "small.json", "-d", "8xTPU"], "TPU"),
+    (["plan", "small.json", "-d", "1xCPU@1MiB"], "device memory"),
+    (["plan", "small.json", "--optimizer", "sgd"], "--optimizer"),
+    (["explain", "small.json", "small.json"], "plan.v1"),
+    (["explain", "small.json", "-t", "nothing"], "there is no table 'nothing'"),
+    (["compare", "small.json", "none.json"], "there is no file none.json"),
+    (["plan", "small.json", "-o", "none/plan.json"], "none/plan.json"),
+])
+def test_wrong_input_is_one_error(run, tmp_path, arguments, said):
+    (tmp_path / "broken.json").write_text('{"schema": ')
+    (tmp_path / "model.py").write_text("def build():\n    1 / 0\n")
+    done = run(*arguments)
+    assert done.code == 1
+    assert done.err.startswith("error: ") and said in done.err
+    assert "Traceback" not in done.err and done.out == ""
+    as_json = run(*arguments, "--json")
+    assert as_json.code == 1 and said in as_json.json["error"]["message"]
+
+
+@pytest.mark.parametrize("arguments", [
+    ["plan"], ["plan", "small.json", "--nothing"], ["nothing"], ["what-if", "small.json"],
+    ["plan", "small.json", "--algorithm", "nothing"], ["plan", "small.json", "--seed", "x"]])
+def test_wrong_usage_exits_with_2(run, arguments):
+    done = run(*arguments)
+    assert done.code == 2 and "Usage: neuroshard" in done.err
+
+
+def test_compare_ranks_plans_and_algorithms(run):
+    assert run("plan", "small.json", "-o", "mine.json").code == 0
+    found = run("compare", "small.json", "mine.json", "-a", "dim", "-a", "size", "--json").json
+    costs = {one["name"]: one["cost_ms"] for one in found["plans"]}
+    assert costs["dim"] == ns.plan(small_problem(), algorithm="dim").cost_ms
+    assert costs["size"] == ns.plan(small_problem(), algorithm="size").cost_ms
+    assert costs["mine.json"] == ns.plan(small_problem()).cost_ms
+    assert list(costs.values()) == sorted(costs.values())
+    shown = run("compare", "small.json", "mine.json", "-a", "dim").out
+    assert f"{costs['dim']:.3f}" in shown and "mine.json" in shown
+
+
+def test_compare_says_which_have_no_plan(run, tmp_path):
+    cut_problem().replace(topology="8xCPU@400MiB").save(tmp_path / "tight.json")
+    run("plan", "small.json", "-o", "other.json")
+    done = run("compare", "small.json", "other.json", "-d", "4xCPU@4GiB", "-a", "dim")
+    assert done.code == 0 and "other.json: no plan: " in done.out
+    assert run("compare", "small.json", "other.json", "-d", "4xCPU@4GiB").code == 1
+
+
+def test_explain_costs_each_cut_table_whole(run, tmp_path):
+    problem = cut_problem()
+    problem.save(tmp_path / "cut.json")
+    assert run("plan", "cut.json", "-o", "plan.json").code == 0
+    found = run("explain", "cut.json", "plan.json", "--json").json
+    plan = ns.Plan.load(tmp_path / "plan.json")
+    assert len(plan.shards_of("big")) > 1 and [one["table"] for one in found["tables"]] == ["big"]
+    whole = [ns.evaluate(problem, plan.replace(shards=[
+        *plan.shards_of("tiny"), ns.Shard(table="big", rows=(0, 1_000_000), cols=(0, 128),
+                                          devices=device)])).cost_ms for device in (0, 1)]
+    assert found["tables"][0]["other_ms"] == min(whole) > found["cost_ms"]
+    assert found["tables"][0]["other_device"] == whole.index(min(whole))
+    # The search words the same of its own plan.
+    sentence = next(one for one in run("explain", "cut.json", "--json").json["explanation"]
+                    if one.startswith("table 'big'"))
+    assert f"{min(whole):.3f} ms" in sentence
+
+
+def test_explain_of_a_whole_table(run, tmp_path):
+    problem = cut_problem()
+    problem.save(tmp_path / "cut.json")
+    shard, = ns.plan(problem).plan.shards_of("tiny")
+    found = run("explain", "cut.json", "--table", "tiny", "--json").json["tables"][0]
+    assert found["cut_by"] == "whole" and found["other_device"] == 1 - shard.devices[0]
+
+
+def test_explain_when_a_whole_table_does_not_fit(run, tmp_path):
+    cut_problem().replace(memory_model="weights_only", topology="2xCPU@300MiB").save(
+        tmp_path / "tight.json")
+    found = run("explain", "tight.json", "--json").json["tables"][0]
+    assert found["other_ms"] is None and "no device can hold it whole" in found["why"]
+
+
+def test_what_if_over_clusters(run):
+    found = run("what-if", "small.json", "-t", "2xH200", "-t", "1xCPU@1MiB", "-n", 4, "--json")
+    expected = ns.what_if(small_problem(), topologies=["2xH200", "1xCPU@1MiB"], devices=4)
+    cases = found.json["cases"]
+    assert found.code == 0
+    assert [one["name"] for one in cases] == ["2xH200", "1xCPU@1MiB", "devices=4"]
+    assert [one.get("cost_ms") for one in cases] == [one.cost_ms for one in expected]
+    assert cases[1]["error"]["limit"] == "device memory"
+    shown = run("what-if", "small.json", "-t", "1xCPU@1MiB")
+    assert shown.code == 1 and "no plan: device memory" in shown.out

@@ -1,0 +1,147 @@
+"""The command neuroshard as a process: exit codes, pipes, Ctrl-C, completion, what is missing."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+import neuroshard.cli
+from support.commands import make_runner
+from support.planning import ROOT, small_problem
+
+COMMAND = [sys.executable, "-m", "neuroshard"]
+LIMIT_S = 100
+HEAVY = ("torch", "torchrec")
+# Importing torch and torchrec takes a while.
+WITHOUT_TORCH = ("import sys; sys.modules.update(torch=None, torchrec=None)\n"
+                 "from neuroshard.cli import main; sys.exit(main(sys.argv[1:]))")
+
+
+def environment(**changes):
+    build = os.path.join(os.environ["NEUROSHARD_BUILD_DIR"], "python")
+    return {**os.environ, "PYTHONPATH": build, **changes}
+
+
+def run(*arguments, **options):
+    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=LIMIT_S,
+                          env=options.pop("env", environment()), **options)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    small_problem().save(tmp_path / "small.json")
+
+
+def test_exit_codes():
+    assert run("plan", "small.json").returncode == 0
+    wrong = run("plan", "none.json")
+    assert (wrong.returncode, wrong.stdout) == (1, "")
+    assert wrong.stderr == "error: there is no file none.json; expected a workload\n"
+    assert run("plan").returncode == 2
+
+
+def test_output_without_a_terminal_is_plain():
+    done = run("plan", "small.json")
+    assert "\x1b" not in done.stdout and done.stderr == ""
+
+
+def test_a_reader_that_leaves_hears_nothing():
+    done = subprocess.run(f"{' '.join(COMMAND)} compare small.json --json | head -n 1",
+                          shell=True, capture_output=True, text=True, timeout=LIMIT_S,
+                          env=environment())
+    assert (done.stdout, done.stderr) == ("{\n", "")
+
+
+@pytest.mark.parametrize("code, arguments", [
+    # Ends a search, and a function of the user.
+    ("import neuroshard as ns\ndef build():\n    print('ready', flush=True)\n"
+     f"    return ns.ShardingProblem.load({str(ROOT / 'workloads/synthetic_jumbo.json')!r})\n",
+     ["plan", "user.py:build", "-d", "256xH200"]),
+    ("import time\ndef build():\n    print('ready', flush=True)\n    time.sleep(99)\n",
+     ["profile", "small.json", "user.py:build"])])
+def test_ctrl_c(tmp_path, code, arguments):
+    (tmp_path / "user.py").write_text(code)
+    process = subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True, env=environment())
+    try:
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=LIMIT_S)
+    finally:
+        process.kill()
+    # Behind the ^C of a terminal a new line begins.
+    assert (process.returncode, out, err) == (130, "", "\ninterrupted\n")
+
+
+def test_words_are_completed():
+    done = run(env=environment(_NEUROSHARD_COMPLETE="bash_complete", COMP_CWORD="1",
+                               COMP_WORDS="neuroshard c"))
+    assert done.stdout.split() == ["plain,compare", "plain,calibrate-memory",
+                                   "plain,completion"]
+    done = run(env=environment(_NEUROSHARD_COMPLETE="bash_complete", COMP_CWORD="3",
+                               COMP_WORDS="neuroshard plan --algorithm s"))
+    assert done.stdout.split() == ["plain,size", "plain,size-lookup"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts(shell, capsys, tmp_path):
+    done = make_runner(capsys, tmp_path)("completion", shell)
+    assert done.code == 0 and f"_NEUROSHARD_COMPLETE={shell}_complete" in done.out
+
+
+def test_every_command_has_help(capsys, tmp_path):
+    command = make_runner(capsys, tmp_path)
+    from neuroshard.cli.app import COMMANDS
+
+    for name in COMMANDS:
+        done = command(name, "--help")
+        assert done.code == 0 and f"Usage: neuroshard {name}" in done.out
+
+
+def test_a_failure_of_ours_is_one_line_too(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr("neuroshard.cli.sources.load_plan", lambda path: {}["nothing"])
+    done = make_runner(capsys, tmp_path)("explain", "small.json", "plan.json")
+    assert done.code == 1 and done.err.startswith("error: KeyError: 'nothing' (")
+    assert done.err.count("\n") == 1
+
+
+def test_doctor_knows_this_build():
+    found = json.loads(run("doctor", "--json").stdout)
+    states = {one["part"]: one["state"] for one in found["checks"]}
+    assert found["planner_works"]
+    for part in ("neuroshard", "planner", "cost models", "command line", "torch", "torchrec"):
+        assert states[part] == "ok", part
+    for one in found["checks"]:
+        assert one["advice"] or one["state"] == "ok"
+
+
+def test_doctor_without_the_planner():
+    # The sources alone: no compiled module, no models.
+    sources = environment(PYTHONPATH=str(ROOT / "python"))
+    done = subprocess.run([sys.executable, "-c", WITHOUT_TORCH, "doctor", "--json"], env=sources,
+                          capture_output=True, text=True, timeout=LIMIT_S)
+    found = {one["part"]: one for one in json.loads(done.stdout)["checks"]}
+    assert done.returncode == 1
+    assert found["planner"]["state"] == "missing" and "pip install" in found["planner"]["advice"]
+    assert found["cost models"]["state"] == "missing"
+    assert found["torch"]["state"] == found["torchrec"]["state"] == "missing"
+    wrong = run("plan", "small.json", env=sources)
+    assert wrong.returncode == 1 and wrong.stderr.startswith("error: ")
+    assert "_planner" in wrong.stderr and "Traceback" not in wrong.stderr
+
+
+def test_without_its_libraries(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(neuroshard.cli, "NEEDED", {"click": "click", "no_such_module": "rich"})
+    for module in HEAVY:
+        monkeypatch.setitem(sys.modules, module, None)
+    command = make_runner(capsys, tmp_path)
+    done = command("plan", "small.json")
+    assert (done.code, done.out) == (1, "")
+    assert "needs rich: pip install \"neuroshard[cli]\"" in done.err
+    doctor = command("doctor")
+    assert doctor.code == 0
+    assert "command line: missing: rich; pip install \"neuroshard[cli]\"" in doctor.out

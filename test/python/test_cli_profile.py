@@ -1,0 +1,178 @@
+"""neuroshard profile and calibrate-memory: statistics with known answers."""
+
+import json
+
+import numpy
+import pytest
+
+import neuroshard as ns
+from support.commands import make_runner
+from support.planning import small_problem
+
+
+@pytest.fixture
+def run(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return make_runner(capsys, tmp_path)
+
+
+def save_batch(path, **features):
+    """features: lists of samples, each a list of ids."""
+    arrays = {}
+    for name, samples in features.items():
+        lengths = [len(one) for one in samples]
+        arrays[f"{name}.ids"] = numpy.array(sum(samples, []), dtype=numpy.int64)
+        arrays[f"{name}.offsets"] = numpy.cumsum([0, *lengths])
+    numpy.savez(path, **arrays)
+    return arrays
+
+
+def test_pooling_presence_and_p99(run, tmp_path):
+    save_batch("a.npz", user_id=[[1], [], [2, 3], [4]], clicked=[[5], [5], [5], [5]])
+    save_batch("b.npz", user_id=[[1, 1, 1, 1], [2, 2], [], []], clicked=[[6], [5], [7], [5]])
+    assert run("profile", "small.json", "a.npz", "b.npz", "-o", "new.json").code == 0
+    made = ns.ShardingProblem.load(tmp_path / "new.json")
+    user, clicked, page, _ = made.features
+    assert (user.mean_pooling, user.presence, user.p99_pooling) == (2.0, 0.625, 1.5)
+    assert (clicked.mean_pooling, clicked.presence) == (1, 1)
+    assert page == small_problem().features[2] and made.table("page").access is None
+
+
+def test_reuse_bins_are_those_of_the_schema(run, tmp_path):
+    counts = {1: 1, 2: 2, 3: 3, 4: 4, 5: 5, 8: 8, 9: 9, 32768: 32768, 40000: 40000}
+    ids = [row for row, count in counts.items() for _ in range(count)]
+    numpy.savez("a.npz", clicked=numpy.array(ids)[:, None])
+    found = run("profile", "small.json", "a.npz", "--json").json["tables"]
+    expected = [0] * 17
+    for count, place in {1: 0, 2: 1, 3: 2, 4: 2, 5: 3, 8: 3, 9: 4, 32768: 15, 40000: 16}.items():
+        expected[place] += 1 / 9
+    assert found[0]["table"] == "item" and found[0]["access"]["batch"] == len(ids)
+    assert found[0]["access"]["reuse"] == pytest.approx(expected)
+
+
+def test_row_mass_of_the_hottest_rows(run):
+    # 50,000 rows: the hottest 5 (1e-4) get half of the lookups, 500 (1e-2) get all.
+    hot, cold = numpy.repeat(numpy.arange(5), 99), numpy.arange(5, 500)
+    numpy.savez("a.npz", clicked=numpy.concatenate([hot, cold])[:, None])
+    access = run("profile", "small.json", "a.npz", "--json").json["tables"][0]["access"]
+    points = {one["row_share"]: one["lookup_share"] for one in access["row_mass"]}
+    assert points == {1e-4: 0.5, 1e-3: round((495 + 45) / 990, 6), 1e-2: 1.0}
+
+
+def test_a_table_of_two_features_counts_them_together(run, tmp_path):
+    small_problem(features=[ns.Feature("a", "user"), ns.Feature("b", "user"),
+                            ns.Feature("c", "item"), ns.Feature("d", "page"),
+                            ns.Feature("e", "tag")]).save(tmp_path / "shared.json")
+    save_batch("a.npz", a=[[1], [2]], b=[[1], [3]])
+    found = run("profile", "shared.json", "a.npz", "--json").json["tables"]
+    assert found[0]["access"]["batch"] == 2
+    assert found[0]["access"]["reuse"][:2] == pytest.approx([2 / 3, 1 / 3])
+
+
+def test_files_and_functions_say_the_same(run, tmp_path):
+    from safetensors.numpy import save_file
+
+    arrays = save_batch("a.npz", user_id=[[1], [], [2, 3]], clicked=[[9], [9], [8]])
+    save_file(arrays, "a.safetensors")
+    (tmp_path / "data.py").write_text(
+        "import torch\nfrom torchrec import KeyedJaggedTensor\n"
+        "def keyed():\n"
+        "    yield KeyedJaggedTensor(['user_id', 'clicked'], torch.tensor([1, 2, 3, 9, 9, 8]),\n"
+        "                            lengths=torch.tensor([1, 0, 2, 1, 1, 1]))\n"
+        "def dicts():\n"
+        "    return [{'user_id': (torch.tensor([1, 2, 3]), torch.tensor([0, 1, 1, 3])),\n"
+        "             'clicked': torch.tensor([[9], [9], [8]])}]\n")
+    answers = [run("profile", "small.json", source, "--json").json for source in
+               ("a.npz", "a.safetensors", "data.py:keyed", "data.py:dicts")]
+    assert answers.count(answers[0]) == 4
+
+
+def test_a_snapshot_is_added(run, tmp_path):
+    save_batch("a.npz", user_id=[[1], [2, 3]])
+    run("profile", "small.json", "a.npz", "--snapshot", "night", "--weight", 2, "-o", "new.json")
+    made = ns.ShardingProblem.load(tmp_path / "new.json")
+    assert made.features == small_problem().features
+    assert [(one.name, one.weight) for one in made.snapshots] == [("night", 2)]
+    assert made.snapshots[0].features[0].mean_pooling == 1.5
+    assert run("plan", "new.json", "--json").json["breakdown"]["snapshots"][0]["name"] == "night"
+
+
+@pytest.mark.parametrize("arrays, said", [
+    ({"clicked.ids": [1, 2]}, "expected clicked.offsets"),
+    ({"clicked.offsets": [0, 1]}, "expected clicked.ids"),
+    ({"clicked.ids": [1, 2], "clicked.offsets": [0, 1]}, "from 0 to 2"),
+    ({"clicked.ids": [1, 2], "clicked.offsets": [0, 3, 2]}, "lengths from 0 on"),
+    ({"clicked.ids": [1.5], "clicked.offsets": [0, 1]}, "expected whole numbers"),
+    ({"clicked": [1, 2]}, "[batch, ids per sample]"),
+    ({"clicked": [[-1]]}, "id -1 is no row of table 'item'"),
+    ({"clicked": [[50_000]]}, "which has 50000"),
+    ({"else": [[1]]}, "none of the workload's features"),
+])
+def test_wrong_batches_are_named(run, arrays, said):
+    numpy.savez("a.npz", **{name: numpy.array(value) for name, value in arrays.items()})
+    done = run("profile", "small.json", "a.npz")
+    assert done.code == 1 and done.err.startswith("error: a.npz: ") and said in done.err
+
+
+def test_a_file_that_is_no_batch(run, tmp_path):
+    for name in ("a.npz", "a.safetensors", "a.csv"):
+        (tmp_path / name).write_bytes(b"nothing")
+        done = run("profile", "small.json", name)
+        assert done.code == 1 and f"error: {name}: " in done.err and "Traceback" not in done.err
+
+
+MIB = 2**20
+
+
+def tables_bytes(device):
+    return device.peak_bytes - (device.communicator_bytes + device.dense_reserve_bytes
+                                + device.fragmentation_reserve_bytes)
+
+
+def test_reserves_are_what_the_run_needed(run, tmp_path):
+    run("plan", "small.json", "-o", "plan.json")
+    devices = ns.inspect(small_problem(), ns.Plan.load("plan.json")).memory.devices
+    ranks = []
+    for rank, device in enumerate(devices):
+        allocated = tables_bytes(device) + (100 + rank) * MIB
+        ranks.append({"allocated_bytes.all.peak": allocated,
+                      "reserved_bytes.all.peak": allocated + (30 - rank) * MIB,
+                      "device_used_bytes": allocated + 80 * MIB})
+    (tmp_path / "run.json").write_text(json.dumps(ranks))
+    done = run("calibrate-memory", "small.json", "plan.json", "run.json", "-o", "new.json")
+    assert done.code == 0
+    reserves = ns.ShardingProblem.load("new.json").constraints.reserves
+    assert reserves == ns.Reserves(dense_bytes=101 * MIB, fragmentation_bytes=30 * MIB,
+                                   communicator_bytes=51 * MIB)
+    # With them the plan's prediction is what the run used, or the most of all ranks beyond it.
+    peaks = [one.peak_bytes for one in ns.inspect(
+        ns.ShardingProblem.load("new.json"), ns.Plan.load("plan.json")).memory.devices]
+    assert peaks == [tables_bytes(one) + (101 + 30 + 51) * MIB for one in devices]
+
+
+def test_a_file_for_each_rank_and_no_device_totals(run, tmp_path):
+    run("plan", "small.json", "-o", "plan.json")
+    devices = ns.inspect(small_problem(), ns.Plan.load("plan.json")).memory.devices
+    for rank, device in enumerate(devices):
+        bytes_ = tables_bytes(device) - rank * MIB
+        nested = {"allocated_bytes": {"all": {"peak": bytes_}},
+                  "reserved_bytes": {"all": {"peak": bytes_ + MIB}}}
+        (tmp_path / f"rank{rank}.json").write_text(json.dumps(nested))
+    found = run("calibrate-memory", "small.json", "plan.json", "rank0.json", "rank1.json",
+                "--json").json
+    assert found["reserves"] == {"dense_bytes": 0, "fragmentation_bytes": MIB,
+                                 "communicator_bytes": None}
+    assert any("rank 1 allocated less" in one for one in found["remarks"])
+    assert any("device_used_bytes" in one for one in found["remarks"])
+
+
+@pytest.mark.parametrize("content, said", [
+    ("[]", "for 2 devices"), ("{", "not JSON"), ("[1, 2]", "memory_stats()"),
+    ('[{"allocated_bytes.all.peak": -1}, {}]', "rank 0: allocated_bytes.all.peak"),
+    ('[{"allocated_bytes.all.peak": 2, "reserved_bytes.all.peak": 1}, {}]', "<="),
+])
+def test_wrong_memory_statistics_are_named(run, tmp_path, content, said):
+    run("plan", "small.json", "-o", "plan.json")
+    (tmp_path / "run.json").write_text(content)
+    done = run("calibrate-memory", "small.json", "plan.json", "run.json")
+    assert done.code == 1 and said in done.err and "Traceback" not in done.err
