@@ -37,6 +37,8 @@ void Bucketer::run() {
   makeChunks();
   countIds();
   placePayloads();
+  if (device.numDevices() == 1)
+    keepStreams();
   fill();
 }
 
@@ -68,10 +70,18 @@ void Bucketer::makeChunks() {
 void Bucketer::countIds() {
   for (size_t i = 0; i < layout.buckets.size(); ++i)
     firstIds[i].resize(size_t(chunksOfLookup[layout.buckets[i].lookup]) + 1);
-  device.threads.parallelFor(int64_t(chunks.size()), [&](int64_t i) {
+  auto count = [&](int64_t i) {
     spec.idBytes == 4 ? countChunk<int32_t>(size_t(i))
                       : countChunk<int64_t>(size_t(i));
-  });
+  };
+  bool allWhole =
+      std::all_of(layout.buckets.begin(), layout.buckets.end(),
+                  [](const BucketLayout &bucket) { return bucket.whole; });
+  if (allWhole) // nothing is read: not worth waking threads
+    for (size_t i = 0; i < chunks.size(); ++i)
+      count(int64_t(i));
+  else
+    device.threads.parallelFor(int64_t(chunks.size()), count);
   throwBadId();
   for (size_t i = 0; i < layout.buckets.size(); ++i) {
     std::vector<int64_t> &first = firstIds[i];
@@ -170,6 +180,30 @@ void Bucketer::placePayloads() {
   placePayload(local, routed.localPayload.get(), localLayout[0]);
 }
 
+/// On a single device kernels read the payload in place.
+void Bucketer::keepStreams() {
+  const StreamSet &set = layout.owners[0];
+  ReceivedSet &owned = routed.owned;
+  owned.firstBagOfPeer = {0, routed.batch};
+  owned.streams.resize(set.streams.size());
+  Buffer storage = device.buffers->acquireArray<int64_t>(
+      int64_t(set.streams.size()) * (routed.batch + 1));
+  keptOffsets = as<int64_t>(storage);
+  owned.storage.push_back(std::move(storage));
+  for (size_t i = 0; i < set.streams.size(); ++i) {
+    ReceivedStream &stream = owned.streams[i];
+    Target target = targetOf({0, int32_t(i)});
+    stream.ids = target.ids;
+    if (set.streams[i].weighted)
+      stream.weights = target.weights;
+    stream.firstIdOfPeer = {0, routed.buckets[set.streams[i].bucket].numIds};
+    if (!set.streams[i].pooled)
+      continue;
+    stream.offsets = target.offsets;
+    target.offsets[routed.batch] = stream.numIds();
+  }
+}
+
 /// Writes the counts of unpooled streams.
 void Bucketer::placePayload(const StreamSet &set, std::byte *memory,
                             const PayloadLayout &payload) {
@@ -224,8 +258,10 @@ Bucketer::Target Bucketer::targetOf(const Destination &destination) const {
   std::byte *memory =
       local ? routed.localPayload.get() : ownerPayloads[destination.device];
   size_t stream = size_t(destination.stream);
-  return {payload.lengths(memory, stream), payload.ids(memory, stream),
-          payload.weights(memory, stream)};
+  bool kept = keptOffsets && !local;
+  return {kept ? nullptr : payload.lengths(memory, stream),
+          kept ? keptOffsets + int64_t(stream) * (routed.batch + 1) : nullptr,
+          payload.ids(memory, stream), payload.weights(memory, stream)};
 }
 
 template <typename Id> void Bucketer::fillBucket(size_t index, int32_t bucket) {
@@ -261,16 +297,20 @@ void Bucketer::fillWhole(size_t index, int32_t bucket, const Target &target) {
                 target.weights + first);
   if (!lookup.pooled())
     return;
-  const int64_t *offsets = input.offsets + lookup.feature * routed.batch;
-  for (int64_t b = chunk.bags.begin; b < chunk.bags.end; ++b)
-    target.lengths[b] = static_cast<int32_t>(offsets[b + 1] - offsets[b]);
+  const int64_t *from = input.offsets + lookup.feature * routed.batch;
+  if (target.offsets)
+    for (int64_t b = chunk.bags.begin; b < chunk.bags.end; ++b)
+      target.offsets[b] = from[b] - from[0];
+  else
+    for (int64_t b = chunk.bags.begin; b < chunk.bags.end; ++b)
+      target.lengths[b] = static_cast<int32_t>(from[b + 1] - from[b]);
 }
 
 template <typename Id>
 void Bucketer::fillSifted(const Chunk &chunk, int32_t bucket,
                           const Target &target) {
   const LookupSpec &lookup = lookupOf(bucket);
-  const int64_t *offsets = input.offsets + lookup.feature * routed.batch;
+  const int64_t *from = input.offsets + lookup.feature * routed.batch;
   const Id *in = static_cast<const Id *>(input.ids);
   Id *out = reinterpret_cast<Id *>(target.ids);
   auto *positions = as<int64_t>(routed.buckets[bucket].positions);
@@ -279,7 +319,7 @@ void Bucketer::fillSifted(const Chunk &chunk, int32_t bucket,
   int64_t next = firstIds[bucket][size_t(chunk.number)];
   for (int64_t b = chunk.bags.begin; b < chunk.bags.end; ++b) {
     int64_t begin = next;
-    for (int64_t j = offsets[b]; j < offsets[b + 1]; ++j) {
+    for (int64_t j = from[b]; j < from[b + 1]; ++j) {
       int64_t id = in[j];
       if (id < rows.begin || id >= rows.end || id == padding)
         continue;
@@ -290,7 +330,9 @@ void Bucketer::fillSifted(const Chunk &chunk, int32_t bucket,
         positions[next] = j;
       ++next;
     }
-    if (lookup.pooled())
+    if (target.offsets && lookup.pooled())
+      target.offsets[b] = begin;
+    else if (lookup.pooled())
       target.lengths[b] = static_cast<int32_t>(next - begin);
   }
 }
@@ -308,7 +350,7 @@ void Bucketer::copyToOthers(const Chunk &chunk, int32_t bucket) {
     if (lookup.weighted)
       std::memcpy(to.weights + begin, from.weights + begin,
                   count * sizeof(float));
-    if (lookup.pooled())
+    if (lookup.pooled() && to.lengths)
       std::memcpy(to.lengths + chunk.bags.begin,
                   from.lengths + chunk.bags.begin,
                   size_t(chunk.bags.size()) * sizeof(int32_t));

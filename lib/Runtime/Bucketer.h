@@ -41,15 +41,18 @@ private:
   };
 
   /// Where a bucket's ids go: its first destination, from which further
-  /// destinations are copied.
+  /// destinations are copied. Bags are described by their lengths or, where
+  /// the ids stay on this device, by the offsets that its kernels read.
   struct Target {
     int32_t *lengths;
+    int64_t *offsets;
     std::byte *ids;
     float *weights;
   };
 
   void makeChunks();
   void countIds();
+  void keepStreams();
   void placePayloads();
   void placePayload(const StreamSet &set, std::byte *memory,
                     const PayloadLayout &layout);
@@ -82,6 +85,8 @@ private:
   std::vector<std::vector<int64_t>> firstIds;
   std::vector<BadId> badIds; ///< first one of each chunk.
 
+  /// Of each stream that stays on this device, batch + 1; else null.
+  int64_t *keptOffsets = nullptr;
   std::vector<PayloadLayout> ownerLayouts; ///< per device.
   std::vector<std::byte *> ownerPayloads;
   std::vector<PayloadLayout> localLayout; ///< at most one.

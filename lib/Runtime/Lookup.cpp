@@ -15,9 +15,11 @@
 namespace neuroshard::runtime {
 namespace {
 
-/// Of rows to read: enough to be worth handing out, little enough that all
-/// threads end at about the same time.
-constexpr int64_t bytesPerChunk = 1 << 18;
+/// Bytes of rows to read in a task: enough to be worth handing out, as every
+/// task waits for its first rows; little enough that all threads end at about
+/// the same time.
+constexpr int64_t leastBytes = 1 << 16, mostBytes = 1 << 19;
+constexpr int64_t tasksPerThread = 16;
 
 /// Bags (or ids, if unpooled) of one entry and one peer.
 struct Task {
@@ -29,8 +31,9 @@ struct Task {
   float *out;
   int64_t width; ///< columns.
   int64_t stride;
-  int64_t begin = 0;
-  int64_t end = 0;
+  int64_t begin;
+  int64_t end;
+  int64_t bytes; ///< of rows to read.
   /// Of each bag of a mean that the task completes, else null.
   const float *divisors = nullptr;
   bool isStreamed = false;
@@ -38,19 +41,27 @@ struct Task {
   SingleRows single = {};
 };
 
-/// Cuts an entry's work for one peer into tasks that read about the same
-/// number of bytes.
-void addTasks(const Task &whole, int64_t items, int64_t bytes,
-              std::vector<Task> &tasks) {
-  int64_t chunks = std::clamp<int64_t>(bytes / bytesPerChunk, 1,
-                                       std::max<int64_t>(items, 1));
-  for (int64_t i = 0; i < chunks; ++i) {
-    Task task = whole;
-    task.begin = items * i / chunks;
-    task.end = items * (i + 1) / chunks;
-    if (task.begin < task.end)
-      tasks.push_back(task);
+/// Cuts the tasks into ones that read about the same number of bytes.
+std::vector<Task> cut(const std::vector<Task> &tasks, int threads) {
+  int64_t total = 0;
+  for (const Task &task : tasks)
+    total += task.bytes;
+  int64_t bytes =
+      std::clamp(total / (threads * tasksPerThread), leastBytes, mostBytes);
+  std::vector<Task> all;
+  for (const Task &whole : tasks) {
+    int64_t items = whole.end;
+    int64_t chunks = std::clamp<int64_t>(whole.bytes / bytes, 1,
+                                         std::max<int64_t>(items, 1));
+    for (int64_t i = 0; i < chunks; ++i) {
+      Task task = whole;
+      task.begin = items * i / chunks;
+      task.end = items * (i + 1) / chunks;
+      if (task.begin < task.end)
+        all.push_back(task);
+    }
   }
+  return all;
 }
 
 /// One entry for the bags of one peer.
@@ -60,6 +71,7 @@ void addEntry(const Device &device, int32_t idBytes, const EntryLayout &entry,
   const ReceivedStream &stream = received.streams[size_t(entry.stream)];
   int64_t firstId = stream.firstIdOfPeer[peer];
   int64_t ids = stream.firstIdOfPeer[peer + 1] - firstId;
+  const nsrt_slot_entry &slot = device.program.slots[entry.slot];
   Task task{device.program.lookups[entry.kernel].forward,
             device.slots[size_t(entry.slot)].weights(),
             stream.ids,
@@ -67,19 +79,19 @@ void addEntry(const Device &device, int32_t idBytes, const EntryLayout &entry,
             stream.weights,
             out,
             entry.cols.size(),
-            stride};
-  const nsrt_slot_entry &slot = device.program.slots[entry.slot];
+            stride,
+            0,
+            entry.pooled ? received.bagsOf(int64_t(peer)) : ids,
+            ids * entry.cols.size() * slot.element_bytes};
   if (slot.element_bytes == sizeof(float) && !stream.weights)
     task.single = {reinterpret_cast<const float *>(task.weights),
                    nsrt_row_stride(slot.dim, slot.element_bytes), stream.ids,
-                   idBytes, stream.numIds()};
+                   idBytes};
   if (entry.pooled)
     task.offsets = stream.offsets + received.firstBagOfPeer[peer];
   else
     task.ids += firstId * idBytes;
-  int64_t rowBytes = entry.cols.size() * slot.element_bytes;
-  addTasks(task, entry.pooled ? received.bagsOf(int64_t(peer)) : ids,
-           ids * rowBytes, tasks);
+  tasks.push_back(task);
 }
 
 /// The entries of a set for which `takes(entry)`; `blocks` and their first
@@ -124,10 +136,10 @@ void runStreamed(const Task &task) {
 bool isCopy(const Task &task) {
   if (!task.single.weights || task.divisors)
     return false;
+  int64_t other = 0; // no early end, so that the loop vectorises
   for (int64_t b = task.begin; b < task.end; ++b)
-    if (task.offsets[b + 1] - task.offsets[b] != 1)
-      return false;
-  return true;
+    other |= (task.offsets[b + 1] - task.offsets[b]) ^ 1;
+  return other == 0;
 }
 
 void run(const Task &task) {
@@ -151,7 +163,8 @@ void chooseStreamed(std::vector<Task> &tasks) {
         bytes >= streamedBytes && canStream(task.out, task.width, task.stride);
 }
 
-void runAll(Device &device, const std::vector<Task> &tasks) {
+void runAll(Device &device, const std::vector<Task> &whole) {
+  std::vector<Task> tasks = cut(whole, device.threads.numThreads());
   device.threads.parallelFor(int64_t(tasks.size()),
                              [&](int64_t i) { run(tasks[size_t(i)]); });
 }

@@ -142,12 +142,13 @@ void receiveIds(Device &device, Routed &routed) {
     PhaseTimer timer(device.figures, Phase::IdsExchange);
     for (const auto &piece : routed.request->wait())
       payloads.push_back(piece.data());
-  } else { // One device, or nothing but replicated tables: then no streams.
+  } else { // Nothing but replicated tables: no streams; or one device.
     payloads.assign(routed.batchOfPeer.size(), routed.ownPayload.get());
   }
   PhaseTimer timer(device.figures, Phase::Lookup);
-  layOutStreams(device, layout.owners[device.rank()], idBytes, payloads,
-                routed.batchOfPeer, routed.owned);
+  if (device.numDevices() > 1) // else the Bucketer has laid them out
+    layOutStreams(device, layout.owners[device.rank()], idBytes, payloads,
+                  routed.batchOfPeer, routed.owned);
   routed.request.reset();
   if (layout.hasReplicated) {
     const std::byte *payload = routed.localPayload.get();

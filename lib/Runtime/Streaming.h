@@ -31,7 +31,6 @@ struct SingleRows {
   int64_t weightsStride; ///< floats from row to row.
   const void *ids;
   int32_t idBytes;
-  int64_t numIds; ///< rows up to here may be fetched ahead.
 };
 
 /// Streams rows ids[begin] ... ids[end - 1] to `to`, the sums of bags of one

@@ -23,7 +23,7 @@ public:
   ~InsideScope() { insideParallelFor = false; }
 };
 
-constexpr std::chrono::microseconds patience(50);
+constexpr std::chrono::microseconds patience(100);
 
 /// Waits for `done`, but not long.
 template <typename Done> void waitBriefly(const Done &done) {

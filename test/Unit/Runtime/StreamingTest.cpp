@@ -63,23 +63,39 @@ TEST(Streaming, RowsGoWhereTheyBelongAndNowhereElse) {
                 row < 4 && c < kWidth ? rows[row * kWidth + c] : kUntouched);
 }
 
-template <typename Id> void checkSingleRows() {
-  AlignedFloats out(4 * kStride);
-  if (!canStream(out.data(), kWidth, kStride))
+/// More rows than are fetched ahead, of `width` floats, `stride` apart from
+/// `to` on.
+template <typename Id>
+void checkSingleRows(int64_t width, int64_t stride, int64_t to) {
+  constexpr int64_t kIds = 101, kRows = 9;
+  AlignedFloats out(size_t(to + kIds * stride));
+  float *first = out.data() + to;
+  if (!canStream(first, width, stride))
     GTEST_SKIP() << "nothing is streamed on this processor";
-  std::vector<float> weights = makeRows(9, kWidth + 4);
+  std::vector<float> weights = makeRows(kRows, width + 4);
   weights[0] = -0.0f; // the sum of a bag begins with +0
-  std::vector<Id> ids = {7, 7, 0, 8, 3, 1};
-  SingleRows rows{weights.data(), kWidth + 4, ids.data(), sizeof(Id),
-                  int64_t(ids.size())};
-  streamSingleRows(rows, 1, 5, kWidth, out.data(), kStride);
-  for (int64_t i = 1; i < 5; ++i)
-    for (int64_t c = 0; c < kWidth; ++c)
-      EXPECT_EQ(out[(i - 1) * kStride + c], weights[ids[i] * (kWidth + 4) + c]);
-  EXPECT_FALSE(std::signbit(out[kStride]));
+  std::vector<Id> ids(kIds);
+  for (int64_t i = 0; i < kIds; ++i)
+    ids[i] = Id((i * 5 + 4) % kRows); // 4, 0, ...
+  SingleRows rows{weights.data(), width + 4, ids.data(), sizeof(Id)};
+  streamSingleRows(rows, 1, kIds - 1, width, first, stride);
+  EXPECT_FALSE(std::signbit(first[0]));
+  for (int64_t i = 0; i < kIds; ++i)
+    for (int64_t c = 0; c < stride; ++c) {
+      bool isWritten = i < kIds - 2 && c < width;
+      ASSERT_EQ(first[i * stride + c],
+                isWritten ? weights[ids[i + 1] * (width + 4) + c] : kUntouched)
+          << "row " << i << ", column " << c;
+    }
 }
 
-TEST(Streaming, SingleRowsOfNarrowIds) { checkSingleRows<int32_t>(); }
-TEST(Streaming, SingleRowsOfWideIds) { checkSingleRows<int64_t>(); }
+template <typename Id> void checkAllSingleRows() {
+  checkSingleRows<Id>(kWidth, kStride, 0); // not of whole lines
+  checkSingleRows<Id>(32, 48, 0);          // of whole lines
+  checkSingleRows<Id>(32, 32, 8);          // that begin within a line
+}
+
+TEST(Streaming, SingleRowsOfNarrowIds) { checkAllSingleRows<int32_t>(); }
+TEST(Streaming, SingleRowsOfWideIds) { checkAllSingleRows<int64_t>(); }
 
 } // namespace
