@@ -56,6 +56,16 @@ def test_a_reader_that_leaves_hears_nothing():
     assert (done.stdout, done.stderr) == ("{\n", "")
 
 
+def test_a_reader_that_leaves_the_plain_doctor(tmp_path):
+    (tmp_path / "plain.py").write_text(
+        "import sys; sys.modules.update(torch=None, torchrec=None, click=None)\n"
+        "from neuroshard.cli import entry; sys.argv = ['neuroshard', 'doctor']; entry()\n")
+    done = subprocess.run(f"set -o pipefail; {sys.executable} plain.py | true", shell=True,
+                          executable="/bin/bash", capture_output=True, text=True,
+                          timeout=LIMIT_S, env=environment())
+    assert (done.returncode, done.stderr) == (141, "")
+
+
 @pytest.mark.parametrize("code, arguments", [
     # Ends a search, and a function of the user.
     ("import neuroshard as ns\ndef build():\n    print('ready', flush=True)\n"

@@ -6,12 +6,14 @@ nothing. What the commands say comes from the Python API.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 
 # Modules that the commands need, and the packages they come in.
 NEEDED = {"click": "click", "rich": "rich", "jinja2": "Jinja2"}
+READER_LEFT = 141
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -26,10 +28,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments[:1] == ["doctor"]:
         from neuroshard.cli.checkup import print_plain
 
-        return print_plain("--json" in arguments[1:])
+        try:
+            return print_plain("--json" in arguments[1:])
+        except BrokenPipeError:
+            return forget_output()
     print(f"neuroshard: the command line needs {', '.join(missing)}: pip install "
           "\"neuroshard[cli]\"; without them only `neuroshard doctor` runs", file=sys.stderr)
     return 1
+
+
+def forget_output() -> int:
+    """For when nobody reads it any more: Python flushes stdout at its end, which must not fail
+    again. Returns the exit code."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return READER_LEFT
 
 
 def entry() -> None:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import click
 
+from neuroshard.cli import forget_output
 from neuroshard.cli.failures import Failure, describe
 
 NAME = "neuroshard"
@@ -25,7 +26,6 @@ COMMANDS = {
     "completion": "Prints what makes a shell complete commands and options.",
 }
 INTERRUPTED = 130
-READER_LEFT = 141
 
 
 class Group(click.Group):
@@ -74,9 +74,7 @@ def run(arguments: Sequence[str]) -> int:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
-        # Python flushes stdout at its end, which must not fail again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return READER_LEFT
+        return forget_output()
     except Exception as error:
         return fail(error, "--json" in arguments)
 
