@@ -1,0 +1,60 @@
+"""neuroshard-bench plans: one small task on two ranks, its table and its file; the statistics."""
+
+import json
+import math
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("torch")
+
+from neuroshard.bench.report import ranks_of, spearman
+from neuroshard.bench.tasks import draw_ids, make_task
+from support.artifact import tool
+
+
+def run(*arguments):
+    return subprocess.run([tool("neuroshard-bench"), "plans", "--python", sys.executable,
+                           *arguments], capture_output=True, text=True, timeout=300, check=False)
+
+
+def test_runs_plans_on_ranks(tmp_path, monkeypatch):
+    monkeypatch.setenv("NEUROSHARD_CACHE", str(tmp_path / "cache"))
+    out = tmp_path / "plans.json"
+    done = run("--tasks", "1", "--rounds", "4", "--batch", "32", "--megabytes", "1",
+               "--algorithms", "default,dim", "-o", str(out))
+    assert done.returncode == 0, done.stderr
+    assert "1 tasks on 2 ranks" in done.stdout and "rank correlation" in done.stdout
+    plans = json.loads(out.read_text())["plans"]
+    assert [plan["algorithm"] for plan in plans] == ["default", "dim"]
+    for plan in plans:
+        assert set(plan["measured"]) == {"step", "forward", "backward", "exchange"}
+        assert plan["measured"]["step"] > plan["measured"]["forward"] > 0
+        assert plan["predicted"]["step"] > 0
+
+
+@pytest.mark.parametrize(("arguments", "text"), [
+    (("--algorithms", "best"), "unknown algorithm best; there are default"),
+    (("--rounds", "1"), "at least one task and four rounds"),
+])
+def test_refuses(arguments, text):
+    done = run(*arguments)
+    assert done.returncode != 0 and text in done.stderr
+
+
+def test_statistics():
+    assert ranks_of([5.0, 1.0, 5.0, 9.0]) == [1.5, 0, 1.5, 3]
+    assert spearman([1, 2, 3, 4], [10, 20, 30, 40]) == 1
+    assert spearman([1, 2, 3, 4], [4, 3, 2, 1]) == -1
+    assert spearman([1, 2, 3, 4], [2, 1, 4, 3]) == pytest.approx(0.6)
+    assert math.isnan(spearman([1, 1, 1], [1, 2, 3]))
+
+
+def test_tasks_are_seeded():
+    task = make_task(3, 2, 64, 2)
+    assert task == make_task(3, 2, 64, 2) != make_task(4, 2, 64, 2)
+    assert max(feature.mean_pooling for feature in task.features) == 100
+    ids = draw_ids(task, 5, 1)
+    assert ids.offsets[-1] == len(ids.ids) == 5 * sum(int(one.mean_pooling)
+                                                      for one in task.features)
