@@ -42,7 +42,8 @@ def read_safetensors(path: str) -> dict[str, numpy.ndarray]:
         from safetensors import SafetensorError
         from safetensors.numpy import load_file
     except ImportError as error:
-        raise InputError(f"{path}: reading it needs safetensors: pip install safetensors") from error
+        raise InputError(f"{path}: reading it needs safetensors: "
+                         "pip install \"neuroshard[profile]\"") from error
     try:
         return load_file(path)
     except SafetensorError as error:

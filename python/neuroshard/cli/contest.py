@@ -19,7 +19,8 @@ class Entry(NamedTuple):
     @property
     def message(self) -> str:
         if isinstance(self.error, ns.PlanningError):
-            return f"{self.error.limit}: {self.error.message}"
+            own = self.error.limit == "algorithm"
+            return self.error.message if own else f"{self.error.limit}: {self.error.message}"
         return str(self.error).splitlines()[0] if self.error else ""
 
 

@@ -66,7 +66,8 @@ def print_reasons(problem: Any, result: Any, found: list[Any]) -> None:
     out = show.console()
     views.print_summary(out, problem, result)
     if found:
-        made = show.table("Tables", "table", "cut by", "pieces", "devices", "why", left=5)
+        made = show.table("Tables", "table", "cut by", "pieces", "devices", "why", left=5,
+                          long=("pieces", "why"))
         for one in found:
             made.add_row(escape(one.cut.table.name), one.cut.kind, one.cut.pieces,
                          one.cut.devices, escape(one.text))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import neuroshard as ns
 
-MAX_LISTED = 8
+MAX_LISTED = 6
 
 
 class Cut(NamedTuple):
@@ -32,16 +32,16 @@ def cuts_of(problem: ns.ShardingProblem, plan: ns.Plan) -> list[Cut]:
 
 def cut_of(table: ns.Table, shards: tuple[ns.Shard, ...]) -> Cut:
     kind = kind_of(table, shards)
-    devices = sorted({device for shard in shards for device in shard.devices})
+    devices = ranges(sorted({device for shard in shards for device in shard.devices}))
     if kind == "rows":
-        pieces = listed([f"{shard.row_count:,}" for shard in shards], " + ") + " rows"
+        pieces = sizes([f"{shard.row_count:,}" for shard in shards], "rows")
     elif kind == "columns":
-        pieces = listed([str(shard.width) for shard in shards], " + ") + " columns"
+        pieces = sizes([str(shard.width) for shard in shards], "columns")
     elif kind == "rows and columns":
-        pieces = listed([f"{shard.row_count:,} x {shard.width}" for shard in shards], " + ")
+        pieces = sizes([f"{shard.row_count:,} x {shard.width}" for shard in shards], "")
     else:
         pieces = "on every device" if kind == "replicated" else ""
-    return Cut(table, shards, kind, pieces, listed(list(map(str, devices)), ", "))
+    return Cut(table, shards, kind, pieces, listed(devices, ", "))
 
 
 def kind_of(table: ns.Table, shards: tuple[ns.Shard, ...]) -> str:
@@ -52,6 +52,25 @@ def kind_of(table: ns.Table, shards: tuple[ns.Shard, ...]) -> str:
     if rows and columns:
         return "rows and columns"
     return "rows" if rows else "columns" if columns else "whole"
+
+
+def sizes(each: list[str], what: str) -> str:
+    """"30 + 34 columns", "32 columns each"."""
+    if len(set(each)) == 1 and len(each) > 2:
+        return f"{each[0]} {what} each".replace("  ", " ")
+    return f"{listed(each, ' + ')} {what}".rstrip()
+
+
+def ranges(devices: list[int]) -> list[str]:
+    """Ascending numbers, those of three and more in a row as "3-7"."""
+    runs: list[list[int]] = []
+    for one in devices:
+        if runs and one == runs[-1][-1] + 1:
+            runs[-1].append(one)
+        else:
+            runs.append([one])
+    return [text for run in runs for text in
+            ([f"{run[0]}-{run[-1]}"] if len(run) > 2 else map(str, run))]
 
 
 def listed(texts: list[str], between: str) -> str:

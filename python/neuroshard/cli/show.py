@@ -39,13 +39,15 @@ def print_json(plain: Any) -> None:
     print(json.dumps(plain, indent=1, allow_nan=False))
 
 
-def table(title: str, *columns: str, left: int = 1) -> Table:
-    """The first `left` columns are texts, the others numbers."""
+def table(title: str, *columns: str, left: int = 1, long: tuple[str, ...] = ()) -> Table:
+    """The first `left` columns are texts, the others numbers. long: columns whose texts may
+    take several lines."""
     made = Table(title=title, title_justify="left", title_style="bold", header_style="bold",
                  box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for index, name in enumerate(columns):
         made.add_column(name, justify="left" if index < left else "right",
-                        overflow="fold", no_wrap=index >= left)
+                        overflow="fold", no_wrap=index >= left and name not in long,
+                        min_width=14 if name in long else None)
     return made
 
 

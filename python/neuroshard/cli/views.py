@@ -14,6 +14,8 @@ from neuroshard.cli.shapes import Cut, cuts_of
 # More devices than this are shown as the most and the least loaded ones.
 MAX_DEVICES = 32
 MAX_CUTS = 40
+# Columns of text that the table of devices takes.
+WIDE = 124
 
 
 def print_result(out: Console, problem: ns.ShardingProblem, result: ns.PlanResult) -> None:
@@ -47,23 +49,47 @@ def bound_of(result: ns.PlanResult) -> str:
 
 
 def print_devices(out: Console, problem: ns.ShardingProblem, result: ns.PlanResult) -> None:
-    made = show.table("Devices", "device", "class", "shards", "weights", "state", "step data",
-                      "reserves", "peak", "of", "forward, ms", "backward, ms", "exchange, ms",
-                      left=2)
+    """One table, or two where the terminal is narrow."""
     numbers = shown_devices(result)
-    for device in numbers:
-        memory, cost = result.memory.devices[device], result.breakdown.devices[device]
-        room = problem.topology.devices[device]
-        made.add_row(
-            str(device), room.device_class, str(len(result.plan.shards_on(device))),
-            show.size(memory.weights_bytes), show.size(memory.optimizer_state_bytes),
-            show.size(step_bytes(memory)), show.size(reserved_bytes(memory)),
-            show.size(memory.peak_bytes), f"{memory.peak_bytes / room.memory_bytes:.0%}",
-            show.ms(cost.forward_ms), show.ms(cost.backward_ms), show.ms(exchange_ms(cost)))
-    out.print(made)
+    held = {"shards": [str(len(result.plan.shards_on(device))) for device in numbers],
+            **memory_columns(problem, result, numbers)}
+    times = time_columns(result, numbers)
+    classes = {"class": [problem.topology.devices[device].device_class for device in numbers]}
+    if out.width >= WIDE:
+        print_columns(out, "Devices", numbers, {**classes, **held, **times}, left=2)
+    else:
+        print_columns(out, "Memory of the devices", numbers, held, left=1)
+        print_columns(out, "Time of the devices", numbers, {**classes, **times}, left=2)
     if len(numbers) < result.plan.device_count:
         out.print(f"  ... the {len(numbers)} of {result.plan.device_count} devices that compute "
                   "longest; --json has all")
+
+
+def print_columns(out: Console, title: str, devices: list[int], columns: dict[str, list[str]],
+                  left: int) -> None:
+    made = show.table(title, "device", *columns, left=left)
+    for row in zip(map(str, devices), *columns.values()):
+        made.add_row(*row)
+    out.print(made)
+
+
+def memory_columns(problem: ns.ShardingProblem, result: ns.PlanResult,
+                   devices: list[int]) -> dict[str, list[str]]:
+    memory = [result.memory.devices[device] for device in devices]
+    rooms = [problem.topology.devices[device].memory_bytes for device in devices]
+    return {"weights": [show.size(one.weights_bytes) for one in memory],
+            "state": [show.size(one.optimizer_state_bytes) for one in memory],
+            "step data": [show.size(step_bytes(one)) for one in memory],
+            "reserves": [show.size(reserved_bytes(one)) for one in memory],
+            "peak": [show.size(one.peak_bytes) for one in memory],
+            "of": [f"{one.peak_bytes / room:.0%}" for one, room in zip(memory, rooms)]}
+
+
+def time_columns(result: ns.PlanResult, devices: list[int]) -> dict[str, list[str]]:
+    costs = [result.breakdown.devices[device] for device in devices]
+    return {"forward, ms": [show.ms(one.forward_ms) for one in costs],
+            "backward, ms": [show.ms(one.backward_ms) for one in costs],
+            "exchange, ms": [show.ms(exchange_ms(one)) for one in costs]}
 
 
 def shown_devices(result: ns.PlanResult) -> list[int]:
@@ -94,11 +120,11 @@ def print_cuts(out: Console, cuts: Iterable[Cut]) -> None:
     if not cut:
         out.print("No table is cut.")
         return
-    made = show.table("What is cut", "table", "rows x dim", "cut by", "shards", "pieces",
-                      "devices", left=3)
+    made = show.table("What is cut", "table", "rows x dim", "cut by", "pieces", "devices",
+                      "shards", left=5, long=("pieces",))
     for one in cut[:MAX_CUTS]:
         made.add_row(escape(one.table.name), f"{one.table.rows:,} x {one.table.dim}", one.kind,
-                     str(len(one.shards)), one.pieces, one.devices)
+                     one.pieces, one.devices, str(len(one.shards)))
     out.print(made)
     if len(cut) > MAX_CUTS:
         out.print(f"  ... and {len(cut) - MAX_CUTS} more; --json has all")
