@@ -173,3 +173,11 @@ def test_what_if_over_clusters(run):
     assert cases[1]["error"]["limit"] == "device memory"
     shown = run("what-if", "small.json", "-t", "1xCPU@1MiB")
     assert shown.code == 1 and "no plan: device memory" in shown.out
+
+
+def test_what_if_of_a_workload_without_devices(run, tmp_path):
+    small_problem(topology=None).save(tmp_path / "bare.json")
+    found = run("what-if", "bare.json", "-t", "2xH200", "--json").json["cases"]
+    assert found[0]["cost_ms"] == ns.plan(small_problem(topology="2xH200")).cost_ms
+    counted = run("what-if", "bare.json", "-t", "2xH200", "-n", 4)
+    assert counted.code == 1 and "add --devices" in counted.err

@@ -86,7 +86,7 @@ search_options = combined(
                  help="What runs the plan; in place of the workload's own."))
 
 
-def take_workload(values: dict[str, Any]) -> Any:
+def take_workload(values: dict[str, Any], needs_devices: bool = True) -> Any:
     """The problem that workload_options describe, taken out of the values."""
     from neuroshard.cli.sources import load_workload, with_topology
 
@@ -96,7 +96,7 @@ def take_workload(values: dict[str, Any]) -> Any:
         optimizer=values.pop("optimizer"), mean_pooling=dict(values.pop("mean_pooling")))
     if target := values.pop("target", None):
         problem = problem.replace(target=target)
-    return with_topology(problem, source)
+    return with_topology(problem, source) if needs_devices else problem
 
 
 def take_model(values: dict[str, Any]) -> dict[str, Any]:

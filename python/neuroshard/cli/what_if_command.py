@@ -22,15 +22,14 @@ def command(topologies: tuple[str, ...], counts: tuple[int, ...], as_json: bool,
             **values: Any) -> None:
     """Plans WORKLOAD for several clusters: more, fewer or other devices."""
     import neuroshard as ns
-    from neuroshard.cli import show, sources
+    from neuroshard.cli import show
 
     if not topologies and not counts:
         raise click.UsageError("give --topology or --count, for instance -t 8xH200 -n 4 -n 16")
     for topology in topologies:
         ns.Topology.parse(topology)
-    if values["devices"] is None and topologies:
-        values["devices"] = None if has_own(values, sources) else topologies[0]
-    problem = options.take_workload(values)
+    # Numbers are of the workload's own devices; whole clusters need none of its own.
+    problem = options.take_workload(values, needs_devices=bool(counts))
     arguments = {**options.take_model(values), **options.take_search(values)}
     cases = []
     for asked in [*({"topologies": one} for one in topologies), *({"devices": n} for n in counts)]:
@@ -42,13 +41,6 @@ def command(topologies: tuple[str, ...], counts: tuple[int, ...], as_json: bool,
         print_cases(cases)
     if not any(case.result for case in cases):
         raise click.exceptions.Exit(1)
-
-
-def has_own(values: dict[str, Any], sources: Any) -> bool:
-    """Whether the workload's file names devices itself; a function is called only once."""
-    if sources.names_function(values["workload"]):
-        return False
-    return sources.load_workload(values["workload"]).topology is not None
 
 
 def as_plain(case: Any) -> dict[str, Any]:
