@@ -9,6 +9,12 @@ It needs torch and torchrec 1.9; import neuroshard alone imports neither. docs/t
 explains it.
 """
 
+try:
+    import torchrec  # noqa: F401
+except ModuleNotFoundError as error:
+    raise ImportError("neuroshard.torchrec needs torch and torchrec 1.9 "
+                      f"(pip install neuroshard[torchrec]): {error}") from error
+
 from neuroshard.torchrec.planner import NeuroShardPlanner
 from neuroshard.torchrec.plans import from_torchrec, to_torchrec
 
