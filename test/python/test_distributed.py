@@ -93,3 +93,15 @@ def test_without_process_group(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="for 2 devices, but there are 1 ranks; torch.distributed "
                        "is not initialised"):
         ns.ShardedEmbeddingBagCollection(ns.plan(two).plan, two, learning_rate=0.5)
+
+
+@pytest.mark.filterwarnings("error")
+def test_schedulers_step_alone():
+    """The backward updates, so nobody calls step() of the optimizer inside, and none warns."""
+    from neuroshard.distributed.optimizer import FusedOptimizer
+
+    optimizer = FusedOptimizer(torch.zeros((), requires_grad=True), 0.5)
+    schedule = torch.optim.lr_scheduler.StepLR(optimizer, step_size=1, gamma=0.5)
+    schedule.step()
+    schedule.step()
+    assert optimizer.learning_rate == 0.125

@@ -5,9 +5,12 @@ import pytest
 
 pytest.importorskip("torchrec")
 
+from torchrec.distributed.planner.types import ParameterConstraints
+
 import neuroshard as ns
 from neuroshard.torchrec import to_torchrec
 from neuroshard.torchrec.errors import Unsupported
+from neuroshard.torchrec.modules import allowed_kinds
 from neuroshard.torchrec.plans import sharding_of
 from support import matrix
 from support.ranks import Ranks
@@ -104,3 +107,41 @@ def test_plan_has_the_methods():
     assert [(one.table, one.rows, one.cols, one.devices) for one in back.shards] == [
         ("m.t", (0, 60), (0, 8), (3,))]
     assert back.optimizer_semantics == "per_shard"
+
+
+class Sharder:
+    """What allowed_kinds asks of a sharder of TorchRec."""
+
+    def sharding_types(self, device):
+        return ["data_parallel", "table_wise", "column_wise", "row_wise"]
+
+
+def kinds(pooling, **limits):
+    return allowed_kinds("t", pooling, Sharder(), ParameterConstraints(**limits), "cpu")
+
+
+def test_replicates_only_what_asks_for_it():
+    """The fused optimizer does not update replicated tables."""
+    assert kinds("sum") == ["column_wise", "row_wise", "table_wise"]
+    assert kinds("sum", sharding_types=["data_parallel", "table_wise"]) == ["replicated",
+                                                                           "table_wise"]
+    assert kinds("sum", compute_kernels=["fused"]) == ["column_wise", "row_wise", "table_wise"]
+
+
+def test_names_what_torchrec_runs_right():
+    assert kinds("mean") == ["column_wise", "table_wise"]
+    with pytest.raises(Unsupported, match=r'table "t" \(pooling mean\): of the sharding types '
+                       r"\['row_wise'\] TorchRec runs none right; it runs data_parallel, "
+                       "table_wise, column_wise, table_column_wise$"):
+        kinds("mean", sharding_types=["row_wise"])
+
+
+def test_problem_of_a_feature_that_two_tables_read():
+    from torchrec import EmbeddingBagCollection, EmbeddingBagConfig
+
+    collection = EmbeddingBagCollection(device="meta", tables=[
+        EmbeddingBagConfig(name=name, num_embeddings=10, embedding_dim=4,
+                           feature_names=["clicked"]) for name in ("item", "page")])
+    with pytest.raises(ValueError, match='feature "clicked" is read by the tables "item" and '
+                       '"page"; give it a second key'):
+        ns.distributed.problem_of(collection, batch=8, topology="1xCPU")

@@ -24,6 +24,13 @@ def problem_of(module: object, *, batch: Batch | int, topology: Topology | str,
     other fields of ShardingProblem."""
     tables, features = (_of_modules(module) if isinstance(module, (Mapping, torch.nn.ModuleDict))
                         else _of_torchrec(module))
+    readers: dict[str, str] = {}
+    for one in features:
+        first = readers.setdefault(one["name"], one["table"])
+        if first != one["table"]:
+            raise ValueError(f"feature \"{one['name']}\" is read by the tables \"{first}\" and "
+                             f"\"{one['table']}\"; give it a second key in the batch, and one of "
+                             "the tables that key")
     pooling = (dict(mean_pooling) if isinstance(mean_pooling, Mapping)
                else dict.fromkeys((one["name"] for one in features), mean_pooling))
     unknown = set(pooling) - {one["name"] for one in features}

@@ -13,6 +13,8 @@ class FusedOptimizer(torch.optim.Optimizer):
 
     def __init__(self, anchor: torch.Tensor, learning_rate: float) -> None:
         super().__init__([anchor], {"lr": checked_rate(learning_rate)})
+        # The updates are in the backward: schedulers need not warn that step() was not called.
+        self._opt_called = True
 
     @property
     def learning_rate(self) -> float:

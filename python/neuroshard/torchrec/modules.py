@@ -133,19 +133,19 @@ def allowed_kinds(name: str, pooling: str, sharder: ModuleSharder,
                   limits: ParameterConstraints, device: str) -> list[str]:
     # For the CPU sharders list fewer types than their modules run there.
     types = set(sharder.sharding_types("cuda" if device == "cpu" else device))
-    if limits.sharding_types:
-        types &= set(limits.sharding_types)
-    types -= RUN_WRONG.get(pooling, set())
+    asked = set(limits.sharding_types or ())
+    # The fused optimizer does not update replicated tables, so nobody gets them unasked.
+    types = types & asked if asked else types - {"data_parallel"}
     if limits.compute_kernels and "dense" not in limits.compute_kernels:
         types.discard("data_parallel")
     if limits.compute_kernels and "fused" not in limits.compute_kernels:
         types &= {"data_parallel"}
-    kinds = sorted({ALLOWED[one] for one in types if one in ALLOWED})
+    wrong = RUN_WRONG.get(pooling, set())
+    kinds = sorted({ALLOWED[one] for one in types - wrong if one in ALLOWED})
     if not kinds:
-        raise Unsupported(f"table \"{name}\": of the sharding types asked for TorchRec runs none "
-                          f"right; expected one of {', '.join(ALLOWED)}"
-                          + "".join(f", but for pooling {pooling} not {one}"
-                                    for one in sorted(RUN_WRONG.get(pooling, ()))))
+        good = ", ".join(one for one in ALLOWED if one not in wrong)
+        raise Unsupported(f"table \"{name}\" (pooling {pooling}): of the sharding types "
+                          f"{sorted(asked)} TorchRec runs none right; it runs {good}")
     return kinds
 
 

@@ -34,6 +34,9 @@ class NeuroShardPlanner(ShardingPlanner):
     A table cut by columns has a state per shard in TorchRec's row-wise optimizers, and trains
     differently than whole. Such cuts are made with per_shard_state=True only, with a warning.
 
+    A replicated table (data_parallel) is not updated by the fused optimizer but by one of the
+    dense part, so it is made where a table's constraints name that type only.
+
     options: those of neuroshard.plan. After plan(), `result` has the search's answer and
     `problem` what was searched."""
 
@@ -66,7 +69,7 @@ class NeuroShardPlanner(ShardingPlanner):
                             self._topology.world_size, self._optimizer)
         self._check_constraints(found)
         self.problem = self._make_problem(found)
-        self.result = neuroshard.plan(self.problem, **self._options)
+        self.result = self._search()
         self.result.plan.verify(self.problem)
         self._warn_of_states()
         plan = to_torchrec(self.result.plan, found.modules,
@@ -109,6 +112,16 @@ class NeuroShardPlanner(ShardingPlanner):
             constraints=Constraints(tables=found.rules, reserves=self._reserves),
             target="torchrec-1.9",
             optimizer_semantics="per_shard" if self._per_shard_state else "exact")
+
+    def _search(self) -> PlanResult:
+        try:
+            return neuroshard.plan(self.problem, **self._options)
+        except neuroshard.PlanningError as error:
+            if self._per_shard_state or "optimizer_semantics" not in str(error):
+                raise
+            raise neuroshard.PlanningError(
+                error.limit, error.message, error.details,
+                f"{error.advice}; per_shard_state=True allows column cuts".lstrip("; ")) from None
 
     def _warn_of_states(self) -> None:
         cut = [table.name for table in self.problem.tables
