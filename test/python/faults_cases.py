@@ -218,6 +218,8 @@ def raises(folder, how, finally_destroy=False):
         if how == "error":
             raise ArithmeticError("the loss is nan")
         if how == "interrupt":
+            # Ignored where the suite was started in the background.
+            signal.signal(signal.SIGINT, signal.default_int_handler)
             signal.raise_signal(signal.SIGINT)
         if how == "in flight":
             dist.all_reduce(torch.ones(1), async_op=True)
