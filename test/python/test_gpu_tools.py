@@ -40,7 +40,7 @@ def test_structs_are_those_of_the_header(tmp_path):
                "nsc_lookup": cuda.Lookup, "nsc_part": cuda.Part, "nsc_norms": cuda.Norms,
                "nsc_slot_memory": cuda._SlotMemory, "nsc_options": cuda._Options,
                "nsc_input": cuda._Input, "nsc_output": cuda._Output,
-               "nsc_gradient": cuda._Gradient}
+               "nsc_gradient": cuda.Gradient}
     fields = [(name, field) for name, struct in structs.items() for field, _ in struct._fields_]
     prints = "".join(f'  printf("%zu %zu\\n", offsetof({name}, {field}), '
                      f"sizeof((({name} *)0)->{field}));\n" for name, field in fields)
