@@ -67,8 +67,9 @@ void addPlansBenchmark(CLI::App &app) {
   command->add_option("--ranks", options->ranks, "Processes")
       ->check(CLI::Range(2, 64))
       ->capture_default_str();
-  command->add_option("--python", options->python,
-                      "Python interpreter that has torch")
+  command
+      ->add_option("--python", options->python,
+                   "Python interpreter that has torch")
       ->capture_default_str();
   command->allow_extras();
   command->callback([=] { runRanks(*options, command->remaining()); });
