@@ -22,7 +22,7 @@ from neuroshard.errors import Error
 
 SILENCE_S = 20.0
 # A process that has failed may be kept by collectives of others that cannot end.
-EXIT_S = 15.0
+EXIT_S = 8.0
 
 _numbers = itertools.count()
 _times_watched: collections.Counter[str] = collections.Counter()
