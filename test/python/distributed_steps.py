@@ -150,7 +150,9 @@ def case_modes(context):
     least = held()
     for _ in range(30):
         forward_only()
-    assert held() == least, f"{held()} bytes after 33 steps, {least} after 3"
+    # Threads of Gloo may give a buffer back a little later, so a few more may be in use; steps
+    # that are kept would each hold a page or more.
+    assert held() - least < 30 * 4096, f"{held()} bytes after 33 steps, {least} after 3"
     assert tables.step == 0
     for name, (weights, states) in whole(tables).items():
         assert torch.equal(weights, before[name][0])

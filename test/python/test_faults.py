@@ -21,13 +21,14 @@ CAUSE = re.compile(r"rank [\d, ]+(?:of the job )?does not answer|rank \d+ has \w
 
 
 def kill(number):
-    """One of the 20 kills: a rank, a point of its program, and how long after it."""
+    """One of the 20 kills: a rank, a point of its program, and how long after it. The first rank
+    of a host compiles."""
     draw = random.Random(f"{matrix.seed()} kill {number}")
     points = ("forward", "dense", "backward", "all_reduce", "save", "start", "open", "compile")
     point = points[number % len(points)]
     last = {"save": 3}.get(point, 12)
     return {"case": "killed", "ranks": 3, "options": {
-        "victim": draw.randrange(3), "point": point,
+        "victim": draw.randrange(3) if point != "compile" else 0, "point": point,
         "step": 1 if point in ("start", "open", "compile") else draw.randint(2, last),
         "delay_ms": draw.choice([0, draw.uniform(0, 3), draw.uniform(0, 12)])}}
 
