@@ -24,6 +24,8 @@ using namespace std::chrono_literals;
 constexpr auto beatEvery = 2s;
 /// Between ranks that end in good order, the one with the store may be first.
 constexpr auto storeGrace = 3s;
+/// How long the store is kept for ranks that may have gone as well.
+constexpr auto storeKept = 5s;
 
 /// A store serves about 500 looks per second, however many ranks there are.
 std::chrono::milliseconds lookInterval(int size) {
@@ -93,11 +95,11 @@ void GroupWatch::leave() noexcept {
 void GroupWatch::waitForOthers() {
   if (rank != 0 || agentHasStore())
     return;
-  if (hasEnded())
-    return std::this_thread::sleep_for(5 * lookEvery);
-  auto deadline = Clock::now() + 5s;
+  int64_t news = store->add(key("news"), 0);
+  bool ended = hasEnded();
+  auto deadline = Clock::now() + storeKept;
   for (int peer = 1; peer < size; ++peer)
-    while (!hasLeft(peer)) {
+    while (!hasLeft(peer) && !(ended && hasAnswered(peer, news))) {
       if (Clock::now() > deadline)
         return;
       std::this_thread::sleep_for(20ms);
@@ -142,11 +144,11 @@ bool GroupWatch::sleepUntilNextLook() {
 
 void GroupWatch::look() {
   int64_t call = store->add(key("news"), 0);
-  if (call > answeredCall)
-    store->set(key("here", rank), std::to_string(call));
   bool isNew = std::exchange(answeredCall, call) != call;
   if (isNew && store->check({key("cause")}))
     adopt(store->get_to_str(key("cause")));
+  if (isNew) // last: who keeps the store goes when all have answered
+    store->set(key("here", rank), std::to_string(call));
   if (Clock::now() - lastBeat < beatEvery)
     return;
   beat();

@@ -5,6 +5,7 @@ import contextlib
 import os
 import resource
 import signal
+import sys
 import time
 
 import torch
@@ -411,7 +412,7 @@ def killed(folder, where, victim):
     except checkpoint.CheckpointError as error:
         assert time.monotonic() - begin < 20
         (folder / f"killed-{where}" / f"error-{dist.get_rank()}").write_text(str(error))
-    os._exit(0)
+    sys.exit()
 
 
 def kill_in(owner, name):

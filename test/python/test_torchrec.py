@@ -10,7 +10,7 @@ from torchrec.distributed.planner.types import ParameterConstraints
 import neuroshard as ns
 from neuroshard.torchrec import to_torchrec
 from neuroshard.torchrec.errors import Unsupported
-from neuroshard.torchrec.modules import allowed_kinds
+from neuroshard.torchrec.modules import allowed_kinds, can_be_cut
 from neuroshard.torchrec.plans import sharding_of
 from support import matrix
 from support.ranks import Ranks
@@ -134,6 +134,23 @@ def test_names_what_torchrec_runs_right():
                        r"\['row_wise'\] TorchRec runs none right; it runs data_parallel, "
                        "table_wise, column_wise, table_column_wise$"):
         kinds("mean", sharding_types=["row_wise"])
+
+
+def piece(rows, dim, kinds, min_width=4, ranks=2):
+    from torchrec import EmbeddingBagConfig
+
+    config = EmbeddingBagConfig(name="t", num_embeddings=rows, embedding_dim=dim)
+    return can_be_cut(config, kinds, min_width, ranks)
+
+
+def test_a_table_too_small_to_be_cut_stays_whole():
+    """TorchRec calls it column-wise or row-wise all the same."""
+    assert piece(10, 8, ["column_wise"]) and piece(10, 16, ["column_wise"], 8)
+    assert not piece(10, 8, ["column_wise"], 8)
+    assert not piece(10, 12, ["column_wise"], 6)  # two shards of 8 columns need 16
+    assert piece(2, 4, ["row_wise"]) and piece(2, 4, ["table_row_wise"])
+    assert not piece(1, 8, ["row_wise"]) and not piece(10, 8, ["row_wise"], ranks=1)
+    assert piece(1, 4, ["row_wise", "replicated"])
 
 
 def test_problem_of_a_feature_that_two_tables_read():

@@ -9,11 +9,12 @@ import torch
 from fbgemm_gpu.split_embedding_configs import EmbOptimType
 from torchrec.distributed.planner.types import ParameterConstraints
 from torchrec.distributed.types import ModuleSharder
+from torchrec.modules.embedding_configs import BaseEmbeddingConfig
 
 from neuroshard.constraints import TableRule
 from neuroshard.tables import Feature, Optimizer, Table
 from neuroshard.torchrec.errors import Unsupported
-from neuroshard.torchrec.plans import table_name
+from neuroshard.torchrec.plans import COLUMNS, table_name
 
 TYPES = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16"}
 OPTIMIZERS = {EmbOptimType.EXACT_SGD: "sgd", EmbOptimType.EXACT_ADAGRAD: "adagrad",
@@ -89,9 +90,11 @@ def add_module(found: Found, path: str, module: torch.nn.Module, sharder: Module
         pooling = config.pooling.name.lower() if pooled else "none"
         add_features(found, name, config.feature_names, limits, pooling,
                      weighted or bool(limits.is_weighted), ranks)
-        found.rules.append(TableRule(name, allowed_kinds(name, pooling, sharder, limits,
-                                                         device),
-                                     limits.min_partition or 4))
+        kinds = allowed_kinds(name, pooling, sharder, limits, device)
+        width = limits.min_partition or COLUMNS
+        if not can_be_cut(config, kinds, width, ranks):
+            kinds = sorted({*kinds, "table_wise"})
+        found.rules.append(TableRule(name, kinds, width))
         found.constraints[name] = limits
 
 
@@ -147,6 +150,15 @@ def allowed_kinds(name: str, pooling: str, sharder: ModuleSharder,
         raise Unsupported(f"table \"{name}\" (pooling {pooling}): of the sharding types "
                           f"{sorted(asked)} TorchRec runs none right; it runs {good}")
     return kinds
+
+
+def can_be_cut(config: BaseEmbeddingConfig, kinds: Sequence[str], width: int,
+               ranks: int) -> bool:
+    """TorchRec calls a table of one piece row-wise or column-wise if it was asked to."""
+    pieces = config.embedding_dim // (COLUMNS * -(-width // COLUMNS))
+    return ("column_wise" in kinds and pieces > 1 or "replicated" in kinds
+            or bool({"row_wise", "table_row_wise"} & set(kinds))
+            and min(config.num_embeddings, ranks) > 1)
 
 
 def optimizer_of(name: str, parameter: torch.nn.Parameter, sharder: ModuleSharder) -> Optimizer:

@@ -16,6 +16,8 @@ from neuroshard.torchrec.errors import Unsupported
 # The kinds of TorchRec that one plan of ours can be; grids come back as rows and columns.
 KINDS = ("data_parallel", "table_wise", "column_wise", "table_column_wise", "row_wise",
          "table_row_wise")
+# A shard's columns are a multiple of this.
+COLUMNS = 4
 
 
 def table_name(path: str, parameter: str) -> str:
@@ -84,9 +86,9 @@ def kind_of(shards: Sequence[Shard], ranks: int, local_ranks: int) -> str:
     would read rows from the wrong ranks."""
     table = shards[0].table
     for shard in shards:
-        if shard.width % 4:
-            raise Unsupported(f"table \"{table}\": TorchRec needs widths that are multiples of 4, "
-                              f"shard \"{shard.name}\" has {shard.width} columns")
+        if shard.width % COLUMNS:
+            raise Unsupported(f"table \"{table}\": TorchRec needs widths that are multiples of "
+                              f"{COLUMNS}, shard \"{shard.name}\" has {shard.width} columns")
     if len(shards) == 1:
         return "table_wise"
     by_rows = len({shard.rows for shard in shards}) > 1
