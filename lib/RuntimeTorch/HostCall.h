@@ -43,6 +43,7 @@ public:
   ~Results();
 
   size_t size() const { return specs.size(); }
+  bool isHandle(size_t index) const { return specs[index].handle; }
   void *handle(size_t index) const;
   /// A tensor that owns the memory of result `index`.
   at::Tensor take(size_t index);

@@ -109,12 +109,7 @@ Member::~Member() {
 
 void Member::releaseHandles(Step &step) noexcept {
   for (size_t i = 0; i < step.state.size(); ++i)
-    if (results
-            .at(step.waited
-                    ? waitName
-                    : startName)[step.waited ? exchange().lookups.size() + i
-                                             : i]
-            .handle)
+    if (step.state.isHandle(i))
       nsrt_routed_release(ownDevice,
                           static_cast<nsrt_routed *>(step.state.handle(i)));
 }
