@@ -16,14 +16,14 @@ namespace {
 void checkShape(const ExchangeSpec &spec, const JaggedInput &input) {
   int64_t features = int64_t(spec.features.size());
   if (input.numIds < 0)
-    fail("input \"", spec.input, "\": negative number of ids ", input.numIds);
+    fail(spec.where, "negative number of ids ", input.numIds);
   if (input.numOffsets < 1 || (input.numOffsets - 1) % features != 0)
-    fail("input \"", spec.input, "\": expected features x batch + 1 offsets (",
-         features, " features), found ", input.numOffsets);
+    fail(spec.where, "expected features x batch + 1 offsets (", features,
+         " features), found ", input.numOffsets);
   if (!input.offsets || (input.numIds > 0 && !input.ids))
-    fail("input \"", spec.input, "\": ids or offsets are null");
+    fail(spec.where, "ids or offsets are null");
   if (spec.weighted && input.numIds > 0 && !input.weights)
-    fail("input \"", spec.input, "\": is weighted, but its weights are null");
+    fail(spec.where, "the input is weighted, but its weights are null");
 }
 
 constexpr int64_t largestBag = std::numeric_limits<int32_t>::max();
@@ -43,23 +43,23 @@ bool bagsAreSized(const int64_t *offsets, int64_t bags) {
 void checkLastOffset(const ExchangeSpec &spec, const JaggedInput &input) {
   int64_t last = input.offsets[input.numOffsets - 1];
   if (last != input.numIds)
-    fail("input \"", spec.input, "\": the last offset must be the number of ",
-         "ids ", input.numIds, ", found ", last);
+    fail(spec.where, "the last offset must be the number of ids ", input.numIds,
+         ", found ", last);
 }
 
 void checkOffsets(const ExchangeSpec &spec, const JaggedInput &input) {
   const int64_t *offsets = input.offsets;
   int64_t last = input.numOffsets - 1;
   if (offsets[0] != 0)
-    fail("input \"", spec.input, "\": offsets must start at 0, found ",
-         offsets[0]);
+    fail(spec.where, "offsets must start at 0, found ", offsets[0]);
   if (bagsAreSized(offsets, last)) // the usual case, in a fast loop
     return checkLastOffset(spec, input);
   for (int64_t i = 0; i < last; ++i) {
     if (offsets[i + 1] < offsets[i] || offsets[i + 1] - offsets[i] > largestBag)
-      fail("input \"", spec.input, "\": offsets must not decrease and bags ",
-           "hold less than 2^31 ids: offset ", i, " is ", offsets[i],
-           ", the next ", offsets[i + 1]);
+      fail(spec.where,
+           "offsets must not decrease and bags "
+           "hold less than 2^31 ids: offset ",
+           i, " is ", offsets[i], ", the next ", offsets[i + 1]);
   }
 }
 

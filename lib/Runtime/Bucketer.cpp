@@ -141,11 +141,10 @@ void Bucketer::throwBadId() {
     int64_t id = spec.idBytes == 4
                      ? static_cast<const int32_t *>(input.ids)[position]
                      : static_cast<const int64_t *>(input.ids)[position];
-    fail("input \"", spec.input, "\", feature \"",
-         spec.features[lookup.feature], "\", bag ", bag - first, ", position ",
-         position - *bag, " (id ", position, " of the input): id ", id,
-         " is out of range for table \"", table.name, "\" with ", table.rows,
-         " rows");
+    fail(spec.where, "feature \"", spec.features[lookup.feature], "\", bag ",
+         bag - first, ", position ", position - *bag, " (id ", position,
+         " of the input): id ", id, " is out of range for table \"", table.name,
+         "\" with ", table.rows, " rows");
   }
 }
 

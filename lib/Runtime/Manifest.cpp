@@ -214,6 +214,9 @@ Manifest parseManifest(const std::string &text) {
   nlohmann::json document = parseJson(text, "manifest");
   Manifest manifest = readManifest(Value(document, "manifest"));
   checkManifest(manifest);
+  if (manifest.exchanges.size() > 1)
+    for (ExchangeSpec &exchange : manifest.exchanges)
+      exchange.where.append("input \"").append(exchange.input).append("\": ");
   manifest.columnSplitTables.resize(manifest.tables.size());
   for (const ShardSpec &shard : manifest.shards)
     if (shard.cols.size() < manifest.tableOf(shard).dim)

@@ -79,6 +79,9 @@ struct LookupSpec {
 /// The lookups of one jagged input.
 struct ExchangeSpec {
   std::string input;
+  /// What errors about the input begin with: nothing if the model has no other,
+  /// since its name is the compiler's and users know their features.
+  std::string where;
   int32_t idBytes = 8;
   bool weighted = false;
   std::vector<std::string> features;

@@ -90,8 +90,8 @@ private:
     nsrt_weight_gradient_kernel kernel =
         device.program.lookups[entry.kernel].weight_gradient;
     if (!kernel)
-      fail("the program has no kernel for the gradient of the weights of ",
-           "input \"", spec.input, "\"");
+      fail(spec.where,
+           "the program has no kernel for the gradient of the weights");
     GradientSource source{.set = &received,
                           .stream = &stream,
                           .exchange = 0,

@@ -90,10 +90,10 @@ std::string BadIds::describe(const StepPlan &plan, uint64_t word) const {
       binding.shardOf(size_t(binding.program.lookups[lookup].slot));
   std::ostringstream text;
   text << "device " << binding.device << ": "
+       << binding.exchangeOf(lookup).where
        << describeValue(plan, task, position) << " at position " << position
        << " of the ids of " << binding.nameOf(lookup) << ", part " << task
-       << ", input \"" << binding.exchangeOf(lookup).input
-       << "\": expected rows from " << shard.rows.begin << " to "
+       << ": expected rows from " << shard.rows.begin << " to "
        << shard.rows.end - 1;
   return text.str();
 }

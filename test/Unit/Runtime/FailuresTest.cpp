@@ -88,7 +88,7 @@ TEST_F(Failures, BadIdIsNamedOnEveryRank) {
       EXPECT_FALSE(world.forward(bad, result));
       std::string expected =
           "rank " + std::to_string(rank) +
-          ": input \"input0\", feature \"f2\", bag 2, position " +
+          ": input \"input0\": feature \"f2\", bag 2, position " +
           std::to_string(bad[0].ids[2][bag].size() - 1) + " (id ";
       EXPECT_THAT(world.error(), StartsWith(expected));
       EXPECT_THAT(
@@ -107,7 +107,7 @@ TEST_F(Failures, BadIdInASiftedFeature) {
   StepResult result;
   EXPECT_FALSE(world.forward(withId(1, 0, 0, 64), result));
   EXPECT_THAT(world.error(),
-              AllOf(StartsWith("rank 0: input \"input1\", feature \"f0\", "
+              AllOf(StartsWith("rank 0: input \"input1\": feature \"f0\", "
                                "bag 0, position "),
                     HasSubstr("id 64 is out of range for table \"word\"")));
   expectNextStepWorks();
@@ -192,8 +192,8 @@ TEST_F(Failures, MissingWeights) {
                         nsrt_route(device, 0, ids, 1, offsets, 6, nullptr));
   };
   EXPECT_THAT(invokeAll(routeWithoutWeights, nullptr),
-              HasSubstr("rank 0: input \"input0\": is weighted, but its "
-                        "weights are null"));
+              HasSubstr("rank 0: input \"input0\": the input is weighted, but "
+                        "its weights are null"));
 }
 
 TEST_F(Failures, RankThatLeavesEarlyIsNamed) {

@@ -81,7 +81,7 @@ TEST_F(SharedLibrary, RunsAnArtifact) {
   EXPECT_NE(
       NSRT(nsrt_invoke)(NSRT(nsrt_world_device)(world, 0), "forward", args), 0);
   EXPECT_STREQ(NSRT(nsrt_last_error)(),
-               "rank 0: input \"ids\", feature \"f\", bag 0, position 1 (id 1 "
+               "rank 0: feature \"f\", bag 0, position 1 (id 1 "
                "of the input): id 3 is out of range for table \"t\" with 3 "
                "rows");
   EXPECT_THAT(out, testing::Each(0.0f));

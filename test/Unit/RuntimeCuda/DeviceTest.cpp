@@ -294,7 +294,7 @@ TEST_F(BadIdTest, NamesTableFeaturePositionAndId) {
   EXPECT_THAT(device.error(),
               testing::AllOf(HasSubstr("id 5 at position 2 of the ids"),
                              HasSubstr("table \"t1\", feature \"f1\""),
-                             HasSubstr("input \"input0\""),
+                             testing::Not(HasSubstr("input")), // its only one
                              HasSubstr("expected rows from 0 to 4")));
   EXPECT_EQ(nsc_check(device, stream), NSC_OK); // reported once
   ids[0][2] = 0;

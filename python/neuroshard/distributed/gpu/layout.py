@@ -105,7 +105,6 @@ class Result:
 @dataclass(frozen=True)
 class Layout:
     features: tuple[str, ...]
-    input: str
     pooled: bool
     weighted: bool
     lookups: tuple[Lookup, ...]
@@ -163,7 +162,7 @@ def make_layout(manifest: Manifest) -> Layout:
     tables = tuple(one["name"] for one in plain["tables"])
     results = tuple(make_result(number, lookup, owners, buckets)
                     for number, lookup in enumerate(lookups))
-    return Layout(tuple(exchange["features"]), exchange["input"], pooled == {True},
+    return Layout(tuple(exchange["features"]), pooled == {True},
                   exchange["weighted"], lookups, rows, tables, buckets, owners, results)
 
 

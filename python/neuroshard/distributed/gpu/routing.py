@@ -115,15 +115,15 @@ class Router:
 
     def explain(self, given: Jagged, code: int, place: int) -> str:
         """What is wrong, in the words of the CPU's runtime. Waits for the device."""
-        offsets, where = given.offsets.tolist(), f"input \"{self.layout.input}\""
+        offsets = given.offsets.tolist()
         if code == BAD_OFFSETS:
-            return where + offsets_message(offsets, given.ids.shape[0])
+            return offsets_message(offsets, given.ids.shape[0])
         features = len(self.layout.features)
         batch = (len(offsets) - 1) // features
         # The last bag that begins there: empty ones come before it.
         bag = max(one for one in range(features * batch) if offsets[one] <= place)
         lookup = self.lookups_of[bag // batch][0]
-        return (f"{where}, feature \"{self.layout.features[bag // batch]}\", bag {bag % batch}, "
+        return (f"feature \"{self.layout.features[bag // batch]}\", bag {bag % batch}, "
                 f"position {place - offsets[bag]} (id {place} of the input): "
                 f"id {int(given.ids[place])} is out of range for table "
                 f"\"{self.layout.tables[self.layout.lookups[lookup].table]}\" with "
@@ -132,9 +132,9 @@ class Router:
 
 def offsets_message(offsets: list[int], count: int) -> str:
     if offsets[0] != 0:
-        return f": offsets must start at 0, found {offsets[0]}"
+        return f"offsets must start at 0, found {offsets[0]}"
     for index, (one, following) in enumerate(zip(offsets, offsets[1:])):
         if following < one:
-            return (f": offsets must not decrease: offset {index} is {one}, the next "
+            return (f"offsets must not decrease: offset {index} is {one}, the next "
                     f"{following}")
-    return f": the last offset must be the number of ids {count}, found {offsets[-1]}"
+    return f"the last offset must be the number of ids {count}, found {offsets[-1]}"
