@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Algorithms.h"
+#include "EvenColumns.h"
 #include "TableForms.h"
 #include "neuroshard/Planner/Verify.h"
 
@@ -440,6 +441,7 @@ std::optional<SearchState> ChancePlacer::run() {
   for (auto [key, entry] : order)
     if (!placeEntry(entries[entry]))
       return std::nullopt;
+  state = withEvenColumns(std::move(state));
   // Kinds of whole tables and what columns take everywhere show only now.
   if (!state.withinMemory() || !verify(state.plan(), context.problem).empty())
     return std::nullopt;

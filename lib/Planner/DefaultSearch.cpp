@@ -16,6 +16,7 @@
 #include "Algorithms.h"
 #include "Anneal.h"
 #include "ComputeBatch.h"
+#include "EvenColumns.h"
 #include "Greedy.h"
 #include "PeriodStarts.h"
 #include "Starts.h"
@@ -241,7 +242,7 @@ const Start *DefaultSearch::cheapestValidStart() const {
 }
 
 void DefaultSearch::keepResult(const Chain &best, int64_t budget) {
-  outcome.state.emplace(best.board.state());
+  outcome.state.emplace(withEvenColumns(best.board.state()));
   // The starts' costs come from other sums; never end above them.
   if (outcome.state->costMs() > cheapestStart().costMs)
     outcome.state.emplace(cheapestStart().state);
@@ -267,7 +268,7 @@ void DefaultSearch::joinOnDevices(const std::vector<UnitPtr> &units) {
                             outcome.evaluations);
   if (board.pieceCount() == pieces)
     return;
-  SearchState joined = board.state();
+  SearchState joined = withEvenColumns(board.state());
   if (!joined.withinMemory() || !verify(joined.plan(), context.problem).empty())
     return;
   outcome.tried.push_back("then pieces on one device joined: " +

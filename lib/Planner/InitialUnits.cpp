@@ -1,6 +1,7 @@
 //===- InitialUnits.cpp - What there is to place before any search --------===//
 
 #include "UnitMaker.h"
+#include "VerifyTarget.h"
 
 #include <algorithm>
 #include <limits>
@@ -180,6 +181,10 @@ void UnitMaker::addTable(int table) {
   else if (exactRows && context.problem.target == Target::TorchRec19)
     message += "; target torchrec-1.9 keeps one state per column shard, which "
                "optimizer_semantics exact forbids for rowwise_adagrad";
+  else if (needsRowsEverywhere(context.problem) &&
+           !fillsDevices(source.rows, context.deviceCount))
+    message += "; on the CPU target torchrec-1.9 cuts by rows only tables of "
+               "which every device gets some";
   fail(std::move(message), "allow table_wise, or another kind, for this table");
 }
 

@@ -4,6 +4,7 @@
 
 #include "Algorithms.h"
 #include "Diagnose.h"
+#include "EvenColumns.h"
 #include "Migration.h"
 #include "RowGroups.h"
 #include "neuroshard/Planner/PlacementPolicy.h"
@@ -221,6 +222,7 @@ neuroshard::runSearch(const ShardingProblem &problem, const CostModel &model,
   if (!outcome.state)
     return tl::unexpected(
         diagnoseFailure(context, *units, outcome.blocking.get()));
+  outcome.state.emplace(withEvenColumns(std::move(*outcome.state)));
   SearchResult result = finish(problem, context, *units, std::move(outcome));
   Diagnostics errors = verify(result.plan, problem);
   if (!errors.empty())

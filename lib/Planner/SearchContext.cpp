@@ -5,6 +5,7 @@
 #include "ComputeBatch.h"
 #include "ThreadPool.h"
 #include "UnitStore.h"
+#include "VerifyTarget.h"
 
 #include <algorithm>
 #include <atomic>
@@ -139,6 +140,17 @@ void SearchContext::restrictKinds(const Table &table, TableRules &rule) const {
   bool noNorms = exactRows && table.optimizer.weightDecay != 0;
   if (torchRec || noNorms)
     rule.allowed[static_cast<size_t>(ShardingKind::RowColumn)] = false;
+  auto filled = [&](int devices) {
+    return devices == 1 || fillsDevices(table.rows, devices);
+  };
+  if (needsRowsEverywhere(problem)) {
+    bool inAllGroups =
+        std::ranges::all_of(problem.topology.levels.back().groupSizes, filled);
+    if (!filled(deviceCount))
+      rule.allowed[static_cast<size_t>(ShardingKind::RowWise)] = false;
+    if (!inAllGroups)
+      rule.allowed[static_cast<size_t>(ShardingKind::TableRowWise)] = false;
+  }
   if ((torchRec && exactRows) || noNorms)
     rule.allowed[static_cast<size_t>(ShardingKind::ColumnWise)] = false;
 }

@@ -3,6 +3,7 @@
 #include "Starts.h"
 
 #include "CutRules.h"
+#include "EvenColumns.h"
 #include "Placement.h"
 #include "Replicas.h"
 #include "ThreadPool.h"
@@ -35,7 +36,7 @@ private:
   void findReplicaStarts(const std::vector<UnitPtr> &units);
   void findAll(const std::vector<UnitPtr> &units);
   void greedyStarts(const std::vector<UnitPtr> &units);
-  void keepStart(const SearchState &state, const std::string &what,
+  void keepStart(const SearchState &found, const std::string &what,
                  Family family);
   void keepOutcome(const Outcome &found, const std::string &what,
                    Family family);
@@ -48,15 +49,16 @@ private:
   std::shared_ptr<const std::vector<UnitPtr>> wholes;
 };
 
-void StartFinder::keepStart(const SearchState &state, const std::string &what,
+void StartFinder::keepStart(const SearchState &found, const std::string &what,
                             Family family) {
   ++outcome.evaluations;
+  SearchState state = withEvenColumns(found);
   if (!state.withinMemory())
     return;
   double cost = state.costMs();
   context.noteCost(cost);
   outcome.tried.push_back(what + ": " + formatMs(cost));
-  starts.push_back({state, cost, what, family, wholes});
+  starts.push_back({std::move(state), cost, what, family, wholes});
 }
 
 void StartFinder::keepOutcome(const Outcome &found, const std::string &what,

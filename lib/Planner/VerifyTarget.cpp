@@ -5,6 +5,7 @@
 #include "neuroshard/Planner/ShardingPlan.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 
 using namespace neuroshard;
@@ -18,10 +19,12 @@ public:
       : table(table), shards(shards), errors(errors) {}
 
   void checkWidths();
+  void checkWidthsOnDevices();
   void checkTiers();
   void checkExactNorms();
   /// Equal blocks of rows, one on each device of [first, first + count).
   void checkRowBlocks(int first, int count, const char *kind);
+  void checkFilled(int count, const char *kind);
   void error(std::string message) {
     errors.push_back({"table '" + table.name + "'",
                       "target torchrec-1.9: " + std::move(message)});
@@ -40,6 +43,21 @@ void TorchRecRules::checkWidths() {
                    "' has " + std::to_string(shard->width()));
 }
 
+/// TorchRec reads all of them as rows of the first one's width.
+void TorchRecRules::checkWidthsOnDevices() {
+  std::map<int, const Shard *> firsts;
+  for (const Shard *shard : shards) {
+    int device = shard->devices.front();
+    const Shard *first = firsts.try_emplace(device, shard).first->second;
+    if (first->width() != shard->width())
+      return error("column shards on one device must have equal widths; on "
+                   "device " +
+                   std::to_string(device) + " shard '" + first->name +
+                   "' has " + std::to_string(first->width()) + ", '" +
+                   shard->name + "' " + std::to_string(shard->width()));
+  }
+}
+
 void TorchRecRules::checkTiers() {
   for (const Shard *shard : shards)
     if (shard->tier != shards.front()->tier)
@@ -53,6 +71,14 @@ void TorchRecRules::checkExactNorms() {
   if (split && table.optimizer.kind == OptimizerKind::RowWiseAdagrad)
     error("column shards of a row-wise optimizer keep one state per shard; "
           "set optimizer_semantics = per_shard to accept that");
+}
+
+void TorchRecRules::checkFilled(int count, const char *kind) {
+  if (!fillsDevices(table.rows, count))
+    error(std::string(kind) + " on the CPU must give each of the " +
+          std::to_string(count) + " devices rows; blocks of " +
+          std::to_string((table.rows + count - 1) / count) + " leave some of " +
+          "them none of the " + std::to_string(table.rows) + " rows");
 }
 
 void TorchRecRules::checkRowBlocks(int first, int count, const char *kind) {
@@ -83,6 +109,19 @@ void TorchRecRules::checkRowBlocks(int first, int count, const char *kind) {
 
 } // namespace
 
+bool neuroshard::needsRowsEverywhere(const ShardingProblem &problem) {
+  const std::vector<Device> &devices = problem.topology.devices;
+  return problem.target == Target::TorchRec19 &&
+         std::any_of(devices.begin(), devices.end(), [](const Device &device) {
+           return device.deviceClass == "CPU";
+         });
+}
+
+bool neuroshard::fillsDevices(int64_t rows, int64_t devices) {
+  int64_t block = (rows + devices - 1) / devices;
+  return (rows + block - 1) / block == devices;
+}
+
 void neuroshard::verifyTarget(const ShardingProblem &problem,
                               const Table &table,
                               const std::vector<const Shard *> &shards,
@@ -95,25 +134,31 @@ void neuroshard::verifyTarget(const ShardingProblem &problem,
   rules.checkTiers();
   if (problem.optimizerSemantics == OptimizerSemantics::Exact)
     rules.checkExactNorms();
+  auto checkBlocks = [&](int first, int count, const char *kind) {
+    rules.checkRowBlocks(first, count, kind);
+    if (needsRowsEverywhere(problem))
+      rules.checkFilled(count, kind);
+  };
   switch (classify(table, shards, innerGroupOfDevice)) {
-  case ShardingKind::TableWise:
   case ShardingKind::ColumnWise:
+    return rules.checkWidthsOnDevices();
+  case ShardingKind::TableWise:
   case ShardingKind::Replicated:
     return;
   case ShardingKind::RowColumn:
     return rules.error("a table has one kind; rows and columns of one table "
                        "cannot both be split");
   case ShardingKind::RowWise:
-    return rules.checkRowBlocks(0, problem.topology.deviceCount(),
-                                "row-wise over all devices");
+    return checkBlocks(0, problem.topology.deviceCount(),
+                       "row-wise over all devices");
   case ShardingKind::TableRowWise: {
     int group = innerGroupOfDevice[static_cast<size_t>(
         shards.front()->devices.front())];
     auto [first, last] = std::equal_range(innerGroupOfDevice.begin(),
                                           innerGroupOfDevice.end(), group);
-    return rules.checkRowBlocks(
-        static_cast<int>(first - innerGroupOfDevice.begin()),
-        static_cast<int>(last - first), "table-row-wise over one group");
+    return checkBlocks(static_cast<int>(first - innerGroupOfDevice.begin()),
+                       static_cast<int>(last - first),
+                       "table-row-wise over one group");
   }
   }
 }

@@ -10,6 +10,14 @@
 
 namespace neuroshard {
 
+/// Must every device of a row-wise table have a block of it? On the CPU:
+/// FBGEMM's kernels there take a table without rows for the one after it, and
+/// fail when no table has rows.
+bool needsRowsEverywhere(const ShardingProblem &problem);
+
+/// Do blocks of ceil(rows / devices) rows give each device one?
+bool fillsDevices(int64_t rows, int64_t devices);
+
 /// The rules of the problem's target for one table's shards, which are sound
 /// and cover it.
 void verifyTarget(const ShardingProblem &problem, const Table &table,

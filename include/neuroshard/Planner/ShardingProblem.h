@@ -33,8 +33,9 @@ enum class MemoryModel { Full, WeightsOnly };
 
 /// What the executor of the plan can run. TorchRec19: row-wise is
 /// ceil(rows / devices) rows on each of all devices, table-row-wise the same
-/// over one whole innermost group, one kind per table, widths are multiples of
-/// 4, replicas are on all devices.
+/// over one whole innermost group, on CPUs with rows for each of them; one kind
+/// per table; widths are multiples of 4, and equal for a table's shards on one
+/// device; replicas are on all devices.
 enum class Target { Native, TorchRec19 };
 
 /// How a table is cut. TableRowWise: by rows, inside one innermost group.

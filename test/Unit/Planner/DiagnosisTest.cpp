@@ -143,6 +143,18 @@ TEST(DiagnosisTest, TargetThatCannotRunTheTable) {
   EXPECT_THAT(diagnosis.message, HasSubstr("widths must be multiples of 4"));
 }
 
+TEST(DiagnosisTest, TargetThatCannotCutFewRows) {
+  ShardingProblem problem = twoTables("4xCPU@1GiB");
+  problem.tables[1].rows = 5;
+  problem.target = Target::TorchRec19;
+  problem.constraints.tables.push_back({1, {ShardingKind::RowWise}});
+  EXPECT_THAT(refusal(problem).message,
+              HasSubstr("on the CPU target torchrec-1.9 cuts by rows only "
+                        "tables of which every device gets some"));
+  problem.topology = *parseTopology("4xH200");
+  EXPECT_TRUE(search(problem, *makeRooflineModel(), {}).has_value());
+}
+
 TEST(DiagnosisTest, BaselinesCannotCut) {
   ShardingProblem problem = twoTables();
   problem.memoryModel = MemoryModel::WeightsOnly;

@@ -251,10 +251,27 @@ TEST_F(TorchRecTest, TableRowWiseIsOneWholeGroup) {
 }
 
 TEST_F(TorchRecTest, FewRowsLeaveDevicesWithoutABlock) {
-  problem.tables[0].rows = 5; // blocks of 2: 2 + 2 + 1
-  EXPECT_EQ(errors({makeShard("a_0", "a", 0, 2, 0, 16, {0}),
-                    makeShard("a_1", "a", 2, 4, 0, 16, {1}),
-                    makeShard("a_2", "a", 4, 5, 0, 16, {2})}),
+  std::vector<Shard> blocks = {makeShard("a_0", "a", 0, 2, 0, 16, {0}),
+                               makeShard("a_1", "a", 2, 4, 0, 16, {1}),
+                               makeShard("a_2", "a", 4, 5, 0, 16, {2})};
+  problem.tables[0].rows = 5;
+  EXPECT_EQ(errors(blocks),
+            "table 'a': target torchrec-1.9: row-wise over all devices on the "
+            "CPU must give each of the 4 devices rows; blocks of 2 leave some "
+            "of them none of the 5 rows");
+  problem.topology = *parseTopology("2x2xH200");
+  EXPECT_EQ(errors(blocks), "");
+}
+
+TEST_F(TorchRecTest, ColumnsOnOneDeviceHaveOneWidth) {
+  EXPECT_EQ(errors({makeShard("a_0", "a", 0, 1001, 0, 8, {0}),
+                    makeShard("a_1", "a", 0, 1001, 8, 12, {1}),
+                    makeShard("a_2", "a", 0, 1001, 12, 16, {0})}),
+            "table 'a': target torchrec-1.9: column shards on one device must "
+            "have equal widths; on device 0 shard 'a_0' has 8, 'a_2' 4");
+  EXPECT_EQ(errors({makeShard("a_0", "a", 0, 1001, 0, 4, {0}),
+                    makeShard("a_1", "a", 0, 1001, 4, 12, {1}),
+                    makeShard("a_2", "a", 0, 1001, 12, 16, {0})}),
             "");
 }
 
