@@ -98,6 +98,10 @@ class Plan(fields.Record):
         """The shards that a device holds, replicas included."""
         return tuple(shard for shard in self.shards if device in shard.devices)
 
+    def __str__(self) -> str:
+        """Which shards each device holds, in a table."""
+        return described(self)
+
     def check(self, problem: ShardingProblem) -> tuple[Diagnostic, ...]:
         """Everything wrong with the plan as an answer to the problem; empty when valid."""
         if not isinstance(problem, ShardingProblem):
@@ -151,6 +155,54 @@ class Plan(fields.Record):
         from neuroshard.torchrec.plans import from_torchrec
 
         return from_torchrec(plan, tables, device_count)
+
+
+MAX_DEVICES, MAX_LISTED = 32, 6
+
+
+def described(plan: Plan) -> str:
+    """The text of print(plan): a line per device, its largest shards first."""
+    whole: dict[str, tuple[int, int]] = {}
+    for shard in plan.shards:
+        rows, cols = whole.get(shard.table, (0, 0))
+        whole[shard.table] = max(rows, shard.rows[1]), max(cols, shard.cols[1])
+    lines = [f"{counted(len(whole), 'table')} in {counted(len(plan.shards), 'shard')} on "
+             f"{counted(plan.device_count, 'device')}" + origin(plan.provenance)]
+    lines.append(f"{'device':>6} {'shards':>7} {'elements':>15}  tables")
+    for device in range(min(plan.device_count, MAX_DEVICES)):
+        held = sorted(plan.shards_on(device), key=lambda one: -one.row_count * one.width)
+        names = [piece(shard, *whole[shard.table]) for shard in held[:MAX_LISTED]]
+        if len(held) > MAX_LISTED:
+            names.append(f"{len(held) - MAX_LISTED} more")
+        elements = sum(shard.row_count * shard.width for shard in held)
+        lines.append(f"{device:>6} {len(held):>7} {elements:>15,}  {', '.join(names)}".rstrip())
+    if plan.device_count > MAX_DEVICES:
+        lines.append(f"   ... {counted(plan.device_count - MAX_DEVICES, 'more device')}")
+    return "\n".join(lines)
+
+
+def counted(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
+def origin(provenance: Provenance | None) -> str:
+    if provenance is None:
+        return ""
+    cost = provenance.predicted_cost_ms
+    said = "" if cost is None else f", {cost:.4g} ms predicted by {provenance.cost_model}"
+    return f", by {provenance.algorithm}{said}"
+
+
+def piece(shard: Shard, rows: int, cols: int) -> str:
+    """What of a table of so many rows and columns a shard is, in few words."""
+    text = shard.table
+    if shard.row_count < rows:
+        text += f" rows {shard.rows[0]}-{shard.rows[1] - 1}"
+    if shard.width < cols:
+        text += f" columns {shard.cols[0]}-{shard.cols[1] - 1}"
+    if shard.replicated:
+        text += f" (a copy of {len(shard.devices)})"
+    return text + (" in host memory" if shard.tier == "dram" else "")
 
 
 def plan_of_native(native: _planner.Plan) -> Plan:

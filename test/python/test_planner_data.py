@@ -295,6 +295,36 @@ def test_numpy_numbers_are_numbers():
     assert problem.tables[0].rows == 10 and '"mean_pooling":1.5' in problem.to_json()
 
 
+def test_a_plan_prints_as_a_table_of_its_devices():
+    def shard(table, rows, cols, devices, tier="hbm"):
+        return ns.Shard(table=table, rows=rows, cols=cols, devices=devices, tier=tier)
+
+    plan = ns.Plan(device_count=3, shards=[
+        shard("user", (0, 600), (0, 8), 0), shard("user", (600, 1000), (0, 8), 1),
+        shard("item", (0, 100), (0, 4), 1), shard("item", (0, 100), (4, 16), 0, "dram"),
+        shard("small", (0, 10), (0, 2), (0, 1))])
+    assert str(plan).splitlines() == [
+        "3 tables in 5 shards on 3 devices",
+        "device  shards        elements  tables",
+        "     0       3           6,020  user rows 0-599, item columns 4-15 in host memory, "
+        "small (a copy of 2)",
+        "     1       3           3,620  user rows 600-999, item columns 0-3, small (a copy of 2)",
+        "     2       0               0"]
+    many = ns.Plan(device_count=40, shards=[shard(f"t{i}", (0, 9 - i), (0, 4), 7)
+                                            for i in range(9)])
+    lines = str(many).splitlines()
+    assert len(lines) == 2 + 32 + 1 and lines[-1] == "   ... 8 more devices"
+    assert lines[2 + 7].endswith("t0, t1, t2, t3, t4, t5, 3 more")
+
+
+def test_a_searched_plan_says_where_it_comes_from():
+    result = ns.plan(small_problem(), evaluation_budget=50, progress=False)
+    made = result.plan.provenance
+    first = str(result.plan).splitlines()[0]
+    assert first.endswith(f", by {made.algorithm}, {made.predicted_cost_ms:.4g} ms predicted by "
+                          f"{made.cost_model}")
+
+
 def test_shards_without_names_get_some():
     shard = ns.Shard(table="t", rows=(0, 4), cols=(0, 4), devices=0)
     plan = ns.Plan(device_count=1, shards=[shard.replace(name="t_0"), shard, shard])
