@@ -129,8 +129,6 @@ def make_planner(context, dice, bags, rows):
                               else config.pooling.name.lower(), set())
         if kinds and not set(kinds) - wrong:
             kinds = None
-        if kinds == ["column_wise"] and config.embedding_dim < 8:
-            kinds = None
         constraints[config.name] = ParameterConstraints(
             sharding_types=kinds, min_partition=dice.choice([None, 4, 8]))
     return NeuroShardPlanner(Topology(context.size, "cpu"), batch_size=SAMPLES,

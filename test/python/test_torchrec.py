@@ -5,12 +5,13 @@ import pytest
 
 pytest.importorskip("torchrec")
 
+from torchrec import EmbeddingBagCollection, EmbeddingBagConfig
 from torchrec.distributed.planner.types import ParameterConstraints
 
 import neuroshard as ns
 from neuroshard.torchrec import to_torchrec
 from neuroshard.torchrec.errors import Unsupported
-from neuroshard.torchrec.modules import allowed_kinds, can_be_cut
+from neuroshard.torchrec.modules import Cluster, allowed_kinds, can_be_cut
 from neuroshard.torchrec.plans import sharding_of
 from support import matrix
 from support.ranks import Ranks
@@ -90,10 +91,26 @@ def test_refuses_missing_and_unknown_tables():
         to_torchrec(plan, {"m": []})
 
 
+def test_refuses_two_widths_on_a_rank():
+    """TorchRec would read both as rows of the first one's width."""
+    plan = plan_of(shard((0, 60), (0, 8), 1), shard((0, 60), (8, 12), 2),
+                   shard((0, 60), (12, 16), 1))
+    with pytest.raises(Unsupported, match='table "m.t": TorchRec needs one width for all column '
+                       'shards of a table on one rank; rank 1 has 8 and 4 columns'):
+        to_torchrec(plan, {"m": ["t"]})
+
+
+FEW_ROWS = [shard((0, 2), (0, 4), 0), shard((2, 4), (0, 4), 1), shard((4, 5), (0, 4), 2)]
+
+
+def test_refuses_ranks_without_rows_on_the_cpu():
+    with pytest.raises(Unsupported, match='table "m.t": its 5 rows leave some of 4 ranks none'):
+        to_torchrec(plan_of(*FEW_ROWS), {"m": ["t"]}, device="cpu")
+
+
 def test_lists_ranks_whose_rows_have_run_out():
     """5 rows on 4 ranks: blocks of 2, 2, 1 and none."""
-    shards = [shard((0, 2), (0, 4), 0), shard((2, 4), (0, 4), 1), shard((4, 5), (0, 4), 2)]
-    sharding = sharding_of(shards, 4, 4, "cpu")
+    sharding = sharding_of(FEW_ROWS, 4, 4, "cuda")
     assert sharding.sharding_type == "row_wise" and sharding.ranks == [0, 1, 2, 3]
     assert [one.shard_sizes for one in sharding.sharding_spec.shards] == [
         [2, 4], [2, 4], [1, 4], [0, 4]]
@@ -136,11 +153,9 @@ def test_names_what_torchrec_runs_right():
         kinds("mean", sharding_types=["row_wise"])
 
 
-def piece(rows, dim, kinds, min_width=4, ranks=2):
-    from torchrec import EmbeddingBagConfig
-
+def piece(rows, dim, kinds, min_width=4, ranks=2, local=None, device="cpu"):
     config = EmbeddingBagConfig(name="t", num_embeddings=rows, embedding_dim=dim)
-    return can_be_cut(config, kinds, min_width, ranks)
+    return can_be_cut(config, kinds, min_width, Cluster(ranks, local or ranks, device))
 
 
 def test_a_table_too_small_to_be_cut_stays_whole():
@@ -151,11 +166,20 @@ def test_a_table_too_small_to_be_cut_stays_whole():
     assert piece(2, 4, ["row_wise"]) and piece(2, 4, ["table_row_wise"])
     assert not piece(1, 8, ["row_wise"]) and not piece(10, 8, ["row_wise"], ranks=1)
     assert piece(1, 4, ["row_wise", "replicated"])
+    # A rank alone has shards of one width: 8 + 12 columns are none.
+    assert piece(10, 20, ["column_wise"], 8) and not piece(10, 20, ["column_wise"], 8, ranks=1)
+    assert piece(10, 24, ["column_wise"], 8, ranks=1)
+
+
+def test_a_table_with_rows_for_some_ranks_only_stays_whole_on_the_cpu():
+    """9 rows on 4 ranks: blocks of 3, 3, 3 and none."""
+    assert not piece(9, 8, ["row_wise"], ranks=4) and piece(10, 8, ["row_wise"], ranks=4)
+    assert piece(9, 8, ["row_wise"], ranks=4, device="cuda")
+    assert piece(3, 8, ["table_row_wise"], ranks=4, local=2)
+    assert not piece(9, 8, ["table_row_wise"], ranks=8, local=4)
 
 
 def test_problem_of_a_feature_that_two_tables_read():
-    from torchrec import EmbeddingBagCollection, EmbeddingBagConfig
-
     collection = EmbeddingBagCollection(device="meta", tables=[
         EmbeddingBagConfig(name=name, num_embeddings=10, embedding_dim=4,
                            feature_names=["clicked"]) for name in ("item", "page")])

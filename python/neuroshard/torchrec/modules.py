@@ -31,6 +31,20 @@ RUN_WRONG = {"mean": {"row_wise", "table_row_wise"}, "none": {"data_parallel"}}
 BEYOND_MEMORY = ("key_value_params", "use_virtual_table")
 
 
+@dataclass(frozen=True)
+class Cluster:
+    """Where the model will run. local: ranks of one host. device: "cpu", "cuda"."""
+
+    ranks: int
+    local: int
+    device: str
+
+    def can_cut_rows(self, rows: int, blocks: int) -> bool:
+        """Into blocks of ceil(rows / blocks)? On the CPU none may be empty."""
+        filled = -(-rows // -(-rows // blocks))
+        return filled == blocks > 1 if self.device == "cpu" else filled > 1
+
+
 @dataclass
 class Found:
     """What a model has. modules: the names of the tables of each module, by its path.
@@ -44,7 +58,7 @@ class Found:
 
 
 def find_tables(module: torch.nn.Module, sharders: Sequence[ModuleSharder],
-                constraints: Mapping[str, ParameterConstraints], device: str, ranks: int,
+                constraints: Mapping[str, ParameterConstraints], cluster: Cluster,
                 optimizer: Optimizer | None) -> Found:
     """Everything below `module` that one of the sharders takes."""
     by_type = {sharder.module_type: sharder for sharder in sharders}
@@ -56,7 +70,7 @@ def find_tables(module: torch.nn.Module, sharders: Sequence[ModuleSharder],
         if sharder is None:
             queue += [(table_name(path, name), child) for name, child in one.named_children()]
         else:
-            add_module(found, path, one, sharder, constraints, device, ranks, optimizer)
+            add_module(found, path, one, sharder, constraints, cluster, optimizer)
     if not found.tables:
         raise Unsupported("the model has no module that one of the sharders takes; they take "
                           + ", ".join(sorted(one.__name__ for one in by_type)))
@@ -64,7 +78,7 @@ def find_tables(module: torch.nn.Module, sharders: Sequence[ModuleSharder],
 
 
 def add_module(found: Found, path: str, module: torch.nn.Module, sharder: ModuleSharder,
-               constraints: Mapping[str, ParameterConstraints], device: str, ranks: int,
+               constraints: Mapping[str, ParameterConstraints], cluster: Cluster,
                optimizer: Optimizer | None) -> None:
     pooled = hasattr(module, "embedding_bag_configs")
     if not pooled and not hasattr(module, "embedding_configs"):
@@ -89,10 +103,10 @@ def add_module(found: Found, path: str, module: torch.nn.Module, sharder: Module
                                   optimizer or optimizer_of(name, parameter, sharder)))
         pooling = config.pooling.name.lower() if pooled else "none"
         add_features(found, name, config.feature_names, limits, pooling,
-                     weighted or bool(limits.is_weighted), ranks)
-        kinds = allowed_kinds(name, pooling, sharder, limits, device)
+                     weighted or bool(limits.is_weighted), cluster.ranks)
+        kinds = allowed_kinds(name, pooling, sharder, limits, cluster.device)
         width = limits.min_partition or COLUMNS
-        if not can_be_cut(config, kinds, width, ranks):
+        if not can_be_cut(config, kinds, width, cluster):
             kinds = sorted({*kinds, "table_wise"})
         found.rules.append(TableRule(name, kinds, width))
         found.constraints[name] = limits
@@ -153,12 +167,21 @@ def allowed_kinds(name: str, pooling: str, sharder: ModuleSharder,
 
 
 def can_be_cut(config: BaseEmbeddingConfig, kinds: Sequence[str], width: int,
-               ranks: int) -> bool:
+               cluster: Cluster) -> bool:
     """TorchRec calls a table of one piece row-wise or column-wise if it was asked to."""
-    pieces = config.embedding_dim // (COLUMNS * -(-width // COLUMNS))
-    return ("column_wise" in kinds and pieces > 1 or "replicated" in kinds
-            or bool({"row_wise", "table_row_wise"} & set(kinds))
-            and min(config.num_embeddings, ranks) > 1)
+    rows = config.num_embeddings
+    return ("replicated" in kinds
+            or "column_wise" in kinds and can_cut_columns(config.embedding_dim, width, cluster)
+            or "row_wise" in kinds and cluster.can_cut_rows(rows, cluster.ranks)
+            or "table_row_wise" in kinds and cluster.can_cut_rows(rows, cluster.local))
+
+
+def can_cut_columns(dim: int, width: int, cluster: Cluster) -> bool:
+    """A single rank's shards must be equally wide."""
+    pieces = dim // (COLUMNS * -(-width // COLUMNS))
+    if cluster.ranks > 1:
+        return pieces > 1
+    return any(dim % (COLUMNS * count) == 0 for count in range(2, pieces + 1))
 
 
 def optimizer_of(name: str, parameter: torch.nn.Parameter, sharder: ModuleSharder) -> Optimizer:

@@ -18,7 +18,7 @@ from neuroshard.distributed.agreement import GroupError, attempt, rank_of
 from neuroshard.problem import ShardingProblem
 from neuroshard.results import PlanResult
 from neuroshard.tables import Optimizer
-from neuroshard.torchrec.modules import Found, find_tables
+from neuroshard.torchrec.modules import Found, Cluster, find_tables
 from neuroshard.torchrec.plans import table_name, to_torchrec
 from neuroshard.torchrec.topology import topology_of
 
@@ -65,16 +65,16 @@ class NeuroShardPlanner(ShardingPlanner):
              sharders: Sequence[ModuleSharder]) -> ShardingPlan:
         """Searches, in this process alone. Raises neuroshard.PlanningError with the limit that
         binds, and Unsupported for what cannot be planned."""
-        found = find_tables(module, sharders, self._constraints, self._topology.compute_device,
-                            self._topology.world_size, self._optimizer)
+        cluster = Cluster(self._topology.world_size, self._topology.local_world_size,
+                          self._topology.compute_device)
+        found = find_tables(module, sharders, self._constraints, cluster, self._optimizer)
         self._check_constraints(found)
         self.problem = self._make_problem(found)
         self.result = self._search()
         self.result.plan.verify(self.problem)
         self._warn_of_states()
-        plan = to_torchrec(self.result.plan, found.modules,
-                           device=self._topology.compute_device,
-                           local_ranks=self._topology.local_world_size)
+        plan = to_torchrec(self.result.plan, found.modules, device=cluster.device,
+                           local_ranks=cluster.local)
         self._pass_on(plan, found)
         return plan
 

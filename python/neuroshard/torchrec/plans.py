@@ -61,6 +61,8 @@ def sharding_of(shards: Sequence[Shard], ranks: int, local_ranks: int,
         return ParameterSharding("data_parallel", "dense", list(shards[0].devices))
     shards = sorted(shards, key=lambda shard: (shard.rows, shard.cols))
     kind = kind_of(shards, ranks, local_ranks)
+    if kind in ("row_wise", "table_row_wise") and device == "cpu":
+        check_filled(shards, ranks if kind == "row_wise" else local_ranks)
     owners = [shard.devices[0] for shard in shards]
     places = [ShardMetadata([shard.rows[0], shard.cols[0]], [shard.row_count, shard.width],
                             place(rank, device, local_ranks))
@@ -69,6 +71,24 @@ def sharding_of(shards: Sequence[Shard], ranks: int, local_ranks: int,
         places += empty_blocks(shards, ranks, local_ranks, device, kind)
         owners = [parse_rank(str(one.placement)) for one in places]
     return ParameterSharding(kind, "fused", owners, EnumerableShardingSpec(places))
+
+
+def check_filled(shards: Sequence[Shard], blocks: int) -> None:
+    """FBGEMM's CPU kernels take a table without rows for the one after it."""
+    if len(shards) < blocks:
+        raise Unsupported(f"table \"{shards[0].table}\": its {shards[-1].rows[1]} rows leave some "
+                          f"of {blocks} ranks none, which TorchRec runs wrong on the CPU")
+
+
+def check_widths(shards: Sequence[Shard]) -> None:
+    """TorchRec reads all shards that a rank has of a table as rows of the first one's width."""
+    widths: dict[int, int] = {}
+    for shard in shards:
+        width = widths.setdefault(shard.devices[0], shard.width)
+        if width != shard.width:
+            raise Unsupported(f"table \"{shard.table}\": TorchRec needs one width for all column "
+                              f"shards of a table on one rank; rank {shard.devices[0]} has {width} "
+                              f"and {shard.width} columns")
 
 
 def empty_blocks(shards: Sequence[Shard], ranks: int, local_ranks: int, device: str,
@@ -96,6 +116,7 @@ def kind_of(shards: Sequence[Shard], ranks: int, local_ranks: int) -> str:
     if by_rows and by_cols:
         raise Unsupported(f"table \"{table}\" is cut by rows and by columns; expected one of them")
     if by_cols:
+        check_widths(shards)
         return "column_wise"
     owners = [shard.devices[0] for shard in shards]
     rows = shards[-1].rows[1]

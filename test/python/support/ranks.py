@@ -94,16 +94,19 @@ class Run:
         return self.folder / f"results-{rank}"
 
     def texts(self):
-        """By case what each rank said; the first that not all have ended says why not. Never
-        empty, so that runs come to an end."""
+        """By case what each rank said; the first that not all have ended says why not, unless the
+        one before it went wrong: ranks may have ended because of that. Never empty, so that runs
+        come to an end."""
         said = [self._read(rank) for rank in range(self.owner.ranks)]
-        texts = {}
+        texts, before = {}, []
         for case in self.cases:
             if any(case not in one for one in said):
+                if any(before):
+                    break
                 texts[case] = [one.get(case, self._unfinished(rank))
                                for rank, one in enumerate(said)]
                 break
-            texts[case] = [one[case] for one in said]
+            before = texts[case] = [one[case] for one in said]
         return texts
 
     def _read(self, rank):
