@@ -1,0 +1,102 @@
+"""Arguments of a model: in one form, flattened, and which of their sizes are dynamic."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch.export.graph_signature import ConstantArgument, InputKind
+from torch.utils import _pytree as pytree
+
+from neuroshard.export.errors import ExportError
+
+
+def _is_keyed(value: object) -> bool:
+    module = sys.modules.get("torchrec.sparse.jagged_tensor")
+    return module is not None and isinstance(value, module.KeyedJaggedTensor)
+
+
+def plain_arguments(args: Sequence, kwargs: Mapping) -> tuple[tuple, dict]:
+    """Every KeyedJaggedTensor with values, weights and lengths alone: one that has been used
+    keeps offsets, too, and would flatten otherwise than a fresh one."""
+    return pytree.tree_map(_plain, (tuple(args), dict(kwargs)), is_leaf=_is_keyed)
+
+
+def _plain(value: object) -> object:
+    if not _is_keyed(value):
+        return value
+    if value.variable_stride_per_key() or value.inverse_indices_or_none() is not None:
+        raise ExportError("a KeyedJaggedTensor whose keys have batches of their own cannot be "
+                          "exported; expected one batch for all keys")
+    return type(value)(keys=list(value.keys()), values=value.values(),
+                       weights=value.weights_or_none(), lengths=value.lengths())
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """How a call becomes inputs of the program by name, and results become what the model returns.
+
+    constants: arguments that are no tensors, such as numbers; the program is for these alone."""
+
+    names: tuple[str, ...]
+    constants: Mapping[str, object]
+    in_spec: pytree.TreeSpec
+    out_spec: pytree.TreeSpec
+    example: Mapping[str, object]
+
+    @classmethod
+    def of(cls, program: torch.export.ExportedProgram) -> Arguments:
+        specs = [spec.arg for spec in program.graph_signature.input_specs
+                 if spec.kind == InputKind.USER_INPUT]
+        names = tuple(spec.name for spec in specs)
+        constants = {spec.name: spec.value for spec in specs if isinstance(spec, ConstantArgument)}
+        example = dict(zip(names, pytree.tree_leaves(program.example_inputs)))
+        call = program.call_spec
+        return cls(names, constants, call.in_spec, call.out_spec, example)
+
+    def flatten(self, args: Sequence, kwargs: Mapping) -> dict[str, object]:
+        leaves, spec = pytree.tree_flatten(plain_arguments(args, kwargs))
+        if spec != self.in_spec:
+            raise ExportError("the arguments are not built as the example inputs were: expected "
+                              f"{self.in_spec}, found {spec}")
+        values = dict(zip(self.names, leaves))
+        for name, expected in self.constants.items():
+            if values[name] is not expected and values[name] != expected:
+                raise ExportError(f"argument \"{name}\": the program was exported for "
+                                  f"{expected!r}, found {values[name]!r}")
+        for name in set(self.names) - set(self.constants):
+            if not isinstance(values[name], torch.Tensor):
+                raise ExportError(f"argument \"{name}\": expected a tensor, found "
+                                  f"{type(values[name]).__name__}")
+        return values
+
+
+def dynamic_shapes(arguments: Mapping[str, object]) -> dict[str, object]:
+    """By name of argument: the first size of every tensor is free. With a KeyedJaggedTensor,
+    whose lengths are keys x batch, the batch has a name."""
+    keyed = [one for one in pytree.tree_leaves(dict(arguments), is_leaf=_is_keyed)
+             if _is_keyed(one)]
+    batches = {one.stride() for one in keyed}
+    batch = torch.export.Dim("batch") if len(batches) == 1 else None
+
+    def shape(value: object) -> object:
+        if _is_keyed(value):
+            return _keyed_shape(value, batch)
+        if not isinstance(value, torch.Tensor) or value.dim() == 0:
+            return None
+        # A row of ids may be as long as the batch by chance.
+        counts_samples = value.dim() > 1 or value.is_floating_point()
+        named = batch is not None and counts_samples and value.shape[0] in batches
+        return {0: batch if named else torch.export.Dim.AUTO}
+
+    return pytree.tree_map(shape, dict(arguments), is_leaf=_is_keyed)
+
+
+def _keyed_shape(value: object, batch: object | None) -> list:
+    """In the order in which torchrec flattens it."""
+    free = {0: torch.export.Dim.AUTO}
+    keys = len(value.keys())
+    lengths = free if batch is None else {0: keys * batch if keys > 1 else batch}
+    return [free, free if value.weights_or_none() is not None else None, lengths, None, None, None]

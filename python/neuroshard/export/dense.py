@@ -1,0 +1,86 @@
+"""The dense part: what the model does with the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+import torch
+from torch.export.graph_signature import InputKind
+from torch.fx import Node
+
+from neuroshard.export.arguments import Arguments
+from neuroshard.export.embeddings import TYPES, Found, batch_size
+from neuroshard.export.errors import ExportError
+from neuroshard.export.ids import Jagged, batch_of
+from neuroshard.export.linalg import to_linalg
+from neuroshard.export.locations import location
+from neuroshard.export.program import Dense, Input, Lookup, Value
+from neuroshard.export.split import DensePart
+
+_NAMES = {**TYPES, torch.float64: "f64", torch.int64: "i64", torch.int32: "i32",
+          torch.int16: "i16", torch.int8: "i8", torch.uint8: "ui8", torch.bool: "i1"}
+
+
+def make_dense(program: torch.export.ExportedProgram, found: Sequence[Found]) -> Dense:
+    part = DensePart(program, found)
+    batches = {batch_size(one) for one in found} - {None}
+    by_name = {node.name: node for node in program.graph.nodes if node.op == "placeholder"}
+    names, parameters = split_inputs(program, part.inputs)
+    inputs = [_value(by_name[name], name, batches) for name in names]
+    results = [_value(node, f"result_{number}", batches) if isinstance(node, Node) else node
+               for number, node in enumerate(part.results)]
+    return Dense(part.module, inputs, parameters, results)
+
+
+def split_inputs(program: torch.export.ExportedProgram,
+                 names: Sequence[str]) -> tuple[list[str], list[Value]]:
+    """Names of arguments of the model, and the model's own tensors."""
+    kinds = {spec.arg.name: spec for spec in program.graph_signature.input_specs}
+    by_name = {node.name: node for node in program.graph.nodes if node.op == "placeholder"}
+    arguments = [name for name in names if kinds[name].kind == InputKind.USER_INPUT]
+    own = [_value(by_name[name], name, (), kinds[name].target) for name in names
+           if kinds[name].kind != InputKind.USER_INPUT]
+    return arguments, own
+
+
+def _value(node: Node, name: str, batches: Collection[object],
+           parameter: str | None = None) -> Value:
+    value = node.meta["val"]
+    if not isinstance(value, torch.Tensor) or value.dtype not in _NAMES:
+        found = value.dtype if isinstance(value, torch.Tensor) else type(value).__name__
+        raise ExportError(f"{name} is a {found}; expected a tensor of floats or integers")
+    shape = tuple(size if isinstance(size, int) else None for size in value.shape)
+    per_sample = bool(shape) and shape[0] is None and value.shape[0].node.expr in batches
+    return Value(name, shape, _NAMES[value.dtype], per_sample, location(node, name), parameter)
+
+
+def lower_dense(dense: Dense, lookups: Sequence[Lookup], inputs: Sequence[Input],
+                jagged: Sequence[Jagged], arguments: Arguments,
+                state: Mapping[str, torch.Tensor]) -> str:
+    """Its linalg. Every device must be able to run it on its own samples."""
+    for value in [*dense.inputs, *dense.results]:
+        if not isinstance(value, Value):
+            raise ExportError(f"the model returns {value!r}, which is no tensor; with "
+                              "dense=\"torch-mlir\" all results must be")
+        if any(size is None for size in value.shape[1:]) or (
+                value.shape and value.shape[0] is None and not value.per_sample):
+            raise ExportError(
+                f"\"{value.name}\" of shape {value.shape} has no row for each sample, so that "
+                "devices could not share the dense part; dense=\"external\" leaves it to torch")
+    types = {name: type_ for type_, name in TYPES.items()}
+    free = {0: torch.export.Dim.AUTO}
+    rows = [torch.zeros(_rows(one, inputs[one.input], jagged[one.input]), one.dim,
+                        dtype=types[one.type]) for one in lookups]
+    example = [*rows, *(arguments.example[one.name] for one in dense.inputs),
+               *(state[one.parameter].detach() for one in dense.parameters)]
+    shapes = [free] * len(rows) + [free if one.per_sample else None for one in dense.inputs]
+    return to_linalg(dense.module, example, shapes + [None] * len(dense.parameters))
+
+
+def _rows(lookup: Lookup, input_: Input, jagged: Jagged) -> int:
+    """How many rows the lookup has for the example."""
+    batch = batch_of(jagged, input_)
+    if lookup.pooling != "unpooled":
+        return batch
+    first = input_.features.index(lookup.feature) * batch
+    return int(jagged.offsets[first + batch] - jagged.offsets[first])

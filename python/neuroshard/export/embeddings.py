@@ -1,0 +1,208 @@
+"""Finds the lookups of tables in a traced graph, and refuses what cannot be one."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import torch
+from torch.export.graph_signature import InputKind
+from torch.fx import Node
+
+from neuroshard.export.errors import ExportError
+from neuroshard.export.locations import describe
+from neuroshard.export.program import Table
+
+TYPES = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16"}
+ID_TYPES = {torch.int32: "i32", torch.int64: "i64"}
+_BAGS = ("aten.embedding_bag.padding_idx", "aten.embedding_bag.default",
+         "aten._embedding_bag.default", "aten._embedding_bag_forward_only.default")
+_MODES = ("sum", "mean", "max")
+
+
+@dataclass(frozen=True)
+class Found:
+    """One lookup: `call` reads the table, `node` is its rows, in a shape of its own; `keys` are
+    those of a KeyedJaggedTensor, of which it reads number `key`."""
+
+    call: Node
+    node: Node
+    table: str
+    pooling: str
+    kind: str
+    ids: Node
+    offsets: Node | None = None
+    weights: Node | None = None
+    padding_idx: int | None = None
+    keys: tuple[str, ...] = ()
+    key: int = 0
+
+
+def batch_size(one: Found) -> object:
+    """How many samples a lookup reads: a number, or the symbol that stands for it. None for rows
+    of a KeyedJaggedTensor, which do not say it."""
+    if one.kind == "keyed" and one.pooling == "unpooled":
+        return None
+    size = (one.ids if one.kind == "rows" else one.node).meta["val"].shape[0]
+    return size.node.expr if isinstance(size, torch.SymInt) else size
+
+
+class Tables:
+    """The tables of a program, by the name of the input that has their weights."""
+
+    def __init__(self, program: torch.export.ExportedProgram, dense: Collection[str]) -> None:
+        self.program, self.kept = program, frozenset(dense)
+        self.parameters = {spec.arg.name: spec.target
+                           for spec in program.graph_signature.input_specs
+                           if spec.kind in (InputKind.PARAMETER, InputKind.BUFFER)}
+        self.first: dict[tuple, str] = {}  # by memory: modules may share a parameter
+        self.tables: dict[str, Table] = {}
+
+    def is_kept(self, weight: object) -> bool:
+        """Whether the caller wants it to stay a dense parameter."""
+        if not isinstance(weight, Node) or weight.name not in self.parameters:
+            return False
+        target = self.parameters[weight.name]
+        return target in self.kept or table_name(target) in self.kept
+
+    def add(self, weight: object, reader: Node) -> str:
+        """The name of the table whose weights are this node."""
+        if not isinstance(weight, Node) or weight.name not in self.parameters:
+            raise ExportError(f"{describe(reader)}: its table is computed in the model; expected "
+                              "a parameter or a buffer")
+        name = self.name_of(weight)
+        if name not in self.tables:
+            target = self.parameters[weight.name]
+            values = self.weights(target)
+            if values.dtype not in TYPES:
+                raise ExportError(f"table \"{name}\" read by {describe(reader)} is of type "
+                                  f"{values.dtype}; expected f32, f16 or bf16")
+            rows, dim = values.shape
+            self.tables[name] = Table(name, target, rows, dim, TYPES[values.dtype],
+                                      values.requires_grad)
+        return name
+
+    def name_of(self, parameter: Node) -> str | None:
+        """Parameters on the same memory have the name of the first."""
+        target = self.parameters.get(parameter.name)
+        if target is None:
+            return None
+        values = self.weights(target)
+        memory = (values.data_ptr(), values.shape, values.stride()) if values.numel() else target
+        return table_name(self.first.setdefault(memory, target))
+
+    def weights(self, target: str) -> torch.Tensor:
+        state = self.program.state_dict
+        return state[target] if target in state else self.program.constants[target]
+
+
+def table_name(parameter: str) -> str:
+    return parameter.removesuffix(".weight")
+
+
+def find_lookups(tables: Tables) -> list[Found]:
+    """In the order of the graph. What reads a table otherwise is an error."""
+    found = []
+    for node in tables.program.graph.nodes:
+        target = str(node.target)
+        if node.op != "call_function" or not is_embedding(target):
+            continue
+        if not tables.is_kept(node.args[0]):
+            found.append(_lookup_of(node, target, tables))
+    if not found:
+        raise ExportError(
+            "the model has no embedding to take out; expected nn.EmbeddingBag, nn.Embedding, their "
+            "functions on a parameter, or an EmbeddingBagCollection or EmbeddingCollection")
+    _check_readers(tables, found)
+    return found
+
+
+def is_embedding(target: str) -> bool:
+    """Whether an operator, by its name, looks rows up."""
+    return "embedding" in target or target == "neuroshard_export.lookup.default"
+
+
+def _lookup_of(node: Node, target: str, tables: Tables) -> Found:
+    if target == "aten.embedding.default":
+        return _of_embedding(node, tables)
+    if target in _BAGS:
+        return _of_bag(node, tables)
+    if target == "neuroshard_export.lookup.default":
+        weight, values, lengths, weights, keys, key, pooling = node.args
+        _require_mode(node, pooling, "sum", "mean", "unpooled")
+        _require_ids(node, values)
+        return Found(node, node, tables.add(weight, node), pooling, "keyed", values, lengths, weights,
+                     keys=tuple(keys), key=key)
+    if "renorm" in target:
+        raise ExportError(f"{describe(node)}: max_norm changes the table while it is read, which a "
+                          "sharded table cannot; expected max_norm=None")
+    raise ExportError(f"{describe(node)}: {target} cannot be exported; expected nn.EmbeddingBag "
+                      "(sum or mean), nn.Embedding or a collection of TorchRec")
+
+
+def _argument(node: Node, position: int, name: str, default: object) -> object:
+    return node.args[position] if len(node.args) > position else node.kwargs.get(name, default)
+
+
+def _of_embedding(node: Node, tables: Tables) -> Found:
+    weight, ids = node.args[:2]
+    _refuse_frequency(node, _argument(node, 3, "scale_grad_by_freq", False))
+    _require_ids(node, ids)
+    padding = _argument(node, 2, "padding_idx", -1)
+    if ids.meta["val"].dim() == 0:
+        raise ExportError(f"{describe(node)}: expected ids [batch, ...], found a single one")
+    return Found(node, node, tables.add(weight, node), "unpooled", "rows", ids,
+                 padding_idx=None if padding < 0 else padding)
+
+
+def _of_bag(node: Node, tables: Tables) -> Found:
+    weight, ids, offsets = node.args[:3]
+    _refuse_frequency(node, _argument(node, 3, "scale_grad_by_freq", False))
+    pooling = _MODES[_argument(node, 4, "mode", 0)]
+    _require_mode(node, pooling, "sum", "mean")
+    _require_ids(node, ids)
+    rows = None
+    for user in node.users:
+        if user.args[1:] == (0,):
+            rows = user
+        elif user.users:
+            raise ExportError(f"{describe(node)}: its second results are read; expected only "
+                              "the rows")
+    padding = _argument(node, 8, "padding_idx", None)
+    return Found(node, rows or node, tables.add(weight, node), pooling,
+                 "closed bags" if _argument(node, 7, "include_last_offset", False) else "bags",
+                 ids, offsets, _argument(node, 6, "per_sample_weights", None),
+                 None if padding is None or padding < 0 else padding)
+
+
+def _refuse_frequency(node: Node, asked: bool) -> None:
+    if asked:
+        raise ExportError(f"{describe(node)}: scale_grad_by_freq cannot be exported; expected "
+                          "False")
+
+
+def _require_mode(node: Node, found: str, *expected: str) -> None:
+    if found not in expected:
+        raise ExportError(f"{describe(node)}: mode \"{found}\" cannot be exported; expected "
+                          + " or ".join(f'"{one}"' for one in expected))
+
+
+def _require_ids(node: Node, ids: Node) -> None:
+    found = ids.meta["val"].dtype
+    if found not in ID_TYPES:
+        raise ExportError(f"{describe(node)}: ids are of type {found}; expected int64 or int32")
+
+
+def _check_readers(tables: Tables, found: list[Found]) -> None:
+    """A table is read by lookups alone."""
+    lookups = {one.call for one in found}
+    for node in tables.program.graph.nodes:
+        name = tables.name_of(node) if node.op == "placeholder" else None
+        if name not in tables.tables:
+            continue
+        for user in node.users:
+            if user not in lookups:
+                raise ExportError(
+                    f"table \"{name}\" is read by {describe(user)}, too, which is "
+                    f"{user.target}; a table may be read by lookups alone. dense_tables="
+                    f"[\"{name}\"] leaves all of it to torch")

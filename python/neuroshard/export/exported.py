@@ -1,0 +1,125 @@
+"""What export gives: the program, and what can be done with it."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import torch
+from torch.utils import _pytree as pytree
+
+from neuroshard.export.arguments import Arguments
+from neuroshard.export.ids import Jagged, make_jagged
+from neuroshard.export.program import Dense, Ids, Input, Lookup, Table
+from neuroshard.export.text import ModuleText
+
+if TYPE_CHECKING:
+    from neuroshard.export.running import Program
+    from neuroshard.plans import Plan
+    from neuroshard.problem import ShardingProblem
+    from neuroshard.topology import Topology
+
+
+@dataclass
+class Exported:
+    """A model as a program of NeuroShard.
+
+    tables, inputs, lookups: what the program has. ids: makes the jagged inputs from the
+    arguments of the model; dense: makes its results from the looked-up rows. state: the model's
+    own tensors, by their names in its state_dict."""
+
+    tables: list[Table]
+    inputs: list[Input]
+    lookups: list[Lookup]
+    ids: Ids
+    dense: Dense
+    state: Mapping[str, torch.Tensor]
+    counts: dict[str, int]
+    _text: ModuleText
+    _arguments: Arguments
+
+    @property
+    def mlir(self) -> str:
+        """The logical module, with @forward; no weights are in it."""
+        return str(self._text)
+
+    def __str__(self) -> str:
+        return self.mlir
+
+    def problem(self, topology: Topology | str | None = None, *,
+                batch: int | None = None) -> ShardingProblem:
+        """What is to be planned. batch: over all devices; None: that of the example."""
+        from neuroshard.distributed.artifact import run
+        from neuroshard.distributed.library import compiler_path
+        from neuroshard.problem import ShardingProblem
+
+        text = self._text if batch is None else replace(self._text, batch=batch)
+        with tempfile.TemporaryDirectory() as folder:
+            source, made = pathlib.Path(folder, "model.mlir"), pathlib.Path(folder, "problem.json")
+            source.write_text(str(text), encoding="utf-8")
+            run(compiler_path().with_name("neuroshard-translate"), "--mlir-to-workload", source,
+                "-o", made)
+            problem = ShardingProblem.load(str(made))
+        return problem if topology is None else problem.replace(topology=topology)
+
+    def compile(self, folder: str | os.PathLike, *, plan: Plan | None = None,
+                devices: int = 1) -> pathlib.Path:
+        """Runs neuroshard-compile: an artifact for that many devices of this machine, by the
+        plan or by one that is made now. Where torch runs the dense part, @forward of the artifact
+        ends with the rows."""
+        from neuroshard.distributed.artifact import run
+        from neuroshard.distributed.library import compiler_path
+
+        count = devices if plan is None else plan.device_count
+        text = self._text if self.dense.linalg else replace(self._text, dense=None)
+        with tempfile.TemporaryDirectory() as scratch:
+            source, options = pathlib.Path(scratch, "model.mlir"), []
+            source.write_text(str(text), encoding="utf-8")
+            if plan is not None:
+                plan.save(os.path.join(scratch, "plan.json"))
+                options = ["--plan", os.path.join(scratch, "plan.json")]
+            run(compiler_path(), source, "--topology", f"{count}xCPU", *options, "-o", folder)
+        return pathlib.Path(folder)
+
+    def open(self, *, plan: Plan | None = None, devices: int = 1,
+             folder: str | os.PathLike | None = None) -> Program:
+        """Compiles, and opens the artifact on in-process devices: a context manager to be called
+        as the model. folder: where the artifact is to stay; None: it goes when closed."""
+        from neuroshard.export.running import open_program
+
+        return open_program(self, plan, devices, folder)
+
+    def save(self, path: str | os.PathLike, *, weights: bool = False) -> list[pathlib.Path]:
+        """Writes path.mlir and path.ids.pt2, path.dense.pt2 where torch runs the dense part, and
+        with weights path.safetensors. Gives their paths."""
+        from neuroshard.export.saving import save
+
+        return save(self, pathlib.Path(path), weights)
+
+    # The parts, one by one
+
+    def flatten(self, args: Sequence, kwargs: Mapping) -> dict[str, torch.Tensor]:
+        """The arguments of a call by their names in the program."""
+        return self._arguments.flatten(args, kwargs)
+
+    def unflatten(self, results: Sequence[object]) -> object:
+        """Results as the model returns them."""
+        return pytree.tree_unflatten(list(results), self._arguments.out_spec)
+
+    def jagged(self, values: Mapping[str, torch.Tensor]) -> list[Jagged]:
+        """The jagged arguments of @forward."""
+        given = [*(values[name] for name in self.ids.inputs),
+                 *(self.state[one.parameter] for one in self.ids.parameters)]
+        made = self.ids.module(*given)
+        return [make_jagged(one, made) for one in self.inputs]
+
+    def run_dense(self, rows: Sequence[torch.Tensor],
+                  values: Mapping[str, torch.Tensor]) -> list[object]:
+        """What torch makes of the rows of all lookups and the other arguments."""
+        return list(self.dense.module(*rows, *(values[one.name] for one in self.dense.inputs),
+                                      *(self.state[one.parameter]
+                                        for one in self.dense.parameters)))

@@ -1,0 +1,97 @@
+"""From a module of PyTorch to an exported program."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Literal
+
+import torch
+
+from neuroshard.export.arguments import Arguments
+from neuroshard.export.dense import lower_dense, make_dense, split_inputs
+from neuroshard.export.embeddings import Found, Tables, find_lookups, is_embedding
+from neuroshard.export.exported import Exported
+from neuroshard.export.features import Features, check_dynamic
+from neuroshard.export.ids import batch_of, make_jagged, mean_pooling
+from neuroshard.export.locations import location
+from neuroshard.export.program import Dense, Ids, Lookup
+from neuroshard.export.split import DensePart, extract
+from neuroshard.export.text import ModuleText
+from neuroshard.export.trace import trace
+from neuroshard.tables import Optimizer
+
+
+def export(model: torch.nn.Module, args: Sequence, kwargs: Mapping | None = None, *,
+           dynamic_batch: bool = True, dense: Literal["external", "torch-mlir"] = "external",
+           optimizer: Optimizer | str | Mapping[str, Optimizer | str] | None = None,
+           batch: int | None = None, dense_tables: Collection[str] = ()) -> Exported:
+    """Traces model(*args, **kwargs) and takes its embeddings out as lookups of tables.
+
+    args, kwargs: example inputs, two samples or more; how many ids they have for each sample is
+    what plans are made for. dynamic_batch: the program is for any number of samples. dense: what
+    becomes of the rest: "external" leaves it to torch, "torch-mlir" compiles it with the lookups.
+    optimizer: of the tables whose parameters need gradients; or by table. batch: samples over all
+    devices, for plans; None: those of the example. dense_tables: embeddings, by table or
+    parameter, that stay in the dense part. What cannot be exported is an ExportError."""
+    if dense not in ("external", "torch-mlir"):
+        raise ValueError(f"dense: expected \"external\" or \"torch-mlir\", found {dense!r}")
+    if isinstance(args, torch.Tensor) or not isinstance(args, Sequence):
+        raise TypeError(f"args: expected a tuple of example inputs, found {type(args).__name__}")
+    program = trace(model, args, kwargs or {}, dynamic_batch)
+    tables = Tables(program, dense_tables)
+    found = find_lookups(tables)
+    if dynamic_batch:
+        check_dynamic(found)
+    features = Features(program, found)
+    state = {**program.state_dict, **program.constants}
+    arguments = Arguments.of(program)
+    ids = _ids(program, features, found)
+    with torch.no_grad():
+        made = ids.module(*(arguments.example[name] for name in ids.inputs),
+                          *(state[one.parameter] for one in ids.parameters))
+        jagged = [make_jagged(one, made) for one in features.inputs]
+    lookups = [_lookup(one, place, tables) for one, place in zip(found, features.places)]
+    rest = make_dense(program, found)
+    if dense == "torch-mlir":
+        rest.linalg = lower_dense(rest, lookups, features.inputs, jagged, arguments, state)
+    text = ModuleText(
+        type(model).__name__, batch or batch_of(jagged[0], features.inputs[0]),
+        list(tables.tables.values()), _optimizers(tables, optimizer), features.inputs, lookups,
+        mean_pooling(features.inputs, jagged), rest)
+    return Exported(list(tables.tables.values()), features.inputs, lookups, ids, rest, state,
+                    _counts(tables, found, ids, rest), text, arguments)
+
+
+def _ids(program: torch.export.ExportedProgram, features: Features,
+         found: Sequence[Found]) -> Ids:
+    module, names = extract(program, features.results, [one.node for one in found])
+    return Ids(module, *split_inputs(program, names))
+
+
+def _lookup(one: Found, place: tuple[int, str], tables: Tables) -> Lookup:
+    table = tables.tables[one.table]
+    return Lookup(one.table, one.pooling, *place, one.weights is not None, one.padding_idx,
+                  table.dim, table.type, location(one.call, f"{one.table}[{place[1]}]"))
+
+
+def _optimizers(tables: Tables, given: object) -> dict[str, Optimizer]:
+    """The optimizer of each table that is trained."""
+    named = dict(given) if isinstance(given, Mapping) else None
+    if named is not None and (unknown := sorted(set(named) - set(tables.tables))):
+        raise ValueError(f"optimizer: there is no table \"{unknown[0]}\"; expected some of "
+                         f"{list(tables.tables)}")
+    chosen = {}
+    for name, table in tables.tables.items():
+        one = named.get(name) if named is not None else given
+        if one is not None and table.trained:
+            chosen[name] = one if isinstance(one, Optimizer) else Optimizer(one)
+    return chosen
+
+
+def _counts(tables: Tables, found: Sequence[Found], ids: Ids, dense: Dense) -> dict[str, int]:
+    """Operations of the program, and embeddings that stayed with torch because the caller
+    wanted it."""
+    left = [node for module in (ids.module, dense.module) for node in module.graph.nodes
+            if node.op == "call_function" and is_embedding(str(node.target))]
+    return {"neuroshard.table": len(tables.tables), "neuroshard.lookup": len(found),
+            "embeddings left to torch": len(left)}

@@ -1,0 +1,125 @@
+"""Gathers the ids of all lookups in jagged inputs, and names their features."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch.fx import Node
+
+from neuroshard.export.embeddings import ID_TYPES, Found, batch_size
+from neuroshard.export.errors import ExportError
+from neuroshard.export.locations import describe
+from neuroshard.export.program import Input, Source
+
+
+class Features:
+    """inputs: the jagged ones. places: for each lookup the number of its input and its feature.
+    results: nodes that the sources number."""
+
+    def __init__(self, program: torch.export.ExportedProgram, found: Sequence[Found]) -> None:
+        self._names = {node.name for node in program.graph.nodes if node.op == "placeholder"}
+        self._equal = _Equality()
+        self._groups: dict[tuple, list[tuple[Source, str]]] = {}
+        self._features: dict[tuple, str] = {}
+        self._taken: set[str] = set()
+        self.results: list[Node] = []
+        self._numbers: dict[int, int] = {}
+        keys = [self._add(one) for one in found]
+        groups = list(self._groups)
+        names = self._input_names(groups)
+        self.inputs = [self._input(group, name) for group, name in zip(groups, names)]
+        self.places = [(groups.index(group), feature) for group, feature in keys]
+
+    def _add(self, one: Found) -> tuple[tuple, str]:
+        """The group of a lookup and the name of its feature."""
+        id_type = ID_TYPES[one.ids.meta["val"].dtype]
+        source = Source(one.kind, *map(self._number, (one.ids, one.offsets, one.weights)))
+        weighted = one.weights is not None
+        if one.kind == "keyed":
+            group = ("keyed", source, one.keys, id_type, weighted)
+            self._groups.setdefault(group, [(source, "")])
+            return group, one.keys[one.key]
+        group = ("separate", batch_size(one), id_type, weighted)
+        members = self._groups.setdefault(group, [])
+        for member, name in members:
+            if member == source:
+                return group, name
+        name = self._unused(_origin(one.ids), self._taken)
+        members.append((source, name))
+        return group, name
+
+    def _number(self, node: Node | None) -> int | None:
+        if node is None:
+            return None
+        key = self._equal.key(node)
+        if key not in self._numbers:
+            self._numbers[key] = len(self.results)
+            self.results.append(node)
+        return self._numbers[key]
+
+    @staticmethod
+    def _unused(name: str, taken: set[str]) -> str:
+        unique, count = name, 1
+        while unique in taken:
+            unique, count = f"{name}_{count}", count + 1
+        taken.add(unique)
+        return unique
+
+    def _input_names(self, groups: Sequence[tuple]) -> list[str]:
+        taken = set(self._names)
+        return [self._unused(_origin(self.results[group[1].ids]).removesuffix("__values")
+                             if group[0] == "keyed" else "ids", taken) for group in groups]
+
+    def _input(self, group: tuple, name: str) -> Input:
+        members = self._groups[group]
+        features = group[2] if group[0] == "keyed" else tuple(name for _, name in members)
+        return Input(name, features, group[-2], group[-1], tuple(one for one, _ in members))
+
+
+class _Equality:
+    """Nodes that compute the same have the same key: a model that takes the column of one
+    feature twice has one feature."""
+
+    def __init__(self) -> None:
+        self._keys: dict[Node, tuple] = {}
+        self._numbers: dict[tuple, int] = {}
+
+    def key(self, node: Node) -> int:
+        if node not in self._keys:
+            if node.op != "call_function":
+                text = (node.op, node.name)
+            else:
+                text = (str(node.target),
+                        repr(torch.fx.node.map_arg(node.args, self._stand_in)),
+                        repr(torch.fx.node.map_arg(node.kwargs, self._stand_in)))
+            self._keys[node] = self._numbers.setdefault(text, len(self._numbers))
+        return self._keys[node]
+
+    def _stand_in(self, node: Node) -> str:
+        return f"%{self.key(node)}"
+
+
+def _origin(node: Node) -> str:
+    """The input that ids are made from: features have its name."""
+    while node.op != "placeholder":
+        if not node.all_input_nodes:
+            return node.name
+        node = node.all_input_nodes[0]
+    return node.name
+
+
+def check_dynamic(found: Sequence[Found]) -> None:
+    """Every lookup reads as many samples as there are."""
+    for one in found:
+        batch = batch_size(one)
+        if not isinstance(batch, int):
+            continue
+        if batch == 1:
+            raise ExportError(
+                f"{describe(one.call)}: torch.export takes sizes of 1 for constants; give example "
+                "inputs of two or more samples")
+        raise ExportError(
+            f"{describe(one.call)} reads {batch} samples whatever the batch is; expected ids "
+            "with one bag for each sample. Positions are to be expanded to [batch, ...], or "
+            f"dense_tables=[\"{one.table}\"] leaves the table to torch")

@@ -1,0 +1,99 @@
+"""What an exported model consists of, as plain records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import torch
+
+
+@dataclass(frozen=True)
+class Table:
+    """A parameter that lookups read. parameter: its name in the model's state_dict."""
+
+    name: str
+    parameter: str
+    rows: int
+    dim: int
+    type: str
+    trained: bool
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """pooling: "sum", "mean" or "unpooled". input: number of the jagged input. location: in
+    MLIR's syntax."""
+
+    table: str
+    pooling: str
+    input: int
+    feature: str
+    weighted: bool
+    padding_idx: int | None
+    dim: int
+    type: str
+    location: str
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the ids of one feature, or of all keys of a KeyedJaggedTensor, come from: numbers of
+    results of the ids program.
+
+    kind: "keyed" (values, lengths), "rows" (ids [batch, ...], one bag for each sample), "bags"
+    (ids, first offsets) or "closed bags" (ids, offsets with the last one)."""
+
+    kind: str
+    ids: int
+    offsets: int | None
+    weights: int | None
+
+
+@dataclass(frozen=True)
+class Input:
+    """A jagged argument of the program. One source for each feature; or a keyed one for all."""
+
+    name: str
+    features: tuple[str, ...]
+    id_type: str
+    weighted: bool
+    sources: tuple[Source, ...]
+
+    @property
+    def keyed(self) -> bool:
+        return self.sources[0].kind == "keyed"
+
+
+@dataclass(frozen=True)
+class Value:
+    """A tensor that enters or leaves the dense part. shape: None where it depends on the batch.
+    parameter: its name in the state_dict, for what the model itself holds."""
+
+    name: str
+    shape: tuple[int | None, ...]
+    type: str
+    per_sample: bool
+    location: str = ""
+    parameter: str | None = None
+
+
+@dataclass
+class Dense:
+    """What is left without the tables: module(*rows, *inputs, *parameters) -> results.
+
+    rows: one [n, dim] tensor for each lookup. linalg: the text of torch-mlir, if asked for."""
+
+    module: torch.fx.GraphModule
+    inputs: list[Value]
+    parameters: list[Value]
+    results: list[Value]
+    linalg: str | None = None
+
+
+@dataclass
+class Ids:
+    """module(*inputs, *parameters) -> the tensors that sources number."""
+
+    module: torch.fx.GraphModule
+    inputs: list[str]
+    parameters: list[Value] = field(default_factory=list)

@@ -1,0 +1,131 @@
+"""A compiled model as a function: its tables on in-process devices, its arguments those of the
+module it was exported from."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import torch
+
+from neuroshard.export.errors import ExportError
+from neuroshard.export.ids import Jagged, batch_of
+from neuroshard.export.world import World
+
+if TYPE_CHECKING:
+    from neuroshard.export.exported import Exported
+
+
+class Program:
+    """An exported model, compiled and opened. A context manager; call it as the module."""
+
+    def __init__(self, exported: Exported, folder: str | os.PathLike,
+                 scratch: str | None = None) -> None:
+        self.exported, self.folder, self._scratch = exported, pathlib.Path(folder), scratch
+        self._world = World(folder)
+        self.load(exported.state)
+
+    @property
+    def devices(self) -> int:
+        return self._world.devices
+
+    def load(self, state: Mapping[str, torch.Tensor]) -> None:
+        """Writes the tables from a state_dict of the model."""
+        for table in self.exported.tables:
+            self._world.write_table(table.name, state[table.parameter])
+
+    def close(self) -> None:
+        self._world.close()
+        if self._scratch:
+            shutil.rmtree(self._scratch, ignore_errors=True)
+        self._scratch = None
+
+    def __enter__(self) -> Program:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __call__(self, *args: object, **kwargs: object) -> object:
+        values = self.exported.flatten(args, kwargs)
+        with torch.no_grad():
+            jagged = self.exported.jagged(values)
+            results = (self._run_linalg if self.exported.dense.linalg else self._run_torch)(
+                values, jagged)
+        return self.exported.unflatten(results)
+
+    def _run_torch(self, values: Mapping[str, torch.Tensor],
+                   jagged: Sequence[Jagged]) -> list[object]:
+        parts = self._scatter(jagged)
+        rows = self._world.forward([[tensor for one in part for tensor in one.tensors]
+                                    for part in parts])
+        whole = [torch.cat(one) for one in zip(*rows)]
+        return self.exported.run_dense(whole, values)
+
+    def _run_linalg(self, values: Mapping[str, torch.Tensor],
+                    jagged: Sequence[Jagged]) -> list[object]:
+        dense = self.exported.dense
+        batch = batch_of(jagged[0], self.exported.inputs[0])
+        sizes = local_sizes(batch, self.devices)
+        state = self.exported.state
+        parameters = [state[one.parameter].detach().contiguous() for one in dense.parameters]
+        inputs = [self._split(values[one.name], one.per_sample, sizes) for one in dense.inputs]
+        results = self._world.forward([
+            [*(one[rank] for one in inputs), *(tensor for one in part for tensor in one.tensors),
+             *parameters] for rank, part in enumerate(self._scatter(jagged))])
+        return [torch.cat(one) for one in zip(*results)]
+
+    def _split(self, value: torch.Tensor, per_sample: bool,
+               sizes: Sequence[int]) -> list[torch.Tensor]:
+        if not per_sample:
+            return [value.contiguous()] * len(sizes)
+        if len(value) != sum(sizes):
+            raise ExportError(f"expected {sum(sizes)} samples in every input, found {len(value)}")
+        return [part.contiguous() for part in value.split(list(sizes))]
+
+    def _scatter(self, jagged: Sequence[Jagged]) -> list[list[Jagged]]:
+        """The samples of each device, of every jagged input."""
+        cut = [split_jagged(one, len(input_.features), self.devices)
+               for one, input_ in zip(jagged, self.exported.inputs)]
+        return [[parts[rank] for parts in cut] for rank in range(self.devices)]
+
+
+def local_sizes(batch: int, devices: int) -> list[int]:
+    """The first batch mod devices devices get one sample more."""
+    return [batch // devices + (rank < batch % devices) for rank in range(devices)]
+
+
+def split_jagged(jagged: Jagged, features: int, devices: int) -> list[Jagged]:
+    """Consecutive samples of all features for each device."""
+    batch = (len(jagged.offsets) - 1) // features
+    parts, begin = [], 0
+    for size in local_sizes(batch, devices):
+        bounds = [jagged.offsets[feature * batch + begin:feature * batch + begin + size + 1]
+                  for feature in range(features)]
+        spans = [slice(int(one[0]), int(one[-1])) for one in bounds]
+        lengths = torch.cat([one.diff() for one in bounds])
+        parts.append(Jagged(
+            torch.cat([jagged.ids[span] for span in spans]),
+            torch.nn.functional.pad(lengths.cumsum(0), (1, 0)),
+            None if jagged.weights is None else torch.cat([jagged.weights[one] for one in spans])))
+        begin += size
+    return parts
+
+
+def open_program(exported: Exported, plan: object, devices: int,
+                 folder: str | os.PathLike | None) -> Program:
+    """Compiles into the folder, or into one that goes with the program."""
+    scratch = tempfile.mkdtemp(prefix="neuroshard-") if folder is None else None
+    try:
+        place = exported.compile(folder or os.path.join(scratch, "artifact"), plan=plan,
+                                 devices=devices)
+        return Program(exported, place, scratch)
+    except BaseException:
+        if scratch:
+            shutil.rmtree(scratch, ignore_errors=True)
+        raise
+

@@ -1,0 +1,75 @@
+"""torch.export of a model whose tables are to be taken out."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch.export.graph_signature import InputKind
+
+from neuroshard.export.arguments import dynamic_shapes, plain_arguments
+from neuroshard.export.collections import traceable_collections
+from neuroshard.export.errors import ExportError
+from neuroshard.export.locations import describe
+
+# Operators that do something else in training, and the number of the argument that says so.
+_TRAINS = {"aten.dropout.default": 2, "aten.feature_dropout.default": 2,
+           "aten.alpha_dropout.default": 2, "aten.batch_norm.default": 5,
+           "aten.instance_norm.default": 5, "aten.rrelu.default": 3}
+
+
+def trace(model: torch.nn.Module, args: Sequence, kwargs: Mapping,
+          dynamic_batch: bool) -> torch.export.ExportedProgram:
+    """The program of ATen operators. Parameters and buffers are its inputs."""
+    if not isinstance(model, torch.nn.Module):
+        raise ExportError(f"expected an nn.Module, found {type(model).__name__}")
+    args, kwargs = plain_arguments(args, kwargs)
+    try:
+        arguments = inspect.signature(model.forward).bind(*args, **kwargs).arguments
+    except TypeError as error:
+        raise ExportError(f"the example inputs do not fit {type(model).__name__}.forward: "
+                          f"{error}") from None
+    shapes = dynamic_shapes(arguments) if dynamic_batch else None
+    with traceable_collections(model):
+        try:
+            program = torch.export.export(model, args, kwargs, dynamic_shapes=shapes)
+        except ExportError:
+            raise
+        except Exception as error:  # of a dozen types, which torch does not document
+            raise ExportError(_explain(model, error)) from error
+    _check_pure(program)
+    return program
+
+
+def _explain(model: torch.nn.Module, error: Exception) -> str:
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    first = lines[0].strip() if lines else type(error).__name__
+    text = f"torch.export cannot trace {type(model).__name__}: {first}"
+    if "data-dependent" in str(error) or "DataDependent" in type(error).__name__:
+        place = next((line.strip() for line in lines if "File \"" in line), "")
+        text += (f"\n{place}" if place else "") + (
+            "\na branch or a size there depends on values of the inputs; write it with "
+            "torch.where, or a mask")
+    elif "onstraint" in str(error) and "batch" in str(error):
+        text += ("\nthe model works for the example's number of samples alone; "
+                 "dynamic_batch=False exports it for that")
+    return text
+
+
+def _check_pure(program: torch.export.ExportedProgram) -> None:
+    for node in program.graph.nodes:
+        position = _TRAINS.get(str(node.target))
+        if position is not None and len(node.args) > position and node.args[position] is True:
+            raise ExportError(f"{describe(node)} is as in training; call model.eval() before, as "
+                              "the program is for inference")
+    signature = program.graph_signature
+    changed = [*signature.buffers_to_mutate.values(), *signature.user_inputs_to_mutate.values()]
+    if changed:
+        raise ExportError(f"the forward changes \"{changed[0]}\" in place; the exported program "
+                          "cannot: give model.eval(), or return the new value")
+    for spec in signature.input_specs:
+        if spec.kind not in (InputKind.USER_INPUT, InputKind.PARAMETER, InputKind.BUFFER,
+                             InputKind.CONSTANT_TENSOR):
+            raise ExportError(f"input \"{spec.arg.name}\" of kind {spec.kind.name} cannot be "
+                              "exported; expected tensors")

@@ -1,0 +1,153 @@
+"""Runs a compiled program on all its devices in this process, through the runtime's C interface
+(include/neuroshard/Runtime/HostABI.h)."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import pathlib
+from collections.abc import Sequence
+from functools import cache
+
+import torch
+
+from neuroshard.errors import TensorError
+
+DTYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16,
+          "i1": torch.bool, "i32": torch.int32, "i64": torch.int64, "f64": torch.float64}
+_TABLE_TYPES = (torch.float32, torch.float16, torch.bfloat16)
+
+
+class _TableInfo(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("rows", ctypes.c_int64), ("dim", ctypes.c_int64),
+                ("element_type", ctypes.c_int32), ("num_states", ctypes.c_int32),
+                ("state_width", ctypes.c_int64 * 2)]
+
+
+@cache
+def _runtime() -> ctypes.CDLL:
+    from neuroshard.distributed.library import library_path
+
+    pointer, text = ctypes.c_void_p, ctypes.c_char_p
+    library = ctypes.CDLL(str(library_path().with_name("libneuroshard_runtime.so")),
+                          mode=ctypes.RTLD_GLOBAL)
+    for name, result, arguments in (
+            ("nsrt_last_error", text, []),
+            ("nsrt_world_open", pointer, [text, ctypes.c_int32]),
+            ("nsrt_world_close", None, [pointer]),
+            ("nsrt_world_num_devices", ctypes.c_int32, [pointer]),
+            ("nsrt_world_device", pointer, [pointer, ctypes.c_int32]),
+            ("nsrt_world_find_table", ctypes.c_int32, [pointer, text]),
+            ("nsrt_world_table_info", ctypes.c_int32,
+             [pointer, ctypes.c_int32, ctypes.POINTER(_TableInfo)]),
+            ("nsrt_table_write", ctypes.c_int32,
+             [pointer, ctypes.c_int32, ctypes.c_int64, ctypes.c_int64, pointer]),
+            ("nsrt_invoke_all", ctypes.c_int32,
+             [pointer, text, ctypes.POINTER(ctypes.POINTER(pointer))])):
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    return library
+
+
+@cache
+def _descriptor(rank: int) -> type[ctypes.Structure]:
+    """MLIR's strided memref descriptor."""
+    fields = [("allocated", ctypes.c_void_p), ("aligned", ctypes.c_void_p),
+              ("offset", ctypes.c_int64)]
+    if rank:
+        fields += [("sizes", ctypes.c_int64 * rank), ("strides", ctypes.c_int64 * rank)]
+    return type(f"Descriptor{rank}", (ctypes.Structure,), {"_fields_": fields})
+
+
+def _describe(tensor: torch.Tensor) -> ctypes.Structure:
+    descriptor = _descriptor(tensor.dim())()
+    descriptor.allocated = descriptor.aligned = tensor.data_ptr()
+    if tensor.dim():
+        descriptor.sizes[:] = tensor.shape
+        descriptor.strides[:] = tensor.stride()
+    return descriptor
+
+
+def _take(descriptor: ctypes.Structure, dtype: torch.dtype) -> torch.Tensor:
+    """Copies a returned tensor and frees it."""
+    shape = list(getattr(descriptor, "sizes", ()))
+    strides = list(getattr(descriptor, "strides", ()))
+    result = torch.empty(shape, dtype=dtype)
+    if result.numel():
+        span = 1 + sum((size - 1) * stride for size, stride in zip(shape, strides))
+        raw = (ctypes.c_char * (span * dtype.itemsize)).from_address(
+            descriptor.aligned + descriptor.offset * dtype.itemsize)
+        result.copy_(torch.frombuffer(bytearray(raw), dtype=dtype).as_strided(shape, strides))
+    if descriptor.allocated:
+        _free(descriptor.allocated)
+    return result
+
+
+_free = ctypes.CDLL(None).free
+_free.argtypes = [ctypes.c_void_p]
+
+
+class World:
+    """An open artifact of neuroshard-compile; its tables are zero until they are written."""
+
+    def __init__(self, folder: str | os.PathLike, threads_per_device: int = 1) -> None:
+        manifest = json.loads((pathlib.Path(folder) / "manifest.json").read_text())
+        self._results = manifest["functions"]["forward"]["results"]
+        self._handle = _runtime().nsrt_world_open(os.fsencode(folder), threads_per_device)
+        if not self._handle:
+            raise TensorError(_runtime().nsrt_last_error().decode())
+        self.devices: int = _runtime().nsrt_world_num_devices(self._handle)
+
+    def close(self) -> None:
+        if self._handle:
+            _runtime().nsrt_world_close(self._handle)
+        self._handle = None
+
+    def write_table(self, name: str, values: torch.Tensor) -> None:
+        """values: [rows, dim] of the table's type."""
+        index = _runtime().nsrt_world_find_table(self._require_open(), name.encode())
+        info = _TableInfo()
+        _check(_runtime().nsrt_world_table_info(self._handle, index, ctypes.byref(info)))
+        expected = (info.rows, info.dim), _TABLE_TYPES[info.element_type]
+        if (tuple(values.shape), values.dtype) != expected:
+            raise TensorError(f"table \"{name}\": expected {expected[0]} of {expected[1]}, found "
+                              f"{tuple(values.shape)} of {values.dtype}")
+        values = values.detach().contiguous()
+        _check(_runtime().nsrt_table_write(self._handle, index, 0, info.rows, values.data_ptr()))
+
+    def forward(self, arguments: Sequence[Sequence[torch.Tensor]]) -> list[list[torch.Tensor]]:
+        """arguments[r]: the tensors of device r, those of jagged ones one after the other. Gives
+        each device's results."""
+        self._require_open()
+        calls = [self._frame(rank, values) for rank, values in enumerate(arguments)]
+        pointer = ctypes.POINTER(ctypes.c_void_p)
+        arrays = (pointer * self.devices)(*(ctypes.cast(call[0], pointer) for call in calls))
+        status = _runtime().nsrt_invoke_all(self._handle, b"forward", arrays)
+        message = _runtime().nsrt_last_error().decode() if status else ""
+        # They are valid to free whatever the status.
+        results = [[_take(getattr(call[1], f"r{number}"), DTYPES[spec["type"]])
+                    for number, spec in enumerate(self._results)] for call in calls]
+        if status:
+            raise TensorError(message)
+        return results
+
+    def _frame(self, rank: int, values: Sequence[torch.Tensor]) -> tuple:
+        """The array of pointers, the results, and what must live as long."""
+        fields = [(f"r{number}", _descriptor(len(spec["shape"])))
+                  for number, spec in enumerate(self._results)]
+        results = type("Results", (ctypes.Structure,), {"_fields_": fields})()
+        kept = [_describe(value) for value in values]
+        addresses = [ctypes.addressof(results), _runtime().nsrt_world_device(self._handle, rank),
+                     *map(ctypes.addressof, kept)]
+        return (ctypes.c_void_p * len(addresses))(*addresses), results, kept, values
+
+    def _require_open(self) -> object:
+        if not self._handle:
+            raise TensorError("the program has been closed")
+        return self._handle
+
+
+def _check(status: int) -> None:
+    if status:
+        raise TensorError(_runtime().nsrt_last_error().decode())
