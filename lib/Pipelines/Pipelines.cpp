@@ -4,7 +4,6 @@
 
 #include "neuroshard/Conversion/Native/Pipeline.h"
 #include "neuroshard/Conversion/Passes.h"
-#include "neuroshard/Transforms/Passes.h"
 
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
@@ -24,6 +23,12 @@ PlanOptions PlanningOptions::toPlanOptions() const {
   return options;
 }
 
+TopologyFromGridOptions PlanningOptions::toGridOptions() const {
+  TopologyFromGridOptions options;
+  options.deviceClass = deviceClass;
+  return options;
+}
+
 static void addOutline(OpPassManager &pm, llvm::StringRef entry,
                        bool training) {
   OutlineOptions outline;
@@ -33,7 +38,11 @@ static void addOutline(OpPassManager &pm, llvm::StringRef entry,
     pm.addPass(createDifferentiate());
 }
 
-void neuroshard::buildToPlanned(OpPassManager &pm, const PlanOptions &options) {
+void neuroshard::buildToPlanned(OpPassManager &pm, const PlanOptions &options,
+                                const TopologyFromGridOptions &grid) {
+  // Given both, neuroshard-plan compares what comes of them.
+  if (options.topology.empty() || !grid.deviceClass.empty())
+    pm.addPass(createTopologyFromGrid(grid));
   // Equal lookups have equal results: one is enough to plan and to exchange.
   pm.addPass(createCSEPass());
   pm.addPass(createPlan(options));
@@ -68,7 +77,7 @@ void neuroshard::buildPartitionedToNative(OpPassManager &pm,
 }
 
 static void buildToSharded(OpPassManager &pm, const StepOptions &options) {
-  buildToPlanned(pm, options.toPlanOptions());
+  buildToPlanned(pm, options.toPlanOptions(), options.toGridOptions());
   buildPlannedToSharded(pm, options.entry, options.training);
 }
 
@@ -76,7 +85,7 @@ void neuroshard::registerPipelines() {
   PassPipelineRegistration<PlanningOptions>(
       "neuroshard-to-planned", "From the logical to the planned level",
       [](OpPassManager &pm, const PlanningOptions &options) {
-        buildToPlanned(pm, options.toPlanOptions());
+        buildToPlanned(pm, options.toPlanOptions(), options.toGridOptions());
       });
   PassPipelineRegistration<StepOptions>("neuroshard-to-sharded",
                                         "From the logical to the sharded level",

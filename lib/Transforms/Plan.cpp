@@ -12,6 +12,7 @@
 #include "neuroshard/Planner/Verify.h"
 #include "neuroshard/Transforms/PlannerConversion.h"
 
+#include "mlir/Dialect/Shard/IR/ShardOps.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <charconv>
@@ -142,11 +143,16 @@ FailureOr<TopologyOp> PlanPass::findOrCreateTopology() {
   FailureOr<TopologyOp> found = findTopology(getOperation());
   if (failed(found) || *found)
     return found;
-  if (topology.empty())
-    return emitError(
+  if (topology.empty()) {
+    InFlightDiagnostic diagnostic = emitError(
         getOperation().getLoc(),
         "a plan needs a topology; add a 'neuroshard.topology' or the option "
         "'topology', such as topology=8xH200");
+    for (shard::GridOp grid : getOperation().getOps<shard::GridOp>())
+      diagnostic.attachNote(grid.getLoc())
+          << "neuroshard-topology-from-grid makes one of this";
+    return diagnostic;
+  }
   Expected<Topology> parsed = parseTopology(topology);
   if (!parsed)
     return emitDiagnostics(getOperation().getLoc(), parsed.error());

@@ -8,6 +8,7 @@
 #ifndef NEUROSHARD_PIPELINES_PIPELINES_H
 #define NEUROSHARD_PIPELINES_PIPELINES_H
 
+#include "neuroshard/Transforms/Passes.h"
 #include "neuroshard/Transforms/PlanPasses.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -38,11 +39,17 @@ struct PlanningOptions : public mlir::PassPipelineOptions<PlanningOptions> {
       *this, "topology",
       llvm::cl::desc("Devices, for a module without a topology"),
       llvm::cl::init("")};
+  Option<std::string> deviceClass{
+      *this, "device-class",
+      llvm::cl::desc("Class of the devices of the module's 'shard.grid', for a "
+                     "module without a topology"),
+      llvm::cl::init("")};
   Option<uint64_t> seed{*this, "seed", llvm::cl::desc("Seed of random choices"),
                         llvm::cl::init(0)};
 
-  /// The same as options of the pass.
+  /// The same as options of the passes.
   PlanOptions toPlanOptions() const;
+  TopologyFromGridOptions toGridOptions() const;
 };
 
 /// Also how the step functions are made.
@@ -77,8 +84,10 @@ struct ToNativeOptions : public mlir::PassPipelineOptions<ToNativeOptions> {
       llvm::cl::init("")};
 };
 
-/// Logical to planned: equal lookups merged, then the plan made or completed.
-void buildToPlanned(mlir::OpPassManager &pm, const PlanOptions &options);
+/// Logical to planned: the topology taken from the module's `shard.grid`,
+/// unless `options` has one; equal lookups merged; the plan made or completed.
+void buildToPlanned(mlir::OpPassManager &pm, const PlanOptions &options,
+                    const TopologyFromGridOptions &grid = {});
 
 /// Planned to sharded: outlined, differentiated in training, sharded, fused.
 void buildPlannedToSharded(mlir::OpPassManager &pm, llvm::StringRef entry,

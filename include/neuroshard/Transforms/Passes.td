@@ -215,6 +215,64 @@ def Partition : Pass<"neuroshard-partition", "::mlir::ModuleOp"> {
                            "::mlir::func::FuncDialect"];
 }
 
+def TopologyFromGrid
+    : Pass<"neuroshard-topology-from-grid", "::mlir::ModuleOp"> {
+  let summary = "Make the topology that MLIR's shard.grid means";
+  let description = [{
+    For a module whose devices are an MLIR `shard.grid`. Devices are numbered
+    row by row, as `shard.process_linear_index` numbers them: those that differ
+    in the last axis alone are neighbours.
+
+    Each axis is a level of the topology, the first the outermost. The groups of
+    a level hold the devices that agree in all axes before it, and its link is
+    that between members of a group which differ in the axis. A grid says
+    nothing of links and memory; they are those of the device class: an axis
+    whose groups fit into a node of the class has the links of a node, the
+    others have the network. Axes of size 1 are no level, and of neighbouring
+    levels with the same link the outer one stays, since nothing tells them
+    apart: with H200s, of which 8 are a node, `2x4` is the topology `8xH200`,
+    `4x2x8` is `8x8xH200`. If even the groups of the last axis are larger than
+    a node, they are cut into nodes: `16` is `16xH200`. Each node is a host.
+
+    `bandwidth` and `latency` give the link of each axis where that is known
+    better. Links given by `bandwidth` are taken as they are: no node is cut.
+
+    A module without a grid stays as it is, and so does one with a topology; if
+    `device-class` is given, that topology must be the grid's. The grid stays
+    for the rest of the program. The pipelines from the logical level run this
+    pass unless they get a `topology`.
+
+    ```mlir
+    // Before, with device-class=H200:
+    shard.grid @mesh(shape = 2x8)
+    // After:
+    neuroshard.topology @cluster
+      devices [#neuroshard.devices<8 x "H200">, #neuroshard.devices<8 x "H200", host = 1>]
+      levels [#neuroshard.level<"cluster", groups = [16], bandwidth = 45.0, latency = 30.0>,
+              #neuroshard.level<"node", groups = [8, 8], bandwidth = 350.0, latency = 15.0>]
+      host_memory [2199023255552, 2199023255552]
+    shard.grid @mesh(shape = 2x8)
+    ```
+  }];
+  let options = [
+    Option<"deviceClass", "device-class", "std::string", /*default=*/"",
+      "Class of all devices, such as H200; see docs/planner.md">,
+    Option<"memory", "memory", "std::string", /*default=*/"",
+      "Usable memory of each device, such as 40GiB; default: of its class">,
+    Option<"nodeSize", "node-size", "int", /*default=*/"0",
+      "Devices that share a host, at most; 0: as many as in a node of the "
+      "class">,
+    Option<"grid", "grid", "std::string", /*default=*/"",
+      "Symbol of the grid; may be left out if there is only one">,
+    ListOption<"bandwidth", "bandwidth", "double",
+      "Bandwidth of the link along each axis in GB/s, per device and "
+      "direction, from the first axis to the last; default: of the class">,
+    ListOption<"latency", "latency", "double",
+      "Latency of the link along each axis in microseconds">
+  ];
+  let dependentDialects = ["::neuroshard::ir::NeuroShardDialect"];
+}
+
 def VerifyPlanned : Pass<"neuroshard-verify-planned", "::mlir::ModuleOp"> {
   let summary = "Check the invariants of the planned level";
   let description = [{
