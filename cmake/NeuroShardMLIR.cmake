@@ -47,14 +47,51 @@ function(neuroshard_add_mlir_tool name)
   install(TARGETS ${name})
 endfunction()
 
-function(neuroshard_mlir_target name)
-  target_include_directories(${name} PUBLIC
+# neuroshard_add_mlir_plugin(NAME SOURCES... EXPORTS version-script LINK targets...)
+# libNAME.so, for MLIR's drivers to load. It links the shared libMLIR that they link, and
+# keeps all symbols but its entry points to itself.
+function(neuroshard_add_mlir_plugin name)
+  cmake_parse_arguments(ARG "" "EXPORTS" "LINK" ${ARGN})
+  add_library(${name} MODULE ${ARG_UNPARSED_ARGUMENTS})
+  neuroshard_mlir_target(${name})
+  target_link_libraries(${name} PRIVATE ${ARG_LINK})
+  neuroshard_export_only(${name} ${ARG_EXPORTS})
+  add_dependencies(neuroshard-tools ${name})
+  install(TARGETS ${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endfunction()
+
+# neuroshard_add_mlir_c_library(NAME SOURCES... ARCHIVES files... EXPORTS version-script LINK
+#   targets...)
+# A shared library with a C interface; also NeuroShard::NAME after installation, whose users
+# need MLIR's headers alone. `ARCHIVES` are linked whole.
+function(neuroshard_add_mlir_c_library name)
+  cmake_parse_arguments(ARG "" "EXPORTS" "ARCHIVES;LINK" ${ARGN})
+  add_library(${name} SHARED ${ARG_UNPARSED_ARGUMENTS})
+  neuroshard_mlir_include(${name} PUBLIC)
+  target_compile_definitions(${name} PRIVATE ${LLVM_DEFINITIONS_LIST})
+  target_compile_options(${name} PRIVATE -fno-exceptions)
+  string(REPLACE ";" "," archives "${ARG_ARCHIVES}")
+  target_link_libraries(${name} PRIVATE
+    LINKER:--whole-archive,${archives},--no-whole-archive
+    $<BUILD_INTERFACE:${ARG_LINK}> $<BUILD_INTERFACE:MLIR> $<BUILD_INTERFACE:LLVM>
+    $<BUILD_INTERFACE:neuroshard_options>)
+  neuroshard_export_only(${name} ${ARG_EXPORTS})
+  add_dependencies(neuroshard-tools ${name})
+  neuroshard_export_library(${name} Compiler)
+endfunction()
+
+function(neuroshard_mlir_include name visibility)
+  target_include_directories(${name} ${visibility}
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-  target_include_directories(${name} SYSTEM PUBLIC
+  target_include_directories(${name} SYSTEM ${visibility}
     $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>
     $<BUILD_INTERFACE:${MLIR_INCLUDE_DIRS}>
     $<BUILD_INTERFACE:${LLVM_INCLUDE_DIRS}>)
+endfunction()
+
+function(neuroshard_mlir_target name)
+  neuroshard_mlir_include(${name} PUBLIC)
   target_compile_definitions(${name} PUBLIC ${LLVM_DEFINITIONS_LIST})
   target_compile_options(${name} PRIVATE -fno-exceptions)
   target_compile_features(${name} PUBLIC cxx_std_20)

@@ -48,6 +48,13 @@ function(neuroshard_add_library name)
   neuroshard_export_library(${name} Core)
 endfunction()
 
+# A shared library's symbols are those of a version script in its folder, and no others.
+function(neuroshard_export_only name version_script)
+  set(script ${CMAKE_CURRENT_SOURCE_DIR}/${version_script})
+  target_link_options(${name} PRIVATE LINKER:--version-script=${script})
+  set_property(TARGET ${name} APPEND PROPERTY LINK_DEPENDS ${script})
+endfunction()
+
 # neuroshard_add_unit_test(NAME SOURCES... LINK targets...)
 # A GoogleTest program, run by ctest under its own name.
 function(neuroshard_add_unit_test name)

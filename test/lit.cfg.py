@@ -22,6 +22,8 @@ config.suffixes = [".mlir"]
 config.excludes = ["Unit", "python", "docs", "consumer", "Inputs"]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = config.neuroshard_test_dir
+if config.neuroshard_sanitize:
+    config.available_features.add("sanitizers")
 
 lit.llvm.initialize(lit_config, config)
 llvm_config = lit.llvm.llvm_config

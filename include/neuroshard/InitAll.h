@@ -19,6 +19,9 @@ void registerAllDialects(mlir::DialectRegistry &registry);
 /// Our passes and pipelines, and MLIR's.
 void registerAllPasses();
 
+/// Our passes and pipelines alone, for a program that has registered MLIR's.
+void registerOwnPasses();
+
 } // namespace neuroshard
 
 #endif // NEUROSHARD_INITALL_H

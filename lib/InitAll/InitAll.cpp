@@ -28,6 +28,10 @@ void neuroshard::registerAllDialects(mlir::DialectRegistry &registry) {
 
 void neuroshard::registerAllPasses() {
   mlir::registerAllPasses();
+  registerOwnPasses();
+}
+
+void neuroshard::registerOwnPasses() {
   registerNeuroShardConversionPasses();
   registerNeuroShardEmulationPasses();
   registerNeuroShardGPUPasses();
