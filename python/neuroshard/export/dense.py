@@ -11,7 +11,7 @@ from torch.fx import Node
 from neuroshard.export.arguments import Arguments
 from neuroshard.export.embeddings import TYPES, Found, batch_size
 from neuroshard.export.errors import ExportError
-from neuroshard.export.ids import Jagged, batch_of
+from neuroshard.export.ids import Jagged, zero_rows
 from neuroshard.export.linalg import to_linalg
 from neuroshard.export.locations import location
 from neuroshard.export.program import Dense, Input, Lookup, Value
@@ -67,20 +67,9 @@ def lower_dense(dense: Dense, lookups: Sequence[Lookup], inputs: Sequence[Input]
             raise ExportError(
                 f"\"{value.name}\" of shape {value.shape} has no row for each sample, so that "
                 "devices could not share the dense part; dense=\"external\" leaves it to torch")
-    types = {name: type_ for type_, name in TYPES.items()}
     free = {0: torch.export.Dim.AUTO}
-    rows = [torch.zeros(_rows(one, inputs[one.input], jagged[one.input]), one.dim,
-                        dtype=types[one.type]) for one in lookups]
+    rows = zero_rows(lookups, inputs, jagged)
     example = [*rows, *(arguments.example[one.name] for one in dense.inputs),
                *(state[one.parameter].detach() for one in dense.parameters)]
     shapes = [free] * len(rows) + [free if one.per_sample else None for one in dense.inputs]
     return to_linalg(dense.module, example, shapes + [None] * len(dense.parameters))
-
-
-def _rows(lookup: Lookup, input_: Input, jagged: Jagged) -> int:
-    """How many rows the lookup has for the example."""
-    batch = batch_of(jagged, input_)
-    if lookup.pooling != "unpooled":
-        return batch
-    first = input_.features.index(lookup.feature) * batch
-    return int(jagged.offsets[first + batch] - jagged.offsets[first])

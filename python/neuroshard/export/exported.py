@@ -13,7 +13,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from neuroshard.export.arguments import Arguments
-from neuroshard.export.ids import Jagged, make_jagged
+from neuroshard.export.ids import Jagged, make_jagged, zero_rows
 from neuroshard.export.program import Dense, Ids, Input, Lookup, Table
 from neuroshard.export.text import ModuleText
 
@@ -94,13 +94,22 @@ class Exported:
         return open_program(self, plan, devices, folder)
 
     def save(self, path: str | os.PathLike, *, weights: bool = False) -> list[pathlib.Path]:
-        """Writes path.mlir and path.ids.pt2, path.dense.pt2 where torch runs the dense part, and
-        with weights path.safetensors. Gives their paths."""
+        """Writes path.mlir, path.ids.pt2, path.dense.pt2 where torch runs the dense part, and
+        path.json, which says what they take and give; with weights also path.safetensors. Gives
+        their paths."""
         from neuroshard.export.saving import save
 
         return save(self, pathlib.Path(path), weights)
 
     # The parts, one by one
+
+    def example(self) -> Mapping[str, object]:
+        """The example inputs by their names in the program."""
+        return self._arguments.example
+
+    def example_rows(self) -> list[torch.Tensor]:
+        """Zeros in place of the rows that the lookups give for the example inputs."""
+        return zero_rows(self.lookups, self.inputs, self.jagged(self.example()))
 
     def flatten(self, args: Sequence, kwargs: Mapping) -> dict[str, torch.Tensor]:
         """The arguments of a call by their names in the program."""
@@ -119,7 +128,8 @@ class Exported:
 
     def run_dense(self, rows: Sequence[torch.Tensor],
                   values: Mapping[str, torch.Tensor]) -> list[object]:
-        """What torch makes of the rows of all lookups and the other arguments."""
-        return list(self.dense.module(*rows, *(values[one.name] for one in self.dense.inputs),
+        """What torch makes of the rows [n, dim] of all lookups and the other arguments."""
+        shaped = [lookup.shaped(one) for lookup, one in zip(self.lookups, rows)]
+        return list(self.dense.module(*shaped, *(values[one.name] for one in self.dense.inputs),
                                       *(self.state[one.parameter]
                                         for one in self.dense.parameters)))

@@ -15,7 +15,7 @@ from neuroshard.export.features import Features, check_dynamic
 from neuroshard.export.ids import batch_of, make_jagged, mean_pooling
 from neuroshard.export.locations import location
 from neuroshard.export.program import Dense, Ids, Lookup
-from neuroshard.export.split import DensePart, extract
+from neuroshard.export.split import extract, shape_of_rows
 from neuroshard.export.text import ModuleText
 from neuroshard.export.trace import trace
 from neuroshard.tables import Optimizer
@@ -71,7 +71,7 @@ def _ids(program: torch.export.ExportedProgram, features: Features,
 def _lookup(one: Found, place: tuple[int, str], tables: Tables) -> Lookup:
     table = tables.tables[one.table]
     return Lookup(one.table, one.pooling, *place, one.weights is not None, one.padding_idx,
-                  table.dim, table.type, location(one.call, f"{one.table}[{place[1]}]"))
+                  shape_of_rows(one), table.type, location(one.call, f"{one.table}[{place[1]}]"))
 
 
 def _optimizers(tables: Tables, given: object) -> dict[str, Optimizer]:

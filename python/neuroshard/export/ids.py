@@ -8,9 +8,10 @@ from typing import NamedTuple
 import torch
 
 from neuroshard.export.errors import ExportError
-from neuroshard.export.program import Input, Source
+from neuroshard.export.program import Input, Lookup, Source
 
 DTYPES = {"i32": torch.int32, "i64": torch.int64}
+ROW_DTYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
 
 
 class Jagged(NamedTuple):
@@ -95,3 +96,17 @@ def mean_pooling(inputs: Sequence[Input], jagged: Sequence[Jagged]) -> Mapping[t
             ids = value.offsets[(position + 1) * batch] - value.offsets[position * batch]
             means[number, feature] = int(ids) / max(batch, 1)
     return means
+
+
+def zero_rows(lookups: Sequence[Lookup], inputs: Sequence[Input],
+              jagged: Sequence[Jagged]) -> list[torch.Tensor]:
+    """Zeros of the shapes in which the model has the lookups' rows."""
+    rows = []
+    for one in lookups:
+        input_, value = inputs[one.input], jagged[one.input]
+        count = batch_of(value, input_)
+        if one.pooling == "unpooled":
+            first = input_.features.index(one.feature) * count
+            count = int(value.offsets[first + count] - value.offsets[first])
+        rows.append(one.shaped(torch.zeros(count, one.dim, dtype=ROW_DTYPES[one.type])))
+    return rows

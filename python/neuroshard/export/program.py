@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import torch
@@ -21,8 +22,8 @@ class Table:
 
 @dataclass(frozen=True)
 class Lookup:
-    """pooling: "sum", "mean" or "unpooled". input: number of the jagged input. location: in
-    MLIR's syntax."""
+    """pooling: "sum", "mean" or "unpooled". input: number of the jagged input. shape: in which
+    the model has the rows, None where it depends on the data. location: in MLIR's syntax."""
 
     table: str
     pooling: str
@@ -30,9 +31,22 @@ class Lookup:
     feature: str
     weighted: bool
     padding_idx: int | None
-    dim: int
+    shape: tuple[int | None, ...]
     type: str
     location: str
+
+    @property
+    def dim(self) -> int:
+        return self.shape[-1]
+
+    @property
+    def rows_per_sample(self) -> int:
+        """1 unless the model has the rows as [batch, ..., dim]."""
+        return math.prod(self.shape[1:-1])
+
+    def shaped(self, rows: torch.Tensor) -> torch.Tensor:
+        """Rows [n, dim] as the model has them."""
+        return rows.view(-1, *self.shape[1:]) if len(self.shape) > 2 else rows
 
 
 @dataclass(frozen=True)
@@ -81,7 +95,7 @@ class Value:
 class Dense:
     """What is left without the tables: module(*rows, *inputs, *parameters) -> results.
 
-    rows: one [n, dim] tensor for each lookup. linalg: the text of torch-mlir, if asked for."""
+    rows: one tensor for each lookup, of its shape. linalg: the text of torch-mlir, if asked for."""
 
     module: torch.fx.GraphModule
     inputs: list[Value]

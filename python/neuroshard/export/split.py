@@ -56,8 +56,8 @@ def extract(program: torch.export.ExportedProgram, results: Sequence[Node],
 class DensePart:
     """Everything but the lookups, whose rows are its first inputs.
 
-    module(rows_0, rows_1, ..., *inputs): inputs are those of the program, by name, the
-    model's own tensors last."""
+    module(rows_0, rows_1, ..., *inputs): rows in the shapes that the model has them in; inputs
+    are those of the program, by name, the model's own tensors last."""
 
     def __init__(self, program: torch.export.ExportedProgram, found: Sequence[Found]) -> None:
         self._graph = Graph()
@@ -70,8 +70,7 @@ class DensePart:
         self.inputs = [node.name for node in inputs]
         rows = [self._graph.placeholder(f"rows_{number}") for number in range(len(found))]
         self._copies.update((node, self._graph.node_copy(node)) for node in inputs)
-        for one, value in zip(found, rows):
-            self._copies[one.node] = self._shaped(one.node, value)
+        self._copies.update((one.node, value) for one, value in zip(found, rows))
         for node in program.graph.nodes:
             if node in needed and node not in self._copies:
                 self._copies[node] = self._copy(node)
@@ -93,18 +92,14 @@ class DensePart:
                                              (self._copies[size[0]], size[1]))
         return self._graph.node_copy(node, lambda one: self._copies[one])
 
-    def _shaped(self, node: Node, rows: Node) -> Node:
-        """Rows [n, dim] in the shape that the model has them in."""
-        shape = list(node.meta["val"].shape)
-        if len(shape) == 2:
-            return rows
-        free = [position for position, size in enumerate(shape) if isinstance(size, torch.SymInt)]
-        if len(free) > 1:
-            raise ExportError(f"{describe(node)}: expected ids [batch, ...] in which only the "
-                              f"batch is dynamic, found {tuple(shape)}")
-        for position in free:
-            shape[position] = -1
-        return self._graph.call_function(torch.ops.aten.view.default, (rows, shape))
+
+def shape_of_rows(one: Found) -> tuple[int | None, ...]:
+    """The shape in which the model has the rows of a lookup; None: depends on the data."""
+    shape = tuple(size if isinstance(size, int) else None for size in one.node.meta["val"].shape)
+    if None in shape[1:]:
+        raise ExportError(f"{describe(one.call)}: expected ids [batch, ...] in which only the "
+                          f"batch is dynamic, found {tuple(one.node.meta['val'].shape)}")
+    return shape
 
 
 def _sizes_of(found: Iterable[Found]) -> dict[object, tuple[Node, int]]:

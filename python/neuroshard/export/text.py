@@ -52,7 +52,7 @@ class ModuleText:
             return [], []
         if self.dense.linalg is not None:
             return split_linalg(self.dense.linalg)
-        types = ", ".join([*(row_type(one) for one in self.lookups),
+        types = ", ".join([*(shaped_type(one) for one in self.lookups),
                            *map(value_type, self.dense.inputs)])
         results = ", ".join(map(value_type, self.dense.results))
         return [], [f"  func.func private @dense({types}) -> ({results})"]
@@ -62,6 +62,7 @@ class ModuleText:
         values = [(f"%rows_{number}", row_type(one)) for number, one in enumerate(self.lookups)]
         lines = [self._lookup(number, one) for number, one in enumerate(self.lookups)]
         if self.dense is not None:
+            values = [self._shape(one, value[0], lines) for one, value in zip(self.lookups, values)]
             plain = [*self.dense.inputs, *(self.dense.parameters if self.dense.linalg else [])]
             given = [f"{value_name(one)}: {value_type(one)} loc({quote(one.parameter or one.name)})"
                      for one in plain]
@@ -83,6 +84,22 @@ class ModuleText:
                 f"[%{input_.name}, {quote(one.feature)}]{weighted}{padding} "
                 f"{{stats = #neuroshard.feature<mean = {decimal(mean)}>}} : !{input_.name} -> "
                 f"{row_type(one)} {one.location}")
+
+    @staticmethod
+    def _shape(one: Lookup, rows: str, lines: list[str]) -> tuple[str, str]:
+        """Adds what gives rows [n, dim] the shape that the model has them in."""
+        if len(one.shape) == 2:
+            return rows, row_type(one)
+        name, shaped = rows.replace("%rows", "%shaped"), shaped_type(one)
+        sizes = ", ".join(map(str, one.shape[1:]))
+        lines += [f"{name}_zero = arith.constant 0 : index",
+                  f"{name}_size = arith.constant {one.rows_per_sample} : index",
+                  f"{name}_rows = tensor.dim {rows}, {name}_zero : {row_type(one)}",
+                  f"{name}_batch = arith.divui {name}_rows, {name}_size : index",
+                  f"{name} = tensor.expand_shape {rows} "
+                  f"[{list(range(len(one.shape) - 1))}, [{len(one.shape) - 1}]] output_shape "
+                  f"[{name}_batch, {sizes}] : {row_type(one)} into {shaped}"]
+        return name, shaped
 
     def _call(self, values: list[tuple[str, str]], lines: list[str]) -> list[tuple[str, str]]:
         """Adds the call of @dense, and casts where torch-mlir knows more or fewer sizes."""
@@ -122,6 +139,11 @@ def value_type(one: Value) -> str:
 
 def row_type(one: Lookup) -> str:
     return f"tensor<?x{one.dim}x{one.type}>"
+
+
+def shaped_type(one: Lookup) -> str:
+    sizes = "".join(f"{size}x" for size in one.shape[1:])
+    return f"tensor<?x{sizes}{one.type}>"
 
 
 def optimizer_text(optimizer: Optimizer) -> str:
