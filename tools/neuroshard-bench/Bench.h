@@ -16,6 +16,9 @@ void addHeadsBenchmark(CLI::App &app);
 /// Speed of lookups and updates on the CPU, beside that of others.
 void addKernelsBenchmark(CLI::App &app);
 
+/// TorchRec's planner beside ours.
+void addPlannersBenchmark(CLI::App &app);
+
 /// Measured step times of whole plans on ranks of torch.distributed.
 void addPlansBenchmark(CLI::App &app);
 

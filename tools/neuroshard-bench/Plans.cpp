@@ -6,14 +6,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "Bench.h"
+#include "Python.h"
 
-#include <cerrno>
-#include <cstdlib>
-#include <cstring>
-#include <iostream>
 #include <memory>
 #include <string>
-#include <unistd.h>
 #include <vector>
 
 namespace neuroshard {
@@ -24,18 +20,9 @@ struct PlansOptions {
   std::string python = NEUROSHARD_BENCH_PYTHON;
 };
 
-/// This build's package first.
-void setPythonPath() {
-  std::string path = NEUROSHARD_BENCH_PACKAGE;
-  if (const char *given = std::getenv("PYTHONPATH"); given && *given)
-    path.append(":").append(given);
-  setenv("PYTHONPATH", path.c_str(), 1);
-}
-
 [[noreturn]] void runRanks(const PlansOptions &options,
                            const std::vector<std::string> &rest) {
-  std::vector<std::string> words = {options.python,
-                                    "-m",
+  std::vector<std::string> words = {"-m",
                                     "torch.distributed.run",
                                     "--standalone",
                                     "--nproc-per-node",
@@ -43,16 +30,7 @@ void setPythonPath() {
                                     "-m",
                                     "neuroshard.bench.plans"};
   words.insert(words.end(), rest.begin(), rest.end());
-  std::vector<char *> arguments;
-  for (std::string &word : words)
-    arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  setPythonPath();
-  execvp(arguments[0], arguments.data());
-  std::cerr << "error: cannot run " << options.python << ": "
-            << std::strerror(errno)
-            << "; --python names an interpreter that has torch\n";
-  throw CLI::RuntimeError(1);
+  runPython(options.python, words);
 }
 
 } // namespace

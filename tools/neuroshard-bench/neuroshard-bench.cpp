@@ -8,6 +8,7 @@ int main(int argc, char **argv) {
   neuroshard::addHeadsBenchmark(app);
   neuroshard::addKernelsBenchmark(app);
   neuroshard::addModelCommand(app);
+  neuroshard::addPlannersBenchmark(app);
   neuroshard::addPlansBenchmark(app);
   neuroshard::addSearchBenchmark(app);
   try {

@@ -1,1 +1,2 @@
-"""Measurements that run on the ranks of torch.distributed; neuroshard-bench starts them."""
+"""Measurements that need PyTorch, some of them ranks of torch.distributed; neuroshard-bench starts
+them."""

@@ -1,0 +1,81 @@
+"""TorchRec's planner and ours, side by side on the same models: predicted step, planning seconds,
+memory per device. Prints Markdown.
+
+    neuroshard-bench planners --repeats 5 -o planners.json
+
+Costs are predicted by the closed forms; nothing runs on the devices. docs/planner-comparison.md
+says what is held equal."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import neuroshard as ns
+from neuroshard.bench.planners_contest import contest, held_back
+from neuroshard.bench.planners_report import print_report
+from neuroshard.bench.planners_score import Score, score
+from neuroshard.bench.planners_setup import Case, make_case, versions
+
+WORKLOADS = ("mlperf_dlrm_v2", "criteo_terabyte", "synthetic_tiny", "synthetic_small")
+
+
+def compare(case: Case, repeats: int, tuned: bool) -> list[Score]:
+    reserve = held_back(case)
+    return [score(case, rules, planned) for rules in case.rules()
+            for planned in contest(case, rules, reserve, repeats, tuned)]
+
+
+def parse(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="neuroshard-bench planners", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("workloads", nargs="*", default=WORKLOADS, metavar="WORKLOAD",
+                        help="names of workloads of the source tree, or files; "
+                             f"default: {' '.join(WORKLOADS)}")
+    parser.add_argument("--source", default=".", help="the source tree, which has workloads/")
+    parser.add_argument("--devices", default="8xH200", help="GPUs of one class")
+    parser.add_argument("--repeats", type=int, default=5,
+                        help="how often each planner is timed")
+    parser.add_argument("--quick", action="store_true",
+                        help="leave out TorchRec's other settings")
+    parser.add_argument("-o", "--output", help="write all figures to this JSON file")
+    options = parser.parse_args(arguments)
+    if options.repeats < 1:
+        parser.error("--repeats: expected at least 1")
+    return options
+
+
+def load(name: str, options: argparse.Namespace) -> Case:
+    path = Path(name)
+    if path.suffix != ".json":
+        path = Path(options.source) / "workloads" / f"{name}.json"
+    return make_case(path.stem, ns.ShardingProblem.load(path), options.devices)
+
+
+def main() -> None:
+    options = parse(sys.argv[1:])
+    try:
+        cases = [load(name, options) for name in options.workloads]
+    except (ns.Error, ValueError, OSError) as error:
+        sys.exit(f"error: {error}")
+    found: dict[str, list[dict]] = {}
+    for case in cases:
+        print(f"{case.name}: {len(case.problem.tables)} tables", file=sys.stderr, flush=True)
+        try:
+            found[case.name] = [asdict(one) for one in
+                                compare(case, options.repeats, not options.quick)]
+        except ns.PlanningError as error:
+            sys.exit(f"error: {case.name}: {error}")
+    head = {"schema": "neuroshard.planners/1", "devices": options.devices,
+            "repeats": options.repeats, **versions()}
+    print_report(head, found)
+    if options.output:
+        Path(options.output).write_text(json.dumps({**head, "workloads": found}, indent=1) + "\n",
+                                        encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,111 @@
+"""The tables of neuroshard-bench planners, in Markdown, from what its JSON file has."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable
+
+from neuroshard.bench.planners_contest import DEFAULT, OURS
+from neuroshard.bench.planners_score import PARTS
+from neuroshard.bench.report import geometric_mean
+
+GIB = 1 << 30
+SHAPES = ("whole", "columns", "rows", "replicated")
+BEST = f"{DEFAULT}, best of"
+
+
+def lines_of(scores: list[dict], rules: str) -> list[dict]:
+    """TorchRec's planner as it comes, the best of all its settings as our model prices them, and
+    ours. The best's seconds are those of trying all."""
+    under = [one for one in scores if one["rules"] == rules]
+    theirs = [one for one in under if one["setting"] != OURS]
+    lines = [theirs[0]]
+    valid = [one for one in theirs if not one["problems"]]
+    if len(theirs) > 1 and valid:
+        best = min(valid, key=lambda one: one["step_ms"])
+        lines.append({**best, "setting": f"{BEST} {len(theirs)}", "chosen": best["setting"],
+                      "seconds": [sum(one["seconds"][0] for one in theirs)],
+                      "cpu_seconds": [sum(one["cpu_seconds"][0] for one in theirs)]})
+    return lines + [one for one in under if one["setting"] == OURS]
+
+
+def spread(values: list[float]) -> str:
+    """The median, and between which all lie."""
+    middle = f"{statistics.median(values):.2f}"
+    return middle if len(values) == 1 else f"{middle} ({min(values):.2f} to {max(values):.2f})"
+
+
+def plan_cells(line: dict, base: dict) -> list[str]:
+    if line["problems"]:
+        return [f"no valid plan: {line['problems'][0]}", *[""] * 4]
+    against = "" if base["problems"] else f"{line['step_ms'] / base['step_ms']:.3f}"
+    return [f"{line['step_ms']:.4f}", against,
+            " + ".join(f"{line['parts'][part]:.3f}" for part in PARTS),
+            ", ".join(f"{line['shapes'][one]} {one}" for one in SHAPES if one in line["shapes"]),
+            f"{line['rating']:.4f}"]
+
+
+def cost_cells(line: dict, _: dict) -> list[str]:
+    memory = [one / GIB for one in line["memory"]]
+    shown = [f"{one(memory):.1f}" for one in (max, statistics.mean, min)] if memory else [""] * 3
+    return [*shown, spread(line["seconds"]), spread(line["cpu_seconds"])]
+
+
+def print_lines(found: dict[str, list[dict]], heads: list[str],
+                cells: Callable[[dict, dict], list[str]]) -> None:
+    print("| " + " | ".join(["workload", "rules", "planner", *heads]) + " |")
+    print("|---" * 3 + "|---:" * len(heads) + "|")
+    for name, scores in found.items():
+        for rules in dict.fromkeys(one["rules"] for one in scores):
+            lines = lines_of(scores, rules)
+            for line in lines:
+                print("| " + " | ".join([name, rules, line["setting"],
+                                         *cells(line, lines[0])]) + " |")
+
+
+def mean_ratio(found: dict[str, list[dict]], rules: str, key: str, base: int) -> str:
+    """The geometric mean of ours over line `base` of lines_of, of the workloads with both."""
+    pairs = []
+    for scores in found.values():
+        lines = lines_of(scores, rules) if any(one["rules"] == rules for one in scores) else []
+        if len(lines) > abs(base) and not lines[-1]["problems"] and not lines[base]["problems"]:
+            values = [statistics.median(one[key]) if isinstance(one[key], list) else one[key]
+                      for one in (lines[-1], lines[base])]
+            pairs.append(values[0] / values[1])
+    return f"{geometric_mean(pairs):.3f}" if pairs else "-"
+
+
+def print_means(found: dict[str, list[dict]]) -> None:
+    print("\n| ours over theirs, geometric mean | step to torchrec's | step to its best | "
+          "TorchRec's rating | seconds | CPU seconds |")
+    print("|---|---:|---:|---:|---:|---:|")
+    for rules in dict.fromkeys(one["rules"] for scores in found.values() for one in scores):
+        cells = [mean_ratio(found, rules, key, base) for key, base in (
+            ("step_ms", 0), ("step_ms", -2), ("rating", 0), ("seconds", 0), ("cpu_seconds", 0))]
+        print(f"| {rules} | " + " | ".join(cells) + " |")
+
+
+def print_settings(found: dict[str, list[dict]]) -> None:
+    print("\n| workload | rules | setting of TorchRec's planner | step, ms | "
+          "TorchRec's rating, ms | seconds |")
+    print("|---|---|---|---:|---:|---:|")
+    for name, scores in found.items():
+        for one in scores:
+            if one["setting"] not in (DEFAULT, OURS):
+                price = one["problems"][0] if one["problems"] else f"{one['step_ms']:.4f}"
+                print(f"| {name} | {one['rules']} | {one['setting']} | {price} | "
+                      f"{one['rating']:.4f} | {one['seconds'][0]:.2f} |")
+
+
+def print_report(head: dict, found: dict[str, list[dict]]) -> None:
+    print(f"{head['devices']}; {head['repeats']} repeats; " + ", ".join(
+        f"{name} {head[name]}" for name in ("torchrec", "torch", "python", "machine", "date")))
+    print("\nParts: ids exchanged + slowest forward + results exchanged + gradients exchanged + "
+          "slowest backward.\n")
+    print_lines(found, ["step, ms", "to torchrec's", "parts, ms", "tables",
+                        "TorchRec's rating, ms"], plan_cells)
+    print()
+    print_lines(found, ["memory, GiB: max", "mean", "min", "seconds", "CPU seconds"], cost_cells)
+    print_means(found)
+    if any(len(lines_of(scores, "exact")) > 2 for scores in found.values()):
+        print_settings(found)

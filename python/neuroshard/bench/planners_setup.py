@@ -1,0 +1,181 @@
+"""A workload as TorchRec sees it: a model on the device meta, a Topology, constraints.
+
+Both planners get the same objects, so what differs between their plans is the planning."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import logging
+import os
+import platform
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+import torchrec
+import torchrec.optim
+from torch.distributed.optim import _apply_optimizer_in_backward
+from torchrec import EmbeddingBagCollection, EmbeddingBagConfig, PoolingType
+from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
+from torchrec.distributed.planner.types import ParameterConstraints, Topology
+from torchrec.modules.embedding_configs import DataType
+
+import neuroshard as ns
+from neuroshard.tables import Table
+
+TYPES = {"f32": DataType.FP32, "f16": DataType.FP16, "bf16": DataType.BF16}
+OPTIMIZERS = {"sgd": torch.optim.SGD, "adagrad": torch.optim.Adagrad,
+              "rowwise_adagrad": torchrec.optim.RowWiseAdagrad, "adam": torch.optim.Adam}
+COLUMNS = ("column_wise", "table_column_wise")
+# What target torchrec-1.9 runs and the fused optimizer trains.
+TRAINED = ("table_wise", *COLUMNS, "row_wise", "table_row_wise")
+# What both planners may do. exact: what trains every table as if it were whole. per-shard: also
+# column shards of tables with row-wise optimizers. unrestricted: TorchRec's planner with no
+# constraints but the pooling factors; ours with all that it has words for.
+RULES = ("exact", "per-shard", "unrestricted")
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Without the log and warnings of TorchRec, which take time, too."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(before)
+
+
+@dataclass
+class Case:
+    """One workload on one set of devices. problem: what plans are verified and priced against."""
+
+    name: str
+    problem: ns.ShardingProblem
+    topology: Topology
+    model: EmbeddingBagCollection
+
+    @property
+    def ranks(self) -> int:
+        return self.topology.world_size
+
+    @property
+    def batch_per_rank(self) -> int:
+        return self.problem.batch.global_size // self.ranks
+
+    def rules(self) -> tuple[str, ...]:
+        """per-shard is another question than exact only where an optimizer is row-wise."""
+        row_wise = any(row_wise_state(table) for table in self.problem.tables)
+        return RULES if row_wise else ("exact", "unrestricted")
+
+    def problem_under(self, rules: str) -> ns.ShardingProblem:
+        return self.problem.replace(
+            optimizer_semantics="exact" if rules == "exact" else "per_shard")
+
+
+def row_wise_state(table: Table) -> bool:
+    return table.optimizer.kind == "rowwise_adagrad"
+
+
+def make_case(name: str, workload: ns.ShardingProblem, devices: str) -> Case:
+    """ValueError for what an EmbeddingBagCollection on equal hosts cannot be."""
+    problem = workload.replace(topology=devices, target="torchrec-1.9", memory_model="full")
+    ranks = len(problem.topology.devices)
+    if problem.batch.global_size % ranks:
+        raise ValueError(f"{name}: a batch of {problem.batch.global_size} samples cannot be "
+                         f"divided among {ranks} ranks")
+    return Case(name, problem, make_topology(problem), make_model(problem))
+
+
+def make_model(problem: ns.ShardingProblem) -> EmbeddingBagCollection:
+    """Its tables lie on the device meta, where they take no memory. The optimizers are applied
+    as TorchRec has it, so that its estimates of memory count their states."""
+    configs = []
+    for table in problem.tables:
+        features = features_of(problem, table.name)
+        pooling = {one.pooling for one in features}
+        if len(pooling) != 1 or "none" in pooling or any(one.weighted for one in features):
+            raise ValueError(f"table {table.name}: expected features pooled in one way, without "
+                             "weights")
+        configs.append(EmbeddingBagConfig(
+            name=table.name, num_embeddings=table.rows, embedding_dim=table.dim,
+            data_type=TYPES[table.type], pooling=PoolingType[pooling.pop().upper()],
+            feature_names=[one.name for one in features]))
+    model = EmbeddingBagCollection(device=torch.device("meta"), tables=configs)
+    for table in problem.tables:
+        weight = model.embedding_bags[table.name].weight
+        _apply_optimizer_in_backward(OPTIMIZERS[table.optimizer.kind], [weight], {"lr": 0.01})
+    return model
+
+
+def make_topology(problem: ns.ShardingProblem) -> Topology:
+    """The problem's devices with the rates of its cost model: GB/s are bytes per ms times 1e6.
+    The rate to host memory is left at TorchRec's default; no plan priced here uses it."""
+    ours = problem.topology
+    devices, levels = ours.devices, ours.levels
+    classes = {one.device_class for one in devices}
+    memories = {one.memory_bytes for one in devices}
+    local = {*levels[-1].groups}
+    if len(classes) != 1 or len(memories) != 1 or len(local) != 1 or "CPU" in classes:
+        raise ValueError("expected GPUs of one class and memory in nodes of one size")
+    kind = ns.device_classes()[classes.pop()]
+    per_node = local.pop()
+    outer = levels[0].bandwidth_gb_per_s if len(levels) > 1 else kind.network_bandwidth_gb_per_s
+    with quiet():
+        return Topology(
+            world_size=len(devices), local_world_size=per_node, compute_device="cuda",
+            hbm_cap=memories.pop(),
+            ddr_cap=min(one.memory_bytes for one in ours.hosts) // per_node,
+            hbm_mem_bw=kind.memory_bandwidth_gb_per_s * 1e6,
+            intra_host_bw=levels[-1].bandwidth_gb_per_s * 1e6, inter_host_bw=outer * 1e6)
+
+
+def make_sharders() -> list[EmbeddingBagCollectionSharder]:
+    return [EmbeddingBagCollectionSharder()]
+
+
+def features_of(problem: ns.ShardingProblem, table: str) -> list[ns.Feature]:
+    return [one for one in problem.features if one.table == table]
+
+
+def make_constraints(case: Case, types: dict[str, list[str] | None],
+                     min_partition: int | None = None) -> dict[str, ParameterConstraints]:
+    """types: the sharding types allowed to each table, None for all."""
+    return {table.name: ParameterConstraints(
+        sharding_types=types[table.name], min_partition=min_partition,
+        compute_kernels=kernels_for(types[table.name]),
+        pooling_factors=[one.mean_pooling for one in features_of(case.problem, table.name)])
+        for table in case.problem.tables}
+
+
+def kernels_for(types: list[str] | None) -> list[str] | None:
+    """Those that keep all rows in device memory."""
+    if types is None:
+        return None
+    return ["fused", "dense"] if "data_parallel" in types else ["fused"]
+
+
+def types_under(case: Case, rules: str) -> dict[str, list[str] | None]:
+    """What rules allow to TorchRec's planner."""
+    if rules == "unrestricted":
+        return {table.name: None for table in case.problem.tables}
+    return {table.name: [one for one in TRAINED if rules != "exact" or one not in COLUMNS
+                         or not row_wise_state(table)]
+            for table in case.problem.tables}
+
+
+def versions() -> dict[str, str]:
+    """What a run's figures depend on beside the code. machine: processor and cores."""
+    model = platform.processor() or platform.machine()
+    if os.path.exists("/proc/cpuinfo"):
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            model = next((line.split(":", 1)[1].strip() for line in file
+                          if line.startswith("model name")), model)
+    return {"torchrec": torchrec.__version__, "torch": torch.__version__,
+            "python": platform.python_version(),
+            "machine": f"{model} ({os.cpu_count()} virtual cores)",
+            "date": datetime.date.today().isoformat()}
