@@ -66,11 +66,23 @@ class Arguments:
             if values[name] is not expected and values[name] != expected:
                 raise ExportError(f"argument \"{name}\": the program was exported for "
                                   f"{expected!r}, found {values[name]!r}")
-        for name in set(self.names) - set(self.constants):
-            if not isinstance(values[name], torch.Tensor):
-                raise ExportError(f"argument \"{name}\": expected a tensor, found "
-                                  f"{type(values[name]).__name__}")
+        for name, value in values.items():
+            if name not in self.constants:
+                _check_tensor(name, value, self.example[name])
         return values
+
+
+def _check_tensor(name: str, value: object, example: torch.Tensor) -> None:
+    """A call's tensor has the type of the example's, and its shape but for the first size."""
+    if not isinstance(value, torch.Tensor):
+        raise ExportError(f"argument \"{name}\": expected a tensor, found {type(value).__name__}")
+    if value.dtype != example.dtype or value.dim() != example.dim() or (
+            value.shape[1:] != example.shape[1:]) or value.device != example.device:
+        expected = ["batch" if example.dim() else "", *map(str, example.shape[1:])]
+        raise ExportError(
+            f"argument \"{name}\": expected [{', '.join(expected)}] of {example.dtype} on "
+            f"{example.device} as in the example, found {list(value.shape)} of {value.dtype} on "
+            f"{value.device}")
 
 
 def dynamic_shapes(arguments: Mapping[str, object]) -> dict[str, object]:

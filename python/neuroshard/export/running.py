@@ -14,6 +14,7 @@ import torch
 
 from neuroshard.export.errors import ExportError
 from neuroshard.export.ids import Jagged, batch_of
+from neuroshard.export.program import Value
 from neuroshard.export.world import World
 
 if TYPE_CHECKING:
@@ -73,18 +74,29 @@ class Program:
         sizes = local_sizes(batch, self.devices)
         state = self.exported.state
         parameters = [state[one.parameter].detach().contiguous() for one in dense.parameters]
-        inputs = [self._split(values[one.name], one.per_sample, sizes) for one in dense.inputs]
+        self._require_one_batch(jagged, batch)
+        inputs = [self._split(one, values[one.name], sizes) for one in dense.inputs]
         results = self._world.forward([
             [*(one[rank] for one in inputs), *(tensor for one in part for tensor in one.tensors),
              *parameters] for rank, part in enumerate(self._scatter(jagged))])
         return [torch.cat(one) for one in zip(*results)]
 
-    def _split(self, value: torch.Tensor, per_sample: bool,
-               sizes: Sequence[int]) -> list[torch.Tensor]:
-        if not per_sample:
+    def _require_one_batch(self, jagged: Sequence[Jagged], batch: int) -> None:
+        """Compiled code would read beyond its arguments."""
+        for one, input_ in zip(jagged, self.exported.inputs):
+            if (found := batch_of(one, input_)) != batch:
+                raise ExportError(f"input \"{input_.name}\": expected {batch} samples, as "
+                                  f"\"{self.exported.inputs[0].name}\" has, found {found}")
+
+    @staticmethod
+    def _split(one: Value, value: torch.Tensor, sizes: Sequence[int]) -> list[torch.Tensor]:
+        """What each device gets of an argument of the dense part."""
+        expected = sum(sizes) if one.per_sample else one.shape[0] if one.shape else None
+        if one.shape and value.shape[0] != expected:
+            raise ExportError(f"argument \"{one.name}\": expected {expected} samples, found "
+                              f"{value.shape[0]}")
+        if not one.per_sample:
             return [value.contiguous()] * len(sizes)
-        if len(value) != sum(sizes):
-            raise ExportError(f"expected {sum(sizes)} samples in every input, found {len(value)}")
         return [part.contiguous() for part in value.split(list(sizes))]
 
     def _scatter(self, jagged: Sequence[Jagged]) -> list[list[Jagged]]:
