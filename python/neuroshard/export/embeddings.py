@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import torch
@@ -50,12 +50,16 @@ def batch_size(one: Found) -> object:
 class Tables:
     """The tables of a program, by the name of the input that has their weights."""
 
-    def __init__(self, program: torch.export.ExportedProgram, dense: Collection[str]) -> None:
-        self.program, self.kept = program, frozenset(dense)
+    def __init__(self, program: torch.export.ExportedProgram, state: Mapping[str, torch.Tensor],
+                 dense: Collection[str]) -> None:
+        """state: the model's own tensors by name. dense: tables that are to stay with torch."""
+        self.program, self.state, self.kept = program, state, frozenset(dense)
         self.parameters = {spec.arg.name: spec.target
                            for spec in program.graph_signature.input_specs
                            if spec.kind in (InputKind.PARAMETER, InputKind.BUFFER)}
-        self.first: dict[tuple, str] = {}  # by memory: modules may share a parameter
+        self.first: dict[object, str] = {}  # by memory: modules may share a parameter
+        for name, values in state.items():
+            self.first.setdefault(_memory(values, name), name)
         self.tables: dict[str, Table] = {}
 
     def is_kept(self, weight: object) -> bool:
@@ -72,8 +76,8 @@ class Tables:
                               "a parameter or a buffer")
         name = self.name_of(weight)
         if name not in self.tables:
-            target = self.parameters[weight.name]
-            values = self.weights(target)
+            target = self._first(weight)
+            values = self.state[target]
             if values.dtype not in TYPES:
                 raise ExportError(f"table \"{name}\" read by {describe(reader)} is of type "
                                   f"{values.dtype}; expected f32, f16 or bf16")
@@ -84,16 +88,17 @@ class Tables:
 
     def name_of(self, parameter: Node) -> str | None:
         """Parameters on the same memory have the name of the first."""
-        target = self.parameters.get(parameter.name)
-        if target is None:
-            return None
-        values = self.weights(target)
-        memory = (values.data_ptr(), values.shape, values.stride()) if values.numel() else target
-        return table_name(self.first.setdefault(memory, target))
+        return table_name(self._first(parameter)) if parameter.name in self.parameters else None
 
-    def weights(self, target: str) -> torch.Tensor:
-        state = self.program.state_dict
-        return state[target] if target in state else self.program.constants[target]
+    def _first(self, parameter: Node) -> str:
+        target = self.parameters[parameter.name]
+        return self.first[_memory(self.state[target], target)]
+
+
+def _memory(values: torch.Tensor, name: str) -> object:
+    if not values.numel() or values.is_meta:
+        return name
+    return values.data_ptr(), values.shape, values.stride(), values.dtype
 
 
 def table_name(parameter: str) -> str:

@@ -38,12 +38,13 @@ def export(model: torch.nn.Module, args: Sequence, kwargs: Mapping | None = None
     if isinstance(args, torch.Tensor) or not isinstance(args, Sequence):
         raise TypeError(f"args: expected a tuple of example inputs, found {type(args).__name__}")
     program = trace(model, args, kwargs or {}, dynamic_batch)
-    tables = Tables(program, dense_tables)
+    state = {**dict(model.named_parameters(remove_duplicate=False)),
+             **dict(model.named_buffers(remove_duplicate=False)), **program.constants}
+    tables = Tables(program, state, dense_tables)
     found = find_lookups(tables)
     if dynamic_batch:
         check_dynamic(found)
     features = Features(program, found)
-    state = {**program.state_dict, **program.constants}
     arguments = Arguments.of(program)
     ids = _ids(program, features, found)
     with torch.no_grad():
