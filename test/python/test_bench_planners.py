@@ -17,7 +17,8 @@ import neuroshard as ns
 from neuroshard.bench import planners_contest as contest
 from neuroshard.bench import planners_setup as setup
 from neuroshard.bench.planners import parse
-from neuroshard.bench.planners_report import lines_of, mean_ratio
+from neuroshard.bench.planners_rating import Rating
+from neuroshard.bench.planners_report import BEST, lines_of, mean_ratio
 from neuroshard.bench.planners_score import read_back, score
 from neuroshard.torchrec import to_torchrec
 from support.artifact import tool
@@ -103,6 +104,18 @@ def test_totals(case, planned):
         assert one.seconds[0] > 0 and one.cpu_seconds[0] > 0
 
 
+def test_rating_as_a_cost_model():
+    """As ours it says of plans, whole or cut by columns or rows, what theirs says."""
+    case = setup.make_case("small", small(), DEVICES)
+    kinds = {"t0": ["row_wise"], "t1": ["column_wise"], "t2": ["table_wise"]}
+    plan = contest.ask_torchrec(case, kinds, RESERVE, min_partition=32)
+    ours = read_back(case, "exact", plan)
+    assert [len(ours.shards_of(name)) for name in kinds] == [4, 4, 1]
+    rating = Rating(case)
+    assert ns.evaluate(case.problem_under("exact"), ours, cost_model=rating,
+                       objective="published").cost_ms == pytest.approx(rating.of_plan(plan))
+
+
 def answer(case, *shards):
     plan = ns.Plan(shards=shards, device_count=4)
     return contest.Planned("by hand", to_torchrec(
@@ -160,9 +173,10 @@ def test_lines_and_means():
     found = {"a": first, "b": second}
     best = lines_of(first, "exact")[1]
     assert (best["setting"], best["step_ms"], best["seconds"]) == ("torchrec, best of 3", 2, [9])
-    assert mean_ratio(found, "exact", "step_ms", 0) == "0.500"  # of 1/4 and 1
-    assert mean_ratio(found, "exact", "step_ms", -2) == "0.500"  # of 1/2, the second has none
-    assert mean_ratio(found, "exact", "seconds", 0) == "0.500"
+    assert mean_ratio(found, "exact", "step_ms", "torchrec") == "0.500"  # of 1/4 and 1
+    assert mean_ratio(found, "exact", "step_ms", BEST) == "0.500"  # of 1/2, the second has none
+    assert mean_ratio(found, "exact", "seconds", "torchrec") == "0.500"
+    assert mean_ratio(found, "per-shard", "seconds", "torchrec") == "-"
 
 
 def run(*arguments):

@@ -40,7 +40,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--repeats", type=int, default=5,
                         help="how often each planner is timed")
     parser.add_argument("--quick", action="store_true",
-                        help="leave out TorchRec's other settings")
+                        help="only the two planners as they come")
     parser.add_argument("-o", "--output", help="write all figures to this JSON file")
     options = parser.parse_args(arguments)
     if options.repeats < 1:

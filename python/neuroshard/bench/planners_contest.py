@@ -15,11 +15,14 @@ from torchrec.distributed.planner.types import PlannerError
 from torchrec.distributed.types import ShardingPlan
 
 import neuroshard as ns
+from neuroshard.bench.planners_rating import Rating
 from neuroshard.bench.planners_setup import (TRAINED, Case, make_constraints, make_sharders, quiet,
                                              types_under)
 from neuroshard.torchrec import NeuroShardPlanner
 
 DEFAULT, OURS = "torchrec", "neuroshard"
+# Ours, with TorchRec's rating as its cost model: the searches alone, without the models.
+OURS_BY_RATING = "neuroshard, by TorchRec's rating"
 MIN_PARTITIONS = (64, 32, 16, 8, 4)
 # Tried with the dynamic-programming proposer, too.
 WITH_DYNAMIC = 32
@@ -75,16 +78,17 @@ def ask_torchrec(case: Case, types: dict[str, list[str] | None], reserve: int,
     return planner.plan(case.model, make_sharders())
 
 
-def ask_neuroshard(case: Case, rules: str) -> ShardingPlan:
+def ask_neuroshard(case: Case, rules: str, by_rating: bool = False) -> ShardingPlan:
     """Ours, on the same Topology, model and constraints. Unrestricted it may replicate, which
     it does only where a table's types name it."""
+    options = {"cost_model": Rating(case), "objective": "published"} if by_rating else {}
     types = types_under(case, rules)
     if rules == "unrestricted":
         types = {name: [*TRAINED, "data_parallel"] for name in types}
     planner = NeuroShardPlanner(
         case.topology, batch_size=case.batch_per_rank,
         constraints=make_constraints(case, types), per_shard_state=rules != "exact",
-        device_class=case.problem.topology.devices[0].device_class, progress=False)
+        device_class=case.problem.topology.devices[0].device_class, progress=False, **options)
     return planner.plan(case.model, make_sharders())
 
 
@@ -107,8 +111,10 @@ def settings(case: Case, rules: str, tuned: bool) -> dict[str, dict]:
 
 
 def contest(case: Case, rules: str, reserve: int, repeats: int, tuned: bool) -> list[Planned]:
-    """All settings of TorchRec's planner, its own first, then ours. Those of tuning run once."""
+    """All settings of TorchRec's planner, its own first, then ours. What `tuned` adds runs once."""
     found = [timed(name, partial(ask_torchrec, case, reserve=reserve, **arguments),
                    repeats if name == DEFAULT else 1)
              for name, arguments in settings(case, rules, tuned).items()]
+    if tuned and rules != "unrestricted":
+        found.append(timed(OURS_BY_RATING, partial(ask_neuroshard, case, rules, True), 1))
     return [*found, timed(OURS, partial(ask_neuroshard, case, rules), repeats)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable
 
-from neuroshard.bench.planners_contest import DEFAULT, OURS
+from neuroshard.bench.planners_contest import DEFAULT, OURS, OURS_BY_RATING
 from neuroshard.bench.planners_score import PARTS
 from neuroshard.bench.report import geometric_mean
 
@@ -15,10 +15,10 @@ BEST = f"{DEFAULT}, best of"
 
 
 def lines_of(scores: list[dict], rules: str) -> list[dict]:
-    """TorchRec's planner as it comes, the best of all its settings as our model prices them, and
-    ours. The best's seconds are those of trying all."""
+    """TorchRec's planner as it comes, the best of all its settings as our model prices them, ours
+    by TorchRec's rating, and ours. The best's seconds are those of trying all."""
     under = [one for one in scores if one["rules"] == rules]
-    theirs = [one for one in under if one["setting"] != OURS]
+    theirs = [one for one in under if one["setting"].startswith(DEFAULT)]
     lines = [theirs[0]]
     valid = [one for one in theirs if not one["problems"]]
     if len(theirs) > 1 and valid:
@@ -26,7 +26,7 @@ def lines_of(scores: list[dict], rules: str) -> list[dict]:
         lines.append({**best, "setting": f"{BEST} {len(theirs)}", "chosen": best["setting"],
                       "seconds": [sum(one["seconds"][0] for one in theirs)],
                       "cpu_seconds": [sum(one["cpu_seconds"][0] for one in theirs)]})
-    return lines + [one for one in under if one["setting"] == OURS]
+    return lines + [one for one in under if one["setting"].startswith(OURS)]
 
 
 def spread(values: list[float]) -> str:
@@ -63,25 +63,30 @@ def print_lines(found: dict[str, list[dict]], heads: list[str],
                                          *cells(line, lines[0])]) + " |")
 
 
-def mean_ratio(found: dict[str, list[dict]], rules: str, key: str, base: int) -> str:
-    """The geometric mean of ours over line `base` of lines_of, of the workloads with both."""
-    pairs = []
+def mean_ratio(found: dict[str, list[dict]], rules: str, key: str, base: str,
+               ours: str = OURS) -> str:
+    """The geometric mean of ours over line `base`, of the workloads with both."""
+    ratios = []
     for scores in found.values():
         lines = lines_of(scores, rules) if any(one["rules"] == rules for one in scores) else []
-        if len(lines) > abs(base) and not lines[-1]["problems"] and not lines[base]["problems"]:
+        pair = [next((one for one in lines if one["setting"] == name
+                      or name == BEST and one["setting"].startswith(BEST)), None)
+                for name in (ours, base)]
+        if all(one and not one["problems"] for one in pair):
             values = [statistics.median(one[key]) if isinstance(one[key], list) else one[key]
-                      for one in (lines[-1], lines[base])]
-            pairs.append(values[0] / values[1])
-    return f"{geometric_mean(pairs):.3f}" if pairs else "-"
+                      for one in pair]
+            ratios.append(values[0] / values[1])
+    return f"{geometric_mean(ratios):.3f}" if ratios else "-"
 
 
 def print_means(found: dict[str, list[dict]]) -> None:
     print("\n| ours over theirs, geometric mean | step to torchrec's | step to its best | "
-          "TorchRec's rating | seconds | CPU seconds |")
-    print("|---|---:|---:|---:|---:|---:|")
+          "TorchRec's rating | the same, searched by it | seconds | CPU seconds |")
+    print("|---|---:|---:|---:|---:|---:|---:|")
     for rules in dict.fromkeys(one["rules"] for scores in found.values() for one in scores):
-        cells = [mean_ratio(found, rules, key, base) for key, base in (
-            ("step_ms", 0), ("step_ms", -2), ("rating", 0), ("seconds", 0), ("cpu_seconds", 0))]
+        cells = [mean_ratio(found, rules, *which) for which in (
+            ("step_ms", DEFAULT), ("step_ms", BEST), ("rating", DEFAULT),
+            ("rating", DEFAULT, OURS_BY_RATING), ("seconds", DEFAULT), ("cpu_seconds", DEFAULT))]
         print(f"| {rules} | " + " | ".join(cells) + " |")
 
 
@@ -91,7 +96,7 @@ def print_settings(found: dict[str, list[dict]]) -> None:
     print("|---|---|---|---:|---:|---:|")
     for name, scores in found.items():
         for one in scores:
-            if one["setting"] not in (DEFAULT, OURS):
+            if one["setting"].startswith(f"{DEFAULT}, "):
                 price = one["problems"][0] if one["problems"] else f"{one['step_ms']:.4f}"
                 print(f"| {name} | {one['rules']} | {one['setting']} | {price} | "
                       f"{one['rating']:.4f} | {one['seconds'][0]:.2f} |")
@@ -107,5 +112,6 @@ def print_report(head: dict, found: dict[str, list[dict]]) -> None:
     print()
     print_lines(found, ["memory, GiB: max", "mean", "min", "seconds", "CPU seconds"], cost_cells)
     print_means(found)
-    if any(len(lines_of(scores, "exact")) > 2 for scores in found.values()):
+    if any(one["setting"].startswith(f"{DEFAULT}, ") for scores in found.values()
+           for one in scores):
         print_settings(found)

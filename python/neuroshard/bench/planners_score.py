@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from torchrec.distributed.planner.enumerators import EmbeddingEnumerator, get_partition_by_type
-from torchrec.distributed.planner.perf_models import NoopPerfModel
-from torchrec.distributed.planner.types import Shard, ShardingOption
-from torchrec.distributed.types import ParameterSharding, ShardingPlan
+from torchrec.distributed.types import ShardingPlan
 
 import neuroshard as ns
 from neuroshard.bench.planners_contest import Planned
-from neuroshard.bench.planners_setup import Case, make_constraints, make_sharders, quiet
+from neuroshard.bench.planners_rating import Rating
+from neuroshard.bench.planners_setup import Case
 from neuroshard.torchrec import from_torchrec
 
 PARTS = ("input_ms", "max_forward_ms", "exposed_forward_communication_ms",
@@ -58,7 +56,7 @@ def score(case: Case, rules: str, planned: Planned) -> Score:
     found.parts = {part: getattr(result.breakdown, part) for part in PARTS}
     found.memory = [one.peak_bytes for one in result.memory.devices]
     found.shapes = dict(Counter(shape_of(plan, table.name) for table in problem.tables))
-    found.rating = rate(case, planned.plan)
+    found.rating = Rating(case).of_plan(planned.plan)
     return found
 
 
@@ -80,31 +78,3 @@ def shape_of(plan: ns.Plan, table: str) -> str:
     if len(shards) == 1:
         return "whole"
     return "rows" if len({one.rows for one in shards}) > 1 else "columns"
-
-
-def rate(case: Case, plan: ShardingPlan) -> float:
-    """TorchRec's estimate of the slowest rank: its perf estimator on each shard, summed."""
-    with quiet():
-        limits = make_constraints(case, {one.name: ["table_wise"] for one in case.problem.tables})
-        enumerator = EmbeddingEnumerator(case.topology, case.batch_per_rank, limits)
-        enumerator.enumerate(case.model, make_sharders())  # makes what estimates need
-        options = [option_of(case, name, one, limits[name].pooling_factors)
-                   for name, one in plan.plan[""].items()]
-        enumerator.populate_estimates(options)
-        return float(NoopPerfModel(case.topology).rate(options))
-
-
-def option_of(case: Case, name: str, sharding: ParameterSharding,
-              poolings: list[float]) -> ShardingOption:
-    tensor = case.model.embedding_bags[name].weight
-    if sharding.sharding_spec is None:
-        places = [(list(tensor.shape), [0, 0])] * case.ranks
-    else:
-        places = [(one.shard_sizes, one.shard_offsets) for one in sharding.sharding_spec.shards]
-    return ShardingOption(
-        name=name, tensor=tensor, module=("", case.model), input_lengths=poolings,
-        batch_size=case.batch_per_rank, sharding_type=sharding.sharding_type,
-        partition_by=get_partition_by_type(sharding.sharding_type),
-        compute_kernel=sharding.compute_kernel,
-        shards=[Shard(size=size, offset=offset, rank=rank)
-                for (size, offset), rank in zip(places, sharding.ranks)])
