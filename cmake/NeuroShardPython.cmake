@@ -7,6 +7,9 @@ set_property(CACHE NEUROSHARD_BUILD_PYTHON PROPERTY STRINGS AUTO ON OFF)
 set(NEUROSHARD_PYTHON_DIR "" CACHE STRING
   "Where the Python package is installed, below the prefix; default: lib/python3.X/site-packages")
 
+option(NEUROSHARD_WHEEL
+  "Build a wheel: PyTorch and CUDA are those of the interpreter, not of build/venv" OFF)
+
 # The package as a program sees it with build/.../python on PYTHONPATH: links to its sources,
 # and beside them what is built.
 set(NEUROSHARD_PYTHON_PACKAGE ${PROJECT_BINARY_DIR}/python/neuroshard)
@@ -81,6 +84,14 @@ function(neuroshard_add_python_module name)
     COMPONENT python)
 endfunction()
 
+# Sets `result` to the folder of a package that the interpreter would import, "" if it has none.
+function(neuroshard_python_package name result)
+  execute_process(COMMAND ${Python_EXECUTABLE} -c
+    "import importlib.util as u; print(u.find_spec('${name}').submodule_search_locations[0])"
+    OUTPUT_VARIABLE folder OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  set(${result} "${folder}" PARENT_SCOPE)
+endfunction()
+
 function(neuroshard_python_install_dir result)
   set(folder ${NEUROSHARD_PYTHON_DIR})
   if(NOT folder)
@@ -108,4 +119,37 @@ function(neuroshard_lay_out_python)
     install(DIRECTORY ${PROJECT_SOURCE_DIR}/models DESTINATION ${folder}/neuroshard
       COMPONENT python FILES_MATCHING PATTERN "*.safetensors" PATTERN "data" EXCLUDE)
   endif()
+endfunction()
+
+# What goes into the package of a wheel, besides the module: libraries into neuroshard/lib, the
+# compiler's tools into neuroshard/bin, as far as this build has them. python/neuroshard/parts.py
+# finds them there. Other installations have them in lib and bin of the prefix.
+function(neuroshard_fill_wheel)
+  add_custom_target(neuroshard-wheel)
+  if(NOT NEUROSHARD_PYTHON)
+    return()
+  endif()
+  neuroshard_python_install_dir(folder)
+  add_dependencies(neuroshard-wheel _planner _planner_stub)
+  set(libraries NeuroShardRuntimeCuda NeuroShardCudaSort NeuroShardRuntimeTorch)
+  set(tools neuroshard-compile neuroshard-opt neuroshard-run neuroshard-translate)
+  if(TARGET NeuroShardRuntimeTorch OR TARGET neuroshard-run)
+    list(APPEND libraries NeuroShardRuntime)
+  endif()
+  foreach(target IN LISTS libraries tools)
+    if(TARGET ${target})
+      add_dependencies(neuroshard-wheel ${target})
+      install(TARGETS ${target} COMPONENT python_parts EXCLUDE_FROM_ALL
+        LIBRARY DESTINATION ${folder}/neuroshard/lib COMPONENT python_parts EXCLUDE_FROM_ALL
+        RUNTIME DESTINATION ${folder}/neuroshard/bin COMPONENT python_parts EXCLUDE_FROM_ALL)
+    endif()
+    if(TARGET ${target} AND target IN_LIST tools AND SKBUILD_SCRIPTS_DIR)
+      # What pip puts into the bin of the environment.
+      set(script ${PROJECT_BINARY_DIR}/scripts/${target})
+      file(CONFIGURE OUTPUT ${script} CONTENT
+        "#!python\nfrom neuroshard.parts import run_tool\n\nrun_tool('${target}')\n")
+      install(PROGRAMS ${script} DESTINATION ${SKBUILD_SCRIPTS_DIR} COMPONENT python_parts
+        EXCLUDE_FROM_ALL)
+    endif()
+  endforeach()
 endfunction()

@@ -1,4 +1,5 @@
-# Finds LibTorch for neuroshard-train and the operators of torch.distributed: the libraries and headers inside a PyTorch wheel.
+# Finds LibTorch for neuroshard-train and the operators of torch.distributed: the libraries and
+# headers inside a PyTorch wheel.
 #
 # find_package(Torch) is of no use here: it enables CUDA as a language, looks for a GPU and
 # links libraries that training on the CPU does not need.
@@ -7,7 +8,7 @@ set(NEUROSHARD_BUILD_TRAINING AUTO CACHE STRING
   "Build neuroshard-train, which needs PyTorch: ON, OFF, or AUTO (when PyTorch is found)")
 set_property(CACHE NEUROSHARD_BUILD_TRAINING PROPERTY STRINGS AUTO ON OFF)
 set(TORCH_DIR "" CACHE PATH
-  "Folder of the Python package torch (with lib/ and include/); default: the one in build/venv")
+  "Folder of the Python package torch (with lib/ and include/); default: that of build/venv (a wheel: of the interpreter)")
 
 # Sets NEUROSHARD_TRAINING to whether neuroshard-train is built, and defines the target
 # neuroshard_torch if so.
@@ -35,6 +36,8 @@ endmacro()
 function(neuroshard_locate_torch result)
   if(TORCH_DIR)
     set(candidates ${TORCH_DIR})
+  elseif(NEUROSHARD_WHEEL)
+    neuroshard_python_package(torch candidates)
   else()
     file(GLOB packages ${PROJECT_SOURCE_DIR}/build/venv/lib/python3.*/site-packages)
     # Configures again once ./dev check has installed PyTorch.

@@ -99,9 +99,11 @@ std::string neuroshard::modelsFolder() {
     return folder;
   std::error_code error;
   fs::path file = fs::canonical(ownFile(), error);
-  if (fs::path beside = file.parent_path() / "models";
-      fs::is_directory(beside, error))
-    return beside.string();
+  // Of the Python package: beside its module, above the tools in its bin.
+  for (const fs::path &above :
+       {file.parent_path(), file.parent_path().parent_path()})
+    if (fs::is_directory(above / "models", error))
+      return (above / "models").string();
   return (file.parent_path().parent_path() / "share" / "neuroshard" / "models")
       .string();
 }

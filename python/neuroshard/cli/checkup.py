@@ -15,9 +15,8 @@ from importlib import import_module, metadata
 from importlib.util import find_spec
 from typing import NamedTuple
 
-# Not resolved: the package of a build tree is made of links.
-PACKAGE = pathlib.Path(os.path.abspath(__file__)).parents[1]
-LIBRARY = "libneuroshard_torch.so"
+from neuroshard import parts
+
 TORCH, TORCHREC = "2.14", "1.9"
 TOOL_LIMIT_S = 20
 
@@ -42,9 +41,9 @@ def own_version() -> str:
 
 def checks() -> Iterator[Check]:
     yield Check("neuroshard", "ok", f"{own_version()}, Python {platform.python_version()}, "
-                                    f"{PACKAGE}")
-    for check in (planner, models, command_line, compiler, torch_library, torch_package,
-                  torchrec_package, cuda_driver):
+                                    f"{parts.PACKAGE}")
+    for check in (planner, models, command_line, compiler, torch_package, torch_library,
+                  torchrec_package, gpu_library, cuda_driver):
         yield check()
 
 
@@ -73,10 +72,10 @@ def planner() -> Check:
 
 
 def models() -> Check:
-    found = sorted(one.name for one in (PACKAGE / "models").glob("*.safetensors"))
+    found = sorted(one.name for one in (parts.PACKAGE / "models").glob("*.safetensors"))
     if found:
         return Check("cost models", "ok", ", ".join(found))
-    return Check("cost models", "missing", f"no .safetensors files in {PACKAGE / 'models'}",
+    return Check("cost models", "missing", f"no .safetensors files in {parts.PACKAGE / 'models'}",
                  "install the package again; until then the closed form predicts (--cost-model "
                  "roofline)")
 
@@ -93,13 +92,13 @@ def command_line() -> Check:
 
 
 def compiler() -> Check:
-    part, named = "neuroshard-compile", os.environ.get("NEUROSHARD_COMPILE")
-    advice = ("needed to compile plans, not to plan: build it (./dev build) and put its bin "
-              "folder into PATH, or name it in NEUROSHARD_COMPILE")
-    path = named or in_roots("bin/neuroshard-compile") or shutil.which("neuroshard-compile")
+    part, named = parts.COMPILER, os.environ.get("NEUROSHARD_COMPILE")
+    advice = ("needed to compile plans, not to plan nor to run artifacts: "
+              f"{parts.BUILD_WITH_COMPILER} (docs/install.md), or name one in NEUROSHARD_COMPILE")
+    path = named or parts.tool(part) or shutil.which(part)
     if path is None or not os.path.exists(path):
-        return Check(part, "missing", named or "not in bin of the installation, nor in PATH",
-                     advice)
+        return Check(part, "missing", named or "neither in bin of the package, its build or "
+                     "installation, nor in PATH", advice)
     try:
         done = subprocess.run([path, "--help"], capture_output=True, timeout=TOOL_LIMIT_S,
                               stdin=subprocess.DEVNULL)
@@ -112,21 +111,42 @@ def compiler() -> Check:
 
 
 def torch_library() -> Check:
-    part, named = LIBRARY, os.environ.get("NEUROSHARD_TORCH_LIBRARY")
-    path = named or in_roots(f"lib/{LIBRARY}") or in_roots(f"lib/x86_64-linux-gnu/{LIBRARY}")
-    advice = ("needed to train with sharded tables: a build with PyTorch makes it "
-              "(docs/install.md); NEUROSHARD_TORCH_LIBRARY names it")
+    part, named = parts.TORCH_LIBRARY, os.environ.get("NEUROSHARD_TORCH_LIBRARY")
+    path = named or parts.library(part)
+    advice = (f"needed to run artifacts and to train with sharded tables: {parts.BUILD_WITH_TORCH} "
+              "(docs/install.md), or name one in NEUROSHARD_TORCH_LIBRARY")
     if path is None or not os.path.exists(path):
-        return Check(part, "missing", named or "not in lib of the installation", advice)
+        return Check(part, "missing", named or "not in lib of the package, its build or "
+                     "installation", advice)
+    built = parts.torch_of(path)
     if find_spec("torch") is None:
-        return Check(part, "broken", f"{path} cannot be loaded without torch",
-                     f"pip install torch=={TORCH}.*")
-    return guarded(part, lambda: load_library(str(path)), advice)
+        return Check(part, "broken", f"{path}, built for torch {built or TORCH}, cannot be loaded "
+                     "without torch", f"pip install \"torch=={parts.release(built or TORCH)}.*\"")
+    if mismatch := parts.torch_mismatch(path, version_of("torch")):
+        return Check(part, "broken", *mismatch.split(": ", 1))
+    return guarded(part, lambda: load_library(str(path), built), advice)
 
 
-def load_library(path: str) -> str:
+def gpu_library() -> Check:
+    part, sort = "libneuroshard_cuda.so", "libneuroshard_cuda_sort.so"
+    path = os.environ.get("NEUROSHARD_CUDA_LIBRARY") or parts.library(part)
+    if path is None:
+        return Check(part, "missing", "not in lib of the package, its build or installation",
+                     "needed to run artifacts on GPUs: install the package again")
+    try:
+        ctypes.CDLL(str(path))
+    except OSError as error:
+        return Check(part, "broken", f"{path}: {error}", "install the package again")
+    if pathlib.Path(path).with_name(sort).exists():
+        return Check(part, "ok", f"{path}, with {sort}")
+    return Check(part, "ok", f"{path}, without {sort}: it looks tables up on GPUs, but does not "
+                 "train them", "for that install nvcc (requirements.txt) and the package again: "
+                 f"{parts.BUILD_WITH_TORCH}")
+
+
+def load_library(path: str, built: str | None) -> str:
     import_module("torch").ops.load_library(path)
-    return path
+    return f"{path}, for torch {built}" if built else path
 
 
 def torch_package() -> Check:
@@ -178,14 +198,6 @@ def version_of(name: str) -> str:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
         return "of unknown version"
-
-
-def in_roots(path: str) -> str | None:
-    """Below where a build tree or an installation may begin, seen from this package."""
-    for root in list(PACKAGE.parents)[:5]:
-        if (root / path).exists():
-            return str(root / path)
-    return None
 
 
 def as_json(found: list[Check]) -> str:

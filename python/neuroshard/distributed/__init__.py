@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 # Artifacts run on GPUs (distributed/gpu) where the planner's module is not.
 if TYPE_CHECKING or find_spec("neuroshard._planner"):
+    from neuroshard.distributed.artifact import compile_plan
     from neuroshard.distributed.collection import (Pending, ShardedEmbeddingBagCollection,
                                                    ShardedEmbeddingCollection)
     from neuroshard.distributed.convert import problem_of
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
     from neuroshard.distributed.checkpoint import CheckpointError, latest, load, save
 
 __all__ = ["CheckpointError", "GroupError", "Jagged", "LocalShard", "Pending",
-           "ShardedEmbeddingBagCollection", "ShardedEmbeddingCollection", "latest", "load",
-           "lockstep", "plan", "problem_of", "save"]
+           "ShardedEmbeddingBagCollection", "ShardedEmbeddingCollection", "compile_plan", "latest",
+           "load", "lockstep", "plan", "problem_of", "save"]
 
 
 def __getattr__(name: str) -> object:

@@ -10,34 +10,26 @@ from functools import cache
 
 import torch
 
+from neuroshard import parts
 from neuroshard.errors import Error
-
-NAME = "libneuroshard_torch.so"
 
 
 class MissingLibrary(Error, ImportError):
     """A part of NeuroShard that is needed here is not there; the text says where it is looked
-    for."""
-
-
-def _roots() -> list[pathlib.Path]:
-    """Where a build tree or an installation may begin, seen from this package."""
-    package = pathlib.Path(os.path.abspath(__file__)).parent.parent
-    return list(package.parents)[:5]
+    for, and what brings it."""
 
 
 @cache
 def library_path() -> pathlib.Path:
-    """NEUROSHARD_TORCH_LIBRARY, or lib/ of the build or installation of this package."""
+    """NEUROSHARD_TORCH_LIBRARY, or lib/ of this package, or of its build or installation."""
     if named := os.environ.get("NEUROSHARD_TORCH_LIBRARY"):
         return pathlib.Path(named)
-    for root in _roots():
-        for folder in ("lib", "lib/x86_64-linux-gnu"):
-            if (root / folder / NAME).exists():
-                return root / folder / NAME
+    if found := parts.library(parts.TORCH_LIBRARY):
+        return found
     raise MissingLibrary(
-        f"{NAME} is neither in lib/ of the build or installation of this package nor named by "
-        "NEUROSHARD_TORCH_LIBRARY; it is built when CMake finds PyTorch (docs/install.md)")
+        f"{parts.TORCH_LIBRARY} is neither in lib/ of this package, its build or installation, "
+        "nor named by NEUROSHARD_TORCH_LIBRARY; it is built with PyTorch: "
+        f"{parts.BUILD_WITH_TORCH} (docs/install.md)")
 
 
 @cache
@@ -45,8 +37,10 @@ def load_library() -> None:
     """Defines the operators of lib/RuntimeTorch in torch.ops.neuroshard."""
     path = library_path()
     try:
+        if mismatch := parts.torch_mismatch(path, torch.__version__):
+            raise MissingLibrary(mismatch)
         torch.ops.load_library(str(path))
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise MissingLibrary(f"cannot load {path}: {error}; it must be built with this version "
                              f"of PyTorch ({torch.__version__})") from error
 
@@ -64,16 +58,14 @@ def code_version() -> str:
 
 @cache
 def compiler_path() -> pathlib.Path:
-    """NEUROSHARD_COMPILE, or bin/ of the build or installation, or PATH."""
+    """NEUROSHARD_COMPILE, or bin/ of this package, of its build or installation, or PATH."""
     if named := os.environ.get("NEUROSHARD_COMPILE"):
         if not os.access(named, os.X_OK) or os.path.isdir(named):
             raise MissingLibrary(f"NEUROSHARD_COMPILE names {named}, which is no program")
         return pathlib.Path(named)
-    for root in _roots():
-        if (root / "bin" / "neuroshard-compile").exists():
-            return root / "bin" / "neuroshard-compile"
-    if found := shutil.which("neuroshard-compile"):
+    if found := parts.tool(parts.COMPILER) or shutil.which(parts.COMPILER):
         return pathlib.Path(found)
-    raise MissingLibrary("neuroshard-compile is neither in bin/ of the build or installation of "
-                         "this package, nor in PATH, nor named by NEUROSHARD_COMPILE; give "
-                         "artifact= a folder that it has written elsewhere")
+    raise MissingLibrary(
+        f"{parts.COMPILER} is neither in bin/ of this package, its build or installation, nor in "
+        "PATH, nor named by NEUROSHARD_COMPILE; give artifact= a folder that it has written "
+        f"elsewhere, or build it: {parts.BUILD_WITH_COMPILER} (docs/install.md)")

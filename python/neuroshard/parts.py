@@ -1,0 +1,76 @@
+"""Where the compiled parts of NeuroShard are: libraries and tools. It needs Python alone.
+
+A wheel has them inside the package, an installation and a build tree above it."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import pathlib
+import re
+import sys
+from collections.abc import Iterable
+from typing import NoReturn
+
+# Not resolved: the package of a build tree is made of links.
+PACKAGE = pathlib.Path(os.path.abspath(__file__)).parent
+LIBRARY_FOLDERS = ("lib", "lib64", "lib/x86_64-linux-gnu")
+TORCH_LIBRARY = "libneuroshard_torch.so"
+COMPILER = "neuroshard-compile"
+
+# What builds them into the package; docs/install.md says more.
+BUILD_WITH_TORCH = "pip install . --no-build-isolation, where torch is installed"
+BUILD_WITH_COMPILER = "pip install . --config-settings=cmake.define.NEUROSHARD_BUILD_COMPILER=ON"
+
+# lib/RuntimeTorch/BuiltFor.cpp has it.
+_BUILT_FOR = re.compile(rb"neuroshard built for torch ([0-9A-Za-z.+]+)\0")
+
+
+def roots() -> list[pathlib.Path]:
+    """Folders that may have lib/ and bin/, the package itself first."""
+    return [PACKAGE, *list(PACKAGE.parents)[:5]]
+
+
+def library(name: str) -> pathlib.Path | None:
+    """A library of the wheel, the installation or the build tree that this package is of."""
+    return first(root / folder / name for root in roots() for folder in LIBRARY_FOLDERS)
+
+
+def tool(name: str) -> pathlib.Path | None:
+    """A program likewise."""
+    return first(root / "bin" / name for root in roots())
+
+
+def run_tool(name: str) -> NoReturn:
+    """Ends this process as that program, with the arguments of the command line."""
+    path = tool(name)
+    if path is None:
+        sys.exit(f"{name} is not in bin of the package in {PACKAGE}: {BUILD_WITH_COMPILER}")
+    os.execv(path, [str(path), *sys.argv[1:]])
+
+
+def first(paths: Iterable[pathlib.Path]) -> pathlib.Path | None:
+    return next((path for path in paths if path.is_file()), None)
+
+
+def torch_of(path: str | os.PathLike) -> str | None:
+    """The version of PyTorch that a libneuroshard_torch.so was built for, as 2.14.1. Read from
+    the file, since with another version it cannot be loaded."""
+    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
+        found = _BUILT_FOR.search(text)
+        return found[1].decode() if found else None
+
+
+def torch_mismatch(path: str | os.PathLike, version: str) -> str:
+    """Why the library cannot be loaded into a PyTorch of this version; "" if it can. PyTorch
+    keeps its C++ interface within a release such as 2.14."""
+    built = torch_of(path)
+    if built is None or release(built) == release(version):
+        return ""
+    return (f"{path} was built for PyTorch {built}, but the one installed is {version}: either "
+            f"pip install \"torch=={release(built)}.*\", or build NeuroShard for yours "
+            f"({BUILD_WITH_TORCH})")
+
+
+def release(version: str) -> str:
+    return ".".join(version.split("+")[0].split(".")[:2])
