@@ -136,6 +136,64 @@ def case_torchrec_unpooled(context):
         assert torch.equal(offsets, part.feature(number)[1])
 
 
+def shared_configs(kind, **rest):
+    """"s" is read by two tables, "f" by one of them."""
+    return [kind(name="t1", embedding_dim=8, num_embeddings=30, feature_names=["f", "s"], **rest),
+            kind(name="t2", embedding_dim=8, num_embeddings=20, feature_names=["s"], **rest)]
+
+
+def shared_batch(generator):
+    lengths = torch.randint(0, 4, (2, 4), generator=generator)
+    ids = [torch.randint(0, rows, (int(count.sum()),), generator=generator)
+           for rows, count in zip((20, 30), lengths)]
+    return KeyedJaggedTensor(["s", "f"], torch.cat(ids), lengths=lengths.view(-1).int())
+
+
+def case_shared_feature(context):
+    """Of a feature that two tables read the ids come once; its results and the updates are
+    torchrec's, by its names."""
+    torch.manual_seed(5)
+    theirs = EmbeddingBagCollection(tables=shared_configs(EmbeddingBagConfig,
+                                                          pooling=PoolingType.SUM))
+    problem, tables, holders = sharded_like(context, theirs, mean_pooling={"s": 3, "f": 2})
+    assert [(one.name, one.mean_pooling) for one in problem.features] == [
+        ("f", 2), ("s@t1", 3), ("s@t2", 3)]
+    generator, losses = context.generator(), []
+    for rank in range(context.size):
+        batch = shared_batch(generator)
+        expected = theirs(batch)
+        losses.append(expected.values().square().mean())
+        if rank != context.rank:
+            continue
+        result = tables(batch)
+        assert result.keys() == expected.keys() == ["f", "s@t1", "s@t2"]
+        torch.testing.assert_close(result.values(), expected.values(), rtol=1e-6, atol=1e-6)
+        result.values().square().mean().backward()
+        own = batch
+    torch.stack(losses).mean().backward()
+    for name, (weights, _) in whole(tables).items():
+        bag = holders[name].weight
+        bag.data -= 0.25 * bag.grad
+        torch.testing.assert_close(weights, bag.data, rtol=1e-6, atol=1e-6)
+    plain = tables({key: (own[key].values(), own[key].offsets()) for key in own.keys()})
+    for name, value in theirs(own).to_dict().items():
+        torch.testing.assert_close(plain[name], value, rtol=1e-6, atol=1e-6)
+    raises(TensorError, "there is no s", lambda: tables(own.split([1, 1])[1]))
+
+
+def case_shared_feature_unpooled(context):
+    torch.manual_seed(5)
+    theirs = EmbeddingCollection(tables=shared_configs(EmbeddingConfig))
+    _, tables, _ = sharded_like(context, theirs)
+    generator = context.generator()
+    batch = [shared_batch(generator) for _ in range(context.size)][context.rank]
+    expected, result = theirs(batch), tables(batch)
+    assert list(result) == list(expected) == ["f", "s@t1", "s@t2"]
+    for name, value in expected.items():
+        assert torch.equal(result[name].values(), value.values()), name
+        assert torch.equal(result[name].offsets(), value.offsets()), name
+
+
 def case_bags(context):
     """In the place of a dict of nn.EmbeddingBag, of which two features share one."""
     torch.manual_seed(5)

@@ -1,5 +1,6 @@
 """Plans that TorchRec runs: outputs and updated weights against torch without sharding."""
 
+import os
 import random
 import warnings
 
@@ -14,8 +15,7 @@ warnings.filterwarnings("ignore")
 
 from fbgemm_gpu.split_embedding_configs import EmbOptimType  # noqa: E402
 from torch.distributed._shard.sharded_tensor import ShardedTensor  # noqa: E402
-from torchrec import (EmbeddingBagCollection, EmbeddingBagConfig,  # noqa: E402
-                      EmbeddingCollection, EmbeddingConfig, KeyedJaggedTensor, PoolingType)
+from torchrec import EmbeddingConfig  # noqa: E402
 from torchrec.distributed import DistributedModelParallel  # noqa: E402
 from torchrec.distributed.embedding import EmbeddingCollectionSharder  # noqa: E402
 from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder  # noqa: E402
@@ -23,61 +23,18 @@ from torchrec.distributed.planner.types import ParameterConstraints, Topology  #
 
 from neuroshard.torchrec import NeuroShardPlanner, from_torchrec, to_torchrec  # noqa: E402
 from neuroshard.torchrec.modules import RUN_WRONG  # noqa: E402
+from support.torchrec_models import (SAMPLES, Model, draw, loss_of, make_tables,  # noqa: E402
+                                     reference, whole_weights)
 
 RATE = 0.5
-SAMPLES = 6
+# Four ranks are two hosts to TorchRec.
+HOST = 2
+os.environ["LOCAL_WORLD_SIZE"] = str(HOST)
 KINDS = (None, None, ["table_wise"], ["column_wise"], ["row_wise"], ["data_parallel"],
-         ["column_wise", "table_wise"], ["row_wise", "data_parallel"])
-
-
-class Model(torch.nn.Module):
-    """Poolings in one module, rows in another if there are any."""
-
-    def __init__(self, bags, rows):
-        super().__init__()
-        self.bags = EmbeddingBagCollection(tables=bags, device=torch.device("meta"))
-        if rows:
-            self.rows = EmbeddingCollection(tables=rows, device=torch.device("meta"))
-
-    def forward(self, bags, rows):
-        outputs = dict(self.bags(bags).to_dict())
-        if rows is not None:
-            outputs |= {key: one.values() for key, one in self.rows(rows).items()}
-        return [outputs[key] for key in sorted(outputs)]
-
-
-def make_tables(number, dice):
-    """DLRM-v2 with few rows and columns, or a model with tables of both kinds."""
-    if number % 2 == 0:
-        sizes = [(f"cat_{one}", dice.randint(1, 200), 16) for one in range(26)]
-        return [EmbeddingBagConfig(name=name, num_embeddings=rows, embedding_dim=dim,
-                                   feature_names=[f"f_{name}"]) for name, rows, dim in sizes], []
-    bags = [EmbeddingBagConfig(name=f"bag{one}", num_embeddings=dice.randint(1, 90),
-                               embedding_dim=4 * dice.randint(1, 12),
-                               pooling=dice.choice([PoolingType.SUM, PoolingType.MEAN]),
-                               feature_names=[f"b{one}{part}" for part in "xy"[:dice.randint(1, 2)]])
-            for one in range(5)]
-    rows = [EmbeddingConfig(name=f"row{one}", num_embeddings=dice.randint(1, 90),
-                            embedding_dim=8, feature_names=[f"r{one}"]) for one in range(3)]
-    return bags, rows
-
-
-def draw(configs, generator, most):
-    """A KeyedJaggedTensor of SAMPLES bags of each feature."""
-    keys, ids, lengths = [], [], []
-    for config in configs:
-        for key in config.feature_names:
-            counts = torch.randint(0, most + 1, (SAMPLES,), generator=generator)
-            keys.append(key)
-            lengths.append(counts)
-            ids.append(torch.randint(0, config.num_embeddings, (int(counts.sum()),),
-                                     generator=generator))
-    return KeyedJaggedTensor(keys, torch.cat(ids), lengths=torch.cat(lengths).int())
-
-
-def whole_weights(configs, generator):
-    return {one.name: torch.rand(one.num_embeddings, one.embedding_dim, generator=generator)
-            for one in configs}
+         ["table_row_wise"], ["column_wise", "table_wise"], ["row_wise", "data_parallel"],
+         ["table_row_wise", "table_column_wise"])
+# What the sharder of rows has no module for.
+UNPOOLED_LACK = {"table_row_wise", "table_column_wise"}
 
 
 def fill(model, weights):
@@ -92,47 +49,28 @@ def fill(model, weights):
                 shard.tensor.copy_(table[row:row + rows, col:col + cols])
 
 
-def lookup(config, key, ids, weights):
-    """torch's own result of one feature of one batch."""
-    part = ids[key]
-    table = weights[config.name]
-    if isinstance(config, EmbeddingConfig):
-        return torch.nn.functional.embedding(part.values().long(), table)
-    return torch.nn.functional.embedding_bag(
-        part.values().long(), table, part.offsets()[:-1].long(),
-        mode=config.pooling.name.lower())
-
-
-def reference(bags, rows, ids, weights):
-    """As Model gives it."""
-    outputs = {key: lookup(config, key, part, weights)
-               for configs, part in zip((bags, rows), ids) for config in configs
-               for key in config.feature_names}
-    return [outputs[key] for key in sorted(outputs)]
-
-
-def loss_of(outputs):
-    return sum((one * torch.linspace(-1, 1, one.numel()).view_as(one)).sum() for one in outputs)
-
-
 def sharders():
     fused = {"optimizer": EmbOptimType.EXACT_SGD, "learning_rate": RATE}
     return [EmbeddingBagCollectionSharder(fused_params=fused),
             EmbeddingCollectionSharder(fused_params=fused)]
 
 
-def make_planner(context, dice, bags, rows):
-    constraints = {}
-    for config in [*bags, *rows]:
-        kinds = dice.choice(KINDS)
-        wrong = RUN_WRONG.get("none" if isinstance(config, EmbeddingConfig)
-                              else config.pooling.name.lower(), set())
-        if kinds and not set(kinds) - wrong:
-            kinds = None
-        constraints[config.name] = ParameterConstraints(
-            sharding_types=kinds, min_partition=dice.choice([None, 4, 8]))
-    return NeuroShardPlanner(Topology(context.size, "cpu"), batch_size=SAMPLES,
-                             constraints=constraints, seed=dice.randrange(1000),
+def choose_kinds(config, dice):
+    """Of a table; None: those that TorchRec runs right."""
+    kinds = dice.choice(KINDS)
+    unpooled = isinstance(config, EmbeddingConfig)
+    wrong = (RUN_WRONG["none"] | UNPOOLED_LACK if unpooled
+             else RUN_WRONG.get(config.pooling.name.lower(), set()))
+    return kinds if kinds and set(kinds) - wrong else None
+
+
+def make_planner(context, dice, configs):
+    constraints = {one.name: ParameterConstraints(sharding_types=choose_kinds(one, dice),
+                                                  min_partition=dice.choice([None, 4, 8]))
+                   for one in configs}
+    return NeuroShardPlanner(Topology(context.size, "cpu", local_world_size=HOST),
+                             batch_size=SAMPLES, constraints=constraints,
+                             seed=dice.randrange(1000),
                              algorithm=dice.choice(["default", "default", "threshold"]))
 
 
@@ -140,21 +78,20 @@ def case_plan(context, number):
     """A searched plan: one step of SGD on real ranks against the unsharded model."""
     number = int(number)
     dice = random.Random(f"{matrix.seed()} torchrec {number}")
-    bags, rows = make_tables(number, dice)
-    planner = make_planner(context, dice, bags, rows)
-    plan = planner.collective_plan(Model(bags, rows), sharders(), dist.group.WORLD)
+    bags, rows, weighted = make_tables(number, dice)
+    planner = make_planner(context, dice, [*bags, *rows])
+    plan = planner.collective_plan(Model(bags, rows, weighted), sharders(), dist.group.WORLD)
     check_round_trip(context, plan, planner, [*bags, *rows])
     weights = whole_weights([*bags, *rows], context.generator("weights"))
-    model = DistributedModelParallel(Model(bags, rows), device=torch.device("cpu"), plan=plan,
-                                     sharders=sharders())
+    model = DistributedModelParallel(Model(bags, rows, weighted), device=torch.device("cpu"),
+                                     plan=plan, sharders=sharders())
     fill(model, weights)
     generator = context.generator("ids")
-    everyone = [(draw(bags, generator, 3), draw(rows, generator, 3) if rows else None)
+    everyone = [(draw(bags, generator, 3, weighted), draw(rows, generator, 3) if rows else None)
                 for _ in range(context.size)]
     outputs = model(*everyone[context.rank])
-    expected = reference(bags, rows, everyone[context.rank], weights)
-    for mine, theirs in zip(outputs, expected, strict=True):
-        torch.testing.assert_close(mine, theirs, atol=1e-6, rtol=1e-6)
+    torch.testing.assert_close(outputs, reference(bags, rows, everyone[context.rank], weights),
+                               atol=1e-6, rtol=1e-6)
     dense = torch.optim.SGD(model.parameters(), lr=RATE) if list(model.parameters()) else None
     loss_of(outputs).backward()
     if dense:
@@ -195,7 +132,7 @@ def check_round_trip(context, plan, planner, configs):
 
     assert plain(back) == plain(ours)
     modules = {path: list(tables) for path, tables in plan.plan.items()}
-    again = to_torchrec(back, modules, device="cpu")
+    again = to_torchrec(back, modules, device="cpu", local_ranks=HOST)
     for path, tables in again.plan.items():
         for name, sharding in tables.items():
             assert sharding.sharding_type == plan.plan[path][name].sharding_type
@@ -204,9 +141,9 @@ def check_round_trip(context, plan, planner, configs):
 
 def case_refused(context):
     """What rank 0 cannot plan, every rank learns within seconds."""
-    bags, rows = make_tables(1, random.Random(1))
+    bags, rows, weighted = make_tables(1, random.Random(1))
     planner = NeuroShardPlanner(Topology(context.size, "cpu", ddr_cap=100), batch_size=4)
     kind = ns.PlanningError if context.rank == 0 else ns.distributed.GroupError
     text = raises(kind, "device memory", lambda: planner.collective_plan(
-        Model(bags, rows), sharders()))
+        Model(bags, rows, weighted), sharders()))
     assert "available" in text

@@ -36,7 +36,8 @@ INDUCTOR = [f"torch.compile:backend=inductor:kind={kind}"
             for kind in ("pooled", "weighted", "unpooled")]
 EXPORTED = [f"torch.export:kind={kind}" for kind in ("pooled", "weighted", "unpooled")]
 FORMS = ["inputs.forms", "inputs.torchrec:pooling=SUM", "inputs.torchrec:pooling=MEAN",
-         "inputs.torchrec:pooling=SUM:weighted=1", "inputs.torchrec_unpooled", "inputs.bags"]
+         "inputs.torchrec:pooling=SUM:weighted=1", "inputs.torchrec_unpooled", "inputs.bags",
+         "inputs.shared_feature", "inputs.shared_feature_unpooled"]
 ERRORS = ["errors.ids_of_one_rank", "errors.forms", "errors.weights", "errors.construction"]
 STEPS = ["steps.modes", "steps.orders", "steps.pending", "steps.two_collections",
          "steps.searched", "steps.unread_result"]

@@ -100,11 +100,32 @@ def test_refuses_two_widths_on_a_rank():
         to_torchrec(plan, {"m": ["t"]})
 
 
+def test_refuses_two_widths_in_an_embedding_collection():
+    """All its column shards travel in one exchange of rows of one width."""
+    halves = [ns.Shard(table="m.u", rows=(0, 60), cols=(8 * one, 8 * one + 8), devices=one)
+              for one in (0, 1)]
+    quarters = [shard((0, 60), (4 * one, 4 * one + 4), one) for one in range(4)]
+    plan = plan_of(*halves, *quarters)
+    assert to_torchrec(plan, {"m": ["t", "u"]}).plan["m"]["u"].sharding_type == "column_wise"
+    with pytest.raises(Unsupported, match='module "m": TorchRec needs one width for all column '
+                       'shards of an EmbeddingCollection; "t" has 4 and "u" 8 columns'):
+        to_torchrec(plan, {"m": ["t", "u"]}, unpooled=["m"])
+
+
+def test_two_rows_on_a_host_are_of_that_host_on_the_cpu():
+    """Row-wise over all ranks, two of them would have no rows."""
+    plan = plan_of(shard((0, 1), (0, 4), 0), shard((1, 2), (0, 4), 1))
+    kinds = [to_torchrec(plan, {"m": ["t"]}, device=device, local_ranks=2).plan["m"]["t"]
+             .sharding_type for device in ("cpu", "cuda")]
+    assert kinds == ["table_row_wise", "row_wise"]
+
+
 FEW_ROWS = [shard((0, 2), (0, 4), 0), shard((2, 4), (0, 4), 1), shard((4, 5), (0, 4), 2)]
 
 
 def test_refuses_ranks_without_rows_on_the_cpu():
-    with pytest.raises(Unsupported, match='table "m.t": its 5 rows leave some of 4 ranks none'):
+    with pytest.raises(Unsupported, match='table "m.t": its 5 rows leave some of the ranks '
+                       'that it is cut over none, which TorchRec runs wrong on the CPU'):
         to_torchrec(plan_of(*FEW_ROWS), {"m": ["t"]}, device="cpu")
 
 
@@ -153,9 +174,10 @@ def test_names_what_torchrec_runs_right():
         kinds("mean", sharding_types=["row_wise"])
 
 
-def piece(rows, dim, kinds, min_width=4, ranks=2, local=None, device="cpu"):
+def piece(rows, dim, kinds, min_width=4, ranks=2, local=None, device="cpu",
+          pooled=True):
     config = EmbeddingBagConfig(name="t", num_embeddings=rows, embedding_dim=dim)
-    return can_be_cut(config, kinds, min_width, Cluster(ranks, local or ranks, device))
+    return can_be_cut(config, kinds, min_width, Cluster(ranks, local or ranks, device), pooled)
 
 
 def test_a_table_too_small_to_be_cut_stays_whole():
@@ -171,18 +193,30 @@ def test_a_table_too_small_to_be_cut_stays_whole():
     assert piece(10, 24, ["column_wise"], 8, ranks=1)
 
 
+def test_tables_without_pooling_go_in_halves():
+    assert piece(10, 16, ["column_wise"], 8, pooled=False)
+    assert not piece(10, 20, ["column_wise"], pooled=False)
+    assert not piece(10, 24, ["column_wise"], 16, pooled=False)
+
+
 def test_a_table_with_rows_for_some_ranks_only_stays_whole_on_the_cpu():
     """9 rows on 4 ranks: blocks of 3, 3, 3 and none."""
     assert not piece(9, 8, ["row_wise"], ranks=4) and piece(10, 8, ["row_wise"], ranks=4)
     assert piece(9, 8, ["row_wise"], ranks=4, device="cuda")
+    assert not piece(2, 8, ["row_wise"], ranks=4, local=2, device="cuda")
     assert piece(3, 8, ["table_row_wise"], ranks=4, local=2)
     assert not piece(9, 8, ["table_row_wise"], ranks=8, local=4)
 
 
 def test_problem_of_a_feature_that_two_tables_read():
+    """By TorchRec's names of its results; each table's pooling or that of both."""
     collection = EmbeddingBagCollection(device="meta", tables=[
         EmbeddingBagConfig(name=name, num_embeddings=10, embedding_dim=4,
                            feature_names=["clicked"]) for name in ("item", "page")])
-    with pytest.raises(ValueError, match='feature "clicked" is read by the tables "item" and '
-                       '"page"; give it a second key'):
-        ns.distributed.problem_of(collection, batch=8, topology="1xCPU")
+    problem = ns.distributed.problem_of(collection, batch=8, topology="1xCPU",
+                                        mean_pooling={"clicked": 7, "clicked@page": 3})
+    assert [(one.name, one.table, one.mean_pooling) for one in problem.features] == [
+        ("clicked@item", "item", 7), ("clicked@page", "page", 3)]
+    with pytest.raises(ValueError, match=r"there is no feature \['bought'\]"):
+        ns.distributed.problem_of(collection, batch=8, topology="1xCPU",
+                                  mean_pooling={"bought": 1})

@@ -59,7 +59,7 @@ class Tables:
                            if spec.kind in (InputKind.PARAMETER, InputKind.BUFFER)}
         self.first: dict[object, str] = {}  # by memory: modules may share a parameter
         for name, values in state.items():
-            self.first.setdefault(_memory(values, name), name)
+            self.first.setdefault(_memory(values), name)
         self.tables: dict[str, Table] = {}
 
     def is_kept(self, weight: object) -> bool:
@@ -92,12 +92,12 @@ class Tables:
 
     def _first(self, parameter: Node) -> str:
         target = self.parameters[parameter.name]
-        return self.first[_memory(self.state[target], target)]
+        return self.first[_memory(self.state[target])]
 
 
-def _memory(values: torch.Tensor, name: str) -> object:
+def _memory(values: torch.Tensor) -> object:
     if not values.numel() or values.is_meta:
-        return name
+        return id(values)
     return values.data_ptr(), values.shape, values.stride(), values.dtype
 
 

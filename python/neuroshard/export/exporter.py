@@ -44,7 +44,8 @@ def export(model: torch.nn.Module, args: Sequence, kwargs: Mapping | None = None
     found = find_lookups(tables)
     if dynamic_batch:
         check_dynamic(found)
-    features = Features(program, found)
+    rest = make_dense(program, found)
+    features = Features(found, [one.name for one in [*rest.inputs, *rest.parameters]])
     arguments = Arguments.of(program)
     ids = _ids(program, features, found)
     with torch.no_grad():
@@ -52,7 +53,6 @@ def export(model: torch.nn.Module, args: Sequence, kwargs: Mapping | None = None
                           *(state[one.parameter] for one in ids.parameters))
         jagged = [make_jagged(one, made) for one in features.inputs]
     lookups = [_lookup(one, place, tables) for one, place in zip(found, features.places)]
-    rest = make_dense(program, found)
     if dense == "torch-mlir":
         rest.linalg = lower_dense(rest, lookups, features.inputs, jagged, arguments, state)
     text = ModuleText(

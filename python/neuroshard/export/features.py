@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import torch
 from torch.fx import Node
@@ -17,8 +17,8 @@ class Features:
     """inputs: the jagged ones. places: for each lookup the number of its input and its feature.
     results: nodes that the sources number."""
 
-    def __init__(self, program: torch.export.ExportedProgram, found: Sequence[Found]) -> None:
-        self._names = {node.name for node in program.graph.nodes if node.op == "placeholder"}
+    def __init__(self, found: Sequence[Found], taken: Iterable[str]) -> None:
+        """taken: names of other arguments of the program."""
         self._equal = _Equality()
         self._groups: dict[tuple, list[tuple[Source, str]]] = {}
         self._features: dict[tuple, str] = {}
@@ -27,7 +27,7 @@ class Features:
         self._numbers: dict[int, int] = {}
         keys = [self._add(one) for one in found]
         groups = list(self._groups)
-        names = self._input_names(groups)
+        names = self._input_names(groups, set(taken))
         self.inputs = [self._input(group, name) for group, name in zip(groups, names)]
         self.places = [(groups.index(group), feature) for group, feature in keys]
 
@@ -66,8 +66,7 @@ class Features:
         taken.add(unique)
         return unique
 
-    def _input_names(self, groups: Sequence[tuple]) -> list[str]:
-        taken = set(self._names)
+    def _input_names(self, groups: Sequence[tuple], taken: set[str]) -> list[str]:
         return [self._unused(_origin(self.results[group[1].ids]).removesuffix("__values")
                              if group[0] == "keyed" else "ids", taken) for group in groups]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sysconfig
@@ -46,7 +45,9 @@ def describe(node: torch.fx.Node) -> str:
 
 def quote(text: str) -> str:
     """A string of MLIR."""
-    return json.dumps(text, ensure_ascii=False)
+    plain = (chr(byte) if 32 <= byte < 127 and byte not in b"\"\\" else f"\\{byte:02X}"
+             for byte in text.encode())
+    return '"' + "".join(plain) + '"'
 
 
 def location(node: torch.fx.Node, name: str = "") -> str:

@@ -22,13 +22,15 @@ if TYPE_CHECKING:
 
 
 class Program:
-    """An exported model, compiled and opened. A context manager; call it as the module."""
+    """An exported model, compiled and opened. A context manager; call it as the module. Tables of
+    a model on the meta device are zero until they are loaded."""
 
     def __init__(self, exported: Exported, folder: str | os.PathLike,
                  scratch: str | None = None) -> None:
         self.exported, self.folder, self._scratch = exported, pathlib.Path(folder), scratch
         self._world = World(folder)
-        self.load(exported.state)
+        if not any(exported.state[table.parameter].is_meta for table in exported.tables):
+            self.load(exported.state)
 
     @property
     def devices(self) -> int:
@@ -37,6 +39,9 @@ class Program:
     def load(self, state: Mapping[str, torch.Tensor]) -> None:
         """Writes the tables from a state_dict of the model."""
         for table in self.exported.tables:
+            if table.parameter not in state or state[table.parameter].is_meta:
+                raise ExportError(f"table \"{table.name}\": expected its weights as "
+                                  f"\"{table.parameter}\", not on the meta device")
             self._world.write_table(table.name, state[table.parameter])
 
     def close(self) -> None:

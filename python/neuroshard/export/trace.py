@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 import torch
 from torch.export.graph_signature import InputKind
@@ -31,7 +32,7 @@ def trace(model: torch.nn.Module, args: Sequence, kwargs: Mapping,
         raise ExportError(f"the example inputs do not fit {type(model).__name__}.forward: "
                           f"{error}") from None
     shapes = dynamic_shapes(arguments) if dynamic_batch else None
-    with traceable_collections(model):
+    with traceable_collections(model), without_meta(model):
         try:
             program = torch.export.export(model, args, kwargs, dynamic_shapes=shapes)
         except ExportError:
@@ -40,6 +41,27 @@ def trace(model: torch.nn.Module, args: Sequence, kwargs: Mapping,
             raise ExportError(_explain(model, error)) from error
     _check_pure(program)
     return program
+
+
+@contextmanager
+def without_meta(model: torch.nn.Module) -> Iterator[None]:
+    """Within it parameters on the meta device, such as tables that no one machine can hold, are
+    on the CPU, one value in place of all: operators refuse tensors of two devices."""
+    replaced: list[tuple[torch.nn.Module, str, torch.nn.Parameter]] = []
+    stand_ins: dict[torch.nn.Parameter, torch.nn.Parameter] = {}
+    for module in model.modules():
+        for name, values in module.named_parameters(recurse=False, remove_duplicate=False):
+            if not values.is_meta:
+                continue
+            one = torch.zeros((), dtype=values.dtype, device="cpu").expand(values.shape)
+            replaced.append((module, name, values))
+            module._parameters[name] = stand_ins.setdefault(
+                values, torch.nn.Parameter(one, requires_grad=values.requires_grad))
+    try:
+        yield
+    finally:
+        for module, name, values in replaced:
+            module._parameters[name] = values
 
 
 def _explain(model: torch.nn.Module, error: Exception) -> str:

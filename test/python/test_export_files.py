@@ -1,0 +1,155 @@
+"""What is exported, as text and as files: names and locations survive, weights stay out."""
+
+import json
+import subprocess
+import sys
+
+import neuroshard
+import pytest
+import torch
+from export_models import DLRM, case
+from export_runs import lookups_in
+from safetensors.torch import load_file
+from support import artifact, matrix
+from torch import nn
+
+
+def export_case(name, **options):
+    model, batch = case(name)
+    generator = torch.Generator().manual_seed(5)
+    return model, neuroshard.export(model, batch(4, generator), **options), batch, generator
+
+
+def through_opt(text, folder, *options):
+    source, made = folder / "given.mlir", folder / "made.mlir"
+    source.write_text(text)
+    code, message = artifact.run_tool("neuroshard-opt", source, *options, "-o", made)
+    assert code == 0, message
+    return made.read_text()
+
+
+@pytest.mark.parametrize("name", matrix.sample(
+    ["dlrm", "deepfm", "two_tower", "torchrec_dlrm", "torchrec_sequence"], 3, "export text"))
+def test_names_and_locations_survive(name, tmp_path):
+    model, exported, _, _ = export_case(name, optimizer=neuroshard.Optimizer(
+        "rowwise_adagrad", eps=1e-6, weight_decay=0.25))
+    parameters = {name for name, _ in model.named_parameters()}
+    for table in exported.tables:
+        assert table.parameter in parameters
+        assert f"@{table.name} : {table.rows} x {table.dim} x f32" in exported.mlir
+    for one, line in zip(exported.lookups, lookups_in(exported), strict=True):
+        assert f'@{one.table}[' in line and f'"{one.feature}"]' in line
+        assert "models.py\":" in line
+    made = through_opt(exported.mlir, tmp_path, "--mlir-print-debuginfo", "--mlir-print-local-scope",
+                       "--neuroshard-outline")
+    assert made.count("neuroshard.lookup") == len(exported.lookups)
+    for one in exported.lookups:
+        assert one.location in made
+    assert "weight_decay = 2.500000e-01" in made
+    assert f'loc("{exported.tables[0].parameter}")' in made
+
+
+def test_locations_are_lines_of_the_model():
+    _, exported, _, _ = export_case("dlrm")
+    (source,) = {one.location.split('"')[3] for one in exported.lookups}
+    (line,) = {int(one.location.split(":")[-2]) for one in exported.lookups}
+    assert source.endswith("export_models.py")
+    with open(sys.modules[DLRM.__module__].__file__, encoding="utf-8") as file:
+        assert "table(*one)" in file.read().splitlines()[line - 1]
+
+
+class Odd(nn.Module):
+    """Names that need quotes."""
+
+    def __init__(self):
+        super().__init__()
+        self.tables = nn.ModuleDict({"käse-1": nn.EmbeddingBag(9, 4, mode="sum")})
+
+    def forward(self, ids):
+        return self.tables["käse-1"](ids)
+
+
+def test_odd_names(tmp_path):
+    model = Odd().eval()
+    exported = neuroshard.export(model, (torch.tensor([[1, 2], [3, 4]]),))
+    (table,) = exported.tables
+    assert table.name == "tables.käse-1"
+    assert '@"tables.k\\C3\\A4se-1"' in through_opt(exported.mlir, tmp_path)
+    with exported.open(devices=2) as program, torch.no_grad():
+        ids = torch.tensor([[8, 0], [1, 1], [5, 2]])
+        torch.testing.assert_close(program(ids), model(ids))
+
+
+def test_weights_are_never_in_the_ir():
+    model, exported, _, _ = export_case("dlrm", dense="torch-mlir")
+    assert "dense_resource" not in exported.mlir and "dense<\"0x" not in exported.mlir
+    for name, values in model.named_parameters():
+        assert f'loc("{name}")' in exported.mlir
+        assert f"{values.flatten()[0].item():.5e}" not in exported.mlir
+
+
+@pytest.mark.parametrize("weights", [False, True])
+@pytest.mark.parametrize("name", ["deepfm", "torchrec_two_tower"])
+def test_saved_files(name, weights, tmp_path):
+    model, exported, batch, generator = export_case(name)
+    written = exported.save(tmp_path / "model", weights=weights)
+    endings = ["mlir", "json", "ids.pt2", "dense.pt2"] + ["safetensors"] * weights
+    assert [path.name for path in written] == [f"model.{ending}" for ending in endings]
+    assert sorted(tmp_path.iterdir()) == sorted(written)
+    assert (tmp_path / "model.mlir").read_text() == exported.mlir
+    if weights:
+        saved, state = load_file(tmp_path / "model.safetensors"), model.state_dict()
+        assert set(saved) == set(state)
+        assert all(torch.equal(saved[key], state[key]) for key in state)
+    check_programs(tmp_path, exported, batch(7, generator))
+
+
+def check_programs(folder, exported, arguments):
+    """The saved programs of torch do what those in memory do, in the order that the file says."""
+    said = json.loads((folder / "model.json").read_text())
+    values = exported.flatten(arguments, {})
+    ids = torch.export.load(folder / "model.ids.pt2").module()
+    given = [values[name] for name in said["ids"]["arguments"]]
+    for one, other in zip(ids(*given), exported.ids.module(*given), strict=True):
+        assert torch.equal(one, other)
+    rows = [torch.randn(7, one.dim) for one in exported.lookups]
+    dense = torch.export.load(folder / "model.dense.pt2").module()
+    made = dense(*rows, *(values[name] for name in said["dense"]["arguments"]),
+                 *(exported.state[name] for name in said["dense"]["parameters"]))
+    for one, other in zip(made, exported.run_dense(rows, values), strict=True):
+        torch.testing.assert_close(one, other)
+    assert len(rows) == said["dense"]["rows"]
+
+
+class Large(nn.Module):
+    """Tables that no machine holds."""
+
+    def __init__(self):
+        super().__init__()
+        self.tables = nn.ModuleList(nn.EmbeddingBag(400_000_000, 128, mode="sum", device="meta")
+                                    for _ in range(2))
+        self.head = nn.Linear(128, 1)
+
+    def forward(self, dense, ids):
+        return self.head(self.tables[0](ids) + self.tables[1](ids) + dense)
+
+
+def test_tables_on_the_meta_device():
+    model = Large().eval()
+    exported = neuroshard.export(model, (torch.ones(3, 128), torch.tensor([[1, 2]] * 3)),
+                                 optimizer="rowwise_adagrad", batch=65536)
+    assert all(table.weight.is_meta for table in model.tables)
+    problem = exported.problem("8xH200")
+    assert [(one.rows, one.dim) for one in problem.tables] == [(400_000_000, 128)] * 2
+    assert problem.features[0].mean_pooling == 2
+    neuroshard.plan(problem, evaluation_budget=100).plan.verify(problem)
+
+
+def test_import_is_lazy():
+    code = ("import sys, neuroshard, neuroshard.export as package\n"
+            "assert neuroshard.export is package and callable(package)\n"
+            "assert 'torch' not in sys.modules\n"
+            "package.ExportError\n")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False,
+                          env={"PYTHONPATH": ":".join(sys.path)})
+    assert done.returncode == 0, done.stderr
