@@ -29,7 +29,10 @@ def make_dense(program: torch.export.ExportedProgram, found: Sequence[Found]) ->
     inputs = [_value(by_name[name], name, batches) for name in names]
     results = [_value(node, f"result_{number}", batches) if isinstance(node, Node) else node
                for number, node in enumerate(part.results)]
-    return Dense(part.module, inputs, parameters, results)
+    dense = Dense(part.module, inputs, parameters, results)
+    if not dense.tensors:
+        raise ExportError("the model returns no tensor")
+    return dense
 
 
 def split_inputs(program: torch.export.ExportedProgram,

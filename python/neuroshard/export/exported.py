@@ -79,6 +79,8 @@ class Exported:
         with tempfile.TemporaryDirectory() as scratch:
             source, options = pathlib.Path(scratch, "model.mlir"), []
             source.write_text(str(text), encoding="utf-8")
+            if self.dense.linalg:  # what needs no row then runs while ids are on their way
+                run(compiler_path().with_name("neuroshard-opt"), source, "--inline", "-o", source)
             if plan is not None:
                 plan.save(os.path.join(scratch, "plan.json"))
                 options = ["--plan", os.path.join(scratch, "plan.json")]

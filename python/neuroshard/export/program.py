@@ -95,13 +95,19 @@ class Value:
 class Dense:
     """What is left without the tables: module(*rows, *inputs, *parameters) -> results.
 
-    rows: one tensor for each lookup, of its shape. linalg: the text of torch-mlir, if asked for."""
+    rows: one tensor for each lookup, of its shape. results: also numbers and None. linalg: the
+    text of torch-mlir, if asked for."""
 
     module: torch.fx.GraphModule
     inputs: list[Value]
     parameters: list[Value]
-    results: list[Value]
+    results: list[object]
     linalg: str | None = None
+
+    @property
+    def tensors(self) -> list[Value]:
+        """The results that are tensors."""
+        return [one for one in self.results if isinstance(one, Value)]
 
 
 @dataclass

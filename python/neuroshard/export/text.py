@@ -54,7 +54,7 @@ class ModuleText:
             return split_linalg(self.dense.linalg)
         types = ", ".join([*(shaped_type(one) for one in self.lookups),
                            *map(value_type, self.dense.inputs)])
-        results = ", ".join(map(value_type, self.dense.results))
+        results = ", ".join(map(value_type, self.dense.tensors))
         return [], [f"  func.func private @dense({types}) -> ({results})"]
 
     def _forward(self) -> list[str]:
@@ -104,7 +104,7 @@ class ModuleText:
     def _call(self, values: list[tuple[str, str]], lines: list[str]) -> list[tuple[str, str]]:
         """Adds the call of @dense, and casts where torch-mlir knows more or fewer sizes."""
         dense = self.dense
-        results = [value_type(one) for one in dense.results]
+        results = [value_type(one) for one in dense.tensors]
         signature = signature_of(dense.linalg) if dense.linalg else Signature(
             tuple(type_ for _, type_ in values), tuple(results))
         given = [_cast(value, type_, expected, f"%given_{number}", lines)
