@@ -182,7 +182,7 @@ void UnitMaker::addTable(int table) {
     message += "; target torchrec-1.9 keeps one state per column shard, which "
                "optimizer_semantics exact forbids for rowwise_adagrad";
   else if (needsRowsEverywhere(context.problem) &&
-           !fillsDevices(source.rows, context.deviceCount))
+           blockCount(source.rows, context.deviceCount) < context.deviceCount)
     message += "; on the CPU target torchrec-1.9 cuts by rows only tables of "
                "which every device gets some";
   fail(std::move(message), "allow table_wise, or another kind, for this table");

@@ -110,15 +110,19 @@ void SearchContext::collectRules() {
     table.allowed.fill(false);
     for (ShardingKind kind : constraint.allowedKinds)
       table.allowed[static_cast<size_t>(kind)] = true;
-    // Row-wise inside one group is row-wise; the other way round only where
-    // there is no other group. A single device has whole tables.
+    // Row-wise inside one group is row-wise, but to TorchRec; the other way
+    // round only where there is no other group. A single device has whole
+    // tables.
     auto also = [&](ShardingKind kind, bool allowed) {
       bool &entry = table.allowed[static_cast<size_t>(kind)];
       entry = entry || allowed;
     };
-    also(ShardingKind::TableRowWise, table.allows(ShardingKind::RowWise));
-    also(ShardingKind::RowWise, innerGroupOfDevice.back() == 0 &&
-                                    table.allows(ShardingKind::TableRowWise));
+    bool oneGroup = innerGroupOfDevice.back() == 0;
+    also(ShardingKind::TableRowWise,
+         (oneGroup || problem.target == Target::Native) &&
+             table.allows(ShardingKind::RowWise));
+    also(ShardingKind::RowWise,
+         oneGroup && table.allows(ShardingKind::TableRowWise));
     also(ShardingKind::TableWise, deviceCount == 1);
   }
   for (size_t i = 0; i < constraints.separate.size(); ++i)
@@ -131,6 +135,33 @@ void SearchContext::collectRules() {
     restrictKinds(problem.tables[i], rules[i]);
 }
 
+/// What TorchRec runs neither right nor at all (VerifyTarget.h).
+void SearchContext::restrictForTorchRec(const Table &table,
+                                        TableRules &rule) const {
+  auto forbid = [&](ShardingKind kind) {
+    rule.allowed[static_cast<size_t>(kind)] = false;
+  };
+  const std::vector<int> &groups = problem.topology.levels.back().groupSizes;
+  auto filled = [&](int devices) {
+    return devices == 1 || blockCount(table.rows, devices) == devices;
+  };
+  if (needsRowsEverywhere(problem)) {
+    if (!filled(deviceCount))
+      forbid(ShardingKind::RowWise);
+    if (!std::ranges::all_of(groups, filled))
+      forbid(ShardingKind::TableRowWise);
+  }
+  // Blocks on the first group alone are of the other kind.
+  if (groups.size() > 1 && blockCount(table.rows, deviceCount) <= groups[0])
+    forbid(ShardingKind::RowWise);
+  if (!needsEqualColumns(problem, table))
+    return;
+  // Halves are of one width in all tables of a module.
+  if (table.dim % (2 * kColumnAlignment) != 0 || rule.minWidth > table.dim / 2)
+    forbid(ShardingKind::ColumnWise);
+  rule.minWidth = std::max(rule.minWidth, table.dim / 2);
+}
+
 /// What the target or the optimizer cannot do, whatever the constraints say.
 void SearchContext::restrictKinds(const Table &table, TableRules &rule) const {
   bool torchRec = problem.target == Target::TorchRec19;
@@ -138,19 +169,10 @@ void SearchContext::restrictKinds(const Table &table, TableRules &rule) const {
                    table.optimizer.kind == OptimizerKind::RowWiseAdagrad;
   // The norms that column owners exchange are of gradients without decay.
   bool noNorms = exactRows && table.optimizer.weightDecay != 0;
+  if (torchRec)
+    restrictForTorchRec(table, rule);
   if (torchRec || noNorms)
     rule.allowed[static_cast<size_t>(ShardingKind::RowColumn)] = false;
-  auto filled = [&](int devices) {
-    return devices == 1 || fillsDevices(table.rows, devices);
-  };
-  if (needsRowsEverywhere(problem)) {
-    bool inAllGroups =
-        std::ranges::all_of(problem.topology.levels.back().groupSizes, filled);
-    if (!filled(deviceCount))
-      rule.allowed[static_cast<size_t>(ShardingKind::RowWise)] = false;
-    if (!inAllGroups)
-      rule.allowed[static_cast<size_t>(ShardingKind::TableRowWise)] = false;
-  }
   if ((torchRec && exactRows) || noNorms)
     rule.allowed[static_cast<size_t>(ShardingKind::ColumnWise)] = false;
 }

@@ -117,6 +117,7 @@ private:
   void reportProgress() const;
   void collectRules();
   void restrictKinds(const Table &table, TableRules &rule) const;
+  void restrictForTorchRec(const Table &table, TableRules &rule) const;
   void collectCoLocation();
 
   std::unordered_map<std::string_view, int> tableOfName;

@@ -234,12 +234,13 @@ void Verifier::checkTableConstraints() {
                        constraint.allowedKinds.end(),
                        wanted) != constraint.allowedKinds.end();
     };
-    // Inside one group the two row-wise kinds are the same thing; on a single
-    // device a whole table is of every kind.
+    // Inside one group the two row-wise kinds are the same thing, but TorchRec
+    // runs them apart; on a single device a whole table is of every kind.
     bool allowed =
         allows(kind) ||
         (kind == ShardingKind::TableWise && plan.deviceCount == 1) ||
-        (kind == ShardingKind::TableRowWise && allows(ShardingKind::RowWise)) ||
+        (kind == ShardingKind::TableRowWise && allows(ShardingKind::RowWise) &&
+         (oneGroup || problem.target == Target::Native)) ||
         (kind == ShardingKind::RowWise && oneGroup &&
          allows(ShardingKind::TableRowWise));
     if (!allowed)

@@ -20,6 +20,7 @@ public:
 
   void checkWidths();
   void checkWidthsOnDevices();
+  void checkEqualWidths();
   void checkTiers();
   void checkExactNorms();
   /// Equal blocks of rows, one on each device of [first, first + count).
@@ -58,6 +59,16 @@ void TorchRecRules::checkWidthsOnDevices() {
   }
 }
 
+void TorchRecRules::checkEqualWidths() {
+  for (const Shard *shard : shards)
+    if (shard->width() != shards.front()->width())
+      return error("column shards of a table without pooling must have equal "
+                   "widths, '" +
+                   shards.front()->name + "' has " +
+                   std::to_string(shards.front()->width()) + ", '" +
+                   shard->name + "' " + std::to_string(shard->width()));
+}
+
 void TorchRecRules::checkTiers() {
   for (const Shard *shard : shards)
     if (shard->tier != shards.front()->tier)
@@ -74,7 +85,7 @@ void TorchRecRules::checkExactNorms() {
 }
 
 void TorchRecRules::checkFilled(int count, const char *kind) {
-  if (!fillsDevices(table.rows, count))
+  if (blockCount(table.rows, count) < count)
     error(std::string(kind) + " on the CPU must give each of the " +
           std::to_string(count) + " devices rows; blocks of " +
           std::to_string((table.rows + count - 1) / count) + " leave some of " +
@@ -117,9 +128,20 @@ bool neuroshard::needsRowsEverywhere(const ShardingProblem &problem) {
          });
 }
 
-bool neuroshard::fillsDevices(int64_t rows, int64_t devices) {
+bool neuroshard::needsEqualColumns(const ShardingProblem &problem,
+                                   const Table &table) {
+  return problem.target == Target::TorchRec19 &&
+         std::any_of(problem.features.begin(), problem.features.end(),
+                     [&](const Feature &feature) {
+                       size_t index = static_cast<size_t>(feature.table);
+                       return feature.pooling == Pooling::None &&
+                              problem.tables[index].name == table.name;
+                     });
+}
+
+int64_t neuroshard::blockCount(int64_t rows, int64_t devices) {
   int64_t block = (rows + devices - 1) / devices;
-  return (rows + block - 1) / block == devices;
+  return (rows + block - 1) / block;
 }
 
 void neuroshard::verifyTarget(const ShardingProblem &problem,
@@ -141,7 +163,8 @@ void neuroshard::verifyTarget(const ShardingProblem &problem,
   };
   switch (classify(table, shards, innerGroupOfDevice)) {
   case ShardingKind::ColumnWise:
-    return rules.checkWidthsOnDevices();
+    return needsEqualColumns(problem, table) ? rules.checkEqualWidths()
+                                             : rules.checkWidthsOnDevices();
   case ShardingKind::TableWise:
   case ShardingKind::Replicated:
     return;

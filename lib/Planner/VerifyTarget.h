@@ -15,8 +15,14 @@ namespace neuroshard {
 /// fail when no table has rows.
 bool needsRowsEverywhere(const ShardingProblem &problem);
 
-/// Do blocks of ceil(rows / devices) rows give each device one?
-bool fillsDevices(int64_t rows, int64_t devices);
+/// Must all column shards of the table have one width? Those of a module's
+/// tables without pooling travel in one exchange of rows of that width. That it
+/// is the same in all these tables is not checked here: nothing says which
+/// tables are one module's.
+bool needsEqualColumns(const ShardingProblem &problem, const Table &table);
+
+/// How many devices blocks of ceil(rows / devices) rows give one.
+int64_t blockCount(int64_t rows, int64_t devices);
 
 /// The rules of the problem's target for one table's shards, which are sound
 /// and cover it.

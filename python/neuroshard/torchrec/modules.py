@@ -40,20 +40,25 @@ class Cluster:
     device: str
 
     def can_cut_rows(self, rows: int, blocks: int) -> bool:
-        """Into blocks of ceil(rows / blocks)? On the CPU none may be empty."""
+        """Into blocks of ceil(rows / blocks)? On the CPU none may be empty. On GPUs some may,
+        but a table that only the first host has rows of is table-row-wise there."""
         filled = -(-rows // -(-rows // blocks))
-        return filled == blocks > 1 if self.device == "cpu" else filled > 1
+        if self.device == "cpu":
+            return filled == blocks > 1
+        return filled > (self.local if blocks == self.ranks > self.local else 1)
 
 
 @dataclass
 class Found:
-    """What a model has. modules: the names of the tables of each module, by its path.
-    constraints: of each of our tables, what the user asked for."""
+    """What a model has. modules: the names of the tables of each module, by its path; unpooled:
+    the paths of EmbeddingCollections. constraints: of each of our tables, what the user asked
+    for."""
 
     tables: list[Table] = field(default_factory=list)
     features: list[Feature] = field(default_factory=list)
     rules: list[TableRule] = field(default_factory=list)
     modules: dict[str, list[str]] = field(default_factory=dict)
+    unpooled: list[str] = field(default_factory=list)
     constraints: dict[str, ParameterConstraints] = field(default_factory=dict)
 
 
@@ -87,6 +92,8 @@ def add_module(found: Found, path: str, module: torch.nn.Module, sharder: Module
     configs = module.embedding_bag_configs() if pooled else module.embedding_configs()
     parameters = sharder.shardable_parameters(module)
     weighted = bool(pooled and module.is_weighted())
+    if not pooled:
+        found.unpooled.append(path)
     found.modules[path] = [config.name for config in configs if config.name in parameters]
     for config in configs:
         if config.name not in parameters:
@@ -106,7 +113,7 @@ def add_module(found: Found, path: str, module: torch.nn.Module, sharder: Module
                      weighted or bool(limits.is_weighted), cluster.ranks)
         kinds = allowed_kinds(name, pooling, sharder, limits, cluster.device)
         width = limits.min_partition or COLUMNS
-        if not can_be_cut(config, kinds, width, cluster):
+        if not can_be_cut(config, kinds, width, cluster, pooled):
             kinds = sorted({*kinds, "table_wise"})
         found.rules.append(TableRule(name, kinds, width))
         found.constraints[name] = limits
@@ -167,21 +174,25 @@ def allowed_kinds(name: str, pooling: str, sharder: ModuleSharder,
 
 
 def can_be_cut(config: BaseEmbeddingConfig, kinds: Sequence[str], width: int,
-               cluster: Cluster) -> bool:
+               cluster: Cluster, pooled: bool) -> bool:
     """TorchRec calls a table of one piece row-wise or column-wise if it was asked to."""
     rows = config.num_embeddings
     return ("replicated" in kinds
-            or "column_wise" in kinds and can_cut_columns(config.embedding_dim, width, cluster)
+            or "column_wise" in kinds and can_cut_columns(config.embedding_dim, width, cluster,
+                                                          pooled)
             or "row_wise" in kinds and cluster.can_cut_rows(rows, cluster.ranks)
             or "table_row_wise" in kinds and cluster.can_cut_rows(rows, cluster.local))
 
 
-def can_cut_columns(dim: int, width: int, cluster: Cluster) -> bool:
-    """A single rank's shards must be equally wide."""
-    pieces = dim // (COLUMNS * -(-width // COLUMNS))
+def can_cut_columns(dim: int, width: int, cluster: Cluster, pooled: bool) -> bool:
+    """Tables without pooling go in halves, which all tables of their module have in common. A
+    single rank's shards must be equally wide."""
+    width = COLUMNS * -(-width // COLUMNS)
+    if not pooled:
+        return dim % (2 * COLUMNS) == 0 and dim >= 2 * width
     if cluster.ranks > 1:
-        return pieces > 1
-    return any(dim % (COLUMNS * count) == 0 for count in range(2, pieces + 1))
+        return dim >= 2 * width
+    return any(dim % (COLUMNS * count) == 0 for count in range(2, dim // width + 1))
 
 
 def optimizer_of(name: str, parameter: torch.nn.Parameter, sharder: ModuleSharder) -> Optimizer:

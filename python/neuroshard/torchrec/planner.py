@@ -74,7 +74,7 @@ class NeuroShardPlanner(ShardingPlanner):
         self.result.plan.verify(self.problem)
         self._warn_of_states()
         plan = to_torchrec(self.result.plan, found.modules, device=cluster.device,
-                           local_ranks=cluster.local)
+                           local_ranks=cluster.local, unpooled=found.unpooled)
         self._pass_on(plan, found)
         return plan
 

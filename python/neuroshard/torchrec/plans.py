@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import torch
 from torch.distributed._shard.sharding_spec import EnumerableShardingSpec, ShardMetadata
@@ -32,12 +32,13 @@ def place(rank: int, device: str, local_ranks: int) -> str:
 
 
 def to_torchrec(plan: Plan, modules: Mapping[str, Sequence[str]], *, device: str = "cuda",
-                local_ranks: int | None = None) -> ShardingPlan:
+                local_ranks: int | None = None, unpooled: Collection[str] = ()) -> ShardingPlan:
     """The plan as TorchRec's DistributedModelParallel takes it.
 
     modules: of each module's path in the model, the names of its tables; the plan's tables are
-    path.name. local_ranks: ranks of a host, None: all. A plan made for target torchrec-1.9 can
-    always be said; any other is Unsupported if TorchRec would run it wrong."""
+    path.name. local_ranks: ranks of a host, None: all. unpooled: which of the modules are
+    EmbeddingCollections. A plan made for target torchrec-1.9 can always be said; any other is
+    Unsupported if TorchRec would run it wrong."""
     local = local_ranks or plan.device_count
     wanted = {table_name(path, name) for path, names in modules.items() for name in names}
     covered = {shard.table for shard in plan.shards}
@@ -51,6 +52,8 @@ def to_torchrec(plan: Plan, modules: Mapping[str, Sequence[str]], *, device: str
         for name in names:
             shards = plan.shards_of(table_name(path, name))
             result[path][name] = sharding_of(shards, plan.device_count, local, device)
+        if path in unpooled:
+            check_one_width(path, result[path])
     return ShardingPlan(result)
 
 
@@ -60,9 +63,7 @@ def sharding_of(shards: Sequence[Shard], ranks: int, local_ranks: int,
     if shards[0].replicated:
         return ParameterSharding("data_parallel", "dense", list(shards[0].devices))
     shards = sorted(shards, key=lambda shard: (shard.rows, shard.cols))
-    kind = kind_of(shards, ranks, local_ranks)
-    if kind in ("row_wise", "table_row_wise") and device == "cpu":
-        check_filled(shards, ranks if kind == "row_wise" else local_ranks)
+    kind = kind_of(shards, ranks, local_ranks, device)
     owners = [shard.devices[0] for shard in shards]
     places = [ShardMetadata([shard.rows[0], shard.cols[0]], [shard.row_count, shard.width],
                             place(rank, device, local_ranks))
@@ -73,11 +74,20 @@ def sharding_of(shards: Sequence[Shard], ranks: int, local_ranks: int,
     return ParameterSharding(kind, "fused", owners, EnumerableShardingSpec(places))
 
 
-def check_filled(shards: Sequence[Shard], blocks: int) -> None:
-    """FBGEMM's CPU kernels take a table without rows for the one after it."""
-    if len(shards) < blocks:
-        raise Unsupported(f"table \"{shards[0].table}\": its {shards[-1].rows[1]} rows leave some "
-                          f"of {blocks} ranks none, which TorchRec runs wrong on the CPU")
+def check_one_width(path: str, module: EmbeddingModuleShardingPlan) -> None:
+    """An EmbeddingCollection sends the rows of all its column shards in one exchange."""
+    first: tuple[str, int] | None = None
+    for name, sharding in module.items():
+        if sharding.sharding_type != "column_wise":
+            continue
+        for shard in sharding.sharding_spec.shards:
+            width = shard.shard_sizes[1]
+            first = first or (name, width)
+            if width != first[1]:
+                raise Unsupported(
+                    f"module \"{path}\": TorchRec needs one width for all column shards of an "
+                    f"EmbeddingCollection; \"{first[0]}\" has {first[1]} and \"{name}\" {width} "
+                    "columns")
 
 
 def check_widths(shards: Sequence[Shard]) -> None:
@@ -101,9 +111,9 @@ def empty_blocks(shards: Sequence[Shard], ranks: int, local_ranks: int, device: 
             for rank in range(first + len(shards), first + count)]
 
 
-def kind_of(shards: Sequence[Shard], ranks: int, local_ranks: int) -> str:
+def kind_of(shards: Sequence[Shard], ranks: int, local_ranks: int, device: str) -> str:
     """The sharding type of a table that is not replicated. Unsupported if TorchRec has none, or
-    would read rows from the wrong ranks."""
+    runs it wrong."""
     table = shards[0].table
     for shard in shards:
         if shard.width % COLUMNS:
@@ -118,20 +128,32 @@ def kind_of(shards: Sequence[Shard], ranks: int, local_ranks: int) -> str:
     if by_cols:
         check_widths(shards)
         return "column_wise"
+    return kind_of_rows(shards, ranks, local_ranks, device)
+
+
+def kind_of_rows(shards: Sequence[Shard], ranks: int, local_ranks: int, device: str) -> str:
+    """Blocks in order on all ranks, or on those of a host. TorchRec reads others from the wrong
+    ranks; and FBGEMM's CPU kernels take a table without rows for the one after it."""
     owners = [shard.devices[0] for shard in shards]
     rows = shards[-1].rows[1]
+    empty = False
     for kind, first, count in (
             ("row_wise", 0, ranks),
             ("table_row_wise", owners[0] // local_ranks * local_ranks, local_ranks)):
         block = -(-rows // count)
         expected = [(first + index, (begin, min(begin + block, rows)))
                     for index, begin in enumerate(range(0, rows, block))]
-        if expected == [(rank, shard.rows) for rank, shard in zip(owners, shards)] and (
-                len(expected) == len(shards)):
+        if expected != [(rank, shard.rows) for rank, shard in zip(owners, shards)]:
+            continue
+        if device != "cpu" or len(expected) == count:
             return kind
+        empty = True
+    if empty:
+        raise Unsupported(f"table \"{shards[0].table}\": its {rows} rows leave some of the ranks "
+                          "that it is cut over none, which TorchRec runs wrong on the CPU")
     raise Unsupported(
-        f"table \"{table}\": TorchRec cuts rows into blocks of ceil(rows / ranks) over all ranks "
-        f"or over one host; found {len(shards)} blocks on ranks {owners}, the first with "
+        f"table \"{shards[0].table}\": TorchRec cuts rows into blocks of ceil(rows / ranks) over "
+        f"all ranks or over one host; found {len(shards)} blocks on ranks {owners}, the first with "
         f"{shards[0].row_count} rows")
 
 

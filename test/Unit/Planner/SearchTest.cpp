@@ -207,6 +207,31 @@ TEST(SearchTest, TorchRecTargetGetsOnlyWhatItRuns) {
   EXPECT_LT(perShard, mustPlan(problem).breakdown.costMs);
 }
 
+/// Halves, or whole where there are none; row-wise over all or not at all.
+TEST(SearchTest, TorchRecTargetCutsWithoutPoolingAsItsModulesTakeIt) {
+  for (const char *topology : {"2x2xCPU", "2x2xH200"})
+    for (int64_t dim : {8, 20, 36, 48})
+      for (ShardingKind kind :
+           {ShardingKind::ColumnWise, ShardingKind::RowWise}) {
+        ShardingProblem problem;
+        problem.batch.globalSize = 512;
+        problem.target = Target::TorchRec19;
+        problem.topology = *parseTopology(topology);
+        problem.constraints.reserves = {0, 0, 0};
+        for (int i = 0; i < 5; ++i) {
+          addTable(problem, makeTable(numbered("t", i), 1 << (2 * i), dim), 3);
+          problem.features.back().pooling = Pooling::None;
+          problem.constraints.tables.push_back(
+              {i, {ShardingKind::TableWise, kind}});
+        }
+        SearchResult result = mustPlan(problem);
+        EXPECT_EQ(text(verify(result.plan, problem)), "");
+        for (const Shard &shard : result.plan.shards)
+          EXPECT_TRUE(shard.width() == dim || 2 * shard.width() == dim)
+              << shard.name << " has " << shard.width() << " of " << dim;
+      }
+}
+
 TEST(SearchTest, TorchRecTargetFallsBackToRowBlocks) {
   ShardingProblem problem;
   problem.batch.globalSize = 16;

@@ -275,6 +275,28 @@ TEST_F(TorchRecTest, ColumnsOnOneDeviceHaveOneWidth) {
             "");
 }
 
+TEST_F(TorchRecTest, ColumnsWithoutPoolingHaveOneWidth) {
+  problem.features[0].pooling = Pooling::None;
+  EXPECT_EQ(errors({makeShard("a_0", "a", 0, 1001, 0, 4, {0}),
+                    makeShard("a_1", "a", 0, 1001, 4, 16, {1})}),
+            "table 'a': target torchrec-1.9: column shards of a table without "
+            "pooling must have equal widths, 'a_0' has 4, 'a_1' 12");
+  EXPECT_EQ(errors({makeShard("a_0", "a", 0, 1001, 0, 8, {0}),
+                    makeShard("a_1", "a", 0, 1001, 8, 16, {1})}),
+            "");
+}
+
+/// TorchRec's modules of rows know no table-row-wise.
+TEST_F(TorchRecTest, RowWiseAllowsNoTableRowWise) {
+  problem.constraints.tables = {{0, {ShardingKind::RowWise}}};
+  std::vector<Shard> blocks = {makeShard("a_0", "a", 0, 501, 0, 16, {2}),
+                               makeShard("a_1", "a", 501, 1001, 0, 16, {3})};
+  EXPECT_EQ(errors(blocks), "table 'a': is sharded table_row_wise, which its "
+                            "allowed kinds do not include");
+  problem.target = Target::Native;
+  EXPECT_EQ(errors(blocks), "");
+}
+
 TEST_F(TorchRecTest, OneKindPerTable) {
   EXPECT_THAT(errors({makeShard("a_0", "a", 0, 500, 0, 8, {0}),
                       makeShard("a_1", "a", 0, 500, 8, 16, {1}),
