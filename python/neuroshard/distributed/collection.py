@@ -9,6 +9,7 @@ import torch
 import torch.distributed as dist
 
 from neuroshard.distributed.agreement import require_same, together
+from neuroshard.distributed.convert import key_of
 from neuroshard.distributed.engine import Engine, make_engine
 from neuroshard.distributed.optimizer import FusedOptimizer
 from neuroshard.distributed.outputs import make_keyed, make_jagged_tensors, split_rows
@@ -59,6 +60,7 @@ class _Sharded(torch.nn.Module):
                                 own_engine)
         self._engine = self._session.engine
         self._name = self._session.name
+        self._keys = {one.name: key_of(one.name, one.table) for one in problem.features}
         self._engine.initialize(seed)
         if gradient_division:
             self._engine.set_gradient_scale(1 / self._session.size)
@@ -177,7 +179,7 @@ class _Sharded(torch.nn.Module):
 
     def _as_jagged(self, features: object) -> Jagged:
         expected = self._session.input
-        ids = as_jagged(pick_features(features, expected.features), expected)
+        ids = as_jagged(pick_features(features, expected.features, self._keys), expected)
         if ids.offsets is None:
             bags = ids.ids.shape[0] // ids.pooling if ids.pooling else 0
             ids = ids._replace(offsets=fixed_offsets(bags, ids.pooling, ids.ids.device))
@@ -268,15 +270,28 @@ def is_keyed(features: object) -> bool:
         getattr(features, "keys", None)) and callable(getattr(features, "offsets", None))
 
 
-def pick_features(features: object, names: tuple[str, ...]) -> object:
-    """Features of a KeyedJaggedTensor in our order, without those that are not ours."""
+def pick_features(features: object, names: tuple[str, ...],
+                  keys_of: Mapping[str, str]) -> object:
+    """Features of a KeyedJaggedTensor in our order, without those that are not ours; of both, and
+    of a dict, those that several tables read once for each of them.
+
+    keys_of: of each name the key that stands for it in a batch, unless the name itself does."""
+    if isinstance(features, Mapping):
+        shared = {name: features[keys_of[name]] for name in names
+                  if name not in features and keys_of[name] in features}
+        done = {keys_of[name] for name in shared} - set(names)
+        return {key: one for key, one in features.items() if key not in done} | shared
     if not is_keyed(features):
         return features
     keys = list(features.keys())
     if tuple(keys) == names:
         return features
-    missing = [name for name in names if name not in keys]
+    wanted = [name if name in keys else keys_of[name] for name in names]
+    missing = [key for key in wanted if key not in keys]
     if missing:
-        raise TensorError(f"expected the features {list(names)}, found {keys}: "
+        raise TensorError(f"expected the features {list(dict.fromkeys(wanted))}, found {keys}: "
                           f"there is no {missing[0]}")
-    return features.permute([keys.index(name) for name in names])
+    picked = features.permute([keys.index(key) for key in wanted])
+    if wanted == list(names):
+        return picked
+    return Jagged(picked.values(), picked.offsets(), picked.weights_or_none())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 
 import torch
@@ -21,25 +22,27 @@ def problem_of(module: object, *, batch: Batch | int, topology: Topology | str,
     nn.EmbeddingBag modules by feature name.
 
     batch: over all ranks. mean_pooling: ids per sample, for all features or by name. rest:
-    other fields of ShardingProblem."""
+    other fields of ShardingProblem. A feature that several tables read is in the problem for each
+    of them, as feature@table."""
     tables, features = (_of_modules(module) if isinstance(module, (Mapping, torch.nn.ModuleDict))
                         else _of_torchrec(module))
-    readers: dict[str, str] = {}
-    for one in features:
-        first = readers.setdefault(one["name"], one["table"])
-        if first != one["table"]:
-            raise ValueError(f"feature \"{one['name']}\" is read by the tables \"{first}\" and "
-                             f"\"{one['table']}\"; give it a second key in the batch, and one of "
-                             "the tables that key")
+    keys = {one["name"]: key_of(one["name"], one["table"]) for one in features}
     pooling = (dict(mean_pooling) if isinstance(mean_pooling, Mapping)
-               else dict.fromkeys((one["name"] for one in features), mean_pooling))
-    unknown = set(pooling) - {one["name"] for one in features}
+               else dict.fromkeys(keys.values(), mean_pooling))
+    unknown = set(pooling) - set(keys) - set(keys.values())
     if unknown:
         raise ValueError(f"mean_pooling: there is no feature {sorted(unknown)}")
     return ShardingProblem(
         tables=[Table(optimizer=optimizer, **one) for one in tables],
-        features=[Feature(mean_pooling=pooling.get(one["name"], 1), **one) for one in features],
+        features=[Feature(mean_pooling=pooling.get(name, pooling.get(keys[name], 1)), **one)
+                  for one in features for name in (one["name"],)],
         batch=batch, topology=topology, **rest)
+
+
+def key_of(feature: str, table: str) -> str:
+    """The key in a batch of a feature of a problem: a feature that several tables read is one of
+    the problem for each of them, feature@table, as TorchRec calls their results."""
+    return feature.removesuffix(f"@{table}")
 
 
 def _of_modules(modules: Mapping) -> tuple[list[dict], list[dict]]:
@@ -68,6 +71,7 @@ def _of_torchrec(module: object) -> tuple[list[dict], list[dict]]:
                         f"dict of nn.EmbeddingBag, got: {type(module).__name__}")
     configs = module.embedding_bag_configs() if pooled else module.embedding_configs()
     weighted = bool(pooled and module.is_weighted())
+    readers = Counter(name for config in configs for name in config.feature_names)
     tables, features = [], []
     for config in configs:
         kind = getattr(config.data_type, "name", str(config.data_type))
@@ -75,8 +79,9 @@ def _of_torchrec(module: object) -> tuple[list[dict], list[dict]]:
         tables.append({"name": config.name, "rows": config.num_embeddings,
                        "dim": config.embedding_dim, "type": TORCHREC_TYPES[kind]})
         pooling = config.pooling.name.lower() if pooled else "none"
-        features += [{"name": name, "table": config.name, "pooling": pooling,
-                      "weighted": weighted} for name in config.feature_names]
+        features += [{"name": f"{name}@{config.name}" if readers[name] > 1 else name,
+                      "table": config.name, "pooling": pooling, "weighted": weighted}
+                     for name in config.feature_names]
     return tables, features
 
 
