@@ -80,7 +80,9 @@ class Exported:
             source, options = pathlib.Path(scratch, "model.mlir"), []
             source.write_text(str(text), encoding="utf-8")
             if self.dense.linalg:  # what needs no row then runs while ids are on their way
-                run(compiler_path().with_name("neuroshard-opt"), source, "--inline", "-o", source)
+                inlined = source.with_name("inlined.mlir")
+                run(compiler_path().with_name("neuroshard-opt"), source, "--inline", "-o", inlined)
+                source = inlined
             if plan is not None:
                 plan.save(os.path.join(scratch, "plan.json"))
                 options = ["--plan", os.path.join(scratch, "plan.json")]
