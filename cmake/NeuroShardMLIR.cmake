@@ -60,22 +60,22 @@ function(neuroshard_add_mlir_plugin name)
   install(TARGETS ${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endfunction()
 
-# neuroshard_add_mlir_c_library(NAME SOURCES... ARCHIVES files... EXPORTS version-script LINK
-#   targets...)
+# neuroshard_add_mlir_c_library(NAME SOURCES... EXPORTS version-script LINK targets...
+#   [USE C libraries...])
 # A shared library with a C interface; also NeuroShard::NAME after installation, whose users
-# need MLIR's headers alone. `ARCHIVES` are linked whole.
+# need MLIR's headers alone, and get the libraries of USE along.
 function(neuroshard_add_mlir_c_library name)
-  cmake_parse_arguments(ARG "" "EXPORTS" "ARCHIVES;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "" "EXPORTS" "LINK;USE" ${ARGN})
   add_library(${name} SHARED ${ARG_UNPARSED_ARGUMENTS})
   neuroshard_mlir_include(${name} PUBLIC)
   target_compile_definitions(${name} PRIVATE ${LLVM_DEFINITIONS_LIST})
   target_compile_options(${name} PRIVATE -fno-exceptions)
-  string(REPLACE ";" "," archives "${ARG_ARCHIVES}")
-  target_link_libraries(${name} PRIVATE
-    LINKER:--whole-archive,${archives},--no-whole-archive
-    $<BUILD_INTERFACE:${ARG_LINK}> $<BUILD_INTERFACE:MLIR> $<BUILD_INTERFACE:LLVM>
-    $<BUILD_INTERFACE:neuroshard_options>)
+  list(APPEND ARG_LINK MLIR LLVM neuroshard_options)
+  target_link_libraries(${name} PUBLIC ${ARG_USE} PRIVATE "$<BUILD_INTERFACE:${ARG_LINK}>")
   neuroshard_export_only(${name} ${ARG_EXPORTS})
+  set_target_properties(${name} PROPERTIES
+    VERSION ${PROJECT_VERSION}
+    SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
   add_dependencies(neuroshard-tools ${name})
   neuroshard_export_library(${name} Compiler)
 endfunction()

@@ -1,0 +1,129 @@
+//===- PlanAnswer.cpp - What the planner answers a C caller ---------------===//
+
+#include "PlanAnswer.h"
+
+#include "neuroshard/Planner/Json.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+using namespace neuroshard;
+
+using Json = nlohmann::ordered_json;
+
+/// Paths of files in messages need not be UTF-8.
+static std::string print(const Json &json) {
+  return json.dump(1, ' ', false, Json::error_handler_t::replace);
+}
+
+static Json toJson(const DeviceCost &device) {
+  return {{"forward_ms", device.compute.forwardMs},
+          {"backward_ms", device.compute.backwardMs},
+          {"input_ms", device.inputMs},
+          {"forward_communication_ms", device.forwardCommunicationMs},
+          {"backward_communication_ms", device.backwardCommunicationMs},
+          {"forward_bytes", device.forwardBytes},
+          {"backward_bytes", device.backwardBytes}};
+}
+
+static Json toJson(const CostBreakdown &breakdown) {
+  Json devices = Json::array(), snapshots = Json::array();
+  for (const DeviceCost &device : breakdown.devices)
+    devices.push_back(toJson(device));
+  for (const SnapshotCost &snapshot : breakdown.snapshots)
+    snapshots.push_back({{"name", snapshot.name},
+                         {"share", snapshot.share},
+                         {"cost_ms", snapshot.costMs}});
+  return {{"cost_ms", breakdown.costMs},
+          {"worst_ms", breakdown.worstMs()},
+          {"input_ms", breakdown.inputMs},
+          {"max_forward_ms", breakdown.maxForwardMs},
+          {"exposed_forward_communication_ms",
+           breakdown.exposedForwardCommunicationMs},
+          {"dense_ms", breakdown.denseMs},
+          {"backward_communication_ms", breakdown.backwardCommunicationMs},
+          {"max_backward_ms", breakdown.maxBackwardMs},
+          {"devices", devices},
+          {"snapshots", snapshots}};
+}
+
+static Json toJson(const MemoryTerms &terms) {
+  return {{"weights_bytes", terms.weightsBytes},
+          {"optimizer_state_bytes", terms.optimizerStateBytes},
+          {"ids_bytes", terms.idsBytes},
+          {"forward_bytes", terms.forwardBytes},
+          {"backward_bytes", terms.backwardBytes},
+          {"communicator_bytes", terms.communicatorBytes},
+          {"dense_reserve_bytes", terms.denseReserveBytes},
+          {"fragmentation_reserve_bytes", terms.fragmentationReserveBytes},
+          {"peak_bytes", terms.peakBytes()}};
+}
+
+static Json toJson(const MemoryReport &memory) {
+  Json devices = Json::array();
+  for (const MemoryTerms &terms : memory.devices)
+    devices.push_back(toJson(terms));
+  return {{"devices", devices}, {"host_bytes", memory.hostBytes}};
+}
+
+static Json toJson(const Migration &migration) {
+  Json moves = Json::array();
+  for (const TableMove &move : migration.moves)
+    moves.push_back(
+        {{"table", move.table}, {"bytes", move.bytes}, {"what", move.what}});
+  Json previous;
+  if (migration.previousCostMs)
+    previous = *migration.previousCostMs;
+  return {{"previous_cost_ms", previous},
+          {"why_not_previous", migration.whyNotPrevious},
+          {"bytes", migration.bytes},
+          {"move_ms", migration.moveMs},
+          {"moves", moves}};
+}
+
+static int64_t peakBytes(const MemoryReport &memory) {
+  int64_t peak = 0;
+  for (const MemoryTerms &terms : memory.devices)
+    peak = std::max(peak, terms.peakBytes());
+  return peak;
+}
+
+std::string capi::writeAnswer(const SearchResult &result,
+                              const std::vector<std::string> &remarks) {
+  Json json = {{"cost_ms", result.breakdown.costMs}};
+  // Zero is what is known when nothing is.
+  json["lower_bound_ms"] =
+      result.lowerBoundMs != 0 ? Json(result.lowerBoundMs) : Json();
+  json["peak_bytes"] = peakBytes(result.memory);
+  json["shards"] = result.plan.shards.size();
+  json["devices"] = result.plan.deviceCount;
+  json["seconds"] = result.seconds;
+  json["breakdown"] = toJson(result.breakdown);
+  json["memory"] = toJson(result.memory);
+  json["explanation"] = result.explanation;
+  json["tried"] = result.tried;
+  json["remarks"] = remarks;
+  json["stop_reason"] = result.stopReason;
+  json["evaluations"] = result.evaluations;
+  json["migration"] = result.migration ? toJson(*result.migration) : Json();
+  json["plan"] = Json::parse(writePlan(result.plan));
+  return print(json);
+}
+
+std::string capi::writeError(const Diagnosis &diagnosis) {
+  return print({{"limit", toString(diagnosis.limit)},
+                {"message", diagnosis.message},
+                {"details", diagnosis.details},
+                {"advice", diagnosis.advice}});
+}
+
+Diagnosis capi::diagnosisOf(const Diagnostics &errors) {
+  Diagnosis diagnosis;
+  for (const Diagnostic &error : errors)
+    diagnosis.details.push_back(error.str());
+  if (diagnosis.details.empty())
+    return diagnosis;
+  diagnosis.message = diagnosis.details.front();
+  diagnosis.details.erase(diagnosis.details.begin());
+  return diagnosis;
+}
