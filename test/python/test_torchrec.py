@@ -5,11 +5,14 @@ import pytest
 
 pytest.importorskip("torchrec")
 
+import torch
+from fbgemm_gpu.split_embedding_configs import EmbOptimType
 from torchrec import EmbeddingBagCollection, EmbeddingBagConfig
-from torchrec.distributed.planner.types import ParameterConstraints
+from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
+from torchrec.distributed.planner.types import ParameterConstraints, Topology
 
 import neuroshard as ns
-from neuroshard.torchrec import to_torchrec
+from neuroshard.torchrec import NeuroShardPlanner, to_torchrec
 from neuroshard.torchrec.errors import Unsupported
 from neuroshard.torchrec.modules import Cluster, allowed_kinds, can_be_cut
 from neuroshard.torchrec.plans import sharding_of
@@ -206,6 +209,39 @@ def test_a_table_with_rows_for_some_ranks_only_stays_whole_on_the_cpu():
     assert not piece(2, 8, ["row_wise"], ranks=4, local=2, device="cuda")
     assert piece(3, 8, ["table_row_wise"], ranks=4, local=2)
     assert not piece(9, 8, ["table_row_wise"], ranks=8, local=4)
+
+
+def rowwise_planner(kinds, **options):
+    """Of one table with row-wise Adagrad on 2 hosts of 2 GPUs, its model and sharders."""
+    collection = EmbeddingBagCollection(device="meta", tables=[EmbeddingBagConfig(
+        name="t", num_embeddings=1000, embedding_dim=64, feature_names=["f"])])
+    sharder = EmbeddingBagCollectionSharder(
+        fused_params={"optimizer": EmbOptimType.EXACT_ROWWISE_ADAGRAD})
+    planner = NeuroShardPlanner(
+        Topology(4, "cuda", local_world_size=2, hbm_cap=60 << 30), batch_size=8,
+        constraints={"t": ParameterConstraints(sharding_types=kinds)}, **options)
+    return planner, torch.nn.ModuleDict({"tables": collection}), [sharder]
+
+
+def test_column_cuts_with_rowwise_optimizers_are_asked_for():
+    planner, model, sharders = rowwise_planner(["column_wise"])
+    with pytest.raises(ns.PlanningError, match="per_shard_state=True allows column cuts"):
+        planner.plan(model, sharders)
+    planner, model, sharders = rowwise_planner(["column_wise"], per_shard_state=True)
+    with pytest.warns(UserWarning, match="train differently than whole ones: tables.t"):
+        plan = planner.plan(model, sharders)
+    assert plan.plan["tables"]["t"].sharding_type == "column_wise"
+
+
+def test_table_row_wise_is_over_one_host():
+    planner, model, sharders = rowwise_planner(["table_row_wise"])
+    sharding = planner.plan(model, sharders).plan["tables"]["t"]
+    assert sharding.sharding_type == "table_row_wise"
+    assert sharding.ranks in ([0, 1], [2, 3])
+    assert [one.shard_sizes for one in sharding.sharding_spec.shards] == [[500, 64]] * 2
+    topology = planner.problem.topology
+    assert [one.host for one in topology.devices] == [0, 0, 1, 1]
+    assert {one.memory_bytes for one in topology.devices} == {60 << 30}
 
 
 def test_problem_of_a_feature_that_two_tables_read():
