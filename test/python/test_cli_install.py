@@ -1,22 +1,81 @@
-"""The installed package alone: what a wheel has, used by a Python without other packages."""
+"""The installed package alone: what a wheel has, used by a Python without other packages, and
+what has been compiled elsewhere, run by it where torch is."""
 
 import os
+import re
+import socket
 import subprocess
 import sys
 
 import pytest
 
+import neuroshard as ns
+from neuroshard import parts
 from support.planning import ROOT
+
+ELF = b"\x7fELF"
+
+# Of each rank: trains a step of the artifact; every number is known.
+RUN = """
+import sys
+import torch
+import torch.distributed as dist
+import neuroshard as ns
+
+dist.init_process_group("gloo")
+rank, folder = dist.get_rank(), sys.argv[1]
+plan, problem = ns.Plan.load(folder + "/plan.json"), ns.ShardingProblem.load(sys.argv[2])
+tables = ns.ShardedEmbeddingBagCollection(plan, problem, learning_rate=0.5, artifact=folder)
+whole = torch.arange(40 * 8.).reshape(40, 8)
+for shard in tables.local_shards():
+    shard.weights.copy_(whole[slice(*shard.rows), slice(*shard.cols)])
+batches = [torch.arange(12).reshape(6, 2) * (other + 3) % 40 for other in (0, 1)]
+found = tables({"clicked": batches[rank]})["clicked"]
+assert torch.equal(found, whole[batches[rank]].sum(1)), found
+found.sum().backward()
+times = torch.bincount(torch.cat(batches).flatten(), minlength=40)
+whole -= 0.5 / 2 * times[:, None]  # gradients are divided by the number of ranks
+for shard in tables.local_shards():
+    assert torch.equal(shard.weights, whole[slice(*shard.rows), slice(*shard.cols)])
+print(ns.__file__)
+"""
+
+# What a package without the parts says.
+MISSING = """
+from neuroshard.distributed import library
+for look in (library.load_library, library.compiler_path):
+    try:
+        look()
+    except ImportError as error:
+        print(error)
+"""
+
+
+def install(prefix, *components):
+    """The folder that `import neuroshard` looks in; components of the build installed."""
+    for component in components:
+        subprocess.run(["cmake", "--install", os.environ["NEUROSHARD_BUILD_DIR"], "--component",
+                        component, "--prefix", prefix], check=True, capture_output=True)
+    place, = prefix.glob("lib/python3.*/site-packages")
+    return place
+
+
+def small():
+    return ns.ShardingProblem(tables=[ns.Table("item", 40, 8, optimizer="sgd")],
+                              features=[ns.Feature("clicked", "item", mean_pooling=2)],
+                              batch=12, topology="2xCPU")
 
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    """The folder that `import neuroshard` looks in; its component of the build installed."""
-    prefix = tmp_path_factory.mktemp("installed")
-    subprocess.run(["cmake", "--install", os.environ["NEUROSHARD_BUILD_DIR"], "--component",
-                    "python", "--prefix", prefix], check=True, capture_output=True)
-    place, = prefix.glob("lib/python3.*/site-packages")
-    return place
+    """What the plain wheel has at least."""
+    return install(tmp_path_factory.mktemp("installed"), "python")
+
+
+@pytest.fixture(scope="module")
+def complete(tmp_path_factory):
+    """What a wheel has that is built with torch and the compiler."""
+    return install(tmp_path_factory.mktemp("complete"), "python", "python_parts")
 
 
 def python(installed, code):
@@ -73,3 +132,87 @@ def test_the_command_names_what_is_missing(installed):
     other = python(installed, main.format(["plan", "workload.json"]))
     assert other.returncode == 1 and other.stderr.count("\n") == 1
     assert "needs click, rich, Jinja2: pip install" in other.stderr
+
+
+def test_a_wheel_may_have_libraries_and_tools_that_name_no_other_folder(complete):
+    package = complete / "neuroshard"
+    held = [file for file in package.rglob("*") if file.is_file()
+            and file.open("rb").read(4) == ELF]
+    assert {file.relative_to(package).as_posix() for file in held} >= {
+        "lib/libneuroshard_torch.so", "lib/libneuroshard_runtime.so", "lib/libneuroshard_cuda.so",
+        "bin/neuroshard-compile", "bin/neuroshard-opt", "bin/neuroshard-translate"}
+    for file in held:
+        dynamic = subprocess.run(["readelf", "-d", file], capture_output=True, text=True,
+                                 check=True).stdout
+        for folder in ":".join(re.findall(r"R(?:UN)?PATH.*\[(.*)\]", dynamic)).split(":"):
+            # Tools need the machine's LLVM.
+            assert folder == "" or folder.startswith("$ORIGIN") or "llvm" in folder, (file, folder)
+
+
+def test_its_tools_plan_with_its_models_and_compile(complete, tmp_path):
+    small().save(tmp_path / "workload.json")
+    tool = "import sys; from neuroshard.parts import run_tool; run_tool(sys.argv.pop(1))"
+    for name, *options in (
+            ("neuroshard-translate", "--workload-to-mlir", "workload.json", "-o", "model.mlir"),
+            ("neuroshard-compile", "model.mlir", "-o", "artifact")):
+        done = subprocess.run([sys.executable, "-S", "-c", tool, name, *options], cwd=tmp_path,
+                              capture_output=True, text=True, timeout=100,
+                              env={"PYTHONPATH": str(complete), "PATH": os.defpath})
+        assert done.returncode == 0, done.stderr
+    made = ns.Plan.load(tmp_path / "artifact" / "plan.json").provenance
+    assert made.cost_model == "cpu_compute+gloo_communication"
+
+
+def test_it_runs_what_was_compiled_elsewhere(complete, tmp_path):
+    problem = small()
+    plan = ns.Plan(device_count=2, shards=[
+        ns.Shard(table="item", rows=rows, cols=(0, 8), devices=device)
+        for device, rows in enumerate([(0, 16), (16, 40)])])
+    problem.save(tmp_path / "problem.json")
+    ns.distributed.compile_plan(plan, problem, tmp_path / "artifact")
+    texts = run_ranks(complete, [tmp_path / "artifact", tmp_path / "problem.json"])
+    assert texts == [f"{complete / 'neuroshard' / '__init__.py'}\n"] * 2
+
+
+def run_ranks(place, arguments):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    common = {"PYTHONPATH": str(place), "PATH": "", "NEUROSHARD_COMPILE": "none",
+              "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": "2",
+              "OMP_NUM_THREADS": "1"}
+    ranks = [subprocess.Popen([sys.executable, "-c", RUN, *arguments], text=True,
+                              env={**common, "RANK": str(rank)}, stdout=subprocess.PIPE)
+             for rank in range(2)]
+    try:
+        return [rank.communicate(timeout=200)[0] for rank in ranks]
+    finally:
+        for rank in ranks:
+            rank.kill()
+
+
+def test_without_them_it_names_what_brings_them(installed):
+    done = subprocess.run([sys.executable, "-c", MISSING], capture_output=True, text=True,
+                          env={"PYTHONPATH": str(installed), "PATH": ""}, timeout=100)
+    library, compiler = done.stdout.splitlines()
+    assert library.startswith("libneuroshard_torch.so is neither in lib/ of this package")
+    assert parts.BUILD_WITH_TORCH in library
+    assert compiler.startswith("neuroshard-compile is neither in bin/ of this package")
+    assert "artifact=" in compiler and parts.BUILD_WITH_COMPILER in compiler
+
+
+def test_another_torch_is_refused_before_its_library_is_loaded(complete, tmp_path):
+    import torch
+
+    real = complete / "neuroshard" / "lib" / parts.TORCH_LIBRARY
+    assert parts.torch_of(real) == torch.__version__.split("+")[0]
+    assert parts.torch_mismatch(real, torch.__version__) == ""
+    other = tmp_path / parts.TORCH_LIBRARY
+    other.write_bytes(ELF + b" neuroshard built for torch 1.13.1\0 ")
+    assert parts.torch_mismatch(other, "1.13.0+cpu") == ""
+    assert parts.torch_mismatch(other, "2.14.1+cu130") == (
+        f"{other} was built for PyTorch 1.13.1, but the one installed is 2.14.1+cu130: either pip "
+        "install \"torch==1.13.*\", or build NeuroShard for yours "
+        f"({parts.BUILD_WITH_TORCH})")
+    plain = tmp_path / "plain.so"
+    plain.write_bytes(ELF)
+    assert parts.torch_of(plain) is None

@@ -106,6 +106,9 @@ def compiler() -> Check:
         return Check(part, "broken", f"{path}: {error}", advice)
     if done.returncode != 0:
         said = done.stderr.decode(errors="replace").strip().splitlines() or ["it says nothing"]
+        if "libMLIR" in said[-1] or "libLLVM" in said[-1]:
+            advice = "install the shared libraries of the LLVM 22 that it was built with, such as " \
+                     "Debian's libmlir-22, and lld-22"
         return Check(part, "broken", f"{path}: exit code {done.returncode}: {said[-1]}", advice)
     return Check(part, "ok", str(path))
 
