@@ -1,7 +1,7 @@
 """Other CMake projects can use an installed NeuroShard: the planner alone, without LLVM,
-and the dialect. Each project in a folder beside this file is built against an install
-tree; its program checks what it computes and exits non-zero if that is wrong. So can Python
-programs."""
+the dialect, and both from C. Each project in a folder beside this file is built against an
+install tree; its program checks what it computes and exits non-zero if that is wrong. So can
+Python programs, and the distribution's mlir-opt."""
 
 import os
 import re
@@ -24,6 +24,20 @@ def run(*command):
         pytest.fail(f"{' '.join(command)}\nexit code {result.returncode}:\n{result.stdout}",
                     pytrace=False)
     return result.stdout
+
+
+def cached(variable):
+    """The value of a variable in the build's cache; "" when it has none."""
+    found = re.search(rf"^{variable}:\w+=(.*)$", CACHE, re.M)
+    return found[1] if found else ""
+
+
+CACHE = (BUILD / "CMakeCache.txt").read_text()
+SANITIZED = cached("NEUROSHARD_SANITIZE")
+
+
+def llvm_tools():
+    return Path(cached("MLIR_DIR")).parents[2] / "bin"
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +68,37 @@ def test_dialect(prefix, tmp_path):
     assert run(program) == "@user has 1000 rows of 16\n"
 
 
+def test_planner_in_c(prefix, tmp_path):
+    program = build_consumer("c_planner", prefix, tmp_path, "-DCMAKE_DISABLE_FIND_PACKAGE_MLIR=ON",
+                             "-DCMAKE_DISABLE_FIND_PACKAGE_LLVM=ON")
+    assert run(program) == "planned by the shipped models\n"
+    libraries = run("ldd", program)
+    assert str(prefix) in libraries
+    assert "libMLIR" not in libraries and "libLLVM" not in libraries
+
+
+def test_dialect_in_c(prefix, tmp_path):
+    program = build_consumer("c_dialect", prefix, tmp_path)
+    printed = run(program)
+    assert 'neuroshard.topology @cluster devices [#neuroshard.devices<4 x "CPU">]' in printed
+    assert 'neuroshard.shard "user_0" of @user' in printed
+
+
+def test_installed_plugin(prefix, tmp_path):
+    plugin = prefix / "lib" / "libneuroshard_plugin.so"
+    if SANITIZED:
+        assert not plugin.exists()
+        pytest.skip("a program without sanitizers cannot load a library with them")
+    module = tmp_path / "model.mlir"
+    module.write_text("module attributes {neuroshard.batch = 64 : i64} {\n"
+                      "  neuroshard.table @user : 1000 x 16 x f32\n}\n")
+    printed = run(llvm_tools() / "mlir-opt", module, f"--load-dialect-plugin={plugin}",
+                  f"--load-pass-plugin={plugin}",
+                  "--pass-pipeline=builtin.module(neuroshard-plan{topology=2xCPU})")
+    # The installed models are found from the plugin.
+    assert 'cost_model = "cpu_compute' in printed
+
+
 def test_unknown_component_is_named(prefix, tmp_path):
     (tmp_path / "CMakeLists.txt").write_text(
         "cmake_minimum_required(VERSION 3.25)\nproject(unknown LANGUAGES CXX)\n"
@@ -73,7 +118,7 @@ def test_installed_tools_run_where_they_are_put(prefix):
 
 
 def test_python_package(prefix):
-    if re.search(r"^NEUROSHARD_SANITIZE:\w+=.", (BUILD / "CMakeCache.txt").read_text(), re.M):
+    if SANITIZED:
         pytest.skip("a build with sanitizers has no Python module")
     folder, = prefix.glob("lib/python3.*/site-packages")
     script = ("import neuroshard as ns\n"
