@@ -10,6 +10,7 @@ import pathlib
 import re
 import sys
 from collections.abc import Iterable
+from importlib.util import find_spec
 from typing import NoReturn
 
 # Not resolved: the package of a build tree is made of links.
@@ -39,6 +40,18 @@ def library(name: str) -> pathlib.Path | None:
 def tool(name: str) -> pathlib.Path | None:
     """A program likewise."""
     return first(root / "bin" / name for root in roots())
+
+
+def cuda_toolkit() -> pathlib.Path | None:
+    """The folder of NVIDIA's compiler among this interpreter's packages. The one that
+    neuroshard-compile was built with may be on another machine."""
+    try:
+        found = find_spec("nvidia.cu13")
+    except ModuleNotFoundError:
+        return None
+    folders = found.submodule_search_locations if found else None
+    return next((pathlib.Path(one) for one in folders or ()
+                 if (pathlib.Path(one) / "bin" / "ptxas").is_file()), None)
 
 
 def run_tool(name: str) -> NoReturn:

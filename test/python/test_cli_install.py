@@ -1,6 +1,7 @@
 """The installed package alone: what a wheel has, used by a Python without other packages, and
 what has been compiled elsewhere, run by it where torch is."""
 
+import importlib
 import os
 import re
 import socket
@@ -216,3 +217,16 @@ def test_another_torch_is_refused_before_its_library_is_loaded(complete, tmp_pat
     plain = tmp_path / "plain.so"
     plain.write_bytes(ELF)
     assert parts.torch_of(plain) is None
+
+
+def test_the_cuda_toolkit_is_that_of_the_interpreter(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    for name in [name for name in sys.modules if name.split(".")[0] == "nvidia"]:
+        monkeypatch.delitem(sys.modules, name)
+    assert parts.cuda_toolkit() is None
+    (tmp_path / "nvidia" / "cu13" / "bin").mkdir(parents=True)
+    importlib.invalidate_caches()
+    assert parts.cuda_toolkit() is None
+    (tmp_path / "nvidia" / "cu13" / "bin" / "ptxas").touch()
+    assert parts.cuda_toolkit() == tmp_path / "nvidia" / "cu13"
+    monkeypatch.delitem(sys.modules, "nvidia")

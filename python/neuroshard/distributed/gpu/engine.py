@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 import torch
 import torch.distributed as dist
 
-from neuroshard import cuda
+from neuroshard import cuda, parts
 from neuroshard.distributed.control import (GroupError, control_of, explain,
                                             is_watched)
 from neuroshard.distributed.gpu import operators
@@ -49,7 +49,9 @@ class GpuEngine:
         if self.place.type == "cpu":
             return ("--emulate",)
         major, minor = torch.cuda.get_device_capability(self.place)
-        return ("--gpu", f"sm_{major}{minor}")
+        toolkit = parts.cuda_toolkit()
+        return ("--gpu", f"sm_{major}{minor}",
+                *(("--cuda-toolkit", str(toolkit)) if toolkit else ()))
 
     def load(self) -> None:
         operators.register()
