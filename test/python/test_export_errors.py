@@ -149,6 +149,10 @@ def fewer_samples(arguments):
     arguments["ids"][1], arguments["offsets"][1] = bags(3, 7, torch.Generator().manual_seed(1))
 
 
+def other_batch(arguments):
+    arguments["dense"] = arguments["dense"][:3]
+
+
 def wrong_id(arguments):
     arguments["ids"][1][0] = 7
 
@@ -159,13 +163,24 @@ def wrong_id(arguments):
     ("dense", 3.0, r'"dense": expected a tensor, found float'),
     ("ids", [torch.tensor([1])], "not built as the example inputs were"),
     ("offsets", last_offset, r'feature "ids_1": offsets must go from 0 to the number of ids'),
-    ("offsets", fewer_samples, r"as many samples of every feature, found .*'ids_1': 3"),
+    ("offsets", fewer_samples, r"one first size of these arguments.*'offsets_1': 4"),
+    ("dense", other_batch, r'"dense": expected 4 samples, as the ids have .*found 3'),
     ("ids", wrong_id, r'feature "ids_1", bag 0.*id 7 is out of range for table "tables.1"'),
-], ids=["width", "type", "number", "structure", "offsets", "batch", "id"])
+], ids=["width", "type", "number", "structure", "offsets", "batch", "other batch", "id"])
 def test_wrong_arguments_of_a_call(program, place, value, expected):
     with pytest.raises(ValueError, match=expected):
         program(*change(place, value))
     program(*change("dense", torch.ones(4, 13)))  # goes on
+
+
+def test_features_of_different_batches(generator):
+    """Whose offsets torch.export does not relate."""
+    model = Of(lambda table, ids, more: (table(ids).sum(1), table(more))).eval()
+    exported = neuroshard.export(model, (IDS, torch.tensor([1, 2, 3, 4])))
+    assert len(exported.inputs) == 2
+    with exported.open(devices=2) as opened, torch.no_grad():
+        got = opened(IDS, torch.tensor([5, 6]))
+        torch.testing.assert_close(got, model(IDS, torch.tensor([5, 6])))
 
 
 def test_closed_program(generator):

@@ -80,12 +80,16 @@ def test_odd_names(tmp_path):
         torch.testing.assert_close(program(ids), model(ids))
 
 
-def test_weights_are_never_in_the_ir():
+def test_weights_are_never_in_the_ir(tmp_path):
     model, exported, _, _ = export_case("dlrm", dense="torch-mlir")
     assert "dense_resource" not in exported.mlir and "dense<\"0x" not in exported.mlir
     for name, values in model.named_parameters():
         assert f'loc("{name}")' in exported.mlir
         assert f"{values.flatten()[0].item():.5e}" not in exported.mlir
+    # The bottom MLP runs while ids are on their way.
+    made = through_opt(exported.mlir, tmp_path, "--inline", "--neuroshard-outline")
+    between = made[made.index("call @embeddings_start"):made.index("call @embeddings_wait")]
+    assert between.count("linalg.matmul") == 2
 
 
 @pytest.mark.parametrize("weights", [False, True])

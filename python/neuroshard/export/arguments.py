@@ -38,10 +38,12 @@ def _plain(value: object) -> object:
 class Arguments:
     """How a call becomes inputs of the program by name, and results become what the model returns.
 
-    constants: arguments that are no tensors, such as numbers; the program is for these alone."""
+    constants: arguments that are no tensors, such as numbers; the program is for these alone.
+    equal: arguments that have one first size, in groups."""
 
     names: tuple[str, ...]
     constants: Mapping[str, object]
+    equal: tuple[tuple[str, ...], ...]
     in_spec: pytree.TreeSpec
     out_spec: pytree.TreeSpec
     example: Mapping[str, object]
@@ -54,7 +56,7 @@ class Arguments:
         constants = {spec.name: spec.value for spec in specs if isinstance(spec, ConstantArgument)}
         example = dict(zip(names, pytree.tree_leaves(program.example_inputs)))
         call = program.call_spec
-        return cls(names, constants, call.in_spec, call.out_spec, example)
+        return cls(names, constants, _equal_sizes(program, names), call.in_spec, call.out_spec, example)
 
     def flatten(self, args: Sequence, kwargs: Mapping) -> dict[str, object]:
         leaves, spec = pytree.tree_flatten(plain_arguments(args, kwargs))
@@ -69,7 +71,25 @@ class Arguments:
         for name, value in values.items():
             if name not in self.constants:
                 _check_tensor(name, value, self.example[name])
+        for group in self.equal:
+            sizes = {name: values[name].shape[0] for name in group}
+            if len(set(sizes.values())) > 1:
+                raise ExportError("expected one first size of these arguments, as torch.export "
+                                  f"found it in the example; found {sizes}")
         return values
+
+
+def _equal_sizes(program: torch.export.ExportedProgram,
+                 names: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    groups: dict[object, list[str]] = {}
+    for node in program.graph.nodes:
+        value = node.meta.get("val")
+        if node.op == "placeholder" and node.name in names and (
+                isinstance(value, torch.Tensor) and value.dim()):
+            size = value.shape[0]
+            if isinstance(size, torch.SymInt):
+                groups.setdefault(size.node.expr, []).append(node.name)
+    return tuple(tuple(group) for group in groups.values() if len(group) > 1)
 
 
 def _check_tensor(name: str, value: object, example: torch.Tensor) -> None:

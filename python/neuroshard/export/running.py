@@ -14,7 +14,6 @@ import torch
 
 from neuroshard.export.errors import ExportError
 from neuroshard.export.ids import Jagged, batch_of
-from neuroshard.export.program import Value
 from neuroshard.export.world import World
 
 if TYPE_CHECKING:
@@ -60,6 +59,7 @@ class Program:
         values = self.exported.flatten(args, kwargs)
         with torch.no_grad():
             jagged = self.exported.jagged(values)
+            self._check_samples(values, jagged)
             results = (self._run_linalg if self.exported.dense.linalg else self._run_torch)(
                 values, jagged)
         return self.exported.unflatten(results)
@@ -79,30 +79,29 @@ class Program:
         sizes = local_sizes(batch, self.devices)
         state = self.exported.state
         parameters = [state[one.parameter].detach().contiguous() for one in dense.parameters]
-        self._require_one_batch(jagged, batch)
-        inputs = [self._split(one, values[one.name], sizes) for one in dense.inputs]
+        inputs = [[part.contiguous() for part in values[one.name].split(sizes)] if one.per_sample
+                  else [values[one.name].contiguous()] * self.devices for one in dense.inputs]
         results = self._world.forward([
             [*(one[rank] for one in inputs), *(tensor for one in part for tensor in one.tensors),
              *parameters] for rank, part in enumerate(self._scatter(jagged))])
         return [torch.cat(one) for one in zip(*results)]
 
-    def _require_one_batch(self, jagged: Sequence[Jagged], batch: int) -> None:
-        """Compiled code would read beyond its arguments."""
-        for one, input_ in zip(jagged, self.exported.inputs):
-            if (found := batch_of(one, input_)) != batch:
-                raise ExportError(f"input \"{input_.name}\": expected {batch} samples, as "
-                                  f"\"{self.exported.inputs[0].name}\" has, found {found}")
-
-    @staticmethod
-    def _split(one: Value, value: torch.Tensor, sizes: Sequence[int]) -> list[torch.Tensor]:
-        """What each device gets of an argument of the dense part."""
-        expected = sum(sizes) if one.per_sample else one.shape[0] if one.shape else None
-        if one.shape and value.shape[0] != expected:
-            raise ExportError(f"argument \"{one.name}\": expected {expected} samples, found "
-                              f"{value.shape[0]}")
-        if not one.per_sample:
-            return [value.contiguous()] * len(sizes)
-        return [part.contiguous() for part in value.split(list(sizes))]
+    def _check_samples(self, values: Mapping[str, torch.Tensor],
+                       jagged: Sequence[Jagged]) -> None:
+        """Devices share samples: all inputs have as many, unless torch sees them as a whole."""
+        sizes = {input_.name: batch_of(one, input_)
+                 for one, input_ in zip(jagged, self.exported.inputs)}
+        if len(set(sizes.values())) > 1:
+            if self.exported.dense.linalg:
+                raise ExportError(f"expected as many samples in every input, found {sizes}")
+            return
+        batch = next(iter(sizes.values()))
+        for one in self.exported.dense.inputs:
+            found = values[one.name].shape[:1]
+            expected = batch if one.per_sample else one.shape[0] if one.shape else None
+            if expected is not None and found[0] != expected:
+                raise ExportError(f"argument \"{one.name}\": expected {expected} samples, as the "
+                                  f"ids have and the example had; found {found[0]}")
 
     def _scatter(self, jagged: Sequence[Jagged]) -> list[list[Jagged]]:
         """The samples of each device, of every jagged input."""
