@@ -68,7 +68,8 @@ def terminals(tmp_path_factory):
 @pytest.mark.parametrize(
     "block", BLOCKS, ids=lambda block: f"{block.page.relative_to(ROOT)}:{block.line}")
 def test_command_block(block, terminals):
-    if not HAS_MODULE and (block.page.name in ("python.md", "embedding.md") or "import neuroshard" in block.script):
+    if not HAS_MODULE and (block.page.name in ("python.md", "embedding.md")
+                           or "import neuroshard" in block.script):
         pytest.skip("a build with sanitizers has no Python module")
     result = terminals(block.page).run(block.script)
     if result.returncode != 0:

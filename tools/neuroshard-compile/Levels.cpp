@@ -84,6 +84,12 @@ static LogicalResult addPlanFromFile(ModuleOp module,
 }
 
 LogicalResult plan(ModuleOp module, const CompileOptions &options) {
+  // Given both, neuroshard-plan compares what comes of them.
+  if (options.plan.topology.empty() || !options.grid.deviceClass.empty())
+    if (failed(runPasses(module, [&](OpPassManager &pm) {
+          pm.addPass(createTopologyFromGrid(options.grid));
+        })))
+      return mlir::failure();
   if (!options.planFile.empty() && failed(addPlanFromFile(module, options)))
     return mlir::failure();
   return runPasses(

@@ -8,12 +8,15 @@
 
 namespace neuroshard {
 
-static void addPlanOptions(CLI::App &app, PlanOptions &plan) {
+static void addPlanOptions(CLI::App &app, PlanOptions &plan,
+                           TopologyFromGridOptions &grid) {
   const std::string group = "Planning (see neuroshard-plan)";
   auto add = [&](const char *name, auto &value, const char *help) {
     app.add_option(name, value, help)->group(group);
   };
   add("--topology", plan.topology, "devices, such as 4xCPU or 2x8xH200");
+  add("--device-class", grid.deviceClass,
+      "devices of the module's shard.grid, such as H200");
   add("--batch", plan.batch, "global batch in samples");
   add("--algorithm", plan.algorithm, "search");
   add("--objective", plan.objective, "step or published");
@@ -81,7 +84,7 @@ static void addOptions(CLI::App &app, CompileOptions &options) {
   app.add_option("-O", options.native.optLevel, "optimisation level, 0 to 3")
       ->check(CLI::Range(0, 3));
   addGpuOptions(app, options);
-  addPlanOptions(app, options.plan);
+  addPlanOptions(app, options.plan, options.grid);
 }
 
 std::optional<int> parseOptions(int argc, char **argv,

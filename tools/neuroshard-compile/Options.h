@@ -6,6 +6,7 @@
 #include "neuroshard/Conversion/GPU/GpuImages.h"
 #include "neuroshard/Conversion/Kernels/ElementKind.h"
 #include "neuroshard/Conversion/Native/SharedLibrary.h"
+#include "neuroshard/Transforms/Passes.h"
 #include "neuroshard/Transforms/PlanPasses.h"
 
 #include <optional>
@@ -27,6 +28,7 @@ struct CompileOptions {
   ElementKind gpuOutput = ElementKind::F32;
   bool emulate = false;
   PlanOptions plan;
+  TopologyFromGridOptions grid;
 };
 
 /// Fills `options`. An exit code if the program is to end: 0 after help, 1

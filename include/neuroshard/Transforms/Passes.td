@@ -239,7 +239,8 @@ def TopologyFromGrid
 
     A module without a grid stays as it is, and so does one with a topology; if
     `device-class` is given, that topology must be the grid's. The grid stays
-    for the rest of the program. The pipelines from the logical level run this
+    for the rest of the program; the conversions to native code drop it if nothing
+    refers to it. The pipelines from the logical level run this
     pass unless they get a `topology`.
 
     ```mlir

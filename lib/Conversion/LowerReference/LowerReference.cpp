@@ -4,6 +4,8 @@
 
 #include "LowerOps.h"
 
+#include "neuroshard/Conversion/Grid.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -40,7 +42,7 @@ static LogicalResult checkLogical(ModuleOp module) {
 
 static void eraseDeclarations(ModuleOp module) {
   for (Operation &op : llvm::make_early_inc_range(*module.getBody()))
-    if (isa<ir::TopologyOp, ir::TableOp, ir::PlanOp>(op))
+    if (isa<ir::TopologyOp, ir::TableOp, ir::PlanOp>(op) || isUnusedGrid(op))
       op.erase();
 }
 

@@ -10,6 +10,7 @@
 #include "ProgramSpec.h"
 #include "StepOps.h"
 
+#include "neuroshard/Conversion/Grid.h"
 #include "neuroshard/Conversion/Jagged/Jagged.h"
 #include "neuroshard/Conversion/Native/Pipeline.h"
 
@@ -44,7 +45,8 @@ static void addHandleConversions(TypeConverter &converter) {
 static void eraseDeclarations(ModuleOp module) {
   for (Operation &op : llvm::make_early_inc_range(*module.getBody()))
     if (isa<ir::TopologyOp, ir::TableOp, ir::PlanOp, ir::ExchangeOp,
-            ir::DeviceProgramOp>(op))
+            ir::DeviceProgramOp>(op) ||
+        isUnusedGrid(op))
       op.erase();
 }
 
