@@ -58,15 +58,15 @@ def call(table, *arguments):
 
 ERRORS = {
     "no table": (lambda _, ids: ids * 2, None, (IDS,), r"no embedding to take out; expected nn\."),
-    "tied weights": (tied, None, (IDS,), r'table "table" is read by linear \(.*test_export_errors.py'
-                     r':\d+\), too, .* lookups alone. dense_tables=\["table"\]'),
+    "tied weights": (tied, None, (IDS,), r'table "table" is read by linear \(.*export_errors.py:'
+                     r'\d+\), too, .* lookups alone. dense_tables=\["table"\]'),
     "branch": (branching, None, (IDS,), r"torch.export cannot trace Of: .*\n(.*\n)*.*values of the "
                "inputs; write it with torch.where"),
     "dropout": (dropping, None, (IDS,), r"dropout \(.*\) is as in training; call model.eval\(\)"),
     "positions": (positions, None, (IDS,), r"reads 2 samples whatever the batch is.*"
                   r'dense_tables=\["table"\]'),
     "two steps": (looked_up_twice, None, (IDS,), "computed from the rows of embedding"),
-    "computed table": (scaled, None, (IDS,), "its table is computed in the model; expected a param"),
+    "computed table": (scaled, None, (IDS,), "its table is computed in the model; expected a "),
     "max_norm": (call, nn.Embedding(ROWS, DIM, max_norm=1.0), (IDS,), "max_norm"),
     "frequency": (call, nn.Embedding(ROWS, DIM, scale_grad_by_freq=True), (IDS,),
                   "scale_grad_by_freq cannot be exported; expected False"),
@@ -106,9 +106,11 @@ def test_training_mode():
     neuroshard.export(Normed().eval(), (IDS,))
 
 
-@pytest.mark.parametrize("wrong", [{"dense": "onnx"}, {"optimizer": {"tabel": "sgd"}}], ids=str)
+@pytest.mark.parametrize("wrong", [{"dense": "onnx"}, {"optimizer": {"tabel": "sgd"}},
+                                   {"dense_tables": ["tabel"]}, {"batch": 0}], ids=str)
 def test_wrong_options(wrong):
-    with pytest.raises(ValueError, match=r'expected "external" or|no table "tabel"; expected'):
+    with pytest.raises(ValueError, match=r'expected "external" or|no table "tabel"; expected|no '
+                       r'parameter "tabel"|samples from 1, found 0'):
         neuroshard.export(Of(call).eval(), (IDS,), **wrong)
 
 

@@ -8,7 +8,7 @@ import neuroshard
 import pytest
 import torch
 from export_models import DLRM, case
-from export_runs import lookups_in
+from export_runs import compare, lookups_in
 from safetensors.torch import load_file
 from support import artifact, matrix
 from torch import nn
@@ -40,8 +40,8 @@ def test_names_and_locations_survive(name, tmp_path):
     for one, line in zip(exported.lookups, lookups_in(exported), strict=True):
         assert f'@{one.table}[' in line and f'"{one.feature}"]' in line
         assert "models.py\":" in line
-    made = through_opt(exported.mlir, tmp_path, "--mlir-print-debuginfo", "--mlir-print-local-scope",
-                       "--neuroshard-outline")
+    made = through_opt(exported.mlir, tmp_path, "--mlir-print-debuginfo",
+                       "--mlir-print-local-scope", "--neuroshard-outline")
     assert made.count("neuroshard.lookup") == len(exported.lookups)
     for one in exported.lookups:
         assert one.location in made
@@ -78,6 +78,38 @@ def test_odd_names(tmp_path):
     with exported.open(devices=2) as program, torch.no_grad():
         ids = torch.tensor([[8, 0], [1, 1], [5, 2]])
         torch.testing.assert_close(program(ids), model(ids))
+
+
+class Taken(nn.Module):
+    """Names that other symbols and values of the IR have; results that are arguments."""
+
+    def __init__(self):
+        super().__init__()
+        self.dense, self.plan = nn.Embedding(9, 4), nn.EmbeddingBag(9, 4, mode="sum")
+
+    def forward(self, results, ids):
+        rows = self.plan(ids)
+        return self.dense(ids).sum(1) * results, rows, rows, results, results
+
+
+@pytest.mark.parametrize("dense", ["external", "torch-mlir"])
+def test_taken_names(dense, generator):
+    def batch(size):
+        return (torch.randn(size, 4, generator=generator),
+                torch.randint(0, 9, (size, 2), generator=generator))
+
+    model = Taken().eval()
+    exported = neuroshard.export(model, batch(3), dense=dense)
+    assert [table.name for table in exported.tables] == ["table.plan", "table.dense"]
+    compare(model, exported, [batch(5)], devices=2)
+
+
+def test_two_tables_of_one_name():
+    model = nn.ModuleDict({"dense": nn.Embedding(9, 4), "table": nn.ModuleDict({
+        "dense": nn.Embedding(9, 4)})})
+    model.forward = lambda ids: model["dense"](ids) + model["table"]["dense"](ids)
+    with pytest.raises(neuroshard.export.ExportError, match='"dense.weight" and "table.dense.wei'):
+        neuroshard.export(model, (torch.tensor([1, 2]),))
 
 
 def test_weights_are_never_in_the_ir(tmp_path):

@@ -56,7 +56,8 @@ class Arguments:
         constants = {spec.name: spec.value for spec in specs if isinstance(spec, ConstantArgument)}
         example = dict(zip(names, pytree.tree_leaves(program.example_inputs)))
         call = program.call_spec
-        return cls(names, constants, _equal_sizes(program, names), call.in_spec, call.out_spec, example)
+        return cls(names, constants, _equal_sizes(program, names), call.in_spec, call.out_spec,
+                   example)
 
     def flatten(self, args: Sequence, kwargs: Mapping) -> dict[str, object]:
         leaves, spec = pytree.tree_flatten(plain_arguments(args, kwargs))

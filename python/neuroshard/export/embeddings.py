@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
@@ -18,6 +19,7 @@ ID_TYPES = {torch.int32: "i32", torch.int64: "i64"}
 _BAGS = ("aten.embedding_bag.padding_idx", "aten.embedding_bag.default",
          "aten._embedding_bag.default", "aten._embedding_bag_forward_only.default")
 _MODES = ("sum", "mean", "max")
+_OTHERS = re.compile(r"dense|forward|plan|cluster|embeddings_\w+|(exchange|program)\d+")
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,9 @@ class Tables:
                  dense: Collection[str]) -> None:
         """state: the model's own tensors by name. dense: tables that are to stay with torch."""
         self.program, self.state, self.kept = program, state, frozenset(dense)
+        known = {*state, *map(table_name, state)}
+        if unknown := sorted(self.kept - known):
+            raise ExportError(f"dense_tables: the model has no parameter \"{unknown[0]}\"")
         self.parameters = {spec.arg.name: spec.target
                            for spec in program.graph_signature.input_specs
                            if spec.kind in (InputKind.PARAMETER, InputKind.BUFFER)}
@@ -74,17 +79,19 @@ class Tables:
         if not isinstance(weight, Node) or weight.name not in self.parameters:
             raise ExportError(f"{describe(reader)}: its table is computed in the model; expected "
                               "a parameter or a buffer")
-        name = self.name_of(weight)
-        if name not in self.tables:
-            target = self._first(weight)
-            values = self.state[target]
-            if values.dtype not in TYPES:
-                raise ExportError(f"table \"{name}\" read by {describe(reader)} is of type "
-                                  f"{values.dtype}; expected f32, f16 or bf16")
-            rows, dim = values.shape
-            self.tables[name] = Table(name, target, rows, dim, TYPES[values.dtype],
-                                      values.requires_grad)
+        name, target = self.name_of(weight), self._first(weight)
+        other = self.tables.setdefault(name, self._describe(name, target, reader)).parameter
+        if other != target:
+            raise ExportError(f"the parameters \"{other}\" and \"{target}\" would both be the "
+                              f"table \"{name}\"; rename one")
         return name
+
+    def _describe(self, name: str, target: str, reader: Node) -> Table:
+        values = self.state[target]
+        if values.dtype not in TYPES:
+            raise ExportError(f"table \"{name}\" read by {describe(reader)} is of type "
+                              f"{values.dtype}; expected f32, f16 or bf16")
+        return Table(name, target, *values.shape, TYPES[values.dtype], values.requires_grad)
 
     def name_of(self, parameter: Node) -> str | None:
         """Parameters on the same memory have the name of the first."""
@@ -102,7 +109,9 @@ def _memory(values: torch.Tensor) -> object:
 
 
 def table_name(parameter: str) -> str:
-    return parameter.removesuffix(".weight")
+    """The parameter's without ".weight", and another than the other symbols of a module have."""
+    name = parameter.removesuffix(".weight")
+    return f"table.{name}" if _OTHERS.fullmatch(name) else name
 
 
 def find_lookups(tables: Tables) -> list[Found]:
@@ -133,11 +142,7 @@ def _lookup_of(node: Node, target: str, tables: Tables) -> Found:
     if target in _BAGS:
         return _of_bag(node, tables)
     if target == "neuroshard_export.lookup.default":
-        weight, values, lengths, weights, keys, key, pooling = node.args
-        _require_mode(node, pooling, "sum", "mean", "unpooled")
-        _require_ids(node, values)
-        return Found(node, node, tables.add(weight, node), pooling, "keyed", values, lengths, weights,
-                     keys=tuple(keys), key=key)
+        return _of_collection(node, tables)
     if "renorm" in target:
         raise ExportError(f"{describe(node)}: max_norm changes the table while it is read, which a "
                           "sharded table cannot; expected max_norm=None")
@@ -147,6 +152,14 @@ def _lookup_of(node: Node, target: str, tables: Tables) -> Found:
 
 def _argument(node: Node, position: int, name: str, default: object) -> object:
     return node.args[position] if len(node.args) > position else node.kwargs.get(name, default)
+
+
+def _of_collection(node: Node, tables: Tables) -> Found:
+    weight, values, lengths, weights, keys, key, pooling = node.args
+    _require_mode(node, pooling, "sum", "mean", "unpooled")
+    _require_ids(node, values)
+    return Found(node, node, tables.add(weight, node), pooling, "keyed", values, lengths,
+                 weights, keys=tuple(keys), key=key)
 
 
 def _of_embedding(node: Node, tables: Tables) -> Found:

@@ -37,6 +37,8 @@ def export(model: torch.nn.Module, args: Sequence, kwargs: Mapping | None = None
         raise ValueError(f"dense: expected \"external\" or \"torch-mlir\", found {dense!r}")
     if isinstance(args, torch.Tensor) or not isinstance(args, Sequence):
         raise TypeError(f"args: expected a tuple of example inputs, found {type(args).__name__}")
+    if batch is not None and (not isinstance(batch, int) or batch < 1):
+        raise ValueError(f"batch: expected a number of samples from 1, found {batch!r}")
     program = trace(model, args, kwargs or {}, dynamic_batch)
     state = {**dict(model.named_parameters(remove_duplicate=False)),
              **dict(model.named_buffers(remove_duplicate=False)), **program.constants}

@@ -28,8 +28,12 @@ class Program:
                  scratch: str | None = None) -> None:
         self.exported, self.folder, self._scratch = exported, pathlib.Path(folder), scratch
         self._world = World(folder)
-        if not any(exported.state[table.parameter].is_meta for table in exported.tables):
-            self.load(exported.state)
+        try:
+            if not any(exported.state[table.parameter].is_meta for table in exported.tables):
+                self.load(exported.state)
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def devices(self) -> int:

@@ -58,78 +58,85 @@ class ModuleText:
         return [], [f"  func.func private @dense({types}) -> ({results})"]
 
     def _forward(self) -> list[str]:
+        body = _Body()
         arguments = [f"%{one.name}: !{one.name} loc({quote(one.name)})" for one in self.inputs]
-        values = [(f"%rows_{number}", row_type(one)) for number, one in enumerate(self.lookups)]
-        lines = [self._lookup(number, one) for number, one in enumerate(self.lookups)]
+        values = [self._lookup(one, body) for one in self.lookups]
         if self.dense is not None:
-            values = [self._shape(one, value[0], lines) for one, value in zip(self.lookups, values)]
+            values = [_reshape(one, rows, body) for one, (rows, _) in zip(self.lookups, values)]
             plain = [*self.dense.inputs, *(self.dense.parameters if self.dense.linalg else [])]
-            given = [f"{value_name(one)}: {value_type(one)} loc({quote(one.parameter or one.name)})"
+            given = [f"%{one.name}: {value_type(one)} loc({quote(one.parameter or one.name)})"
                      for one in plain]
             inputs = len(self.dense.inputs)
             arguments = [*given[:inputs], *arguments, *given[inputs:]]
-            values += [(value_name(one), value_type(one)) for one in plain]
-            values = self._call(values, lines)
+            values = self._call([*values, *((f"%{one.name}", value_type(one)) for one in plain)],
+                                body)
         names, types = (", ".join(part) for part in zip(*values))
         return [f"  func.func @forward({', '.join(arguments)}) -> ({types}) {{",
-                *("    " + line for line in lines), f"    return {names} : {types}",
+                *("    " + line for line in body.lines), f"    return {names} : {types}",
                 f"  }} loc({quote(self.name)})"]
 
-    def _lookup(self, number: int, one: Lookup) -> str:
+    def _lookup(self, one: Lookup, body: _Body) -> tuple[str, str]:
         input_ = self.inputs[one.input]
         weighted = " weighted" if one.weighted else ""
         padding = "" if one.padding_idx is None else f" padding_idx {one.padding_idx}"
         mean = self.mean_pooling[one.input, one.feature]
-        return (f"%rows_{number} = neuroshard.lookup {one.pooling} {symbol(one.table)}"
-                f"[%{input_.name}, {quote(one.feature)}]{weighted}{padding} "
-                f"{{stats = #neuroshard.feature<mean = {decimal(mean)}>}} : !{input_.name} -> "
-                f"{row_type(one)} {one.location}")
+        type_ = row_type(one)
+        return body.add(
+            f"neuroshard.lookup {one.pooling} {symbol(one.table)}[%{input_.name}, "
+            f"{quote(one.feature)}]{weighted}{padding} {{stats = #neuroshard.feature<mean = "
+            f"{decimal(mean)}>}} : !{input_.name} -> {type_} {one.location}"), type_
 
-    @staticmethod
-    def _shape(one: Lookup, rows: str, lines: list[str]) -> tuple[str, str]:
-        """Adds what gives rows [n, dim] the shape that the model has them in."""
-        if len(one.shape) == 2:
-            return rows, row_type(one)
-        name, shaped = rows.replace("%rows", "%shaped"), shaped_type(one)
-        sizes = ", ".join(map(str, one.shape[1:]))
-        lines += [f"{name}_zero = arith.constant 0 : index",
-                  f"{name}_size = arith.constant {one.rows_per_sample} : index",
-                  f"{name}_rows = tensor.dim {rows}, {name}_zero : {row_type(one)}",
-                  f"{name}_batch = arith.divui {name}_rows, {name}_size : index",
-                  f"{name} = tensor.expand_shape {rows} "
-                  f"[{list(range(len(one.shape) - 1))}, [{len(one.shape) - 1}]] output_shape "
-                  f"[{name}_batch, {sizes}] : {row_type(one)} into {shaped}"]
-        return name, shaped
-
-    def _call(self, values: list[tuple[str, str]], lines: list[str]) -> list[tuple[str, str]]:
+    def _call(self, values: list[tuple[str, str]], body: _Body) -> list[tuple[str, str]]:
         """Adds the call of @dense, and casts where torch-mlir knows more or fewer sizes."""
-        dense = self.dense
-        results = [value_type(one) for one in dense.tensors]
-        signature = signature_of(dense.linalg) if dense.linalg else Signature(
-            tuple(type_ for _, type_ in values), tuple(results))
-        given = [_cast(value, type_, expected, f"%given_{number}", lines)
-                 for number, ((value, type_), expected) in enumerate(zip(values,
-                                                                         signature.arguments))]
-        count = len(results)
-        lines.append(f"%results:{count} = call @dense({', '.join(given)}) : "
-                     f"({', '.join(signature.arguments)}) -> ({', '.join(signature.results)})")
-        return [(_cast(f"%results#{number}", found, type_, f"%result_{number}", lines), type_)
-                for number, (found, type_) in enumerate(zip(signature.results, results))]
+        wanted = tuple(map(value_type, self.dense.tensors))
+        signature = signature_of(self.dense.linalg) if self.dense.linalg else Signature(
+            tuple(type_ for _, type_ in values), wanted)
+        given = ", ".join(_cast(*value, expected, body)
+                          for value, expected in zip(values, signature.arguments, strict=True))
+        call = body.add(f"call @dense({given}) : ({', '.join(signature.arguments)}) -> "
+                        f"({', '.join(signature.results)})", len(wanted))
+        return [(_cast(f"{call}#{number}", found, type_, body), type_)
+                for number, (found, type_) in enumerate(zip(signature.results, wanted,
+                                                            strict=True))]
 
 
-def _cast(value: str, found: str, expected: str, name: str, lines: list[str]) -> str:
+class _Body:
+    """Lines of a function. Values are numbered, so that none has the name of an argument."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self._values = 0
+
+    def add(self, text: str, results: int | None = None) -> str:
+        """The value, or with a number the pack of results, that the text gives."""
+        name = f"%{self._values}"
+        self._values += 1
+        self.lines.append(f"{name}{'' if results is None else f':{results}'} = {text}")
+        return name
+
+
+def _reshape(one: Lookup, rows: str, body: _Body) -> tuple[str, str]:
+    """Rows [n, dim] in the shape that the model has them in."""
+    if len(one.shape) == 2:
+        return rows, row_type(one)
+    zero = body.add("arith.constant 0 : index")
+    size = body.add(f"arith.constant {one.rows_per_sample} : index")
+    count = body.add(f"tensor.dim {rows}, {zero} : {row_type(one)}")
+    batch = body.add(f"arith.divui {count}, {size} : index")
+    inner, sizes = list(range(len(one.shape) - 1)), ", ".join(map(str, one.shape[1:]))
+    shaped = shaped_type(one)
+    return body.add(f"tensor.expand_shape {rows} [{inner}, [{len(inner)}]] output_shape "
+                    f"[{batch}, {sizes}] : {row_type(one)} into {shaped}"), shaped
+
+
+def _cast(value: str, found: str, expected: str, body: _Body) -> str:
     if found == expected:
         return value
-    lines.append(f"{name} = tensor.cast {value} : {found} to {expected}")
-    return name
+    return body.add(f"tensor.cast {value} : {found} to {expected}")
 
 
 def symbol(name: str) -> str:
     return f"@{name}" if _BARE.fullmatch(name) else f"@{quote(name)}"
-
-
-def value_name(one: Value) -> str:
-    return f"%{one.name}"
 
 
 def value_type(one: Value) -> str:

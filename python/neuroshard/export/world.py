@@ -7,8 +7,9 @@ import ctypes
 import json
 import os
 import pathlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
+from itertools import chain
 
 import torch
 
@@ -70,7 +71,7 @@ def _describe(tensor: torch.Tensor) -> ctypes.Structure:
 
 
 def _take(descriptor: ctypes.Structure, dtype: torch.dtype) -> torch.Tensor:
-    """Copies a returned tensor and frees it."""
+    """A copy of a returned tensor."""
     shape = list(getattr(descriptor, "sizes", ()))
     strides = list(getattr(descriptor, "strides", ()))
     result = torch.empty(shape, dtype=dtype)
@@ -79,13 +80,16 @@ def _take(descriptor: ctypes.Structure, dtype: torch.dtype) -> torch.Tensor:
         raw = (ctypes.c_char * (span * dtype.itemsize)).from_address(
             descriptor.aligned + descriptor.offset * dtype.itemsize)
         result.copy_(torch.frombuffer(bytearray(raw), dtype=dtype).as_strided(shape, strides))
-    if descriptor.allocated:
-        _free(descriptor.allocated)
     return result
 
 
-_free = ctypes.CDLL(None).free
-_free.argtypes = [ctypes.c_void_p]
+def _free_all(returned: Iterable[ctypes.Structure], arguments: Iterable[torch.Tensor]) -> None:
+    """Frees what belongs to the caller: a program may return an argument, or one tensor twice."""
+    free = ctypes.CDLL(None).free
+    free.argtypes = [ctypes.c_void_p]
+    given = {tensor.data_ptr() for tensor in arguments}
+    for pointer in {one.allocated for one in returned} - given - {None}:
+        free(pointer)
 
 
 class World:
@@ -126,8 +130,11 @@ class World:
         status = _runtime().nsrt_invoke_all(self._handle, b"forward", arrays)
         message = _runtime().nsrt_last_error().decode() if status else ""
         # They are valid to free whatever the status.
-        results = [[_take(getattr(call[1], f"r{number}"), DTYPES[spec["type"]])
-                    for number, spec in enumerate(self._results)] for call in calls]
+        returned = [[getattr(call[1], f"r{number}") for number in range(len(self._results))]
+                    for call in calls]
+        results = [[_take(one, DTYPES[spec["type"]]) for one, spec in zip(part, self._results)]
+                   for part in returned]
+        _free_all(chain(*returned), chain(*arguments))
         if status:
             raise TensorError(message)
         return results
