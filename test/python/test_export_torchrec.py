@@ -5,6 +5,7 @@ import pytest
 import torch
 from export_runs import compare, embeddings_left
 from export_torchrec_models import bag, keyed
+from support import matrix
 from torch import nn
 from torchrec import (DataType, EmbeddingBagCollection, EmbeddingBagConfig, EmbeddingCollection,
                       EmbeddingConfig, KeyedJaggedTensor)
@@ -133,6 +134,34 @@ def test_collection(kind, generator):
     assert len({feature.name for feature in problem.features}) == lookups
     plan = neuroshard.plan(problem, evaluation_budget=50).plan
     compare(model, exported, [arguments(size, generator) for size in (5, 2)], plan=plan)
+
+
+def tables():
+    return EmbeddingBagCollection(tables=[bag("a", 20, ["x"]), bag("b", 30, ["y"])])
+
+
+def library_models():
+    """What TorchRec ships."""
+    from torchrec.models.deepfm import SimpleDeepFMNN
+    from torchrec.models.dlrm import DLRM, DLRM_DCN, DLRM_Projection
+
+    return {"DLRM": DLRM(tables(), 13, [16, 8], [8, 1]),
+            "DLRM_DCN": DLRM_DCN(tables(), 13, [16, 8], [8, 1], 2, 4),
+            "DLRM_Projection": DLRM_Projection(tables(), 13, [16, 8], [8, 1], [8, 24], [8, 24]),
+            "SimpleDeepFMNN": SimpleDeepFMNN(13, tables(), 8, 4)}
+
+
+@pytest.mark.parametrize("name", matrix.sample(
+    ["DLRM", "DLRM_DCN", "DLRM_Projection", "SimpleDeepFMNN"], 2, "export library"))
+def test_library_model(name, generator):
+    model = library_models()[name].eval()
+
+    def batch(samples):
+        return (torch.randn(samples, 13, generator=generator), *one(samples, generator))
+
+    exported = neuroshard.export(model, batch(4))
+    assert exported.counts["neuroshard.lookup"] == 2 and not embeddings_left(exported)
+    compare(model, exported, [batch(size) for size in (5, 1, 8)], devices=2)
 
 
 def test_a_used_batch_fits_a_program_made_from_a_fresh_one(generator):
