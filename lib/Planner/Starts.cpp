@@ -6,6 +6,7 @@
 #include "EvenColumns.h"
 #include "Placement.h"
 #include "Replicas.h"
+#include "RowBlocks.h"
 #include "ThreadPool.h"
 
 using namespace neuroshard;
@@ -34,6 +35,9 @@ public:
 private:
   void replicateAll(const std::vector<UnitPtr> &units);
   void findReplicaStarts(const std::vector<UnitPtr> &units);
+  void findRowBlockStarts(const std::vector<UnitPtr> &units);
+  void addStartsOf(const std::vector<UnitPtr> &changed, Family family,
+                   const char *what);
   void findAll(const std::vector<UnitPtr> &units);
   void greedyStarts(const std::vector<UnitPtr> &units);
   void keepStart(const SearchState &found, const std::string &what,
@@ -107,23 +111,35 @@ void StartFinder::replicateAll(const std::vector<UnitPtr> &units) {
     keepStart(state, "replicas of all that may be", Family::Replicas);
 }
 
+void StartFinder::addStartsOf(const std::vector<UnitPtr> &changed,
+                              Family family, const char *what) {
+  wholes = std::make_shared<std::vector<UnitPtr>>(changed);
+  size_t before = starts.size();
+  greedyStarts(changed);
+  for (size_t i = before; i < starts.size(); ++i) {
+    starts[i].family = family;
+    starts[i].what += what;
+  }
+}
+
 /// Starts with small hot tables on every device, if that may help.
 void StartFinder::findReplicaStarts(const std::vector<UnitPtr> &units) {
   std::vector<UnitPtr> replicated = withReplicas(context, units);
-  if (replicated == units)
-    return;
-  wholes = std::make_shared<std::vector<UnitPtr>>(replicated);
-  size_t before = starts.size();
-  greedyStarts(replicated);
-  for (size_t i = before; i < starts.size(); ++i) {
-    starts[i].family = Family::Replicas;
-    starts[i].what += ", with replicas";
-  }
+  if (replicated != units)
+    addStartsOf(replicated, Family::Replicas, ", with replicas");
+}
+
+/// Starts with tables that are row-wise to save time.
+void StartFinder::findRowBlockStarts(const std::vector<UnitPtr> &units) {
+  for (const std::vector<UnitPtr> &cut :
+       rowBlockChoices(context, units, outcome.evaluations))
+    addStartsOf(cut, Family::RowBlocks, ", with row-wise tables");
 }
 
 void StartFinder::findAll(const std::vector<UnitPtr> &units) {
   replicateAll(units);
   findReplicaStarts(units);
+  findRowBlockStarts(units);
   wholes = std::make_shared<std::vector<UnitPtr>>(units);
   greedyStarts(units);
   if (context.deadlinePassed() && !starts.empty())

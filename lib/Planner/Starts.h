@@ -20,10 +20,11 @@ enum class Family {
   Published,
   Whole,
   Replicas,
+  RowBlocks,
   Compared,
   Period
 };
-constexpr size_t kFamilies = 8;
+constexpr size_t kFamilies = 9;
 
 /// A complete placement.
 struct Start {
