@@ -242,6 +242,9 @@ def test_table_row_wise_is_over_one_host():
     topology = planner.problem.topology
     assert [one.host for one in topology.devices] == [0, 0, 1, 1]
     assert {one.memory_bytes for one in topology.devices} == {60 << 30}
+    ours = ns.Topology.parse("2x2xH200").levels
+    assert [(one.name, one.groups, one.latency_us) for one in topology.levels] == [
+        (one.name, one.groups, one.latency_us) for one in ours]
 
 
 def test_problem_of_a_feature_that_two_tables_read():

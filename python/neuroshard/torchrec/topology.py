@@ -10,7 +10,8 @@ from neuroshard.torchrec.errors import Unsupported
 
 
 def topology_of(given: TorchRecTopology, device_class: str) -> Topology:
-    """Hosts of local_world_size ranks, with the memories and bandwidths that TorchRec's says.
+    """Hosts of local_world_size ranks, with the memories and bandwidths that TorchRec's says, and
+    the latencies of the device class, as it says none.
 
     TorchRec counts bytes per millisecond; a host's memory is the sum of its ranks' ddr."""
     if device_class not in device_classes():
@@ -21,9 +22,11 @@ def topology_of(given: TorchRecTopology, device_class: str) -> Topology:
         raise Unsupported(f"the topology has {ranks} ranks in hosts of {local}; expected hosts of "
                           "one size")
     on_host = given.compute_device == "cpu"
-    inner = Level(name="node", groups=[local] * (ranks // local), latency_us=5,
+    latencies = {level.name: level.latency_us
+                 for level in Topology.parse(f"2x2x{device_class}").levels}
+    inner = Level(name="node", groups=[local] * (ranks // local), latency_us=latencies["node"],
                   bandwidth_gb_per_s=given.intra_host_bw / 1e6)
-    outer = Level(name="cluster", groups=[ranks], latency_us=20,
+    outer = Level(name="cluster", groups=[ranks], latency_us=latencies["cluster"],
                   bandwidth_gb_per_s=given.inter_host_bw / 1e6)
     devices = [Device(device_class=device_class, host=one.rank // local,
                       memory_bytes=one.storage.ddr if on_host else one.storage.hbm)
