@@ -142,6 +142,9 @@ def test_saved_files(name, weights, tmp_path):
 
 def check_programs(folder, exported, arguments):
     """The saved programs of torch do what those in memory do, in the order that the file says."""
+    for name in ("ids", "dense"):
+        program = torch.export.load(folder / f"model.{name}.pt2")
+        assert not program.state_dict and program.example_inputs is None  # no weights
     said = json.loads((folder / "model.json").read_text())
     values = exported.flatten(arguments, {})
     ids = torch.export.load(folder / "model.ids.pt2").module()

@@ -164,6 +164,15 @@ def test_library_model(name, generator):
     compare(model, exported, [batch(size) for size in (5, 1, 8)], devices=2)
 
 
+def test_collection_on_the_meta_device(generator):
+    model = nn.Sequential(EmbeddingBagCollection(device=torch.device("meta"), tables=[
+        bag("a", 4_000_000_000, ["x"]), bag("b", 30, ["y"])]))
+    exported = neuroshard.export(model, one(3, generator))
+    problem = exported.problem("8xH200")
+    assert [table.rows for table in problem.tables] == [4_000_000_000, 30]
+    assert all(values.is_meta for values in model.parameters())
+
+
 def test_a_used_batch_fits_a_program_made_from_a_fresh_one(generator):
     model = Half().eval()
     exported = neuroshard.export(model, one(3, generator))

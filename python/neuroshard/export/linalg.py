@@ -33,6 +33,7 @@ def to_linalg(module: torch.fx.GraphModule, example: Sequence[torch.Tensor],
         raise ExportError("dense=\"torch-mlir\" needs the package torch-mlir; without it "
                           "dense=\"external\" leaves the dense part to torch")
     program = torch.export.export(module, tuple(example), dynamic_shapes=tuple(shapes))
+    program.example_inputs = None  # would be written to the file
     with tempfile.TemporaryDirectory() as folder:
         source = os.path.join(folder, "dense.pt2")
         torch.export.save(program, source)

@@ -66,6 +66,7 @@ def _save_program(module: torch.fx.GraphModule, example: Sequence[torch.Tensor],
     shapes = tuple(free if one.dim() and not isinstance(one, torch.nn.Parameter) else None
                    for one in example)
     program = torch.export.export(module, tuple(example), dynamic_shapes=shapes)
+    program.example_inputs = None  # among them the parameters
     torch.export.save(program, path)
 
 

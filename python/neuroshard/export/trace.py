@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 import torch
 from torch.export.graph_signature import InputKind
+from torch.utils import _pytree as pytree
 
 from neuroshard.export.arguments import dynamic_shapes, plain_arguments
 from neuroshard.export.collections import traceable_collections
@@ -26,6 +27,7 @@ def trace(model: torch.nn.Module, args: Sequence, kwargs: Mapping,
     if not isinstance(model, torch.nn.Module):
         raise ExportError(f"expected an nn.Module, found {type(model).__name__}")
     args, kwargs = plain_arguments(args, kwargs)
+    _check_devices(model, (args, kwargs))
     try:
         arguments = inspect.signature(model.forward).bind(*args, **kwargs).arguments
     except TypeError as error:
@@ -41,6 +43,17 @@ def trace(model: torch.nn.Module, args: Sequence, kwargs: Mapping,
             raise ExportError(_explain(model, error)) from error
     _check_pure(program)
     return program
+
+
+def _check_devices(model: torch.nn.Module, arguments: object) -> None:
+    """Programs take tensors of the CPU."""
+    for name, values in [*model.named_parameters(), *model.named_buffers()]:
+        if values.device.type not in ("cpu", "meta"):
+            raise ExportError(f"\"{name}\" is on {values.device}; expected a model on the CPU, "
+                              "or with tables on the meta device: model.cpu()")
+    for value in pytree.tree_leaves(arguments):
+        if isinstance(value, torch.Tensor) and value.device.type != "cpu":
+            raise ExportError(f"an example input is on {value.device}; expected all on the CPU")
 
 
 @contextmanager
