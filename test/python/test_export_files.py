@@ -160,6 +160,16 @@ def check_programs(folder, exported, arguments):
     assert len(rows) == said["dense"]["rows"]
 
 
+def test_artifact_that_trains(tmp_path):
+    _, exported, _, _ = export_case("deepfm", optimizer="adagrad")
+    place = exported.compile(tmp_path / "artifact", devices=2, training=True)
+    done = subprocess.run([artifact.tool("neuroshard-run"), place, "--batch", "9", "--train"],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    functions = json.loads((place / "manifest.json").read_text())["functions"]
+    assert {"embeddings_start", "embeddings_wait", "embeddings_update"} <= set(functions)
+
+
 class Large(nn.Module):
     """Tables that no machine holds."""
 

@@ -67,17 +67,18 @@ class Exported:
         return problem if topology is None else problem.replace(topology=topology)
 
     def compile(self, folder: str | os.PathLike, *, plan: Plan | None = None,
-                devices: int = 1) -> pathlib.Path:
+                devices: int = 1, training: bool = False) -> pathlib.Path:
         """Runs neuroshard-compile: an artifact for that many devices of this machine, by the
         plan or by one that is made now. Where torch runs the dense part, @forward of the artifact
-        ends with the rows."""
+        ends with the rows. training: with @embeddings_update, which takes gradients of rows."""
         from neuroshard.distributed.artifact import run
         from neuroshard.distributed.library import compiler_path
 
         count = devices if plan is None else plan.device_count
         text = self._text if self.dense.linalg else replace(self._text, dense=None)
         with tempfile.TemporaryDirectory() as scratch:
-            source, options = pathlib.Path(scratch, "model.mlir"), []
+            source = pathlib.Path(scratch, "model.mlir")
+            options = ["--training"] if training else []
             source.write_text(str(text), encoding="utf-8")
             if self.dense.linalg:  # what needs no row then runs while ids are on their way
                 inlined = source.with_name("inlined.mlir")
@@ -85,7 +86,7 @@ class Exported:
                 source = inlined
             if plan is not None:
                 plan.save(os.path.join(scratch, "plan.json"))
-                options = ["--plan", os.path.join(scratch, "plan.json")]
+                options += ["--plan", os.path.join(scratch, "plan.json")]
             run(compiler_path(), source, "--topology", f"{count}xCPU", *options, "-o", folder)
         return pathlib.Path(folder)
 

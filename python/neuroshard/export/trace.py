@@ -11,7 +11,7 @@ from torch.export.graph_signature import InputKind
 from torch.utils import _pytree as pytree
 
 from neuroshard.export.arguments import dynamic_shapes, plain_arguments
-from neuroshard.export.collections import traceable_collections
+from neuroshard.export.keyed_lookups import traceable_collections
 from neuroshard.export.errors import ExportError
 from neuroshard.export.locations import describe
 
