@@ -128,6 +128,18 @@ def test_linalg_that_cannot_be_shared():
         neuroshard.export(model, (IDS, torch.ones(5, 2)), dense="torch-mlir")
 
 
+def test_dense_part_that_mixes_samples(monkeypatch):
+    """Right on one device, refused on two; torch does it for any number."""
+    model = Of(lambda table, ids: table(ids) - table(ids).mean(0), bag(mode="sum")).eval()
+    exported = neuroshard.export(model, (IDS,))
+    monkeypatch.setattr(exported.dense, "linalg", "as if")
+    with pytest.raises(neuroshard.export.ExportError, match="result_0 of a sample depends on oth"):
+        exported.open(devices=2)
+    monkeypatch.undo()
+    with exported.open(devices=2) as opened, torch.no_grad():
+        torch.testing.assert_close(opened(IDS), model(IDS))
+
+
 @pytest.fixture(scope="module")
 def program():
     generator = torch.Generator().manual_seed(1)

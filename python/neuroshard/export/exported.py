@@ -14,6 +14,7 @@ from torch.utils import _pytree as pytree
 
 from neuroshard.export.arguments import Arguments
 from neuroshard.export.ids import Jagged, make_jagged, zero_rows
+from neuroshard.export.per_sample import check_per_sample
 from neuroshard.export.program import Dense, Ids, Input, Lookup, Table
 from neuroshard.export.text import ModuleText
 
@@ -75,6 +76,8 @@ class Exported:
         from neuroshard.distributed.library import compiler_path
 
         count = devices if plan is None else plan.device_count
+        if self.dense.linalg and count > 1:
+            check_per_sample(self)
         text = self._text if self.dense.linalg else replace(self._text, dense=None)
         with tempfile.TemporaryDirectory() as scratch:
             source = pathlib.Path(scratch, "model.mlir")

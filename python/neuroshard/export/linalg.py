@@ -49,7 +49,7 @@ def to_linalg(module: torch.fx.GraphModule, example: Sequence[torch.Tensor],
 
 def _reason(text: str) -> str:
     """The lines that say what is wrong, without the trace and the IR around them."""
-    lines = [line.strip() for line in text.splitlines() if "error:" in line or "Error" in line]
+    lines = [line.strip() for line in text.splitlines() if "error:" in line]
     return "\n".join(dict.fromkeys(lines[:4])) or text.strip()[-400:]
 
 
