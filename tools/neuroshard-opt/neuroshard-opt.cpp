@@ -3,11 +3,21 @@
 #include "neuroshard/InitAll.h"
 
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/WithColor.h"
 
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   neuroshard::registerAllDialects(registry);
   neuroshard::registerAllPasses();
-  return mlir::asMainReturnCode(mlir::MlirOptMain(
-      argc, argv, "NeuroShard modular optimizer driver\n", registry));
+  auto [input, output] = mlir::registerAndParseCLIOptions(
+      argc, argv, "NeuroShard modular optimizer driver\n", registry);
+  // MLIR empties the output before it reads the input.
+  if (llvm::sys::fs::equivalent(input, output)) {
+    llvm::WithColor::error(llvm::errs(), "neuroshard-opt")
+        << output << ": is the input, too; expected another file after -o\n";
+    return EXIT_FAILURE;
+  }
+  return mlir::asMainReturnCode(
+      mlir::MlirOptMain(argc, argv, input, output, registry));
 }
