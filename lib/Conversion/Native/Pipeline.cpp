@@ -28,6 +28,7 @@ namespace neuroshard {
 
 static void addBufferization(OpPassManager &pm) {
   pm.addPass(createProtectArguments());
+  pm.addNestedPass<func::FuncOp>(createSeparateResults());
   pm.addPass(createConvertElementwiseToLinalgPass());
   pm.addNestedPass<func::FuncOp>(createDecomposeAggregates());
   pm.addNestedPass<func::FuncOp>(createLinalgGeneralizeNamedOpsPass());

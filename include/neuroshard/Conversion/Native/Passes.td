@@ -27,6 +27,26 @@ def ProtectArguments : Pass<"neuroshard-protect-arguments", "::mlir::ModuleOp"> 
   let dependentDialects = ["::mlir::bufferization::BufferizationDialect"];
 }
 
+def SeparateResults
+    : Pass<"neuroshard-separate-results", "::mlir::func::FuncOp"> {
+  let summary = "Give each result of a public function a buffer of its own";
+  let description = [{
+    The caller frees what a function returns, one result after the other, and
+    One-Shot Bufferize would return a tensor twice where it is two results.
+    Tensors that are returned a second time, as they are or reshaped, and
+    results of branches beside other results are copied.
+
+    ```mlir
+    // Before:
+    return %x, %x : tensor<?xf32>, tensor<?xf32>
+    // After:
+    %0 = bufferization.alloc_tensor() copy(%x) : tensor<?xf32>
+    return %x, %0 : tensor<?xf32>, tensor<?xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::bufferization::BufferizationDialect"];
+}
+
 def OrderReductions : Pass<"neuroshard-order-reductions"> {
   let summary = "Make the innermost loop of a reduction a parallel one";
   let description = [{
