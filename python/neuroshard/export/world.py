@@ -83,13 +83,12 @@ def _take(descriptor: ctypes.Structure, dtype: torch.dtype) -> torch.Tensor:
     return result
 
 
-def _free_all(returned: Iterable[ctypes.Structure], arguments: Iterable[torch.Tensor]) -> None:
-    """Frees what belongs to the caller: a program may return an argument, or one tensor twice."""
+def _free_all(returned: Iterable[ctypes.Structure]) -> None:
+    """Frees the results, which belong to the caller."""
     free = ctypes.CDLL(None).free
     free.argtypes = [ctypes.c_void_p]
-    given = {tensor.data_ptr() for tensor in arguments}
-    for pointer in {one.allocated for one in returned} - given - {None}:
-        free(pointer)
+    for one in returned:
+        free(one.allocated)
 
 
 class World:
@@ -134,7 +133,7 @@ class World:
                     for call in calls]
         results = [[_take(one, DTYPES[spec["type"]]) for one, spec in zip(part, self._results)]
                    for part in returned]
-        _free_all(chain(*returned), chain(*arguments))
+        _free_all(chain(*returned))
         if status:
             raise TensorError(message)
         return results
