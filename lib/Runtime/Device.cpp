@@ -25,10 +25,20 @@ nsrt_device::nsrt_device(std::shared_ptr<const WorldPlan> worldPlan,
   }
 }
 
+/// For a device that is in a step.
+static void failBusy(int32_t rank) {
+  fail("device ", rank,
+       " is already in a step; a device runs one function at a time");
+}
+
+void nsrt_device::requireIdle() const {
+  if (inStep)
+    failBusy(ownRank);
+}
+
 void nsrt_device::beginStep() {
   if (inStep.exchange(true))
-    fail("device ", ownRank,
-         " is already in a step; a device runs one function at a time");
+    failBusy(ownRank);
   error.clear();
   communicator->enterStep();
 }

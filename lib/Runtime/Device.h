@@ -163,6 +163,8 @@ struct nsrt_device {
   }
 
   bool failed() const { return !error.empty(); }
+  /// Throws a RuntimeError if the device is in a step.
+  void requireIdle() const;
   void beginStep();
   void endStep() noexcept;
   /// Records why the step failed; the first reason stays.

@@ -179,18 +179,36 @@ nsrt_world::~nsrt_world() {
   if (!group)
     return;
   group->abort("the world was closed during the step");
+  std::lock_guard lock(invoking);
   group->waitForIdle();
+}
+
+void nsrt_world::beginSteps() {
+  size_t begun = 0;
+  try {
+    for (; begun < devices.size(); ++begun)
+      devices[begun]->beginStep();
+  } catch (const RuntimeError &) {
+    while (begun > 0)
+      devices[--begun]->endStep();
+    throw;
+  }
 }
 
 void nsrt_world::invokeAll(const std::string &name, void ***args) {
   requireWhole("nsrt_invoke_all");
+  std::unique_lock lock(invoking, std::try_to_lock);
+  if (!lock)
+    fail("a function runs on all devices already, in another thread; the world "
+         "runs one function at a time");
+  for (const auto &device : devices)
+    device->requireIdle();
   if (!group->abortCause().empty())
     group->reset(); // left over from a step of single devices
   std::vector<nsrt_host_function> functions;
   for (const auto &device : devices)
     functions.push_back(device->library.find(name));
-  for (const auto &device : devices)
-    device->beginStep();
+  beginSteps();
   std::vector<std::thread> threads;
   size_t started = 0;
   try {

@@ -13,6 +13,7 @@
 #include "ProgramLibrary.h"
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -55,6 +56,11 @@ private:
   void setPlan(neuroshard::runtime::Manifest manifest);
   void addDevice(int32_t rank, int threads,
                  std::unique_ptr<neuroshard::runtime::Communicator>);
+  /// On all devices or none.
+  void beginSteps();
+
+  /// Held by invokeAll from its first look at the devices to its last.
+  std::mutex invoking;
 };
 
 namespace neuroshard::runtime {

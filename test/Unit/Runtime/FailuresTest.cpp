@@ -196,6 +196,80 @@ TEST_F(Failures, MissingWeights) {
                         "its weights are null"));
 }
 
+/// A function that stays on its devices until it is let go.
+struct Hold {
+  std::atomic<int> entered = 0;
+  std::atomic<bool> released = false;
+
+  void waitFor(int ranks) const {
+    while (entered < ranks)
+      std::this_thread::yield();
+  }
+};
+
+void holdDevice(void **args) {
+  auto &hold = *static_cast<Hold *>(args[1]);
+  ++hold.entered;
+  while (!hold.released)
+    std::this_thread::yield();
+}
+
+TEST_F(Failures, CallsMeanwhileAreRefusedAndChangeNothing) {
+  Hold hold;
+  std::string held;
+  std::thread other([&] { held = invokeAll(holdDevice, &hold); });
+  hold.waitFor(devices);
+  StepResult result;
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_FALSE(world.forward(batches, result));
+    EXPECT_THAT(world.error(), HasSubstr("one function at a time"));
+  }
+  hold.released = true;
+  other.join();
+  EXPECT_EQ(held, "");
+  expectNextStepWorks();
+}
+
+TEST_F(Failures, ACallBesideAStepOfOneDeviceTakesNoOther) {
+  for (int program = 0; program < devices; ++program)
+    nsrt_world_register(world.get(), program, "hold", holdDevice);
+  Hold hold;
+  nsrt_device *device = nsrt_world_device(world.get(), 2);
+  void *args[] = {device, &hold};
+  std::thread other([&] { nsrt_invoke(device, "hold", args); });
+  hold.waitFor(1);
+  StepResult result;
+  EXPECT_FALSE(world.forward(batches, result));
+  EXPECT_THAT(world.error(), StartsWith("device 2 is already in a step"));
+  hold.released = true;
+  other.join();
+  nsrt_world_reset(world.get());
+  expectNextStepWorks();
+}
+
+TEST_F(Failures, ClosingWaitsForACall) {
+  auto closed = std::make_unique<TestWorld>(
+      model, makePlan(model, PlanKind::Mixed, 2), 2);
+  for (int program = 0; program < 2; ++program)
+    nsrt_world_register(closed->get(), program, "hold", holdDevice);
+  Hold hold;
+  void *args[2][2] = {{nsrt_world_device(closed->get(), 0), &hold},
+                      {nsrt_world_device(closed->get(), 1), &hold}};
+  void **pointers[] = {args[0], args[1]};
+  std::thread caller([&] { nsrt_invoke_all(closed->get(), "hold", pointers); });
+  hold.waitFor(2);
+  std::atomic<bool> isClosed = false;
+  std::thread closer([&] {
+    closed.reset();
+    isClosed = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_FALSE(isClosed);
+  hold.released = true;
+  closer.join();
+  caller.join();
+}
+
 TEST_F(Failures, RankThatLeavesEarlyIsNamed) {
   auto leaveEarly = [](void **args) {
     auto *device = static_cast<nsrt_device *>(args[0]);
