@@ -11,6 +11,7 @@ from torchrec.distributed.types import (EmbeddingModuleShardingPlan, ParameterSh
 
 from neuroshard.constraints import Shard
 from neuroshard.plans import Plan
+from neuroshard.torchrec import checks
 from neuroshard.torchrec.errors import Unsupported
 
 # The kinds of TorchRec that one plan of ours can be; grids come back as rows and columns.
@@ -36,10 +37,14 @@ def to_torchrec(plan: Plan, modules: Mapping[str, Sequence[str]], *, device: str
     """The plan as TorchRec's DistributedModelParallel takes it.
 
     modules: of each module's path in the model, the names of its tables; the plan's tables are
-    path.name. local_ranks: ranks of a host, None: all. unpooled: which of the modules are
-    EmbeddingCollections. A plan made for target torchrec-1.9 can always be said; any other is
-    Unsupported if TorchRec would run it wrong."""
-    local = local_ranks or plan.device_count
+    path.name. device: "cuda", "cpu". local_ranks: ranks of each host, None: all on one.
+    unpooled: which of the modules are EmbeddingCollections. A plan made for target torchrec-1.9
+    can always be said; any other is Unsupported if TorchRec would run it wrong."""
+    checks.expect(plan, "plan", Plan, "a neuroshard.Plan")
+    checks.check_modules(modules)
+    checks.check_device(device)
+    checks.check_unpooled(unpooled, list(modules))
+    local = checks.check_local_ranks(local_ranks, plan.device_count)
     wanted = {table_name(path, name) for path, names in modules.items() for name in names}
     covered = {shard.table for shard in plan.shards}
     for missing in sorted(wanted - covered):
