@@ -32,6 +32,7 @@ struct TopologyFromGridPass
 
 private:
   LogicalResult run();
+  bool isSettledBy(TopologyOp present);
   FailureOr<GridOp> findGrid();
   FailureOr<Topology> topologyOf(GridOp gridOp);
 };
@@ -99,11 +100,23 @@ FailureOr<Topology> TopologyFromGridPass::topologyOf(GridOp gridOp) {
   return gridOp.emitOpError() << toString(topology.error());
 }
 
+/// With a topology there is no grid to choose, unless the options name one or
+/// say what the only one must agree with.
+bool TopologyFromGridPass::isSettledBy(TopologyOp present) {
+  auto grids = getOperation().getOps<GridOp>();
+  return present && grid.empty() &&
+         (deviceClass.empty() || !llvm::hasSingleElement(grids));
+}
+
 LogicalResult TopologyFromGridPass::run() {
   ModuleOp module = getOperation();
-  FailureOr<GridOp> gridOp = findGrid();
   FailureOr<TopologyOp> present = findTopology(module);
-  if (failed(gridOp) || failed(present))
+  if (failed(present))
+    return failure();
+  if (isSettledBy(*present))
+    return success();
+  FailureOr<GridOp> gridOp = findGrid();
+  if (failed(gridOp))
     return failure();
   if (!*gridOp || (*present && deviceClass.empty()))
     return success();

@@ -42,6 +42,7 @@
 // Of several grids one is named; the pass does nothing a second time, nor without a grid.
 // REDEFINE: %{grid} = two-grids
 // RUN: %{pass}='device-class=CPU grid=b' --neuroshard-topology-from-grid='device-class=CPU grid=b' | FileCheck %s --check-prefix=NAMED
+// RUN: %{pass}='device-class=CPU grid=b' --neuroshard-topology-from-grid --neuroshard-topology-from-grid=device-class=CPU | FileCheck %s --check-prefix=NAMED
 // NAMED-COUNT-1: neuroshard.topology @cluster devices [#neuroshard.devices<3 x "CPU">]
 // NAMED-NOT:     neuroshard.topology
 // REDEFINE: %{grid} = none
