@@ -43,9 +43,11 @@ std::string joinSizes(const std::vector<const Shard *> &shards, bool columns) {
 /// "4 shards by columns: 32 + 32 + 32 + 32 columns".
 std::string describeCut(const Table &table,
                         const std::vector<const Shard *> &shards) {
-  const Shard &first = *shards.front();
-  bool columns = first.width() != table.dim;
-  bool rows = first.rows() != table.rows;
+  // One row piece of several may be whole in its columns, and the other way.
+  bool columns = std::ranges::any_of(
+      shards, [&](const Shard *one) { return one->width() != table.dim; });
+  bool rows = std::ranges::any_of(
+      shards, [&](const Shard *one) { return one->rows() != table.rows; });
   std::string text = std::to_string(shards.size()) + " shards by " +
                      (columns && rows ? "rows and columns"
                       : columns       ? "columns"

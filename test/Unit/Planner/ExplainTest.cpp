@@ -46,6 +46,17 @@ TEST(ExplainTest, ACutForMemorySaysWhatTheWholeNeeds) {
                                        "device has more than"))));
 }
 
+TEST(ExplainTest, ATableOfWholeAndCutRowPiecesIsCutBoth) {
+  ShardingProblem problem = twoTables();
+  problem.constraints.fixedShards = {
+      makeShard("a0", "a", 0, 500, 0, 16, {0}),
+      makeShard("a1", "a", 500, 1000, 0, 8, {0}),
+      makeShard("a2", "a", 500, 1000, 8, 16, {1})};
+  EXPECT_THAT(explanationOf(problem, Algorithm::Default),
+              Contains(HasSubstr("table 'a' is cut into 3 shards by rows and "
+                                 "columns; its shards are written by hand")));
+}
+
 TEST(ExplainTest, RulesAreNamed) {
   ShardingProblem problem = twoTables();
   problem.constraints.tables = {{0, {ShardingKind::RowWise}, 1},
