@@ -78,6 +78,30 @@ def test_plan_of_a_torch_module(run, tmp_path):
     assert without.code == 1 and "--batch" in without.err
 
 
+def test_plan_of_all_tables_of_a_torch_module(run, tmp_path):
+    (tmp_path / "model.py").write_text(
+        "import torch\n"
+        "def bags():\n"
+        "    from torchrec import EmbeddingBagCollection, EmbeddingBagConfig\n"
+        "    return EmbeddingBagCollection(device='meta', tables=[EmbeddingBagConfig(\n"
+        "        name='t', num_embeddings=9, embedding_dim=4, feature_names=['f'])])\n"
+        "class Model(torch.nn.Module):\n"
+        "    def __init__(self):\n"
+        "        super().__init__()\n"
+        "        self.bag = torch.nn.EmbeddingBag(500, 16, mode='sum', device='meta')\n"
+        "        self.row = torch.nn.Embedding(300, 8, device='meta')\n"
+        "class Mixed(Model):\n"
+        "    def __init__(self):\n"
+        "        super().__init__()\n"
+        "        self.bags = bags()\n")
+    found = run("plan", "model.py:Model", "-d", "2xCPU", "--batch", 64, "--json").json
+    assert {one["table"] for one in found["plan"]["shards"]} == {"bag", "row"}
+    mixed = run("plan", "model.py:Mixed", "-d", "2xCPU", "--batch", 64)
+    assert mixed.code == 1 and "several places (bags, bag, row)" in mixed.err
+    one = run("plan", "model.py:bags", "-d", "2xCPU", "--batch", 64, "--json").json
+    assert {shard["table"] for shard in one["plan"]["shards"]} == {"t"}
+
+
 @pytest.mark.parametrize("arguments, said", [
     (["plan", "none.json"], "there is no file none.json"),
     (["plan", "broken.json"], "broken.json"),

@@ -111,7 +111,7 @@ def of_module(made: object, source: str, devices: str | None, batch: int | None,
               ) -> ns.ShardingProblem:
     if not isinstance(made, Mapping) and not hasattr(made, "named_modules"):
         raise InputError(f"{source} gives a {type(made).__name__}; expected a ShardingProblem, a "
-                         "torch module, or a dict of nn.EmbeddingBag by feature")
+                         "torch module, or a dict of nn.EmbeddingBag or nn.Embedding by feature")
     try:
         from neuroshard.distributed.convert import problem_of
     except ImportError as error:
@@ -131,22 +131,24 @@ def of_module(made: object, source: str, devices: str | None, batch: int | None,
 
 def tables_in(made: object, source: str) -> object:
     """The part of a model that has the tables: one collection of TorchRec, or all
-    nn.EmbeddingBag by their paths."""
+    nn.EmbeddingBag and nn.Embedding by their paths."""
     import torch
 
     if not isinstance(made, torch.nn.Module) or isinstance(made, torch.nn.ModuleDict):
         return made
     collections = {path: one for path, one in made.named_modules()
                    if hasattr(one, "embedding_bag_configs") or hasattr(one, "embedding_configs")}
-    bags = {path.replace(".", "_") or "table": one for path, one in made.named_modules()
-            if isinstance(one, torch.nn.EmbeddingBag)}
-    if len(collections) > 1:
-        raise InputError(f"{source}: the model has {len(collections)} collections of tables "
-                         f"({', '.join(collections)}); give one of them, or a ShardingProblem")
+    inside = {id(part) for one in collections.values() for part in one.modules()}
+    single = {path: one for path, one in made.named_modules() if id(one) not in inside
+              and isinstance(one, (torch.nn.EmbeddingBag, torch.nn.Embedding))}
+    if len(collections) + bool(single) > 1:
+        raise InputError(f"{source}: the model has tables in several places "
+                         f"({', '.join([*collections, *single])}); give one collection or a dict "
+                         "of single modules, or a ShardingProblem of all")
     if collections:
         return next(iter(collections.values()))
-    if not bags:
+    if not single:
         raise InputError(f"{source}: a {type(made).__name__} without tables; expected a "
                          "ShardingProblem, or a torch module with an EmbeddingBagCollection, an "
-                         "EmbeddingCollection or nn.EmbeddingBag")
-    return bags
+                         "EmbeddingCollection, nn.EmbeddingBag or nn.Embedding")
+    return {path.replace(".", "_") or "table": one for path, one in single.items()}

@@ -19,7 +19,7 @@ def problem_of(module: object, *, batch: Batch | int, topology: Topology | str,
                optimizer: Optimizer | str = "sgd",
                mean_pooling: float | Mapping[str, float] = 1, **rest: object) -> ShardingProblem:
     """The ShardingProblem of a torchrec EmbeddingBagCollection or EmbeddingCollection, or of
-    nn.EmbeddingBag modules by feature name.
+    nn.EmbeddingBag and nn.Embedding modules by feature name.
 
     batch: over all ranks. mean_pooling: ids per sample, for all features or by name. rest:
     other fields of ShardingProblem. A feature that several tables read is in the problem for each
@@ -50,9 +50,11 @@ def _of_modules(modules: Mapping) -> tuple[list[dict], list[dict]]:
     tables: dict[int, dict] = {}
     features = []
     for name, module in modules.items():
-        if not isinstance(module, torch.nn.EmbeddingBag):
-            raise TypeError(f"{name}: expected an nn.EmbeddingBag, got: {type(module).__name__}")
-        _refuse(name, module.mode == "max", "mode 'max'", "'sum' or 'mean'")
+        if not isinstance(module, (torch.nn.EmbeddingBag, torch.nn.Embedding)):
+            raise TypeError(f"{name}: expected an nn.EmbeddingBag or nn.Embedding, got: "
+                            f"{type(module).__name__}")
+        pooling = getattr(module, "mode", "none")
+        _refuse(name, pooling == "max", "mode 'max'", "'sum' or 'mean'")
         _refuse(name, module.max_norm is not None, "max_norm", "none")
         _refuse(name, module.scale_grad_by_freq, "scale_grad_by_freq", "False")
         _refuse(name, module.padding_idx is not None, "padding_idx", "none: leave such ids out")
@@ -60,7 +62,7 @@ def _of_modules(modules: Mapping) -> tuple[list[dict], list[dict]]:
         table = tables.setdefault(id(module), {
             "name": name, "rows": module.num_embeddings, "dim": module.embedding_dim,
             "type": TYPES.get(module.weight.dtype)})
-        features.append({"name": name, "table": table["name"], "pooling": module.mode})
+        features.append({"name": name, "table": table["name"], "pooling": pooling})
     return list(tables.values()), features
 
 
@@ -68,7 +70,8 @@ def _of_torchrec(module: object) -> tuple[list[dict], list[dict]]:
     pooled = hasattr(module, "embedding_bag_configs")
     if not pooled and not hasattr(module, "embedding_configs"):
         raise TypeError("expected a torchrec EmbeddingBagCollection or EmbeddingCollection, or a "
-                        f"dict of nn.EmbeddingBag, got: {type(module).__name__}")
+                        "dict of nn.EmbeddingBag or nn.Embedding, got: "
+                        f"{type(module).__name__}")
     configs = module.embedding_bag_configs() if pooled else module.embedding_configs()
     weighted = bool(pooled and module.is_weighted())
     readers = Counter(name for config in configs for name in config.feature_names)
