@@ -57,6 +57,22 @@ std::vector<std::string> largestUnits(const std::vector<UnitPtr> &units) {
   return details;
 }
 
+/// The largest unit that is larger than the room of every empty device, or
+/// null.
+const Unit *largerThanAnyDevice(const SearchContext &context,
+                                const std::vector<UnitPtr> &units) {
+  int64_t room = 0;
+  for (int device = 0; device < context.deviceCount; ++device)
+    room = std::max(room, context.memoryOf(device) -
+                              context.baseOf(device).peakBytes());
+  const Unit *largest = nullptr;
+  for (const UnitPtr &unit : units)
+    if (unit->peakBytes() > room &&
+        (!largest || unit->peakBytes() > largest->peakBytes()))
+      largest = unit.get();
+  return largest;
+}
+
 std::string memoryAdvice(int64_t needBytes, int64_t perDeviceBytes) {
   std::string devices =
       perDeviceBytes > 0 ? "at least " +
@@ -423,6 +439,8 @@ Diagnosis neuroshard::diagnoseFailure(const SearchContext &context,
     total += context.baseOf(device);
     capacity += context.memoryOf(device);
   }
+  if (!blocking)
+    blocking = largerThanAnyDevice(context, units);
   std::string algorithm(toString(context.options.algorithm));
   Diagnosis diagnosis;
   diagnosis.limit = isDefault ? Limit::DeviceMemory : Limit::Algorithm;

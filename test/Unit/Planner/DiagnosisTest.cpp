@@ -165,7 +165,8 @@ TEST(DiagnosisTest, BaselinesCannotCut) {
   EXPECT_EQ(diagnosis.limit, Limit::Algorithm);
   EXPECT_THAT(diagnosis.message,
               HasSubstr("algorithm 'size' found no placement: 78.1 KiB of "
-                        "156.2 KiB are needed"));
+                        "156.2 KiB are needed; a piece of table 'a' (62.5 KiB) "
+                        "finds room on no device it may be on"));
   EXPECT_THAT(diagnosis.advice, HasSubstr("algorithm 'default'"));
   EXPECT_TRUE(search(problem, *makeRooflineModel(), {}).has_value());
 }
