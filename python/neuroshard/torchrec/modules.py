@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -56,6 +57,7 @@ class Found:
 
     tables: list[Table] = field(default_factory=list)
     features: list[Feature] = field(default_factory=list)
+    feature_names: set[str] = field(default_factory=set)
     rules: list[TableRule] = field(default_factory=list)
     modules: dict[str, list[str]] = field(default_factory=dict)
     unpooled: list[str] = field(default_factory=list)
@@ -109,6 +111,7 @@ def add_module(found: Found, path: str, module: torch.nn.Module, sharder: Module
                                   TYPES[parameter.dtype],
                                   optimizer or optimizer_of(name, parameter, sharder)))
         pooling = config.pooling.name.lower() if pooled else "none"
+        check_features(name, config.feature_names)
         add_features(found, name, config.feature_names, limits, pooling,
                      weighted or bool(limits.is_weighted), cluster.ranks)
         kinds = allowed_kinds(name, pooling, sharder, limits, cluster.device)
@@ -130,6 +133,16 @@ def check_limits(name: str, limits: ParameterConstraints) -> None:
                           "dense among them")
 
 
+def check_features(table: str, names: Sequence[str]) -> None:
+    """TorchRec takes them twice, and mixes up results without an error: columns of different
+    shards, or the rows of an EmbeddingCollection."""
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            raise Unsupported(f"table \"{table}\": it reads feature \"{name}\" twice, which "
+                              "TorchRec runs wrong; expected each feature once, and its result "
+                              "used twice")
+
+
 def add_features(found: Found, table: str, names: Sequence[str], limits: ParameterConstraints,
                  pooling: str, weighted: bool, ranks: int) -> None:
     """TorchRec's constraints list one number for each feature, or one for all."""
@@ -137,8 +150,17 @@ def add_features(found: Found, table: str, names: Sequence[str], limits: Paramet
         factor = number(limits.pooling_factors, index, len(names), 1.0, table)
         factor *= number(limits.num_poolings, index, len(names), 1.0, table)
         batch = number(limits.batch_sizes, index, len(names), 0, table)
-        found.features.append(Feature(f"{table}/{name}", table, pooling, mean_pooling=factor,
-                                      batch=int(batch) * ranks, weighted=weighted))
+        found.features.append(Feature(new_name(found, f"{table}/{name}"), table, pooling,
+                                      mean_pooling=factor, batch=int(batch) * ranks,
+                                      weighted=weighted))
+
+
+def new_name(found: Found, name: str) -> str:
+    """Names of tables and features may have slashes of their own."""
+    tried = itertools.chain([name], (f"{name} ({count})" for count in itertools.count(2)))
+    result = next(one for one in tried if one not in found.feature_names)
+    found.feature_names.add(result)
+    return result
 
 
 def number(values: Sequence[float] | None, index: int, count: int, default: float,
