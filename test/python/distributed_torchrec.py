@@ -151,3 +151,13 @@ def case_refused(context):
     text = raises(kind, "device memory", lambda: planner.collective_plan(model, sharders()))
     assert time.monotonic() - begin < 5
     assert "available" in text
+
+
+def case_other_ranks(context):
+    """A topology of other ranks than the group's is refused on all of them."""
+    bags, rows, weighted = make_tables(1, random.Random(1))
+    kind = ValueError if context.rank == 0 else ns.distributed.GroupError
+    for ranks in (context.size // 2, context.size * 2):
+        planner = NeuroShardPlanner(Topology(ranks, "cpu", local_world_size=1), batch_size=4)
+        raises(kind, f"topology: it has {ranks} ranks and the process group {context.size}",
+               lambda: planner.collective_plan(Model(bags, rows, weighted), sharders()))

@@ -20,7 +20,8 @@ from support import matrix
 from support.ranks import Ranks
 
 CASES = {ranks: [*(f"torchrec.plan:number={one}" for one in matrix.sample(
-    range(first, first + 150), count, f"torchrec {ranks}")), "torchrec.refused"]
+    range(first, first + 150), count, f"torchrec {ranks}")), "torchrec.refused",
+    "torchrec.other_ranks"]
     for ranks, first, count in ((2, 0, 4), (4, 150, 2))}
 
 

@@ -6,8 +6,16 @@ import pytest
 
 pytest.importorskip("torchrec")
 
+import torch
+from torchrec import (EmbeddingBagCollection, EmbeddingBagConfig, EmbeddingCollection,
+                      EmbeddingConfig)
+from torchrec.distributed.embedding import EmbeddingCollectionSharder
+from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
+from torchrec.distributed.planner.types import ParameterConstraints, Topology
+
 import neuroshard as ns
-from neuroshard.torchrec import to_torchrec
+from neuroshard.torchrec import NeuroShardPlanner, to_torchrec
+from neuroshard.torchrec.errors import Unsupported
 
 PLAN = ns.Plan(shards=[ns.Shard(table="m.t", rows=(0, 60), cols=(0, 8), devices=3)],
                device_count=4)
@@ -47,3 +55,104 @@ def test_to_torchrec_takes_every_divisor():
         shard = to_torchrec(PLAN, {"m": ["t"]}, local_ranks=local,
                             unpooled=["m"]).plan["m"]["t"].sharding_spec.shards[0]
         assert str(shard.placement) == f"rank:3/cuda:{3 % (local or 4)}"
+
+
+def model_of(*tables, kind=EmbeddingBagCollection):
+    return torch.nn.ModuleDict({"m": kind(device=torch.device("meta"), tables=list(tables))})
+
+
+def table(name, *features, kind=EmbeddingBagConfig):
+    return kind(name=name, num_embeddings=60, embedding_dim=8, feature_names=list(features))
+
+
+TOPOLOGY = Topology(2, "cuda")
+SHARDERS = [EmbeddingBagCollectionSharder(), EmbeddingCollectionSharder()]
+Limits = ParameterConstraints
+
+
+@pytest.mark.parametrize(("kind", "text", "arguments"), [
+    (TypeError, "topology: expected a torchrec.distributed.planner.types.Topology or None, got: "
+     "'2xH200'", {"topology": "2xH200"}),
+    (ValueError, "topology: None takes the ranks of torch.distributed, which is not initialized",
+     {"topology": None}),
+    *((TypeError, f"batch_size: expected a whole number, got: {one}", {"batch_size": one})
+      for one in (None, 1.5, True)),
+    *((ValueError, f"batch_size: expected at least 1, got: {one}", {"batch_size": one})
+      for one in (0, -1)),
+    (TypeError, "constraints: expected a dict of ParameterConstraints by table, or None, got: []",
+     {"constraints": []}),
+    (TypeError, "constraints: expected names of tables, got: 1", {"constraints": {1: Limits()}}),
+    (TypeError, "constraints['a']: expected a ParameterConstraints, got: None",
+     {"constraints": {"a": None}}),
+    (TypeError, "constraints['a']: expected a ParameterConstraints, got: 'row_wise'",
+     {"constraints": {"a": "row_wise"}}),
+    (TypeError, "optimizer: expected an Optimizer, the name of one or None, got: 3",
+     {"optimizer": 3}),
+    (TypeError, "per_shard_state: expected True or False, got: 'no'", {"per_shard_state": "no"}),
+    (TypeError, "reserves: expected a Reserves, got: 5", {"reserves": 5}),
+    (ValueError, "device_class: expected one of ", {"device_class": "H2000"})])
+def test_planner_refuses(kind, text, arguments):
+    arguments = {"topology": TOPOLOGY, **arguments}
+    refused(kind, text, lambda: NeuroShardPlanner(**arguments))
+
+
+@pytest.mark.parametrize(("kind", "text", "limits"), [
+    (TypeError, "min_partition: expected a whole number, got: 'x'", {"min_partition": "x"}),
+    (ValueError, "min_partition: expected at least 1, got: 0", {"min_partition": 0}),
+    (TypeError, "pooling_factors: expected a list of numbers, got: 5.0", {"pooling_factors": 5.0}),
+    (TypeError, "pooling_factors[0]: expected a number, got: 'x'", {"pooling_factors": ["x"]}),
+    (ValueError, "pooling_factors[1]: expected a finite number", {"pooling_factors": [
+        1.0, float("nan")]}),
+    (ValueError, "num_poolings[0]: expected at least 0, got: -1", {"num_poolings": [-1]}),
+    (TypeError, "sharding_types: expected a list of texts, got: 'row_wise'",
+     {"sharding_types": "row_wise"}),
+    (ValueError, "sharding_types: expected some of column_wise, data_parallel, ",
+     {"sharding_types": ["rowwise"]}),
+    (ValueError, "compute_kernels: expected some of ", {"compute_kernels": ["fusedd"]}),
+    (TypeError, "batch_sizes[0]: expected a whole number, got: 0.5", {"batch_sizes": [.5]}),
+    (ValueError, "batch_sizes[0]: expected at least 1, got: 0", {"batch_sizes": [0]}),
+    (TypeError, "is_weighted: expected True, False or None, got: 'yes'", {"is_weighted": "yes"})])
+def test_constraints_are_refused(kind, text, limits):
+    refused(kind, f"constraints['a'].{text}",
+            lambda: NeuroShardPlanner(TOPOLOGY, constraints={"a": Limits(**limits)}))
+
+
+@pytest.mark.parametrize(("kind", "text", "sharders"), [
+    (ValueError, "sharders: expected at least one of TorchRec's sharders", []),
+    (TypeError, "sharders: expected a list of TorchRec's sharders, got: None", None),
+    (TypeError, "sharders[0]: expected one of TorchRec's sharders, EmbeddingBagCollectionSharder() "
+     "for instance, got: None", [None]),
+    (TypeError, "sharders[1]: expected a sharder, got the class; EmbeddingBagCollectionSharder() "
+     "makes one", [SHARDERS[0], EmbeddingBagCollectionSharder])])
+def test_sharders_are_refused(kind, text, sharders):
+    planner = NeuroShardPlanner(TOPOLOGY, progress=False)
+    refused(kind, text, lambda: planner.plan(model_of(table("t", "f")), sharders))
+
+
+def test_other_misuse_of_a_planner():
+    planner = NeuroShardPlanner(TOPOLOGY, progress=False)
+    refused(TypeError, "module: expected a torch.nn.Module, got: 'm'",
+            lambda: planner.plan("m", SHARDERS))
+    refused(ValueError, "collective_plan: torch.distributed is not initialized",
+            lambda: planner.collective_plan(model_of(table("t", "f")), SHARDERS))
+
+
+@pytest.mark.parametrize("kinds", [(EmbeddingBagConfig, EmbeddingBagCollection),
+                                   (EmbeddingConfig, EmbeddingCollection)])
+def test_a_table_that_reads_a_feature_twice_is_refused(kinds):
+    config, collection = kinds
+    model = model_of(table("t", "f", "g", "f", kind=config), kind=collection)
+    refused(Unsupported, 'table "m.t": it reads feature "f" twice, which TorchRec runs wrong',
+            lambda: NeuroShardPlanner(TOPOLOGY, progress=False).plan(model, SHARDERS))
+
+
+def test_features_of_one_name():
+    """In two modules, in two tables, and with the slash that ours put between table and name."""
+    model = model_of(table("t", "g/f"), table("t/g", "f"), table("u", "f"))
+    model["n"] = model_of(table("t", "f"))["m"]
+    planner = NeuroShardPlanner(TOPOLOGY, progress=False)
+    plan = planner.plan(model, SHARDERS)
+    assert [one.name for one in planner.problem.features] == [
+        "m.t/g/f", "m.t/g/f (2)", "m.u/f", "n.t/f"]
+    assert {path: set(tables) for path, tables in plan.plan.items()} == {
+        "m": {"t", "t/g", "u"}, "n": {"t"}}

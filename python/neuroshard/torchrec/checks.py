@@ -13,6 +13,7 @@ from torchrec.distributed.planner.types import Topology as TorchRecTopology
 from torchrec.distributed.types import ModuleSharder, ShardingType
 
 from neuroshard import fields
+from neuroshard.costs import device_classes
 
 TYPES = {one.value for one in ShardingType}
 KERNELS = {one.value for one in EmbeddingComputeKernel}
@@ -44,6 +45,14 @@ def check_topology(topology: Any) -> None:
     if topology is not None:
         expect(topology, "topology", TorchRecTopology,
                "a torchrec.distributed.planner.types.Topology or None")
+
+
+def check_class(device_class: Any) -> str:
+    known = device_classes()
+    if not isinstance(device_class, str) or device_class not in known:
+        raise ValueError(f"device_class: expected one of {', '.join(known)}, got: "
+                         f"{fields.shown(device_class)}")
+    return device_class
 
 
 def check_sharders(sharders: Any) -> tuple[ModuleSharder, ...]:

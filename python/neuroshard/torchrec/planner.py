@@ -14,10 +14,11 @@ from torchrec.distributed.types import ModuleSharder, ShardingPlan, ShardingPlan
 
 import neuroshard
 from neuroshard.constraints import Constraints, Reserves
-from neuroshard.distributed.agreement import GroupError, attempt, rank_of
+from neuroshard.distributed.agreement import GroupError, attempt, rank_of, size_of
 from neuroshard.problem import ShardingProblem
 from neuroshard.results import PlanResult
 from neuroshard.tables import Optimizer
+from neuroshard.torchrec import checks
 from neuroshard.torchrec.modules import Found, Cluster, find_tables
 from neuroshard.torchrec.plans import table_name, to_torchrec
 from neuroshard.torchrec.topology import topology_of
@@ -45,16 +46,21 @@ class NeuroShardPlanner(ShardingPlanner):
                  device_class: str = "H200", optimizer: Optimizer | str | None = None,
                  per_shard_state: bool = False, reserves: Reserves = Reserves(),
                  **options: object) -> None:
+        checks.check_topology(topology)
         if topology is None:
             topology = TorchRecTopology(dist.get_world_size(),
                                         "cuda" if torch.cuda.is_available() else "cpu")
         if topology.compute_device == "cpu":
             device_class = "CPU"
         self._topology = topology
-        self._batch_size = batch_size
-        self._constraints = dict(constraints or {})
-        self._device_class = device_class
+        self._batch_size = checks.count(batch_size, "batch_size")
+        self._constraints = checks.check_constraints(constraints)
+        self._device_class = checks.check_class(device_class)
         self._optimizer = Optimizer(optimizer) if isinstance(optimizer, str) else optimizer
+        checks.expect(self._optimizer, "optimizer", Optimizer | None,
+                      "an Optimizer, the name of one or None")
+        checks.expect(per_shard_state, "per_shard_state", bool, "True or False")
+        checks.expect(reserves, "reserves", Reserves, "a Reserves")
         self._per_shard_state = per_shard_state
         self._reserves = reserves
         self._options = options
@@ -65,6 +71,8 @@ class NeuroShardPlanner(ShardingPlanner):
              sharders: Sequence[ModuleSharder]) -> ShardingPlan:
         """Searches, in this process alone. Raises neuroshard.PlanningError with the limit that
         binds, and Unsupported for what cannot be planned."""
+        checks.expect(module, "module", torch.nn.Module, "a torch.nn.Module")
+        sharders = checks.check_sharders(sharders)
         cluster = Cluster(self._topology.world_size, self._topology.local_world_size,
                           self._topology.compute_device)
         found = find_tables(module, sharders, self._constraints, cluster, self._optimizer)
@@ -81,12 +89,16 @@ class NeuroShardPlanner(ShardingPlanner):
     def collective_plan(self, module: torch.nn.Module,
                         sharders: Sequence[ModuleSharder] | None = None,
                         pg: dist.ProcessGroup | None = None) -> ShardingPlan:
-        """plan() on rank 0; every rank gets the plan or the error."""
+        """plan() on rank 0; every rank gets the plan or the error. ValueError if the group has
+        other ranks than the topology."""
+        if not dist.is_initialized():
+            raise ValueError("collective_plan: torch.distributed is not initialized; call "
+                             "init_process_group() before, or plan() in one process")
         if sharders is None:
             sharders = get_default_sharders()
         plan = error = None
         if rank_of(pg) == 0:
-            plan, error = attempt(lambda: self.plan(module, list(sharders)))
+            plan, error = attempt(lambda: self._plan_for(pg, module, sharders))
         # With torch alone: planning needs no library of ours beside the planner.
         payload = [plan, f"{type(error).__name__}: {error}" if error else None]
         dist.broadcast_object_list(payload, group=pg, group_src=0)
@@ -96,6 +108,14 @@ class NeuroShardPlanner(ShardingPlanner):
         if message is not None:
             raise GroupError(f"rank 0: planning failed: {message}")
         return plan
+
+    def _plan_for(self, pg: dist.ProcessGroup | None, module: torch.nn.Module,
+                  sharders: Sequence[ModuleSharder]) -> ShardingPlan:
+        if self._topology.world_size != size_of(pg):
+            raise ValueError(f"topology: it has {self._topology.world_size} ranks and the process "
+                             f"group {size_of(pg)}; expected as many (a model that is sharded over "
+                             "a part of the group and replicated is not planned for)")
+        return self.plan(module, sharders)
 
     def _check_constraints(self, found: Found) -> None:
         names = {name for tables in found.modules.values() for name in tables}
