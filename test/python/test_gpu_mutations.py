@@ -69,7 +69,7 @@ def check_only_bad_ids(model, path, kind):
         step = Step(opened, batches, memory, models.fixed_pooling(kind))
         step.make_gradients(generator, True)
         opened.device.forward(step.parts(), cuda.TRAINING)
-        with pytest.raises(cuda.BadId, match=f"id {ROWS} at position 0 .*, part 0, "):
+        with pytest.raises(cuda.BadId, match=f"id {ROWS} at position 0 .*, part 0: "):
             opened.device.check()
         step.check_results()
         opened.device.set_step(0.125, 1)
