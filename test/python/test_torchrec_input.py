@@ -1,20 +1,24 @@
 """What nobody should pass to neuroshard.torchrec: each argument is refused by its name."""
 
 import re
+from types import SimpleNamespace
 
 import pytest
 
 pytest.importorskip("torchrec")
 
 import torch
+from torch.distributed._shard.sharding_spec import EnumerableShardingSpec, ShardMetadata
 from torchrec import (EmbeddingBagCollection, EmbeddingBagConfig, EmbeddingCollection,
                       EmbeddingConfig)
 from torchrec.distributed.embedding import EmbeddingCollectionSharder
 from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
 from torchrec.distributed.planner.types import ParameterConstraints, Topology
+from torchrec.distributed.types import (EmbeddingModuleShardingPlan, ParameterSharding,
+                                        ShardingPlan)
 
 import neuroshard as ns
-from neuroshard.torchrec import NeuroShardPlanner, to_torchrec
+from neuroshard.torchrec import NeuroShardPlanner, from_torchrec, to_torchrec
 from neuroshard.torchrec.errors import Unsupported
 
 PLAN = ns.Plan(shards=[ns.Shard(table="m.t", rows=(0, 60), cols=(0, 8), devices=3)],
@@ -55,6 +59,49 @@ def test_to_torchrec_takes_every_divisor():
         shard = to_torchrec(PLAN, {"m": ["t"]}, local_ranks=local,
                             unpooled=["m"]).plan["m"]["t"].sharding_spec.shards[0]
         assert str(shard.placement) == f"rank:3/cuda:{3 % (local or 4)}"
+
+
+def shards(*pieces):
+    """A TorchRec plan of table m.t from (offsets, sizes, placement)."""
+    spec = EnumerableShardingSpec([ShardMetadata([0, 0], [60, 8], "rank:0/cpu")])
+    spec.shards = [SimpleNamespace(shard_offsets=offsets, shard_sizes=sizes, placement=placement)
+                   for offsets, sizes, placement in pieces]
+    return said(ParameterSharding("table_wise", "fused", [0], spec))
+
+
+def said(sharding):
+    return ShardingPlan({"m": EmbeddingModuleShardingPlan({"t": sharding})})
+
+
+REPLICATED = ParameterSharding("data_parallel", "dense", [0, 1])
+WHOLE = [0, 0], [60, 8]
+
+
+@pytest.mark.parametrize(("kind", "text", "arguments"), [
+    (TypeError, "plan: expected a ShardingPlan of TorchRec, got: None", {"plan": None}),
+    (TypeError, 'table "m.t": expected a ParameterSharding of TorchRec, got: None',
+     {"plan": said(None)}),
+    (ValueError, 'table "m.t", shard 1: its offsets: expected two numbers, of rows and columns, '
+     "got: [0]", {"plan": shards((*WHOLE, "rank:0/cpu"), ([0], [60], "rank:0/cpu"))}),
+    (ValueError, 'table "m.t", shard 0: its sizes: expected two numbers',
+     {"plan": shards(([0, 0], [60, -8], "rank:0/cpu"))}),
+    (ValueError, 'table "m.t", shard 0 is on rank 2; expected ranks from 0 to 1, as device_count '
+     "is 2", {"plan": shards((*WHOLE, "rank:2/cuda:2"))}),
+    (ValueError, "is on rank -1; expected", {"plan": shards((*WHOLE, "rank:-1/cpu"))}),
+    (Unsupported, 'table "m.t", shard 0: placement \'None\'; expected rank:N/device',
+     {"plan": shards((*WHOLE, None))}),
+    (ValueError, 'table "m.t" is on rank 1; expected ranks from 0 to 0',
+     {"plan": said(REPLICATED), "device_count": 1}),
+    (ValueError, "device_count: expected at least 1, got: 0", {"device_count": 0}),
+    (TypeError, "device_count: expected a whole number, got: None", {"device_count": None}),
+    (ValueError, 'table "m.t": its rows and dim: expected two numbers',
+     {"tables": lambda path, name: (60,)}),
+    (TypeError, 'table "m.t": its rows and dim: expected a list of two numbers, got: None',
+     {"tables": lambda path, name: None})])
+def test_from_torchrec_refuses(kind, text, arguments):
+    arguments = {"plan": said(REPLICATED), "tables": lambda path, name: (60, 8),
+                 "device_count": 2, **arguments}
+    refused(kind, text, lambda: from_torchrec(**arguments))
 
 
 def model_of(*tables, kind=EmbeddingBagCollection):

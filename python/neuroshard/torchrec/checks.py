@@ -138,3 +138,18 @@ def check_local_ranks(local_ranks: Any, ranks: int) -> int:
         raise ValueError(f"local_ranks: expected a divisor of the plan's {ranks} ranks, as all "
                          f"hosts have as many; got: {local}")
     return local
+
+
+def check_rank(rank: Any, where: str, ranks: int) -> None:
+    if not 0 <= fields.whole(rank, f"{where}: its rank") < ranks:
+        raise ValueError(f"{where} is on rank {rank}; expected ranks from 0 to {ranks - 1}, as "
+                         f"device_count is {ranks}")
+
+
+def pair(value: Any, where: str) -> tuple[int, int]:
+    """Of rows and columns; neither is negative."""
+    found = tuple(fields.whole(one, where) for one in fields.items(value, where, "two numbers"))
+    if len(found) != 2 or min(found) < 0:
+        raise ValueError(f"{where}: expected two numbers, of rows and columns, got: "
+                         f"{fields.shown(value)}")
+    return found

@@ -74,8 +74,11 @@ def sharding_of(shards: Sequence[Shard], ranks: int, local_ranks: int,
                             place(rank, device, local_ranks))
               for shard, rank in zip(shards, owners)]
     if kind in ("row_wise", "table_row_wise"):
-        places += empty_blocks(shards, ranks, local_ranks, device, kind)
-        owners = [parse_rank(str(one.placement)) for one in places]
+        empty = empty_ranks(shards, ranks, local_ranks, kind)
+        end, width = shards[-1].rows[1], shards[0].width
+        places += [ShardMetadata([end, 0], [0, width], place(rank, device, local_ranks))
+                   for rank in empty]
+        owners += empty
     return ParameterSharding(kind, "fused", owners, EnumerableShardingSpec(places))
 
 
@@ -106,14 +109,11 @@ def check_widths(shards: Sequence[Shard]) -> None:
                               f"and {shard.width} columns")
 
 
-def empty_blocks(shards: Sequence[Shard], ranks: int, local_ranks: int, device: str,
-                 kind: str) -> list[ShardMetadata]:
+def empty_ranks(shards: Sequence[Shard], ranks: int, local_ranks: int, kind: str) -> range:
     """TorchRec lists a block for every rank, also where the rows have run out."""
     first = 0 if kind == "row_wise" else shards[0].devices[0] // local_ranks * local_ranks
     count = ranks if kind == "row_wise" else local_ranks
-    end = shards[-1].rows[1]
-    return [ShardMetadata([end, 0], [0, shards[0].width], place(rank, device, local_ranks))
-            for rank in range(first + len(shards), first + count)]
+    return range(first + len(shards), first + count)
 
 
 def kind_of(shards: Sequence[Shard], ranks: int, local_ranks: int, device: str) -> str:
@@ -168,15 +168,21 @@ def from_torchrec(plan: ShardingPlan, tables: Callable[[str, str], tuple[int, in
 
     tables: (module path, table name) -> (rows, dim). Row-wise optimizers keep a state for each
     column shard there, so the plan has optimizer_semantics per_shard. Unsupported for kinds and
-    kernels that we have no word for."""
+    kernels that we have no word for; ValueError for shards that are none, or on ranks that
+    device_count devices have not."""
+    checks.expect(plan, "plan", ShardingPlan, "a ShardingPlan of TorchRec")
+    device_count = checks.count(device_count, "device_count")
     shards: list[Shard] = []
     for path, module in plan.plan.items():
         if not isinstance(module, EmbeddingModuleShardingPlan):
             raise Unsupported(f"module \"{path}\": expected the plan of an embedding module, got: "
                               f"{type(module).__name__}")
         for name, sharding in module.items():
-            shards += shards_of(table_name(path, name), sharding, tables(path, name),
-                                device_count)
+            table = table_name(path, name)
+            checks.expect(sharding, f"table \"{table}\"", ParameterSharding,
+                          "a ParameterSharding of TorchRec")
+            size = checks.pair(tables(path, name), f"table \"{table}\": its rows and dim")
+            shards += shards_of(table, sharding, size, device_count)
     return Plan(shards=shards, device_count=device_count, optimizer_semantics="per_shard")
 
 
@@ -188,25 +194,31 @@ def shards_of(table: str, sharding: ParameterSharding, size: tuple[int, int],
                           f"{' or '.join(kernels)}, which keep all rows in device memory")
     if sharding.sharding_type == "data_parallel":
         rows, dim = size
+        for rank in sharding.ranks or ():
+            checks.check_rank(rank, f"table \"{table}\"", device_count)
         return [Shard(table=table, rows=(0, rows), cols=(0, dim), devices=range(device_count))]
     spec = sharding.sharding_spec
     if sharding.sharding_type not in KINDS or not isinstance(spec, EnumerableShardingSpec):
         raise Unsupported(f"table \"{table}\": sharding type {sharding.sharding_type}; expected "
                           f"one of {', '.join(KINDS)} with a list of shards")
     found = []
-    for shard in spec.shards:
-        (row, col), (rows, cols) = shard.shard_offsets, shard.shard_sizes
+    for index, shard in enumerate(spec.shards):
+        where = f"table \"{table}\", shard {index}"
+        row, col = checks.pair(shard.shard_offsets, f"{where}: its offsets")
+        rows, cols = checks.pair(shard.shard_sizes, f"{where}: its sizes")
+        rank = parse_rank(str(shard.placement), where)
+        checks.check_rank(rank, where, device_count)
         if rows and cols:
             found.append(Shard(table=table, rows=(row, row + rows), cols=(col, col + cols),
-                               devices=parse_rank(str(shard.placement))))
+                               devices=rank))
     return found
 
 
-def parse_rank(placement: str) -> int:
+def parse_rank(placement: str, where: str) -> int:
     """The rank in "rank:3/cuda:1"."""
     rank, _, device = placement.partition("/")
     try:
         torch.device(device)
         return int(rank.removeprefix("rank:"))
     except (RuntimeError, ValueError):
-        raise Unsupported(f"placement {placement!r}: expected rank:N/device") from None
+        raise Unsupported(f"{where}: placement {placement!r}; expected rank:N/device") from None
