@@ -178,8 +178,8 @@ def wrong_id(arguments):
     ("dense", 3.0, r'"dense": expected a tensor, found float'),
     ("ids", [torch.tensor([1])], "not built as the example inputs were"),
     ("offsets", last_offset, r'feature "ids_1": offsets must go from 0 to the number of ids'),
-    ("offsets", fewer_samples, r"one first size of these arguments.*'offsets_1': 4"),
-    ("dense", other_batch, r'"dense": expected 4 samples, as the ids have .*found 3'),
+    ("offsets", fewer_samples, r'"offsets_1": expected 5 for size 0, by .* other arguments, found 4'),
+    ("dense", other_batch, r'"offsets_0": expected 4 for size 0, by .* found 5'),
     ("ids", wrong_id, r'feature "ids_1", bag 0.*id 7 is out of range for table "tables.1"'),
 ], ids=["width", "type", "number", "structure", "offsets", "batch", "other batch", "id"])
 def test_wrong_arguments_of_a_call(program, place, value, expected):

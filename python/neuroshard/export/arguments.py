@@ -11,6 +11,7 @@ from torch.export.graph_signature import ConstantArgument, InputKind
 from torch.utils import _pytree as pytree
 
 from neuroshard.export.errors import ExportError
+from neuroshard.export.sizes import Sizes
 
 
 def _is_keyed(value: object) -> bool:
@@ -39,25 +40,24 @@ class Arguments:
     """How a call becomes inputs of the program by name, and results become what the model returns.
 
     constants: arguments that are no tensors, such as numbers; the program is for these alone.
-    equal: arguments that have one first size, in groups."""
+    sizes: that the program is for."""
 
     names: tuple[str, ...]
     constants: Mapping[str, object]
-    equal: tuple[tuple[str, ...], ...]
+    sizes: Sizes
     in_spec: pytree.TreeSpec
     out_spec: pytree.TreeSpec
     example: Mapping[str, object]
 
     @classmethod
-    def of(cls, program: torch.export.ExportedProgram) -> Arguments:
+    def of(cls, program: torch.export.ExportedProgram, sizes: Sizes) -> Arguments:
         specs = [spec.arg for spec in program.graph_signature.input_specs
                  if spec.kind == InputKind.USER_INPUT]
         names = tuple(spec.name for spec in specs)
         constants = {spec.name: spec.value for spec in specs if isinstance(spec, ConstantArgument)}
         example = dict(zip(names, pytree.tree_leaves(program.example_inputs)))
         call = program.call_spec
-        return cls(names, constants, _equal_sizes(program, names), call.in_spec, call.out_spec,
-                   example)
+        return cls(names, constants, sizes, call.in_spec, call.out_spec, example)
 
     def flatten(self, args: Sequence, kwargs: Mapping) -> dict[str, object]:
         leaves, spec = pytree.tree_flatten(plain_arguments(args, kwargs))
@@ -72,25 +72,8 @@ class Arguments:
         for name, value in values.items():
             if name not in self.constants:
                 _check_tensor(name, value, self.example[name])
-        for group in self.equal:
-            sizes = {name: values[name].shape[0] for name in group}
-            if len(set(sizes.values())) > 1:
-                raise ExportError("expected one first size of these arguments, as torch.export "
-                                  f"found it in the example; found {sizes}")
+        self.sizes.check(values)
         return values
-
-
-def _equal_sizes(program: torch.export.ExportedProgram,
-                 names: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-    groups: dict[object, list[str]] = {}
-    for node in program.graph.nodes:
-        value = node.meta.get("val")
-        if node.op == "placeholder" and node.name in names and (
-                isinstance(value, torch.Tensor) and value.dim()):
-            size = value.shape[0]
-            if isinstance(size, torch.SymInt):
-                groups.setdefault(size.node.expr, []).append(node.name)
-    return tuple(tuple(group) for group in groups.values() if len(group) > 1)
 
 
 def _check_tensor(name: str, value: object, example: torch.Tensor) -> None:
@@ -107,8 +90,9 @@ def _check_tensor(name: str, value: object, example: torch.Tensor) -> None:
 
 
 def dynamic_shapes(arguments: Mapping[str, object]) -> dict[str, object]:
-    """By name of argument: the first size of every tensor is free. With a KeyedJaggedTensor,
-    whose lengths are keys x batch, the batch has a name."""
+    """By name of argument: the first size of every tensor is free, unless it is 0 or 1, which
+    show little of what the model does with more. With a KeyedJaggedTensor, whose lengths are
+    keys x batch, the batch has a name."""
     keyed = [one for one in pytree.tree_leaves(dict(arguments), is_leaf=_is_keyed)
              if _is_keyed(one)]
     batches = {one.stride() for one in keyed}
@@ -117,7 +101,7 @@ def dynamic_shapes(arguments: Mapping[str, object]) -> dict[str, object]:
     def shape(value: object) -> object:
         if _is_keyed(value):
             return _keyed_shape(value, batch)
-        if not isinstance(value, torch.Tensor) or value.dim() == 0:
+        if not isinstance(value, torch.Tensor) or value.dim() == 0 or value.shape[0] < 2:
             return None
         # A row of ids may be as long as the batch by chance.
         counts_samples = value.dim() > 1 or value.is_floating_point()

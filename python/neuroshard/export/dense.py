@@ -15,6 +15,7 @@ from neuroshard.export.ids import Jagged, zero_rows
 from neuroshard.export.linalg import to_linalg
 from neuroshard.export.locations import location
 from neuroshard.export.program import Dense, Input, Lookup, Value
+from neuroshard.export.sizes import size_of
 from neuroshard.export.split import DensePart
 
 _NAMES = {**TYPES, torch.float64: "f64", torch.int64: "i64", torch.int32: "i32",
@@ -52,8 +53,9 @@ def _value(node: Node, name: str, batches: Collection[object],
     if not isinstance(value, torch.Tensor) or value.dtype not in _NAMES:
         found = value.dtype if isinstance(value, torch.Tensor) else type(value).__name__
         raise ExportError(f"{name} is a {found}; expected a tensor of floats or integers")
-    shape = tuple(size if isinstance(size, int) else None for size in value.shape)
-    per_sample = bool(shape) and shape[0] is None and value.shape[0].node.expr in batches
+    sizes = [size_of(size) for size in value.shape]
+    shape = tuple(size if isinstance(size, int) else None for size in sizes)
+    per_sample = shape[:1] == (None,) and sizes[0] in batches
     return Value(name, shape, _NAMES[value.dtype], per_sample, location(node, name), parameter)
 
 

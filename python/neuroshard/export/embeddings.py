@@ -13,6 +13,7 @@ from torch.fx import Node
 from neuroshard.export.errors import ExportError
 from neuroshard.export.locations import describe
 from neuroshard.export.program import Table
+from neuroshard.export.sizes import size_of
 
 TYPES = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16"}
 ID_TYPES = {torch.int32: "i32", torch.int64: "i64"}
@@ -45,8 +46,7 @@ def batch_size(one: Found) -> object:
     of a KeyedJaggedTensor, which do not say it."""
     if one.kind == "keyed" and one.pooling == "unpooled":
         return None
-    size = (one.ids if one.kind == "rows" else one.node).meta["val"].shape[0]
-    return size.node.expr if isinstance(size, torch.SymInt) else size
+    return size_of((one.ids if one.kind == "rows" else one.node).meta["val"].shape[0])
 
 
 class Tables:

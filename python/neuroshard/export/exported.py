@@ -109,6 +109,11 @@ class Exported:
 
         return save(self, pathlib.Path(path), weights)
 
+    @property
+    def conditions(self) -> list[str]:
+        """What sizes of the arguments must be, as the model branched on those of the example."""
+        return self._arguments.sizes.conditions
+
     # The parts, one by one
 
     def example(self) -> Mapping[str, object]:

@@ -39,7 +39,7 @@ def export(model: torch.nn.Module, args: Sequence, kwargs: Mapping | None = None
         raise TypeError(f"args: expected a tuple of example inputs, found {type(args).__name__}")
     if batch is not None and (not isinstance(batch, int) or batch < 1):
         raise ValueError(f"batch: expected a number of samples from 1, found {batch!r}")
-    program = trace(model, args, kwargs or {}, dynamic_batch)
+    program, sizes = trace(model, args, kwargs or {}, dynamic_batch)
     state = {**dict(model.named_parameters(remove_duplicate=False)),
              **dict(model.named_buffers(remove_duplicate=False)), **program.constants}
     tables = Tables(program, state, dense_tables)
@@ -48,7 +48,7 @@ def export(model: torch.nn.Module, args: Sequence, kwargs: Mapping | None = None
         check_dynamic(found)
     rest = make_dense(program, found)
     features = Features(found, [one.name for one in [*rest.inputs, *rest.parameters]])
-    arguments = Arguments.of(program)
+    arguments = Arguments.of(program, sizes)
     ids = _ids(program, features, found)
     with torch.no_grad():
         made = ids.module(*(arguments.example[name] for name in ids.inputs),

@@ -11,6 +11,7 @@ from neuroshard.export.embeddings import ID_TYPES, Found, batch_size
 from neuroshard.export.errors import ExportError
 from neuroshard.export.locations import describe
 from neuroshard.export.program import Input, Source
+from neuroshard.export.purity import is_random
 
 
 class Features:
@@ -86,7 +87,7 @@ class _Equality:
 
     def key(self, node: Node) -> int:
         if node not in self._keys:
-            if node.op != "call_function":
+            if node.op != "call_function" or is_random(node):
                 text = (node.op, node.name)
             else:
                 text = (str(node.target),

@@ -19,12 +19,22 @@ def source_of(node: torch.fx.Node) -> tuple[str, int] | None:
     """The innermost line of the user's own code, its file relative to the working directory if
     it is below."""
     frames = _FRAME.findall(node.meta.get("stack_trace") or "")
-    own = [frame for frame in frames if not os.path.realpath(frame[0]).startswith(_LIBRARIES)]
+    own = [frame for frame in frames if not is_library(frame[0])]
     if not (own or frames):
         return None
     file, line = (own or frames)[-1]
-    relative = os.path.relpath(file)
-    return (file if relative.startswith(os.pardir) else relative), int(line)
+    return relative(file), int(line)
+
+
+def is_library(file: str) -> bool:
+    """Whether it is torch's, or another that is installed, and none of the user."""
+    return os.path.realpath(file).startswith(_LIBRARIES)
+
+
+def relative(file: str) -> str:
+    """To the working directory, if it is below."""
+    path = os.path.relpath(file)
+    return file if path.startswith(os.pardir) else path
 
 
 def module_of(node: torch.fx.Node) -> str:

@@ -56,7 +56,7 @@ def _description(exported: Exported) -> dict:
             "ids": {"arguments": ids.inputs, "parameters": named(ids.parameters)},
             "dense": {"rows": len(exported.lookups), "arguments": named(dense.inputs),
                       "parameters": named(dense.parameters), "linalg": dense.linalg is not None},
-            "counts": exported.counts}
+            "sizes": exported.conditions, "counts": exported.counts}
 
 
 def _save_program(module: torch.fx.GraphModule, example: Sequence[torch.Tensor],

@@ -10,6 +10,7 @@ from torch.fx import Graph, GraphModule, Node
 from neuroshard.export.embeddings import Found
 from neuroshard.export.errors import ExportError
 from neuroshard.export.locations import describe
+from neuroshard.export.sizes import size_of
 
 
 def needed_by(results: Iterable[object], stops: Iterable[Node] = ()) -> set[Node]:
@@ -95,7 +96,8 @@ class DensePart:
 
 def shape_of_rows(one: Found) -> tuple[int | None, ...]:
     """The shape in which the model has the rows of a lookup; None: depends on the data."""
-    shape = tuple(size if isinstance(size, int) else None for size in one.node.meta["val"].shape)
+    sizes = map(size_of, one.node.meta["val"].shape)
+    shape = tuple(size if isinstance(size, int) else None for size in sizes)
     if None in shape[1:]:
         raise ExportError(f"{describe(one.call)}: expected ids [batch, ...] in which only the "
                           f"batch is dynamic, found {tuple(one.node.meta['val'].shape)}")
@@ -105,7 +107,7 @@ def shape_of_rows(one: Found) -> tuple[int | None, ...]:
 def _sizes_of(found: Iterable[Found]) -> dict[object, tuple[Node, int]]:
     sizes: dict[object, tuple[Node, int]] = {}
     for one in found:
-        for position, size in enumerate(one.node.meta["val"].shape):
-            if isinstance(size, torch.SymInt):
-                sizes.setdefault(size.node.expr, (one.node, position))
+        for position, size in enumerate(map(size_of, one.node.meta["val"].shape)):
+            if not isinstance(size, int):
+                sizes.setdefault(size, (one.node, position))
     return sizes

@@ -7,23 +7,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import torch
-from torch.export.graph_signature import InputKind
 from torch.utils import _pytree as pytree
 
 from neuroshard.export.arguments import dynamic_shapes, plain_arguments
 from neuroshard.export.keyed_lookups import traceable_collections
 from neuroshard.export.errors import ExportError
-from neuroshard.export.locations import describe
-
-# Operators that do something else in training, and the number of the argument that says so.
-_TRAINS = {"aten.dropout.default": 2, "aten.feature_dropout.default": 2,
-           "aten.alpha_dropout.default": 2, "aten.batch_norm.default": 5,
-           "aten.instance_norm.default": 5, "aten.rrelu.default": 3}
-
+from neuroshard.export.purity import check_pure, without_writes
+from neuroshard.export.sizes import Sizes, exact_guards
 
 def trace(model: torch.nn.Module, args: Sequence, kwargs: Mapping,
-          dynamic_batch: bool) -> torch.export.ExportedProgram:
-    """The program of ATen operators. Parameters and buffers are its inputs."""
+          dynamic_batch: bool) -> tuple[torch.export.ExportedProgram, Sizes]:
+    """The program of ATen operators, and the sizes it is for. Parameters and buffers are its
+    inputs."""
     if not isinstance(model, torch.nn.Module):
         raise ExportError(f"expected an nn.Module, found {type(model).__name__}")
     args, kwargs = plain_arguments(args, kwargs)
@@ -34,15 +29,17 @@ def trace(model: torch.nn.Module, args: Sequence, kwargs: Mapping,
         raise ExportError(f"the example inputs do not fit {type(model).__name__}.forward: "
                           f"{error}") from None
     shapes = dynamic_shapes(arguments) if dynamic_batch else None
-    with traceable_collections(model), without_meta(model):
+    with traceable_collections(model), without_meta(model), exact_guards():
         try:
             program = torch.export.export(model, args, kwargs, dynamic_shapes=shapes)
+            sizes = Sizes(program)
+            program = without_writes(program)
         except ExportError:
             raise
         except Exception as error:  # of a dozen types, which torch does not document
             raise ExportError(_explain(model, error)) from error
-    _check_pure(program)
-    return program
+    check_pure(program)
+    return program, sizes
 
 
 def _check_devices(model: torch.nn.Module, arguments: object) -> None:
@@ -90,21 +87,3 @@ def _explain(model: torch.nn.Module, error: Exception) -> str:
         text += ("\nthe model works for the example's number of samples alone; "
                  "dynamic_batch=False exports it for that")
     return text
-
-
-def _check_pure(program: torch.export.ExportedProgram) -> None:
-    for node in program.graph.nodes:
-        position = _TRAINS.get(str(node.target))
-        if position is not None and len(node.args) > position and node.args[position] is True:
-            raise ExportError(f"{describe(node)} is as in training; call model.eval() before, as "
-                              "the program is for inference")
-    signature = program.graph_signature
-    changed = [*signature.buffers_to_mutate.values(), *signature.user_inputs_to_mutate.values()]
-    if changed:
-        raise ExportError(f"the forward changes \"{changed[0]}\" in place; the exported program "
-                          "cannot: give model.eval(), or return the new value")
-    for spec in signature.input_specs:
-        if spec.kind not in (InputKind.USER_INPUT, InputKind.PARAMETER, InputKind.BUFFER,
-                             InputKind.CONSTANT_TENSOR):
-            raise ExportError(f"input \"{spec.arg.name}\" of kind {spec.kind.name} cannot be "
-                              "exported; expected tensors")

@@ -1,0 +1,92 @@
+"""A program never runs the path of the example for sizes for which the model has another."""
+
+import json
+
+import neuroshard
+import pytest
+import torch
+from export_runs import assert_equal
+from torch import nn
+
+ROWS, DIM = 20, 4
+
+
+class Of(nn.Module):
+    """forward is the function of the module and the arguments."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.rows, self.bags = nn.Embedding(ROWS, DIM), nn.EmbeddingBag(ROWS, DIM, mode="sum")
+        self.function = function
+
+    def forward(self, *arguments):
+        return self.function(self, *arguments)
+
+
+def ids(count):
+    return torch.arange(count) % ROWS
+
+
+def dense(size):
+    return torch.ones(size, DIM)
+
+
+def bags(samples, count):
+    return ids(count), torch.arange(samples)
+
+
+# function, example, calls with what the error says of them; "" where the program equals eager
+CASES = {
+    "more than": (lambda m, i: m.rows(i) * (2 if i.shape[0] > 4 else 1), (ids(8),),
+                  {(ids(5),): "", (ids(4),): r"is for arguments_0.shape\[0\] > 4.*sizes.py:\d+\).*found"}),
+    "even": (lambda m, i: m.rows(i) * (2 if i.shape[0] % 2 == 0 else 1), (ids(8),),
+             {(ids(2),): "", (ids(7),): "Mod", (ids(1),): "Mod"}),
+    "several": (lambda m, i: m.rows(i) * (2 if i.shape[0] > 1 else 1), (ids(8),),
+                {(ids(2),): "", (ids(1),): r"shape\[0\] > 1", (ids(0),): r"shape\[0\] > 1"}),
+    "not one": (lambda m, i: m.rows(i) * (2 if i.shape[0] == 1 else 1), (ids(8),),
+                {(ids(3),): "", (ids(1),): r"Ne\(arguments_0.shape\[0\], 1\)"}),
+    "dense": (lambda m, i, d: m.rows(i) * (2 if d.shape[0] > 4 else 1), (ids(8), dense(6)),
+              {(ids(3), dense(5)): "", (ids(8), dense(3)): r"arguments_1.shape\[0\] > 4"}),
+    "constant": (lambda m, i, d: m.rows(i) * (2 if d.shape[0] == 6 else 1), (ids(8), dense(6)),
+                 {(ids(3), dense(6)): "", (ids(3), dense(5)): r'"arguments_1": expected 6 .* example, found 5'}),
+    "ids of bags": (lambda m, i, o: m.bags(i, o) * (2 if i.shape[0] > 9 else 1), bags(4, 12),
+                    {bags(3, 10): "", bags(4, 9): r"arguments_0.shape\[0\] > 9"}),
+    "split": (lambda m, i: torch.cat(m.rows(i).split(4)[::-1]), (ids(8),),
+              {(ids(7),): "", (ids(5),): "", (ids(9),): "arguments_0.shape", (ids(4),): "arguments_0.shape"}),
+    "pairs": (lambda m, i: m.rows(i).view(-1, 2 * DIM), (ids(8),),
+              {(ids(2),): "", (ids(6),): "", (ids(5),): "arguments_0.shape"}),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_other_sizes(name):
+    function, example, calls = CASES[name]
+    model = Of(function).eval()
+    exported = neuroshard.export(model, example)
+    for arguments, expected in calls.items():
+        if expected:
+            with pytest.raises(neuroshard.export.ExportError, match=expected):
+                exported.flatten(arguments, {})
+            continue
+        values = exported.flatten(arguments, {})
+        with torch.no_grad():
+            table = model.bags if "bags" in name else model.rows
+            offsets = arguments[1:] if "bags" in name else ()
+            made = exported.run_dense([table(arguments[0], *offsets)], values)
+            assert_equal(made[0], model(*arguments))
+
+
+def test_loop_over_the_batch():
+    model = Of(lambda m, i: sum(m.rows(i)[number] for number in range(i.shape[0]))).eval()
+    with pytest.raises(neuroshard.export.ExportError, match="reads 8 samples whatever the batch"):
+        neuroshard.export(model, (ids(8),))
+    exported = neuroshard.export(model, (ids(8),), dynamic_batch=False)
+    with pytest.raises(neuroshard.export.ExportError, match='"arguments_0": expected 8 for size 0'):
+        exported.flatten((ids(7),), {})
+
+
+def test_conditions_are_saved(tmp_path):
+    exported = neuroshard.export(Of(CASES["several"][0]).eval(), (ids(8),))
+    exported.save(tmp_path / "model")
+    said = json.loads((tmp_path / "model.json").read_text())["sizes"]
+    assert said == exported.conditions == ["arguments_0.shape[0] > 1"]
