@@ -14,9 +14,10 @@ from torchrec.distributed.planner.perf_models import NoopPerfModel
 from torchrec.distributed.planner.storage_reservations import FixedAbsoluteStorageReservation
 
 import neuroshard as ns
+from neuroshard.bench import planners
 from neuroshard.bench import planners_contest as contest
 from neuroshard.bench import planners_setup as setup
-from neuroshard.bench.planners import parse
+from neuroshard.bench.output import write_output
 from neuroshard.bench.planners_rating import Rating
 from neuroshard.bench.planners_report import BEST, lines_of, mean_ratio
 from neuroshard.bench.planners_score import read_back, score
@@ -198,6 +199,46 @@ def test_command(tmp_path):
     assert "geometric mean" in done.stdout and "only row_wise" in done.stdout
 
 
+def refusal(capsys, monkeypatch, *arguments):
+    """The one line that main() ends with, before anything is planned."""
+    monkeypatch.setattr(sys, "argv", ["planners", *map(str, arguments)])
+    monkeypatch.setattr(planners, "compare", None)
+    with pytest.raises(SystemExit) as caught:
+        planners.main()
+    text = str(caught.value.code)
+    assert text.startswith("error: ") and "\n" not in text and not capsys.readouterr().err
+    return text
+
+
+@pytest.mark.parametrize(("output", "text"), [
+    ("none/x.json", "there is no folder"), ("folder", "it is there and is none"),
+    ("", "it is there and is none"), ("small.json", "it is a workload to be read"),
+    ("link.json", "it is a workload to be read")])
+def test_refuses_an_output_before_planning(tmp_path, capsys, monkeypatch, output, text):
+    small().save(tmp_path / "small.json")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link.json").symlink_to(tmp_path / "small.json")
+    monkeypatch.chdir(tmp_path)
+    assert f"--output {output!r}: " in (found := refusal(
+        capsys, monkeypatch, "small.json", "-o", output)) and text in found
+
+
+def test_refuses_two_workloads_of_one_name(tmp_path, capsys, monkeypatch):
+    assert "there is a workload 'small' already" in refusal(
+        capsys, monkeypatch, tmp_path / "small.json", tmp_path / "other" / "small.json")
+
+
+def test_writes_whole_files(tmp_path):
+    """What was there stays until all is written; a failure leaves it, and nothing else."""
+    path = tmp_path / "out.json"
+    path.write_text("before")
+    with pytest.raises(TypeError):
+        write_output(str(path), {"figure": object()})
+    assert path.read_text() == "before"
+    write_output(str(path), {"figure": 1})
+    assert json.loads(path.read_text()) == {"figure": 1} and list(tmp_path.iterdir()) == [path]
+
+
 @pytest.mark.parametrize(("devices", "text"), [
     ("2xCPU", "expected GPUs of one class"), ("3xH200", "4096 samples cannot be divided among 3")])
 def test_refuses_devices(devices, text):
@@ -207,5 +248,5 @@ def test_refuses_devices(devices, text):
 
 def test_refuses_no_repeats(capsys):
     with pytest.raises(SystemExit):
-        parse(["--repeats", "0"])
+        planners.parse(["--repeats", "0"])
     assert "expected at least 1" in capsys.readouterr().err

@@ -9,12 +9,12 @@ says what is held equal."""
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
 
 import neuroshard as ns
+from neuroshard.bench.output import check_output, write_output
 from neuroshard.bench.planners_contest import contest, held_back
 from neuroshard.bench.planners_report import print_report
 from neuroshard.bench.planners_score import Score, score
@@ -48,33 +48,47 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     return options
 
 
-def load(name: str, options: argparse.Namespace) -> Case:
+def find(name: str, source: str) -> Path:
     path = Path(name)
-    if path.suffix != ".json":
-        path = Path(options.source) / "workloads" / f"{name}.json"
-    return make_case(path.stem, ns.ShardingProblem.load(path), options.devices)
+    return path if path.suffix == ".json" else Path(source) / "workloads" / f"{name}.json"
 
 
-def main() -> None:
-    options = parse(sys.argv[1:])
-    try:
-        cases = [load(name, options) for name in options.workloads]
-    except (ns.Error, ValueError, OSError) as error:
-        sys.exit(f"error: {error}")
-    found: dict[str, list[dict]] = {}
+def load(options: argparse.Namespace) -> list[Case]:
+    """All workloads, once it is known that the figures can be written."""
+    paths = [find(name, options.source) for name in options.workloads]
+    for index, path in enumerate(paths):
+        if path.stem in (one.stem for one in paths[:index]):
+            raise ValueError(f"{path}: there is a workload {path.stem!r} already; expected "
+                             "workloads of different names")
+    if options.output is not None:
+        check_output(options.output, paths)
+    return [make_case(path.stem, ns.ShardingProblem.load(path), options.devices)
+            for path in paths]
+
+
+def compare_all(cases: list[Case], options: argparse.Namespace) -> dict[str, list[dict]]:
+    found = {}
     for case in cases:
         print(f"{case.name}: {len(case.problem.tables)} tables", file=sys.stderr, flush=True)
         try:
             found[case.name] = [asdict(one) for one in
                                 compare(case, options.repeats, not options.quick)]
-        except ns.PlanningError as error:
-            sys.exit(f"error: {case.name}: {error}")
-    head = {"schema": "neuroshard.planners/1", "devices": options.devices,
-            "repeats": options.repeats, **versions()}
+        except ns.Error as error:
+            raise ValueError(f"{case.name}: {error}") from None
+    return found
+
+
+def main() -> None:
+    options = parse(sys.argv[1:])
+    try:
+        found = compare_all(load(options), options)
+        head = {"schema": "neuroshard.planners/1", "devices": options.devices,
+                "repeats": options.repeats, **versions()}
+        if options.output is not None:
+            write_output(options.output, {**head, "workloads": found})
+    except (ns.Error, ValueError, OSError) as error:
+        sys.exit(f"error: {error}")
     print_report(head, found)
-    if options.output:
-        Path(options.output).write_text(json.dumps({**head, "workloads": found}, indent=1) + "\n",
-                                        encoding="utf-8")
 
 
 if __name__ == "__main__":

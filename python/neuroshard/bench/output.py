@@ -1,0 +1,28 @@
+"""The file for a benchmark's figures: asked about before the long work, written whole after it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from neuroshard import _planner, fields
+
+
+def check_output(path: str, inputs: Iterable[str | Path]) -> None:
+    """OSError if write_output() could not write there, or would replace one of the inputs."""
+    file = Path(os.path.realpath(fields.path(path, "--output")))
+    if file.exists() and not file.is_file():
+        raise OSError(f"--output {path!r}: expected a file, it is there and is none")
+    if not file.parent.is_dir():
+        raise OSError(f"--output {path!r}: there is no folder {str(file.parent)!r}")
+    if not os.access(file.parent, os.W_OK | os.X_OK):
+        raise OSError(f"--output {path!r}: the folder {str(file.parent)!r} cannot be written to")
+    if any(Path(os.path.realpath(one)) == file for one in inputs):
+        raise OSError(f"--output {path!r}: it is a workload to be read; expected another file")
+
+
+def write_output(path: str, figures: dict) -> None:
+    """To a temporary beside it, then renamed. OSError if that fails."""
+    _planner.write_file(path, json.dumps(figures, indent=1) + "\n")
