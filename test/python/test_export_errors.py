@@ -140,6 +140,27 @@ def test_dense_part_that_mixes_samples(monkeypatch):
         torch.testing.assert_close(opened(IDS), model(IDS))
 
 
+@pytest.mark.parametrize("mixing", [
+    lambda table, ids, dense: table(ids) + dense - dense.mean(0),
+    lambda table, ids, dense: table(ids) + dense.roll(1, 0),
+    lambda table, ids, dense: table(ids) + dense - dense.max(0).values])
+def test_mixing_that_an_example_of_equal_rows_hides(mixing, monkeypatch):
+    exported = neuroshard.export(Of(mixing, bag(mode="sum")).eval(), (IDS, torch.ones(3, DIM)))
+    monkeypatch.setattr(exported.dense, "linalg", "as if")
+    with pytest.raises(neuroshard.export.ExportError, match="result_0 of a sample depends on oth"):
+        exported.open(devices=2)
+
+
+def test_mixing_of_two_samples(monkeypatch):
+    """Of which halves of four show nothing."""
+    model = Of(lambda table, ids: table(ids).view(-1, 2, DIM).flip(1).reshape(-1, DIM),
+               bag(mode="sum")).eval()
+    exported = neuroshard.export(model, (torch.arange(8).view(4, 2),))
+    monkeypatch.setattr(exported.dense, "linalg", "as if")
+    with pytest.raises(neuroshard.export.ExportError, match="on a part of the batch, as each"):
+        exported.open(devices=2)
+
+
 @pytest.fixture(scope="module")
 def program():
     generator = torch.Generator().manual_seed(1)
@@ -205,6 +226,28 @@ def test_closed_program(generator):
     program.close()
     with pytest.raises(ValueError, match="has been closed"):
         program(*DLRM.batch(3, generator))
+
+
+def test_lengths_that_do_not_fit():
+    from torchrec import KeyedJaggedTensor
+
+    from export_torchrec_models import DCN
+    model = DCN().eval()
+    batch = DCN.batch(3, torch.Generator().manual_seed(1))
+    exported = neuroshard.export(model, batch)
+
+    def changed(lengths):
+        return exported.jagged(exported.flatten((batch[0], KeyedJaggedTensor(
+            keys=batch[1].keys(), values=batch[1].values(), lengths=lengths)), {}))
+
+    lengths = batch[1].lengths()
+    changed(lengths)
+    for wrong, expected in ((lengths - torch.eye(len(lengths))[0].int(), "sum is the number of"),
+                            (lengths.roll(1) * 9, "lengths whose sum"),
+                            (torch.cat([lengths[:2] * torch.tensor([9, -7]).int(), lengths[2:]]),
+                             "lengths from 0, found -")):
+        with pytest.raises(neuroshard.export.ExportError, match=expected):
+            changed(wrong)
 
 
 def test_features_that_the_keys_lack(generator):

@@ -34,7 +34,7 @@ def make_jagged(input_: Input, values: Sequence[torch.Tensor]) -> Jagged:
     if input_.keyed:
         source = input_.sources[0]
         ids, lengths, weights = of(source.ids), of(source.offsets), of(source.weights)
-        parts = [(ids, _from_lengths(lengths), weights)]
+        parts = [(ids, _from_lengths(input_.name, lengths, ids), weights)]
         batch = lengths.shape[0] // len(input_.features)
         if batch * len(input_.features) != lengths.shape[0]:
             raise ExportError(f"input \"{input_.name}\": expected lengths of "
@@ -46,8 +46,15 @@ def make_jagged(input_: Input, values: Sequence[torch.Tensor]) -> Jagged:
     return _join(input_, parts)
 
 
-def _from_lengths(lengths: torch.Tensor) -> torch.Tensor:
-    return torch.nn.functional.pad(lengths.long().cumsum(0), (1, 0))
+def _from_lengths(name: str, lengths: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+    offsets = torch.nn.functional.pad(lengths.long().cumsum(0), (1, 0))
+    if lengths.numel() and lengths.min() < 0:
+        raise ExportError(f"input \"{name}\": expected lengths from 0, found "
+                          f"{int(lengths.min())}")
+    if offsets[-1] != ids.shape[0]:
+        raise ExportError(f"input \"{name}\": expected lengths whose sum is the number of "
+                          f"values, {ids.shape[0]}; found {int(offsets[-1])}")
+    return offsets
 
 
 def _separate(source: Source, name: str, ids: torch.Tensor, offsets: torch.Tensor | None,
@@ -58,7 +65,10 @@ def _separate(source: Source, name: str, ids: torch.Tensor, offsets: torch.Tenso
     offsets = offsets.long()
     if source.kind == "bags":
         offsets = torch.cat([offsets, offsets.new_tensor([ids.shape[0]])])
-    if offsets.numel() and (offsets[0] != 0 or offsets[-1] != ids.shape[0]):
+    elif not offsets.numel():
+        raise ExportError(f"feature \"{name}\": expected offsets with the last one, "
+                          f"[samples + 1], found none")
+    if (offsets[0] != 0 or offsets[-1] != ids.shape[0]):
         raise ExportError(f"feature \"{name}\": offsets must go from 0 to the number of ids, "
                           f"{ids.shape[0]}; found {int(offsets[0])} to {int(offsets[-1])}")
     return ids, offsets, weights

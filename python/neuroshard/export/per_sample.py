@@ -2,41 +2,50 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import torch
 
 from neuroshard.export.errors import ExportError
-from neuroshard.export.ids import local_sizes, split_jagged, zero_rows
+from neuroshard.export.ids import Jagged, local_sizes, split_jagged, zero_rows
+from neuroshard.export.program import Value
 
 if TYPE_CHECKING:
     from neuroshard.export.exported import Exported
 
 
 def check_per_sample(exported: Exported) -> None:
-    """Raises an ExportError if halves of the example give other results than all of it: devices
+    """Raises an ExportError if parts of the example give other results than all of it: devices
     that share a batch would, too."""
     if not any(one.shape[:1] == (None,) for one in exported.dense.tensors):
         return  # neuroshard-compile says why not
-    example = exported.example()
-    jagged = exported.jagged(example)
-    parts = list(zip(*(split_jagged(one, len(input_.features), 2)
+    jagged = exported.jagged(exported.example())
+    samples = (len(jagged[0].offsets) - 1) // len(exported.inputs[0].features)
+    for parts in sorted({2, min(3, samples), samples}):
+        _check_parts(exported, jagged, parts)
+
+
+def _check_parts(exported: Exported, jagged: Sequence[Jagged], count: int) -> None:
+    generator = torch.Generator().manual_seed(count)
+    example = {one.name: _varied(exported.example()[one.name], one, generator)
+               for one in exported.dense.inputs}
+    parts = list(zip(*(split_jagged(one, len(input_.features), count)
                        for one, input_ in zip(jagged, exported.inputs))))
     counts = [[one.shape[0] for one in zero_rows(exported.lookups, exported.inputs, part)]
               for part in parts]
-    sizes = local_sizes((len(jagged[0].offsets) - 1) // len(exported.inputs[0].features), 2)
-    generator = torch.Generator().manual_seed(1)
+    sizes = local_sizes((len(jagged[0].offsets) - 1) // len(exported.inputs[0].features), count)
     rows = [torch.randn(one.shape, generator=generator).to(one.dtype)
             for one in exported.example_rows()]
     whole = _results(exported, rows, [example[one.name] for one in exported.dense.inputs])
-    halves = []
-    for number in range(2):
+    pieces = []
+    for number in range(count):
         inputs = [example[one.name].split(sizes)[number] if one.per_sample else example[one.name]
                   for one in exported.dense.inputs]
-        halves.append(_results(exported, [
-            one.split([count[place] for count in counts])[number]
+        pieces.append(_results(exported, [
+            one.split([rows_of[place] for rows_of in counts])[number]
             for place, one in enumerate(rows)], inputs))
-    for value, one, *cut in zip(exported.dense.tensors, whole, *halves):
+    for value, one, *cut in zip(exported.dense.tensors, whole, *pieces):
         if value.shape[:1] != (None,):
             continue
         if not torch.allclose(torch.cat(cut).double(), one.double(), rtol=1e-3, atol=1e-4,
@@ -47,9 +56,27 @@ def check_per_sample(exported: Exported) -> None:
                 "with dense=\"external\"")
 
 
+def _varied(value: torch.Tensor, input_: Value, generator: torch.Generator) -> torch.Tensor:
+    """Rows that differ, as those of an example may not: floats around its own, others of its rows
+    in another order."""
+    if not input_.per_sample:
+        return value
+    value = value[torch.randperm(value.shape[0], generator=generator)]
+    if not value.is_floating_point():
+        return value
+    scale = value.float().std(correction=0).nan_to_num() + 0.1
+    noise = torch.randn(value.shape, generator=generator) * scale
+    return (value + noise).to(value.dtype)
+
+
 def _results(exported: Exported, rows: list[torch.Tensor],
              inputs: list[torch.Tensor]) -> list[torch.Tensor]:
     parameters = [exported.state[one.parameter] for one in exported.dense.parameters]
-    with torch.no_grad():
-        made = exported.dense.module(*rows, *inputs, *parameters)
+    try:
+        with torch.no_grad():
+            made = exported.dense.module(*rows, *inputs, *parameters)
+    except RuntimeError as error:
+        raise ExportError("the dense part does not run on a part of the batch, as each device has "
+                          f"it: {error}; open it on one device, or leave the dense part to torch "
+                          "with dense=\"external\"") from error
     return [one for one in made if isinstance(one, torch.Tensor)]
