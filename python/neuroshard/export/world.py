@@ -7,6 +7,7 @@ import ctypes
 import json
 import os
 import pathlib
+import threading
 from collections.abc import Iterable, Sequence
 from functools import cache
 from itertools import chain
@@ -101,14 +102,21 @@ class World:
         if not self._handle:
             raise TensorError(_runtime().nsrt_last_error().decode())
         self.devices: int = _runtime().nsrt_world_num_devices(self._handle)
+        self._lock = threading.Lock()  # a world runs one call at a time
 
     def close(self) -> None:
-        if self._handle:
-            _runtime().nsrt_world_close(self._handle)
-        self._handle = None
+        """Waits for calls that run; later ones are errors."""
+        with self._lock:
+            if self._handle:
+                _runtime().nsrt_world_close(self._handle)
+            self._handle = None
 
     def write_table(self, name: str, values: torch.Tensor) -> None:
         """values: [rows, dim] of the table's type."""
+        with self._lock:
+            self._write_table(name, values)
+
+    def _write_table(self, name: str, values: torch.Tensor) -> None:
         index = _runtime().nsrt_world_find_table(self._require_open(), name.encode())
         info = _TableInfo()
         _check(_runtime().nsrt_world_table_info(self._handle, index, ctypes.byref(info)))
@@ -121,7 +129,11 @@ class World:
 
     def forward(self, arguments: Sequence[Sequence[torch.Tensor]]) -> list[list[torch.Tensor]]:
         """arguments[r]: the tensors of device r, those of jagged ones one after the other. Gives
-        each device's results."""
+        each device's results. Calls of several threads run one after the other."""
+        with self._lock:
+            return self._forward(arguments)
+
+    def _forward(self, arguments: Sequence[Sequence[torch.Tensor]]) -> list[list[torch.Tensor]]:
         self._require_open()
         calls = [self._frame(rank, values) for rank, values in enumerate(arguments)]
         pointer = ctypes.POINTER(ctypes.c_void_p)
