@@ -134,8 +134,8 @@ def check_limits(name: str, limits: ParameterConstraints) -> None:
 
 
 def check_features(table: str, names: Sequence[str]) -> None:
-    """TorchRec takes them twice, and mixes up results without an error: columns of different
-    shards, or the rows of an EmbeddingCollection."""
+    """TorchRec takes one twice, and without an error gives the columns of different shards in the
+    wrong order, and rows of twice the width in an EmbeddingCollection."""
     for index, name in enumerate(names):
         if name in names[:index]:
             raise Unsupported(f"table \"{table}\": it reads feature \"{name}\" twice, which "

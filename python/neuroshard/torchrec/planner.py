@@ -27,8 +27,8 @@ from neuroshard.torchrec.topology import topology_of
 class NeuroShardPlanner(ShardingPlanner):
     """Plans a model for TorchRec's DistributedModelParallel.
 
-    topology, constraints: TorchRec's own; None: all ranks of torch.distributed on one host, of
-    the machine's device. batch_size: of one rank, as TorchRec's planners take it. device_class:
+    topology, constraints: TorchRec's own. topology None: the ranks of torch.distributed in hosts
+    of LOCAL_WORLD_SIZE, which torchrun sets, of the machine's device. batch_size: of one rank, as TorchRec's planners take it. device_class:
     whose speed the cost model predicts, "H200" for instance (neuroshard.device_classes()).
     optimizer: None takes what the sharders and parameters say.
 
