@@ -86,6 +86,28 @@ def test_refused(name):
         neuroshard.export(Of(function, table).eval(), arguments)
 
 
+class Tied(nn.Module):
+    """The names of one table, of which a dense layer is the first."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.o = nn.Embedding(ROWS, DIM), nn.Linear(DIM, ROWS, bias=False)
+        self.b = nn.Embedding(ROWS, DIM)
+        self.o.weight = self.a.weight
+
+    def forward(self, ids):
+        return self.o(self.a(ids)) + self.b(ids).sum(-1, keepdim=True)
+
+
+@pytest.mark.parametrize("name", ["a", "o", "a.weight", "o.weight"])
+def test_dense_tables_by_any_name(name):
+    with pytest.raises(neuroshard.export.ExportError, match=r'dense_tables=\["a"\] leaves'):
+        neuroshard.export(Tied().eval(), (IDS,))
+    exported = neuroshard.export(Tied().eval(), (IDS,), dense_tables=[name])
+    assert exported.counts["embeddings left to torch"] == 1
+    assert [table.name for table in exported.tables] == ["b"]
+
+
 def test_dense_tables_keep_tied_weights():
     model = Of(tied).eval()
     with pytest.raises(neuroshard.export.ExportError, match="no embedding"):

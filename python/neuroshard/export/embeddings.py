@@ -55,9 +55,9 @@ class Tables:
     def __init__(self, program: torch.export.ExportedProgram, state: Mapping[str, torch.Tensor],
                  dense: Collection[str]) -> None:
         """state: the model's own tensors by name. dense: tables that are to stay with torch."""
-        self.program, self.state, self.kept = program, state, frozenset(dense)
+        self.program, self.state = program, state
         known = {*state, *map(table_name, state)}
-        if unknown := sorted(self.kept - known):
+        if unknown := sorted(set(dense) - known):
             raise ExportError(f"dense_tables: the model has no parameter \"{unknown[0]}\"")
         self.parameters = {spec.arg.name: spec.target
                            for spec in program.graph_signature.input_specs
@@ -65,14 +65,16 @@ class Tables:
         self.first: dict[object, str] = {}  # by memory: modules may share a parameter
         for name, values in state.items():
             self.first.setdefault(_memory(values), name)
+        # By any name of their memory.
+        self.kept = {_memory(values) for name, values in state.items()
+                     if name in dense or table_name(name) in dense}
         self.tables: dict[str, Table] = {}
 
     def is_kept(self, weight: object) -> bool:
         """Whether the caller wants it to stay a dense parameter."""
         if not isinstance(weight, Node) or weight.name not in self.parameters:
             return False
-        target = self.parameters[weight.name]
-        return target in self.kept or table_name(target) in self.kept
+        return _memory(self.state[self.parameters[weight.name]]) in self.kept
 
     def add(self, weight: object, reader: Node) -> str:
         """The name of the table whose weights are this node."""
