@@ -140,6 +140,29 @@ def test_saved_files(name, weights, tmp_path):
     check_programs(tmp_path, exported, batch(7, generator))
 
 
+def save_again(exported, path, weights=False):
+    with pytest.raises(neuroshard.export.ExportError, match=r"path whose last part|cannot write "):
+        exported.save(path, weights=weights)
+
+
+def test_places_that_cannot_be_written(tmp_path, monkeypatch):
+    _, exported, _, _ = export_case("dcn")
+    for path in ("", ".", "/", "..", tmp_path / "missing" / "model"):
+        save_again(exported, path)
+    exported.save(tmp_path / "model")
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    (tmp_path / "model.safetensors").mkdir()
+    save_again(exported, tmp_path / "model", weights=True)
+    (tmp_path / "model.safetensors").rmdir()
+    monkeypatch.setattr(torch.export, "save", refuse)  # as on a full disk
+    save_again(exported, tmp_path / "model")
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def refuse(*_):
+    raise OSError(28, "No space left on device")
+
+
 def check_programs(folder, exported, arguments):
     """The saved programs of torch do what those in memory do, in the order that the file says."""
     for name in ("ids", "dense"):
@@ -192,6 +215,14 @@ def test_tables_on_the_meta_device():
     assert [(one.rows, one.dim) for one in problem.tables] == [(400_000_000, 128)] * 2
     assert problem.features[0].mean_pooling == 2
     neuroshard.plan(problem, evaluation_budget=100).plan.verify(problem)
+
+
+def test_weights_of_the_meta_device(tmp_path):
+    model = Large().eval()
+    exported = neuroshard.export(model, (torch.ones(3, 128), torch.tensor([[1, 2]] * 3)))
+    with pytest.raises(neuroshard.export.ExportError, match='"tables.0" is on the meta device'):
+        exported.save(tmp_path / "model", weights=True)
+    assert not list(tmp_path.iterdir())
 
 
 def test_import_is_lazy():

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import pathlib
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import torch
 
+from neuroshard.export.errors import ExportError
 from neuroshard.export.program import Value
 
 if TYPE_CHECKING:
@@ -17,27 +19,54 @@ if TYPE_CHECKING:
 
 
 def save(exported: Exported, path: pathlib.Path, weights: bool) -> list[pathlib.Path]:
-    """See Exported.save."""
-    written = []
+    """See Exported.save. All files or none: an older save stays as it was on an error."""
+    if not path.name or path.name == "..":
+        raise ExportError(f"expected a path whose last part names the files, found \"{path}\"")
+    if weights:
+        _require_weights(exported)
+    writers = _writers(exported, weights)
+    places = [path.with_name(f"{path.name}.{ending}") for ending in writers]
+    for place in places:
+        if place.is_dir():
+            raise ExportError(f"cannot write \"{place}\": it is a folder")
+    try:
+        with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as folder:
+            made = [pathlib.Path(folder, place.name) for place in places]
+            for one, write in zip(made, writers.values()):
+                write(one)
+            for one, place in zip(made, places):
+                one.replace(place)
+    except (OSError, RuntimeError, ValueError) as error:
+        raise ExportError(f"cannot write \"{path}\": {error}") from error
+    return places
 
-    def place(ending: str) -> pathlib.Path:
-        written.append(path.with_name(f"{path.name}.{ending}"))
-        return written[-1]
 
-    place("mlir").write_text(exported.mlir, encoding="utf-8")
-    place("json").write_text(json.dumps(_description(exported), indent=1) + "\n", encoding="utf-8")
-    ids, example = exported.ids, exported.example()
-    _save_program(ids.module, [*(example[name] for name in ids.inputs),
-                               *_own(exported, ids.parameters)], place("ids.pt2"))
-    if exported.dense.linalg is None:
-        _save_program(exported.dense.module, [
-            *exported.example_rows(), *(example[one.name] for one in exported.dense.inputs),
-            *_own(exported, exported.dense.parameters)], place("dense.pt2"))
+def _writers(exported: Exported, weights: bool) -> dict[str, Callable[[pathlib.Path], object]]:
+    """What writes each file, by the ending of its name."""
+    ids, dense, example = exported.ids, exported.dense, exported.example()
+    description = json.dumps(_description(exported), indent=1) + "\n"
+    writers = {
+        "mlir": lambda place: place.write_text(exported.mlir, encoding="utf-8"),
+        "json": lambda place: place.write_text(description, encoding="utf-8"),
+        "ids.pt2": lambda place: _save_program(
+            ids.module, [*(example[name] for name in ids.inputs),
+                         *_own(exported, ids.parameters)], place)}
+    if dense.linalg is None:
+        writers["dense.pt2"] = lambda place: _save_program(
+            dense.module, [*exported.example_rows(), *(example[one.name] for one in dense.inputs),
+                           *_own(exported, dense.parameters)], place)
     if weights:
         from safetensors.torch import save_file
 
-        save_file(_tensors(exported), place("safetensors"))
-    return written
+        writers["safetensors"] = lambda place: save_file(_tensors(exported), place)
+    return writers
+
+
+def _require_weights(exported: Exported) -> None:
+    for table in exported.tables:
+        if exported.state[table.parameter].is_meta:
+            raise ExportError(f"table \"{table.name}\" is on the meta device and has no weights "
+                              "to save; expected weights=False, or a table with values")
 
 
 def _own(exported: Exported, values: Sequence[Value]) -> list[torch.Tensor]:
