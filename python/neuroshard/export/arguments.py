@@ -60,13 +60,16 @@ class Arguments:
         return cls(names, constants, sizes, call.in_spec, call.out_spec, example)
 
     def flatten(self, args: Sequence, kwargs: Mapping) -> dict[str, object]:
+        order = self.in_spec.children()[1].context
+        if set(order) == set(kwargs):
+            kwargs = {name: kwargs[name] for name in order}
         leaves, spec = pytree.tree_flatten(plain_arguments(args, kwargs))
         if spec != self.in_spec:
             raise ExportError("the arguments are not built as the example inputs were: expected "
                               f"{self.in_spec}, found {spec}")
         values = dict(zip(self.names, leaves))
         for name, expected in self.constants.items():
-            if values[name] is not expected and values[name] != expected:
+            if not _is_same(values[name], expected):
                 raise ExportError(f"argument \"{name}\": the program was exported for "
                                   f"{expected!r}, found {values[name]!r}")
         for name, value in values.items():
@@ -74,6 +77,12 @@ class Arguments:
                 _check_tensor(name, value, self.example[name])
         self.sizes.check(values)
         return values
+
+
+def _is_same(value: object, expected: object) -> bool:
+    """Constants are of one type, and a NaN is one."""
+    return value is expected or type(value) is type(expected) and (
+        value == expected or repr(value) == repr(expected) == "nan")
 
 
 def _check_tensor(name: str, value: object, example: torch.Tensor) -> None:

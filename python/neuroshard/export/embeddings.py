@@ -12,6 +12,7 @@ from torch.fx import Node
 
 from neuroshard.export.errors import ExportError
 from neuroshard.export.locations import describe
+from neuroshard.export.options import require_symbol
 from neuroshard.export.program import Table
 from neuroshard.export.sizes import size_of
 
@@ -89,6 +90,7 @@ class Tables:
         return name
 
     def _describe(self, name: str, target: str, reader: Node) -> Table:
+        require_symbol("table", name)
         values = self.state[target]
         if values.dtype not in TYPES:
             raise ExportError(f"table \"{name}\" read by {describe(reader)} is of type "
@@ -159,6 +161,8 @@ def _argument(node: Node, position: int, name: str, default: object) -> object:
 def _of_collection(node: Node, tables: Tables) -> Found:
     weight, values, lengths, weights, keys, key, pooling = node.args
     _require_mode(node, pooling, "sum", "mean", "unpooled")
+    for one in keys:
+        require_symbol("feature", one)
     _require_ids(node, values)
     return Found(node, node, tables.add(weight, node), pooling, "keyed", values, lengths,
                  weights, keys=tuple(keys), key=key)
@@ -171,6 +175,9 @@ def _of_embedding(node: Node, tables: Tables) -> Found:
     padding = _argument(node, 2, "padding_idx", -1)
     if ids.meta["val"].dim() == 0:
         raise ExportError(f"{describe(node)}: expected ids [batch, ...], found a single one")
+    if 0 in map(size_of, ids.meta["val"].shape[1:]):
+        raise ExportError(f"{describe(node)}: expected ids [batch, ...] of every sample, found "
+                          f"{list(ids.meta['val'].shape)}, which has none")
     return Found(node, node, tables.add(weight, node), "unpooled", "rows", ids,
                  padding_idx=None if padding < 0 else padding)
 

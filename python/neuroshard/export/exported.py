@@ -14,6 +14,7 @@ from torch.utils import _pytree as pytree
 
 from neuroshard.export.arguments import Arguments
 from neuroshard.export.ids import Jagged, make_jagged, zero_rows
+from neuroshard.export.options import require_batch, require_devices, require_plan
 from neuroshard.export.per_sample import check_per_sample
 from neuroshard.export.program import Dense, Ids, Input, Lookup, Table
 from neuroshard.export.text import ModuleText
@@ -58,6 +59,8 @@ class Exported:
         from neuroshard.distributed.library import compiler_path
         from neuroshard.problem import ShardingProblem
 
+        if batch is not None:
+            require_batch(batch)
         text = self._text if batch is None else replace(self._text, batch=batch)
         with tempfile.TemporaryDirectory() as folder:
             source, made = pathlib.Path(folder, "model.mlir"), pathlib.Path(folder, "problem.json")
@@ -75,6 +78,8 @@ class Exported:
         from neuroshard.distributed.artifact import run
         from neuroshard.distributed.library import compiler_path
 
+        require_devices(devices)
+        require_plan(plan)
         count = devices if plan is None else plan.device_count
         if self.dense.linalg and count > 1:
             check_per_sample(self)

@@ -10,10 +10,12 @@ import torch
 from neuroshard.export.arguments import Arguments
 from neuroshard.export.dense import lower_dense, make_dense, split_inputs
 from neuroshard.export.embeddings import Found, Tables, find_lookups, is_embedding
+from neuroshard.export.errors import ExportError
 from neuroshard.export.exported import Exported
 from neuroshard.export.features import Features, check_dynamic
 from neuroshard.export.ids import batch_of, make_jagged, mean_pooling
 from neuroshard.export.locations import location
+from neuroshard.export.options import require_batch, require_names
 from neuroshard.export.program import Dense, Ids, Lookup
 from neuroshard.export.split import extract, shape_of_rows
 from neuroshard.export.text import ModuleText
@@ -37,8 +39,12 @@ def export(model: torch.nn.Module, args: Sequence, kwargs: Mapping | None = None
         raise ValueError(f"dense: expected \"external\" or \"torch-mlir\", found {dense!r}")
     if isinstance(args, torch.Tensor) or not isinstance(args, Sequence):
         raise TypeError(f"args: expected a tuple of example inputs, found {type(args).__name__}")
-    if batch is not None and (not isinstance(batch, int) or batch < 1):
-        raise ValueError(f"batch: expected a number of samples from 1, found {batch!r}")
+    if kwargs is not None and not isinstance(kwargs, Mapping):
+        raise TypeError("kwargs: expected example inputs by name, found "
+                        f"{type(kwargs).__name__}")
+    if batch is not None:
+        require_batch(batch)
+    require_names("dense_tables", dense_tables)
     program, sizes = trace(model, args, kwargs or {}, dynamic_batch)
     state = {**dict(model.named_parameters(remove_duplicate=False)),
              **dict(model.named_buffers(remove_duplicate=False)), **program.constants}
@@ -54,11 +60,15 @@ def export(model: torch.nn.Module, args: Sequence, kwargs: Mapping | None = None
         made = ids.module(*(arguments.example[name] for name in ids.inputs),
                           *(state[one.parameter] for one in ids.parameters))
         jagged = [make_jagged(one, made) for one in features.inputs]
+    samples = batch or batch_of(jagged[0], features.inputs[0])
+    if not samples:
+        raise ExportError("the example inputs have no samples, for which nothing can be planned; "
+                          "expected a typical batch, or batch=")
     lookups = [_lookup(one, place, tables) for one, place in zip(found, features.places)]
     if dense == "torch-mlir":
         rest.linalg = lower_dense(rest, lookups, features.inputs, jagged, arguments, state)
     text = ModuleText(
-        type(model).__name__, batch or batch_of(jagged[0], features.inputs[0]),
+        type(model).__name__, samples,
         list(tables.tables.values()), _optimizers(tables, optimizer), features.inputs, lookups,
         mean_pooling(features.inputs, jagged), rest)
     return Exported(list(tables.tables.values()), features.inputs, lookups, ids, rest, state,

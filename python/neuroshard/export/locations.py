@@ -56,7 +56,7 @@ def describe(node: torch.fx.Node) -> str:
 def quote(text: str) -> str:
     """A string of MLIR."""
     plain = (chr(byte) if 32 <= byte < 127 and byte not in b"\"\\" else f"\\{byte:02X}"
-             for byte in text.encode())
+             for byte in text.encode(errors="backslashreplace"))
     return '"' + "".join(plain) + '"'
 
 

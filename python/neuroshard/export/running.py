@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 import torch
 
 from neuroshard.export.errors import ExportError
-from neuroshard.export.ids import Jagged, batch_of, local_sizes, split_jagged
+from neuroshard.export.ids import ROW_DTYPES, Jagged, batch_of, local_sizes, split_jagged
 from neuroshard.export.world import World
 
 if TYPE_CHECKING:
     from neuroshard.export.exported import Exported
+    from neuroshard.export.program import Table
 
 
 class Program:
@@ -41,10 +42,12 @@ class Program:
 
     def load(self, state: Mapping[str, torch.Tensor]) -> None:
         """Writes the tables from a state_dict of the model."""
+        if not isinstance(state, Mapping):
+            raise ExportError("expected a state_dict, tensors by name, found "
+                              f"{type(state).__name__}")
         for table in self.exported.tables:
-            if table.parameter not in state or state[table.parameter].is_meta:
-                raise ExportError(f"table \"{table.name}\": expected its weights as "
-                                  f"\"{table.parameter}\", not on the meta device")
+            _check_weights(table, state.get(table.parameter))
+        for table in self.exported.tables:
             self._world.write_table(table.name, state[table.parameter])
 
     def close(self) -> None:
@@ -112,6 +115,17 @@ class Program:
         cut = [split_jagged(one, len(input_.features), self.devices)
                for one, input_ in zip(jagged, self.exported.inputs)]
         return [[parts[rank] for parts in cut] for rank in range(self.devices)]
+
+
+def _check_weights(table: Table, values: object) -> None:
+    expected = (table.rows, table.dim), ROW_DTYPES[table.type], torch.strided
+    found = (tuple(values.shape), values.dtype, values.layout) if isinstance(
+        values, torch.Tensor) else None
+    if found != expected or values.device.type != "cpu":
+        text = (f"{found[0]} of {found[1]}, {found[2]}, on {values.device}"
+                if isinstance(values, torch.Tensor) else type(values).__name__)
+        raise ExportError(f"table \"{table.name}\": expected its weights as \"{table.parameter}\", "
+                          f"{expected[0]} of {expected[1]} on the CPU, found {text}")
 
 
 def open_program(exported: Exported, plan: object, devices: int,
