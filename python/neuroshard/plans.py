@@ -148,13 +148,14 @@ class Plan(fields.Record):
 
     @classmethod
     def from_torchrec(cls, plan: Any, tables: Callable[[str, str], tuple[int, int]],
-                      device_count: int) -> Plan:
+                      device_count: int, *,
+                      optimizer_semantics: Semantics | None = None) -> Plan:
         """A plan of TorchRec as one of ours; see neuroshard.torchrec.from_torchrec.
 
         tables: (module path, table name) -> (rows, dim)."""
         from neuroshard.torchrec.plans import from_torchrec
 
-        return from_torchrec(plan, tables, device_count)
+        return from_torchrec(plan, tables, device_count, optimizer_semantics=optimizer_semantics)
 
 
 MAX_DEVICES, MAX_LISTED = 32, 6

@@ -124,7 +124,9 @@ def check_round_trip(context, plan, planner, configs):
     if planner.result is None:
         return
     sizes = {one.name: (one.num_embeddings, one.embedding_dim) for one in configs}
-    back = from_torchrec(plan, lambda path, name: sizes[name], context.size)
+    back = from_torchrec(plan, lambda path, name: sizes[name], context.size,
+                         optimizer_semantics=planner.problem.optimizer_semantics)
+    back.verify(planner.problem)
     key = lambda shard: (shard.table, shard.rows, shard.cols)  # noqa: E731
     ours = planner.result.plan
 

@@ -148,7 +148,18 @@ def test_plan_has_the_methods():
     back = ns.Plan.from_torchrec(theirs, lambda path, name: (60, 8), 4)
     assert [(one.table, one.rows, one.cols, one.devices) for one in back.shards] == [
         ("m.t", (0, 60), (0, 8), (3,))]
-    assert back.optimizer_semantics == "per_shard"
+    assert back.optimizer_semantics == "exact"
+
+
+def test_column_shards_keep_a_state_each():
+    theirs = plan_of(shard((0, 60), (0, 8), 0), shard((0, 60), (8, 16), 1)).to_torchrec(
+        {"m": ["t"]})
+
+    def back(**options):
+        return ns.Plan.from_torchrec(theirs, lambda path, name: (60, 16), 4,
+                                     **options).optimizer_semantics
+
+    assert back() == "per_shard" and back(optimizer_semantics="exact") == "exact"
 
 
 class Sharder:

@@ -66,8 +66,8 @@ def read_back(case: Case, rules: str, plan: ShardingPlan) -> ns.Plan:
         table = case.problem.table(name)
         return table.rows, table.dim
 
-    ours = from_torchrec(plan, size, case.ranks)
-    return ours.replace(optimizer_semantics=case.problem_under(rules).optimizer_semantics)
+    semantics = case.problem_under(rules).optimizer_semantics
+    return from_torchrec(plan, size, case.ranks, optimizer_semantics=semantics)
 
 
 def shape_of(plan: ns.Plan, table: str) -> str:

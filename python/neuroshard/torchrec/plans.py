@@ -11,6 +11,7 @@ from torchrec.distributed.types import (EmbeddingModuleShardingPlan, ParameterSh
 
 from neuroshard.constraints import Shard
 from neuroshard.plans import Plan
+from neuroshard.problem import Semantics
 from neuroshard.torchrec import checks
 from neuroshard.torchrec.errors import Unsupported
 
@@ -163,16 +164,19 @@ def kind_of_rows(shards: Sequence[Shard], ranks: int, local_ranks: int, device: 
 
 
 def from_torchrec(plan: ShardingPlan, tables: Callable[[str, str], tuple[int, int]],
-                  device_count: int) -> Plan:
+                  device_count: int, *,
+                  optimizer_semantics: Semantics | None = None) -> Plan:
     """A plan of TorchRec as one of ours; its tables are named path.name.
 
-    tables: (module path, table name) -> (rows, dim). Row-wise optimizers keep a state for each
-    column shard there, so the plan has optimizer_semantics per_shard. Unsupported for kinds and
-    kernels that we have no word for; ValueError for shards that are none, or on ranks that
-    device_count devices have not."""
+    tables: (module path, table name) -> (rows, dim). optimizer_semantics: "exact" for optimizers
+    that are not row-wise, or without column shards, of which TorchRec keeps a state each; None:
+    "per_shard" where a table is cut by columns. Unsupported for kinds and kernels that we have no
+    word for; ValueError for shards that are none, or on ranks that device_count devices have
+    not."""
     checks.expect(plan, "plan", ShardingPlan, "a ShardingPlan of TorchRec")
     device_count = checks.count(device_count, "device_count")
     shards: list[Shard] = []
+    by_columns = False
     for path, module in plan.plan.items():
         if not isinstance(module, EmbeddingModuleShardingPlan):
             raise Unsupported(f"module \"{path}\": expected the plan of an embedding module, got: "
@@ -182,8 +186,11 @@ def from_torchrec(plan: ShardingPlan, tables: Callable[[str, str], tuple[int, in
             checks.expect(sharding, f"table \"{table}\"", ParameterSharding,
                           "a ParameterSharding of TorchRec")
             size = checks.pair(tables(path, name), f"table \"{table}\": its rows and dim")
-            shards += shards_of(table, sharding, size, device_count)
-    return Plan(shards=shards, device_count=device_count, optimizer_semantics="per_shard")
+            found = shards_of(table, sharding, size, device_count)
+            by_columns |= any(shard.width < size[1] for shard in found)
+            shards += found
+    return Plan(shards=shards, device_count=device_count, optimizer_semantics=optimizer_semantics
+                or ("per_shard" if by_columns else "exact"))
 
 
 def shards_of(table: str, sharding: ParameterSharding, size: tuple[int, int],
