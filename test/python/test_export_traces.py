@@ -130,3 +130,31 @@ def test_not_random(model, generator):
     with torch.no_grad():
         made = exported.run_dense(rows, exported.flatten(arguments, {}))
         torch.testing.assert_close(made[0], model(*arguments))
+
+
+def checked_ids(table, given):
+    torch._check(given.max().item() < 10)
+    return table(given)
+
+
+def asserted_ids(table, given):
+    torch._assert_async((given < 10).all())
+    return table(given)
+
+
+def checked_rows(table, given):
+    rows = table(given)
+    torch._check(rows.sum().item() < 1e6)
+    return rows
+
+
+@pytest.mark.parametrize("function", [checked_ids, asserted_ids, checked_rows])
+def test_checks_of_values(function):
+    model = Of(function).eval()
+    with torch.no_grad():
+        model.table.weight[10:] = 1e7
+    exported = neuroshard.export(model, (torch.arange(8),))
+    with exported.open() as program, torch.no_grad():
+        assert torch.equal(program(torch.arange(5)), model(torch.arange(5)))
+        with pytest.raises(neuroshard.export.ExportError, match="does not take these arguments"):
+            program(torch.arange(12))

@@ -13,10 +13,10 @@ from neuroshard.export.embeddings import TYPES, Found, batch_size
 from neuroshard.export.errors import ExportError
 from neuroshard.export.ids import Jagged, zero_rows
 from neuroshard.export.linalg import to_linalg
-from neuroshard.export.locations import location
+from neuroshard.export.locations import describe, location
 from neuroshard.export.program import Dense, Input, Lookup, Value
 from neuroshard.export.sizes import size_of
-from neuroshard.export.split import DensePart
+from neuroshard.export.split import DensePart, checks_in
 
 _NAMES = {**TYPES, torch.float64: "f64", torch.int64: "i64", torch.int32: "i32",
           torch.int16: "i16", torch.int8: "i8", torch.uint8: "ui8", torch.bool: "i1"}
@@ -72,6 +72,9 @@ def lower_dense(dense: Dense, lookups: Sequence[Lookup], inputs: Sequence[Input]
             raise ExportError(
                 f"\"{value.name}\" of shape {value.shape} has no row for each sample, so that "
                 "devices could not share the dense part; dense=\"external\" leaves it to torch")
+    for node in checks_in(dense.module.graph):
+        raise ExportError(f"{describe(node)} checks values that depend on rows, which cannot be "
+                          "compiled; dense=\"external\" leaves it to torch")
     free = {0: torch.export.Dim.AUTO}
     rows = zero_rows(lookups, inputs, jagged)
     example = [*rows, *(arguments.example[one.name] for one in dense.inputs),

@@ -13,6 +13,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from neuroshard.export.arguments import Arguments
+from neuroshard.export.errors import ExportError
 from neuroshard.export.ids import Jagged, make_jagged, zero_rows
 from neuroshard.export.options import require_batch, require_devices, require_plan
 from neuroshard.export.per_sample import check_per_sample
@@ -141,13 +142,21 @@ class Exported:
         """The jagged arguments of @forward."""
         given = [*(values[name] for name in self.ids.inputs),
                  *(self.state[one.parameter] for one in self.ids.parameters)]
-        made = self.ids.module(*given)
+        made = _run(self.ids.module, given)
         return [make_jagged(one, made) for one in self.inputs]
 
     def run_dense(self, rows: Sequence[torch.Tensor],
                   values: Mapping[str, torch.Tensor]) -> list[object]:
         """What torch makes of the rows [n, dim] of all lookups and the other arguments."""
         shaped = [lookup.shaped(one) for lookup, one in zip(self.lookups, rows)]
-        return list(self.dense.module(*shaped, *(values[one.name] for one in self.dense.inputs),
-                                      *(self.state[one.parameter]
-                                        for one in self.dense.parameters)))
+        given = [*shaped, *(values[one.name] for one in self.dense.inputs),
+                 *(self.state[one.parameter] for one in self.dense.parameters)]
+        return list(_run(self.dense.module, given))
+
+
+def _run(module: torch.fx.GraphModule, given: Sequence[torch.Tensor]) -> Sequence[object]:
+    """Its results; what it asserts of the values may not hold."""
+    try:
+        return module(*given)
+    except RuntimeError as error:
+        raise ExportError(f"the model does not take these arguments: {error}") from error

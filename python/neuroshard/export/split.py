@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import sympy
 import torch
 from torch.fx import Graph, GraphModule, Node
 
@@ -11,6 +12,8 @@ from neuroshard.export.embeddings import Found
 from neuroshard.export.errors import ExportError
 from neuroshard.export.locations import describe
 from neuroshard.export.sizes import size_of
+
+_ASSERTIONS = ("aten._assert_scalar", "aten._assert_async", "aten._functional_assert_async")
 
 
 def needed_by(results: Iterable[object], stops: Iterable[Node] = ()) -> set[Node]:
@@ -28,6 +31,19 @@ def needed_by(results: Iterable[object], stops: Iterable[Node] = ()) -> set[Node
     return needed
 
 
+def checks_in(graph: Graph) -> list[Node]:
+    """Assertions on values, such as of torch._check, which nothing reads: they stay in the part
+    that has what they check. A size is no less than 0 anyway."""
+    return [node for node in graph.nodes
+            if str(node.target).startswith(_ASSERTIONS) and not _holds(node.args[0])]
+
+
+def _holds(condition: object) -> bool:
+    value = condition.meta.get("val") if isinstance(condition, Node) else None
+    expression = value.node.expr if isinstance(value, torch.SymBool) else None
+    return isinstance(expression, sympy.Ge) and expression.rhs == 0 and expression.lhs.is_symbol
+
+
 def _inputs(program: torch.export.ExportedProgram, needed: set[Node]) -> list[Node]:
     """Inputs that are needed, the model's own tensors after the arguments."""
     arguments = set(program.graph_signature.user_inputs)
@@ -39,11 +55,13 @@ def _inputs(program: torch.export.ExportedProgram, needed: set[Node]) -> list[No
 def extract(program: torch.export.ExportedProgram, results: Sequence[Node],
             kept: Iterable[Node]) -> tuple[GraphModule, list[str]]:
     """The part of the graph that makes the results, and the names of the inputs it takes."""
-    needed = needed_by(results)
+    needed, kept = needed_by(results), set(kept)
+    checks = [node for node in checks_in(program.graph) if not kept & needed_by([node])]
     for node in kept:
         if node in needed:
             raise ExportError(f"ids, offsets or sample weights of a lookup are computed from the "
                               f"rows of {describe(node)}; expected them to come from the inputs")
+    needed |= needed_by(checks)
     graph = Graph()
     inputs = _inputs(program, needed)
     copies = {node: graph.node_copy(node) for node in inputs}
@@ -66,7 +84,9 @@ class DensePart:
         self._sizes = _sizes_of(found)
         self.results: list[object] = list(program.graph.output_node().args[0])
         sized = [node for node in program.graph.nodes if self._size(node)]
-        needed = needed_by(self.results, [*sized, *(one.node for one in found)])
+        rows_of = {one.node for one in found}
+        checks = [node for node in checks_in(program.graph) if rows_of & needed_by([node])]
+        needed = needed_by([*self.results, *checks], [*sized, *rows_of])
         inputs = _inputs(program, needed)
         self.inputs = [node.name for node in inputs]
         rows = [self._graph.placeholder(f"rows_{number}") for number in range(len(found))]
