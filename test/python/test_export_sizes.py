@@ -5,7 +5,7 @@ import json
 import neuroshard
 import pytest
 import torch
-from export_runs import assert_equal
+from export_runs import assert_equal, compare
 from torch import nn
 
 ROWS, DIM = 20, 4
@@ -90,3 +90,30 @@ def test_conditions_are_saved(tmp_path):
     exported.save(tmp_path / "model")
     said = json.loads((tmp_path / "model.json").read_text())["sizes"]
     assert said == exported.conditions == ["arguments_0.shape[0] > 1"]
+
+
+class Keyed(nn.Module):
+    """Branches on the batch of a KeyedJaggedTensor, which only its lengths say."""
+
+    def __init__(self):
+        from export_torchrec_models import bag
+        from torchrec import EmbeddingBagCollection
+        super().__init__()
+        self.tables = EmbeddingBagCollection(tables=[bag("a", ROWS, ["x"]), bag("b", ROWS, ["y"])])
+
+    def forward(self, features):
+        return self.tables(features).values() * (2 if features.stride() > 1 else 1)
+
+
+def test_batches_of_keys(generator):
+    from export_torchrec_models import keyed
+    model = Keyed().eval()
+
+    def batch(samples):
+        return (keyed(samples, {"x": ROWS, "y": ROWS}, generator),)
+
+    exported = neuroshard.export(model, batch(4))
+    assert exported.conditions == ["batch > 1"]
+    compare(model, exported, [batch(2), batch(7)], devices=2)
+    with pytest.raises(neuroshard.export.ExportError, match="is for batch > 1"):
+        exported.flatten(batch(1), {})

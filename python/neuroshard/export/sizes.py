@@ -34,11 +34,13 @@ def size_of(size: int | torch.SymInt) -> int | sympy.Expr:
 
 
 class _Size(NamedTuple):
-    """That of an argument at a position; of: a number, or an expression of sizes."""
+    """That of an argument at a position; of: a number, or an expression of sizes; line: see
+    _line."""
 
     name: str
     position: int
     of: object
+    line: tuple[sympy.Symbol, int, int] | None
 
     def __str__(self) -> str:
         return f"{self.name}.shape[{self.position}]"
@@ -68,8 +70,9 @@ class Sizes:
             for position, size in enumerate(getattr(value, "shape", ())):
                 if isinstance(size, torch.SymInt):
                     environment = size.node.shape_env
-                self._sizes.append(_Size(name, position, size_of(size)))
-        self._sizes.sort(key=lambda one: not isinstance(one.of, sympy.Symbol))
+                self._sizes.append(_Size(name, position, size_of(size), _line(size_of(size))))
+        # Those that say what a symbol is before those that need several.
+        self._sizes.sort(key=lambda one: (one.line is None, not isinstance(one.of, sympy.Symbol)))
         self._conditions = [] if environment is None else self._conditions_of(environment)
 
     @property
@@ -100,7 +103,7 @@ class Sizes:
         known: dict[sympy.Symbol, int] = {}
         for one in self._sizes:
             size = values[one.name].shape[one.position]
-            expected = _solve(one.of, size, known)
+            expected = _expected(one, size, known)
             if expected != size:
                 reason = ("as in the example" if isinstance(one.of, int) else
                           "by the sizes of other arguments")
@@ -118,21 +121,32 @@ class Sizes:
                 if not isinstance(one.of, int)}
 
 
-def _solve(expression: object, size: int, known: dict[sympy.Symbol, int]) -> object:
+def _expected(one: _Size, size: int, known: dict[sympy.Symbol, int]) -> object:
     """What the size should be. A symbol that is not known yet becomes what the size says."""
-    if isinstance(expression, int):
-        return expression
-    expected = expression.subs(known)
-    if not expected.free_symbols:
-        return int(expected)
-    (symbol,) = expected.free_symbols
-    any_number = sympy.Dummy()  # torch's symbols are positive
-    found = [one for one in sympy.solve(expected.subs(symbol, any_number) - size, any_number)
-             if one.is_Integer and one >= 0]
-    if not found:
-        return expected.subs(symbol, sympy.Symbol("batch"))
-    known[symbol] = int(found[0])
-    return size
+    if isinstance(one.of, int):
+        return one.of
+    if one.line is None:
+        return one.of.subs(known)
+    symbol, slope, offset = one.line
+    if symbol not in known:
+        value, rest = divmod(size - offset, slope)
+        if rest or value < 0:
+            return one.of.subs(symbol, sympy.Symbol("batch"))
+        known[symbol] = value
+    return slope * known[symbol] + offset
+
+
+def _line(expression: object) -> tuple[sympy.Symbol, int, int] | None:
+    """(s, a, b) of a * s + b with a > 0, such as lengths of keys x batch."""
+    symbols = getattr(expression, "free_symbols", ())
+    if len(symbols) != 1:
+        return None
+    (symbol,) = symbols
+    offset = expression.subs(symbol, 0)
+    slope = expression.subs(symbol, 1) - offset
+    if slope <= 0 or sympy.expand(expression - slope * symbol - offset) != 0:
+        return None
+    return symbol, int(slope), int(offset)
 
 
 def _is_of_layout(expression: sympy.Basic, place: object) -> bool:
