@@ -75,6 +75,9 @@ def test_devices(exported, devices):
 def test_plan(exported):
     with refuses("plan: expected a neuroshard.Plan, .* found 'x'"):
         exported.open(plan="x")
+    plan = neuroshard.plan(exported.problem("2xCPU")).plan
+    with refuses("devices: expected none beside a plan, or its 2, found 3"):
+        exported.open(plan=plan, devices=3)
 
 
 @pytest.mark.parametrize("names", [None, "table", 5, [3], [None]])

@@ -15,7 +15,7 @@ from torch.utils import _pytree as pytree
 from neuroshard.export.arguments import Arguments
 from neuroshard.export.errors import ExportError
 from neuroshard.export.ids import Jagged, make_jagged, zero_rows
-from neuroshard.export.options import require_batch, require_devices, require_plan
+from neuroshard.export.options import device_count, require_batch
 from neuroshard.export.per_sample import check_per_sample
 from neuroshard.export.program import Dense, Ids, Input, Lookup, Table
 from neuroshard.export.text import ModuleText
@@ -79,9 +79,7 @@ class Exported:
         from neuroshard.distributed.artifact import run
         from neuroshard.distributed.library import compiler_path
 
-        require_devices(devices)
-        require_plan(plan)
-        count = devices if plan is None else plan.device_count
+        count = device_count(plan, devices)
         if self.dense.linalg and count > 1:
             check_per_sample(self)
         text = self._text if self.dense.linalg else replace(self._text, dense=None)

@@ -13,21 +13,25 @@ def require_batch(batch: object) -> None:
     _require_count("batch", "samples", batch, 2**63 - 1)
 
 
-def require_devices(devices: object) -> None:
-    _require_count("devices", "devices", devices, _MOST_DEVICES)
-
-
 def _require_count(name: str, what: str, value: object, most: int) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:
         raise ExportError(f"{name}: expected a number of {what} from 1 to {most}, found {value!r}")
 
 
-def require_plan(plan: object) -> None:
+def device_count(plan: object, devices: object) -> int:
+    """Those of the plan, or as many as are asked for."""
     from neuroshard.plans import Plan
 
-    if plan is not None and not isinstance(plan, Plan):
+    _require_count("devices", "devices", devices, _MOST_DEVICES)
+    if plan is None:
+        return devices
+    if not isinstance(plan, Plan):
         raise ExportError("plan: expected a neuroshard.Plan, such as neuroshard.Plan.load(path), "
                           f"found {plan!r}")
+    if devices not in (1, plan.device_count):
+        raise ExportError(f"devices: expected none beside a plan, or its {plan.device_count}, "
+                          f"found {devices}")
+    return plan.device_count
 
 
 def require_names(name: str, names: object) -> None:
