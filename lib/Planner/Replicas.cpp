@@ -57,14 +57,8 @@ private:
 };
 
 bool ReplicaChooser::mayReplicate(const Unit &unit) const {
-  if (unit.forcedDevice != -1 || unit.writtenByHand ||
-      unit.shards.size() != 1 || unit.restricted)
-    return false;
-  const Table &table = context.table(unit.tables.front());
-  const Shard &shard = unit.shards.front();
-  return context.rulesOf(unit.tables.front())
-             .allows(ShardingKind::Replicated) &&
-         shard.rows() == table.rows && shard.width() == table.dim;
+  return isWholeTable(context, unit) && !unit.restricted &&
+         context.rulesOf(unit.tables.front()).allows(ShardingKind::Replicated);
 }
 
 UnitPtr ReplicaChooser::replicaOf(const Unit &unit) const {

@@ -46,7 +46,6 @@ private:
   };
 
   void findCandidates();
-  bool isCandidate(const Unit &unit) const;
   std::vector<Trial> allTrials() const;
   std::vector<UnitPtr> build(const std::vector<size_t> &chosen) const;
   double costMs(const std::vector<size_t> &chosen);
@@ -64,21 +63,11 @@ private:
   std::vector<std::vector<size_t>> choices;
 };
 
-bool RowBlockChooser::isCandidate(const Unit &unit) const {
-  if (unit.forcedDevice != -1 || unit.writtenByHand || unit.tables.size() != 1)
-    return false;
-  int table = unit.tables.front();
-  const Shard &shard = unit.shards.front();
-  return unit.shards.size() == 1 && !context.rulesOf(table).fixed &&
-         shard.rows() == context.table(table).rows &&
-         shard.width() == context.table(table).dim;
-}
-
 void RowBlockChooser::findCandidates() {
   for (size_t i = 0; i < units.size(); ++i) {
-    if (!isCandidate(*units[i]))
-      continue;
     int table = units[i]->tables.front();
+    if (!isWholeTable(context, *units[i]) || context.rulesOf(table).fixed)
+      continue;
     Candidate candidate{i, {}};
     for (const std::vector<int> &group : rowBlockGroups(context, table))
       candidate.blocks.push_back(rowBlocks(context, table, group));

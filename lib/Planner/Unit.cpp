@@ -306,6 +306,14 @@ neuroshard::betterCut(const std::optional<std::vector<UnitPtr>> &columns,
   return bytes(*rows) < kClearly * bytes(*columns) ? rows : columns;
 }
 
+bool neuroshard::isWholeTable(const SearchContext &context, const Unit &unit) {
+  if (unit.forcedDevice != -1 || unit.writtenByHand || unit.shards.size() != 1)
+    return false;
+  const Table &table = context.table(unit.tables.front());
+  const Shard &shard = unit.shards.front();
+  return shard.rows() == table.rows && shard.width() == table.dim;
+}
+
 bool neuroshard::canCut(const SearchContext &context, const Unit &unit) {
   return splitColumns(context, unit, 2) || splitRows(context, unit, 2);
 }

@@ -92,6 +92,10 @@ bool allowsDevice(const SearchContext &context, const Unit &unit, int device);
 /// Must others keep away from it?
 bool isSeparated(const SearchContext &context, const Unit &unit);
 
+/// Is it a table in one piece that may still be placed, and cut, in any way
+/// that the table's rules allow?
+bool isWholeTable(const SearchContext &context, const Unit &unit);
+
 /// How many devices a unit can go to; those with fewer choose first. A unit
 /// that others must avoid comes before those that are free altogether.
 int freedomOf(const SearchContext &context, const Unit &unit);

@@ -58,7 +58,7 @@ FailureOr<GridOp> TopologyFromGridPass::findGrid() {
     return emitError(module.getLoc(), "option 'grid': the module has no "
                                       "'shard.grid' of the name '")
            << grid << "'";
-  if (!only && !deviceClass.empty() && module.getOps<TopologyOp>().empty())
+  if (!only && !deviceClass.empty())
     return emitError(module.getLoc(),
                      "option 'device-class' is for a module with a "
                      "'shard.grid', but there is none");

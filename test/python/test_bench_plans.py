@@ -37,6 +37,7 @@ def test_runs_plans_on_ranks(tmp_path, monkeypatch):
 @pytest.mark.parametrize(("arguments", "text"), [
     (("--algorithms", "best"), "unknown algorithm best; there are default"),
     (("--rounds", "1"), "at least one task and four rounds"),
+    (("-o", "none/plans.json"), "--output 'none/plans.json': there is no folder"),
 ])
 def test_refuses(arguments, text):
     done = run(*arguments)

@@ -176,7 +176,8 @@ int32_t nsrt_device_set_gradient_scale(nsrt_device *, float scale);
 int32_t nsrt_invoke(nsrt_device *, const char *name, void **args);
 
 /// Runs `name` on all devices, each in a thread of its own; args[r] are the
-/// arguments on device r. On failure nsrt_last_error names the cause on the
+/// arguments on device r. Fails at once, and runs it nowhere, while a device is
+/// in another step. On failure nsrt_last_error names the cause on the
 /// first rank that failed by itself, not the ranks that failed with it.
 int32_t nsrt_invoke_all(nsrt_world *, const char *name, void ***args);
 

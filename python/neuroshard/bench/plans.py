@@ -9,7 +9,6 @@ part; its time is that of the slowest rank."""
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import sys
 import time
@@ -19,6 +18,7 @@ import torch
 import torch.distributed as dist
 
 import neuroshard as ns
+from neuroshard.bench.output import check_output, write_output
 from neuroshard.bench.report import print_report
 from neuroshard.bench.tasks import draw_ids, make_task
 from neuroshard.distributed.agreement import gather
@@ -129,6 +129,11 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     if unknown:
         parser.error(f"unknown algorithm {sorted(unknown)[0]}; there are "
                      f"{', '.join(ns.algorithms())}")
+    try:
+        if options.output is not None:
+            check_output(options.output, [])
+    except OSError as error:
+        parser.error(str(error))
     return options
 
 
@@ -147,10 +152,9 @@ def main() -> None:
     if dist.get_rank() == 0:
         print_report([asdict(row) for row in rows], dist.get_world_size())
         if options.output:
-            with open(options.output, "w", encoding="utf-8") as file:
-                json.dump({"schema": "neuroshard.run_plans/1", "ranks": dist.get_world_size(),
-                           "options": vars(options), "plans": [asdict(row) for row in rows]},
-                          file, indent=1)
+            write_output(options.output, {
+                "schema": "neuroshard.run_plans/1", "ranks": dist.get_world_size(),
+                "options": vars(options), "plans": [asdict(row) for row in rows]})
     dist.destroy_process_group()
 
 

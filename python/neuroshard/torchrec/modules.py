@@ -15,15 +15,11 @@ from torchrec.modules.embedding_configs import BaseEmbeddingConfig
 from neuroshard.constraints import TableRule
 from neuroshard.tables import Feature, Optimizer, Table
 from neuroshard.torchrec.errors import Unsupported
-from neuroshard.torchrec.plans import COLUMNS, table_name
+from neuroshard.torchrec.plans import COLUMNS, KINDS, table_name
 
 TYPES = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16"}
 OPTIMIZERS = {EmbOptimType.EXACT_SGD: "sgd", EmbOptimType.EXACT_ADAGRAD: "adagrad",
               EmbOptimType.EXACT_ROWWISE_ADAGRAD: "rowwise_adagrad", EmbOptimType.ADAM: "adam"}
-# TorchRec's sharding types, in our words.
-ALLOWED = {"data_parallel": "replicated", "table_wise": "table_wise",
-           "column_wise": "column_wise", "table_column_wise": "column_wise",
-           "row_wise": "row_wise", "table_row_wise": "table_row_wise"}
 # What TorchRec 1.9 runs wrong. Where a table with mean pooling is cut by rows, it divides the
 # results of all other tables of the module that are not, too. Replicated tables without pooling
 # lose rows in a forward.
@@ -187,9 +183,9 @@ def allowed_kinds(name: str, pooling: str, sharder: ModuleSharder,
     if limits.compute_kernels and "fused" not in limits.compute_kernels:
         types &= {"data_parallel"}
     wrong = RUN_WRONG.get(pooling, set())
-    kinds = sorted({ALLOWED[one] for one in types - wrong if one in ALLOWED})
+    kinds = sorted({KINDS[one] for one in types - wrong if one in KINDS})
     if not kinds:
-        good = ", ".join(one for one in ALLOWED if one not in wrong)
+        good = ", ".join(one for one in KINDS if one not in wrong)
         raise Unsupported(f"table \"{name}\" (pooling {pooling}): of the sharding types "
                           f"{sorted(asked)} TorchRec runs none right; it runs {good}")
     return kinds

@@ -15,9 +15,10 @@ from neuroshard.problem import Semantics
 from neuroshard.torchrec import checks
 from neuroshard.torchrec.errors import Unsupported
 
-# The kinds of TorchRec that one plan of ours can be; grids come back as rows and columns.
-KINDS = ("data_parallel", "table_wise", "column_wise", "table_column_wise", "row_wise",
-         "table_row_wise")
+# The sharding types of TorchRec that a plan of ours can have, in our words.
+KINDS = {"data_parallel": "replicated", "table_wise": "table_wise",
+         "column_wise": "column_wise", "table_column_wise": "column_wise",
+         "row_wise": "row_wise", "table_row_wise": "table_row_wise"}
 # A shard's columns are a multiple of this.
 COLUMNS = 4
 
