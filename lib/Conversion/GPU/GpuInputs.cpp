@@ -137,10 +137,6 @@ Value TaskInputs::getGradientOffset(Value position) {
                           arith::AddIOp::create(b, begin, position));
 }
 
-Value TaskInputs::getRow(Value) { llvm_unreachable("a lookup has no runs"); }
-Span TaskInputs::getRun(Value) { llvm_unreachable("a lookup has no runs"); }
-Value TaskInputs::getFactor(Value) { llvm_unreachable("a lookup has no runs"); }
-
 //===----------------------------------------------------------------------===//
 // Updates
 //===----------------------------------------------------------------------===//
@@ -247,12 +243,6 @@ Value RunInputs::getFactor(Value place) {
       structAt(b, factors, sizeof(float), getPosition(place)).getAddress();
   Value address = arith::SelectOp::create(b, isNull, one, from);
   return DeviceStruct(b, address).load(0, b.getF32Type());
-}
-
-Span RunInputs::getBag(Value) { llvm_unreachable("an update has no bags"); }
-Value RunInputs::getId(Value) { llvm_unreachable("an update has no bags"); }
-Value RunInputs::getSampleWeight(Value) {
-  llvm_unreachable("an update has no bags");
 }
 
 } // namespace neuroshard

@@ -1,6 +1,6 @@
 //===- GpuInputs.h - What a GPU's kernel bodies read -----------*- C++ -*-===//
 //
-// KernelInputs over the structs of Runtime/GpuABI.h, for one item.
+// The inputs of bodies over the structs of Runtime/GpuABI.h, for one item.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,7 +13,7 @@
 namespace neuroshard {
 
 /// A lookup or a weight gradient: reads an nsg_lookup_task. Ids are checked.
-class TaskInputs : public KernelInputs {
+class TaskInputs : public LookupInputs {
 public:
   struct Settings {
     IdKind id = IdKind::I64;
@@ -34,9 +34,6 @@ public:
   mlir::Value getSampleWeight(mlir::Value position) override;
   void finishIds() override;
   mlir::Value getGradientOffset(mlir::Value position) override;
-  mlir::Value getRow(mlir::Value) override;
-  Span getRun(mlir::Value) override;
-  mlir::Value getFactor(mlir::Value) override;
 
 private:
   struct Check {
@@ -55,7 +52,7 @@ private:
 };
 
 /// An update, or a phase of one: reads an nsg_slot and the nsg_sorted.
-class RunInputs : public KernelInputs {
+class RunInputs : public UpdateInputs {
 public:
   /// `item` counts the slot's runs; the first of them is run `firstRun`. Or it
   /// is a chunk, whose "run" is all of its positions.
@@ -71,9 +68,6 @@ public:
   std::optional<SplitRun> splitRun(Span run) override;
   mlir::Value getGradientOffset(mlir::Value position) override;
   mlir::Value getFactor(mlir::Value position) override;
-  Span getBag(mlir::Value) override;
-  mlir::Value getId(mlir::Value) override;
-  mlir::Value getSampleWeight(mlir::Value) override;
 
 private:
   mlir::Value getPosition(mlir::Value place);

@@ -77,7 +77,7 @@ private:
   func::FuncOp createFunction(ArrayRef<Type> types);
   void emitTaskBody(ValueRange arguments);
   void emitRunBody(ValueRange arguments);
-  void bindStates(DeviceStruct &slot, KernelBody &body);
+  void bindStates(DeviceStruct &slot, UpdateBody &body);
 
   ImplicitLocOpBuilder b;
   const VariantSpec &spec;
@@ -121,7 +121,7 @@ void VariantBuilder::emitTaskBody(ValueRange arguments) {
   settings.taskNumber = arguments[kTaskNumber];
   TaskInputs inputs(b, task, item, settings);
   RowBuilder rows(b, spec.kernel.dim, shape.rows);
-  KernelBody body{b, rows, spec.kernel, inputs};
+  LookupBody body{{b, rows, spec.kernel}, inputs};
   body.isMean = spec.isMean;
   body.weights = task.array(offsetof(nsg_lookup_task, weights),
                             getPaddedType(b, spec.kernel, spec.kernel.element),
@@ -141,7 +141,7 @@ void VariantBuilder::emitTaskBody(ValueRange arguments) {
   emitBody(body);
 }
 
-void VariantBuilder::bindStates(DeviceStruct &slot, KernelBody &body) {
+void VariantBuilder::bindStates(DeviceStruct &slot, UpdateBody &body) {
   const size_t offsets[] = {offsetof(nsg_slot, state0),
                             offsetof(nsg_slot, state1)};
   OptimizerKind kind = spec.kernel.optimizer.kind;
@@ -160,7 +160,7 @@ void VariantBuilder::emitRunBody(ValueRange arguments) {
   RunInputs inputs(b, slot, sorted, arguments[kRunItem], arguments[kFirstRun],
                    isPartial);
   RowBuilder rows(b, spec.kernel.dim, shape.rows);
-  KernelBody body{b, rows, spec.kernel, inputs};
+  UpdateBody body{{b, rows, spec.kernel}, inputs};
   bool isReduce = spec.kernel.kind == KernelKind::Reduce;
   bool isApply = spec.kernel.kind == KernelKind::Apply;
   MemRefType flat = getFlatType(b.getF32Type());
@@ -176,7 +176,7 @@ void VariantBuilder::emitRunBody(ValueRange arguments) {
   if (isPartial) {
     body.partials = sorted.array(offsetof(nsg_sorted, partials), flat,
                                  /*invariant=*/false);
-    body.outStride = sorted.index(offsetof(nsg_sorted, partial_stride));
+    body.partialStride = sorted.index(offsetof(nsg_sorted, partial_stride));
   }
   if (!isReduce && !isPartial) {
     body.weights =

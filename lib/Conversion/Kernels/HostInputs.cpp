@@ -15,26 +15,28 @@ namespace neuroshard {
 /// second-level cache, where prefetches of rows go.
 static constexpr int64_t kPrefetchRows = 48;
 
-HostInputs::HostInputs(ImplicitLocOpBuilder &b, const HostArrays &arrays)
-    : b(b), arrays(arrays) {
-  Value one = arith::ConstantIndexOp::create(b, 1);
-  lastItem = arith::SubIOp::create(b, arrays.end, one);
-  Value bounds = arrays.segments ? arrays.segments : arrays.offsets;
-  lastPosition =
-      bounds ? arith::SubIOp::create(b, loadIndex(b, bounds, arrays.end), one)
-             : lastItem;
+static Value getLast(ImplicitLocOpBuilder &b, Value end) {
+  return arith::SubIOp::create(b, end, arith::ConstantIndexOp::create(b, 1));
 }
 
-void HostInputs::forEachItem(llvm::function_ref<void(Value)> emit) {
+/// The last position of items whose positions begin at bounds[item]; the last
+/// item where there are no bounds.
+static Value getLastPosition(ImplicitLocOpBuilder &b, const HostItems &items,
+                             Value bounds) {
+  return getLast(b, bounds ? loadIndex(b, bounds, items.end) : items.end);
+}
+
+static void emitParallel(ImplicitLocOpBuilder &b, const HostItems &items,
+                         llvm::function_ref<void(Value)> emit) {
   Value step = arith::ConstantIndexOp::create(b, 1);
-  auto loop = scf::ParallelOp::create(b, ValueRange{arrays.begin},
-                                      ValueRange{arrays.end}, ValueRange{step});
+  auto loop = scf::ParallelOp::create(b, ValueRange{items.begin},
+                                      ValueRange{items.end}, ValueRange{step});
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
   emit(loop.getInductionVars().front());
 }
 
-Span HostInputs::getSpan(Value bounds, Value item) {
+static Span getSpan(ImplicitLocOpBuilder &b, Value bounds, Value item) {
   Value one = arith::ConstantIndexOp::create(b, 1);
   Value first = loadIndex(b, bounds, item);
   Value next = arith::AddIOp::create(b, item, one);
@@ -43,44 +45,83 @@ Span HostInputs::getSpan(Value bounds, Value item) {
 
 /// Loads element min(position + kPrefetchRows, last): what an array holds for
 /// the row to prefetch, without reading past its end.
-Value HostInputs::loadAhead(Value memref, Value position, Value last) {
+static Value loadAhead(ImplicitLocOpBuilder &b, Value memref, Value position,
+                       Value last) {
   Value distance = arith::ConstantIndexOp::create(b, kPrefetchRows);
   Value ahead = arith::AddIOp::create(b, position, distance);
   return loadIndex(b, memref, arith::MinSIOp::create(b, ahead, last));
 }
 
-Span HostInputs::getBag(Value item) { return getSpan(arrays.offsets, item); }
+//===----------------------------------------------------------------------===//
+// Lookups
+//===----------------------------------------------------------------------===//
 
-Value HostInputs::getId(Value position) {
+HostLookupInputs::HostLookupInputs(ImplicitLocOpBuilder &b,
+                                   const HostItems &items,
+                                   const HostLookupArrays &arrays)
+    : b(b), items(items), arrays(arrays),
+      lastPosition(getLastPosition(b, items, arrays.offsets)) {}
+
+void HostLookupInputs::forEachItem(llvm::function_ref<void(Value)> emit) {
+  emitParallel(b, items, emit);
+}
+
+Span HostLookupInputs::getBag(Value item) {
+  return getSpan(b, arrays.offsets, item);
+}
+
+Value HostLookupInputs::getId(Value position) {
   return loadIndex(b, arrays.ids, position);
 }
 
-Value HostInputs::getIdAhead(Value position) {
-  return loadAhead(arrays.ids, position, lastPosition);
+Value HostLookupInputs::getIdAhead(Value position) {
+  return loadAhead(b, arrays.ids, position, lastPosition);
 }
 
-Value HostInputs::getSampleWeight(Value position) {
+Value HostLookupInputs::getSampleWeight(Value position) {
   return memref::LoadOp::create(b, arrays.sampleWeights, position);
 }
 
-Value HostInputs::getRow(Value item) { return loadIndex(b, arrays.rows, item); }
-
-Value HostInputs::getRowAhead(Value item) {
-  return loadAhead(arrays.rows, item, lastItem);
-}
-
-Span HostInputs::getRun(Value item) { return getSpan(arrays.segments, item); }
-
-Value HostInputs::getGradientOffset(Value position) {
+Value HostLookupInputs::getGradientOffset(Value position) {
   return loadIndex(b, arrays.gradientOffsets, position);
 }
 
-Value HostInputs::getGradientOffsetAhead(Value position) {
-  return loadAhead(arrays.gradientOffsets, position, lastPosition);
+//===----------------------------------------------------------------------===//
+// Updates
+//===----------------------------------------------------------------------===//
+
+HostUpdateInputs::HostUpdateInputs(ImplicitLocOpBuilder &b,
+                                   const HostItems &items,
+                                   const HostUpdateArrays &arrays)
+    : b(b), items(items), arrays(arrays), lastItem(getLast(b, items.end)),
+      lastPosition(getLastPosition(b, items, arrays.segments)) {}
+
+void HostUpdateInputs::forEachItem(llvm::function_ref<void(Value)> emit) {
+  emitParallel(b, items, emit);
 }
 
-Value HostInputs::getFactor(Value position) {
-  return getSampleWeight(position);
+Value HostUpdateInputs::getRow(Value item) {
+  return loadIndex(b, arrays.rows, item);
+}
+
+Value HostUpdateInputs::getRowAhead(Value item) {
+  return loadAhead(b, arrays.rows, item, lastItem);
+}
+
+Span HostUpdateInputs::getRun(Value item) {
+  return getSpan(b, arrays.segments, item);
+}
+
+Value HostUpdateInputs::getGradientOffset(Value position) {
+  return loadIndex(b, arrays.gradientOffsets, position);
+}
+
+Value HostUpdateInputs::getGradientOffsetAhead(Value position) {
+  return loadAhead(b, arrays.gradientOffsets, position, lastPosition);
+}
+
+Value HostUpdateInputs::getFactor(Value position) {
+  return memref::LoadOp::create(b, arrays.sampleWeights, position);
 }
 
 } // namespace neuroshard

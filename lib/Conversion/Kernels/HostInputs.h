@@ -12,23 +12,47 @@
 
 namespace neuroshard {
 
-/// Arrays of the ABI that the kernel has; the others are null.
-struct HostArrays {
-  mlir::Value begin, end; ///< items.
-  mlir::Value ids, offsets, sampleWeights;
-  mlir::Value rows, segments, gradientOffsets;
+/// The items [begin, end) of a call.
+struct HostItems {
+  mlir::Value begin, end;
 };
 
-class HostInputs : public KernelInputs {
+/// Arrays of the ABI; those that the kernel does not have are null.
+struct HostLookupArrays {
+  mlir::Value ids, offsets, sampleWeights, gradientOffsets;
+};
+struct HostUpdateArrays {
+  mlir::Value rows, segments, gradientOffsets, sampleWeights;
+};
+
+class HostLookupInputs : public LookupInputs {
 public:
-  /// Emits, in front of the items, the last positions that prefetches read.
-  HostInputs(mlir::ImplicitLocOpBuilder &b, const HostArrays &arrays);
+  /// Emits, in front of the items, the last position that prefetches read.
+  HostLookupInputs(mlir::ImplicitLocOpBuilder &b, const HostItems &items,
+                   const HostLookupArrays &arrays);
 
   void forEachItem(llvm::function_ref<void(mlir::Value)> emit) override;
   Span getBag(mlir::Value item) override;
   mlir::Value getId(mlir::Value position) override;
   mlir::Value getIdAhead(mlir::Value position) override;
   mlir::Value getSampleWeight(mlir::Value position) override;
+  mlir::Value getGradientOffset(mlir::Value position) override;
+
+private:
+  mlir::ImplicitLocOpBuilder &b;
+  HostItems items;
+  HostLookupArrays arrays;
+  mlir::Value lastPosition;
+};
+
+class HostUpdateInputs : public UpdateInputs {
+public:
+  /// Emits, in front of the items, the last item and position that prefetches
+  /// read.
+  HostUpdateInputs(mlir::ImplicitLocOpBuilder &b, const HostItems &items,
+                   const HostUpdateArrays &arrays);
+
+  void forEachItem(llvm::function_ref<void(mlir::Value)> emit) override;
   mlir::Value getRow(mlir::Value item) override;
   mlir::Value getRowAhead(mlir::Value item) override;
   Span getRun(mlir::Value item) override;
@@ -37,13 +61,9 @@ public:
   mlir::Value getFactor(mlir::Value position) override;
 
 private:
-  Span getSpan(mlir::Value bounds, mlir::Value item);
-  mlir::Value loadAhead(mlir::Value memref, mlir::Value position,
-                        mlir::Value last);
-
   mlir::ImplicitLocOpBuilder &b;
-  HostArrays arrays;
-  /// The last item; the last position of an id or a gradient.
+  HostItems items;
+  HostUpdateArrays arrays;
   mlir::Value lastItem, lastPosition;
 };
 

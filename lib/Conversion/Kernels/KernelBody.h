@@ -1,7 +1,7 @@
 //===- KernelBody.h - The bodies of the kernels ----------------*- C++ -*-===//
 //
 // Every kernel has one body for all targets. A target makes the function and
-// its KernelInputs, which say how the body reaches what lies around its rows.
+// its inputs, which say how the body reaches what lies around its rows.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,29 +28,38 @@ struct SplitRun {
 };
 
 /// Emits reads of the arrays that a kernel walks through. All values are of
-/// type index, but for factors (f32). `ahead` gives what an array holds for the
-/// row to prefetch, or null where a target does not prefetch.
+/// type index, but for sample weights and factors (f32). `...Ahead` gives what
+/// an array holds for the row to prefetch, or null where a target does not
+/// prefetch.
 class KernelInputs {
 public:
   virtual ~KernelInputs();
 
   /// Emits a loop, or whatever spreads the items over threads.
   virtual void forEachItem(llvm::function_ref<void(mlir::Value item)> emit) = 0;
+};
 
-  /// Lookups: the positions of a bag's ids; the row and the sample weight of
-  /// the id at a position.
+/// Of lookups and gradients of sample weights.
+class LookupInputs : public KernelInputs {
+public:
+  /// The positions of a bag's ids.
   virtual Span getBag(mlir::Value item) = 0;
+  /// The row of the id at a position.
   virtual mlir::Value getId(mlir::Value position) = 0;
   virtual mlir::Value getIdAhead(mlir::Value) { return {}; }
-  virtual mlir::Value getSampleWeight(mlir::Value position) = 0;
   /// Emits the checks of all ids read since the last call, if there are any.
   virtual void finishIds() {}
+  virtual mlir::Value getSampleWeight(mlir::Value position) = 0;
+  /// Where the gradient of the id's bag lies; gradients of sample weights only.
+  virtual mlir::Value getGradientOffset(mlir::Value position) = 0;
+};
 
-  /// Updates: the row of an item and the positions of its gradients; offset
-  /// and factor of the gradient at a position. Weight gradients also read
-  /// offsets.
+/// Of updates, their phases, and sums of chunks.
+class UpdateInputs : public KernelInputs {
+public:
   virtual mlir::Value getRow(mlir::Value item) = 0;
   virtual mlir::Value getRowAhead(mlir::Value) { return {}; }
+  /// The positions of the gradients of an item.
   virtual Span getRun(mlir::Value item) = 0;
   /// The parts of a run, if parts of long ones have been added up before.
   virtual std::optional<SplitRun> splitRun(Span) { return std::nullopt; }
@@ -59,26 +68,37 @@ public:
   virtual mlir::Value getFactor(mlir::Value position) = 0;
 };
 
-/// What a body is made from. Values that a kind of kernel has no use for are
-/// null; see Runtime/KernelABI.h for what the others are.
+/// What every body is made from.
 struct KernelBody {
   mlir::ImplicitLocOpBuilder &b;
   RowBuilder &rows;
   const KernelSpec &spec;
-  KernelInputs &inputs;
+};
+
+/// A lookup or a gradient of sample weights. See Runtime/KernelABI.h for what
+/// the values are; those that a kind has no use for are null.
+struct LookupBody : KernelBody {
+  LookupInputs &inputs;
   /// A pooled lookup divides its sums by the number of ids.
   bool isMean = false;
-
   mlir::Value weights = {};
-  llvm::SmallVector<mlir::Value, 2> states = {};
   mlir::Value out = {};
   mlir::Value outStride = {};
+  mlir::Value gradients = {};
+};
+
+/// An update, a phase of one, or the sum of a chunk; values as in LookupBody.
+struct UpdateBody : KernelBody {
+  UpdateInputs &inputs;
+  mlir::Value weights = {};
+  llvm::SmallVector<mlir::Value, 2> states = {};
   mlir::Value gradients = {};
   mlir::Value stepSize = {};
   mlir::Value reduced = {};
   mlir::Value norms = {};
-  /// Rows of the sums of chunks, each `outStride` elements.
+  /// Rows of the sums of chunks, each `partialStride` elements.
   mlir::Value partials = {};
+  mlir::Value partialStride = {};
 };
 
 /// One row of a sum, and its factor, or null.
@@ -87,28 +107,26 @@ struct Term {
   mlir::Value factor;
 };
 
+/// Emits the terms at some neighbouring positions of a sum.
+using EmitTerms = llvm::function_ref<llvm::SmallVector<Term>(
+    llvm::ArrayRef<mlir::Value> positions)>;
+
 /// Emits the sum of `first` and the terms at the positions of `span`, in their
 /// order, for one block of columns. `inFlight` rows are read before any of them
 /// is added.
 Row emitSum(const KernelBody &body, const ColumnBlock &block, Span span,
-            Row first, int64_t inFlight,
-            llvm::function_ref<Term(mlir::Value position)> emitTerm);
+            Row first, int64_t inFlight, EmitTerms emitTerms);
 
 /// Loads element `position` of a memref of integers that are not negative, as
 /// index.
 mlir::Value loadIndex(mlir::ImplicitLocOpBuilder &b, mlir::Value memref,
                       mlir::Value position);
 
-/// Emits the body of spec.kind.
-void emitBody(const KernelBody &body);
+/// Emits the body of spec.kind, which is a lookup or a weight gradient.
+void emitBody(const LookupBody &body);
 
-void emitPooledLookup(const KernelBody &body);
-void emitRowLookup(const KernelBody &body);
-void emitWeightGradient(const KernelBody &body);
-void emitUpdate(const KernelBody &body);
-void emitReduce(const KernelBody &body);
-void emitApply(const KernelBody &body);
-void emitPartial(const KernelBody &body);
+/// Emits the body of spec.kind, which is any other.
+void emitBody(const UpdateBody &body);
 
 } // namespace neuroshard
 

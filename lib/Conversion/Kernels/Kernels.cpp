@@ -30,37 +30,56 @@ static constexpr int64_t kUnbounded = int64_t(1) << 40;
 namespace {
 enum class Access { Read, Write, ReadWrite };
 
-/// Collects argument types and their attributes.
+/// What an argument of Runtime/KernelABI.h is.
+enum class Role {
+  Weights,
+  State0,
+  State1,
+  Ids,
+  Offsets,
+  Rows,
+  Segments,
+  GradientOffsets,
+  SampleWeights,
+  Gradients,
+  Out,
+  OutStride,
+  Reduced,
+  Norms,
+  StepSize,
+  Begin,
+  End
+};
+
+/// Collects the arguments of a kernel: their roles, types and attributes.
 class Signature {
 public:
   Signature(Builder &b, const KernelSpec &spec) : b(b), spec(spec) {}
 
   /// Rows of the shard as they are stored: padded to 16 bytes.
-  void rows(Type element, Access access) {
+  void rows(Role role, Type element, Access access) {
     int64_t bytes = element.getIntOrFloatBitWidth() / 8;
-    pointer({kUnbounded, nsrt_row_stride(spec.dim, bytes)}, element, access,
-            /*alignment=*/16);
+    pointer(role, {kUnbounded, nsrt_row_stride(spec.dim, bytes)}, element,
+            access, /*alignment=*/16);
   }
-  void weights(Access access) { rows(elementType(), access); }
-  void flat(Type element, Access access = Access::Read) {
-    pointer({kUnbounded}, element, access, /*alignment=*/0);
+  void weights(Access access) { rows(Role::Weights, elementType(), access); }
+  void flat(Role role, Type element, Access access = Access::Read) {
+    pointer(role, {kUnbounded}, element, access, /*alignment=*/0);
   }
   void state(int32_t number) {
+    Role role = number == 0 ? Role::State0 : Role::State1;
     OptimizerKind kind = spec.optimizer.kind;
     if (number < getNumElementStates(kind))
-      return rows(b.getF32Type(), Access::ReadWrite);
-    flat(b.getF32Type(), Access::ReadWrite);
+      return rows(role, b.getF32Type(), Access::ReadWrite);
+    flat(role, b.getF32Type(), Access::ReadWrite);
   }
-  void scalar(Type type) { add(type, {}); }
-  void itemRange() {
-    scalar(b.getI64Type());
-    scalar(b.getI64Type());
-  }
+  void scalar(Role role, Type type) { add(role, type, {}); }
 
   Type idType() const {
     return spec.id == IdKind::I32 ? b.getI32Type() : b.getI64Type();
   }
 
+  SmallVector<Role> roles;
   SmallVector<Type> types;
   SmallVector<DictionaryAttr> attributes;
 
@@ -77,7 +96,7 @@ private:
     return {};
   }
 
-  void pointer(ArrayRef<int64_t> shape, Type element, Access access,
+  void pointer(Role role, ArrayRef<int64_t> shape, Type element, Access access,
                int64_t alignment) {
     NamedAttrList list;
     list.set(LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());
@@ -88,10 +107,11 @@ private:
     if (alignment != 0)
       list.set(LLVM::LLVMDialect::getAlignAttrName(),
                b.getI64IntegerAttr(alignment));
-    add(MemRefType::get(shape, element), list);
+    add(role, MemRefType::get(shape, element), list);
   }
 
-  void add(Type type, const NamedAttrList &list) {
+  void add(Role role, Type type, const NamedAttrList &list) {
+    roles.push_back(role);
     types.push_back(type);
     attributes.push_back(list.getDictionary(b.getContext()));
   }
@@ -107,132 +127,118 @@ static Signature makeSignature(Builder &b, const KernelSpec &spec) {
   switch (spec.kind) {
   case KernelKind::Lookup:
     s.weights(Access::Read);
-    s.flat(s.idType());
-    s.flat(i64); // offsets
-    s.flat(f32); // sample weights
-    s.flat(f32, Access::Write);
-    s.scalar(i64); // stride of the output
+    s.flat(Role::Ids, s.idType());
+    s.flat(Role::Offsets, i64);
+    s.flat(Role::SampleWeights, f32);
+    s.flat(Role::Out, f32, Access::Write);
+    s.scalar(Role::OutStride, i64);
     break;
   case KernelKind::WeightGradient:
     s.weights(Access::Read);
-    s.flat(s.idType());
-    s.flat(i64); // gradient offsets
-    s.flat(f32); // gradients
-    s.flat(f32, Access::Write);
+    s.flat(Role::Ids, s.idType());
+    s.flat(Role::GradientOffsets, i64);
+    s.flat(Role::Gradients, f32);
+    s.flat(Role::Out, f32, Access::Write);
     break;
   case KernelKind::Update:
     s.weights(Access::ReadWrite);
     s.state(0);
     s.state(1);
-    s.flat(i64); // rows
-    s.flat(i64); // segments
-    s.flat(i64); // gradient offsets
-    s.flat(f32); // sample weights
-    s.flat(f32); // gradients
-    s.scalar(f32);
+    s.flat(Role::Rows, i64);
+    s.flat(Role::Segments, i64);
+    s.flat(Role::GradientOffsets, i64);
+    s.flat(Role::SampleWeights, f32);
+    s.flat(Role::Gradients, f32);
+    s.scalar(Role::StepSize, f32);
     break;
   case KernelKind::Reduce:
-    s.flat(i64); // segments
-    s.flat(i64); // gradient offsets
-    s.flat(f32); // sample weights
-    s.flat(f32); // gradients
-    s.rows(f32, Access::Write);
-    s.flat(f32, Access::Write);
+    s.flat(Role::Segments, i64);
+    s.flat(Role::GradientOffsets, i64);
+    s.flat(Role::SampleWeights, f32);
+    s.flat(Role::Gradients, f32);
+    s.rows(Role::Reduced, f32, Access::Write);
+    s.flat(Role::Norms, f32, Access::Write);
     break;
   case KernelKind::Apply:
     s.weights(Access::ReadWrite);
     s.state(0);
-    s.flat(i64); // rows
-    s.rows(f32, Access::Read);
-    s.flat(f32); // norms
-    s.scalar(f32);
+    s.flat(Role::Rows, i64);
+    s.rows(Role::Reduced, f32, Access::Read);
+    s.flat(Role::Norms, f32);
+    s.scalar(Role::StepSize, f32);
     break;
   case KernelKind::Partial:
     llvm_unreachable("not a kernel of the host");
   }
-  s.itemRange();
+  s.scalar(Role::Begin, i64);
+  s.scalar(Role::End, i64);
   return s;
 }
 
-/// The arguments of the function, in the order of makeSignature, and the items
-/// [begin, end).
-static KernelBody bindArguments(ImplicitLocOpBuilder &b, RowBuilder &rows,
-                                const KernelSpec &spec, KernelInputs &inputs,
-                                ValueRange arguments) {
-  KernelBody body{b, rows, spec, inputs};
-  switch (spec.kind) {
-  case KernelKind::Lookup:
-    body.weights = arguments[0];
-    body.out = arguments[4];
-    body.outStride =
-        arith::IndexCastOp::create(b, b.getIndexType(), arguments[5]);
-    break;
-  case KernelKind::WeightGradient:
-    body.weights = arguments[0];
-    body.gradients = arguments[3];
-    body.out = arguments[4];
-    break;
-  case KernelKind::Update:
-    body.weights = arguments[0];
-    for (int32_t i = 0; i < getNumElementStates(spec.optimizer.kind) +
-                                getNumRowStates(spec.optimizer.kind);
-         ++i)
-      body.states.push_back(arguments[1 + i]);
-    body.gradients = arguments[7];
-    body.stepSize = arguments[8];
-    break;
-  case KernelKind::Reduce:
-    body.gradients = arguments[3];
-    body.reduced = arguments[4];
-    body.norms = arguments[5];
-    break;
-  case KernelKind::Apply:
-    body.weights = arguments[0];
-    body.states.push_back(arguments[1]);
-    body.reduced = arguments[3];
-    body.norms = arguments[4];
-    body.stepSize = arguments[5];
-    break;
-  case KernelKind::Partial:
-    llvm_unreachable("not a kernel of the host");
+namespace {
+/// The arguments of a kernel, by role.
+class Arguments {
+public:
+  Arguments(ImplicitLocOpBuilder &b, ArrayRef<Role> roles, ValueRange values)
+      : b(b), roles(roles), values(values) {}
+
+  /// Null for a role that the kernel does not have.
+  Value get(Role role) const {
+    const auto *found = llvm::find(roles, role);
+    return found == roles.end() ? Value() : values[found - roles.begin()];
   }
-  return body;
+  /// An integer as index; null as in get.
+  Value getIndex(Role role) const {
+    Value value = get(role);
+    if (!value)
+      return {};
+    return arith::IndexCastOp::create(b, b.getIndexType(), value);
+  }
+  HostItems getItems() const {
+    return {getIndex(Role::Begin), getIndex(Role::End)};
+  }
+
+private:
+  ImplicitLocOpBuilder &b;
+  ArrayRef<Role> roles;
+  ValueRange values;
+};
+} // namespace
+
+static void emitLookupBody(const KernelBody &base, const Arguments &arguments) {
+  HostLookupArrays arrays;
+  arrays.ids = arguments.get(Role::Ids);
+  if (base.spec.pooled)
+    arrays.offsets = arguments.get(Role::Offsets);
+  arrays.sampleWeights = arguments.get(Role::SampleWeights);
+  arrays.gradientOffsets = arguments.get(Role::GradientOffsets);
+  HostLookupInputs inputs(base.b, arguments.getItems(), arrays);
+  LookupBody body{base, inputs};
+  body.weights = arguments.get(Role::Weights);
+  body.gradients = arguments.get(Role::Gradients);
+  body.out = arguments.get(Role::Out);
+  body.outStride = arguments.getIndex(Role::OutStride);
+  emitBody(body);
 }
 
-static HostArrays bindArrays(const KernelSpec &spec, ValueRange arguments,
-                             Value begin, Value end) {
-  HostArrays arrays;
-  arrays.begin = begin;
-  arrays.end = end;
-  switch (spec.kind) {
-  case KernelKind::Lookup:
-    arrays.ids = arguments[1];
-    if (spec.pooled)
-      arrays.offsets = arguments[2];
-    arrays.sampleWeights = arguments[3];
-    break;
-  case KernelKind::WeightGradient:
-    arrays.ids = arguments[1];
-    arrays.gradientOffsets = arguments[2];
-    break;
-  case KernelKind::Update:
-    arrays.rows = arguments[3];
-    arrays.segments = arguments[4];
-    arrays.gradientOffsets = arguments[5];
-    arrays.sampleWeights = arguments[6];
-    break;
-  case KernelKind::Reduce:
-    arrays.segments = arguments[0];
-    arrays.gradientOffsets = arguments[1];
-    arrays.sampleWeights = arguments[2];
-    break;
-  case KernelKind::Apply:
-    arrays.rows = arguments[2];
-    break;
-  case KernelKind::Partial:
-    llvm_unreachable("not a kernel of the host");
-  }
-  return arrays;
+static void emitUpdateBody(const KernelBody &base, const Arguments &arguments) {
+  HostUpdateArrays arrays;
+  arrays.rows = arguments.get(Role::Rows);
+  arrays.segments = arguments.get(Role::Segments);
+  arrays.gradientOffsets = arguments.get(Role::GradientOffsets);
+  arrays.sampleWeights = arguments.get(Role::SampleWeights);
+  HostUpdateInputs inputs(base.b, arguments.getItems(), arrays);
+  UpdateBody body{base, inputs};
+  body.weights = arguments.get(Role::Weights);
+  OptimizerKind kind = base.spec.optimizer.kind;
+  int32_t numStates = getNumElementStates(kind) + getNumRowStates(kind);
+  for (int32_t i = 0; i < numStates; ++i)
+    body.states.push_back(arguments.get(i == 0 ? Role::State0 : Role::State1));
+  body.gradients = arguments.get(Role::Gradients);
+  body.stepSize = arguments.get(Role::StepSize);
+  body.reduced = arguments.get(Role::Reduced);
+  body.norms = arguments.get(Role::Norms);
+  emitBody(body);
 }
 
 static func::FuncOp createKernel(ModuleOp module, const KernelSpec &spec,
@@ -247,15 +253,12 @@ static func::FuncOp createKernel(ModuleOp module, const KernelSpec &spec,
 
   Block *entry = func.addEntryBlock();
   b.setInsertionPointToStart(entry);
-  auto toIndex = [&](Value value) -> Value {
-    return arith::IndexCastOp::create(b, b.getIndexType(), value);
-  };
-  unsigned numArguments = entry->getNumArguments();
-  Value begin = toIndex(entry->getArgument(numArguments - 2));
-  Value end = toIndex(entry->getArgument(numArguments - 1));
   RowBuilder rows(b, spec.dim, shape);
-  HostInputs inputs(b, bindArrays(spec, entry->getArguments(), begin, end));
-  emitBody(bindArguments(b, rows, spec, inputs, entry->getArguments()));
+  KernelBody body{b, rows, spec};
+  Arguments arguments(b, signature.roles, entry->getArguments());
+  bool isLookup = spec.kind == KernelKind::Lookup ||
+                  spec.kind == KernelKind::WeightGradient;
+  isLookup ? emitLookupBody(body, arguments) : emitUpdateBody(body, arguments);
   func::ReturnOp::create(b);
   return func;
 }

@@ -14,7 +14,7 @@ using namespace mlir;
 namespace neuroshard {
 
 /// The number of ids as f32; 1 for an empty bag, whose sum is 0.
-static Value getDivisor(const KernelBody &body, Span bag) {
+static Value getDivisor(const LookupBody &body, Span bag) {
   ImplicitLocOpBuilder &b = body.b;
   Value count = arith::SubIOp::create(b, bag.limit, bag.first);
   count = arith::MaxUIOp::create(b, count, body.rows.index(1));
@@ -22,10 +22,28 @@ static Value getDivisor(const KernelBody &body, Span bag) {
   return arith::UIToFPOp::create(b, b.getF32Type(), integer);
 }
 
-void emitPooledLookup(const KernelBody &body) {
+/// The rows and sample weights of some ids.
+static SmallVector<Term> readTerms(const LookupBody &body,
+                                   const ColumnBlock &block,
+                                   ArrayRef<Value> positions) {
+  LookupInputs &inputs = body.inputs;
+  SmallVector<Term> terms;
+  for (Value position : positions) {
+    body.rows.prefetch({body.weights, inputs.getIdAhead(position)}, block,
+                       /*forWrite=*/false);
+    Value id = inputs.getId(position);
+    Value weight =
+        body.spec.weighted ? inputs.getSampleWeight(position) : Value();
+    terms.push_back({{body.weights, id}, weight});
+  }
+  inputs.finishIds();
+  return terms;
+}
+
+static void emitPooledLookup(const LookupBody &body) {
   ImplicitLocOpBuilder &b = body.b;
   RowBuilder &rows = body.rows;
-  KernelInputs &inputs = body.inputs;
+  LookupInputs &inputs = body.inputs;
   inputs.forEachItem([&](Value item) {
     Span bag = inputs.getBag(item);
     Value outRow = arith::MulIOp::create(b, item, body.outStride);
@@ -33,15 +51,10 @@ void emitPooledLookup(const KernelBody &body) {
     rows.forEachBlock([&](const ColumnBlock &block) {
       Row zeros = rows.zeros(block);
       int64_t inFlight = rows.getShape().inFlight;
-      auto emitTerm = [&](Value position) -> Term {
-        rows.prefetch({body.weights, inputs.getIdAhead(position)}, block,
-                      /*forWrite=*/false);
-        Value id = inputs.getId(position);
-        Value weight =
-            body.spec.weighted ? inputs.getSampleWeight(position) : Value();
-        return {{body.weights, id}, weight};
-      };
-      Row sum = emitSum(body, block, bag, zeros, inFlight, emitTerm);
+      Row sum = emitSum(body, block, bag, zeros, inFlight,
+                        [&](ArrayRef<Value> positions) {
+                          return readTerms(body, block, positions);
+                        });
       if (divisor)
         sum = rows.divideByScalar(sum, divisor);
       rows.write(sum, {body.out, outRow}, block);
@@ -49,9 +62,9 @@ void emitPooledLookup(const KernelBody &body) {
   });
 }
 
-void emitRowLookup(const KernelBody &body) {
+static void emitRowLookup(const LookupBody &body) {
   RowBuilder &rows = body.rows;
-  KernelInputs &inputs = body.inputs;
+  LookupInputs &inputs = body.inputs;
   inputs.forEachItem([&](Value position) {
     Value ahead = inputs.getIdAhead(position);
     Value id = inputs.getId(position);
@@ -65,9 +78,9 @@ void emitRowLookup(const KernelBody &body) {
   });
 }
 
-void emitWeightGradient(const KernelBody &body) {
+static void emitWeightGradient(const LookupBody &body) {
   RowBuilder &rows = body.rows;
-  KernelInputs &inputs = body.inputs;
+  LookupInputs &inputs = body.inputs;
   inputs.forEachItem([&](Value position) {
     Value ahead = inputs.getIdAhead(position);
     Value id = inputs.getId(position);
@@ -80,6 +93,12 @@ void emitWeightGradient(const KernelBody &body) {
     });
     rows.writeScalar(dot, body.out, position);
   });
+}
+
+void emitBody(const LookupBody &body) {
+  if (body.spec.kind == KernelKind::WeightGradient)
+    return emitWeightGradient(body);
+  body.spec.pooled ? emitPooledLookup(body) : emitRowLookup(body);
 }
 
 } // namespace neuroshard

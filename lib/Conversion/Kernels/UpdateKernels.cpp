@@ -18,18 +18,23 @@ using namespace mlir;
 namespace neuroshard {
 
 /// `sum` and the gradients at the positions of `span`.
-static Row addGradients(const KernelBody &body, const ColumnBlock &block,
+static Row addGradients(const UpdateBody &body, const ColumnBlock &block,
                         Span span, Row sum) {
-  KernelInputs &inputs = body.inputs;
+  UpdateInputs &inputs = body.inputs;
   int64_t inFlight = body.rows.getShape().inFlight;
-  return emitSum(body, block, span, sum, inFlight, [&](Value position) -> Term {
-    body.rows.prefetch(
-        {body.gradients, inputs.getGradientOffsetAhead(position)}, block,
-        /*forWrite=*/false);
-    Value offset = inputs.getGradientOffset(position);
-    Value factor = body.spec.weighted ? inputs.getFactor(position) : Value();
-    return {{body.gradients, offset}, factor};
-  });
+  auto emitTerms = [&](ArrayRef<Value> positions) {
+    SmallVector<Term> terms;
+    for (Value position : positions) {
+      body.rows.prefetch(
+          {body.gradients, inputs.getGradientOffsetAhead(position)}, block,
+          /*forWrite=*/false);
+      Value offset = inputs.getGradientOffset(position);
+      Value factor = body.spec.weighted ? inputs.getFactor(position) : Value();
+      terms.push_back({{body.gradients, offset}, factor});
+    }
+    return terms;
+  };
+  return emitSum(body, block, span, sum, inFlight, emitTerms);
 }
 
 /// Few runs have sums of chunks: registers matter more there.
@@ -37,7 +42,7 @@ static constexpr int64_t kSumsInFlight = 2;
 
 /// The sum of head, tail and sums. Head and tail are two rounds of one loop,
 /// which takes fewer registers than two loops.
-static Row sumParts(const KernelBody &body, const ColumnBlock &block,
+static Row sumParts(const UpdateBody &body, const ColumnBlock &block,
                     const SplitRun &run) {
   ImplicitLocOpBuilder &b = body.b;
   RowBuilder &rows = body.rows;
@@ -56,26 +61,31 @@ static Row sumParts(const KernelBody &body, const ColumnBlock &block,
     scf::YieldOp::create(
         b, addGradients(body, block, span, Row(parts.getRegionIterArgs())));
   }
+  auto emitSums = [&](ArrayRef<Value> numbers) {
+    SmallVector<Term> terms;
+    for (Value number : numbers) {
+      Value offset = arith::MulIOp::create(b, number, run.stride);
+      terms.push_back({{run.partials, offset}, {}});
+    }
+    return terms;
+  };
   return emitSum(body, block, run.sums, Row(parts.getResults()), kSumsInFlight,
-                 [&](Value number) -> Term {
-                   Value offset = arith::MulIOp::create(b, number, run.stride);
-                   return {{run.partials, offset}, {}};
-                 });
+                 emitSums);
 }
 
 /// The sum of the gradients of a run.
-static Row sumGradients(const KernelBody &body, const ColumnBlock &block,
+static Row sumGradients(const UpdateBody &body, const ColumnBlock &block,
                         Span run) {
   if (std::optional<SplitRun> split = body.inputs.splitRun(run))
     return sumParts(body, block, *split);
   return addGradients(body, block, run, body.rows.zeros(block));
 }
 
-void emitPartial(const KernelBody &body) {
+static void emitPartial(const UpdateBody &body) {
   RowBuilder &rows = body.rows;
   body.inputs.forEachItem([&](Value item) {
     Span chunk = body.inputs.getRun(item);
-    Value offset = arith::MulIOp::create(body.b, item, body.outStride);
+    Value offset = arith::MulIOp::create(body.b, item, body.partialStride);
     rows.forEachBlock([&](const ColumnBlock &block) {
       Row sum = addGradients(body, block, chunk, rows.zeros(block));
       rows.write(sum, {body.partials, offset}, block);
@@ -84,7 +94,7 @@ void emitPartial(const KernelBody &body) {
 }
 
 /// Prefetches the state of row `ahead`, unless that is null.
-static void prefetchRowState(const KernelBody &body, Value ahead) {
+static void prefetchRowState(const UpdateBody &body, Value ahead) {
   if (ahead)
     memref::PrefetchOp::create(body.b, body.states[0], ahead, /*isWrite=*/true,
                                /*localityHint=*/3, /*isDataCache=*/true);
@@ -94,7 +104,7 @@ static int64_t getTableDim(const KernelSpec &spec) {
   return spec.tableDim != 0 ? spec.tableDim : spec.dim;
 }
 
-static void emitElementwiseUpdate(const KernelBody &body) {
+static void emitElementwiseUpdate(const UpdateBody &body) {
   RowBuilder &rows = body.rows;
   const OptimizerSpec &optimizer = body.spec.optimizer;
   body.inputs.forEachItem([&](Value item) {
@@ -121,7 +131,7 @@ static void emitElementwiseUpdate(const KernelBody &body) {
 }
 
 /// One step of the state of `row`; returns the factor of its gradient.
-static Value stepRowState(const KernelBody &body, Value row, Value norm) {
+static Value stepRowState(const UpdateBody &body, Value row, Value norm) {
   ImplicitLocOpBuilder &b = body.b;
   Value before = memref::LoadOp::create(b, body.states[0], row);
   Value accumulator =
@@ -131,7 +141,7 @@ static Value stepRowState(const KernelBody &body, Value row, Value norm) {
                        body.stepSize);
 }
 
-static void emitRowwiseUpdate(const KernelBody &body) {
+static void emitRowwiseUpdate(const UpdateBody &body) {
   RowBuilder &rows = body.rows;
   const OptimizerSpec &optimizer = body.spec.optimizer;
   body.inputs.forEachItem([&](Value item) {
@@ -161,13 +171,13 @@ static void emitRowwiseUpdate(const KernelBody &body) {
   });
 }
 
-void emitUpdate(const KernelBody &body) {
+static void emitUpdate(const UpdateBody &body) {
   if (body.spec.optimizer.kind == OptimizerKind::RowwiseAdagrad)
     return emitRowwiseUpdate(body);
   emitElementwiseUpdate(body);
 }
 
-void emitReduce(const KernelBody &body) {
+static void emitReduce(const UpdateBody &body) {
   RowBuilder &rows = body.rows;
   body.inputs.forEachItem([&](Value item) {
     Span run = body.inputs.getRun(item);
@@ -180,7 +190,7 @@ void emitReduce(const KernelBody &body) {
   });
 }
 
-void emitApply(const KernelBody &body) {
+static void emitApply(const UpdateBody &body) {
   RowBuilder &rows = body.rows;
   body.inputs.forEachItem([&](Value item) {
     Value row = body.inputs.getRow(item);
@@ -196,6 +206,22 @@ void emitApply(const KernelBody &body) {
                  {body.weights, row}, block);
     });
   });
+}
+
+void emitBody(const UpdateBody &body) {
+  switch (body.spec.kind) {
+  case KernelKind::Update:
+    return emitUpdate(body);
+  case KernelKind::Reduce:
+    return emitReduce(body);
+  case KernelKind::Apply:
+    return emitApply(body);
+  case KernelKind::Partial:
+    return emitPartial(body);
+  case KernelKind::Lookup:
+  case KernelKind::WeightGradient:
+    llvm_unreachable("not an update");
+  }
 }
 
 } // namespace neuroshard
