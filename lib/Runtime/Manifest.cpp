@@ -182,8 +182,10 @@ Manifest readManifest(const Value &root) {
       [&](const Value &item) { return readExchange(item, manifest); });
   manifest.shards = root["shards"].list(
       [&](const Value &item) { return readShard(item, manifest); });
-  manifest.programs = root["programs"].list(
-      [](const Value &item) { return item["library"].text(); });
+  manifest.programs = root["programs"].list([](const Value &item) {
+    return ProgramSpec{item["library"].text(),
+                       item.has("gpu_xxh3") ? item["gpu_xxh3"].text() : ""};
+  });
   manifest.bindings = root["bindings"].list(
       [&](const Value &item) { return readBinding(item, manifest); });
   if (manifest.bindings.size() != size_t(manifest.numDevices))

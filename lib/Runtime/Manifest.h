@@ -105,6 +105,11 @@ struct LookupBinding {
   int32_t slot = 0;
 };
 
+struct ProgramSpec {
+  std::string library; ///< file for CPUs.
+  std::string gpuHash; ///< of its .gpu.json; "" if there is none.
+};
+
 struct DeviceBinding {
   int32_t program = 0;
   std::vector<int32_t> slots; ///< shard of each slot.
@@ -130,7 +135,7 @@ struct Manifest {
   std::vector<TableSpec> tables;
   std::vector<ExchangeSpec> exchanges;
   std::vector<ShardSpec> shards;
-  std::vector<std::string> programs; ///< library file of each program.
+  std::vector<ProgramSpec> programs;
   std::vector<DeviceBinding> bindings;
   /// Per table: some of its rows are cut by columns.
   std::vector<bool> columnSplitTables;

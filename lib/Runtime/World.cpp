@@ -94,8 +94,8 @@ std::unique_ptr<nsrt_world> openWorld(const std::string &directory,
   fs::path root = fs::absolute(directory);
   Manifest manifest = parseManifest(readFile(root / "manifest.json"));
   nsrt_world::Libraries libraries;
-  for (const std::string &name : manifest.programs)
-    libraries.push_back(loadProgram(root, name));
+  for (const ProgramSpec &program : manifest.programs)
+    libraries.push_back(loadProgram(root, program.library));
   return std::make_unique<nsrt_world>(std::move(manifest), std::move(libraries),
                                       threadsPerDevice);
 }
@@ -110,7 +110,8 @@ joinWorld(const std::string &directory, int threads,
          " devices, but the group has ", communicator->size(), " ranks");
   nsrt_world::Libraries libraries(manifest.programs.size());
   int32_t own = manifest.bindings[size_t(communicator->rank())].program;
-  libraries[size_t(own)] = loadProgram(root, manifest.programs[size_t(own)]);
+  libraries[size_t(own)] =
+      loadProgram(root, manifest.programs[size_t(own)].library);
   return std::make_unique<nsrt_world>(std::move(manifest), std::move(libraries),
                                       threads, std::move(communicator));
 }

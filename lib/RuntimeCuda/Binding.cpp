@@ -6,11 +6,7 @@
 
 #include "Binding.h"
 #include "../Runtime/Error.h"
-
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
+#include "ArtifactFile.h"
 
 using namespace neuroshard::runtime;
 
@@ -25,15 +21,26 @@ std::string Binding::nameOf(size_t lookup) const {
   return text.str();
 }
 
-std::string readFile(const std::string &path) {
-  std::ifstream stream(path, std::ios::binary);
-  std::ostringstream text;
-  if (stream)
-    text << stream.rdbuf();
-  if (!stream || !text)
-    fail("cannot read '", path, "': ", std::strerror(errno));
-  return text.str();
+namespace {
+
+/// The text of a program's .gpu.json.
+std::string readProgram(const std::filesystem::path &folder,
+                        const ProgramSpec &program) {
+  std::filesystem::path file =
+      folder /
+      std::filesystem::path(program.library).replace_extension(".gpu.json");
+  if (!program.gpuHash.empty())
+    return readHashed(file, program.gpuHash, "manifest.json");
+  std::error_code ignored;
+  if (std::filesystem::exists(file, ignored))
+    fail("'", (folder / "manifest.json").string(), "' does not know ",
+         file.filename().string(),
+         ", which is of another compilation; compile the model again");
+  fail("'", folder.string(), "' has no ", file.filename().string(),
+       ": it was compiled for the CPU alone; compile the model with --gpu");
 }
+
+} // namespace
 
 Binding readBinding(const std::string &directory, int32_t device) {
   std::filesystem::path folder(directory);
@@ -43,13 +50,9 @@ Binding readBinding(const std::string &directory, int32_t device) {
     fail("there is no device ", device, " in '", directory, "'; its plan has ",
          binding.manifest.numDevices, ", numbered from 0");
   binding.device = device;
-  std::filesystem::path library =
+  const ProgramSpec &program =
       binding.manifest.programs[size_t(binding.bound().program)];
-  std::filesystem::path file = folder / library.replace_extension(".gpu.json");
-  if (!std::filesystem::exists(file))
-    fail("'", directory, "' has no ", file.filename().string(),
-         ": it was compiled for the CPU alone; compile the model with --gpu");
-  binding.program = parseGpuProgram(readFile(file));
+  binding.program = parseGpuProgram(readProgram(folder, program));
   checkGpuProgram(binding.program, binding.manifest, device);
   bindMeans(binding.program, binding.manifest, device);
   return binding;

@@ -40,12 +40,10 @@ struct Binding {
   std::string nameOf(size_t lookup) const;
 };
 
-/// Reads `directory`/manifest.json and the GPU program of `device`, and holds
-/// them against each other. Throws a RuntimeError.
+/// Reads `directory`/manifest.json and the GPU program of `device`, which must
+/// have the hash that the manifest says, and holds them against each other.
+/// Throws a RuntimeError.
 Binding readBinding(const std::string &directory, int32_t device);
-
-/// The whole of a file. Throws a RuntimeError.
-std::string readFile(const std::string &path);
 
 } // namespace neuroshard::cuda
 

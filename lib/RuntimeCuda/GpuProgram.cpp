@@ -45,7 +45,8 @@ int32_t readVariant(const JsonValue &value) {
 }
 
 GpuImage readImage(const JsonValue &value) {
-  GpuImage image{value["arch"].text(), value["file"].text()};
+  GpuImage image{value["arch"].text(), value["file"].text(),
+                 value["xxh3"].text()};
   if (image.arch != "ptx" && !image.arch.starts_with("sm_"))
     value["arch"].wrong("\"ptx\" or \"sm_\" and a compute capability");
   return image;
@@ -162,7 +163,8 @@ GpuProgram parseGpuProgram(const std::string &text) {
   program.module = root["module"].text();
   program.images = root["images"].list(readImage);
   if (root.has("emulated"))
-    program.emulated = root["emulated"].text();
+    program.emulated = {"", root["emulated"]["file"].text(),
+                        root["emulated"]["xxh3"].text()};
   program.kernels =
       root["kernels"].list([](const JsonValue &item) { return item.text(); });
   program.slots = root["slots"].list(readSlot);

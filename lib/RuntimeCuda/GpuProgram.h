@@ -11,14 +11,16 @@
 #include "../Runtime/Manifest.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace neuroshard::cuda {
 
 struct GpuImage {
-  std::string arch; ///< "sm_90" or "ptx".
+  std::string arch; ///< "sm_90" or "ptx"; "" for the emulator's.
   std::string file; ///< beside the manifest.
+  std::string hash; ///< of the file: hashOf.
 };
 
 struct GpuLookup {
@@ -66,7 +68,7 @@ struct GpuSlot {
 struct GpuProgram {
   std::string module; ///< hash of the gpu.module.
   std::vector<GpuImage> images;
-  std::string emulated; ///< file for the emulator, "" if there is none.
+  std::optional<GpuImage> emulated; ///< for the emulator.
   std::vector<std::string> kernels;
   std::vector<GpuLookup> lookups;
   std::vector<GpuSlot> slots;

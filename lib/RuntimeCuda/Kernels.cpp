@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Kernels.h"
+#include "ArtifactFile.h"
 #include "Status.h"
 #include "neuroshard/Runtime/GpuABI.h"
 
@@ -17,21 +18,23 @@ constexpr const char *kernelNames[] = {
     "nsg_lookup",   "nsg_weight_gradient", "nsg_expand", "nsg_ranges",
     "nsg_partials", "nsg_update",          "nsg_reduce", "nsg_apply"};
 
-std::string chooseFile(const Gpu &gpu, const GpuProgram &program) {
+const GpuImage &imageFor(const Gpu &gpu, const GpuProgram &program) {
   if (!gpu.driver.emulated)
-    return chooseImage(program, gpu.capability).file;
-  if (program.emulated.empty())
+    return chooseImage(program, gpu.capability);
+  if (!program.emulated)
     fail("the program was not compiled for the emulator; compile the model "
          "with --emulate");
-  return program.emulated;
+  return *program.emulated;
 }
 
 } // namespace
 
 Kernels::Kernels(const Gpu &gpu, const Binding &binding,
                  const std::string &directory)
-    : gpu(gpu), file(chooseFile(gpu, binding.program)) {
-  std::string image = readFile(directory + "/" + file);
+    : gpu(gpu), file(imageFor(gpu, binding.program).file) {
+  std::string image =
+      readHashed(std::filesystem::path(directory) / file,
+                 imageFor(gpu, binding.program).hash, "its .gpu.json");
   CUresult result = gpu.driver.moduleLoadData(&module, image.c_str());
   if (result != CUDA_SUCCESS)
     failWith(result == CUDA_ERROR_OUT_OF_MEMORY ? NSC_OUT_OF_MEMORY

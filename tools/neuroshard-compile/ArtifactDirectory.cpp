@@ -5,10 +5,13 @@
 #include "neuroshard/Conversion/Manifest/Manifest.h"
 
 #include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/ToolOutputFile.h"
+#include "llvm/Support/xxhash.h"
 
 using namespace mlir;
 namespace fs = llvm::sys::fs;
@@ -80,6 +83,18 @@ LogicalResult ArtifactDirectory::write(StringRef file, StringRef text,
   }
   output.keep();
   return success();
+}
+
+FailureOr<std::string> ArtifactDirectory::hash(StringRef file, Location loc) {
+  auto buffer = llvm::MemoryBuffer::getFile(path(file));
+  if (!buffer)
+    return fail(loc, "cannot read", path(file), buffer.getError());
+  llvm::XXH128_hash_t hash =
+      llvm::xxh3_128bits(llvm::arrayRefFromStringRef((*buffer)->getBuffer()));
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format_hex_no_prefix(hash.high64, 16)
+                                 << llvm::format_hex_no_prefix(hash.low64, 16);
+  return text;
 }
 
 LogicalResult ArtifactDirectory::createFolder(StringRef name, Location loc) {

@@ -26,6 +26,9 @@ public:
   std::string path(llvm::StringRef file) const;
   mlir::LogicalResult write(llvm::StringRef file, llvm::StringRef text,
                             mlir::Location loc);
+  /// XXH3 of 128 bits of a file in it, in 32 hexadecimal digits, by which
+  /// runtimes know files that belong together.
+  mlir::FailureOr<std::string> hash(llvm::StringRef file, mlir::Location loc);
   mlir::LogicalResult createFolder(llvm::StringRef name, mlir::Location loc);
   mlir::LogicalResult move(llvm::StringRef from, llvm::StringRef to,
                            mlir::Location loc);

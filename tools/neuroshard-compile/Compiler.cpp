@@ -112,10 +112,14 @@ LogicalResult Compiler::compilePrograms() {
     if (failed(convertToRuntime(*host, name)) || failed(writeIR(*host, name)) ||
         failed(compileLibrary(*host, name)))
       return failure();
-    if ((!options.gpu.archs.empty() || options.emulate) &&
-        failed(compileForGpu(options, module, name, directory)))
+    manifest.programs.push_back({(name + ".so").str(), ""});
+    if (options.gpu.archs.empty() && !options.emulate)
+      continue;
+    FailureOr<std::string> hash =
+        compileForGpu(options, module, name, directory);
+    if (failed(hash))
       return failure();
-    manifest.programs.push_back((name + ".so").str());
+    manifest.programs.back().gpuHash = *hash;
   }
   return success();
 }

@@ -20,7 +20,7 @@ public:
       : options(options), module(module.clone()), name(name),
         directory(directory), loc(module.getLoc()) {}
 
-  LogicalResult run();
+  FailureOr<std::string> run();
 
 private:
   LogicalResult writeImages();
@@ -48,7 +48,10 @@ LogicalResult GpuCompiler::writeImages() {
         (name + "." + (isPtx ? "ptx" : image.arch + ".cubin")).str();
     if (failed(directory.write(file, image.bytes, loc)))
       return failure();
-    files.images.emplace_back(image.arch, file);
+    FailureOr<std::string> hash = directory.hash(file, loc);
+    if (failed(hash))
+      return failure();
+    files.images.push_back({image.arch, file, *hash});
   }
   return success();
 }
@@ -56,13 +59,19 @@ LogicalResult GpuCompiler::writeImages() {
 LogicalResult GpuCompiler::writeEmulated() {
   if (!options.emulate)
     return success();
-  files.emulated = (name + ".emulated.so").str();
+  std::string file = (name + ".emulated.so").str();
   NativeOptions native = options.native;
   native.keepIntermediates = false;
-  return compileEmulated(*module, native, directory.path(files.emulated));
+  if (failed(compileEmulated(*module, native, directory.path(file))))
+    return failure();
+  FailureOr<std::string> hash = directory.hash(file, loc);
+  if (failed(hash))
+    return failure();
+  files.emulated = {"", file, *hash};
+  return success();
 }
 
-LogicalResult GpuCompiler::run() {
+FailureOr<std::string> GpuCompiler::run() {
   FailureOr<GpuProgram> program =
       convertToGpu(*module, name, options.gpuOutput);
   if (failed(program))
@@ -80,12 +89,15 @@ LogicalResult GpuCompiler::run() {
   }
   if (failed(writeImages()) || failed(writeEmulated()))
     return failure();
-  return directory.write((name + ".gpu.json").str(),
-                         writeGpuProgram(*program, files), loc);
+  std::string file = (name + ".gpu.json").str();
+  if (failed(directory.write(file, writeGpuProgram(*program, files), loc)))
+    return failure();
+  return directory.hash(file, loc);
 }
 
-LogicalResult compileForGpu(const CompileOptions &options, ModuleOp module,
-                            StringRef name, ArtifactDirectory &directory) {
+FailureOr<std::string> compileForGpu(const CompileOptions &options,
+                                     ModuleOp module, StringRef name,
+                                     ArtifactDirectory &directory) {
   return GpuCompiler(options, module, name, directory).run();
 }
 

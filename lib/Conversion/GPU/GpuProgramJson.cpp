@@ -56,8 +56,9 @@ static llvm::json::Object describe(const GpuSlot &slot) {
 std::string writeGpuProgram(const GpuProgram &program,
                             const GpuProgramFiles &files) {
   llvm::json::Array images, kernels, lookups, slots;
-  for (const auto &[arch, file] : files.images)
-    images.push_back(llvm::json::Object{{"arch", arch}, {"file", file}});
+  for (const GpuProgramFile &image : files.images)
+    images.push_back(llvm::json::Object{
+        {"arch", image.arch}, {"file", image.file}, {"xxh3", image.hash}});
   for (llvm::StringRef kernel : program.kernels)
     kernels.push_back(kernel);
   for (const GpuLookup &lookup : program.lookups)
@@ -69,8 +70,9 @@ std::string writeGpuProgram(const GpuProgram &program,
       {"module", files.moduleHash},    {"images", std::move(images)},
       {"kernels", std::move(kernels)}, {"lookups", std::move(lookups)},
       {"slots", std::move(slots)}};
-  if (!files.emulated.empty())
-    object["emulated"] = files.emulated;
+  if (files.emulated)
+    object["emulated"] = llvm::json::Object{{"file", files.emulated->file},
+                                            {"xxh3", files.emulated->hash}};
   std::string text;
   llvm::raw_string_ostream stream(text);
   stream << llvm::formatv("{0:2}", llvm::json::Value(std::move(object)))

@@ -101,8 +101,11 @@ static Json functions(const std::vector<Function> &functions) {
 
 std::string writeManifest(const Manifest &manifest) {
   Json programs = Json::array();
-  for (const std::string &library : manifest.programs)
-    programs.push_back({{"library", library}});
+  for (const Program &program : manifest.programs) {
+    programs.push_back({{"library", program.library}});
+    if (!program.gpuHash.empty())
+      programs.back()["gpu_xxh3"] = program.gpuHash;
+  }
   Json json = {{"schema", kSchema},
                {"target_cpu", manifest.targetCpu},
                {"devices", manifest.devices},

@@ -4,10 +4,12 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ArtifactFile.h"
 #include "Initializer.h"
 #include "Simulation.h"
 
 #include <dlfcn.h>
+#include <sys/stat.h>
 
 namespace neuroshard::test {
 namespace {
@@ -44,6 +46,7 @@ protected:
     nlohmann::json program = artifact.read("program0.gpu.json");
     function(program);
     artifact.write("program0.gpu.json", program.dump());
+    artifact.sign();
   }
 
   Artifact artifact;
@@ -180,8 +183,74 @@ TEST_F(DeviceTest, ArtifactsThatDoNotFitAreRefused) {
     program["kernels"] = {"nsg_lookup"};
   });
   EXPECT_THAT(openError(), HasSubstr("expected \"nsg_update\""));
+}
+
+TEST_F(DeviceTest, AnArtifactForCpusAloneSaysSo) {
+  nlohmann::json manifest = artifact.read("manifest.json");
+  manifest["programs"][0].erase("gpu_xxh3");
+  artifact.write("manifest.json", manifest.dump());
+  EXPECT_THAT(openError(), HasSubstr("manifest.json' does not know "
+                                     "program0.gpu.json, which is of another "
+                                     "compilation; compile the model again"));
   std::filesystem::remove(artifact.path() + "/program0.gpu.json");
   EXPECT_THAT(openError(), HasSubstr("compile the model with --gpu"));
+}
+
+TEST_F(DeviceTest, FilesOfOtherCompilationsAreRefused) {
+  nlohmann::json program = artifact.read("program0.gpu.json");
+  nlohmann::json swapped = program;
+  std::swap(swapped["lookups"][0]["variant"], swapped["lookups"][1]["variant"]);
+  artifact.write("program0.gpu.json", swapped.dump());
+  EXPECT_THAT(
+      openError(),
+      testing::AllOf(HasSubstr("program0.gpu.json' is not the file that "
+                               "manifest.json was written with"),
+                     HasSubstr("; compile the model again")));
+  artifact.write("program0.gpu.json", program.dump());
+  const std::string image = "image new.cubin";
+  fake.image = "none";
+  for (std::string other : {"image old.cubin", "image new.cubi", ""}) {
+    artifact.write("new.cubin", other);
+    EXPECT_THAT(openError(),
+                testing::AllOf(
+                    HasSubstr("new.cubin' is not the file that its .gpu.json "
+                              "was written with"),
+                    HasSubstr("(" + std::to_string(other.size()) + " bytes)")));
+    EXPECT_EQ(fake.image, "none");
+  }
+  setenv("NEUROSHARD_CUDA_UNCHECKED", "1", 1);
+  {
+    OpenDevice device(artifact);
+  }
+  unsetenv("NEUROSHARD_CUDA_UNCHECKED");
+  artifact.write("new.cubin", image);
+  OpenDevice device(artifact);
+}
+
+TEST_F(DeviceTest, HashesAreThoseOfTheCompiler) {
+  // XXH3 of 128 bits, as the specification of xxHash has it for no bytes.
+  EXPECT_EQ(cuda::hashOf(""), "99aa06d3014798d86001c324468d497f");
+  EXPECT_EQ(cuda::hashOf("NeuroShard"), cuda::hashOf("NeuroShard"));
+  EXPECT_NE(cuda::hashOf("NeuroShard"), cuda::hashOf("Neuroshard"));
+}
+
+TEST_F(DeviceTest, WhatIsNoFileIsRefusedAtOnce) {
+  for (const char *file : {"manifest.json", "program0.gpu.json", "new.cubin"}) {
+    std::string path = artifact.path() + "/" + file;
+    std::filesystem::rename(path, path + ".kept");
+    EXPECT_THAT(openError(),
+                testing::AllOf(HasSubstr(path), HasSubstr("No such file")));
+    std::filesystem::create_directory(path);
+    EXPECT_THAT(openError(), HasSubstr(path + "': expected a file, found a "
+                                              "directory"));
+    std::filesystem::remove(path);
+    ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+    EXPECT_THAT(openError(), HasSubstr(path + "': expected a file, found a "
+                                              "pipe"));
+    std::filesystem::remove(path);
+    std::filesystem::rename(path + ".kept", path);
+  }
+  OpenDevice device(artifact);
 }
 
 TEST_F(DeviceTest, ImagesFitTheGpu) {

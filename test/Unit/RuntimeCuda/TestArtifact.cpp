@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TestArtifact.h"
+#include "ArtifactFile.h"
 
 #include <cstdlib>
 #include <fstream>
@@ -191,9 +192,9 @@ json Model::program(int32_t device, fake::State &state) const {
           {"abi", 1},
           {"module", "0123"},
           {"images",
-           {{{"arch", "sm_80"}, {"file", "old.cubin"}},
-            {{"arch", "sm_90"}, {"file", "new.cubin"}},
-            {{"arch", "ptx"}, {"file", "any.ptx"}}}},
+           {{{"arch", "sm_80"}, {"file", "old.cubin"}, {"xxh3", ""}},
+            {{"arch", "sm_90"}, {"file", "new.cubin"}, {"xxh3", ""}},
+            {{"arch", "ptx"}, {"file", "any.ptx"}, {"xxh3", ""}}}},
           {"kernels", kernels},
           {"lookups", lookups},
           {"slots", slots}};
@@ -209,6 +210,24 @@ Artifact::Artifact(const Model &model, fake::State &state) {
     write(numbered("program", d) + ".gpu.json", model.program(d, state).dump());
   for (const char *file : {"old.cubin", "new.cubin", "any.ptx"})
     write(file, std::string("image ").append(file));
+  sign();
+}
+
+void Artifact::sign() const {
+  json manifest = read("manifest.json");
+  for (size_t i = 0; i < manifest["programs"].size(); ++i) {
+    std::string file = numbered("program", int64_t(i)) + ".gpu.json";
+    json program = read(file);
+    for (json &image : program["images"])
+      image["xxh3"] = hashOfFile(image["file"]);
+    write(file, program.dump());
+    manifest["programs"][i]["gpu_xxh3"] = hashOfFile(file);
+  }
+  write("manifest.json", manifest.dump());
+}
+
+std::string Artifact::hashOfFile(const std::string &file) const {
+  return cuda::hashOf(cuda::readFile(folder / file));
 }
 
 Artifact::~Artifact() {

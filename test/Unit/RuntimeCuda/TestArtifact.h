@@ -82,8 +82,12 @@ public:
   std::string path() const { return folder.string(); }
   void write(const std::string &file, const std::string &text) const;
   nlohmann::json read(const std::string &file) const;
+  /// Writes the hashes that the files have now to those that say them.
+  void sign() const;
 
 private:
+  std::string hashOfFile(const std::string &file) const;
+
   std::filesystem::path folder;
 };
 

@@ -9,8 +9,8 @@
 
 #include "neuroshard/Conversion/GPU/GpuProgram.h"
 
+#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace neuroshard {
@@ -18,11 +18,16 @@ namespace neuroshard {
 inline constexpr llvm::StringLiteral kGpuProgramSchema =
     "neuroshard.gpu_program/1";
 
-/// Files of an artifact that belong to the program, by architecture.
+struct GpuProgramFile {
+  std::string arch; ///< "sm_90", "ptx"; "" for the emulator.
+  std::string file; ///< beside the manifest.
+  std::string hash; ///< XXH3 of 128 bits: runtimes load no other file.
+};
+
+/// Files of an artifact that belong to the program.
 struct GpuProgramFiles {
-  std::vector<std::pair<std::string, std::string>> images;
-  /// The program for the emulator; empty: none.
-  std::string emulated;
+  std::vector<GpuProgramFile> images;
+  std::optional<GpuProgramFile> emulated;
   std::string moduleHash;
 };
 

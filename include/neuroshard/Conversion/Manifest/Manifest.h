@@ -61,6 +61,12 @@ struct Shard {
   std::string tier; ///< "hbm", "dram".
 };
 
+struct Program {
+  std::string library; ///< file for CPUs.
+  /// XXH3 of 128 bits of its .gpu.json; "" if there is none.
+  std::string gpuHash;
+};
+
 struct Binding {
   int64_t program = 0;
   std::vector<int64_t> slots;                  ///< shard of each slot.
@@ -97,8 +103,8 @@ struct Manifest {
   std::vector<Table> tables;
   std::vector<Exchange> exchanges;
   std::vector<Shard> shards;
-  std::vector<std::string> programs; ///< library of each program.
-  std::vector<Binding> bindings;     ///< one per device.
+  std::vector<Program> programs;
+  std::vector<Binding> bindings; ///< one per device.
   std::vector<Function> functions;
   std::string referenceLibrary; ///< empty: there is none.
   std::vector<Function> referenceFunctions;
