@@ -2,18 +2,16 @@
 """One rank of the check of sharded modules: forward and training steps of all models against
 torch in float64. usage: torchrun --nproc-per-node N exchange_rank.py ARTIFACTS [--dry-run]"""
 
-import ctypes
 import datetime
 import os
-import signal
 import sys
 import warnings
 from pathlib import Path
 
-PR_SET_PDEATHSIG = 1
-ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # torchrun is the parent
-
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+import processes  # noqa: E402
+
+processes.die_with_parent()
 warnings.filterwarnings("ignore")
 
 import torch  # noqa: E402

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import torch
 
-CACHE_BYTES = 256 << 20  # several times the L2 cache of an H200
+CACHE_BYTES = 256 << 20  # four times the L2 cache of an H200, the largest of these GPUs
 MOST_SETS = 32
 
 
@@ -41,10 +41,18 @@ class Ids:
         return (ranks * 2654435761 + 12345) % self.rows
 
 
-def number_of_sets(step_bytes, touched_bytes, free_bytes):
+def number_of_sets(step_bytes, touched, free_bytes):
     """Enough sets that together they touch much more than the cache, within the memory."""
-    wanted = -(-CACHE_BYTES // max(1, touched_bytes))
+    wanted = -(-CACHE_BYTES // max(1, touched))
     return int(max(2, min(MOST_SETS, wanted, free_bytes // max(1, step_bytes))))
+
+
+def touched_bytes(point):
+    """Bytes that one set of a point brings into the cache and the next does not need: rows that
+    are popular in one are popular in all."""
+    rows = min(point.lookups * point.row_bytes, point.table_bytes)
+    streamed = point.forward_bytes() - point.lookups * point.dim * point.element_bytes
+    return streamed + (rows // 10 if point.zipf else rows)
 
 
 def make_sets(point, tables, count, place):

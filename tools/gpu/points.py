@@ -12,6 +12,9 @@ ID_BYTES = 8
 OFFSET_BYTES = 8
 OUTPUT_BYTES = 4
 ELEMENT_BYTES = {"f32": 4, "f16": 2, "bf16": 2}
+DLRM_BATCH = 65536
+# At most so many rows of each table: all, then as many as fit a GPU of 80 GB.
+DLRM_ROWS = (None, 20_000_000)
 DLRM = Path(__file__).resolve().parents[2] / "workloads" / "mlperf_dlrm_v2.json"
 
 
@@ -38,8 +41,12 @@ class Point:
         return f"E{self.rows:.0e}_D{self.dim}_{self.dtype}".replace("e+0", "e")
 
     @property
+    def element_bytes(self):
+        return ELEMENT_BYTES[self.dtype]
+
+    @property
     def row_bytes(self):
-        return -(-self.dim * ELEMENT_BYTES[self.dtype] // 16) * 16
+        return -(-self.dim * self.element_bytes // 16) * 16
 
     @property
     def lookups(self):
@@ -56,14 +63,14 @@ class Point:
                 + 2 * self.bags * TABLES * self.dim * 4)
 
     def forward_bytes(self):
-        return (self.lookups * (self.dim * ELEMENT_BYTES[self.dtype] + ID_BYTES)
+        return (self.lookups * (self.dim * self.element_bytes + ID_BYTES)
                 + (TABLES * self.bags + 1) * OFFSET_BYTES
                 + TABLES * self.bags * self.dim * OUTPUT_BYTES)
 
     def backward_bytes(self, unique_rows):
         """The gradient once, distinct rows and their state read and written, ids twice."""
         return (TABLES * self.bags * self.dim * 4
-                + 2 * unique_rows * (self.dim * ELEMENT_BYTES[self.dtype] + 4)
+                + 2 * unique_rows * (self.dim * self.element_bytes + 4)
                 + 2 * self.lookups * ID_BYTES)
 
 
@@ -90,11 +97,18 @@ def tiny():
     return [Point(48, 64, 8, 4), Point(40, 64, 5, 1, zipf=True), Point(40, 128, 4, 3, "bf16")]
 
 
-def dlrm_features():
+def dlrm_features(rows_at_most=None):
     """(rows, dim, ids per sample) of each table of MLPerf DLRM-v2."""
     workload = json.loads(DLRM.read_text())
     pooling = {feature["table"]: int(feature["mean_pooling"]) for feature in workload["features"]}
-    return [(table["rows"], table["dim"], pooling[table["name"]]) for table in workload["tables"]]
+    return [(min(table["rows"], rows_at_most or table["rows"]), table["dim"],
+             pooling[table["name"]]) for table in workload["tables"]]
+
+
+def dlrm_name(rows_at_most=None):
+    """Of the record and the program of DLRM-v2's forward."""
+    cut = f"_rows_at_most_{rows_at_most // 10**6}M" if rows_at_most else ""
+    return f"dlrm_v2_forward{cut}"
 
 
 def as_json(point):

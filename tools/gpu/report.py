@@ -4,72 +4,159 @@ results.json holds every record of every section. results.md has tables of measu
 only: a dry run leaves their places empty."""
 
 import json
+from pathlib import Path
 
-from records import Records
-from timing_math import geometric_mean, median
+from goals import goals_table
+from records import Records, blame_path, write_whole
+from speed_tables import speed_tables
 
-STATE = "state.json"
-SECTIONS = ("build", "correctness", "exchange", "sanitizer", "memory", "speed", "collect")
+SCHEMA = "neuroshard.gpu_results/2"
+STATE, MACHINES = "state.json", "machines.json"
+SECTIONS = ("build", "correctness", "speed", "memory", "collect", "exchange", "sanitizer",
+            "rebuild")
+LOG_BYTES = 4 << 20
 
 
-def load_state(out, dry):
-    path = out / STATE
-    if not path.exists():
-        return {"schema": "neuroshard.gpu_results/1", "dry_run": dry, "sections": {}}
-    state = json.loads(path.read_text())
-    if state["dry_run"] != dry:
-        raise SystemExit(f"error: {out} has results of a {'dry' if state['dry_run'] else 'real'} "
-                         "run; name another folder")
+# What is kept between runs
+
+
+def load_state(arguments):
+    """The state of the work folder, or that of results from elsewhere, with their records."""
+    path = arguments.work / STATE
+    source = arguments.resume or arguments.out / "results.json"
+    if path.exists():
+        state = json.loads(path.read_text())
+    elif source.exists():
+        state = restore(arguments.work, json.loads(source.read_text()))
+    elif arguments.resume:
+        raise SystemExit(f"error: {arguments.resume} does not exist")
+    else:
+        state = {"schema": SCHEMA, "dry_run": arguments.dry_run, "sections": {}}
+    if state["dry_run"] != arguments.dry_run:
+        raise SystemExit(f"error: {arguments.out} has results of a "
+                         f"{'dry' if state['dry_run'] else 'real'} run; name another folder")
     return state
 
 
-def save_state(out, state):
-    (out / STATE).write_text(json.dumps(state, indent=1) + "\n")
+def restore(work, results):
+    """Writes the records of results.json; gives their state."""
+    if results.get("schema") != SCHEMA:
+        raise SystemExit(f"error: expected results of schema {SCHEMA}, found "
+                         f"{results.get('schema')}; name another folder")
+    for name, items in results["records"].items():
+        lines = [json.dumps({"name": item, **record}) + "\n" for item, record in items.items()]
+        if lines:
+            write_whole(work / f"{name}.jsonl", "".join(lines))
+    if results["machines"]:
+        write_whole(work / MACHINES, json.dumps(results["machines"]))
+    return {name: results[name] for name in ("schema", "dry_run", "sections")}
 
 
-def write_report(out, state):
-    machine = out / "machine.json"
-    results = {**state, "machine": json.loads(machine.read_text()) if machine.exists() else None}
-    results["records"] = {name: Records(out / f"{name}.jsonl").items for name in SECTIONS}
-    (out / "results.json").write_text(json.dumps(results, indent=1) + "\n")
-    (out / "results.md").write_text(markdown(results))
+def note_machine(work, facts):
+    """Adds the GPU of this run; results of different kinds of GPU do not mix."""
+    path = work / MACHINES
+    machines = json.loads(path.read_text()) if path.exists() else []
+    if machines and machines[0]["device"] != facts["device"]:
+        raise SystemExit(f"error: these are results of {machines[0]['device']}, and this is "
+                         f"{facts['device']}; name another folder")
+    key = ("uuid", "driver", "torch")
+    if not any(all(one[name] == facts[name] for name in key) for one in machines):
+        write_whole(path, json.dumps([*machines, facts], indent=1))
+
+
+def failed(record):
+    return bool(record.get("error")) or record.get("passed") is False
+
+
+def failed_items(work, section):
+    return [name for name, record in Records(work / f"{section}.jsonl").items.items()
+            if failed(record)]
+
+
+def forget_errors(work, section):
+    """Drops what has failed, so that it is tried again."""
+    records = Records(work / f"{section}.jsonl")
+    kept = [json.dumps({"name": name, **record}) + "\n" for name, record in records.items.items()
+            if not failed(record)]
+    write_whole(records.path, "".join(kept))
+    blame_path(work, section).unlink(missing_ok=True)
+
+
+# What is written
+
+
+def write_report(arguments, state):
+    work, out = arguments.work, arguments.out
+    write_whole(work / STATE, json.dumps(state, indent=1) + "\n")
+    results = results_of(work, state)
+    write_whole(out / "results.json", json.dumps(results) + "\n")
+    write_whole(out / "results.md", markdown(results))
+    write_whole(out / "log.txt", "".join(
+        f"== {name}\n{end_of(work / f'{name}.log', LOG_BYTES // len(SECTIONS))}\n"
+        for name in SECTIONS if (work / f"{name}.log").exists()))
+
+
+def results_of(work, state):
+    machines = work / MACHINES
+    return {**state, "machines": json.loads(machines.read_text()) if machines.exists() else [],
+            "records": {name: Records(work / f"{name}.jsonl").items for name in SECTIONS}}
+
+
+def end_of(path, most):
+    data = path.read_bytes()
+    return data[-most:].decode(errors="replace")
+
+
+def goals_text(out):
+    """The table of goals of results already written, for a terminal."""
+    text = (Path(out) / "results.md").read_text()
+    begin = text.find("## Goals")
+    return text[begin:text.find("\n## ", begin + 4)].strip() if begin >= 0 else ""
 
 
 def markdown(results):
-    machine = results["machine"] or {}
-    measured = bool(machine.get("measured"))
-    lines = ["# GPU results", "", describe(machine), "", "| section | status | seconds |",
-             "|---|---|---:|"]
-    lines += [f"| {name} | {entry['status']} | {entry['wall_s']} |"
+    machines, records = results["machines"], results["records"]
+    measured = bool(machines) and all(one["measured"] for one in machines)
+    lines = ["# GPU results", "", *describe(machines, measured), "",
+             "| section | status | seconds | |", "|---|---|---:|---|"]
+    lines += [f"| {name} | {entry['status']} | {entry['wall_s']} | {one_line(entry['why'])} |"
               for name, entry in results["sections"].items()]
-    records = results["records"]
-    lines += ["", correctness_line(records["correctness"]), "",
-              exchange_line(records.get("exchange", {}))]
+    lines += ["", *failures(records)]
     if not measured:
         return "\n".join([*lines, "", "Times and memory: not measured (dry run).", ""])
+    lines += ["", "## Goals", "", *goals_table(results)]
     lines += ["", "## Memory", "", *memory_table(records["memory"])]
     lines += ["", "## Speed", "", *speed_tables(records["speed"]), ""]
     return "\n".join(lines)
 
 
-def describe(machine):
-    if not machine.get("measured"):
-        return "Dry run on the emulator: nothing here was measured on a GPU."
-    return (f"{machine['device']}, UUID {machine['uuid']}, driver {machine['driver']}, "
-            f"torch {machine['torch']}, {machine['date']}.")
+def describe(machines, measured):
+    if not machines:
+        return ["No GPU was reached."]
+    if not measured:
+        return ["Dry run on the emulator: nothing here was measured on a GPU."]
+    return [f"{one['device']} ({one['memory_bytes'] / 2**30:.1f} GiB), UUID {one['uuid']}, driver "
+            f"{one['driver']}, torch {one['torch']}, {one['date']}." for one in machines]
 
 
-def correctness_line(records):
-    passed = sum(record["passed"] for record in records.values())
-    failed = [name for name, record in records.items() if not record["passed"]]
-    return (f"Correctness: {passed} of {len(records)} cases passed"
-            + (f"; failed: {', '.join(failed)}" if failed else "") + ".")
+def one_line(text, most=160):
+    return " ".join(text.replace("|", "/").split())[:most]
 
 
-def exchange_line(records):
-    found = [f"{name}: " + (record.get("skipped") or ("passed" if record["passed"] else "failed"))
-             for name, record in records.items()]
-    return f"Sharded modules: {'; '.join(found) or 'not run'}."
+def failures(records):
+    """A line for each section with items: how many passed, what failed and why."""
+    lines = []
+    for section, items in records.items():
+        bad = {name: record for name, record in items.items() if failed(record)}
+        if not items:
+            continue
+        skipped = sum("skipped" in record for record in items.values())
+        lines.append(f"- {section}: {len(items) - len(bad) - skipped} of {len(items)} items passed"
+                     + (f", {skipped} skipped" if skipped else "")
+                     + (f"; failed: {', '.join(bad)}" if bad else ""))
+        lines += [f"  - {name}: {one_line(record.get('error', ''))}"
+                  for name, record in list(bad.items())[:8]]
+    return lines
 
 
 def memory_table(records):
@@ -77,61 +164,10 @@ def memory_table(records):
              "|---|---:|---:|---:|"]
     for name, record in records.items():
         if "measured_bytes" not in record:
-            lines.append(f"| {name} | | | {record.get('skipped', '')} |")
+            why = record.get("skipped") or record.get("error", "")
+            lines.append(f"| {name} | | | {one_line(why)} |")
             continue
         predicted, measured = record["predicted_bytes"], record["measured_bytes"]
         lines.append(f"| {name} | {predicted / 2**30:.3f} | {measured / 2**30:.3f} "
                      f"| {predicted / measured:.3f} |")
-    return lines
-
-
-# Speed
-
-
-def times_of(record, kind):
-    """Median ms of each contender. kind: forward_ms, step_ms, backward_ms (the difference)."""
-    if kind != "backward_ms":
-        return {name: median(samples) for name, samples in record.get(kind, {}).items() if samples}
-    forward, step = times_of(record, "forward_ms"), times_of(record, "step_ms")
-    return {name: step[name] - forward[name] for name in step if name in forward}
-
-
-def speed_tables(records):
-    copies = [value for name in ("copy", "copy_at_the_end") if name in records
-              for value in records[name]["bytes_per_s"]]
-    if not copies:
-        return ["No copy bandwidth was measured, so no share can be given."]
-    copy = median(copies)
-    points = {name: record for name, record in records.items() if "point" in record}
-    lines = [f"A device-to-device copy reaches {copy / 1e12:.2f} TB/s (read and written). Share: "
-             "logical bytes / time / that. Backward: step minus forward, sort and optimizer "
-             "included."]
-    for kind, title in (("forward", "Forward"), ("backward", "Backward and optimizer")):
-        lines += ["", f"### {title}", "", *speed_table(points, kind, copy)]
-    return lines
-
-
-def speed_table(points, kind, copy):
-    names = list(dict.fromkeys(name for record in points.values()
-                               for name in times_of(record, f"{kind}_ms")))
-    lines = ["| point | " + " | ".join(f"{name}, us" for name in names)
-             + " | share of copy | best other / ours |",
-             "|---|" + "---:|" * (len(names) + 2)]
-    ratios = []
-    for point, record in points.items():
-        times = times_of(record, f"{kind}_ms")
-        if "neuroshard" not in times:
-            lines.append(f"| {point} |" + " |" * len(names) + f" {record.get('skipped', '')} | |")
-            continue
-        ours = times["neuroshard"]
-        others = [value for name, value in times.items() if not name.startswith("neuroshard")]
-        ratio = min(others) / ours if others else None
-        ratios += [ratio] if ratio else []
-        share = record["bytes"][kind] / (ours / 1e3) / copy
-        cells = [f"{times[name] * 1e3:.1f}" if name in times else "" for name in names]
-        lines.append(f"| {point} | " + " | ".join(cells) + f" | {share:.1%} | "
-                     + (f"{ratio:.2f}" if ratio else "") + " |")
-    if ratios:
-        lines += ["", f"Best other / ours: geometric mean {geometric_mean(ratios):.2f}, "
-                  f"least {min(ratios):.2f}, over {len(ratios)} points."]
     return lines

@@ -6,6 +6,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+import processes  # noqa: E402
+
+processes.die_with_parent()
+
 import cases  # noqa: E402
 from machine import Machine  # noqa: E402
 from steps import run_case  # noqa: E402

@@ -1,72 +1,51 @@
-"""Times what runs on a GPU: by events around replays of CUDA graphs, the contenders in turn."""
+"""Samples of what runs on a GPU, the contenders in turn."""
 
+import math
 import time
 
-import torch
-
 LEAST_SAMPLES, MOST_SAMPLES = 7, 40
+# One sample takes at least this: events are exact to half a microsecond.
+SAMPLE_MS, MOST_REPEATS = 2.0, 200
 
 
-def capture(runs, warm_up=2):
-    """One CUDA graph with all `runs` after each other; gives a function that replays it."""
-    stream = torch.cuda.Stream()
-    stream.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(stream):
-        for _ in range(warm_up):
-            for run in runs:
-                run()
-    torch.cuda.current_stream().wait_stream(stream)
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    # relaxed: a library that allocates or copies while a graph is captured may do so.
-    with torch.cuda.graph(graph, capture_error_mode="relaxed"):
-        for run in runs:
-            run()
-    return graph.replay
-
-
-def together(runs):
-    """The same without a graph, for what cannot be captured."""
-    def call():
-        for run in runs:
-            run()
-    call()
-    torch.cuda.synchronize()
-    return call
-
-
-def time_once(call, count):
-    """Milliseconds of one of the `count` runs in a call."""
-    begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-    begin.record()
-    call()
-    end.record()
-    end.synchronize()
-    return begin.elapsed_time(end) / count
-
-
-def time_in_turn(calls, count, budget_s):
-    """Samples of each of `calls` (name -> function), which take turns so that all meet the
-    same clocks. `count` runs are in a call."""
-    samples = {name: [] for name in calls}
-    for call in calls.values():
-        call()
-    torch.cuda.synchronize()
+def time_in_turn(machine, calls, count, budget_s):
+    """(samples, errors): milliseconds of one run for each of `calls` (name -> function with
+    `count` runs in it), which take turns so that all meet the same clocks. Whoever fails is
+    dropped."""
+    samples, repeats, errors = {}, {}, {}
+    for name, call in calls.items():
+        try:
+            call()
+            once = machine.time_ms(call, 1)
+        except Exception as error:
+            errors[name] = f"{type(error).__name__}: {error}"[:300]
+            continue
+        samples[name] = []
+        repeats[name] = 1 if machine.dry else min(MOST_REPEATS,
+                                                  math.ceil(SAMPLE_MS / max(once, 1e-3)))
     begin = time.monotonic()
-    while calls:
-        for name, call in calls.items():
-            samples[name].append(time_once(call, count))
-        rounds = len(samples[name])
-        if rounds >= MOST_SAMPLES or (rounds >= LEAST_SAMPLES
-                                      and time.monotonic() - begin > budget_s):
+    for number in range(2 if machine.dry else MOST_SAMPLES):
+        if number >= LEAST_SAMPLES and time.monotonic() - begin > budget_s:
             break
-    return samples
+        for name in samples:
+            if name in errors:
+                continue
+            try:
+                took = machine.time_ms(calls[name], repeats[name])
+            except Exception as error:
+                errors[name] = f"{type(error).__name__}: {error}"[:300]
+                continue
+            samples[name].append(took / repeats[name] / count)
+    return {name: found for name, found in samples.items() if found}, errors
 
 
-def copy_bandwidth(most_bytes=4 << 30):
+def copy_bandwidth(machine, most_bytes=4 << 30):
     """Bytes per second, read and written, of device-to-device copies: all samples."""
-    size = min(most_bytes, torch.cuda.mem_get_info()[0] // 3)
-    source = torch.empty(size, dtype=torch.uint8, device="cuda").fill_(1)
+    import torch
+    size = 1 << 16 if machine.dry else min(most_bytes, machine.free_bytes() // 3)
+    source = torch.empty(size, dtype=torch.uint8, device=machine.place).random_()
     target = torch.empty_like(source)
-    samples = time_in_turn({"copy": lambda: target.copy_(source)}, 1, 0.2)["copy"]
-    return [2 * size / (ms / 1e3) for ms in samples]
+    samples, errors = time_in_turn(machine, {"copy": lambda: target.copy_(source)}, 1, 0.2)
+    if errors:
+        raise RuntimeError(errors["copy"])
+    return [2 * size / (ms / 1e3) for ms in samples["copy"]]

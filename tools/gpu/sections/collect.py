@@ -5,6 +5,7 @@ Writes the file that neuroshard-train reads (docs/cost-models.md): the list of s
 backward what a training step takes more: sort, sums, optimizer. The reference around each
 sample is a device-to-device copy of 256 MiB."""
 
+import json
 import time
 
 import numpy as np
@@ -12,59 +13,65 @@ import torch
 from safetensors.numpy import save_file
 
 import timing
-from machine import Machine
 from neuroshard import cuda
+from records import Records
+from report import MACHINES
 from sample_sets import ReuseIds, SetList, bag_lengths, tables_of
-from support.model import ID_TYPES
+from steps import tensor_at
+from support.model import DTYPES, ID_TYPES
 from timing_math import median
 
 INPUT_SETS = 3
 REFERENCE_BYTES = 256 << 20
 BUDGET_S = 0.06
+WRITE_EVERY = 10
 OUTPUT = "compute_samples.safetensors"
 
 
 def run(context):
-    machine = Machine(context.dry)
-    records = context.records("collect")
     sets = SetList(context.artifacts / "collect" / "sets.safetensors")
-    reference = Reference(machine)
-    try:
-        for index in range(len(sets)):
-            if f"set{index}" not in records:
-                records.add(f"set{index}", **measure(context, machine, sets, index, reference))
-    finally:
-        # Also when the time limit has come: what is measured counts.
-        if not context.dry:
-            write(sets, records, machine, context.out / OUTPUT)
+    reference = Reference(context.machine)
+    for index in range(len(sets)):
+        context.attempt(f"set{index}", lambda index=index: measure(context, sets, index, reference))
+        if index % WRITE_EVERY == 0 or index == len(sets) - 1:
+            write_from(context.artifacts, context.work, context.out)
 
 
 class Reference:
     def __init__(self, machine):
         self.machine = machine
-        if not machine.dry:
-            self.source = torch.zeros(REFERENCE_BYTES, dtype=torch.uint8, device=machine.place)
-            self.target = torch.empty_like(self.source)
+        size = REFERENCE_BYTES // (4096 if machine.dry else 1)
+        self.source = torch.ones(size, dtype=torch.uint8, device=machine.place)
+        self.target = torch.empty_like(self.source)
 
     def measure_ms(self):
-        if self.machine.dry:
-            return 0.0
-        return median([timing.time_once(lambda: self.target.copy_(self.source), 1)
+        return median([self.machine.time_ms(lambda: self.target.copy_(self.source), 1)
                        for _ in range(5)])
 
 
-def measure(context, machine, sets, index, reference):
-    before = reference.measure_ms()
+def measure(context, sets, index, reference):
+    machine, before = context.machine, reference.measure_ms()
     try:
-        with cuda.Device(context.artifacts / "collect" / f"set{index}", 0, seed=0) as device:
+        with cuda.Device(context.artifacts / "collect" / f"set{index}", 0,
+                         seed=None) as device:
+            fill_weights(device, machine)
             batches = [LocalBatch(device, sets, index, machine, seed)
                        for seed in range(INPUT_SETS)]
             device.set_step(0.01, 1, machine.stream())
-            times = time_set(device, batches, machine)
+            times = time_set(machine, batches)
             device.check(machine.stream())
     except (cuda.OutOfMemory, torch.OutOfMemoryError) as error:
         return {"skipped": str(error)[:200]}
-    return {"reference_ms": [before, reference.measure_ms()], "time": int(time.time()), **times}
+    return {"reference_ms": [before, reference.measure_ms()], "time": int(time.time()),
+            "samples_ms": times}
+
+
+def fill_weights(device, machine):
+    """Random weights, made on the GPU: zeros may take another time."""
+    for slot in device.slots:
+        words = tensor_at(slot.weights, slot.weight_bytes // 4, "i4", machine.place)
+        dtype = DTYPES[cuda.ELEMENT_TYPES[slot.element_type]]
+        words.view(dtype).uniform_(-0.01, 0.01)
 
 
 class LocalBatch:
@@ -117,30 +124,44 @@ class LocalBatch:
             self.device.backward_apply(stream)
 
 
-def time_set(device, batches, machine):
-    if machine.dry:
-        batches[0].forward()
-        batches[0].step()
-        return {}
-    calls = {"forward": timing.capture([batch.forward for batch in batches]),
-             "step": timing.capture([batch.step for batch in batches])}
-    return {"samples_ms": timing.time_in_turn(calls, len(batches), BUDGET_S)}
+def time_set(machine, batches):
+    calls = {"forward": machine.capture([batch.forward for batch in batches]),
+             "step": machine.capture([batch.step for batch in batches])}
+    samples, errors = timing.time_in_turn(machine, calls, len(batches), BUDGET_S)
+    if errors:
+        raise RuntimeError(f"{errors}")
+    return samples
 
 
-def write(sets, records, machine, path):
-    """The sets that were measured, with their times; the others are left out."""
-    times = [(index, records.items[f"set{index}"]) for index in range(len(sets))
-             if "samples_ms" in records.items.get(f"set{index}", {})]
-    if times:
-        save_file(columns_of(sets, times), path, metadata(sets, machine))
+def write_from(artifacts, work, out):
+    """Writes the sets that were measured, with their times, from the records in `work`; the
+    others are left out. Needs no GPU. True if there are some."""
+    machines, listed = work / MACHINES, artifacts / "collect" / "sets.safetensors"
+    if not machines.exists() or not listed.exists():
+        return False
+    facts, sets = json.loads(machines.read_text())[-1], SetList(listed)
+    records = Records(work / "collect.jsonl").items
+    times = [(index, records[f"set{index}"]) for index in range(len(sets))
+             if "samples_ms" in records.get(f"set{index}", {})]
+    if not times or not facts["measured"]:
+        return False
+    part = out / f"{OUTPUT}.part"
+    save_file(columns_of(sets, times), part, metadata(sets, facts))
+    part.replace(out / OUTPUT)
+    return True
 
 
-def metadata(sets, machine):
-    facts = machine.facts()
-    return {**sets.metadata, "measured": "true", "machine": facts["device"], "threads": "1",
-            "target_cpu": "", "created": facts["date"], "uuid": facts["uuid"],
-            "driver": facts["driver"], "torch": facts["torch"],
+def metadata(sets, facts):
+    return {**sets.metadata, "measured": "true", "device_class": device_class(facts["device"]),
+            "machine": facts["device"], "threads": "1", "target_cpu": "",
+            "created": facts["date"], "uuid": facts["uuid"], "driver": facts["driver"],
+            "torch": facts["torch"],
             "reference": f"device-to-device copy of {REFERENCE_BYTES >> 20} MiB"}
+
+
+def device_class(device):
+    """"NVIDIA H100 80GB HBM3" is H100: times of one GPU must not pass for those of another."""
+    return next((word for word in device.split() if word != "NVIDIA"), device)
 
 
 def columns_of(sets, times):

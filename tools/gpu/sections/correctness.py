@@ -1,12 +1,8 @@
 """Every case against torch in float64, and one table of more than 2^31 elements."""
 
-import time
-import traceback
-
 import torch
 
 import cases
-from machine import Machine
 from neuroshard import cuda
 from steps import run_case
 
@@ -14,33 +10,22 @@ LARGE = "more_than_2^31_elements"
 
 
 def run(context):
-    machine = Machine(context.dry)
-    records = context.records("correctness")
-    names = context.catalogue("cases")
+    machine, names = context.machine, set(context.catalogue("cases"))
     for case in [case for case in cases.all_cases() if case.name in names]:
-        if case.name not in records:
-            check(records, case.name, lambda case=case: run_case(
-                case, context.artifacts / "cases" / case.name, machine.place, machine.stream(),
-                cases.generator_of))
-    if not context.dry and LARGE not in records:
-        check(records, LARGE, lambda: check_large(context, machine))
-    failed = [name for name, record in records.items.items() if not record["passed"]]
-    if failed:
-        raise AssertionError(f"{len(failed)} of {len(records.items)} cases failed: {failed[:8]}")
+        context.attempt(case.name, lambda case=case: passed(run_case(
+            case, context.artifacts / "cases" / case.name, machine.place, machine.stream(),
+            cases.generator_of)))
+    if not context.dry:
+        context.attempt(LARGE, lambda: passed(check_large(context)))
 
 
-def check(records, name, function):
-    begin = time.monotonic()
-    error = ""
-    try:
-        function()
-    except (AssertionError, cuda.CudaError, RuntimeError) as failure:
-        error = "".join(traceback.format_exception_only(failure)).strip()[:2000]
-    records.add(name, passed=not error, error=error, wall_s=time.monotonic() - begin)
+def passed(_nothing):
+    return {"passed": True}
 
 
-def check_large(context, machine):
+def check_large(context):
     """One SGD step on a table whose last rows lie beyond 2^31 elements."""
+    machine = context.machine
     artifact = context.artifacts / "large"
     rows, dim, bags = cases.LARGE_ROWS, cases.LARGE_DIM, 1000
     weights = torch.randn((rows, dim), device=machine.place)

@@ -1,43 +1,59 @@
 """Sharded modules: one rank, and as many as there are GPUs, over NCCL (a dry run: Gloo)."""
 
-import subprocess
+import os
+import socket
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 import torch
 
 import exchange_cases
+from processes import end, start
 
 RANK = Path(__file__).resolve().parents[1] / "exchange_rank.py"
+LIMIT_S = 120
 
 
 def run(context):
-    records = context.records("exchange")
     there = 2 if context.dry else torch.cuda.device_count()
     for ranks in exchange_cases.RANKS:
-        name = f"{ranks} ranks"
-        if ranks > there:
-            records.add(name, skipped=f"{there} GPUs here")
-        elif not records.items.get(name, {}).get("passed"):
-            records.add(name, **check(context, ranks))
-    failed = [name for name, record in records.items.items() if record.get("passed") is False]
-    if failed:
-        raise AssertionError(f"wrong on {failed}: {records.items[failed[0]]['error']}")
+        context.attempt(f"{ranks} ranks", lambda ranks=ranks: (
+            {"skipped": f"{there} GPUs here"} if ranks > there else check(context, ranks)))
 
 
 def check(context, ranks):
-    begin = time.monotonic()
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node",
-               str(ranks), str(RANK), str(context.artifacts)]
-    with subprocess.Popen(command + ["--dry-run"] * context.dry, stdout=subprocess.DEVNULL,
-                          stderr=subprocess.PIPE, text=True) as process:
+    """Starts the ranks, and ends all when the first has failed."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with tempfile.TemporaryFile("w+", errors="replace") as output:
+        processes = [start_rank(context, rank, ranks, port, output) for rank in range(ranks)]
+        limit = time.monotonic() + LIMIT_S
         try:
-            _, text = process.communicate()
+            codes = [None] * ranks
+            while None in codes and not any(codes) and time.monotonic() < limit:
+                time.sleep(0.05)
+                codes = [process.poll() for process in processes]
         finally:
-            process.kill()  # if the section was cut off; its ranks end with it
-    error = "" if process.returncode == 0 else first_error(text)
-    return {"passed": not error, "error": error, "wall_s": time.monotonic() - begin}
+            for process in processes:
+                end(process)
+        if codes == [0] * ranks:
+            return {"passed": True}
+        output.seek(0)
+        late = f"not done after {LIMIT_S} s: " if None in codes and not any(codes) else ""
+        return {"error": late + first_error(output.read())}
+
+
+def start_rank(context, rank, ranks, port, output):
+    # Addresses of this machine alone: it may have no name that can be looked up.
+    environment = {**os.environ, "RANK": str(rank), "LOCAL_RANK": str(rank),
+                   "WORLD_SIZE": str(ranks), "LOCAL_WORLD_SIZE": str(ranks),
+                   "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port),
+                   "GLOO_SOCKET_IFNAME": "lo", "NCCL_SOCKET_IFNAME": "lo"}
+    command = [sys.executable, RANK, context.artifacts, *(["--dry-run"] if context.dry else [])]
+    return start(command, environment, stdout=output, stderr=output)
 
 
 def first_error(text):

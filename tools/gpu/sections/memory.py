@@ -8,52 +8,39 @@ out. Ids are uniform."""
 
 import torch
 
-from machine import Machine
 from neuroshard import cuda
 
-ID_BYTES = 8
 NOT_STEP = ("communicator_bytes", "dense_reserve_bytes", "fragmentation_reserve_bytes")
 
 
 def run(context):
-    machine = Machine(context.dry)
-    records = context.records("memory")
     for described in context.catalogue("memory"):
         for rank, predicted in described["predicted"].items():
-            name = f"{described['name']}_device{rank}"
-            if name not in records:
-                records.add(name, **measure(context, machine, described, int(rank), predicted))
+            context.attempt(f"{described['name']}_device{rank}", lambda: measure(
+                context, described, int(rank), predicted))
 
 
 def predicted_bytes(predicted):
     return predicted["peak_bytes"] - sum(predicted[term] for term in NOT_STEP)
 
 
-def measure(context, machine, described, rank, predicted):
-    expected = predicted_bytes(predicted)
-    if expected > machine.free_bytes():
-        return {"skipped": f"takes {expected / 2**30:.1f} GiB, "
-                f"{machine.free_bytes() / 2**30:.1f} are free"}
-    if not machine.dry:
-        torch.cuda.synchronize()
-        torch.cuda.reset_peak_memory_stats()
-        free_before = machine.free_bytes()
+def measure(context, described, rank, predicted):
+    machine, expected = context.machine, predicted_bytes(predicted)
+    free = machine.free_bytes()
+    if not machine.dry and expected + machine.spare_bytes() > free:
+        return {"skipped": f"needs {expected / 2**30:.1f} GiB, {free / 2**30:.1f} are free"}
+    before = machine.reset_peak()
     with cuda.Device(context.artifacts / "memory" / described["name"], rank,
                      seed=None) as device:
         step = Step(described, device, machine)
         step.forward()
         step.backward()
         device.check(machine.stream())
-        ours = device.memory
-        values = {"predicted": predicted, "predicted_bytes": expected,
-                  "runtime_bytes": {name: getattr(ours, name) for name, _ in ours._fields_}}
-        if machine.dry:
-            return values
-        values["torch_bytes"] = torch.cuda.max_memory_allocated()
-        values["measured_bytes"] = ours.total + values["torch_bytes"]
-        torch.cuda.synchronize()
-        values["driver_bytes"] = free_before - torch.cuda.mem_get_info()[0]
-        return values
+        ours, torchs = device.memory, machine.peak_bytes() - before
+        return {"predicted": predicted, "predicted_bytes": expected,
+                "runtime_bytes": {name: getattr(ours, name) for name, _ in ours._fields_},
+                "torch_bytes": torchs, "measured_bytes": ours.total + torchs,
+                "driver_bytes": free - machine.free_bytes()}
 
 
 class Step:

@@ -1,160 +1,241 @@
 """Speed beside torch, Triton and FBGEMM, as a share of what a copy reaches in the same run."""
 
-import time
-
 import torch
 
+import checks
 import timing
-from contenders import Fbgemm, Ours, TorchBags, TritonContender, importable
-from inputs import make_features, make_sets, number_of_sets, unique_rows
-from machine import Machine
-from points import TABLES, as_json, dlrm_features, listed, tiny
+from contenders import (LEARNING_RATE, Fbgemm, FixedPooling, Ours, TorchBags, TritonContender,
+                        importable)
+from inputs import make_features, make_sets, number_of_sets, touched_bytes, unique_rows
+from points import DLRM_BATCH, DLRM_ROWS, TABLES, as_json, dlrm_features, dlrm_name, listed, tiny
 from support.model import DTYPES
 
 POINT_BUDGET_S = 0.35  # of samples, per direction
-SPARE_BYTES = 3 << 30
-DLRM, DLRM_BATCH = "dlrm_v2_forward", 65536
+GIB = 2**30
 
 
 def run(context):
-    machine = Machine(context.dry)
-    records = context.records("speed")
-    if "copy" not in records and not context.dry:
-        records.add("copy", bytes_per_s=timing.copy_bandwidth())
+    context.attempt("copy", lambda: {"bytes_per_s": timing.copy_bandwidth(context.machine),
+                                     "clocks": context.machine.clocks()})
     points = tiny() if context.dry else listed()
     for program in dict.fromkeys(point.program for point in points):
         left = [point for point in points
-                if point.program == program and point.name not in records]
+                if point.program == program and point.name not in context.records]
         if left:
-            measure_program(context, machine, records, left)
-    if DLRM not in records:
-        records.add(DLRM, **measure_dlrm(context, machine))
-    if not context.dry:
-        records.add("copy_at_the_end", bytes_per_s=timing.copy_bandwidth())
+            measure_program(context, left)
+        if program == points[0].program:
+            measure_dlrm(context)  # the other of the two goals that are times
+    context.attempt("copy_at_the_end", lambda: {
+        "bytes_per_s": timing.copy_bandwidth(context.machine),
+        "clocks": context.machine.clocks()})
 
 
-def measure_program(context, machine, records, points):
+def measure_program(context, points):
     """All points that share tables; these are made once."""
-    needed = points[0].table_bytes + SPARE_BYTES * (not machine.dry)
-    if needed > machine.free_bytes():
+    machine, first = context.machine, points[0]
+    needed, free = first.table_bytes + machine.spare_bytes(), machine.free_bytes()
+    if needed > free:
         for point in points:
-            records.add(point.name, point=as_json(point),
-                        skipped=f"its tables take {points[0].table_bytes / 2**30:.1f} GiB and "
-                        f"{machine.free_bytes() / 2**30:.1f} are free")
+            context.attempt(point.name, lambda point=point: {
+                "point": as_json(point), "skipped":
+                f"needs {needed / GIB:.1f} GiB, {free / GIB:.1f} are free"})
         return
-    rows = TABLES * points[0].rows
-    weights = torch.empty((rows, points[0].dim), dtype=DTYPES[points[0].dtype],
+    weights = torch.empty((TABLES * first.rows, first.dim), dtype=DTYPES[first.dtype],
                           device=machine.place)
     weights.uniform_(-0.01, 0.01)
-    state = torch.zeros(rows, device=machine.place)
+    state = torch.zeros(TABLES * first.rows, device=machine.place)
     for point in points:
-        begin = time.monotonic()
+        context.attempt(point.name,
+                        lambda point=point: Measurement(context, point, weights, state).run())
+
+
+class Measurement:
+    """One point: all contenders on the same tables and sets of inputs."""
+
+    def __init__(self, context, point, weights, state):
+        self.context, self.machine, self.point = context, context.machine, point
+        self.weights, self.state = weights, state
+        self.tables = list(zip(weights.chunk(TABLES), state.chunk(TABLES)))
+        self.errors, self.contenders = {}, []
+
+    def run(self):
+        point, machine = self.point, self.machine
+        count = 2 if machine.dry else number_of_sets(
+            3 * point.step_bytes(), touched_bytes(point),
+            machine.free_bytes() - machine.spare_bytes())
+        self.sets = make_sets(point, TABLES, count, machine.place)
+        unique = unique_rows(point, TABLES, self.sets[0].ids)
+        values = {"point": as_json(point), "sets": len(self.sets), "unique_rows": unique,
+                  "bytes": {"forward": point.forward_bytes(),
+                            "backward": point.backward_bytes(unique)},
+                  "clocks": machine.clocks(), "errors": self.errors}
         try:
-            values = measure(context, machine, point, weights, state)
-        except torch.OutOfMemoryError as error:
-            values = {"skipped": f"out of memory: {error}"[:200]}
-        records.add(point.name, point=as_json(point), wall_s=time.monotonic() - begin, **values)
+            self.open()
+            values["forward_ms"] = self.time({
+                one.name: (one.forward, True) for one in self.contenders})
+            values["step_ms"] = self.time({
+                one.name: (one.step, one.graph_step) for one in self.contenders
+                if not isinstance(one, FixedPooling)})
+            values["update_ms"] = self.time_update()
+            for one in self.contenders:
+                if isinstance(one, Ours):
+                    one.check()
+        finally:
+            for one in self.contenders:
+                one.close()
+        return values
 
+    def open(self):
+        """Those that compute what they should."""
+        point, machine, bags = self.point, self.machine, self.point.bags
+        artifact = self.context.artifacts / "speed" / point.program
+        makers = {
+            Ours: lambda: Ours(artifact, machine, self.tables, self.sets, bags),
+            FixedPooling: lambda: FixedPooling(artifact, machine, self.tables, self.sets, bags,
+                                               fixed=point.ids),
+            TorchBags: lambda: TorchBags(self.weights.chunk(TABLES), self.sets, bags),
+            TritonContender: lambda: TritonContender(self.weights, self.state),
+            Fbgemm: lambda: Fbgemm(point, self.weights, machine.dry)}
+        for kind, package in ((TritonContender, "triton"), (Fbgemm, "fbgemm_gpu")):
+            if not importable(package):
+                del makers[kind]
+        if Fbgemm in makers and point.table_bytes + machine.spare_bytes() > machine.free_bytes():
+            del makers[Fbgemm]
+            self.errors[Fbgemm.name] = "no room for tables of its own"
+        for kind, make in makers.items():
+            reason = self.context.blamed.get((point.name, kind.name))
+            if reason is None:
+                self.guarded(kind.name, lambda make=make: self.add(make()))
+            else:
+                self.errors[kind.name] = reason
+        self.context.running(None)
 
-def measure(context, machine, point, weights, state):
-    touched = min(point.forward_bytes(), point.table_bytes)
-    sets = make_sets(point, TABLES, number_of_sets(
-        3 * point.step_bytes(), touched, machine.free_bytes() - SPARE_BYTES), machine.place)
-    tables = list(zip(weights.chunk(TABLES), state.chunk(TABLES)))
-    artifact = context.artifacts / "speed" / point.program
-    ours = Ours(artifact, machine, tables, sets, point.bags)
-    if machine.dry:
-        return run_once(ours, sets)
-    values = {"sets": len(sets), "unique_rows": unique_rows(point, TABLES, sets[0].ids)}
-    values["bytes"] = {"forward": point.forward_bytes(),
-                       "backward": point.backward_bytes(values["unique_rows"])}
-    values["errors"] = {}
-    fixed = Ours(artifact, machine, tables, sets, point.bags, fixed=point.ids)
-    others = make_others(point, weights, state, sets, machine, values["errors"])
-    forwards = {contender.name: (contender.forward, contender.graph_forward)
-                for contender in [ours, *others]}
-    forwards["neuroshard, fixed pooling"] = (fixed.forward, True)
-    values["forward_ms"] = measure_runs(forwards, sets, values["errors"])
-    steps = {contender.name: (contender.step, contender.graph_step)
-             for contender in [ours, *others]}
-    values["step_ms"] = measure_runs(steps, sets, values["errors"])
-    values["update_ms"] = measure_update(ours, sets, values["errors"])
-    for contender in [ours, fixed, *others]:
-        contender.close()
-    return values
-
-
-def make_others(point, weights, state, sets, machine, errors):
-    others = []
-    makers = {"torch.nn.EmbeddingBag": lambda: TorchBags(weights.chunk(TABLES), sets, point.bags),
-              "Triton": lambda: TritonContender(weights, state)}
-    if importable("fbgemm_gpu") and point.table_bytes + SPARE_BYTES < machine.free_bytes():
-        makers["FBGEMM"] = lambda: Fbgemm(point)
-    for name, make in makers.items():
+    def add(self, contender):
         try:
-            others.append(make())
-        except Exception as error:  # one that is not there must not end the run
-            errors[name] = f"{type(error).__name__}: {error}"[:300]
-    return others
+            self.check(contender)
+        except BaseException:
+            contender.close()
+            raise
+        self.contenders.append(contender)
 
+    def check(self, contender):
+        given = self.sets[0]
+        checks.poison(given)
+        contender.forward(given)
+        checks.check_forward([weights for weights, _ in self.tables], given, self.point.bags,
+                             contender.results(given))
+        if contender.shares_tables and not isinstance(contender, FixedPooling):
+            expected = checks.StepCheck(self.tables, given, self.point.bags, self.point.ids,
+                                        LEARNING_RATE)
+            contender.step(given)
+            expected.compare()
 
-def measure_runs(runs, sets, errors):
-    """Samples in ms of each of name -> (function of a set, whether it can be captured)."""
-    calls = {}
-    for name, (function, capturable) in runs.items():
-        bound = [lambda given=given, function=function: function(given) for given in sets]
+    def guarded(self, name, function):
+        """What `function` gives; None and a note if it fails. Whoever has spoiled the GPU is left
+        out when another process tries again."""
+        self.context.running(name)
         try:
-            calls[name] = timing.capture(bound) if capturable else timing.together(bound)
+            return function()
         except Exception as error:
-            torch.cuda.synchronize()
-            errors[name] = f"{type(error).__name__}: {error}"[:300]
-    return timing.time_in_turn(calls, len(sets), POINT_BUDGET_S)
+            self.errors[name] = f"{type(error).__name__}: {error}"[:300]
+            error.__traceback__ = None
+            self.context.check_alive()
+            return None
+
+    def time(self, runs):
+        """Samples in ms of each of name -> (function of a set, whether it can be captured)."""
+        calls = {}
+        for name, (function, capturable) in runs.items():
+            bound = [lambda given=given, function=function: function(given)
+                     for given in self.sets]
+            call = capturable and self.guarded(name, lambda b=bound: self.machine.capture(b))
+            if not call:
+                if capturable:
+                    self.errors[name] = f"not captured, timed without: {self.errors[name]}"
+                call = together(bound)
+            calls[name] = call
+        self.context.running(None)
+        samples, errors = timing.time_in_turn(self.machine, calls, len(self.sets), POINT_BUDGET_S)
+        self.errors.update(errors)
+        self.context.check_alive()
+        return samples
+
+    def time_update(self):
+        """Our update alone, its sort not counted: what is left when the forward hides it."""
+        ours = next((one for one in self.contenders if type(one) is Ours), None)
+        if ours is None:
+            return {}
+        name, given = f"{ours.name}, update", self.sets[0]
+
+        def sample():
+            sort = self.machine.capture([lambda: ours.sort(given)])
+            update = self.machine.capture([lambda: ours.backward(given)], warm_up=0)
+            samples = []
+            for _ in range(1 if self.machine.dry else timing.LEAST_SAMPLES):
+                sort()
+                samples.append(self.machine.time_ms(update, 1))
+            return {ours.name: samples}
+
+        found = self.guarded(name, sample) or {}
+        self.context.running(None)
+        return found
 
 
-def measure_update(ours, sets, errors):
-    """Our update alone, its sort not counted: what is left when the forward hides it."""
-    try:
-        ours.sort(sets[0])
-        replay = timing.capture([lambda: ours.backward(sets[0])])
-        return timing.time_in_turn({ours.name: replay}, 1, POINT_BUDGET_S / 2)
-    except Exception as error:
-        errors["update"] = f"{type(error).__name__}: {error}"[:300]
-        return {}
+def together(runs):
+    """The same without a graph, for what cannot be captured."""
+    def call():
+        for run in runs:
+            run()
+    return call
 
 
-def run_once(ours, sets):
-    """A dry run: everything is called, nothing is timed."""
-    for given in sets:
-        ours.forward(given)
-        ours.step(given)
-    ours.close()
-    return {"sets": len(sets)}
+def measure_dlrm(context):
+    """The forward of MLPerf DLRM-v2 with all of its tables on one GPU; where they do not fit, of
+    tables cut down to as many rows as do, which is another point and no answer to the goal."""
+    for cap in DLRM_ROWS:
+        context.attempt(dlrm_name(cap), lambda cap=cap: dlrm_values(context, cap))
+        if "skipped" not in context.records.items[dlrm_name(cap)]:
+            return
 
 
-def measure_dlrm(context, machine):
-    """The forward of MLPerf DLRM-v2 with all of its tables on one GPU."""
-    features = dlrm_features()
+def dlrm_values(context, cap):
+    machine = context.machine
+    features = dlrm_features(50 if machine.dry else cap)
     if machine.dry:
-        features = [(min(rows, 50), dim, min(pooling, 2)) for rows, dim, pooling in features]
+        features = [(rows, dim, min(pooling, 2)) for rows, dim, pooling in features]
     batch = 16 if machine.dry else DLRM_BATCH
-    table_bytes = sum(rows * dim * 4 for rows, dim, _ in features)
-    if table_bytes + SPARE_BYTES * (not machine.dry) > machine.free_bytes():
-        return {"skipped": f"its tables take {table_bytes / 2**30:.1f} GiB, "
-                f"{machine.free_bytes() / 2**30:.1f} are free"}
+    table_bytes = sum(rows * (dim + 1) * 4 for rows, dim, _ in features)
+    needed, free = table_bytes + 2 * machine.spare_bytes(), machine.free_bytes()
+    values = {"point": {"batch": batch, "rows_at_most": cap, "table_bytes": table_bytes}}
+    if needed > free:
+        return {**values, "skipped": f"needs {needed / GIB:.1f} GiB, {free / GIB:.1f} are free"}
     tables = [torch.empty((rows, dim), device=machine.place).uniform_(-0.01, 0.01)
               for rows, dim, _ in features]
     states = [torch.zeros(len(table), device=machine.place) for table in tables]
     sets = make_features(features, batch, 2, machine.place)
-    ours = Ours(context.artifacts / "speed" / "dlrm_v2", machine, list(zip(tables, states)), sets,
-                batch)
-    errors = {}
-    if machine.dry:
-        ours.forward(sets[0])
-        ours.close()
-        return {"sets": len(sets)}
-    others = TorchBags(tables, sets, batch)
-    forward = measure_runs({one.name: (one.forward, True) for one in (ours, others)}, sets, errors)
-    ours.close()
+    makers = {Ours: lambda: Ours(context.artifacts / "speed" / dlrm_name(cap), machine,
+                                 list(zip(tables, states)), sets, batch),
+              TorchBags: lambda: TorchBags(tables, sets, batch)}
+    contenders, calls, blamed = [], {}, {}
+    try:
+        for kind, make in makers.items():
+            if reason := context.blamed.get((dlrm_name(cap), kind.name)):
+                blamed[kind.name] = reason
+                continue
+            context.running(kind.name)
+            one = make()
+            contenders.append(one)
+            checks.poison(sets[0])
+            one.forward(sets[0])
+            checks.check_forward(tables, sets[0], batch, one.results(sets[0]))
+            calls[one.name] = machine.capture([lambda given=given, one=one: one.forward(given)
+                                               for given in sets])
+        context.running(None)
+        forward, errors = timing.time_in_turn(machine, calls, len(sets), POINT_BUDGET_S)
+        contenders[0].check()
+    finally:
+        for one in contenders:
+            one.close()
     size = sum(batch * (pooling * (dim * 4 + 8) + 8 + dim * 4) for _, dim, pooling in features)
-    return {"forward_ms": forward, "bytes": {"forward": size}, "errors": errors,
-            "point": {"batch": batch}}
+    return {**values, "forward_ms": forward, "bytes": {"forward": size}, "errors": {**blamed, **errors},
+            "clocks": machine.clocks()}

@@ -1,0 +1,76 @@
+"""Builds the runtime libraries from the sources of this checkout with g++ and nvcc alone,
+without CMake or LLVM."""
+
+import os
+import shutil
+import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+CUDA, SORT = LIBRARIES = ("libneuroshard_cuda.so", "libneuroshard_cuda_sort.so")
+# Files of lib/Runtime that are part of the CUDA runtime, too.
+SHARED = ("JsonValue", "Manifest", "ManifestCheck", "Memory", "ThreadPool")
+
+
+class BuildError(Exception):
+    """A compiler that is missing or has failed."""
+
+
+def build(name, artifacts, target):
+    """Seconds that it took. artifacts: where nlohmann-json was carried along."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    begin = time.monotonic()
+    if name == CUDA:
+        compile_cuda(artifacts / "include", target)
+    else:
+        compile_sort(target)
+    return round(time.monotonic() - begin, 1)
+
+
+def call(*command):
+    try:
+        done = subprocess.run([str(part) for part in command], capture_output=True, text=True,
+                              check=False)
+    except OSError as error:
+        raise BuildError(str(error)) from None
+    if done.returncode:
+        raise BuildError(f"{' '.join(map(str, command))}:\n{done.stderr[:1500]}")
+
+
+def sources():
+    return [*sorted((ROOT / "lib" / "RuntimeCuda").glob("*.cpp")),
+            *(ROOT / "lib" / "Runtime" / f"{name}.cpp" for name in SHARED)]
+
+
+def compile_cuda(include, target):
+    """The files one by one, in parallel, then together."""
+    folder = target.parent / "objects"
+    folder.mkdir(exist_ok=True)
+    objects = [folder / f"{source.parent.name}.{source.stem}.o" for source in sources()]
+    flags = ["-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", "-I", ROOT / "include"]
+    flags += ["-isystem", include] if include.exists() else []
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(lambda pair: call("g++", "-c", *flags, pair[0], "-o", pair[1]),
+                      zip(sources(), objects)))
+    link(objects, target)
+
+
+def link(objects, target):
+    call("g++", "-shared", "-Wl,--no-undefined", *objects, "-ldl", "-lpthread", "-o", target)
+
+
+def architecture():
+    """Of the GPU here, as nvcc calls it."""
+    import torch
+    if not torch.cuda.is_available():
+        return "sm_90"
+    return "sm_{}{}".format(*torch.cuda.get_device_capability())
+
+
+def compile_sort(target):
+    nvcc = shutil.which("nvcc") or shutil.which("nvcc", path="/usr/local/cuda/bin") or "nvcc"
+    call(nvcc, "-O3", "-std=c++20", "-shared", "-cudart", "static", f"-arch={architecture()}",
+         "-Xcompiler", "-fPIC,-fvisibility=hidden", "-Xlinker", "--exclude-libs=ALL",
+         ROOT / "lib" / "RuntimeCuda" / "Sort.cu", "-o", target)
