@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from neuroshard.errors import (CostModelError, Diagnostic, Error, InvalidPlan,
                                    InvalidProblem, PlanningError, UnknownCostModel,
                                    UnknownPolicy)
-    from neuroshard.export import export
+    from neuroshard.export import export, load_export
     from neuroshard.planning import (Objective, Progress, PublishedSettings, WarmStart,
                                      algorithms, evaluate, inspect, plan)
     from neuroshard.plans import Plan, Provenance, Setting
@@ -42,7 +42,7 @@ __all__ = [
     "Table", "TableMove", "TableRule", "TableStatistics", "Topology", "Traffic",
     "UnknownCostModel", "UnknownPolicy", "WarmStart", "WhatIf", "WhatIfCase",
     "ShardedEmbeddingBagCollection", "ShardedEmbeddingCollection", "algorithms",
-    "device_classes", "evaluate", "export", "inspect", "plan", "what_if",
+    "device_classes", "evaluate", "export", "inspect", "load_export", "plan", "what_if",
 ]
 
 # The module of each public name but those that need torch.
@@ -70,6 +70,9 @@ def __getattr__(name: str) -> object:
     if name == "export":  # a package that is called: torch is imported then
         from importlib import import_module
         return import_module("neuroshard.export")
+    if name == "load_export":
+        from neuroshard.export import load_export
+        return load_export
     if name not in __all__:
         # Python then looks for a submodule; some do without the compiled module.
         raise AttributeError(f"module 'neuroshard' has no attribute {name!r}")

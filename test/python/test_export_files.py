@@ -129,7 +129,7 @@ def test_weights_are_never_in_the_ir(tmp_path):
 def test_saved_files(name, weights, tmp_path):
     model, exported, batch, generator = export_case(name)
     written = exported.save(tmp_path / "model", weights=weights)
-    endings = ["mlir", "json", "ids.pt2", "dense.pt2"] + ["safetensors"] * weights
+    endings = ["mlir", "ids.pt2", "dense.pt2"] + ["safetensors"] * weights + ["json"]
     assert [path.name for path in written] == [f"model.{ending}" for ending in endings]
     assert sorted(tmp_path.iterdir()) == sorted(written)
     assert (tmp_path / "model.mlir").read_text() == exported.mlir
@@ -176,8 +176,8 @@ def check_programs(folder, exported, arguments):
         assert torch.equal(one, other)
     rows = [torch.randn(7, one.dim) for one in exported.lookups]
     dense = torch.export.load(folder / "model.dense.pt2").module()
-    made = dense(*rows, *(values[name] for name in said["dense"]["arguments"]),
-                 *(exported.state[name] for name in said["dense"]["parameters"]))
+    made = dense(*rows, *(values[one["name"]] for one in said["dense"]["arguments"]),
+                 *(exported.state[one["parameter"]] for one in said["dense"]["parameters"]))
     for one, other in zip(made, exported.run_dense(rows, values), strict=True):
         torch.testing.assert_close(one, other)
     assert len(rows) == said["dense"]["rows"]

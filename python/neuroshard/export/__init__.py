@@ -4,6 +4,8 @@
     print(exported.mlir)
     with exported.open(devices=2) as program:
         program(dense, ids, offsets)
+    exported.save("model", weights=True)
+    exported = neuroshard.load_export("model")  # in any process
 
 It needs torch, which the first call imports; running needs neuroshard-compile and the runtime,
 dense="torch-mlir" the package torch-mlir. docs/export.md explains it.
@@ -19,12 +21,13 @@ if TYPE_CHECKING:
     from neuroshard.export.errors import ExportError
     from neuroshard.export.exported import Exported
     from neuroshard.export.exporter import export
+    from neuroshard.export.loading import load_export
     from neuroshard.export.running import Program
 
-__all__ = ["ExportError", "Exported", "Program", "export"]
+__all__ = ["ExportError", "Exported", "Program", "export", "load_export"]
 
 _PLACES = {"ExportError": "errors", "Exported": "exported", "Program": "running",
-           "export": "exporter"}
+           "export": "exporter", "load_export": "loading"}
 
 
 def __getattr__(name: str) -> object:

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 import torch
-from torch.export.graph_signature import InputKind
+from torch.export.graph_signature import InputKind, InputSpec
 from torch.fx import Node
 
 from neuroshard.export.arguments import Arguments
-from neuroshard.export.embeddings import TYPES, Found, batch_size
+from neuroshard.export.embeddings import Found, batch_size
 from neuroshard.export.errors import ExportError
 from neuroshard.export.ids import Jagged, zero_rows
 from neuroshard.export.linalg import to_linalg
 from neuroshard.export.locations import describe, location
-from neuroshard.export.program import Dense, Input, Lookup, Value
+from neuroshard.export.program import VALUE_TYPES, Dense, Input, Lookup, Value
 from neuroshard.export.sizes import size_of
 from neuroshard.export.split import DensePart, checks_in
-
-_NAMES = {**TYPES, torch.float64: "f64", torch.int64: "i64", torch.int32: "i32",
-          torch.int16: "i16", torch.int8: "i8", torch.uint8: "ui8", torch.bool: "i1"}
 
 
 def make_dense(program: torch.export.ExportedProgram, found: Sequence[Found]) -> Dense:
@@ -42,21 +40,26 @@ def split_inputs(program: torch.export.ExportedProgram,
     kinds = {spec.arg.name: spec for spec in program.graph_signature.input_specs}
     by_name = {node.name: node for node in program.graph.nodes if node.op == "placeholder"}
     arguments = [name for name in names if kinds[name].kind == InputKind.USER_INPUT]
-    own = [_value(by_name[name], name, (), kinds[name].target) for name in names
-           if kinds[name].kind != InputKind.USER_INPUT]
+    own = [replace(_value(by_name[name], name, ()), parameter=kinds[name].target,
+                   constant=_is_constant(kinds[name]))
+           for name in names if kinds[name].kind != InputKind.USER_INPUT]
     return arguments, own
 
 
-def _value(node: Node, name: str, batches: Collection[object],
-           parameter: str | None = None) -> Value:
+def _is_constant(spec: InputSpec) -> bool:
+    """Whether it is a buffer that is not persistent, or a tensor that the forward makes."""
+    return spec.kind == InputKind.CONSTANT_TENSOR or spec.persistent is False
+
+
+def _value(node: Node, name: str, batches: Collection[object]) -> Value:
     value = node.meta["val"]
-    if not isinstance(value, torch.Tensor) or value.dtype not in _NAMES:
+    if not isinstance(value, torch.Tensor) or value.dtype not in VALUE_TYPES:
         found = value.dtype if isinstance(value, torch.Tensor) else type(value).__name__
         raise ExportError(f"{name} is a {found}; expected a tensor of floats or integers")
     sizes = [size_of(size) for size in value.shape]
     shape = tuple(size if isinstance(size, int) else None for size in sizes)
     per_sample = shape[:1] == (None,) and sizes[0] in batches
-    return Value(name, shape, _NAMES[value.dtype], per_sample, location(node, name), parameter)
+    return Value(name, shape, VALUE_TYPES[value.dtype], per_sample, location(node, name))
 
 
 def lower_dense(dense: Dense, lookups: Sequence[Lookup], inputs: Sequence[Input],

@@ -13,10 +13,9 @@ from torch.fx import Node
 from neuroshard.export.errors import ExportError
 from neuroshard.export.locations import describe
 from neuroshard.export.options import require_symbol
-from neuroshard.export.program import Table
+from neuroshard.export.program import TABLE_TYPES, Table
 from neuroshard.export.sizes import size_of
 
-TYPES = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16"}
 ID_TYPES = {torch.int32: "i32", torch.int64: "i64"}
 _BAGS = ("aten.embedding_bag.padding_idx", "aten.embedding_bag.default",
          "aten._embedding_bag.default", "aten._embedding_bag_forward_only.default")
@@ -92,10 +91,10 @@ class Tables:
     def _describe(self, name: str, target: str, reader: Node) -> Table:
         require_symbol("table", name)
         values = self.state[target]
-        if values.dtype not in TYPES:
+        if values.dtype not in TABLE_TYPES:
             raise ExportError(f"table \"{name}\" read by {describe(reader)} is of type "
                               f"{values.dtype}; expected f32, f16 or bf16")
-        return Table(name, target, *values.shape, TYPES[values.dtype], values.requires_grad)
+        return Table(name, target, *values.shape, TABLE_TYPES[values.dtype], values.requires_grad)
 
     def name_of(self, parameter: Node) -> str | None:
         """Parameters on the same memory have the name of the first."""

@@ -17,7 +17,7 @@ from neuroshard.export.errors import ExportError
 from neuroshard.export.ids import Jagged, make_jagged, zero_rows
 from neuroshard.export.options import device_count, require_batch
 from neuroshard.export.per_sample import check_per_sample
-from neuroshard.export.program import Dense, Ids, Input, Lookup, Table
+from neuroshard.export.program import Dense, Ids, Input, Lookup, Table, Value
 from neuroshard.export.text import ModuleText
 
 if TYPE_CHECKING:
@@ -31,24 +31,46 @@ if TYPE_CHECKING:
 class Exported:
     """A model as a program of NeuroShard.
 
-    tables, inputs, lookups: what the program has. ids: makes the jagged inputs from the
-    arguments of the model; dense: makes its results from the looked-up rows. state: the model's
-    own tensors, by their names in its state_dict."""
+    text: what is in the IR. ids: makes the jagged inputs from the arguments of the model.
+    state: the model's own tensors, by their names in its state_dict; those on the meta device
+    have no values. sharing: why devices cannot share the samples of a compiled dense part, "" if
+    they can; None: not tried yet."""
 
-    tables: list[Table]
-    inputs: list[Input]
-    lookups: list[Lookup]
+    text: ModuleText
     ids: Ids
-    dense: Dense
+    arguments: Arguments
     state: Mapping[str, torch.Tensor]
     counts: dict[str, int]
-    _text: ModuleText
-    _arguments: Arguments
+    sharing: str | None = None
+
+    @property
+    def tables(self) -> list[Table]:
+        return list(self.text.tables)
+
+    @property
+    def inputs(self) -> list[Input]:
+        """The jagged arguments of @forward."""
+        return list(self.text.inputs)
+
+    @property
+    def lookups(self) -> list[Lookup]:
+        return list(self.text.lookups)
+
+    @property
+    def dense(self) -> Dense:
+        """Makes the results of the model from the looked-up rows."""
+        return self.text.dense
+
+    @property
+    def parameters(self) -> list[Value]:
+        """The model's own tensors other than tables."""
+        both = [*self.ids.parameters, *self.dense.parameters]
+        return list({one.parameter: one for one in both}.values())
 
     @property
     def mlir(self) -> str:
         """The logical module, with @forward; no weights are in it."""
-        return str(self._text)
+        return str(self.text)
 
     def __str__(self) -> str:
         return self.mlir
@@ -62,7 +84,7 @@ class Exported:
 
         if batch is not None:
             require_batch(batch)
-        text = self._text if batch is None else replace(self._text, batch=batch)
+        text = self.text if batch is None else replace(self.text, batch=batch)
         with tempfile.TemporaryDirectory() as folder:
             source, made = pathlib.Path(folder, "model.mlir"), pathlib.Path(folder, "problem.json")
             source.write_text(str(text), encoding="utf-8")
@@ -80,9 +102,9 @@ class Exported:
         from neuroshard.distributed.library import compiler_path
 
         count = device_count(plan, devices)
-        if self.dense.linalg and count > 1:
-            check_per_sample(self)
-        text = self._text if self.dense.linalg else replace(self._text, dense=None)
+        if self.dense.linalg and count > 1 and (reason := self.why_not_shared()):
+            raise ExportError(reason)
+        text = self.text if self.dense.linalg else replace(self.text, dense=None)
         with tempfile.TemporaryDirectory() as scratch:
             source = pathlib.Path(scratch, "model.mlir")
             options = ["--training"] if training else []
@@ -106,9 +128,9 @@ class Exported:
         return open_program(self, plan, devices, folder)
 
     def save(self, path: str | os.PathLike, *, weights: bool = False) -> list[pathlib.Path]:
-        """Writes path.mlir, path.ids.pt2, path.dense.pt2 where torch runs the dense part, and
-        path.json, which says what they take and give; with weights also path.safetensors. Gives
-        their paths."""
+        """Writes path.mlir, path.ids.pt2, path.dense.pt2 and path.json, which says what they take
+        and give; with weights also path.safetensors. Gives their paths. neuroshard.load_export
+        reads them."""
         from neuroshard.export.saving import save
 
         return save(self, pathlib.Path(path), weights)
@@ -116,13 +138,23 @@ class Exported:
     @property
     def conditions(self) -> list[str]:
         """What sizes of the arguments must be, as the model branched on those of the example."""
-        return self._arguments.sizes.conditions
+        return [one.text for one in self.arguments.sizes.conditions]
+
+    def why_not_shared(self) -> str:
+        """Why devices cannot share the samples of the dense part, tried on the example; ""."""
+        if self.sharing is None:
+            try:
+                check_per_sample(self)
+                self.sharing = ""
+            except ExportError as error:
+                self.sharing = str(error)
+        return self.sharing
 
     # The parts, one by one
 
     def example(self) -> Mapping[str, object]:
         """The example inputs by their names in the program."""
-        return self._arguments.example
+        return self.arguments.example
 
     def example_rows(self) -> list[torch.Tensor]:
         """Zeros in place of the rows that the lookups give for the example inputs."""
@@ -130,16 +162,24 @@ class Exported:
 
     def flatten(self, args: Sequence, kwargs: Mapping) -> dict[str, torch.Tensor]:
         """The arguments of a call by their names in the program."""
-        return self._arguments.flatten(args, kwargs)
+        return self.arguments.flatten(args, kwargs)
 
     def unflatten(self, results: Sequence[object]) -> object:
         """Results as the model returns them."""
-        return pytree.tree_unflatten(list(results), self._arguments.out_spec)
+        return pytree.tree_unflatten(list(results), self.arguments.out_spec)
+
+    def own(self, parameters: Sequence[Value]) -> list[torch.Tensor]:
+        """The values of parameters."""
+        for one in parameters:
+            if self.state[one.parameter].is_meta:
+                raise ExportError(f"parameter \"{one.parameter}\" has no values: the model was "
+                                  "on the meta device, or saved without weights; expected "
+                                  "program.load(state_dict) before the first call")
+        return [self.state[one.parameter] for one in parameters]
 
     def jagged(self, values: Mapping[str, torch.Tensor]) -> list[Jagged]:
         """The jagged arguments of @forward."""
-        given = [*(values[name] for name in self.ids.inputs),
-                 *(self.state[one.parameter] for one in self.ids.parameters)]
+        given = [*(values[name] for name in self.ids.inputs), *self.own(self.ids.parameters)]
         made = _run(self.ids.module, given)
         return [make_jagged(one, made) for one in self.inputs]
 
@@ -148,7 +188,7 @@ class Exported:
         """What torch makes of the rows [n, dim] of all lookups and the other arguments."""
         shaped = [lookup.shaped(one) for lookup, one in zip(self.lookups, rows)]
         given = [*shaped, *(values[one.name] for one in self.dense.inputs),
-                 *(self.state[one.parameter] for one in self.dense.parameters)]
+                 *self.own(self.dense.parameters)]
         return list(_run(self.dense.module, given))
 
 

@@ -71,8 +71,7 @@ def export(model: torch.nn.Module, args: Sequence, kwargs: Mapping | None = None
         type(model).__name__, samples,
         list(tables.tables.values()), _optimizers(tables, optimizer), features.inputs, lookups,
         mean_pooling(features.inputs, jagged), rest)
-    return Exported(list(tables.tables.values()), features.inputs, lookups, ids, rest, state,
-                    _counts(tables, found, ids, rest), text, arguments)
+    return Exported(text, ids, arguments, state, _counts(tables, found, ids, rest))
 
 
 def _ids(program: torch.export.ExportedProgram, features: Features,

@@ -8,10 +8,7 @@ from typing import NamedTuple
 import torch
 
 from neuroshard.export.errors import ExportError
-from neuroshard.export.program import Input, Lookup, Source
-
-DTYPES = {"i32": torch.int32, "i64": torch.int64}
-ROW_DTYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
+from neuroshard.export.program import DTYPES, Input, Lookup, Source
 
 
 class Jagged(NamedTuple):
@@ -118,7 +115,7 @@ def zero_rows(lookups: Sequence[Lookup], inputs: Sequence[Input],
         if one.pooling == "unpooled":
             first = input_.features.index(one.feature) * count
             count = int(value.offsets[first + count] - value.offsets[first])
-        rows.append(one.shaped(torch.zeros(count, one.dim, dtype=ROW_DTYPES[one.type])))
+        rows.append(one.shaped(torch.zeros(count, one.dim, dtype=DTYPES[one.type])))
     return rows
 
 

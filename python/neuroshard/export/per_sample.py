@@ -71,7 +71,7 @@ def _varied(value: torch.Tensor, input_: Value, generator: torch.Generator) -> t
 
 def _results(exported: Exported, rows: list[torch.Tensor],
              inputs: list[torch.Tensor]) -> list[torch.Tensor]:
-    parameters = [exported.state[one.parameter] for one in exported.dense.parameters]
+    parameters = exported.own(exported.dense.parameters)
     try:
         with torch.no_grad():
             made = exported.dense.module(*rows, *inputs, *parameters)

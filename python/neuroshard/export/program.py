@@ -7,6 +7,12 @@ from dataclasses import dataclass, field
 
 import torch
 
+# Types of tables and of all other values, as the IR has them.
+TABLE_TYPES = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16"}
+VALUE_TYPES = {**TABLE_TYPES, torch.float64: "f64", torch.int64: "i64", torch.int32: "i32",
+               torch.int16: "i16", torch.int8: "i8", torch.uint8: "ui8", torch.bool: "i1"}
+DTYPES = {name: dtype for dtype, name in VALUE_TYPES.items()}
+
 
 @dataclass(frozen=True)
 class Table:
@@ -81,7 +87,8 @@ class Input:
 @dataclass(frozen=True)
 class Value:
     """A tensor that enters or leaves the dense part. shape: None where it depends on the batch.
-    parameter: its name in the state_dict, for what the model itself holds."""
+    parameter: its name in the state_dict, for what the model itself holds; constant: no
+    state_dict has it."""
 
     name: str
     shape: tuple[int | None, ...]
@@ -89,6 +96,7 @@ class Value:
     per_sample: bool
     location: str = ""
     parameter: str | None = None
+    constant: bool = False
 
 
 @dataclass

@@ -8,22 +8,23 @@ import pathlib
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import torch
 
 from neuroshard.export.errors import ExportError
-from neuroshard.export.ids import ROW_DTYPES, Jagged, batch_of, local_sizes, split_jagged
+from neuroshard.export.ids import Jagged, batch_of, local_sizes, split_jagged
+from neuroshard.export.program import DTYPES
 from neuroshard.export.world import World
 
 if TYPE_CHECKING:
     from neuroshard.export.exported import Exported
-    from neuroshard.export.program import Table
 
 
 class Program:
     """An exported model, compiled and opened. A context manager; call it as the module. Tables of
-    a model on the meta device are zero until they are loaded."""
+    a model on the meta device, or saved without weights, are zero until they are loaded."""
 
     def __init__(self, exported: Exported, folder: str | os.PathLike,
                  scratch: str | None = None) -> None:
@@ -41,14 +42,23 @@ class Program:
         return self._world.devices
 
     def load(self, state: Mapping[str, torch.Tensor]) -> None:
-        """Writes the tables from a state_dict of the model."""
+        """Takes the tables and the other parameters from a state_dict of the model. Parameters
+        that it lacks stay as they are."""
         if not isinstance(state, Mapping):
             raise ExportError("expected a state_dict, tensors by name, found "
                               f"{type(state).__name__}")
-        for table in self.exported.tables:
-            _check_weights(table, state.get(table.parameter))
-        for table in self.exported.tables:
+        tables, own = self.exported.tables, self.exported.state
+        given = [one for one in self.exported.parameters
+                 if one.parameter in state or own[one.parameter].is_meta]
+        for table in tables:
+            _check_weights(f"table \"{table.name}\"", table.parameter, (table.rows, table.dim),
+                           table.type, state)
+        for one in given:
+            _check_weights("the model", one.parameter, one.shape, one.type, state)
+        for table in tables:
             self._world.write_table(table.name, state[table.parameter])
+        taken = {one.parameter: state[one.parameter].detach() for one in given}
+        self.exported = replace(self.exported, state={**own, **taken})
 
     def close(self) -> None:
         self._world.close()
@@ -84,8 +94,7 @@ class Program:
         dense = self.exported.dense
         batch = batch_of(jagged[0], self.exported.inputs[0])
         sizes = local_sizes(batch, self.devices)
-        state = self.exported.state
-        parameters = [state[one.parameter].detach().contiguous() for one in dense.parameters]
+        parameters = [one.detach().contiguous() for one in self.exported.own(dense.parameters)]
         inputs = [[part.contiguous() for part in values[one.name].split(sizes)] if one.per_sample
                   else [values[one.name].contiguous()] * self.devices for one in dense.inputs]
         results = self._world.forward([
@@ -117,15 +126,16 @@ class Program:
         return [[parts[rank] for parts in cut] for rank in range(self.devices)]
 
 
-def _check_weights(table: Table, values: object) -> None:
-    expected = (table.rows, table.dim), ROW_DTYPES[table.type], torch.strided
+def _check_weights(what: str, name: str, shape: tuple, type_: str,
+                   state: Mapping[str, torch.Tensor]) -> None:
+    expected, values = (tuple(shape), DTYPES[type_], torch.strided), state.get(name)
     found = (tuple(values.shape), values.dtype, values.layout) if isinstance(
         values, torch.Tensor) else None
     if found != expected or values.device.type != "cpu":
         text = (f"{found[0]} of {found[1]}, {found[2]}, on {values.device}"
                 if isinstance(values, torch.Tensor) else type(values).__name__)
-        raise ExportError(f"table \"{table.name}\": expected its weights as \"{table.parameter}\", "
-                          f"{expected[0]} of {expected[1]} on the CPU, found {text}")
+        raise ExportError(f"{what}: expected its weights as \"{name}\", {expected[0]} of "
+                          f"{expected[1]} on the CPU, found {text}")
 
 
 def open_program(exported: Exported, plan: object, devices: int,

@@ -2,59 +2,61 @@
 
 from __future__ import annotations
 
-import json
 import pathlib
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import torch
 
 from neuroshard.export.errors import ExportError
-from neuroshard.export.program import Value
+from neuroshard.export.files import place_of, record_text, require_path
+from neuroshard.export.record import describe
+from neuroshard.export.torch_programs import write_program
 
 if TYPE_CHECKING:
     from neuroshard.export.exported import Exported
+    from neuroshard.export.program import Value
 
 
 def save(exported: Exported, path: pathlib.Path, weights: bool) -> list[pathlib.Path]:
     """See Exported.save. All files or none: an older save stays as it was on an error."""
-    if not path.name or path.name == "..":
-        raise ExportError(f"expected a path whose last part names the files, found \"{path}\"")
+    require_path(path)
     if weights:
         _require_weights(exported)
     writers = _writers(exported, weights)
-    places = [path.with_name(f"{path.name}.{ending}") for ending in writers]
-    for place in places:
+    places = {ending: place_of(path, ending) for ending in [*writers, "json"]}
+    for place in places.values():
         if place.is_dir():
             raise ExportError(f"cannot write \"{place}\": it is a folder")
     try:
+        record = describe(exported, weights)
         with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as folder:
-            made = [pathlib.Path(folder, place.name) for place in places]
-            for one, write in zip(made, writers.values()):
-                write(one)
-            for one, place in zip(made, places):
-                one.replace(place)
+            made = {ending: pathlib.Path(folder, place.name) for ending, place in places.items()}
+            for ending, write in writers.items():
+                write(made[ending])
+            last = made.pop("json")  # last, as it says what the others are
+            last.write_text(record_text(record, made), encoding="utf-8")
+            for ending, one in [*made.items(), ("json", last)]:
+                one.replace(places[ending])
+    except ExportError:
+        raise
     except (OSError, RuntimeError, ValueError) as error:
         raise ExportError(f"cannot write \"{path}\": {error}") from error
-    return places
+    return list(places.values())
 
 
 def _writers(exported: Exported, weights: bool) -> dict[str, Callable[[pathlib.Path], object]]:
-    """What writes each file, by the ending of its name."""
+    """What writes each file but path.json, by the ending of its name."""
     ids, dense, example = exported.ids, exported.dense, exported.example()
-    description = json.dumps(_description(exported), indent=1) + "\n"
     writers = {
         "mlir": lambda place: place.write_text(exported.mlir, encoding="utf-8"),
-        "json": lambda place: place.write_text(description, encoding="utf-8"),
-        "ids.pt2": lambda place: _save_program(
+        "ids.pt2": lambda place: write_program(
             ids.module, [*(example[name] for name in ids.inputs),
-                         *_own(exported, ids.parameters)], place)}
-    if dense.linalg is None:
-        writers["dense.pt2"] = lambda place: _save_program(
-            dense.module, [*exported.example_rows(), *(example[one.name] for one in dense.inputs),
-                           *_own(exported, dense.parameters)], place)
+                         *_own(exported, ids.parameters)], place),
+        "dense.pt2": lambda place: write_program(
+            dense.module, [*_rows(exported), *(example[one.name] for one in dense.inputs),
+                           *_own(exported, dense.parameters)], place)}
     if weights:
         from safetensors.torch import save_file
 
@@ -62,46 +64,31 @@ def _writers(exported: Exported, weights: bool) -> dict[str, Callable[[pathlib.P
     return writers
 
 
+def _rows(exported: Exported) -> list[torch.Tensor]:
+    """Those of an example, two or more where torch would take their number for a constant."""
+    return [torch.zeros(2, *one.shape[1:], dtype=one.dtype)
+            if one.shape[0] < 2 and lookup.shape[0] is None else one
+            for one, lookup in zip(exported.example_rows(), exported.lookups)]
+
+
 def _require_weights(exported: Exported) -> None:
-    for table in exported.tables:
-        if exported.state[table.parameter].is_meta:
-            raise ExportError(f"table \"{table.name}\" is on the meta device and has no weights "
-                              "to save; expected weights=False, or a table with values")
+    own = [*(("table", one.name, one.parameter) for one in exported.tables),
+           *(("parameter", one.parameter, one.parameter) for one in exported.parameters)]
+    for kind, name, parameter in own:
+        if exported.state[parameter].is_meta:
+            raise ExportError(f"{kind} \"{name}\" is on the meta device and has no weights "
+                              f"to save; expected weights=False, or a {kind} with values")
 
 
 def _own(exported: Exported, values: Sequence[Value]) -> list[torch.Tensor]:
-    return [exported.state[one.parameter] for one in values]
-
-
-def _description(exported: Exported) -> dict:
-    """What the files are and in which order their programs take tensors."""
-    def named(values: Sequence[Value]) -> list:
-        return [one.parameter or one.name for one in values]
-
-    ids, dense = exported.ids, exported.dense
-    return {"schema": "neuroshard.export.v1",
-            "tables": [asdict(one) for one in exported.tables],
-            "inputs": [asdict(one) for one in exported.inputs],
-            "ids": {"arguments": ids.inputs, "parameters": named(ids.parameters)},
-            "dense": {"rows": len(exported.lookups), "arguments": named(dense.inputs),
-                      "parameters": named(dense.parameters), "linalg": dense.linalg is not None},
-            "sizes": exported.conditions, "counts": exported.counts}
-
-
-def _save_program(module: torch.fx.GraphModule, example: Sequence[torch.Tensor],
-                  path: pathlib.Path) -> None:
-    """For any number of samples, as torch.export.save writes it."""
-    free = {0: torch.export.Dim.AUTO}
-    shapes = tuple(free if one.dim() and not isinstance(one, torch.nn.Parameter) else None
-                   for one in example)
-    program = torch.export.export(module, tuple(example), dynamic_shapes=shapes)
-    program.example_inputs = None  # among them the parameters
-    torch.export.save(program, path)
+    """Parameters keep their sizes whatever the batch is."""
+    return [torch.nn.Parameter(exported.state[one.parameter].detach(), requires_grad=False)
+            for one in values]
 
 
 def _tensors(exported: Exported) -> dict[str, torch.Tensor]:
     """By the names of the state_dict; those on the same memory once."""
     names = [*(one.parameter for one in exported.tables),
-             *(one.parameter for one in [*exported.ids.parameters, *exported.dense.parameters])]
+             *(one.parameter for one in exported.parameters)]
     return {name: exported.state[name].detach().contiguous().clone()
             for name in dict.fromkeys(names)}

@@ -13,7 +13,8 @@ from neuroshard.export.arguments import dynamic_shapes, plain_arguments
 from neuroshard.export.keyed_lookups import traceable_collections
 from neuroshard.export.errors import ExportError
 from neuroshard.export.purity import check_pure, without_writes
-from neuroshard.export.sizes import Sizes, exact_guards
+from neuroshard.export.guards import exact_guards, sizes_of
+from neuroshard.export.sizes import Sizes
 
 def trace(model: torch.nn.Module, args: Sequence, kwargs: Mapping,
           dynamic_batch: bool) -> tuple[torch.export.ExportedProgram, Sizes]:
@@ -32,7 +33,7 @@ def trace(model: torch.nn.Module, args: Sequence, kwargs: Mapping,
     with traceable_collections(model), without_meta(model), exact_guards():
         try:
             program = torch.export.export(model, args, kwargs, dynamic_shapes=shapes)
-            sizes = Sizes(program)
+            sizes = sizes_of(program)
             program = without_writes(program)
         except ExportError:
             raise

@@ -1,0 +1,81 @@
+"""Reads an exported model from the files that Exported.save wrote."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import torch
+
+from neuroshard.export.errors import ExportError
+from neuroshard.export.files import place_of, read_record, require_files, require_path
+from neuroshard.export.record import constants_of, dense_of, exported_of, ids_of, state_shapes
+from neuroshard.export.torch_programs import read_program, require_operators
+
+if TYPE_CHECKING:
+    from torch.fx import GraphModule
+
+    from neuroshard.export.exported import Exported
+
+
+def load_export(path: str | os.PathLike) -> Exported:
+    """What neuroshard.export gave before it was saved as `path`, without the code of the model.
+
+    Saved without weights, its tables and parameters are on the meta device: opened, tables are
+    zero, and program.load(state_dict) gives all values. What torch reads is code-like: load what
+    you trust. Files that are missing, damaged, of another version or of another export are an
+    ExportError, and so are dataclasses and operators that nothing here defines."""
+    path = pathlib.Path(path)
+    require_path(path)
+    record = read_record(path)
+    try:
+        require_files(path, record)
+        require_operators(record["operators"])
+        exported = exported_of(record, _programs(path, record), _state(path, record))
+        same = exported.mlir == place_of(path, "mlir").read_text(encoding="utf-8")
+    except ExportError:
+        raise
+    except Exception as error:  # torch's own are of many types
+        raise ExportError(f"cannot load \"{path}\", which torch {record.get('torch')} wrote and "
+                          f"torch {torch.__version__} reads: {error}") from error
+    if not same:
+        raise ExportError(f"\"{path}.json\" does not describe \"{path}.mlir\"; save the model "
+                          "again with this version")
+    return exported
+
+
+def _programs(path: pathlib.Path, record: Mapping) -> dict[str, GraphModule]:
+    ids, dense = ids_of(record, None), dense_of(record, None)
+    sources = [number for input_ in record["inputs"] for one in input_["sources"]
+               for number in (one["ids"], one["offsets"], one["weights"]) if number is not None]
+    rows = len(record["lookups"])
+    return {"ids": read_program(place_of(path, "ids.pt2"), len(ids.inputs) + len(ids.parameters),
+                                max(sources) + 1),
+            "dense": read_program(place_of(path, "dense.pt2"),
+                                  rows + len(dense.inputs) + len(dense.parameters),
+                                  len(dense.results))}
+
+
+def _state(path: pathlib.Path, record: Mapping) -> dict[str, torch.Tensor]:
+    """The model's own tensors; those that no file has on the meta device."""
+    expected = state_shapes(record)
+    place = place_of(path, "safetensors")
+    if "safetensors" not in record["files"]:
+        return {**expected, **constants_of(record)}
+    from safetensors.torch import load_file
+
+    found = load_file(place)
+    if (wrong := sorted(set(expected) ^ set(found))):
+        raise ExportError(f"\"{place}\": expected the tensors that \"{path.name}.json\" names; "
+                          f"\"{wrong[0]}\" is in one of them alone")
+    for name, one in found.items():
+        wanted = expected[name]
+        if (one.shape, one.dtype) != (wanted.shape, wanted.dtype):
+            raise ExportError(f"\"{place}\": expected \"{name}\" as {tuple(wanted.shape)} of "
+                              f"{wanted.dtype}, found {tuple(one.shape)} of {one.dtype}")
+    # Tables stay in the file until they are read. What torch computes with is put where torch puts
+    # it: at other addresses kernels may round in another order.
+    tables = {one["parameter"] for one in record["tables"]}
+    return {name: one if name in tables else one.clone() for name, one in found.items()}
