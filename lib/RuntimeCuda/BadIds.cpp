@@ -7,6 +7,9 @@
 #include "BadIds.h"
 #include "Status.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 namespace neuroshard::cuda {
 namespace {
 
@@ -98,6 +101,24 @@ std::string BadIds::describe(const StepPlan &plan, uint64_t word) const {
   return text.str();
 }
 
+/// Copies memory that kernels have read. What they read on the emulator may be
+/// any memory of the host, and be gone by now: a pipe takes what is there, and
+/// does not fault.
+bool BadIds::copyBack(void *to, CUdeviceptr from, size_t bytes) const {
+  if (gpu.driver.memcpyDtoH(to, from, bytes) == CUDA_SUCCESS)
+    return true;
+  int ends[2];
+  if (!gpu.driver.emulated || pipe2(ends, O_CLOEXEC) != 0)
+    return false;
+  auto count = ssize_t(bytes);
+  bool copied =
+      write(ends[1], reinterpret_cast<const void *>(from), bytes) == count &&
+      read(ends[0], to, bytes) == count;
+  close(ends[0]);
+  close(ends[1]);
+  return copied;
+}
+
 /// The id itself, if it is still there.
 std::string BadIds::describeValue(const StepPlan &plan, size_t task,
                                   int64_t position) const {
@@ -112,9 +133,9 @@ std::string BadIds::describeValue(const StepPlan &plan, size_t task,
   void *to = lookup.idBytes == 4 ? static_cast<void *>(&narrow) : &wide;
   CUdeviceptr from = reinterpret_cast<CUdeviceptr>(part.ids) +
                      CUdeviceptr(position * lookup.idBytes);
-  CUresult result = gpu.driver.memcpyDtoH(to, from, size_t(lookup.idBytes));
+  bool copied = copyBack(to, from, size_t(lookup.idBytes));
   int64_t id = lookup.idBytes == 4 ? narrow : wide;
-  if (result != CUDA_SUCCESS || (id >= shard.rows.begin && id < shard.rows.end))
+  if (!copied || (id >= shard.rows.begin && id < shard.rows.end))
     return unknown;
   return std::string("id ").append(std::to_string(id));
 }

@@ -41,6 +41,7 @@ private:
   std::string describe(const StepPlan &plan, uint64_t word) const;
   std::string describeValue(const StepPlan &plan, size_t task,
                             int64_t position) const;
+  bool copyBack(void *to, CUdeviceptr from, size_t bytes) const;
   void clear(CUstream stream, size_t first, size_t count) const;
 
   const Gpu &gpu;

@@ -16,7 +16,12 @@ namespace neuroshard::cuda {
 namespace {
 
 std::vector<TableMemory> makeTables(const Gpu &gpu, const Binding &binding,
-                                    const nsc_slot_memory *given) {
+                                    const nsc_options &options) {
+  const nsc_slot_memory *given = options.slots;
+  auto count = size_t(options.num_slots);
+  if (given && count != 0 && count != binding.numSlots())
+    fail("expected memory for ", binding.numSlots(), " slots, those of device ",
+         binding.device, ", found it for ", options.num_slots);
   std::vector<TableMemory> tables;
   tables.reserve(binding.numSlots());
   for (size_t slot = 0; slot < binding.numSlots(); ++slot)
@@ -35,7 +40,7 @@ Device::Device(const Gpu &gpu, const std::string &directory, int32_t planDevice,
                const nsc_options &options)
     : gpu(gpu), binding(readBinding(directory, planDevice)),
       kernels(gpu, binding, directory), keys(binding),
-      tables(makeTables(gpu, binding, options.slots)), side(gpu), uploads(gpu),
+      tables(makeTables(gpu, binding, options)), side(gpu), uploads(gpu),
       stepMemory(gpu, binding, keys, uploads), plans(gpu),
       badIds(gpu, binding, uploads), stepSizes(gpu, binding) {
   for (const TableMemory &table : tables)

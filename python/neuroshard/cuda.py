@@ -2,7 +2,8 @@
 
 A thin layer over include/neuroshard/Runtime/CudaABI.h, which says what each call does, by
 ctypes. It needs libneuroshard_cuda.so and no other package; arrays may be of torch, CuPy or
-numpy (the latter only with a stand-in for the driver), or addresses as numbers.
+numpy (the latter only with a stand-in for the driver), or addresses as numbers. Types, places
+and sizes of arrays are checked; addresses are believed.
 
     device = cuda.Device("artifact", seed=7)
     parts = device.make_parts([cuda.Input(ids, offsets, batch=64)], [(out, 128)])
@@ -14,219 +15,31 @@ from __future__ import annotations
 
 import ctypes
 import os
+import threading
 from collections.abc import Iterable, Sequence
-from ctypes import POINTER, Structure, byref, c_char_p, c_float, c_int32, c_int64, c_uint64, c_void_p
-from pathlib import Path
-from typing import NamedTuple
+from ctypes import Structure, byref, c_void_p
 
-from neuroshard.errors import Error
+from neuroshard import fields
+from neuroshard.cuda_arrays import ELEMENT_DTYPES, RAW, Found, address, look_at, take
+from neuroshard.cuda_library import (_SIGNATURES, VERSION, BadId, CudaError, Gradient, Info, Lookup,
+                                     Memory, NoDriver, Norms, OutOfMemory, Part, Slot, _Input,
+                                     _Options, _Output, _SlotMemory, check, library_path,
+                                     load_library)
+from neuroshard.cuda_parts import (ELEMENT_BYTES, ELEMENT_TYPES, Input, array_of, check_outputs,
+                                   checked_rate, make_part, native_gradients, native_input, native_outputs, part,
+                                   parts_of, within)
 
-VERSION = 1
+__all__ = ["ELEMENT_BYTES", "ELEMENT_TYPES", "EMULATOR", "INFERENCE", "TRAINING",
+           "TRAINING_JOINED", "VERSION", "BadId", "CudaError", "Device", "Gradient", "Info",
+           "Input", "Lookup", "Memory", "NoDriver", "Norms", "OutOfMemory", "Part", "Slot",
+           "address", "available", "library_path", "load_library", "part", "parts_of", "_SIGNATURES",
+           "_Input", "_Options", "_Output", "_SlotMemory"]
+
 INFERENCE, TRAINING, TRAINING_JOINED = range(3)
-ELEMENT_TYPES = ("f32", "f16", "bf16")
-ELEMENT_BYTES = {"f32": 4, "f16": 2, "bf16": 2}
+EMULATOR = "NeuroShard emulator"  # as nsc_info.gpu has it; its memory is the host's
 
-
-class CudaError(Error):
-    """A call that failed; the text says why."""
-
-
-class BadId(CudaError):
-    """An id outside of its table; the text names table, feature, position and id."""
-
-
-class NoDriver(CudaError):
-    """This machine has no CUDA driver or no GPU."""
-
-
-class OutOfMemory(CudaError):
-    """The GPU or the host has too little memory."""
-
-
-_ERRORS = {2: BadId, 3: NoDriver, 4: OutOfMemory}
-
-
-# The structs of CudaABI.h, field by field.
-
-
-class _SlotMemory(Structure):
-    _fields_ = [("weights", c_void_p), ("state0", c_void_p), ("state1", c_void_p)]
-
-
-class _Options(Structure):
-    _fields_ = [("initialize", c_int32), ("reserved", c_int32), ("seed", c_uint64),
-                ("slots", POINTER(_SlotMemory))]
-
-
-class Info(Structure):
-    """What was opened (nsc_info). Texts are bytes."""
-
-    _fields_ = [("gpu", c_char_p), ("image", c_char_p), ("module", c_char_p),
-                *((name, c_int32) for name in ("capability", "driver", "num_slots",
-                                               "num_lookups", "num_exchanges", "two_phase"))]
-
-
-class Memory(Structure):
-    """Bytes of device memory by use (nsc_memory)."""
-
-    _fields_ = [(name, c_int64) for name in ("weights", "states", "step", "arrays")]
-
-    @property
-    def total(self) -> int:
-        return self.weights + self.states + self.step + self.arrays
-
-
-class Slot(Structure):
-    """A shard of the device (nsc_slot)."""
-
-    _fields_ = [("table", c_char_p), ("shard", c_char_p),
-                *((name, c_int64) for name in ("row_begin", "row_end", "col_begin", "col_end")),
-                *((name, c_int32) for name in ("element_type", "num_states", "row_state",
-                                               "trainable", "two_phase", "reserved")),
-                *((name, c_int64) for name in ("weight_stride", "state_stride", "weight_bytes",
-                                               "state_bytes")),
-                ("weights", c_void_p), ("states", c_void_p * 2)]
-
-    @property
-    def rows(self) -> int:
-        return self.row_end - self.row_begin
-
-    @property
-    def columns(self) -> int:
-        return self.col_end - self.col_begin
-
-
-class Lookup(Structure):
-    """A lookup on a slot (nsc_lookup)."""
-
-    _fields_ = [("input", c_char_p), ("feature", c_char_p),
-                *((name, c_int32) for name in ("exchange", "feature_index", "slot", "id_bytes",
-                                               "pooled", "mean", "weighted", "output_type")),
-                ("dim", c_int64)]
-
-
-class Part(Structure):
-    """Ids for one lookup on one slot, and where its results go (nsc_part)."""
-
-    _fields_ = [*((name, c_int32) for name in ("lookup", "exact", "feature", "reserved")),
-                ("ids", c_void_p), ("offsets", c_void_p), ("sample_weights", c_void_p),
-                *((name, c_int64) for name in ("id_begin", "id_end", "bags", "pooling")),
-                ("out", c_void_p), ("out_stride", c_int64)]
-
-
-class _Input(Structure):
-    _fields_ = [("ids", c_void_p), ("offsets", c_void_p), ("sample_weights", c_void_p),
-                ("feature_begin", POINTER(c_int64)),
-                *((name, c_int64) for name in ("num_ids", "batch", "pooling"))]
-
-
-class _Output(Structure):
-    _fields_ = [("out", c_void_p), ("stride", c_int64)]
-
-
-class Gradient(Structure):
-    """Of one part's results (nsc_gradient)."""
-
-    _fields_ = [("gradient", c_void_p), ("stride", c_int64), ("weight_gradient", c_void_p)]
-
-
-class Norms(Structure):
-    """Squared norms of a two-phase slot (nsc_norms)."""
-
-    _fields_ = [("norms", c_void_p), ("capacity", c_int64), ("run_range", c_void_p)]
-
-
-class Input(NamedTuple):
-    """A jagged input with the ids of whole tables (nsc_input). feature_begin: host numbers."""
-
-    ids: object
-    offsets: object = None
-    batch: int = 0
-    pooling: int = 0
-    num_ids: int | None = None
-    sample_weights: object = None
-    feature_begin: Sequence[int] | None = None
-
-
-def address(array: object) -> int | None:
-    """Where an array begins: of torch, CuPy or numpy, or a number."""
-    if array is None or isinstance(array, int):
-        return array
-    if hasattr(array, "data_ptr"):
-        return array.data_ptr()
-    if hasattr(array, "__cuda_array_interface__"):
-        return array.__cuda_array_interface__["data"][0]
-    return array.ctypes.data
-
-
-def _length(array: object) -> int:
-    return array.numel() if hasattr(array, "numel") else array.size
-
-
-_SIGNATURES = {
-    "nsc_version": [], "nsc_available": [], "nsc_last_error": [c_void_p],
-    "nsc_open": [c_char_p, c_int32, c_int32, POINTER(_Options), POINTER(c_void_p)],
-    "nsc_close": [c_void_p],
-    "nsc_get_info": [c_void_p, POINTER(Info)],
-    "nsc_get_memory": [c_void_p, POINTER(Memory)],
-    "nsc_get_slot": [c_void_p, c_int32, POINTER(Slot)],
-    "nsc_get_lookup": [c_void_p, c_int32, POINTER(Lookup)],
-    "nsc_get_norms": [c_void_p, c_int32, POINTER(Norms)],
-    "nsc_initialize": [c_void_p, c_uint64],
-    **{f"nsc_{verb}_weights": [c_void_p, c_int32, c_int64, c_int64, c_void_p]
-       for verb in ("read", "write")},
-    **{f"nsc_{verb}_state": [c_void_p, c_int32, c_int32, c_int64, c_int64, c_void_p]
-       for verb in ("read", "write")},
-    "nsc_make_parts": [c_void_p, POINTER(_Input), c_int32, POINTER(_Output), c_int32,
-                       POINTER(Part)],
-    **{name: [c_void_p, POINTER(Part), c_int32, c_int32, c_void_p]
-       for name in ("nsc_forward", "nsc_prepare")},
-    "nsc_set_step": [c_void_p, c_float, c_int64, c_void_p],
-    "nsc_backward": [c_void_p, POINTER(Gradient), c_int32, c_void_p],
-    "nsc_backward_apply": [c_void_p, c_void_p],
-    "nsc_check": [c_void_p, c_void_p],
-}
-
-_library: ctypes.CDLL | None = None
-
-
-def library_path() -> str:
-    """NEUROSHARD_CUDA_LIBRARY, else the library of the build or the prefix that this package
-    is in, else what the system finds."""
-    if named := os.environ.get("NEUROSHARD_CUDA_LIBRARY"):
-        return named
-    name = "libneuroshard_cuda.so"
-    for folder in Path(os.path.abspath(__file__)).parents:
-        for candidate in (folder / name, folder / "lib" / name):
-            if candidate.exists():
-                return str(candidate)
-    return name
-
-
-def load_library() -> ctypes.CDLL:
-    """The C library; loaded once."""
-    global _library
-    if _library is None:
-        path = library_path()
-        try:
-            library = ctypes.CDLL(path)
-        except OSError as error:
-            raise CudaError(f"{path} cannot be loaded ({error}); NEUROSHARD_CUDA_LIBRARY names "
-                            "another") from None
-        for name, arguments in _SIGNATURES.items():
-            function = getattr(library, name)
-            function.argtypes = arguments
-            function.restype = {"nsc_last_error": c_char_p, "nsc_close": None}.get(name, c_int32)
-        if library.nsc_version() != VERSION:
-            raise CudaError(f"{path} has version {library.nsc_version()}, expected {VERSION}: "
-                            "take library and package from one build")
-        _library = library
-    return _library
-
-
-def _check(status: int, device: int | None = None) -> None:
-    if status:
-        raise _ERRORS.get(status, CudaError)(load_library().nsc_last_error(device).decode())
+for _public in (CudaError, BadId, NoDriver, OutOfMemory):
+    _public.__module__ = __name__
 
 
 def available() -> str:
@@ -235,34 +48,99 @@ def available() -> str:
     return library.nsc_last_error(None).decode() if library.nsc_available() else ""
 
 
+def slot_memory(memory: Iterable[Sequence] | None) -> list[tuple] | None:
+    """(weights, state0, state1) of each slot."""
+    if memory is None:
+        return None
+    slots = []
+    for number, slot in enumerate(fields.items(memory, "memory", "(weights, state0, state1)")):
+        arrays = fields.items(slot, f"memory[{number}]", "arrays")
+        if not 1 <= len(arrays) <= 3:
+            raise CudaError(f"memory[{number}]: expected (weights, state0, state1), found "
+                            f"{len(arrays)} arrays")
+        slots.append((*arrays, *[None] * (3 - len(arrays))))
+    return slots
+
+
+def stream_of(stream: object) -> int | None:
+    if stream is None or isinstance(stream, int) and 0 <= stream < 2**64:
+        return stream
+    raise CudaError("stream: expected None or the number of a CUDA stream, as "
+                    "torch.cuda.current_stream().cuda_stream has it, found "
+                    f"{fields.shown(stream)}")
+
+
 class Device:
-    """One device of an artifact, opened on a GPU."""
+    """One device of an artifact, opened on a GPU. Threads that call it wait for each other."""
 
     def __init__(self, artifact: str | os.PathLike, plan_device: int = 0, gpu: int = 0, *,
                  seed: int | None = 0, memory: Iterable[Sequence] | None = None) -> None:
         """seed None leaves the weights unwritten; memory: (weights, state0, state1) of each
         slot, which the caller owns and must not free before close()."""
-        self._handle = None
+        self._handle, self._lock = None, threading.RLock()
+        self._trained: Sequence[Part] = ()
+        path = fields.path(artifact, "artifact")
+        plan_device = within(plan_device, "plan_device", 0, 2**31 - 1)
+        gpu = within(gpu, "gpu", 0, 2**31 - 1)
+        if seed is not None:
+            seed = within(seed, "seed", 0, 2**64 - 1)
+        self._memory = slot_memory(memory)
         self._lib = load_library()
-        options = _Options(initialize=seed is not None, seed=seed or 0)
-        self._memory = None if memory is None else list(memory)
-        if self._memory is not None:
-            slots = [_SlotMemory(*[address(array) for array in slot]) for slot in self._memory]
+        # Memory of the caller is written when it is known to be large enough.
+        options = _Options(initialize=seed is not None and memory is None, seed=seed or 0)
+        if self._memory:
+            slots = [_SlotMemory(*[address(array, f"memory[{number}]") for array in arrays])
+                     for number, arrays in enumerate(self._memory)]
             options.slots = (_SlotMemory * len(slots))(*slots)
+            options.num_slots = len(slots)
         handle = c_void_p()
-        _check(self._lib.nsc_open(os.fsencode(artifact), plan_device, gpu, byref(options),
-                                  byref(handle)))
+        check(self._lib.nsc_open(os.fsencode(path), plan_device, gpu, byref(options),
+                                 byref(handle)))
         self._handle = handle.value
+        try:
+            self._describe(gpu)
+            if self._memory is not None:
+                self._check_memory(self._memory)
+                if seed is not None:
+                    self.initialize(seed)
+        except BaseException:
+            self.close()
+            raise
+
+    def _describe(self, gpu: int) -> None:
         self.info = self._get("nsc_get_info", Info)
         self.lookups = [self._get("nsc_get_lookup", Lookup, index)
                         for index in range(self.info.num_lookups)]
         self.slots = [self._get("nsc_get_slot", Slot, index)
                       for index in range(self.info.num_slots)]
+        self._place = "cpu" if self.info.gpu.decode() == EMULATOR else f"cuda:{gpu}"
+        self._readers: list[list[Lookup]] = [[] for _ in range(self.info.num_exchanges)]
+        for lookup in self.lookups:
+            self._readers[lookup.exchange].append(lookup)
+
+    def _check_memory(self, memory: list[tuple]) -> None:
+        if len(memory) != len(self.slots):
+            raise CudaError(f"expected memory for {len(self.slots)} slots, found it for "
+                            f"{len(memory)}")
+        for number, (slot, arrays) in enumerate(zip(self.slots, memory)):
+            weights = ELEMENT_DTYPES[ELEMENT_TYPES[slot.element_type]]
+            for index, (array, name) in enumerate(zip(arrays, ("weights", "state0", "state1"))):
+                found = look_at(array, name)
+                if not isinstance(found, Found):
+                    continue
+                name = f'memory[{number}], {name} of table "{slot.table.decode()}"'
+                take(array, name, (weights if index == 0 else "float32", *RAW), self._place)
+                expected = slot.weight_bytes if index == 0 else slot.state_bytes
+                if found.size * found.itemsize < expected:
+                    raise CudaError(f"{name}: expected {expected} bytes (rows are padded to 16), "
+                                    f"found {found.size * found.itemsize}")
 
     def close(self) -> None:
-        if self._handle:
-            self._lib.nsc_close(self._handle)
-            self._handle = None
+        with self._lock:
+            if self._handle:
+                self._lib.nsc_close(self._handle)
+                self._handle = None
+            self._trained = ()
 
     def __enter__(self) -> Device:
         return self
@@ -271,9 +149,10 @@ class Device:
         self.close()
 
     def _call(self, name: str, *arguments: object) -> None:
-        if not self._handle:
-            raise CudaError("the device is closed")
-        _check(getattr(self._lib, name)(self._handle, *arguments), self._handle)
+        with self._lock:
+            if not self._handle:
+                raise CudaError("the device is closed")
+            check(getattr(self._lib, name)(self._handle, *arguments), self._handle)
 
     def _get(self, name: str, kind: type, *index: int) -> Structure:
         result = kind()
@@ -285,102 +164,120 @@ class Device:
         return self._get("nsc_get_memory", Memory)
 
     def initialize(self, seed: int) -> None:
-        self._call("nsc_initialize", seed)
+        self._call("nsc_initialize", within(seed, "seed", 0, 2**64 - 1))
 
     # Rows [begin, end) of a slot, copied from or to dense host arrays.
 
     def read_weights(self, slot: int, values: object, begin: int, end: int) -> None:
-        self._check_rows(slot, None, values, begin, end)
-        self._call("nsc_read_weights", slot, begin, end, address(values))
+        self._copy("nsc_read_weights", slot, None, values, begin, end)
 
     def write_weights(self, slot: int, values: object, begin: int, end: int) -> None:
-        self._check_rows(slot, None, values, begin, end)
-        self._call("nsc_write_weights", slot, begin, end, address(values))
+        self._copy("nsc_write_weights", slot, None, values, begin, end)
 
     def read_state(self, slot: int, state: int, values: object, begin: int, end: int) -> None:
-        self._check_rows(slot, state, values, begin, end)
-        self._call("nsc_read_state", slot, state, begin, end, address(values))
+        self._copy("nsc_read_state", slot, state, values, begin, end)
 
     def write_state(self, slot: int, state: int, values: object, begin: int, end: int) -> None:
-        self._check_rows(slot, state, values, begin, end)
-        self._call("nsc_write_state", slot, state, begin, end, address(values))
+        self._copy("nsc_write_state", slot, state, values, begin, end)
 
-    def _check_rows(self, slot: int, state: int | None, values: object, begin: int,
-                    end: int) -> None:
-        """Refuses an array of another size; what is wrong with the rest the library says."""
-        found = getattr(values, "nbytes", None)
-        if found is None or not 0 <= slot < len(self.slots) or end < begin:
-            return
+    def _copy(self, name: str, slot: int, state: int | None, values: object, begin: int,
+              end: int) -> None:
+        slot = self._slot(slot)
+        where = [slot] if state is None else [slot, within(state, "state", 0, 2**31 - 1)]
+        begin, end = (within(row, which, -2**62, 2**62)
+                      for row, which in ((begin, "begin"), (end, "end")))
+        found = look_at(values, "values")
+        if isinstance(found, Found) and 0 <= begin <= end:
+            self._check_rows(slot, state, values, found, end - begin, "read" in name)
+        self._call(name, *where, begin, end, address(values, "values"))
+
+    def _slot(self, slot: int) -> int:
+        number = fields.whole(slot, "slot")
+        if not 0 <= number < len(self.slots):
+            raise CudaError(f"there is no slot {number}; the device has {len(self.slots)}")
+        return number
+
+    def _check_rows(self, slot: int, state: int | None, values: object, found: Found, rows: int,
+                    written: bool) -> None:
+        """Refuses an array of another type or size."""
         of = self.slots[slot]
-        element = ELEMENT_BYTES[ELEMENT_TYPES[of.element_type]] if state is None else 4
+        element = "f32" if state is not None else ELEMENT_TYPES[of.element_type]
+        dtype = ELEMENT_DTYPES[element]
+        # Not every package has bfloat16.
+        take(values, "values", (dtype, *(() if element == "f32" else ("uint16", "int16"))), "cpu")
+        if written and not found.writable:
+            raise CudaError("values: expected an array that can be written to, found a read-only "
+                            "one")
         by_row = state is not None and bool(of.row_state)
-        expected = (end - begin) * (1 if by_row else of.columns) * element
-        if found != expected:
-            raise CudaError(f"slot {slot}: rows {begin} to {end} are {expected} bytes, the array "
-                            f"has {found}")
+        expected = rows * (1 if by_row else of.columns) * ELEMENT_BYTES[element]
+        if found.size * found.itemsize != expected:
+            raise CudaError(f"slot {slot}: {rows} rows are {expected} bytes, the array has "
+                            f"{found.size * found.itemsize}")
 
-    # Steps. Parts are an array of Part, as make_parts and parts_of give.
+    # Steps. Parts are an array of Part, as make_parts and parts_of give, or a list of them.
 
     def make_parts(self, inputs: Iterable[Input],
                    outputs: Iterable[tuple[object, int]]) -> ctypes.Array:
         """One part per lookup: outputs are (array or None, stride in elements)."""
-        native = [self._native(given) for given in inputs]
-        wanted = [_Output(address(out), stride) for out, stride in outputs]
+        given = fields.items(inputs, "inputs", "cuda.Input")
+        if len(given) != len(self._readers):
+            raise CudaError(f"inputs: expected {len(self._readers)}, one for each jagged input "
+                            f"of the model, found {len(given)}")
+        native = [native_input(one, number, self._readers[number], self._place)
+                  for number, one in enumerate(given)]
+        wanted, arrays = native_outputs(outputs)
         parts = (Part * len(self.lookups))()
         self._call("nsc_make_parts", (_Input * len(native))(*native), len(native),
                    (_Output * len(wanted))(*wanted), len(wanted), parts)
+        check_outputs(parts, arrays, self.lookups, self._place)
         return parts
 
-    @staticmethod
-    def _native(given: Input) -> _Input:
-        begin = given.feature_begin
-        return _Input(address(given.ids), address(given.offsets), address(given.sample_weights),
-                      None if begin is None else (c_int64 * len(begin))(*begin),
-                      _length(given.ids) if given.num_ids is None else given.num_ids,
-                      given.batch, given.pooling)
+    def part(self, lookup: int, ids: object, offsets: object, out: object, out_stride: int, *,
+             bags: int = 0, pooling: int = 0, feature: int = 0, id_begin: int = 0,
+             id_end: int | None = None, exact: bool = True,
+             sample_weights: object = None) -> Part:
+        """cuda.part() for a lookup of this device: also types, places and sizes of arrays are
+        checked."""
+        number = fields.whole(lookup, "lookup")
+        if not 0 <= number < len(self.lookups):
+            raise CudaError(f"there is no lookup {number}; the device has {len(self.lookups)}")
+        return make_part(self.lookups[number], self._place, number, ids, offsets, out, out_stride,
+                         bags=bags, pooling=pooling, feature=feature, id_begin=id_begin,
+                         id_end=id_end, exact=exact, sample_weights=sample_weights)
 
-    def forward(self, parts: ctypes.Array, training: int = INFERENCE,
+    def forward(self, parts: ctypes.Array | Iterable[Part], training: int = INFERENCE,
                 stream: int | None = None) -> None:
-        self._call("nsc_forward", parts, len(parts), training, stream)
+        parts, training = array_of(Part, parts, "parts"), within(training, "training", 0, 2)
+        with self._lock:
+            self._call("nsc_forward", parts, len(parts), training, stream_of(stream))
+            if training:
+                # What lies in memory of others may be gone at the backward.
+                self._trained = parts if parts._b_needsfree_ else ()
 
-    def prepare(self, parts: ctypes.Array, training: int = INFERENCE,
+    def prepare(self, parts: ctypes.Array | Iterable[Part], training: int = INFERENCE,
                 stream: int | None = None) -> None:
-        self._call("nsc_prepare", parts, len(parts), training, stream)
+        parts = array_of(Part, parts, "parts")
+        self._call("nsc_prepare", parts, len(parts), within(training, "training", 0, 2),
+                   stream_of(stream))
 
     def set_step(self, learning_rate: float, step: int = 1, stream: int | None = None) -> None:
-        self._call("nsc_set_step", learning_rate, step, stream)
+        self._call("nsc_set_step", checked_rate(learning_rate), within(step, "step", 1, 2**62),
+                   stream_of(stream))
 
     def backward(self, gradients: Iterable[tuple] | ctypes.Array,
                  stream: int | None = None) -> None:
         """gradients: (array, stride[, gradient of the sample weights]) of each part, or an array
         of Gradient."""
-        if not isinstance(gradients, ctypes.Array):
-            native = [Gradient(address(gradient), stride, *map(address, more))
-                      for gradient, stride, *more in gradients]
-            gradients = (Gradient * len(native))(*native)
-        self._call("nsc_backward", gradients, len(gradients), stream)
+        with self._lock:
+            native = native_gradients(gradients, self._trained, self.lookups, self._place)
+            self._call("nsc_backward", native, len(native), stream_of(stream))
 
     def norms(self, slot: int) -> Norms:
-        return self._get("nsc_get_norms", Norms, slot)
+        return self._get("nsc_get_norms", Norms, self._slot(slot))
 
     def backward_apply(self, stream: int | None = None) -> None:
-        self._call("nsc_backward_apply", stream)
+        self._call("nsc_backward_apply", stream_of(stream))
 
     def check(self, stream: int | None = None) -> None:
         """Waits for the stream; raises BadId if an id since the last check was none."""
-        self._call("nsc_check", stream)
-
-
-def parts_of(parts: Iterable[Part]) -> ctypes.Array:
-    """An array of parts, as Device.forward takes it."""
-    parts = list(parts)
-    return (Part * len(parts))(*parts)
-
-
-def part(lookup: int, ids: object, offsets: object, out: object, out_stride: int, *,
-         bags: int = 0, pooling: int = 0, feature: int = 0, id_begin: int = 0,
-         id_end: int | None = None, exact: bool = True, sample_weights: object = None) -> Part:
-    """One part; arrays may be numbers. What they belong to must outlive the step."""
-    return Part(lookup, exact, feature, 0, address(ids), address(offsets),
-                address(sample_weights), id_begin, _length(ids) if id_end is None else id_end,
-                bags, pooling, address(out), out_stride)
+        self._call("nsc_check", stream_of(stream))

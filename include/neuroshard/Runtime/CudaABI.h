@@ -84,7 +84,8 @@ typedef struct nsc_options {
   /// every plan, and state the optimizer's initial values. 0: weights are zero
   /// and state has its initial values; memory of the caller is left as it is.
   int32_t initialize;
-  int32_t reserved;
+  /// Of `slots`: must be those of the device. 0: not checked.
+  int32_t num_slots;
   uint64_t seed;
   /// Null: the library allocates. Else one per slot of the device.
   const nsc_slot_memory *slots;

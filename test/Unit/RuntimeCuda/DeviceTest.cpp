@@ -7,6 +7,7 @@
 #include "ArtifactFile.h"
 #include "Initializer.h"
 #include "Simulation.h"
+#include "neuroshard/Runtime/GpuABI.h"
 
 #include <dlfcn.h>
 #include <sys/stat.h>
@@ -145,8 +146,15 @@ TEST_F(DeviceTest, TakesMemoryOfTheCaller) {
     EXPECT_EQ(row[1], 5); // as it was
   }
   EXPECT_EQ(first[9], 5);
-  slots[1].state0 = nullptr;
   auto *handle = reinterpret_cast<nsc_device *>(8);
+  options.num_slots = 2;
+  EXPECT_EQ(nsc_open(artifact.path().c_str(), 0, 0, &options, &handle),
+            NSC_ERROR);
+  EXPECT_THAT(nsc_last_error(nullptr),
+              HasSubstr("expected memory for 3 slots, those of device 0, found "
+                        "it for 2"));
+  options.num_slots = 3;
+  slots[1].state0 = nullptr;
   EXPECT_EQ(nsc_open(artifact.path().c_str(), 0, 0, &options, &handle),
             NSC_ERROR);
   EXPECT_THAT(nsc_last_error(nullptr), HasSubstr("state0 of table \"t1\""));
@@ -166,10 +174,10 @@ TEST_F(DeviceTest, ArtifactsThatDoNotFitAreRefused) {
   EXPECT_THAT(openError(NSC_ERROR, nullptr, 1), HasSubstr("no device 1"));
   EXPECT_THAT(openError(NSC_ERROR, nullptr, 0, 7),
               HasSubstr("no GPU 7; this machine has 1"));
-  change([](auto &program) { program["abi"] = 2; });
-  EXPECT_THAT(openError(), HasSubstr("$.abi: expected version 1"));
+  change([](auto &program) { program["abi"] = NSG_VERSION + 1; });
+  EXPECT_THAT(openError(), HasSubstr("$.abi: expected version "));
   change([](auto &program) {
-    program["abi"] = 1;
+    program["abi"] = NSG_VERSION;
     program["schema"] = "other/1";
   });
   EXPECT_THAT(openError(), HasSubstr("neuroshard.gpu_program/1"));
