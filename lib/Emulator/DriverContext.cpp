@@ -166,11 +166,14 @@ EMULATOR_EXPORT CUresult cuDeviceGetAttribute(int *value, int attribute,
                                               CUdevice device) {
   if (CUresult result = checkDevice(device))
     return result;
-  *value = 0;
   for (const Attribute &known : attributes)
-    if (known.number == attribute)
+    if (known.number == attribute) {
       *value = known.value;
-  return CUDA_SUCCESS;
+      return CUDA_SUCCESS;
+    }
+  return fail(CUDA_ERROR_INVALID_VALUE,
+              "the emulator does not know attribute " +
+                  std::to_string(attribute) + " of a device");
 }
 
 EMULATOR_EXPORT CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device) {
@@ -207,6 +210,9 @@ EMULATOR_EXPORT CUresult cuCtxPushCurrent_v2(CUcontext context) {
     return result;
   if (!isContext(context))
     return fail(CUDA_ERROR_INVALID_CONTEXT, "not a context");
+  std::lock_guard lock(contextMutex);
+  if (context->numRetained == 0)
+    return fail(CUDA_ERROR_INVALID_CONTEXT, "the context has been released");
   contextStack.push_back(context);
   return CUDA_SUCCESS;
 }

@@ -1,6 +1,7 @@
 //===- DriverMemory.cpp - Memory functions of the stand-in ----------------===//
 //
-// Copies and fills check that they stay inside one allocation.
+// Copies and fills check that they stay inside one allocation; asynchronous
+// ones, that the host's side is pinned.
 //
 //===----------------------------------------------------------------------===//
 
@@ -10,6 +11,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
+#include <map>
+#include <mutex>
 
 using namespace neuroshard::emulator;
 
@@ -28,7 +32,53 @@ CUresult checkRange(CUdeviceptr pointer, size_t bytes) {
                   " bytes of no allocation: " + describeAddress(address));
 }
 
+/// Host memory of cuMemAllocHost.
+class PinnedMemory {
+public:
+  void add(void *pointer, size_t bytes) {
+    std::lock_guard lock(mutex);
+    blocks[uintptr_t(pointer)] = bytes;
+  }
+  bool remove(void *pointer) {
+    std::lock_guard lock(mutex);
+    return blocks.erase(uintptr_t(pointer)) > 0;
+  }
+  bool contains(const void *pointer, size_t bytes) {
+    std::lock_guard lock(mutex);
+    auto after = blocks.upper_bound(uintptr_t(pointer));
+    if (after == blocks.begin())
+      return false;
+    auto [begin, size] = *std::prev(after);
+    return uintptr_t(pointer) - begin + bytes <= size;
+  }
+
+private:
+  std::mutex mutex;
+  std::map<uintptr_t, size_t> blocks;
+};
+PinnedMemory pinned;
+
+CUresult checkHost(const void *memory, size_t bytes) {
+  if (memory || bytes == 0)
+    return CUDA_SUCCESS;
+  return fail(CUDA_ERROR_INVALID_VALUE, "a copy of host memory at null");
+}
+
+/// checkCall, and that a copy that returns at once copies pinned memory: with
+/// other memory CUDA lets the caller wait, and captures it as what it is when
+/// the graph runs.
+CUresult checkAsync(CUstream stream, const void *memory, size_t bytes) {
+  if (CUresult result = checkCall(stream))
+    return result;
+  if (bytes == 0 || pinned.contains(memory, bytes))
+    return CUDA_SUCCESS;
+  return fail(CUDA_ERROR_INVALID_VALUE,
+              "an asynchronous copy of host memory that is not pinned");
+}
+
 CUresult copyToDevice(CUdeviceptr to, const void *from, size_t bytes) {
+  if (CUresult result = checkHost(from, bytes))
+    return result;
   if (CUresult result = checkRange(to, bytes))
     return result;
   if (bytes)
@@ -37,6 +87,8 @@ CUresult copyToDevice(CUdeviceptr to, const void *from, size_t bytes) {
 }
 
 CUresult copyToHost(void *to, CUdeviceptr from, size_t bytes) {
+  if (CUresult result = checkHost(to, bytes))
+    return result;
   if (CUresult result = checkRange(from, bytes))
     return result;
   if (bytes)
@@ -107,17 +159,25 @@ EMULATOR_EXPORT CUresult cuMemFree_v2(CUdeviceptr pointer) {
 EMULATOR_EXPORT CUresult cuMemAllocHost_v2(void **pointer, size_t bytes) {
   if (CUresult result = checkContext())
     return result;
+  if (bytes == 0)
+    return fail(CUDA_ERROR_INVALID_VALUE, "an allocation of 0 bytes");
   *pointer = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
-  if (!*pointer || bytes == 0)
-    return fail(bytes ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_ERROR_INVALID_VALUE,
+  if (!*pointer)
+    return fail(CUDA_ERROR_OUT_OF_MEMORY,
                 "no " + std::to_string(bytes) + " bytes of host memory");
   std::memset(*pointer, 0xFF, bytes);
+  pinned.add(*pointer, bytes);
   return CUDA_SUCCESS;
 }
 
 EMULATOR_EXPORT CUresult cuMemFreeHost(void *pointer) {
+  if (CUresult result = checkInitialized())
+    return result;
+  if (!pinned.remove(pointer))
+    return fail(CUDA_ERROR_INVALID_VALUE,
+                "free of host memory that cuMemAllocHost did not give");
   std::free(pointer);
-  return checkInitialized();
+  return CUDA_SUCCESS;
 }
 
 EMULATOR_EXPORT CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void *from,
@@ -140,13 +200,13 @@ EMULATOR_EXPORT CUresult cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from,
 
 EMULATOR_EXPORT CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from,
                                               size_t bytes, CUstream stream) {
-  CUresult result = checkCall(stream);
+  CUresult result = checkAsync(stream, from, bytes);
   return result ? result : copyToDevice(to, from, bytes);
 }
 
 EMULATOR_EXPORT CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from,
                                               size_t bytes, CUstream stream) {
-  CUresult result = checkCall(stream);
+  CUresult result = checkAsync(stream, to, bytes);
   return result ? result : copyToHost(to, from, bytes);
 }
 

@@ -1,6 +1,8 @@
 //===- DriverStream.cpp - Streams and events of the stand-in --------------===//
 //
 // Work is done when it is asked for, so there is never anything to wait for.
+// Streams and events belong to the device whose context was current when they
+// were made.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,9 +16,12 @@ using namespace neuroshard::emulator;
 using Clock = std::chrono::steady_clock;
 
 namespace neuroshard::cuda {
-struct CUstream_st {};
+struct CUstream_st {
+  int device;
+};
 struct CUevent_st {
   unsigned flags;
+  int device;
   bool isRecorded;
   Clock::time_point time;
 };
@@ -25,6 +30,25 @@ struct CUevent_st {
 namespace {
 HandleSet<CUstream_st> streams;
 HandleSet<CUevent_st> events;
+
+/// CU_EVENT_BLOCKING_SYNC, CU_EVENT_DISABLE_TIMING and CU_EVENT_INTERPROCESS;
+/// CU_EVENT_WAIT_EXTERNAL.
+constexpr unsigned eventFlags = 7, waitFlags = 1;
+
+/// CU_STREAM_LEGACY and CU_STREAM_PER_THREAD are 1 and 2.
+bool isDefaultStream(CUstream stream) {
+  return reinterpret_cast<uintptr_t>(stream) <= 2;
+}
+
+/// Success if a stream that has passed checkStream is one of `device`.
+CUresult checkDeviceOf(CUstream stream, int device) {
+  if (isDefaultStream(stream) || stream->device == device)
+    return CUDA_SUCCESS;
+  return fail(CUDA_ERROR_INVALID_HANDLE,
+              "a stream of device " + std::to_string(stream->device) +
+                  " where one of device " + std::to_string(device) +
+                  " is expected");
+}
 
 CUresult checkEvent(CUevent event) {
   if (CUresult result = checkContext())
@@ -36,23 +60,27 @@ CUresult checkEvent(CUevent event) {
 } // namespace
 
 CUresult neuroshard::emulator::checkStream(CUstream stream) {
-  // CU_STREAM_LEGACY and CU_STREAM_PER_THREAD are 1 and 2.
-  if (reinterpret_cast<uintptr_t>(stream) <= 2 || streams.contains(stream))
+  if (isDefaultStream(stream) || streams.contains(stream))
     return CUDA_SUCCESS;
   return fail(CUDA_ERROR_INVALID_HANDLE, "not a stream");
 }
 
 CUresult neuroshard::emulator::checkCall(CUstream stream) {
-  CUresult result = checkContext();
-  return result ? result : checkStream(stream);
+  int device = 0;
+  if (CUresult result = checkContext(&device))
+    return result;
+  if (CUresult result = checkStream(stream))
+    return result;
+  return checkDeviceOf(stream, device);
 }
 
 EMULATOR_EXPORT CUresult cuStreamCreate(CUstream *stream, unsigned flags) {
-  if (CUresult result = checkContext())
+  int device = 0;
+  if (CUresult result = checkContext(&device))
     return result;
   if (flags > CU_STREAM_NON_BLOCKING)
     return fail(CUDA_ERROR_INVALID_VALUE, "unknown flags of a stream");
-  *stream = new CUstream_st;
+  *stream = new CUstream_st{device};
   streams.add(*stream);
   return CUDA_SUCCESS;
 }
@@ -86,16 +114,22 @@ EMULATOR_EXPORT CUresult cuThreadExchangeStreamCaptureMode(int *mode) {
   return checkInitialized();
 }
 
+/// The event may be another device's.
 EMULATOR_EXPORT CUresult cuStreamWaitEvent(CUstream stream, CUevent event,
-                                           unsigned) {
+                                           unsigned flags) {
+  if (flags > waitFlags)
+    return fail(CUDA_ERROR_INVALID_VALUE, "unknown flags of a wait");
   CUresult result = checkEvent(event);
   return result ? result : checkStream(stream);
 }
 
 EMULATOR_EXPORT CUresult cuEventCreate(CUevent *event, unsigned flags) {
-  if (CUresult result = checkContext())
+  int device = 0;
+  if (CUresult result = checkContext(&device))
     return result;
-  *event = new CUevent_st{flags, false, {}};
+  if (flags > eventFlags)
+    return fail(CUDA_ERROR_INVALID_VALUE, "unknown flags of an event");
+  *event = new CUevent_st{flags, device, false, {}};
   events.add(*event);
   return CUDA_SUCCESS;
 }
@@ -111,6 +145,14 @@ EMULATOR_EXPORT CUresult cuEventRecord(CUevent event, CUstream stream) {
   if (CUresult result = checkEvent(event))
     return result;
   if (CUresult result = checkStream(stream))
+    return result;
+  int device = event->device;
+  if (isDefaultStream(stream))
+    checkContext(&device);
+  if (device != event->device)
+    return fail(CUDA_ERROR_INVALID_HANDLE,
+                "an event of another device than the default stream's");
+  if (CUresult result = checkDeviceOf(stream, event->device))
     return result;
   event->isRecorded = true;
   event->time = Clock::now();

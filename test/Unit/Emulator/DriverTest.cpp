@@ -8,6 +8,7 @@
 #include "DeviceMemory.h"
 #include "DriverSession.h"
 
+#include <algorithm>
 #include <cstring>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -53,6 +54,7 @@ TEST(Driver, DescribesItsDevices) {
                 &value, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 0),
             CUDA_SUCCESS);
   EXPECT_EQ(value, 9);
+  EXPECT_EQ(cuDeviceGetAttribute(&value, 9999, 0), CUDA_ERROR_INVALID_VALUE);
 }
 
 TEST(Driver, ContextsNest) {
@@ -72,6 +74,40 @@ TEST(Driver, ContextsNest) {
   EXPECT_EQ(cuDevicePrimaryCtxRelease_v2(3), CUDA_SUCCESS);
   EXPECT_FALSE(isAllocated(reinterpret_cast<void *>(pointer), 1));
   EXPECT_EQ(cuDevicePrimaryCtxRelease_v2(3), CUDA_ERROR_INVALID_CONTEXT);
+  EXPECT_EQ(cuCtxPushCurrent_v2(inner), CUDA_ERROR_INVALID_CONTEXT);
+}
+
+TEST(Driver, StreamsAndEventsBelongToADevice) {
+  DriverSession session;
+  CUcontext other = nullptr, popped = nullptr;
+  ASSERT_EQ(cuDevicePrimaryCtxRetain(&other, 1), CUDA_SUCCESS);
+  DeviceArray<uint32_t> array(4);
+  CUstream stream = nullptr;
+  CUevent event = nullptr;
+  ASSERT_EQ(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+  ASSERT_EQ(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING), CUDA_SUCCESS);
+  EXPECT_EQ(cuEventRecord(event, stream), CUDA_SUCCESS);
+  EXPECT_EQ(cuStreamWaitEvent(stream, event, 2), CUDA_ERROR_INVALID_VALUE);
+  CUevent unknown = nullptr;
+  EXPECT_EQ(cuEventCreate(&unknown, 8), CUDA_ERROR_INVALID_VALUE);
+
+  ASSERT_EQ(cuCtxPushCurrent_v2(other), CUDA_SUCCESS);
+  CUevent mine = nullptr;
+  ASSERT_EQ(cuEventCreate(&mine, CU_EVENT_DISABLE_TIMING), CUDA_SUCCESS);
+  EXPECT_EQ(cuMemsetD32Async(array.pointer, 1, 4, stream),
+            CUDA_ERROR_INVALID_HANDLE);
+  EXPECT_STREQ(nse_last_error(),
+               "a stream of device 0 where one of device 1 is expected");
+  EXPECT_EQ(cuEventRecord(mine, stream), CUDA_ERROR_INVALID_HANDLE);
+  EXPECT_EQ(cuEventRecord(event, nullptr), CUDA_ERROR_INVALID_HANDLE);
+  EXPECT_EQ(cuEventRecord(mine, nullptr), CUDA_SUCCESS);
+  EXPECT_EQ(cuStreamWaitEvent(nullptr, event, 0), CUDA_SUCCESS);
+  EXPECT_EQ(cuEventDestroy_v2(mine), CUDA_SUCCESS);
+  EXPECT_EQ(cuCtxPopCurrent_v2(&popped), CUDA_SUCCESS);
+
+  EXPECT_EQ(cuEventDestroy_v2(event), CUDA_SUCCESS);
+  EXPECT_EQ(cuStreamDestroy_v2(stream), CUDA_SUCCESS);
+  EXPECT_EQ(cuDevicePrimaryCtxRelease_v2(1), CUDA_SUCCESS);
 }
 
 TEST(Driver, CopiesAndFills) {
@@ -85,13 +121,17 @@ TEST(Driver, CopiesAndFills) {
               Each(0x01020304u));
   EXPECT_EQ(cuMemsetD8Async(array.pointer + 4, 7, 3, nullptr), CUDA_SUCCESS);
   EXPECT_EQ(array[1], 0x01070707u);
-  std::vector<uint32_t> host(100, 5);
-  EXPECT_EQ(cuMemcpyHtoDAsync_v2(array.pointer, host.data(), 396, stream),
+  void *memory = nullptr;
+  ASSERT_EQ(cuMemAllocHost_v2(&memory, 400), CUDA_SUCCESS);
+  auto *host = static_cast<uint32_t *>(memory);
+  std::fill_n(host, 100, 5);
+  EXPECT_EQ(cuMemcpyHtoDAsync_v2(array.pointer, host, 396, stream),
             CUDA_SUCCESS);
-  EXPECT_EQ(cuMemcpyDtoHAsync_v2(host.data(), array.pointer + 4, 396, stream),
+  EXPECT_EQ(cuMemcpyDtoHAsync_v2(host, array.pointer + 4, 396, stream),
             CUDA_SUCCESS);
   EXPECT_EQ(host[97], 5u);
   EXPECT_EQ(host[98], 0x01020304u);
+  EXPECT_EQ(cuMemFreeHost(memory), CUDA_SUCCESS);
   EXPECT_EQ(cuStreamSynchronize(stream), CUDA_SUCCESS);
   EXPECT_EQ(cuStreamDestroy_v2(stream), CUDA_SUCCESS);
 }
@@ -111,6 +151,30 @@ TEST(Driver, RefusesCopiesOutsideAnAllocation) {
   EXPECT_EQ(cuMemsetD32Async(array.pointer + 2, 0, 1, nullptr),
             CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(cuMemFree_v2(array.pointer + 16), CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST(Driver, RefusesHostMemoryThatIsNotPinned) {
+  DriverSession session;
+  DeviceArray<uint32_t> array(100);
+  std::vector<uint32_t> host(100);
+  EXPECT_EQ(cuMemcpyHtoDAsync_v2(array.pointer, host.data(), 400, nullptr),
+            CUDA_ERROR_INVALID_VALUE);
+  EXPECT_STREQ(nse_last_error(),
+               "an asynchronous copy of host memory that is not pinned");
+  EXPECT_EQ(cuMemcpyDtoHAsync_v2(host.data(), array.pointer, 400, nullptr),
+            CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(cuMemcpyHtoD_v2(array.pointer, nullptr, 400),
+            CUDA_ERROR_INVALID_VALUE);
+  void *memory = nullptr;
+  EXPECT_EQ(cuMemAllocHost_v2(&memory, 0), CUDA_ERROR_INVALID_VALUE);
+  ASSERT_EQ(cuMemAllocHost_v2(&memory, 396), CUDA_SUCCESS);
+  EXPECT_EQ(cuMemcpyDtoHAsync_v2(memory, array.pointer, 396, nullptr),
+            CUDA_SUCCESS);
+  EXPECT_EQ(cuMemcpyDtoHAsync_v2(memory, array.pointer, 400, nullptr),
+            CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(cuMemFreeHost(host.data()), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(cuMemFreeHost(memory), CUDA_SUCCESS);
+  EXPECT_EQ(cuMemFreeHost(memory), CUDA_ERROR_INVALID_VALUE);
 }
 
 TEST(Driver, RefusesHandlesThatAreNone) {
