@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
+#include <utility>
 
 using namespace neuroshard::cuda;
 
@@ -74,6 +75,19 @@ FakeGpu gpu;
 int contextObject, moduleObject;
 
 constexpr CUresult ok = CUDA_SUCCESS;
+
+/// The calling thread's capture mode; 0, the default, is global.
+thread_local int captureMode = 0;
+
+/// Whether a call fails, and spoils the capture with it: allocating and waiting
+/// is for threads in the relaxed mode while any stream is captured.
+bool isUnsafe(const char *call) {
+  if (!gpu.queues.anyCapture() || captureMode == CU_STREAM_CAPTURE_MODE_RELAXED)
+    return false;
+  gpu.violations.push_back(std::string(call) +
+                           " in a capture, without the relaxed mode");
+  return true;
+}
 
 CUresult later(CUstream stream, std::function<void()> work) {
   gpu.queues.push(gpu.queues.stream(stream), std::move(work));
@@ -155,6 +169,8 @@ FAKE_API CUresult cuCtxSynchronize() {
   return ok;
 }
 FAKE_API CUresult cuModuleLoadData(CUmodule *module, const void *image) {
+  if (isUnsafe("cuModuleLoadData"))
+    return fake::captureUnsupported;
   if (gpu.fails("cuModuleLoadData"))
     return CUDA_ERROR_INVALID_IMAGE;
   gpu.image = static_cast<const char *>(image);
@@ -182,6 +198,8 @@ FAKE_API CUresult cuLaunchKernel(CUfunction function, unsigned blocks, unsigned,
   return later(stream, fake::makeKernel(gpu, name, blocks, arguments));
 }
 FAKE_API CUresult cuMemAlloc_v2(CUdeviceptr *pointer, size_t bytes) {
+  if (isUnsafe("cuMemAlloc"))
+    return fake::captureUnsupported;
   if (bytes == 0)
     return CUDA_ERROR_INVALID_VALUE;
   if (int64_t(bytes) > gpu.freeBytes)
@@ -197,6 +215,8 @@ FAKE_API CUresult cuMemAlloc_v2(CUdeviceptr *pointer, size_t bytes) {
   return ok;
 }
 FAKE_API CUresult cuMemFree_v2(CUdeviceptr pointer) {
+  if (isUnsafe("cuMemFree"))
+    return fake::captureUnsupported;
   if (!gpu.queues.idle())
     gpu.violations.push_back("memory was freed while work was queued");
   auto block = gpu.blocks.find(pointer);
@@ -213,11 +233,15 @@ FAKE_API CUresult cuMemGetInfo_v2(size_t *freeBytes, size_t *totalBytes) {
   return ok;
 }
 FAKE_API CUresult cuMemAllocHost_v2(void **pointer, size_t bytes) {
+  if (isUnsafe("cuMemAllocHost"))
+    return fake::captureUnsupported;
   ++gpu.hostAllocations;
   *pointer = std::malloc(bytes);
   return ok;
 }
 FAKE_API CUresult cuMemFreeHost(void *pointer) {
+  if (isUnsafe("cuMemFreeHost"))
+    return fake::captureUnsupported;
   if (gpu.hostUsers.count(pointer))
     gpu.violations.push_back("host memory was freed before it was copied");
   std::free(pointer);
@@ -274,7 +298,10 @@ FAKE_API CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t count,
     std::fill_n(reinterpret_cast<unsigned *>(to), count, value);
   });
 }
-FAKE_API CUresult cuStreamCreate(CUstream *stream, unsigned) {
+FAKE_API CUresult cuStreamCreate(CUstream *stream, unsigned flags) {
+  // Others would wait for the legacy stream, and spoil captures by its use.
+  if (flags != CU_STREAM_NON_BLOCKING)
+    gpu.violations.push_back("a stream that waits for the legacy stream");
   *stream = gpu.queues.make();
   return ok;
 }
@@ -283,6 +310,8 @@ FAKE_API CUresult cuStreamDestroy_v2(CUstream stream) {
   return ok;
 }
 FAKE_API CUresult cuStreamSynchronize(CUstream stream) {
+  if (isUnsafe("cuStreamSynchronize"))
+    return fake::captureUnsupported;
   if (gpu.queues.stream(stream)->capture)
     return fake::captureUnsupported;
   ++gpu.waits;
@@ -297,7 +326,10 @@ FAKE_API CUresult cuStreamIsCapturing(CUstream stream, int *status) {
   *status = gpu.queues.stream(stream)->capture != nullptr;
   return ok;
 }
-FAKE_API CUresult cuThreadExchangeStreamCaptureMode(int *) { return ok; }
+FAKE_API CUresult cuThreadExchangeStreamCaptureMode(int *mode) {
+  std::swap(captureMode, *mode);
+  return ok;
+}
 FAKE_API CUresult cuEventCreate(CUevent *event, unsigned) {
   *event = reinterpret_cast<CUevent>(new fake::Event);
   return ok;
@@ -313,7 +345,7 @@ FAKE_API CUresult cuEventRecord(CUevent event, CUstream stream) {
 }
 FAKE_API CUresult cuEventSynchronize(CUevent event) {
   auto *target = reinterpret_cast<fake::Event *>(event);
-  if (target->capture)
+  if (target->capture || isUnsafe("cuEventSynchronize"))
     return fake::captureUnsupported;
   ++gpu.waits;
   gpu.queues.finish(target->ticket);
