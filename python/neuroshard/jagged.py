@@ -9,6 +9,8 @@ import torch
 
 from neuroshard.errors import TensorError
 
+LARGEST_POOLING = 2**31 - 1
+
 
 class Exchange(Protocol):
     """An input of a model: its name, its features, and whether some lookup gives a row per id."""
@@ -40,7 +42,8 @@ def as_jagged(given: object, exchange: Exchange) -> Jagged:
         jagged = given
     elif isinstance(given, Mapping):
         jagged = join_features(given, exchange)
-    elif callable(getattr(given, "values", None)) and callable(getattr(given, "offsets", None)):
+    elif not isinstance(given, torch.Tensor) and all(
+            callable(getattr(given, name, None)) for name in ("values", "offsets")):
         jagged = from_keyed(given, exchange)
     elif isinstance(given, (tuple, list)) and 2 <= len(given) <= 3:
         jagged = Jagged(*given)
@@ -48,6 +51,7 @@ def as_jagged(given: object, exchange: Exchange) -> Jagged:
         raise TensorError(f"input \"{exchange.name}\": expected a Jagged, (ids, offsets), a "
                           f"KeyedJaggedTensor or a dict by feature, found {type(given).__name__}")
     require_tensors(jagged, exchange)
+    require_numbers(jagged, exchange)
     if jagged.offsets is not None and jagged.offsets.dtype == torch.int32:
         jagged = jagged._replace(offsets=jagged.offsets.long())
     return jagged._replace(
@@ -68,6 +72,26 @@ def require_tensors(jagged: Jagged, exchange: Exchange) -> None:
             found = f"one of layout {value.layout}"
         raise TensorError(f"input \"{exchange.name}\": expected {name} as a dense tensor, found "
                           f"{found}")
+
+
+def require_numbers(jagged: Jagged, exchange: Exchange) -> None:
+    """Raises a TensorError unless pooling and feature_begin are numbers of the host."""
+    if not is_count(jagged.pooling):
+        raise TensorError(f"input \"{exchange.name}\": expected pooling as a whole number from 0 "
+                          f"to {LARGEST_POOLING}, found {jagged.pooling!r}")
+    begin = jagged.feature_begin
+    if begin is not None and not (isinstance(begin, (list, tuple))
+                                  and all(isinstance(one, (int, torch.SymInt)) for one in begin)):
+        raise TensorError(f"input \"{exchange.name}\": expected feature_begin as a list of whole "
+                          f"numbers, found {type(begin).__name__}")
+
+
+def is_count(value: object) -> bool:
+    """Tracers have whole numbers of their own."""
+    if isinstance(value, torch.SymInt):
+        return True
+    return (isinstance(value, int) and not isinstance(value, bool)
+            and 0 <= value <= LARGEST_POOLING)
 
 
 def from_keyed(given: object, exchange: Exchange) -> Jagged:
@@ -92,9 +116,7 @@ def join_features(given: Mapping, exchange: Exchange) -> Jagged:
         if isinstance(value, torch.Tensor):
             value = spread(value, name)
         check_pair(value, name)
-        if value[1].dim() != 1 or len(value[1]) < 1:
-            raise TensorError(f"feature \"{name}\": expected offsets [batch + 1], found shape "
-                              f"{tuple(value[1].shape)}")
+        check_together(ids, value, name)
         offsets.append(value[1][:-1] + begin[-1])
         ids.append(value[0])
         weights.extend(value[2:3])
@@ -117,9 +139,25 @@ def check_pair(value: object, name: str) -> None:
                           f"found {type(value).__name__}")
 
 
+def check_together(ids: Sequence[torch.Tensor], value: Sequence[torch.Tensor],
+                   name: str) -> None:
+    """The tensors of a feature can be joined with the ids of those before it."""
+    place = (ids[0] if ids else value[0]).device
+    for what, tensor in zip(("ids", "offsets [batch + 1]", "weights"), value):
+        if tensor.layout != torch.strided or tensor.dim() != 1:
+            raise TensorError(f"feature \"{name}\": expected {what} as a dense tensor of one "
+                              f"dimension, found shape {tuple(tensor.shape)}, {tensor.layout}")
+        if tensor.device != place:
+            raise TensorError(f"feature \"{name}\": expected {what} on {place}, as the ids of the "
+                              f"first feature, found {tensor.device}")
+    if value[1].dtype not in (torch.int32, torch.int64) or len(value[1]) < 1:
+        raise TensorError(f"feature \"{name}\": expected offsets [batch + 1] as torch.int64, found "
+                          f"shape {tuple(value[1].shape)}, {value[1].dtype}")
+
+
 def spread(ids: torch.Tensor, name: str) -> tuple[torch.Tensor, torch.Tensor]:
     """Bags of one size, as ids and offsets."""
-    if ids.dim() != 2:
+    if ids.layout != torch.strided or ids.is_nested or ids.dim() != 2:
         raise TensorError(f"feature \"{name}\": expected ids [batch, pooling] or (ids, offsets), "
                           f"found shape {tuple(ids.shape)}")
     return ids.reshape(-1), fixed_offsets(ids.shape[0], ids.shape[1], ids.device)

@@ -1,6 +1,7 @@
 """neuroshard.torch_cuda refuses what it cannot run, each time by one clear error."""
 
 import os
+import re
 import subprocess
 import sys
 
@@ -87,14 +88,14 @@ def test_tensors_that_do_not_fit(case, training, tables):
             return
         with pytest.raises(torch_cuda.TensorError, match=message) as error:
             tables(x, w)
-    assert 'input "exchange' in str(error.value)
+    assert re.match('input "(a, b|c)": ', str(error.value))
     models.assert_same(models.all_arrays(tables), before)
     tables(*good())
 
 
 def test_inputs_of_other_kinds(tables):
     x, w = good()
-    with pytest.raises(torch_cuda.TensorError, match="expected 2 inputs .*found 1"):
+    with pytest.raises(torch_cuda.TensorError, match="expected 2 inputs, .*found 1"):
         tables(x)
     with pytest.raises(torch_cuda.TensorError, match="expected a Jagged.*found Tensor"):
         tables(x[0], w)

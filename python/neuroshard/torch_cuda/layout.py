@@ -3,8 +3,10 @@ that results are written into."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,8 +22,10 @@ ALIGNMENT = 16  # bytes that kernels store at a time, and tables' rows are padde
 
 @dataclass(frozen=True)
 class Exchange:
-    """A jagged input; weighted: some lookup reads its sample weights."""
+    """A jagged input; weighted: some lookup reads its sample weights. key: the compiler's name
+    for it; name: what users know of it, its features."""
 
+    key: str
     name: str
     features: tuple[str, ...]
     id_dtype: torch.dtype
@@ -86,10 +90,22 @@ class Layout:
 def load_manifest(artifact: Path) -> dict:
     path = artifact / "manifest.json"
     try:
+        if path.exists() and not path.is_file():
+            raise OSError("it is a directory or a pipe")
         return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise TensorError(f"{path} cannot be read ({error}); expected the directory that "
                           "neuroshard-compile wrote") from None
+
+
+@contextlib.contextmanager
+def reading(artifact: Path) -> Iterator[None]:
+    """Makes what a manifest lacks one error; the library, which checks all of it, comes later."""
+    try:
+        yield
+    except (KeyError, IndexError, TypeError, AttributeError) as error:
+        raise TensorError(f"{artifact / 'manifest.json'} is not what neuroshard-compile writes "
+                          f"({type(error).__name__}: {error}); compile the model again") from None
 
 
 def check_whole(manifest: dict) -> None:
@@ -130,9 +146,17 @@ def make_layout(manifest: dict, lookups: list[cuda.Lookup], concatenate: bool) -
 
 
 def make_exchange(spec: dict) -> Exchange:
-    return Exchange(spec["input"], tuple(spec["features"]), ID_DTYPES[spec["id_type"]],
+    features = tuple(spec["features"])
+    return Exchange(spec["input"], name_of(features), features, ID_DTYPES[spec["id_type"]],
                     any(lookup["weighted"] for lookup in spec["lookups"]),
                     any(lookup["pooling"] == "none" for lookup in spec["lookups"]))
+
+
+def name_of(features: tuple[str, ...]) -> str:
+    """All of them, or the first and the last."""
+    if len(features) <= 4:
+        return ", ".join(features)
+    return f"{features[0]}, ..., {features[-1]} ({len(features)} features)"
 
 
 def make_results(manifest: dict, lookups: list[cuda.Lookup]) -> dict[tuple[int, int], Result]:

@@ -4,21 +4,24 @@ to the library."""
 from __future__ import annotations
 
 import os
+import threading
 import weakref
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 
-from neuroshard import cuda
+from neuroshard import cuda, fields
+from neuroshard.cuda_parts import within
 from neuroshard.torch_cuda import memory
 from neuroshard.errors import TensorError
 from neuroshard.torch_cuda.layout import (ALIGNMENT, Group, Piece, check_whole, load_manifest,
-                                          make_layout)
+                                          make_layout, reading)
 from neuroshard.torch_cuda.step import (Step, check_offsets, check_sizes, check_tensors,
                                         expect_count)
 
-STAND_IN = "NeuroShard emulator"
+STAND_IN = cuda.EMULATOR
 
 _open: weakref.WeakValueDictionary[str, Program] = weakref.WeakValueDictionary()
 
@@ -39,6 +42,8 @@ def pick_name(name: str | None) -> str:
         while f"embedding_tables_{number}" in _open:
             number += 1
         return f"embedding_tables_{number}"
+    if not fields.text(name, "name"):
+        raise ValueError("name: expected a text that is not empty")
     if name in _open:
         raise TensorError(f"embedding tables named \"{name}\" are open already; names tell "
                           "operators which tables they work on")
@@ -49,12 +54,19 @@ def pick_place(device: torch.device | str | int | None) -> torch.device:
     """With an index, as tensors have it."""
     if device is None:
         device = "cuda" if torch.cuda.is_available() else "cpu"
-    place = torch.device(device)
-    if place.type not in ("cuda", "cpu"):
+    try:
+        place = torch.device(device)
+    except (RuntimeError, TypeError):
+        raise TensorError("expected a CUDA device, such as \"cuda:0\", or \"cpu\" with the "
+                          f"{cuda.EMULATOR} as driver, found {fields.shown(device)}") from None
+    if place.type not in ("cuda", "cpu") or place.type == "cpu" and place.index:
         raise TensorError(f"expected a CUDA device, found {place}")
-    if place.type == "cuda" and place.index is None:
-        place = torch.device("cuda", torch.cuda.current_device())
-    return place
+    if place.type == "cpu":
+        return torch.device("cpu")
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if (place.index or 0) >= count:
+        raise TensorError(f"there is no {place}: this PyTorch sees {count} GPUs")
+    return torch.device("cuda", torch.cuda.current_device()) if place.index is None else place
 
 
 def require_driver(device: cuda.Device, place: torch.device) -> None:
@@ -70,27 +82,42 @@ def require_driver(device: cuda.Device, place: torch.device) -> None:
                       "device=\"cuda\"")
 
 
+@dataclass(frozen=True)
+class Settings:
+    """Of EmbeddingTables, which says what they mean."""
+
+    concatenate: bool
+    check_every: int
+    check_offsets: bool
+    join_sort: bool | None
+
+
 class Program:
     """Tables in memory of torch, and the steps on them."""
 
     def __init__(self, artifact: str | os.PathLike, name: str | None,
-                 device: torch.device | str | int | None, seed: int, concatenate: bool) -> None:
+                 device: torch.device | str | int | None, seed: int, settings: Settings) -> None:
+        self.artifact = folder = Path(fields.path(artifact, "artifact"))
+        seed = within(seed, "seed", 0, 2**64 - 1)
         self.name = pick_name(name)
         self.place = pick_place(device)
-        manifest = load_manifest(Path(artifact))
-        check_whole(manifest)
-        self.open_tables(artifact, memory.find_arrays(manifest))
-        self.layout = make_layout(manifest, self.device.lookups, concatenate)
+        manifest = load_manifest(folder)
+        with reading(folder):
+            check_whole(manifest)
+            arrays = memory.find_arrays(manifest)
+        self.allocate(folder, arrays)
+        self.layout = make_layout(manifest, self.device.lookups, settings.concatenate)
         self.device.initialize(seed)
         self.trainable = any(slot.trainable for slot in self.device.slots)
         self.learning_rate, self.step = 0.0, 0
-        self.join_sort: bool | None = None
-        self.check_every, self.check_offsets, self._calls = 0, False, 0
+        self.settings, self._calls = settings, 0
+        # Backward passes may be another thread's.
+        self._lock = threading.RLock()
         self._held: object = None
         self._sorted: tuple | None = None
         _open[self.name] = self
 
-    def open_tables(self, artifact: str | os.PathLike,
+    def allocate(self, artifact: str | os.PathLike,
                     arrays: dict[str, list[memory.Array]]) -> None:
         """Sets `tables`: by name, the tensors that a user sees. On a GPU they are of torch."""
         tensors = None
@@ -111,8 +138,17 @@ class Program:
             name: {array.name: array.visible(tensor) for array, tensor in zip(group, own)}
             for (name, group), own in zip(arrays.items(), tensors)}
 
+    def require_open(self) -> None:
+        if self._lease is None:
+            raise TensorError(f"the embedding tables \"{self.name}\" are closed")
+
+    def open_tables(self) -> dict[str, dict[str, torch.Tensor]]:
+        self.require_open()
+        return self.tables
+
     def close(self) -> None:
-        _open.pop(self.name, None)
+        if _open.get(self.name) is self:
+            del _open[self.name]
         self._lease = None
         self.tables.clear()
         self._held = self._sorted = None
@@ -131,6 +167,7 @@ class Program:
 
     def set_step(self) -> None:
         """Writes learning rate and number of the next update to the GPU."""
+        self.require_open()
         self.device.set_step(self.learning_rate, self.step + 1, self.stream())
 
     def advance(self) -> None:
@@ -138,26 +175,32 @@ class Program:
         self.step += 1
 
     def check(self) -> None:
+        self.require_open()
         self.device.check(self.stream())
 
     def check_values(self, step: Step) -> None:
         check_tensors(step, self.place)
         check_sizes(step)
-        if (self.check_offsets or self.place.type == "cpu") and not self.is_capturing():
+        if (self.settings.check_offsets or self.place.type == "cpu") and not self.is_capturing():
             check_offsets(step)
 
     def check_now_and_then(self) -> None:
         self._calls += 1
-        if self.check_every and self._calls % self.check_every == 0 and not self.is_capturing():
+        every = self.settings.check_every
+        if every and self._calls % every == 0 and not self.is_capturing():
             self.check()
 
     def forward(self, step: Step, training: bool) -> list[torch.Tensor]:
+        with self._lock:
+            return self._forward(step, training)
+
+    def _forward(self, step: Step, training: bool) -> list[torch.Tensor]:
         self.check_values(step)
         results = step.make_results(self.place)
         parts = self.make_parts(step, results)
         if not training:
             mode = cuda.INFERENCE
-        elif self.is_capturing() if self.join_sort is None else self.join_sort:
+        elif self.joins_sort():
             mode = cuda.TRAINING_JOINED
         else:
             mode = cuda.TRAINING
@@ -165,6 +208,10 @@ class Program:
         if not training:
             self.check_now_and_then()
         return results
+
+    def joins_sort(self) -> bool:
+        join = self.settings.join_sort
+        return self.is_capturing() if join is None else join
 
     def launch(self, step: Step, parts: object, mode: int) -> None:
         self._sorted = None
@@ -198,6 +245,11 @@ class Program:
     def backward(self, step: Step, gradients: Sequence[torch.Tensor],
                  weight_gradients: Sequence[torch.Tensor]) -> None:
         """Updates the tables; writes the gradients of sample weights, if there is any."""
+        with self._lock:
+            self._backward(step, gradients, weight_gradients)
+
+    def _backward(self, step: Step, gradients: Sequence[torch.Tensor],
+                  weight_gradients: Sequence[torch.Tensor]) -> None:
         self.check_values(step)
         expect_count("gradients", gradients, len(self.layout.groups))
         gradients = [self.readable(step, group, gradient)

@@ -8,10 +8,8 @@ from dataclasses import dataclass
 import torch
 
 from neuroshard.errors import TensorError
-from neuroshard.jagged import Jagged
+from neuroshard.jagged import LARGEST_POOLING, Jagged
 from neuroshard.torch_cuda.layout import Group, Layout
-
-LARGEST_POOLING = 2**31 - 1
 
 
 @dataclass(frozen=True)

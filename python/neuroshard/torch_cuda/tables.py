@@ -7,12 +7,26 @@ from typing import NoReturn
 
 import torch
 
+from neuroshard import fields
+from neuroshard.cuda_parts import checked_rate, count
 from neuroshard.torch_cuda import operators  # noqa: F401, defines torch.ops.neuroshard
 from neuroshard.errors import TensorError
 from neuroshard.jagged import Jagged, as_jagged, find_feature_begin, fixed_offsets
 from neuroshard.torch_cuda.layout import Exchange
-from neuroshard.torch_cuda.program import Program
+from neuroshard.torch_cuda.program import Program, Settings
 from neuroshard.torch_cuda.step import Step, to_arguments
+
+
+def flag(value: object, name: str) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"{name}: expected True or False, got: {fields.shown(value)}")
+    return value
+
+
+def rate_of(learning_rate: object) -> float:
+    if isinstance(learning_rate, torch.Tensor) and learning_rate.numel() == 1:
+        learning_rate = learning_rate.item()
+    return checked_rate(learning_rate)
 
 
 class EmbeddingTables(torch.nn.Module):
@@ -37,9 +51,11 @@ class EmbeddingTables(torch.nn.Module):
                  check_every: int = 100, check_offsets: bool = False,
                  join_sort: bool | None = None) -> None:
         super().__init__()
-        program = Program(artifact, name, device, seed, concatenate)
-        program.join_sort, program.check_offsets = join_sort, check_offsets
-        program.check_every = check_every
+        learning_rate = rate_of(learning_rate)
+        settings = Settings(flag(concatenate, "concatenate"), count(check_every, "check_every"),
+                            flag(check_offsets, "check_offsets"),
+                            None if join_sort is None else flag(join_sort, "join_sort"))
+        program = Program(artifact, name, device, seed, settings)
         self._program, self._name, self._layout = program, program.name, program.layout
         self._trainable, self._concatenate = program.trainable, concatenate
         # Plain tensors: neither parameters nor buffers, which optimizers, to() and
@@ -72,7 +88,7 @@ class EmbeddingTables(torch.nn.Module):
     @property
     def inputs(self) -> dict[str, tuple[str, ...]]:
         """The features of each input, in the order of forward's arguments."""
-        return {exchange.name: exchange.features for exchange in self._layout.exchanges}
+        return {exchange.key: exchange.features for exchange in self._layout.exchanges}
 
     @property
     def step(self) -> int:
@@ -83,13 +99,13 @@ class EmbeddingTables(torch.nn.Module):
     def weights(self) -> dict[str, torch.Tensor]:
         """The tables' own memory, by table (TABLE.SHARD if it has several). With the emulator
         as driver they end with the tables."""
-        return {table: slot["weight"] for table, slot in self._program.tables.items()}
+        return {table: slot["weight"] for table, slot in self._program.open_tables().items()}
 
     @property
     def states(self) -> dict[str, dict[str, torch.Tensor]]:
         """Of the optimizers, by table and then by the names that torch.optim has for them."""
         return {table: {key: value for key, value in slot.items() if key != "weight"}
-                for table, slot in self._program.tables.items()}
+                for table, slot in self._program.open_tables().items()}
 
     def extra_repr(self) -> str:
         return f"name={self._name!r}, device={str(self.device)!r}, results={self.names}"
@@ -100,8 +116,9 @@ class EmbeddingTables(torch.nn.Module):
         """One argument for each input of the model: inputs.as_jagged says in which forms."""
         exchanges = self._layout.exchanges
         if len(inputs) != len(exchanges):
-            raise TensorError(f"expected {len(exchanges)} inputs "
-                              f"({', '.join(self.inputs)}), found {len(inputs)}")
+            names = "; ".join(exchange.name for exchange in exchanges)
+            raise TensorError(f"expected {len(exchanges)} inputs, of the features {names}, found "
+                              f"{len(inputs)}")
         training = self.training and self._trainable and torch.is_grad_enabled()
         made = tuple(self._complete(number, as_jagged(given, exchanges[number]), training)
                      for number, given in enumerate(inputs))
@@ -125,7 +142,8 @@ class EmbeddingTables(torch.nn.Module):
         if given.offsets is None and not given.pooling:
             raise TensorError(f"input \"{exchange.name}\": expected offsets, or the ids of every "
                               "bag as pooling, found neither")
-        if training and exchange.weighted and given.offsets is None and given.weights.requires_grad:
+        if (training and exchange.weighted and given.offsets is None
+                and given.weights.requires_grad and given.ids.dim() == 1):
             # Their gradient is computed along offsets alone.
             bags = given.ids.shape[0] // given.pooling
             given = given._replace(offsets=fixed_offsets(bags, given.pooling, given.ids.device),
@@ -137,7 +155,8 @@ class EmbeddingTables(torch.nn.Module):
 
     def set_learning_rate(self, learning_rate: float) -> None:
         """For the updates that follow; of captured graphs see before_replay."""
-        self._program.learning_rate = float(learning_rate)
+        self._program.require_open()
+        self._program.learning_rate = rate_of(learning_rate)
         if not self._program.is_capturing():
             self._program.set_step()
 
@@ -173,15 +192,23 @@ class EmbeddingTables(torch.nn.Module):
         raise TensorError("compiled tables cannot be pickled; save their state_dict")
 
     def _tensors(self) -> dict[str, torch.Tensor]:
-        return {f"{table}.{key}": value for table, slot in self._program.tables.items()
+        return {f"{table}.{key}": value for table, slot in self._program.open_tables().items()
                 for key, value in slot.items()}
 
     def get_extra_state(self) -> dict[str, float]:
         return {"step": self.step, "learning_rate": self.learning_rate}
 
     def set_extra_state(self, state: dict[str, float]) -> None:
-        self._program.step = int(state["step"])
-        self.set_learning_rate(state["learning_rate"])
+        try:
+            step, rate = fields.whole(state["step"], "step"), rate_of(state["learning_rate"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise TensorError("_extra_state: expected {\"step\": ..., \"learning_rate\": ...}, as "
+                              f"state_dict() of tables has it, found {fields.shown(state)} "
+                              f"({error})") from None
+        if step < 0:
+            raise TensorError(f"_extra_state: expected a step from 0, found {step}")
+        self._program.step = step
+        self.set_learning_rate(rate)
 
     def _save_to_state_dict(self, destination, prefix, keep_vars):
         super()._save_to_state_dict(destination, prefix, keep_vars)
@@ -197,6 +224,9 @@ class EmbeddingTables(torch.nn.Module):
             given = state_dict.get(key)
             if given is None:
                 missing_keys.append(key)
+            elif not isinstance(given, torch.Tensor) or given.device.type == "meta":
+                error_msgs.append(f"{key}: expected a tensor with values, found "
+                                  f"{fields.shown(given)}")
             elif given.shape != value.shape or given.dtype != value.dtype:
                 error_msgs.append(f"{key}: expected {tuple(value.shape)} {value.dtype}, found "
                                   f"{tuple(given.shape)} {given.dtype}")
