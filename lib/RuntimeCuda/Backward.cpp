@@ -117,8 +117,7 @@ void Device::backward(std::span<const nsc_gradient> gradients,
   bool moved = places != plan.places;
   if (moved)
     placeGradients(plan.step, places);
-  addWeightGradients(binding, plan.step, plan.parts, gradients, base,
-                     stepMemory.gradientOffsets());
+  addWeightGradients(binding, plan.step, plan.parts, gradients, base);
   Uploader uploader(gpu, plan, stream, uploads);
   uploader.putTasks();
   putSorted(plan, base, uploader);

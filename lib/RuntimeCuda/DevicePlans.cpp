@@ -54,7 +54,8 @@ void Device::fill(StepPlan &plan, std::span<const nsc_part> parts,
     badIds.keep(plan);
   plan.parts.clear(); // matches nothing until it is complete
   plan.training = training;
-  plan.step = makeTasks(binding, keys, parts, weights, training);
+  plan.step = makeTasks(binding, keys, parts, weights, training,
+                        kernels.residentBlocks(Kernel::Lookup));
   plan.places = expectedPlaces(parts);
   placeGradients(plan.step, plan.places);
   if (training)

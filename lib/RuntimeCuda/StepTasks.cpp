@@ -116,6 +116,59 @@ nsg_lookup_task makeTask(const Binding &binding, const nsc_part &part,
   return task;
 }
 
+/// Blocks of a lookup or weight gradient.
+int64_t blocksOf(const nsg_lookup_task &task, int32_t itemsPerBlock) {
+  return ceilDiv(task.items, int64_t(itemsPerBlock) * task.items_per_group);
+}
+
+/// Ids of a part, as far as the host knows.
+int64_t estimateIds(const Binding &binding, const nsc_part &part) {
+  auto lookup = size_t(part.lookup);
+  size_t exchange = size_t(binding.bound().lookups[lookup].exchange);
+  int64_t ids = part.id_end - part.id_begin;
+  // They are those of all features of an input.
+  return part.exact
+             ? ids
+             : ids / int64_t(
+                         binding.manifest.exchanges[exchange].features.size());
+}
+
+/// A block's start costs about as much as two bags of one id, and of `waves` of
+/// blocks half a wave is lost at the end: waves / k blocks of k items each take
+/// least at about k = sqrt(waves). Long bags need no company.
+int32_t chooseItemsPerGroup(int64_t waves, int64_t items, int64_t ids,
+                            bool pooled) {
+  constexpr int64_t mostItems = 8, idsPerGroup = 16, rowsAtOnce = 4;
+  int64_t k = 1;
+  while (k < mostItems && 4 * k * k <= waves &&
+         2 * k * ids <= idsPerGroup * items)
+    k *= 2;
+  // Rows of ids without bags are read together.
+  if (!pooled && waves >= rowsAtOnce)
+    k = std::max(k, rowsAtOnce);
+  return int32_t(k);
+}
+
+/// Sets how many items groups of lanes take, and the blocks of lookups.
+void groupItems(const Binding &binding, std::span<const nsc_part> parts,
+                int64_t residentBlocks, StepTasks &step) {
+  auto lookupOf = [&](size_t i) -> const GpuLookup & {
+    return binding.program.lookups[size_t(parts[i].lookup)];
+  };
+  int64_t blocks = 0;
+  for (size_t i = 0; i < parts.size(); ++i)
+    if (step.tasks[i].out)
+      blocks += ceilDiv(step.tasks[i].items, lookupOf(i).itemsPerBlock);
+  int64_t waves = blocks / std::max<int64_t>(1, residentBlocks);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    nsg_lookup_task &task = step.tasks[i];
+    task.items_per_group = chooseItemsPerGroup(
+        waves, task.items, estimateIds(binding, parts[i]), lookupOf(i).pooled);
+    step.blocks[LookupBlocks].push_back(
+        task.out ? blocksOf(task, lookupOf(i).itemsPerBlock) : 0);
+  }
+}
+
 /// Numbers a kernel's blocks through all tasks.
 void numberBlocks(StepTasks &step, TaskKernel kernel,
                   int32_t nsg_lookup_task::*first) {
@@ -151,7 +204,8 @@ KeySpace::KeySpace(const Binding &binding) : keyBegin(binding.numSlots(), -1) {
 
 StepTasks makeTasks(const Binding &binding, const KeySpace &keys,
                     std::span<const nsc_part> parts,
-                    std::span<void *const> weights, bool training) {
+                    std::span<void *const> weights, bool training,
+                    int64_t residentBlocks) {
   StepTasks step;
   PositionMaker positions;
   std::vector<int64_t> idsOfSlot(binding.numSlots());
@@ -166,13 +220,12 @@ StepTasks makeTasks(const Binding &binding, const KeySpace &keys,
       task.position_begin = positions.place(part, lookup.slot, exact);
       idsOfSlot[slot] += part.id_end - part.id_begin;
     }
-    step.blocks[LookupBlocks].push_back(
-        task.out ? ceilDiv(task.items, lookup.itemsPerBlock) : 0);
     step.blocks[ExpandBlocks].push_back(
         key >= 0 ? ceilDiv(task.items, NSG_EXPAND_ITEMS) : 0);
     step.blocks[GradientBlocks].push_back(0);
     step.tasks.push_back(task);
   }
+  groupItems(binding, parts, residentBlocks, step);
   step.numPositions = positions.total;
   step.filled = positions.filled;
   for (int32_t slot : keys.updated)
@@ -193,7 +246,7 @@ void placeGradients(StepTasks &step, std::span<const GradientPlace> places) {
 void addWeightGradients(const Binding &binding, StepTasks &step,
                         std::span<const nsc_part> parts,
                         std::span<const nsc_gradient> gradients,
-                        const float *base, const int64_t *gradientOffsets) {
+                        const float *base) {
   for (size_t i = 0; i < parts.size(); ++i) {
     nsg_lookup_task &task = step.tasks[i];
     step.blocks[GradientBlocks][i] = 0;
@@ -204,20 +257,10 @@ void addWeightGradients(const Binding &binding, StepTasks &step,
     if (lookup.gradientVariant < 0)
       fail("part ", i, ", ", binding.nameOf(size_t(parts[i].lookup)),
            ": the program does not compute gradients of its sample weights");
-    // The kernel's dot products are not divided.
-    if (lookup.mean)
-      fail("part ", i, ", ", binding.nameOf(size_t(parts[i].lookup)),
-           ": gradients of the sample weights of a mean are not computed on a "
-           "GPU");
-    if (lookup.pooled && !task.offsets)
-      fail("part ", i, ", ", binding.nameOf(size_t(parts[i].lookup)),
-           ": gradients of sample weights need offsets, also of bags of a "
-           "fixed size");
     task.gradients = base;
-    task.gradient_offsets = gradientOffsets;
     task.weight_gradient = to;
     step.blocks[GradientBlocks][i] =
-        ceilDiv(task.items, lookup.gradientItemsPerBlock);
+        blocksOf(task, lookup.gradientItemsPerBlock);
   }
   numberBlocks(step, GradientBlocks, &nsg_lookup_task::first_gradient_block);
 }

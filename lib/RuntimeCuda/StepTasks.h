@@ -61,10 +61,12 @@ struct StepTasks {
 };
 
 /// Makes the tasks of checked parts. `weights` per slot. Without training there
-/// are no positions. Throws a RuntimeError if there are too many of something.
+/// are no positions. `residentBlocks` of nsg_lookup fill the GPU. Throws a
+/// RuntimeError if there are too many of something.
 StepTasks makeTasks(const Binding &binding, const KeySpace &keys,
                     std::span<const nsc_part> parts,
-                    std::span<void *const> weights, bool training);
+                    std::span<void *const> weights, bool training,
+                    int64_t residentBlocks);
 
 /// Sets where the gradients of each part are.
 void placeGradients(StepTasks &step, std::span<const GradientPlace> places);
@@ -73,7 +75,7 @@ void placeGradients(StepTasks &step, std::span<const GradientPlace> places);
 void addWeightGradients(const Binding &binding, StepTasks &step,
                         std::span<const nsc_part> parts,
                         std::span<const nsc_gradient> gradients,
-                        const float *base, const int64_t *gradientOffsets);
+                        const float *base);
 
 /// Task of each block, for kernels that run tasks in blocks.
 std::vector<int32_t> makeTaskOfBlock(std::span<const int64_t> blocks);

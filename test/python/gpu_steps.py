@@ -164,10 +164,10 @@ class Step:
             return len(work.ids)
         return len(self.batches[self.opened.lookups[work.number].exchange].ids)
 
-    def backward(self, weight_gradients=True):
+    def backward(self):
         self.opened.device.backward(
             [(work.gradient, work.gradient_view.stride(0) if work.items else 4,
-              work.weight_gradient if weight_gradients else None) for work in self.works])
+              work.weight_gradient) for work in self.works])
 
     def check_weight_gradients(self):
         """A sum over columns for each id."""
@@ -247,11 +247,9 @@ def train_step(opened, batches, generator, number, *, integers, fixed=None, know
         step.forward(cuda.TRAINING, known)
         step.check_results()
         opened.device.set_step(learning_rate, number)
-        # Gradients of sample weights need offsets.
-        step.backward(weight_gradients=fixed is None)
+        step.backward()
         opened.device.check()
-        if fixed is None:
-            step.check_weight_gradients()
+        step.check_weight_gradients()
         step.check_update(learning_rate, number)
 
 

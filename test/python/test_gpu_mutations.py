@@ -73,7 +73,7 @@ def check_only_bad_ids(model, path, kind):
             opened.device.check()
         step.check_results()
         opened.device.set_step(0.125, 1)
-        step.backward(weight_gradients=step.fixed is None)
+        step.backward()
         opened.device.check()
         if step.fixed is None:
             step.check_weight_gradients()

@@ -23,13 +23,13 @@
 // program needs it; <program>.gpu.json lists them.
 //
 // Items and blocks. nsg_lookup, nsg_weight_gradient and nsg_expand run a task's
-// items in blocks of their own: ceil(items / items_per_block) blocks, where
-// items_per_block is that of the task's variant (nsg_expand: of all tasks,
-// NSG_EXPAND_ITEMS). Block b works for task t = task_of_block[b] on the items
-// from (b - first block of t) x items_per_block on; the first block of t is
+// items in blocks of their own: ceil(items / n) blocks, where n is
+// items_per_block of the task's variant x items_per_group of the task
+// (nsg_expand: NSG_EXPAND_ITEMS). Block b works for task t = task_of_block[b]
+// on the items from (b - first block of t) x n on; the first block of t is
 // tasks[t].first_block (lookup), .first_gradient_block (weight gradient) or
 // .first_expand_block (expand). An item is a bag, or an id if the lookup is
-// unpooled.
+// unpooled. Results do not depend on items_per_group.
 //
 // nsg_ranges has a thread per slot, and one: ceil((num_slots + 1) /
 // NSG_THREADS) blocks. nsg_partials, nsg_update, nsg_reduce, nsg_apply run any
@@ -61,13 +61,13 @@
 extern "C" {
 #endif
 
-#define NSG_VERSION 1
+#define NSG_VERSION 2
 #define NSG_THREADS 256
 #define NSG_EXPAND_ITEMS 32
 /// Positions of a chunk; see nsg_partials.
 #define NSG_CHUNK 256
 
-/// nsg_lookup_task.flags: what nsg_expand needs to know of a lookup.
+/// nsg_lookup_task.flags: what kernels with one body for all need to know.
 #define NSG_POOLED 1   /* items are bags; else ids */
 #define NSG_MEAN 2     /* gradients are divided by the ids of the bag */
 #define NSG_WEIGHTED 4 /* sample_weights are read */
@@ -112,18 +112,19 @@ typedef struct nsg_lookup_task {
   int32_t flags;
   int32_t first_expand_block;
 
-  /// nsg_weight_gradient, which comes after nsg_expand and reads the offsets
-  /// also of fixed bags: of each id j of the
-  /// task's bags, weight_gradient[j] = sum over columns of weight x
-  /// gradients[gradient_offsets[position_begin + j] + column].
+  /// nsg_weight_gradient: of each id j of item i, weight_gradient[j] = sum over
+  /// columns of weight x gradients[gradient_begin + i * gradient_stride +
+  /// column], divided by the item's ids if the lookup is a mean.
   const float *gradients;
-  const int64_t *gradient_offsets;
   float *weight_gradient;
   int32_t gradient_variant;
   int32_t first_gradient_block;
   /// Unpooled and fixed: see `offsets`.
   int64_t first_id;
-  int64_t reserved;
+  /// Items that a group of lanes takes one after another, at least 1. Of the
+  /// items of a block group g takes g, g + items_per_block, ...
+  int32_t items_per_group;
+  int32_t reserved;
 } nsg_lookup_task;
 
 /// What nsg_expand writes, by position. Positions that no task has must hold
@@ -194,7 +195,7 @@ typedef struct nsg_slot {
 
 #ifdef __cplusplus
 }
-static_assert(sizeof(nsg_lookup_task) == 176, "generated code has the layout");
+static_assert(sizeof(nsg_lookup_task) == 168, "generated code has the layout");
 static_assert(sizeof(nsg_positions) == 32, "generated code has the layout");
 static_assert(sizeof(nsg_sorted) == 96, "generated code has the layout");
 static_assert(sizeof(nsg_slot) == 80, "generated code has the layout");

@@ -160,15 +160,31 @@ LogicalResult Distributor::convertFor(scf::ForOp op) {
   return success();
 }
 
-/// A branch that is there for its effects.
 LogicalResult Distributor::convertIf(scf::IfOp op) {
-  if (op.getNumResults() != 0 || op.elseBlock())
-    return fail(*op);
-  auto branch = scf::IfOp::create(b, get(op.getCondition()),
-                                  /*withElseRegion=*/false);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  return convertBlock(*op.thenBlock());
+  SmallVector<Type> types;
+  for (Type type : op.getResultTypes())
+    types.push_back(convertType(type));
+  auto branch = scf::IfOp::create(b, TypeRange(types), get(op.getCondition()),
+                                  /*withElseRegion=*/op.elseBlock() != nullptr);
+  map.map(op.getResults(), branch.getResults());
+  auto convertSide = [&](Block *from, Block *to) -> LogicalResult {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(to);
+    if (failed(convertBlock(*from)))
+      return failure();
+    SmallVector<Value> results;
+    for (Value value : from->getTerminator()->getOperands())
+      results.push_back(get(value));
+    // Without results the builder has already made the terminator.
+    if (!results.empty())
+      scf::YieldOp::create(b, results);
+    return success();
+  };
+  if (failed(convertSide(op.thenBlock(), branch.thenBlock())))
+    return failure();
+  if (!op.elseBlock())
+    return success();
+  return convertSide(op.elseBlock(), branch.elseBlock());
 }
 
 Value Distributor::getAddress(Value memref, ValueRange indices, Value at,

@@ -40,8 +40,8 @@ static Value addConstant(ImplicitLocOpBuilder &b, Value value, int64_t addend) {
 //===----------------------------------------------------------------------===//
 
 TaskInputs::TaskInputs(ImplicitLocOpBuilder &b, const DeviceStruct &task,
-                       Value item, const Settings &settings)
-    : b(b), task(task), item(item), settings(settings) {
+                       const Items &items, const Settings &settings)
+    : b(b), task(task), items(items), settings(settings) {
   Type idType = settings.id == IdKind::I32 ? b.getI32Type() : b.getI64Type();
   ids = this->task.array(offsetof(nsg_lookup_task, ids), getFlatType(idType),
                          /*invariant=*/true);
@@ -49,15 +49,87 @@ TaskInputs::TaskInputs(ImplicitLocOpBuilder &b, const DeviceStruct &task,
   rowBegin = this->task.i64(offsetof(nsg_lookup_task, row_begin));
 }
 
-void TaskInputs::forEachItem(llvm::function_ref<void(Value)> emit) {
-  if (!settings.isPerId)
-    return emit(item);
-  Span bag = getBag(item);
-  auto loop = scf::ForOp::create(b, bag.first, bag.limit,
-                                 arith::ConstantIndexOp::create(b, 1));
+/// Emits a loop over the items from `first` on, with the items and what the
+/// step before has left; `emit` returns what it leaves to the next.
+static void
+emitLoop(ImplicitLocOpBuilder &b, const Items &items, ValueRange carried,
+         llvm::function_ref<SmallVector<Value>(Value item, ValueRange)> emit) {
+  Value step = arith::ConstantIndexOp::create(b, items.step);
+  auto loop = scf::ForOp::create(b, items.first, items.end, step, carried);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
-  emit(loop.getInductionVar());
+  SmallVector<Value> next =
+      emit(loop.getInductionVar(), loop.getRegionIterArgs());
+  // Without carried values the builder has already made the terminator.
+  if (!carried.empty())
+    scf::YieldOp::create(b, next);
+}
+
+/// Emits loops over the items: `atOnce` of them in each round, then what is
+/// left one by one.
+static void emitRounds(ImplicitLocOpBuilder &b, const Items &items,
+                       int64_t atOnce,
+                       llvm::function_ref<void(ArrayRef<Value>)> emit) {
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(b, value);
+  };
+  int64_t round = atOnce * items.step;
+  Value end = arith::MaxUIOp::create(b, items.first, items.end);
+  Value left = addConstant(b, arith::SubIOp::create(b, end, items.first),
+                           items.step - 1);
+  Value rounds = arith::DivUIOp::create(b, left, constant(round));
+  Value middle = arith::AddIOp::create(
+      b, items.first, arith::MulIOp::create(b, rounds, constant(round)));
+  auto emitSome = [&](const Items &some, int64_t count) {
+    emitLoop(b, some, {}, [&](Value item, ValueRange) {
+      SmallVector<Value> together{item};
+      for (int64_t i = 1; i < count; ++i)
+        together.push_back(addConstant(b, item, i * items.step));
+      emit(together);
+      return SmallVector<Value>();
+    });
+  };
+  emitSome({items.first, middle, round}, atOnce);
+  emitSome({middle, end, items.step}, 1);
+}
+
+void TaskInputs::forEachBag(llvm::function_ref<void(Value)> emit) {
+  if (settings.isFixed || !settings.readsAhead)
+    return emitLoop(b, items, {}, [&](Value item, ValueRange) {
+      bag = settings.isFixed ? getFixedBag(item) : loadBag(item);
+      emit(item);
+      return SmallVector<Value>();
+    });
+  // A block has items; a group of it may have none.
+  Value last = addConstant(b, items.end, -1);
+  Span first = loadBag(arith::MinUIOp::create(b, items.first, last));
+  emitLoop(b, items, {first.first, first.limit},
+           [&](Value item, ValueRange carried) {
+             Value next = addConstant(b, item, items.step);
+             Span ahead = loadBag(arith::MinUIOp::create(b, next, last));
+             bag = {carried[0], carried[1]};
+             emit(item);
+             return SmallVector<Value>{ahead.first, ahead.limit};
+           });
+}
+
+void TaskInputs::forEachItem(llvm::function_ref<void(Value)> emit) {
+  if (settings.isPooled)
+    return forEachBag(emit);
+  emitLoop(b, items, {}, [&](Value item, ValueRange) {
+    emit(item);
+    return SmallVector<Value>();
+  });
+}
+
+void TaskInputs::forEachItems(int64_t atOnce,
+                              llvm::function_ref<void(ArrayRef<Value>)> emit) {
+  if (!settings.isPerId)
+    return emitRounds(b, items, atOnce, emit);
+  forEachBag([&](Value item) {
+    beginGradients(item);
+    emitRounds(b, {bag.first, bag.limit, 1}, atOnce, emit);
+  });
 }
 
 Value TaskInputs::addFirstId(Value number) {
@@ -65,17 +137,58 @@ Value TaskInputs::addFirstId(Value number) {
   return arith::AddIOp::create(b, first, number);
 }
 
-Span TaskInputs::getBag(Value bag) {
-  if (settings.isFixed) {
-    Value pooling = task.index(offsetof(nsg_lookup_task, pooling));
-    Value first = addFirstId(arith::MulIOp::create(b, bag, pooling));
-    return {first, arith::AddIOp::create(b, first, pooling)};
-  }
+Value TaskInputs::hasFlag(int32_t flag) {
+  Value flags = task.i32(offsetof(nsg_lookup_task, flags));
+  Value bit = arith::ConstantOp::create(b, b.getI32IntegerAttr(flag));
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
+                               arith::AndIOp::create(b, flags, bit), bit);
+}
+
+Span TaskInputs::getFixedBag(Value item) {
+  Value pooling = task.index(offsetof(nsg_lookup_task, pooling));
+  Value first = addFirstId(arith::MulIOp::create(b, item, pooling));
+  return {first, arith::AddIOp::create(b, first, pooling)};
+}
+
+Span TaskInputs::loadOffsets(Value item) {
   size_t offsets = offsetof(nsg_lookup_task, offsets);
   Type i64 = b.getI64Type();
-  Value first = loadIndexElement(b, task, offsets, i64, bag);
-  Value next = addConstant(b, bag, 1);
+  Value first = loadIndexElement(b, task, offsets, i64, item);
+  Value next = addConstant(b, item, 1);
   return {first, loadIndexElement(b, task, offsets, i64, next)};
+}
+
+/// One body serves bags with offsets and fixed ones if it is for each id.
+Span TaskInputs::loadBag(Value item) {
+  if (!settings.isPerId)
+    return loadOffsets(item);
+  Type index = b.getIndexType();
+  auto branch =
+      scf::IfOp::create(b, TypeRange{index, index}, hasFlag(NSG_FIXED),
+                        /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  auto emitSide = [&](Block *block, llvm::function_ref<Span()> get) {
+    b.setInsertionPointToStart(block);
+    Span span = get();
+    scf::YieldOp::create(b, ValueRange{span.first, span.limit});
+  };
+  emitSide(branch.thenBlock(), [&] { return getFixedBag(item); });
+  emitSide(branch.elseBlock(), [&] { return loadOffsets(item); });
+  return {branch.getResult(0), branch.getResult(1)};
+}
+
+/// All ids of a bag share its gradient.
+void TaskInputs::beginGradients(Value item) {
+  Value stride = task.index(offsetof(nsg_lookup_task, gradient_stride));
+  gradientOffset = arith::AddIOp::create(
+      b, task.index(offsetof(nsg_lookup_task, gradient_begin)),
+      arith::MulIOp::create(b, item, stride));
+  Type f32 = b.getF32Type();
+  Value count = arith::SubIOp::create(b, bag.limit, bag.first);
+  Value integer = arith::IndexCastOp::create(b, b.getI64Type(), count);
+  Value one = arith::ConstantOp::create(b, b.getF32FloatAttr(1));
+  divisor = arith::SelectOp::create(
+      b, hasFlag(NSG_MEAN), arith::UIToFPOp::create(b, f32, integer), one);
 }
 
 /// The row in the slot: that of a bad id is 0, so that nothing is read that is
@@ -128,13 +241,6 @@ void TaskInputs::finishIds() {
 Value TaskInputs::getSampleWeight(Value position) {
   return loadElement(b, task, offsetof(nsg_lookup_task, sample_weights),
                      b.getF32Type(), position);
-}
-
-Value TaskInputs::getGradientOffset(Value position) {
-  Value begin = task.index(offsetof(nsg_lookup_task, position_begin));
-  return loadIndexElement(b, task, offsetof(nsg_lookup_task, gradient_offsets),
-                          b.getI64Type(),
-                          arith::AddIOp::create(b, begin, position));
 }
 
 //===----------------------------------------------------------------------===//

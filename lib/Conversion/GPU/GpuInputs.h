@@ -12,6 +12,12 @@
 
 namespace neuroshard {
 
+/// The items first, first + step, ... below end.
+struct Items {
+  mlir::Value first, end;
+  int64_t step;
+};
+
 /// A lookup or a weight gradient: reads an nsg_lookup_task. Ids are checked.
 class TaskInputs : public LookupInputs {
 public:
@@ -20,20 +26,27 @@ public:
     bool isPooled = true;
     /// All bags have `pooling` ids.
     bool isFixed = false;
-    /// The body is emitted for each id of the item's bag.
+    /// The body is emitted for each id of the bags, which are fixed, means or
+    /// not as the task says.
     bool isPerId = false;
+    /// Reads the offsets of a bag while the bag before is added up.
+    bool readsAhead = false;
     /// Where bad ids are reported, and the number of the task; null: nowhere.
     mlir::Value badId, taskNumber;
   };
   TaskInputs(mlir::ImplicitLocOpBuilder &b, const DeviceStruct &task,
-             mlir::Value item, const Settings &settings);
+             const Items &items, const Settings &settings);
 
   void forEachItem(llvm::function_ref<void(mlir::Value)> emit) override;
-  Span getBag(mlir::Value item) override;
+  void forEachItems(
+      int64_t atOnce,
+      llvm::function_ref<void(llvm::ArrayRef<mlir::Value>)> emit) override;
+  Span getBag(mlir::Value) override { return bag; }
   mlir::Value getId(mlir::Value position) override;
   mlir::Value getSampleWeight(mlir::Value position) override;
   void finishIds() override;
-  mlir::Value getGradientOffset(mlir::Value position) override;
+  mlir::Value getGradientOffset(mlir::Value) override { return gradientOffset; }
+  mlir::Value getGradientDivisor(mlir::Value) override { return divisor; }
 
 private:
   struct Check {
@@ -42,13 +55,21 @@ private:
   };
 
   mlir::Value addFirstId(mlir::Value number);
+  mlir::Value hasFlag(int32_t flag);
+  Span getFixedBag(mlir::Value item);
+  Span loadOffsets(mlir::Value item);
+  Span loadBag(mlir::Value item);
+  void forEachBag(llvm::function_ref<void(mlir::Value)> emit);
+  void beginGradients(mlir::Value item);
 
   mlir::ImplicitLocOpBuilder &b;
   DeviceStruct task;
-  mlir::Value item;
+  Items items;
   Settings settings;
   mlir::Value ids, rows, rowBegin;
   llvm::SmallVector<Check> checks;
+  Span bag; ///< of the item.
+  mlir::Value gradientOffset, divisor;
 };
 
 /// An update, or a phase of one: reads an nsg_slot and the nsg_sorted.

@@ -22,10 +22,12 @@ static constexpr int64_t kWarp = 32;
 /// Of 65,536 registers, for blocks of 256 threads: 64 each for lookups, which
 /// have bytes in flight to hide, if no lane holds more than 8 columns of a row,
 /// and 80 for updates, which hold gradients, weights and states at once.
+/// One block less for more columns, or for rows in pieces of several widths,
+/// each of which has addresses.
 static int32_t getResidentBlocks(ArrayRef<Variant> variants, int32_t most) {
   constexpr int64_t kManyColumns = 8;
   bool hasMany = llvm::any_of(variants, [](const Variant &variant) {
-    return variant.shape.columns > kManyColumns;
+    return variant.shape.columns > kManyColumns || variant.shape.isRagged;
   });
   return hasMany ? most - 1 : most;
 }
@@ -130,20 +132,22 @@ void createTaskKernel(gpu::GPUModuleOp module, const TaskKernel &kernel,
   Value ofTask =
       arith::SubIOp::create(b, k.block, task.index32(kernel.firstBlockField));
   Value items = task.index(kernel.itemsField);
+  Value perGroup = task.index32(offsetof(nsg_lookup_task, items_per_group));
   Value badId = kernel.reportsBadIds ? k.argument(2)
                                      : Value(LLVM::ZeroOp::create(b, pointer));
   switchVariants(k, task.index32(kernel.variantField), variants,
                  [&](const Variant &variant) {
                    Group group = makeGroup(k, variant.shape.lanes);
-                   Value first = arith::MulIOp::create(
-                       b, ofTask, k.constant(variant.shape.itemsPerBlock()));
-                   Value item = arith::AddIOp::create(b, first, group.number);
-                   guardItem(b, item, items, [&] {
-                     func::CallOp::create(b, variant.function,
-                                          ValueRange{task.getAddress(), item,
-                                                     group.lane, group.mask,
-                                                     number, badId});
-                   });
+                   Value size = arith::MulIOp::create(
+                       b, perGroup, k.constant(variant.shape.itemsPerBlock()));
+                   Value begin = arith::MulIOp::create(b, ofTask, size);
+                   Value first = arith::AddIOp::create(b, begin, group.number);
+                   Value end = arith::MinUIOp::create(
+                       b, arith::AddIOp::create(b, begin, size), items);
+                   func::CallOp::create(b, variant.function,
+                                        ValueRange{task.getAddress(), first,
+                                                   end, group.lane, group.mask,
+                                                   number, badId});
                  });
   k.finish();
 }

@@ -33,6 +33,7 @@ LaneShape getLaneShape(int64_t dim, ElementKind element) {
   shape.rows.chunk = wide * shape.lanes;
   shape.rows.block = kMaxColumns * shape.lanes;
   shape.columns = std::min(dim / shape.lanes, kMaxColumns);
+  shape.isRagged = dim % shape.rows.chunk != 0;
   shape.rows.inFlight = shape.columns * 4 <= kMaxInFlight ? 4 : 2;
   return shape;
 }

@@ -98,7 +98,7 @@ func::FuncOp VariantBuilder::run() {
   Type index = b.getIndexType(), i32 = b.getI32Type();
   func::FuncOp func;
   if (readsTasks(spec.kernel)) {
-    func = createFunction({pointer, index, index, i32, index, pointer});
+    func = createFunction({pointer, index, index, index, i32, index, pointer});
     emitTaskBody(func.getArguments());
   } else {
     func = createFunction({pointer, pointer, index, index, index, i32});
@@ -110,16 +110,20 @@ func::FuncOp VariantBuilder::run() {
 
 void VariantBuilder::emitTaskBody(ValueRange arguments) {
   DeviceStruct task(b, arguments[kTask]);
-  Value item = arguments[kTaskItem];
+  Items items{arguments[kTaskItem], arguments[kTaskEnd], shape.itemsPerBlock()};
   bool isLookup = spec.kernel.kind == KernelKind::Lookup;
   TaskInputs::Settings settings;
   settings.id = spec.kernel.id;
   settings.isPooled = spec.kernel.pooled;
   settings.isFixed = spec.isFixed;
   settings.isPerId = !isLookup;
+  // Rows of several blocks have enough under way; they and sample weights have
+  // no registers to spare.
+  settings.readsAhead = spec.kernel.dim <= shape.rows.block &&
+                        !(isLookup && spec.kernel.weighted);
   settings.badId = isLookup ? arguments[kBadId] : Value();
   settings.taskNumber = arguments[kTaskNumber];
-  TaskInputs inputs(b, task, item, settings);
+  TaskInputs inputs(b, task, items, settings);
   RowBuilder rows(b, spec.kernel.dim, shape.rows);
   LookupBody body{{b, rows, spec.kernel}, inputs};
   body.isMean = spec.isMean;

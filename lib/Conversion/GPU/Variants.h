@@ -46,11 +46,12 @@ private:
 };
 
 /// Arguments of a lookup's or weight gradient's device function: the task, the
-/// item, lane and mask of the group, the number of the task, where bad ids go
-/// (null for weight gradients).
+/// group's first item, the end of the block's, lane and mask of the group, the
+/// number of the task, where bad ids go (null for weight gradients).
 enum TaskArgument {
   kTask,
   kTaskItem,
+  kTaskEnd,
   kTaskLane,
   kTaskMask,
   kTaskNumber,

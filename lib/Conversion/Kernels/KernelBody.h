@@ -42,6 +42,11 @@ public:
 /// Of lookups and gradients of sample weights.
 class LookupInputs : public KernelInputs {
 public:
+  /// As forEachItem, but where a target gains by it up to `atOnce` items at a
+  /// time: what they read can then be under way together.
+  virtual void forEachItems(
+      int64_t atOnce,
+      llvm::function_ref<void(llvm::ArrayRef<mlir::Value> items)> emit);
   /// The positions of a bag's ids.
   virtual Span getBag(mlir::Value item) = 0;
   /// The row of the id at a position.
@@ -51,7 +56,10 @@ public:
   virtual void finishIds() {}
   virtual mlir::Value getSampleWeight(mlir::Value position) = 0;
   /// Where the gradient of the id's bag lies; gradients of sample weights only.
+  /// Equal values are equal offsets.
   virtual mlir::Value getGradientOffset(mlir::Value position) = 0;
+  /// What the gradient of the id's sample weight is divided by (f32), or null.
+  virtual mlir::Value getGradientDivisor(mlir::Value) { return {}; }
 };
 
 /// Of updates, their phases, and sums of chunks.

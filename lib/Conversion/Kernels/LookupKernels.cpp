@@ -62,37 +62,80 @@ static void emitPooledLookup(const LookupBody &body) {
   });
 }
 
+namespace {
+/// An id without a bag, or whose sample weight has a gradient.
+struct SingleId {
+  Value position, ahead, row;
+};
+} // namespace
+
+static SmallVector<SingleId> readIds(const LookupBody &body,
+                                     ArrayRef<Value> positions) {
+  LookupInputs &inputs = body.inputs;
+  SmallVector<SingleId> ids;
+  for (Value position : positions) {
+    Value ahead = inputs.getIdAhead(position);
+    ids.push_back({position, ahead, inputs.getId(position)});
+  }
+  inputs.finishIds();
+  return ids;
+}
+
 static void emitRowLookup(const LookupBody &body) {
   RowBuilder &rows = body.rows;
-  LookupInputs &inputs = body.inputs;
-  inputs.forEachItem([&](Value position) {
-    Value ahead = inputs.getIdAhead(position);
-    Value id = inputs.getId(position);
-    inputs.finishIds();
-    Value outRow = arith::MulIOp::create(body.b, position, body.outStride);
+  // A row of several blocks is enough by itself.
+  int64_t inFlight = rows.isOneBlock() ? rows.getShape().inFlight : 1;
+  body.inputs.forEachItems(inFlight, [&](ArrayRef<Value> positions) {
+    SmallVector<SingleId> ids = readIds(body, positions);
+    SmallVector<Value> places;
+    for (Value position : positions)
+      places.push_back(arith::MulIOp::create(body.b, position, body.outStride));
     rows.forEachBlock([&](const ColumnBlock &block) {
-      rows.prefetch({body.weights, ahead}, block, /*forWrite=*/false);
-      rows.write(rows.read({body.weights, id}, block), {body.out, outRow},
-                 block);
+      SmallVector<Row> read;
+      for (const SingleId &id : ids) {
+        rows.prefetch({body.weights, id.ahead}, block, /*forWrite=*/false);
+        read.push_back(rows.read({body.weights, id.row}, block));
+      }
+      for (auto [row, place] : llvm::zip_equal(read, places))
+        rows.write(row, {body.out, place}, block);
     });
   });
 }
 
 static void emitWeightGradient(const LookupBody &body) {
+  ImplicitLocOpBuilder &b = body.b;
   RowBuilder &rows = body.rows;
   LookupInputs &inputs = body.inputs;
-  inputs.forEachItem([&](Value position) {
-    Value ahead = inputs.getIdAhead(position);
-    Value id = inputs.getId(position);
-    inputs.finishIds();
-    Value offset = inputs.getGradientOffset(position);
-    Value dot = rows.sumColumns([&](const ColumnBlock &block) {
-      rows.prefetch({body.weights, ahead}, block, /*forWrite=*/false);
-      Row row = rows.read({body.weights, id}, block);
-      return rows.multiply(row, rows.read({body.gradients, offset}, block));
-    });
-    rows.writeScalar(dot, body.out, position);
-  });
+  // Of two rows in flight the gradient is one.
+  int64_t inFlight = rows.getShape().inFlight;
+  inputs.forEachItems(
+      inFlight > 2 ? inFlight : 1, [&](ArrayRef<Value> positions) {
+        SmallVector<SingleId> ids = readIds(body, positions);
+        SmallVector<Value> offsets;
+        for (Value position : positions)
+          offsets.push_back(inputs.getGradientOffset(position));
+        auto multiply = [&](const ColumnBlock &block) {
+          SmallVector<Row> read, products;
+          for (const SingleId &id : ids) {
+            rows.prefetch({body.weights, id.ahead}, block, /*forWrite=*/false);
+            read.push_back(rows.read({body.weights, id.row}, block));
+          }
+          Row gradient;
+          for (size_t i = 0; i < ids.size(); ++i) {
+            if (i == 0 || offsets[i] != offsets[i - 1])
+              gradient = rows.read({body.gradients, offsets[i]}, block);
+            products.push_back(rows.multiply(read[i], gradient));
+          }
+          return products;
+        };
+        SmallVector<Value> dots =
+            rows.sumColumns(int64_t(ids.size()), multiply);
+        for (auto [id, dot] : llvm::zip_equal(ids, dots)) {
+          if (Value divisor = inputs.getGradientDivisor(id.position))
+            dot = arith::DivFOp::create(b, dot, divisor);
+          rows.writeScalar(dot, body.out, id.position);
+        }
+      });
 }
 
 void emitBody(const LookupBody &body) {

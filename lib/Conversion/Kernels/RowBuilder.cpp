@@ -199,25 +199,43 @@ Row RowBuilder::divideByScalar(const Row &row, Value divisor) {
 
 Value RowBuilder::sumColumns(
     llvm::function_ref<Row(const ColumnBlock &)> emit) {
+  return sumColumns(1,
+                    [&](const ColumnBlock &block) {
+                      return SmallVector<Row>{emit(block)};
+                    })
+      .front();
+}
+
+SmallVector<Value> RowBuilder::sumColumns(
+    int64_t count,
+    llvm::function_ref<SmallVector<Row>(const ColumnBlock &)> emit) {
   SmallVector<Value> lanes;
   if (dim >= shape.chunk) {
     auto type = VectorType::get({shape.chunk}, b.getF32Type());
-    lanes.push_back(arith::ConstantOp::create(b, b.getZeroAttr(type)));
+    Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
+    lanes.assign(size_t(count), zero);
   }
   // Only the last block, which is never in a loop, has narrower pieces.
-  SmallVector<Value> parts;
+  SmallVector<SmallVector<Value>> parts(static_cast<size_t>(count));
   lanes = forEachBlock(lanes, [&](const ColumnBlock &block, ValueRange sums) {
     SmallVector<Value> next(sums);
-    for (auto [piece, value] : llvm::zip_equal(block.pieces, emit(block))) {
-      if (piece.width == shape.chunk)
-        next.front() = arith::AddFOp::create(b, next.front(), value);
-      else
-        parts.push_back(value);
-    }
+    for (auto [number, row] : llvm::enumerate(emit(block)))
+      for (auto [piece, value] : llvm::zip_equal(block.pieces, row)) {
+        if (piece.width == shape.chunk)
+          next[number] = arith::AddFOp::create(b, next[number], value);
+        else
+          parts[number].push_back(value);
+      }
     return next;
   });
-  parts.insert(parts.begin(), lanes.begin(), lanes.end());
+  for (auto [number, sum] : llvm::enumerate(lanes))
+    parts[number].insert(parts[number].begin(), sum);
+  return llvm::map_to_vector(
+      parts, [&](ArrayRef<Value> ofRow) { return sumLanes(ofRow); });
+}
 
+/// The lanes of each vector, one vector after the other.
+Value RowBuilder::sumLanes(ArrayRef<Value> parts) {
   Value total;
   for (Value part : parts) {
     // Without the flag the lanes would be added one after the other.

@@ -84,6 +84,10 @@ public:
   /// l + chunk, ... in this order; the lanes are then added as a reassociable
   /// vector.reduction, and after them the rest of the row piece by piece.
   mlir::Value sumColumns(llvm::function_ref<Row(const ColumnBlock &)> emit);
+  /// The sums of `count` rows at once, each as above.
+  llvm::SmallVector<mlir::Value> sumColumns(
+      int64_t count,
+      llvm::function_ref<llvm::SmallVector<Row>(const ColumnBlock &)> emit);
 
   /// Stores one f32 as a vector of one element, so that the store can be
   /// distributed like every other.
@@ -94,6 +98,7 @@ private:
   llvm::SmallVector<mlir::Value>
   indices(const RowAddress &address, const ColumnBlock &block, int64_t offset);
   Row broadcast(mlir::Value scalar, const Row &like);
+  mlir::Value sumLanes(llvm::ArrayRef<mlir::Value> parts);
 
   mlir::ImplicitLocOpBuilder &b;
   int64_t dim;

@@ -24,15 +24,21 @@ neuroshard.device_program @program0 for [0] {
 // CHECK-NOT: neuroshard.
 // CHECK: gpu.module @neuroshard
 // CHECK-LABEL: func.func private @nsk_lookup_sum_f32_d64_i64(
-// CHECK-SAME: %[[TASK:.*]]: !llvm.ptr<1>, %[[BAG:.*]]: index, %[[LANE:.*]]: index, %{{.*}}: i32, %{{.*}}: index, %[[BAD:.*]]: !llvm.ptr<1>)
+// CHECK-SAME: %[[TASK:.*]]: !llvm.ptr<1>, %[[FIRST:.*]]: index, %[[END:.*]]: index, %[[LANE:.*]]: index, %{{.*}}: i32, %{{.*}}: index, %[[BAD:.*]]: !llvm.ptr<1>)
+// A group's bags, 16 apart; the offsets of the next are read first.
+// CHECK: scf.for %{{.*}} = %[[FIRST]] to %[[END]] step %c16{{.*}} iter_args({{.*}}) -> (index, index)
+// CHECK-COUNT-2: llvm.load %{{.*}} invariant {alignment = 8 : i64} : !llvm.ptr<1> -> i64
 // CHECK: scf.for {{.*}} iter_args({{.*}}) -> (vector<4xf32>)
 // CHECK: %[[GOOD:.*]] = arith.cmpi ult, %[[ROW:.*]], %{{.*}} : i64
 // CHECK: arith.select %[[GOOD]], %[[ROW]]
 // CHECK: llvm.atomicrmw umin %[[BAD]]
 // CHECK-COUNT-4: llvm.load %{{.*}} invariant {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xf32>
 // CHECK-COUNT-4: arith.addf %{{.*}} : vector<4xf32>
-// The rest of the bag, one by one.
+// The rest of the bag: up to three rows at once, of which those that are there count.
 // CHECK: scf.for {{.*}} -> (vector<4xf32>)
+// CHECK: arith.minui
+// CHECK-COUNT-3: llvm.load %{{.*}} invariant {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xf32>
+// CHECK: arith.select %{{.*}} : vector<4xf32>
 // CHECK: llvm.store %{{.*}}, %{{.*}} {alignment = 16 : i64} : vector<4xf32>, !llvm.ptr<1>
 // CHECK: func.func private @nsk_lookup_sum_f32_d64_i64_mean(
 // CHECK: arith.maxui
@@ -47,7 +53,7 @@ neuroshard.device_program @program0 for [0] {
 // CHECK: gpu.block_id x
 // CHECK: scf.index_switch
 // CHECK: case 0 {
-// CHECK: arith.cmpi ult
+// CHECK: arith.minui
 // CHECK: func.call @nsk_lookup_sum_f32_d64_i64(
 // CHECK: case 3 {
 // CHECK: func.call @nsk_lookup_sum_f32_d64_i64_fixed(

@@ -38,7 +38,7 @@ func.func @forward(%ids: !ids) -> (tensor<?x64xf32>, tensor<?x128xf32>, tensor<?
 // NONE-NOT: sqrt.approx
 // NONE-NOT: fma.rn.f32
 
-// JSON: "abi": 1
+// JSON: "abi": 2
 // JSON: "file": "program0.sm_80.cubin"
 // JSON: "kernels": [
 // JSON-NEXT: "nsg_lookup"

@@ -41,7 +41,8 @@ int64_t rowOf(const nsg_lookup_task &task, int64_t position, bool *bad) {
   return *bad ? 0 : id - task.row_begin;
 }
 
-/// Calls function(task number, item) for all items of a launch.
+/// Calls function(task number, item) for all items of a launch. Without
+/// `itemsPerBlock` blocks are those of a lookup.
 template <typename Function>
 void forItems(State &state, const nsg_lookup_task *tasks,
               const int32_t *taskOfBlock, int64_t blocks,
@@ -50,9 +51,10 @@ void forItems(State &state, const nsg_lookup_task *tasks,
   for (int64_t block = blocks - 1; block >= 0; --block) {
     int32_t t = taskOfBlock[block];
     const nsg_lookup_task &task = tasks[t];
-    int64_t perBlock = itemsPerBlock
-                           ? itemsPerBlock
-                           : state.lookups[size_t(task.variant)].itemsPerBlock;
+    int64_t perBlock = itemsPerBlock;
+    if (itemsPerBlock == 0)
+      perBlock = state.lookups[size_t(task.variant)].itemsPerBlock *
+                 task.items_per_group;
     int64_t begin = (block - task.*firstBlock) * perBlock;
     if (begin < 0 || begin >= task.items)
       state.violations.push_back("a block has no items");
@@ -132,18 +134,19 @@ void weightGradient(State &state, int64_t blocks, const nsg_lookup_task *tasks,
                     const int32_t *taskOfBlock) {
   forItems(
       state, tasks, taskOfBlock, blocks, &nsg_lookup_task::first_gradient_block,
-      4, [&](int32_t t, int64_t item) {
+      0, [&](int32_t t, int64_t item) {
         const nsg_lookup_task &task = tasks[t];
         int64_t dim = state.lookups[size_t(task.variant)].dim;
-        Ids ids = {task.offsets[item], task.offsets[item + 1]};
+        const float *gradient =
+            task.gradients + task.gradient_begin + item * task.gradient_stride;
+        Ids ids = idsOf(task, item);
         for (int64_t j = ids.begin; j < ids.end; ++j) {
           bool bad;
           const float *row = static_cast<const float *>(task.weights) +
                              rowOf(task, j, &bad) * strideOf(dim);
-          const float *gradient =
-              task.gradients + task.gradient_offsets[task.position_begin + j];
+          float dot = std::inner_product(row, row + dim, gradient, 0.0f);
           task.weight_gradient[j] =
-              std::inner_product(row, row + dim, gradient, 0.0f);
+              task.flags & NSG_MEAN ? dot / float(ids.end - ids.begin) : dot;
         }
       });
 }

@@ -241,6 +241,7 @@ TEST_F(GraphTest, NewGradientsInTheSameOrderCostOneUpload) {
       size_t count = step.parts[i].bags.size() * size_t(gradient.stride);
       std::copy_n(gradient.gradient, count, to);
       gradient.gradient = to;
+      gradient.weight_gradient = nullptr; // its task would have new addresses
       to += int64_t(count) + gap;
     }
   };

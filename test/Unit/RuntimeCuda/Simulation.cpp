@@ -262,8 +262,7 @@ void Simulation::drawGradients(StepCase &step, int32_t device) {
     step.values.push_back(DeviceArray<float>(values));
     step.gradients.push_back({step.values.back().data(), stride, nullptr});
     const Bound &bound = boundOf(part, device);
-    if (!lookupOf(bound).weighted || !part.part.offsets ||
-        divides(bound, shardOf(device, bound.slot)) || draw(0, 1))
+    if (!lookupOf(bound).weighted || draw(0, 1))
       continue;
     step.values.push_back(DeviceArray<float>(
         std::vector<float>(size_t(part.part.id_end), 777.0f)));
@@ -355,19 +354,24 @@ void Simulation::expectWeightGradients(const StepCase &step,
     const nsc_gradient &gradient = step.gradients[i];
     if (!gradient.weight_gradient)
       continue;
-    const ShardText &shard =
-        shardOf(device, boundOf(step.parts[i], device).slot);
+    const Bound &bound = boundOf(step.parts[i], device);
+    const ShardText &shard = shardOf(device, bound.slot);
     int64_t dim = spec.tables[size_t(shard.table)].dim;
     const std::vector<float> &table = tables[size_t(shard.table)];
-    int64_t position = 0;
-    for (size_t b = 0; b < step.parts[i].bags.size(); ++b)
-      for (int64_t id : step.parts[i].bags[b].ids) {
+    int64_t position = step.parts[i].part.id_begin;
+    for (size_t b = 0; b < step.parts[i].bags.size(); ++b) {
+      const Bag &bag = step.parts[i].bags[b];
+      for (int64_t id : bag.ids) {
         const float *row = &table[size_t(id * dim + shard.colBegin)];
         const float *values = gradient.gradient + int64_t(b) * gradient.stride;
-        ASSERT_EQ(gradient.weight_gradient[position++],
-                  std::inner_product(row, row + widthOf(shard), values, 0.0f))
+        float expected =
+            std::inner_product(row, row + widthOf(shard), values, 0.0f);
+        if (divides(bound, shard))
+          expected /= float(bag.ids.size());
+        ASSERT_EQ(gradient.weight_gradient[position++], expected)
             << "part " << i << " position " << position - 1;
       }
+    }
   }
 }
 

@@ -66,10 +66,11 @@ std::vector<nsc_part> jaggedParts(const Binding &binding,
 }
 
 StepTasks tasksOf(const Binding &binding, std::span<const nsc_part> parts,
-                  bool training = true) {
+                  bool training = true, int64_t residentBlocks = 1000) {
   std::vector<void *> weights(binding.numSlots(), at<void>(1 << 20));
   checkParts(binding, parts, training);
-  return makeTasks(binding, KeySpace(binding), parts, weights, training);
+  return makeTasks(binding, KeySpace(binding), parts, weights, training,
+                   residentBlocks);
 }
 
 std::vector<int64_t> positionsOf(const StepTasks &step) {
@@ -195,7 +196,60 @@ TEST(BlocksTest, TasksGetBlocksForTheirItems) {
               ElementsAre(0, 0, 0, 0));
 }
 
-TEST(WeightGradientsTest, SumsWithOffsetsHaveThem) {
+/// Items that groups take if each of `bags` bags, or ids without bags, has
+/// `pooling` ids.
+int32_t itemsPerGroup(int64_t bags, int64_t pooling, int64_t residentBlocks,
+                      test::Bags kind = test::Bags::Sum) {
+  test::Model model;
+  model.tables = {{100, 8}};
+  model.exchanges = {{8, 1, false, {{0, 0, kind}}}};
+  model.itemsPerBlock = 8;
+  model.placeWhole();
+  Binding binding = bind(model);
+  nsc_part part = {};
+  part.ids = at<void>(4096);
+  part.out = at<void>(4096);
+  part.out_stride = 8;
+  part.bags = bags;
+  part.pooling = pooling;
+  part.id_end = bags * pooling;
+  StepTasks step = tasksOf(binding, std::span(&part, 1), false, residentBlocks);
+  EXPECT_EQ(step.blocks[LookupBlocks][0],
+            (bags - 1) / (8 * step.tasks[0].items_per_group) + 1);
+  return step.tasks[0].items_per_group;
+}
+
+TEST(BlocksTest, GroupsTakeSeveralShortBagsOfLargeSteps) {
+  // Blocks of 8 items; the square root of the waves of 10 blocks.
+  EXPECT_EQ(itemsPerGroup(8 * 10 * 3, 1, 10), 1);
+  EXPECT_EQ(itemsPerGroup(8 * 10 * 4, 1, 10), 2);
+  EXPECT_EQ(itemsPerGroup(8 * 10 * 15, 1, 10), 2);
+  EXPECT_EQ(itemsPerGroup(8 * 10 * 16, 1, 10), 4);
+  EXPECT_EQ(itemsPerGroup(8 * 10 * 64, 1, 10), 8);
+  EXPECT_EQ(itemsPerGroup(8 * 10 * 4096, 1, 10), 8);
+  EXPECT_EQ(itemsPerGroup(1, 0, 10), 1);
+  // Not more than 16 ids together.
+  EXPECT_EQ(itemsPerGroup(8 * 10 * 64, 2, 10), 8);
+  EXPECT_EQ(itemsPerGroup(8 * 10 * 64, 3, 10), 4);
+  EXPECT_EQ(itemsPerGroup(8 * 10 * 64, 8, 10), 2);
+  EXPECT_EQ(itemsPerGroup(8 * 10 * 64, 20, 10), 1);
+  // Rows without bags are read four at a time.
+  EXPECT_EQ(itemsPerGroup(8 * 10 * 3, 1, 10, test::Bags::None), 1);
+  EXPECT_EQ(itemsPerGroup(8 * 10 * 4, 1, 10, test::Bags::None), 4);
+  EXPECT_EQ(itemsPerGroup(8 * 10 * 64, 1, 10, test::Bags::None), 8);
+}
+
+TEST(BlocksTest, IdsOfSharedInputsAreTakenToBeEvenlySpread) {
+  test::Model model = sharedModel();
+  model.itemsPerBlock = 1;
+  Binding binding = bind(model);
+  // 10 ids of two features with 3 bags each; 12 blocks, 4 waves of 3.
+  StepTasks step = tasksOf(binding, jaggedParts(binding, nullptr), false, 3);
+  EXPECT_EQ(step.tasks[0].items_per_group, 2);
+  EXPECT_THAT(step.blocks[LookupBlocks], ElementsAre(2, 2, 2, 2));
+}
+
+TEST(WeightGradientsTest, AreThereForSumsMeansAndFixedBags) {
   test::Model model = sharedModel();
   model.exchanges[0].weighted = true;
   model.exchanges[0].lookups[0].weighted = true;
@@ -209,8 +263,7 @@ TEST(WeightGradientsTest, SumsWithOffsetsHaveThem) {
   std::vector<nsc_gradient> gradients(parts.size());
   auto error = [&]() -> std::string {
     try {
-      addWeightGradients(binding, step, parts, gradients, at<float>(64),
-                         at<int64_t>(128));
+      addWeightGradients(binding, step, parts, gradients, at<float>(64));
     } catch (const std::exception &failure) {
       return failure.what();
     }
@@ -220,15 +273,17 @@ TEST(WeightGradientsTest, SumsWithOffsetsHaveThem) {
   EXPECT_EQ(error(), "");
   EXPECT_EQ(step.tasks[0].weight_gradient, at<float>(256));
   EXPECT_EQ(step.tasks[0].gradients, at<float>(64));
-  EXPECT_EQ(step.tasks[0].gradient_offsets, at<int64_t>(128));
   EXPECT_THAT(step.blocks[GradientBlocks], ElementsAre(1, 0, 0, 0));
   gradients[1].weight_gradient = at<float>(256);
-  EXPECT_THAT(error(), HasSubstr("sample weights of a mean"));
-  gradients[1].weight_gradient = nullptr;
   parts[0].offsets = nullptr;
   parts[0].pooling = parts[0].id_end = 0;
   step = tasksOf(binding, parts);
-  EXPECT_THAT(error(), HasSubstr("need offsets"));
+  EXPECT_EQ(error(), "");
+  EXPECT_EQ(step.tasks[0].flags & NSG_FIXED, NSG_FIXED);
+  EXPECT_EQ(step.tasks[1].flags & NSG_MEAN, NSG_MEAN);
+  EXPECT_THAT(step.blocks[GradientBlocks], ElementsAre(1, 1, 0, 0));
+  gradients[2].weight_gradient = at<float>(256);
+  EXPECT_THAT(error(), HasSubstr("does not compute gradients"));
 }
 
 TEST(PlacesTest, GradientsAreExpectedWhereResultsAre) {

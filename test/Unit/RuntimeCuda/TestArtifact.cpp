@@ -6,6 +6,7 @@
 
 #include "TestArtifact.h"
 #include "ArtifactFile.h"
+#include "neuroshard/Runtime/GpuABI.h"
 
 #include <cstdlib>
 #include <fstream>
@@ -143,18 +144,19 @@ json Model::program(int32_t device, fake::State &state) const {
         state.lookups.push_back(body);
       }
     gradients |= lookup.weighted;
-    lookups.push_back({{"slot", bound.slot},
-                       {"id_bytes", exchange.idBytes},
-                       {"pooled", pooled},
-                       {"weighted", body.weighted},
-                       {"output", "f32"},
-                       {"variant", variant},
-                       {"mean_variant", pooled ? variant + 1 : -1},
-                       {"fixed_variant", pooled ? variant + 2 : -1},
-                       {"fixed_mean_variant", pooled ? variant + 3 : -1},
-                       {"items_per_block", itemsPerBlock},
-                       {"gradient_variant", lookup.weighted ? variant : -1},
-                       {"gradient_items_per_block", lookup.weighted ? 4 : 0}});
+    lookups.push_back(
+        {{"slot", bound.slot},
+         {"id_bytes", exchange.idBytes},
+         {"pooled", pooled},
+         {"weighted", body.weighted},
+         {"output", "f32"},
+         {"variant", variant},
+         {"mean_variant", pooled ? variant + 1 : -1},
+         {"fixed_variant", pooled ? variant + 2 : -1},
+         {"fixed_mean_variant", pooled ? variant + 3 : -1},
+         {"items_per_block", itemsPerBlock},
+         {"gradient_variant", lookup.weighted ? variant : -1},
+         {"gradient_items_per_block", lookup.weighted ? itemsPerBlock : 0}});
   }
   for (int32_t index : local) {
     const ShardText &shard = shards[size_t(index)];
@@ -189,7 +191,7 @@ json Model::program(int32_t device, fake::State &state) const {
   if (gradients)
     kernels.push_back("nsg_weight_gradient");
   return {{"schema", "neuroshard.gpu_program/1"},
-          {"abi", 1},
+          {"abi", NSG_VERSION},
           {"module", "0123"},
           {"images",
            {{{"arch", "sm_80"}, {"file", "old.cubin"}, {"xxh3", ""}},

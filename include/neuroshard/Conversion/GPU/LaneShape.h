@@ -13,6 +13,8 @@ struct LaneShape {
   int64_t lanes = 1;
   /// Columns that a lane holds at a time.
   int64_t columns = 1;
+  /// A lane's columns are not all read 16 bytes at a time.
+  bool isRagged = false;
   RowShape rows;
 
   /// Items that a block of NSG_THREADS threads works on.
