@@ -69,6 +69,9 @@ nsg_sort(void *temp, std::size_t *temp_bytes, const void *keys,
       (key_bytes != 4 && key_bytes != 8) || end_bit < 1 ||
       end_bit > 8 * key_bytes)
     return cudaErrorInvalidValue;
+  // CUB looks at the thread's last error after each launch: one that an earlier
+  // call has returned already would fail this one, too.
+  static_cast<void>(cudaGetLastError());
   auto items = static_cast<std::int32_t>(n);
   auto cudaStream = static_cast<cudaStream_t>(stream);
   if (n == 0 && temp)
