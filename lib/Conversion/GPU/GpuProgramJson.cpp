@@ -9,18 +9,6 @@
 
 namespace neuroshard {
 
-static llvm::StringRef getName(ElementKind element) {
-  switch (element) {
-  case ElementKind::F32:
-    return "f32";
-  case ElementKind::F16:
-    return "f16";
-  case ElementKind::BF16:
-    return "bf16";
-  }
-  llvm_unreachable("unknown element");
-}
-
 static llvm::json::Object describe(const GpuLookup &lookup,
                                    ElementKind output) {
   return llvm::json::Object{
@@ -28,7 +16,7 @@ static llvm::json::Object describe(const GpuLookup &lookup,
       {"id_bytes", lookup.spec.id == IdKind::I32 ? 4 : 8},
       {"pooled", lookup.spec.pooled},
       {"weighted", lookup.spec.weighted},
-      {"output", getName(output)},
+      {"output", getElementName(output)},
       {"variant", lookup.variant},
       {"mean_variant", lookup.meanVariant},
       {"fixed_variant", lookup.fixedVariant},
@@ -43,7 +31,7 @@ static llvm::json::Object describe(const GpuSlot &slot) {
     return slot.spec.optimizer ? get(slot.spec.optimizer->kind) : 0;
   };
   return llvm::json::Object{{"dim", slot.spec.dim},
-                            {"element", getName(slot.spec.element)},
+                            {"element", getElementName(slot.spec.element)},
                             {"state_elements", count(getNumElementStates)},
                             {"state_rows", count(getNumRowStates)},
                             {"two_phase", slot.spec.twoPhase},

@@ -14,18 +14,6 @@
 
 namespace neuroshard {
 
-static const char *getElementName(ElementKind element) {
-  switch (element) {
-  case ElementKind::F32:
-    return "f32";
-  case ElementKind::F16:
-    return "f16";
-  case ElementKind::BF16:
-    return "bf16";
-  }
-  return "";
-}
-
 static const char *getOptimizerName(OptimizerKind kind) {
   switch (kind) {
   case OptimizerKind::Sgd:
@@ -95,7 +83,7 @@ static std::string getOptimizerSuffix(const KernelSpec &spec) {
 }
 
 std::string getKernelName(const KernelSpec &spec) {
-  const std::string element = getElementName(spec.element);
+  const std::string element = getElementName(spec.element).str();
   const std::string dim = "_d" + std::to_string(spec.dim);
   const std::string id = spec.id == IdKind::I32 ? "_i32" : "_i64";
   const std::string weighted = spec.weighted ? "_weighted" : "";
@@ -118,10 +106,6 @@ std::string getKernelName(const KernelSpec &spec) {
            getOptimizerSuffix(spec);
   }
   return "";
-}
-
-int64_t getElementBytes(ElementKind element) {
-  return element == ElementKind::F32 ? 4 : 2;
 }
 
 int32_t getNumElementStates(OptimizerKind kind) {

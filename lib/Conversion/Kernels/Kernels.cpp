@@ -62,7 +62,9 @@ public:
     pointer(role, {kUnbounded, nsrt_row_stride(spec.dim, bytes)}, element,
             access, /*alignment=*/16);
   }
-  void weights(Access access) { rows(Role::Weights, elementType(), access); }
+  void weights(Access access) {
+    rows(Role::Weights, getElementType(b.getContext(), spec.element), access);
+  }
   void flat(Role role, Type element, Access access = Access::Read) {
     pointer(role, {kUnbounded}, element, access, /*alignment=*/0);
   }
@@ -84,18 +86,6 @@ public:
   SmallVector<DictionaryAttr> attributes;
 
 private:
-  Type elementType() const {
-    switch (spec.element) {
-    case ElementKind::F32:
-      return b.getF32Type();
-    case ElementKind::F16:
-      return b.getF16Type();
-    case ElementKind::BF16:
-      return b.getBF16Type();
-    }
-    return {};
-  }
-
   void pointer(Role role, ArrayRef<int64_t> shape, Type element, Access access,
                int64_t alignment) {
     NamedAttrList list;
