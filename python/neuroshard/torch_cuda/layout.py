@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 
 from neuroshard import cuda
-from neuroshard.errors import TensorError
+from neuroshard.errors import Error, TensorError
 
 DTYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
 ID_DTYPES = {"i32": torch.int32, "i64": torch.int64}
@@ -103,7 +103,9 @@ def reading(artifact: Path) -> Iterator[None]:
     """Makes what a manifest lacks one error; the library, which checks all of it, comes later."""
     try:
         yield
-    except (KeyError, IndexError, TypeError, AttributeError) as error:
+    except Error:
+        raise
+    except (LookupError, TypeError, AttributeError, ValueError, OverflowError) as error:
         raise TensorError(f"{artifact / 'manifest.json'} is not what neuroshard-compile writes "
                           f"({type(error).__name__}: {error}); compile the model again") from None
 

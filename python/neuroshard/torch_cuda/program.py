@@ -106,7 +106,8 @@ class Program:
             check_whole(manifest)
             arrays = memory.find_arrays(manifest)
         self.allocate(folder, arrays)
-        self.layout = make_layout(manifest, self.device.lookups, settings.concatenate)
+        with reading(folder):
+            self.layout = make_layout(manifest, self.device.lookups, settings.concatenate)
         self.device.initialize(seed)
         self.trainable = any(slot.trainable for slot in self.device.slots)
         self.learning_rate, self.step = 0.0, 0
