@@ -4,6 +4,7 @@ import random
 
 import neuroshard as ns
 import torch
+from neuroshard.export.ids import zero_rows
 from support import plans
 from torch.utils import _pytree as pytree
 
@@ -47,3 +48,39 @@ def embeddings_left(exported):
     return [node for module in (exported.dense.module, exported.ids.module)
             for node in module.graph.nodes
             if "embedding" in str(node.target) or "neuroshard_export" in str(node.target)]
+
+
+def assert_same_bits(got, expected):
+    got, built = pytree.tree_flatten(got)
+    expected, wanted = pytree.tree_flatten(expected)
+    assert built == wanted
+    for one, other in zip(got, expected, strict=True):
+        if isinstance(one, torch.Tensor):
+            torch.testing.assert_close(one, other, rtol=0, atol=0, equal_nan=True)
+        else:
+            assert type(one) is type(other) and repr(one) == repr(other)
+
+
+def assert_same_parts(one, other, calls):
+    """Two exports are the same but for the compiler: in what they say, and in what their parts of
+    torch make of calls, each a tuple of arguments; also in errors."""
+    assert other.mlir == one.mlir
+    assert other.conditions == one.conditions and other.counts == one.counts
+    assert_same_bits(dict(other.example()), dict(one.example()))
+    assert_same_bits(other.example_rows(), one.example_rows())
+    for arguments in calls:
+        assert_same_bits(run_parts(other, arguments), run_parts(one, arguments))
+
+
+def run_parts(exported, arguments, **named):
+    """What the parts of torch give for rows at random; or the error."""
+    try:
+        values = exported.flatten(arguments, named)
+        jagged = exported.jagged(values)
+        generator = torch.Generator().manual_seed(1)
+        rows = [torch.randn(one.shape, generator=generator).to(one.dtype).flatten(0, -2)
+                for one in zero_rows(exported.lookups, exported.inputs, jagged)]
+        with torch.no_grad():
+            return list(jagged), exported.unflatten(exported.run_dense(rows, values))
+    except ns.export.ExportError as error:
+        return str(error)

@@ -12,6 +12,7 @@ from torch.utils import _pytree as pytree
 
 from neuroshard.export.errors import ExportError
 from neuroshard.export.sizes import Sizes
+from neuroshard.export.trees import same_tree
 
 
 def _is_keyed(value: object) -> bool:
@@ -64,10 +65,15 @@ class Arguments:
         if set(order) == set(kwargs):
             kwargs = {name: kwargs[name] for name in order}
         leaves, spec = pytree.tree_flatten(plain_arguments(args, kwargs))
-        if spec != self.in_spec:
+        if spec != self.in_spec and not same_tree(spec, self.in_spec):
             raise ExportError("the arguments are not built as the example inputs were: expected "
                               f"{self.in_spec}, found {spec}")
         values = dict(zip(self.names, leaves))
+        self.check(values)
+        return values
+
+    def check(self, values: Mapping[str, object]) -> None:
+        """Raises an ExportError if the program is not for these values."""
         for name, expected in self.constants.items():
             if not _is_same(values[name], expected):
                 raise ExportError(f"argument \"{name}\": the program was exported for "
@@ -76,7 +82,6 @@ class Arguments:
             if name not in self.constants:
                 _check_tensor(name, value, self.example[name])
         self.sizes.check(values)
-        return values
 
 
 def _is_same(value: object, expected: object) -> bool:
@@ -110,6 +115,9 @@ def dynamic_shapes(arguments: Mapping[str, object]) -> dict[str, object]:
     def shape(value: object) -> object:
         if _is_keyed(value):
             return _keyed_shape(value, batch)
+        if _is_registered(value):
+            children, _ = pytree.SUPPORTED_NODES[type(value)].flatten_fn(value)
+            return [shapes(one) for one in children]
         if not isinstance(value, torch.Tensor) or value.dim() == 0 or value.shape[0] < 2:
             return None
         # A row of ids may be as long as the batch by chance.
@@ -117,7 +125,17 @@ def dynamic_shapes(arguments: Mapping[str, object]) -> dict[str, object]:
         named = batch is not None and counts_samples and value.shape[0] in batches
         return {0: batch if named else torch.export.Dim.AUTO}
 
-    return pytree.tree_map(shape, dict(arguments), is_leaf=_is_keyed)
+    def shapes(value: object) -> object:
+        return pytree.tree_map(shape, value, is_leaf=_is_registered)
+
+    return shapes(dict(arguments))
+
+
+def _is_registered(value: object) -> bool:
+    """Whether torch.export takes the shapes of what it has as a list: a dataclass, for example."""
+    kind = type(value)
+    return kind in pytree.SUPPORTED_NODES and kind not in pytree.BUILTIN_TYPES and not (
+        pytree.is_namedtuple_class(kind))
 
 
 def _keyed_shape(value: object, batch: object | None) -> list:

@@ -31,8 +31,8 @@ def expression_to_plain(expression: object) -> object:
         return ["Float", float(expression).hex()]
     kind = type(expression).__name__
     if _KINDS.get(kind) is not type(expression):
-        raise ValueError(f"{expression} is a {kind}, which no file can hold; expected one of "
-                         f"{', '.join(_KINDS)}")
+        raise ValueError(f"{expression}, on which the model branches, has a {kind}, which no file "
+                         "can hold; expected sums, products, divisions and comparisons of sizes")
     return [kind, *map(expression_to_plain, expression.args)]
 
 

@@ -12,12 +12,15 @@ import torch
 from neuroshard.export.errors import ExportError
 from neuroshard.export.files import place_of, read_record, require_files, require_path
 from neuroshard.export.record import constants_of, dense_of, exported_of, ids_of, state_shapes
+from neuroshard.export.program import Value
 from neuroshard.export.torch_programs import read_program, require_operators
 
 if TYPE_CHECKING:
     from torch.fx import GraphModule
 
     from neuroshard.export.exported import Exported
+
+_TENSOR = Value("", (), "", False)
 
 
 def load_export(path: str | os.PathLike) -> Exported:
@@ -47,15 +50,12 @@ def load_export(path: str | os.PathLike) -> Exported:
 
 
 def _programs(path: pathlib.Path, record: Mapping) -> dict[str, GraphModule]:
-    ids, dense = ids_of(record, None), dense_of(record, None)
-    sources = [number for input_ in record["inputs"] for one in input_["sources"]
-               for number in (one["ids"], one["offsets"], one["weights"]) if number is not None]
-    rows = len(record["lookups"])
+    ids, dense, lookups = ids_of(record, None), dense_of(record, None), len(record["lookups"])
     return {"ids": read_program(place_of(path, "ids.pt2"), len(ids.inputs) + len(ids.parameters),
-                                max(sources) + 1),
+                                [_TENSOR] * record["ids"]["results"]),
             "dense": read_program(place_of(path, "dense.pt2"),
-                                  rows + len(dense.inputs) + len(dense.parameters),
-                                  len(dense.results))}
+                                  lookups + len(dense.inputs) + len(dense.parameters),
+                                  dense.results)}
 
 
 def _state(path: pathlib.Path, record: Mapping) -> dict[str, torch.Tensor]:

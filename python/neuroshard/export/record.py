@@ -35,7 +35,8 @@ def describe(exported: Exported, weights: bool) -> dict:
         "inputs": [asdict(one) for one in text.inputs],
         "lookups": [asdict(one) for one in text.lookups],
         "mean_pooling": [[*key, mean] for key, mean in text.mean_pooling.items()],
-        "ids": {"arguments": ids.inputs, "parameters": [asdict(one) for one in ids.parameters]},
+        "ids": {"arguments": ids.inputs, "parameters": [asdict(one) for one in ids.parameters],
+                "results": len(ids.module.graph.output_node().args[0])},
         "dense": {
             "rows": len(text.lookups), "arguments": [asdict(one) for one in dense.inputs],
             "parameters": [asdict(one) for one in dense.parameters],
@@ -74,13 +75,26 @@ def exported_of(record: Mapping, programs: Mapping[str, GraphModule],
         record_of_plain(list[Lookup], record["lookups"], "lookups"),
         {(number, feature): mean for number, feature, mean in record["mean_pooling"]}, dense)
     ids, arguments = ids_of(record, programs["ids"]), _arguments_of(record["arguments"])
-    read = [*ids.inputs, *(one.name for one in dense.inputs)]
-    if (len(arguments.names) != arguments.in_spec.num_leaves
-            or len(dense.results) != arguments.out_spec.num_leaves
-            or not set(read) <= set(arguments.names)):
-        raise ValueError(f"arguments {list(arguments.names)} and {len(dense.results)} results are "
-                         "not those of the trees, or of the programs")
-    return Exported(text, ids, arguments, state, record["counts"], record["dense"]["sharing"])
+    exported = Exported(text, ids, arguments, state, record["counts"], record["dense"]["sharing"])
+    _check(exported, record["ids"]["results"])
+    return exported
+
+
+def _check(exported: Exported, made: int) -> None:
+    """What one part says of another must be so. made: tensors that the ids program gives."""
+    given, dense = exported.arguments, exported.dense
+    read = [*exported.ids.inputs, *(one.name for one in dense.inputs)]
+    if (len(given.names) != given.in_spec.num_leaves
+            or len(dense.results) != given.out_spec.num_leaves
+            or not set(read) <= set(given.names)):
+        raise ValueError(f"arguments {list(given.names)} and {len(dense.results)} results are not "
+                         "those of the trees, or of the programs")
+    for input_ in exported.inputs:
+        for one in input_.sources:
+            if wrong := {one.ids, one.offsets, one.weights} - {None, *range(made)}:
+                raise ValueError(f"input \"{input_.name}\": expected sources below {made}, found "
+                                 f"{wrong.pop()}")
+    given.check(given.example)
 
 
 def tables_of(record: Mapping) -> list[Table]:

@@ -13,6 +13,7 @@ from torch.export.graph_signature import ExportGraphSignature, InputKind
 
 from neuroshard.export.errors import ExportError
 from neuroshard.export.guards import exact_guards
+from neuroshard.export.program import Value
 from neuroshard.export.trees import require_module
 
 # Packages that define operators, by the namespace of these.
@@ -21,15 +22,24 @@ _PACKAGES = {"fbgemm": "fbgemm_gpu"}
 
 def write_program(module: torch.fx.GraphModule, example: Sequence[torch.Tensor],
                   path: pathlib.Path) -> None:
-    """For any number of samples, as torch.export.save writes it."""
+    """The tensors that it gives, for any number of samples, as torch.export.save writes it."""
     free = {0: torch.export.Dim.AUTO}
     shapes = tuple(free if one.dim() and not isinstance(one, torch.nn.Parameter) else None
                    for one in example)
     with exact_guards():
-        program = torch.export.export(module, tuple(map(_held, example)), dynamic_shapes=shapes)
+        program = torch.export.export(_of_tensors(module), tuple(map(_held, example)),
+                                      dynamic_shapes=shapes)
     _require_plain(program.graph_signature)
     program.example_inputs = None  # among them the parameters
     torch.export.save(program, path)
+
+
+def _of_tensors(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
+    """Without results that are no tensors, of which torch writes some that it cannot read."""
+    graph = torch.fx.Graph()
+    results = graph.graph_copy(module.graph, {})
+    graph.output(tuple(one for one in results if isinstance(one, torch.fx.Node)))
+    return torch.fx.GraphModule(module, graph)
 
 
 def _held(value: torch.Tensor) -> torch.Tensor:
@@ -68,12 +78,19 @@ def require_operators(names: Sequence[str]) -> None:
                               "package that does before this call")
 
 
-def read_program(path: pathlib.Path, inputs: int, results: int) -> torch.fx.GraphModule:
-    """inputs, results: how many it has to have."""
+def read_program(path: pathlib.Path, inputs: int,
+                 results: Sequence[object]) -> torch.fx.GraphModule:
+    """inputs: how many it has to have. results: a Value for each tensor, and the others."""
     program = torch.export.load(path)
     _require_plain(program.graph_signature)
+    tensors = sum(isinstance(one, Value) for one in results)
     found = len(program.graph_signature.input_specs), len(program.graph_signature.output_specs)
-    if found != (inputs, results):
-        raise ValueError(f"expected {inputs} inputs and {results} results, found {found[0]} and "
+    if found != (inputs, tensors):
+        raise ValueError(f"expected {inputs} inputs and {tensors} results, found {found[0]} and "
                          f"{found[1]}")
-    return program.graph_module
+    module = program.graph_module
+    output = module.graph.output_node()
+    made = iter(output.args[0])
+    output.args = (tuple(next(made) if isinstance(one, Value) else one for one in results),)
+    module.recompile()
+    return module

@@ -16,12 +16,13 @@ def tree_to_text(spec: pytree.TreeSpec, what: str) -> str:
     """An ExportError if a process that reads the text would have another tree, or none."""
     advice = ("; expected tuples, lists, dicts by texts or numbers, TorchRec's types, and "
               "dataclasses and namedtuples that are registered under a name before the export: "
-              "torch.export.register_dataclass(kind, serialized_type_name=\"name\")")
+              "torch.export.register_dataclass(kind, serialized_type_name=\"name\"), "
+              "torch.utils._pytree._register_namedtuple(kind, serialized_type_name=\"name\")")
     try:
         text = pytree.treespec_dumps(spec)
         made = pytree.treespec_loads(text)
     except Exception as error:  # of types that torch does not document
-        raise ExportError(f"the {what} cannot be written to a file: {error}{advice}") from error
+        raise ExportError(f"the {what} cannot be written to a file: {_told(error)}{advice}") from error
     if not same_tree(made, spec):
         raise ExportError(f"the {what} cannot be written to a file: {spec} would be read as "
                           f"{made}{advice}")
@@ -35,8 +36,12 @@ def tree_of_text(text: str, what: str) -> pytree.TreeSpec:
         return pytree.treespec_loads(text)
     except Exception as error:
         raise ExportError(
-            f"the {what} cannot be made here: {error}; register their dataclasses and namedtuples "
+            f"the {what} cannot be made here: {_told(error)}; register their dataclasses and namedtuples "
             "under the names that they had at the export, before this call") from error
+
+
+def _told(error: Exception) -> str:
+    return str(error).rstrip(".")
 
 
 def require_module(name: str, what: str) -> None:
