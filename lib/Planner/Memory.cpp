@@ -6,6 +6,7 @@
 
 #include "neuroshard/Planner/Memory.h"
 
+#include "MemoryUpdate.h"
 #include "neuroshard/Planner/DeviceClass.h"
 
 #include <algorithm>
@@ -18,14 +19,6 @@ using namespace neuroshard;
 
 namespace {
 
-/// Backward temporaries per id: linear ids, runs, lengths, positions; plus
-/// the scratch of the sort.
-constexpr int64_t kPooledTemporaryBytes = 40;
-constexpr int64_t kUnpooledTemporaryBytes = 48;
-constexpr int64_t kSortScratchBytes = 16;
-/// A segment of more ids than this is reduced by several workers through a
-/// buffer row of f32.
-constexpr int64_t kLongSegmentIds = 1024;
 /// Software cache: slots come in sets of this many; bytes of bookkeeping per
 /// row of the table and per slot.
 constexpr int64_t kCacheSetSlots = 32;
@@ -64,6 +57,7 @@ int64_t resultRows(const Feature &feature, int64_t samples, double share) {
   return ceilToInt(static_cast<double>(samples) * p99Pooling(feature) * share);
 }
 
+/// `width`: f32 elements of a row of state, as they lie in memory.
 int64_t optimizerStateBytes(OptimizerKind kind, int64_t rows, int64_t width) {
   switch (kind) {
   case OptimizerKind::SGD:
@@ -106,13 +100,6 @@ void addHostTier(const ShardingProblem &problem, const Table &table,
       kCacheRowBytes * shard.rows() + kCacheSlotBytes * slots;
 }
 
-int64_t updateTemporaries(const Feature &feature, int64_t ids, int64_t width) {
-  int64_t perId = feature.pooling == Pooling::None ? kUnpooledTemporaryBytes
-                                                   : kPooledTemporaryBytes;
-  return ids * (perId + kSortScratchBytes) +
-         ids / kLongSegmentIds * width * int64_t(4);
-}
-
 /// Phases of a replica: results and ids are those of the device's own batch
 /// (deviceBaseMemory); the update gathers every device's ids and gradients.
 void addReplicaPhases(const ShardingProblem &problem, const Table &table,
@@ -130,7 +117,7 @@ void addReplicaPhases(const ShardingProblem &problem, const Table &table,
     terms.backwardBytes += inputBytes(problem, feature, samples, 1.0) +
                            resultRows(feature, samples, 1.0) * table.dim *
                                elementBytes(problem.batch.wireType) +
-                           updateTemporaries(feature, ids, table.dim);
+                           updateBytes(problem, table, feature, shard, ids);
   }
 }
 
@@ -156,14 +143,15 @@ void addOwnerPhases(const ShardingProblem &problem, const Table &table,
                       inputBytes(problem, feature, samples, share);
     terms.forwardBytes += results;
     terms.backwardBytes +=
-        results + updateTemporaries(feature, ids, shard.width());
+        results + updateBytes(problem, table, feature, shard, ids);
     allIds += ids;
   }
   bool exactNorms = shard.width() != table.dim &&
                     table.optimizer.kind == OptimizerKind::RowWiseAdagrad &&
                     problem.optimizerSemantics == OptimizerSemantics::Exact;
   if (exactNorms)
-    terms.backwardBytes += std::min(allIds, shard.rows()) * shard.width() * 4;
+    terms.backwardBytes +=
+        std::min(allIds, shard.rows()) * reducedRowBytes(problem, shard);
 }
 
 } // namespace
@@ -236,7 +224,8 @@ MemoryTerms neuroshard::shardMemory(const ShardingProblem &problem,
     return terms;
   }
   terms.optimizerStateBytes =
-      optimizerStateBytes(table.optimizer.kind, shard.rows(), shard.width());
+      optimizerStateBytes(table.optimizer.kind, shard.rows(),
+                          stateRowElements(problem, shard.width()));
   if (shard.tier == Tier::Dram)
     addHostTier(problem, table, shard, terms);
   if (shard.replicated())
