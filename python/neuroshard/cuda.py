@@ -27,7 +27,7 @@ from neuroshard.cuda_library import (_SIGNATURES, VERSION, BadId, CudaError, Gra
                                      load_library)
 from neuroshard.cuda_parts import (ELEMENT_BYTES, ELEMENT_TYPES, Input, array_of, check_outputs,
                                    checked_rate, make_part, native_gradients, native_input, native_outputs, part,
-                                   parts_of, within)
+                                   parts_of, reading_of, within)
 
 __all__ = ["ELEMENT_BYTES", "ELEMENT_TYPES", "EMULATOR", "INFERENCE", "TRAINING",
            "TRAINING_JOINED", "VERSION", "BadId", "CudaError", "Device", "Gradient", "Info",
@@ -114,9 +114,10 @@ class Device:
         self.slots = [self._get("nsc_get_slot", Slot, index)
                       for index in range(self.info.num_slots)]
         self._place = "cpu" if self.info.gpu.decode() == EMULATOR else f"cuda:{gpu}"
-        self._readers: list[list[Lookup]] = [[] for _ in range(self.info.num_exchanges)]
+        readers: list[list[Lookup]] = [[] for _ in range(self.info.num_exchanges)]
         for lookup in self.lookups:
-            self._readers[lookup.exchange].append(lookup)
+            readers[lookup.exchange].append(lookup)
+        self._readings = [reading_of(lookups) for lookups in readers]
 
     def _check_memory(self, memory: list[tuple]) -> None:
         if len(memory) != len(self.slots):
@@ -220,10 +221,10 @@ class Device:
                    outputs: Iterable[tuple[object, int]]) -> ctypes.Array:
         """One part per lookup: outputs are (array or None, stride in elements)."""
         given = fields.items(inputs, "inputs", "cuda.Input")
-        if len(given) != len(self._readers):
-            raise CudaError(f"inputs: expected {len(self._readers)}, one for each jagged input "
+        if len(given) != len(self._readings):
+            raise CudaError(f"inputs: expected {len(self._readings)}, one for each jagged input "
                             f"of the model, found {len(given)}")
-        native = [native_input(one, number, self._readers[number], self._place)
+        native = [native_input(one, number, self._readings[number], self._place)
                   for number, one in enumerate(given)]
         wanted, arrays = native_outputs(outputs)
         parts = (Part * len(self.lookups))()

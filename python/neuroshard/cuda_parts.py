@@ -57,23 +57,37 @@ def output_dtype(lookup: Lookup) -> str:
 # Whole inputs
 
 
-def native_input(given: object, number: int, readers: Sequence[Lookup], place: str) -> _Input:
-    """readers: the lookups that read it."""
+class Reading(NamedTuple):
+    """What the lookups of a device take of an input. features: at least so many; weighted: one
+    that has weights, or None."""
+
+    id_types: tuple[str, ...]
+    features: int
+    weighted: str | None
+
+
+def reading_of(lookups: Sequence[Lookup]) -> Reading:
+    weighted = [lookup.feature.decode() for lookup in lookups if lookup.weighted]
+    return Reading(tuple(sorted({ID_DTYPES[lookup.id_bytes] for lookup in lookups})
+                         or ID_DTYPES.values()),
+                   1 + max((lookup.feature_index for lookup in lookups), default=0),
+                   weighted[0] if weighted else None)
+
+
+def native_input(given: object, number: int, reading: Reading, place: str) -> _Input:
     name = f"inputs[{number}]"
     if not isinstance(given, Input):
         raise TypeError(f"{name}: expected a cuda.Input, got: {fields.shown(given)}")
-    id_types = sorted({ID_DTYPES[lookup.id_bytes] for lookup in readers}) or ID_DTYPES.values()
     batch = count(given.batch, f"{name}.batch")
     num_ids = (length(given.ids, f"{name}.ids") if given.num_ids is None
                else count(given.num_ids, f"{name}.num_ids"))
-    features = 1 + max((lookup.feature_index for lookup in readers), default=0)
-    if given.sample_weights is None and any(lookup.weighted for lookup in readers):
+    if given.sample_weights is None and reading.weighted is not None:
         raise CudaError(f"{name}.sample_weights: expected weights, as a lookup of feature "
-                        f"\"{next(one for one in readers if one.weighted).feature.decode()}\" "
-                        "reads them, found None")
+                        f"\"{reading.weighted}\" reads them, found None")
     return _Input(
-        take(given.ids, f"{name}.ids", id_types, place, num_ids),
-        take(given.offsets, f"{name}.offsets", ("int64",), place, features * batch + 1),
+        take(given.ids, f"{name}.ids", reading.id_types, place, num_ids),
+        take(given.offsets, f"{name}.offsets", ("int64",), place,
+             reading.features * batch + 1),
         take(given.sample_weights, f"{name}.sample_weights", ("float32",), place, num_ids),
         native_begin(given.feature_begin, f"{name}.feature_begin"), num_ids, batch,
         count(given.pooling, f"{name}.pooling"))
@@ -91,26 +105,35 @@ def native_outputs(outputs: Iterable[tuple[object, int]]) -> tuple[list[_Output]
     """Also the arrays themselves, which check_outputs looks at."""
     native, arrays = [], []
     for number, pair in enumerate(fields.items(outputs, "outputs", "(array, stride)")):
-        name = f"outputs[{number}]"
-        array, stride = pair_of(pair, name, 2)
-        native.append(_Output(address(array, name), within(stride, f"{name}: its stride", 0,
-                                                           MAX_COUNT)))
+        array, stride = pair_of(pair, "outputs", number, 2)
+        plain = array is None or type(array) is int and 0 <= array < 2**64
+        native.append(_Output(array if plain else address(array, f"outputs[{number}]"),
+                              stride_of(stride, "outputs", number)))
         arrays.append(array)
     return native, arrays
 
 
-def pair_of(given: Any, name: str, most: int) -> tuple[Any, ...]:
+# Of hundreds of lookups: texts are made when they are needed.
+
+
+def pair_of(given: Any, name: str, number: int, most: int) -> Sequence[Any]:
     if isinstance(given, (tuple, list)) and 2 <= len(given) <= most:
-        return tuple(given)
+        return given
     expected = "(array, stride)" if most == 2 else "(array, stride[, gradient of the weights])"
-    raise TypeError(f"{name}: expected {expected}, got: {fields.shown(given)}")
+    raise TypeError(f"{name}[{number}]: expected {expected}, got: {fields.shown(given)}")
+
+
+def stride_of(stride: Any, name: str, number: int) -> int:
+    if type(stride) is int and 0 <= stride <= MAX_COUNT:
+        return stride
+    return within(stride, f"{name}[{number}]: its stride", 0, MAX_COUNT)
 
 
 def check_outputs(parts: Sequence[Part], arrays: Sequence[object], lookups: Sequence[Lookup],
                   place: str) -> None:
-    for number, (part, array) in enumerate(zip(parts, arrays)):
+    for number, array in enumerate(arrays):
         if array is not None and not isinstance(array, int):
-            lookup = lookups[part.lookup]
+            part, lookup = parts[number], lookups[number]
             check_rows(array, f"outputs[{number}]", (output_dtype(lookup),), place,
                        rows_of(part, lookup), lookup.dim, part.out_stride)
 
@@ -180,11 +203,11 @@ def native_gradients(gradients: object, parts: Sequence[Part], lookups: Sequence
     given = fields.items(gradients, "gradients", "(array, stride)")
     native = (Gradient * len(given))()
     for number, one in enumerate(given):
-        array, stride, *more = pair_of(one, f"gradients[{number}]", 3)
+        array, stride, *more = pair_of(one, "gradients", number, 3)
         name = f"gradients[{number}]"
         made = native[number]
         made.gradient = address(array, name)
-        made.stride = within(stride, f"{name}: its stride", 0, MAX_COUNT)
+        made.stride = stride_of(stride, "gradients", number)
         part = parts[number] if number < len(parts) else None
         if part is not None and made.gradient and not isinstance(array, int):
             lookup = lookups[part.lookup]

@@ -16,12 +16,14 @@ from neuroshard import cuda, fields
 from neuroshard.cuda_parts import within
 from neuroshard.torch_cuda import memory
 from neuroshard.errors import TensorError
-from neuroshard.torch_cuda.layout import (ALIGNMENT, Group, Piece, check_whole, load_manifest,
+from neuroshard.torch_cuda.layout import (ALIGNMENT, Group, check_whole, load_manifest,
                                           make_layout, reading)
-from neuroshard.torch_cuda.step import (Step, check_offsets, check_sizes, check_tensors,
+from neuroshard.torch_cuda.place import pick_place, require_driver
+from neuroshard.torch_cuda.step import (Step, address, check_offsets, check_sizes, check_tensors,
                                         expect_count)
+from neuroshard.torch_cuda.weight_gradients import WeightGradients
 
-STAND_IN = cuda.EMULATOR
+__all__ = ["Program", "Settings", "find_program", "pick_place", "require_driver"]
 
 _open: weakref.WeakValueDictionary[str, Program] = weakref.WeakValueDictionary()
 
@@ -48,38 +50,6 @@ def pick_name(name: str | None) -> str:
         raise TensorError(f"embedding tables named \"{name}\" are open already; names tell "
                           "operators which tables they work on")
     return name
-
-
-def pick_place(device: torch.device | str | int | None) -> torch.device:
-    """With an index, as tensors have it."""
-    if device is None:
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        place = torch.device(device)
-    except (RuntimeError, TypeError):
-        raise TensorError("expected a CUDA device, such as \"cuda:0\", or \"cpu\" with the "
-                          f"{cuda.EMULATOR} as driver, found {fields.shown(device)}") from None
-    if place.type not in ("cuda", "cpu") or place.type == "cpu" and place.index:
-        raise TensorError(f"expected a CUDA device, found {place}")
-    if place.type == "cpu":
-        return torch.device("cpu")
-    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    if (place.index or 0) >= count:
-        raise TensorError(f"there is no {place}: this PyTorch sees {count} GPUs")
-    return torch.device("cuda", torch.cuda.current_device()) if place.index is None else place
-
-
-def require_driver(device: cuda.Device, place: torch.device) -> None:
-    """Host memory is device memory for the stand-in alone."""
-    gpu = device.info.gpu.decode()
-    if (gpu == STAND_IN) == (place.type == "cpu"):
-        return
-    if gpu == STAND_IN:
-        raise TensorError(f"the driver that NEUROSHARD_CUDA_DRIVER names is the {gpu}, whose "
-                          f"memory is that of the host: use device=\"cpu\", not {place}")
-    raise TensorError(f"tables on \"cpu\" need the {STAND_IN} as driver "
-                      f"(NEUROSHARD_CUDA_DRIVER), found {gpu}: use a PyTorch with CUDA and "
-                      "device=\"cuda\"")
 
 
 @dataclass(frozen=True)
@@ -230,9 +200,10 @@ class Program:
         """Parts for all lookups. Without results only the ids count."""
         inputs = []
         for number, given in enumerate(step.inputs):
+            # Addresses: check_tensors has seen the tensors.
             inputs.append(cuda.Input(
-                given.ids, given.offsets, step.batch(number), given.pooling,
-                sample_weights=given.weights, feature_begin=given.feature_begin))
+                address(given.ids), address(given.offsets), step.batch(number), given.pooling,
+                given.ids.shape[0], address(given.weights), given.feature_begin))
         outputs = [(None, 0)] * len(self.layout.pieces)
         if results is not None:
             places = [(result.data_ptr(), result.element_size()) for result in results]
@@ -263,12 +234,13 @@ class Program:
         for piece in self.layout.pieces:
             gradient = gradients[piece.result.group]
             begin = gradient.data_ptr() + 4 * piece.column if gradient.numel() else None
-            native.append((begin, gradient.stride(0), sums.target(piece) if sums else None))
+            weights = sums.target(piece) if sums else None
+            native.append((begin, gradient.stride(0), address(weights)))
         capturing = self.is_capturing()
         if not capturing:
             self.set_step()
         self._sorted = None
-        self.device.backward(native, self.stream())
+        self.device.backward((cuda.Gradient * len(native))(*native), self.stream())
         if self.device.info.two_phase:
             self.add_norms()
             self.device.backward_apply(self.stream())
@@ -307,41 +279,3 @@ class Program:
                 total += part
             for part in parts:
                 part.copy_(total)
-
-
-class WeightGradients:
-    """Gradients of sample weights. Each lookup writes those of its ids; ids that several
-    lookups read, or several shards, get the sum."""
-
-    def __init__(self, step: Step, totals: Sequence[torch.Tensor]) -> None:
-        weighted = [(number, given.weights) for number, given in enumerate(step.inputs)
-                    if given.weights is not None]
-        expect_count("weight_gradients", totals, len(weighted))
-        self.totals = {}
-        for (number, weights), total in zip(weighted, totals):
-            check_like("gradient of the weights", total, weights)
-            self.totals[number] = total.zero_()  # of ids that no weighted lookup reads
-        self.more: list[tuple[int, torch.Tensor]] = []
-        self.written: set[tuple[int, int]] = set()
-
-    def target(self, piece: Piece) -> torch.Tensor | None:
-        result = piece.result
-        if not result.weighted:
-            return None
-        total, feature = self.totals[result.exchange], (result.exchange, result.feature)
-        if feature not in self.written:
-            self.written.add(feature)
-            return total
-        self.more.append((result.exchange, torch.zeros_like(total)))
-        return self.more[-1][1]
-
-    def finish(self) -> None:
-        for exchange, part in self.more:
-            self.totals[exchange] += part
-
-
-def check_like(name: str, tensor: torch.Tensor, other: torch.Tensor) -> None:
-    if (tensor.shape, tensor.dtype, tensor.device) != (other.shape, other.dtype, other.device):
-        raise TensorError(f"{name}: expected {tuple(other.shape)} {other.dtype} on "
-                          f"{other.device}, found {tuple(tensor.shape)} {tensor.dtype} on "
-                          f"{tensor.device}")
