@@ -57,11 +57,12 @@ class Stepper:
     def _launch(self, step: Step, out: torch.Tensor, stride: torch.Tensor, mode: int) -> None:
         if self.shards.device is None:
             return
-        self._sorted = None
+        # A stream of the library reads the ids beside this one: they stay until the next call has
+        # made this one wait for it. Who allocates before, in any thread, must not get their memory.
+        before, self._sorted = self._sorted, None
         memory, parts = step.received.parts(out, stride)
         self.shards.device.forward(parts, mode, self.shards.stream())
-        del memory  # until here the parts'
-        # A stream of the library reads the ids beside this one: they stay until the next call.
+        del memory, before  # until here the parts', and the ids of the call before
         self._sorted = step if mode != cuda.INFERENCE else None
 
     # Gradients and the update
