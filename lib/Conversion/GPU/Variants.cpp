@@ -16,28 +16,11 @@ using namespace mlir;
 
 namespace neuroshard {
 
-static Type getElementType(Builder &b, ElementKind element) {
-  switch (element) {
-  case ElementKind::F32:
-    return b.getF32Type();
-  case ElementKind::F16:
-    return b.getF16Type();
-  case ElementKind::BF16:
-    return b.getBF16Type();
-  }
-  llvm_unreachable("unknown element");
-}
-
-static StringRef getSuffix(ElementKind output) {
-  switch (output) {
-  case ElementKind::F32:
+/// Results are f32 unless the name says more.
+static std::string getSuffix(ElementKind output) {
+  if (output == ElementKind::F32)
     return "";
-  case ElementKind::F16:
-    return "_to_f16";
-  case ElementKind::BF16:
-    return "_to_bf16";
-  }
-  llvm_unreachable("unknown element");
+  return ("_to_" + getElementName(output)).str();
 }
 
 static std::string getName(const VariantSpec &spec) {
@@ -46,14 +29,14 @@ static std::string getName(const VariantSpec &spec) {
     name += "_mean";
   if (spec.isFixed)
     name += "_fixed";
-  return name + getSuffix(spec.output).str();
+  return name + getSuffix(spec.output);
 }
 
 /// Rows of the slot's dim, padded to 16 bytes.
 static MemRefType getPaddedType(Builder &b, const KernelSpec &spec,
                                 ElementKind element) {
   int64_t bytes = getElementBytes(element);
-  return getRowsType(getElementType(b, element),
+  return getRowsType(getElementType(b.getContext(), element),
                      nsrt_row_stride(spec.dim, bytes));
 }
 
@@ -131,9 +114,10 @@ void VariantBuilder::emitTaskBody(ValueRange arguments) {
                             getPaddedType(b, spec.kernel, spec.kernel.element),
                             /*invariant=*/true);
   if (isLookup) {
-    body.out = task.array(offsetof(nsg_lookup_task, out),
-                          getFlatType(getElementType(b, spec.output)),
-                          /*invariant=*/false);
+    body.out =
+        task.array(offsetof(nsg_lookup_task, out),
+                   getFlatType(getElementType(b.getContext(), spec.output)),
+                   /*invariant=*/false);
     body.outStride = task.index(offsetof(nsg_lookup_task, out_stride));
   } else {
     body.gradients = task.array(offsetof(nsg_lookup_task, gradients),
