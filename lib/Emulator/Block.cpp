@@ -240,6 +240,16 @@ void Block::stopEndless() {
   stop();
 }
 
+void Block::stopMisaligned(const void *address, size_t bytes,
+                           uintptr_t alignment) {
+  error =
+      makeError(ErrorKind::Misaligned, current,
+                " accesses " + std::to_string(bytes) + " bytes, which " +
+                    "must begin at a multiple of " + std::to_string(alignment) +
+                    ", from " + describeAddress(address));
+  stop();
+}
+
 /// Records an error. The caller then stops, with nothing left to destroy.
 void Block::reject(uint32_t thread, const std::string &what) {
   error =

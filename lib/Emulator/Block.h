@@ -44,6 +44,7 @@ struct Kernel {
 enum class ErrorKind {
   Convergence,    // threads wait for others that will not come
   IllegalAddress, // memory that nobody allocated, or a stack too small
+  Misaligned,     // an address that a GPU refuses
   Race,           // accesses to the same memory that nothing orders
   Endless,        // a block takes more steps than any should
   Arithmetic,     // the CPU traps where a GPU would give some value
@@ -90,9 +91,15 @@ public:
   uint64_t meetLanes(WarpOp op, uint32_t mask, uint32_t value, uint32_t offset,
                      uint32_t maskAndClamp);
   void meetBlock();
-  void access(const void *address, size_t bytes, nse_access_kind kind) {
+  /// `kind` with the bits of an alignment.
+  void access(const void *address, size_t bytes, int32_t kind) {
     countStep();
-    if (kernel->races && !checkAccess(address, bytes, kind))
+    uintptr_t alignment = uintptr_t(1) << (kind >> NSE_ALIGNMENT_SHIFT);
+    if (reinterpret_cast<uintptr_t>(address) & (alignment - 1))
+      stopMisaligned(address, bytes, alignment);
+    constexpr int32_t kinds = (1 << NSE_ALIGNMENT_SHIFT) - 1;
+    if (kernel->races &&
+        !checkAccess(address, bytes, nse_access_kind(kind & kinds)))
       stop();
   }
   /// @}
@@ -129,6 +136,8 @@ private:
       stopEndless();
   }
   [[noreturn]] void stopEndless();
+  [[noreturn]] void stopMisaligned(const void *address, size_t bytes,
+                                   uintptr_t alignment);
   bool checkAccess(const void *address, size_t bytes, nse_access_kind kind);
   void reject(uint32_t thread, const std::string &what);
 

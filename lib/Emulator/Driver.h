@@ -28,6 +28,7 @@ using namespace neuroshard::cuda;
 
 /// What CudaDriver.h does not declare since the runtime never asks for it.
 inline constexpr CUresult CUDA_ERROR_LAUNCH_TIMEOUT = 702;
+inline constexpr CUresult CUDA_ERROR_MISALIGNED_ADDRESS = 716;
 
 /// Devices that there are.
 inline constexpr int numDevices = 8;

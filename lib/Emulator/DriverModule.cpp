@@ -84,6 +84,8 @@ CUresult toResult(ErrorKind kind) {
     return CUDA_ERROR_ILLEGAL_ADDRESS;
   case ErrorKind::Endless:
     return CUDA_ERROR_LAUNCH_TIMEOUT;
+  case ErrorKind::Misaligned:
+    return CUDA_ERROR_MISALIGNED_ADDRESS;
   default:
     return CUDA_ERROR_LAUNCH_FAILED;
   }

@@ -66,7 +66,7 @@ EXPORT void nse_barrier(void) {
 
 EXPORT void nse_access(const void *address, int64_t bytes, int32_t kind) {
   if (Block *block = Block::getCurrent())
-    block->access(address, size_t(bytes), nse_access_kind(kind));
+    block->access(address, size_t(bytes), kind);
 }
 
 EXPORT void *nse_allocate(int64_t bytes) {

@@ -57,9 +57,13 @@ enum nse_access_kind {
   NSE_ATOMIC = 3
 };
 
-/// Called before an access to memory. Looks for races and for accesses just
-/// beside an allocation if the environment variable NEUROSHARD_EMULATOR_RACES
-/// is 1, and else does nothing.
+/// The bits of a kind from here on: log2 of the alignment that the code relies
+/// on. A GPU refuses other addresses, where this CPU does not.
+#define NSE_ALIGNMENT_SHIFT 8
+
+/// Called before an access to memory. `kind` is an nse_access_kind with an
+/// alignment, which is checked. Looks for races and for accesses just beside
+/// an allocation if the environment variable NEUROSHARD_EMULATOR_RACES is 1.
 void nse_access(const void *address, int64_t bytes, int32_t kind);
 
 /// Memory as cuMemAlloc gives it, for drivers of tests that have no context:

@@ -89,8 +89,8 @@ typedef struct nsg_lookup_task {
   /// By position in `ids`, or null.
   const float *sample_weights;
   /// Item i is written to out + i * out_stride (elements of the variant's
-  /// output type). Bodies store 16 bytes at a time where the dim allows: out
-  /// is 16-byte aligned, and so is the stride if the dim is.
+  /// output type). Bodies store 16 bytes at a time where rows are whole pieces
+  /// of 16 bytes: out and the stride then are aligned so; else anywhere.
   void *out;
   int64_t out_stride;
   int64_t items;
@@ -106,7 +106,8 @@ typedef struct nsg_lookup_task {
   /// Row r of the slot has the key key_begin + r.
   int64_t key_begin;
   /// Gradient of item i: f32, from element gradient_begin + i *
-  /// gradient_stride of the gradients on.
+  /// gradient_stride of the gradients on. 16-byte aligned, as is the stride, if
+  /// the dim is a multiple of four; else anywhere.
   int64_t gradient_begin;
   int64_t gradient_stride;
   int32_t flags;

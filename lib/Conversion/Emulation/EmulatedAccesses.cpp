@@ -15,6 +15,8 @@
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/Interfaces/DataLayoutInterfaces.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/ADT/bit.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -25,6 +27,8 @@ struct Access {
   Value address;
   Type type;
   nse_access_kind kind = NSE_READ;
+  /// Bytes; 0: those of the type, as a GPU has it.
+  uint64_t alignment = 0;
 };
 } // namespace
 
@@ -33,10 +37,12 @@ static Access getAccess(Operation *op) {
   return llvm::TypeSwitch<Operation *, Access>(op)
       .Case([](LLVM::LoadOp load) -> Access {
         return {load.getAddr(), load.getType(),
-                load.getInvariant() ? NSE_READ_INVARIANT : NSE_READ};
+                load.getInvariant() ? NSE_READ_INVARIANT : NSE_READ,
+                load.getAlignment().value_or(0)};
       })
       .Case([](LLVM::StoreOp store) -> Access {
-        return {store.getAddr(), store.getValue().getType(), NSE_WRITE};
+        return {store.getAddr(), store.getValue().getType(), NSE_WRITE,
+                store.getAlignment().value_or(0)};
       })
       .Case([](LLVM::AtomicRMWOp atomic) -> Access {
         return {atomic.getPtr(), atomic.getType(), NSE_ATOMIC};
@@ -66,10 +72,14 @@ void reportAccesses(ModuleOp module) {
     ImplicitLocOpBuilder b(op->getLoc(), op);
     auto bytes =
         static_cast<int64_t>(layout.getTypeSize(access.type).getFixedValue());
+    uint64_t alignment =
+        access.alignment ? access.alignment : llvm::bit_ceil(uint64_t(bytes));
+    int32_t kind = access.kind | int32_t(llvm::Log2_64(alignment))
+                                     << NSE_ALIGNMENT_SHIFT;
     Value operands[] = {
         access.address,
         arith::ConstantOp::create(b, b.getI64IntegerAttr(bytes)),
-        arith::ConstantOp::create(b, b.getI32IntegerAttr(access.kind))};
+        arith::ConstantOp::create(b, b.getI32IntegerAttr(kind))};
     auto type = b.getFunctionType(ValueRange(operands).getTypes(), {});
     func::CallOp::create(b, declareFunction(module, "nse_access", type),
                          operands);

@@ -208,12 +208,14 @@ Value Distributor::getAddress(Value memref, ValueRange indices, Value at,
                              pointer, ArrayRef<LLVM::GEPArg>{number});
 }
 
-/// Padded rows are aligned as a whole. Others begin at multiples of the dim.
+/// Padded rows are aligned as a whole. Others, the caller's, are where they are
+/// whole pieces of 16 bytes, else to an element (GpuABI.h).
 unsigned Distributor::getAlignment(Value memref, int64_t perLane) const {
   auto type = cast<MemRefType>(memref.getType());
   int64_t bytes = type.getElementType().getIntOrFloatBitWidth() / 8;
   int64_t row = lanes.dim * bytes;
-  int64_t ofRow = type.getRank() == 2 ? kRowAlignment : row & -row;
+  bool isAligned = type.getRank() == 2 || row % kRowAlignment == 0;
+  int64_t ofRow = isAligned ? kRowAlignment : bytes;
   int64_t piece = perLane * bytes;
   return std::min({ofRow, piece & -piece, kRowAlignment});
 }

@@ -136,29 +136,29 @@ gpu.module @kernels {
 // -----
 
 // Every access is told to the emulator first: its bytes, and whether it reads (0), reads as
-// invariant (1), writes (2) or is atomic (3).
+// invariant (1), writes (2) or is atomic (3), with 256 x log2 of its alignment.
 gpu.module @kernels {
   // CHECK-LABEL: func.func @accesses(
   // CHECK-SAME: %[[P:.*]]: !llvm.ptr)
   gpu.func @accesses(%p: !llvm.ptr<1>) kernel {
     // CHECK: %[[B4:.*]] = arith.constant 4 : i64
-    // CHECK: %[[READ:.*]] = arith.constant 0 : i32
+    // CHECK: %[[READ:.*]] = arith.constant 512 : i32
     // CHECK: call @nse_access(%[[P]], %[[B4]], %[[READ]])
     // CHECK-NEXT: llvm.load
     %x = llvm.load %p : !llvm.ptr<1> -> f32
     // CHECK: %[[B16:.*]] = arith.constant 16 : i64
-    // CHECK: %[[INVARIANT:.*]] = arith.constant 1 : i32
+    // CHECK: %[[INVARIANT:.*]] = arith.constant 1025 : i32
     // CHECK: call @nse_access(%[[P]], %[[B16]], %[[INVARIANT]])
     // CHECK-NEXT: llvm.load
     %v = llvm.load %p invariant {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xf32>
     // CHECK: %[[B8:.*]] = arith.constant 8 : i64
-    // CHECK: %[[WRITE:.*]] = arith.constant 2 : i32
+    // CHECK: %[[WRITE:.*]] = arith.constant 770 : i32
     // CHECK: call @nse_access(%[[P]], %[[B8]], %[[WRITE]])
     // CHECK-NEXT: llvm.store
     %h = arith.constant dense<0.0> : vector<4xf16>
     llvm.store %h, %p : vector<4xf16>, !llvm.ptr<1>
     // CHECK: %[[A8:.*]] = arith.constant 8 : i64
-    // CHECK: %[[ATOMIC:.*]] = arith.constant 3 : i32
+    // CHECK: %[[ATOMIC:.*]] = arith.constant 771 : i32
     // CHECK: call @nse_access(%[[P]], %[[A8]], %[[ATOMIC]])
     // CHECK-NEXT: llvm.atomicrmw
     %c = arith.constant 1 : i64

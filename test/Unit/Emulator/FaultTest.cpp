@@ -59,6 +59,25 @@ TEST(Fault, AnAccessPastTheEndNamesThreadAndArray) {
   EXPECT_EQ(freeMemory(array), FreeResult::Freed);
 }
 
+// The CPU reads 8 bytes from anywhere; a GPU does not.
+void readPair(uintptr_t &address) {
+  constexpr int32_t eight = 3;
+  nse_access(reinterpret_cast<void *>(address + 8 * nse_thread_id()), 8,
+             NSE_READ | eight << NSE_ALIGNMENT_SHIFT);
+}
+
+TEST(Fault, AVectorThatIsNotAligned) {
+  auto begin = reinterpret_cast<uintptr_t>(allocateMemory(0, 400));
+  EXPECT_FALSE((launchTest<readPair>({1, 32}, begin)));
+  uintptr_t odd = begin + 4;
+  std::optional<KernelError> error = launchTest<readPair>({1, 32}, odd);
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->kind, ErrorKind::Misaligned);
+  EXPECT_THAT(error->message, HasSubstr("accesses 8 bytes, which must begin at "
+                                        "a multiple of 8, from "));
+  EXPECT_EQ(freeMemory(reinterpret_cast<void *>(begin)), FreeResult::Freed);
+}
+
 TEST(Fault, ANullPointer) {
   Access data{nullptr, 0, 3, 4, false};
   std::optional<KernelError> error = launchTest<access>({1, 32}, data);
