@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,11 @@ from support import artifact
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "tools" / "gpu"))
+import building  # noqa: E402
+import carry_fbgemm  # noqa: E402
 import check_sass  # noqa: E402
+import goals  # noqa: E402
+import inputs  # noqa: E402
 import points  # noqa: E402
 import records  # noqa: E402
 import report  # noqa: E402
@@ -204,35 +209,100 @@ def test_points_are_few_and_differ():
         assert values == got
 
 
-def speed_record(forward, step):
-    return {"point": {}, "bytes": {"forward": 2e6, "backward": 1e6}, "forward_ms": forward,
-            "step_ms": step}
+COPY = 4e12
+MACHINE = {"device": "G", "uuid": "U", "driver": "1", "torch": "2", "date": "D",
+           "memory_bytes": 80 * 2**30}
 
 
-def results_of(measured):
-    return {"machine": {"measured": measured, "device": "G", "uuid": "U", "driver": "1",
-                        "torch": "2", "date": "D"},
-            "sections": {"speed": {"status": "done", "wall_s": 1}},
-            "records": {"build": {}, "sanitizer": {}, "collect": {},
-                        "correctness": {"a": {"passed": True}, "b": {"passed": False}},
-                        "memory": {"m": {"predicted_bytes": 2**30, "measured_bytes": 2**31}},
-                        "speed": {"copy": {"bytes_per_s": [4e12]},
-                                  "p": speed_record({"neuroshard": [0.002, 0.001, 0.001],
-                                                     "Triton": [0.002]},
-                                                    {"neuroshard": [0.002], "Triton": [0.007]}),
-                                  "q": {"point": {}, "skipped": "too large"}}}}
+def speed_record(point, forward, step, forward_bytes=2e6, backward_bytes=1e6, **values):
+    return {"point": point, "bytes": {"forward": forward_bytes, "backward": backward_bytes},
+            "forward_ms": forward, "step_ms": step, "errors": {}, **values}
+
+
+def results_of(measured, speed=None, memory=2**31):
+    """Made-up results: p is twice as fast as Triton forward, and backward five times."""
+    point = {"rows": 100000, "dim": 128, "ids": 20}
+    if speed is None:
+        speed = {"p": speed_record(point, {"neuroshard": [0.002, 0.001, 0.001], "Triton": [0.002]},
+                                   {"neuroshard": [0.002], "Triton": [0.007]}),
+                 "q": {"point": point, "skipped": "needs 76.3 GiB, 70.0 are free"}}
+    return {"machines": [{**MACHINE, "measured": measured}],
+            "sections": {"speed": {"status": "done", "wall_s": 1, "why": ""}},
+            "records": {"build": {}, "sanitizer": {}, "collect": {}, "exchange": {},
+                        "rebuild": {"build": {"build_s": {"a.so": 12.5, "b.so": 130.0}}},
+                        "correctness": {"a": {"passed": True}, "b": {"error": "off by 3"}},
+                        "memory": {"m": {"predicted_bytes": 2**31, "measured_bytes": memory}},
+                        "speed": {"copy": {"bytes_per_s": [COPY]}, **speed}}}
 
 
 def test_tables_of_measured_results():
     text = report.markdown(results_of(True))
-    assert "G, UUID U, driver 1" in text
-    assert "1 of 2 cases passed; failed: b" in text
-    assert "| m | 1.000 | 2.000 | 0.500 |" in text
+    assert "G (80.0 GiB), UUID U, driver 1" in text
+    assert "- correctness: 1 of 2 items passed; failed: b\n  - b: off by 3" in text
+    assert "| m | 2.000 | 2.000 | 1.000 |" in text
     # 2 MB in 1 us is 2 TB/s, half of the copy; the other takes twice as long.
     assert "| p | 1.0 | 2.0 | 50.0% | 2.00 |" in text
     # Step minus forward: 1 us and 5 us; 1 MB in 1 us is a quarter of the copy.
     assert "| p | 1.0 | 5.0 | 25.0% | 5.00 |" in text
-    assert "too large" in text
+    assert "- q: needs 76.3 GiB, 70.0 are free" in text
+
+
+def verdicts(results):
+    """{goal: (measured, verdict)} of the table of goals."""
+    rows = [line.strip("|").split("|") for line in goals.goals_table(results)[2:]]
+    return {row[0].strip(): (row[2].strip(), row[3].strip()) for row in rows}
+
+
+def test_goals_met_and_missed():
+    found = verdicts(results_of(True, memory=2.2e9))
+    assert found["cases that agree with torch in float64"] == ("1 of 2", "**missed**")
+    assert found["predicted / measured memory"] == ("0.976 to 0.976", "**missed**")
+    assert verdicts(results_of(True))["predicted / measured memory"][1] == "met"
+    assert found["forward: best other / ours, geometric mean"] == ("2.00 over 1 points", "met")
+    assert found["backward and optimizer: points more than 10 % slower than the best other"] == \
+        ("0; least ratio 5.00 (p)", "met")
+    assert found["forward: share of a copy at L >= 20, D >= 64"] == \
+        ("0 of 1 points, least 50.0% (p)", "**missed**")
+    assert found["DLRM-v2 forward, B=65536"] == ("", "not measured")
+    assert found["building the runtime there"] == ("a.so: 12.5 s, b.so: 130.0 s", "**missed**")
+
+
+def test_the_two_times_that_are_goals():
+    def of(dlrm, latency):
+        return verdicts(results_of(True, {
+            points.dlrm_name(): speed_record({}, {"neuroshard": [dlrm]}, {}),
+            goals.LATENCY_POINT.name: speed_record(
+                {"rows": 1, "dim": 128, "ids": 20}, {"neuroshard": [latency]}, {})}))
+    name = f"forward of {goals.LATENCY_POINT.name} by graph replay"
+    assert of(2.1, 0.046)["DLRM-v2 forward, B=65536"] == ("2.100 ms", "met")
+    assert of(2.101, 0.046)["DLRM-v2 forward, B=65536"][1] == "**missed**"
+    assert of(2.1, 0.046)[name] == ("46.0 us", "met")
+    assert of(2.1, 0.0461)[name][1] == "**missed**"
+    # On a GPU that does not hold the tables, smaller ones answer nothing.
+    small = points.dlrm_name(points.DLRM_ROWS[1])
+    found = verdicts(results_of(True, {
+        points.dlrm_name(): {"point": {}, "skipped": "needs 98.1 GiB, 78.0 are free"},
+        small: speed_record({}, {"neuroshard": [1.0]}, {})}))
+    assert found["DLRM-v2 forward, B=65536"] == ("needs 98.1 GiB, 78.0 are free", "not measured")
+
+
+def test_a_slower_point_is_seen():
+    slow = speed_record({"rows": 1, "dim": 64, "ids": 1}, {"neuroshard": [1.2], "Triton": [1.0]},
+                        {"neuroshard": [1.0], "Triton": [1.5]})
+    found = verdicts(results_of(True, {"slow": slow}))
+    assert found["forward: points more than 10 % slower than the best other"] == \
+        ("1; least ratio 0.83 (slow)", "**missed**")
+    assert found["forward: best other / ours, geometric mean"][1] == "**missed**"
+    # A step that took less than its forward has no backward to compare.
+    assert found["backward and optimizer: best other / ours, geometric mean"] == \
+        ("", "not measured")
+
+
+def test_nothing_measured_is_no_goal():
+    empty = results_of(True)
+    empty["records"] = {name: {} for name in empty["records"]}
+    assert {verdict for _, verdict in verdicts(empty).values()} == {"not measured"}
+    assert "No copy bandwidth" in report.markdown(empty)
 
 
 def test_a_dry_run_shows_no_figures():
@@ -248,6 +318,8 @@ def test_records_survive_a_line_cut_off(tmp_path):
         file.write('{"name": "b", "m')
     again = records.Records(first.path)
     assert again.items == {"a": {"ms": [2.5]}} and "b" not in again
+    again.add("c", ms=[3.5])
+    assert records.Records(first.path).items == {"a": {"ms": [2.5]}, "c": {"ms": [3.5]}}
 
 
 # Random shard sets for another machine
@@ -314,6 +386,51 @@ def test_ids_repeat_as_listed(set_list):
     assert compared >= 5
 
 
+# What travels
+
+
+def test_sets_of_a_point_are_not_in_the_cache():
+    """Other sets bring several times the cache between two uses of one."""
+    for point in points.listed():
+        count = inputs.number_of_sets(1, inputs.touched_bytes(point), 1 << 40)
+        others = (count - 1) * inputs.touched_bytes(point)
+        assert count >= 2 and others >= 2 * (60 << 20), point.name
+
+
+def fat_binary(entries):
+    """(kind, architecture, body) each, as nvcc writes them."""
+    packed = b"".join(carry_fbgemm.ENTRY.pack(kind, 0x101, 64, len(body)) + bytes(12)
+                      + arch.to_bytes(4, "little") + bytes(32) + body
+                      for kind, arch, body in entries)
+    return carry_fbgemm.HEADER.pack(carry_fbgemm.MAGIC, 1, 16, len(packed)) + packed
+
+
+def test_other_machine_code_is_cleared(tmp_path):
+    ours = b"x split_embedding_backward_codegen_rowwise_adagrad_unweighted_kernel_cta"
+    other = b"x split_embedding_backward_codegen_adam_unweighted_kernel_cta"
+    helper = b"find_long_segments"
+    library = b"host" + fat_binary([(2, 90, ours), (2, 80, ours), (1, 90, ours)]) + b"between" \
+        + fat_binary([(2, 90, other), (2, 90, helper)]) + carry_fbgemm.MAGIC + b"no header"
+    (tmp_path / "one.so").write_bytes(library)
+    kept, cleared = carry_fbgemm.clear_library(tmp_path / "one.so", 90)
+    expected = library.replace(other, bytes(len(other)))
+    first = expected.index(ours) + len(ours)
+    expected = expected[:first] + expected[first:].replace(ours, bytes(len(ours)))
+    assert (tmp_path / "one.so").read_bytes() == expected
+    assert (kept, cleared) == (len(ours) + len(helper), 2 * len(ours) + len(other))
+
+
+def test_the_runtime_links_from_the_files_that_are_built_there(tmp_path):
+    """The list of files is right: the build's own objects, with no others, leave nothing open."""
+    folders = {"RuntimeCuda": "NeuroShardRuntimeCudaCore.dir", "Runtime": "NeuroShardRuntimeCore.dir"}
+    objects = [BUILD / "lib" / source.parent.name / "CMakeFiles" / folders[source.parent.name]
+               / f"{source.name}.o" for source in building.sources()]
+    if not all(path.exists() for path in objects) or not SORT.exists():
+        pytest.skip("the objects of a plain build are not here")
+    building.link(objects, tmp_path / building.CUDA)
+    ctypes.CDLL(str(tmp_path / building.CUDA))
+
+
 # The whole script, on the emulator
 
 
@@ -333,23 +450,92 @@ def prepared(tmp_path_factory):
     return folder
 
 
+def run_dry(prepared, results, *arguments, faults=""):
+    """(process, records) of a dry run."""
+    os.environ["NEUROSHARD_GPU_FAULTS"] = faults
+    try:
+        done = run_script("run_all", "--artifacts", prepared, "-o", results, "--dry-run",
+                          *arguments)
+    finally:
+        del os.environ["NEUROSHARD_GPU_FAULTS"]
+    return done, json.loads((results / "results.json").read_text())
+
+
 def test_dry_run_of_everything(prepared, tmp_path):
-    arguments = ["--artifacts", prepared, "-o", tmp_path / "results", "--dry-run"]
-    done = run_script("run_all", *arguments)
-    assert done.returncode == 0, done.stdout + done.stderr
-    results = json.loads((tmp_path / "results" / "results.json").read_text())
-    assert {entry["status"] for entry in results["sections"].values()} == {"done"}
-    assert list(results["sections"]) == list(report.SECTIONS)
-    assert not results["machine"]["measured"]
-    assert len(results["records"]["correctness"]) == 3
-    assert "ms" not in json.dumps(results["records"]["speed"]).replace("items", "")
+    """With whatever can go wrong in a section that has contenders."""
+    tiny = [point.name for point in points.tiny()]
+    faults = (f"speed:{tiny[0]}/torch.nn.EmbeddingBag:crash,speed:{tiny[1]}:memory,"
+              f"speed:{tiny[2]}/torch.nn.EmbeddingBag:error,correctness:matrix0_1:spoil,"
+              "collect:set0:crash,memory:dlrm_v2_adam_f32_device0:spoil")
+    done, results = run_dry(prepared, tmp_path / "results", faults=faults)
+    found = {name: entry["status"] for name, entry in results["sections"].items()}
+    assert found == {**{name: "done" for name in report.SECTIONS}, "speed": "failed",
+                     "correctness": "failed", "collect": "failed", "memory": "failed"}, done.stdout
+    of = results["records"]
+    assert len(of["correctness"]) == 3 and len(of["collect"]) == 3 and len(of["memory"]) == 4
+    for section, name, text in (("correctness", "matrix0_1", "illegal memory access"),
+                                ("collect", "set0", "signal 9"),
+                                ("memory", "dlrm_v2_adam_f32_device0", "illegal memory access"),
+                                ("speed", tiny[1], "out of memory")):
+        bad = [item for item, record in of[section].items() if "error" in record]
+        assert bad == [name] and text in of[section][name]["error"]
+    # Who is left out of a point leaves the others there.
+    for name, text in ((tiny[0], "signal 9"), (tiny[2], "injected: error")):
+        assert text in of["speed"][name]["errors"]["torch.nn.EmbeddingBag"]
+        assert "neuroshard" in of["speed"][name]["forward_ms"]
+        assert "torch.nn.EmbeddingBag" not in of["speed"][name]["forward_ms"]
+    assert not any(machine["measured"] for machine in results["machines"])
     assert "not measured" in (tmp_path / "results" / "results.md").read_text()
-    # Again: what is done is skipped.
-    again = run_script("run_all", *arguments)
-    assert again.returncode == 0 and "correctness: done before" in again.stdout
+    assert sorted(path.name for path in (tmp_path / "results").iterdir()) == \
+        ["log.txt", "results.json", "results.md"]
+    # Again, from the results alone and with what has failed: nothing else is run twice.
+    again, results = run_dry(prepared, tmp_path / "elsewhere", "--again", "--resume",
+                             tmp_path / "results" / "results.json", "--sections", "correctness",
+                             "collect", "exchange")
+    assert again.returncode == 0, again.stdout
+    assert "exchange: done before" in again.stdout and "collect: done, " in again.stdout
+    assert results["records"]["collect"]["set1"] == of["collect"]["set1"]
+    assert "error" not in results["records"]["collect"]["set0"]
     # A real run must not be mixed with it.
-    mixed = run_script("run_all", *arguments[:-1])
+    mixed = run_script("run_all", "--artifacts", prepared, "-o", tmp_path / "results")
     assert mixed.returncode == 1 and "results of a dry run" in mixed.stderr
+
+
+def test_an_item_that_hangs_is_left_behind(prepared, tmp_path):
+    done, results = run_dry(prepared, tmp_path / "results", "--sections", "collect",
+                            "--item-seconds", "8", faults="collect:set1:hang")
+    assert done.returncode == 1 and "collect: failed" in done.stdout
+    found = results["records"]["collect"]
+    assert found["set1"]["error"] == "not done after 8.0 s"
+    assert "error" not in found["set0"] and "error" not in found["set2"]
+
+
+def test_what_was_found_is_there_after_a_kill(prepared, tmp_path):
+    """Of the whole run, in the midst of an item; the same command goes on."""
+    results = tmp_path / "results"
+    command = [sys.executable, ROOT / "tools/gpu/run_all", "--artifacts", prepared, "-o", results,
+               "--dry-run", "--sections", "collect"]
+    environment = {**os.environ, "PYTHONPATH": str(BUILD / "python"),
+                   "NEUROSHARD_GPU_FAULTS": "collect:set1:hang"}
+    process = subprocess.Popen(list(map(str, command)), env=environment, stdout=subprocess.DEVNULL)
+    records_file = Path(f"{results}.work") / "collect.jsonl"
+    now = Path(f"{results}.work") / "collect.now"
+    end = time.monotonic() + 120
+    while time.monotonic() < end and not (records_file.exists() and now.exists()
+                                          and "set1" in now.read_text()):
+        time.sleep(0.1)
+    process.kill()
+    process.wait()
+    assert list(records.Records(records_file).items) == ["set0"]
+    done, found = run_dry(prepared, results, "--sections", "collect")
+    assert done.returncode == 0, done.stdout
+    assert list(found["records"]["collect"]) == ["set0", "set1", "set2"]
+
+
+def test_time_that_is_up_ends_the_run(prepared, tmp_path):
+    done, results = run_dry(prepared, tmp_path / "results", "--seconds", "2")
+    assert done.returncode == 1
+    assert {entry["status"] for entry in results["sections"].values()} == {"cut off"}
 
 
 def test_a_failing_case_fails_the_run(prepared, tmp_path):
