@@ -21,8 +21,8 @@ from torch.utils import _pytree as pytree
 
 WORKER = pathlib.Path(__file__).with_name("export_load_worker.py")
 PACKAGE = pathlib.Path(neuroshard.__file__).parents[1]
-CASES = ([(name, "external") for name in matrix.sample(NAMES, 2, "export load")]
-         + [(name, "torch-mlir") for name in matrix.sample(LINALG, 1, "export load linalg")])
+CASES = matrix.sample([*((name, "external") for name in NAMES),
+                       *((name, "torch-mlir") for name in LINALG)], 2, "export load")
 
 
 def write_calls(number, folder):
@@ -96,7 +96,7 @@ def forms():
 FORMS = forms()
 
 
-@pytest.mark.parametrize("name", matrix.sample(FORMS, 10, "export load forms"))
+@pytest.mark.parametrize("name", matrix.sample(FORMS, 8, "export load forms"))
 def test_form(name, generator, tmp_path):
     model, batch, options = FORMS[name]
     calls = batch if isinstance(batch, list) else [batch(size, generator) for size in (4, 7, 1)]

@@ -155,9 +155,12 @@ def test_tables_are_zero_until_they_are_loaded(tmp_path):
         assert torch.equal(program(ids(6)), model(ids(6)).detach())
 
 
-def test_a_model_on_the_meta_device(tmp_path):
+@pytest.mark.parametrize("kind", ["all", "dense"])
+def test_a_model_on_the_meta_device(kind, tmp_path):
     with torch.device("meta"):
         model = Of(lambda m, a: m.head(m.table(a))).eval()
+    if kind == "dense":  # alone
+        model.table = nn.Embedding(ROWS, DIM)
     exported = neuroshard.export(model, (ids(4),))
     exported.save(tmp_path / "model")
     loaded = neuroshard.load_export(tmp_path / "model")
@@ -166,6 +169,8 @@ def test_a_model_on_the_meta_device(tmp_path):
     made = []
     for one in (exported, loaded):
         with one.open() as program:
+            with pytest.raises(neuroshard.export.ExportError, match='"head.weight" has no values'):
+                program(ids(5))
             program.load(state)
             made.append(program(ids(5)))
     assert_same_bits(*made)

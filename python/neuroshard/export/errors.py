@@ -1,4 +1,4 @@
-"""What export raises."""
+"""What export and load_export raise."""
 
 from __future__ import annotations
 
@@ -6,4 +6,5 @@ from neuroshard.errors import Error
 
 
 class ExportError(Error, ValueError):
-    """A model cannot be exported; the text names the place in the model and what can be."""
+    """A model cannot be exported, called, saved or loaded; the text names the place in the model,
+    or the file, and what is expected."""

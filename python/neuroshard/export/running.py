@@ -23,15 +23,17 @@ if TYPE_CHECKING:
 
 
 class Program:
-    """An exported model, compiled and opened. A context manager; call it as the module. Tables of
-    a model on the meta device, or saved without weights, are zero until they are loaded."""
+    """An exported model, compiled and opened. A context manager; call it as the module. Where
+    something of the model is on the meta device, or it was saved without weights, tables are zero
+    until load()."""
 
     def __init__(self, exported: Exported, folder: str | os.PathLike,
                  scratch: str | None = None) -> None:
         self.exported, self.folder, self._scratch = exported, pathlib.Path(folder), scratch
         self._world = World(folder)
         try:
-            if not any(exported.state[table.parameter].is_meta for table in exported.tables):
+            own = [*exported.tables, *exported.parameters]
+            if not any(exported.state[one.parameter].is_meta for one in own):
                 self.load(exported.state)
         except BaseException:
             self.close()
