@@ -80,7 +80,8 @@ KINDS = {
     "keyed result": (lambda m, a: KeyedTensor(["p", "q"], [1, 3], m.table(a)),
                      lambda n: (ids(n),), []),
     "numbers": (lambda m, a, *given: {1: m.table(a) * given[0], "x": given, 2: None},
-                lambda n: (ids(n), 2, "text", None, True, -2.5), [(ids(4), 3, "text", None, True, -2.5)]),
+                lambda n: (ids(n), 2, "text", None, True, -2.5),
+                [(ids(4), 3, "text", None, True, -2.5)]),
     "not a number": (lambda m, a, *given: m.table(a) * given[1],
                      lambda n: (ids(n), float("nan"), float("-inf"), 2**70),
                      [(ids(4), 1.0, float("-inf"), 2**70)]),
@@ -98,7 +99,7 @@ def test_arguments_and_results(name, tmp_path):
     loaded = neuroshard.load_export(tmp_path / "model")
     assert_same_parts(exported, loaded, [arguments(7), arguments(1), *refused])
     for one in refused:
-        with pytest.raises(neuroshard.export.ExportError, match="built as the example|exported for"):
+        with pytest.raises(neuroshard.export.ExportError, match="as the example|exported for"):
             loaded.flatten(one, {})
     loaded.save(tmp_path / "again")
     assert_same_parts(loaded, neuroshard.load_export(tmp_path / "again"), [])
@@ -132,7 +133,7 @@ def test_weights_that_come_later(tmp_path):
                                  r"program.load\(state_dict\)"):
             program(ids(5))
         for wrong, text in (({"table.weight": state["table.weight"]}, '"head.weight", .*NoneType'),
-                            ({**state, "head.bias": torch.ones(2)}, r'"head.bias", \(1,\) of .*\(2'),
+                            ({**state, "head.bias": torch.ones(2)}, r'"head.bias", \(1,\) .*\(2'),
                             ({**state, "head.bias": torch.ones(1).double()}, "torch.float64")):
             with pytest.raises(neuroshard.export.ExportError, match=text):
                 program.load(wrong)

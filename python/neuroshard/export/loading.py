@@ -11,8 +11,8 @@ import torch
 
 from neuroshard.export.errors import ExportError
 from neuroshard.export.files import place_of, read_record, require_files, require_path
-from neuroshard.export.record import constants_of, dense_of, exported_of, ids_of, state_shapes
 from neuroshard.export.program import Value
+from neuroshard.export.record import constants_of, dense_of, exported_of, ids_of, state_shapes
 from neuroshard.export.torch_programs import read_program, require_operators
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def load_export(path: str | os.PathLike) -> Exported:
         require_files(path, record)
         require_operators(record["operators"])
         exported = exported_of(record, _programs(path, record), _state(path, record))
-        same = exported.mlir == place_of(path, "mlir").read_text(encoding="utf-8")
+        same = exported.mlir == place_of(path, "mlir").read_bytes().decode()
     except ExportError:
         raise
     except Exception as error:  # torch's own are of many types

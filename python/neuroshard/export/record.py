@@ -124,8 +124,8 @@ def _arguments_of(given: Mapping) -> Arguments:
                    for name, position, of in given["sizes"]],
                   [Condition(expression_of_plain(of), text, place)
                    for of, text, place in given["conditions"]])
-    return Arguments(tuple(given["names"]), constants, sizes, tree_of_text(given["in"], "arguments"),
-                     tree_of_text(given["out"], "results"),
+    return Arguments(tuple(given["names"]), constants, sizes,
+                     tree_of_text(given["in"], "arguments"), tree_of_text(given["out"], "results"),
                      {name: example[name] if name in example else constants[name]
                       for name in given["names"]})
 

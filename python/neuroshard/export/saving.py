@@ -58,8 +58,11 @@ def _writers(exported: Exported, weights: bool) -> dict[str, Callable[[pathlib.P
             dense.module, [*_rows(exported), *(example[one.name] for one in dense.inputs),
                            *_own(exported, dense.parameters)], place)}
     if weights:
-        from safetensors.torch import save_file
-
+        try:
+            from safetensors.torch import save_file
+        except ImportError as error:
+            raise ExportError("weights=True needs the package safetensors, which cannot be "
+                              f"imported: {error}") from error
         writers["safetensors"] = lambda place: save_file(_tensors(exported), place)
     return writers
 

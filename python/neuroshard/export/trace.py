@@ -10,11 +10,12 @@ import torch
 from torch.utils import _pytree as pytree
 
 from neuroshard.export.arguments import dynamic_shapes, plain_arguments
-from neuroshard.export.keyed_lookups import traceable_collections
 from neuroshard.export.errors import ExportError
-from neuroshard.export.purity import check_pure, without_writes
 from neuroshard.export.guards import exact_guards, sizes_of
+from neuroshard.export.keyed_lookups import traceable_collections
+from neuroshard.export.purity import check_pure, without_writes
 from neuroshard.export.sizes import Sizes
+
 
 def trace(model: torch.nn.Module, args: Sequence, kwargs: Mapping,
           dynamic_batch: bool) -> tuple[torch.export.ExportedProgram, Sizes]:

@@ -22,7 +22,8 @@ def tree_to_text(spec: pytree.TreeSpec, what: str) -> str:
         text = pytree.treespec_dumps(spec)
         made = pytree.treespec_loads(text)
     except Exception as error:  # of types that torch does not document
-        raise ExportError(f"the {what} cannot be written to a file: {_told(error)}{advice}") from error
+        raise ExportError(
+            f"the {what} cannot be written to a file: {_told(error)}{advice}") from error
     if not same_tree(made, spec):
         raise ExportError(f"the {what} cannot be written to a file: {spec} would be read as "
                           f"{made}{advice}")
@@ -36,8 +37,8 @@ def tree_of_text(text: str, what: str) -> pytree.TreeSpec:
         return pytree.treespec_loads(text)
     except Exception as error:
         raise ExportError(
-            f"the {what} cannot be made here: {_told(error)}; register their dataclasses and namedtuples "
-            "under the names that they had at the export, before this call") from error
+            f"the {what} cannot be made here: {_told(error)}; register their dataclasses and "
+            "namedtuples under the names that they had at the export, before this call") from error
 
 
 def _told(error: Exception) -> str:
