@@ -121,6 +121,28 @@ TEST(MemoryTest, LongSegmentsGetBufferRows) {
             64 * 16 * 4 + 4096 * 56 + 4 * 16 * 4);
 }
 
+TEST(MemoryTest, GpusSortInMemoryOfTheirOwn) {
+  ShardingProblem problem = twoTables("2xH200");
+  // 32 bytes and 9 of scratch per id, one chunk of 256 ids, what kernels are
+  // told of a feature and 64 bags.
+  int64_t update = 256 * 41 + 64 + 512 + 64;
+  EXPECT_EQ(termsOf(problem, wholeA()).backwardBytes, 64 * 16 * 4 + update);
+  problem.features[0].meanPooling = 5; // 320 ids: a second chunk
+  EXPECT_EQ(termsOf(problem, wholeA()).backwardBytes,
+            64 * 16 * 4 + update + 64 * 41 + 64);
+  problem.target = Target::TorchRec19;
+  EXPECT_EQ(termsOf(problem, wholeA()).backwardBytes, 64 * 16 * 4 + 320 * 56);
+}
+
+TEST(MemoryTest, StateOfNarrowRowsIsPadded) {
+  ShardingProblem problem = twoTables();
+  problem.tables[0].optimizer.kind = OptimizerKind::Adam;
+  Shard narrow = makeShard("a_0", "a", 0, 1000, 0, 6, {0});
+  EXPECT_EQ(termsOf(problem, narrow).optimizerStateBytes, 8 * 1000 * 8);
+  problem.target = Target::TorchRec19;
+  EXPECT_EQ(termsOf(problem, narrow).optimizerStateBytes, 8 * 1000 * 6);
+}
+
 TEST(MemoryTest, ReplicaGathersIdsAndGradients) {
   ShardingProblem problem = twoTables();
   MemoryTerms terms = termsOf(problem, wholeA({0, 1}));
