@@ -133,8 +133,8 @@ class Measurement:
     def guarded(self, name, function):
         """What `function` gives; None and a note if it fails. Whoever has spoiled the GPU is left
         out when another process tries again."""
-        self.context.running(name)
         try:
+            self.context.running(name)
             return function()
         except Exception as error:
             self.errors[name] = f"{type(error).__name__}: {error}"[:300]
