@@ -422,7 +422,8 @@ def test_other_machine_code_is_cleared(tmp_path):
 
 def test_the_runtime_links_from_the_files_that_are_built_there(tmp_path):
     """The list of files is right: the build's own objects, with no others, leave nothing open."""
-    folders = {"RuntimeCuda": "NeuroShardRuntimeCudaCore.dir", "Runtime": "NeuroShardRuntimeCore.dir"}
+    folders = {"RuntimeCuda": "NeuroShardRuntimeCudaCore.dir",
+               "Runtime": "NeuroShardRuntimeCore.dir"}
     objects = [BUILD / "lib" / source.parent.name / "CMakeFiles" / folders[source.parent.name]
                / f"{source.name}.o" for source in building.sources()]
     if not all(path.exists() for path in objects) or not SORT.exists():

@@ -13,8 +13,8 @@ import zipfile
 from pathlib import Path
 
 # Libraries that the training operator does not need.
-LEFT_OUT = re.compile(r"fbgemm_gpu_(tbe_inference|tbe_training_backward_(vbe|gwd|dense)|ssd\w*)\.so$"
-                      r"|/(sll|docs/target)/|/triton/(?!__init__|jagged/__init__)")
+LEFT_OUT = re.compile(r"fbgemm_gpu_(tbe_inference|tbe_training_backward_(vbe|gwd|dense)|ssd\w*)"
+                      r"\.so$|/(sll|docs/target)/|/triton/(?!__init__|jagged/__init__)")
 # A fat binary: magic, version, bytes of its header, bytes of its entries. Each entry: kind (2 is
 # machine code), version, bytes of its header, bytes of its body; the architecture at byte 28.
 MAGIC, HEADER, ENTRY = b"\x50\xed\x55\xba", struct.Struct("<4sHHQ"), struct.Struct("<HHIQ")

@@ -53,8 +53,8 @@ def speed_tables(records):
     copy = copy_of(records)
     if not copy:
         return ["No copy bandwidth was measured, so no share can be given."]
-    lines = [f"A device-to-device copy reaches {copy / 1e12:.2f} TB/s (read and written). Times are "
-             "medians, in us. Share: logical bytes / time / that. Spread: where the middle half "
+    lines = [f"A device-to-device copy reaches {copy / 1e12:.2f} TB/s (read and written). Times "
+             "are medians, in us. Share: logical bytes / time / that. Spread: where the middle half "
              "of our samples lies. Backward: step minus forward, sort and optimizer included."]
     for kind, title in KINDS.items():
         lines += ["", f"### {title}", "", *speed_table(points_of(records), kind, copy)]

@@ -30,7 +30,8 @@ def check(context, tool, kind, name):
     command = [tool, "--tool", kind, "--error-exitcode", str(FOUND), sys.executable,
                str(RUN_CASE), str(context.artifacts), name]
     # Each tensor an allocation of its own: what is read or written beside one shows.
-    code, output = run_child(command, LIMIT_S, {**os.environ, "PYTORCH_NO_CUDA_MEMORY_CACHING": "1"})
+    environment = {**os.environ, "PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
+    code, output = run_child(command, LIMIT_S, environment)
     if code is None:
         return {"skipped": f"not done after {LIMIT_S} s"}
     if code not in (0, FOUND):

@@ -237,5 +237,5 @@ def dlrm_values(context, cap):
         for one in contenders:
             one.close()
     size = sum(batch * (pooling * (dim * 4 + 8) + 8 + dim * 4) for _, dim, pooling in features)
-    return {**values, "forward_ms": forward, "bytes": {"forward": size}, "errors": {**blamed, **errors},
-            "clocks": machine.clocks()}
+    return {**values, "forward_ms": forward, "bytes": {"forward": size},
+            "errors": {**blamed, **errors}, "clocks": machine.clocks()}
