@@ -77,6 +77,14 @@ def many_tables(count):
                                for number in range(count)])
 
 
+def short_bags():
+    """Rows of a whole warp, read in every way."""
+    return make_model([Table("t", 64, 128, "f32", OPTIMIZERS[0])],
+                      [(key, "f", "t", pooling, weighted) for key, pooling, weighted in (
+                          ("l", "sum", False), ("l", "mean", False), ("l", "unpooled", False),
+                          ("wi", "sum", True))])
+
+
 def one_table():
     """T = 1."""
     return make_model([Table("only", 11, 64, "f32", OPTIMIZERS[0])],
@@ -143,13 +151,13 @@ def lengths_of(kind, generator, integers):
     return lengths
 
 
-def make_batch(model, input_, kind, generator, integers=False):
-    """Ids of few rows; "equal": all of one."""
+def make_batch(model, input_, kind, generator, integers=False, lengths=None):
+    """Ids of few rows; "equal": all of one. `lengths` of the bags, else those of the kind."""
     features = []
     for name in input_.features:
         rows = min(model.table(lookup.table).rows for lookup in input_.lookups
                    if lookup.feature == name)
-        lengths = lengths_of(kind, generator, integers)
+        lengths = lengths_of(kind, generator, integers) if lengths is None else lengths
         count = int(lengths.sum())
         ids = (torch.full((count,), rows - 1) if kind == "equal"
                else torch.randint(0, rows, (count,), generator=generator))

@@ -141,6 +141,11 @@ class Bounded:
         off = (self.error > 0) | (other.error > 0)
         return Bounded(value, numpy.where(off, self.error + other.error + spacing(value), 0))
 
+    def divided_by(self, divisor):
+        value = self.value / divisor.astype(F32)
+        return Bounded(value, numpy.where(self.error > 0,
+                                          self.error / divisor + spacing(value), 0))
+
     def range_in(self, dtype):
         """(least, greatest) after the rounding to an element type."""
         wide = torch.from_numpy(self.value.astype(numpy.float64))

@@ -178,6 +178,8 @@ class Step:
             bag = numpy.repeat(numpy.arange(work.items), numpy.diff(work.offsets))
             expected = reference.column_sums(
                 table[reference.safe(work.ids, table)] * work.gradient_view.numpy()[bag])
+            if work.pooling == "mean":
+                expected = expected.divided_by(numpy.diff(work.offsets)[bag])
             begin = self.span_of(work)
             got = work.weight_gradient[begin:begin + len(work.ids)]
             assert_within(got, expected, f"weight gradient of {self.name(work)}")

@@ -2,6 +2,7 @@
 shards, edges, bad ids and rows far away. Bits must be equal wherever an order is stated."""
 
 import contextlib
+import json
 import os
 
 import numpy
@@ -84,6 +85,57 @@ def test_forward_of_any_bits(forward_device, kind, generator):
         step.forward(cuda.INFERENCE)
         with numpy.errstate(all="ignore"):
             step.check_results()
+
+
+# Of the four lookups of models.short_bags: the emulator holds 32 blocks, each of 8 groups.
+BAGS_OF_A_WAVE = 32 * 8 // 4
+
+
+@pytest.fixture(scope="module")
+def short_bags(folder):
+    model = models.short_bags()
+    return model, models.compile_model(model, models.whole_plan(model), folder / "short_bags",
+                                       "--training")
+
+
+@pytest.mark.parametrize("items", [1, 2, 4, 8])
+def test_groups_of_short_bags(short_bags, items, generator):
+    """Groups take k bags, or ids without bags, from k * k waves on; the last ones fewer."""
+    model, artifact = short_bags
+    bags = items**2 * BAGS_OF_A_WAVE + 4 * items + 3
+    lengths = torch.randint(0, 3, (bags,), generator=generator)
+    batches = [models.make_batch(model, input_, "short", generator, True, lengths)
+               for input_ in model.inputs]
+    with OpenDevice(artifact, model, random_tables(model, generator, True)) as opened:
+        train_step(opened, batches, generator, 1, integers=True)
+
+
+@pytest.fixture(scope="module")
+def weighted_means(folder):
+    """The IR has no means with sample weights, as torch.nn.EmbeddingBag; manifests may."""
+    tables = [models.Table(f"t{dim}", 23, dim, dtype, models.OPTIMIZERS[0])
+              for dim, dtype in ((4, "f32"), (36, "f16"), (128, "bf16"), (1024, "f32"))]
+    sums, means = (models.make_model(tables, [(key, t.name, t.name, pooling, True)
+                                              for t in tables for key in ("wl", "wi")])
+                   for pooling in ("sum", "mean"))
+    artifact = models.compile_model(sums, models.whole_plan(sums), folder / "weighted_means",
+                                    "--training")
+    manifest = json.loads((artifact / "manifest.json").read_text())
+    for exchange in manifest["exchanges"]:
+        for lookup in exchange["lookups"]:
+            lookup["pooling"] = "mean"
+    (artifact / "manifest.json").write_text(json.dumps(manifest))
+    return means, artifact
+
+
+@pytest.mark.parametrize("kind", ["ragged", "empty", "huge", "fixed1", "fixed3"])
+@pytest.mark.parametrize("integers", [True, False], ids=["integers", "reals"])
+def test_weighted_means(weighted_means, kind, integers, generator):
+    """sum(w x) / ids, and gradients of sample weights that are divided by the ids, too."""
+    model, artifact = weighted_means
+    with OpenDevice(artifact, model, random_tables(model, generator, integers)) as opened:
+        train_step(opened, models.make_batches(model, kind, generator, integers), generator, 1,
+                   integers=integers, fixed=models.fixed_pooling(kind))
 
 
 # Backward

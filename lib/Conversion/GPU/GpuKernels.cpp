@@ -211,7 +211,8 @@ public:
         arith::DivUIOp::create(b, runBeginOf(slot), k.constant(fewest));
     return arith::AddIOp::create(b, blocks, slot);
   }
-  Value findSlot(Value block, Value numSlots);
+  /// The slot of a virtual block: that of one before it, or a later one.
+  Value findSlot(Value block, Value before, Value numSlots);
 
 private:
   KernelBuilder &k;
@@ -221,9 +222,42 @@ private:
 };
 } // namespace
 
-Value RunBlocks::findSlot(Value block, Value numSlots) {
-  return findLast(k, numSlots, block,
-                  [&](Value slot) { return firstBlockOf(slot); });
+/// Doubles its steps from the slot before, which is mostly the one or near it,
+/// and bisects the last of them.
+Value RunBlocks::findSlot(Value block, Value before, Value numSlots) {
+  Type index = b.getIndexType();
+  Value one = k.constant(1);
+  auto isPast = [&](Value slot) -> Value {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::ugt,
+                                 firstBlockOf(slot), block);
+  };
+  Value next = arith::AddIOp::create(b, before, one);
+  auto loop = scf::WhileOp::create(b, TypeRange{index, index},
+                                   ValueRange{before, next});
+  {
+    OpBuilder::InsertionGuard guard(b);
+    Block *test = b.createBlock(&loop.getBefore(), {}, {index, index},
+                                {b.getLoc(), b.getLoc()});
+    Value low = test->getArgument(0), high = test->getArgument(1);
+    // All blocks are in front of the one behind the last slot.
+    Value last = arith::MinUIOp::create(b, high, numSlots);
+    Value goesOn = arith::XOrIOp::create(
+        b, isPast(last), arith::ConstantOp::create(b, b.getBoolAttr(true)));
+    scf::ConditionOp::create(b, goesOn, ValueRange{low, last});
+    Block *step = b.createBlock(&loop.getAfter(), {}, {index, index},
+                                {b.getLoc(), b.getLoc()});
+    Value from = step->getArgument(0), reached = step->getArgument(1);
+    Value length = arith::SubIOp::create(b, reached, from);
+    Value twice = arith::AddIOp::create(b, length, length);
+    scf::YieldOp::create(
+        b, ValueRange{reached, arith::AddIOp::create(b, reached, twice)});
+  }
+  Value low = arith::AddIOp::create(b, loop.getResult(0), one);
+  Value found = findFirst(k, low, loop.getResult(1), [&](Value slot) -> Value {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::ule,
+                                 firstBlockOf(slot), block);
+  });
+  return arith::SubIOp::create(b, found, one);
 }
 
 void createRunKernel(gpu::GPUModuleOp module, StringRef name,
@@ -241,11 +275,12 @@ void createRunKernel(gpu::GPUModuleOp module, StringRef name,
       arith::IndexCastOp::create(b, b.getIndexType(), k.argument(1));
   RunBlocks blocks(k, sorted.pointer(offsetof(nsg_sorted, run_begin)), fewest);
   Value grid = gpu::GridDimOp::create(b, gpu::Dimension::x);
-  auto loop =
-      scf::ForOp::create(b, k.block, blocks.firstBlockOf(numSlots), grid);
+  auto loop = scf::ForOp::create(b, k.block, blocks.firstBlockOf(numSlots),
+                                 grid, ValueRange{k.constant(0)});
   b.setInsertionPointToStart(loop.getBody());
   Value block = loop.getInductionVar();
-  Value number = blocks.findSlot(block, numSlots);
+  Value number =
+      blocks.findSlot(block, loop.getRegionIterArgs().front(), numSlots);
   DeviceStruct slot = structAt(b, k.argument(0), sizeof(nsg_slot), number);
   Value firstRun = blocks.runBeginOf(number);
   Value next = arith::AddIOp::create(b, number, k.constant(1));
@@ -264,6 +299,7 @@ void createRunKernel(gpu::GPUModuleOp module, StringRef name,
                                     item, firstRun, group.lane, group.mask});
                    });
                  });
+  scf::YieldOp::create(b, number);
   k.finish();
 }
 

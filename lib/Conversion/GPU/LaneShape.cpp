@@ -13,6 +13,9 @@ static constexpr int64_t kLoadBytes = 16;
 /// Columns that a lane holds; times one more than the rows in flight they are
 /// its registers.
 static constexpr int64_t kMaxColumns = 16;
+/// Values of weights and states that a lane holds while gradients are added, if
+/// it reads its weights at once.
+static constexpr int64_t kMaxAhead = 8;
 /// Values of rows in flight that a lane holds.
 static constexpr int64_t kMaxInFlight = 32;
 
@@ -34,7 +37,18 @@ LaneShape getLaneShape(int64_t dim, ElementKind element) {
   shape.rows.block = kMaxColumns * shape.lanes;
   shape.columns = std::min(dim / shape.lanes, kMaxColumns);
   shape.isRagged = dim % shape.rows.chunk != 0;
+  if (shape.columns * getElementBytes(element) <= kLoadBytes)
+    shape.rows.ahead = kMaxAhead * shape.lanes;
   shape.rows.inFlight = shape.columns * 4 <= kMaxInFlight ? 4 : 2;
+  return shape;
+}
+
+LaneShape getUpdateShape(int64_t dim, ElementKind element) {
+  LaneShape shape = getLaneShape(dim, element);
+  if (shape.isRagged && dim > shape.rows.block) {
+    shape.columns /= 2;
+    shape.rows.block /= 2;
+  }
   return shape;
 }
 

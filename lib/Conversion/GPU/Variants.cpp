@@ -183,7 +183,8 @@ FailureOr<int64_t> VariantSet::getOrCreate(const VariantSpec &spec) {
   std::string name = getName(spec);
   if (auto found = numberOfName.find(name); found != numberOfName.end())
     return found->second;
-  LaneShape shape = getLaneShape(spec.kernel.dim, spec.kernel.element);
+  auto getShape = readsTasks(spec.kernel) ? getLaneShape : getUpdateShape;
+  LaneShape shape = getShape(spec.kernel.dim, spec.kernel.element);
   func::FuncOp whole = VariantBuilder(module, spec, shape).run();
   Lanes lanes;
   lanes.count = shape.lanes;

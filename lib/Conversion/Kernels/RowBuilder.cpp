@@ -106,20 +106,29 @@ SmallVector<Value> RowBuilder::indices(const RowAddress &address,
   return {b.createOrFold<arith::AddIOp>(address.row, column)};
 }
 
-Row RowBuilder::read(const RowAddress &address, const ColumnBlock &block) {
+Row RowBuilder::readStored(const RowAddress &address,
+                           const ColumnBlock &block) {
   Type element = cast<MemRefType>(address.memref.getType()).getElementType();
-  Row row;
-  for (const Piece &piece : block.pieces) {
-    Value value = vector::TransferReadOp::create(
+  return llvm::map_to_vector(block.pieces, [&](const Piece &piece) -> Value {
+    return vector::TransferReadOp::create(
         b, VectorType::get({piece.width}, element), address.memref,
         indices(address, block, piece.offset), /*padding=*/std::nullopt,
         ArrayRef<bool>{true});
-    if (!element.isF32())
-      value = arith::ExtFOp::create(
-          b, VectorType::get({piece.width}, b.getF32Type()), value);
-    row.push_back(value);
-  }
-  return row;
+  });
+}
+
+Row RowBuilder::extend(const Row &stored) {
+  return llvm::map_to_vector(stored, [&](Value value) -> Value {
+    auto type = cast<VectorType>(value.getType());
+    if (type.getElementType().isF32())
+      return value;
+    return arith::ExtFOp::create(
+        b, VectorType::get(type.getShape(), b.getF32Type()), value);
+  });
+}
+
+Row RowBuilder::read(const RowAddress &address, const ColumnBlock &block) {
+  return extend(readStored(address, block));
 }
 
 void RowBuilder::write(const Row &row, const RowAddress &address,

@@ -63,6 +63,9 @@ public:
 
   /// Reads a block of a row; f16 and bf16 are extended to f32.
   Row read(const RowAddress &address, const ColumnBlock &block);
+  /// The two halves of read: what is stored, and what it is in f32.
+  Row readStored(const RowAddress &address, const ColumnBlock &block);
+  Row extend(const Row &stored);
   /// Writes a block of a row; to f16 and bf16 it is rounded to nearest even.
   void write(const Row &row, const RowAddress &address,
              const ColumnBlock &block);

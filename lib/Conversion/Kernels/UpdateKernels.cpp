@@ -104,6 +104,45 @@ static int64_t getTableDim(const KernelSpec &spec) {
   return spec.tableDim != 0 ? spec.tableDim : spec.dim;
 }
 
+namespace {
+/// Weights and states of a block of a row, some of which are read before the
+/// gradients are added up. What is stored is extended only when it is needed:
+/// nothing waits for it before.
+class RowBefore {
+public:
+  RowBefore(const UpdateBody &body, Value row, const ColumnBlock &block)
+      : body(body), row(row), block(block) {
+    int64_t room = body.rows.getShape().ahead;
+    int64_t columns = block.pieces.back().offset + block.pieces.back().width;
+    arrays.push_back(body.weights);
+    if (body.spec.optimizer.kind != OptimizerKind::RowwiseAdagrad)
+      llvm::append_range(arrays, body.states);
+    for (Value array : arrays) {
+      room -= columns;
+      if (room >= 0)
+        stored.push_back(body.rows.readStored({array, row}, block));
+    }
+  }
+
+  /// Reads what is left.
+  RowState get() {
+    for (Value array : llvm::drop_begin(arrays, stored.size()))
+      stored.push_back(body.rows.readStored({array, row}, block));
+    RowState state{body.rows.extend(stored.front()), {}};
+    for (const Row &values : llvm::drop_begin(stored))
+      state.states.push_back(body.rows.extend(values));
+    return state;
+  }
+
+private:
+  const UpdateBody &body;
+  Value row;
+  const ColumnBlock &block;
+  SmallVector<Value> arrays;
+  SmallVector<Row> stored;
+};
+} // namespace
+
 static void emitElementwiseUpdate(const UpdateBody &body) {
   RowBuilder &rows = body.rows;
   const OptimizerSpec &optimizer = body.spec.optimizer;
@@ -116,10 +155,9 @@ static void emitElementwiseUpdate(const UpdateBody &body) {
       for (Value state : body.states)
         rows.prefetch({state, ahead}, block, /*forWrite=*/true);
 
+      RowBefore reads(body, row, block);
       Row gradient = sumGradients(body, block, run);
-      RowState before{rows.read({body.weights, row}, block), {}};
-      for (Value state : body.states)
-        before.states.push_back(rows.read({state, row}, block));
+      RowState before = reads.get();
       gradient = addWeightDecay(rows, optimizer, gradient, before.weights);
       RowState after =
           applyElementwise(rows, optimizer, before, gradient, body.stepSize);
@@ -130,10 +168,15 @@ static void emitElementwiseUpdate(const UpdateBody &body) {
   });
 }
 
-/// One step of the state of `row`; returns the factor of its gradient.
-static Value stepRowState(const UpdateBody &body, Value row, Value norm) {
+static Value readRowState(const UpdateBody &body, Value row) {
+  return memref::LoadOp::create(body.b, body.states[0], row);
+}
+
+/// One step of the state of `row`, which was `before`; returns the factor of
+/// its gradient.
+static Value stepRowState(const UpdateBody &body, Value row, Value before,
+                          Value norm) {
   ImplicitLocOpBuilder &b = body.b;
-  Value before = memref::LoadOp::create(b, body.states[0], row);
   Value accumulator =
       accumulateRowwise(b, body.rows, getTableDim(body.spec), before, norm);
   body.rows.writeScalar(accumulator, body.states[0], row);
@@ -149,11 +192,13 @@ static void emitRowwiseUpdate(const UpdateBody &body) {
     Value ahead = body.inputs.getRowAhead(item);
     prefetchRowState(body, ahead);
     Span run = body.inputs.getRun(item);
+    bool readsAhead = rows.getShape().ahead > 0;
+    Value state = readsAhead ? readRowState(body, row) : Value();
     Row weightRow, gradient;
     auto loadBlock = [&](const ColumnBlock &block) {
-      // The weights come second: in registers only after the sum.
+      RowBefore reads(body, row, block);
       Row sum = sumGradients(body, block, run);
-      weightRow = rows.read({body.weights, row}, block);
+      weightRow = reads.get().weights;
       gradient = addWeightDecay(rows, optimizer, sum, weightRow);
     };
     Value norm = rows.sumColumns([&](const ColumnBlock &block) {
@@ -161,7 +206,9 @@ static void emitRowwiseUpdate(const UpdateBody &body) {
       loadBlock(block);
       return rows.multiply(gradient, gradient);
     });
-    Value factor = stepRowState(body, row, norm);
+    if (!readsAhead)
+      state = readRowState(body, row);
+    Value factor = stepRowState(body, row, state, norm);
     rows.forEachBlock([&](const ColumnBlock &block) {
       if (!rows.isOneBlock())
         loadBlock(block);
@@ -197,7 +244,7 @@ static void emitApply(const UpdateBody &body) {
     Value ahead = body.inputs.getRowAhead(item);
     prefetchRowState(body, ahead);
     Value norm = memref::LoadOp::create(body.b, body.norms, item);
-    Value factor = stepRowState(body, row, norm);
+    Value factor = stepRowState(body, row, readRowState(body, row), norm);
     rows.forEachBlock([&](const ColumnBlock &block) {
       rows.prefetch({body.weights, ahead}, block, /*forWrite=*/true);
       Row gradient = rows.read({body.reduced, item}, block);

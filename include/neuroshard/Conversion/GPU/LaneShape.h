@@ -25,6 +25,10 @@ struct LaneShape {
 /// it, and at most 16 columns of f32 per lane are held at once.
 LaneShape getLaneShape(int64_t dim, ElementKind element);
 
+/// The same for updates, which hold more: of long rows that are ragged a lane
+/// has half as many columns at once.
+LaneShape getUpdateShape(int64_t dim, ElementKind element);
+
 } // namespace neuroshard
 
 #endif // NEUROSHARD_CONVERSION_GPU_LANESHAPE_H

@@ -31,6 +31,10 @@ struct RowShape {
   int64_t block = 256;
   /// Rows of a sum that are read before any of them is added.
   int64_t inFlight = 1;
+  /// Columns of weights and states that an update reads before it adds up the
+  /// gradients, which then wait for one another no longer; what is more is read
+  /// after the sum.
+  int64_t ahead = 0;
 };
 
 /// Marks a function whose memref arguments are passed as bare pointers
