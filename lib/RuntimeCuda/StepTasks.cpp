@@ -133,9 +133,9 @@ int64_t estimateIds(const Binding &binding, const nsc_part &part) {
                          binding.manifest.exchanges[exchange].features.size());
 }
 
-/// A block's start costs about as much as half a bag of one id, and of all waves
-/// of blocks half a wave is lost at the end: waves / k waves of k bags take least
-/// at about k = sqrt(waves). Long bags need no company.
+/// A block's start costs about as much as half a bag of one id, and of all
+/// waves of blocks half a wave is lost at the end: waves / k waves of k bags
+/// take least at about k = sqrt(waves). Long bags need no company.
 int32_t chooseItemsPerGroup(int64_t waves, int64_t items, int64_t ids,
                             bool pooled) {
   constexpr int64_t mostItems = 8, idsPerGroup = 16, rowsAtOnce = 4;

@@ -20,16 +20,12 @@ namespace neuroshard {
 
 static constexpr int64_t kWarp = 32;
 /// Of 65,536 registers, for blocks of 256 threads: 64 each for lookups, which
-/// have bytes in flight to hide, if no lane holds more than 8 columns of a row,
-/// and 80 for updates, which hold gradients, weights and states at once.
-/// One block less for more columns, or for rows in pieces of several widths,
-/// each of which has addresses.
+/// have bytes in flight to hide, and 80 for updates, which hold gradients,
+/// weights and states at once. One block less if some body is large.
 static int32_t getResidentBlocks(ArrayRef<Variant> variants, int32_t most) {
-  constexpr int64_t kManyColumns = 8;
-  bool hasMany = llvm::any_of(variants, [](const Variant &variant) {
-    return variant.shape.columns > kManyColumns || variant.shape.isRagged;
-  });
-  return hasMany ? most - 1 : most;
+  bool hasLarge = llvm::any_of(
+      variants, [](const Variant &variant) { return variant.isLarge; });
+  return hasLarge ? most - 1 : most;
 }
 static constexpr int32_t kLookupBlocks = 4, kUpdateBlocks = 3;
 

@@ -45,9 +45,9 @@ LaneShape getLaneShape(int64_t dim, ElementKind element) {
 
 LaneShape getUpdateShape(int64_t dim, ElementKind element) {
   LaneShape shape = getLaneShape(dim, element);
-  if (shape.isRagged && dim > shape.rows.block) {
-    shape.columns /= 2;
-    shape.rows.block /= 2;
+  if (shape.isRagged && shape.columns > kMaxColumns / 2) {
+    shape.columns = kMaxColumns / 2;
+    shape.rows.block = shape.columns * shape.lanes;
   }
   return shape;
 }

@@ -177,6 +177,18 @@ void VariantBuilder::emitRunBody(ValueRange arguments) {
   emitBody(body);
 }
 
+/// Many columns; or pieces of several widths, each of which has addresses; or
+/// the sample weights of rows in flight; or their products with a gradient.
+static bool isLarge(const KernelSpec &spec, const LaneShape &shape) {
+  constexpr int64_t kManyColumns = 8;
+  if (shape.columns > kManyColumns || shape.isRagged)
+    return true;
+  if (spec.kind == KernelKind::Lookup)
+    return spec.weighted;
+  return spec.kind == KernelKind::WeightGradient &&
+         shape.columns >= kManyColumns;
+}
+
 FailureOr<int64_t> VariantSet::getOrCreate(const VariantSpec &spec) {
   if (auto problem = findProblem(spec.kernel))
     return module.emitError() << *problem;
@@ -196,7 +208,7 @@ FailureOr<int64_t> VariantSet::getOrCreate(const VariantSpec &spec) {
   if (failed(distributed))
     return failure();
   int64_t number = static_cast<int64_t>(variants.size());
-  variants.push_back({*distributed, shape});
+  variants.push_back({*distributed, shape, isLarge(spec.kernel, shape)});
   numberOfName[name] = number;
   return number;
 }

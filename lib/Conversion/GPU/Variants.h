@@ -27,6 +27,8 @@ struct VariantSpec {
 struct Variant {
   mlir::func::FuncOp function;
   LaneShape shape;
+  /// Needs more registers than others of its kernel.
+  bool isLarge = false;
 };
 
 /// The bodies that one kernel chooses from, each once.

@@ -31,8 +31,8 @@ module {}
 // ADAGRAD: func.func private @nsk_update_adagrad_f16_d16_e3e45798ee2308c3a(
 // ADAGRAD: %[[G:.*]] = scf.for
 // ADAGRAD: scf.yield
+// ADAGRAD: %[[S:.*]] = vector.transfer_read {{.*}}vector<16xf32>
 // ADAGRAD: %[[W:.*]] = arith.extf
-// ADAGRAD: %[[S:.*]] = vector.transfer_read
 // ADAGRAD: %[[GG:.*]] = arith.mulf %[[G]], %[[G]]
 // ADAGRAD: %[[NEWS:.*]] = arith.addf %[[S]], %[[GG]]
 // ADAGRAD: %[[ROOT:.*]] = math.sqrt %[[NEWS]]

@@ -25,8 +25,8 @@ struct LaneShape {
 /// it, and at most 16 columns of f32 per lane are held at once.
 LaneShape getLaneShape(int64_t dim, ElementKind element);
 
-/// The same for updates, which hold more: of long rows that are ragged a lane
-/// has half as many columns at once.
+/// The same for updates, which hold more: of ragged rows a lane has at most 8
+/// columns at once.
 LaneShape getUpdateShape(int64_t dim, ElementKind element);
 
 } // namespace neuroshard

@@ -1,0 +1,40 @@
+"""Machine code for every shape of rows within the limits of tools/gpu/check_sass.py: above all,
+nothing of a thread's own in memory. Each dim, type and optimizer is a program by itself, since
+bodies of one kernel share its registers."""
+
+import itertools
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from support import artifact, matrix
+from support.model import DTYPES, Input, Lookup, Model, Optimizer, Plan, Shard, Table
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "tools" / "gpu"))
+import check_sass  # noqa: E402
+
+OPTIMIZERS = ("sgd", "adagrad", "rowwise_adagrad", "adam")
+POOLINGS = (("sum", True), ("sum", False), ("unpooled", False))
+# Whole and ragged rows, of one block and of several, for each number of lanes.
+DIMS = (1, 3, 4, 7, 8, 10, 12, 16, 20, 28, 32, 33, 36, 48, 52, 64, 76, 92, 96, 100, 128, 160, 180,
+        192, 200, 232, 256, 300, 384, 500, 512, 640, 1000, 1024)
+GRID = list(itertools.product(DIMS, DTYPES, OPTIMIZERS, POOLINGS))
+CASES = GRID if os.environ.get("NEUROSHARD_ALL") else matrix.sample(GRID, 6, "gpu registers")
+
+
+@pytest.mark.parametrize("dim,element,optimizer,pooling", CASES)
+def test_limits_hold(dim, element, optimizer, pooling, tmp_path):
+    kind, weighted = pooling
+    table = Table("t", 1000, dim, element, Optimizer(optimizer))
+    model = Model([table], [Input("x", ("f",), (Lookup("f", "t", kind, weighted),), "i64",
+                                  weighted)])
+    plan = Plan(1, [Shard("t", (0, table.rows), (0, dim), (0,))])
+    folder = artifact.compile_text(model.text(plan), tmp_path / "model", "--training", "-O", "1",
+                                   "--gpu", "sm_80,sm_90")
+    cubins = sorted(folder.glob("*.cubin"))
+    assert len(cubins) == 2
+    assert [text for cubin in cubins for kernel in check_sass.inspect(cubin)
+            for text in check_sass.violations(kernel)] == []
