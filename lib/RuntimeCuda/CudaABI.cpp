@@ -116,6 +116,7 @@ NSC_EXPORT nsc_status nsc_open(const char *directory, int32_t planDevice,
       used = *options;
     auto handle = std::make_unique<nsc_device>(CudaDriver::get(), cudaOrdinal);
     ContextScope scope(handle->gpu);
+    RelaxedCapture relaxed(handle->gpu);
     handle->device = std::make_unique<Device>(
         handle->gpu, &checked(directory, "the directory"), planDevice, used);
     *result = handle.release();
@@ -125,12 +126,15 @@ NSC_EXPORT nsc_status nsc_open(const char *directory, int32_t planDevice,
 NSC_EXPORT void nsc_close(nsc_device *handle) {
   if (!handle)
     return;
+  // A garbage collector may close while another thread captures a graph.
   guard(threadError, [&] {
     ContextScope scope(handle->gpu);
+    RelaxedCapture relaxed(handle->gpu);
     handle->gpu.waitForAll();
   });
   guard(threadError, [&] {
     ContextScope scope(handle->gpu);
+    RelaxedCapture relaxed(handle->gpu);
     handle->device.reset();
   });
   delete handle;

@@ -10,6 +10,7 @@ import torch
 
 import neuroshard.torch_cuda as torch_cuda
 import torch_cuda_models as models
+from neuroshard import cuda
 from support.model import Input, Lookup, Model, Optimizer, Plan, Shard, Table
 
 pytestmark = models.usable()
@@ -249,3 +250,36 @@ def test_without_a_driver(artifacts):
 def test_torch_is_imported_by_name_only():
     assert python("import sys, neuroshard, neuroshard.cuda; print('torch' in sys.modules)") == (
         "False", "")
+
+
+class NoMemory:
+    """Stands before a device's forward: the first calls find no memory."""
+
+    def __init__(self, forward, times):
+        self.forward, self.times, self.calls = forward, times, 0
+
+    def __call__(self, *args):
+        self.calls += 1
+        if self.calls <= self.times:
+            raise cuda.OutOfMemory("no GPU memory for keys")
+        return self.forward(*args)
+
+
+def test_memory_that_torch_keeps_is_given_back(tables, monkeypatch):
+    x, w = good()
+    expected = tables(x, w)
+    emptied = []
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: emptied.append(True))
+    device = tables._program.device
+    patched = NoMemory(device.forward, times=1)
+    monkeypatch.setattr(device, "forward", patched)
+    found = tables(x, w)
+    assert emptied == [True] and patched.calls == 2
+    assert all(torch.equal(found[name], expected[name]) for name in expected)
+
+
+def test_no_memory_at_all(tables, monkeypatch):
+    x, w = good()
+    monkeypatch.setattr(tables._program.device, "forward", NoMemory(None, times=9))
+    with pytest.raises(cuda.OutOfMemory, match="no GPU memory for keys"):
+        tables(x, w)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import weakref
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -80,6 +81,21 @@ class Lease:
 
     def __init__(self, device: cuda.Device) -> None:
         self._finalizer = weakref.finalize(self, device.close)
+        # At the end of the process the driver frees all; a close would wait for kernels that may
+        # never end, such as a collective whose peer has died.
+        self._finalizer.atexit = False
+
+
+def with_torch_memory(call: Callable[[], None], capturing: bool) -> None:
+    """Makes a call of the library; again, should the GPU's memory not suffice, with what torch
+    keeps of it for later tensors given back. While a graph is captured nothing can be."""
+    try:
+        call()
+    except cuda.OutOfMemory:
+        if capturing:
+            raise
+        torch.cuda.empty_cache()
+        call()
 
 
 def adopt(arrays: list[Array], slot: cuda.Slot, lease: Lease) -> list[torch.Tensor]:

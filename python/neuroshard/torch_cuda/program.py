@@ -132,7 +132,10 @@ class Program:
         return torch.cuda.current_stream(self.place).cuda_stream
 
     def is_capturing(self) -> bool:
-        return self.place.type == "cuda" and torch.cuda.is_current_stream_capturing()
+        if self.place.type == "cpu":
+            return False
+        with torch.cuda.device(self.place):
+            return torch.cuda.is_current_stream_capturing()
 
     # Steps
 
@@ -186,7 +189,8 @@ class Program:
 
     def launch(self, step: Step, parts: object, mode: int) -> None:
         self._sorted = None
-        self.device.forward(parts, mode, self.stream())
+        memory.with_torch_memory(lambda: self.device.forward(parts, mode, self.stream()),
+                                 self.is_capturing())
         # A stream of the library reads ids beside this one, until the next call: nobody may
         # get their memory before. A check reads them, too.
         self._held = step

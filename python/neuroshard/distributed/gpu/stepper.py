@@ -18,6 +18,7 @@ from neuroshard.distributed.gpu.weight_gradients import WeightGradients
 from neuroshard.distributed.operators import DTYPES
 from neuroshard.errors import TensorError
 from neuroshard.jagged import Jagged
+from neuroshard.torch_cuda import memory
 
 
 class Stepper:
@@ -60,9 +61,11 @@ class Stepper:
         # A stream of the library reads the ids beside this one: they stay until the next call has
         # made this one wait for it. Who allocates before, in any thread, must not get their memory.
         before, self._sorted = self._sorted, None
-        memory, parts = step.received.parts(out, stride)
-        self.shards.device.forward(parts, mode, self.shards.stream())
-        del memory, before  # until here the parts', and the ids of the call before
+        held, parts = step.received.parts(out, stride)
+        memory.with_torch_memory(
+            lambda: self.shards.device.forward(parts, mode, self.shards.stream()),
+            capturing=False)
+        del held, before  # until here the parts', and the ids of the call before
         self._sorted = step if mode != cuda.INFERENCE else None
 
     # Gradients and the update
@@ -107,12 +110,12 @@ class Stepper:
                 peers = torch.arange(self.layout.ranks) * max(places.copy_counts)
                 begin = torch.where(self.table.replicated,
                                     (places.begin + peers) * 4 + gathered.data_ptr(), begin)
-            memory, native = step.received.gradients(begin, places.stride,
-                                                     weights.addresses if weights else None)
+            held, native = step.received.gradients(begin, places.stride,
+                                                   weights.addresses if weights else None)
             device.set_step(self.learning_rate, self.updates + 1, stream)
             self._sorted = None
             device.backward(native, stream)
-            del memory
+            del held
         if self.norms.needed:
             self.norms.run(device, step.received)
         if device is not None and device.info.two_phase:
