@@ -65,7 +65,7 @@ StepPlan &Device::planOfBackward(size_t numGradients, bool capturing) {
 bool Device::hasGradients(const StepPlan &plan, size_t part) const {
   const nsc_part &spec = plan.parts[part];
   const GpuLookup &lookup = binding.program.lookups[size_t(spec.lookup)];
-  return keys.keyBegin[size_t(lookup.slot)] >= 0 &&
+  return keys.hasPositions(size_t(lookup.slot)) &&
          spec.id_end > spec.id_begin && plan.step.tasks[part].items > 0;
 }
 
@@ -128,7 +128,7 @@ void Device::backward(std::span<const nsc_gradient> gradients,
   for (const nsc_part &part : plan.parts)
     lastLookups.push_back(part.lookup);
 
-  if (plan.step.numPositions > 0) {
+  if (plan.step.hasPositions()) {
     if (moved)
       expand(plan, &plan.trainingArray.as<TrainingHead>()->again, stream);
     const std::vector<int64_t> &blocks = plan.step.blocks[GradientBlocks];
@@ -139,6 +139,7 @@ void Device::backward(std::span<const nsc_gradient> gradients,
     addChunks(plan, stream);
     updateWith(Kernel::Update, plan, stream);
     updateWith(Kernel::Reduce, plan, stream);
+    updateSmall(plan, stream);
   }
   reduced = &plan;
   trained = nullptr;
@@ -152,10 +153,10 @@ void Device::addChunks(const StepPlan &plan, CUstream stream) const {
     return;
   int64_t blocks = std::min(kernels.residentBlocks(Kernel::Partials) * waves,
                             (chunks + warps - 1) / warps);
-  kernels.launch(Kernel::Partials, blocks, stream,
-                 plan.trainingArray.as<nsg_slot>(sizeof(TrainingHead)),
-                 int32_t(keys.updated.size()),
-                 plan.sortedArray.as<nsg_sorted>());
+  kernels.launch(
+      Kernel::Partials, blocks, stream,
+      plan.trainingArray.as<nsg_slot>(TrainingLayout(keys).sortedSlots),
+      int32_t(keys.updated.size()), &plan.sortedArray.as<SortedHead>()->sorted);
 }
 
 /// Launches an update kernel if some slot has a body of it.
@@ -172,10 +173,34 @@ void Device::updateWith(Kernel kernel, const StepPlan &plan,
   constexpr int64_t warps = NSG_THREADS / 32;
   int64_t blocks = std::min(kernels.residentBlocks(kernel) * waves,
                             (plan.step.numPositions + warps - 1) / warps);
-  kernels.launch(kernel, blocks, stream,
-                 plan.trainingArray.as<nsg_slot>(sizeof(TrainingHead)),
-                 int32_t(keys.updated.size()),
-                 plan.sortedArray.as<nsg_sorted>());
+  kernels.launch(
+      kernel, blocks, stream,
+      plan.trainingArray.as<nsg_slot>(TrainingLayout(keys).sortedSlots),
+      int32_t(keys.updated.size()), &plan.sortedArray.as<SortedHead>()->sorted);
+}
+
+/// Adds up what each row of the small slots has in its pieces, and then updates
+/// the rows that have something.
+void Device::updateSmall(const StepPlan &plan, CUstream stream) const {
+  if (plan.step.numUnsorted == 0)
+    return;
+  int64_t sums = 0, rows = 0;
+  for (const SmallStep &small : plan.step.small) {
+    sums += small.sumRows();
+    rows += small.rows;
+  }
+  const auto *head = plan.sortedArray.as<SortedHead>();
+  auto run = [&](Kernel kernel, int64_t items, const nsg_sorted *sorted) {
+    constexpr int64_t warps = NSG_THREADS / 32;
+    int64_t blocks = std::min(kernels.residentBlocks(kernel) * waves,
+                              (items + warps - 1) / warps);
+    kernels.launch(
+        kernel, blocks, stream,
+        plan.trainingArray.as<nsg_slot>(TrainingLayout(keys).smallSlots),
+        int32_t(keys.small.size()), sorted);
+  };
+  run(Kernel::SmallSums, sums, &head->smallSums);
+  run(Kernel::SmallUpdate, rows, &head->smallUpdate);
 }
 
 void Device::applyNorms(CUstream stream) {

@@ -60,6 +60,9 @@ private:
   void reserveFor(const StepPlan &plan);
   std::vector<GradientPlace>
   expectedPlaces(std::span<const nsc_part> parts) const;
+  nsg_slot describeSlot(size_t slot) const;
+  nsg_slot describeSorted(size_t updated) const;
+  nsg_slot describeSmall(size_t small, const SmallStep &step) const;
   void putTraining(StepPlan &plan, Uploader &uploader) const;
   void putSorted(StepPlan &plan, const float *gradients,
                  Uploader &uploader) const;
@@ -67,7 +70,9 @@ private:
   // Forward.cpp
   void beginCall(CUstream stream, bool capturing);
   void expandAndSort(StepPlan &plan, CUstream stream);
+  void fillKeys(const StepPlan &plan, CUstream stream) const;
   void sortPositions(const StepPlan &plan, CUstream stream);
+  void orderPieces(const StepPlan &plan, CUstream stream) const;
   void expand(const StepPlan &plan, const nsg_positions *positions,
               CUstream stream) const;
   void checkTraining(int32_t training) const;
@@ -79,6 +84,7 @@ private:
                               std::span<const nsc_gradient> gradients) const;
   void addChunks(const StepPlan &plan, CUstream stream) const;
   void updateWith(Kernel kernel, const StepPlan &plan, CUstream stream) const;
+  void updateSmall(const StepPlan &plan, CUstream stream) const;
 
   OwnStream side;
   OwnStream uploads;

@@ -24,7 +24,8 @@ int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 void Device::checkTraining(int32_t training) const {
   if (training < NSC_INFERENCE || training > NSC_TRAINING_JOINED)
     fail("expected training to be 0, 1 or 2, found ", training);
-  if (training != NSC_INFERENCE && keys.end == 0 && binding.numSlots() > 0)
+  bool hasNone = keys.end == 0 && keys.small.empty();
+  if (training != NSC_INFERENCE && hasNone && binding.numSlots() > 0)
     fail("the program was compiled for inference; compile the model with its "
          "optimizers to train it");
 }
@@ -73,24 +74,31 @@ void Device::forward(std::span<const nsc_part> parts, int32_t training,
 }
 
 void Device::expandAndSort(StepPlan &plan, CUstream stream) {
-  const CudaDriver &driver = gpu.driver;
-  if (plan.step.numPositions == 0) {
-    // No runs: what the caller asks of norms must be there all the same.
-    driver.check(driver.memsetD8Async(
-                     reinterpret_cast<CUdeviceptr>(stepMemory.runBegin()), 0,
-                     (keys.updated.size() + 1) * sizeof(int32_t), stream),
-                 "clearing the runs");
+  fillKeys(plan, stream);
+  if (!plan.step.hasPositions())
     return;
-  }
-  if (plan.step.filled)
-    driver.check(driver.memsetD8Async(
-                     reinterpret_cast<CUdeviceptr>(stepMemory.keys()), 0xff,
-                     size_t(plan.step.numPositions * keys.keyBytes), stream),
-                 "filling keys");
-  const auto *head = plan.trainingArray.as<TrainingHead>();
-  expand(plan, &head->first, stream);
-  if (!keys.updated.empty())
+  expand(plan, &plan.trainingArray.as<TrainingHead>()->first, stream);
+  if (plan.step.numPositions > 0 && !keys.updated.empty())
     sortPositions(plan, stream);
+  orderPieces(plan, stream);
+}
+
+/// Where positions may have no reader; and where there are none at all, what
+/// the caller asks of norms must be there all the same.
+void Device::fillKeys(const StepPlan &plan, CUstream stream) const {
+  int64_t positions = plan.step.numPositions;
+  auto fill = [&](void *array, unsigned char value, int64_t bytes,
+                  const char *what) {
+    auto address = reinterpret_cast<CUdeviceptr>(array);
+    gpu.driver.check(
+        gpu.driver.memsetD8Async(address, value, size_t(bytes), stream), what);
+  };
+  if (positions > 0 && plan.step.filled)
+    fill(stepMemory.keys(), 0xff, positions * keys.keyBytes, "filling keys");
+  if (positions == 0 && !keys.updated.empty())
+    fill(stepMemory.runBegin(), 0,
+         int64_t((keys.updated.size() + 1) * sizeof(int32_t)),
+         "clearing the runs");
 }
 
 void Device::expand(const StepPlan &plan, const nsg_positions *positions,
@@ -110,9 +118,18 @@ void Device::sortPositions(const StepPlan &plan, CUstream stream) {
   if (result != 0)
     failWith(NSC_CUDA_ERROR, "sorting ids: ", gpu.driver.text(result));
   auto numSlots = int32_t(keys.updated.size());
-  kernels.launch(Kernel::Ranges, ceilDiv(numSlots + 1, NSG_THREADS), stream,
-                 plan.trainingArray.as<nsg_slot>(sizeof(TrainingHead)),
-                 numSlots, plan.sortedArray.as<nsg_sorted>());
+  kernels.launch(
+      Kernel::Ranges, ceilDiv(numSlots + 1, NSG_THREADS), stream,
+      plan.trainingArray.as<nsg_slot>(TrainingLayout(keys).sortedSlots),
+      numSlots, &plan.sortedArray.as<SortedHead>()->sorted);
+}
+
+/// Without keys, and without gradients, as the sort.
+void Device::orderPieces(const StepPlan &plan, CUstream stream) const {
+  kernels.launch(Kernel::SmallOrder, sum(plan.step.blocks[OrderBlocks]), stream,
+                 plan.tasks.as<nsg_lookup_task>(),
+                 plan.taskOfBlock[OrderBlocks].as<int32_t>(),
+                 &plan.trainingArray.as<TrainingHead>()->pieces);
 }
 
 } // namespace neuroshard::cuda

@@ -84,6 +84,8 @@ GpuSlot readSlot(const JsonValue &value) {
   slot.reduceVariant = readVariant(value["reduce_variant"]);
   slot.applyVariant = readVariant(value["apply_variant"]);
   slot.partialVariant = readVariant(value["partial_variant"]);
+  slot.smallSumsVariant = readVariant(value["small_sums_variant"]);
+  slot.smallUpdateVariant = readVariant(value["small_update_variant"]);
   if (slot.elementStates + slot.rowStates > 2)
     value["state_rows"].wrong("at most two states in all");
   bool reduces = slot.reduceVariant >= 0;
@@ -91,6 +93,10 @@ GpuSlot readSlot(const JsonValue &value) {
       (slot.twoPhase && slot.updateVariant >= 0))
     value["two_phase"].wrong("an update_variant without two_phase, or a "
                              "reduce_variant and an apply_variant with it");
+  bool sums = slot.smallSumsVariant >= 0;
+  if (sums != slot.isSmall() || (sums && (slot.twoPhase || slot.isSorted())))
+    value["small_update_variant"].wrong(
+        "-1, or a small_sums_variant with it and no other update");
   return slot;
 }
 
@@ -101,10 +107,11 @@ void checkKernels(const GpuProgram &program) {
       fail(document, ": $.kernels: expected \"", kernel,
            "\", as there are variants of it, found none");
   };
-  bool update = false, reduce = false, gradient = false;
+  bool update = false, reduce = false, small = false, gradient = false;
   for (const GpuSlot &slot : program.slots) {
     update |= slot.updateVariant >= 0;
     reduce |= slot.reduceVariant >= 0;
+    small |= slot.isSmall();
   }
   for (const GpuLookup &lookup : program.lookups)
     gradient |= lookup.gradientVariant >= 0;
@@ -113,7 +120,11 @@ void checkKernels(const GpuProgram &program) {
   need(reduce, "nsg_reduce");
   need(reduce, "nsg_apply");
   need(gradient, "nsg_weight_gradient");
-  bool training = !program.lookups.empty() && (update || reduce || gradient);
+  for (const char *kernel :
+       {"nsg_small_order", "nsg_small_sums", "nsg_small_update"})
+    need(small, kernel);
+  bool training =
+      !program.lookups.empty() && (update || reduce || small || gradient);
   need(training, "nsg_expand");
   need(training && (update || reduce), "nsg_ranges");
   need(training && (update || reduce), "nsg_partials");
@@ -194,6 +205,12 @@ void checkGpuProgram(const GpuProgram &program, const Manifest &manifest,
     bool exchanges = manifest.needsNormExchange(shard);
     if (slot.trainable() && slot.twoPhase != exchanges)
       expect(path, "two_phase", exchanges, slot.twoPhase);
+    if (slot.isSmall() && shard.rows.size() > NSG_MOST_SMALL_ROWS)
+      fail(document, ": ", path,
+           ".small_update_variant: expected -1, as the "
+           "manifest's shard has ",
+           shard.rows.size(), " rows, more than ", NSG_MOST_SMALL_ROWS,
+           ", found ", slot.smallUpdateVariant);
   }
   for (size_t i = 0; i < program.lookups.size(); ++i) {
     const LookupBinding &bound = binding.lookups[i];

@@ -61,8 +61,13 @@ struct GpuSlot {
   int32_t reduceVariant = -1;
   int32_t applyVariant = -1;
   int32_t partialVariant = -1;
+  /// Of a slot that is updated without a sort; it has none of the others.
+  int32_t smallSumsVariant = -1;
+  int32_t smallUpdateVariant = -1;
 
-  bool trainable() const { return updateVariant >= 0 || reduceVariant >= 0; }
+  bool isSmall() const { return smallUpdateVariant >= 0; }
+  bool isSorted() const { return updateVariant >= 0 || reduceVariant >= 0; }
+  bool trainable() const { return isSmall() || isSorted(); }
 };
 
 struct GpuProgram {

@@ -15,8 +15,9 @@ namespace neuroshard::cuda {
 namespace {
 
 constexpr const char *kernelNames[] = {
-    "nsg_lookup",   "nsg_weight_gradient", "nsg_expand", "nsg_ranges",
-    "nsg_partials", "nsg_update",          "nsg_reduce", "nsg_apply"};
+    "nsg_lookup",      "nsg_weight_gradient", "nsg_expand",      "nsg_ranges",
+    "nsg_partials",    "nsg_update",          "nsg_reduce",      "nsg_apply",
+    "nsg_small_order", "nsg_small_sums",      "nsg_small_update"};
 
 const GpuImage &imageFor(const Gpu &gpu, const GpuProgram &program) {
   if (!gpu.driver.emulated)

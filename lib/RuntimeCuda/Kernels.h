@@ -23,7 +23,10 @@ enum class Kernel {
   Partials,
   Update,
   Reduce,
-  Apply
+  Apply,
+  SmallOrder,
+  SmallSums,
+  SmallUpdate
 };
 
 class Kernels {
@@ -58,8 +61,9 @@ private:
   const Gpu &gpu;
   std::string file;
   CUmodule module = nullptr;
-  std::array<CUfunction, 8> functions = {};
-  std::array<int64_t, 8> resident = {};
+  static constexpr size_t numKernels = size_t(Kernel::SmallUpdate) + 1;
+  std::array<CUfunction, numKernels> functions = {};
+  std::array<int64_t, numKernels> resident = {};
 };
 
 } // namespace neuroshard::cuda

@@ -14,13 +14,35 @@
 
 namespace neuroshard::cuda {
 
-bool StepNeeds::covers(const StepNeeds &other) const {
-  if (other.positions > positions || other.sortBytes > sortBytes)
-    return false;
-  for (size_t i = 0; i < other.reducedRows.size(); ++i)
-    if (other.reducedRows[i] > reducedRows[i])
+namespace {
+
+/// No value of `asked` is above that of `had`.
+bool areAtMost(const std::vector<int64_t> &asked,
+               const std::vector<int64_t> &had) {
+  for (size_t i = 0; i < asked.size(); ++i)
+    if (asked[i] > had[i])
       return false;
   return true;
+}
+
+/// Steps differ in size: growing again a little later would cost more.
+void grow(int64_t &had, int64_t asked) {
+  if (asked > had)
+    had = std::max(asked, had + had / 16);
+}
+
+void grow(std::vector<int64_t> &had, const std::vector<int64_t> &asked) {
+  for (size_t i = 0; i < asked.size(); ++i)
+    grow(had[i], asked[i]);
+}
+
+} // namespace
+
+bool StepNeeds::covers(const StepNeeds &other) const {
+  return other.positions <= positions && other.sortBytes <= sortBytes &&
+         other.positions + other.unsorted <= positions + unsorted &&
+         other.pieces <= pieces && areAtMost(other.reducedRows, reducedRows) &&
+         areAtMost(other.sumRows, sumRows);
 }
 
 StepMemory::StepMemory(const Gpu &gpu, const Binding &binding,
@@ -33,7 +55,14 @@ StepMemory::StepMemory(const Gpu &gpu, const Binding &binding,
     reducedStride.push_back(spec.twoPhase ? stride : 0);
     widest = std::max(widest, stride);
   }
+  for (int32_t slot : keys.small) {
+    const GpuSlot &spec = binding.program.slots[size_t(slot)];
+    sumStride.push_back(nsrt_row_stride(spec.dim, sizeof(float)));
+    pieceStride =
+        std::max(pieceStride, binding.shardOf(size_t(slot)).rows.size() + 1);
+  }
   capacity.reducedRows.resize(keys.updated.size());
+  capacity.sumRows.resize(keys.small.size());
 }
 
 StepMemory::Layout StepMemory::makeLayout(const StepNeeds &needs) const {
@@ -49,8 +78,9 @@ StepMemory::Layout StepMemory::makeLayout(const StepNeeds &needs) const {
   result.iota = take(n * 4);
   result.order = take(n * 4);
   result.starts = take((n + 1) * 4);
-  result.offsets = take(n * 8);
-  result.factors = take(hasFactors ? n * 4 : 0);
+  int64_t all = n + needs.unsorted;
+  result.offsets = take(all * 8);
+  result.factors = take(hasFactors ? all * 4 : 0);
   result.numRuns = take(4);
   result.runBegin = take(int64_t(reducedStride.size() + 1) * 4);
   result.sortTemp = take(needs.sortBytes);
@@ -60,6 +90,12 @@ StepMemory::Layout StepMemory::makeLayout(const StepNeeds &needs) const {
     result.reduced.push_back(take(rows * reducedStride[i] * 4));
     result.norms.push_back(take(rows * 4));
   }
+  result.pieceOrder = take(needs.pieces * NSG_PIECE * 4);
+  result.pieceStarts = take(needs.pieces * pieceStride * 4);
+  for (size_t i = 0; i < sumStride.size(); ++i) {
+    result.sums.push_back(take(needs.sumRows[i] * sumStride[i] * 4));
+    result.counts.push_back(take(needs.sumRows[i] * 4));
+  }
   return result;
 }
 
@@ -68,15 +104,13 @@ void StepMemory::reserve(const StepNeeds &needs, bool capturing) {
     captured |= capturing;
     return;
   }
-  // Steps differ in size: growing again a little later would cost more.
-  auto grow = [](int64_t had, int64_t asked) {
-    return asked <= had ? had : std::max(asked, had + had / 16);
-  };
   StepNeeds room = capacity;
-  room.positions = grow(room.positions, needs.positions);
-  room.sortBytes = grow(room.sortBytes, needs.sortBytes);
-  for (size_t i = 0; i < needs.reducedRows.size(); ++i)
-    room.reducedRows[i] = grow(room.reducedRows[i], needs.reducedRows[i]);
+  grow(room.positions, needs.positions);
+  grow(room.unsorted, needs.unsorted);
+  grow(room.pieces, needs.pieces);
+  grow(room.sortBytes, needs.sortBytes);
+  grow(room.reducedRows, needs.reducedRows);
+  grow(room.sumRows, needs.sumRows);
 
   if (captured || capturing) {
     retired.push_back(std::move(block));

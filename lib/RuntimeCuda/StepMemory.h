@@ -19,10 +19,14 @@ namespace neuroshard::cuda {
 
 /// How much of everything a step needs.
 struct StepNeeds {
-  int64_t positions = 0;
+  int64_t positions = 0; ///< that are sorted.
+  int64_t unsorted = 0;  ///< behind them.
+  int64_t pieces = 0;    ///< of small slots.
   int64_t sortBytes = 0;
   /// Per updated slot; 0 for those that are not two-phase.
   std::vector<int64_t> reducedRows;
+  /// Per small slot.
+  std::vector<int64_t> sumRows;
 
   bool covers(const StepNeeds &other) const;
 };
@@ -42,7 +46,7 @@ public:
   int64_t bytes() const;
   int64_t sortBytes() const { return capacity.sortBytes; }
 
-  // Arrays with room for one value per position.
+  // Arrays with room for one value per sorted position.
   void *keys() const { return at<void>(layout.keys); }
   /// Distinct keys take the place of the keys, which nothing reads any more.
   void *distinctKeys() const { return keys(); }
@@ -50,11 +54,17 @@ public:
   int32_t *iota() const { return at<int32_t>(layout.iota); }
   int32_t *order() const { return at<int32_t>(layout.order); }
   int32_t *starts() const { return at<int32_t>(layout.starts); } ///< and one
+  // And for all positions.
   int64_t *gradientOffsets() const { return at<int64_t>(layout.offsets); }
   float *factors() const; ///< null if all are 1.
   /// A row per chunk of positions, as wide as the widest slot.
   float *partials() const { return at<float>(layout.partials); }
   int64_t partialStride() const { return widest; }
+  /// Of small slots.
+  nsg_pieces pieces() const {
+    return {at<int32_t>(layout.pieceOrder), at<int32_t>(layout.pieceStarts),
+            pieceStride};
+  }
 
   int32_t *numRuns() const { return at<int32_t>(layout.numRuns); }
   int32_t *runBegin() const { return at<int32_t>(layout.runBegin); }
@@ -66,6 +76,10 @@ public:
     return capacity.reducedRows[updated];
   }
 
+  /// Of a small slot.
+  float *sums(size_t small) const { return at<float>(layout.sums[small]); }
+  float *counts(size_t small) const { return at<float>(layout.counts[small]); }
+
   /// Nothing was reserved yet.
   bool empty() const { return current == 0; }
 
@@ -73,7 +87,8 @@ private:
   struct Layout {
     int64_t keys, sortedKeys, iota, order, starts, offsets, factors;
     int64_t numRuns, runBegin, sortTemp, partials;
-    std::vector<int64_t> reduced, norms;
+    int64_t pieceOrder, pieceStarts;
+    std::vector<int64_t> reduced, norms, sums, counts;
     int64_t bytes;
   };
 
@@ -89,6 +104,8 @@ private:
   bool hasFactors;
   int64_t widest = 0; ///< floats of the widest row of an updated slot, padded.
   std::vector<int64_t> reducedStride; ///< floats, per updated slot; 0: none.
+  std::vector<int64_t> sumStride;     ///< floats, per small slot.
+  int64_t pieceStride = 0;
   StepNeeds capacity;
   Layout layout = {};
   DeviceBlock block;

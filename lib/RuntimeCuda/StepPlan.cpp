@@ -31,6 +31,16 @@ int64_t StepPlan::allocatedBytes() const {
   return bytes;
 }
 
+TrainingLayout::TrainingLayout(const KeySpace &keys) {
+  auto bytesOf = [](const std::vector<int32_t> &slots) {
+    return int64_t(slots.size() * sizeof(nsg_slot));
+  };
+  sortedSlots = sizeof(TrainingHead);
+  smallSlots = sortedSlots + bytesOf(keys.updated);
+  sumsBegin = smallSlots + bytesOf(keys.small);
+  rowsBegin = sumsBegin + int64_t((keys.small.size() + 1) * sizeof(int32_t));
+}
+
 Uploader::Uploader(const Gpu &gpu, StepPlan &plan, CUstream stream,
                    const OwnStream &uploads)
     : gpu(gpu), plan(plan), stream(plan.captured ? uploads.get() : stream),

@@ -25,6 +25,10 @@ public:
   template <typename T> const T *as(int64_t offset = 0) const {
     return device.as<const T>(offset);
   }
+  /// For structs whose field some kernels write: those that get this do not.
+  template <typename T> T *writable(int64_t offset) const {
+    return const_cast<T *>(as<T>(offset));
+  }
   int64_t allocatedBytes() const { return device.size(); }
 
 private:
@@ -51,10 +55,13 @@ struct StepPlan {
   uint64_t generation = 0; ///< of the StepMemory that `training` points to.
 
   UploadedArray tasks;
-  std::array<UploadedArray, 3> taskOfBlock;          ///< by TaskKernel.
-  std::array<std::vector<int64_t>, 3> blocksOfTasks; ///< what it was made of.
-  UploadedArray trainingArray; ///< TrainingHead, then nsg_slot [updated].
-  UploadedArray sortedArray;   ///< nsg_sorted.
+  /// By TaskKernel, and what it was made of.
+  std::array<UploadedArray, kTaskKernels> taskOfBlock;
+  std::array<std::vector<int64_t>, kTaskKernels> blocksOfTasks;
+  /// TrainingHead, nsg_slot [updated], nsg_slot [small], and for those runs as
+  /// nsg_sorted has them: int32_t [small + 1] for sums and as many for rows.
+  UploadedArray trainingArray;
+  UploadedArray sortedArray; ///< SortedHead.
 
   Event uploaded; ///< the last upload was read.
   Event forked;   ///< where the sort may begin.
@@ -65,6 +72,21 @@ struct StepPlan {
 struct TrainingHead {
   nsg_positions first; ///< the expansion before the sort.
   nsg_positions again; ///< after it: gradients are elsewhere than expected.
+  nsg_pieces pieces;
+};
+
+/// Where the rest of StepPlan::trainingArray begins, in bytes.
+struct TrainingLayout {
+  explicit TrainingLayout(const KeySpace &keys);
+
+  int64_t sortedSlots, smallSlots, sumsBegin, rowsBegin;
+};
+
+/// What is told of the gradients.
+struct SortedHead {
+  nsg_sorted sorted;
+  nsg_sorted smallSums;   ///< for nsg_small_sums.
+  nsg_sorted smallUpdate; ///< for nsg_small_update.
 };
 
 /// Brings arrays of a plan to the GPU, if they have changed. `stream` orders

@@ -26,6 +26,13 @@ constexpr int64_t maxPositions = std::numeric_limits<int32_t>::max() - 1;
 
 int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
+/// Whether `count` more positions can be told apart.
+void checkPositions(int64_t total, int64_t count) {
+  if (count > maxPositions - total)
+    fail("the step has more than ", maxPositions,
+         " ids to update by on one device; use smaller batches");
+}
+
 /// Hands out ranges of positions to parts.
 class PositionMaker {
 public:
@@ -69,9 +76,7 @@ private:
   };
 
   int64_t append(int64_t count) {
-    if (count > maxPositions - total)
-      fail("the step has more than ", maxPositions,
-           " ids to update by on one device; use smaller batches");
+    checkPositions(total, count);
     return std::exchange(total, total + count);
   }
 
@@ -182,20 +187,66 @@ void numberBlocks(StepTasks &step, TaskKernel kernel,
   }
 }
 
+/// How many sums there are of a small slot's gradients: each is added up by one
+/// group of lanes, and those of a row then by one. More of them keep more
+/// groups busy, and take more memory.
+constexpr int64_t mostSumsOfRow = 512;
+constexpr int64_t mostSumsOfSlot = 8192;
+
+SmallStep makeSmallStep(int64_t rows, int64_t firstPiece, int64_t numPieces) {
+  SmallStep small = {rows, firstPiece, numPieces};
+  int64_t most = std::min(mostSumsOfRow, mostSumsOfSlot / rows);
+  small.piecesPerSum = std::max<int64_t>(1, ceilDiv(numPieces, most));
+  small.numSums = ceilDiv(numPieces, small.piecesPerSum);
+  return small;
+}
+
+/// Numbers the pieces of small slots, and the blocks that order them: those of
+/// a slot in the order of its tasks.
+void addPieces(const Binding &binding, const KeySpace &keys,
+               std::span<const nsc_part> parts, StepTasks &step) {
+  std::vector<std::vector<size_t>> partsOfSlot(binding.numSlots());
+  for (size_t i = 0; i < parts.size(); ++i) {
+    auto lookup = size_t(parts[i].lookup);
+    if (step.tasks[i].items > 0)
+      partsOfSlot[size_t(binding.program.lookups[lookup].slot)].push_back(i);
+  }
+  int64_t total = 0;
+  for (int32_t slot : keys.small) {
+    int64_t first = total;
+    for (size_t i : partsOfSlot[size_t(slot)]) {
+      nsg_lookup_task &task = step.tasks[i];
+      int64_t pieces = ceilDiv(parts[i].id_end - parts[i].id_begin, NSG_PIECE);
+      checkPositions(total * NSG_PIECE, pieces * NSG_PIECE);
+      task.first_piece = int32_t(total);
+      task.num_pieces = int32_t(pieces);
+      step.blocks[OrderBlocks][i] =
+          ceilDiv(pieces * (task.rows + 1), NSG_THREADS);
+      total += pieces;
+    }
+    step.small.push_back(makeSmallStep(
+        binding.shardOf(size_t(slot)).rows.size(), first, total - first));
+  }
+}
+
 } // namespace
 
-KeySpace::KeySpace(const Binding &binding) : keyBegin(binding.numSlots(), -1) {
+KeySpace::KeySpace(const Binding &binding)
+    : keyBegin(binding.numSlots(), -1), smallSlots(binding.numSlots()) {
   auto append = [&](size_t slot) {
     keyBegin[slot] = end;
     end += binding.shardOf(slot).rows.size();
   };
   for (size_t slot = 0; slot < binding.numSlots(); ++slot)
-    if (binding.program.slots[slot].trainable()) {
+    if (binding.program.slots[slot].isSmall()) {
+      small.push_back(int32_t(slot));
+      smallSlots[slot] = true;
+    } else if (binding.program.slots[slot].isSorted()) {
       updated.push_back(int32_t(slot));
       append(slot);
     }
   for (const GpuLookup &lookup : binding.program.lookups)
-    if (lookup.gradientVariant >= 0 && keyBegin[size_t(lookup.slot)] < 0)
+    if (lookup.gradientVariant >= 0 && !hasPositions(size_t(lookup.slot)))
       append(size_t(lookup.slot));
   keyBytes = end < int64_t(std::numeric_limits<uint32_t>::max()) ? 4 : 8;
   // The filler has all bits set: 2^endBit - 1 >= end.
@@ -207,32 +258,44 @@ StepTasks makeTasks(const Binding &binding, const KeySpace &keys,
                     std::span<void *const> weights, bool training,
                     int64_t residentBlocks) {
   StepTasks step;
-  PositionMaker positions;
+  PositionMaker positions, unsorted;
   std::vector<int64_t> idsOfSlot(binding.numSlots());
   for (const nsc_part &part : parts) {
     const GpuLookup &lookup = binding.program.lookups[size_t(part.lookup)];
     size_t slot = size_t(lookup.slot);
     nsg_lookup_task task = makeTask(binding, part, weights[slot]);
-    int64_t key = training ? keys.keyBegin[slot] : -1;
-    if (key >= 0) {
+    bool isUpdated = training && keys.hasPositions(slot);
+    if (isUpdated) {
       bool exact = part.exact || !task.offsets;
-      task.key_begin = key;
-      task.position_begin = positions.place(part, lookup.slot, exact);
+      bool small = keys.isSmall(slot);
+      task.flags |= small ? NSG_UNSORTED : 0;
+      task.key_begin = keys.keyBegin[slot];
+      task.position_begin =
+          (small ? unsorted : positions).place(part, lookup.slot, exact);
       idsOfSlot[slot] += part.id_end - part.id_begin;
     }
     step.blocks[ExpandBlocks].push_back(
-        key >= 0 ? ceilDiv(task.items, NSG_EXPAND_ITEMS) : 0);
+        isUpdated ? ceilDiv(task.items, NSG_EXPAND_ITEMS) : 0);
     step.blocks[GradientBlocks].push_back(0);
     step.tasks.push_back(task);
   }
   groupItems(binding, parts, residentBlocks, step);
   step.numPositions = positions.total;
+  step.numUnsorted = unsorted.total;
   step.filled = positions.filled;
+  checkPositions(step.numPositions, step.numUnsorted);
+  for (nsg_lookup_task &task : step.tasks)
+    if (task.flags & NSG_UNSORTED)
+      task.position_begin += step.numPositions;
+  step.blocks[OrderBlocks].assign(parts.size(), 0);
+  if (training)
+    addPieces(binding, keys, parts, step);
   for (int32_t slot : keys.updated)
     step.rowsOfUpdated.push_back(std::min(
         idsOfSlot[size_t(slot)], binding.shardOf(size_t(slot)).rows.size()));
   numberBlocks(step, LookupBlocks, &nsg_lookup_task::first_block);
   numberBlocks(step, ExpandBlocks, &nsg_lookup_task::first_expand_block);
+  numberBlocks(step, OrderBlocks, &nsg_lookup_task::first_order_block);
   return step;
 }
 

@@ -8,7 +8,8 @@
 // only the kernel knows which ids are theirs; parts of different features of
 // one jagged input then share a range, a layer, as long as each position has
 // at most one reader; what is looked up again gets another layer. A slot's
-// positions are in the order of its parts, since gradients are added so.
+// positions are in the order of its parts, since gradients are added so. Those
+// of small slots are numbered in the same way, behind all that are sorted.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,13 +31,34 @@ namespace neuroshard::cuda {
 /// in their order; then slots that are only read but whose lookups have
 /// gradients of sample weights.
 struct KeySpace {
-  std::vector<int32_t> updated;  ///< slots, in the order of their keys.
+  std::vector<int32_t> updated;  ///< sorted slots, in the order of their keys.
+  std::vector<int32_t> small;    ///< slots that are updated without a sort.
   std::vector<int64_t> keyBegin; ///< per slot; -1: no keys.
   int64_t end = 0;               ///< all keys are less.
   int32_t keyBytes = 4;
   int32_t endBit = 1; ///< bits in which keys and the filler differ.
 
   explicit KeySpace(const Binding &binding);
+
+  bool isSmall(size_t slot) const { return smallSlots[slot]; }
+  /// Ids of this slot have positions.
+  bool hasPositions(size_t slot) const {
+    return keyBegin[slot] >= 0 || smallSlots[slot];
+  }
+
+private:
+  std::vector<bool> smallSlots;
+};
+
+/// What a step takes to update a small slot: nsg_slot has the same fields.
+struct SmallStep {
+  int64_t rows = 0; ///< of the slot.
+  int64_t firstPiece = 0;
+  int64_t numPieces = 0;
+  int64_t piecesPerSum = 1;
+  int64_t numSums = 0;
+
+  int64_t sumRows() const { return numSums * rows; }
 };
 
 /// f32 gradients of a part's items, from a base that all parts share.
@@ -47,17 +69,25 @@ struct GradientPlace {
 };
 
 /// The kernels that run tasks in blocks.
-enum TaskKernel { LookupBlocks, ExpandBlocks, GradientBlocks };
+enum TaskKernel { LookupBlocks, ExpandBlocks, GradientBlocks, OrderBlocks };
+constexpr size_t kTaskKernels = 4;
 
 struct StepTasks {
   std::vector<nsg_lookup_task> tasks; ///< one per part.
   /// Per kernel and task.
-  std::array<std::vector<int64_t>, 3> blocks;
-  int64_t numPositions = 0;
+  std::array<std::vector<int64_t>, kTaskKernels> blocks;
+  int64_t numPositions = 0; ///< that are sorted.
+  int64_t numUnsorted = 0;  ///< behind them.
   /// Some positions may have no reader: keys must be filled first.
   bool filled = false;
   /// Upper bound of the distinct rows of each updated slot.
   std::vector<int64_t> rowsOfUpdated;
+  std::vector<SmallStep> small; ///< as KeySpace::small.
+
+  bool hasPositions() const { return numPositions + numUnsorted > 0; }
+  int64_t numPieces() const {
+    return small.empty() ? 0 : small.back().firstPiece + small.back().numPieces;
+  }
 };
 
 /// Makes the tasks of checked parts. `weights` per slot. Without training there

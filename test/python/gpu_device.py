@@ -33,12 +33,11 @@ def assert_within(actual, bounded, what):
                              f"{greatest[at].item()!r}")
 
 
-def kernels_of(artifact, rank):
-    """Names of the kernels of a device's program."""
+def program_of(artifact, rank):
+    """What a device's .gpu.json says."""
     manifest = json.loads((artifact / "manifest.json").read_text())
     library = manifest["programs"][manifest["bindings"][rank]["program"]]["library"]
-    described = artifact / library.replace(".so", ".gpu.json")
-    return json.loads(described.read_text())["kernels"]
+    return json.loads((artifact / library.replace(".so", ".gpu.json")).read_text())
 
 
 class OpenDevice:
@@ -49,8 +48,9 @@ class OpenDevice:
         self.model, self.output = model, DTYPES[output]
         self.splits_rows = splits_rows
         self.device = cuda.Device(artifact, rank, seed=None)
-        self.chunk = (reference.chunk_size() if "nsg_partials" in kernels_of(artifact, rank)
-                      else None)
+        program = program_of(artifact, rank)
+        self.chunk = reference.chunk_size() if "nsg_partials" in program["kernels"] else None
+        self.is_small = [slot["small_update_variant"] >= 0 for slot in program["slots"]]
         self.lookups, self.slots = self.device.lookups, self.device.slots
         self.expected = []
         for number, slot in enumerate(self.slots):

@@ -126,7 +126,10 @@ def whole_plan(model):
 
 
 def compile_model(model, plan, folder, *options):
-    """An artifact for the emulator; for a sample of cases, optimised less."""
+    """An artifact for the emulator; for a sample of cases, optimised less. Without --small-rows
+    among the options all slots are sorted, of however few rows."""
+    if "--small-rows" not in options:
+        options = (*options, "--small-rows", "0")
     level = "3" if os.environ.get("NEUROSHARD_ALL") else "1"
     return artifact.compile_text(model.text(plan), folder, "--emulate", "-O", level, *options)
 

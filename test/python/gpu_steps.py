@@ -48,6 +48,7 @@ class Step:
 
     def __init__(self, opened, batches, memory, fixed=None):
         self.opened, self.batches, self.memory, self.fixed = opened, batches, memory, fixed
+        self.known = True
         self.works = [self.make_work(number) for number in range(len(opened.lookups))]
 
     def pooling_of(self, number):
@@ -94,6 +95,7 @@ class Step:
         self.place_results()
         if self.opened.splits_rows:
             return cuda.parts_of(self.part_of(work) for work in self.works)
+        self.known = known
         inputs = [self.native_input(input_, batch, known)
                   for input_, batch in zip(self.opened.model.inputs, self.batches)]
         return self.opened.device.make_parts(inputs, [(w.out, w.stride) for w in self.works])
@@ -200,17 +202,35 @@ class Step:
             parts = [reference.Terms(work.ids, reference.spread(
                 work.ids, work.offsets, work.weights, work.pooling, work.gradient_view.numpy()))
                 for work in self.works if work.slot == slot]
+            if self.opened.is_small[slot]:
+                room = [self.room_of(work) for work in self.works if work.slot == slot]
+                gradients.append(reference.small_gradient(parts, room, facts.rows, facts.columns))
+                continue
             total, touched, count = reference.table_gradient(parts, facts.rows, facts.columns,
                                                              first, self.opened.chunk)
             first += count
             gradients.append((total, touched))
         return gradients
 
-    def check_update(self, learning_rate, number, norms=None):
+    def room_of(self, work):
+        """Ids that a part has positions for: all of its input where only the kernel knows which
+        are its own."""
+        if not work.items:
+            return 0
+        exchange = self.opened.lookups[work.number].exchange
+        input_ = self.opened.model.inputs[exchange]
+        exact = (self.opened.splits_rows or self.known or self.fixed is not None or
+                 len(input_.features) == 1 or
+                 any(lookup.pooling == "unpooled" for lookup in input_.lookups))
+        return len(work.ids) if exact else len(self.batches[exchange].ids)
+
+    def check_update(self, learning_rate, number, norms=None, slots=None):
         """All tables and states are one step on. What may differ in its last bits, after sums
         over columns, is what the next step is expected to begin with. `norms`: of two-phase
-        slots, for their rows with gradients, over all columns of the table."""
+        slots, for their rows with gradients, over all columns of the table. `slots`: only these."""
         for slot, gradient in enumerate(self.slot_gradients()):
+            if slots is not None and slot not in slots:
+                continue
             weights, states = self.opened.expected[slot]
             if gradient is None:
                 self.check_slot(slot, numpy.zeros(len(weights), bool), [])

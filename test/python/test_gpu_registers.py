@@ -34,10 +34,12 @@ def is_known(kernel, dim, element, optimizer):
 @pytest.mark.parametrize("dim,element,optimizer,pooling", CASES)
 def test_limits_hold(dim, element, optimizer, pooling, tmp_path):
     kind, weighted = pooling
-    table = Table("t", 1000, dim, element, Optimizer(optimizer))
-    model = Model([table], [Input("x", ("f",), (Lookup("f", "t", kind, weighted),), "i64",
-                                  weighted)])
-    plan = Plan(1, [Shard("t", (0, table.rows), (0, dim), (0,))])
+    # Updated with a sort, and without.
+    tables = [Table(name, rows, dim, element, Optimizer(optimizer))
+              for name, rows in (("many", 1000), ("few", 9))]
+    lookups = tuple(Lookup("f", table.name, kind, weighted) for table in tables)
+    model = Model(tables, [Input("x", ("f",), lookups, "i64", weighted)])
+    plan = Plan(1, [Shard(table.name, (0, table.rows), (0, dim), (0,)) for table in tables])
     folder = artifact.compile_text(model.text(plan), tmp_path / "model", "--training", "-O", "1",
                                    "--gpu", "sm_80,sm_90")
     cubins = sorted(folder.glob("*.cubin"))

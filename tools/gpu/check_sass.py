@@ -42,6 +42,9 @@ LIMITS = {
     "nsg_update": Limits(registers=128),
     "nsg_reduce": Limits(registers=128),
     "nsg_apply": Limits(registers=128),
+    "nsg_small_order": Limits(registers=64),
+    "nsg_small_sums": Limits(registers=128),
+    "nsg_small_update": Limits(registers=128),
 }
 
 

@@ -73,7 +73,7 @@ LogicalResult GpuCompiler::writeEmulated() {
 
 FailureOr<std::string> GpuCompiler::run() {
   FailureOr<GpuProgram> program =
-      convertToGpu(*module, name, options.gpuOutput);
+      convertToGpu(*module, name, options.gpuProgram);
   if (failed(program))
     return failure();
   PassManager pm(module->getContext());

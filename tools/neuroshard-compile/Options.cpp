@@ -2,6 +2,8 @@
 
 #include "Options.h"
 
+#include "neuroshard/Runtime/GpuABI.h"
+
 #include <CLI/CLI.hpp>
 
 #include <map>
@@ -47,13 +49,19 @@ static void addGpuOptions(CLI::App &app, CompileOptions &options) {
                  "newer ones take the PTX that comes along")
       ->delimiter(',')
       ->group(group);
-  app.add_option("--gpu-output", options.gpuOutput,
+  app.add_option("--gpu-output", options.gpuProgram.output,
                  "type of the results that kernels write")
       ->transform(CLI::CheckedTransformer(
           std::map<std::string, ElementKind>{{"f32", ElementKind::F32},
                                              {"f16", ElementKind::F16},
                                              {"bf16", ElementKind::BF16}}))
       ->default_str("f32")
+      ->group(group);
+  app.add_option(
+         "--small-rows", options.gpuProgram.smallRows,
+         "shards of at most so many rows are updated without a sort; 0: "
+         "none")
+      ->check(CLI::Range(0, NSG_MOST_SMALL_ROWS))
       ->group(group);
   app.add_flag("--emulate", options.emulate,
                "also compile the kernels for the emulator, which runs them "
@@ -96,9 +104,11 @@ std::optional<int> parseOptions(int argc, char **argv,
   try {
     app.parse(argc, argv);
     if (options.gpu.archs.empty() && !options.emulate &&
-        (app.count("--gpu-output") || app.count("--cuda-toolkit")))
-      throw CLI::ValidationError("--gpu-output and --cuda-toolkit have an "
-                                 "effect only with --gpu or --emulate");
+        (app.count("--gpu-output") || app.count("--cuda-toolkit") ||
+         app.count("--small-rows")))
+      throw CLI::ValidationError(
+          "--gpu-output, --small-rows and --cuda-toolkit have an effect only "
+          "with --gpu or --emulate");
   } catch (const CLI::ParseError &error) {
     return app.exit(error) == 0 ? 0 : 1;
   }

@@ -4,6 +4,7 @@
 #define NEUROSHARD_TOOLS_COMPILE_OPTIONS_H
 
 #include "neuroshard/Conversion/GPU/GpuImages.h"
+#include "neuroshard/Conversion/GPU/GpuProgramOptions.h"
 #include "neuroshard/Conversion/Kernels/ElementKind.h"
 #include "neuroshard/Conversion/Native/SharedLibrary.h"
 #include "neuroshard/Transforms/Passes.h"
@@ -25,7 +26,7 @@ struct CompileOptions {
   NativeOptions native;
   /// With no architectures nothing is compiled for GPUs.
   GpuTargetOptions gpu;
-  ElementKind gpuOutput = ElementKind::F32;
+  GpuProgramOptions gpuProgram;
   bool emulate = false;
   PlanOptions plan;
   TopologyFromGridOptions grid;

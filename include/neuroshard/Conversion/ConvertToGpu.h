@@ -11,7 +11,7 @@ namespace neuroshard {
 /// know of the program. Errors are reported at `module`.
 mlir::FailureOr<GpuProgram> convertToGpu(mlir::ModuleOp module,
                                          llvm::StringRef program,
-                                         ElementKind output);
+                                         const GpuProgramOptions &options);
 
 } // namespace neuroshard
 

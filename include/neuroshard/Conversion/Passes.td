@@ -120,7 +120,9 @@ def ConvertToGpu : Pass<"convert-neuroshard-to-gpu", "::mlir::ModuleOp"> {
            [{::llvm::cl::values(
              clEnumValN(::neuroshard::ElementKind::F32, "f32", "Single precision."),
              clEnumValN(::neuroshard::ElementKind::F16, "f16", "Half precision."),
-             clEnumValN(::neuroshard::ElementKind::BF16, "bf16", "Brain floating point."))}]>
+             clEnumValN(::neuroshard::ElementKind::BF16, "bf16", "Brain floating point."))}]>,
+    Option<"smallRows", "small-rows", "int64_t", "64",
+           "Slots of at most so many rows are updated without a sort, if their optimizer takes one phase.">
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",

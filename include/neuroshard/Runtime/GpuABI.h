@@ -18,6 +18,9 @@
 //   nsg_partials(const nsg_slot *slots, int32_t num_slots,
 //              const nsg_sorted *sorted)
 //   nsg_update, nsg_reduce, nsg_apply: as nsg_partials
+//   nsg_small_order(const nsg_lookup_task *tasks, const int32_t *task_of_block,
+//              const nsg_pieces *pieces)
+//   nsg_small_sums, nsg_small_update: as nsg_partials, of the small slots
 //
 // All have blocks of NSG_THREADS threads in x. A kernel exists only if the
 // program needs it; <program>.gpu.json lists them.
@@ -29,7 +32,9 @@
 // on the items from (b - first block of t) x n on; the first block of t is
 // tasks[t].first_block (lookup), .first_gradient_block (weight gradient) or
 // .first_expand_block (expand). An item is a bag, or an id if the lookup is
-// unpooled. Results do not depend on items_per_group.
+// unpooled. Results do not depend on items_per_group. nsg_small_order does the
+// same with num_pieces x (rows + 1) items, NSG_THREADS to a block, from
+// .first_order_block on.
 //
 // nsg_ranges has a thread per slot, and one: ceil((num_slots + 1) /
 // NSG_THREADS) blocks. nsg_partials, nsg_update, nsg_reduce, nsg_apply run any
@@ -41,14 +46,21 @@
 // one run. The update of that run adds up what it has in front of its first
 // chunk and behind its last, and then the sums of its chunks.
 //
+// Small slots have few rows, and their positions are not sorted. Each task of
+// such a slot has its ids cut into pieces of NSG_PIECE; nsg_small_order orders
+// each piece by itself, by row and then by position. The pieces of a slot are
+// numbered in the order of its tasks; `pieces_per_sum` neighbours have one sum
+// per row, which nsg_small_sums adds up, and nsg_small_update adds up these.
+//
 // Order of a training step: nsg_lookup; nsg_expand; stable radix sort of
 // (keys, 0, 1, 2, ...) by key; distinct keys and the start of each run;
-// nsg_ranges; and, with the gradients, nsg_weight_gradient, nsg_partials and
-// nsg_update, or nsg_partials, nsg_reduce, exchange of norms, nsg_apply.
+// nsg_ranges; nsg_small_order; and, with the gradients, nsg_weight_gradient,
+// nsg_partials and nsg_update, or nsg_partials, nsg_reduce, exchange of norms,
+// nsg_apply; nsg_small_sums and nsg_small_update.
 //
 // Arithmetic is f32. A bag's rows are added in the order of its ids, a row's
-// gradients in the order of their positions, but for long runs: the same input,
-// the same bits.
+// gradients in the order of their positions, but for long runs and small slots:
+// the same input, the same bits.
 //
 //===----------------------------------------------------------------------===//
 
@@ -66,13 +78,18 @@ extern "C" {
 #define NSG_EXPAND_ITEMS 32
 /// Positions of a chunk; see nsg_partials.
 #define NSG_CHUNK 256
+/// Ids of a piece; see nsg_small_order.
+#define NSG_PIECE 256
+/// The most rows that a small slot may have.
+#define NSG_MOST_SMALL_ROWS 1024
 
 /// nsg_lookup_task.flags: what kernels with one body for all need to know.
-#define NSG_POOLED 1   /* items are bags; else ids */
-#define NSG_MEAN 2     /* gradients are divided by the ids of the bag */
-#define NSG_WEIGHTED 4 /* sample_weights are read */
-#define NSG_FIXED 8    /* bags of `pooling` ids; offsets are not read */
-#define NSG_ID64 16    /* ids are i64; else i32 */
+#define NSG_POOLED 1    /* items are bags; else ids */
+#define NSG_MEAN 2      /* gradients are divided by the ids of the bag */
+#define NSG_WEIGHTED 4  /* sample_weights are read */
+#define NSG_FIXED 8     /* bags of `pooling` ids; offsets are not read */
+#define NSG_ID64 16     /* ids are i64; else i32 */
+#define NSG_UNSORTED 32 /* no keys are written: the slot is small */
 
 /// One lookup on one slot, for the bags of one peer or of all.
 typedef struct nsg_lookup_task {
@@ -125,11 +142,17 @@ typedef struct nsg_lookup_task {
   /// Items that a group of lanes takes one after another, at least 1. Of the
   /// items of a block group g takes g, g + items_per_block, ...
   int32_t items_per_group;
-  int32_t reserved;
+
+  /// nsg_small_order: ids j, j + 1, ... from the task's first on are in piece
+  /// first_piece, NSG_PIECE to each. What is behind the last id is empty.
+  int32_t first_piece;
+  int32_t num_pieces;
+  int32_t first_order_block;
 } nsg_lookup_task;
 
 /// What nsg_expand writes, by position. Positions that no task has must hold
-/// a key that no row has, at least the key_end of the last slot.
+/// a key that no row has, at least the key_end of the last slot. Those of tasks
+/// with NSG_UNSORTED come behind all others and have no keys.
 typedef struct nsg_positions {
   /// u32 or u64: key_bytes.
   void *keys;
@@ -143,7 +166,21 @@ typedef struct nsg_positions {
   int32_t reserved;
 } nsg_positions;
 
-/// The sorted positions; what kernels of the update read.
+/// What nsg_small_order writes.
+typedef struct nsg_pieces {
+  /// Positions: those of piece p are among the NSG_PIECE from p * NSG_PIECE on,
+  /// by row and then ascending. Bad ids are in none.
+  int32_t *order;
+  /// Those of row r in piece p are order[starts[p * stride + r]] ...
+  /// order[starts[p * stride + r + 1] - 1].
+  int32_t *starts;
+  /// At least 1 more than the rows of any small slot.
+  int64_t stride;
+} nsg_pieces;
+
+/// The sorted positions; what kernels of the update read. For the small slots'
+/// kernels `order` and `starts` are those of nsg_pieces, partial_stride is its
+/// stride, and what only sorted slots have is null: keys, num_runs, partials.
 typedef struct nsg_sorted {
   /// Distinct keys in ascending order, u32 or u64: key_bytes.
   const void *keys;
@@ -158,7 +195,9 @@ typedef struct nsg_sorted {
   const float *factors; /* null: all 1 */
   const float *gradients;
   /// nsg_ranges writes [num_slots + 1]: slot s has the runs [run_begin[s],
-  /// run_begin[s + 1]).
+  /// run_begin[s + 1]). Of nsg_small_sums the "runs" are sums, row r of sum c
+  /// being c * rows + r; of nsg_small_update they are rows. There the launcher
+  /// writes them.
   int32_t *run_begin;
   int32_t key_bytes;
   float one; /* 1: what kernels read where factors is null */
@@ -192,14 +231,24 @@ typedef struct nsg_slot {
   int32_t reduce_variant;
   int32_t apply_variant;
   int32_t partial_variant;
+
+  /// Small slots. nsg_small_sums writes `reduced` and, into `norms`, how many
+  /// gradients each row of it is the sum of; rows without any in all sums are
+  /// not updated. Their bodies: update_variant of nsg_small_update,
+  /// partial_variant of nsg_small_sums.
+  int32_t first_piece;
+  int32_t num_pieces;
+  int32_t pieces_per_sum;
+  int32_t num_sums; /* ceil(num_pieces / pieces_per_sum) */
 } nsg_slot;
 
 #ifdef __cplusplus
 }
-static_assert(sizeof(nsg_lookup_task) == 168, "generated code has the layout");
+static_assert(sizeof(nsg_lookup_task) == 176, "generated code has the layout");
 static_assert(sizeof(nsg_positions) == 32, "generated code has the layout");
+static_assert(sizeof(nsg_pieces) == 24, "generated code has the layout");
 static_assert(sizeof(nsg_sorted) == 96, "generated code has the layout");
-static_assert(sizeof(nsg_slot) == 80, "generated code has the layout");
+static_assert(sizeof(nsg_slot) == 96, "generated code has the layout");
 #endif
 
 #endif // NEUROSHARD_RUNTIME_GPUABI_H

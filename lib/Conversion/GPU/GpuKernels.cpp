@@ -256,12 +256,22 @@ Value RunBlocks::findSlot(Value block, Value before, Value numSlots) {
   return arith::SubIOp::create(b, found, one);
 }
 
-void createRunKernel(gpu::GPUModuleOp module, StringRef name,
-                     size_t variantField, ArrayRef<Variant> variants) {
+void createRunKernel(gpu::GPUModuleOp module, const RunKernel &kernel,
+                     ArrayRef<Variant> variants) {
   Builder types(module.getContext());
   Type pointer = getDevicePointerType(module.getContext());
-  KernelBuilder k(module, name, {pointer, types.getI32Type(), pointer},
-                  getResidentBlocks(variants, kUpdateBlocks));
+  // Sums of several columns take what an update takes: there are pieces, too.
+  constexpr int64_t kFewColumns = 4;
+  bool hasFew = llvm::all_of(variants, [](const Variant &variant) {
+    return variant.shape.columns <= kFewColumns;
+  });
+  int32_t resident = kernel.hasFewItems
+                         ? kUpdateBlocks - 1
+                         : getResidentBlocks(variants, kUpdateBlocks);
+  if (kernel.onlySums && hasFew && resident == kUpdateBlocks)
+    resident = kLookupBlocks;
+  KernelBuilder k(module, kernel.name, {pointer, types.getI32Type(), pointer},
+                  resident);
   ImplicitLocOpBuilder &b = k.b;
   int64_t fewest = NSG_THREADS;
   for (const Variant &variant : variants)
@@ -282,7 +292,7 @@ void createRunKernel(gpu::GPUModuleOp module, StringRef name,
   Value next = arith::AddIOp::create(b, number, k.constant(1));
   Value runs = arith::SubIOp::create(b, blocks.runBeginOf(next), firstRun);
   Value ofSlot = arith::SubIOp::create(b, block, blocks.firstBlockOf(number));
-  switchVariants(k, slot.index32(variantField), variants,
+  switchVariants(k, slot.index32(kernel.variantField), variants,
                  [&](const Variant &variant) {
                    Group group = makeGroup(k, variant.shape.lanes);
                    Value first = arith::MulIOp::create(

@@ -8,6 +8,7 @@
 #ifndef NEUROSHARD_LIB_CONVERSION_GPU_GPUKERNELS_H
 #define NEUROSHARD_LIB_CONVERSION_GPU_GPUKERNELS_H
 
+#include "DeviceStruct.h"
 #include "Variants.h"
 
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -51,9 +52,18 @@ struct TaskKernel {
 void createTaskKernel(mlir::gpu::GPUModuleOp module, const TaskKernel &kernel,
                       llvm::ArrayRef<Variant> variants);
 
-/// nsg_update, nsg_reduce or nsg_apply; `variantField` is a field of nsg_slot.
-void createRunKernel(mlir::gpu::GPUModuleOp module, llvm::StringRef name,
-                     size_t variantField, llvm::ArrayRef<Variant> variants);
+/// nsg_update, nsg_reduce, nsg_apply or a small slots' one; `variantField` is a
+/// field of nsg_slot.
+struct RunKernel {
+  llvm::StringRef name;
+  size_t variantField;
+  /// Holds a row's gradient alone, not weights and states beside it.
+  bool onlySums = false;
+  /// Too few items to fill a GPU: each may have more registers.
+  bool hasFewItems = false;
+};
+void createRunKernel(mlir::gpu::GPUModuleOp module, const RunKernel &kernel,
+                     llvm::ArrayRef<Variant> variants);
 
 /// nsg_partials.
 void createPartialsKernel(mlir::gpu::GPUModuleOp module,
@@ -62,6 +72,17 @@ void createPartialsKernel(mlir::gpu::GPUModuleOp module,
 /// nsg_expand and nsg_ranges, which are the same in all programs.
 void createExpandKernel(mlir::gpu::GPUModuleOp module);
 void createRangesKernel(mlir::gpu::GPUModuleOp module);
+
+/// Whether a task has a flag NSG_...
+mlir::Value hasFlag(mlir::ImplicitLocOpBuilder &b, DeviceStruct task,
+                    int32_t flag);
+
+/// The position in a task's `ids` where an item's ids begin; that of the number
+/// of items is where its last ids end.
+mlir::Value getIdBegin(KernelBuilder &k, DeviceStruct task, mlir::Value item);
+
+/// nsg_small_order.
+void createSmallOrderKernel(mlir::gpu::GPUModuleOp module);
 
 } // namespace neuroshard
 

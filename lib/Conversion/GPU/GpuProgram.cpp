@@ -24,10 +24,11 @@ namespace {
 class ProgramBuilder {
 public:
   ProgramBuilder(gpu::GPUModuleOp module, const ProgramSpec &program,
-                 ElementKind output)
-      : module(module), program(program), lookups(module), gradients(module),
-        partials(module), updates(module), reduces(module), applies(module) {
-    result.output = output;
+                 const GpuProgramOptions &options)
+      : module(module), program(program), options(options), lookups(module),
+        gradients(module), partials(module), updates(module), reduces(module),
+        applies(module), smallSums(module), smallUpdates(module) {
+    result.output = options.output;
   }
 
   FailureOr<GpuProgram> run();
@@ -36,11 +37,18 @@ private:
   LogicalResult addLookup(const LookupSpec &lookup);
   LogicalResult addPooledVariants(VariantSpec spec, GpuLookup &entry);
   LogicalResult addSlot(const SlotSpec &slot);
+  LogicalResult addUpdate(VariantSpec spec, GpuSlot &entry);
+  LogicalResult addSmallUpdate(VariantSpec spec, GpuSlot &entry);
+  void createSortKernels();
+  void createSmallKernels();
   void createKernels();
+  StringRef add(StringRef kernel);
 
   gpu::GPUModuleOp module;
   const ProgramSpec &program;
-  VariantSet lookups, gradients, partials, updates, reduces, applies;
+  GpuProgramOptions options;
+  VariantSet lookups, gradients, partials, updates, reduces, applies, smallSums,
+      smallUpdates;
   GpuProgram result;
 };
 } // namespace
@@ -100,6 +108,42 @@ LogicalResult ProgramBuilder::addLookup(const LookupSpec &lookup) {
   return success();
 }
 
+/// Sums of gradients, which are the same for all types of weights.
+static VariantSpec describeSums(KernelKind kind, int64_t dim) {
+  VariantSpec spec;
+  spec.kernel.kind = kind;
+  spec.kernel.dim = dim;
+  // Sample weights, and the numbers of ids of a mean.
+  spec.kernel.weighted = true;
+  return spec;
+}
+
+LogicalResult ProgramBuilder::addUpdate(VariantSpec spec, GpuSlot &entry) {
+  VariantSpec sums = describeSums(KernelKind::Partial, entry.spec.dim);
+  if (failed(make(partials, sums, entry.partialVariant)))
+    return failure();
+  spec.kernel.weighted = true;
+  auto add = [&](KernelKind kind, VariantSet &set, int64_t &number) {
+    spec.kernel.kind = kind;
+    return make(set, spec, number);
+  };
+  if (!entry.spec.twoPhase)
+    return add(KernelKind::Update, updates, entry.updateVariant);
+  if (failed(add(KernelKind::Reduce, reduces, entry.reduceVariant)))
+    return failure();
+  return add(KernelKind::Apply, applies, entry.applyVariant);
+}
+
+/// Factors are in the sums.
+LogicalResult ProgramBuilder::addSmallUpdate(VariantSpec spec, GpuSlot &entry) {
+  VariantSpec sums = describeSums(KernelKind::SmallSums, entry.spec.dim);
+  if (failed(make(smallSums, sums, entry.smallSumsVariant)))
+    return failure();
+  spec.kernel.kind = KernelKind::Update;
+  spec.isSmall = true;
+  return make(smallUpdates, spec, entry.smallUpdateVariant);
+}
+
 LogicalResult ProgramBuilder::addSlot(const SlotSpec &slot) {
   GpuSlot entry{slot};
   if (slot.optimizer) {
@@ -108,36 +152,52 @@ LogicalResult ProgramBuilder::addSlot(const SlotSpec &slot) {
     spec.kernel.element = slot.element;
     spec.kernel.optimizer = *slot.optimizer;
     spec.kernel.tableDim = slot.tableDim;
-    // Sample weights, and the numbers of ids of a mean.
-    spec.kernel.weighted = true;
-    auto add = [&](KernelKind kind, VariantSet &set, int64_t &number) {
-      spec.kernel.kind = kind;
-      return make(set, spec, number);
-    };
-    // Sums of gradients are the same for all types of weights.
-    VariantSpec partial;
-    partial.kernel.kind = KernelKind::Partial;
-    partial.kernel.dim = slot.dim;
-    partial.kernel.weighted = true;
-    if (failed(make(partials, partial, entry.partialVariant)))
+    bool isSmall = !slot.twoPhase && slot.mostRows > 0 &&
+                   slot.mostRows <= options.smallRows;
+    if (failed(isSmall ? addSmallUpdate(spec, entry) : addUpdate(spec, entry)))
       return failure();
-    if (!slot.twoPhase) {
-      if (failed(add(KernelKind::Update, updates, entry.updateVariant)))
-        return failure();
-    } else if (failed(add(KernelKind::Reduce, reduces, entry.reduceVariant)) ||
-               failed(add(KernelKind::Apply, applies, entry.applyVariant))) {
-      return failure();
-    }
   }
   result.slots.push_back(entry);
   return success();
 }
 
-void ProgramBuilder::createKernels() {
-  auto add = [&](StringRef name) {
-    result.kernels.push_back(name);
-    return name;
+StringRef ProgramBuilder::add(StringRef kernel) {
+  result.kernels.push_back(kernel);
+  return kernel;
+}
+
+void ProgramBuilder::createSortKernels() {
+  if (updates.empty() && reduces.empty())
+    return;
+  add("nsg_ranges");
+  createRangesKernel(module);
+  add("nsg_partials");
+  createPartialsKernel(module, partials.get());
+  auto create = [&](StringRef name, size_t field, const VariantSet &set) {
+    if (!set.empty())
+      createRunKernel(module, {add(name), field}, set.get());
   };
+  create("nsg_update", offsetof(nsg_slot, update_variant), updates);
+  create("nsg_reduce", offsetof(nsg_slot, reduce_variant), reduces);
+  create("nsg_apply", offsetof(nsg_slot, apply_variant), applies);
+}
+
+void ProgramBuilder::createSmallKernels() {
+  if (smallUpdates.empty())
+    return;
+  add("nsg_small_order");
+  createSmallOrderKernel(module);
+  createRunKernel(module,
+                  {add("nsg_small_sums"), offsetof(nsg_slot, partial_variant),
+                   /*onlySums=*/true},
+                  smallSums.get());
+  createRunKernel(module,
+                  {add("nsg_small_update"), offsetof(nsg_slot, update_variant),
+                   /*onlySums=*/false, /*hasFewItems=*/true},
+                  smallUpdates.get());
+}
+
+void ProgramBuilder::createKernels() {
   if (!lookups.empty())
     createTaskKernel(module,
                      {add("nsg_lookup"), offsetof(nsg_lookup_task, variant),
@@ -151,23 +211,12 @@ void ProgramBuilder::createKernels() {
                       offsetof(nsg_lookup_task, first_gradient_block),
                       offsetof(nsg_lookup_task, items), false},
                      gradients.get());
-  if (updates.empty() && reduces.empty())
+  if (updates.empty() && reduces.empty() && smallUpdates.empty())
     return;
   add("nsg_expand");
   createExpandKernel(module);
-  add("nsg_ranges");
-  createRangesKernel(module);
-  add("nsg_partials");
-  createPartialsKernel(module, partials.get());
-  if (!updates.empty())
-    createRunKernel(module, add("nsg_update"),
-                    offsetof(nsg_slot, update_variant), updates.get());
-  if (reduces.empty())
-    return;
-  createRunKernel(module, add("nsg_reduce"), offsetof(nsg_slot, reduce_variant),
-                  reduces.get());
-  createRunKernel(module, add("nsg_apply"), offsetof(nsg_slot, apply_variant),
-                  applies.get());
+  createSortKernels();
+  createSmallKernels();
 }
 
 FailureOr<GpuProgram> ProgramBuilder::run() {
@@ -183,12 +232,15 @@ FailureOr<GpuProgram> ProgramBuilder::run() {
 
 FailureOr<GpuProgram> buildGpuModule(ModuleOp parent,
                                      const ProgramSpec &program,
-                                     ElementKind output) {
+                                     const GpuProgramOptions &options) {
+  if (options.smallRows < 0 || options.smallRows > NSG_MOST_SMALL_ROWS)
+    return parent.emitError("expected small-rows from 0 to ")
+           << NSG_MOST_SMALL_ROWS << ", got: " << options.smallRows;
   OpBuilder b = OpBuilder::atBlockEnd(parent.getBody());
   parent->setAttr(gpu::GPUDialect::getContainerModuleAttrName(),
                   b.getUnitAttr());
   auto module = gpu::GPUModuleOp::create(b, parent.getLoc(), kGpuModuleName);
-  return ProgramBuilder(module, program, output).run();
+  return ProgramBuilder(module, program, options).run();
 }
 
 void registerGpuDialects(DialectRegistry &registry) {

@@ -38,7 +38,9 @@ static llvm::json::Object describe(const GpuSlot &slot) {
                             {"update_variant", slot.updateVariant},
                             {"reduce_variant", slot.reduceVariant},
                             {"apply_variant", slot.applyVariant},
-                            {"partial_variant", slot.partialVariant}};
+                            {"partial_variant", slot.partialVariant},
+                            {"small_sums_variant", slot.smallSumsVariant},
+                            {"small_update_variant", slot.smallUpdateVariant}};
 }
 
 std::string writeGpuProgram(const GpuProgram &program,

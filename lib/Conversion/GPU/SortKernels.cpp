@@ -72,6 +72,37 @@ static Value isNull(ImplicitLocOpBuilder &b, Value pointer) {
 // nsg_expand
 //===----------------------------------------------------------------------===//
 
+Value hasFlag(ImplicitLocOpBuilder &b, DeviceStruct task, int32_t flag) {
+  Value flags = task.i32(offsetof(nsg_lookup_task, flags));
+  Value bit = arith::ConstantOp::create(b, b.getI32IntegerAttr(flag));
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
+                               arith::AndIOp::create(b, flags, bit), bit);
+}
+
+Value getIdBegin(KernelBuilder &k, DeviceStruct task, Value item) {
+  ImplicitLocOpBuilder &b = k.b;
+  Type index = b.getIndexType();
+  Value firstId = task.index(offsetof(nsg_lookup_task, first_id));
+  auto afterFirst = [&](Value ids) -> Value {
+    return arith::AddIOp::create(b, firstId, ids);
+  };
+  auto ofBag = [&]() -> Value {
+    return choose(
+        b, hasFlag(b, task, NSG_FIXED), index,
+        [&]() -> Value {
+          Value pooling = task.index(offsetof(nsg_lookup_task, pooling));
+          return afterFirst(arith::MulIOp::create(b, item, pooling));
+        },
+        [&]() -> Value {
+          Value offsets = task.pointer(offsetof(nsg_lookup_task, offsets));
+          return structAt(b, offsets, sizeof(int64_t), item).index(0);
+        });
+  };
+  // Item i of ids that are not pooled is the task's i-th id.
+  return choose(b, hasFlag(b, task, NSG_POOLED), index, ofBag,
+                [&] { return afterFirst(item); });
+}
+
 namespace {
 class ExpandBuilder {
 public:
@@ -81,7 +112,7 @@ public:
   void run(Value item, Value firstThread);
 
 private:
-  Value hasFlag(int32_t flag);
+  Value hasFlag(int32_t flag) { return neuroshard::hasFlag(b, task, flag); }
   Value loadId(Value position);
   std::pair<Value, Value> getIds(Value item);
   void writeKey(Value position, Value id);
@@ -93,42 +124,10 @@ private:
 };
 } // namespace
 
-Value ExpandBuilder::hasFlag(int32_t flag) {
-  Value flags = task.i32(offsetof(nsg_lookup_task, flags));
-  Value bit = arith::ConstantOp::create(b, b.getI32IntegerAttr(flag));
-  return arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
-                               arith::AndIOp::create(b, flags, bit), bit);
-}
-
 /// The positions of an item's ids: one if the lookup is not pooled.
 std::pair<Value, Value> ExpandBuilder::getIds(Value item) {
-  auto nextOf = [&](Value value) -> Value {
-    return arith::AddIOp::create(b, value, k.constant(1));
-  };
-  Type index = b.getIndexType();
-  Value pooling = task.index(offsetof(nsg_lookup_task, pooling));
-  Value firstId = task.index(offsetof(nsg_lookup_task, first_id));
-  Value isFixed = hasFlag(NSG_FIXED), isPooled = hasFlag(NSG_POOLED);
-  auto getBound = [&](Value bag) -> Value {
-    return choose(
-        b, isPooled, index,
-        [&] {
-          return choose(
-              b, isFixed, index,
-              [&]() -> Value {
-                return arith::AddIOp::create(
-                    b, firstId, arith::MulIOp::create(b, bag, pooling));
-              },
-              [&]() -> Value {
-                Value offsets =
-                    task.pointer(offsetof(nsg_lookup_task, offsets));
-                return structAt(b, offsets, sizeof(int64_t), bag).index(0);
-              });
-        },
-        // Item i is the task's i-th id.
-        [&]() -> Value { return arith::AddIOp::create(b, firstId, bag); });
-  };
-  return {getBound(item), getBound(nextOf(item))};
+  Value next = arith::AddIOp::create(b, item, k.constant(1));
+  return {getIdBegin(k, task, item), getIdBegin(k, task, next)};
 }
 
 Value ExpandBuilder::loadId(Value position) {
@@ -209,7 +208,9 @@ void ExpandBuilder::run(Value item, Value firstThread) {
   b.setInsertionPointToStart(loop.getBody());
   Value id = loop.getInductionVar();
   Value position = arith::AddIOp::create(b, begin, id);
-  writeKey(position, loadId(id));
+  Value yes = arith::ConstantOp::create(b, b.getBoolAttr(true));
+  Value isSorted = arith::XOrIOp::create(b, hasFlag(NSG_UNSORTED), yes);
+  emitIf(b, isSorted, [&] { writeKey(position, loadId(id)); });
   LLVM::StoreOp::create(b, place64,
                         elementAt(b, places, b.getI64Type(), position),
                         /*alignment=*/8);

@@ -3,7 +3,7 @@
 #include "Variants.h"
 
 #include "Distribute.h"
-#include "GpuInputs.h"
+#include "SmallInputs.h"
 
 #include "neuroshard/Runtime/GpuABI.h"
 #include "neuroshard/Runtime/KernelABI.h"
@@ -11,10 +11,14 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 #include <cstddef>
+#include <memory>
 
 using namespace mlir;
 
 namespace neuroshard {
+
+/// Of a small slot's row, with four sums in flight.
+static constexpr int64_t kFewColumns = 4;
 
 /// Results are f32 unless the name says more.
 static std::string getSuffix(ElementKind output) {
@@ -29,6 +33,8 @@ static std::string getName(const VariantSpec &spec) {
     name += "_mean";
   if (spec.isFixed)
     name += "_fixed";
+  if (spec.isSmall)
+    name += "_small";
   return name + getSuffix(spec.output);
 }
 
@@ -59,6 +65,7 @@ public:
 private:
   func::FuncOp createFunction(ArrayRef<Type> types);
   void emitTaskBody(ValueRange arguments);
+  std::unique_ptr<UpdateInputs> makeUpdateInputs(ValueRange arguments);
   void emitRunBody(ValueRange arguments);
   void bindStates(DeviceStruct &slot, UpdateBody &body);
 
@@ -142,23 +149,38 @@ void VariantBuilder::bindStates(DeviceStruct &slot, UpdateBody &body) {
                                      /*invariant=*/false));
 }
 
+std::unique_ptr<UpdateInputs>
+VariantBuilder::makeUpdateInputs(ValueRange arguments) {
+  DeviceStruct slot(b, arguments[kSlot]), sorted(b, arguments[kSorted]);
+  Value item = arguments[kRunItem];
+  if (spec.kernel.kind == KernelKind::SmallSums)
+    return std::make_unique<PieceInputs>(b, slot, sorted, item);
+  if (spec.isSmall)
+    return std::make_unique<SumInputs>(b, slot, item);
+  return std::make_unique<RunInputs>(b, slot, sorted, item,
+                                     arguments[kFirstRun],
+                                     spec.kernel.kind == KernelKind::Partial);
+}
+
 void VariantBuilder::emitRunBody(ValueRange arguments) {
   DeviceStruct slot(b, arguments[kSlot]), sorted(b, arguments[kSorted]);
-  bool isPartial = spec.kernel.kind == KernelKind::Partial;
-  RunInputs inputs(b, slot, sorted, arguments[kRunItem], arguments[kFirstRun],
-                   isPartial);
+  std::unique_ptr<UpdateInputs> inputs = makeUpdateInputs(arguments);
   RowBuilder rows(b, spec.kernel.dim, shape.rows);
-  UpdateBody body{{b, rows, spec.kernel}, inputs};
-  bool isReduce = spec.kernel.kind == KernelKind::Reduce;
+  UpdateBody body{{b, rows, spec.kernel}, *inputs};
+  bool isPartial = spec.kernel.kind == KernelKind::Partial;
   bool isApply = spec.kernel.kind == KernelKind::Apply;
+  bool isReduce = spec.kernel.kind == KernelKind::Reduce ||
+                  spec.kernel.kind == KernelKind::SmallSums;
   MemRefType flat = getFlatType(b.getF32Type());
-  if (!isApply)
+  MemRefType padded = getPaddedType(b, spec.kernel, ElementKind::F32);
+  if (spec.isSmall)
+    body.gradients = slot.array(offsetof(nsg_slot, reduced), padded,
+                                /*invariant=*/true);
+  else if (!isApply)
     body.gradients = sorted.array(offsetof(nsg_sorted, gradients), flat,
                                   /*invariant=*/true);
   if (isReduce || isApply) {
-    body.reduced =
-        slot.array(offsetof(nsg_slot, reduced),
-                   getPaddedType(b, spec.kernel, ElementKind::F32), isApply);
+    body.reduced = slot.array(offsetof(nsg_slot, reduced), padded, isApply);
     body.norms = slot.array(offsetof(nsg_slot, norms), flat, isApply);
   }
   if (isPartial) {
@@ -197,6 +219,9 @@ FailureOr<int64_t> VariantSet::getOrCreate(const VariantSpec &spec) {
     return found->second;
   auto getShape = readsTasks(spec.kernel) ? getLaneShape : getUpdateShape;
   LaneShape shape = getShape(spec.kernel.dim, spec.kernel.element);
+  // Weights and states are held, too, and few sums are read.
+  if (spec.isSmall && shape.columns > kFewColumns)
+    shape.rows.inFlight = std::max<int64_t>(1, shape.rows.inFlight / 2);
   func::FuncOp whole = VariantBuilder(module, spec, shape).run();
   Lanes lanes;
   lanes.count = shape.lanes;

@@ -22,6 +22,8 @@ struct VariantSpec {
   ElementKind output = ElementKind::F32;
   bool isMean = false;
   bool isFixed = false;
+  /// An update by the sums of a small slot.
+  bool isSmall = false;
 };
 
 struct Variant {

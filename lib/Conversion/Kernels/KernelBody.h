@@ -71,6 +71,9 @@ public:
   virtual Span getRun(mlir::Value item) = 0;
   /// The parts of a run, if parts of long ones have been added up before.
   virtual std::optional<SplitRun> splitRun(Span) { return std::nullopt; }
+  /// SmallSums has pieces for each item, spans of positions, instead of a run.
+  virtual mlir::Value countPieces(mlir::Value) { return {}; }
+  virtual Span getPiece(mlir::Value, mlir::Value) { return {}; }
   virtual mlir::Value getGradientOffset(mlir::Value position) = 0;
   virtual mlir::Value getGradientOffsetAhead(mlir::Value) { return {}; }
   virtual mlir::Value getFactor(mlir::Value position) = 0;

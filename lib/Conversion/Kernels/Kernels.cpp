@@ -158,6 +158,7 @@ static Signature makeSignature(Builder &b, const KernelSpec &spec) {
     s.scalar(Role::StepSize, f32);
     break;
   case KernelKind::Partial:
+  case KernelKind::SmallSums:
     llvm_unreachable("not a kernel of the host");
   }
   s.scalar(Role::Begin, i64);
@@ -258,7 +259,7 @@ FailureOr<func::FuncOp> getOrCreateKernel(ModuleOp module,
                                           const RowShape &shape) {
   if (auto problem = findProblem(spec))
     return module.emitError() << *problem;
-  if (spec.kind == KernelKind::Partial)
+  if (spec.kind == KernelKind::Partial || spec.kind == KernelKind::SmallSums)
     return module.emitError("the host has no kernel for partial sums");
   std::string name = getKernelName(spec);
   if (Operation *existing = module.lookupSymbol(name)) {

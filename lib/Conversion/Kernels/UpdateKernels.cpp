@@ -37,6 +37,21 @@ static Row addGradients(const UpdateBody &body, const ColumnBlock &block,
   return emitSum(body, block, span, sum, inFlight, emitTerms);
 }
 
+/// `sum` and the gradients of `count` spans, one after the other.
+static Row addSpans(const UpdateBody &body, const ColumnBlock &block,
+                    Value count, llvm::function_ref<Span(Value)> getSpan,
+                    Row sum) {
+  ImplicitLocOpBuilder &b = body.b;
+  RowBuilder &rows = body.rows;
+  auto loop = scf::ForOp::create(b, rows.index(0), count, rows.index(1), sum);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  Span span = getSpan(loop.getInductionVar());
+  scf::YieldOp::create(
+      b, addGradients(body, block, span, Row(loop.getRegionIterArgs())));
+  return Row(loop.getResults());
+}
+
 /// Few runs have sums of chunks: registers matter more there.
 static constexpr int64_t kSumsInFlight = 2;
 
@@ -46,21 +61,16 @@ static Row sumParts(const UpdateBody &body, const ColumnBlock &block,
                     const SplitRun &run) {
   ImplicitLocOpBuilder &b = body.b;
   RowBuilder &rows = body.rows;
-  auto parts = scf::ForOp::create(b, rows.index(0), rows.index(2),
-                                  rows.index(1), rows.zeros(block));
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(parts.getBody());
-    Value isHead = arith::CmpIOp::create(
-        b, arith::CmpIPredicate::eq, parts.getInductionVar(), rows.index(0));
+  auto getPart = [&](Value number) -> Span {
+    Value isHead = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, number,
+                                         rows.index(0));
     auto choose = [&](Value head, Value tail) -> Value {
       return arith::SelectOp::create(b, isHead, head, tail);
     };
-    Span span{choose(run.head.first, run.tail.first),
-              choose(run.head.limit, run.tail.limit)};
-    scf::YieldOp::create(
-        b, addGradients(body, block, span, Row(parts.getRegionIterArgs())));
-  }
+    return {choose(run.head.first, run.tail.first),
+            choose(run.head.limit, run.tail.limit)};
+  };
+  Row sum = addSpans(body, block, rows.index(2), getPart, rows.zeros(block));
   auto emitSums = [&](ArrayRef<Value> numbers) {
     SmallVector<Term> terms;
     for (Value number : numbers) {
@@ -69,8 +79,7 @@ static Row sumParts(const UpdateBody &body, const ColumnBlock &block,
     }
     return terms;
   };
-  return emitSum(body, block, run.sums, Row(parts.getResults()), kSumsInFlight,
-                 emitSums);
+  return emitSum(body, block, run.sums, sum, kSumsInFlight, emitSums);
 }
 
 /// The sum of the gradients of a run.
@@ -90,6 +99,43 @@ static void emitPartial(const UpdateBody &body) {
       Row sum = addGradients(body, block, chunk, rows.zeros(block));
       rows.write(sum, {body.partials, offset}, block);
     });
+  });
+}
+
+/// How many positions `count` spans have, as f32.
+static Value countPositions(const UpdateBody &body, Value count,
+                            llvm::function_ref<Span(Value)> getSpan) {
+  ImplicitLocOpBuilder &b = body.b;
+  RowBuilder &rows = body.rows;
+  auto loop = scf::ForOp::create(b, rows.index(0), count, rows.index(1),
+                                 ValueRange{rows.index(0)});
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    Span span = getSpan(loop.getInductionVar());
+    Value own = arith::SubIOp::create(b, span.limit, span.first);
+    Value total = arith::AddIOp::create(b, loop.getRegionIterArgs()[0], own);
+    scf::YieldOp::create(b, total);
+  }
+  Value integer =
+      arith::IndexCastUIOp::create(b, b.getI64Type(), loop.getResult(0));
+  return arith::UIToFPOp::create(b, b.getF32Type(), integer);
+}
+
+/// Sums of parts of a row's gradients, and of how many: a row without any is
+/// not to be updated, though its sums are 0.
+static void emitSmallSums(const UpdateBody &body) {
+  RowBuilder &rows = body.rows;
+  body.inputs.forEachItem([&](Value item) {
+    Value count = body.inputs.countPieces(item);
+    auto getSpan = [&](Value number) {
+      return body.inputs.getPiece(item, number);
+    };
+    rows.forEachBlock([&](const ColumnBlock &block) {
+      Row sum = addSpans(body, block, count, getSpan, rows.zeros(block));
+      rows.write(sum, {body.reduced, item}, block);
+    });
+    rows.writeScalar(countPositions(body, count, getSpan), body.norms, item);
   });
 }
 
@@ -265,6 +311,8 @@ void emitBody(const UpdateBody &body) {
     return emitApply(body);
   case KernelKind::Partial:
     return emitPartial(body);
+  case KernelKind::SmallSums:
+    return emitSmallSums(body);
   case KernelKind::Lookup:
   case KernelKind::WeightGradient:
     llvm_unreachable("not an update");

@@ -23,7 +23,7 @@ namespace neuroshard {
 #include "neuroshard/Conversion/Passes.h.inc"
 
 FailureOr<GpuProgram> convertToGpu(ModuleOp module, StringRef program,
-                                   ElementKind output) {
+                                   const GpuProgramOptions &options) {
   FailureOr<ir::DeviceProgramOp> kept = findProgram(module, program);
   if (failed(kept))
     return failure();
@@ -36,7 +36,7 @@ FailureOr<GpuProgram> convertToGpu(ModuleOp module, StringRef program,
   ProgramSpec spec = describeProgram(*kept);
   for (Operation &op : llvm::make_early_inc_range(*module.getBody()))
     op.erase();
-  return buildGpuModule(module, spec, output);
+  return buildGpuModule(module, spec, options);
 }
 
 namespace {
@@ -44,7 +44,7 @@ struct ConvertToGpu : impl::ConvertToGpuBase<ConvertToGpu> {
   using ConvertToGpuBase::ConvertToGpuBase;
 
   void runOnOperation() override {
-    if (failed(convertToGpu(getOperation(), program, output)))
+    if (failed(convertToGpu(getOperation(), program, {output, smallRows})))
       signalPassFailure();
   }
 };

@@ -49,6 +49,31 @@ static SlotSpec describe(ir::LocalTableOp table) {
   return slot;
 }
 
+/// Rows of each shard of a plan.
+static llvm::StringMap<int64_t> getRowsOfShards(ir::PlanOp plan) {
+  llvm::StringMap<int64_t> rows;
+  for (auto shard : plan.getOps<ir::ShardOp>())
+    rows[shard.getName()] = shard.getNumRows();
+  return rows;
+}
+
+/// Sets what the program's slots have at most; nothing without a lookup, which
+/// names the plan.
+static void setMostRows(ProgramSpec &spec, ir::DeviceProgramOp program) {
+  auto lookups = program.getOps<ir::LocalLookupOp>();
+  if (lookups.empty())
+    return;
+  auto module = program->getParentOfType<ModuleOp>();
+  auto exchange =
+      module.lookupSymbol<ir::ExchangeOp>((*lookups.begin()).getExchangeAttr());
+  auto plan = module.lookupSymbol<ir::PlanOp>(exchange.getPlanAttr());
+  llvm::StringMap<int64_t> rows = getRowsOfShards(plan);
+  for (auto [slot, table] :
+       llvm::zip_equal(spec.slots, program.getOps<ir::LocalTableOp>()))
+    for (auto shard : table.getShards().getAsRange<StringAttr>())
+      slot.mostRows = std::max(slot.mostRows, rows.lookup(shard.getValue()));
+}
+
 FailureOr<ir::DeviceProgramOp> findProgram(ModuleOp module, StringRef name) {
   name.consume_front("@");
   auto programs = llvm::to_vector(module.getOps<ir::DeviceProgramOp>());
@@ -86,6 +111,7 @@ ProgramSpec describeProgram(ir::DeviceProgramOp program) {
     if (lookup.weighted)
       spec.slots[lookup.slot].weighted = true;
   }
+  setMostRows(spec, program);
   return spec;
 }
 

@@ -9,12 +9,12 @@
 neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
   levels [#neuroshard.level<"node", groups = [2], bandwidth = 450.0, latency = 5.0>]
 neuroshard.table @t : 100 x 32 x f32 {optimizer = #neuroshard.optimizer<rowwise_adagrad>}
-neuroshard.table @u : 100 x 16 x f32 {optimizer = #neuroshard.optimizer<rowwise_adagrad>}
+neuroshard.table @u : 200 x 16 x f32 {optimizer = #neuroshard.optimizer<rowwise_adagrad>}
 neuroshard.plan @plan on @cluster semantics exact {
   neuroshard.shard "t0" of @t rows [0, 100) cols [0, 16) on [0]
   neuroshard.shard "t1" of @t rows [0, 100) cols [16, 32) on [1]
-  neuroshard.shard "u0" of @u rows [0, 50) cols [0, 16) on [0]
-  neuroshard.shard "u1" of @u rows [50, 100) cols [0, 16) on [1]
+  neuroshard.shard "u0" of @u rows [0, 100) cols [0, 16) on [0]
+  neuroshard.shard "u1" of @u rows [100, 200) cols [0, 16) on [1]
 }
 neuroshard.exchange @e of !ids on @plan
   lookups [#neuroshard.lookup<sum @t["a"] weighted>, #neuroshard.lookup<sum @u["a"] weighted>]

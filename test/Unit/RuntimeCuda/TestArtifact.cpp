@@ -122,7 +122,7 @@ json Model::manifest() const {
 json Model::program(int32_t device, fake::State &state) const {
   json lookups = json::array(), slots = json::array();
   std::vector<int32_t> local = slotsOf(device);
-  bool updates = false, reduces = false, gradients = false;
+  bool updates = false, reduces = false, small = false, gradients = false;
   for (const Bound &bound : lookupsOf(device)) {
     const ExchangeText &exchange = exchanges[size_t(bound.exchange)];
     const LookupText &lookup = exchange.lookups[size_t(bound.lookup)];
@@ -164,10 +164,13 @@ json Model::program(int32_t device, fake::State &state) const {
     bool rowwise = table.rule == Rule::RowwiseAdagrad;
     bool twoPhase = rowwise && splitsColumns(shard.table);
     // The fake's only update is SGD; its row-wise rule has two phases.
-    bool updated = table.rule == Rule::Sgd;
+    bool few = shard.rowEnd - shard.rowBegin <= smallRows;
+    bool updated = table.rule == Rule::Sgd && !few;
+    bool updatedSmall = table.rule == Rule::Sgd && few;
     int32_t variant = int32_t(state.updates.size());
     state.updates.push_back({shard.colEnd - shard.colBegin, table.dim});
     updates |= updated;
+    small |= updatedSmall;
     reduces |= twoPhase;
     slots.push_back({{"dim", shard.colEnd - shard.colBegin},
                      {"element", "f32"},
@@ -177,13 +180,18 @@ json Model::program(int32_t device, fake::State &state) const {
                      {"update_variant", updated ? variant : -1},
                      {"reduce_variant", twoPhase ? variant : -1},
                      {"apply_variant", twoPhase ? variant : -1},
-                     {"partial_variant", variant}});
+                     {"partial_variant", variant},
+                     {"small_sums_variant", updatedSmall ? variant : -1},
+                     {"small_update_variant", updatedSmall ? variant : -1}});
   }
   json kernels = json::array({"nsg_lookup"});
-  if (updates || reduces || gradients)
-    kernels.insert(kernels.end(), {"nsg_expand", "nsg_ranges"});
+  if (updates || reduces || small || gradients)
+    kernels.push_back("nsg_expand");
   if (updates || reduces)
-    kernels.push_back("nsg_partials");
+    kernels.insert(kernels.end(), {"nsg_ranges", "nsg_partials"});
+  if (small)
+    kernels.insert(kernels.end(),
+                   {"nsg_small_order", "nsg_small_sums", "nsg_small_update"});
   if (updates)
     kernels.push_back("nsg_update");
   if (reduces)

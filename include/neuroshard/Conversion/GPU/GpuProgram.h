@@ -7,6 +7,7 @@
 #ifndef NEUROSHARD_CONVERSION_GPU_GPUPROGRAM_H
 #define NEUROSHARD_CONVERSION_GPU_GPUPROGRAM_H
 
+#include "neuroshard/Conversion/GPU/GpuProgramOptions.h"
 #include "neuroshard/Conversion/Kernels/ProgramTable.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -35,6 +36,9 @@ struct GpuSlot {
   int64_t reduceVariant = -1;
   int64_t applyVariant = -1;
   int64_t partialVariant = -1;
+  /// Of a slot that is updated without a sort; it has none of the others.
+  int64_t smallSumsVariant = -1;
+  int64_t smallUpdateVariant = -1;
 };
 
 /// Slots and lookups in the order of the manifest.
@@ -50,7 +54,7 @@ struct GpuProgram {
 /// Runtime/GpuABI.h that the program needs. An error is reported at `parent`.
 mlir::FailureOr<GpuProgram> buildGpuModule(mlir::ModuleOp parent,
                                            const ProgramSpec &program,
-                                           ElementKind output);
+                                           const GpuProgramOptions &options);
 
 /// Registers the dialects that GPU modules are made of.
 void registerGpuDialects(mlir::DialectRegistry &registry);

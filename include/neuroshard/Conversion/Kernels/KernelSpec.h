@@ -16,14 +16,16 @@
 
 namespace neuroshard {
 
-/// Partial, the sum of some of a row's gradients, is for GPUs alone.
+/// Partial and SmallSums, sums of some of a row's gradients, are for GPUs
+/// alone.
 enum class KernelKind {
   Lookup,
   WeightGradient,
   Update,
   Reduce,
   Apply,
-  Partial
+  Partial,
+  SmallSums
 };
 enum class IdKind { I32, I64 };
 enum class OptimizerKind { Sgd, Adagrad, RowwiseAdagrad, Adam };

@@ -30,6 +30,9 @@ struct SlotSpec {
   /// Exact row-wise optimizer over column shards: reduce and apply kernels
   /// instead of one update.
   bool twoPhase = false;
+  /// Of the shards that devices bind to the slot, the rows of the longest; 0:
+  /// not known.
+  int64_t mostRows = 0;
 };
 
 /// A lookup on one slot.

@@ -1,0 +1,22 @@
+//===- GpuProgramOptions.h - How GPU programs are made ---------*- C++ -*-===//
+
+#ifndef NEUROSHARD_CONVERSION_GPU_GPUPROGRAMOPTIONS_H
+#define NEUROSHARD_CONVERSION_GPU_GPUPROGRAMOPTIONS_H
+
+#include "neuroshard/Conversion/Kernels/ElementKind.h"
+
+#include <cstdint>
+
+namespace neuroshard {
+
+struct GpuProgramOptions {
+  /// Type of the results.
+  ElementKind output = ElementKind::F32;
+  /// Slots of at most so many rows, if their optimizer takes one phase, are
+  /// updated without a sort. From 0 to NSG_MOST_SMALL_ROWS.
+  int64_t smallRows = 64;
+};
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_CONVERSION_GPU_GPUPROGRAMOPTIONS_H

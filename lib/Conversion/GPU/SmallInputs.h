@@ -1,0 +1,58 @@
+//===- SmallInputs.h - What updates without a sort read --------*- C++ -*-===//
+//
+// The inputs of the bodies of small slots' kernels, over the structs of
+// Runtime/GpuABI.h, for one item.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_LIB_CONVERSION_GPU_SMALLINPUTS_H
+#define NEUROSHARD_LIB_CONVERSION_GPU_SMALLINPUTS_H
+
+#include "GpuInputs.h"
+
+namespace neuroshard {
+
+/// A sum of some pieces' gradients of one row: item c * rows + r is sum c of
+/// row r. A span is what a piece has of the row.
+class PieceInputs : public RunInputs {
+public:
+  PieceInputs(mlir::ImplicitLocOpBuilder &b, const DeviceStruct &slot,
+              const DeviceStruct &sorted, mlir::Value item);
+
+  mlir::Value countPieces(mlir::Value item) override;
+  Span getPiece(mlir::Value item, mlir::Value number) override;
+
+private:
+  mlir::ImplicitLocOpBuilder &b;
+  DeviceStruct sorted;
+  mlir::Value row, firstPiece, numPieces;
+};
+
+/// The update of a row, which is the item, by its sums: those are its
+/// "gradients", one at each position from 0 on. Rows without any gradient are
+/// no items.
+class SumInputs : public UpdateInputs {
+public:
+  SumInputs(mlir::ImplicitLocOpBuilder &b, const DeviceStruct &slot,
+            mlir::Value row)
+      : b(b), slot(slot), row(row) {}
+
+  void forEachItem(llvm::function_ref<void(mlir::Value)> emit) override;
+  mlir::Value getRow(mlir::Value item) override { return item; }
+  Span getRun(mlir::Value item) override;
+  /// A number of a row of nsg_slot.reduced.
+  mlir::Value getGradientOffset(mlir::Value position) override;
+  mlir::Value getFactor(mlir::Value) override { return {}; }
+
+private:
+  mlir::Value countSums();
+  mlir::Value hasGradients();
+
+  mlir::ImplicitLocOpBuilder &b;
+  DeviceStruct slot;
+  mlir::Value row;
+};
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_LIB_CONVERSION_GPU_SMALLINPUTS_H
