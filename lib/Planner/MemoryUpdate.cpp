@@ -9,6 +9,8 @@
 
 #include "neuroshard/Planner/Memory.h"
 
+#include <algorithm>
+
 using namespace neuroshard;
 
 namespace {
@@ -35,6 +37,19 @@ constexpr int64_t kChunkIds = 256;
 /// Of the arrays that tell kernels what to do: per feature, and per bag.
 constexpr int64_t kTaskBytes = 512;
 constexpr int64_t kBagsPerTaskByte = 1;
+
+/// Shards of at most so many rows, if their optimizer takes one phase, are
+/// updated without a sort (neuroshard-compile's default of --small-rows).
+constexpr int64_t kSmallRows = 64;
+/// Their ids, each: place of the gradient (8) and factor (4).
+constexpr int64_t kUnsortedBytes = 12;
+/// Their ids are ordered in pieces: positions, and where each row begins, with
+/// 4 bytes each.
+constexpr int64_t kPieceIds = 256;
+constexpr int64_t kPieceBytes = (kPieceIds + kSmallRows + 1) * 4;
+/// Rows of f32, and a count for each, to which pieces are added up: of one row
+/// of the shard, and of all.
+constexpr int64_t kMostSumsOfRow = 512, kMostSums = 8192;
 
 int64_t ceilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -64,6 +79,27 @@ int64_t deviceUpdateBytes(const ShardingProblem &problem, const Table &table,
          kTaskBytes + bags / kBagsPerTaskByte;
 }
 
+bool isSmall(const ShardingProblem &problem, const Table &table,
+             const Shard &shard) {
+  bool needsNorms = shard.width() != table.dim &&
+                    table.optimizer.kind == OptimizerKind::RowWiseAdagrad &&
+                    problem.optimizerSemantics == OptimizerSemantics::Exact;
+  return shard.rows() <= kSmallRows && !needsNorms;
+}
+
+int64_t smallUpdateBytes(const ShardingProblem &problem, const Feature &feature,
+                         const Shard &shard, int64_t ids) {
+  int64_t pieces = ceilDivide(ids, kPieceIds);
+  int64_t sums = std::min(
+      {pieces, kMostSumsOfRow, kMostSums / std::max<int64_t>(1, shard.rows())});
+  int64_t bags =
+      feature.pooling == Pooling::None ? 0 : featureBatch(problem, feature);
+  return ids * kUnsortedBytes + pieces * kPieceBytes +
+         sums * shard.rows() *
+             (paddedRowBytes(shard.width(), ElementType::F32) + 4) +
+         kTaskBytes + bags / kBagsPerTaskByte;
+}
+
 } // namespace
 
 int64_t neuroshard::updateBytes(const ShardingProblem &problem,
@@ -71,9 +107,12 @@ int64_t neuroshard::updateBytes(const ShardingProblem &problem,
                                 const Shard &shard, int64_t ids) {
   if (!runsOnGpus(problem))
     return hostUpdateBytes(feature, ids, shard.width());
-  // A path without a sort for shards of few rows has its terms here, in the
-  // place of those of the sort: shard.rows() tells.
-  return deviceUpdateBytes(problem, table, feature, ids);
+  int64_t sorted = deviceUpdateBytes(problem, table, feature, ids);
+  if (!isSmall(problem, table, shard))
+    return sorted;
+  // Another device's longer shard in the same program makes this one sorted,
+  // too.
+  return std::max(sorted, smallUpdateBytes(problem, feature, shard, ids));
 }
 
 int64_t neuroshard::reducedRowBytes(const ShardingProblem &problem,
