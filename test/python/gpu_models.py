@@ -136,33 +136,39 @@ def compile_model(model, plan, folder, *options):
 
 # Batches
 
-SIZES = {"ragged": 37, "one": 1, "empty": 5, "equal": 21, "none": 0, "huge": 4}
+SIZES = {"ragged": 37, "one": 1, "empty": 5, "equal": 21, "none": 0, "huge": 4, "hot": 4,
+         "many": 260}
 
 
 def lengths_of(kind, generator, integers):
     """Bag lengths; with integers those that divide without rounding."""
     if kind.startswith("fixed"):
         return torch.full((9,), int(kind.removeprefix("fixed")))
+    if kind == "last":  # the rest of the last bag is one id
+        return torch.tensor([2, 4, 1])
     size = SIZES[kind]
+    if kind == "many":  # more than the emulator's GPU holds four times
+        return torch.full((size,), 4)
     if kind == "empty":
         return torch.zeros(size, dtype=torch.int64)
     lengths = torch.randint(0, 8, (size,), generator=generator)
     if integers:
         lengths = torch.tensor([0, 1, 2, 4])[lengths % 4]
-    if kind == "huge":
+    if kind in ("huge", "hot"):
         lengths[1] = 2048
     return lengths
 
 
 def make_batch(model, input_, kind, generator, integers=False, lengths=None):
-    """Ids of few rows; "equal": all of one. `lengths` of the bags, else those of the kind."""
+    """Ids of few rows; "equal" and "hot": all of one. `lengths` of the bags, else those of the
+    kind."""
     features = []
     for name in input_.features:
         rows = min(model.table(lookup.table).rows for lookup in input_.lookups
                    if lookup.feature == name)
         lengths = lengths_of(kind, generator, integers) if lengths is None else lengths
         count = int(lengths.sum())
-        ids = (torch.full((count,), rows - 1) if kind == "equal"
+        ids = (torch.full((count,), rows - 1) if kind in ("equal", "hot")
                else torch.randint(0, rows, (count,), generator=generator))
         weights = (torch.randint(-1, 2, (count,), generator=generator).float() if integers
                    else torch.randn(count, generator=generator))

@@ -33,14 +33,15 @@ def run(*command):
 
 def compile_module(text, folder, library):
     """A GPU module as IR to what the emulator loads, as neuroshard-compile does it."""
-    names = [folder / f"mutant.{kind}" for kind in ("mlir", "native.mlir", "ll", "o")]
-    source, native, ir, code = names
+    names = [folder / f"mutant.{kind}" for kind in ("mlir", "native.mlir", "ll", "bc", "o")]
+    source, native, ir, optimized, code = names
     source.write_text(text)
     run(artifact.tool("neuroshard-opt"), source, "--neuroshard-emulate-gpu",
         "--neuroshard-native-pipeline=invoke-wrappers=true buffers=false", "-o", native)
     run(llvm_tool("mlir-translate"), "--mlir-to-llvmir", native, "-o", ir)
+    run(llvm_tool("opt"), "-passes=default<O1>", "-mattr=+f16c", ir, "-o", optimized)
     run(llvm_tool("llc"), "-O1", "-filetype=obj", "-relocation-model=pic", "-mattr=+f16c",
-        "-fp-contract=off", ir, "-o", code)
+        optimized, "-o", code)
     run(llvm_tool("ld.lld"), "-shared", "-z", "now", "-z", "noexecstack", "-o", library, code)
 
 
@@ -109,6 +110,13 @@ SHUFFLE = rf"nvvm\.shfl\.sync +bfly {VALUE}, {VALUE}, {VALUE}, {VALUE} :"
 
 remove_warp_sync = replacing(r"\n *nvvm\.bar\.warp\.sync [^\n]*", "")
 remove_guard = replacing(GUARD, r"\1 = arith.constant true\n\4scf.if \1 {")
+# The items of a block, and what is read ahead, end with the task and the bag.
+remove_bound = replacing(rf"arith\.minui {VALUE}, {VALUE} : index",
+                         r"arith.maxui \1, \1 : index")
+# Behind the last id of a bag, the row that is read in its place is added, too.
+add_behind_the_end = replacing(
+    rf"{VALUE} = arith\.cmpi ult, {VALUE}, {VALUE} : index\n(?! *scf\.(?:if|condition))",
+    r"\1 = arith.constant true\n")
 let_all_lanes_store = replacing(FIRST_LANE, r"\1 = arith.constant true\n")
 # A bad id is no longer replaced by row 0, or its key by one that no row has.
 remove_bounds_select = replacing(

@@ -359,13 +359,16 @@ void createPartialsKernel(gpu::GPUModuleOp module, ArrayRef<Variant> variants) {
   switchVariants(k, slot.index32(offsetof(nsg_slot, partial_variant)), variants,
                  [&](const Variant &variant) {
                    Group group = makeGroup(k, variant.shape.lanes);
-                   guardItem(b, inWarp, k.constant(variant.shape.lanes), [&] {
+                   auto emit = [&] {
                      func::CallOp::create(b, variant.function,
                                           ValueRange{slot.getAddress(),
                                                      sorted.getAddress(), chunk,
                                                      k.constant(0), group.lane,
                                                      group.mask});
-                   });
+                   };
+                   if (variant.shape.lanes == kWarp)
+                     return emit();
+                   guardItem(b, inWarp, k.constant(variant.shape.lanes), emit);
                  });
   k.finish();
 }
