@@ -3,9 +3,9 @@
 
 usage: roofline.py [--bandwidth TB/S] [--cache MiB] [POINT...]
 
-docs/cuda.md has the formulas. Ids are taken as uniform, and no row of a table is in the
-cache; gradients are, if all of a batch fit there. The bandwidth is what a device-to-device
-copy reaches, bytes read and written."""
+docs/cuda.md has the formulas. Ids are taken as uniform, and no row of a table is in the cache;
+gradients are, if all of a batch fit there. All ids are sorted, those of few rows, too. The
+bandwidth is what a device-to-device copy reaches, bytes read and written."""
 
 import argparse
 from dataclasses import dataclass
@@ -16,6 +16,7 @@ STATE_BYTES = 4  # row-wise Adagrad, a row
 KEY, ORDER, PLACE = 4, 4, 8  # bytes of a sorted position; a sum has no factors
 DIGIT_BITS = 8  # that a pass of the sort orders
 DLRM_BAGS = 65536
+SORTED_ROWS = 64  # tables of no more are updated in another way, which is not shown here
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,8 @@ def update_bytes(tables, cache_bytes):
 def shapes():
     """Tables of each point, by name."""
     named = {point.name: [Table(point.rows, point.row_bytes, point.dim, point.bags, point.ids)
-                          ] * TABLES for point in listed() if not point.zipf}
+                          ] * TABLES
+             for point in listed() if not point.zipf and point.rows > SORTED_ROWS}
     named["DLRM-v2"] = [Table(rows, 4 * dim, dim, DLRM_BAGS, ids)
                         for rows, dim, ids in dlrm_features()]
     return named
