@@ -175,6 +175,10 @@ HALVED_MUTATIONS = [(kernel, name) for name, kernels in {
 }.items() for kernel in kernels]
 
 
+MUTATIONS = matrix.sample(MUTATIONS, 9, "mutations")
+HALVED_MUTATIONS = matrix.sample(HALVED_MUTATIONS, 4, "mutations of halves")
+
+
 def check_mutants(mutants, kernel, name, check):
     """One place of the kernel, drawn with the seed, or each of them: the check raises."""
     sites = mutants.sites(kernel, getattr(mutations, name))
