@@ -30,10 +30,8 @@ function(neuroshard_add_mlir_library name)
     add_dependencies(${name} ${ARG_DEPENDS})
   endif()
   neuroshard_mlir_target(${name})
+  target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   target_link_libraries(${name} PUBLIC ${ARG_LINK})
-  if(NEUROSHARD_PRECOMPILE)
-    target_precompile_headers(${name} REUSE_FROM neuroshard_mlir_headers)
-  endif()
   neuroshard_export_library(${name} Compiler)
 endfunction()
 
@@ -96,24 +94,21 @@ function(neuroshard_mlir_target name)
   target_compile_options(${name} PRIVATE -fno-exceptions)
   target_compile_features(${name} PUBLIC cxx_std_20)
   target_link_libraries(${name} PUBLIC MLIR LLVM PRIVATE $<BUILD_INTERFACE:neuroshard_options>)
+  neuroshard_precompile(${name} mlir)
 endfunction()
 
-# Most of the time to compile a file goes into MLIR's headers: parsed once here for all
-# libraries (not for tools, which are compiled with -fPIE and so cannot share it).
+neuroshard_add_precompiled_headers(mlir
+  <mlir/Bytecode/BytecodeOpInterface.h>
+  <mlir/Dialect/Arith/IR/Arith.h>
+  <mlir/Dialect/Func/IR/FuncOps.h>
+  <mlir/Dialect/Tensor/IR/Tensor.h>
+  <mlir/IR/Builders.h>
+  <mlir/IR/BuiltinOps.h>
+  <mlir/IR/DialectImplementation.h>
+  <mlir/IR/OpImplementation.h>
+  <mlir/IR/PatternMatch.h>
+  <mlir/Interfaces/SideEffectInterfaces.h>
+  <mlir/Pass/Pass.h>)
 if(NEUROSHARD_PRECOMPILE)
-  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/neuroshard_mlir_headers.cpp CONTENT "")
-  add_library(neuroshard_mlir_headers OBJECT ${PROJECT_BINARY_DIR}/neuroshard_mlir_headers.cpp)
   neuroshard_mlir_target(neuroshard_mlir_headers)
-  target_precompile_headers(neuroshard_mlir_headers PRIVATE
-    <mlir/Bytecode/BytecodeOpInterface.h>
-    <mlir/Dialect/Arith/IR/Arith.h>
-    <mlir/Dialect/Func/IR/FuncOps.h>
-    <mlir/Dialect/Tensor/IR/Tensor.h>
-    <mlir/IR/Builders.h>
-    <mlir/IR/BuiltinOps.h>
-    <mlir/IR/DialectImplementation.h>
-    <mlir/IR/OpImplementation.h>
-    <mlir/IR/PatternMatch.h>
-    <mlir/Interfaces/SideEffectInterfaces.h>
-    <mlir/Pass/Pass.h>)
 endif()

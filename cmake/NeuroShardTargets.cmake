@@ -2,7 +2,9 @@
 # of the two installed groups (Core, Compiler) a library belongs to.
 
 add_library(neuroshard_options INTERFACE)
-target_compile_options(neuroshard_options INTERFACE -Wall -Wextra -Werror)
+target_compile_options(neuroshard_options INTERFACE -Wall -Wextra -Werror
+  # std::stable_sort of GCC 12's library uses what that library marks as deprecated.
+  $<$<CXX_COMPILER_ID:Clang>:-Wno-deprecated-declarations>)
 if(NEUROSHARD_SANITIZE)
   # A run-time finding ends the program, so that no test passes over one.
   target_compile_options(neuroshard_options INTERFACE
@@ -10,6 +12,57 @@ if(NEUROSHARD_SANITIZE)
   # Also for those who link our static libraries.
   add_link_options(-fsanitize=${NEUROSHARD_SANITIZE})
 endif()
+
+# What most files of libraries without MLIR include.
+function(neuroshard_add_core_headers)
+  neuroshard_add_precompiled_headers(core
+    <algorithm>
+    <array>
+    <chrono>
+    <cmath>
+    <condition_variable>
+    <cstdint>
+    <filesystem>
+    <functional>
+    <limits>
+    <map>
+    <memory>
+    <mutex>
+    <nlohmann/json.hpp>
+    <numeric>
+    <optional>
+    <random>
+    <set>
+    <span>
+    <sstream>
+    <string>
+    <string_view>
+    <thread>
+    <tl/expected.hpp>
+    <unordered_map>
+    <utility>
+    <vector>)
+  neuroshard_link_headers(core nlohmann_json::nlohmann_json tl::expected)
+endfunction()
+
+function(neuroshard_add_test_headers)
+  neuroshard_add_precompiled_headers(test
+    <gmock/gmock.h>
+    <gtest/gtest.h>
+    <nlohmann/json.hpp>
+    <algorithm>
+    <cmath>
+    <filesystem>
+    <map>
+    <numeric>
+    <random>
+    <set>
+    <sstream>
+    <tl/expected.hpp>
+    <vector>)
+  neuroshard_link_headers(test
+    GTest::gtest GTest::gmock nlohmann_json::nlohmann_json tl::expected)
+endfunction()
 
 # Everything that a user runs or loads, without the tests: what the demo needs.
 add_custom_target(neuroshard-tools)
@@ -43,8 +96,11 @@ function(neuroshard_add_library name)
   target_include_directories(${name} PUBLIC
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  # Private headers are named by their path in the library.
+  target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   target_compile_features(${name} PUBLIC cxx_std_20)
   target_link_libraries(${name} PUBLIC ${ARG_LINK} PRIVATE $<BUILD_INTERFACE:neuroshard_options>)
+  neuroshard_precompile(${name} core)
   neuroshard_export_library(${name} Core)
 endfunction()
 
@@ -61,6 +117,7 @@ function(neuroshard_add_unit_test name)
   cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gtest GTest::gmock GTest::gtest_main neuroshard_options)
+  neuroshard_precompile(${name} test)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test/Unit)
   add_test(NAME ${name} COMMAND ${name})
 endfunction()

@@ -60,6 +60,17 @@ function(neuroshard_define_torch folder)
     ${folder}/include ${folder}/include/torch/csrc/api/include)
   target_link_libraries(neuroshard_torch INTERFACE
     ${folder}/lib/libtorch_cpu.so ${folder}/lib/libc10.so)
+  neuroshard_add_precompiled_headers(torch <torch/torch.h> <torch/library.h>)
+  neuroshard_link_headers(torch neuroshard_torch)
   # CMake puts folders of linked libraries into the build tree's rpath by itself, and with
   # CMAKE_INSTALL_RPATH_USE_LINK_PATH into the installed one's.
+endfunction()
+
+# neuroshard_torch_target(NAME)
+# A target of which most files include LibTorch. Not built in unity: names of ours and of torch
+# would meet.
+function(neuroshard_torch_target name)
+  target_link_libraries(${name} PRIVATE neuroshard_torch neuroshard_options)
+  set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)
+  neuroshard_precompile(${name} torch)
 endfunction()

@@ -4,7 +4,7 @@
 
 #include "neuroshard/Dialect/NeuroShard.h"
 #include "neuroshard/InitAll.h"
-#include "neuroshard/Planner/Json.h"
+#include "neuroshard/Serialization/Json.h"
 #include "neuroshard/Transforms/PlannerConversion.h"
 
 #include "mlir/CAPI/IR.h"

@@ -2,7 +2,7 @@
 
 #include "PlanAnswer.h"
 
-#include "neuroshard/Planner/Json.h"
+#include "neuroshard/Serialization/Json.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

@@ -2,11 +2,11 @@
 
 #include "PlanRequest.h"
 
-#include "JsonReader.h"
+#include "neuroshard/Serialization/JsonReader.h"
 
 #include "neuroshard/CostModel/PlacementPolicy.h"
 #include "neuroshard/CostModel/Registry.h"
-#include "neuroshard/Planner/Json.h"
+#include "neuroshard/Serialization/Json.h"
 
 #include <cmath>
 #include <type_traits>

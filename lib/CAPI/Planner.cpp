@@ -6,9 +6,9 @@
 #include "PlanRequest.h"
 
 #include "neuroshard/CostModel/Registry.h"
-#include "neuroshard/Planner/Json.h"
 #include "neuroshard/Planner/PlacementPolicy.h"
 #include "neuroshard/Planner/Verify.h"
+#include "neuroshard/Serialization/Json.h"
 
 #include <cstdlib>
 #include <cstring>

@@ -4,7 +4,7 @@
 
 #include "HugeBuffer.h"
 #include "LocalBatch.h"
-#include "neuroshard/Runtime/HostABI.h"
+#include "neuroshard/Runtime/DriverABI.h"
 
 #include <algorithm>
 #include <chrono>

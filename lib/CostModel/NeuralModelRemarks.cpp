@@ -31,7 +31,7 @@ struct Excess {
 };
 
 /// "rows 2e+09 (trained on 100 to 1e+07)".
-std::string describe(const Excess &excess) {
+std::string describeExcess(const Excess &excess) {
   return featureLabel(excess.feature) + " " +
          featureValueText(excess.feature, excess.value) + " (trained on " +
          featureValueText(excess.feature, excess.low) + " to " +
@@ -120,7 +120,7 @@ private:
                        std::to_string(shards) + " shards are outside what " +
                        "model '" + part.name + "' was trained on: ";
     for (size_t i = 0; i < std::min(kMostFeatures, excesses.size()); ++i)
-      text += (i ? ", " : "") + describe(excesses[i]);
+      text += (i ? ", " : "") + describeExcess(excesses[i]);
     if (excesses.size() > kMostFeatures)
       text += ", and " + std::to_string(excesses.size() - kMostFeatures) +
               " more features";

@@ -4,7 +4,7 @@
 
 #include "SafetensorsTypes.h"
 
-#include "neuroshard/Planner/Json.h"
+#include "neuroshard/Serialization/Json.h"
 
 #include <nlohmann/json.hpp>
 

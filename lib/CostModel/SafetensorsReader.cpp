@@ -2,7 +2,7 @@
 
 #include "SafetensorsTypes.h"
 
-#include "neuroshard/Planner/Json.h"
+#include "neuroshard/Serialization/Json.h"
 
 #include <nlohmann/json.hpp>
 
@@ -27,9 +27,9 @@ struct Range {
 };
 
 /// Takes one file apart. Every error names the file.
-class Reader {
+class HeaderReader {
 public:
-  Reader(const std::string &path, std::string_view bytes)
+  HeaderReader(const std::string &path, std::string_view bytes)
       : path(path), bytes(bytes) {}
 
   Expected<TensorFile> read();
@@ -59,7 +59,7 @@ private:
   std::vector<Range> ranges;
 };
 
-Expected<json> Reader::readHeader() {
+Expected<json> HeaderReader::readHeader() {
   if (bytes.size() < kLengthBytes)
     return fail("it has " + std::to_string(bytes.size()) +
                 " bytes, expected at least 8");
@@ -79,7 +79,7 @@ Expected<json> Reader::readHeader() {
   return header;
 }
 
-Expected<void> Reader::readMetadata(const json &entry) {
+Expected<void> HeaderReader::readMetadata(const json &entry) {
   if (!entry.is_object())
     return fail("'__metadata__' is not an object of strings");
   for (const auto &[key, value] : entry.items()) {
@@ -90,8 +90,8 @@ Expected<void> Reader::readMetadata(const json &entry) {
   return {};
 }
 
-Expected<TensorType> Reader::readType(const std::string &name,
-                                      const json &entry) {
+Expected<TensorType> HeaderReader::readType(const std::string &name,
+                                            const json &entry) {
   auto found = entry.find("dtype");
   if (found == entry.end() || !found->is_string())
     return failTensor(name, "'dtype' is missing or not a string");
@@ -102,8 +102,8 @@ Expected<TensorType> Reader::readType(const std::string &name,
                               "', expected U8, I32, I64, F32 or F64");
 }
 
-Expected<std::vector<int64_t>> Reader::readShape(const std::string &name,
-                                                 const json &entry) {
+Expected<std::vector<int64_t>> HeaderReader::readShape(const std::string &name,
+                                                       const json &entry) {
   auto found = entry.find("shape");
   if (found == entry.end() || !found->is_array())
     return failTensor(name, "'shape' is missing or not a list");
@@ -118,7 +118,8 @@ Expected<std::vector<int64_t>> Reader::readShape(const std::string &name,
   return shape;
 }
 
-Expected<Range> Reader::readRange(const std::string &name, const json &entry) {
+Expected<Range> HeaderReader::readRange(const std::string &name,
+                                        const json &entry) {
   auto found = entry.find("data_offsets");
   if (found == entry.end() || !found->is_array() || found->size() != 2 ||
       !(*found)[0].is_number_unsigned() || !(*found)[1].is_number_unsigned())
@@ -134,7 +135,8 @@ Expected<Range> Reader::readRange(const std::string &name, const json &entry) {
   return range;
 }
 
-Expected<void> Reader::readTensor(const std::string &name, const json &entry) {
+Expected<void> HeaderReader::readTensor(const std::string &name,
+                                        const json &entry) {
   if (!entry.is_object())
     return failTensor(name, "its entry is not an object");
   Expected<TensorType> type = readType(name, entry);
@@ -161,7 +163,7 @@ Expected<void> Reader::readTensor(const std::string &name, const json &entry) {
 }
 
 /// The format allows neither shared bytes nor bytes that no tensor owns.
-Expected<void> Reader::checkRanges() {
+Expected<void> HeaderReader::checkRanges() {
   std::sort(ranges.begin(), ranges.end(),
             [](const Range &a, const Range &b) { return a.begin < b.begin; });
   uint64_t end = 0;
@@ -181,7 +183,7 @@ Expected<void> Reader::checkRanges() {
   return {};
 }
 
-Expected<TensorFile> Reader::read() {
+Expected<TensorFile> HeaderReader::read() {
   Expected<json> header = readHeader();
   if (!header)
     return tl::unexpected(header.error());
@@ -202,5 +204,5 @@ Expected<TensorFile> neuroshard::readTensorFile(const std::string &path) {
   Expected<std::string> bytes = readFile(path);
   if (!bytes)
     return tl::unexpected(bytes.error());
-  return Reader(path, *bytes).read();
+  return HeaderReader(path, *bytes).read();
 }

@@ -13,7 +13,6 @@
 namespace neuroshard::emulator {
 
 namespace {
-constexpr uint32_t warpSize = 32;
 thread_local Block *currentBlock = nullptr;
 } // namespace
 

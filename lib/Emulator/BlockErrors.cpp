@@ -13,7 +13,6 @@
 namespace neuroshard::emulator {
 
 namespace {
-constexpr uint32_t warpSize = 32;
 
 std::string describeMask(uint32_t mask) {
   char text[16];

@@ -13,7 +13,7 @@
 #ifndef NEUROSHARD_LIB_EMULATOR_DRIVER_H
 #define NEUROSHARD_LIB_EMULATOR_DRIVER_H
 
-#include "../RuntimeCuda/CudaDriver.h"
+#include "neuroshard/RuntimeCuda/CudaDriver.h"
 
 #include <mutex>
 #include <set>

@@ -18,7 +18,7 @@ namespace neuroshard::emulator {
 namespace {
 constexpr int signals[] = {SIGSEGV, SIGBUS, SIGFPE};
 constexpr size_t numSignals = std::size(signals);
-constexpr size_t stackBytes = 64 * 1024;
+constexpr size_t signalStackBytes = 64 * 1024;
 
 std::mutex mutex;
 int numUsers = 0;
@@ -82,7 +82,7 @@ FaultHandlers::~FaultHandlers() {
     sigaction(signals[i], &previousActions[i], nullptr);
 }
 
-AlternateStack::AlternateStack() : memory(stackBytes) {
+AlternateStack::AlternateStack() : memory(signalStackBytes) {
   stack_t stack = {};
   stack.ss_sp = memory.data();
   stack.ss_size = memory.size();

@@ -27,6 +27,9 @@
 
 namespace neuroshard::emulator {
 
+/// Threads that run in step.
+inline constexpr uint32_t warpSize = 32;
+
 /// For one launch, whose blocks run one after the other.
 class RaceFinder {
 public:
@@ -45,7 +48,6 @@ public:
                                     size_t bytes, nse_access_kind kind);
 
 private:
-  static constexpr uint32_t warpSize = 32;
   static constexpr size_t cellBytes = 2;
   static constexpr size_t lineBytes = 64;
 

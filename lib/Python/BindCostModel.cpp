@@ -5,7 +5,7 @@
 #include "Errors.h"
 
 #include "neuroshard/CostModel/Registry.h"
-#include "neuroshard/Planner/DeviceClass.h"
+#include "neuroshard/Model/DeviceClass.h"
 
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>

@@ -8,10 +8,10 @@
 #include "Bindings.h"
 #include "Errors.h"
 
-#include "neuroshard/Planner/DeviceClass.h"
-#include "neuroshard/Planner/Json.h"
+#include "neuroshard/Model/DeviceClass.h"
 #include "neuroshard/Planner/Memory.h"
 #include "neuroshard/Planner/Verify.h"
+#include "neuroshard/Serialization/Json.h"
 
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>

@@ -3,7 +3,7 @@
 #ifndef NEUROSHARD_LIB_PYTHON_ERRORS_H
 #define NEUROSHARD_LIB_PYTHON_ERRORS_H
 
-#include "neuroshard/Planner/Diagnostics.h"
+#include "neuroshard/Model/Diagnostics.h"
 #include "neuroshard/Planner/Search.h"
 
 #include <nanobind/nanobind.h>

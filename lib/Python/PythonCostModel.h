@@ -3,8 +3,8 @@
 #ifndef NEUROSHARD_LIB_PYTHON_PYTHONCOSTMODEL_H
 #define NEUROSHARD_LIB_PYTHON_PYTHONCOSTMODEL_H
 
+#include "neuroshard/Model/ShardingProblem.h"
 #include "neuroshard/Planner/CostModel.h"
-#include "neuroshard/Planner/ShardingProblem.h"
 
 #include <nanobind/nanobind.h>
 

@@ -2,8 +2,8 @@
 
 #include "HostCall.h"
 
-#include "../Runtime/Error.h"
-#include "../Runtime/JsonValue.h"
+#include "neuroshard/Artifact/Error.h"
+#include "neuroshard/Artifact/JsonValue.h"
 
 #include <ATen/ops/from_blob.h>
 

@@ -7,7 +7,7 @@
 #ifndef NEUROSHARD_LIB_RUNTIMETORCH_HOSTCALL_H
 #define NEUROSHARD_LIB_RUNTIMETORCH_HOSTCALL_H
 
-#include "neuroshard/Runtime/HostABI.h"
+#include "neuroshard/Runtime/DriverABI.h"
 
 #include <ATen/core/Tensor.h>
 

@@ -8,7 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Member.h"
+#include "RankSession.h"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>

@@ -5,7 +5,7 @@
 
 #include "neuroshard/Training/Options.h"
 
-#include "ComputeNetwork.h"
+#include "Compute/ComputeNetwork.h"
 
 namespace neuroshard {
 

@@ -2,7 +2,7 @@
 
 #include "neuroshard/Training/Split.h"
 
-#include "Random.h"
+#include "Placement/TrainingRandom.h"
 
 #include <algorithm>
 #include <cmath>

@@ -274,7 +274,7 @@ def test_truncated_file(collected, tmp_path):
 
 
 def test_device_classes_are_the_planners():
-    source = (ROOT / "lib/Planner/DeviceClass.cpp").read_text(encoding="utf-8")
+    source = (ROOT / "lib/Model/DeviceClass.cpp").read_text(encoding="utf-8")
     assert sorted(re.findall(r'\.name = "(.+)"', source)) == sorted(communication.DEVICE_CLASSES)
 
 

@@ -19,7 +19,7 @@ from neuroshard.distributed.artifact import make_artifact
 pytestmark = pytest.mark.skipif(bool(gpu_memory.unusable()), reason=gpu_memory.unusable())
 
 COUNT = 12 if os.environ.get("NEUROSHARD_ALL") else 5
-SORT_BYTES = 9  # kDeviceSortBytes of lib/Planner/MemoryUpdate.cpp
+SORT_BYTES = 9  # kDeviceSortBytes of lib/Planner/Memory/UpdateMemory.cpp
 FACTOR_BYTES = 4  # there or not, for all ids of a device
 ROUNDING = 32 << 10  # each array begins at a multiple of 256 bytes
 OPTIMIZERS = ("sgd", "adagrad", "rowwise_adagrad", "adam")

@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 CUDA, SORT = LIBRARIES = ("libneuroshard_cuda.so", "libneuroshard_cuda_sort.so")
 # Files of lib/Runtime that are part of the CUDA runtime, too.
-SHARED = ("JsonValue", "Manifest", "ManifestCheck", "Memory", "ThreadPool")
+SHARED = ("Memory/BufferPool.cpp", "Step/ThreadPool.cpp")
 
 
 class BuildError(Exception):
@@ -40,8 +40,9 @@ def call(*command):
 
 
 def sources():
-    return [*sorted((ROOT / "lib" / "RuntimeCuda").glob("*.cpp")),
-            *(ROOT / "lib" / "Runtime" / f"{name}.cpp" for name in SHARED)]
+    return [*sorted((ROOT / "lib" / "RuntimeCuda").rglob("*.cpp")),
+            *sorted((ROOT / "lib" / "Artifact").glob("*.cpp")),
+            *(ROOT / "lib" / "Runtime" / name for name in SHARED)]
 
 
 def compile_cuda(include, target):
@@ -50,6 +51,7 @@ def compile_cuda(include, target):
     folder.mkdir(exist_ok=True)
     objects = [folder / f"{source.parent.name}.{source.stem}.o" for source in sources()]
     flags = ["-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", "-I", ROOT / "include"]
+    flags += ["-I", ROOT / "lib" / "RuntimeCuda"]
     flags += ["-isystem", include] if include.exists() else []
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(lambda pair: call("g++", "-c", *flags, pair[0], "-o", pair[1]),

@@ -8,7 +8,7 @@
 
 #include "Kernels.h"
 
-#include "neuroshard/Runtime/HostABI.h"
+#include "neuroshard/Runtime/DriverABI.h"
 
 #include <cstdlib>
 #include <cstring>

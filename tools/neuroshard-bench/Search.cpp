@@ -5,7 +5,7 @@
 #include "SearchReport.h"
 
 #include "neuroshard/CostModel/PlacementPolicy.h"
-#include "neuroshard/Planner/Json.h"
+#include "neuroshard/Serialization/Json.h"
 
 #include <algorithm>
 #include <chrono>

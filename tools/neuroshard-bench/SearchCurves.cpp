@@ -4,7 +4,7 @@
 
 #include "SearchTasks.h"
 
-#include "neuroshard/Planner/Json.h"
+#include "neuroshard/Serialization/Json.h"
 
 #include <cmath>
 #include <nlohmann/json.hpp>

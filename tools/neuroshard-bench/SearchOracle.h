@@ -8,8 +8,8 @@
 #ifndef NEUROSHARD_TOOLS_BENCH_SEARCHORACLE_H
 #define NEUROSHARD_TOOLS_BENCH_SEARCHORACLE_H
 
-#include "neuroshard/Planner/ShardingPlan.h"
-#include "neuroshard/Planner/ShardingProblem.h"
+#include "neuroshard/Model/ShardingPlan.h"
+#include "neuroshard/Model/ShardingProblem.h"
 
 #include <cstdint>
 #include <string>

@@ -3,8 +3,8 @@
 #ifndef NEUROSHARD_TOOLS_BENCH_SEARCHORACLEMODES_H
 #define NEUROSHARD_TOOLS_BENCH_SEARCHORACLEMODES_H
 
-#include "neuroshard/Planner/ShardingPlan.h"
-#include "neuroshard/Planner/ShardingProblem.h"
+#include "neuroshard/Model/ShardingPlan.h"
+#include "neuroshard/Model/ShardingProblem.h"
 
 #include <cstdint>
 #include <vector>

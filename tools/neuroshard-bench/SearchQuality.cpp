@@ -3,8 +3,8 @@
 #include "SearchReport.h"
 #include "SearchTasks.h"
 
-#include "neuroshard/Planner/Json.h"
 #include "neuroshard/Planner/Verify.h"
+#include "neuroshard/Serialization/Json.h"
 
 #include <algorithm>
 #include <cmath>

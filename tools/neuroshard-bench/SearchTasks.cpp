@@ -15,9 +15,9 @@ namespace {
 constexpr double kPi = 3.14159265358979323846;
 
 /// Draws without std distributions, which differ between libraries.
-class Dice {
+class TaskRandom {
 public:
-  explicit Dice(uint64_t seed) : engine(seed) {}
+  explicit TaskRandom(uint64_t seed) : engine(seed) {}
   int in(int low, int high) {
     return low +
            static_cast<int>(engine() % static_cast<uint64_t>(high - low + 1));
@@ -82,7 +82,7 @@ double shrinkLargest(ShardingProblem &problem, int devices, double fill) {
 
 ShardingProblem neuroshard::randomTask(const TaskSettings &settings,
                                        uint64_t seed) {
-  Dice dice(seed);
+  TaskRandom dice(seed);
   ShardingProblem problem;
   problem.memoryModel = MemoryModel::WeightsOnly;
   problem.batch.globalSize = 65536;
@@ -105,7 +105,7 @@ ShardingProblem neuroshard::randomTask(const TaskSettings &settings,
 
 std::vector<double> neuroshard::driftFactors(size_t count, double spread,
                                              uint64_t seed) {
-  Dice dice(seed);
+  TaskRandom dice(seed);
   std::vector<double> factors;
   for (size_t i = 0; i < count; ++i)
     factors.push_back(std::exp(spread * dice.normal()));
@@ -113,7 +113,7 @@ std::vector<double> neuroshard::driftFactors(size_t count, double spread,
 }
 
 KnownTask neuroshard::taskFromPlan(double fill, uint64_t seed) {
-  Dice dice(seed);
+  TaskRandom dice(seed);
   KnownTask task;
   ShardingProblem &problem = task.problem;
   problem.memoryModel = MemoryModel::WeightsOnly;

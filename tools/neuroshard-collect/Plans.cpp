@@ -4,7 +4,7 @@
 
 #include "Progress.h"
 #include "neuroshard/CostModel/Registry.h"
-#include "neuroshard/Planner/Json.h"
+#include "neuroshard/Serialization/Json.h"
 
 #include <cstdio>
 #include <filesystem>

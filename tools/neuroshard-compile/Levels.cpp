@@ -5,7 +5,7 @@
 #include "neuroshard/Conversion/Passes.h"
 #include "neuroshard/Dialect/NeuroShard.h"
 #include "neuroshard/Pipelines/Pipelines.h"
-#include "neuroshard/Planner/Json.h"
+#include "neuroshard/Serialization/Json.h"
 #include "neuroshard/Transforms/Passes.h"
 #include "neuroshard/Transforms/PlannerConversion.h"
 

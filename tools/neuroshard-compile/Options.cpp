@@ -2,7 +2,7 @@
 
 #include "Options.h"
 
-#include "neuroshard/Runtime/GpuABI.h"
+#include "neuroshard/RuntimeCuda/GpuKernelABI.h"
 
 #include <CLI/CLI.hpp>
 

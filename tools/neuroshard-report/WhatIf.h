@@ -5,7 +5,7 @@
 
 #include "Options.h"
 
-#include "neuroshard/Planner/ShardingProblem.h"
+#include "neuroshard/Model/ShardingProblem.h"
 
 #include <ostream>
 

@@ -11,10 +11,10 @@
 #include "WhatIf.h"
 
 #include "neuroshard/CostModel/PlacementPolicy.h"
-#include "neuroshard/Planner/Files.h"
-#include "neuroshard/Planner/Json.h"
 #include "neuroshard/Planner/TerminalProgress.h"
 #include "neuroshard/Planner/Verify.h"
+#include "neuroshard/Serialization/Files.h"
+#include "neuroshard/Serialization/Json.h"
 
 #include <filesystem>
 #include <iostream>

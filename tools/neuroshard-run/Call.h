@@ -11,7 +11,7 @@
 #include "Signature.h"
 #include "Tensor.h"
 
-#include "neuroshard/Runtime/HostABI.h"
+#include "neuroshard/Runtime/DriverABI.h"
 
 #include <deque>
 #include <span>

@@ -7,7 +7,7 @@
 #include "Signature.h"
 #include "Tensor.h"
 
-#include "neuroshard/Runtime/HostABI.h"
+#include "neuroshard/Runtime/DriverABI.h"
 
 #include <optional>
 #include <string>

@@ -5,7 +5,7 @@
 
 #include "Inputs.h"
 
-#include "neuroshard/Runtime/HostABI.h"
+#include "neuroshard/Runtime/DriverABI.h"
 
 #include <random>
 

@@ -7,7 +7,7 @@
 
 #include "Drive.h"
 
-#include "neuroshard/Planner/Json.h"
+#include "neuroshard/Serialization/Json.h"
 
 #include <CLI/CLI.hpp>
 

@@ -3,7 +3,7 @@
 #ifndef NEUROSHARD_TOOLS_TRAIN_CARD_H
 #define NEUROSHARD_TOOLS_TRAIN_CARD_H
 
-#include "neuroshard/Planner/Diagnostics.h"
+#include "neuroshard/Model/Diagnostics.h"
 #include "neuroshard/Training/Evaluation.h"
 #include "neuroshard/Training/Options.h"
 #include "neuroshard/Training/Split.h"

@@ -21,7 +21,8 @@ Expected<CommunicationSamples> readSamples(const Settings &settings) {
   return readCommunicationSamples(settings.data.front());
 }
 
-Expected<CommunicationParameters> readModel(const std::string &path) {
+Expected<CommunicationParameters>
+readCommunicationModel(const std::string &path) {
   Expected<TensorFile> file = readTensorFile(path);
   if (!file)
     return tl::unexpected(file.error());
@@ -44,7 +45,8 @@ trainWithProgress(const Settings &settings, const CommunicationSamples &samples,
                   const Split &split) {
   std::optional<CommunicationParameters> from;
   if (!settings.from.empty()) {
-    Expected<CommunicationParameters> start = readModel(settings.from);
+    Expected<CommunicationParameters> start =
+        readCommunicationModel(settings.from);
     if (!start)
       return start;
     from = std::move(*start);
@@ -103,7 +105,8 @@ neuroshard::evaluateCommunicationModel(const Settings &settings) {
   Expected<CommunicationSamples> samples = readSamples(settings);
   if (!samples)
     return tl::unexpected(samples.error());
-  Expected<CommunicationParameters> parameters = readModel(settings.model);
+  Expected<CommunicationParameters> parameters =
+      readCommunicationModel(settings.model);
   if (!parameters)
     return tl::unexpected(parameters.error());
   Expected<Split> split = splitOf(settings, *samples);

@@ -24,7 +24,7 @@ Expected<ComputeSamples> readSamples(const std::vector<std::string> &paths) {
   return mergeSamples(std::move(parts));
 }
 
-Expected<NeuralComputeParameters> readModel(const std::string &path) {
+Expected<NeuralComputeParameters> readComputeModel(const std::string &path) {
   Expected<TensorFile> file = readTensorFile(path);
   if (!file)
     return tl::unexpected(file.error());
@@ -39,7 +39,7 @@ Expected<std::unique_ptr<NeuralComputeParameters>>
 readStart(const std::string &path) {
   if (path.empty())
     return nullptr;
-  Expected<NeuralComputeParameters> parameters = readModel(path);
+  Expected<NeuralComputeParameters> parameters = readComputeModel(path);
   if (!parameters)
     return tl::unexpected(parameters.error());
   return std::make_unique<NeuralComputeParameters>(std::move(*parameters));
@@ -161,7 +161,8 @@ Expected<void> neuroshard::evaluateComputeModel(const Settings &settings) {
   Expected<ComputeSamples> samples = readSamples(settings.data);
   if (!samples)
     return tl::unexpected(samples.error());
-  Expected<NeuralComputeParameters> parameters = readModel(settings.model);
+  Expected<NeuralComputeParameters> parameters =
+      readComputeModel(settings.model);
   if (!parameters)
     return tl::unexpected(parameters.error());
   Expected<const DeviceClass *> deviceClass = deviceClassOf(*samples);

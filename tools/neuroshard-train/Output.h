@@ -5,7 +5,7 @@
 
 #include "Settings.h"
 
-#include "neuroshard/Planner/Diagnostics.h"
+#include "neuroshard/Model/Diagnostics.h"
 #include "neuroshard/Training/Evaluation.h"
 
 namespace neuroshard {

@@ -3,7 +3,7 @@
 #ifndef NEUROSHARD_TOOLS_TRAIN_PLACEMENTCOMMANDS_H
 #define NEUROSHARD_TOOLS_TRAIN_PLACEMENTCOMMANDS_H
 
-#include "neuroshard/Planner/Diagnostics.h"
+#include "neuroshard/Model/Diagnostics.h"
 
 #include <functional>
 

@@ -3,8 +3,8 @@
 #include "Translations.h"
 
 #include "neuroshard/InitAll.h"
-#include "neuroshard/Planner/Json.h"
 #include "neuroshard/Planner/Verify.h"
+#include "neuroshard/Serialization/Json.h"
 #include "neuroshard/Transforms/PlannerConversion.h"
 
 #include "mlir/Parser/Parser.h"

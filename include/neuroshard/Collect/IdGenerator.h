@@ -3,7 +3,7 @@
 #ifndef NEUROSHARD_COLLECT_IDGENERATOR_H
 #define NEUROSHARD_COLLECT_IDGENERATOR_H
 
-#include "neuroshard/Planner/ShardingProblem.h"
+#include "neuroshard/Model/ShardingProblem.h"
 
 #include <array>
 #include <cstdint>

@@ -3,8 +3,8 @@
 #ifndef NEUROSHARD_COLLECT_MEASUREMENT_H
 #define NEUROSHARD_COLLECT_MEASUREMENT_H
 
+#include "neuroshard/Model/ShardingPlan.h"
 #include "neuroshard/Planner/CostModel.h"
-#include "neuroshard/Planner/ShardingPlan.h"
 
 #include <functional>
 #include <memory>

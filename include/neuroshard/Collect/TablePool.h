@@ -3,7 +3,7 @@
 #ifndef NEUROSHARD_COLLECT_TABLEPOOL_H
 #define NEUROSHARD_COLLECT_TABLEPOOL_H
 
-#include "neuroshard/Planner/ShardingProblem.h"
+#include "neuroshard/Model/ShardingProblem.h"
 
 #include <cstdint>
 #include <memory>

@@ -25,7 +25,7 @@
 #ifndef NEUROSHARD_COSTMODEL_NEURALMODEL_H
 #define NEUROSHARD_COSTMODEL_NEURALMODEL_H
 
-#include "neuroshard/CostModel/Features.h"
+#include "neuroshard/CostModel/ComputeFeatures.h"
 #include "neuroshard/CostModel/Safetensors.h"
 #include "neuroshard/Planner/CostModel.h"
 

@@ -3,9 +3,9 @@
 #ifndef NEUROSHARD_COSTMODEL_REGISTRY_H
 #define NEUROSHARD_COSTMODEL_REGISTRY_H
 
+#include "neuroshard/Model/Diagnostics.h"
+#include "neuroshard/Model/ShardingPlan.h"
 #include "neuroshard/Planner/CostModel.h"
-#include "neuroshard/Planner/Diagnostics.h"
-#include "neuroshard/Planner/ShardingPlan.h"
 
 #include <memory>
 #include <string>

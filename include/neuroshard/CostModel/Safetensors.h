@@ -10,7 +10,7 @@
 #ifndef NEUROSHARD_COSTMODEL_SAFETENSORS_H
 #define NEUROSHARD_COSTMODEL_SAFETENSORS_H
 
-#include "neuroshard/Planner/Diagnostics.h"
+#include "neuroshard/Model/Diagnostics.h"
 
 #include <cstdint>
 #include <map>

@@ -3,8 +3,8 @@
 #ifndef NEUROSHARD_PLANNER_COSTMODEL_H
 #define NEUROSHARD_PLANNER_COSTMODEL_H
 
-#include "neuroshard/Planner/DeviceClass.h"
-#include "neuroshard/Planner/ShardingProblem.h"
+#include "neuroshard/Model/DeviceClass.h"
+#include "neuroshard/Model/ShardingProblem.h"
 
 #include <cstdint>
 #include <span>

@@ -7,7 +7,7 @@
 #ifndef NEUROSHARD_PLANNER_MEMORY_H
 #define NEUROSHARD_PLANNER_MEMORY_H
 
-#include "neuroshard/Planner/ShardingProblem.h"
+#include "neuroshard/Model/ShardingProblem.h"
 
 #include <cstdint>
 #include <span>

@@ -3,8 +3,8 @@
 #ifndef NEUROSHARD_PLANNER_OBJECTIVE_H
 #define NEUROSHARD_PLANNER_OBJECTIVE_H
 
+#include "neuroshard/Model/ShardingPlan.h"
 #include "neuroshard/Planner/CostModel.h"
-#include "neuroshard/Planner/ShardingPlan.h"
 
 #include <optional>
 #include <span>

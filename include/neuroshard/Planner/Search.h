@@ -3,11 +3,11 @@
 #ifndef NEUROSHARD_PLANNER_SEARCH_H
 #define NEUROSHARD_PLANNER_SEARCH_H
 
+#include "neuroshard/Model/ShardingPlan.h"
+#include "neuroshard/Model/ShardingProblem.h"
 #include "neuroshard/Planner/CostModel.h"
 #include "neuroshard/Planner/Memory.h"
 #include "neuroshard/Planner/Objective.h"
-#include "neuroshard/Planner/ShardingPlan.h"
-#include "neuroshard/Planner/ShardingProblem.h"
 
 #include <cstdint>
 #include <functional>

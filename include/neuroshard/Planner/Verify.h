@@ -3,9 +3,9 @@
 #ifndef NEUROSHARD_PLANNER_VERIFY_H
 #define NEUROSHARD_PLANNER_VERIFY_H
 
-#include "neuroshard/Planner/Diagnostics.h"
-#include "neuroshard/Planner/ShardingPlan.h"
-#include "neuroshard/Planner/ShardingProblem.h"
+#include "neuroshard/Model/Diagnostics.h"
+#include "neuroshard/Model/ShardingPlan.h"
+#include "neuroshard/Model/ShardingProblem.h"
 
 namespace neuroshard {
 

@@ -9,7 +9,7 @@
 #define NEUROSHARD_RUNTIME_JOIN_H
 
 #include "neuroshard/Runtime/Communicator.h"
-#include "neuroshard/Runtime/HostABI.h"
+#include "neuroshard/Runtime/DriverABI.h"
 
 /// Opens device communicator->rank() of `directory`/manifest.json, whose number
 /// of devices must be communicator->size(). Only this device's memory is

@@ -3,7 +3,7 @@
 #ifndef NEUROSHARD_TRAINING_SPLIT_H
 #define NEUROSHARD_TRAINING_SPLIT_H
 
-#include "neuroshard/Planner/Diagnostics.h"
+#include "neuroshard/Model/Diagnostics.h"
 
 #include <cstdint>
 #include <span>

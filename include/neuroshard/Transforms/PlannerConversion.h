@@ -9,9 +9,9 @@
 #define NEUROSHARD_TRANSFORMS_PLANNERCONVERSION_H
 
 #include "neuroshard/Dialect/NeuroShard.h"
-#include "neuroshard/Planner/Diagnostics.h"
-#include "neuroshard/Planner/ShardingPlan.h"
-#include "neuroshard/Planner/ShardingProblem.h"
+#include "neuroshard/Model/Diagnostics.h"
+#include "neuroshard/Model/ShardingPlan.h"
+#include "neuroshard/Model/ShardingProblem.h"
 
 namespace neuroshard {
 

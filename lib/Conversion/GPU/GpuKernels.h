@@ -34,6 +34,13 @@ private:
   mlir::gpu::GPUFuncOp function;
 };
 
+/// Blocks per multiprocessor of kernels on ids, which need few registers.
+inline constexpr int32_t kSortResidentBlocks = 4;
+
+/// Emits what runs only if `condition` holds.
+void emitIf(mlir::ImplicitLocOpBuilder &b, mlir::Value condition,
+            llvm::function_ref<void()> emit);
+
 /// Emits a bisection: the first number in [low, high) for which
 /// isBefore(number) does not hold, `high` if it holds for all. It must not hold
 /// again after that.

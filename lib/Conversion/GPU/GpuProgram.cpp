@@ -10,7 +10,7 @@
 #include "GpuKernels.h"
 
 #include "neuroshard/Conversion/Kernels/Kernels.h"
-#include "neuroshard/Runtime/GpuABI.h"
+#include "neuroshard/RuntimeCuda/GpuKernelABI.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 

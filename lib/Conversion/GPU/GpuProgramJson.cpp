@@ -2,7 +2,7 @@
 
 #include "neuroshard/Conversion/GPU/GpuProgramJson.h"
 
-#include "neuroshard/Runtime/GpuABI.h"
+#include "neuroshard/RuntimeCuda/GpuKernelABI.h"
 
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"

@@ -2,7 +2,7 @@
 
 #include "neuroshard/Conversion/GPU/LaneShape.h"
 
-#include "neuroshard/Runtime/GpuABI.h"
+#include "neuroshard/RuntimeCuda/GpuKernelABI.h"
 
 #include <algorithm>
 

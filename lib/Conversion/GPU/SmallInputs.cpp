@@ -2,7 +2,7 @@
 
 #include "SmallInputs.h"
 
-#include "neuroshard/Runtime/GpuABI.h"
+#include "neuroshard/RuntimeCuda/GpuKernelABI.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"

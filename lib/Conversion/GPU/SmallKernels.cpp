@@ -9,7 +9,7 @@
 #include "DeviceStruct.h"
 #include "GpuKernels.h"
 
-#include "neuroshard/Runtime/GpuABI.h"
+#include "neuroshard/RuntimeCuda/GpuKernelABI.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -19,17 +19,6 @@
 using namespace mlir;
 
 namespace neuroshard {
-
-/// Per multiprocessor; threads need few registers.
-static constexpr int32_t kResidentBlocks = 4;
-
-static void emitIf(ImplicitLocOpBuilder &b, Value condition,
-                   llvm::function_ref<void()> emit) {
-  auto branch = scf::IfOp::create(b, condition, /*withElseRegion=*/false);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(branch.thenBlock());
-  emit();
-}
 
 namespace {
 /// One row of one piece of a task.
@@ -142,7 +131,7 @@ void OrderBuilder::run() {
 void createSmallOrderKernel(gpu::GPUModuleOp module) {
   Type pointer = getDevicePointerType(module.getContext());
   KernelBuilder k(module, "nsg_small_order", {pointer, pointer, pointer},
-                  kResidentBlocks);
+                  kSortResidentBlocks);
   ImplicitLocOpBuilder &b = k.b;
   Value number =
       structAt(b, k.argument(1), sizeof(int32_t), k.block).index32(0);

@@ -8,7 +8,7 @@
 #include "DeviceStruct.h"
 #include "GpuKernels.h"
 
-#include "neuroshard/Runtime/GpuABI.h"
+#include "neuroshard/RuntimeCuda/GpuKernelABI.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -19,8 +19,6 @@ using namespace mlir;
 
 namespace neuroshard {
 
-/// Per multiprocessor; they need few registers.
-static constexpr int32_t kResidentBlocks = 4;
 /// Threads that share the ids of a bag.
 static constexpr int64_t kThreadsPerItem = NSG_THREADS / NSG_EXPAND_ITEMS;
 
@@ -38,8 +36,8 @@ static Value choose(ImplicitLocOpBuilder &b, Value condition, Type type,
   return branch.getResult(0);
 }
 
-static void emitIf(ImplicitLocOpBuilder &b, Value condition,
-                   llvm::function_ref<void()> emit) {
+void emitIf(ImplicitLocOpBuilder &b, Value condition,
+            llvm::function_ref<void()> emit) {
   auto branch = scf::IfOp::create(b, condition, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
@@ -220,7 +218,7 @@ void ExpandBuilder::run(Value item, Value firstThread) {
 void createExpandKernel(gpu::GPUModuleOp module) {
   Type pointer = getDevicePointerType(module.getContext());
   KernelBuilder k(module, "nsg_expand", {pointer, pointer, pointer},
-                  kResidentBlocks);
+                  kSortResidentBlocks);
   ImplicitLocOpBuilder &b = k.b;
   Value number =
       toIndex(b, structAt(b, k.argument(1), sizeof(int32_t), k.block).i32(0));
@@ -266,7 +264,7 @@ void createRangesKernel(gpu::GPUModuleOp module) {
   Builder types(module.getContext());
   Type pointer = getDevicePointerType(module.getContext());
   KernelBuilder k(module, "nsg_ranges", {pointer, types.getI32Type(), pointer},
-                  kResidentBlocks);
+                  kSortResidentBlocks);
   ImplicitLocOpBuilder &b = k.b;
   DeviceStruct sorted(b, k.argument(2));
   Value numSlots = toIndex(b, k.argument(1));

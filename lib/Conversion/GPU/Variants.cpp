@@ -5,8 +5,8 @@
 #include "Distribute.h"
 #include "SmallInputs.h"
 
-#include "neuroshard/Runtime/GpuABI.h"
 #include "neuroshard/Runtime/KernelABI.h"
+#include "neuroshard/RuntimeCuda/GpuKernelABI.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 

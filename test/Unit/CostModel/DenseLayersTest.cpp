@@ -1,6 +1,6 @@
 //===- DenseLayersTest.cpp - All instruction sets give the same bits ------===//
 
-#include "DenseLayers.h"
+#include "Layers/DenseLayers.h"
 #include "SmallModel.h"
 
 #include <gtest/gtest.h>

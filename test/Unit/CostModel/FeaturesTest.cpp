@@ -1,6 +1,6 @@
 //===- FeaturesTest.cpp - Each feature's value for a known shard ----------===//
 
-#include "neuroshard/CostModel/Features.h"
+#include "neuroshard/CostModel/ComputeFeatures.h"
 
 #include "SmallModel.h"
 

@@ -19,8 +19,8 @@ const DeviceClass &cpu() { return *findDeviceClass("CPU"); }
 // The definition in NeuralModel.h, in double, one number at a time.
 //===----------------------------------------------------------------------===//
 
-std::vector<double> apply(const DenseLayer &layer, const std::vector<double> &x,
-                          bool relu) {
+std::vector<double> applyLayer(const DenseLayer &layer,
+                               const std::vector<double> &x, bool relu) {
   std::vector<double> y;
   for (int64_t o = 0; o < layer.out; ++o) {
     double sum = layer.bias[static_cast<size_t>(o)];
@@ -45,9 +45,9 @@ std::vector<double> plainTerms(const NeuralComputeParameters &model,
                  model.max[i] + margin);
     x.push_back((value - model.mean[i]) / model.std[i]);
   }
-  x = apply(member.table[0], x, true);
-  x = apply(member.table[1], x, true);
-  x = apply(member.table[2], x, false);
+  x = applyLayer(member.table[0], x, true);
+  x = applyLayer(member.table[1], x, true);
+  x = applyLayer(member.table[2], x, false);
   for (double &value : x)
     value = std::exp(value);
   return x;
@@ -66,8 +66,8 @@ ComputeMs plainTimes(const NeuralComputeParameters &model,
     }
     for (double &value : sum)
       value = std::log(value + 1e-4);
-    std::vector<double> r =
-        apply(member.head[1], apply(member.head[0], sum, true), false);
+    std::vector<double> r = applyLayer(
+        member.head[1], applyLayer(member.head[0], sum, true), false);
     logForward += (sum[0] + r[0]) / members;
     logBackward += (sum[1] + r[1]) / members;
   }

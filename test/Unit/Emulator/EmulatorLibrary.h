@@ -7,7 +7,7 @@
 #ifndef NEUROSHARD_TEST_UNIT_EMULATOR_EMULATORLIBRARY_H
 #define NEUROSHARD_TEST_UNIT_EMULATOR_EMULATORLIBRARY_H
 
-#include "../../../lib/RuntimeCuda/CudaDriver.h"
+#include "neuroshard/RuntimeCuda/CudaDriver.h"
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>

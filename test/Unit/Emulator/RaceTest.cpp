@@ -148,18 +148,18 @@ TEST(Race, AtomicOperationsMayMeetEachOtherOnly) {
   EXPECT_THAT(findRace(body), HasSubstr("nothing orders the two"));
 }
 
-struct Access {
+struct RaceAccess {
   char *array;
   int64_t offset;
 };
 
-void readTwo(Access &data) {
+void readTwo(RaceAccess &data) {
   if (nse_thread_id() == 4)
     nse_access(data.array + data.offset, 2, NSE_READ);
 }
 
 TEST(Race, AnAccessThatTheGuardLetsThrough) {
-  Access data{static_cast<char *>(nse_allocate(100)), 99};
+  RaceAccess data{static_cast<char *>(nse_allocate(100)), 99};
   std::optional<KernelError> error =
       launchTest<readTwo>({1, 32, 0, true}, data);
   ASSERT_TRUE(error);

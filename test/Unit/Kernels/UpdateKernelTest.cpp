@@ -17,7 +17,7 @@ using namespace neuroshard;
 
 namespace {
 
-constexpr int64_t kRows = 61;
+constexpr int64_t kTableRows = 61;
 constexpr float kStepSize = 0.0371f;
 
 /// Unique rows, ascending with gaps, and segments of gradients for them:
@@ -27,7 +27,7 @@ struct Segments {
   std::vector<float> sampleWeights, gradients;
 
   Segments(int64_t dim, Data data) {
-    for (int64_t row = 2; row < kRows; row += 3) {
+    for (int64_t row = 2; row < kTableRows; row += 3) {
       rows.push_back(row);
       bounds.push_back(bounds.back() + (row == 5 ? 30 : 1 + row % 4));
     }
@@ -66,7 +66,7 @@ struct Shard {
         elementStates{{ElementKind::F32, spec.dim, initialStates[0]},
                       {ElementKind::F32, spec.dim, initialStates[1]}},
         rowState(std::vector<float>(initialStates[0].begin(),
-                                    initialStates[0].begin() + kRows)) {}
+                                    initialStates[0].begin() + kTableRows)) {}
 
   float *state(int number) {
     int32_t elements = getNumElementStates(spec.optimizer->kind);
@@ -78,13 +78,13 @@ struct Shard {
 
 private:
   std::vector<float> initial(Data data, uint32_t seed) const {
-    std::vector<float> values = makeValues(kRows * spec.dim, data, seed);
+    std::vector<float> values = makeValues(kTableRows * spec.dim, data, seed);
     for (float &value : values)
       value = roundTo(spec.element, value);
     return values;
   }
   std::vector<float> nonNegative(Data data, uint32_t seed) const {
-    std::vector<float> values = makeValues(kRows * spec.dim, data, seed);
+    std::vector<float> values = makeValues(kTableRows * spec.dim, data, seed);
     for (float &value : values)
       value = std::abs(value);
     return values;
@@ -92,13 +92,13 @@ private:
 };
 
 /// One element after one step.
-struct Expected {
+struct ExpectedTable {
   float weight;
   float states[2];
 };
 
-Expected stepElement(const OptimizerSpec &optimizer, float weight, float state0,
-                     float state1, float gradient) {
+ExpectedTable stepElement(const OptimizerSpec &optimizer, float weight,
+                          float state0, float state1, float gradient) {
   float g = gradient;
   if (optimizer.weightDecay != 0)
     g += float(optimizer.weightDecay) * weight;
@@ -169,7 +169,7 @@ void runUpdate(const nsrt_slot_entry &entry, Shard &shard,
 
 /// Rows that are not in the step keep their weights, and padding its value.
 void expectOthersUntouched(Shard &shard, const Segments &segments) {
-  for (int64_t row = 0; row < kRows; ++row) {
+  for (int64_t row = 0; row < kTableRows; ++row) {
     if (std::count(segments.rows.begin(), segments.rows.end(), row))
       continue;
     for (int64_t column = 0; column < shard.spec.dim; ++column)
@@ -193,7 +193,7 @@ void checkElementwise(const SlotSpec &slot, const nsrt_slot_entry &entry,
     std::vector<float> gradient = segments.sum(unique, slot.dim, slot.weighted);
     for (int64_t column = 0; column < slot.dim; ++column) {
       int64_t at = row * slot.dim + column;
-      Expected expected = stepElement(
+      ExpectedTable expected = stepElement(
           *slot.optimizer, shard.initialWeights[at], shard.initialStates[0][at],
           shard.initialStates[1][at], gradient[column]);
       ASSERT_EQ(bitsOf(shard.weights.get(row, column)),

@@ -1,11 +1,11 @@
 //===- BoardTest.cpp - Every step keeps the books and the plan in order ---===//
 
-#include "Board.h"
-#include "Anneal.h"
-#include "BoardCost.h"
-#include "EditBatch.h"
-#include "Greedy.h"
-#include "Proposals.h"
+#include "LocalSearch/Board.h"
+#include "LocalSearch/Anneal.h"
+#include "LocalSearch/EditBatch.h"
+#include "LocalSearch/MoveEstimate.h"
+#include "LocalSearch/Proposals.h"
+#include "Search/Greedy.h"
 #include "SearchTasks.h"
 #include "Support.h"
 #include "neuroshard/CostModel/ReferenceClosedForm.h"

@@ -1,16 +1,16 @@
 //===- DriftTest.cpp - Plans for several periods, and ends of searches ----===//
 
-#include "Anneal.h"
-#include "EditBatch.h"
-#include "Greedy.h"
-#include "Proposals.h"
+#include "LocalSearch/Anneal.h"
+#include "LocalSearch/EditBatch.h"
+#include "LocalSearch/Proposals.h"
+#include "Search/Greedy.h"
 #include "SearchTasks.h"
 #include "Support.h"
 #include "neuroshard/CostModel/ReferenceClosedForm.h"
 #include "neuroshard/CostModel/Roofline.h"
-#include "neuroshard/Planner/Json.h"
 #include "neuroshard/Planner/Search.h"
 #include "neuroshard/Planner/Verify.h"
+#include "neuroshard/Serialization/Json.h"
 
 #include <gtest/gtest.h>
 

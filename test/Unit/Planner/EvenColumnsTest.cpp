@@ -1,6 +1,6 @@
 //===- EvenColumnsTest.cpp - A table has one width on each device ---------===//
 
-#include "EvenColumns.h"
+#include "Forms/EvenColumns.h"
 #include "Dice.h"
 #include "Support.h"
 #include "neuroshard/CostModel/Roofline.h"

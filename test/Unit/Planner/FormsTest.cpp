@@ -1,10 +1,10 @@
 //===- FormsTest.cpp - Forms that rules and targets prescribe survive -----===//
 
-#include "Algorithms.h"
-#include "Board.h"
 #include "Dice.h"
-#include "EvenColumns.h"
-#include "Proposals.h"
+#include "Forms/EvenColumns.h"
+#include "LocalSearch/Board.h"
+#include "LocalSearch/Proposals.h"
+#include "Search/Algorithms.h"
 #include "Support.h"
 #include "neuroshard/CostModel/Roofline.h"
 #include "neuroshard/Planner/Verify.h"

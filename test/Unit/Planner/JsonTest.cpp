@@ -1,9 +1,9 @@
 //===- JsonTest.cpp - Both schemas round-trip; bad files name the place ---===//
 
-#include "neuroshard/Planner/Json.h"
+#include "neuroshard/Serialization/Json.h"
 #include "Support.h"
-#include "neuroshard/Planner/Files.h"
 #include "neuroshard/Planner/Verify.h"
+#include "neuroshard/Serialization/Files.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -2,8 +2,8 @@
 
 #include "neuroshard/Planner/Memory.h"
 #include "Support.h"
-#include "neuroshard/Planner/DeviceClass.h"
-#include "neuroshard/Planner/Json.h"
+#include "neuroshard/Model/DeviceClass.h"
+#include "neuroshard/Serialization/Json.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -10,9 +10,9 @@
 #include "SearchOracle.h"
 #include "Support.h"
 #include "neuroshard/CostModel/Roofline.h"
-#include "neuroshard/Planner/Json.h"
 #include "neuroshard/Planner/Search.h"
 #include "neuroshard/Planner/Verify.h"
+#include "neuroshard/Serialization/Json.h"
 
 #include <gtest/gtest.h>
 

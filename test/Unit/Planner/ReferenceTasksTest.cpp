@@ -2,8 +2,8 @@
 
 #include "Support.h"
 #include "neuroshard/CostModel/ReferenceClosedForm.h"
-#include "neuroshard/Planner/Json.h"
 #include "neuroshard/Planner/Search.h"
+#include "neuroshard/Serialization/Json.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

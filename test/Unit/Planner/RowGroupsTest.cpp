@@ -1,6 +1,6 @@
 //===- RowGroupsTest.cpp - Tables whose rows stay inside one group --------===//
 
-#include "RowGroups.h"
+#include "Forms/RowGroups.h"
 #include "Support.h"
 #include "neuroshard/CostModel/Roofline.h"
 #include "neuroshard/Planner/Search.h"

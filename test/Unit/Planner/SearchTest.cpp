@@ -4,8 +4,8 @@
 #include "Support.h"
 #include "neuroshard/CostModel/ReferenceClosedForm.h"
 #include "neuroshard/CostModel/Roofline.h"
-#include "neuroshard/Planner/Json.h"
 #include "neuroshard/Planner/Verify.h"
+#include "neuroshard/Serialization/Json.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

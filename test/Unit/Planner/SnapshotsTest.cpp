@@ -2,9 +2,9 @@
 
 #include "Support.h"
 #include "neuroshard/CostModel/Roofline.h"
-#include "neuroshard/Planner/Json.h"
 #include "neuroshard/Planner/Search.h"
 #include "neuroshard/Planner/Verify.h"
+#include "neuroshard/Serialization/Json.h"
 
 #include <gmock/gmock.h>
 

@@ -3,8 +3,8 @@
 #ifndef NEUROSHARD_TEST_UNIT_PLANNER_SUPPORT_H
 #define NEUROSHARD_TEST_UNIT_PLANNER_SUPPORT_H
 
-#include "neuroshard/Planner/ShardingPlan.h"
-#include "neuroshard/Planner/ShardingProblem.h"
+#include "neuroshard/Model/ShardingPlan.h"
+#include "neuroshard/Model/ShardingProblem.h"
 
 #include <string>
 #include <vector>

@@ -1,12 +1,12 @@
 //===- ThreadsTest.cpp - The plan does not depend on the threads ----------===//
 
+#include "Search/ThreadPool.h"
 #include "SearchTasks.h"
 #include "Support.h"
-#include "ThreadPool.h"
 #include "neuroshard/CostModel/ReferenceClosedForm.h"
 #include "neuroshard/CostModel/Roofline.h"
-#include "neuroshard/Planner/Json.h"
 #include "neuroshard/Planner/Search.h"
+#include "neuroshard/Serialization/Json.h"
 
 #include <gtest/gtest.h>
 

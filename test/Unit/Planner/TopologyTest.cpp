@@ -1,7 +1,7 @@
 //===- TopologyTest.cpp - Short topology texts mean what they say ---------===//
 
 #include "Support.h"
-#include "neuroshard/Planner/DeviceClass.h"
+#include "neuroshard/Model/DeviceClass.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

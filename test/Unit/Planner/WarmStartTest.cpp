@@ -1,7 +1,7 @@
 //===- WarmStartTest.cpp - Tests of plans that start from another ---------===//
 
-#include "Migration.h"
-#include "Residence.h"
+#include "Replan/Migration.h"
+#include "Replan/MigrationCost.h"
 #include "SearchTasks.h"
 #include "Support.h"
 #include "neuroshard/CostModel/Roofline.h"

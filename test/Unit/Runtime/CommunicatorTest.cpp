@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "InProcessCommunicator.h"
+#include "Exchange/InProcessCommunicator.h"
 
 #include <functional>
 #include <gmock/gmock.h>

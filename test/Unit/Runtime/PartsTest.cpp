@@ -6,11 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Initializer.h"
-#include "Numerics.h"
-#include "RowSort.h"
+#include "Step/RowSort.h"
 #include "TestModels.h"
-#include "ThreadPool.h"
+#include "neuroshard/Runtime/Initializer.h"
+#include "neuroshard/Runtime/Numerics.h"
+#include "neuroshard/Runtime/ThreadPool.h"
 
 #include <algorithm>
 #include <atomic>

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Device.h"
+#include "Step/Device.h"
 #include "TestModels.h"
 
 #include <gmock/gmock.h>
@@ -30,19 +30,19 @@ int devicesIn(const Groups &groups) {
   return int(groups.size() * groups[0].size());
 }
 
-struct Case {
+struct RelayCase {
   const char *name;
   Groups groups;
   PlanKind plan;
 };
 
 /// For reports, which else show the bytes of the pointer.
-void PrintTo(const Case &test, std::ostream *os) {
+void PrintTo(const RelayCase &test, std::ostream *os) {
   *os << name(test.plan) << " in " << test.name;
 }
 
-std::vector<Case> allCases() {
-  std::vector<Case> cases;
+std::vector<RelayCase> relayCases() {
+  std::vector<RelayCase> cases;
   for (PlanKind plan : {PlanKind::TableWise, PlanKind::Column, PlanKind::Row,
                         PlanKind::RowColumn, PlanKind::Mixed}) {
     cases.push_back({"TwoPairs", twoPairs, plan});
@@ -53,7 +53,7 @@ std::vector<Case> allCases() {
   return cases;
 }
 
-class Relays : public testing::TestWithParam<Case> {
+class Relays : public testing::TestWithParam<RelayCase> {
 protected:
   Model model(Optimizer optimizer, Element wire = Element::F32) const {
     Model result = makeModel(optimizer);
@@ -67,14 +67,15 @@ protected:
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(All, Relays, testing::ValuesIn(allCases()),
+INSTANTIATE_TEST_SUITE_P(All, Relays, testing::ValuesIn(relayCases()),
                          [](const auto &info) {
                            return std::string(name(info.param.plan)) + "In" +
                                   info.param.name;
                          });
 
 // Uneven batches, fewer bags than devices, and none at all.
-const std::vector<std::vector<int64_t>> batchSizes = {{13, 7}, {1, 1}, {3, 0}};
+const std::vector<std::vector<int64_t>> relayBatchSizes = {
+    {13, 7}, {1, 1}, {3, 0}};
 
 TEST_P(Relays, ForwardIsBitwiseOnIntegers) {
   for (Element wire : {Element::F32, Element::F16}) {
@@ -84,7 +85,7 @@ TEST_P(Relays, ForwardIsBitwiseOnIntegers) {
     Oracle oracle(grouped);
     DataMaker maker(grouped, Data::Integers, 1);
     maker.fillTables(oracle, world);
-    for (const auto &sizes : batchSizes) {
+    for (const auto &sizes : relayBatchSizes) {
       std::vector<Batch> batches = maker.batches(sizes);
       StepResult result;
       ASSERT_TRUE(world.forward(batches, result)) << world.error();
@@ -107,7 +108,7 @@ TEST_P(Relays, TrainingIsBitwise) {
     DataMaker maker(grouped, rowwise ? Data::Integers : Data::Reals, 2);
     maker.fillTables(oracle, world);
     int64_t step = 1;
-    for (const auto &sizes : batchSizes) {
+    for (const auto &sizes : relayBatchSizes) {
       std::vector<Batch> batches = maker.batches(sizes);
       std::vector<Values> gradients = maker.gradients(oracle, batches);
       StepResult result;

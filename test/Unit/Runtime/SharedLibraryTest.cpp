@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "neuroshard/Runtime/HostABI.h"
+#include "neuroshard/Runtime/DriverABI.h"
 
 #include <dlfcn.h>
 #include <filesystem>

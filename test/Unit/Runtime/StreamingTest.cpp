@@ -1,6 +1,6 @@
 //===- StreamingTest.cpp - Streamed rows are the rows themselves ----------===//
 
-#include "Streaming.h"
+#include "Memory/StreamingCopy.h"
 
 #include <gtest/gtest.h>
 

@@ -9,7 +9,7 @@
 #define NEUROSHARD_TEST_RUNTIME_TESTWORLD_H
 
 #include "ScalarKernels.h"
-#include "neuroshard/Runtime/HostABI.h"
+#include "neuroshard/Runtime/DriverABI.h"
 
 #include <memory>
 #include <nlohmann/json.hpp>

@@ -2,7 +2,7 @@
    table of 3 rows x 4 columns, one sum lookup with i64 ids. */
 
 #include "neuroshard/Runtime/KernelABI.h"
-#include "neuroshard/Runtime/ProgramABI.h"
+#include "neuroshard/Runtime/HostProgramABI.h"
 
 static void forward(const void *weights, const void *ids,
                     const int64_t *offsets, const float *sample_weights,

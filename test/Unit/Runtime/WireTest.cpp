@@ -16,14 +16,14 @@ using namespace neuroshard::test;
 
 namespace {
 
-struct Case {
+struct WireCase {
   PlanKind plan;
   int devices;
   Element wire;
 };
 
-std::vector<Case> allCases() {
-  std::vector<Case> cases;
+std::vector<WireCase> wireCases() {
+  std::vector<WireCase> cases;
   for (Element wire : {Element::F16, Element::BF16})
     for (int devices : {2, 4, 8})
       for (PlanKind plan : {PlanKind::TableWise, PlanKind::Column})
@@ -31,7 +31,7 @@ std::vector<Case> allCases() {
   return cases;
 }
 
-class Wire : public testing::TestWithParam<Case> {
+class Wire : public testing::TestWithParam<WireCase> {
 protected:
   Model model(Optimizer optimizer) const {
     Model result = makeModel(optimizer);
@@ -43,7 +43,7 @@ protected:
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(All, Wire, testing::ValuesIn(allCases()),
+INSTANTIATE_TEST_SUITE_P(All, Wire, testing::ValuesIn(wireCases()),
                          [](const auto &info) {
                            return std::string(name(info.param.plan)) + "On" +
                                   std::to_string(info.param.devices) +

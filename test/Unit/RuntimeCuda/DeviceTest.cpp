@@ -4,10 +4,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ArtifactFile.h"
-#include "Initializer.h"
 #include "Simulation.h"
-#include "neuroshard/Runtime/GpuABI.h"
+#include "neuroshard/Artifact/ArtifactFile.h"
+#include "neuroshard/Runtime/Initializer.h"
+#include "neuroshard/RuntimeCuda/GpuKernelABI.h"
 
 #include <dlfcn.h>
 #include <sys/stat.h>

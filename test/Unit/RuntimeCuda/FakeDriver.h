@@ -18,7 +18,7 @@
 #ifndef NEUROSHARD_TEST_RUNTIMECUDA_FAKEDRIVER_H
 #define NEUROSHARD_TEST_RUNTIMECUDA_FAKEDRIVER_H
 
-#include "CudaDriver.h"
+#include "neuroshard/RuntimeCuda/CudaDriver.h"
 
 #include <cstdint>
 #include <functional>

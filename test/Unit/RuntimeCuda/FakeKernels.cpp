@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "FakeDriver.h"
-#include "neuroshard/Runtime/GpuABI.h"
+#include "neuroshard/RuntimeCuda/GpuKernelABI.h"
 
 #include <algorithm>
 #include <cmath>

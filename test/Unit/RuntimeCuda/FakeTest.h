@@ -9,7 +9,7 @@
 #define NEUROSHARD_TEST_RUNTIMECUDA_FAKETEST_H
 
 #include "TestArtifact.h"
-#include "neuroshard/Runtime/CudaABI.h"
+#include "neuroshard/RuntimeCuda/CudaABI.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Error.h"
-#include "Parts.h"
+#include "ABI/Parts.h"
 #include "Simulation.h"
-#include "StepTasks.h"
+#include "Step/StepTasks.h"
+#include "neuroshard/Artifact/Error.h"
 
 namespace neuroshard::test {
 namespace {

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "StepTasks.h"
-#include "Parts.h"
+#include "Step/StepTasks.h"
+#include "ABI/Parts.h"
 #include "TestArtifact.h"
 
 #include <gmock/gmock.h>

@@ -5,8 +5,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "TestArtifact.h"
-#include "ArtifactFile.h"
-#include "neuroshard/Runtime/GpuABI.h"
+#include "neuroshard/Artifact/ArtifactFile.h"
+#include "neuroshard/RuntimeCuda/GpuKernelABI.h"
 
 #include <cstdlib>
 #include <fstream>

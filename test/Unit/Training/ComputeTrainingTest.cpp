@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 
 namespace {
 
-TrainingOptions quick() {
+TrainingOptions quickOptions() {
   TrainingOptions options;
   options.members = 2;
   options.epochs = 30;
@@ -40,7 +40,7 @@ ComputeAgreement judge(const NeuralComputeParameters &parameters,
 TEST(ComputeTraining, BeatsTheBaselinesOnTablesItHasNotSeen) {
   ComputeSamples samples = makeSyntheticSamples({.count = 1200});
   Split split = splitOf(samples);
-  TrainingOptions options = quick();
+  TrainingOptions options = quickOptions();
   options.epochs = 80;
   auto parameters = trainCompute(samples, split, options);
   ASSERT_TRUE(parameters) << toString(parameters.error());
@@ -61,7 +61,7 @@ TEST(ComputeTraining, BeatsTheBaselinesOnTablesItHasNotSeen) {
 TEST(ComputeTraining, PlainInferenceAgreesWithLibTorch) {
   ComputeSamples samples = makeSyntheticSamples({.count = 300});
   Split split = splitOf(samples);
-  auto parameters = trainCompute(samples, split, quick());
+  auto parameters = trainCompute(samples, split, quickOptions());
   ASSERT_TRUE(parameters) << toString(parameters.error());
   for (const std::vector<size_t> &part : {split.training, split.heldOut}) {
     std::vector<ComputeMs> torch = predictWithTorch(*parameters, samples, part);
@@ -78,7 +78,7 @@ TEST(ComputeTraining, TheSameSeedGivesTheSameModelWithAnyNumberOfThreads) {
   ComputeSamples samples = makeSyntheticSamples({.count = 200});
   Split split = splitOf(samples);
   auto tensorsOf = [&](int threads, uint64_t seed) {
-    TrainingOptions options = quick();
+    TrainingOptions options = quickOptions();
     options.epochs = 5;
     options.minSteps = 10;
     options.threads = threads;
@@ -95,12 +95,12 @@ TEST(ComputeTraining, AFewSamplesOfASlowerMachineTuneAModelBetterThanNone) {
   ComputeSamples home = makeSyntheticSamples({.count = 800});
   ComputeSamples away =
       makeSyntheticSamples({.count = 300, .slowness = 3, .seed = 11});
-  auto model = trainCompute(home, splitOf(home), quick());
+  auto model = trainCompute(home, splitOf(home), quickOptions());
   ASSERT_TRUE(model) << toString(model.error());
   Split split = splitOf(away, 40);
   ASSERT_EQ(split.training.size() + split.validation.size(), 40u);
-  auto tuned = trainCompute(away, split, quick(), &*model);
-  auto scratch = trainCompute(away, split, quick());
+  auto tuned = trainCompute(away, split, quickOptions(), &*model);
+  auto scratch = trainCompute(away, split, quickOptions());
   ASSERT_TRUE(tuned && scratch);
   EXPECT_GT(judge(*model, away, split).total.error, 0.5);
   double tunedError = judge(*tuned, away, split).total.error;
@@ -112,13 +112,13 @@ TEST(ComputeTraining, SamplesItCannotLearnFromAreNamed) {
   ComputeSamples samples = makeSyntheticSamples({.count = 120});
   Split split = splitOf(samples);
   samples.samples[split.training[3]].corrected.backwardMs = 0;
-  auto parameters = trainCompute(samples, split, quick());
+  auto parameters = trainCompute(samples, split, quickOptions());
   ASSERT_FALSE(parameters);
   EXPECT_EQ(toString(parameters.error()),
             "samples[" + std::to_string(split.training[3]) +
                 "]: expected positive times, got: 0.000000 ms");
   samples.metadata["device_class"] = "abacus";
-  parameters = trainCompute(samples, split, quick());
+  parameters = trainCompute(samples, split, quickOptions());
   ASSERT_FALSE(parameters);
   EXPECT_THAT(toString(parameters.error()),
               HasSubstr("metadata.device_class: expected one of"));

@@ -2,7 +2,7 @@
 
 #include "neuroshard/Training/PlacementTraining.h"
 
-#include "PlacementGames.h"
+#include "Placement/PlacementEpisodes.h"
 
 #include "neuroshard/Planner/Search.h"
 #include "neuroshard/Planner/Verify.h"

@@ -14,9 +14,9 @@ namespace {
 constexpr int kTables = 600;
 constexpr int kHeldOutTables = 150;
 
-class Maker {
+class SamplesMaker {
 public:
-  explicit Maker(const test::SyntheticOptions &options)
+  explicit SamplesMaker(const test::SyntheticOptions &options)
       : options(options), random(options.seed) {}
 
   ComputeSamples make();
@@ -41,7 +41,7 @@ private:
   std::unique_ptr<CostModel> roofline = makeRooflineModel();
 };
 
-ShardingProblem Maker::makeTables() {
+ShardingProblem SamplesMaker::makeTables() {
   ShardingProblem problem;
   for (int t = 0; t < kTables; ++t) {
     Table table;
@@ -66,8 +66,8 @@ ShardingProblem Maker::makeTables() {
   return problem;
 }
 
-ShardWork Maker::drawShard(bool heldOut, int64_t batch,
-                           OptimizerKind optimizer) {
+ShardWork SamplesMaker::drawShard(bool heldOut, int64_t batch,
+                                  OptimizerKind optimizer) {
   int own = kTables - kHeldOutTables;
   int index = heldOut ? own + below(kHeldOutTables) : below(own);
   tables.batch.globalSize = batch;
@@ -85,7 +85,7 @@ ShardWork Maker::drawShard(bool heldOut, int64_t batch,
 }
 
 /// The time of a sample as this test's machine has it.
-void Maker::measure(ComputeSample &sample) {
+void SamplesMaker::measure(ComputeSample &sample) {
   ShardSet set{findDeviceClass("CPU"), {}};
   double ids = 0, rows = 0;
   for (const ShardWork &shard : sample.shards) {
@@ -107,7 +107,7 @@ void Maker::measure(ComputeSample &sample) {
   sample.referenceBeforeMs = sample.referenceAfterMs = 1;
 }
 
-ComputeSample Maker::draw(bool heldOut) {
+ComputeSample SamplesMaker::draw(bool heldOut) {
   ComputeSample sample;
   sample.heldOut = heldOut;
   sample.batch = 256 << below(5);
@@ -119,7 +119,7 @@ ComputeSample Maker::draw(bool heldOut) {
   return sample;
 }
 
-ComputeSamples Maker::make() {
+ComputeSamples SamplesMaker::make() {
   tables = makeTables();
   access = std::make_shared<std::vector<AccessStatistics>>();
   for (const Table &table : tables.tables)
@@ -142,5 +142,5 @@ ComputeSamples Maker::make() {
 
 ComputeSamples
 neuroshard::test::makeSyntheticSamples(const SyntheticOptions &options) {
-  return Maker(options).make();
+  return SamplesMaker(options).make();
 }

@@ -1,0 +1,151 @@
+//===- ExchangeLayout.h - Who sends what to whom -----------------------*- C++
+//-*-===//
+//
+// Everything about the exchanges that follows from the manifest alone and is
+// therefore the same on every device: streams of ids, the rows of partial
+// results, and which of them make up each result.
+//
+// A bucket holds the ids of one lookup that fall into one row range. It goes
+// as a stream to each device that has columns of these rows. A pooled entry
+// (lookup of one shard) owns some columns of the pooled rows its device sends
+// to every bag's home; an unpooled entry has a block of its own. Where devices
+// of one group have partial sums of the same columns, a relay in the group
+// adds them up and sends the sum home.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_ARTIFACT_EXCHANGELAYOUT_H
+#define NEUROSHARD_ARTIFACT_EXCHANGELAYOUT_H
+
+#include "neuroshard/Artifact/Manifest.h"
+
+#include <vector>
+
+namespace neuroshard::runtime {
+
+struct StreamLayout {
+  int32_t lookup;
+  int32_t bucket;
+  Range rows;
+  bool pooled;
+  bool weighted;
+};
+
+struct EntryLayout {
+  int32_t kernel; ///< index into the program's lookups.
+  int32_t slot;
+  int32_t lookup;
+  int32_t stream; ///< within the StreamSet.
+  Range cols;     ///< of the table.
+  bool pooled;
+  /// First column in the pooled rows, or, of a relayed entry, in those that go
+  /// to relays.
+  int64_t pooledColumn;
+  bool relayed = false;
+};
+
+/// What one device looks up in one exchange.
+struct StreamSet {
+  std::vector<StreamLayout> streams;
+  std::vector<EntryLayout> entries;
+  int64_t pooledWidth = 0;  ///< columns of pooled entries that go home,
+  int64_t relayedWidth = 0; ///< and of those that go to relays.
+};
+
+struct Destination {
+  int32_t device;
+  int32_t stream;
+};
+
+struct BucketLayout {
+  int32_t lookup;
+  Range rows;
+  /// Takes every id of its feature, so ids need no sifting.
+  bool whole;
+  std::vector<Destination> destinations;
+};
+
+/// Columns of a result that one entry of one device contributes to.
+struct Piece {
+  int32_t device;
+  int32_t entry;
+  int32_t bucket;
+  Range rows;
+  Range cols;
+};
+
+/// Columns of a result to which the same pieces contribute, in the order in
+/// which they are added.
+struct Segment {
+  Range cols;
+  std::vector<int32_t> pieces;
+};
+
+/// Columns of a result that the relays of one group send.
+struct RelayedPiece {
+  int32_t group;
+  Range cols;
+  int64_t column; ///< first column in the relays' rows.
+};
+
+struct ResultLayout {
+  std::vector<Piece> pieces; ///< by rank, then row, then column.
+  /// Takes the place of `pieces` for results and gradients; by group.
+  std::vector<RelayedPiece> relayed;
+  std::vector<Segment> segments;
+  bool replicated = false;
+  int32_t localEntry = -1; ///< of a replicated table.
+};
+
+/// Columns of the relayed rows of one member of a group.
+struct RelaySource {
+  int32_t member;
+  int64_t column;
+};
+
+/// Columns that the members of a group add up, in this order.
+struct RelaySum {
+  int64_t column; ///< first column in the relays' rows.
+  int64_t size;
+  std::vector<RelaySource> sources;
+};
+
+/// What every relay of one group sends to its homes.
+struct RelayLayout {
+  std::vector<RelaySum> sums;
+  int64_t width = 0; ///< columns of all sums.
+};
+
+struct ExchangeLayout {
+  std::vector<StreamSet> owners; ///< per device; ids come from all devices.
+  /// Per device: lookups of replicated tables, on the local ids. The streams
+  /// are the same on every device, in the order of the lookups.
+  std::vector<StreamSet> locals;
+  std::vector<BucketLayout> buckets;
+  std::vector<std::vector<int32_t>> bucketsOfLookup;
+  std::vector<ResultLayout> results; ///< per lookup.
+
+  std::vector<RelayLayout> relays; ///< per group; empty if none is needed.
+
+  bool hasRemote = false;     ///< some lookup is not replicated.
+  bool hasReplicated = false; ///< some lookup is.
+};
+
+/// The destination number of a device's own replicated tables.
+constexpr int32_t localDestination = -1;
+
+std::vector<ExchangeLayout> makeLayouts(const Manifest &manifest);
+
+/// Cuts columns wherever a range begins or ends; a segment has the numbers of
+/// the ranges that contain it, of which there is at least one.
+std::vector<Segment> cutColumns(const std::vector<Range> &ranges);
+
+/// Marks the entries that go by relay. Pieces must be in their final order.
+void markRelayed(const Manifest &manifest, const ExchangeSpec &spec,
+                 ExchangeLayout &layout);
+/// Adds the relays of marked entries, whose columns must have been placed.
+void addRelays(const Manifest &manifest, ExchangeLayout &layout);
+
+} // namespace neuroshard::runtime
+
+#endif // NEUROSHARD_ARTIFACT_EXCHANGELAYOUT_H

@@ -1,0 +1,43 @@
+//===- ComputeFeatures.h - What a neural model sees of a shard ---------*- C++
+//-*-===//
+///
+/// \file
+/// The one list of features. A model file stores their names; a file with other
+/// names is refused, so adding, dropping or redefining a feature (give it
+/// another name) makes models of before unusable rather than wrong.
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_COSTMODEL_COMPUTEFEATURES_H
+#define NEUROSHARD_COSTMODEL_COMPUTEFEATURES_H
+
+#include "neuroshard/Planner/CostModel.h"
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace neuroshard {
+
+inline constexpr int kFeatureCount = 64;
+
+/// kFeatureCount names. Those that begin with "log_" are log(1 + count).
+std::span<const std::string_view> featureNames();
+
+/// Writes kFeatureCount finite numbers of the order of 1 to 30. The published
+/// 20 (reuse histogram, width, pooling, rows) are among them.
+void featurize(const ShardWork &shard, std::span<float> out);
+
+/// Whether a shard's time grows in proportion to what the feature counts, as
+/// far as it is large: ids, result rows, bytes moved.
+bool countsWork(int feature);
+
+/// A feature's value as a person reads it: counts instead of their logarithms,
+/// such as "4.2e+07".
+std::string featureValueText(int feature, double value);
+
+/// The feature without its "log_", with spaces: "unique rows".
+std::string featureLabel(int feature);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_COSTMODEL_COMPUTEFEATURES_H

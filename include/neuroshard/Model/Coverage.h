@@ -1,0 +1,32 @@
+//===- Coverage.h - Do rectangles cover a table exactly once? ---*- C++ -*-===//
+
+#ifndef NEUROSHARD_MODEL_COVERAGE_H
+#define NEUROSHARD_MODEL_COVERAGE_H
+
+#include "neuroshard/Model/Diagnostics.h"
+#include "neuroshard/Model/ShardingProblem.h"
+
+#include <vector>
+
+namespace neuroshard {
+
+/// "rows [0, 10) cols [0, 4)".
+std::string formatRange(const Shard &shard);
+
+/// Ranges outside the table, empty ranges, inner column boundaries that are
+/// not multiples of 4, devices that do not exist or repeat.
+void checkShardShape(const Table &table, const Shard &shard, int deviceCount,
+                     const std::string &where, Diagnostics &errors);
+
+/// Pairs of shards that overlap. Shapes must be sound. O(n log n).
+void checkOverlap(const Table &table, const std::vector<const Shard *> &shards,
+                  Diagnostics &errors);
+
+/// The first place no shard covers. Shards must not overlap. O(n log n) when
+/// there is one, O(n) otherwise.
+void checkGaps(const Table &table, const std::vector<const Shard *> &shards,
+               Diagnostics &errors);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_MODEL_COVERAGE_H

@@ -1,0 +1,52 @@
+//===- ShardingPlan.h - Where every piece of every table lives --*- C++ -*-===//
+
+#ifndef NEUROSHARD_MODEL_SHARDINGPLAN_H
+#define NEUROSHARD_MODEL_SHARDINGPLAN_H
+
+#include "neuroshard/Model/Shard.h"
+#include "neuroshard/Model/ShardingProblem.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace neuroshard {
+
+/// How a plan came about. Empty for a plan written by hand.
+struct Provenance {
+  std::string algorithm;
+  std::string objective;
+  std::string costModel;
+  std::optional<double> predictedCostMs;
+  std::optional<double> lowerBoundMs;
+  uint64_t seed = 0;
+  /// Settings of the search, in the order they were given.
+  std::vector<std::pair<std::string, std::string>> settings;
+
+  bool operator==(const Provenance &) const = default;
+};
+
+/// Shards that cover each table exactly once (or replicate it).
+struct ShardingPlan {
+  std::vector<Shard> shards;
+  int deviceCount = 0;
+  /// Part of the plan's meaning: see OptimizerSemantics.
+  OptimizerSemantics optimizerSemantics = OptimizerSemantics::Exact;
+  /// tableFingerprint() of the tables it was made for; empty: unknown.
+  std::string fingerprint;
+  Provenance provenance;
+
+  bool operator==(const ShardingPlan &) const = default;
+};
+
+/// Kind of a table's cut, given all its shards. `innerGroupOfDevice` is
+/// groupOfDevices() of the innermost level.
+ShardingKind classify(const Table &table,
+                      const std::vector<const Shard *> &shards,
+                      const std::vector<int> &innerGroupOfDevice);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_MODEL_SHARDINGPLAN_H

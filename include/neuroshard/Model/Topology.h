@@ -1,0 +1,79 @@
+//===- Topology.h - Devices, their groups, links and hosts ------*- C++ -*-===//
+
+#ifndef NEUROSHARD_MODEL_TOPOLOGY_H
+#define NEUROSHARD_MODEL_TOPOLOGY_H
+
+#include "neuroshard/Model/Diagnostics.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace neuroshard {
+
+/// One level of the hierarchy. Devices are numbered through; the groups are
+/// consecutive runs of them, of possibly unequal size. Two devices that share
+/// a group of this level, but none of the next inner one, talk over its link.
+struct TopologyLevel {
+  std::string name;
+  std::vector<int> groupSizes;
+  /// Per device and direction, reached (not nominal).
+  double bandwidthGBps = 0;
+  double latencyUs = 0;
+
+  bool operator==(const TopologyLevel &) const = default;
+};
+
+struct Device {
+  /// Name of a DeviceClass.
+  std::string deviceClass;
+  /// Usable device memory (tier "hbm").
+  int64_t memoryBytes = 0;
+  /// Index into Topology::hosts.
+  int host = 0;
+
+  bool operator==(const Device &) const = default;
+};
+
+struct Host {
+  /// Usable host memory (tier "dram"), shared by the host's devices.
+  int64_t memoryBytes = 0;
+
+  bool operator==(const Host &) const = default;
+};
+
+/// Levels from the outermost (one group: everything) to the innermost. Each
+/// level's groups lie inside groups of the one before.
+struct Topology {
+  std::vector<TopologyLevel> levels;
+  std::vector<Device> devices;
+  std::vector<Host> hosts;
+
+  int deviceCount() const { return static_cast<int>(devices.size()); }
+  bool operator==(const Topology &) const = default;
+};
+
+/// Group of each device on one level.
+std::vector<int> groupOfDevices(const TopologyLevel &level);
+
+/// Everything wrong with a topology; empty when it is sound.
+Diagnostics check(const Topology &topology);
+
+/// Builds a topology from a short text, with the defaults of the device class.
+///
+///   8xH200               one node of 8
+///   2x8xA100-40GB        2 nodes of 8
+///   8+4xA100-40GB        nodes of 8 and of 4
+///   4xCPU@2GiB           2 GiB of usable memory per device
+///
+/// A single count larger than a node of the class is cut into nodes:
+/// 256xH200 is 32x8xH200. Each node is a host. Sizes: GiB, MiB, GB, or bytes.
+Expected<Topology> parseTopology(std::string_view text);
+
+/// "192GiB", "40 GB", "4096MiB" or a number of bytes.
+Expected<int64_t> parseByteSize(std::string_view text);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_MODEL_TOPOLOGY_H

@@ -1,0 +1,224 @@
+//===- DriverABI.h - How a driver opens and runs an artifact -----*- C++
+//-*-===//
+//
+// The C interface for tools, tests and Python (ctypes): opens a compiled
+// artifact as an in-process world (every device of the manifest a thread with
+// its own memory), reads and writes tables over their shards, and runs the
+// artifact's functions. Join.h opens a world of one device, whose others are
+// other processes.
+//
+// Every call that can fail returns 0 for success and another value (or a null
+// pointer) for failure; nsrt_last_error then has one message. A world may be
+// used from one thread at a time, except nsrt_invoke, which may run on
+// different devices at the same time, and nsrt_world_close, which ends
+// running steps first.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_RUNTIME_DRIVERABI_H
+#define NEUROSHARD_RUNTIME_DRIVERABI_H
+
+#include "neuroshard/Runtime/HostProgramABI.h"
+#include "neuroshard/Runtime/KernelABI.h"
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// All devices of one artifact in this process.
+typedef struct nsrt_world nsrt_world;
+
+/// A function of a program library, `nsrt_invoke_<name>`. args[i] points to
+/// the i-th C-interface argument: first the result struct if the function has
+/// results, then a device handle itself, pointers to strided memref
+/// descriptors {allocated, aligned, offset, sizes[rank], strides[rank]},
+/// pointers to scalars, pointers to handles.
+typedef void (*nsrt_host_function)(void **args);
+
+/// Element types of tables and results.
+enum { NSRT_F32 = 0, NSRT_F16 = 1, NSRT_BF16 = 2 };
+
+/// Message of the last call of this thread that failed; "" if none has. Valid
+/// until the next failing call of this thread.
+const char *nsrt_last_error(void);
+
+//===----------------------------------------------------------------------===//
+// Worlds
+//===----------------------------------------------------------------------===//
+
+/// Opens `directory`/manifest.json and its program libraries. Each device
+/// computes on `threads_per_device` threads, the calling one included; 0
+/// divides the machine's threads evenly. Weights are zero and optimizer state
+/// has its initial values until the caller fills them. Null on failure.
+nsrt_world *nsrt_world_open(const char *directory, int32_t threads_per_device);
+
+/// The same for programs in this process: manifest_json is the text of a
+/// manifest, programs[i] is its program i and must outlive the world.
+nsrt_world *nsrt_world_create(const char *manifest_json,
+                              const nsrt_program *const *programs,
+                              int32_t num_programs, int32_t threads_per_device);
+
+/// Adds a function to an in-process program under `name`.
+int32_t nsrt_world_register(nsrt_world *, int32_t program, const char *name,
+                            nsrt_host_function);
+
+/// Ends running steps with an error, waits for them, frees everything.
+void nsrt_world_close(nsrt_world *);
+
+int32_t nsrt_world_num_devices(const nsrt_world *);
+/// Null if there is no such rank, or it is in another process.
+nsrt_device *nsrt_world_device(nsrt_world *, int32_t rank);
+
+/// Makes a world usable again after a step that was aborted on devices driven
+/// by nsrt_invoke (not necessary after ids out of range, which end a step in
+/// an orderly way). No device may be in a step. nsrt_invoke_all does this
+/// itself.
+int32_t nsrt_world_reset(nsrt_world *);
+
+//===----------------------------------------------------------------------===//
+// Tables
+//===----------------------------------------------------------------------===//
+
+typedef struct nsrt_table_info {
+  const char *name; ///< lives as long as the world.
+  int64_t rows;
+  int64_t dim;
+  int32_t element_type; ///< NSRT_F32, NSRT_F16 or NSRT_BF16.
+  int32_t num_states;   ///< f32 state arrays: 0 SGD, 1 Adagrad, 2 Adam.
+  /// f32 values per row of each state array: dim; or 1 for a row-wise
+  /// optimizer; or, with per-shard semantics, the largest number of column
+  /// shards any row has.
+  int64_t state_width[2];
+} nsrt_table_info;
+
+int32_t nsrt_world_num_tables(const nsrt_world *);
+/// Index of the table of that name, -1 if there is none.
+int32_t nsrt_world_find_table(const nsrt_world *, const char *name);
+int32_t nsrt_world_table_info(const nsrt_world *, int32_t table,
+                              nsrt_table_info *);
+
+/// Copies the table's rows [row_begin, row_end) from or to a dense row-major
+/// [row_end - row_begin, dim] buffer of the table's element type, over all
+/// shards and replicas. A read fails if replicas differ.
+int32_t nsrt_table_write(nsrt_world *, int32_t table, int64_t row_begin,
+                         int64_t row_end, const void *values);
+int32_t nsrt_table_read(nsrt_world *, int32_t table, int64_t row_begin,
+                        int64_t row_end, void *values);
+
+/// The same for f32 state array `state`, [row_end - row_begin, state_width].
+/// Exact row-wise state is one value per row, kept by every column shard; a
+/// read fails if they differ. Per-shard row-wise state has one value per
+/// column shard in column order, zero beyond the row's last shard.
+int32_t nsrt_state_write(nsrt_world *, int32_t table, int32_t state,
+                         int64_t row_begin, int64_t row_end,
+                         const float *values);
+int32_t nsrt_state_read(nsrt_world *, int32_t table, int32_t state,
+                        int64_t row_begin, int64_t row_end, float *values);
+
+/// Fills weights with uniform values in [-1/sqrt(rows), 1/sqrt(rows)) that
+/// depend on nothing but (seed, table name, row, column), and state with its
+/// initial values. table -1 means all.
+int32_t nsrt_table_initialize(nsrt_world *, int32_t table, uint64_t seed);
+
+/// Makes the operating system provide all memory of all shards now: a page
+/// that no step has written to yet costs time in the step that does. For
+/// measurements; filling the tables does the same.
+int32_t nsrt_world_touch_memory(nsrt_world *);
+
+//===----------------------------------------------------------------------===//
+// Shards of one device
+//===----------------------------------------------------------------------===//
+
+/// One shard, in the device's own memory: writing there is writing the table.
+/// Values of row r and column c lie at index (r - row_begin) * stride + (c -
+/// col_begin); state of row-wise optimizers at (r - row_begin) * stride.
+typedef struct nsrt_shard_info {
+  const char *name; ///< lives as long as the world.
+  int32_t table;
+  int32_t num_copies; ///< 1, or all devices for a replicated table.
+  int64_t row_begin, row_end;
+  int64_t col_begin, col_end;
+  void *weights;         ///< of the table's element type.
+  int64_t weight_stride; ///< elements from one row to the next.
+  int32_t num_states;    ///< f32 state arrays.
+  int32_t has_row_state; ///< one value per row instead of one per element.
+  float *states[2];      ///< null beyond num_states.
+  int64_t state_stride;  ///< values from one row to the next.
+} nsrt_shard_info;
+
+int32_t nsrt_device_num_shards(const nsrt_device *);
+int32_t nsrt_device_shard(nsrt_device *, int32_t index, nsrt_shard_info *);
+
+/// Computes results that lookups have left for later. To be called before
+/// weights are written through nsrt_shard_info.
+int32_t nsrt_device_settle(nsrt_device *);
+
+/// The next ids that the device routes are refused with this text, whatever
+/// they are: the step ends on all ranks as if they were wrong. For drivers that
+/// find a mistake before they can call a function.
+int32_t nsrt_device_refuse(nsrt_device *, const char *text);
+
+/// Updates multiply gradients by this, 1 at first; gradients of sample weights
+/// do not. 1 / ranks makes the sum over ranks a mean.
+int32_t nsrt_device_set_gradient_scale(nsrt_device *, float scale);
+
+//===----------------------------------------------------------------------===//
+// Running
+//===----------------------------------------------------------------------===//
+
+/// Runs function `name` of the device's program in this thread. Functions are
+/// invoked on all devices, each on a thread of its own, in the same order: a
+/// rank that has returned from as many functions as another has entered is
+/// not waited for. Returns nsrt_device_status. If the function ran, its results
+/// are valid to free whatever the status; if it did not run (unknown name),
+/// they are untouched.
+int32_t nsrt_invoke(nsrt_device *, const char *name, void **args);
+
+/// Runs `name` on all devices, each in a thread of its own; args[r] are the
+/// arguments on device r. Fails at once, and runs it nowhere, while a device is
+/// in another step. On failure nsrt_last_error names the cause on the
+/// first rank that failed by itself, not the ranks that failed with it.
+int32_t nsrt_invoke_all(nsrt_world *, const char *name, void ***args);
+
+int32_t nsrt_device_rank(const nsrt_device *);
+/// 1 if the device's group was aborted: no later step can succeed on it.
+/// Ids out of range, for one, end a step but not the group.
+int32_t nsrt_device_group_ended(const nsrt_device *);
+/// 0 if the device's last step went well.
+int32_t nsrt_device_status(const nsrt_device *);
+/// Why the device's last step failed, "" if it did not. Valid until the
+/// device's next step.
+const char *nsrt_device_error(const nsrt_device *);
+
+//===----------------------------------------------------------------------===//
+// Figures for reports
+//===----------------------------------------------------------------------===//
+
+/// Phases of a step, in order: see nsrt_phase_name.
+int32_t nsrt_num_phases(void);
+/// "route", "ids_exchange", "lookup", ...; null if there is no such phase.
+const char *nsrt_phase_name(int32_t phase);
+/// Wall time in ms that the device's calling thread has spent in a phase
+/// since the world was opened or nsrt_device_reset_phases; waiting for other
+/// devices counts in the *_exchange phases.
+double nsrt_device_phase_ms(const nsrt_device *, int32_t phase);
+/// Bytes the device has sent to other devices in a phase in the same time.
+int64_t nsrt_device_phase_bytes(const nsrt_device *, int32_t phase);
+void nsrt_device_reset_phases(nsrt_device *);
+
+/// Kinds of memory for nsrt_device_memory_bytes. Weights and state include
+/// the padding of rows; buffers is what steps have held at most.
+enum {
+  NSRT_MEMORY_WEIGHTS = 0,
+  NSRT_MEMORY_STATE = 1,
+  NSRT_MEMORY_BUFFERS = 2
+};
+int64_t nsrt_device_memory_bytes(const nsrt_device *, int32_t kind);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif // NEUROSHARD_RUNTIME_DRIVERABI_H

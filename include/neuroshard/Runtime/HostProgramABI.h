@@ -1,0 +1,89 @@
+//===- HostProgramABI.h - Calls a compiled host function makes -----*- C++
+//-*-===//
+//
+// The `nsrt_*` functions that generated SPMD host code (forward, start, wait,
+// update) calls on its device. The generated code owns the schedule, the
+// runtime owns memory, threads and communication. None of these throws or
+// returns an error: a failed step is recorded on the device, later calls of
+// the step become no-ops that zero their outputs, and the caller of the step
+// asks nsrt_device_status (HostABI.h). All ranks learn of a failure with the
+// lengths of the id exchange, so no rank waits for a failed one.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_RUNTIME_HOSTPROGRAMABI_H
+#define NEUROSHARD_RUNTIME_HOSTPROGRAMABI_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct nsrt_device nsrt_device;
+/// Ids of one step on their way to and at their owners, with what later
+/// phases need (bag lengths, original positions, the sort).
+typedef struct nsrt_routed nsrt_routed;
+/// f32 rows of one step at their owners: partial results of a lookup, or
+/// gradients, in the exchange layout.
+typedef struct nsrt_partials nsrt_partials;
+
+/// Checks the local batch's ids, buckets them by owner and starts their
+/// exchange. `exchange` numbers the manifest's exchanges. offsets has
+/// features * batch + 1 entries, feature-major, starting at 0 (a
+/// KeyedJaggedTensor's layout). weights is null if the input is not weighted.
+nsrt_routed *nsrt_route(nsrt_device *, int64_t exchange, const void *ids,
+                        int64_t num_ids, const int64_t *offsets,
+                        int64_t num_offsets, const float *weights);
+
+/// Waits for the ids and runs the forward kernels of the device's program.
+nsrt_partials *nsrt_lookup(nsrt_device *, nsrt_routed *);
+
+/// Starts sending partial results (owner -> batch).
+void nsrt_results_start(nsrt_device *, nsrt_routed *, nsrt_partials *);
+
+/// Rows of one result on the local batch: the batch for a pooled lookup, the
+/// number of its ids for an unpooled one. Valid after nsrt_route.
+int64_t nsrt_result_rows(nsrt_device *, nsrt_routed *, int64_t lookup);
+
+/// Waits, and writes result `lookup` (index into the exchange's lookups),
+/// rows x dim contiguous: partial sums added in rank order, mean divided by
+/// the full count, rounded once to the element type (0 f32, 1 f16, 2 bf16).
+void nsrt_result_wait(nsrt_device *, nsrt_routed *, nsrt_partials *,
+                      int64_t lookup, int32_t element_type, void *out);
+
+/// The same for the results 0 to count - 1, result i as element_types[i] to
+/// outs[i]: faster than one by one, as kernels of all of them run together.
+void nsrt_results_wait(nsrt_device *, nsrt_routed *, nsrt_partials *,
+                       int64_t count, const int32_t *element_types,
+                       void *const *outs);
+
+/// Starts sending gradients (batch -> owner). Gradient `lookup` is
+/// rows x dim contiguous of the element type. All lookups of the exchange
+/// have been set with nsrt_gradient_set before nsrt_gradients_start.
+nsrt_partials *nsrt_gradients_begin(nsrt_device *, nsrt_routed *);
+void nsrt_gradient_set(nsrt_device *, nsrt_routed *, nsrt_partials *,
+                       int64_t lookup, int32_t element_type,
+                       const void *gradient);
+void nsrt_gradients_start(nsrt_device *, nsrt_routed *, nsrt_partials *);
+
+/// Gradient of the per-sample weights from the weights before the update;
+/// out has one value per id of the input, zero where no weighted lookup reads.
+void nsrt_weights_gradient(nsrt_device *, nsrt_routed *, nsrt_partials *,
+                           float *out);
+
+/// Waits for the gradients and applies the optimizers of all slots. The
+/// routed handles and gradients of every exchange that reads the slots are
+/// passed together, so that a table has one update per step.
+void nsrt_update(nsrt_device *, int64_t num_exchanges,
+                 nsrt_routed *const *routed, nsrt_partials *const *gradients,
+                 float learning_rate, int64_t step);
+
+void nsrt_partials_release(nsrt_device *, nsrt_partials *);
+void nsrt_routed_release(nsrt_device *, nsrt_routed *);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif // NEUROSHARD_RUNTIME_HOSTPROGRAMABI_H

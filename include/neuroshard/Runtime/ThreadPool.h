@@ -1,0 +1,68 @@
+//===- ThreadPool.h - The threads of one device ----------------*- C++ -*-===//
+//
+// parallelFor hands out indices one by one to the workers and the caller.
+// Which thread gets which index does not matter to any result: an index
+// always writes its own part of the output.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_RUNTIME_THREADPOOL_H
+#define NEUROSHARD_RUNTIME_THREADPOOL_H
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace neuroshard::runtime {
+
+class ThreadPool {
+public:
+  /// `threads` counts the caller of parallelFor; at least 1.
+  explicit ThreadPool(int threads);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool &) = delete;
+  ThreadPool &operator=(const ThreadPool &) = delete;
+
+  int numThreads() const { return int(workers.size()) + 1; }
+
+  /// Calls function(i) for all i in [0, count) and returns when all are done.
+  /// Rethrows the first exception. A call from inside a parallelFor runs in
+  /// the calling thread. One thread may call this at a time.
+  template <typename Function>
+  void parallelFor(int64_t count, const Function &function) {
+    run(count, &function, [](const void *context, int64_t index) {
+      (*static_cast<const Function *>(context))(index);
+    });
+  }
+
+private:
+  using Call = void (*)(const void *context, int64_t index);
+
+  void run(int64_t count, const void *context, Call call);
+  void work();
+  void stop();
+  void takeIndices();
+
+  std::vector<std::thread> workers;
+  std::mutex mutex;
+  std::condition_variable started;
+  std::condition_variable finished;
+  std::atomic<uint64_t> generation{0};
+  std::atomic<int> busyWorkers{0};
+  bool stopping = false;
+
+  // The current job; written only while no worker is busy.
+  const void *context = nullptr;
+  Call call = nullptr;
+  int64_t count = 0;
+  std::atomic<int64_t> next{0};
+  std::exception_ptr error;
+};
+
+} // namespace neuroshard::runtime
+
+#endif // NEUROSHARD_RUNTIME_THREADPOOL_H

@@ -1,0 +1,255 @@
+//===- GpuKernelABI.h - What generated GPU kernels read and write ----*- C++
+//-*-===//
+//
+// The contract between the GPU module of a device program and whoever launches
+// its kernels (lib/RuntimeCuda). Plain C, no dependency. All structs lie in
+// device memory, in arrays that the launcher writes; all pointers in them are
+// device pointers.
+//
+// Kernels and their parameters, in this order:
+//
+//   nsg_lookup(const nsg_lookup_task *tasks, const int32_t *task_of_block,
+//              uint64_t *bad_id)
+//   nsg_weight_gradient(const nsg_lookup_task *tasks,
+//              const int32_t *task_of_block)
+//   nsg_expand(const nsg_lookup_task *tasks, const int32_t *task_of_block,
+//              const nsg_positions *positions)
+//   nsg_ranges(const nsg_slot *slots, int32_t num_slots,
+//              const nsg_sorted *sorted)
+//   nsg_partials(const nsg_slot *slots, int32_t num_slots,
+//              const nsg_sorted *sorted)
+//   nsg_update, nsg_reduce, nsg_apply: as nsg_partials
+//   nsg_small_order(const nsg_lookup_task *tasks, const int32_t *task_of_block,
+//              const nsg_pieces *pieces)
+//   nsg_small_sums, nsg_small_update: as nsg_partials, of the small slots
+//
+// All have blocks of NSG_THREADS threads in x. A kernel exists only if the
+// program needs it; <program>.gpu.json lists them.
+//
+// Items and blocks. nsg_lookup, nsg_weight_gradient and nsg_expand run a task's
+// items in blocks of their own: ceil(items / n) blocks, where n is
+// items_per_block of the task's variant x items_per_group of the task
+// (nsg_expand: NSG_EXPAND_ITEMS). Block b works for task t = task_of_block[b]
+// on the items from (b - first block of t) x n on; the first block of t is
+// tasks[t].first_block (lookup), .first_gradient_block (weight gradient) or
+// .first_expand_block (expand). An item is a bag, or an id if the lookup is
+// unpooled. Results do not depend on items_per_group. nsg_small_order does the
+// same with num_pieces x (rows + 1) items, NSG_THREADS to a block, from
+// .first_order_block on.
+//
+// nsg_ranges has a thread per slot, and one: ceil((num_slots + 1) /
+// NSG_THREADS) blocks. nsg_partials, nsg_update, nsg_reduce, nsg_apply run any
+// number of blocks; together they take all chunks, or all runs of all slots.
+//
+// Long runs. A row that many ids of a batch name would keep one warp busy long
+// after all others are done. Chunk c is the positions order[c * NSG_CHUNK] ...
+// order[(c + 1) * NSG_CHUNK - 1]; nsg_partials adds up each chunk that lies in
+// one run. The update of that run adds up what it has in front of its first
+// chunk and behind its last, and then the sums of its chunks.
+//
+// Small slots have few rows, and their positions are not sorted. Each task of
+// such a slot has its ids cut into pieces of NSG_PIECE; nsg_small_order orders
+// each piece by itself, by row and then by position. The pieces of a slot are
+// numbered in the order of its tasks; `pieces_per_sum` neighbours have one sum
+// per row, which nsg_small_sums adds up, and nsg_small_update adds up these.
+//
+// Order of a training step: nsg_lookup; nsg_expand; stable radix sort of
+// (keys, 0, 1, 2, ...) by key; distinct keys and the start of each run;
+// nsg_ranges; nsg_small_order; and, with the gradients, nsg_weight_gradient,
+// nsg_partials and nsg_update, or nsg_partials, nsg_reduce, exchange of norms,
+// nsg_apply; nsg_small_sums and nsg_small_update.
+//
+// Arithmetic is f32. A bag's rows are added in the order of its ids, a row's
+// gradients in the order of their positions, but for long runs and small slots:
+// the same input, the same bits.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_RUNTIMECUDA_GPUKERNELABI_H
+#define NEUROSHARD_RUNTIMECUDA_GPUKERNELABI_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define NSG_VERSION 2
+#define NSG_THREADS 256
+#define NSG_EXPAND_ITEMS 32
+/// Positions of a chunk; see nsg_partials.
+#define NSG_CHUNK 256
+/// Ids of a piece; see nsg_small_order.
+#define NSG_PIECE 256
+/// The most rows that a small slot may have.
+#define NSG_MOST_SMALL_ROWS 1024
+
+/// nsg_lookup_task.flags: what kernels with one body for all need to know.
+#define NSG_POOLED 1    /* items are bags; else ids */
+#define NSG_MEAN 2      /* gradients are divided by the ids of the bag */
+#define NSG_WEIGHTED 4  /* sample_weights are read */
+#define NSG_FIXED 8     /* bags of `pooling` ids; offsets are not read */
+#define NSG_ID64 16     /* ids are i64; else i32 */
+#define NSG_UNSORTED 32 /* no keys are written: the slot is small */
+
+/// One lookup on one slot, for the bags of one peer or of all.
+typedef struct nsg_lookup_task {
+  /// Rows of the slot, each padded to 16 bytes; 16-byte aligned.
+  const void *weights;
+  /// Row row_begin + r of the table is row r of the slot. An id outside
+  /// [row_begin, row_begin + rows) is bad: it counts as row_begin, and
+  /// *bad_id becomes min(*bad_id, t << 40 | position in ids).
+  const void *ids;
+  /// Bag b has the ids [offsets[b], offsets[b + 1]) of `ids`. Not read if
+  /// unpooled, where item i is id first_id + i, or fixed, where bag b has the
+  /// ids from first_id + b * pooling up to first_id + (b + 1) * pooling.
+  const int64_t *offsets;
+  /// By position in `ids`, or null.
+  const float *sample_weights;
+  /// Item i is written to out + i * out_stride (elements of the variant's
+  /// output type). Bodies store 16 bytes at a time where rows are whole pieces
+  /// of 16 bytes: out and the stride then are aligned so; else anywhere.
+  void *out;
+  int64_t out_stride;
+  int64_t items;
+  int64_t rows;
+  int64_t row_begin;
+  int64_t pooling;
+  /// Which body of nsg_lookup, as <program>.gpu.json numbers them.
+  int32_t variant;
+  int32_t first_block;
+
+  /// nsg_expand: id j of the task is position position_begin + j.
+  int64_t position_begin;
+  /// Row r of the slot has the key key_begin + r.
+  int64_t key_begin;
+  /// Gradient of item i: f32, from element gradient_begin + i *
+  /// gradient_stride of the gradients on. 16-byte aligned, as is the stride, if
+  /// the dim is a multiple of four; else anywhere.
+  int64_t gradient_begin;
+  int64_t gradient_stride;
+  int32_t flags;
+  int32_t first_expand_block;
+
+  /// nsg_weight_gradient: of each id j of item i, weight_gradient[j] = sum over
+  /// columns of weight x gradients[gradient_begin + i * gradient_stride +
+  /// column], divided by the item's ids if the lookup is a mean.
+  const float *gradients;
+  float *weight_gradient;
+  int32_t gradient_variant;
+  int32_t first_gradient_block;
+  /// Unpooled and fixed: see `offsets`.
+  int64_t first_id;
+  /// Items that a group of lanes takes one after another, at least 1. Of the
+  /// items of a block group g takes g, g + items_per_block, ...
+  int32_t items_per_group;
+
+  /// nsg_small_order: ids j, j + 1, ... from the task's first on are in piece
+  /// first_piece, NSG_PIECE to each. What is behind the last id is empty.
+  int32_t first_piece;
+  int32_t num_pieces;
+  int32_t first_order_block;
+} nsg_lookup_task;
+
+/// What nsg_expand writes, by position. Positions that no task has must hold
+/// a key that no row has, at least the key_end of the last slot. Those of tasks
+/// with NSG_UNSORTED come behind all others and have no keys.
+typedef struct nsg_positions {
+  /// u32 or u64: key_bytes.
+  void *keys;
+  /// Offset of the gradient, in elements of f32.
+  int64_t *gradient_offsets;
+  /// Factor of the gradient, or null if all are 1: sample weight, divided by
+  /// the ids of the bag if the lookup is a mean. Null unless some lookup is
+  /// weighted or a mean.
+  float *factors;
+  int32_t key_bytes;
+  int32_t reserved;
+} nsg_positions;
+
+/// What nsg_small_order writes.
+typedef struct nsg_pieces {
+  /// Positions: those of piece p are among the NSG_PIECE from p * NSG_PIECE on,
+  /// by row and then ascending. Bad ids are in none.
+  int32_t *order;
+  /// Those of row r in piece p are order[starts[p * stride + r]] ...
+  /// order[starts[p * stride + r + 1] - 1].
+  int32_t *starts;
+  /// At least 1 more than the rows of any small slot.
+  int64_t stride;
+} nsg_pieces;
+
+/// The sorted positions; what kernels of the update read. For the small slots'
+/// kernels `order` and `starts` are those of nsg_pieces, partial_stride is its
+/// stride, and what only sorted slots have is null: keys, num_runs, partials.
+typedef struct nsg_sorted {
+  /// Distinct keys in ascending order, u32 or u64: key_bytes.
+  const void *keys;
+  /// Run u is order[starts[u]] ... order[starts[u + 1] - 1]. nsg_ranges writes
+  /// starts[*num_runs] = num_positions.
+  int32_t *starts;
+  /// Positions, by key and then ascending.
+  const int32_t *order;
+  const int32_t *num_runs;
+  int64_t num_positions;
+  const int64_t *gradient_offsets;
+  const float *factors; /* null: all 1 */
+  const float *gradients;
+  /// nsg_ranges writes [num_slots + 1]: slot s has the runs [run_begin[s],
+  /// run_begin[s + 1]). Of nsg_small_sums the "runs" are sums, row r of sum c
+  /// being c * rows + r; of nsg_small_update they are rows. There the launcher
+  /// writes them.
+  int32_t *run_begin;
+  int32_t key_bytes;
+  float one; /* 1: what kernels read where factors is null */
+  /// Row c, from element c * partial_stride on, is the sum of chunk c, if it
+  /// lies in one run; num_positions / NSG_CHUNK rows of the largest dim of a
+  /// slot, aligned to 16 bytes. Null: runs are added up from gradients alone,
+  /// and nsg_partials is not launched.
+  float *partials;
+  int64_t partial_stride;
+} nsg_sorted;
+
+/// One slot, as the update sees it. Slots come in the order of their keys.
+typedef struct nsg_slot {
+  /// As in KernelABI.h.
+  void *weights;
+  float *state0;
+  float *state1;
+  /// Keys [key_begin, key_end) are rows 0, 1, ... of the slot.
+  int64_t key_begin;
+  int64_t key_end;
+  /// Learning rate; Adam: see nsrt_update_kernel. In device memory, so that a
+  /// captured graph can be replayed with another one.
+  const float *step_size;
+  /// nsg_reduce writes, nsg_apply reads: gradient rows (f32, padded rows) and
+  /// their squared norms, by run of the slot.
+  float *reduced;
+  float *norms;
+  /// Which body of nsg_update or of nsg_reduce and nsg_apply; -1: none in this
+  /// kernel.
+  int32_t update_variant;
+  int32_t reduce_variant;
+  int32_t apply_variant;
+  int32_t partial_variant;
+
+  /// Small slots. nsg_small_sums writes `reduced` and, into `norms`, how many
+  /// gradients each row of it is the sum of; rows without any in all sums are
+  /// not updated. Their bodies: update_variant of nsg_small_update,
+  /// partial_variant of nsg_small_sums.
+  int32_t first_piece;
+  int32_t num_pieces;
+  int32_t pieces_per_sum;
+  int32_t num_sums; /* ceil(num_pieces / pieces_per_sum) */
+} nsg_slot;
+
+#ifdef __cplusplus
+}
+static_assert(sizeof(nsg_lookup_task) == 176, "generated code has the layout");
+static_assert(sizeof(nsg_positions) == 32, "generated code has the layout");
+static_assert(sizeof(nsg_pieces) == 24, "generated code has the layout");
+static_assert(sizeof(nsg_sorted) == 96, "generated code has the layout");
+static_assert(sizeof(nsg_slot) == 96, "generated code has the layout");
+#endif
+
+#endif // NEUROSHARD_RUNTIMECUDA_GPUKERNELABI_H

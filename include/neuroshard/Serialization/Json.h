@@ -1,0 +1,42 @@
+//===- Json.h - Workloads and plans as versioned JSON -----------*- C++ -*-===//
+///
+/// \file
+/// The schemas are described in docs/formats.md. Unknown fields, wrong types,
+/// values out of range and truncated text are refused with the path of the
+/// offending value. Writing what was read gives the same value again.
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_SERIALIZATION_JSON_H
+#define NEUROSHARD_SERIALIZATION_JSON_H
+
+#include "neuroshard/Model/Diagnostics.h"
+#include "neuroshard/Model/ShardingPlan.h"
+#include "neuroshard/Model/ShardingProblem.h"
+
+#include <string>
+#include <string_view>
+
+namespace neuroshard {
+
+inline constexpr std::string_view kWorkloadSchema = "neuroshard.workload.v1";
+inline constexpr std::string_view kPlanSchema = "neuroshard.plan.v1";
+
+/// Reads a workload. The topology may be missing (tables only). What is there
+/// is checked: checkWorkload(), and check() when it has a topology.
+Expected<ShardingProblem> parseWorkload(std::string_view json);
+Expected<ShardingProblem> readWorkload(const std::string &path);
+std::string writeWorkload(const ShardingProblem &problem);
+
+/// Reads a plan. Whether it fits a problem is verify()'s to say.
+Expected<ShardingPlan> parsePlan(std::string_view json);
+Expected<ShardingPlan> readPlan(const std::string &path);
+std::string writePlan(const ShardingPlan &plan);
+
+/// The whole of a file, or one error naming it.
+Expected<std::string> readFile(const std::string &path);
+/// Writes a file whole: to a temporary beside it, then renamed.
+Expected<void> writeFile(const std::string &path, std::string_view text);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_SERIALIZATION_JSON_H

@@ -1,0 +1,192 @@
+//===- ExchangeLayout.cpp - Who sends what to whom
+//--------------------------------===//
+//
+// Derives the layouts of all exchanges from a checked manifest.
+//
+//===----------------------------------------------------------------------===//
+
+#include "neuroshard/Artifact/ExchangeLayout.h"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+namespace neuroshard::runtime {
+namespace {
+
+class LayoutBuilder {
+public:
+  LayoutBuilder(const Manifest &manifest, int32_t exchange)
+      : manifest(manifest), spec(manifest.exchanges[exchange]),
+        exchange(exchange) {}
+
+  ExchangeLayout build() {
+    layout.owners.resize(size_t(manifest.numDevices));
+    layout.locals.resize(size_t(manifest.numDevices));
+    layout.results.resize(spec.lookups.size());
+    addBuckets();
+    for (int32_t device = 0; device < manifest.numDevices; ++device)
+      addEntries(device);
+    for (ResultLayout &result : layout.results)
+      sortPieces(result);
+    markRelayed(manifest, spec, layout);
+    for (int32_t device = 0; device < manifest.numDevices; ++device) {
+      placePooledColumns(layout.locals[device]);
+      placePooledColumns(layout.owners[device]);
+    }
+    addRelays(manifest, layout);
+    return std::move(layout);
+  }
+
+private:
+  void addBuckets() {
+    layout.bucketsOfLookup.resize(spec.lookups.size());
+    for (size_t k = 0; k < spec.lookups.size(); ++k) {
+      const LookupSpec &lookup = spec.lookups[k];
+      std::set<Range> ranges;
+      for (const ShardSpec &shard : manifest.shards)
+        if (shard.table == lookup.table)
+          ranges.insert(shard.rows);
+      Range all{0, manifest.tables[lookup.table].rows};
+      for (const Range &rows : ranges) {
+        layout.bucketsOfLookup[k].push_back(int32_t(layout.buckets.size()));
+        bool whole = rows == all && !lookup.dropsPadding();
+        layout.buckets.push_back({int32_t(k), rows, whole, {}});
+      }
+    }
+  }
+
+  void addEntries(int32_t device) {
+    const DeviceBinding &binding = manifest.bindings[device];
+    for (size_t i = 0; i < binding.lookups.size(); ++i) {
+      const LookupBinding &bound = binding.lookups[i];
+      if (bound.exchange != exchange)
+        continue;
+      const ShardSpec &shard = manifest.shards[binding.slots[bound.slot]];
+      if (shard.replicated())
+        addLocalEntry(device, int32_t(i), bound);
+      else
+        addRemoteEntry(device, int32_t(i), bound, shard);
+    }
+    // Replicated streams are in the order of the lookups on every device.
+    StreamSet &local = layout.locals[device];
+    std::sort(local.entries.begin(), local.entries.end(),
+              [](const EntryLayout &a, const EntryLayout &b) {
+                return a.lookup < b.lookup;
+              });
+    for (size_t i = 0; i < local.entries.size(); ++i) {
+      EntryLayout &entry = local.entries[i];
+      int32_t bucket = layout.bucketsOfLookup[entry.lookup][0];
+      entry.stream = addStream(local, bucket);
+      layout.results[entry.lookup].localEntry = int32_t(i);
+      if (device == 0)
+        layout.buckets[bucket].destinations.push_back(
+            {localDestination, entry.stream});
+    }
+  }
+
+  void addLocalEntry(int32_t device, int32_t kernel,
+                     const LookupBinding &bound) {
+    const LookupSpec &lookup = spec.lookups[bound.lookup];
+    Range cols{0, manifest.tables[lookup.table].dim};
+    layout.locals[device].entries.push_back(
+        {kernel, bound.slot, bound.lookup, 0, cols, lookup.pooled(), 0});
+    layout.results[bound.lookup].replicated = true;
+    layout.hasReplicated = true;
+  }
+
+  void addRemoteEntry(int32_t device, int32_t kernel,
+                      const LookupBinding &bound, const ShardSpec &shard) {
+    StreamSet &owner = layout.owners[device];
+    int32_t bucket = findBucket(bound.lookup, shard.rows);
+    int32_t stream = findStream(owner, bucket);
+    if (stream < 0) {
+      stream = addStream(owner, bucket);
+      layout.buckets[bucket].destinations.push_back({device, stream});
+    }
+    layout.results[bound.lookup].pieces.push_back(
+        {device, int32_t(owner.entries.size()), bucket, shard.rows,
+         shard.cols});
+    owner.entries.push_back({kernel, bound.slot, bound.lookup, stream,
+                             shard.cols, spec.lookups[bound.lookup].pooled(),
+                             0});
+    layout.hasRemote = true;
+  }
+
+  int32_t findBucket(int32_t lookup, const Range &rows) const {
+    for (int32_t bucket : layout.bucketsOfLookup[lookup])
+      if (layout.buckets[bucket].rows == rows)
+        return bucket;
+    return -1; // not reached: every shard's row range has a bucket
+  }
+
+  static int32_t findStream(const StreamSet &set, int32_t bucket) {
+    for (size_t i = 0; i < set.streams.size(); ++i)
+      if (set.streams[i].bucket == bucket)
+        return int32_t(i);
+    return -1;
+  }
+
+  int32_t addStream(StreamSet &set, int32_t bucket) const {
+    const BucketLayout &source = layout.buckets[bucket];
+    const LookupSpec &lookup = spec.lookups[source.lookup];
+    set.streams.push_back(
+        {source.lookup, bucket, source.rows, lookup.pooled(), lookup.weighted});
+    return int32_t(set.streams.size()) - 1;
+  }
+
+  static void placePooledColumns(StreamSet &set) {
+    for (EntryLayout &entry : set.entries)
+      if (entry.pooled) {
+        int64_t &width = entry.relayed ? set.relayedWidth : set.pooledWidth;
+        entry.pooledColumn = width;
+        width += entry.cols.size();
+      }
+  }
+
+  /// Puts pieces into the order of addition.
+  static void sortPieces(ResultLayout &result) {
+    std::stable_sort(result.pieces.begin(), result.pieces.end(),
+                     [](const Piece &a, const Piece &b) {
+                       return std::tie(a.device, a.rows, a.cols) <
+                              std::tie(b.device, b.rows, b.cols);
+                     });
+    std::vector<Range> cols;
+    for (const Piece &piece : result.pieces)
+      cols.push_back(piece.cols);
+    result.segments = cutColumns(cols);
+  }
+
+  const Manifest &manifest;
+  const ExchangeSpec &spec;
+  int32_t exchange;
+  ExchangeLayout layout;
+};
+
+} // namespace
+
+std::vector<Segment> cutColumns(const std::vector<Range> &ranges) {
+  std::set<int64_t> cuts;
+  for (const Range &range : ranges)
+    cuts.insert({range.begin, range.end});
+  std::vector<Segment> segments;
+  for (auto it = cuts.begin(); it != cuts.end() && std::next(it) != cuts.end();
+       ++it) {
+    Segment segment{{*it, *std::next(it)}, {}};
+    for (size_t i = 0; i < ranges.size(); ++i)
+      if (ranges[i].overlaps(segment.cols))
+        segment.pieces.push_back(int32_t(i));
+    if (!segment.pieces.empty())
+      segments.push_back(std::move(segment));
+  }
+  return segments;
+}
+
+std::vector<ExchangeLayout> makeLayouts(const Manifest &manifest) {
+  std::vector<ExchangeLayout> layouts;
+  for (size_t i = 0; i < manifest.exchanges.size(); ++i)
+    layouts.push_back(LayoutBuilder(manifest, int32_t(i)).build());
+  return layouts;
+}
+
+} // namespace neuroshard::runtime

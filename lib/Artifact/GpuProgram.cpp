@@ -1,0 +1,267 @@
+//===- GpuProgram.cpp - What <program>.gpu.json says ----------------------===//
+//
+// Reads the document, holds it against the manifest, chooses an image.
+//
+//===----------------------------------------------------------------------===//
+
+#include "neuroshard/Artifact/GpuProgram.h"
+#include "neuroshard/Artifact/Error.h"
+#include "neuroshard/Artifact/JsonValue.h"
+#include "neuroshard/RuntimeCuda/GpuKernelABI.h"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+
+using namespace neuroshard::runtime;
+
+namespace neuroshard::cuda {
+namespace {
+
+constexpr const char *document = "GPU program";
+constexpr const char *schemaId = "neuroshard.gpu_program/1";
+constexpr int32_t maxVariant = 1 << 20;
+constexpr int32_t maxItems = 1 << 20;
+
+/// Compute capability of "sm_90" as 90, or -1. What is made for one GPU alone,
+/// such as "sm_90a", serves no other and is not counted.
+int capabilityOf(const std::string &arch) {
+  int capability = -1;
+  if (!arch.starts_with("sm_"))
+    return -1;
+  const char *end = arch.data() + arch.size();
+  auto result = std::from_chars(arch.data() + 3, end, capability);
+  return result.ec == std::errc() && result.ptr == end ? capability : -1;
+}
+
+ElementType readElementType(const JsonValue &value) {
+  return value.oneOf<ElementType>({{"f32", ElementType::F32},
+                                   {"f16", ElementType::F16},
+                                   {"bf16", ElementType::BF16}});
+}
+
+int32_t readVariant(const JsonValue &value) {
+  return int32_t(value.integer(-1, maxVariant));
+}
+
+GpuImage readImage(const JsonValue &value) {
+  GpuImage image{value["arch"].text(), value["file"].text(),
+                 value["xxh3"].text()};
+  if (image.arch != "ptx" && !image.arch.starts_with("sm_"))
+    value["arch"].wrong("\"ptx\" or \"sm_\" and a compute capability");
+  return image;
+}
+
+GpuLookup readLookup(const JsonValue &value, size_t numSlots) {
+  GpuLookup lookup;
+  lookup.slot = value["slot"].index(numSlots);
+  lookup.idBytes = int32_t(value["id_bytes"].integer(4, 8));
+  if (lookup.idBytes != 4 && lookup.idBytes != 8)
+    value["id_bytes"].wrong("4 or 8");
+  lookup.pooled = value["pooled"].boolean();
+  lookup.weighted = value["weighted"].boolean();
+  lookup.output = readElementType(value["output"]);
+  lookup.variant = int32_t(value["variant"].integer(0, maxVariant));
+  lookup.meanVariant = readVariant(value["mean_variant"]);
+  lookup.fixedVariant = readVariant(value["fixed_variant"]);
+  lookup.fixedMeanVariant = readVariant(value["fixed_mean_variant"]);
+  lookup.itemsPerBlock = int32_t(value["items_per_block"].integer(1, maxItems));
+  lookup.gradientVariant = readVariant(value["gradient_variant"]);
+  int64_t least = lookup.gradientVariant >= 0 ? 1 : 0;
+  lookup.gradientItemsPerBlock =
+      int32_t(value["gradient_items_per_block"].integer(least, maxItems));
+  return lookup;
+}
+
+GpuSlot readSlot(const JsonValue &value) {
+  GpuSlot slot;
+  slot.dim = value["dim"].integer(1, maxItems);
+  slot.element = readElementType(value["element"]);
+  slot.elementStates = int32_t(value["state_elements"].integer(0, 2));
+  slot.rowStates = int32_t(value["state_rows"].integer(0, 2));
+  slot.twoPhase = value["two_phase"].boolean();
+  slot.updateVariant = readVariant(value["update_variant"]);
+  slot.reduceVariant = readVariant(value["reduce_variant"]);
+  slot.applyVariant = readVariant(value["apply_variant"]);
+  slot.partialVariant = readVariant(value["partial_variant"]);
+  slot.smallSumsVariant = readVariant(value["small_sums_variant"]);
+  slot.smallUpdateVariant = readVariant(value["small_update_variant"]);
+  if (slot.elementStates + slot.rowStates > 2)
+    value["state_rows"].wrong("at most two states in all");
+  bool reduces = slot.reduceVariant >= 0;
+  if (reduces != (slot.applyVariant >= 0) || (!slot.twoPhase && reduces) ||
+      (slot.twoPhase && slot.updateVariant >= 0))
+    value["two_phase"].wrong("an update_variant without two_phase, or a "
+                             "reduce_variant and an apply_variant with it");
+  bool sums = slot.smallSumsVariant >= 0;
+  if (sums != slot.isSmall() || (sums && (slot.twoPhase || slot.isSorted())))
+    value["small_update_variant"].wrong(
+        "-1, or a small_sums_variant with it and no other update");
+  return slot;
+}
+
+/// Whatever has a variant needs its kernel.
+void checkKernels(const GpuProgram &program) {
+  auto need = [&](bool needed, const char *kernel) {
+    if (needed && !program.hasKernel(kernel))
+      fail(document, ": $.kernels: expected \"", kernel,
+           "\", as there are variants of it, found none");
+  };
+  bool update = false, reduce = false, small = false, gradient = false;
+  for (const GpuSlot &slot : program.slots) {
+    update |= slot.updateVariant >= 0;
+    reduce |= slot.reduceVariant >= 0;
+    small |= slot.isSmall();
+  }
+  for (const GpuLookup &lookup : program.lookups)
+    gradient |= lookup.gradientVariant >= 0;
+  need(!program.lookups.empty(), "nsg_lookup");
+  need(update, "nsg_update");
+  need(reduce, "nsg_reduce");
+  need(reduce, "nsg_apply");
+  need(gradient, "nsg_weight_gradient");
+  for (const char *kernel :
+       {"nsg_small_order", "nsg_small_sums", "nsg_small_update"})
+    need(small, kernel);
+  bool training =
+      !program.lookups.empty() && (update || reduce || small || gradient);
+  need(training, "nsg_expand");
+  need(training && (update || reduce), "nsg_ranges");
+  need(training && (update || reduce), "nsg_partials");
+}
+
+/// A field of the document beside what the manifest asks for.
+template <typename T>
+void expect(const std::string &path, const char *field, const T &expected,
+            const T &found) {
+  if (expected != found)
+    fail(document, ": ", path, ".", field, ": expected ", expected,
+         " as in the manifest, found ", found);
+}
+
+std::string indexed(const char *list, size_t index) {
+  return std::string("$.").append(list).append("[") + std::to_string(index) +
+         "]";
+}
+
+void checkCount(const char *list, size_t expected, size_t found) {
+  if (expected != found)
+    fail(document, ": $.", list, ": expected ", expected, " ", list,
+         " as in the manifest, found ", found);
+}
+
+} // namespace
+
+bool GpuProgram::hasKernel(const std::string &name) const {
+  return std::find(kernels.begin(), kernels.end(), name) != kernels.end();
+}
+
+bool GpuProgram::hasFactors() const {
+  return std::any_of(
+      lookups.begin(), lookups.end(),
+      [](const GpuLookup &lookup) { return lookup.weighted || lookup.mean; });
+}
+
+GpuProgram parseGpuProgram(const std::string &text) {
+  nlohmann::json json = parseJson(text, document);
+  JsonValue root(json, document);
+  root["schema"].oneOf<bool>({{schemaId, true}});
+  int64_t abi = root["abi"].integer(0, std::numeric_limits<int32_t>::max());
+  if (abi != NSG_VERSION)
+    root["abi"].wrong("version " + std::to_string(NSG_VERSION) +
+                      " of the kernels' interface; compile the model again");
+  GpuProgram program;
+  program.module = root["module"].text();
+  program.images = root["images"].list(readImage);
+  if (root.has("emulated"))
+    program.emulated = {"", root["emulated"]["file"].text(),
+                        root["emulated"]["xxh3"].text()};
+  program.kernels =
+      root["kernels"].list([](const JsonValue &item) { return item.text(); });
+  program.slots = root["slots"].list(readSlot);
+  program.lookups = root["lookups"].list([&](const JsonValue &item) {
+    return readLookup(item, program.slots.size());
+  });
+  checkKernels(program);
+  return program;
+}
+
+void checkGpuProgram(const GpuProgram &program, const Manifest &manifest,
+                     int32_t device) {
+  const DeviceBinding &binding = manifest.bindings[size_t(device)];
+  checkCount("slots", binding.slots.size(), program.slots.size());
+  checkCount("lookups", binding.lookups.size(), program.lookups.size());
+  for (size_t i = 0; i < program.slots.size(); ++i) {
+    const ShardSpec &shard = manifest.shards[size_t(binding.slots[i])];
+    const TableSpec &table = manifest.tableOf(shard);
+    const GpuSlot &slot = program.slots[i];
+    std::string path = indexed("slots", i);
+    expect(path, "dim", shard.cols.size(), slot.dim);
+    expect(path, "element", int32_t(table.elementType), int32_t(slot.element));
+    expect(path, "state_elements", int32_t(table.optimizer.numElementStates()),
+           slot.elementStates);
+    expect(path, "state_rows", int32_t(table.optimizer.numRowStates()),
+           slot.rowStates);
+    bool exchanges = manifest.needsNormExchange(shard);
+    if (slot.trainable() && slot.twoPhase != exchanges)
+      expect(path, "two_phase", exchanges, slot.twoPhase);
+    if (slot.isSmall() && shard.rows.size() > NSG_MOST_SMALL_ROWS)
+      fail(document, ": ", path,
+           ".small_update_variant: expected -1, as the "
+           "manifest's shard has ",
+           shard.rows.size(), " rows, more than ", NSG_MOST_SMALL_ROWS,
+           ", found ", slot.smallUpdateVariant);
+  }
+  for (size_t i = 0; i < program.lookups.size(); ++i) {
+    const LookupBinding &bound = binding.lookups[i];
+    const ExchangeSpec &exchange = manifest.exchanges[size_t(bound.exchange)];
+    const LookupSpec &spec = exchange.lookups[size_t(bound.lookup)];
+    const GpuLookup &lookup = program.lookups[i];
+    std::string path = indexed("lookups", i);
+    expect(path, "slot", bound.slot, lookup.slot);
+    expect(path, "id_bytes", exchange.idBytes, lookup.idBytes);
+    expect(path, "pooled", spec.pooled(), lookup.pooled);
+    expect(path, "weighted", spec.weighted, lookup.weighted);
+  }
+}
+
+void bindMeans(GpuProgram &program, const Manifest &manifest, int32_t device) {
+  const DeviceBinding &binding = manifest.bindings[size_t(device)];
+  for (size_t i = 0; i < program.lookups.size(); ++i) {
+    const LookupBinding &bound = binding.lookups[i];
+    const LookupSpec &lookup = manifest.exchanges[size_t(bound.exchange)]
+                                   .lookups[size_t(bound.lookup)];
+    const ShardSpec &shard =
+        manifest.shards[size_t(binding.slots[size_t(bound.slot)])];
+    bool hasAllRows = shard.rows.size() == manifest.tableOf(shard).rows;
+    program.lookups[i].mean = lookup.pooling == Pooling::Mean && hasAllRows;
+    if (program.lookups[i].variantFor(/*fixed=*/false) < 0)
+      fail(document, ": ", indexed("lookups", i),
+           ".mean_variant: expected a body, as the manifest's lookup is a "
+           "mean, found none");
+  }
+}
+
+const GpuImage &chooseImage(const GpuProgram &program, int capability) {
+  const GpuImage *best = nullptr;
+  const GpuImage *ptx = nullptr;
+  std::string there;
+  for (const GpuImage &image : program.images) {
+    there += (there.empty() ? "" : ", ") + image.arch;
+    if (image.arch == "ptx")
+      ptx = &image;
+    int made = capabilityOf(image.arch);
+    if (made / 10 == capability / 10 && made <= capability &&
+        (!best || made > capabilityOf(best->arch)))
+      best = &image;
+  }
+  if (!best)
+    best = ptx;
+  if (!best)
+    fail("the program has no image for this GPU (sm_", capability,
+         "); it has: ", there.empty() ? "none" : there,
+         "; compile the model with --gpu sm_", capability);
+  return *best;
+}
+
+} // namespace neuroshard::cuda

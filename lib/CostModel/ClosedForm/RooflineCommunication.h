@@ -1,0 +1,31 @@
+//===- RooflineCommunication.h - Latency + bytes / bandwidth ----*- C++ -*-===//
+
+#ifndef NEUROSHARD_LIB_COSTMODEL_CLOSEDFORM_ROOFLINECOMMUNICATION_H
+#define NEUROSHARD_LIB_COSTMODEL_CLOSEDFORM_ROOFLINECOMMUNICATION_H
+
+#include "neuroshard/Planner/CostModel.h"
+
+#include <span>
+#include <vector>
+
+namespace neuroshard {
+
+/// Time of an all-to-all per device: the slowest level of the topology, each
+/// with its latency and the larger of the bytes out and in that cross it.
+std::vector<double> linkTimesMs(const Traffic &traffic);
+
+/// The times of each level by itself: [levels, devices]. `levels` may be those
+/// of the topology with other figures.
+std::vector<double> levelTimesMs(const Traffic &traffic,
+                                 std::span<const TopologyLevel> levels);
+
+/// The largest over the levels: [devices].
+std::vector<double> slowestLevelMs(std::span<const double> levelMs,
+                                   size_t devices);
+
+/// No exchange of `totalBytes` (over all owners) has a smaller largest time.
+double linkBoundMs(const Topology &topology, double totalBytes);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_LIB_COSTMODEL_CLOSEDFORM_ROOFLINECOMMUNICATION_H

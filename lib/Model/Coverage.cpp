@@ -1,0 +1,161 @@
+//===- Coverage.cpp - Do rectangles cover a table exactly once? -----------===//
+
+#include "neuroshard/Model/Coverage.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+
+using namespace neuroshard;
+
+namespace {
+
+std::string range(const char *what, int64_t begin, int64_t end) {
+  return std::string(what) + " [" + std::to_string(begin) + ", " +
+         std::to_string(end) + ")";
+}
+
+/// Shards by first column that are alive at the sweep's row.
+using ActiveColumns = std::map<int64_t, const Shard *>;
+
+/// Visits the shards in row order: enter when its rows begin, leave when they
+/// end; at one row all leave before any enters. Between rows calls `between`
+/// with the rows over which nothing changes; false stops the sweep.
+template <typename Enter, typename Leave, typename Between>
+void sweepRows(const std::vector<const Shard *> &shards, Enter enter,
+               Leave leave, Between between) {
+  std::vector<const Shard *> begins = shards, ends = shards;
+  std::stable_sort(begins.begin(), begins.end(),
+                   [](auto *a, auto *b) { return a->rowBegin < b->rowBegin; });
+  std::stable_sort(ends.begin(), ends.end(),
+                   [](auto *a, auto *b) { return a->rowEnd < b->rowEnd; });
+  size_t begin = 0, end = 0;
+  int64_t row = 0;
+  while (end < ends.size()) {
+    int64_t next = ends[end]->rowEnd;
+    if (begin < begins.size())
+      next = std::min(next, begins[begin]->rowBegin);
+    if (next > row && !between(row, next))
+      return;
+    row = next;
+    for (; end < ends.size() && ends[end]->rowEnd == row; ++end)
+      leave(ends[end]);
+    for (; begin < begins.size() && begins[begin]->rowBegin == row; ++begin)
+      enter(begins[begin]);
+  }
+}
+
+/// First columns not covered by the active shards.
+std::string firstColumnGap(const Table &table, const ActiveColumns &active) {
+  int64_t column = 0;
+  for (auto &[begin, shard] : active) {
+    if (begin > column)
+      return range("cols", column, begin);
+    column = shard->colEnd;
+  }
+  return range("cols", column, table.dim);
+}
+
+} // namespace
+
+std::string neuroshard::formatRange(const Shard &shard) {
+  return range("rows", shard.rowBegin, shard.rowEnd) + " " +
+         range("cols", shard.colBegin, shard.colEnd);
+}
+
+void neuroshard::checkShardShape(const Table &table, const Shard &shard,
+                                 int deviceCount, const std::string &where,
+                                 Diagnostics &errors) {
+  if (shard.rowBegin < 0 || shard.rowEnd > table.rows ||
+      shard.rowBegin >= shard.rowEnd)
+    errors.push_back({where, "rows must be a non-empty range inside [0, " +
+                                 std::to_string(table.rows) + "), got: " +
+                                 range("rows", shard.rowBegin, shard.rowEnd)});
+  if (shard.colBegin < 0 || shard.colEnd > table.dim ||
+      shard.colBegin >= shard.colEnd)
+    errors.push_back({where, "columns must be a non-empty range inside [0, " +
+                                 std::to_string(table.dim) + "), got: " +
+                                 range("cols", shard.colBegin, shard.colEnd)});
+  for (int64_t boundary : {shard.colBegin, shard.colEnd})
+    if (boundary != table.dim && boundary % kColumnAlignment != 0)
+      errors.push_back({where, "inner column boundary must be a multiple of " +
+                                   std::to_string(kColumnAlignment) +
+                                   ", got: " + std::to_string(boundary)});
+  if (shard.devices.empty())
+    errors.push_back({where, "a shard needs at least one device"});
+  for (int device : shard.devices)
+    if (device < 0 || device >= deviceCount)
+      errors.push_back({where, "devices must be in [0, " +
+                                   std::to_string(deviceCount) +
+                                   "), got: " + std::to_string(device)});
+  std::vector<int> sorted = shard.devices;
+  std::sort(sorted.begin(), sorted.end());
+  auto repeated = std::adjacent_find(sorted.begin(), sorted.end());
+  if (repeated != sorted.end())
+    errors.push_back({where, "device " + std::to_string(*repeated) +
+                                 " is listed more than once"});
+}
+
+void neuroshard::checkOverlap(const Table &table,
+                              const std::vector<const Shard *> &shards,
+                              Diagnostics &errors) {
+  ActiveColumns active;
+  auto report = [&](const Shard *a, const Shard *b) {
+    errors.push_back({"table '" + table.name + "'",
+                      "shards '" + a->name + "' (" + formatRange(*a) +
+                          ") and '" + b->name + "' (" + formatRange(*b) +
+                          ") overlap"});
+  };
+  auto enter = [&](const Shard *shard) {
+    auto next = active.lower_bound(shard->colBegin);
+    if (next != active.end() && next->first < shard->colEnd)
+      return report(next->second, shard);
+    if (next != active.begin() &&
+        std::prev(next)->second->colEnd > shard->colBegin)
+      return report(std::prev(next)->second, shard);
+    active.emplace(shard->colBegin, shard);
+  };
+  auto leave = [&](const Shard *shard) {
+    auto found = active.find(shard->colBegin);
+    if (found != active.end() && found->second == shard)
+      active.erase(found);
+  };
+  sweepRows(shards, enter, leave, [](int64_t, int64_t) { return true; });
+}
+
+void neuroshard::checkGaps(const Table &table,
+                           const std::vector<const Shard *> &shards,
+                           Diagnostics &errors) {
+  __extension__ using Area = __int128;
+  Area area = 0;
+  for (const Shard *shard : shards)
+    area += Area(shard->rows()) * shard->width();
+  if (area == Area(table.rows) * table.dim)
+    return;
+
+  ActiveColumns active;
+  int64_t activeWidth = 0;
+  int64_t swept = 0;
+  std::string gap;
+  auto enter = [&](const Shard *shard) {
+    active.emplace(shard->colBegin, shard);
+    activeWidth += shard->width();
+  };
+  auto leave = [&](const Shard *shard) {
+    active.erase(shard->colBegin);
+    activeWidth -= shard->width();
+  };
+  auto between = [&](int64_t begin, int64_t end) {
+    swept = end;
+    if (activeWidth == table.dim)
+      return true;
+    gap = range("rows", begin, end) + " " + firstColumnGap(table, active);
+    return false;
+  };
+  sweepRows(shards, enter, leave, between);
+  if (gap.empty())
+    gap = range("rows", swept, table.rows) + " " + range("cols", 0, table.dim);
+  errors.push_back({"table '" + table.name + "'",
+                    "no shard covers " + gap +
+                        "; every element must be covered exactly once"});
+}

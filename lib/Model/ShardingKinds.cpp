@@ -1,0 +1,44 @@
+//===- ShardingKinds.cpp - The kind of a table's cut
+//---------------------------===//
+
+#include "neuroshard/Model/ShardingPlan.h"
+
+#include <algorithm>
+
+using namespace neuroshard;
+
+static bool insideOneGroup(const std::vector<const Shard *> &shards,
+                           const std::vector<int> &groupOfDevice) {
+  int first = -1;
+  for (const Shard *shard : shards)
+    for (int device : shard->devices) {
+      int group = groupOfDevice[static_cast<size_t>(device)];
+      if (first >= 0 && group != first)
+        return false;
+      first = group;
+    }
+  return true;
+}
+
+ShardingKind neuroshard::classify(const Table &table,
+                                  const std::vector<const Shard *> &shards,
+                                  const std::vector<int> &innerGroupOfDevice) {
+  auto all = [&](auto predicate) {
+    return std::all_of(shards.begin(), shards.end(), predicate);
+  };
+  if (!all([](const Shard *s) { return !s->replicated(); }))
+    return ShardingKind::Replicated;
+  bool fullRows = all([&](const Shard *s) { return s->rows() == table.rows; });
+  bool fullWidth = all([&](const Shard *s) { return s->width() == table.dim; });
+  if (fullRows && fullWidth)
+    return ShardingKind::TableWise;
+  if (fullRows)
+    return ShardingKind::ColumnWise;
+  if (!fullWidth)
+    return ShardingKind::RowColumn;
+  bool severalGroups =
+      !innerGroupOfDevice.empty() && innerGroupOfDevice.back() > 0;
+  return severalGroups && insideOneGroup(shards, innerGroupOfDevice)
+             ? ShardingKind::TableRowWise
+             : ShardingKind::RowWise;
+}

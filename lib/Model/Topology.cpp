@@ -1,0 +1,257 @@
+//===- Topology.cpp - Checks of a topology, and its short text form -------===//
+
+#include "neuroshard/Model/Topology.h"
+
+#include "neuroshard/Model/DeviceClass.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <numeric>
+#include <optional>
+
+using namespace neuroshard;
+
+namespace {
+
+constexpr int kMaxDevices = 65536;
+
+std::string inQuotes(std::string_view text) {
+  std::string result = "'";
+  result += text;
+  result += '\'';
+  return result;
+}
+
+/// Ends of the groups, as device indices.
+std::vector<int64_t> groupEnds(const TopologyLevel &level) {
+  std::vector<int64_t> ends;
+  int64_t end = 0;
+  for (int size : level.groupSizes)
+    ends.push_back(end += size);
+  return ends;
+}
+
+void checkLevel(const TopologyLevel &level, size_t index, int devices,
+                Diagnostics &errors) {
+  std::string where = "topology.levels[" + std::to_string(index) + "]";
+  if (level.groupSizes.empty())
+    errors.push_back({where + ".groups", "a level needs at least one group"});
+  for (size_t i = 0; i < level.groupSizes.size(); ++i)
+    if (level.groupSizes[i] < 1)
+      errors.push_back({where + ".groups[" + std::to_string(i) + "]",
+                        "a group needs at least 1 device, got: " +
+                            std::to_string(level.groupSizes[i])});
+  int64_t sum = std::accumulate(level.groupSizes.begin(),
+                                level.groupSizes.end(), int64_t(0));
+  if (sum != devices)
+    errors.push_back(
+        {where + ".groups", "group sizes must add up to the " +
+                                std::to_string(devices) +
+                                " devices, got: " + std::to_string(sum)});
+  if (!std::isfinite(level.bandwidthGBps) || level.bandwidthGBps <= 0)
+    errors.push_back({where + ".bandwidth_gb_per_s",
+                      "expected a number above 0, got: " +
+                          std::to_string(level.bandwidthGBps)});
+  if (!std::isfinite(level.latencyUs) || level.latencyUs < 0)
+    errors.push_back(
+        {where + ".latency_us", "expected a number of at least 0, got: " +
+                                    std::to_string(level.latencyUs)});
+}
+
+void checkNesting(const Topology &topology, Diagnostics &errors) {
+  if (topology.levels.front().groupSizes.size() != 1)
+    errors.push_back(
+        {"topology.levels[0].groups",
+         "the outermost level must be one group of all devices, got: " +
+             std::to_string(topology.levels.front().groupSizes.size()) +
+             " groups"});
+  for (size_t i = 1; i < topology.levels.size(); ++i) {
+    std::vector<int64_t> inner = groupEnds(topology.levels[i]);
+    std::vector<int64_t> outer = groupEnds(topology.levels[i - 1]);
+    if (!std::includes(inner.begin(), inner.end(), outer.begin(), outer.end()))
+      errors.push_back(
+          {"topology.levels[" + std::to_string(i) + "].groups",
+           "each group must lie inside one group of the level before"});
+  }
+}
+
+void checkDevice(const Topology &topology, size_t index, Diagnostics &errors) {
+  const Device &device = topology.devices[index];
+  std::string where = "topology.devices[" + std::to_string(index) + "]";
+  if (!findDeviceClass(device.deviceClass))
+    errors.push_back({where + ".class", "unknown device class " +
+                                            inQuotes(device.deviceClass) +
+                                            "; known: " + deviceClassNames()});
+  if (device.memoryBytes < 1)
+    errors.push_back(
+        {where + ".memory_bytes", "expected at least 1 byte of memory, got: " +
+                                      std::to_string(device.memoryBytes)});
+  if (device.host < 0 || device.host >= static_cast<int>(topology.hosts.size()))
+    errors.push_back(
+        {where + ".host", "expected a host below " +
+                              std::to_string(topology.hosts.size()) +
+                              ", got: " + std::to_string(device.host)});
+}
+
+std::optional<int> parseCount(std::string_view text) {
+  int value = 0;
+  auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < 1)
+    return std::nullopt;
+  return value;
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  for (size_t begin = 0;;) {
+    size_t end = text.find(separator, begin);
+    parts.push_back(text.substr(begin, end - begin));
+    if (end == std::string_view::npos)
+      return parts;
+    begin = end + 1;
+  }
+}
+
+/// Sizes of the nodes that the counts before the class name mean; empty when
+/// they are malformed.
+std::vector<int> nodeSizes(const std::vector<std::string_view> &counts,
+                           const DeviceClass &deviceClass) {
+  std::vector<int> nodes;
+  for (std::string_view part : split(counts.back(), '+')) {
+    std::optional<int> size = parseCount(part);
+    if (!size || *size > kMaxDevices)
+      return {};
+    nodes.push_back(*size);
+  }
+  if (counts.size() == 2) {
+    std::optional<int> repeat = parseCount(counts.front());
+    if (!repeat || int64_t(*repeat) * int64_t(nodes.size()) > kMaxDevices)
+      return {};
+    std::vector<int> once = nodes;
+    for (int i = 1; i < *repeat; ++i)
+      nodes.insert(nodes.end(), once.begin(), once.end());
+    return nodes;
+  }
+  if (nodes.size() != 1)
+    return nodes;
+  int rest = nodes.front();
+  nodes.clear();
+  for (; rest > 0; rest -= deviceClass.devicesPerNode)
+    nodes.push_back(std::min(rest, deviceClass.devicesPerNode));
+  return nodes;
+}
+
+Topology build(const std::vector<int> &nodes, const DeviceClass &deviceClass,
+               int64_t memoryBytes) {
+  Topology topology;
+  int total = std::accumulate(nodes.begin(), nodes.end(), 0);
+  if (nodes.size() > 1)
+    topology.levels.push_back({"cluster",
+                               {total},
+                               deviceClass.networkBandwidthGBps,
+                               deviceClass.networkLatencyUs});
+  topology.levels.push_back({"node", nodes, deviceClass.nodeBandwidthGBps,
+                             deviceClass.nodeLatencyUs});
+  for (size_t node = 0; node < nodes.size(); ++node) {
+    topology.hosts.push_back({deviceClass.hostMemoryBytes});
+    for (int i = 0; i < nodes[node]; ++i)
+      topology.devices.push_back(
+          {std::string(deviceClass.name), memoryBytes, static_cast<int>(node)});
+  }
+  return topology;
+}
+
+} // namespace
+
+std::vector<int> neuroshard::groupOfDevices(const TopologyLevel &level) {
+  std::vector<int> groups;
+  for (size_t group = 0; group < level.groupSizes.size(); ++group)
+    groups.insert(groups.end(), std::max(0, level.groupSizes[group]),
+                  static_cast<int>(group));
+  return groups;
+}
+
+Diagnostics neuroshard::check(const Topology &topology) {
+  Diagnostics errors;
+  if (topology.devices.empty())
+    return {{"topology.devices", "a topology needs at least one device"}};
+  if (topology.devices.size() > kMaxDevices)
+    return {{"topology.devices",
+             "expected at most " + std::to_string(kMaxDevices) +
+                 " devices, got: " + std::to_string(topology.devices.size())}};
+  if (topology.levels.empty())
+    return {{"topology.levels", "a topology needs at least one level"}};
+  for (size_t i = 0; i < topology.levels.size(); ++i)
+    checkLevel(topology.levels[i], i, topology.deviceCount(), errors);
+  if (errors.empty())
+    checkNesting(topology, errors);
+  for (size_t i = 0; i < topology.devices.size(); ++i)
+    checkDevice(topology, i, errors);
+  for (size_t i = 0; i < topology.hosts.size(); ++i)
+    if (topology.hosts[i].memoryBytes < 0)
+      errors.push_back(
+          {"topology.hosts[" + std::to_string(i) + "].memory_bytes",
+           "expected at least 0 bytes, got: " +
+               std::to_string(topology.hosts[i].memoryBytes)});
+  return errors;
+}
+
+Expected<int64_t> neuroshard::parseByteSize(std::string_view text) {
+  const std::pair<std::string_view, double> units[] = {
+      {"GiB", 1024.0 * 1024 * 1024},
+      {"MiB", 1024.0 * 1024},
+      {"GB", 1e9},
+      {"MB", 1e6},
+      {"B", 1},
+      {"", 1}};
+  double number = 0;
+  auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), number);
+  std::string_view unit = text.substr(static_cast<size_t>(end - text.data()));
+  while (!unit.empty() && unit.front() == ' ')
+    unit.remove_prefix(1);
+  for (auto [name, factor] : units) {
+    if (error != std::errc() || unit != name)
+      continue;
+    double bytes = number * factor;
+    if (bytes >= 1 && bytes < 0x1p60)
+      return static_cast<int64_t>(bytes);
+  }
+  return failure("size", "expected a size such as 40GiB, 512MiB, 40GB or a "
+                         "number of bytes, got: " +
+                             inQuotes(text));
+}
+
+Expected<Topology> neuroshard::parseTopology(std::string_view text) {
+  size_t at = text.find('@');
+  std::vector<std::string_view> parts = split(text.substr(0, at), 'x');
+  std::string_view className = parts.back();
+  const DeviceClass *deviceClass = findDeviceClass(className);
+  if (!deviceClass)
+    return failure("topology", "unknown device class " + inQuotes(className) +
+                                   " in " + inQuotes(text) +
+                                   "; known: " + deviceClassNames() +
+                                   "; expected e.g. 8xH200 or 2x8xA100-40GB");
+  parts.pop_back();
+  if (parts.empty() || parts.size() > 2)
+    return failure("topology",
+                   "expected [NODES x] DEVICES x CLASS [@ MEMORY], e.g. "
+                   "2x8xA100-40GB, got: " +
+                       inQuotes(text));
+  std::vector<int> nodes = nodeSizes(parts, *deviceClass);
+  int64_t total = std::accumulate(nodes.begin(), nodes.end(), int64_t(0));
+  if (nodes.empty() || total > kMaxDevices)
+    return failure("topology", "counts must be whole numbers, and 1 to " +
+                                   std::to_string(kMaxDevices) +
+                                   " devices in all, got: " + inQuotes(text));
+  int64_t memoryBytes = deviceClass->memoryBytes;
+  if (at != std::string_view::npos) {
+    Expected<int64_t> size = parseByteSize(text.substr(at + 1));
+    if (!size)
+      return tl::unexpected(size.error());
+    memoryBytes = *size;
+  }
+  return build(nodes, *deviceClass, memoryBytes);
+}

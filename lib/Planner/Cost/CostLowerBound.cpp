@@ -1,0 +1,310 @@
+//===- CostLowerBound.cpp - What no plan of a problem can be below
+//------------===//
+///
+/// \file
+/// The cost model bounds the work that no way of cutting avoids. Small problems
+/// whose tables may only be whole or cut by columns are solved: branch and
+/// bound over the columns of each table on each device.
+//===----------------------------------------------------------------------===//
+
+#include "neuroshard/Planner/Memory.h"
+#include "neuroshard/Planner/Objective.h"
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <unordered_map>
+
+using namespace neuroshard;
+
+namespace {
+
+/// Plans a problem may have for it to be solved.
+constexpr double kMaxPlans = 2e7;
+/// Nodes after which solving is given up.
+constexpr int64_t kMaxNodes = 300'000;
+/// The same cost summed in another order differs by less.
+constexpr double kRounding = 1e-12;
+
+int64_t smallestMemory(const ShardingProblem &problem) {
+  int64_t bytes = problem.topology.devices.front().memoryBytes;
+  for (const Device &device : problem.topology.devices)
+    bytes = std::min(bytes, device.memoryBytes);
+  return bytes;
+}
+
+/// What a plan may do to each table, for the bound. Fixed shards are free to
+/// be anything, so they only widen it.
+std::vector<BoundTable> boundTables(const ShardingProblem &problem,
+                                    const CostModel &model) {
+  std::vector<std::vector<int>> features = featuresOfTables(problem);
+  std::unordered_map<int, const TableConstraint *> constraintOf;
+  for (const TableConstraint &constraint : problem.constraints.tables)
+    constraintOf.emplace(constraint.table, &constraint);
+  int64_t memory = smallestMemory(problem);
+  bool handReplicas =
+      std::any_of(problem.constraints.fixedShards.begin(),
+                  problem.constraints.fixedShards.end(),
+                  [](const Shard &shard) { return shard.replicated(); });
+  std::vector<BoundTable> tables;
+  for (size_t i = 0; i < problem.tables.size(); ++i) {
+    const Table &table = problem.tables[i];
+    Shard whole{.name = table.name,
+                .table = table.name,
+                .rowEnd = table.rows,
+                .colEnd = table.dim,
+                .devices = {0}};
+    BoundTable bound;
+    bound.whole =
+        describeShard(problem, static_cast<int>(i), features[i], whole);
+    auto found = constraintOf.find(static_cast<int>(i));
+    auto allows = [&](std::initializer_list<ShardingKind> kinds) {
+      if (found == constraintOf.end() || found->second->allowedKinds.empty())
+        return true;
+      const auto &allowed = found->second->allowedKinds;
+      return std::find_first_of(allowed.begin(), allowed.end(), kinds.begin(),
+                                kinds.end()) != allowed.end();
+    };
+    bound.mayRowSplit =
+        allows({ShardingKind::RowWise, ShardingKind::TableRowWise,
+                ShardingKind::RowColumn});
+    // One number for forward and backward says nothing about the updates of
+    // replicas: nobody gets them unasked.
+    bool asked =
+        model.separatesBackward() || handReplicas ||
+        (found != constraintOf.end() && !found->second->allowedKinds.empty());
+    bound.mayReplicate =
+        asked && allows({ShardingKind::Replicated}) &&
+        shardMemory(problem, table, features[i], whole).weightsBytes <= memory;
+    tables.push_back(bound);
+  }
+  return tables;
+}
+
+double boundOf(std::span<const BoundTable> tables, const Topology &topology,
+               const CostModel &model, const ObjectiveOptions &options) {
+  CostBound bound = model.lowerBound(tables, topology);
+  if (options.kind == ObjectiveKind::Published)
+    return bound.maxTotalMs + bound.minCommunicationMs;
+  double step =
+      std::max(bound.maxTotalMs, bound.maxForwardMs + bound.maxBackwardMs) +
+      std::max(0.0, bound.maxForwardCommunicationMs - options.denseBottomMs) +
+      options.denseBottomMs + options.denseRestMs +
+      bound.maxBackwardCommunicationMs;
+  return options.pipelineDepth > 1 ? std::max(step, bound.maxInputMs)
+                                   : step + bound.maxInputMs;
+}
+
+/// One way to spread a table's columns: how much of it each device holds.
+struct Spread {
+  std::vector<int64_t> widths;
+};
+
+/// Finds the cheapest plan in which each device holds at most one piece of each
+/// table; a second never makes a monotone model cheaper.
+class Solver {
+public:
+  Solver(const ShardingProblem &problem, std::vector<BoundTable> tables,
+         const CostModel &model, const ObjectiveOptions &options);
+
+  bool tooLarge() const { return plans > kMaxPlans; }
+  /// Nothing when it was given up.
+  std::optional<double> run();
+
+private:
+  void addSpreads(size_t table);
+  const ShardWork &work(size_t table, int64_t width) const {
+    return works[table].at(width);
+  }
+  void place(size_t table, const Spread &spread, int sign);
+  double partialMs() const;
+  void descend(size_t depth);
+
+  const ShardingProblem &problem;
+  std::vector<BoundTable> tables;
+  const CostModel &model;
+  const ObjectiveOptions &options;
+  const size_t devices;
+  double plans = 1;
+  std::vector<std::vector<Spread>> spreads;
+  std::vector<std::unordered_map<int64_t, ShardWork>> works;
+  std::vector<std::vector<const ShardWork *>> placed;
+  std::vector<DeviceLoad> loads;
+  /// Those placed so far.
+  std::vector<BoundTable> pieces;
+  double best = 1e300;
+  int64_t nodes = 0;
+};
+
+Solver::Solver(const ShardingProblem &problem, std::vector<BoundTable> list,
+               const CostModel &model, const ObjectiveOptions &options)
+    : problem(problem), tables(std::move(list)), model(model), options(options),
+      devices(problem.topology.devices.size()), spreads(tables.size()),
+      works(tables.size()), placed(devices), loads(devices) {
+  // Large tables first: they decide most.
+  auto weight = [](const BoundTable &table) {
+    return table.whole.lookups * static_cast<double>(table.whole.width);
+  };
+  std::stable_sort(tables.begin(), tables.end(),
+                   [&](const BoundTable &a, const BoundTable &b) {
+                     return weight(a) > weight(b);
+                   });
+  for (const BoundTable &table : tables) {
+    double groups = static_cast<double>(
+        (table.whole.tableDim + kColumnAlignment - 1) / kColumnAlignment);
+    for (size_t d = 1; d < devices; ++d)
+      plans *= (groups + static_cast<double>(d)) / static_cast<double>(d);
+    if (tooLarge())
+      return;
+  }
+  for (size_t i = 0; i < tables.size(); ++i)
+    addSpreads(i);
+}
+
+void Solver::addSpreads(size_t table) {
+  int index = tables[table].whole.table;
+  const Table &source = problem.tables[static_cast<size_t>(index)];
+  std::vector<int> features =
+      featuresOfTables(problem)[static_cast<size_t>(index)];
+  auto describe = [&](int64_t width) {
+    Shard shard{.name = source.name,
+                .table = source.name,
+                .rowEnd = source.rows,
+                .colEnd = width,
+                .devices = {0}};
+    works[table].emplace(width, describeShard(problem, index, features, shard));
+  };
+  int64_t odd = source.dim % kColumnAlignment;
+  Spread spread{std::vector<int64_t>(devices)};
+  // A rest narrower than 4 columns goes with any piece, or alone.
+  auto add = [&] {
+    for (size_t d = 0; d < (odd ? devices : 1); ++d) {
+      Spread one = spread;
+      one.widths[d] += odd;
+      for (int64_t width : one.widths)
+        if (width > 0 && !works[table].contains(width))
+          describe(width);
+      spreads[table].push_back(std::move(one));
+    }
+  };
+  std::function<void(size_t, int64_t)> fill = [&](size_t device, int64_t left) {
+    if (device + 1 == devices) {
+      spread.widths[device] = left * kColumnAlignment;
+      return add();
+    }
+    for (int64_t here = 0; here <= left; ++here) {
+      spread.widths[device] = here * kColumnAlignment;
+      fill(device + 1, left - here);
+    }
+  };
+  fill(0, source.dim / kColumnAlignment);
+}
+
+void Solver::place(size_t table, const Spread &spread, int sign) {
+  for (size_t d = 0; d < devices; ++d) {
+    if (spread.widths[d] == 0)
+      continue;
+    const ShardWork &piece = work(table, spread.widths[d]);
+    if (sign > 0)
+      placed[d].push_back(&piece);
+    else
+      placed[d].pop_back();
+    loads[d].dims += sign * piece.dims;
+    loads[d].inputBytes += sign * piece.inputBytes;
+    loads[d].forwardBytes += sign * piece.forwardBytes;
+    loads[d].backwardBytes += sign * piece.backwardBytes;
+  }
+}
+
+/// The objective of what is placed so far.
+double Solver::partialMs() const {
+  std::vector<ShardSet> sets(devices);
+  for (size_t d = 0; d < devices; ++d)
+    sets[d] = {findDeviceClass(problem.topology.devices[d].deviceClass),
+               placed[d]};
+  std::vector<ComputeMs> compute(devices);
+  model.computeMs(sets, compute);
+  std::vector<DeviceLoad> now = loads;
+  for (size_t d = 0; d < devices; ++d)
+    now[d].compute = compute[d];
+  return composeCost(problem.topology, now, model, options).costMs;
+}
+
+void Solver::descend(size_t depth) {
+  if (depth == tables.size()) {
+    best = std::min(best, partialMs());
+    return;
+  }
+  std::vector<std::pair<double, const Spread *>> children;
+  for (const Spread &spread : spreads[depth]) {
+    if (++nodes > kMaxNodes)
+      return;
+    place(depth, spread, 1);
+    double cost = partialMs();
+    place(depth, spread, -1);
+    if (cost < best)
+      children.emplace_back(cost, &spread);
+  }
+  std::stable_sort(
+      children.begin(), children.end(),
+      [](const auto &a, const auto &b) { return a.first < b.first; });
+  for (const auto &[cost, spread] : children) {
+    if (cost >= best)
+      return;
+    place(depth, *spread, 1);
+    size_t before = pieces.size();
+    for (int64_t width : spread->widths)
+      if (width > 0)
+        pieces.push_back({work(depth, width), false, false});
+    std::vector<BoundTable> all = pieces;
+    all.insert(all.end(),
+               tables.begin() + static_cast<std::ptrdiff_t>(depth) + 1,
+               tables.end());
+    if (boundOf(all, problem.topology, model, options) < best)
+      descend(depth + 1);
+    pieces.resize(before);
+    place(depth, *spread, -1);
+  }
+}
+
+std::optional<double> Solver::run() {
+  descend(0);
+  return nodes > kMaxNodes ? std::nullopt : std::optional(best);
+}
+
+/// The cost of the best plan, memory and places apart, if the problem is small
+/// and its tables may only be whole or cut by columns.
+std::optional<double> exactCostMs(const ShardingProblem &problem,
+                                  const std::vector<BoundTable> &tables,
+                                  const CostModel &model,
+                                  const ObjectiveOptions &options) {
+  bool columnsOnly =
+      std::none_of(tables.begin(), tables.end(), [](const BoundTable &table) {
+        return table.mayRowSplit || table.mayReplicate;
+      });
+  if (!model.monotone() || !columnsOnly ||
+      !problem.constraints.fixedShards.empty())
+    return std::nullopt;
+  Solver solver(problem, tables, model, options);
+  if (solver.tooLarge())
+    return std::nullopt;
+  return solver.run();
+}
+
+} // namespace
+
+double neuroshard::lowerBoundMs(const ShardingProblem &problem,
+                                const CostModel &model,
+                                const ObjectiveOptions &options) {
+  if (!problem.snapshots.empty()) {
+    std::vector<double> shares = snapshotShares(problem);
+    double mean = 0;
+    for (size_t i = 0; i < shares.size(); ++i)
+      mean += shares[i] * lowerBoundMs(atSnapshot(problem, i), model, options);
+    return mean;
+  }
+  std::vector<BoundTable> tables = boundTables(problem, model);
+  double root = boundOf(tables, problem.topology, model, options);
+  std::optional<double> exact = exactCostMs(problem, tables, model, options);
+  return exact ? std::max(root, *exact * (1 - kRounding)) : root;
+}

@@ -1,0 +1,182 @@
+//===- RowBlocks.cpp - Tables that had better be row-wise -----------------===//
+
+#include "RowBlocks.h"
+
+#include "CutRules.h"
+#include "Search/ThreadPool.h"
+
+#include <algorithm>
+#include <limits>
+
+using namespace neuroshard;
+
+namespace {
+
+/// Row blocks must lower the cost of the placement by this share.
+constexpr double kLeastRowBlockGain = 2e-4;
+/// Tables are looked at again while others change, but no more often.
+constexpr int kPasses = 3;
+/// The costliest tables are tried, this many at least; and more while tables x
+/// units x devices stay below a number, which bounds the time.
+constexpr size_t kFewTables = 4;
+constexpr double kTrialWork = 2e6;
+/// Choices that are kept: the last ones.
+constexpr size_t kChoices = 4;
+
+class RowBlockChooser {
+public:
+  RowBlockChooser(const SearchContext &context,
+                  const std::vector<UnitPtr> &units, int64_t &evaluations)
+      : context(context), units(units), evaluations(evaluations),
+        forms(units.size(), 0) {}
+
+  std::vector<std::vector<UnitPtr>> run();
+
+private:
+  /// A unit, and the forms it may have instead: one for each group.
+  struct Candidate {
+    size_t unit;
+    std::vector<std::vector<UnitPtr>> blocks;
+  };
+  /// Another form for a candidate.
+  struct Trial {
+    const Candidate *candidate;
+    size_t form;
+    double costMs = kNoCap;
+  };
+
+  void findCandidates();
+  std::vector<Trial> allTrials() const;
+  std::vector<UnitPtr> build(const std::vector<size_t> &chosen) const;
+  double costMs(const std::vector<size_t> &chosen);
+  double costMs(const Trial &trial);
+  bool improve(double &cost);
+
+  const SearchContext &context;
+  const std::vector<UnitPtr> &units;
+  int64_t &evaluations;
+  const std::vector<CutRule> rules = cutRules(context);
+  std::vector<Candidate> candidates;
+  /// By unit: 0 for the unit itself, else 1 + the index of its blocks.
+  std::vector<size_t> forms;
+  /// Those that were the best so far.
+  std::vector<std::vector<size_t>> choices;
+};
+
+void RowBlockChooser::findCandidates() {
+  for (size_t i = 0; i < units.size(); ++i) {
+    int table = units[i]->tables.front();
+    if (!isWholeTable(context, *units[i]) || context.rulesOf(table).fixed)
+      continue;
+    Candidate candidate{i, {}};
+    for (const std::vector<int> &group : rowBlockGroups(context, table))
+      candidate.blocks.push_back(rowBlocks(context, table, group));
+    if (!candidate.blocks.empty())
+      candidates.push_back(std::move(candidate));
+  }
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [&](const Candidate &a, const Candidate &b) {
+                     return units[a.unit]->aloneMs() > units[b.unit]->aloneMs();
+                   });
+  double work = static_cast<double>(units.size()) * context.deviceCount;
+  size_t most = std::max(kFewTables, static_cast<size_t>(kTrialWork / work));
+  if (candidates.size() > most)
+    candidates.resize(most);
+}
+
+std::vector<UnitPtr>
+RowBlockChooser::build(const std::vector<size_t> &chosen) const {
+  std::vector<UnitPtr> result;
+  for (size_t i = 0; i < units.size(); ++i)
+    if (chosen[i] == 0)
+      result.push_back(units[i]);
+  for (const Candidate &candidate : candidates)
+    if (size_t form = chosen[candidate.unit])
+      result.insert(result.end(), candidate.blocks[form - 1].begin(),
+                    candidate.blocks[form - 1].end());
+  return result;
+}
+
+/// Of the best greedy placement; kNoCap if there is none.
+double RowBlockChooser::costMs(const std::vector<size_t> &chosen) {
+  std::vector<UnitPtr> pieces = build(chosen);
+  double best = kNoCap;
+  for (const CutRule &rule : rules) {
+    GreedyJob job;
+    job.units = cutBy(context, rule, pieces);
+    job.order = orderByCost(context, job.units);
+    GreedyJob *one[] = {&job};
+    GreedyPlacer(context, {kNoCap}).run(one);
+    best = std::min(best, job.costMs);
+  }
+  return best;
+}
+
+double RowBlockChooser::costMs(const Trial &trial) {
+  std::vector<size_t> chosen = forms;
+  chosen[trial.candidate->unit] = trial.form;
+  return costMs(chosen);
+}
+
+std::vector<RowBlockChooser::Trial> RowBlockChooser::allTrials() const {
+  std::vector<Trial> trials;
+  for (const Candidate &candidate : candidates)
+    for (size_t form = 0; form <= candidate.blocks.size(); ++form)
+      if (form != forms[candidate.unit])
+        trials.push_back({&candidate, form});
+  return trials;
+}
+
+/// Takes the changes that help, best first, each after another look.
+bool RowBlockChooser::improve(double &cost) {
+  std::vector<Trial> trials = allTrials();
+  context.pool().forEach(trials.size(), [&](size_t i) {
+    if (!context.deadlinePassed())
+      trials[i].costMs = costMs(trials[i]);
+  });
+  evaluations += static_cast<int64_t>(trials.size());
+  std::stable_sort(
+      trials.begin(), trials.end(),
+      [](const Trial &a, const Trial &b) { return a.costMs < b.costMs; });
+  bool improved = false;
+  for (const Trial &trial : trials) {
+    if (!(trial.costMs < cost * (1 - kLeastRowBlockGain)) ||
+        context.deadlinePassed())
+      break;
+    double now = improved ? costMs(trial) : trial.costMs;
+    evaluations += improved;
+    if (!(now < cost * (1 - kLeastRowBlockGain)))
+      continue;
+    forms[trial.candidate->unit] = trial.form;
+    choices.push_back(forms);
+    cost = now;
+    improved = true;
+  }
+  return improved;
+}
+
+std::vector<std::vector<UnitPtr>> RowBlockChooser::run() {
+  findCandidates();
+  if (candidates.empty())
+    return {};
+  double cost = costMs(forms);
+  ++evaluations;
+  for (int pass = 0; pass < kPasses && improve(cost); ++pass) {
+  }
+  std::vector<std::vector<UnitPtr>> result;
+  size_t first = choices.size() - std::min(choices.size(), kChoices);
+  for (size_t i = first; i < choices.size(); ++i)
+    result.push_back(build(choices[i]));
+  return result;
+}
+
+} // namespace
+
+std::vector<std::vector<UnitPtr>>
+neuroshard::rowBlockChoices(const SearchContext &context,
+                            const std::vector<UnitPtr> &units,
+                            int64_t &evaluations) {
+  if (context.problem.target == Target::Native)
+    return {};
+  return RowBlockChooser(context, units, evaluations).run();
+}

@@ -1,0 +1,246 @@
+//===- Board.h - Pieces of tables on devices, by size alone -----*- C++ -*-===//
+///
+/// \file
+/// The state that the default search improves. What a piece costs depends on
+/// its size, not on where in its table it lies, so a table is held as bands of
+/// rows and the widths into which each band is cut: two states that differ only
+/// in which columns a piece has are one state. Ranges are given out at the end.
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_LIB_PLANNER_LOCALSEARCH_BOARD_H
+#define NEUROSHARD_LIB_PLANNER_LOCALSEARCH_BOARD_H
+
+#include "Units/SearchState.h"
+#include "Units/UnitStore.h"
+
+#include <deque>
+#include <span>
+#include <vector>
+
+namespace neuroshard {
+
+/// What the facts say in one of SearchContext::periods, or in the summary (-1).
+inline const Demand &demandIn(const PieceFacts &facts, int period) {
+  return period < 0 ? facts : facts.periods[static_cast<size_t>(period)];
+}
+
+/// What is cut and placed on its own: usually a whole table.
+struct Region {
+  UnitPtr whole;
+  /// May not be cut, joined or laid out anew: hand-written, co-located, not
+  /// made of bands.
+  bool rigid = false;
+  bool mayCutColumns = false;
+  bool mayCutRows = false;
+  /// Its bands may be joined, or columns of one band.
+  bool mayJoin = false;
+  int64_t minWidth = 1;
+  /// Pieces of each band.
+  std::vector<std::vector<int>> bands;
+  int pieces = 0;
+};
+
+struct Piece {
+  int region = -1;
+  int band = 0;
+  int device = -1;
+  bool movable = false;
+  int64_t rows = 0;
+  int64_t width = 0;
+  const PieceFacts *facts = nullptr;
+  /// Of a rigid region.
+  UnitPtr unit;
+  /// Position in its device's list.
+  size_t position = 0;
+};
+
+/// A step to a neighbouring state. On the device of `piece` its facts are
+/// replaced by `after`, on `target` those of `other` by `otherAfter`; any may
+/// be missing. An exchange splits `piece` and gives a part for `other`.
+struct Edit {
+  enum Kind { None, Move, Swap, Split, Exchange, Join, Rewidth } kind = None;
+  int piece = -1;
+  int other = -1;
+  int target = -1;
+  /// Split: along rows. Size of the part that stays / of `piece` afterwards.
+  bool rows = false;
+  int64_t size = 0;
+  const PieceFacts *after = nullptr;
+  const PieceFacts *otherAfter = nullptr;
+  /// Exchange: what also comes to the device of `piece`.
+  const PieceFacts *extra = nullptr;
+};
+
+/// The two devices of a step and their loads afterwards.
+struct LoadChange {
+  int device = 0;
+  int target = 0;
+  DeviceLoad load;
+  DeviceLoad targetLoad;
+  /// The same in each of SearchContext::periods.
+  std::vector<LoadChange> periods;
+};
+
+/// Is a rectangle inside another of the same table?
+bool contains(const Shard &outer, const Shard &inner);
+
+/// The units from which a placement's pieces were cut. For tables that it cuts
+/// across the units given (equal blocks of rows, say, where those are others),
+/// the table in one piece takes the place of its units.
+std::vector<UnitPtr> regionsFor(const SearchContext &context,
+                                const std::vector<UnitPtr> &wholes,
+                                const SearchState &placed);
+
+/// mean += share x one.
+void addShare(ComputeMs &mean, const ComputeMs &one, double share);
+
+/// Loads of the devices, and sums of the embeddings on them, under one set of
+/// statistics.
+struct DeviceSums {
+  std::vector<DeviceLoad> loads;
+  /// Row-major, devices x size of an embedding.
+  std::vector<double> sums;
+  size_t size = 0;
+
+  DeviceSums(const SearchContext &context);
+  /// All but compute.
+  void add(size_t device, size_t classIndex, const Demand &demand,
+           double sign) {
+    addLoads(loads[device], demand.load, sign);
+    double *sum = sums.data() + device * size;
+    const double *one = demand.embedding.data() + classIndex * size;
+    for (size_t k = 0; k < size; ++k)
+      sum[k] += sign * one[k];
+  }
+  /// Leaves compute as it is.
+  void clear();
+  std::span<const double> sumOf(int device) const {
+    return std::span(sums).subspan(static_cast<size_t>(device) * size, size);
+  }
+};
+
+/// With snapshots a board keeps its books for each of them as well. Its own
+/// are those of their summary then, but for compute, which is the mean; they
+/// guide, and cost nothing.
+class Board {
+public:
+  /// In place of a period: the problem as searches see it.
+  static constexpr int kSummary = -1;
+
+  /// `uncut`: the units before any cut; `placed`: a complete placement.
+  Board(const SearchContext &context, const std::vector<UnitPtr> &uncut,
+        const SearchState &placed);
+
+  /// The placement, with ranges.
+  SearchState state() const;
+
+  const Piece &piece(int index) const {
+    return pieces[static_cast<size_t>(index)];
+  }
+  const Region &regionOf(const Piece &piece) const {
+    return regions[static_cast<size_t>(piece.region)];
+  }
+  const Region &region(int index) const {
+    return regions[static_cast<size_t>(index)];
+  }
+  int regionCount() const { return static_cast<int>(regions.size()); }
+  const std::vector<int> &piecesOn(int device) const {
+    return lists[static_cast<size_t>(device)];
+  }
+  const DeviceLoad &loadOf(int device) const {
+    return own.loads[static_cast<size_t>(device)];
+  }
+  /// Loads / sums in one of SearchContext::periods, or in the summary.
+  std::span<const DeviceLoad> loadsIn(int period) const {
+    return books(period).loads;
+  }
+  std::span<const double> sumOf(int device, int period = kSummary) const {
+    return books(period).sumOf(device);
+  }
+  int shardsOn(int device) const {
+    return shardCounts[static_cast<size_t>(device)];
+  }
+  /// Pieces in all, of which pieceCount() are in use.
+  int pieceSlots() const { return static_cast<int>(pieces.size()); }
+  int pieceCount() const { return used; }
+
+  /// Steps, complete with their facts; kind None when a rule or a size forbids
+  /// them. Whether they fit is another question.
+  Edit move(int piece, int target) const;
+  Edit swap(int piece, int other) const;
+  Edit split(int piece, int target, bool rows, int64_t stays);
+  Edit exchange(int piece, int other, bool rows, int64_t stays);
+  Edit join(int piece, int other);
+  Edit rewidth(int piece, int other, int64_t width);
+
+  /// Memory, device rules, separation.
+  bool fits(const Edit &edit) const;
+  /// The load of the piece's device / of the target afterwards; compute is left
+  /// as it was.
+  DeviceLoad loadAfter(const Edit &edit, bool target,
+                       int period = kSummary) const;
+  /// Works of the device afterwards, for models without a SumEmbedding.
+  std::vector<const ShardWork *> worksAfter(const Edit &edit, bool target,
+                                            int period = kSummary) const;
+  /// `change`: the compute of the two devices afterwards.
+  void apply(const Edit &edit, const LoadChange &change);
+  /// Works out all sums anew, without the rounding of many steps.
+  void refresh();
+
+  /// The facts of a size of a region; made on first use.
+  const PieceFacts *factsOf(int region, int64_t rows, int64_t width);
+
+  const SearchContext &context() const { return *owner; }
+
+private:
+  void addRegion(const UnitPtr &whole, const SearchState &placed,
+                 const std::vector<size_t> &units);
+  bool layOut(int region, const SearchState &placed,
+              const std::vector<size_t> &units);
+  void pinRowBlocks(const Region &region);
+  int addPiece(Piece piece);
+  void removePiece(int index);
+  const DeviceSums &books(int period) const {
+    return period == kSummary ? own : periods[static_cast<size_t>(period)];
+  }
+  void askComputes(int period);
+  void takeMeanCompute();
+  void account(int device, const PieceFacts &facts, int sign);
+  void setFacts(int index, int64_t rows, int64_t width,
+                const PieceFacts *facts);
+  void countColumns(const Piece &piece, int sign);
+  void relocate(int index, int device);
+  void relist(int index, int device);
+  int64_t permuteBytesAfter(const Edit &edit) const;
+  bool allows(int device, const Piece &piece, int leaving) const;
+  bool holdsOther(int device, int table, int set, int leaving) const;
+
+  const SearchContext *owner;
+  std::vector<Region> regions;
+  std::vector<Piece> pieces;
+  std::vector<int> freeSlots;
+  int used = 0;
+  std::vector<std::vector<int>> lists;
+  DeviceSums own;
+  std::vector<DeviceSums> periods;
+  std::vector<Footprint> footprints;
+  std::vector<int> shardCounts;
+  /// Column-cut pieces per table, and what joining their columns takes.
+  std::vector<int> columnPieces;
+  int64_t permuteBytes = 0;
+  /// Shared by all copies, which belong to one thread.
+  struct Facts {
+    std::unordered_map<std::array<int64_t, 3>, const PieceFacts *,
+                       HashNumbers<3>>
+        bySize;
+    std::deque<PieceFacts> composites;
+  };
+  std::shared_ptr<Facts> facts = std::make_shared<Facts>();
+  /// Units on every device, and the base of each device without any piece.
+  std::vector<UnitPtr> everywhere;
+  std::vector<Footprint> baseFootprints;
+};
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_LIB_PLANNER_LOCALSEARCH_BOARD_H

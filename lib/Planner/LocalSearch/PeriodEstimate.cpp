@@ -1,0 +1,499 @@
+//===- PeriodEstimate.cpp - What a step would cost in one period
+//--------------===//
+
+#include "PeriodEstimate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+using namespace neuroshard;
+
+namespace {
+
+/// Loads are shifted by this share to see how communication changes.
+constexpr double kProbeShare = 0.05;
+/// Slopes below this share of another are rounding.
+constexpr double kNoSlope = 1e-3;
+/// Values that are always 0 are measured against this share of the cost.
+constexpr double kMinScale = 1e-3;
+
+constexpr Direction kDirections[] = {Direction::Input, Direction::Forward,
+                                     Direction::Backward};
+
+size_t indexOf(Direction direction) { return static_cast<size_t>(direction); }
+
+/// Whether an exchange is the same for a device as for any other: one class,
+/// and groups of one size on each level.
+bool areAlike(const Topology &topology) {
+  auto differs = [](const auto &list) {
+    return std::adjacent_find(list.begin(), list.end(),
+                              std::not_equal_to<>()) != list.end();
+  };
+  return std::none_of(topology.levels.begin(), topology.levels.end(),
+                      [&](const TopologyLevel &level) {
+                        return differs(level.groupSizes);
+                      }) &&
+         std::all_of(topology.devices.begin(), topology.devices.end(),
+                     [&](const Device &device) {
+                       return device.deviceClass ==
+                              topology.devices.front().deviceClass;
+                     });
+}
+
+} // namespace
+
+PeriodCost::PeriodCost(const Board &board, int period, int power)
+    : board(board), period(period), options(board.context().options.objective),
+      published(options.kind == ObjectiveKind::Published) {
+  doublings = std::max(1, static_cast<int>(std::log2(power)));
+  compareDevices();
+  measure(true);
+}
+
+void PeriodCost::setPower(int power) {
+  doublings = std::max(1, static_cast<int>(std::log2(power)));
+}
+
+double PeriodCost::bytesOf(const DeviceLoad &load, Direction direction) {
+  return direction == Direction::Input     ? load.inputBytes
+         : direction == Direction::Forward ? load.forwardBytes
+                                           : load.backwardBytes;
+}
+
+std::vector<double> PeriodCost::exchange(std::span<const DeviceLoad> loads,
+                                         Direction direction) const {
+  const Topology &topology = board.context().problem.topology;
+  return board.context().model.communicationMs(
+      trafficOf(topology, loads, direction), {}, direction);
+}
+
+/// By how much slower than the fastest each device exchanges the same.
+void PeriodCost::compareDevices() {
+  if (areAlike(board.context().problem.topology))
+    return;
+  DeviceLoad mean;
+  double count = static_cast<double>(loads().size());
+  for (const DeviceLoad &load : loads()) {
+    mean.dims += load.dims / count;
+    mean.inputBytes += load.inputBytes / count;
+    mean.forwardBytes += load.forwardBytes / count;
+    mean.backwardBytes += load.backwardBytes / count;
+  }
+  std::vector<DeviceLoad> even(loads().size(), mean);
+  for (Direction direction : kDirections) {
+    std::vector<double> times = exchange(even, direction);
+    double fastest = *std::min_element(times.begin(), times.end());
+    if (fastest <= 0)
+      continue;
+    for (double &time : times)
+      time /= fastest;
+    slowness[indexOf(direction)] = std::move(times);
+  }
+}
+
+double PeriodCost::slownessOf(size_t device, Direction direction) const {
+  const std::vector<double> &list = slowness[indexOf(direction)];
+  return list.empty() ? 1 : list[device];
+}
+
+/// Shifts dims, then bytes, from the device with the least to the one with the
+/// most: what the others see comes from the largest, the rest from the own.
+void PeriodCost::probe(Direction direction, Line &line) {
+  line.perDim = line.perByte = line.perMaxDim = line.perMaxByte = 0;
+  size_t count = loads().size();
+  if (count < 2)
+    return;
+  std::vector<double> before = exchange(loads(), direction);
+  auto slopes = [&](auto member, double &own, double &ofLargest) {
+    scratch.assign(loads().begin(), loads().end());
+    size_t most = 0, least = count - 1;
+    for (size_t d = 0; d < count; ++d) {
+      if (member(scratch[d]) > member(scratch[most]))
+        most = d;
+      if (member(scratch[d]) < member(scratch[least]))
+        least = d;
+    }
+    double shift = kProbeShare * member(scratch[most]);
+    if (shift <= 0 || most == least)
+      return;
+    member(scratch[most]) += shift;
+    member(scratch[least]) = std::max(0.0, member(scratch[least]) - shift);
+    std::vector<double> after = exchange(scratch, direction);
+    for (size_t d = 0; d < count; ++d)
+      after[d] = (after[d] - before[d]) / slownessOf(d, direction);
+    std::vector<double> others;
+    for (size_t d = 0; d < count; ++d)
+      if (d != most && d != least)
+        others.push_back(after[d]);
+    double self = after[most];
+    double other = (self + after[least]) / 2;
+    if (!others.empty()) {
+      auto middle =
+          others.begin() + static_cast<std::ptrdiff_t>(others.size() / 2);
+      std::nth_element(others.begin(), middle, others.end());
+      other = *middle;
+    }
+    if (std::abs(other) < kNoSlope * std::abs(self))
+      other = 0;
+    own = std::max(0.0, (self - other) / shift);
+    ofLargest = std::max(0.0, other / shift);
+  };
+  if (direction != Direction::Input)
+    slopes([](DeviceLoad &load) -> double & { return load.dims; }, line.perDim,
+           line.perMaxDim);
+  slopes(
+      [&](DeviceLoad &load) -> double & {
+        return direction == Direction::Input     ? load.inputBytes
+               : direction == Direction::Forward ? load.forwardBytes
+                                                 : load.backwardBytes;
+      },
+      line.perByte, line.perMaxByte);
+}
+
+void PeriodCost::fitLine(Direction direction,
+                         const std::vector<double> &times) {
+  Line &line = lines[indexOf(direction)];
+  size_t top = static_cast<size_t>(
+      std::max_element(times.begin(), times.end()) - times.begin());
+  const DeviceLoad &load = loads()[top];
+  line.topMs = times[top] / slownessOf(top, direction);
+  line.topDims = load.dims;
+  line.topBytes = bytesOf(load, direction);
+  line.floorMs = line.topMs;
+  for (size_t d = 0; d < times.size(); ++d)
+    line.floorMs = std::min(line.floorMs, times[d] / slownessOf(d, direction));
+  maxDims[indexOf(direction)] =
+      line.perMaxDim > 0 ? largestOf(direction, true) : Largest();
+  maxBytes[indexOf(direction)] =
+      line.perMaxByte > 0 ? largestOf(direction, false) : Largest();
+  shiftsOthers = shiftsOthers || line.perMaxDim > 0 || line.perMaxByte > 0;
+}
+
+PeriodCost::Largest PeriodCost::largestOf(Direction direction,
+                                          bool dims) const {
+  Largest largest;
+  std::span<const DeviceLoad> loads = this->loads();
+  for (size_t d = 0; d < loads.size(); ++d) {
+    double value = dims ? loads[d].dims : bytesOf(loads[d], direction);
+    int device = static_cast<int>(d);
+    for (size_t i = 0; i < 3; ++i)
+      if (largest.devices[i] < 0 || value > largest.values[i]) {
+        std::swap(value, largest.values[i]);
+        std::swap(device, largest.devices[i]);
+        if (device < 0)
+          break;
+      }
+  }
+  return largest;
+}
+
+double PeriodCost::Largest::without(int a, int b) const {
+  for (size_t i = 0; i < 3; ++i)
+    if (devices[i] >= 0 && devices[i] != a && devices[i] != b)
+      return values[i];
+  return 0;
+}
+
+double PeriodCost::communication(size_t device, const DeviceLoad &load,
+                                 Direction direction) const {
+  const Line &line = lines[indexOf(direction)];
+  double bytes = bytesOf(load, direction);
+  double ms = std::max(line.floorMs,
+                       line.topMs + line.perDim * (load.dims - line.topDims) +
+                           line.perByte * (bytes - line.topBytes));
+  return ms * slownessOf(device, direction);
+}
+
+PeriodCost::Values PeriodCost::valuesOf(int device,
+                                        const DeviceLoad &load) const {
+  Values result = {};
+  size_t index = static_cast<size_t>(device);
+  double forward = communication(index, load, Direction::Forward);
+  double backward = communication(index, load, Direction::Backward);
+  if (published) {
+    result[Compute] = load.compute.total() + forward + backward;
+    return result;
+  }
+  result[Forward] = load.compute.forwardMs;
+  result[Backward] = load.compute.backwardMs;
+  result[Input] = communication(index, load, Direction::Input);
+  result[Out] = forward;
+  result[In] = backward;
+  return result;
+}
+
+/// All at once, which compilers turn into vector instructions.
+void PeriodCost::raise(Values &values) const {
+  for (int i = 0; i < doublings; ++i)
+    for (double &value : values)
+      value *= value;
+}
+
+PeriodCost::Values PeriodCost::powersOf(const Values &values) const {
+  Values result;
+  for (size_t m = 0; m < kMetrics; ++m)
+    result[m] = values[m] * inverseScales[m];
+  raise(result);
+  return result;
+}
+
+double PeriodCost::root(double sum) const {
+  return std::exp(std::log(sum) / static_cast<double>(1 << doublings));
+}
+
+double PeriodCost::compose(const Values &norms) const {
+  if (published)
+    return norms[Compute];
+  double withoutInput = norms[Forward] + norms[Backward] + norms[In] +
+                        std::max(0.0, norms[Out] - options.denseBottomMs) +
+                        options.denseBottomMs + options.denseRestMs;
+  return options.pipelineDepth > 1 ? std::max(norms[Input], withoutInput)
+                                   : norms[Input] + withoutInput;
+}
+
+double PeriodCost::energyOf(const Values &sums) const {
+  Values result = {};
+  for (size_t m = published ? 0 : 1; m < (published ? 1 : kMetrics); ++m)
+    result[m] = scales[m] * root(sums[m]);
+  return compose(result);
+}
+
+void PeriodCost::takeNorms() {
+  norms = {};
+  for (size_t m = published ? 0 : 1; m < (published ? 1 : kMetrics); ++m)
+    norms[m] = scales[m] * root(sums[m]);
+  energy = compose(norms);
+}
+
+void PeriodCost::measure(bool probeAgain) {
+  const SearchContext &context = board.context();
+  std::span<const DeviceLoad> loads = this->loads();
+  CostBreakdown cost =
+      composeCost(context.problem.topology, loads, context.model, options);
+  exactMs = cost.costMs;
+  findCritical(cost);
+  std::array<std::vector<double>, 3> times;
+  shiftsOthers = false;
+  for (Direction direction : kDirections) {
+    std::vector<double> &one = times[indexOf(direction)];
+    if (published && direction == Direction::Input) {
+      one.resize(loads.size());
+    } else if (published) {
+      one = exchange(loads, direction);
+    } else {
+      for (const DeviceCost &device : cost.devices)
+        one.push_back(direction == Direction::Input ? device.inputMs
+                      : direction == Direction::Forward
+                          ? device.forwardCommunicationMs
+                          : device.backwardCommunicationMs);
+    }
+    if (probeAgain && !(published && direction == Direction::Input))
+      probe(direction, lines[indexOf(direction)]);
+    fitLine(direction, one);
+  }
+  powers.resize(loads.size());
+  scales.fill(kMinScale * exactMs);
+  for (size_t d = 0; d < loads.size(); ++d) {
+    Values &value = powers[d];
+    value = {};
+    const ComputeMs &compute = loads[d].compute;
+    if (published) {
+      value[Compute] = compute.total() + times[1][d] + times[2][d];
+    } else {
+      value[Forward] = compute.forwardMs;
+      value[Backward] = compute.backwardMs;
+      value[Input] = times[0][d];
+      value[Out] = times[1][d];
+      value[In] = times[2][d];
+    }
+    for (size_t m = 0; m < kMetrics; ++m)
+      scales[m] = std::max(scales[m], value[m]);
+  }
+  for (size_t m = 0; m < kMetrics; ++m)
+    inverseScales[m] = scales[m] > 0 ? 1 / scales[m] : 0;
+  sums.fill(0);
+  for (Values &value : powers) {
+    value = powersOf(value);
+    for (size_t m = 0; m < kMetrics; ++m)
+      sums[m] += value[m];
+  }
+  takeNorms();
+}
+
+void PeriodCost::findCritical(const CostBreakdown &breakdown) {
+  criticalDevices.clear();
+  std::span<const DeviceLoad> loads = this->loads();
+  auto addLargest = [&](auto value) {
+    int largest = 0;
+    for (int device = 1; device < static_cast<int>(loads.size()); ++device)
+      if (value(static_cast<size_t>(device)) >
+          value(static_cast<size_t>(largest)))
+        largest = device;
+    if (std::find(criticalDevices.begin(), criticalDevices.end(), largest) ==
+        criticalDevices.end())
+      criticalDevices.push_back(largest);
+  };
+  addLargest([&](size_t d) {
+    const DeviceCost &cost = breakdown.devices[d];
+    return cost.compute.total() + (published ? cost.forwardCommunicationMs +
+                                                   cost.backwardCommunicationMs
+                                             : 0);
+  });
+  addLargest([&](size_t d) { return loads[d].compute.forwardMs; });
+  addLargest([&](size_t d) { return loads[d].compute.backwardMs; });
+  addLargest([&](size_t d) { return loads[d].dims; });
+  addLargest([&](size_t d) { return loads[d].forwardBytes; });
+  addLargest([&](size_t d) { return loads[d].inputBytes; });
+}
+
+/// By how much the other devices' communication changes, because the largest
+/// does.
+double PeriodCost::shiftAfter(const LoadChange &change,
+                              Direction direction) const {
+  const Line &line = lines[indexOf(direction)];
+  double shift = 0;
+  if (line.perMaxDim > 0) {
+    const Largest &most = maxDims[indexOf(direction)];
+    double after = std::max({most.without(change.device, change.target),
+                             change.load.dims, change.targetLoad.dims});
+    shift += line.perMaxDim * (after - most.values[0]);
+  }
+  if (line.perMaxByte > 0) {
+    const Largest &most = maxBytes[indexOf(direction)];
+    double after = std::max({most.without(change.device, change.target),
+                             bytesOf(change.load, direction),
+                             bytesOf(change.targetLoad, direction)});
+    shift += line.perMaxByte * (after - most.values[0]);
+  }
+  return shift;
+}
+
+PeriodCost::Values PeriodCost::shiftsAfter(const LoadChange &change) const {
+  Values shifts = {};
+  if (!shiftsOthers)
+    return shifts;
+  double forward = shiftAfter(change, Direction::Forward);
+  double backward = shiftAfter(change, Direction::Backward);
+  if (published) {
+    shifts[Compute] = forward + backward;
+    return shifts;
+  }
+  shifts[Input] = shiftAfter(change, Direction::Input);
+  shifts[Out] = forward;
+  shifts[In] = backward;
+  return shifts;
+}
+
+PeriodCost::Values PeriodCost::sumsAfter(const LoadChange &change,
+                                         const Values &shifts) const {
+  Values here = valuesOf(change.device, change.load);
+  Values there = valuesOf(change.target, change.targetLoad);
+  const Values &oldHere = powers[static_cast<size_t>(change.device)];
+  const Values &oldThere = powers[static_cast<size_t>(change.target)];
+  bool same = change.device == change.target;
+  Values result;
+  for (size_t m = 0; m < kMetrics; ++m) {
+    result[m] =
+        std::max(0.0, sums[m] - oldHere[m] - (same ? 0.0 : oldThere[m]));
+    here[m] += shifts[m];
+    there[m] = same ? 0.0 : there[m] + shifts[m];
+  }
+  if (shiftsOthers) {
+    Values factors;
+    for (size_t m = 0; m < kMetrics; ++m)
+      factors[m] = std::max(0.0, 1 + shifts[m] * inverseScales[m]);
+    raise(factors);
+    for (size_t m = 0; m < kMetrics; ++m)
+      result[m] *= factors[m];
+  }
+  here = powersOf(here);
+  there = powersOf(there);
+  for (size_t m = 0; m < kMetrics; ++m)
+    result[m] += here[m] + there[m];
+  return result;
+}
+
+double PeriodCost::energyAfter(const LoadChange &change) const {
+  return energyOf(sumsAfter(change, shiftsAfter(change)));
+}
+
+/// x = new sum / old sum changes a norm by the factor x ^ (1 / p). With
+/// log x between 2 (x - 1) / (x + 1) and x - 1 (above 1), or between 1 - 1 / x
+/// and 2 (x - 1) / (x + 1) (below 1), and exp y between 1 + y and
+/// 1 + y + y^2 / 2 (y < 0), that factor has bounds of a few operations.
+bool PeriodCost::boundNorms(const Values &after, Values &low,
+                            Values &high) const {
+  double share = 1 / static_cast<double>(1 << doublings);
+  low = high = {};
+  for (size_t m = 0; m < kMetrics; ++m) {
+    if (after[m] <= 0)
+      continue;
+    if (sums[m] <= 0)
+      return false;
+    double x = after[m] / sums[m];
+    double tangent = share * (x - 1);
+    double middle = 2 * tangent / (x + 1);
+    if (x >= 1) {
+      low[m] = norms[m] * (1 + middle);
+      high[m] = norms[m] * (1 + tangent);
+    } else {
+      low[m] = norms[m] * std::max(0.0, 1 + tangent / x);
+      high[m] = norms[m] * (1 + middle + middle * middle / 2);
+    }
+  }
+  return true;
+}
+
+bool PeriodCost::isBelow(const LoadChange &change, double limitMs) const {
+  Values after = sumsAfter(change, shiftsAfter(change));
+  Values low, high;
+  if (!boundNorms(after, low, high))
+    return energyOf(after) < limitMs;
+  if (compose(low) >= limitMs)
+    return false;
+  return compose(high) < limitMs || energyOf(after) < limitMs;
+}
+
+std::pair<double, double>
+PeriodCost::boundsAfter(const LoadChange &change) const {
+  Values after = sumsAfter(change, shiftsAfter(change));
+  Values low, high;
+  if (boundNorms(after, low, high))
+    return {compose(low), compose(high)};
+  double energy = energyOf(after);
+  return {energy, energy};
+}
+
+double PeriodCost::costAfter(const LoadChange &change) {
+  scratch.assign(loads().begin(), loads().end());
+  scratch[static_cast<size_t>(change.device)] = change.load;
+  scratch[static_cast<size_t>(change.target)] = change.targetLoad;
+  return composeCost(board.context().problem.topology, scratch,
+                     board.context().model, options)
+      .costMs;
+}
+
+void PeriodCost::apply(const LoadChange &change) {
+  Values shifts = shiftsAfter(change);
+  sums = sumsAfter(change, shifts);
+  auto follow = [&](int device, const DeviceLoad &load) {
+    Values value = valuesOf(device, load);
+    for (size_t m = 0; m < kMetrics; ++m)
+      value[m] += shifts[m];
+    powers[static_cast<size_t>(device)] = powersOf(value);
+  };
+  follow(change.device, change.load);
+  follow(change.target, change.targetLoad);
+  for (Direction direction : kDirections) {
+    Line &line = lines[indexOf(direction)];
+    double shift = shiftAfter(change, direction);
+    line.topMs += shift;
+    line.floorMs += shift;
+    if (line.perMaxDim > 0)
+      maxDims[indexOf(direction)] = largestOf(direction, true);
+    if (line.perMaxByte > 0)
+      maxBytes[indexOf(direction)] = largestOf(direction, false);
+  }
+  takeNorms();
+}

@@ -1,0 +1,116 @@
+//===- PeriodEstimate.h - What a step would cost in one period ------*- C++
+//-*-===//
+
+#ifndef NEUROSHARD_LIB_PLANNER_LOCALSEARCH_PERIODESTIMATE_H
+#define NEUROSHARD_LIB_PLANNER_LOCALSEARCH_PERIODESTIMATE_H
+
+#include "Board.h"
+
+#include <array>
+#include <utility>
+#include <vector>
+
+namespace neuroshard {
+
+/// The cost of a board under one set of statistics, and estimates of it after a
+/// step.
+///
+/// The energy is the objective with each maximum over the devices replaced by a
+/// p-norm, which also falls when one of several equally slow devices gets
+/// faster. An estimate takes constant time: compute is the model's,
+/// communication a straight line through the model's answers around the current
+/// state. measure() asks the model itself.
+class PeriodCost {
+public:
+  PeriodCost(const Board &board, int period, int power);
+
+  /// Takes everything from the model; `probe` also how communication changes.
+  void measure(bool probe);
+  /// The objective when last measured.
+  double costMs() const { return exactMs; }
+  /// The energy now / after a step, estimated.
+  double energyMs() const { return energy; }
+  double energyAfter(const LoadChange &change) const;
+  /// energyAfter(change) < limitMs, mostly without working it out: bounds that
+  /// need no logarithm decide.
+  bool isBelow(const LoadChange &change, double limitMs) const;
+  /// Those bounds; both the energy itself where they do not hold.
+  std::pair<double, double> boundsAfter(const LoadChange &change) const;
+  /// The objective after a step, exact.
+  double costAfter(const LoadChange &change);
+  /// Follows a step.
+  void apply(const LoadChange &change);
+  /// Power of two; the higher, the closer to the maximum.
+  void setPower(int power);
+
+  /// The devices that set one of the maxima, when last measured.
+  const std::vector<int> &critical() const { return criticalDevices; }
+
+private:
+  enum Metric { Compute, Forward, Backward, Input, Out, In, kMetrics };
+  using Values = std::array<double, kMetrics>;
+
+  /// Communication in one direction: at the slowest device, and how it changes
+  /// with a device's own dims and bytes and with the largest of them. Times are
+  /// those of the fastest device; others take `slowness` times as long.
+  struct Line {
+    double topMs = 0, topDims = 0, topBytes = 0, floorMs = 0;
+    double perDim = 0, perByte = 0, perMaxDim = 0, perMaxByte = 0;
+  };
+  struct Largest {
+    std::array<double, 3> values = {};
+    std::array<int, 3> devices = {-1, -1, -1};
+    double without(int a, int b) const;
+  };
+
+  std::span<const DeviceLoad> loads() const { return board.loadsIn(period); }
+  static double bytesOf(const DeviceLoad &load, Direction direction);
+  std::vector<double> exchange(std::span<const DeviceLoad> loads,
+                               Direction direction) const;
+  void compareDevices();
+  double slownessOf(size_t device, Direction direction) const;
+  void probe(Direction direction, Line &line);
+  void fitLine(Direction direction, const std::vector<double> &times);
+  Largest largestOf(Direction direction, bool dims) const;
+  double communication(size_t device, const DeviceLoad &load,
+                       Direction direction) const;
+  Values valuesOf(int device, const DeviceLoad &load) const;
+  double shiftAfter(const LoadChange &change, Direction direction) const;
+  void raise(Values &values) const;
+  double root(double sum) const;
+  double compose(const Values &norms) const;
+  double energyOf(const Values &sums) const;
+  void findCritical(const CostBreakdown &breakdown);
+  /// False: the bounds do not hold.
+  bool boundNorms(const Values &after, Values &low, Values &high) const;
+  Values powersOf(const Values &values) const;
+  Values sumsAfter(const LoadChange &change, const Values &shifts) const;
+  Values shiftsAfter(const LoadChange &change) const;
+  void takeNorms();
+
+  const Board &board;
+  const int period;
+  const ObjectiveOptions &options;
+  const bool published;
+  int doublings = 4;
+  double exactMs = 0;
+  double energy = 0;
+  std::array<Line, 3> lines;
+  /// By direction and device; empty where all devices are alike.
+  std::array<std::vector<double>, 3> slowness;
+  /// Does what one device exchanges slow the others' exchange?
+  bool shiftsOthers = false;
+  std::array<Largest, 3> maxDims, maxBytes;
+  /// Per device: (value / scale) ^ power.
+  std::vector<Values> powers;
+  /// Sum of them over the devices.
+  Values sums = {}, scales = {}, inverseScales = {};
+  /// scale x sum ^ (1 / power).
+  Values norms = {};
+  std::vector<DeviceLoad> scratch;
+  std::vector<int> criticalDevices;
+};
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_LIB_PLANNER_LOCALSEARCH_PERIODESTIMATE_H

@@ -1,0 +1,363 @@
+//===- Memory.cpp - What a plan occupies on each device and host ----------===//
+///
+/// \file
+/// Every formula here is a row of docs/memory.md; keep them together.
+//===----------------------------------------------------------------------===//
+
+#include "neuroshard/Planner/Memory.h"
+
+#include "UpdateMemory.h"
+#include "neuroshard/Model/DeviceClass.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <unordered_map>
+
+using namespace neuroshard;
+
+namespace {
+
+/// Software cache: slots come in sets of this many; bytes of bookkeeping per
+/// row of the table and per slot.
+constexpr int64_t kCacheSetSlots = 32;
+constexpr int64_t kCacheRowBytes = 4;
+constexpr int64_t kCacheSlotBytes = 16;
+/// Largest bucket of a dense all-reduce.
+constexpr int64_t kAllReduceBucketBytes = int64_t(25) << 20;
+
+int64_t ceilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+int64_t roundUp(int64_t value, int64_t multiple) {
+  return ceilDivide(value, multiple) * multiple;
+}
+
+int64_t ceilToInt(double value) {
+  return static_cast<int64_t>(std::ceil(value));
+}
+
+int64_t idEntryBytes(const ShardingProblem &problem, const Feature &feature) {
+  return idBytes(problem.batch.idType) + (feature.weighted ? 4 : 0);
+}
+
+/// Ids and offsets of one feature for `samples` samples.
+int64_t inputBytes(const ShardingProblem &problem, const Feature &feature,
+                   int64_t samples, double share) {
+  int64_t ids =
+      ceilToInt(static_cast<double>(samples) * p99Pooling(feature) * share);
+  return ids * idEntryBytes(problem, feature) +
+         samples * idBytes(problem.batch.idType);
+}
+
+/// Rows of results one feature produces for `samples` samples.
+int64_t resultRows(const Feature &feature, int64_t samples, double share) {
+  if (feature.pooling != Pooling::None)
+    return samples;
+  return ceilToInt(static_cast<double>(samples) * p99Pooling(feature) * share);
+}
+
+/// `width`: f32 elements of a row of state, as they lie in memory.
+int64_t optimizerStateBytes(OptimizerKind kind, int64_t rows, int64_t width) {
+  switch (kind) {
+  case OptimizerKind::SGD:
+    return 0;
+  case OptimizerKind::Adagrad:
+    return 4 * rows * width;
+  case OptimizerKind::RowWiseAdagrad:
+    return 4 * rows;
+  case OptimizerKind::Adam:
+    return 8 * rows * width;
+  }
+  return 0;
+}
+
+/// Local samples of a feature: the largest part of the batch any device has.
+int64_t localSamples(const ShardingProblem &problem, const Feature &feature) {
+  return ceilDivide(featureBatch(problem, feature),
+                    std::max(1, problem.topology.deviceCount()));
+}
+
+bool hasWireCast(const ShardingProblem &problem) {
+  return problem.batch.wireType != problem.batch.outputType;
+}
+
+void addHostTier(const ShardingProblem &problem, const Table &table,
+                 const Shard &shard, MemoryTerms &terms) {
+  terms.hostBytes = terms.weightsBytes;
+  terms.weightsBytes = 0;
+  if (table.optimizer.kind != OptimizerKind::RowWiseAdagrad) {
+    terms.hostBytes += terms.optimizerStateBytes;
+    terms.optimizerStateBytes = 0;
+  }
+  if (problem.cacheLoadFactor <= 0)
+    return;
+  int64_t wanted =
+      ceilToInt(problem.cacheLoadFactor * static_cast<double>(shard.rows()));
+  int64_t slots = roundUp(wanted, kCacheSetSlots);
+  terms.weightsBytes =
+      slots * paddedRowBytes(shard.width(), table.elementType) +
+      kCacheRowBytes * shard.rows() + kCacheSlotBytes * slots;
+}
+
+/// Phases of a replica: results and ids are those of the device's own batch
+/// (deviceBaseMemory); the update gathers every device's ids and gradients.
+void addReplicaPhases(const ShardingProblem &problem, const Table &table,
+                      const std::vector<int> &features, const Shard &shard,
+                      MemoryTerms &terms) {
+  if (problem.target == Target::TorchRec19) {
+    int64_t gradient = shard.rows() * shard.width() * 4;
+    terms.backwardBytes += gradient + std::min(gradient, kAllReduceBucketBytes);
+    return;
+  }
+  for (int index : features) {
+    const Feature &feature = problem.features[static_cast<size_t>(index)];
+    int64_t samples = featureBatch(problem, feature);
+    int64_t ids = ceilToInt(static_cast<double>(samples) * p99Pooling(feature));
+    terms.backwardBytes += inputBytes(problem, feature, samples, 1.0) +
+                           resultRows(feature, samples, 1.0) * table.dim *
+                               elementBytes(problem.batch.wireType) +
+                           updateBytes(problem, table, feature, shard, ids);
+  }
+}
+
+void addOwnerPhases(const ShardingProblem &problem, const Table &table,
+                    const std::vector<int> &features, const Shard &shard,
+                    MemoryTerms &terms) {
+  double share =
+      static_cast<double>(shard.rows()) / static_cast<double>(table.rows);
+  bool rowSplit = shard.rows() != table.rows;
+  int64_t resultBytes = rowSplit ? 4 : elementBytes(problem.batch.outputType);
+  ElementType wire = problem.batch.wireType;
+  bool hasCast = rowSplit ? wire != ElementType::F32 : hasWireCast(problem);
+  int64_t castBytes = hasCast ? elementBytes(wire) : 0;
+  int64_t allIds = 0;
+  for (int index : features) {
+    const Feature &feature = problem.features[static_cast<size_t>(index)];
+    int64_t samples = featureBatch(problem, feature);
+    int64_t ids =
+        ceilToInt(static_cast<double>(samples) * p99Pooling(feature) * share);
+    int64_t results = resultRows(feature, samples, share) * shard.width() *
+                      (resultBytes + castBytes);
+    terms.idsBytes += problem.batch.inputCopies *
+                      inputBytes(problem, feature, samples, share);
+    terms.forwardBytes += results;
+    terms.backwardBytes +=
+        results + updateBytes(problem, table, feature, shard, ids);
+    allIds += ids;
+  }
+  bool exactNorms = shard.width() != table.dim &&
+                    table.optimizer.kind == OptimizerKind::RowWiseAdagrad &&
+                    problem.optimizerSemantics == OptimizerSemantics::Exact;
+  if (exactNorms)
+    terms.backwardBytes +=
+        std::min(allIds, shard.rows()) * reducedRowBytes(problem, shard);
+}
+
+} // namespace
+
+int64_t MemoryTerms::peakBytes() const {
+  return weightsBytes + optimizerStateBytes + idsBytes +
+         std::max(forwardBytes, backwardBytes) + communicatorBytes +
+         denseReserveBytes + fragmentationReserveBytes;
+}
+
+MemoryTerms &MemoryTerms::operator+=(const MemoryTerms &other) {
+  weightsBytes += other.weightsBytes;
+  optimizerStateBytes += other.optimizerStateBytes;
+  idsBytes += other.idsBytes;
+  forwardBytes += other.forwardBytes;
+  backwardBytes += other.backwardBytes;
+  communicatorBytes += other.communicatorBytes;
+  denseReserveBytes += other.denseReserveBytes;
+  fragmentationReserveBytes += other.fragmentationReserveBytes;
+  hostBytes += other.hostBytes;
+  return *this;
+}
+
+MemoryTerms &MemoryTerms::operator-=(const MemoryTerms &other) {
+  weightsBytes -= other.weightsBytes;
+  optimizerStateBytes -= other.optimizerStateBytes;
+  idsBytes -= other.idsBytes;
+  forwardBytes -= other.forwardBytes;
+  backwardBytes -= other.backwardBytes;
+  communicatorBytes -= other.communicatorBytes;
+  denseReserveBytes -= other.denseReserveBytes;
+  fragmentationReserveBytes -= other.fragmentationReserveBytes;
+  hostBytes -= other.hostBytes;
+  return *this;
+}
+
+std::vector<std::vector<int>>
+neuroshard::featuresOfTables(const ShardingProblem &problem) {
+  std::vector<std::vector<int>> features(problem.tables.size());
+  for (size_t i = 0; i < problem.features.size(); ++i)
+    features[static_cast<size_t>(problem.features[i].table)].push_back(
+        static_cast<int>(i));
+  return features;
+}
+
+double neuroshard::p99Pooling(const Feature &feature) {
+  return feature.p99Pooling > 0 ? feature.p99Pooling
+                                : feature.meanPooling * feature.presence;
+}
+
+int64_t neuroshard::featureBatch(const ShardingProblem &problem,
+                                 const Feature &feature) {
+  return feature.batch > 0 ? feature.batch : problem.batch.globalSize;
+}
+
+int64_t neuroshard::paddedRowBytes(int64_t width, ElementType type) {
+  return roundUp(width * elementBytes(type), kRowAlignmentBytes);
+}
+
+MemoryTerms neuroshard::shardMemory(const ShardingProblem &problem,
+                                    const Table &table,
+                                    const std::vector<int> &features,
+                                    const Shard &shard) {
+  MemoryTerms terms;
+  terms.weightsBytes =
+      shard.rows() * paddedRowBytes(shard.width(), table.elementType);
+  if (problem.memoryModel == MemoryModel::WeightsOnly) {
+    if (shard.tier == Tier::Dram)
+      std::swap(terms.hostBytes, terms.weightsBytes);
+    return terms;
+  }
+  terms.optimizerStateBytes =
+      optimizerStateBytes(table.optimizer.kind, shard.rows(),
+                          stateRowElements(problem, shard.width()));
+  if (shard.tier == Tier::Dram)
+    addHostTier(problem, table, shard, terms);
+  if (shard.replicated())
+    addReplicaPhases(problem, table, features, shard, terms);
+  else
+    addOwnerPhases(problem, table, features, shard, terms);
+  return terms;
+}
+
+MemoryTerms neuroshard::deviceBaseMemory(const ShardingProblem &problem,
+                                         int device) {
+  MemoryTerms terms;
+  if (problem.memoryModel == MemoryModel::WeightsOnly)
+    return terms;
+  int64_t castBytes =
+      hasWireCast(problem) ? elementBytes(problem.batch.wireType) : 0;
+  int64_t outputBytes = elementBytes(problem.batch.outputType);
+  for (const Feature &feature : problem.features) {
+    const Table &table = problem.tables[static_cast<size_t>(feature.table)];
+    int64_t samples = localSamples(problem, feature);
+    int64_t elements = resultRows(feature, samples, 1.0) * table.dim;
+    terms.idsBytes +=
+        problem.batch.inputCopies * inputBytes(problem, feature, samples, 1.0);
+    terms.forwardBytes += elements * (outputBytes + castBytes);
+    terms.backwardBytes += elements * (2 * outputBytes + castBytes);
+  }
+  const Device &where = problem.topology.devices[static_cast<size_t>(device)];
+  const DeviceClass *deviceClass = findDeviceClass(where.deviceClass);
+  if (!deviceClass)
+    return terms;
+  const Reserves &reserves = problem.constraints.reserves;
+  terms.denseReserveBytes =
+      reserves.denseBytes.value_or(deviceClass->denseReserveBytes);
+  terms.fragmentationReserveBytes = reserves.fragmentationBytes.value_or(
+      deviceClass->fragmentationReserveBytes);
+  if (problem.topology.deviceCount() > 1)
+    terms.communicatorBytes = reserves.communicatorBytes.value_or(
+        deviceClass->communicatorReserveBytes);
+  return terms;
+}
+
+int64_t neuroshard::columnPermuteBytes(const ShardingProblem &problem,
+                                       const Table &table,
+                                       const std::vector<int> &features) {
+  if (problem.memoryModel == MemoryModel::WeightsOnly)
+    return 0;
+  int64_t bytes = 0;
+  for (int index : features) {
+    const Feature &feature = problem.features[static_cast<size_t>(index)];
+    int64_t samples = localSamples(problem, feature);
+    bytes += resultRows(feature, samples, 1.0) * table.dim *
+             elementBytes(problem.batch.outputType);
+  }
+  return bytes;
+}
+
+MemoryReport neuroshard::planMemory(const ShardingProblem &problem,
+                                    std::span<const Shard> shards) {
+  if (!problem.snapshots.empty())
+    return planMemory(summarized(problem), shards);
+  MemoryReport report;
+  int devices = problem.topology.deviceCount();
+  report.hostBytes.resize(problem.topology.hosts.size());
+  report.devices.reserve(static_cast<size_t>(devices));
+  // Devices of one class have the same base.
+  std::unordered_map<std::string, MemoryTerms> baseOfClass;
+  for (int device = 0; device < devices; ++device) {
+    const std::string &name =
+        problem.topology.devices[static_cast<size_t>(device)].deviceClass;
+    auto [entry, inserted] = baseOfClass.try_emplace(name);
+    if (inserted)
+      entry->second = deviceBaseMemory(problem, device);
+    report.devices.push_back(entry->second);
+  }
+
+  std::unordered_map<std::string_view, size_t> tableOfName;
+  for (size_t i = 0; i < problem.tables.size(); ++i)
+    tableOfName.emplace(problem.tables[i].name, i);
+  std::vector<std::vector<int>> features = featuresOfTables(problem);
+  std::vector<bool> columnSplit(problem.tables.size());
+  for (const Shard &shard : shards) {
+    auto found = tableOfName.find(shard.table);
+    if (found == tableOfName.end())
+      continue;
+    size_t index = found->second;
+    const Table &table = problem.tables[index];
+    columnSplit[index] = columnSplit[index] || shard.width() != table.dim;
+    MemoryTerms terms = shardMemory(problem, table, features[index], shard);
+    for (int device : shard.devices) {
+      if (device < 0 || device >= devices)
+        continue;
+      report.devices[static_cast<size_t>(device)] += terms;
+      int host = problem.topology.devices[static_cast<size_t>(device)].host;
+      report.hostBytes[static_cast<size_t>(host)] += terms.hostBytes;
+    }
+  }
+
+  int64_t permuteBytes = 0;
+  for (size_t i = 0; i < problem.tables.size(); ++i)
+    if (columnSplit[i])
+      permuteBytes +=
+          columnPermuteBytes(problem, problem.tables[i], features[i]);
+  for (MemoryTerms &terms : report.devices) {
+    terms.forwardBytes += permuteBytes;
+    terms.backwardBytes += permuteBytes;
+  }
+  return report;
+}
+
+/// "44655" as "44,655".
+static std::string withThousands(int64_t value) {
+  std::string digits = std::to_string(value);
+  std::string text;
+  for (size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0)
+      text += ',';
+    text += digits[i];
+  }
+  return text;
+}
+
+std::string neuroshard::formatBytes(int64_t bytes) {
+  static constexpr std::array<const char *, 4> kUnits = {"B", "KiB", "MiB",
+                                                         "GiB"};
+  double value = static_cast<double>(bytes);
+  size_t unit = 0;
+  for (; unit + 1 < kUnits.size() && std::abs(value) >= 1024; ++unit)
+    value /= 1024;
+  if (value >= 1000)
+    return withThousands(std::llround(value)) + " " + kUnits[unit];
+  char text[64];
+  std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.1f %s", value,
+                kUnits[unit]);
+  return text;
+}

@@ -1,0 +1,201 @@
+//===- KeepShards.cpp - What of a previous plan today's rules allow -------===//
+
+#include "Migration.h"
+
+#include "Units/SearchContext.h"
+#include "Verify/VerifyTarget.h"
+#include "neuroshard/Planner/Memory.h"
+
+#include <algorithm>
+#include <set>
+
+using namespace neuroshard;
+
+namespace {
+
+/// Takes whole tables out of a list of shards until it breaks no rule.
+class Keeper {
+public:
+  Keeper(const SearchContext &context, std::vector<Shard> shards)
+      : context(context), shards(std::move(shards)) {}
+
+  Kept run();
+  void release(const std::string &table, const std::string &why);
+
+private:
+  std::string brokenRule(int table, const std::vector<const Shard *> &of) const;
+  void followTableRules();
+  void followSets();
+  void fitMemory();
+  std::set<int> devicesOf(int table) const;
+  double bytesOn(int device, std::string_view table) const;
+
+  const SearchContext &context;
+  std::vector<Shard> shards;
+  std::vector<std::string> released;
+};
+
+void Keeper::release(const std::string &table, const std::string &why) {
+  size_t before = shards.size();
+  std::erase_if(shards,
+                [&](const Shard &shard) { return shard.table == table; });
+  if (shards.size() != before)
+    released.push_back("table '" + table + "' can not stay: " + why);
+}
+
+/// The rule for one table that its shards break; empty when none.
+std::string Keeper::brokenRule(int table,
+                               const std::vector<const Shard *> &of) const {
+  const TableRules &rules = context.rulesOf(table);
+  const Table &source = context.table(table);
+  for (const Shard *shard : of) {
+    for (int device : shard->devices)
+      if (!rules.allowsDevice(device))
+        return "it may not be on device " + std::to_string(device);
+    if (shard->width() < std::min(rules.minWidth, source.dim))
+      return "a shard of " + std::to_string(shard->width()) +
+             " columns is below its minimum of " +
+             std::to_string(rules.minWidth);
+  }
+  ShardingKind kind = classify(source, of, context.innerGroupOfDevice);
+  if (!rules.allows(kind))
+    return "it may not be sharded " + std::string(toString(kind));
+  Diagnostics errors;
+  verifyTarget(context.problem, source, of, context.innerGroupOfDevice, errors);
+  return errors.empty() ? std::string() : errors.front().message;
+}
+
+void Keeper::followTableRules() {
+  ShardingPlan plan;
+  plan.shards = shards;
+  for (const auto &[name, of] : shardsByTable(plan))
+    if (std::string why = brokenRule(context.tableIndex(name), of);
+        !why.empty())
+      release(std::string(name), why);
+}
+
+std::set<int> Keeper::devicesOf(int table) const {
+  std::set<int> devices;
+  const auto &fixed = context.problem.constraints.fixedShards;
+  for (const std::vector<Shard> *list : {&shards, &fixed})
+    for (const Shard &shard : *list)
+      if (shard.table == context.table(table).name)
+        devices.insert(shard.devices.begin(), shard.devices.end());
+  return devices;
+}
+
+void Keeper::followSets() {
+  for (const std::vector<int> &set : context.problem.constraints.coLocate)
+    for (int table : set)
+      if (devicesOf(table) != devicesOf(set.front()))
+        for (int member : set)
+          release(context.table(member).name,
+                  "co-located tables are on different devices");
+  for (const std::vector<int> &set : context.problem.constraints.separate) {
+    std::set<int> taken;
+    for (int table : set) {
+      std::set<int> devices = devicesOf(table);
+      if (std::any_of(devices.begin(), devices.end(),
+                      [&](int device) { return taken.contains(device); }))
+        release(context.table(table).name,
+                "it shares a device with a table it is separated from");
+      else
+        taken.insert(devices.begin(), devices.end());
+    }
+  }
+}
+
+/// Weights and state of a table on a device.
+double Keeper::bytesOn(int device, std::string_view table) const {
+  double bytes = 0;
+  for (const Shard &shard : shards)
+    if (shard.table == table &&
+        std::find(shard.devices.begin(), shard.devices.end(), device) !=
+            shard.devices.end())
+      bytes += storedBytes(context.table(context.tableIndex(table)),
+                           shard.rows(), shard.width(), shard.width());
+  return bytes;
+}
+
+/// From a device that holds too much, the smallest table that makes up for it
+/// goes, or the largest, again and again.
+void Keeper::fitMemory() {
+  const Constraints &constraints = context.problem.constraints;
+  while (true) {
+    std::vector<Shard> all = shards;
+    all.insert(all.end(), constraints.fixedShards.begin(),
+               constraints.fixedShards.end());
+    MemoryReport memory = planMemory(context.problem, all);
+    int device = 0;
+    int64_t excess = 0;
+    for (int d = 0; d < context.deviceCount && excess <= 0; ++d) {
+      device = d;
+      excess = memory.devices[static_cast<size_t>(d)].peakBytes() -
+               context.memoryOf(d);
+    }
+    if (excess <= 0)
+      return;
+    std::vector<std::pair<double, std::string>> tables;
+    for (const Shard &shard : shards)
+      if (double bytes = bytesOn(device, shard.table); bytes > 0)
+        tables.emplace_back(bytes, shard.table);
+    if (tables.empty())
+      return;
+    std::sort(tables.begin(), tables.end());
+    auto enough = std::find_if(tables.begin(), tables.end(), [&](auto &table) {
+      return table.first >= static_cast<double>(excess);
+    });
+    const std::string &name =
+        enough == tables.end() ? tables.back().second : enough->second;
+    release(std::string(name), "device " + std::to_string(device) +
+                                   " would be " + formatBytes(excess) +
+                                   " above its memory");
+  }
+}
+
+Kept Keeper::run() {
+  followTableRules();
+  followSets();
+  fitMemory();
+  return {std::move(shards), std::move(released)};
+}
+
+} // namespace
+
+Kept neuroshard::keepWhatServes(const ShardingProblem &problem,
+                                const CostModel &model,
+                                const SearchOptions &options,
+                                const ShardingPlan &previous) {
+  SearchContext context(problem, model, options);
+  return Keeper(context, shardsToKeep(problem, previous)).run();
+}
+
+Kept neuroshard::keepLess(const ShardingProblem &problem, const Kept &kept,
+                          double share) {
+  std::map<std::string, double> bytes;
+  double total = 0;
+  for (const Shard &shard : kept.shards) {
+    const Table &table =
+        problem.tables[static_cast<size_t>(problem.tableIndex(shard.table))];
+    double stored =
+        storedBytes(table, shard.rows(), shard.width(), shard.width());
+    bytes[shard.table] += stored;
+    total += stored;
+  }
+  std::vector<std::pair<double, std::string>> smallest;
+  for (const auto &[table, stored] : bytes)
+    smallest.emplace_back(stored, table);
+  std::sort(smallest.begin(), smallest.end());
+  Kept less = kept;
+  double gone = 0;
+  for (const auto &[stored, table] : smallest) {
+    if (gone >= share * total)
+      break;
+    gone += stored;
+    std::erase_if(less.shards,
+                  [&](const Shard &shard) { return shard.table == table; });
+    less.released.push_back("table '" + table +
+                            "' can not stay: the rest found no room");
+  }
+  return less;
+}

@@ -1,0 +1,242 @@
+//===- WarmStart.cpp - A plan that starts from yesterday's ----------------===//
+
+#include "Migration.h"
+#include "Search/Algorithms.h"
+#include "neuroshard/Planner/Verify.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <tuple>
+
+using namespace neuroshard;
+
+namespace {
+
+/// Searches that share the deadline.
+constexpr double kSearches = 4;
+/// Shares of the bytes in use that give way when what is new finds no room.
+constexpr double kReleased[] = {0, 0.02, 0.1, 0.3};
+
+/// A plan, what it costs, and what changing to it takes.
+struct Candidate {
+  SearchResult result;
+  std::string what;
+  /// Cost of a step with the time of moving spread over the horizon.
+  double spreadMs = 0;
+};
+
+class WarmSearch {
+public:
+  WarmSearch(const ShardingProblem &problem, const CostModel &model,
+             const SearchOptions &options)
+      : problem(problem), model(model), options(options),
+        warm(*options.warmStart), plain(options) {
+    plain.warmStart.reset();
+    if (options.deadlineSeconds)
+      plain.deadlineSeconds = *options.deadlineSeconds / kSearches;
+  }
+
+  tl::expected<SearchResult, Diagnosis> run();
+
+private:
+  void judgePrevious();
+  std::optional<ShardingPlan> tryCarriedOver();
+  void tryNear(const ShardingPlan &carried);
+  tl::expected<SearchResult, Diagnosis> tryFresh();
+  void rename(SearchState &state) const;
+  void consider(SearchResult result, const std::string &what);
+  SearchResult finish();
+
+  const ShardingProblem &problem;
+  const CostModel &model;
+  const SearchOptions &options;
+  const WarmStart &warm;
+  SearchOptions plain;
+  std::optional<double> previousCostMs;
+  std::string whyNotPrevious;
+  /// Why tables can not stay.
+  std::vector<std::string> released;
+  std::vector<Candidate> candidates;
+  int64_t evaluations = 0;
+  double seconds = 0;
+};
+
+/// Does the previous plan serve as it is, and at what cost?
+void WarmSearch::judgePrevious() {
+  ShardingPlan plan = warm.previous;
+  plan.fingerprint = tableFingerprint(problem.tables);
+  Diagnostics errors = verify(plan, problem);
+  if (errors.empty())
+    previousCostMs = evaluate(problem, plan, model, options.objective).costMs;
+  else
+    whyNotPrevious = errors.front().str();
+}
+
+void WarmSearch::consider(SearchResult result, const std::string &what) {
+  fitRanges(problem, warm.previous, result.plan);
+  keepNames(warm.previous, result.plan);
+  result.migration = migrationBetween(problem, warm.previous, result.plan);
+  evaluations += result.evaluations;
+  seconds += result.seconds;
+  double spread =
+      result.breakdown.costMs + result.migration->moveMs / warm.horizonSteps;
+  candidates.push_back({std::move(result), what, spread});
+}
+
+/// All that can stay stays; what is new, and what can not stay, finds a place.
+std::optional<ShardingPlan> WarmSearch::tryCarriedOver() {
+  Kept kept = keepWhatServes(problem, model, plain, warm.previous);
+  for (double share : kReleased) {
+    Kept less = share > 0 ? keepLess(problem, kept, share) : kept;
+    if (less.shards.empty())
+      return std::nullopt;
+    ShardingProblem around = problem;
+    around.constraints.fixedShards.insert(around.constraints.fixedShards.end(),
+                                          less.shards.begin(),
+                                          less.shards.end());
+    auto carried = search(around, model, plain);
+    if (!carried)
+      continue;
+    released = less.released;
+    ShardingPlan plan = carried->plan;
+    // What was fixed for the search is not fixed by the problem, and not
+    // explained so.
+    auto free = [&](const SearchContext &context,
+                    const std::vector<UnitPtr> &units) {
+      return placeAsPlanned(context, units, plan);
+    };
+    if (auto again = runSearch(problem, model, plain, free)) {
+      carried = std::move(again);
+    } else {
+      carried->lowerBoundMs = lowerBoundMs(problem, model, options.objective);
+      carried->plan.provenance.lowerBoundMs = carried->lowerBoundMs;
+      carried->explanation.clear();
+    }
+    consider(*std::move(carried), "the previous plan carried over");
+    return plan;
+  }
+  return std::nullopt;
+}
+
+/// Steps from there whose moves pay. What a byte costs depends on how many
+/// devices send at the same time, so both extremes are tried.
+void WarmSearch::tryNear(const ShardingPlan &carried) {
+  double slowest = problem.topology.levels.front().bandwidthGBps;
+  for (const TopologyLevel &level : problem.topology.levels)
+    slowest = std::min(slowest, level.bandwidthGBps);
+  double msPerByte = 1 / (slowest * 1e6) / warm.horizonSteps;
+  for (double together : {1.0, double(problem.topology.deviceCount())}) {
+    auto run = [&](const SearchContext &context,
+                   const std::vector<UnitPtr> &units) {
+      return searchNear(context, units, carried, warm.previous,
+                        msPerByte / together);
+    };
+    if (auto near = runSearch(problem, model, plain, run))
+      consider(*std::move(near), together == 1
+                                     ? "a plan near it"
+                                     : "a plan near it, moving more freely");
+  }
+}
+
+/// A plan made afresh; equal devices take the names that move least.
+tl::expected<SearchResult, Diagnosis> WarmSearch::tryFresh() {
+  auto run = [&](const SearchContext &context,
+                 const std::vector<UnitPtr> &units) {
+    Outcome outcome = runAlgorithm(context, units);
+    if (outcome.state)
+      rename(*outcome.state);
+    return outcome;
+  };
+  auto fresh = runSearch(problem, model, plain, run);
+  if (fresh)
+    consider(*fresh, "a plan made afresh");
+  return fresh;
+}
+
+void WarmSearch::rename(SearchState &state) const {
+  std::vector<int> names = deviceNames(problem, warm.previous, state.plan());
+  SearchState renamed(state.context(), state.units());
+  for (size_t i = 0; i < state.units().size(); ++i) {
+    int forced = state.units()[i]->forcedDevice;
+    if (forced >= 0)
+      return;
+    if (forced == -1)
+      renamed.place(i, names[static_cast<size_t>(state.deviceOf(i))]);
+  }
+  // Hosts may be shared in ways that the groups do not show, and TorchRec has
+  // blocks of rows in the order of the devices.
+  if (renamed.withinMemory() && verify(renamed.plan(), problem).empty())
+    state = std::move(renamed);
+}
+
+std::string describe(const Candidate &candidate) {
+  const Migration &migration = *candidate.result.migration;
+  return candidate.what + ": " + formatMs(candidate.result.breakdown.costMs) +
+         ", moves " + formatBytes(migration.bytes) + " in " +
+         formatMs(migration.moveMs);
+}
+
+/// Why one plan and not the other.
+std::string compare(const Candidate &best, const Candidate &other) {
+  double saves = best.result.breakdown.costMs - other.result.breakdown.costMs;
+  double takes = other.result.migration->moveMs - best.result.migration->moveMs;
+  std::string text = "not " + describe(other);
+  char note[96] = "";
+  if (saves > 0 && takes > 0)
+    std::snprintf(note, sizeof note,
+                  "; what it saves a step pays for its moves after %.3g steps",
+                  std::ceil(takes / saves));
+  return text + note;
+}
+
+SearchResult WarmSearch::finish() {
+  double lowest = candidates.front().spreadMs;
+  for (const Candidate &candidate : candidates)
+    lowest = std::min(lowest, candidate.spreadMs);
+  auto rank = [&](const Candidate &candidate) {
+    bool good = candidate.spreadMs <= lowest * (1 + warm.tolerance);
+    int64_t bytes = good ? candidate.result.migration->bytes : 0;
+    return std::tuple(!good, bytes, candidate.spreadMs);
+  };
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [&](const Candidate &a, const Candidate &b) {
+                     return rank(a) < rank(b);
+                   });
+  const Candidate &best = candidates.front();
+  SearchResult result = best.result;
+  result.migration->previousCostMs = previousCostMs;
+  result.migration->whyNotPrevious = whyNotPrevious;
+  char horizon[64];
+  std::snprintf(horizon, sizeof horizon, " (horizon: %.3g steps)",
+                warm.horizonSteps);
+  result.explanation.push_back("chosen: " + describe(best) + horizon);
+  result.explanation.insert(result.explanation.end(), released.begin(),
+                            released.end());
+  for (size_t i = 1; i < candidates.size(); ++i)
+    result.explanation.push_back(compare(best, candidates[i]));
+  for (const Candidate &candidate : candidates)
+    result.tried.push_back(describe(candidate));
+  std::snprintf(horizon, sizeof horizon, "%g", warm.horizonSteps);
+  result.plan.provenance.settings.emplace_back("horizon_steps", horizon);
+  result.evaluations = evaluations;
+  result.seconds = seconds;
+  return result;
+}
+
+tl::expected<SearchResult, Diagnosis> WarmSearch::run() {
+  judgePrevious();
+  if (std::optional<ShardingPlan> carried = tryCarriedOver())
+    tryNear(*carried);
+  auto fresh = tryFresh();
+  return candidates.empty() ? fresh : finish();
+}
+
+} // namespace
+
+tl::expected<SearchResult, Diagnosis>
+neuroshard::searchFromPrevious(const ShardingProblem &problem,
+                               const CostModel &model,
+                               const SearchOptions &options) {
+  return WarmSearch(problem, model, options).run();
+}

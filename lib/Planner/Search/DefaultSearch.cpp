@@ -1,0 +1,298 @@
+//===- DefaultSearch.cpp - Splits, greedy over caps, local search ---------===//
+///
+/// \file
+/// 1. Cut what is too large for a device, or too costly for its share of the
+///    work, in several strengths.
+/// 2. For each strength, place greedily over a grid of dimension caps and
+///    without a cap; whole tables also by the baselines' keys.
+///    Small problems also try the published search.
+/// 3. If nothing fits, let memory decide and cut whatever finds no room.
+/// 4. With snapshots, plan for their summary and for each alone: more starts.
+/// 5. Improve the best few by local search.
+/// 6. Take back cuts that bring next to nothing, and those that leave the
+///    pieces on one device.
+//===----------------------------------------------------------------------===//
+
+#include "Algorithms.h"
+#include "Cost/ComputeBatch.h"
+#include "Forms/EvenColumns.h"
+#include "Greedy.h"
+#include "InitialSolutions.h"
+#include "LocalSearch/Anneal.h"
+#include "SnapshotInitialSolutions.h"
+#include "ThreadPool.h"
+#include "neuroshard/Planner/Verify.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+
+using namespace neuroshard;
+
+namespace {
+
+/// Local searches in the first round, and from the last but one on; rounds; how
+/// much worse a search lets the plan become at first, and in later rounds.
+constexpr size_t kChains = 8;
+constexpr size_t kLastChains = 2;
+constexpr uint64_t kRounds = 3;
+constexpr double kHeats[] = {0.003, 0.01, 0.03, 0.1};
+/// Starts that cost more than this times the cheapest are left alone.
+constexpr double kHopeful = 1.3;
+constexpr double kLateHeat = 0.004;
+/// The heats are for boards of this many pieces. One of N pieces changes the
+/// cost by about 1 / N, so more of them take less heat (to this power): in heat
+/// that is small to the whole and large to a piece, tables only fall apart.
+constexpr double kHeatPieces = 48;
+constexpr double kHeatPower = 1.25;
+/// What one more piece must bring on such a board, as a share of the cost.
+constexpr double kPieceWorth = 1e-3;
+/// Random steps by size (tables x devices): the larger of what grows with its
+/// square, from a size on with its cube, up to a number, and with its root.
+constexpr double kStepsPerSquare = 3.4;
+constexpr double kCubeSize = 210;
+constexpr double kMiddleSteps = 1.5e6;
+constexpr double kStepsPerRoot = 1.6e4;
+constexpr double kMinSteps = 1.2e5;
+constexpr double kMaxSteps = 6e6;
+/// Closed forms of a few sums allow more steps, models without sums fewer.
+constexpr double kFastModel = 1.5;
+constexpr double kSlowModel = 20;
+/// A cut must lower the cost by this share in the end; all that are taken back
+/// raise it by no more together.
+constexpr double kCutWorth = 1e-4;
+/// Pieces of a table on one device repeat its ids or results and save nothing.
+/// Only a model that was fitted to measurements can find them cheaper; by less
+/// than this share of the cost that is noise (two runs of the same shards
+/// differ by more).
+constexpr double kFittedNoise = 0.01;
+
+/// How far a search is after its phases, as progress tells.
+constexpr double kStartsEnd = 0.1;
+constexpr double kPeriodsEnd = 0.5;
+constexpr double kAnnealEnd = 0.9;
+constexpr double kDescentEnd = 0.98;
+
+/// One of several local searches.
+struct Chain {
+  Board board;
+  const Start *start = nullptr;
+  /// Of the start.
+  int pieces = 0;
+  double costMs = kNoCap;
+  int64_t evaluations = 0;
+};
+
+class DefaultSearch {
+public:
+  explicit DefaultSearch(const SearchContext &context) : context(context) {}
+
+  Outcome run(std::vector<UnitPtr> units);
+
+private:
+  int64_t stepBudget(const std::vector<UnitPtr> &units) const;
+  std::vector<const Start *> chooseStarts() const;
+  void anneal(std::vector<Chain> &chains, int64_t steps, uint64_t round);
+  void improveStarts(const std::vector<UnitPtr> &units);
+  const Start &cheapestStart() const;
+  const Start *cheapestValidStart() const;
+  double simpleLimitMs(double costMs) const;
+  void keepResult(const Chain &best, int64_t budget);
+  void joinOnDevices(const std::vector<UnitPtr> &units);
+
+  const SearchContext &context;
+  Outcome outcome;
+  std::vector<Start> starts;
+};
+
+/// How many random steps in all.
+int64_t DefaultSearch::stepBudget(const std::vector<UnitPtr> &units) const {
+  if (context.options.evaluationBudget > 0)
+    return context.options.evaluationBudget;
+  double size = static_cast<double>(units.size()) * context.deviceCount;
+  double steps =
+      kStepsPerSquare * size * size * std::max(1.0, size / kCubeSize);
+  steps =
+      std::max(std::min(steps, kMiddleSteps), kStepsPerRoot * std::sqrt(size));
+  const SumEmbedding *embedding = context.model.sumEmbedding();
+  if (embedding && embedding->size() <= kSmallEmbedding)
+    steps *= kFastModel;
+  steps = std::clamp(steps, kMinSteps, kMaxSteps);
+  // A model that looks at every shard each time is slow.
+  return static_cast<int64_t>(embedding ? steps : steps / kSlowModel);
+}
+
+/// The best starts, of each family in turn: what one family lacks (cuts by
+/// rows, say) small steps hardly find. A start may serve several searches.
+std::vector<const Start *> DefaultSearch::chooseStarts() const {
+  double best = kNoCap;
+  for (const Start &start : starts)
+    best = std::min(best, start.costMs);
+  std::array<std::vector<const Start *>, kFamilies> families;
+  for (const Start &start : starts)
+    if (start.costMs <= kHopeful * best)
+      families[static_cast<size_t>(start.family)].push_back(&start);
+  for (std::vector<const Start *> &family : families)
+    std::stable_sort(
+        family.begin(), family.end(),
+        [](const Start *a, const Start *b) { return a->costMs < b->costMs; });
+  std::vector<const Start *> chosen;
+  for (size_t rank = 0; chosen.size() < kChains; ++rank)
+    for (const std::vector<const Start *> &family : families)
+      if (!family.empty() && chosen.size() < kChains)
+        chosen.push_back(family[rank % family.size()]);
+  return chosen;
+}
+
+/// Continues the chains for so many steps each.
+void DefaultSearch::anneal(std::vector<Chain> &chains, int64_t steps,
+                           uint64_t round) {
+  double begin = context.periods.empty() ? kStartsEnd : kPeriodsEnd;
+  double part = (kAnnealEnd - begin) / kRounds;
+  context.beginPhase("local search", begin + part * static_cast<double>(round),
+                     begin + part * static_cast<double>(round + 1));
+  std::atomic<int> stages = 0;
+  double allStages = static_cast<double>(kAnnealStages * chains.size());
+  context.pool().forEach(chains.size(), [&](size_t i) {
+    Chain &chain = chains[i];
+    AnnealSettings settings;
+    settings.seed = (context.options.seed * kRounds + round) * kChains + i;
+    settings.steps = steps;
+    double share = std::min(1.0, kHeatPieces / std::max(1, chain.pieces));
+    settings.firstHeat = (round ? kLateHeat : kHeats[i % std::size(kHeats)]) *
+                         std::pow(share, kHeatPower);
+    settings.lastHeat *= share;
+    settings.pieceWorth = kPieceWorth * share;
+    settings.stageDone = [&](double costMs) {
+      context.noteCost(costMs);
+      context.noteShare(++stages / allStages);
+    };
+    chain.costMs = neuroshard::anneal(chain.board, settings, chain.evaluations);
+  });
+  std::stable_sort(
+      chains.begin(), chains.end(),
+      [](const Chain &a, const Chain &b) { return a.costMs < b.costMs; });
+}
+
+/// Several searches from different starts; the better half goes on with more
+/// steps each, until few are left.
+void DefaultSearch::improveStarts(const std::vector<UnitPtr> &units) {
+  int64_t budget = stepBudget(units);
+  std::vector<Chain> chains;
+  for (const Start *start : chooseStarts()) {
+    Board board(context, *start->wholes, start->state);
+    int pieces = board.pieceCount();
+    chains.push_back({std::move(board), start, pieces});
+  }
+  for (uint64_t round = 0; round < kRounds; ++round) {
+    anneal(chains,
+           budget * 9 / 10 / kRounds / static_cast<int64_t>(chains.size()),
+           round);
+    outcome.tried.push_back("from '" + chains.front().start->what +
+                            "': " + formatMs(chains.front().start->costMs) +
+                            ", after round " + std::to_string(round + 1) +
+                            " of local search " +
+                            formatMs(chains.front().costMs));
+    while (chains.size() > kLastChains &&
+           chains.size() > kChains >> (round + 1)) {
+      outcome.evaluations += chains.back().evaluations;
+      chains.pop_back();
+    }
+  }
+  context.beginPhase("best steps", kAnnealEnd, kDescentEnd);
+  context.pool().forEach(chains.size(), [&](size_t i) {
+    Chain &chain = chains[i];
+    chain.costMs =
+        descend(chain.board, budget / 10 / static_cast<int64_t>(chains.size()),
+                chain.evaluations);
+  });
+  context.beginPhase("joining pieces", kDescentEnd, 1);
+  Chain *best = &chains.front();
+  for (Chain &chain : chains) {
+    outcome.evaluations += chain.evaluations;
+    context.noteCost(chain.costMs);
+    if (chain.costMs < best->costMs)
+      best = &chain;
+  }
+  best->costMs =
+      simplify(best->board, simpleLimitMs(best->costMs), outcome.evaluations);
+  keepResult(*best, budget);
+}
+
+const Start &DefaultSearch::cheapestStart() const {
+  return *std::min_element(
+      starts.begin(), starts.end(),
+      [](const Start &a, const Start &b) { return a.costMs < b.costMs; });
+}
+
+/// What a simpler plan may cost: hardly more, and no more than a start.
+double DefaultSearch::simpleLimitMs(double costMs) const {
+  return std::max(costMs,
+                  std::min(costMs * (1 + kCutWorth), cheapestStart().costMs));
+}
+
+/// The cheapest start that follows every rule.
+const Start *DefaultSearch::cheapestValidStart() const {
+  const Start *best = nullptr;
+  for (const Start &start : starts)
+    if ((!best || start.costMs < best->costMs) &&
+        verify(start.state.plan(), context.problem).empty())
+      best = &start;
+  return best;
+}
+
+void DefaultSearch::keepResult(const Chain &best, int64_t budget) {
+  outcome.state.emplace(withEvenColumns(best.board.state()));
+  // The starts' costs come from other sums; never end above them.
+  if (outcome.state->costMs() > cheapestStart().costMs)
+    outcome.state.emplace(cheapestStart().state);
+  // Steps do not know every rule: around hand-written shards, say.
+  if (!verify(outcome.state->plan(), context.problem).empty())
+    if (const Start *valid = cheapestValidStart())
+      outcome.state.emplace(valid->state);
+  outcome.tried.push_back("then the best steps: " +
+                          formatMs(outcome.state->costMs()));
+  outcome.explanation.push_back("start: " + best.start->what);
+  outcome.stopReason = context.deadlinePassed()
+                           ? context.whyStopped()
+                           : "evaluation budget of " + std::to_string(budget) +
+                                 " used up, then no step improves the plan";
+}
+
+void DefaultSearch::joinOnDevices(const std::vector<UnitPtr> &units) {
+  if (context.model.monotone())
+    return;
+  Board board(context, units, *outcome.state);
+  int pieces = board.pieceCount();
+  neuroshard::joinOnDevices(board, outcome.state->costMs() * (1 + kFittedNoise),
+                            outcome.evaluations);
+  if (board.pieceCount() == pieces)
+    return;
+  SearchState joined = withEvenColumns(board.state());
+  if (!joined.withinMemory() || !verify(joined.plan(), context.problem).empty())
+    return;
+  outcome.tried.push_back("then pieces on one device joined: " +
+                          formatMs(joined.costMs()));
+  outcome.state.emplace(std::move(joined));
+}
+
+Outcome DefaultSearch::run(std::vector<UnitPtr> units) {
+  context.beginPhase("starts", 0, kStartsEnd);
+  starts = findStarts(context, units, outcome);
+  if (starts.empty())
+    return std::move(outcome);
+  if (!context.periods.empty()) {
+    context.beginPhase("snapshots one by one", kStartsEnd, kPeriodsEnd);
+    addPeriodStarts(context, units, stepBudget(units), starts, outcome);
+  }
+  improveStarts(units);
+  joinOnDevices(units);
+  return std::move(outcome);
+}
+
+} // namespace
+
+Outcome neuroshard::searchDefault(const SearchContext &context,
+                                  const std::vector<UnitPtr> &units) {
+  return DefaultSearch(context).run(units);
+}

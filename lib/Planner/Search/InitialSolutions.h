@@ -1,0 +1,49 @@
+//===- InitialSolutions.h - Plans from which the local search begins ------*-
+// C++ -*-===//
+
+#ifndef NEUROSHARD_LIB_PLANNER_SEARCH_INITIALSOLUTIONS_H
+#define NEUROSHARD_LIB_PLANNER_SEARCH_INITIALSOLUTIONS_H
+
+#include "Algorithms.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace neuroshard {
+
+/// How a start came about; starts of one family resemble each other.
+/// Period: planned for other statistics, see addPeriodStarts().
+enum class Family {
+  Columns,
+  Rows,
+  LessTraffic,
+  Published,
+  Whole,
+  Replicas,
+  RowBlocks,
+  Compared,
+  Period
+};
+constexpr size_t kFamilies = 9;
+
+/// A complete placement.
+struct Start {
+  SearchState state;
+  double costMs;
+  std::string what;
+  Family family;
+  /// What it was cut out of.
+  std::shared_ptr<const std::vector<UnitPtr>> wholes;
+};
+
+/// Places the units in many ways; all that fit, in the order in which they
+/// were tried. When nothing fits and the target knows another form for the
+/// table that found no room, `units` get it. `outcome` learns what was tried,
+/// or the unit that found no room.
+std::vector<Start> findStarts(const SearchContext &context,
+                              std::vector<UnitPtr> &units, Outcome &outcome);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_LIB_PLANNER_SEARCH_INITIALSOLUTIONS_H

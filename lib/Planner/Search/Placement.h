@@ -1,0 +1,37 @@
+//===- Placement.h - One pass over the units, onto devices ------*- C++ -*-===//
+
+#ifndef NEUROSHARD_LIB_PLANNER_SEARCH_PLACEMENT_H
+#define NEUROSHARD_LIB_PLANNER_SEARCH_PLACEMENT_H
+
+#include "Units/SearchState.h"
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace neuroshard {
+
+/// Indices of the units that have a choice, highest key first (stable).
+std::vector<size_t>
+movableByKey(const SearchState &state,
+             const std::function<double(const Unit &)> &key);
+
+/// Each unit onto the device with the smallest sum of keys so far.
+bool placeByKey(SearchState &state, std::span<const size_t> order,
+                const std::function<double(const Unit &)> &key);
+
+/// What placeByMemory() balances.
+enum class Balance { Memory, MemoryAndCompute };
+
+/// Each unit, the one that takes the largest share of a device first, onto the
+/// device that is then the least full; of one that fits nowhere, what fits on
+/// the device with the most room is cut off. Nothing when even that fails; then
+/// `blocking` is the unit.
+std::optional<SearchState> placeByMemory(const SearchContext &context,
+                                         const std::vector<UnitPtr> &units,
+                                         Balance balance, UnitPtr &blocking);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_LIB_PLANNER_SEARCH_PLACEMENT_H

@@ -1,0 +1,232 @@
+//===- Search.cpp - Finding a plan for a problem --------------------------===//
+
+#include "neuroshard/Planner/Search.h"
+
+#include "Algorithms.h"
+#include "Explain/Infeasibility.h"
+#include "Forms/EvenColumns.h"
+#include "Forms/RowGroups.h"
+#include "Replan/Migration.h"
+#include "neuroshard/Planner/PlacementPolicy.h"
+#include "neuroshard/Planner/Verify.h"
+
+#include <algorithm>
+
+using namespace neuroshard;
+
+namespace {
+
+/// More than any machine makes use of.
+constexpr int kMaxThreads = 1024;
+
+Diagnostics checkOptions(const SearchOptions &options) {
+  Diagnostics errors;
+  const PublishedSettings &settings = options.published;
+  auto want = [&](const char *where, double value, double low) {
+    if (!(value >= low && value <= 1e6))
+      errors.push_back(
+          {where, "expected a number in [" + std::to_string(low) +
+                      ", 1000000], got: " + std::to_string(value)});
+  };
+  want("published.candidates", settings.candidates, 1);
+  want("published.beam_width", settings.beamWidth, 1);
+  want("published.depth", settings.depth, 0);
+  want("published.grid_points", settings.gridPoints, 1);
+  want("published.grid_begin", settings.gridBegin, 0);
+  want("published.grid_end", settings.gridEnd, settings.gridBegin);
+  if (options.threads < 0 || options.threads > kMaxThreads)
+    errors.push_back({"threads", "expected a whole number in [0, " +
+                                     std::to_string(kMaxThreads) + "], got: " +
+                                     std::to_string(options.threads)});
+  if (options.deadlineSeconds)
+    want("deadline", *options.deadlineSeconds, 0);
+  want("policy_samples", options.policySamples, 0);
+  if (options.algorithm == Algorithm::DreamShard && !options.policy)
+    errors.push_back({"policy",
+                      "algorithm dreamshard needs a placement policy; "
+                      "pass one, such as the shipped "
+                      "placement_policy.safetensors"});
+  if (options.warmStart) {
+    double horizon = options.warmStart->horizonSteps;
+    if (!(horizon > 0 && horizon <= 1e15))
+      errors.push_back({"horizon_steps",
+                        "expected a number above 0 and at most 1e15, got: " +
+                            std::to_string(horizon)});
+    double tolerance = options.warmStart->tolerance;
+    if (!(tolerance >= 0 && tolerance <= 1))
+      errors.push_back({"tolerance", "expected a number in [0, 1], got: " +
+                                         std::to_string(tolerance)});
+    Diagnostics more = checkPrevious(options.warmStart->previous);
+    errors.insert(errors.end(), more.begin(), more.end());
+  }
+  if (options.evaluationBudget < 0)
+    errors.push_back(
+        {"evaluation_budget", "expected at least 0, got: " +
+                                  std::to_string(options.evaluationBudget)});
+  return errors;
+}
+
+std::vector<std::pair<std::string, std::string>>
+settingsOf(const SearchOptions &options) {
+  std::vector<std::pair<std::string, std::string>> settings;
+  auto add = [&](const char *name, auto value) {
+    settings.emplace_back(name, std::to_string(value));
+  };
+  if (options.objective.kind == ObjectiveKind::Step) {
+    add("dense_bottom_ms", options.objective.denseBottomMs);
+    add("dense_rest_ms", options.objective.denseRestMs);
+    add("pipeline_depth", options.objective.pipelineDepth);
+  }
+  if (options.algorithm == Algorithm::Published) {
+    add("candidates", options.published.candidates);
+    add("beam_width", options.published.beamWidth);
+    add("depth", options.published.depth);
+    add("grid_points", options.published.gridPoints);
+  }
+  if (options.algorithm == Algorithm::DreamShard) {
+    settings.emplace_back("policy", options.policy->name());
+    add("policy_samples", options.policySamples);
+  }
+  if (options.evaluationBudget > 0)
+    add("evaluation_budget", options.evaluationBudget);
+  if (options.deadlineSeconds)
+    add("deadline_s", *options.deadlineSeconds);
+  return settings;
+}
+
+SearchResult finish(const ShardingProblem &problem,
+                    const SearchContext &context,
+                    const std::vector<UnitPtr> &wholes, Outcome outcome) {
+  SearchResult result;
+  result.plan = outcome.state->plan();
+  result.breakdown =
+      evaluate(problem, result.plan, context.model, context.options.objective);
+  result.memory = planMemory(problem, result.plan.shards);
+  result.lowerBoundMs =
+      lowerBoundMs(problem, context.model, context.options.objective);
+  result.explanation = std::move(outcome.explanation);
+  for (const std::vector<std::string> &lines :
+       {explainCuts(*outcome.state, wholes), explainBottleneck(*outcome.state)})
+    result.explanation.insert(result.explanation.end(), lines.begin(),
+                              lines.end());
+  result.tried = std::move(outcome.tried);
+  result.stopReason = std::move(outcome.stopReason);
+  result.evaluations = outcome.evaluations;
+  Provenance &provenance = result.plan.provenance;
+  provenance.algorithm = toString(context.options.algorithm);
+  provenance.objective = toString(context.options.objective.kind);
+  provenance.costModel = context.model.name();
+  provenance.predictedCostMs = result.breakdown.costMs;
+  provenance.lowerBoundMs = result.lowerBoundMs;
+  provenance.seed = context.options.seed;
+  provenance.settings = settingsOf(context.options);
+  result.seconds = context.seconds();
+  return result;
+}
+
+/// Rules that the algorithms do not follow themselves (a partly hand-written
+/// table under a target, say) show here; a plan that breaks one is no plan.
+Diagnosis diagnoseInvalid(const Diagnostics &errors, Target target,
+                          Algorithm algorithm) {
+  Diagnosis diagnosis;
+  diagnosis.limit =
+      target == Target::Native ? Limit::Constraint : Limit::Target;
+  diagnosis.message = "no plan follows every rule: " + errors.front().str();
+  // The default search has tried other forms; the others know one.
+  if (algorithm != Algorithm::Default) {
+    diagnosis.limit = Limit::Algorithm;
+    diagnosis.message = "algorithm '";
+    diagnosis.message.append(toString(algorithm))
+        .append("' found no plan that follows every rule: ")
+        .append(errors.front().str());
+  }
+  for (size_t i = 1; i < std::min<size_t>(errors.size(), 6); ++i)
+    diagnosis.details.push_back(errors[i].str());
+  diagnosis.advice = "relax the constraint named, complete the shards written "
+                     "by hand, or use target native";
+  return diagnosis;
+}
+
+/// Also plans with a group chosen for each table whose rows stay inside one,
+/// and takes the cheaper plan.
+tl::expected<SearchResult, Diagnosis>
+searchBothWays(const ShardingProblem &problem, const ShardingProblem &grouped,
+               const CostModel &model, const SearchOptions &options) {
+  SearchOptions half = options, rest = options;
+  if (options.deadlineSeconds)
+    half.deadlineSeconds = rest.deadlineSeconds = *options.deadlineSeconds / 2;
+  auto inGroups = runSearch(grouped, model, half, runAlgorithm);
+  auto plain = runSearch(problem, model, rest, runAlgorithm);
+  bool better = inGroups && (!plain || inGroups->breakdown.costMs <
+                                           plain->breakdown.costMs);
+  if (!better || !verify(inGroups->plan, problem).empty())
+    return plain;
+  inGroups->explanation.insert(
+      inGroups->explanation.begin(),
+      "tables whose rows may be cut inside one group only got a group each");
+  return inGroups;
+}
+
+} // namespace
+
+Outcome neuroshard::runAlgorithm(const SearchContext &context,
+                                 const std::vector<UnitPtr> &units) {
+  switch (context.options.algorithm) {
+  case Algorithm::Default: {
+    Outcome outcome = searchDefault(context, units);
+    if (!outcome.state ||
+        !verify(outcome.state->plan(), context.problem).empty())
+      placeByChance(context, units, outcome);
+    return outcome;
+  }
+  case Algorithm::Published:
+    return searchPublished(context, units);
+  case Algorithm::DreamShard:
+    return searchDreamShard(context, units);
+  case Algorithm::TorchRec:
+    return searchTorchRec(context, units);
+  case Algorithm::Threshold:
+    return searchThreshold(context, units);
+  default:
+    return searchBaseline(context, units, context.options.algorithm);
+  }
+}
+
+tl::expected<SearchResult, Diagnosis>
+neuroshard::search(const ShardingProblem &problem, const CostModel &model,
+                   const SearchOptions &options) {
+  Diagnostics errors = check(problem);
+  for (const Diagnostics &more :
+       {checkOptions(options), checkObjective(model, options.objective)})
+    errors.insert(errors.end(), more.begin(), more.end());
+  if (!errors.empty())
+    return tl::unexpected(diagnoseBadInput(errors));
+  if (options.warmStart)
+    return searchFromPrevious(problem, model, options);
+  if (options.algorithm == Algorithm::Default)
+    if (auto grouped = withRowGroups(problem, model))
+      return searchBothWays(problem, *grouped, model, options);
+  return runSearch(problem, model, options, runAlgorithm);
+}
+
+tl::expected<SearchResult, Diagnosis>
+neuroshard::runSearch(const ShardingProblem &problem, const CostModel &model,
+                      const SearchOptions &options, const SearchRun &run) {
+  SearchContext context(problem, model, options);
+  tl::expected<std::vector<UnitPtr>, Diagnosis> units = initialUnits(context);
+  if (!units)
+    return tl::unexpected(units.error());
+  if (std::optional<Diagnosis> impossible = findImpossible(context, *units))
+    return tl::unexpected(*impossible);
+  Outcome outcome = run(context, *units);
+  if (!outcome.state)
+    return tl::unexpected(
+        diagnoseFailure(context, *units, outcome.blocking.get()));
+  outcome.state.emplace(withEvenColumns(std::move(*outcome.state)));
+  SearchResult result = finish(problem, context, *units, std::move(outcome));
+  Diagnostics errors = verify(result.plan, problem);
+  if (!errors.empty())
+    return tl::unexpected(
+        diagnoseInvalid(errors, problem.target, options.algorithm));
+  return result;
+}

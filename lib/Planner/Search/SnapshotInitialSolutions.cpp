@@ -1,0 +1,84 @@
+//===- SnapshotInitialSolutions.cpp - Starts made for one period each
+//-----------------===//
+
+#include "SnapshotInitialSolutions.h"
+
+#include "Replan/PlanUnits.h"
+
+#include <algorithm>
+
+using namespace neuroshard;
+
+namespace {
+
+/// All these searches together may take this share of the deadline.
+constexpr double kDeadlineShare = 0.5;
+
+/// The options of one of `count` searches within another.
+SearchOptions optionsWithin(const SearchContext &context, size_t done,
+                            size_t count) {
+  SearchOptions options = context.options;
+  if (options.deadlineSeconds)
+    options.deadlineSeconds =
+        std::max(0.0, std::min(*options.deadlineSeconds * kDeadlineShare /
+                                   static_cast<double>(count),
+                               *options.deadlineSeconds - context.seconds()));
+  if (options.progress)
+    options.progress = [&context, done, count](const SearchProgress &inner) {
+      context.noteShare((static_cast<double>(done) + inner.share) /
+                        static_cast<double>(count));
+      return !context.deadlinePassed();
+    };
+  return options;
+}
+
+/// The plan for one set of statistics; none when there is none.
+std::optional<ShardingPlan> planFor(const ShardingProblem &problem,
+                                    const CostModel &model,
+                                    const SearchOptions &options,
+                                    int64_t &evaluations) {
+  SearchContext context(problem, model, options);
+  auto units = initialUnits(context);
+  if (!units)
+    return std::nullopt;
+  Outcome outcome = searchDefault(context, *units);
+  evaluations += outcome.evaluations;
+  if (!outcome.state)
+    return std::nullopt;
+  return outcome.state->plan();
+}
+
+} // namespace
+
+void neuroshard::addPeriodStarts(const SearchContext &context,
+                                 const std::vector<UnitPtr> &units,
+                                 int64_t steps, std::vector<Start> &starts,
+                                 Outcome &outcome) {
+  size_t count = context.periods.size() + 1;
+  for (size_t i = 0; i < count && !context.deadlinePassed(); ++i) {
+    SearchOptions options = optionsWithin(context, i, count);
+    bool summary = i == 0;
+    if (!summary)
+      options.evaluationBudget = std::max<int64_t>(
+          1, steps / static_cast<int64_t>(context.periods.size()));
+    std::optional<ShardingPlan> plan =
+        planFor(summary ? context.problem : context.periods[i - 1],
+                context.model, options, outcome.evaluations);
+    if (!plan)
+      continue;
+    PlanReader reader(context, *plan);
+    if (!reader.read(units))
+      continue;
+    SearchState state = reader.state();
+    if (!state.withinMemory())
+      continue;
+    std::string what = "the plan for the mean statistics";
+    if (!summary)
+      what = "the plan for snapshot " + std::to_string(i);
+    starts.push_back(
+        {state, state.costMs(), what, Family::Period,
+         std::make_shared<const std::vector<UnitPtr>>(reader.wholes)});
+    outcome.tried.push_back(what + ": " + formatMs(starts.back().costMs));
+    context.noteCost(starts.back().costMs);
+  }
+}

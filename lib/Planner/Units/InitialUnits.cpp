@@ -1,0 +1,212 @@
+//===- InitialUnits.cpp - What there is to place before any search --------===//
+
+#include "UnitMaker.h"
+#include "Verify/VerifyTarget.h"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+using namespace neuroshard;
+
+void UnitMaker::addFixedShards() {
+  for (const Shard &shard : context.problem.constraints.fixedShards) {
+    fixedOfTable[context.tableIndex(shard.table)].push_back(&shard);
+    int device = shard.replicated() ? Unit::kEverywhere : shard.devices.front();
+    units.push_back(makeUnit(context, {shard}, device, true));
+  }
+}
+
+/// What the fixed shards of a table leave uncovered, as rectangles: per strip
+/// between two column boundaries the free row ranges; equal ranges of
+/// neighbouring strips joined.
+void UnitMaker::addRest(int table, const std::vector<const Shard *> &fixed) {
+  Shard rest = whole(table);
+  std::set<int64_t> columns = {0, rest.colEnd};
+  for (const Shard *shard : fixed) {
+    columns.insert(shard->colBegin);
+    columns.insert(shard->colEnd);
+  }
+  std::vector<const Shard *> byRow = fixed;
+  std::sort(byRow.begin(), byRow.end(),
+            [](auto *a, auto *b) { return a->rowBegin < b->rowBegin; });
+  std::vector<Shard> open;
+  for (auto column = columns.begin(); std::next(column) != columns.end();
+       ++column) {
+    int64_t colBegin = *column, colEnd = *std::next(column);
+    std::vector<Shard> strip;
+    auto addRange = [&](int64_t begin, int64_t end) {
+      if (begin >= end)
+        return;
+      Shard part = rest;
+      part.rowBegin = begin;
+      part.rowEnd = end;
+      part.colBegin = colBegin;
+      part.colEnd = colEnd;
+      for (const Shard &left : open)
+        if (left.rowBegin == begin && left.rowEnd == end)
+          part.colBegin = left.colBegin;
+      strip.push_back(part);
+    };
+    int64_t row = 0;
+    for (const Shard *shard : byRow) {
+      if (shard->colBegin > colBegin || shard->colEnd < colEnd)
+        continue;
+      addRange(row, shard->rowBegin);
+      row = shard->rowEnd;
+    }
+    addRange(row, rest.rowEnd);
+    for (const Shard &left : open)
+      if (std::none_of(strip.begin(), strip.end(), [&](const Shard &part) {
+            return part.rowBegin == left.rowBegin && part.rowEnd == left.rowEnd;
+          }))
+        addRectangle(left);
+    open = std::move(strip);
+  }
+  for (const Shard &left : open)
+    addRectangle(left);
+}
+
+void UnitMaker::addRectangle(const Shard &rectangle) {
+  units.push_back(makeUnit(context, {rectangle}));
+}
+
+bool UnitMaker::addReplicas(int table) {
+  for (int device = 0; device < context.deviceCount; ++device)
+    if (!context.rulesOf(table).allowsDevice(device))
+      return false;
+  Shard shard = whole(table);
+  for (int device = 0; device < context.deviceCount; ++device)
+    shard.devices.push_back(device);
+  units.push_back(makeUnit(context, {shard}, Unit::kEverywhere));
+  return true;
+}
+
+/// The group whose fullest device has the most room left by shards that have no
+/// choice, if possible away from tables that this one must avoid.
+const std::vector<int> &
+UnitMaker::roomiestGroup(int table,
+                         const std::vector<std::vector<int>> &groups) const {
+  std::vector<int64_t> room;
+  std::vector<bool> avoided(static_cast<size_t>(context.deviceCount));
+  for (int device = 0; device < context.deviceCount; ++device)
+    room.push_back(context.memoryOf(device) -
+                   context.baseOf(device).peakBytes());
+  for (const UnitPtr &unit : units)
+    for (int device = 0; device < context.deviceCount; ++device) {
+      if (unit->forcedDevice != device &&
+          unit->forcedDevice != Unit::kEverywhere)
+        continue;
+      room[static_cast<size_t>(device)] -= unit->peakBytes();
+      for (int other : unit->tables)
+        for (int set : context.rulesOf(other).separateSets)
+          for (int own : context.rulesOf(table).separateSets)
+            if (set == own && other != table)
+              avoided[static_cast<size_t>(device)] = true;
+    }
+  auto rank = [&](const std::vector<int> &group) {
+    bool clash = false;
+    int64_t least = std::numeric_limits<int64_t>::max();
+    for (int device : group) {
+      clash = clash || avoided[static_cast<size_t>(device)];
+      least = std::min(least, room[static_cast<size_t>(device)]);
+    }
+    return std::pair(clash, -least);
+  };
+  return *std::min_element(
+      groups.begin(), groups.end(),
+      [&](const auto &a, const auto &b) { return rank(a) < rank(b); });
+}
+
+/// For a table that may not stay whole.
+bool UnitMaker::addInAllowedForm(int table) {
+  const TableRules &rules = context.rulesOf(table);
+  UnitPtr unit = makeUnit(context, {whole(table)});
+  auto addAll = [&](const std::vector<UnitPtr> &parts) {
+    units.insert(units.end(), parts.begin(), parts.end());
+    return true;
+  };
+  if (auto halves = splitColumns(context, *unit, 2))
+    return addAll(*halves);
+  int allowedDevices = 0;
+  for (int device = 0; device < context.deviceCount; ++device)
+    allowedDevices += rules.allowsDevice(device);
+  if (auto parts = splitRows(
+          context, *unit,
+          static_cast<int>(std::min<int64_t>(std::max(2, allowedDevices),
+                                             context.table(table).rows))))
+    return addAll(*parts);
+  std::vector<std::vector<int>> groups = rowBlockGroups(context, table);
+  if (!groups.empty() && context.table(table).rows > 1)
+    return addAll(rowBlocks(context, table, roomiestGroup(table, groups)));
+  if (rules.allows(ShardingKind::RowColumn)) {
+    std::vector<Shard> quarters;
+    const Table &source = context.table(table);
+    int64_t middle = (source.dim / 2 + kColumnAlignment - 1) /
+                     kColumnAlignment * kColumnAlignment;
+    if (source.dim - middle < rules.minWidth)
+      middle -= kColumnAlignment;
+    bool possible = source.rows > 1 && middle < source.dim &&
+                    middle >= rules.minWidth &&
+                    source.dim - middle >= rules.minWidth;
+    for (int quarter = 0; quarter < 4 && possible; ++quarter) {
+      Shard shard = whole(table);
+      (quarter % 2 ? shard.colBegin : shard.colEnd) = middle;
+      (quarter / 2 ? shard.rowBegin : shard.rowEnd) = source.rows / 2;
+      addRectangle(shard);
+    }
+    if (possible)
+      return true;
+  }
+  return rules.allows(ShardingKind::Replicated) && addReplicas(table);
+}
+
+void UnitMaker::addTable(int table) {
+  if (context.rulesOf(table).allows(ShardingKind::TableWise))
+    return addRectangle(whole(table));
+  if (addInAllowedForm(table))
+    return;
+  const Table &source = context.table(table);
+  std::string message = "table '" + source.name + "' (" +
+                        std::to_string(source.rows) + " rows x " +
+                        std::to_string(source.dim) +
+                        " columns) cannot be cut in any of the kinds its "
+                        "constraint and the target allow";
+  bool exactRows =
+      context.problem.optimizerSemantics == OptimizerSemantics::Exact &&
+      source.optimizer.kind == OptimizerKind::RowWiseAdagrad;
+  if (exactRows && source.optimizer.weightDecay != 0)
+    message += "; rowwise_adagrad with weight decay cannot be exact over "
+               "column shards";
+  else if (exactRows && context.problem.target == Target::TorchRec19)
+    message += "; target torchrec-1.9 keeps one state per column shard, which "
+               "optimizer_semantics exact forbids for rowwise_adagrad";
+  else if (needsRowsEverywhere(context.problem) &&
+           blockCount(source.rows, context.deviceCount) < context.deviceCount)
+    message += "; on the CPU target torchrec-1.9 cuts by rows only tables of "
+               "which every device gets some";
+  fail(std::move(message), "allow table_wise, or another kind, for this table");
+}
+
+tl::expected<std::vector<UnitPtr>, Diagnosis> UnitMaker::run() {
+  addFixedShards();
+  for (size_t i = 0; i < context.problem.tables.size(); ++i) {
+    int table = static_cast<int>(i);
+    auto fixed = fixedOfTable.find(table);
+    if (context.rulesOf(table).coLocateLeader >= 0)
+      continue;
+    if (fixed != fixedOfTable.end())
+      addRest(table, fixed->second);
+    else
+      addTable(table);
+  }
+  addCoLocated();
+  if (failure)
+    return tl::unexpected(*failure);
+  return std::move(units);
+}
+
+tl::expected<std::vector<UnitPtr>, Diagnosis>
+neuroshard::initialUnits(const SearchContext &context) {
+  return UnitMaker(context).run();
+}

@@ -1,0 +1,93 @@
+//===- UnitStore.h - Every piece of a table is described once ---*- C++ -*-===//
+
+#ifndef NEUROSHARD_LIB_PLANNER_UNITS_UNITSTORE_H
+#define NEUROSHARD_LIB_PLANNER_UNITS_UNITSTORE_H
+
+#include "Unit.h"
+
+#include <array>
+#include <functional>
+#include <mutex>
+#include <unordered_map>
+
+namespace neuroshard {
+
+/// A concurrent map from small integer keys to values made on first use.
+template <typename Key, typename Value, typename Hash> class OnceMap {
+public:
+  /// The value of a key; `make` may run twice for one key, the first stays.
+  template <typename Make> Value get(const Key &key, Make make) {
+    Part &part = parts[Hash()(key) % parts.size()];
+    {
+      std::lock_guard<std::mutex> lock(part.mutex);
+      auto found = part.values.find(key);
+      if (found != part.values.end())
+        return found->second;
+    }
+    Value value = make();
+    std::lock_guard<std::mutex> lock(part.mutex);
+    return part.values.emplace(key, std::move(value)).first->second;
+  }
+
+private:
+  struct Part {
+    std::mutex mutex;
+    std::unordered_map<Key, Value, Hash> values;
+  };
+  std::array<Part, 16> parts;
+};
+
+template <size_t N> struct HashNumbers {
+  size_t operator()(const std::array<int64_t, N> &numbers) const {
+    uint64_t hash = 0x9e3779b97f4a7c15u;
+    for (int64_t number : numbers) {
+      hash ^= static_cast<uint64_t>(number);
+      hash *= 0xbf58476d1ce4e5b9u;
+      hash ^= hash >> 29;
+    }
+    return hash;
+  }
+};
+
+/// What a piece is, wherever in its table it lies: its size decides.
+struct PieceFacts : Demand {
+  // What every step of a search looks at comes first.
+  Footprint footprint;
+  /// Number of works: one, but for co-located tables.
+  int shards = 1;
+  /// As in Unit.
+  std::vector<Demand> periods;
+  MemoryTerms memory;
+};
+
+/// The pieces a search has seen. Thread-safe.
+class UnitStore {
+public:
+  /// Facts of (table, rows, width, replicas); made by `make`.
+  std::shared_ptr<const PieceFacts>
+  facts(const std::array<int64_t, 4> &size,
+        const std::function<std::shared_ptr<const PieceFacts>()> &make) {
+    return bySize.get(size, make);
+  }
+
+  /// The unit of one rectangle (table, rows, columns).
+  UnitPtr unit(const std::array<int64_t, 5> &rectangle,
+               const std::function<UnitPtr()> &make) {
+    return byRectangle.get(rectangle, make);
+  }
+
+private:
+  OnceMap<std::array<int64_t, 4>, std::shared_ptr<const PieceFacts>,
+          HashNumbers<4>>
+      bySize;
+  OnceMap<std::array<int64_t, 5>, UnitPtr, HashNumbers<5>> byRectangle;
+};
+
+/// The facts of a shard (without devices, unless replicated), described once
+/// per size: two pieces of a table differ in no more.
+std::shared_ptr<const PieceFacts> factsOf(const SearchContext &context,
+                                          int table, const Shard &shard);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_LIB_PLANNER_UNITS_UNITSTORE_H

@@ -1,0 +1,328 @@
+//===- DriverABI.cpp - The calls of drivers
+//---------------------------------===//
+//
+// Turns exceptions into return values and the thread's last error.
+//
+//===----------------------------------------------------------------------===//
+
+#include "neuroshard/Runtime/DriverABI.h"
+#include "Export.h"
+#include "Step/Steps.h"
+#include "Step/World.h"
+#include "neuroshard/Artifact/Error.h"
+#include "neuroshard/Runtime/Join.h"
+
+#include <cmath>
+
+using namespace neuroshard::runtime;
+
+namespace {
+
+nsrt_shard_info describeShard(const Shard &shard) {
+  const ShardSpec &spec = shard.spec();
+  int64_t elementSize = elementBytes(shard.table().elementType);
+  nsrt_shard_info info{};
+  info.name = spec.name.c_str();
+  info.table = spec.table;
+  info.num_copies = int32_t(spec.devices.size());
+  info.row_begin = spec.rows.begin;
+  info.row_end = spec.rows.end;
+  info.col_begin = spec.cols.begin;
+  info.col_end = spec.cols.end;
+  info.weights = shard.weights();
+  info.weight_stride = shard.weightStrideBytes() / elementSize;
+  for (float *state : {shard.state(0), shard.state(1)})
+    if (state)
+      info.states[info.num_states++] = state;
+  info.has_row_state = shard.hasRowState();
+  info.state_stride = shard.stateStride();
+  return info;
+}
+
+thread_local std::string lastError;
+
+void setLastError(const char *text) noexcept {
+  try {
+    lastError = text;
+  } catch (...) {
+    lastError = "no memory"; // fits into the string itself
+  }
+}
+
+/// Returns what `function` returns, or `failure` if it throws.
+template <typename Result, typename Function>
+Result orElse(Result failure, const Function &function) noexcept {
+  try {
+    return function();
+  } catch (const std::exception &error) {
+    setLastError(error.what());
+  }
+  return failure;
+}
+
+template <typename Function> int32_t status(const Function &function) noexcept {
+  return orElse<int32_t>(1, [&] {
+    function();
+    return 0;
+  });
+}
+
+bool isTable(const nsrt_world *world, int32_t table) {
+  return table >= 0 && size_t(table) < world->manifest().tables.size();
+}
+
+bool isPhase(int32_t phase) {
+  return phase >= 0 && size_t(phase) < phaseNames.size();
+}
+
+} // namespace
+
+NSRT_EXPORT const char *nsrt_last_error(void) { return lastError.c_str(); }
+
+NSRT_EXPORT nsrt_world *nsrt_world_open(const char *directory,
+                                        int32_t threads_per_device) {
+  return orElse<nsrt_world *>(nullptr, [&] {
+    return openWorld(directory, threads_per_device).release();
+  });
+}
+
+NSRT_EXPORT nsrt_world *nsrt_world_create(const char *manifest_json,
+                                          const nsrt_program *const *programs,
+                                          int32_t num_programs,
+                                          int32_t threads_per_device) {
+  return orElse<nsrt_world *>(nullptr, [&] {
+    nsrt_world::Libraries libraries;
+    for (int32_t i = 0; i < num_programs; ++i)
+      libraries.push_back(std::make_unique<ProgramLibrary>(*programs[i]));
+    return std::make_unique<nsrt_world>(parseManifest(manifest_json),
+                                        std::move(libraries),
+                                        threads_per_device)
+        .release();
+  });
+}
+
+NSRT_EXPORT int32_t nsrt_world_register(nsrt_world *world, int32_t program,
+                                        const char *name,
+                                        nsrt_host_function function) {
+  return status([&] {
+    if (program < 0 || size_t(program) >= world->libraries.size())
+      fail("there is no program ", program);
+    world->libraries[size_t(program)]->add(name, function);
+  });
+}
+
+NSRT_EXPORT nsrt_world *nsrt_world_join(const char *directory, int32_t threads,
+                                        Communicator *communicator) {
+  std::unique_ptr<Communicator> owned(communicator);
+  return orElse<nsrt_world *>(nullptr, [&] {
+    return joinWorld(directory, threads, std::move(owned)).release();
+  });
+}
+
+NSRT_EXPORT void nsrt_world_close(nsrt_world *world) { delete world; }
+
+NSRT_EXPORT int32_t nsrt_world_num_devices(const nsrt_world *world) {
+  return world->manifest().numDevices;
+}
+
+NSRT_EXPORT nsrt_device *nsrt_world_device(nsrt_world *world, int32_t rank) {
+  return world->device(rank);
+}
+
+NSRT_EXPORT int32_t nsrt_world_reset(nsrt_world *world) {
+  return status([&] {
+    world->requireWhole("nsrt_world_reset");
+    for (const auto &device : world->devices)
+      if (device->inStep)
+        fail("device ", device->rank(), " is in a step");
+    world->group->reset();
+  });
+}
+
+NSRT_EXPORT int32_t nsrt_world_touch_memory(nsrt_world *world) {
+  return status([&] {
+    for (const auto &device : world->devices)
+      for (Shard &shard : device->slots)
+        shard.touchPages(device->threads);
+  });
+}
+
+NSRT_EXPORT int32_t nsrt_world_num_tables(const nsrt_world *world) {
+  return int32_t(world->manifest().tables.size());
+}
+
+NSRT_EXPORT int32_t nsrt_world_find_table(const nsrt_world *world,
+                                          const char *name) {
+  const auto &tables = world->manifest().tables;
+  for (size_t i = 0; i < tables.size(); ++i)
+    if (tables[i].name == name)
+      return int32_t(i);
+  return -1;
+}
+
+NSRT_EXPORT int32_t nsrt_world_table_info(const nsrt_world *world,
+                                          int32_t table,
+                                          nsrt_table_info *info) {
+  return status([&] {
+    if (!isTable(world, table))
+      fail("there is no table ", table);
+    const TableSpec &spec = world->manifest().tables[size_t(table)];
+    int states =
+        spec.optimizer.numElementStates() + spec.optimizer.numRowStates();
+    int64_t width = stateWidth(world->manifest(), table);
+    *info = {spec.name.c_str(),
+             spec.rows,
+             spec.dim,
+             int32_t(spec.elementType),
+             states,
+             {states > 0 ? width : 0, states > 1 ? width : 0}};
+  });
+}
+
+NSRT_EXPORT int32_t nsrt_table_write(nsrt_world *world, int32_t table,
+                                     int64_t row_begin, int64_t row_end,
+                                     const void *values) {
+  return status([&] {
+    writeTable(*world, table, {row_begin, row_end},
+               static_cast<const std::byte *>(values));
+  });
+}
+
+NSRT_EXPORT int32_t nsrt_table_read(nsrt_world *world, int32_t table,
+                                    int64_t row_begin, int64_t row_end,
+                                    void *values) {
+  return status([&] {
+    readTable(*world, table, {row_begin, row_end},
+              static_cast<std::byte *>(values));
+  });
+}
+
+NSRT_EXPORT int32_t nsrt_state_write(nsrt_world *world, int32_t table,
+                                     int32_t state, int64_t row_begin,
+                                     int64_t row_end, const float *values) {
+  return status(
+      [&] { writeState(*world, table, state, {row_begin, row_end}, values); });
+}
+
+NSRT_EXPORT int32_t nsrt_state_read(nsrt_world *world, int32_t table,
+                                    int32_t state, int64_t row_begin,
+                                    int64_t row_end, float *values) {
+  return status(
+      [&] { readState(*world, table, state, {row_begin, row_end}, values); });
+}
+
+NSRT_EXPORT int32_t nsrt_table_initialize(nsrt_world *world, int32_t table,
+                                          uint64_t seed) {
+  return status([&] {
+    if (table != -1)
+      return initializeTable(*world, table, seed);
+    for (int32_t i = 0; i < nsrt_world_num_tables(world); ++i)
+      initializeTable(*world, i, seed);
+  });
+}
+
+NSRT_EXPORT int32_t nsrt_device_num_shards(const nsrt_device *device) {
+  return int32_t(device->slots.size());
+}
+
+NSRT_EXPORT int32_t nsrt_device_shard(nsrt_device *device, int32_t index,
+                                      nsrt_shard_info *info) {
+  return status([&] {
+    if (index < 0 || size_t(index) >= device->slots.size())
+      fail("device ", device->rank(), " has ", device->slots.size(),
+           " shards; there is no shard ", index);
+    *info = describeShard(device->slots[size_t(index)]);
+  });
+}
+
+NSRT_EXPORT int32_t nsrt_device_settle(nsrt_device *device) {
+  return status([&] { finishDeferred(*device); });
+}
+
+NSRT_EXPORT int32_t nsrt_device_refuse(nsrt_device *device, const char *text) {
+  return status([&] { device->refusal = text; });
+}
+
+NSRT_EXPORT int32_t nsrt_device_set_gradient_scale(nsrt_device *device,
+                                                   float scale) {
+  return status([&] {
+    if (!std::isfinite(scale) || scale == 0)
+      fail("the scale of gradients must be finite and not 0, found ", scale);
+    device->gradientScale = scale;
+  });
+}
+
+NSRT_EXPORT int32_t nsrt_invoke(nsrt_device *device, const char *name,
+                                void **args) {
+  return status([&] {
+    nsrt_host_function function = nullptr;
+    try {
+      function = device->library.find(name);
+    } catch (const RuntimeError &error) {
+      device->recordFailure(error.what());
+      device->communicator->abort(device->error); // the others wait for it
+      throw;
+    }
+    device->beginStep();
+    std::string error = runStep(*device, function, args);
+    if (!error.empty())
+      fail(error);
+  });
+}
+
+NSRT_EXPORT int32_t nsrt_invoke_all(nsrt_world *world, const char *name,
+                                    void ***args) {
+  return status([&] { world->invokeAll(name, args); });
+}
+
+NSRT_EXPORT int32_t nsrt_device_rank(const nsrt_device *device) {
+  return device->rank();
+}
+
+NSRT_EXPORT int32_t nsrt_device_group_ended(const nsrt_device *device) {
+  return device->communicator->ended();
+}
+
+NSRT_EXPORT int32_t nsrt_device_status(const nsrt_device *device) {
+  return device->failed();
+}
+
+NSRT_EXPORT const char *nsrt_device_error(const nsrt_device *device) {
+  return device->error.c_str();
+}
+
+NSRT_EXPORT int32_t nsrt_num_phases(void) { return int32_t(phaseNames.size()); }
+
+NSRT_EXPORT const char *nsrt_phase_name(int32_t phase) {
+  return isPhase(phase) ? phaseNames[size_t(phase)] : nullptr;
+}
+
+NSRT_EXPORT double nsrt_device_phase_ms(const nsrt_device *device,
+                                        int32_t phase) {
+  return isPhase(phase)
+             ? double(device->figures.nanoseconds[size_t(phase)]) * 1e-6
+             : 0;
+}
+
+NSRT_EXPORT int64_t nsrt_device_phase_bytes(const nsrt_device *device,
+                                            int32_t phase) {
+  return isPhase(phase) ? device->figures.sentBytes[size_t(phase)] : 0;
+}
+
+NSRT_EXPORT void nsrt_device_reset_phases(nsrt_device *device) {
+  device->figures = {};
+}
+
+NSRT_EXPORT int64_t nsrt_device_memory_bytes(const nsrt_device *device,
+                                             int32_t kind) {
+  if (kind == NSRT_MEMORY_BUFFERS)
+    return device->buffers->heldBytes();
+  int64_t bytes = 0;
+  for (const Shard &shard : device->slots) {
+    if (kind == NSRT_MEMORY_WEIGHTS)
+      bytes += shard.weightBytes();
+    if (kind == NSRT_MEMORY_STATE)
+      bytes += shard.stateBytes();
+  }
+  return bytes;
+}

@@ -1,0 +1,252 @@
+//===- HostProgramABI.cpp - The calls of generated host code
+//------------------===//
+//
+// Each call runs its step function and turns exceptions into the device's
+// failure. A failure that the other ranks cannot know of aborts the group.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Export.h"
+#include "Step/Steps.h"
+#include "neuroshard/Artifact/Error.h"
+
+#include <algorithm>
+#include <utility>
+
+using namespace neuroshard::runtime;
+
+namespace {
+
+/// Runs `function` unless the step has failed; returns true if all went well.
+template <typename Function>
+bool guarded(nsrt_device *device, const Function &function) noexcept {
+  if (device->failed())
+    return false;
+  try {
+    function();
+    return true;
+  } catch (const CommunicatorError &error) {
+    device->recordFailure(error.what()); // the cause on another rank
+  } catch (const std::exception &error) {
+    std::string cause;
+    try {
+      cause = "rank " + std::to_string(device->rank()) + ": " + error.what();
+    } catch (...) {
+      // Out of memory even for the text: the failure counts all the same.
+    }
+    device->recordFailure(cause);
+    device->communicator->abort(device->error);
+  }
+  return false;
+}
+
+/// The same for a call on a step's ids, which fail with it: later calls on
+/// them, in whatever function, fail for the same reason.
+template <typename Function>
+bool guarded(nsrt_device *device, nsrt_routed *routed,
+             const Function &function) noexcept {
+  if (guarded(device, function))
+    return true;
+  if (routed->error.empty()) {
+    routed->error.swap(device->error);
+    device->recordFailure(routed->error);
+    routed->failedAlone = true;
+  }
+  return false;
+}
+
+bool usable(nsrt_device *device, const nsrt_routed *routed) {
+  if (routed && routed->error.empty())
+    return true;
+  device->recordFailure(routed ? routed->error : "no memory");
+  if (!routed || routed->failedAlone)
+    device->communicator->abort(device->error);
+  return false;
+}
+
+void checkLookupIndex(const nsrt_device *device, const nsrt_routed *routed,
+                      int64_t lookup) {
+  size_t count = device->manifest().exchanges[routed->exchange].lookups.size();
+  if (lookup < 0 || lookup >= int64_t(count))
+    fail("exchange ", routed->exchange, " has no lookup ", lookup);
+}
+
+ElementType checkType(int32_t type) {
+  if (type < 0 || type > int32_t(ElementType::BF16))
+    fail("unknown element type ", type,
+         "; expected 0 (f32), 1 (f16) or 2 (bf16)");
+  return ElementType(type);
+}
+
+void zeroResult(const nsrt_device *device, const nsrt_routed *routed,
+                int64_t lookup, int32_t type, void *out) {
+  if (!routed || lookup < 0 || size_t(lookup) >= routed->lookups.size())
+    return;
+  const ExchangeSpec &exchange = device->manifest().exchanges[routed->exchange];
+  const LookupSpec &spec = exchange.lookups[size_t(lookup)];
+  int64_t bytes = routed->lookups[size_t(lookup)].resultRows *
+                  device->manifest().tables[spec.table].dim *
+                  (type == int32_t(ElementType::F32) ? 4 : 2);
+  std::fill_n(static_cast<std::byte *>(out), bytes, std::byte{});
+}
+
+nsrt_routed *route(nsrt_device *device, int64_t exchange,
+                   const JaggedInput &input) {
+  auto routed = std::make_unique<nsrt_routed>();
+  if (exchange < 0 || exchange >= int64_t(device->plan->layouts.size())) {
+    guarded(device, routed.get(),
+            [&] { fail("the manifest has no exchange ", exchange); });
+    return routed.release();
+  }
+  routed->exchange = int32_t(exchange);
+  std::string error = std::exchange(device->refusal, {});
+  try {
+    describeBatch(*device, input, *routed);
+  } catch (const RuntimeError &failure) {
+    if (error.empty())
+      error = failure.what();
+  }
+  guarded(device, routed.get(),
+          [&] { routeIds(*device, input, *routed, error); });
+  usable(device, routed.get());
+  return routed.release();
+}
+
+} // namespace
+
+NSRT_EXPORT nsrt_routed *nsrt_route(nsrt_device *device, int64_t exchange,
+                                    const void *ids, int64_t num_ids,
+                                    const int64_t *offsets, int64_t num_offsets,
+                                    const float *weights) {
+  nsrt_routed *routed = nullptr;
+  try {
+    routed =
+        route(device, exchange, {ids, num_ids, offsets, num_offsets, weights});
+  } catch (const std::exception &error) {
+    device->recordFailure(error.what());
+    device->communicator->abort(device->error);
+  }
+  return routed;
+}
+
+NSRT_EXPORT nsrt_partials *nsrt_lookup(nsrt_device *device,
+                                       nsrt_routed *routed) {
+  nsrt_partials *result = nullptr;
+  if (usable(device, routed))
+    guarded(device, routed, [&] {
+      auto partials = std::make_unique<nsrt_partials>();
+      lookUp(*device, *routed, *partials);
+      result = partials.release();
+    });
+  return result;
+}
+
+NSRT_EXPORT void nsrt_results_start(nsrt_device *device, nsrt_routed *routed,
+                                    nsrt_partials *partials) {
+  if (usable(device, routed) && partials)
+    guarded(device, routed, [&] { startResults(*device, *routed, *partials); });
+}
+
+NSRT_EXPORT int64_t nsrt_result_rows(nsrt_device *, nsrt_routed *routed,
+                                     int64_t lookup) {
+  if (!routed || lookup < 0 || size_t(lookup) >= routed->lookups.size())
+    return 0;
+  return routed->lookups[size_t(lookup)].resultRows;
+}
+
+NSRT_EXPORT void nsrt_result_wait(nsrt_device *device, nsrt_routed *routed,
+                                  nsrt_partials *partials, int64_t lookup,
+                                  int32_t element_type, void *out) {
+  bool written =
+      usable(device, routed) && partials && guarded(device, routed, [&] {
+        checkLookupIndex(device, routed, lookup);
+        ResultTarget target{lookup, checkType(element_type),
+                            static_cast<std::byte *>(out)};
+        writeResults(*device, *routed, *partials, {&target, 1});
+      });
+  if (!written)
+    zeroResult(device, routed, lookup, element_type, out);
+}
+
+NSRT_EXPORT void nsrt_results_wait(nsrt_device *device, nsrt_routed *routed,
+                                   nsrt_partials *partials, int64_t count,
+                                   const int32_t *element_types,
+                                   void *const *outs) {
+  bool written =
+      usable(device, routed) && partials && guarded(device, routed, [&] {
+        std::vector<ResultTarget> targets;
+        for (int64_t i = 0; i < count; ++i) {
+          checkLookupIndex(device, routed, i);
+          targets.push_back({i, checkType(element_types[i]),
+                             static_cast<std::byte *>(outs[i])});
+        }
+        writeResults(*device, *routed, *partials, targets);
+      });
+  for (int64_t i = 0; !written && i < count; ++i)
+    zeroResult(device, routed, i, element_types[i], outs[i]);
+}
+
+NSRT_EXPORT nsrt_partials *nsrt_gradients_begin(nsrt_device *device,
+                                                nsrt_routed *routed) {
+  nsrt_partials *result = nullptr;
+  if (usable(device, routed))
+    guarded(device, routed, [&] {
+      auto gradients = std::make_unique<nsrt_partials>();
+      beginGradients(*device, *routed, *gradients);
+      result = gradients.release();
+    });
+  return result;
+}
+
+NSRT_EXPORT void nsrt_gradient_set(nsrt_device *device, nsrt_routed *routed,
+                                   nsrt_partials *gradients, int64_t lookup,
+                                   int32_t element_type, const void *gradient) {
+  if (usable(device, routed) && gradients)
+    guarded(device, routed, [&] {
+      checkLookupIndex(device, routed, lookup);
+      setGradient(*device, *routed, *gradients, lookup, checkType(element_type),
+                  static_cast<const std::byte *>(gradient));
+    });
+}
+
+NSRT_EXPORT void nsrt_gradients_start(nsrt_device *device, nsrt_routed *routed,
+                                      nsrt_partials *gradients) {
+  if (usable(device, routed) && gradients)
+    guarded(device, routed,
+            [&] { startGradients(*device, *routed, *gradients); });
+}
+
+NSRT_EXPORT void nsrt_weights_gradient(nsrt_device *device, nsrt_routed *routed,
+                                       nsrt_partials *gradients, float *out) {
+  bool written =
+      usable(device, routed) && gradients && guarded(device, routed, [&] {
+        computeWeightsGradient(*device, *routed, *gradients, out);
+      });
+  if (!written && routed)
+    std::fill_n(out, routed->numIds, 0.0f);
+}
+
+NSRT_EXPORT void nsrt_update(nsrt_device *device, int64_t num_exchanges,
+                             nsrt_routed *const *routed,
+                             nsrt_partials *const *gradients,
+                             float learning_rate, int64_t step) {
+  bool ready = num_exchanges >= 0;
+  for (int64_t i = 0; i < num_exchanges; ++i)
+    ready = usable(device, routed[i]) && gradients[i] && ready;
+  if (ready)
+    guarded(device, [&] {
+      update(*device, {routed, size_t(num_exchanges)},
+             {gradients, size_t(num_exchanges)}, learning_rate, step);
+    });
+}
+
+NSRT_EXPORT void nsrt_partials_release(nsrt_device *device,
+                                       nsrt_partials *partials) {
+  device->forget(nullptr, partials);
+  delete partials;
+}
+
+NSRT_EXPORT void nsrt_routed_release(nsrt_device *device, nsrt_routed *routed) {
+  device->forget(routed, nullptr);
+  delete routed;
+}

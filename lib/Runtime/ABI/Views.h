@@ -1,0 +1,84 @@
+//===- Views.h - Rows of the batch side of an exchange ---------*- C++ -*-===//
+//
+// The rows that make up one result, or into which one gradient goes: one view
+// per piece, wherever it was received from or will be sent to.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_LIB_RUNTIME_ABI_VIEWS_H
+#define NEUROSHARD_LIB_RUNTIME_ABI_VIEWS_H
+
+#include "Step/Device.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace neuroshard::runtime {
+
+/// Rows of some columns of a result.
+template <typename Float> struct RowsView {
+  Float *first;
+  int64_t stride;
+  Range cols;
+  int64_t numRows;
+  /// Place in the input of each row's id; null for all rows in order.
+  const int64_t *positions;
+
+  Float *row(int64_t index) const { return first + index * stride; }
+};
+
+/// The views of a lookup, in the order of ResultLayout::pieces; one view for a
+/// replicated table, and of a relayed lookup one per ResultLayout::relayed.
+/// `blocks` and `rows` are per owner, `relayedRows` per group.
+template <typename Float>
+std::vector<RowsView<Float>>
+makeViews(const Device &device, const Routed &routed, int64_t lookup,
+          const std::vector<Block> &blocks, const std::vector<Float *> &rows,
+          const std::vector<Float *> &relayedRows, const Block &localBlock,
+          Float *localRows) {
+  const ExchangeLayout &layout = device.layout(routed.exchange);
+  const ResultLayout &result = layout.results[size_t(lookup)];
+  const LookupSpec &spec =
+      device.manifest().exchanges[routed.exchange].lookups[size_t(lookup)];
+  auto view = [&](const Block &block, Float *base, int32_t entry, Range cols,
+                  int32_t bucket) {
+    const BucketState &state = routed.buckets[bucket];
+    return RowsView<Float>{base + block.begin[entry], block.stride[entry], cols,
+                           spec.pooled() ? routed.batch : state.numIds,
+                           spec.pooled() ? nullptr
+                                         : as<const int64_t>(state.positions)};
+  };
+  std::vector<RowsView<Float>> views;
+  if (result.replicated) {
+    Range all{0, device.manifest().tables[spec.table].dim};
+    views.push_back(view(localBlock, localRows, result.localEntry, all,
+                         layout.bucketsOfLookup[size_t(lookup)][0]));
+  }
+  for (const RelayedPiece &piece : result.relayed)
+    views.push_back({relayedRows[piece.group] + piece.column,
+                     layout.relays[piece.group].width, piece.cols, routed.batch,
+                     nullptr});
+  if (!result.relayed.empty())
+    return views;
+  for (const Piece &piece : result.pieces)
+    views.push_back(view(blocks[piece.device], rows[piece.device], piece.entry,
+                         piece.cols, piece.bucket));
+  return views;
+}
+
+/// Calls function(begin, end) on ranges of rows of `dim` values, in parallel.
+template <typename Function>
+void forRowRanges(ThreadPool &threads, int64_t rows, int64_t dim,
+                  const Function &function) {
+  constexpr int64_t valuesPerChunk = 1 << 15;
+  int64_t chunks = std::clamp<int64_t>(rows * dim / valuesPerChunk, 1,
+                                       std::max<int64_t>(rows, 1));
+  threads.parallelFor(chunks, [&](int64_t i) {
+    function(rows * i / chunks, rows * (i + 1) / chunks);
+  });
+}
+
+} // namespace neuroshard::runtime
+
+#endif // NEUROSHARD_LIB_RUNTIME_ABI_VIEWS_H

@@ -1,0 +1,97 @@
+//===- Bucketer.h - Checks ids and sorts them by owner ---------*- C++ -*-===//
+//
+// Fills the payloads of one exchange from the local batch. Work is cut into
+// chunks of bags of one lookup; every chunk has its place in the output
+// before it is written, so the order of ids does not depend on threads.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_LIB_RUNTIME_EXCHANGE_BUCKETER_H
+#define NEUROSHARD_LIB_RUNTIME_EXCHANGE_BUCKETER_H
+
+#include "Payload.h"
+#include "Step/Steps.h"
+
+#include <vector>
+
+namespace neuroshard::runtime {
+
+class Bucketer {
+public:
+  Bucketer(Device &device, const JaggedInput &input, Routed &routed);
+
+  /// Fills the payloads and routed.lookups and routed.buckets. Throws a
+  /// RuntimeError that names the first id (by lookup and position) that is
+  /// out of range.
+  void run();
+
+  /// The payloads for the devices in order, and their sizes.
+  Buffer payloads;
+  std::vector<int64_t> payloadBytes;
+
+private:
+  struct Chunk {
+    int32_t lookup;
+    Range bags;
+    int32_t number; ///< among the chunks of the lookup.
+  };
+
+  struct BadId {
+    int64_t position = -1;
+  };
+
+  /// Where a bucket's ids go: its first destination, from which further
+  /// destinations are copied. Bags are described by their lengths or, where
+  /// the ids stay on this device, by the offsets that its kernels read.
+  struct Target {
+    int32_t *lengths;
+    int64_t *offsets;
+    std::byte *ids;
+    float *weights;
+  };
+
+  void makeChunks();
+  void countIds();
+  void keepStreams();
+  void placePayloads();
+  void placePayload(const StreamSet &set, std::byte *memory,
+                    const PayloadLayout &layout);
+  void fill();
+  void fillChunk(size_t chunk);
+  void countBags(const Chunk &chunk);
+  void throwBadId();
+
+  template <typename Id> void countChunk(size_t chunk);
+  template <typename Id> void fillBucket(size_t chunk, int32_t bucket);
+  template <typename Id>
+  void fillWhole(size_t chunk, int32_t bucket, const Target &target);
+  template <typename Id>
+  void fillSifted(const Chunk &chunk, int32_t bucket, const Target &target);
+  void copyToOthers(const Chunk &chunk, int32_t bucket);
+
+  Target targetOf(const Destination &destination) const;
+  Range idsOf(const Chunk &chunk) const;
+  const LookupSpec &lookupOf(int32_t bucket) const;
+
+  Device &device;
+  const ExchangeSpec &spec;
+  const ExchangeLayout &layout;
+  const JaggedInput &input;
+  Routed &routed;
+
+  std::vector<Chunk> chunks;
+  std::vector<int32_t> chunksOfLookup;
+  /// First id of each chunk of a bucket's lookup, then the bucket's size.
+  std::vector<std::vector<int64_t>> firstIds;
+  std::vector<BadId> badIds; ///< first one of each chunk.
+
+  /// Of each stream that stays on this device, batch + 1; else null.
+  int64_t *keptOffsets = nullptr;
+  std::vector<PayloadLayout> ownerLayouts; ///< per device.
+  std::vector<std::byte *> ownerPayloads;
+  std::vector<PayloadLayout> localLayout; ///< at most one.
+};
+
+} // namespace neuroshard::runtime
+
+#endif // NEUROSHARD_LIB_RUNTIME_EXCHANGE_BUCKETER_H

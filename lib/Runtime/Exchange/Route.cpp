@@ -1,0 +1,138 @@
+//===- Route.cpp - Sends the ids of the local batch to their owners -------===//
+//
+// A header with a status word and all sizes goes first. A rank that found an
+// error says so there, and all ranks then exchange the error's text instead
+// of ids: everyone ends the step with the same cause.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Bucketer.h"
+#include "neuroshard/Artifact/Error.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace neuroshard::runtime {
+namespace {
+
+/// What every rank tells every other before ids travel.
+struct Header {
+  int64_t exchange;
+  int64_t errorBytes; ///< 0: no error.
+  int64_t batch;
+  int64_t payloadBytes;     ///< of ids for the receiver.
+  int64_t replicatedBytes;  ///< of ids of replicated tables,
+  int64_t replicatedFloats; ///< and of their gradients.
+};
+
+Buffer copyOf(Device &device, const void *data, size_t bytes) {
+  Buffer buffer = device.buffers->acquire(int64_t(bytes));
+  std::memcpy(buffer.get(), data, bytes);
+  return buffer;
+}
+
+std::vector<Header> exchangeHeaders(Device &device, Routed &routed,
+                                    const std::string &error,
+                                    const std::vector<int64_t> &payloadBytes) {
+  std::vector<Header> headers;
+  int64_t localFloats = makeLocalBlock(device, routed).size;
+  for (int64_t bytes : payloadBytes)
+    headers.push_back({routed.exchange, int64_t(error.size()), routed.batch,
+                       bytes, routed.localPayloadBytes, localFloats});
+  std::vector<int64_t> bytes(headers.size(), sizeof(Header));
+  auto request = device.communicator->startAllToAll(
+      copyOf(device, headers.data(), headers.size() * sizeof(Header)), bytes,
+      bytes);
+  const auto &received = request->wait();
+  for (size_t peer = 0; peer < headers.size(); ++peer) {
+    std::memcpy(&headers[peer], received[peer].data(), sizeof(Header));
+    if (headers[peer].exchange != routed.exchange)
+      fail("routes exchange ", routed.exchange, " while rank ", peer,
+           " routes exchange ", headers[peer].exchange,
+           "; all ranks must run the same function");
+  }
+  return headers;
+}
+
+/// Returns the text of the first rank that has one.
+std::string exchangeErrors(Device &device, const std::string &error,
+                           const std::vector<Header> &headers) {
+  std::vector<int64_t> bytes;
+  for (const Header &header : headers)
+    bytes.push_back(header.errorBytes);
+  auto request = device.communicator->startAllGather(
+      copyOf(device, error.data(), error.size()), int64_t(error.size()), bytes);
+  for (const auto &text : request->wait())
+    if (!text.empty())
+      return std::string(reinterpret_cast<const char *>(text.data()),
+                         text.size());
+  return error;
+}
+
+/// One device: nothing travels, owners read the payload in place.
+void keep(Routed &routed, Bucketer &bucketer, const std::string &error) {
+  routed.error = error;
+  routed.ownPayload = bucketer.payloads;
+  routed.batchOfPeer = {routed.batch};
+}
+
+void send(Device &device, Routed &routed, Bucketer &bucketer,
+          const std::string &error) {
+  bucketer.payloadBytes.resize(size_t(device.numDevices()));
+  PhaseTimer timer(device.figures, Phase::IdsExchange);
+  std::vector<Header> headers =
+      exchangeHeaders(device, routed, error, bucketer.payloadBytes);
+  if (std::any_of(headers.begin(), headers.end(),
+                  [](const Header &header) { return header.errorBytes > 0; })) {
+    routed.error = exchangeErrors(device, error, headers);
+    return;
+  }
+  std::vector<int64_t> receiveBytes;
+  for (const Header &header : headers) {
+    routed.batchOfPeer.push_back(header.batch);
+    routed.replicatedOfPeer.push_back(
+        {header.replicatedBytes, header.replicatedFloats});
+    receiveBytes.push_back(header.payloadBytes);
+  }
+  if (!device.layout(routed.exchange).hasRemote)
+    return;
+  countSentBytes(device, Phase::IdsExchange, bucketer.payloadBytes);
+  routed.request = device.communicator->startAllToAll(
+      bucketer.payloads, bucketer.payloadBytes, receiveBytes);
+}
+
+} // namespace
+
+void countSentBytes(Device &device, Phase phase,
+                    std::span<const int64_t> bytesOfPeer) {
+  const std::vector<GroupPlace> &places = device.manifest().places;
+  int32_t ownGroup = places[size_t(device.rank())].group;
+  for (size_t peer = 0; peer < bytesOfPeer.size(); ++peer) {
+    if (int32_t(peer) != device.rank())
+      device.figures.sentBytes[size_t(phase)] += bytesOfPeer[peer];
+    if (places[peer].group != ownGroup)
+      device.figures.leftGroupBytes[size_t(phase)] += bytesOfPeer[peer];
+  }
+}
+
+void routeIds(Device &device, const JaggedInput &input, Routed &routed,
+              const std::string &earlierError) {
+  Bucketer bucketer(device, input, routed);
+  std::string error = earlierError;
+  if (error.empty()) {
+    PhaseTimer timer(device.figures, Phase::Route);
+    try {
+      bucketer.run();
+    } catch (const RuntimeError &failure) {
+      error = failure.what();
+    }
+  }
+  if (!error.empty())
+    error = "rank " + std::to_string(device.rank()) + ": " + error;
+  if (device.numDevices() == 1)
+    keep(routed, bucketer, error);
+  else
+    send(device, routed, bucketer, error);
+}
+
+} // namespace neuroshard::runtime

@@ -1,0 +1,146 @@
+//===- Wire.cpp - Values as they travel between devices -------------------===//
+//
+// Values of type f32 travel from and to the place where kernels need them;
+// others pass through one buffer on each side.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Wire.h"
+#include "Step/Steps.h"
+#include "neuroshard/Runtime/Numerics.h"
+
+#include <algorithm>
+
+namespace neuroshard::runtime {
+namespace {
+
+/// Calls function(part, begin, end) in parallel on ranges of the values of all
+/// parts.
+template <typename Part, typename Function>
+void forRanges(Device &device, std::span<const Part> parts,
+               const Function &function) {
+  constexpr int64_t valuesPerChunk = 1 << 15;
+  struct Chunk {
+    const Part *part;
+    int64_t begin;
+  };
+  std::vector<Chunk> chunks;
+  for (const Part &part : parts)
+    for (int64_t begin = 0; begin < part.count; begin += valuesPerChunk)
+      chunks.push_back({&part, begin});
+  device.threads.parallelFor(int64_t(chunks.size()), [&](int64_t i) {
+    auto [part, begin] = chunks[size_t(i)];
+    function(*part, begin, std::min(begin + valuesPerChunk, part->count));
+  });
+}
+
+std::vector<int64_t> bytesOf(const Device &device,
+                             std::span<const int64_t> counts) {
+  std::vector<int64_t> bytes;
+  for (int64_t count : counts)
+    bytes.push_back(wireBytes(device, count));
+  return bytes;
+}
+
+std::vector<int64_t> countsOf(const std::vector<Block> &blocks) {
+  std::vector<int64_t> counts;
+  for (const Block &block : blocks)
+    counts.push_back(block.size);
+  return counts;
+}
+
+} // namespace
+
+int64_t wireBytes(const Device &device, int64_t count) {
+  return count * elementBytes(device.manifest().wireType);
+}
+
+void encode(Device &device, std::span<const Outgoing> parts) {
+  ElementType type = device.manifest().wireType;
+  forRanges(device, parts,
+            [&](const Outgoing &part, int64_t begin, int64_t end) {
+              storeElements(part.values + begin, end - begin, type,
+                            part.to + begin * elementBytes(type));
+            });
+}
+
+void decode(Device &device, std::span<const Incoming> parts) {
+  ElementType type = device.manifest().wireType;
+  forRanges(device, parts,
+            [&](const Incoming &part, int64_t begin, int64_t end) {
+              loadElements(part.from + begin * elementBytes(type), end - begin,
+                           type, part.to + begin);
+            });
+}
+
+Buffer encodeAll(Device &device, std::span<const Values> parts) {
+  int64_t total = 0;
+  for (const Values &part : parts)
+    total += part.count;
+  Buffer message = device.buffers->acquire(wireBytes(device, total));
+  std::byte *to = message.get();
+  std::vector<Outgoing> outgoing;
+  for (const Values &part : parts) {
+    outgoing.push_back({part.first, part.count, to});
+    to += wireBytes(device, part.count);
+  }
+  encode(device, outgoing);
+  return message;
+}
+
+Buffer encodeBuffer(Device &device, const Buffer &values, int64_t count) {
+  if (device.manifest().wireType == ElementType::F32)
+    return values;
+  Values all{as<float>(values), count};
+  return encodeAll(device, {&all, 1});
+}
+
+std::unique_ptr<CommunicatorRequest>
+startValues(Device &device, Phase phase, const Buffer &encoded,
+            std::span<const int64_t> sendCounts,
+            std::span<const int64_t> receiveCounts) {
+  std::vector<int64_t> sendBytes = bytesOf(device, sendCounts);
+  countSentBytes(device, phase, sendBytes);
+  return device.communicator->startAllToAll(encoded, sendBytes,
+                                            bytesOf(device, receiveCounts));
+}
+
+std::vector<const float *> waitValues(Device &device,
+                                      CommunicatorRequest &request,
+                                      std::span<const MessagePart> parts,
+                                      Buffer &storage) {
+  const auto &messages = request.wait();
+  auto from = [&](size_t peer) {
+    return messages[peer].data() + wireBytes(device, parts[peer].begin);
+  };
+  std::vector<const float *> rows;
+  if (device.manifest().wireType == ElementType::F32) {
+    for (size_t peer = 0; peer < parts.size(); ++peer)
+      rows.push_back(reinterpret_cast<const float *>(from(peer)));
+    return rows;
+  }
+  int64_t total = 0;
+  for (const MessagePart &part : parts)
+    total += part.count;
+  storage = device.buffers->acquireArray<float>(total);
+  float *next = as<float>(storage);
+  std::vector<Incoming> incoming;
+  for (size_t peer = 0; peer < parts.size(); ++peer) {
+    incoming.push_back({from(peer), parts[peer].count, next});
+    rows.push_back(next);
+    next += parts[peer].count;
+  }
+  decode(device, incoming);
+  return rows;
+}
+
+std::unique_ptr<CommunicatorRequest>
+startBlocks(Device &device, Phase phase, const Buffer &send,
+            const std::vector<Block> &sendBlocks,
+            const std::vector<Block> &receiveBlocks) {
+  Buffer encoded = encodeBuffer(device, send, totalFloats(sendBlocks));
+  return startValues(device, phase, encoded, countsOf(sendBlocks),
+                     countsOf(receiveBlocks));
+}
+
+} // namespace neuroshard::runtime

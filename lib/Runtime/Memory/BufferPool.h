@@ -1,0 +1,78 @@
+//===- BufferPool.h - Memory of shards and of steps ----------------*- C++
+//-*-===//
+//
+// Large blocks come straight from the operating system, on huge pages: random
+// rows of a table then cost fewer TLB misses. BufferPool hands such memory to
+// the buffers of a step and takes it back, so that after the first steps
+// nothing is allocated or faulted in.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_LIB_RUNTIME_MEMORY_BUFFERPOOL_H
+#define NEUROSHARD_LIB_RUNTIME_MEMORY_BUFFERPOOL_H
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+
+namespace neuroshard::runtime {
+
+/// Zeroed memory, aligned to at least 64 bytes, owned by this object.
+class PageBlock {
+public:
+  PageBlock() = default;
+  /// Throws a RuntimeError if the memory is not to be had.
+  explicit PageBlock(int64_t bytes);
+  PageBlock(PageBlock &&other) noexcept;
+  PageBlock &operator=(PageBlock &&other) noexcept;
+  ~PageBlock();
+
+  std::byte *data() const { return memory; }
+  int64_t size() const { return bytes; }
+
+private:
+  void allocate();
+  void map();
+
+  std::byte *memory = nullptr;
+  int64_t bytes = 0;
+  void *mapping = nullptr; ///< of a large block.
+  size_t mappedBytes = 0;
+};
+
+/// A shared piece of a pool's memory; the last owner gives it back. Contents
+/// are undefined at first.
+using Buffer = std::shared_ptr<std::byte>;
+
+template <typename T> T *as(const Buffer &buffer) {
+  return reinterpret_cast<T *>(buffer.get());
+}
+
+/// Safe to use from several threads: a receiver may be the last owner of a
+/// sender's buffer.
+class BufferPool : public std::enable_shared_from_this<BufferPool> {
+public:
+  /// At least `bytes` bytes, aligned to 64.
+  Buffer acquire(int64_t bytes);
+
+  template <typename T> Buffer acquireArray(int64_t count) {
+    return acquire(count * int64_t(sizeof(T)));
+  }
+
+  /// Bytes the pool holds, in use or free.
+  int64_t heldBytes() const;
+
+private:
+  PageBlock takeFree(int64_t bytes);
+  void giveBack(PageBlock block) noexcept;
+
+  mutable std::mutex mutex;
+  std::multimap<int64_t, PageBlock> free; ///< by size.
+  int64_t held = 0;
+};
+
+} // namespace neuroshard::runtime
+
+#endif // NEUROSHARD_LIB_RUNTIME_MEMORY_BUFFERPOOL_H

@@ -1,0 +1,203 @@
+//===- TableAccess.cpp - Tables over all their shards ---------------------===//
+//
+// Copies between a dense row-major buffer and the shards of one table. Copies
+// that must agree (replicas, shared row-wise state) are compared on reading.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Step/Steps.h"
+#include "Step/World.h"
+#include "neuroshard/Artifact/Error.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace neuroshard::runtime {
+namespace {
+
+/// Calls function(device, shard) for the table's shards and all their copies,
+/// by column, then rank.
+template <typename Function>
+void forShards(nsrt_world &world, int32_t table, const Function &function) {
+  std::vector<std::pair<nsrt_device *, Shard *>> shards;
+  for (const auto &device : world.devices)
+    for (Shard &shard : device->slots)
+      if (shard.spec().table == table)
+        shards.push_back({device.get(), &shard});
+  std::stable_sort(shards.begin(), shards.end(), [](auto a, auto b) {
+    return a.second->spec().cols.begin < b.second->spec().cols.begin;
+  });
+  for (auto [device, shard] : shards)
+    function(*device, *shard);
+}
+
+Range intersect(const Range &a, const Range &b) {
+  Range both{std::max(a.begin, b.begin), std::min(a.end, b.end)};
+  return both.begin < both.end ? both : Range{0, 0};
+}
+
+void checkRange(const nsrt_world &world, int32_t table, const Range &rows) {
+  const auto &tables = world.manifest().tables;
+  if (table < 0 || size_t(table) >= tables.size())
+    fail("there is no table ", table, "; the artifact has ", tables.size());
+  if (rows.begin < 0 || rows.begin > rows.end ||
+      rows.end > tables[size_t(table)].rows)
+    fail("rows [", rows.begin, ", ", rows.end, ") are not in table \"",
+         tables[size_t(table)].name, "\" with ", tables[size_t(table)].rows,
+         " rows");
+}
+
+void checkState(const nsrt_world &world, int32_t table, int32_t state,
+                const Range &rows) {
+  checkRange(world, table, rows);
+  const TableSpec &spec = world.manifest().tables[size_t(table)];
+  int states =
+      spec.optimizer.numElementStates() + spec.optimizer.numRowStates();
+  if (state < 0 || state >= states)
+    fail("table \"", spec.name, "\" has ", states,
+         " state arrays; there is no state ", state);
+}
+
+/// Calls function(shard row, offset of its first value in the dense buffer)
+/// for the shard's part of the rows.
+template <typename Function>
+void forRowsOf(Device &device, const Shard &shard, const Range &rows,
+               const Function &function) {
+  constexpr int64_t rowsPerTask = 4096;
+  Range part = intersect(shard.spec().rows, rows);
+  int64_t tasks = (part.size() + rowsPerTask - 1) / rowsPerTask;
+  device.threads.parallelFor(tasks, [&](int64_t i) {
+    int64_t end = std::min(part.begin + (i + 1) * rowsPerTask, part.end);
+    for (int64_t row = part.begin + i * rowsPerTask; row < end; ++row)
+      function(row);
+  });
+}
+
+/// Copies `bytes` bytes from a shard, or compares them if they have been
+/// copied from another one.
+void take(bool first, const void *from, void *to, int64_t bytes,
+          const Shard &shard, const char *what, int64_t row) {
+  if (first)
+    std::memcpy(to, from, size_t(bytes));
+  else if (std::memcmp(to, from, size_t(bytes)) != 0)
+    fail("copies of the ", what, " of table \"", shard.table().name,
+         "\" differ in row ", row);
+}
+
+/// Column shards of the table before `shard` in a row: the place of its
+/// row-wise state among theirs.
+int64_t statePlace(const Manifest &manifest, const ShardSpec &shard,
+                   int64_t row) {
+  if (manifest.exactOptimizers)
+    return 0;
+  return std::count_if(manifest.shards.begin(), manifest.shards.end(),
+                       [&](const ShardSpec &other) {
+                         return other.table == shard.table &&
+                                other.rows.begin <= row &&
+                                row < other.rows.end &&
+                                other.cols.begin < shard.cols.begin;
+                       });
+}
+
+/// First value of a shard's state within the dense row.
+int64_t stateColumn(const Manifest &manifest, const Shard &shard, int64_t row) {
+  return shard.hasRowState() ? statePlace(manifest, shard.spec(), row)
+                             : shard.spec().cols.begin;
+}
+
+/// Several shards hold the same values: every replica but rank 0's, and
+/// shared row-wise state of all but the first column shard.
+bool isFirstCopy(const Manifest &manifest, const Device &device,
+                 const Shard &shard, bool state) {
+  if (shard.spec().replicated())
+    return device.rank() == 0;
+  return !state || !shard.hasRowState() || !manifest.exactOptimizers ||
+         shard.spec().cols.begin == 0;
+}
+
+} // namespace
+
+void writeTable(nsrt_world &world, int32_t table, Range rows,
+                const std::byte *values) {
+  checkRange(world, table, rows);
+  forShards(world, table, [&](Device &device, Shard &shard) {
+    finishDeferred(device);
+    int64_t size = elementBytes(shard.table().elementType);
+    const Range &cols = shard.spec().cols;
+    forRowsOf(device, shard, rows, [&](int64_t row) {
+      int64_t offset = (row - rows.begin) * shard.table().dim + cols.begin;
+      std::memcpy(shard.weightRow(row), values + offset * size,
+                  size_t(cols.size() * size));
+    });
+  });
+}
+
+void readTable(nsrt_world &world, int32_t table, Range rows,
+               std::byte *values) {
+  world.requireWhole("reading a table");
+  checkRange(world, table, rows);
+  forShards(world, table, [&](Device &device, Shard &shard) {
+    int64_t size = elementBytes(shard.table().elementType);
+    const Range &cols = shard.spec().cols;
+    bool first = isFirstCopy(world.manifest(), device, shard, false);
+    forRowsOf(device, shard, rows, [&](int64_t row) {
+      int64_t offset = (row - rows.begin) * shard.table().dim + cols.begin;
+      take(first, shard.weightRow(row), values + offset * size,
+           cols.size() * size, shard, "weights", row);
+    });
+  });
+}
+
+int64_t stateWidth(const Manifest &manifest, int32_t table) {
+  const TableSpec &spec = manifest.tables[size_t(table)];
+  if (spec.optimizer.numRowStates() == 0)
+    return spec.dim;
+  int64_t width = 1;
+  for (const ShardSpec &shard : manifest.shards)
+    if (shard.table == table)
+      for (int64_t row : {shard.rows.begin, shard.rows.end - 1})
+        width = std::max(width, statePlace(manifest, shard, row) + 1);
+  return width;
+}
+
+void writeState(nsrt_world &world, int32_t table, int32_t state, Range rows,
+                const float *values) {
+  checkState(world, table, state, rows);
+  int64_t width = stateWidth(world.manifest(), table);
+  forShards(world, table, [&](Device &device, Shard &shard) {
+    forRowsOf(device, shard, rows, [&](int64_t row) {
+      int64_t offset = (row - rows.begin) * width +
+                       stateColumn(world.manifest(), shard, row);
+      std::copy_n(values + offset, shard.stateWidth(),
+                  shard.stateRow(size_t(state), row));
+    });
+  });
+}
+
+void readState(nsrt_world &world, int32_t table, int32_t state, Range rows,
+               float *values) {
+  world.requireWhole("reading optimizer state");
+  checkState(world, table, state, rows);
+  int64_t width = stateWidth(world.manifest(), table);
+  std::fill_n(values, rows.size() * width, 0.0f);
+  forShards(world, table, [&](Device &device, Shard &shard) {
+    bool first = isFirstCopy(world.manifest(), device, shard, true);
+    forRowsOf(device, shard, rows, [&](int64_t row) {
+      int64_t offset = (row - rows.begin) * width +
+                       stateColumn(world.manifest(), shard, row);
+      take(first, shard.stateRow(size_t(state), row), values + offset,
+           shard.stateWidth() * int64_t(sizeof(float)), shard,
+           "optimizer state", row);
+    });
+  });
+}
+
+void initializeTable(nsrt_world &world, int32_t table, uint64_t seed) {
+  checkRange(world, table, {0, 0});
+  forShards(world, table, [&](Device &device, Shard &shard) {
+    finishDeferred(device);
+    shard.initialize(seed, device.threads);
+  });
+}
+
+} // namespace neuroshard::runtime

@@ -1,0 +1,66 @@
+//===- Device.cpp - One device --------------------------------------------===//
+//
+// Construction and the state of a step.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Device.h"
+#include "ABI/ProgramLibrary.h"
+#include "neuroshard/Artifact/Error.h"
+
+#include <utility>
+
+using namespace neuroshard::runtime;
+
+nsrt_device::nsrt_device(std::shared_ptr<const WorldPlan> worldPlan,
+                         int32_t rank, const ProgramLibrary &programLibrary,
+                         std::unique_ptr<Communicator> groupEnd, int numThreads)
+    : plan(std::move(worldPlan)), ownRank(rank), library(programLibrary),
+      program(programLibrary.program()), communicator(std::move(groupEnd)),
+      threads(numThreads), buffers(std::make_shared<BufferPool>()) {
+  checkProgram(manifest(), rank, program);
+  for (int32_t shard : manifest().bindings[size_t(rank)].slots) {
+    const ShardSpec &spec = manifest().shards[size_t(shard)];
+    slots.emplace_back(spec, manifest().tableOf(spec), threads);
+  }
+}
+
+/// For a device that is in a step.
+static void failBusy(int32_t rank) {
+  fail("device ", rank,
+       " is already in a step; a device runs one function at a time");
+}
+
+void nsrt_device::requireIdle() const {
+  if (inStep)
+    failBusy(ownRank);
+}
+
+void nsrt_device::beginStep() {
+  if (inStep.exchange(true))
+    failBusy(ownRank);
+  error.clear();
+  communicator->enterStep();
+}
+
+void nsrt_device::endStep() noexcept {
+  inStep = false;
+  communicator->leaveStep(); // last: the world may be closed after it
+}
+
+void nsrt_device::recordFailure(const std::string &cause) noexcept {
+  if (failed())
+    return;
+  try {
+    error = cause.empty() ? "the step failed" : cause;
+  } catch (...) {
+    error = "no memory"; // fits into the string itself
+  }
+}
+
+void nsrt_device::forget(const nsrt_routed *routed,
+                         const nsrt_partials *partials) {
+  std::erase_if(deferred, [&](const auto &lookup) {
+    return lookup.first == routed || lookup.second == partials;
+  });
+}

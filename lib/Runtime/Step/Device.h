@@ -1,0 +1,205 @@
+//===- Device.h - One device and the handles of its steps ------*- C++ -*-===//
+//
+// The objects behind nsrt_device, nsrt_routed and nsrt_partials. A device owns
+// its shards, threads, buffers and its end of the group; nothing of it is
+// shared with other devices.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_LIB_RUNTIME_STEP_DEVICE_H
+#define NEUROSHARD_LIB_RUNTIME_STEP_DEVICE_H
+
+#include "Memory/BufferPool.h"
+#include "Memory/Shard.h"
+#include "Phases.h"
+#include "neuroshard/Artifact/ExchangeLayout.h"
+#include "neuroshard/Runtime/Communicator.h"
+#include "neuroshard/Runtime/HostProgramABI.h"
+#include "neuroshard/Runtime/KernelABI.h"
+#include "neuroshard/Runtime/ThreadPool.h"
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace neuroshard::runtime {
+
+class ProgramLibrary;
+
+/// What is the same for all devices of a world.
+struct WorldPlan {
+  Manifest manifest;
+  std::vector<ExchangeLayout> layouts;
+};
+
+/// A lookup of the local batch.
+struct LookupState {
+  int64_t firstId = 0; ///< of its feature in the input.
+  int64_t numIds = 0;
+  int64_t resultRows = 0;
+  Buffer bagCounts; ///< f32 [batch]; for mean only.
+};
+
+/// A bucket of the local batch.
+struct BucketState {
+  int64_t numIds = 0;
+  /// i64 place in the input of each id of the bucket; null if the bucket is
+  /// all of its feature, in order.
+  Buffer positions;
+};
+
+/// A stream at its owner, over the bags of all peers.
+struct ReceivedStream {
+  const std::byte *ids = nullptr;
+  const float *weights = nullptr;     ///< null unless weighted.
+  const int64_t *offsets = nullptr;   ///< [bags + 1]; null if unpooled.
+  std::vector<int64_t> firstIdOfPeer; ///< [peers + 1].
+
+  int64_t numIds() const { return firstIdOfPeer.back(); }
+};
+
+/// The streams of one StreamSet with ids from one or all peers.
+struct ReceivedSet {
+  std::vector<int64_t> firstBagOfPeer; ///< [peers + 1].
+  std::vector<ReceivedStream> streams;
+  std::vector<Buffer> storage;
+
+  int64_t numPeers() const { return int64_t(firstBagOfPeer.size()) - 1; }
+  int64_t bagsOf(int64_t peer) const {
+    return firstBagOfPeer[peer + 1] - firstBagOfPeer[peer];
+  }
+};
+
+/// f32 rows that travel between one owner and one bags' home. Entry e begins
+/// at begin[e]; its rows are stride[e] apart. Offsets are in floats. What goes
+/// by relay comes last.
+struct Block {
+  std::vector<int64_t> begin;
+  std::vector<int64_t> stride;
+  int64_t size = 0;
+  int64_t directSize = 0;
+};
+
+} // namespace neuroshard::runtime
+
+struct nsrt_routed {
+  int32_t exchange = 0;
+  /// Why this step failed, "" if it has not.
+  std::string error;
+  /// Other ranks may not know of the failure.
+  bool failedAlone = false;
+
+  // The local batch.
+  int64_t batch = 0;
+  int64_t numIds = 0;
+  std::vector<neuroshard::runtime::LookupState> lookups;
+  std::vector<neuroshard::runtime::BucketState> buckets;
+
+  // Ids on their way.
+  std::vector<int64_t> batchOfPeer;
+  /// Of replicated tables: bytes of ids, floats of gradients.
+  std::vector<std::pair<int64_t, int64_t>> replicatedOfPeer;
+  std::unique_ptr<neuroshard::runtime::CommunicatorRequest> request;
+  neuroshard::runtime::Buffer ownPayload; ///< kept while streams point to it.
+  neuroshard::runtime::Buffer localPayload;
+  int64_t localPayloadBytes = 0;
+
+  // Ids at their owner, filled when they are first needed.
+  bool received = false;
+  neuroshard::runtime::ReceivedSet owned;
+  neuroshard::runtime::ReceivedSet local; ///< replicated tables, own batch.
+};
+
+struct nsrt_partials {
+  /// Direct results (see Lookup.cpp) are not computed yet.
+  bool deferred = false;
+
+  // Consecutive blocks, one per peer, to be sent.
+  neuroshard::runtime::Buffer send;
+  std::vector<neuroshard::runtime::Block> sendBlocks;
+  /// Rows of replicated tables: results, or gradients after a header.
+  neuroshard::runtime::Buffer local;
+  neuroshard::runtime::Block localBlock;
+  float *localRows = nullptr;
+
+  std::unique_ptr<neuroshard::runtime::CommunicatorRequest> request;
+  std::unique_ptr<neuroshard::runtime::CommunicatorRequest> gather;
+
+  // Results that have arrived, per owner; filled when first needed.
+  bool received = false;
+  std::vector<neuroshard::runtime::Block> receivedBlocks;
+  std::vector<const float *> receivedRows;
+  neuroshard::runtime::Buffer receivedStorage; ///< unless they are in place.
+  /// Sums of relayed lookups that have arrived, per group.
+  std::vector<const float *> relayedRows;
+  neuroshard::runtime::Buffer relayedStorage;
+  std::unique_ptr<neuroshard::runtime::CommunicatorRequest> relayRequest;
+
+  // Gradients that have arrived, per peer; blocks begin at an offset from
+  // `gradients`, which has `numFloats` floats.
+  neuroshard::runtime::Buffer merged;
+  const float *gradients = nullptr;
+  int64_t numFloats = 0;
+  /// Replicated tables, with the ids of all peers.
+  neuroshard::runtime::ReceivedSet gathered;
+  std::vector<neuroshard::runtime::Block> gatheredBlocks;
+};
+
+struct nsrt_device {
+  nsrt_device(std::shared_ptr<const neuroshard::runtime::WorldPlan> plan,
+              int32_t rank, const neuroshard::runtime::ProgramLibrary &library,
+              std::unique_ptr<neuroshard::runtime::Communicator> communicator,
+              int threads);
+
+  int32_t rank() const { return ownRank; }
+  int32_t numDevices() const { return plan->manifest.numDevices; }
+  const neuroshard::runtime::Manifest &manifest() const {
+    return plan->manifest;
+  }
+  const neuroshard::runtime::ExchangeLayout &layout(int64_t exchange) const {
+    return plan->layouts[size_t(exchange)];
+  }
+
+  bool failed() const { return !error.empty(); }
+  /// Throws a RuntimeError if the device is in a step.
+  void requireIdle() const;
+  void beginStep();
+  void endStep() noexcept;
+  /// Records why the step failed; the first reason stays.
+  void recordFailure(const std::string &cause) noexcept;
+  /// Drops lookups whose results can no longer be asked for.
+  void forget(const nsrt_routed *routed, const nsrt_partials *partials);
+
+  std::shared_ptr<const neuroshard::runtime::WorldPlan> plan;
+  int32_t ownRank;
+  const neuroshard::runtime::ProgramLibrary &library;
+  const nsrt_program &program;
+  std::unique_ptr<neuroshard::runtime::Communicator> communicator;
+  neuroshard::runtime::ThreadPool threads;
+  std::shared_ptr<neuroshard::runtime::BufferPool> buffers;
+  std::vector<neuroshard::runtime::Shard> slots;
+  /// Gradients are multiplied by it on their way to the owners.
+  float gradientScale = 1;
+  /// Lookups with results still to be computed.
+  std::vector<std::pair<nsrt_routed *, nsrt_partials *>> deferred;
+  neuroshard::runtime::PhaseFigures figures;
+  std::string error;
+  /// Why the next ids are refused, "" if they are not.
+  std::string refusal;
+  std::atomic<bool> inStep{false};
+};
+
+namespace neuroshard::runtime {
+using Device = nsrt_device;
+using Routed = nsrt_routed;
+using Partials = nsrt_partials;
+
+/// Throws a RuntimeError if a program does not fit the device's binding: its
+/// version, its counts, or the dims, types, states and kernels of its slots.
+void checkProgram(const Manifest &manifest, int32_t device,
+                  const nsrt_program &program);
+} // namespace neuroshard::runtime
+
+#endif // NEUROSHARD_LIB_RUNTIME_STEP_DEVICE_H

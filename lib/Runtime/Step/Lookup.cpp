@@ -1,0 +1,278 @@
+//===- Lookup.cpp - Runs the forward kernels ------------------------------===//
+//
+// One parallel launch over chunks of bags of all entries. Results go straight
+// into the layout in which they travel; or, if nothing has to travel or to be
+// put together, straight to the caller, once it says where.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Memory/StreamingCopy.h"
+#include "Steps.h"
+#include "neuroshard/Runtime/Numerics.h"
+
+#include <algorithm>
+
+namespace neuroshard::runtime {
+namespace {
+
+/// Bytes of rows to read in a task: enough to be worth handing out, as every
+/// task waits for its first rows; little enough that all threads end at about
+/// the same time.
+constexpr int64_t leastBytes = 1 << 16, mostBytes = 1 << 19;
+constexpr int64_t tasksPerThread = 16;
+
+/// Bags (or ids, if unpooled) of one entry and one peer.
+struct Task {
+  nsrt_lookup_kernel kernel;
+  const std::byte *weights;
+  const std::byte *ids;
+  const int64_t *offsets;
+  const float *sampleWeights;
+  float *out;
+  int64_t width; ///< columns.
+  int64_t stride;
+  int64_t begin;
+  int64_t end;
+  int64_t bytes; ///< of rows to read.
+  /// Of each bag of a mean that the task completes, else null.
+  const float *divisors = nullptr;
+  bool isStreamed = false;
+  /// Of f32 rows without sample weights; else null.
+  SingleRows single = {};
+};
+
+/// Cuts the tasks into ones that read about the same number of bytes.
+std::vector<Task> cut(const std::vector<Task> &tasks, int threads) {
+  int64_t total = 0;
+  for (const Task &task : tasks)
+    total += task.bytes;
+  int64_t bytes =
+      std::clamp(total / (threads * tasksPerThread), leastBytes, mostBytes);
+  std::vector<Task> all;
+  for (const Task &whole : tasks) {
+    int64_t items = whole.end;
+    int64_t chunks = std::clamp<int64_t>(whole.bytes / bytes, 1,
+                                         std::max<int64_t>(items, 1));
+    for (int64_t i = 0; i < chunks; ++i) {
+      Task task = whole;
+      task.begin = items * i / chunks;
+      task.end = items * (i + 1) / chunks;
+      if (task.begin < task.end)
+        all.push_back(task);
+    }
+  }
+  return all;
+}
+
+/// One entry for the bags of one peer.
+void addEntry(const Device &device, int32_t idBytes, const EntryLayout &entry,
+              const ReceivedSet &received, size_t peer, float *out,
+              int64_t stride, std::vector<Task> &tasks) {
+  const ReceivedStream &stream = received.streams[size_t(entry.stream)];
+  int64_t firstId = stream.firstIdOfPeer[peer];
+  int64_t ids = stream.firstIdOfPeer[peer + 1] - firstId;
+  const nsrt_slot_entry &slot = device.program.slots[entry.slot];
+  Task task{device.program.lookups[entry.kernel].forward,
+            device.slots[size_t(entry.slot)].weights(),
+            stream.ids,
+            nullptr,
+            stream.weights,
+            out,
+            entry.cols.size(),
+            stride,
+            0,
+            entry.pooled ? received.bagsOf(int64_t(peer)) : ids,
+            ids * entry.cols.size() * slot.element_bytes};
+  if (slot.element_bytes == sizeof(float) && !stream.weights)
+    task.single = {reinterpret_cast<const float *>(task.weights),
+                   nsrt_row_stride(slot.dim, slot.element_bytes), stream.ids,
+                   idBytes};
+  if (entry.pooled)
+    task.offsets = stream.offsets + received.firstBagOfPeer[peer];
+  else
+    task.ids += firstId * idBytes;
+  tasks.push_back(task);
+}
+
+/// The entries of a set for which `takes(entry)`; `blocks` and their first
+/// rows `rows` are per peer of the set.
+template <typename Takes>
+void addSet(const Device &device, int32_t idBytes, const StreamSet &set,
+            const ReceivedSet &received, std::span<const Block> blocks,
+            float *rows, const Takes &takes, std::vector<Task> &tasks) {
+  for (size_t peer = 0; peer < blocks.size(); ++peer) {
+    const Block &block = blocks[peer];
+    for (size_t e = 0; e < set.entries.size(); ++e)
+      if (takes(set.entries[e]))
+        addEntry(device, idBytes, set.entries[e], received, peer,
+                 rows + block.begin[e], block.stride[e], tasks);
+    rows += block.size;
+  }
+}
+
+/// Bags of the task into rows of `stride` floats, of which the first is that
+/// of bag 0, as in a result.
+void runInto(const Task &task, float *out, int64_t stride) {
+  task.kernel(task.weights, task.ids, task.offsets, task.sampleWeights, out,
+              stride, task.begin, task.end);
+  for (int64_t b = task.begin; task.divisors && b < task.end; ++b)
+    divideRow(out + b * stride, task.width, task.divisors[b]);
+}
+
+/// Rows come together in memory of the thread that stays in its cache.
+void runStreamed(const Task &task) {
+  thread_local std::vector<float> rows;
+  int64_t count = task.end - task.begin;
+  rows.resize(std::max(rows.size(), size_t(count * task.width)));
+  // Kernels count from bag 0.
+  auto first = reinterpret_cast<uintptr_t>(rows.data()) -
+               uintptr_t(task.begin * task.width) * sizeof(float);
+  runInto(task, reinterpret_cast<float *>(first), task.width);
+  streamRows(rows.data(), count, task.width,
+             task.out + task.begin * task.stride, task.stride);
+}
+
+/// True if every bag of the task has one id and its sum is just that row.
+bool isCopy(const Task &task) {
+  if (!task.single.weights || task.divisors)
+    return false;
+  int64_t other = 0; // no early end, so that the loop vectorises
+  for (int64_t b = task.begin; b < task.end; ++b)
+    other |= (task.offsets[b + 1] - task.offsets[b]) ^ 1;
+  return other == 0;
+}
+
+void run(const Task &task) {
+  if (task.isStreamed && isCopy(task))
+    streamSingleRows(task.single, task.offsets[task.begin],
+                     task.offsets[task.end], task.width,
+                     task.out + task.begin * task.stride, task.stride);
+  else if (task.isStreamed)
+    runStreamed(task);
+  else
+    runInto(task, task.out, task.stride);
+}
+
+/// Marks the tasks that stream if their results are large together.
+void chooseStreamed(std::vector<Task> &tasks) {
+  int64_t bytes = 0;
+  for (const Task &task : tasks)
+    bytes += (task.end - task.begin) * task.width * int64_t(sizeof(float));
+  for (Task &task : tasks)
+    task.isStreamed =
+        bytes >= streamedBytes && canStream(task.out, task.width, task.stride);
+}
+
+void runAll(Device &device, const std::vector<Task> &whole) {
+  std::vector<Task> tasks = cut(whole, device.threads.numThreads());
+  device.threads.parallelFor(int64_t(tasks.size()),
+                             [&](int64_t i) { run(tasks[size_t(i)]); });
+}
+
+/// On a single device a pooled f32 result of which every column comes from one
+/// shard is what the kernels write, so they may as well write it where the
+/// caller wants it.
+bool isDirect(const Device &device, const Routed &routed, int32_t lookup) {
+  const LookupSpec &spec =
+      device.manifest().exchanges[routed.exchange].lookups[size_t(lookup)];
+  const std::vector<Segment> &segments =
+      device.layout(routed.exchange).results[size_t(lookup)].segments;
+  return device.numDevices() == 1 && spec.pooled() &&
+         spec.resultType == ElementType::F32 && !segments.empty() &&
+         std::all_of(
+             segments.begin(), segments.end(),
+             [](const Segment &segment) { return segment.pieces.size() == 1; });
+}
+
+/// The tasks of a direct result, [bags, dim] at `out`.
+void addDirect(const Device &device, const Routed &routed, size_t lookup,
+               float *out, std::vector<Task> &tasks) {
+  const ExchangeLayout &layout = device.layout(routed.exchange);
+  const ExchangeSpec &spec = device.manifest().exchanges[routed.exchange];
+  int64_t dim = device.manifest().tables[spec.lookups[lookup].table].dim;
+  bool isMean = spec.lookups[lookup].pooling == Pooling::Mean;
+  size_t first = tasks.size();
+  for (const Piece &piece : layout.results[lookup].pieces)
+    addEntry(device, spec.idBytes,
+             layout.owners[0].entries[size_t(piece.entry)], routed.owned, 0,
+             out + piece.cols.begin, dim, tasks);
+  for (size_t i = first; isMean && i < tasks.size(); ++i)
+    tasks[i].divisors = as<const float>(routed.lookups[lookup].bagCounts);
+}
+
+} // namespace
+
+void lookUp(Device &device, Routed &routed, Partials &partials) {
+  receiveIds(device, routed);
+  PhaseTimer timer(device.figures, Phase::Lookup);
+  const ExchangeLayout &layout = device.layout(routed.exchange);
+  const StreamSet &owned = layout.owners[device.rank()];
+  const StreamSet &local = layout.locals[device.rank()];
+  int32_t idBytes = device.manifest().exchanges[routed.exchange].idBytes;
+
+  partials.sendBlocks = makeOwnerBlocks(owned, routed.owned);
+  partials.send =
+      device.buffers->acquireArray<float>(totalFloats(partials.sendBlocks));
+  std::vector<Task> tasks;
+  auto now = [&](const EntryLayout &entry) {
+    bool direct = isDirect(device, routed, entry.lookup);
+    partials.deferred |= direct;
+    return !direct;
+  };
+  addSet(device, idBytes, owned, routed.owned, partials.sendBlocks,
+         as<float>(partials.send), now, tasks);
+  if (layout.hasReplicated) {
+    partials.localBlock = makeLocalBlock(device, routed);
+    partials.local =
+        device.buffers->acquireArray<float>(partials.localBlock.size);
+    partials.localRows = as<float>(partials.local);
+    addSet(device, idBytes, local, routed.local, {&partials.localBlock, 1},
+           partials.localRows, now, tasks);
+  }
+  runAll(device, tasks);
+  if (partials.deferred)
+    device.deferred.push_back({&routed, &partials});
+}
+
+std::vector<bool> writeDirectly(Device &device, const Routed &routed,
+                                const Partials &partials,
+                                std::span<const ResultTarget> targets) {
+  std::vector<bool> written(targets.size());
+  if (!partials.deferred)
+    return written;
+  PhaseTimer timer(device.figures, Phase::Lookup);
+  std::vector<Task> tasks;
+  for (size_t i = 0; i < targets.size(); ++i) {
+    const ResultTarget &target = targets[i];
+    if (target.type != ElementType::F32 ||
+        !isDirect(device, routed, int32_t(target.lookup)))
+      continue;
+    addDirect(device, routed, size_t(target.lookup),
+              reinterpret_cast<float *>(target.out), tasks);
+    written[i] = true;
+  }
+  chooseStreamed(tasks);
+  runAll(device, tasks);
+  return written;
+}
+
+void finishDeferred(Device &device) {
+  std::vector<Task> tasks;
+  for (auto [routed, partials] : device.deferred) {
+    const ExchangeLayout &layout = device.layout(routed->exchange);
+    addSet(
+        device, device.manifest().exchanges[routed->exchange].idBytes,
+        layout.owners[0], routed->owned, partials->sendBlocks,
+        as<float>(partials->send),
+        [routed = routed, &device](const EntryLayout &entry) {
+          return isDirect(device, *routed, entry.lookup);
+        },
+        tasks);
+    partials->deferred = false;
+  }
+  device.deferred.clear();
+  PhaseTimer timer(device.figures, Phase::Lookup);
+  runAll(device, tasks);
+}
+
+} // namespace neuroshard::runtime

@@ -1,0 +1,114 @@
+//===- ThreadPool.cpp - The threads of one device -------------------------===//
+//
+// One job at a time; workers sleep between jobs, because devices of one
+// process share the machine's cores and spinning would take them from others.
+// Before they sleep they look for the next job for about as long as it takes
+// to wake a thread, and let others run meanwhile.
+//
+//===----------------------------------------------------------------------===//
+
+#include "neuroshard/Runtime/ThreadPool.h"
+
+#include <chrono>
+
+namespace neuroshard::runtime {
+
+namespace {
+thread_local bool insideParallelFor = false;
+
+/// Marks the thread as working on a job while in scope.
+class InsideScope {
+public:
+  InsideScope() { insideParallelFor = true; }
+  ~InsideScope() { insideParallelFor = false; }
+};
+
+constexpr std::chrono::microseconds patience(100);
+
+/// Waits for `done`, but not long.
+template <typename Done> void waitBriefly(const Done &done) {
+  auto end = std::chrono::steady_clock::now() + patience;
+  while (!done() && std::chrono::steady_clock::now() < end)
+    std::this_thread::yield();
+}
+} // namespace
+
+ThreadPool::ThreadPool(int threads) {
+  try {
+    for (int i = 1; i < threads; ++i)
+      workers.emplace_back([this] { work(); });
+  } catch (...) { // No more threads to be had: those that run must end first.
+    stop();
+    throw;
+  }
+}
+
+ThreadPool::~ThreadPool() { stop(); }
+
+void ThreadPool::stop() {
+  {
+    std::lock_guard lock(mutex);
+    stopping = true;
+  }
+  started.notify_all();
+  for (std::thread &worker : workers)
+    worker.join();
+}
+
+void ThreadPool::run(int64_t jobCount, const void *jobContext, Call jobCall) {
+  if (insideParallelFor || workers.empty() || jobCount <= 1) {
+    for (int64_t i = 0; i < jobCount; ++i)
+      jobCall(jobContext, i);
+    return;
+  }
+  {
+    std::lock_guard lock(mutex);
+    context = jobContext;
+    call = jobCall;
+    count = jobCount;
+    next.store(0, std::memory_order_relaxed);
+    error = nullptr;
+    busyWorkers = int(workers.size());
+    ++generation;
+  }
+  started.notify_all();
+  takeIndices();
+  waitBriefly([&] { return busyWorkers == 0; });
+  std::unique_lock lock(mutex);
+  finished.wait(lock, [&] { return busyWorkers == 0; });
+  if (error)
+    std::rethrow_exception(error);
+}
+
+void ThreadPool::work() {
+  uint64_t seen = 0;
+  for (;;) {
+    waitBriefly([&] { return generation != seen; });
+    {
+      std::unique_lock lock(mutex);
+      started.wait(lock, [&] { return stopping || generation != seen; });
+      if (stopping)
+        return;
+      seen = generation;
+    }
+    takeIndices();
+    std::lock_guard lock(mutex);
+    if (--busyWorkers == 0)
+      finished.notify_one();
+  }
+}
+
+void ThreadPool::takeIndices() {
+  InsideScope inside;
+  try {
+    for (int64_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < count;)
+      call(context, i);
+  } catch (...) {
+    next.store(count, std::memory_order_relaxed);
+    std::lock_guard lock(mutex);
+    if (!error)
+      error = std::current_exception();
+  }
+}
+
+} // namespace neuroshard::runtime

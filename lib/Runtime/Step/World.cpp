@@ -1,0 +1,236 @@
+//===- World.cpp - An artifact's devices in this process ------------------===//
+//
+// Opening an artifact and running functions on its devices.
+//
+//===----------------------------------------------------------------------===//
+
+#include "World.h"
+#include "neuroshard/Artifact/Error.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iomanip>
+#include <ios>
+#include <iterator>
+#include <system_error>
+#include <thread>
+#include <unistd.h>
+
+namespace fs = std::filesystem;
+
+namespace neuroshard::runtime {
+namespace {
+
+constexpr int maxThreadsPerDevice = 1024;
+
+std::string readFile(const fs::path &path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file)
+    fail("cannot read ", path.string());
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (file.bad())
+    fail("cannot read ", path.string());
+  return text;
+}
+
+/// Bytes of a device's shards.
+double bytesOfDevice(const Manifest &manifest, int32_t rank) {
+  double bytes = 0;
+  for (int32_t index : manifest.bindings[size_t(rank)].slots) {
+    const ShardSpec &shard = manifest.shards[size_t(index)];
+    bytes += double(shardBytes(shard, manifest.tableOf(shard)));
+  }
+  return bytes;
+}
+
+/// Memory is handed out when it is first touched, which is too late for an
+/// error message.
+void checkMemory(double needed, const std::string &whose) {
+  double machine =
+      double(sysconf(_SC_PHYS_PAGES)) * double(sysconf(_SC_PAGE_SIZE));
+  if (needed > machine)
+    fail(std::fixed, std::setprecision(1), "the shards of ", whose, " need ",
+         needed / 0x1p30, " GiB, but this machine has ", machine / 0x1p30,
+         " GiB of memory");
+}
+
+/// A row and the number of an id share one 64-bit key when they are sorted.
+void checkRows(const Manifest &manifest) {
+  for (const ShardSpec &shard : manifest.shards)
+    if (shard.rows.size() > int64_t(1) << 32)
+      fail("manifest: shard \"", shard.name, "\" has ", shard.rows.size(),
+           " rows; at most 2^32 work");
+}
+
+int chooseThreads(int requested, int32_t devices) {
+  if (requested < 0 || requested > maxThreadsPerDevice)
+    fail("threads per device must be from 0 to ", maxThreadsPerDevice,
+         ", found ", requested);
+  if (requested > 0)
+    return requested;
+  return std::max(1, int(std::thread::hardware_concurrency()) / devices);
+}
+
+std::unique_ptr<ProgramLibrary> loadProgram(const fs::path &root,
+                                            const std::string &name) {
+  if (name.empty() || name.find('/') != std::string::npos)
+    fail("manifest: program library \"", name,
+         "\" must be the name of a file beside the manifest");
+  return std::make_unique<ProgramLibrary>((root / name).string());
+}
+
+} // namespace
+
+std::string runStep(Device &device, nsrt_host_function function, void **args) {
+  function(args);
+  std::string error = device.error;
+  device.endStep(); // from here on the world may be closed
+  return error;
+}
+
+std::unique_ptr<nsrt_world> openWorld(const std::string &directory,
+                                      int threadsPerDevice) {
+  fs::path root = fs::absolute(directory);
+  Manifest manifest = parseManifest(readFile(root / "manifest.json"));
+  nsrt_world::Libraries libraries;
+  for (const ProgramSpec &program : manifest.programs)
+    libraries.push_back(loadProgram(root, program.library));
+  return std::make_unique<nsrt_world>(std::move(manifest), std::move(libraries),
+                                      threadsPerDevice);
+}
+
+std::unique_ptr<nsrt_world>
+joinWorld(const std::string &directory, int threads,
+          std::unique_ptr<Communicator> communicator) {
+  fs::path root = fs::absolute(directory);
+  Manifest manifest = parseManifest(readFile(root / "manifest.json"));
+  if (communicator->size() != manifest.numDevices)
+    fail("the artifact in ", root.string(), " is for ", manifest.numDevices,
+         " devices, but the group has ", communicator->size(), " ranks");
+  nsrt_world::Libraries libraries(manifest.programs.size());
+  int32_t own = manifest.bindings[size_t(communicator->rank())].program;
+  libraries[size_t(own)] =
+      loadProgram(root, manifest.programs[size_t(own)].library);
+  return std::make_unique<nsrt_world>(std::move(manifest), std::move(libraries),
+                                      threads, std::move(communicator));
+}
+
+} // namespace neuroshard::runtime
+
+using namespace neuroshard::runtime;
+
+nsrt_world::nsrt_world(Manifest manifest, Libraries programLibraries,
+                       int threadsPerDevice)
+    : libraries(std::move(programLibraries)) {
+  setPlan(std::move(manifest));
+  int32_t numDevices = plan->manifest.numDevices;
+  double bytes = 0;
+  for (int32_t rank = 0; rank < numDevices; ++rank)
+    bytes += bytesOfDevice(plan->manifest, rank);
+  checkMemory(bytes, "all devices");
+  int threads = chooseThreads(threadsPerDevice, numDevices);
+  group = std::make_shared<InProcessGroup>(numDevices);
+  for (int32_t rank = 0; rank < numDevices; ++rank)
+    addDevice(rank, threads, group->makeCommunicator(rank));
+}
+
+nsrt_world::nsrt_world(Manifest manifest, Libraries programLibraries,
+                       int threads, std::unique_ptr<Communicator> communicator)
+    : libraries(std::move(programLibraries)) {
+  setPlan(std::move(manifest));
+  int32_t rank = communicator->rank();
+  checkMemory(bytesOfDevice(plan->manifest, rank),
+              "rank " + std::to_string(rank));
+  addDevice(rank, chooseThreads(threads, 1), std::move(communicator));
+}
+
+void nsrt_world::setPlan(Manifest manifest) {
+  if (libraries.size() != manifest.programs.size())
+    fail("the manifest has ", manifest.programs.size(), " programs, found ",
+         libraries.size());
+  checkRows(manifest);
+  std::vector<ExchangeLayout> layouts = makeLayouts(manifest);
+  plan = std::make_shared<const WorldPlan>(
+      WorldPlan{std::move(manifest), std::move(layouts)});
+}
+
+void nsrt_world::addDevice(int32_t rank, int threads,
+                           std::unique_ptr<Communicator> communicator) {
+  int32_t program = plan->manifest.bindings[size_t(rank)].program;
+  devices.push_back(
+      std::make_unique<nsrt_device>(plan, rank, *libraries[size_t(program)],
+                                    std::move(communicator), threads));
+}
+
+nsrt_device *nsrt_world::device(int32_t rank) const {
+  for (const auto &device : devices)
+    if (device->rank() == rank)
+      return device.get();
+  return nullptr;
+}
+
+void nsrt_world::requireWhole(const char *what) const {
+  if (!isWhole())
+    fail(what, " needs all devices in this process, but it has device ",
+         devices.front()->rank(), " of ", manifest().numDevices, " alone");
+}
+
+nsrt_world::~nsrt_world() {
+  if (!group)
+    return;
+  group->abort("the world was closed during the step");
+  std::lock_guard lock(invoking);
+  group->waitForIdle();
+}
+
+void nsrt_world::beginSteps() {
+  size_t begun = 0;
+  try {
+    for (; begun < devices.size(); ++begun)
+      devices[begun]->beginStep();
+  } catch (const RuntimeError &) {
+    while (begun > 0)
+      devices[--begun]->endStep();
+    throw;
+  }
+}
+
+void nsrt_world::invokeAll(const std::string &name, void ***args) {
+  requireWhole("nsrt_invoke_all");
+  std::unique_lock lock(invoking, std::try_to_lock);
+  if (!lock)
+    fail("a function runs on all devices already, in another thread; the world "
+         "runs one function at a time");
+  for (const auto &device : devices)
+    device->requireIdle();
+  if (!group->abortCause().empty())
+    group->reset(); // left over from a step of single devices
+  std::vector<nsrt_host_function> functions;
+  for (const auto &device : devices)
+    functions.push_back(device->library.find(name));
+  beginSteps();
+  std::vector<std::thread> threads;
+  size_t started = 0;
+  try {
+    for (; started + 1 < devices.size(); ++started)
+      threads.emplace_back(runStep, std::ref(*devices[started]),
+                           functions[started], args[started]);
+  } catch (const std::system_error &error) {
+    group->abort(std::string("cannot start a thread: ") + error.what());
+    for (size_t i = started; i + 1 < devices.size(); ++i)
+      devices[i]->endStep();
+  }
+  runStep(*devices.back(), functions.back(), args[devices.size() - 1]);
+  for (std::thread &thread : threads)
+    thread.join();
+
+  std::string cause = group->abortCause();
+  for (const auto &device : devices)
+    if (cause.empty())
+      cause = device->error;
+  if (cause.empty())
+    return;
+  group->reset();
+  fail(cause);
+}

@@ -1,0 +1,91 @@
+//===- World.h - An artifact's devices in this process ---------*- C++ -*-===//
+//
+// The object behind nsrt_world: all devices of an artifact, or one of them
+// whose others are in other processes.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_LIB_RUNTIME_STEP_WORLD_H
+#define NEUROSHARD_LIB_RUNTIME_STEP_WORLD_H
+
+#include "ABI/ProgramLibrary.h"
+#include "Device.h"
+#include "Exchange/InProcessCommunicator.h"
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+struct nsrt_world {
+  using Libraries =
+      std::vector<std::unique_ptr<neuroshard::runtime::ProgramLibrary>>;
+
+  /// Throws a RuntimeError if programs and manifest do not fit, or the machine
+  /// has not enough memory.
+  nsrt_world(neuroshard::runtime::Manifest manifest, Libraries libraries,
+             int threadsPerDevice);
+  /// The same for one device, that of the communicator's rank.
+  nsrt_world(neuroshard::runtime::Manifest manifest, Libraries libraries,
+             int threads,
+             std::unique_ptr<neuroshard::runtime::Communicator> communicator);
+  /// Ends running steps and waits for them.
+  ~nsrt_world();
+
+  const neuroshard::runtime::Manifest &manifest() const {
+    return plan->manifest;
+  }
+
+  /// Null if the device is in another process.
+  nsrt_device *device(int32_t rank) const;
+  bool isWhole() const { return group != nullptr; }
+  /// Throws a RuntimeError that says that `what` needs all devices.
+  void requireWhole(const char *what) const;
+
+  /// Runs a function on all devices. Throws a RuntimeError with the cause of
+  /// the first failure.
+  void invokeAll(const std::string &name, void ***args);
+
+  Libraries libraries;
+  std::shared_ptr<const neuroshard::runtime::WorldPlan> plan;
+  /// Null if other devices are in other processes.
+  std::shared_ptr<neuroshard::runtime::InProcessGroup> group;
+  std::vector<std::unique_ptr<nsrt_device>> devices;
+
+private:
+  void setPlan(neuroshard::runtime::Manifest manifest);
+  void addDevice(int32_t rank, int threads,
+                 std::unique_ptr<neuroshard::runtime::Communicator>);
+  /// On all devices or none.
+  void beginSteps();
+
+  /// Held by invokeAll from its first look at the devices to its last.
+  std::mutex invoking;
+};
+
+namespace neuroshard::runtime {
+
+/// Runs one function on a device that has begun a step, ends the step and
+/// returns why it failed, "" if it did not.
+std::string runStep(Device &device, nsrt_host_function function, void **args);
+
+std::unique_ptr<nsrt_world> openWorld(const std::string &directory,
+                                      int threadsPerDevice);
+std::unique_ptr<nsrt_world> joinWorld(const std::string &directory, int threads,
+                                      std::unique_ptr<Communicator>);
+
+// Access to tables over all shards (TableAccess.cpp); these throw.
+void writeTable(nsrt_world &world, int32_t table, Range rows,
+                const std::byte *values);
+void readTable(nsrt_world &world, int32_t table, Range rows, std::byte *values);
+/// f32 values per row of a state array, as nsrt_table_info describes it.
+int64_t stateWidth(const Manifest &manifest, int32_t table);
+void writeState(nsrt_world &world, int32_t table, int32_t state, Range rows,
+                const float *values);
+void readState(nsrt_world &world, int32_t table, int32_t state, Range rows,
+               float *values);
+void initializeTable(nsrt_world &world, int32_t table, uint64_t seed);
+
+} // namespace neuroshard::runtime
+
+#endif // NEUROSHARD_LIB_RUNTIME_STEP_WORLD_H

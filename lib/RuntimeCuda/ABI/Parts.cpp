@@ -1,0 +1,235 @@
+//===- Parts.cpp - What the lookups of a step read and write --------------===//
+//
+// Everything a kernel would not check itself is checked here.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Parts.h"
+#include "neuroshard/Artifact/Error.h"
+
+#include <optional>
+
+using namespace neuroshard::runtime;
+
+namespace neuroshard::cuda {
+namespace {
+
+constexpr int64_t maxIds = int64_t(1) << 40; // positions in a bad-id word
+constexpr size_t maxParts = size_t(1) << 24; // and task numbers
+constexpr int64_t maxPooling = int64_t(1) << 31;
+
+/// Where lookups on one jagged input find their ids.
+class InputReader {
+public:
+  InputReader(const Binding &binding, size_t exchange, const nsc_input &input)
+      : spec(binding.manifest.exchanges[exchange]), input(input) {
+    int64_t features = int64_t(spec.features.size());
+    if (input.num_ids < 0 || input.num_ids >= maxIds)
+      wrong("num_ids", "a number of ids", input.num_ids);
+    if (input.batch < 0 || input.batch >= maxIds / features)
+      wrong("batch", "a number of samples", input.batch);
+    if (input.num_ids > 0 && !input.ids)
+      fail(name(), ": its ids are null");
+    if (!input.offsets)
+      checkFixed(features);
+    else if (!isMultiple(input.offsets, 8))
+      fail(name(), ": its offsets are not aligned to 8 bytes");
+    if (input.feature_begin)
+      checkFeatures(features);
+  }
+
+  /// Fills all but lookup and results. False if it takes more than there is:
+  /// how many ids each feature has.
+  bool read(const LookupSpec &lookup, nsc_part &part) const {
+    int64_t feature = lookup.feature;
+    bool fixed = !input.offsets;
+    bool alone = spec.features.size() == 1;
+    bool known = fixed || input.feature_begin;
+    part.feature = lookup.feature;
+    part.exact = known || alone || !lookup.pooled();
+    part.ids = input.ids;
+    part.sample_weights = lookup.weighted ? input.sample_weights : nullptr;
+    part.bags = input.batch;
+    part.pooling = fixed ? input.pooling : 0;
+    part.id_begin = fixed   ? feature * input.batch * input.pooling
+                    : known ? input.feature_begin[feature]
+                            : 0;
+    part.id_end = fixed   ? part.id_begin + input.batch * input.pooling
+                  : known ? input.feature_begin[feature + 1]
+                          : input.num_ids;
+    if (lookup.pooled())
+      part.offsets = fixed ? nullptr : input.offsets + feature * input.batch;
+    return lookup.pooled() || known || alone;
+  }
+
+private:
+  std::string name() const { return "input \"" + spec.input + "\""; }
+
+  [[noreturn]] void wrong(const char *field, const char *expected,
+                          int64_t found) const {
+    fail(name(), ": expected ", field, " to be ", expected, ", found ", found);
+  }
+
+  void checkFixed(int64_t features) const {
+    if (input.pooling < 0 || input.pooling >= maxPooling)
+      wrong("pooling", "the ids of every bag, as it has no offsets",
+            input.pooling);
+    if (features * input.batch >= maxIds / (input.pooling + 1) ||
+        input.num_ids != features * input.batch * input.pooling)
+      fail(name(), ": expected num_ids to be ", features, " features x ",
+           input.batch, " samples x ", input.pooling,
+           " ids, as it has no offsets, found ", input.num_ids);
+  }
+
+  void checkFeatures(int64_t features) const {
+    int64_t last = 0;
+    for (int64_t i = 0; i <= features; ++i) {
+      int64_t begin = input.feature_begin[i];
+      if (begin < last || begin > input.num_ids)
+        fail(name(), ": expected feature_begin[", i, "] from ", last, " to ",
+             input.num_ids, ", found ", begin);
+      last = begin;
+    }
+  }
+
+  const ExchangeSpec &spec;
+  const nsc_input &input;
+};
+
+class PartChecker {
+public:
+  PartChecker(const Binding &binding, std::span<const nsc_part> parts,
+              size_t index)
+      : binding(binding), part(parts[index]), index(index) {}
+
+  void run(bool training) const {
+    if (part.lookup < 0 || size_t(part.lookup) >= binding.numLookups())
+      fail("part ", index, ": there is no lookup ", part.lookup,
+           "; the device has ", binding.numLookups());
+    checkIds();
+    if (lookup().pooled)
+      checkBags();
+    if (lookup().weighted && numIds() > 0 && !part.sample_weights)
+      fail(name(), ": the lookup is weighted, but sample_weights is null");
+    checkOutput();
+    // A pooled lookup's caller has left padding out already.
+    if (training && !lookup().pooled &&
+        binding.specOf(size_t(part.lookup)).paddingIdx &&
+        binding.program.slots[size_t(lookup().slot)].trainable())
+      fail(name(), ": a padding_idx without pooling cannot be trained on a "
+                   "GPU");
+  }
+
+private:
+  const GpuLookup &lookup() const {
+    return binding.program.lookups[size_t(part.lookup)];
+  }
+  int64_t numIds() const { return part.id_end - part.id_begin; }
+  std::string name() const {
+    std::ostringstream text;
+    text << "part " << index << ", " << binding.nameOf(size_t(part.lookup));
+    return text.str();
+  }
+
+  void checkIds() const {
+    if (part.id_begin < 0 || part.id_end < part.id_begin ||
+        part.id_end >= maxIds)
+      fail(name(), ": [id_begin, id_end) is [", part.id_begin, ", ",
+           part.id_end, ")");
+    if (numIds() > 0 && !part.ids)
+      fail(name(), ": ids is null");
+    if (!isMultiple(part.ids, uintptr_t(lookup().idBytes)))
+      fail(name(), ": ids is not aligned to its ", lookup().idBytes, " bytes");
+    if (!isMultiple(part.sample_weights, 4))
+      fail(name(), ": sample_weights is not aligned to 4 bytes");
+  }
+
+  void checkBags() const {
+    if (part.bags < 0 || part.bags >= maxIds)
+      fail(name(), ": expected a number of bags, found ", part.bags);
+    if (part.offsets) {
+      if (!isMultiple(part.offsets, 8))
+        fail(name(), ": offsets is not aligned to 8 bytes");
+      return;
+    }
+    if (lookup().variantFor(/*fixed=*/true) < 0)
+      fail(name(), ": offsets is null, and the program has no kernel for bags "
+                   "of a fixed size");
+    if (part.pooling < 0 || part.pooling >= maxPooling ||
+        part.bags >= maxIds / (part.pooling + 1) ||
+        part.bags * part.pooling != numIds())
+      fail(name(), ": offsets is null, so id_end - id_begin must be ",
+           part.bags, " bags x ", part.pooling, " ids, found ", numIds());
+  }
+
+  /// Kernels store 16 bytes at a time where a row is a multiple of these.
+  void checkOutput() const {
+    int64_t bytes = elementBytes(lookup().output);
+    int64_t dim = binding.program.slots[size_t(lookup().slot)].dim;
+    uintptr_t alignment = dim * bytes % 16 == 0 ? 16 : uintptr_t(bytes);
+    if (!isMultiple(part.out, alignment))
+      fail(name(), ": out is not aligned to ", alignment, " bytes");
+    if (part.out && itemsOf(lookup(), part) > 1 &&
+        (part.out_stride < dim || part.out_stride > kMaxStride ||
+         part.out_stride * bytes % int64_t(alignment) != 0))
+      fail(name(), ": expected out_stride to be at least ", dim, ", at most ",
+           kMaxStride, " and a multiple of ", int64_t(alignment) / bytes,
+           ", found ", part.out_stride);
+  }
+
+  const Binding &binding;
+  const nsc_part &part;
+  size_t index;
+};
+
+/// Ids of such lookups must be sorted out before kernels see them.
+void checkWhole(const Binding &binding, size_t lookup) {
+  size_t slot = size_t(binding.program.lookups[lookup].slot);
+  const char *what = nullptr;
+  if (binding.specOf(lookup).paddingIdx)
+    what = " has a padding_idx: leave such ids out";
+  if (binding.shardOf(slot).rows.size() != binding.tableOf(slot).rows)
+    what = " reads a shard of rows: leave out the ids of others";
+  if (what)
+    fail(binding.nameOf(lookup), what, " and pass parts to nsc_forward");
+}
+
+} // namespace
+
+void makeParts(const Binding &binding, std::span<const nsc_input> inputs,
+               std::span<const nsc_output> outputs, std::span<nsc_part> parts) {
+  if (inputs.size() != binding.manifest.exchanges.size())
+    fail("expected ", binding.manifest.exchanges.size(),
+         " inputs, one per exchange, found ", inputs.size());
+  if (outputs.size() != binding.numLookups())
+    fail("expected ", binding.numLookups(),
+         " outputs, one per lookup of the device, found ", outputs.size());
+  std::vector<std::optional<InputReader>> readers(inputs.size());
+  for (size_t i = 0; i < parts.size(); ++i) {
+    checkWhole(binding, i);
+    size_t exchange = size_t(binding.bound().lookups[i].exchange);
+    std::optional<InputReader> &reader = readers[exchange];
+    if (!reader)
+      reader.emplace(binding, exchange, inputs[exchange]);
+    nsc_part part = {};
+    part.lookup = int32_t(i);
+    if (!reader->read(binding.specOf(i), part))
+      fail(binding.nameOf(i),
+           " is not pooled: its input needs feature_begin, which says how many "
+           "ids each feature has");
+    part.out = outputs[i].out;
+    part.out_stride = outputs[i].stride;
+    parts[i] = part;
+  }
+}
+
+void checkParts(const Binding &binding, std::span<const nsc_part> parts,
+                bool training) {
+  if (parts.size() > maxParts)
+    fail("at most ", maxParts, " parts can be computed at once, found ",
+         parts.size());
+  for (size_t i = 0; i < parts.size(); ++i)
+    PartChecker(binding, parts, i).run(training);
+}
+
+} // namespace neuroshard::cuda

@@ -1,0 +1,36 @@
+//===- Parts.h - What the lookups of a step read and write -----*- C++ -*-===//
+//
+// Checks parts that a caller gives, and makes parts from whole jagged inputs.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_LIB_RUNTIMECUDA_ABI_PARTS_H
+#define NEUROSHARD_LIB_RUNTIMECUDA_ABI_PARTS_H
+
+#include "Step/Binding.h"
+#include "neuroshard/RuntimeCuda/CudaABI.h"
+
+#include <span>
+
+namespace neuroshard::cuda {
+
+/// Elements from one result or gradient to the next, at most: more than a
+/// device's memory holds, and few enough that no address overflows.
+constexpr int64_t kMaxStride = int64_t(1) << 40;
+
+/// Rows of results that a part has: its bags, or its ids.
+inline int64_t itemsOf(const GpuLookup &lookup, const nsc_part &part) {
+  return lookup.pooled ? part.bags : part.id_end - part.id_begin;
+}
+
+/// Fills `parts`, one per lookup; see nsc_make_parts. Throws a RuntimeError.
+void makeParts(const Binding &binding, std::span<const nsc_input> inputs,
+               std::span<const nsc_output> outputs, std::span<nsc_part> parts);
+
+/// Throws a RuntimeError that names the part if the kernels cannot run it.
+void checkParts(const Binding &binding, std::span<const nsc_part> parts,
+                bool training);
+
+} // namespace neuroshard::cuda
+
+#endif // NEUROSHARD_LIB_RUNTIMECUDA_ABI_PARTS_H

@@ -1,0 +1,183 @@
+//===- Gpu.cpp - One GPU, its context and its memory ----------------------===//
+//
+// Thin owners of driver objects. Destructors ignore errors: the context may
+// be gone.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Gpu.h"
+#include "ABI/Status.h"
+
+namespace neuroshard::cuda {
+namespace {
+
+int attribute(const CudaDriver &driver, CUdevice device, int which) {
+  int value = 0;
+  driver.check(driver.deviceGetAttribute(&value, which, device),
+               "asking for an attribute of the GPU");
+  return value;
+}
+
+CUdevice deviceOf(const CudaDriver &driver, int ordinal) {
+  int count = 0;
+  driver.check(driver.deviceGetCount(&count), "counting GPUs");
+  if (ordinal < 0 || ordinal >= count)
+    fail("there is no GPU ", ordinal, "; this machine has ", count,
+         ", numbered from 0");
+  CUdevice device = 0;
+  driver.check(driver.deviceGet(&device, ordinal), "getting the GPU");
+  return device;
+}
+
+} // namespace
+
+Gpu::Gpu(const CudaDriver &driver, int ordinal)
+    : driver(driver), device(deviceOf(driver, ordinal)) {
+  char text[256] = {};
+  driver.check(driver.deviceGetName(text, sizeof(text) - 1, device),
+               "asking for the GPU's name");
+  name = text;
+  capability =
+      10 * attribute(driver, device,
+                     CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
+      attribute(driver, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+  multiprocessors =
+      attribute(driver, device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+  threadsPerMultiprocessor = attribute(
+      driver, device, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR);
+  driver.check(driver.driverGetVersion(&driverVersion),
+               "asking for the driver's version");
+  driver.check(driver.primaryCtxRetain(&context, device),
+               "making a context on the GPU");
+}
+
+Gpu::~Gpu() { driver.primaryCtxRelease(device); }
+
+void Gpu::waitForAll() const {
+  if (driver.ctxSynchronize) // what lacks it waits in every call
+    driver.check(driver.ctxSynchronize(), "waiting for the GPU");
+}
+
+bool Gpu::isCapturing(CUstream stream) const {
+  int status = CU_STREAM_CAPTURE_STATUS_NONE;
+  if (driver.streamIsCapturing)
+    driver.check(driver.streamIsCapturing(stream, &status),
+                 "asking for the stream's state");
+  return status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+ContextScope::ContextScope(const Gpu &gpu) : gpu(gpu) {
+  gpu.driver.check(gpu.driver.ctxPushCurrent(gpu.context),
+                   "entering the GPU's context");
+}
+
+ContextScope::~ContextScope() {
+  CUcontext popped = nullptr;
+  gpu.driver.ctxPopCurrent(&popped);
+}
+
+RelaxedCapture::RelaxedCapture(const Gpu &gpu) : gpu(gpu) {
+  if (gpu.driver.threadExchangeStreamCaptureMode)
+    gpu.driver.check(gpu.driver.threadExchangeStreamCaptureMode(&mode),
+                     "changing the capture mode");
+}
+
+RelaxedCapture::~RelaxedCapture() {
+  if (gpu.driver.threadExchangeStreamCaptureMode)
+    gpu.driver.threadExchangeStreamCaptureMode(&mode);
+}
+
+DeviceBlock::DeviceBlock(const Gpu &gpu, int64_t bytes,
+                         const std::string &purpose)
+    : gpu(&gpu) {
+  if (bytes == 0)
+    return;
+  CUresult result = gpu.driver.memAlloc(&pointer, size_t(bytes));
+  if (result == CUDA_ERROR_OUT_OF_MEMORY) {
+    size_t free = 0, total = 0;
+    gpu.driver.memGetInfo(&free, &total);
+    failWith(NSC_OUT_OF_MEMORY, "no GPU memory for ", purpose, ": ", bytes,
+             " bytes asked for, ", free, " of ", total, " free on ", gpu.name);
+  }
+  gpu.driver.check(result, "allocating GPU memory");
+  this->bytes = bytes;
+}
+
+DeviceBlock::~DeviceBlock() {
+  if (!pointer)
+    return;
+  gpu->driver.ctxPushCurrent(gpu->context);
+  gpu->driver.memFree(pointer);
+  CUcontext popped = nullptr;
+  gpu->driver.ctxPopCurrent(&popped);
+}
+
+void DeviceBlock::swap(DeviceBlock &other) noexcept {
+  std::swap(gpu, other.gpu);
+  std::swap(pointer, other.pointer);
+  std::swap(bytes, other.bytes);
+}
+
+PinnedBlock::PinnedBlock(const Gpu &gpu, int64_t bytes) : gpu(&gpu) {
+  if (bytes == 0)
+    return;
+  CUresult result = gpu.driver.memAllocHost(&pointer, size_t(bytes));
+  if (result == CUDA_ERROR_OUT_OF_MEMORY)
+    failWith(NSC_OUT_OF_MEMORY, "no pinned host memory: ", bytes,
+             " bytes asked for");
+  gpu.driver.check(result, "allocating pinned host memory");
+  this->bytes = bytes;
+}
+
+PinnedBlock::~PinnedBlock() {
+  if (!pointer)
+    return;
+  gpu->driver.ctxPushCurrent(gpu->context);
+  gpu->driver.memFreeHost(pointer);
+  CUcontext popped = nullptr;
+  gpu->driver.ctxPopCurrent(&popped);
+}
+
+void PinnedBlock::swap(PinnedBlock &other) noexcept {
+  std::swap(gpu, other.gpu);
+  std::swap(pointer, other.pointer);
+  std::swap(bytes, other.bytes);
+}
+
+OwnStream::OwnStream(const Gpu &gpu) : gpu(gpu) {
+  gpu.driver.check(gpu.driver.streamCreate(&stream, CU_STREAM_NON_BLOCKING),
+                   "making a stream");
+}
+
+OwnStream::~OwnStream() { gpu.driver.streamDestroy(stream); }
+
+void OwnStream::wait() const {
+  gpu.driver.check(gpu.driver.streamSynchronize(stream),
+                   "waiting for a stream");
+}
+
+Event::Event(const Gpu &gpu) : gpu(gpu) {
+  gpu.driver.check(gpu.driver.eventCreate(&event, CU_EVENT_DISABLE_TIMING),
+                   "making an event");
+}
+
+Event::~Event() { gpu.driver.eventDestroy(event); }
+
+void Event::record(CUstream stream) {
+  gpu.driver.check(gpu.driver.eventRecord(event, stream), "recording an event");
+  recorded = true;
+}
+
+void Event::holdBack(CUstream stream) const {
+  if (recorded)
+    gpu.driver.check(gpu.driver.streamWaitEvent(stream, event, 0),
+                     "waiting for an event");
+}
+
+void Event::wait() const {
+  if (recorded)
+    gpu.driver.check(gpu.driver.eventSynchronize(event),
+                     "waiting for an event");
+}
+
+} // namespace neuroshard::cuda

@@ -1,0 +1,89 @@
+//===- Kernels.cpp - The loaded kernels of a device program ---------------===//
+//
+// Loads an image and launches its kernels.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Kernels.h"
+#include "ABI/Status.h"
+#include "neuroshard/Artifact/ArtifactFile.h"
+#include "neuroshard/RuntimeCuda/GpuKernelABI.h"
+
+#include <algorithm>
+
+namespace neuroshard::cuda {
+namespace {
+
+constexpr const char *kernelNames[] = {
+    "nsg_lookup",      "nsg_weight_gradient", "nsg_expand",      "nsg_ranges",
+    "nsg_partials",    "nsg_update",          "nsg_reduce",      "nsg_apply",
+    "nsg_small_order", "nsg_small_sums",      "nsg_small_update"};
+
+const GpuImage &imageFor(const Gpu &gpu, const GpuProgram &program) {
+  if (!gpu.driver.emulated)
+    return chooseImage(program, gpu.capability);
+  if (!program.emulated)
+    fail("the program was not compiled for the emulator; compile the model "
+         "with --emulate");
+  return *program.emulated;
+}
+
+} // namespace
+
+Kernels::Kernels(const Gpu &gpu, const Binding &binding,
+                 const std::string &directory)
+    : gpu(gpu), file(imageFor(gpu, binding.program).file) {
+  std::string image =
+      readHashed(std::filesystem::path(directory) / file,
+                 imageFor(gpu, binding.program).hash, "its .gpu.json");
+  CUresult result = gpu.driver.moduleLoadData(&module, image.c_str());
+  if (result != CUDA_SUCCESS)
+    failWith(result == CUDA_ERROR_OUT_OF_MEMORY ? NSC_OUT_OF_MEMORY
+                                                : NSC_CUDA_ERROR,
+             "cannot load '", file, "' on ", gpu.name, " (sm_", gpu.capability,
+             ", driver for CUDA ", gpu.driverVersion / 1000, ".",
+             gpu.driverVersion % 1000 / 10, "): ", gpu.driver.text(result));
+  try {
+    findFunctions(binding.program);
+  } catch (...) {
+    gpu.driver.moduleUnload(module);
+    throw;
+  }
+}
+
+Kernels::~Kernels() { gpu.driver.moduleUnload(module); }
+
+void Kernels::findFunctions(const GpuProgram &program) {
+  for (size_t i = 0; i < functions.size(); ++i) {
+    const char *name = kernelNames[i];
+    if (!program.hasKernel(name))
+      continue;
+    CUresult result = gpu.driver.moduleGetFunction(&functions[i], module, name);
+    if (result != CUDA_SUCCESS)
+      fail("'", file, "' has no kernel ", name,
+           ", which its .gpu.json lists: ", gpu.driver.text(result));
+    int blocks = std::max(1, gpu.threadsPerMultiprocessor / NSG_THREADS);
+    if (gpu.driver.occupancyMaxActiveBlocks)
+      gpu.driver.check(gpu.driver.occupancyMaxActiveBlocks(
+                           &blocks, functions[i], NSG_THREADS, 0),
+                       "asking how many blocks run at once");
+    resident[i] = int64_t(std::max(1, blocks)) * gpu.multiprocessors;
+  }
+}
+
+void Kernels::launchWith(Kernel kernel, int64_t blocks, CUstream stream,
+                         void **arguments) const {
+  if (blocks == 0)
+    return;
+  const char *name = kernelNames[size_t(kernel)];
+  CUfunction function = functions[size_t(kernel)];
+  if (!function)
+    fail("'", file, "' was compiled without the kernel ", name);
+  CUresult result =
+      gpu.driver.launchKernel(function, unsigned(blocks), 1, 1, NSG_THREADS, 1,
+                              1, 0, stream, arguments, nullptr);
+  if (result != CUDA_SUCCESS)
+    failWith(NSC_CUDA_ERROR, "launching ", name, ": ", gpu.driver.text(result));
+}
+
+} // namespace neuroshard::cuda

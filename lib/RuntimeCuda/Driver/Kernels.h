@@ -1,0 +1,71 @@
+//===- Kernels.h - The loaded kernels of a device program ------*- C++ -*-===//
+//
+// Loads an image and launches its kernels.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_LIB_RUNTIMECUDA_DRIVER_KERNELS_H
+#define NEUROSHARD_LIB_RUNTIMECUDA_DRIVER_KERNELS_H
+
+#include "Gpu.h"
+#include "Step/Binding.h"
+
+#include <array>
+#include <string>
+
+namespace neuroshard::cuda {
+
+enum class Kernel {
+  Lookup,
+  WeightGradient,
+  Expand,
+  Ranges,
+  Partials,
+  Update,
+  Reduce,
+  Apply,
+  SmallOrder,
+  SmallSums,
+  SmallUpdate
+};
+
+class Kernels {
+public:
+  /// Loads the image of `binding` that fits the GPU, or the one for the
+  /// emulator, from `directory`. Throws with what does not fit.
+  Kernels(const Gpu &gpu, const Binding &binding, const std::string &directory);
+  ~Kernels();
+  Kernels(const Kernels &) = delete;
+  Kernels &operator=(const Kernels &) = delete;
+
+  const std::string &imageFile() const { return file; }
+
+  /// Blocks of this kernel that fill the GPU.
+  int64_t residentBlocks(Kernel kernel) const {
+    return resident[size_t(kernel)];
+  }
+
+  /// Launches `blocks` blocks; none is no launch.
+  template <typename... Arguments>
+  void launch(Kernel kernel, int64_t blocks, CUstream stream,
+              Arguments... arguments) const {
+    void *pointers[] = {&arguments...};
+    launchWith(kernel, blocks, stream, pointers);
+  }
+
+private:
+  void launchWith(Kernel kernel, int64_t blocks, CUstream stream,
+                  void **arguments) const;
+  void findFunctions(const GpuProgram &program);
+
+  const Gpu &gpu;
+  std::string file;
+  CUmodule module = nullptr;
+  static constexpr size_t numKernels = size_t(Kernel::SmallUpdate) + 1;
+  std::array<CUfunction, numKernels> functions = {};
+  std::array<int64_t, numKernels> resident = {};
+};
+
+} // namespace neuroshard::cuda
+
+#endif // NEUROSHARD_LIB_RUNTIMECUDA_DRIVER_KERNELS_H

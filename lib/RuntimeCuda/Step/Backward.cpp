@@ -1,0 +1,228 @@
+//===- Backward.cpp - The update of a step --------------------------------===//
+//
+// Gradients come where the caller has them: relative to the first of them. If
+// they lie as the expansion expected, only that address is new.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ABI/Parts.h"
+#include "ABI/Status.h"
+#include "Device.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace neuroshard::cuda {
+namespace {
+
+/// Waves of blocks: short ones make up for long runs.
+constexpr int64_t waves = 4;
+
+std::vector<GradientPlace> placesOf(std::span<const nsc_gradient> gradients,
+                                    const float *base) {
+  std::vector<GradientPlace> places;
+  for (const nsc_gradient &gradient : gradients) {
+    if (!gradient.gradient) {
+      places.push_back({});
+      continue;
+    }
+    intptr_t bytes = reinterpret_cast<intptr_t>(gradient.gradient) -
+                     reinterpret_cast<intptr_t>(base);
+    places.push_back({bytes / intptr_t(sizeof(float)), gradient.stride});
+  }
+  return places;
+}
+
+} // namespace
+
+void Device::setStep(float learningRate, int64_t step, CUstream stream) {
+  // Before a replay: its sort must not meet one of an earlier step.
+  beginCall(stream, gpu.isCapturing(stream));
+  stepSizes.set(learningRate, step, stream);
+}
+
+StepPlan &Device::planOfBackward(size_t numGradients, bool capturing) {
+  if (!trained)
+    fail("nsc_backward comes after an nsc_forward with training, once, and "
+         "without an nsc_prepare between them that needed more memory");
+  if (trained->captured != capturing)
+    fail("nsc_backward is ", capturing ? "" : "not ",
+         "captured into a graph, but its nsc_forward is",
+         capturing ? " not" : "", "; capture both or none");
+  if (trained->parts.size() != numGradients)
+    fail("expected ", trained->parts.size(),
+         " gradients, one per part of nsc_forward, found ", numGradients);
+  if (!stepSizes.isSet())
+    fail("the learning rate is not set; call nsc_set_step first");
+  return *trained;
+}
+
+/// Something of this part goes into an update or a gradient.
+bool Device::hasGradients(const StepPlan &plan, size_t part) const {
+  const nsc_part &spec = plan.parts[part];
+  const GpuLookup &lookup = binding.program.lookups[size_t(spec.lookup)];
+  return keys.hasPositions(size_t(lookup.slot)) &&
+         spec.id_end > spec.id_begin && plan.step.tasks[part].items > 0;
+}
+
+/// Returns the first of the gradients, null if none is needed.
+const float *
+Device::checkGradients(const StepPlan &plan,
+                       std::span<const nsc_gradient> gradients) const {
+  const float *base = nullptr;
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    const nsc_gradient &gradient = gradients[i];
+    auto lookup = size_t(plan.parts[i].lookup);
+    const GpuSlot &slot =
+        binding.program.slots[size_t(binding.program.lookups[lookup].slot)];
+    if (!gradient.gradient) {
+      bool needed = slot.trainable() || gradient.weight_gradient;
+      if (needed && hasGradients(plan, i))
+        fail("part ", i, ", ", binding.nameOf(lookup),
+             ": its gradient is null");
+      continue;
+    }
+    uintptr_t alignment = slot.dim % 4 == 0 ? 16 : sizeof(float);
+    if (!isMultiple(gradient.gradient, alignment) ||
+        gradient.stride * int64_t(sizeof(float)) % int64_t(alignment) != 0)
+      fail("part ", i, ", ", binding.nameOf(lookup),
+           ": expected a gradient and a stride that are multiples of ",
+           alignment, " bytes");
+    // A stride of 0 is one gradient for all.
+    if (plan.step.tasks[i].items > 1 && gradient.stride != 0 &&
+        (gradient.stride < slot.dim || gradient.stride > kMaxStride))
+      fail("part ", i, ", ", binding.nameOf(lookup),
+           ": expected a gradient's stride of 0 or from ", slot.dim, " to ",
+           kMaxStride, ", found ", gradient.stride);
+    if (!base)
+      base = gradient.gradient;
+  }
+  return base;
+}
+
+void Device::backward(std::span<const nsc_gradient> gradients,
+                      CUstream stream) {
+  bool capturing = gpu.isCapturing(stream);
+  StepPlan &plan = planOfBackward(gradients.size(), capturing);
+  const float *base = checkGradients(plan, gradients);
+  if (unjoined == &plan) {
+    plan.sorted.holdBack(stream);
+    unjoined = nullptr;
+  }
+  std::vector<GradientPlace> places = placesOf(gradients, base);
+  bool moved = places != plan.places;
+  if (moved)
+    placeGradients(plan.step, places);
+  addWeightGradients(binding, plan.step, plan.parts, gradients, base);
+  Uploader uploader(gpu, plan, stream, uploads);
+  uploader.putTasks();
+  putSorted(plan, base, uploader);
+  uploader.finish();
+  plan.places = places;
+  lastPlaces = std::move(places);
+  lastLookups.clear();
+  for (const nsc_part &part : plan.parts)
+    lastLookups.push_back(part.lookup);
+
+  if (plan.step.hasPositions()) {
+    if (moved)
+      expand(plan, &plan.trainingArray.as<TrainingHead>()->again, stream);
+    const std::vector<int64_t> &blocks = plan.step.blocks[GradientBlocks];
+    kernels.launch(Kernel::WeightGradient,
+                   std::accumulate(blocks.begin(), blocks.end(), int64_t(0)),
+                   stream, plan.tasks.as<nsg_lookup_task>(),
+                   plan.taskOfBlock[GradientBlocks].as<int32_t>());
+    addChunks(plan, stream);
+    updateWith(Kernel::Update, plan, stream);
+    updateWith(Kernel::Reduce, plan, stream);
+    updateSmall(plan, stream);
+  }
+  reduced = &plan;
+  trained = nullptr;
+}
+
+/// Adds up the chunks of long runs.
+void Device::addChunks(const StepPlan &plan, CUstream stream) const {
+  constexpr int64_t warps = NSG_THREADS / 32;
+  int64_t chunks = plan.step.numPositions / NSG_CHUNK;
+  if (keys.updated.empty())
+    return;
+  int64_t blocks = std::min(kernels.residentBlocks(Kernel::Partials) * waves,
+                            (chunks + warps - 1) / warps);
+  kernels.launch(
+      Kernel::Partials, blocks, stream,
+      plan.trainingArray.as<nsg_slot>(TrainingLayout(keys).sortedSlots),
+      int32_t(keys.updated.size()), &plan.sortedArray.as<SortedHead>()->sorted);
+}
+
+/// Launches an update kernel if some slot has a body of it.
+void Device::updateWith(Kernel kernel, const StepPlan &plan,
+                        CUstream stream) const {
+  bool needed =
+      std::any_of(keys.updated.begin(), keys.updated.end(), [&](int32_t slot) {
+        const GpuSlot &spec = binding.program.slots[size_t(slot)];
+        return (kernel == Kernel::Update) == (spec.updateVariant >= 0);
+      });
+  if (!needed)
+    return;
+  // A warp takes at least one run, and there are no more runs than ids.
+  constexpr int64_t warps = NSG_THREADS / 32;
+  int64_t blocks = std::min(kernels.residentBlocks(kernel) * waves,
+                            (plan.step.numPositions + warps - 1) / warps);
+  kernels.launch(
+      kernel, blocks, stream,
+      plan.trainingArray.as<nsg_slot>(TrainingLayout(keys).sortedSlots),
+      int32_t(keys.updated.size()), &plan.sortedArray.as<SortedHead>()->sorted);
+}
+
+/// Adds up what each row of the small slots has in its pieces, and then updates
+/// the rows that have something.
+void Device::updateSmall(const StepPlan &plan, CUstream stream) const {
+  if (plan.step.numUnsorted == 0)
+    return;
+  int64_t sums = 0, rows = 0;
+  for (const SmallStep &small : plan.step.small) {
+    sums += small.sumRows();
+    rows += small.rows;
+  }
+  const auto *head = plan.sortedArray.as<SortedHead>();
+  auto run = [&](Kernel kernel, int64_t items, const nsg_sorted *sorted) {
+    constexpr int64_t warps = NSG_THREADS / 32;
+    int64_t blocks = std::min(kernels.residentBlocks(kernel) * waves,
+                              (items + warps - 1) / warps);
+    kernels.launch(
+        kernel, blocks, stream,
+        plan.trainingArray.as<nsg_slot>(TrainingLayout(keys).smallSlots),
+        int32_t(keys.small.size()), sorted);
+  };
+  run(Kernel::SmallSums, sums, &head->smallSums);
+  run(Kernel::SmallUpdate, rows, &head->smallUpdate);
+}
+
+void Device::applyNorms(CUstream stream) {
+  if (!reduced)
+    fail("nsc_backward_apply comes after nsc_backward, once");
+  if (reduced->captured != gpu.isCapturing(stream))
+    fail("nsc_backward and nsc_backward_apply must both be captured into a "
+         "graph, or neither");
+  if (reduced->step.numPositions > 0)
+    updateWith(Kernel::Apply, *reduced, stream);
+  reduced = nullptr;
+}
+
+nsc_norms Device::normsOf(int32_t slot) const {
+  auto updated = std::find(keys.updated.begin(), keys.updated.end(), slot);
+  if (updated == keys.updated.end() ||
+      !binding.program.slots[size_t(slot)].twoPhase)
+    fail("slot ", slot,
+         " has no norms: its optimizer takes one phase, or it "
+         "has none");
+  if (!reduced)
+    fail("the norms of slot ", slot,
+         " are there between nsc_backward and nsc_backward_apply");
+  auto index = size_t(updated - keys.updated.begin());
+  return {stepMemory.norms(index), stepMemory.reducedRows(index),
+          stepMemory.runBegin() + index};
+}
+
+} // namespace neuroshard::cuda

@@ -1,0 +1,143 @@
+//===- BadIds.cpp - Ids that kernels found out of range -------------------===//
+//
+// Turns a word of a kernel into a message that names table and feature.
+//
+//===----------------------------------------------------------------------===//
+
+#include "BadIds.h"
+#include "ABI/Status.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace neuroshard::cuda {
+namespace {
+
+constexpr size_t maxPlans = 4096;
+constexpr uint64_t none = ~uint64_t(0);
+constexpr int positionBits = 40;
+
+} // namespace
+
+BadIds::BadIds(const Gpu &gpu, const Binding &binding, const OwnStream &uploads)
+    : gpu(gpu), binding(binding), uploads(uploads),
+      words(gpu, maxPlans * sizeof(uint64_t), "the words of bad ids"),
+      copies(gpu, maxPlans * sizeof(uint64_t)) {
+  clear(uploads.get(), 0, maxPlans);
+  uploads.wait();
+}
+
+void BadIds::clear(CUstream stream, size_t first, size_t count) const {
+  gpu.driver.check(
+      gpu.driver.memsetD8Async(words.address() + first * sizeof(uint64_t), 0xff,
+                               count * sizeof(uint64_t), stream),
+      "clearing the words of bad ids");
+}
+
+uint64_t *BadIds::wordOf(const StepPlan &plan) const {
+  if (plan.badIdWord >= maxPlans)
+    fail("more than ", maxPlans,
+         " steps were captured into graphs on one device; close it and open "
+         "it again");
+  return words.as<uint64_t>() + plan.badIdWord;
+}
+
+std::optional<std::string>
+BadIds::collect(const std::vector<std::unique_ptr<StepPlan>> &plans,
+                CUstream stream) {
+  const CudaDriver &driver = gpu.driver;
+  if (!plans.empty()) {
+    driver.check(driver.memcpyDtoHAsync(copies.data(), words.address(),
+                                        plans.size() * sizeof(uint64_t),
+                                        stream),
+                 "reading the words of bad ids");
+    clear(stream, 0, plans.size());
+  }
+  driver.check(driver.streamSynchronize(stream), "waiting for the step");
+  std::optional<std::string> message = std::exchange(kept, std::nullopt);
+  const auto *found = reinterpret_cast<const uint64_t *>(copies.data());
+  for (const auto &plan : plans)
+    if (!message && found[plan->badIdWord] != none)
+      message = describe(*plan, found[plan->badIdWord]);
+  return message;
+}
+
+void BadIds::keep(const StepPlan &plan) {
+  gpu.waitForAll();
+  uint64_t word = readWord(plan);
+  if (word == none)
+    return;
+  if (!kept)
+    kept = describe(plan, word);
+  clear(uploads.get(), plan.badIdWord, 1);
+  uploads.wait();
+}
+
+uint64_t BadIds::readWord(const StepPlan &plan) const {
+  uint64_t word = none;
+  gpu.driver.check(
+      gpu.driver.memcpyDtoH(&word, reinterpret_cast<CUdeviceptr>(wordOf(plan)),
+                            sizeof(word)),
+      "reading the word of a bad id");
+  return word;
+}
+
+std::string BadIds::describe(const StepPlan &plan, uint64_t word) const {
+  auto task = size_t(word >> positionBits);
+  auto position = int64_t(word & ((uint64_t(1) << positionBits) - 1));
+  if (task >= plan.parts.size())
+    return "a kernel reported a bad id of a part that there is not";
+  const nsc_part &part = plan.parts[task];
+  auto lookup = size_t(part.lookup);
+  const runtime::ShardSpec &shard =
+      binding.shardOf(size_t(binding.program.lookups[lookup].slot));
+  std::ostringstream text;
+  text << "device " << binding.device << ": "
+       << binding.exchangeOf(lookup).where
+       << describeValue(plan, task, position) << " at position " << position
+       << " of the ids of " << binding.nameOf(lookup) << ", part " << task
+       << ": expected rows from " << shard.rows.begin << " to "
+       << shard.rows.end - 1;
+  return text.str();
+}
+
+/// Copies memory that kernels have read. What they read on the emulator may be
+/// any memory of the host, and be gone by now: a pipe takes what is there, and
+/// does not fault.
+bool BadIds::copyBack(void *to, CUdeviceptr from, size_t bytes) const {
+  if (gpu.driver.memcpyDtoH(to, from, bytes) == CUDA_SUCCESS)
+    return true;
+  int ends[2];
+  if (!gpu.driver.emulated || pipe2(ends, O_CLOEXEC) != 0)
+    return false;
+  auto count = ssize_t(bytes);
+  bool copied =
+      write(ends[1], reinterpret_cast<const void *>(from), bytes) == count &&
+      read(ends[0], to, bytes) == count;
+  close(ends[0]);
+  close(ends[1]);
+  return copied;
+}
+
+/// The id itself, if it is still there.
+std::string BadIds::describeValue(const StepPlan &plan, size_t task,
+                                  int64_t position) const {
+  const nsc_part &part = plan.parts[task];
+  const GpuLookup &lookup = binding.program.lookups[size_t(part.lookup)];
+  const runtime::ShardSpec &shard = binding.shardOf(size_t(lookup.slot));
+  const char *unknown = "an id out of range (overwritten by now)";
+  if (position < part.id_begin || position >= part.id_end)
+    return unknown;
+  int32_t narrow = 0;
+  int64_t wide = 0;
+  void *to = lookup.idBytes == 4 ? static_cast<void *>(&narrow) : &wide;
+  CUdeviceptr from = reinterpret_cast<CUdeviceptr>(part.ids) +
+                     CUdeviceptr(position * lookup.idBytes);
+  bool copied = copyBack(to, from, size_t(lookup.idBytes));
+  int64_t id = lookup.idBytes == 4 ? narrow : wide;
+  if (!copied || (id >= shard.rows.begin && id < shard.rows.end))
+    return unknown;
+  return std::string("id ").append(std::to_string(id));
+}
+
+} // namespace neuroshard::cuda

@@ -1,0 +1,50 @@
+//===- Binding.h - What a device's lookups and slots are -------*- C++ -*-===//
+//
+// The manifest and the GPU program of one device, read together.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_LIB_RUNTIMECUDA_STEP_BINDING_H
+#define NEUROSHARD_LIB_RUNTIMECUDA_STEP_BINDING_H
+
+#include "neuroshard/Artifact/GpuProgram.h"
+
+#include <string>
+
+namespace neuroshard::cuda {
+
+struct Binding {
+  runtime::Manifest manifest;
+  int32_t device = 0;
+  GpuProgram program;
+
+  const runtime::DeviceBinding &bound() const {
+    return manifest.bindings[size_t(device)];
+  }
+  size_t numLookups() const { return program.lookups.size(); }
+  size_t numSlots() const { return program.slots.size(); }
+
+  const runtime::ExchangeSpec &exchangeOf(size_t lookup) const {
+    return manifest.exchanges[size_t(bound().lookups[lookup].exchange)];
+  }
+  const runtime::LookupSpec &specOf(size_t lookup) const {
+    return exchangeOf(lookup).lookups[size_t(bound().lookups[lookup].lookup)];
+  }
+  const runtime::ShardSpec &shardOf(size_t slot) const {
+    return manifest.shards[size_t(bound().slots[slot])];
+  }
+  const runtime::TableSpec &tableOf(size_t slot) const {
+    return manifest.tableOf(shardOf(slot));
+  }
+  /// "lookup 3 (table "user", feature "id")", for messages.
+  std::string nameOf(size_t lookup) const;
+};
+
+/// Reads `directory`/manifest.json and the GPU program of `device`, which must
+/// have the hash that the manifest says, and holds them against each other.
+/// Throws a RuntimeError.
+Binding readBinding(const std::string &directory, int32_t device);
+
+} // namespace neuroshard::cuda
+
+#endif // NEUROSHARD_LIB_RUNTIMECUDA_STEP_BINDING_H

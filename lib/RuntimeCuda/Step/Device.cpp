@@ -1,0 +1,78 @@
+//===- Device.cpp - One device of a plan on a GPU -------------------------===//
+//
+// Opening, initial values, memory, bad ids.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Device.h"
+#include "ABI/Status.h"
+
+#include <algorithm>
+#include <thread>
+
+using namespace neuroshard::runtime;
+
+namespace neuroshard::cuda {
+namespace {
+
+std::vector<TableMemory> makeTables(const Gpu &gpu, const Binding &binding,
+                                    const nsc_options &options) {
+  const nsc_slot_memory *given = options.slots;
+  auto count = size_t(options.num_slots);
+  if (given && count != 0 && count != binding.numSlots())
+    fail("expected memory for ", binding.numSlots(), " slots, those of device ",
+         binding.device, ", found it for ", options.num_slots);
+  std::vector<TableMemory> tables;
+  tables.reserve(binding.numSlots());
+  for (size_t slot = 0; slot < binding.numSlots(); ++slot)
+    tables.emplace_back(gpu, binding.shardOf(slot), binding.tableOf(slot),
+                        given ? &given[slot] : nullptr);
+  return tables;
+}
+
+int initializerThreads() {
+  return int(std::clamp(std::thread::hardware_concurrency(), 1u, 16u));
+}
+
+} // namespace
+
+Device::Device(const Gpu &gpu, const std::string &directory, int32_t planDevice,
+               const nsc_options &options)
+    : gpu(gpu), binding(readBinding(directory, planDevice)),
+      kernels(gpu, binding, directory), keys(binding),
+      tables(makeTables(gpu, binding, options)), side(gpu), uploads(gpu),
+      stepMemory(gpu, binding, keys, uploads), plans(gpu),
+      badIds(gpu, binding, uploads), stepSizes(gpu, binding) {
+  for (const TableMemory &table : tables)
+    weights.push_back(table.weights());
+  if (options.initialize)
+    initialize(options.seed);
+}
+
+void Device::initialize(uint64_t seed) {
+  ThreadPool threads(initializerThreads());
+  for (TableMemory &table : tables)
+    table.initialize(seed, threads);
+}
+
+nsc_memory Device::memoryBytes() const {
+  nsc_memory memory = {};
+  for (const TableMemory &table : tables) {
+    memory.weights += table.weightBytes();
+    memory.states += table.numStates() * table.stateBytes();
+  }
+  memory.step = stepMemory.bytes();
+  memory.arrays = badIds.bytes() + stepSizes.bytes();
+  for (const auto &plan : plans.all())
+    memory.arrays += plan->allocatedBytes();
+  return memory;
+}
+
+std::optional<std::string> Device::check(CUstream stream) {
+  if (gpu.isCapturing(stream))
+    fail("nsc_check waits for the GPU, which a stream that is captured into a "
+         "graph cannot do");
+  return badIds.collect(plans.all(), stream);
+}
+
+} // namespace neuroshard::cuda

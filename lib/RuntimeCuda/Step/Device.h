@@ -1,0 +1,108 @@
+//===- Device.h - One device of a plan on a GPU ----------------*- C++ -*-===//
+//
+// What is behind nsc_device. The context must be current in all functions.
+//
+// Two streams take part in a training step. The caller's runs the lookups and,
+// later, the update. `side` expands and sorts the ids meanwhile: it begins
+// where the caller's stream is at the forward, so that the last update has
+// read what the sort overwrites, and the update waits for it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_LIB_RUNTIMECUDA_STEP_DEVICE_H
+#define NEUROSHARD_LIB_RUNTIMECUDA_STEP_DEVICE_H
+
+#include "BadIds.h"
+#include "Driver/Kernels.h"
+#include "ShardMemory.h"
+#include "StepMemory.h"
+#include "StepPlan.h"
+#include "StepSizes.h"
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace neuroshard::cuda {
+
+class Device {
+public:
+  Device(const Gpu &gpu, const std::string &directory, int32_t planDevice,
+         const nsc_options &options);
+
+  void initialize(uint64_t seed);
+
+  void forward(std::span<const nsc_part> parts, int32_t training,
+               CUstream stream);
+  void prepare(std::span<const nsc_part> parts, int32_t training,
+               CUstream stream);
+  void setStep(float learningRate, int64_t step, CUstream stream);
+  void backward(std::span<const nsc_gradient> gradients, CUstream stream);
+  void applyNorms(CUstream stream);
+  nsc_norms normsOf(int32_t slot) const;
+  /// The message of a bad id, if there is one.
+  std::optional<std::string> check(CUstream stream);
+
+  nsc_memory memoryBytes() const;
+
+  const Gpu &gpu;
+  const Binding binding;
+  const Kernels kernels;
+  const KeySpace keys;
+  std::vector<TableMemory> tables;
+
+private:
+  // DevicePlans.cpp
+  StepPlan &planFor(std::span<const nsc_part> parts, bool training,
+                    CUstream stream, bool capturing);
+  void fill(StepPlan &plan, std::span<const nsc_part> parts, bool training,
+            CUstream stream);
+  void reserveFor(const StepPlan &plan);
+  std::vector<GradientPlace>
+  expectedPlaces(std::span<const nsc_part> parts) const;
+  nsg_slot describeSlot(size_t slot) const;
+  nsg_slot describeSorted(size_t updated) const;
+  nsg_slot describeSmall(size_t small, const SmallStep &step) const;
+  void putTraining(StepPlan &plan, Uploader &uploader) const;
+  void putSorted(StepPlan &plan, const float *gradients,
+                 Uploader &uploader) const;
+
+  // Forward.cpp
+  void beginCall(CUstream stream, bool capturing);
+  void expandAndSort(StepPlan &plan, CUstream stream);
+  void fillKeys(const StepPlan &plan, CUstream stream) const;
+  void sortPositions(const StepPlan &plan, CUstream stream);
+  void orderPieces(const StepPlan &plan, CUstream stream) const;
+  void expand(const StepPlan &plan, const nsg_positions *positions,
+              CUstream stream) const;
+  void checkTraining(int32_t training) const;
+
+  // Backward.cpp
+  StepPlan &planOfBackward(size_t numGradients, bool capturing);
+  bool hasGradients(const StepPlan &plan, size_t part) const;
+  const float *checkGradients(const StepPlan &plan,
+                              std::span<const nsc_gradient> gradients) const;
+  void addChunks(const StepPlan &plan, CUstream stream) const;
+  void updateWith(Kernel kernel, const StepPlan &plan, CUstream stream) const;
+  void updateSmall(const StepPlan &plan, CUstream stream) const;
+
+  OwnStream side;
+  OwnStream uploads;
+  StepMemory stepMemory;
+  PlanCache plans;
+  BadIds badIds;
+  StepSizes stepSizes;
+  std::vector<void *> weights; ///< per slot.
+  SortFunction sort = nullptr; ///< found when it is first needed.
+
+  StepPlan *trained = nullptr;  ///< of the forward that backward belongs to.
+  StepPlan *reduced = nullptr;  ///< of the backward that apply belongs to.
+  StepPlan *unjoined = nullptr; ///< no stream has waited for its sort.
+  /// Gradients of the last backward: those of the next are likely there.
+  std::vector<GradientPlace> lastPlaces;
+  std::vector<int32_t> lastLookups;
+};
+
+} // namespace neuroshard::cuda
+
+#endif // NEUROSHARD_LIB_RUNTIMECUDA_STEP_DEVICE_H

@@ -1,0 +1,216 @@
+//===- DevicePlans.cpp - What a step needs, before it runs ----------------===//
+//
+// Finds or makes the plan of a step: its tasks, its memory and its arrays on
+// the GPU.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ABI/Parts.h"
+#include "ABI/Status.h"
+#include "Device.h"
+#include "Driver/SortLibrary.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace neuroshard::cuda {
+namespace {
+
+std::vector<int32_t> lookupsOf(std::span<const nsc_part> parts) {
+  std::vector<int32_t> lookups;
+  for (const nsc_part &part : parts)
+    lookups.push_back(part.lookup);
+  return lookups;
+}
+
+} // namespace
+
+StepPlan &Device::planFor(std::span<const nsc_part> parts, bool training,
+                          CUstream stream, bool capturing) {
+  StepPlan *plan = capturing ? nullptr : plans.find(parts, training);
+  bool current =
+      plan && (!training || plan->generation == stepMemory.generation());
+  if (current)
+    return *plan;
+  checkParts(binding, parts, training);
+  if (!plan)
+    plan = &plans.take(capturing);
+  for (StepPlan **user : {&trained, &reduced})
+    if (*user == plan)
+      *user = nullptr;
+  try {
+    fill(*plan, parts, training, stream);
+  } catch (...) {
+    plans.drop(*plan);
+    throw;
+  }
+  return *plan;
+}
+
+void Device::fill(StepPlan &plan, std::span<const nsc_part> parts,
+                  bool training, CUstream stream) {
+  badIds.wordOf(plan);
+  // What this plan's kernels have found belongs to its former lookups.
+  if (!plan.parts.empty() && lookupsOf(plan.parts) != lookupsOf(parts))
+    badIds.keep(plan);
+  plan.parts.clear(); // matches nothing until it is complete
+  plan.training = training;
+  plan.step = makeTasks(binding, keys, parts, weights, training,
+                        kernels.residentBlocks(Kernel::Lookup));
+  plan.places = expectedPlaces(parts);
+  placeGradients(plan.step, plan.places);
+  if (training)
+    reserveFor(plan);
+  Uploader uploader(gpu, plan, stream, uploads);
+  uploader.putTasks();
+  if (training) {
+    putTraining(plan, uploader);
+    putSorted(plan, nullptr, uploader);
+  }
+  uploader.finish();
+  plan.generation = stepMemory.generation();
+  plan.parts.assign(parts.begin(), parts.end());
+}
+
+void Device::reserveFor(const StepPlan &plan) {
+  StepNeeds needs;
+  needs.positions = plan.step.numPositions;
+  needs.unsorted = plan.step.numUnsorted;
+  needs.pieces = plan.step.numPieces();
+  for (const SmallStep &small : plan.step.small)
+    needs.sumRows.push_back(small.sumRows());
+  for (size_t i = 0; i < keys.updated.size(); ++i) {
+    const GpuSlot &slot = binding.program.slots[size_t(keys.updated[i])];
+    needs.reducedRows.push_back(slot.twoPhase ? plan.step.rowsOfUpdated[i] : 0);
+  }
+  if (needs.positions > 0 && !keys.updated.empty()) {
+    if (!sort)
+      sort = findSort(gpu.driver);
+    size_t bytes = 0;
+    int result = sort(nullptr, &bytes, nullptr, keys.keyBytes, keys.endBit,
+                      nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
+                      needs.positions, nullptr);
+    if (result != 0)
+      failWith(NSC_CUDA_ERROR, "the sort cannot say what memory it needs for ",
+               needs.positions, " ids: ", gpu.driver.text(result));
+    needs.sortBytes = int64_t(bytes);
+  }
+  uint64_t before = stepMemory.generation();
+  stepMemory.reserve(needs, plan.captured);
+  if (before != stepMemory.generation())
+    trained = reduced = nullptr; // what they have sorted is gone
+}
+
+std::vector<GradientPlace>
+Device::expectedPlaces(std::span<const nsc_part> parts) const {
+  return lookupsOf(parts) == lastLookups ? lastPlaces
+                                         : placesOfResults(binding, parts);
+}
+
+/// What an update of either kind needs of its slot.
+nsg_slot Device::describeSlot(size_t slot) const {
+  const TableMemory &table = tables[slot];
+  nsg_slot entry = {};
+  entry.weights = table.weights();
+  entry.state0 = table.state(0);
+  entry.state1 = table.state(1);
+  entry.key_begin = std::max<int64_t>(keys.keyBegin[slot], 0);
+  entry.key_end = entry.key_begin + table.shard().rows.size();
+  entry.step_size = stepSizes.ofSlot(slot);
+  return entry;
+}
+
+nsg_slot Device::describeSorted(size_t updated) const {
+  auto slot = size_t(keys.updated[updated]);
+  const GpuSlot &spec = binding.program.slots[slot];
+  nsg_slot entry = describeSlot(slot);
+  entry.reduced = stepMemory.reduced(updated);
+  entry.norms = stepMemory.norms(updated);
+  entry.update_variant = spec.updateVariant;
+  entry.reduce_variant = spec.reduceVariant;
+  entry.apply_variant = spec.applyVariant;
+  entry.partial_variant = spec.partialVariant;
+  return entry;
+}
+
+nsg_slot Device::describeSmall(size_t small, const SmallStep &step) const {
+  auto slot = size_t(keys.small[small]);
+  const GpuSlot &spec = binding.program.slots[slot];
+  nsg_slot entry = describeSlot(slot);
+  entry.reduced = stepMemory.sums(small);
+  entry.norms = stepMemory.counts(small);
+  entry.update_variant = spec.smallUpdateVariant;
+  entry.reduce_variant = -1;
+  entry.apply_variant = -1;
+  entry.partial_variant = spec.smallSumsVariant;
+  entry.first_piece = int32_t(step.firstPiece);
+  entry.num_pieces = int32_t(step.numPieces);
+  entry.pieces_per_sum = int32_t(step.piecesPerSum);
+  entry.num_sums = int32_t(step.numSums);
+  return entry;
+}
+
+void Device::putTraining(StepPlan &plan, Uploader &uploader) const {
+  TrainingHead head = {};
+  head.first = {stepMemory.keys(), stepMemory.gradientOffsets(),
+                stepMemory.factors(), keys.keyBytes, 0};
+  head.again = head.first;
+  // The keys' memory has the distinct keys by then, and this nothing.
+  head.again.keys = stepMemory.sortedKeys();
+  head.pieces = stepMemory.pieces();
+  std::vector<nsg_slot> slots;
+  for (size_t i = 0; i < keys.updated.size(); ++i)
+    slots.push_back(describeSorted(i));
+  std::vector<int32_t> sums = {0}, rows = {0};
+  for (size_t i = 0; i < keys.small.size(); ++i) {
+    const SmallStep &small = plan.step.small[i];
+    slots.push_back(describeSmall(i, small));
+    sums.push_back(sums.back() + int32_t(small.sumRows()));
+    rows.push_back(rows.back() + int32_t(small.rows));
+  }
+  std::vector<std::byte> bytes;
+  auto append = [&](const void *values, size_t size) {
+    const auto *first = static_cast<const std::byte *>(values);
+    bytes.insert(bytes.end(), first, first + size);
+  };
+  append(&head, sizeof(head));
+  append(slots.data(), slots.size() * sizeof(nsg_slot));
+  append(sums.data(), sums.size() * sizeof(int32_t));
+  append(rows.data(), rows.size() * sizeof(int32_t));
+  uploader.put(plan.trainingArray, std::span<const std::byte>(bytes));
+}
+
+void Device::putSorted(StepPlan &plan, const float *gradients,
+                       Uploader &uploader) const {
+  nsg_sorted common = {};
+  common.gradient_offsets = stepMemory.gradientOffsets();
+  common.factors = stepMemory.factors();
+  common.gradients = gradients;
+  common.key_bytes = keys.keyBytes;
+  common.one = 1.0f;
+
+  SortedHead head = {common, common, common};
+  head.sorted.keys = stepMemory.distinctKeys();
+  head.sorted.starts = stepMemory.starts();
+  head.sorted.order = stepMemory.order();
+  head.sorted.num_runs = stepMemory.numRuns();
+  head.sorted.num_positions = plan.step.numPositions;
+  head.sorted.run_begin = stepMemory.runBegin();
+  head.sorted.partials = stepMemory.partials();
+  head.sorted.partial_stride = stepMemory.partialStride();
+
+  nsg_pieces pieces = stepMemory.pieces();
+  TrainingLayout layout(keys);
+  head.smallSums.run_begin =
+      plan.trainingArray.writable<int32_t>(layout.sumsBegin);
+  head.smallUpdate.run_begin =
+      plan.trainingArray.writable<int32_t>(layout.rowsBegin);
+  for (nsg_sorted *small : {&head.smallSums, &head.smallUpdate}) {
+    small->starts = pieces.starts;
+    small->order = pieces.order;
+    small->partial_stride = pieces.stride;
+  }
+  uploader.put(plan.sortedArray, std::span<const SortedHead>(&head, 1));
+}
+
+} // namespace neuroshard::cuda

@@ -1,0 +1,135 @@
+//===- Forward.cpp - Lookups, and the sort for their update ---------------===//
+//
+// One launch for all lookups; for training the side stream meanwhile sorts.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ABI/Status.h"
+#include "Device.h"
+
+#include <numeric>
+#include <utility>
+
+namespace neuroshard::cuda {
+namespace {
+
+int64_t sum(const std::vector<int64_t> &values) {
+  return std::accumulate(values.begin(), values.end(), int64_t(0));
+}
+
+int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+} // namespace
+
+void Device::checkTraining(int32_t training) const {
+  if (training < NSC_INFERENCE || training > NSC_TRAINING_JOINED)
+    fail("expected training to be 0, 1 or 2, found ", training);
+  bool hasNone = keys.end == 0 && keys.small.empty();
+  if (training != NSC_INFERENCE && hasNone && binding.numSlots() > 0)
+    fail("the program was compiled for inference; compile the model with its "
+         "optimizers to train it");
+}
+
+/// A sort that nothing has waited for still reads what a new step overwrites.
+void Device::beginCall(CUstream stream, bool capturing) {
+  StepPlan *sorting = std::exchange(unjoined, nullptr);
+  if (!sorting || sorting->captured)
+    return;
+  if (capturing) // a graph cannot wait for what is outside
+    sorting->sorted.wait();
+  else
+    sorting->sorted.holdBack(stream);
+}
+
+void Device::prepare(std::span<const nsc_part> parts, int32_t training,
+                     CUstream stream) {
+  checkTraining(training);
+  if (gpu.isCapturing(stream))
+    fail("nsc_prepare is for before a capture");
+  beginCall(stream, false);
+  planFor(parts, training != NSC_INFERENCE, stream, false);
+}
+
+void Device::forward(std::span<const nsc_part> parts, int32_t training,
+                     CUstream stream) {
+  checkTraining(training);
+  bool capturing = gpu.isCapturing(stream);
+  beginCall(stream, capturing);
+  StepPlan &plan = planFor(parts, training != NSC_INFERENCE, stream, capturing);
+  if (training != NSC_INFERENCE)
+    plan.forked.record(stream);
+  kernels.launch(Kernel::Lookup, sum(plan.step.blocks[LookupBlocks]), stream,
+                 plan.tasks.as<nsg_lookup_task>(),
+                 plan.taskOfBlock[LookupBlocks].as<int32_t>(),
+                 badIds.wordOf(plan));
+  if (training == NSC_INFERENCE)
+    return;
+  plan.forked.holdBack(side.get());
+  expandAndSort(plan, side.get());
+  plan.sorted.record(side.get());
+  if (training == NSC_TRAINING_JOINED)
+    plan.sorted.holdBack(stream);
+  unjoined = training == NSC_TRAINING_JOINED ? nullptr : &plan;
+  trained = &plan;
+}
+
+void Device::expandAndSort(StepPlan &plan, CUstream stream) {
+  fillKeys(plan, stream);
+  if (!plan.step.hasPositions())
+    return;
+  expand(plan, &plan.trainingArray.as<TrainingHead>()->first, stream);
+  if (plan.step.numPositions > 0 && !keys.updated.empty())
+    sortPositions(plan, stream);
+  orderPieces(plan, stream);
+}
+
+/// Where positions may have no reader; and where there are none at all, what
+/// the caller asks of norms must be there all the same.
+void Device::fillKeys(const StepPlan &plan, CUstream stream) const {
+  int64_t positions = plan.step.numPositions;
+  auto fill = [&](void *array, unsigned char value, int64_t bytes,
+                  const char *what) {
+    auto address = reinterpret_cast<CUdeviceptr>(array);
+    gpu.driver.check(
+        gpu.driver.memsetD8Async(address, value, size_t(bytes), stream), what);
+  };
+  if (positions > 0 && plan.step.filled)
+    fill(stepMemory.keys(), 0xff, positions * keys.keyBytes, "filling keys");
+  if (positions == 0 && !keys.updated.empty())
+    fill(stepMemory.runBegin(), 0,
+         int64_t((keys.updated.size() + 1) * sizeof(int32_t)),
+         "clearing the runs");
+}
+
+void Device::expand(const StepPlan &plan, const nsg_positions *positions,
+                    CUstream stream) const {
+  kernels.launch(Kernel::Expand, sum(plan.step.blocks[ExpandBlocks]), stream,
+                 plan.tasks.as<nsg_lookup_task>(),
+                 plan.taskOfBlock[ExpandBlocks].as<int32_t>(), positions);
+}
+
+void Device::sortPositions(const StepPlan &plan, CUstream stream) {
+  auto bytes = size_t(stepMemory.sortBytes());
+  int result =
+      sort(stepMemory.sortTemp(), &bytes, stepMemory.keys(), keys.keyBytes,
+           keys.endBit, stepMemory.iota(), stepMemory.sortedKeys(),
+           stepMemory.order(), stepMemory.distinctKeys(), stepMemory.starts(),
+           stepMemory.numRuns(), plan.step.numPositions, stream);
+  if (result != 0)
+    failWith(NSC_CUDA_ERROR, "sorting ids: ", gpu.driver.text(result));
+  auto numSlots = int32_t(keys.updated.size());
+  kernels.launch(
+      Kernel::Ranges, ceilDiv(numSlots + 1, NSG_THREADS), stream,
+      plan.trainingArray.as<nsg_slot>(TrainingLayout(keys).sortedSlots),
+      numSlots, &plan.sortedArray.as<SortedHead>()->sorted);
+}
+
+/// Without keys, and without gradients, as the sort.
+void Device::orderPieces(const StepPlan &plan, CUstream stream) const {
+  kernels.launch(Kernel::SmallOrder, sum(plan.step.blocks[OrderBlocks]), stream,
+                 plan.tasks.as<nsg_lookup_task>(),
+                 plan.taskOfBlock[OrderBlocks].as<int32_t>(),
+                 &plan.trainingArray.as<TrainingHead>()->pieces);
+}
+
+} // namespace neuroshard::cuda

@@ -1,0 +1,238 @@
+//===- ShardMemory.cpp - Weights and state of one shard on a GPU ----------===//
+//
+// Rows pass through a chunk of host memory in which they are padded.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ShardMemory.h"
+#include "ABI/Status.h"
+#include "neuroshard/Runtime/Initializer.h"
+#include "neuroshard/Runtime/KernelABI.h"
+#include "neuroshard/Runtime/Numerics.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+using namespace neuroshard::runtime;
+
+namespace neuroshard::cuda {
+namespace {
+
+constexpr int64_t chunkBytes = int64_t(16) << 20;
+
+/// How rows of an array lie on the GPU, and dense on the host.
+struct Rows {
+  CUdeviceptr address; ///< of row 0.
+  int64_t stride;      ///< bytes on the GPU.
+  int64_t width;       ///< bytes on the host.
+
+  int64_t perChunk() const { return std::max<int64_t>(1, chunkBytes / stride); }
+  CUdeviceptr at(int64_t row) const {
+    return address + CUdeviceptr(row * stride);
+  }
+};
+
+void readRows(const Gpu &gpu, const Rows &rows, int64_t begin, int64_t end,
+              void *values) {
+  gpu.waitForAll();
+  auto *to = static_cast<std::byte *>(values);
+  std::vector<std::byte> chunk;
+  for (int64_t row = begin; row < end; row += rows.perChunk()) {
+    int64_t count = std::min(rows.perChunk(), end - row);
+    chunk.resize(size_t(count * rows.stride));
+    gpu.driver.check(
+        gpu.driver.memcpyDtoH(chunk.data(), rows.at(row), chunk.size()),
+        "copying rows from the GPU");
+    for (int64_t i = 0; i < count; ++i, to += rows.width)
+      std::memcpy(to, chunk.data() + i * rows.stride, size_t(rows.width));
+  }
+}
+
+void writeChunk(const Gpu &gpu, const Rows &rows, int64_t row,
+                const std::vector<std::byte> &chunk) {
+  gpu.driver.check(
+      gpu.driver.memcpyHtoD(rows.at(row), chunk.data(), chunk.size()),
+      "copying rows to the GPU");
+}
+
+void writeRows(const Gpu &gpu, const Rows &rows, int64_t begin, int64_t end,
+               const void *values) {
+  gpu.waitForAll();
+  const auto *from = static_cast<const std::byte *>(values);
+  std::vector<std::byte> chunk;
+  for (int64_t row = begin; row < end; row += rows.perChunk()) {
+    int64_t count = std::min(rows.perChunk(), end - row);
+    chunk.assign(size_t(count * rows.stride), std::byte(0));
+    for (int64_t i = 0; i < count; ++i, from += rows.width)
+      std::memcpy(chunk.data() + i * rows.stride, from, size_t(rows.width));
+    writeChunk(gpu, rows, row, chunk);
+  }
+  gpu.waitForAll(); // a copy from pageable memory may return early
+}
+
+Rows weightRows(const TableMemory &memory, CUdeviceptr address) {
+  return {address, memory.weightStrideBytes(),
+          memory.shard().cols.size() *
+              elementBytes(memory.table().elementType)};
+}
+
+Rows stateRows(const TableMemory &memory, CUdeviceptr address) {
+  int64_t width = memory.hasRowState() ? 1 : memory.shard().cols.size();
+  return {address, memory.stateStride() * int64_t(sizeof(float)),
+          width * int64_t(sizeof(float))};
+}
+
+std::string describe(const TableSpec &table, const ShardSpec &shard) {
+  std::ostringstream text;
+  text << "table \"" << table.name << "\" rows [" << shard.rows.begin << ", "
+       << shard.rows.end << ") cols [" << shard.cols.begin << ", "
+       << shard.cols.end << ")";
+  return text.str();
+}
+
+} // namespace
+
+TableMemory::TableMemory(const Gpu &gpu, const ShardSpec &shard,
+                         const TableSpec &table, const nsc_slot_memory *given)
+    : gpu(gpu), shardSpec(&shard), tableSpec(&table) {
+  if (given)
+    take(*given);
+  else
+    allocate();
+}
+
+void TableMemory::take(const nsc_slot_memory &given) {
+  const void *parts[] = {given.weights, given.state0, given.state1};
+  for (int i = 0; i <= 2; ++i) {
+    bool needed = i <= numStates();
+    const char *name = i == 0 ? "weights" : i == 1 ? "state0" : "state1";
+    if (needed != (parts[i] != nullptr))
+      fail(name, " of ", describe(*tableSpec, *shardSpec), ": expected ",
+           needed ? "memory" : "null, as the optimizer does not have it",
+           ", found ", needed ? "null" : "memory");
+    if (reinterpret_cast<uintptr_t>(parts[i]) % 16 != 0)
+      fail(name, " of ", describe(*tableSpec, *shardSpec),
+           ": expected an address that is a multiple of 16, found ", parts[i]);
+  }
+  weightAddress = reinterpret_cast<CUdeviceptr>(given.weights);
+  stateAddress = {reinterpret_cast<CUdeviceptr>(given.state0),
+                  reinterpret_cast<CUdeviceptr>(given.state1)};
+}
+
+void TableMemory::allocate() {
+  std::string name = describe(*tableSpec, *shardSpec);
+  blocks[0] = DeviceBlock(gpu, weightBytes(), "weights of " + name);
+  weightAddress = blocks[0].address();
+  for (int i = 0; i < numStates(); ++i) {
+    blocks[size_t(i) + 1] =
+        DeviceBlock(gpu, stateBytes(), "optimizer state of " + name);
+    stateAddress[size_t(i)] = blocks[size_t(i) + 1].address();
+  }
+  gpu.driver.check(
+      gpu.driver.memsetD8Async(weightAddress, 0, size_t(weightBytes()), {}),
+      "clearing weights");
+  resetState();
+}
+
+int TableMemory::numStates() const {
+  return tableSpec->optimizer.numElementStates() +
+         tableSpec->optimizer.numRowStates();
+}
+
+int64_t TableMemory::weightStrideBytes() const {
+  int64_t bytes = elementBytes(tableSpec->elementType);
+  return nsrt_row_stride(shardSpec->cols.size(), bytes) * bytes;
+}
+
+int64_t TableMemory::stateStride() const {
+  return hasRowState() ? 1
+                       : nsrt_row_stride(shardSpec->cols.size(), sizeof(float));
+}
+
+int64_t TableMemory::weightBytes() const {
+  return shardSpec->rows.size() * weightStrideBytes();
+}
+
+int64_t TableMemory::stateBytes() const {
+  return shardSpec->rows.size() * stateStride() * int64_t(sizeof(float));
+}
+
+void TableMemory::resetState() {
+  auto value = static_cast<float>(tableSpec->optimizer.initialAccumulator);
+  for (int i = 0; i < numStates(); ++i)
+    gpu.driver.check(
+        gpu.driver.memsetD32Async(stateAddress[size_t(i)],
+                                  std::bit_cast<uint32_t>(value),
+                                  size_t(stateBytes()) / sizeof(float), {}),
+        "filling optimizer state");
+  gpu.waitForAll();
+}
+
+void TableMemory::initialize(uint64_t seed, ThreadPool &threads) {
+  constexpr int64_t rowsPerTask = 256;
+  TableInitializer initializer(*tableSpec, seed);
+  Rows rows = weightRows(*this, weightAddress);
+  int64_t dim = shardSpec->cols.size();
+  int64_t numRows = shardSpec->rows.size();
+  std::vector<std::byte> chunk;
+  gpu.waitForAll();
+  for (int64_t first = 0; first < numRows; first += rows.perChunk()) {
+    int64_t count = std::min(rows.perChunk(), numRows - first);
+    chunk.assign(size_t(count * rows.stride), std::byte(0));
+    int64_t tasks = (count + rowsPerTask - 1) / rowsPerTask;
+    threads.parallelFor(tasks, [&](int64_t task) {
+      std::vector<float> row(static_cast<size_t>(dim));
+      int64_t end = std::min(count, (task + 1) * rowsPerTask);
+      for (int64_t r = task * rowsPerTask; r < end; ++r) {
+        for (int64_t c = 0; c < dim; ++c)
+          row[size_t(c)] = initializer.value(shardSpec->rows.begin + first + r,
+                                             shardSpec->cols.begin + c);
+        storeElements(row.data(), dim, tableSpec->elementType,
+                      chunk.data() + r * rows.stride);
+      }
+    });
+    writeChunk(gpu, rows, first, chunk);
+  }
+  resetState();
+}
+
+void TableMemory::checkRows(int64_t begin, int64_t end) const {
+  if (begin < 0 || begin > end || end > shardSpec->rows.size())
+    fail("rows [", begin, ", ", end, ") of a shard with ",
+         shardSpec->rows.size(), " rows (", describe(*tableSpec, *shardSpec),
+         "); rows count from the shard's first");
+}
+
+CUdeviceptr TableMemory::checkedState(int32_t state, int64_t begin,
+                                      int64_t end) const {
+  checkRows(begin, end);
+  if (state < 0 || state >= numStates())
+    fail("there is no optimizer state ", state, " of table \"", tableSpec->name,
+         "\"; it has ", numStates());
+  return stateAddress[size_t(state)];
+}
+
+void TableMemory::readWeights(int64_t begin, int64_t end, void *values) const {
+  checkRows(begin, end);
+  readRows(gpu, weightRows(*this, weightAddress), begin, end, values);
+}
+
+void TableMemory::writeWeights(int64_t begin, int64_t end, const void *values) {
+  checkRows(begin, end);
+  writeRows(gpu, weightRows(*this, weightAddress), begin, end, values);
+}
+
+void TableMemory::readState(int32_t state, int64_t begin, int64_t end,
+                            float *values) const {
+  CUdeviceptr address = checkedState(state, begin, end);
+  readRows(gpu, stateRows(*this, address), begin, end, values);
+}
+
+void TableMemory::writeState(int32_t state, int64_t begin, int64_t end,
+                             const float *values) {
+  CUdeviceptr address = checkedState(state, begin, end);
+  writeRows(gpu, stateRows(*this, address), begin, end, values);
+}
+
+} // namespace neuroshard::cuda

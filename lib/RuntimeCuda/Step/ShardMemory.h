@@ -1,0 +1,73 @@
+//===- ShardMemory.h - Weights and state of one shard on a GPU -*- C++ -*-===//
+//
+// The same layout as on the CPU (Runtime/Shard.h): rows of weights and of
+// per-element state are padded to 16 bytes; per-row state is one f32 per row.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_LIB_RUNTIMECUDA_STEP_SHARDMEMORY_H
+#define NEUROSHARD_LIB_RUNTIMECUDA_STEP_SHARDMEMORY_H
+
+#include "Driver/Gpu.h"
+#include "neuroshard/Artifact/Manifest.h"
+#include "neuroshard/Runtime/ThreadPool.h"
+#include "neuroshard/RuntimeCuda/CudaABI.h"
+
+#include <array>
+
+namespace neuroshard::cuda {
+
+class TableMemory {
+public:
+  /// Allocates weights (zero) and state (initial values), or takes what the
+  /// caller gives. The context is current, here and in all functions.
+  TableMemory(const Gpu &gpu, const runtime::ShardSpec &shard,
+              const runtime::TableSpec &table, const nsc_slot_memory *given);
+
+  const runtime::ShardSpec &shard() const { return *shardSpec; }
+  const runtime::TableSpec &table() const { return *tableSpec; }
+
+  void *weights() const { return reinterpret_cast<void *>(weightAddress); }
+  /// Null if the optimizer has fewer states.
+  float *state(size_t index) const {
+    return reinterpret_cast<float *>(stateAddress[index]);
+  }
+
+  int numStates() const;
+  bool hasRowState() const { return tableSpec->optimizer.numRowStates() > 0; }
+  int64_t weightStrideBytes() const;
+  int64_t stateStride() const; ///< f32 values from row to row.
+  int64_t weightBytes() const;
+  int64_t stateBytes() const; ///< of one state.
+
+  /// Fills weights as the CPU runtime does and resets the state.
+  void initialize(uint64_t seed, runtime::ThreadPool &threads);
+
+  /// Rows [begin, end) of the shard from and to a dense array in host memory.
+  /// Throws a RuntimeError if they are not rows of the shard or the optimizer
+  /// has no such state.
+  void readWeights(int64_t begin, int64_t end, void *values) const;
+  void writeWeights(int64_t begin, int64_t end, const void *values);
+  void readState(int32_t state, int64_t begin, int64_t end,
+                 float *values) const;
+  void writeState(int32_t state, int64_t begin, int64_t end,
+                  const float *values);
+
+private:
+  void take(const nsc_slot_memory &given);
+  void allocate();
+  void resetState();
+  void checkRows(int64_t begin, int64_t end) const;
+  CUdeviceptr checkedState(int32_t state, int64_t begin, int64_t end) const;
+
+  const Gpu &gpu;
+  const runtime::ShardSpec *shardSpec;
+  const runtime::TableSpec *tableSpec;
+  std::array<DeviceBlock, 3> blocks;
+  CUdeviceptr weightAddress = 0;
+  std::array<CUdeviceptr, 2> stateAddress = {};
+};
+
+} // namespace neuroshard::cuda
+
+#endif // NEUROSHARD_LIB_RUNTIMECUDA_STEP_SHARDMEMORY_H

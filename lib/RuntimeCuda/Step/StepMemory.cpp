@@ -1,0 +1,167 @@
+//===- StepMemory.cpp - What a training step needs on the GPU -------------===//
+//
+// Addresses depend on what was reserved, not on the step, so that what kernels
+// are told stays the same from step to step.
+//
+//===----------------------------------------------------------------------===//
+
+#include "StepMemory.h"
+#include "neuroshard/Runtime/KernelABI.h"
+#include "neuroshard/RuntimeCuda/GpuKernelABI.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace neuroshard::cuda {
+
+namespace {
+
+/// No value of `asked` is above that of `had`.
+bool areAtMost(const std::vector<int64_t> &asked,
+               const std::vector<int64_t> &had) {
+  for (size_t i = 0; i < asked.size(); ++i)
+    if (asked[i] > had[i])
+      return false;
+  return true;
+}
+
+/// Steps differ in size: growing again a little later would cost more.
+void grow(int64_t &had, int64_t asked) {
+  if (asked > had)
+    had = std::max(asked, had + had / 16);
+}
+
+void grow(std::vector<int64_t> &had, const std::vector<int64_t> &asked) {
+  for (size_t i = 0; i < asked.size(); ++i)
+    grow(had[i], asked[i]);
+}
+
+} // namespace
+
+bool StepNeeds::covers(const StepNeeds &other) const {
+  return other.positions <= positions && other.sortBytes <= sortBytes &&
+         other.positions + other.unsorted <= positions + unsorted &&
+         other.pieces <= pieces && areAtMost(other.reducedRows, reducedRows) &&
+         areAtMost(other.sumRows, sumRows);
+}
+
+StepMemory::StepMemory(const Gpu &gpu, const Binding &binding,
+                       const KeySpace &keys, const OwnStream &uploads)
+    : gpu(gpu), uploads(uploads), keyBytes(keys.keyBytes),
+      hasFactors(binding.program.hasFactors()) {
+  for (int32_t slot : keys.updated) {
+    const GpuSlot &spec = binding.program.slots[size_t(slot)];
+    int64_t stride = nsrt_row_stride(spec.dim, sizeof(float));
+    reducedStride.push_back(spec.twoPhase ? stride : 0);
+    widest = std::max(widest, stride);
+  }
+  for (int32_t slot : keys.small) {
+    const GpuSlot &spec = binding.program.slots[size_t(slot)];
+    sumStride.push_back(nsrt_row_stride(spec.dim, sizeof(float)));
+    pieceStride =
+        std::max(pieceStride, binding.shardOf(size_t(slot)).rows.size() + 1);
+  }
+  capacity.reducedRows.resize(keys.updated.size());
+  capacity.sumRows.resize(keys.small.size());
+}
+
+StepMemory::Layout StepMemory::makeLayout(const StepNeeds &needs) const {
+  Layout result = {};
+  auto take = [&](int64_t bytes) {
+    int64_t offset = result.bytes;
+    result.bytes += (bytes + 255) / 256 * 256;
+    return offset;
+  };
+  int64_t n = needs.positions;
+  result.keys = take(n * keyBytes);
+  result.sortedKeys = take(n * keyBytes);
+  result.iota = take(n * 4);
+  result.order = take(n * 4);
+  result.starts = take((n + 1) * 4);
+  int64_t all = n + needs.unsorted;
+  result.offsets = take(all * 8);
+  result.factors = take(hasFactors ? all * 4 : 0);
+  result.numRuns = take(4);
+  result.runBegin = take(int64_t(reducedStride.size() + 1) * 4);
+  result.sortTemp = take(needs.sortBytes);
+  result.partials = take(n / NSG_CHUNK * widest * 4);
+  for (size_t i = 0; i < reducedStride.size(); ++i) {
+    int64_t rows = reducedStride[i] > 0 ? needs.reducedRows[i] : 0;
+    result.reduced.push_back(take(rows * reducedStride[i] * 4));
+    result.norms.push_back(take(rows * 4));
+  }
+  result.pieceOrder = take(needs.pieces * NSG_PIECE * 4);
+  result.pieceStarts = take(needs.pieces * pieceStride * 4);
+  for (size_t i = 0; i < sumStride.size(); ++i) {
+    result.sums.push_back(take(needs.sumRows[i] * sumStride[i] * 4));
+    result.counts.push_back(take(needs.sumRows[i] * 4));
+  }
+  return result;
+}
+
+void StepMemory::reserve(const StepNeeds &needs, bool capturing) {
+  if (!empty() && capacity.covers(needs)) {
+    captured |= capturing;
+    return;
+  }
+  StepNeeds room = capacity;
+  grow(room.positions, needs.positions);
+  grow(room.unsorted, needs.unsorted);
+  grow(room.pieces, needs.pieces);
+  grow(room.sortBytes, needs.sortBytes);
+  grow(room.reducedRows, needs.reducedRows);
+  grow(room.sumRows, needs.sumRows);
+
+  if (captured || capturing) {
+    retired.push_back(std::move(block));
+  } else if (!empty()) {
+    gpu.waitForAll();
+    block = {};
+  }
+  current = 0; // until the new memory is there
+  layout = makeLayout(room);
+  block = DeviceBlock(gpu, layout.bytes, "the update's sort and its rows");
+  capacity = room;
+  captured = capturing;
+  fillIota();
+  current = ++generations;
+}
+
+void StepMemory::fillIota() {
+  constexpr int64_t most = 1 << 20;
+  int64_t chunk = std::min(most, capacity.positions);
+  PinnedBlock values(gpu, chunk * 4);
+  auto *value = reinterpret_cast<int32_t *>(values.data());
+  for (int64_t begin = 0; begin < capacity.positions; begin += chunk) {
+    int64_t count = std::min(chunk, capacity.positions - begin);
+    std::iota(value, value + count, int32_t(begin));
+    CUdeviceptr to = block.address() + CUdeviceptr(layout.iota + begin * 4);
+    gpu.driver.check(
+        gpu.driver.memcpyHtoDAsync(to, value, size_t(count) * 4, uploads.get()),
+        "filling the sort's values");
+    uploads.wait();
+  }
+}
+
+int64_t StepMemory::bytes() const {
+  int64_t total = block.size();
+  for (const DeviceBlock &old : retired)
+    total += old.size();
+  return total;
+}
+
+float *StepMemory::factors() const {
+  return hasFactors ? at<float>(layout.factors) : nullptr;
+}
+
+float *StepMemory::reduced(size_t updated) const {
+  return reducedStride[updated] > 0 ? at<float>(layout.reduced[updated])
+                                    : nullptr;
+}
+
+float *StepMemory::norms(size_t updated) const {
+  return reducedStride[updated] > 0 ? at<float>(layout.norms[updated])
+                                    : nullptr;
+}
+
+} // namespace neuroshard::cuda

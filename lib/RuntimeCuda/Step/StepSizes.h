@@ -1,0 +1,43 @@
+//===- StepSizes.h - Learning rates in device memory -----------*- C++ -*-===//
+//
+// One f32 for all slots that have the same one: all but Adam's, and one for
+// each pair of Adam's betas. They are set by a fill, not by a copy, so that no
+// host memory has to outlive the call.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_LIB_RUNTIMECUDA_STEP_STEPSIZES_H
+#define NEUROSHARD_LIB_RUNTIMECUDA_STEP_STEPSIZES_H
+
+#include "Binding.h"
+#include "Driver/Gpu.h"
+
+#include <vector>
+
+namespace neuroshard::cuda {
+
+class StepSizes {
+public:
+  StepSizes(const Gpu &gpu, const Binding &binding);
+
+  /// Throws a RuntimeError for a rate that is not finite, or a step that an
+  /// optimizer cannot take.
+  void set(float learningRate, int64_t step, CUstream stream);
+  bool isSet() const { return known; }
+  int64_t bytes() const { return memory.size(); }
+
+  const float *ofSlot(size_t slot) const {
+    return memory.as<const float>(int64_t(wordOfSlot[slot] * sizeof(float)));
+  }
+
+private:
+  const Gpu &gpu;
+  std::vector<runtime::OptimizerSpec> kinds; ///< per word.
+  std::vector<size_t> wordOfSlot;
+  DeviceBlock memory;
+  bool known = false;
+};
+
+} // namespace neuroshard::cuda
+
+#endif // NEUROSHARD_LIB_RUNTIMECUDA_STEP_STEPSIZES_H

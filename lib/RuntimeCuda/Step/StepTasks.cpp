@@ -1,0 +1,355 @@
+//===- StepTasks.cpp - What the kernels of a step are told ----------------===//
+//
+// Tasks, their blocks, and the keys and positions of an update.
+//
+//===----------------------------------------------------------------------===//
+
+#include "StepTasks.h"
+#include "ABI/Parts.h"
+#include "neuroshard/Artifact/Error.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+using namespace neuroshard::runtime;
+
+namespace neuroshard::cuda {
+namespace {
+
+constexpr int64_t maxBlocks = std::numeric_limits<int32_t>::max();
+constexpr int64_t maxPositions = std::numeric_limits<int32_t>::max() - 1;
+
+int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+/// Whether `count` more positions can be told apart.
+void checkPositions(int64_t total, int64_t count) {
+  if (count > maxPositions - total)
+    fail("the step has more than ", maxPositions,
+         " ids to update by on one device; use smaller batches");
+}
+
+/// Hands out ranges of positions to parts.
+class PositionMaker {
+public:
+  /// Position of id 0 of the part's array; negative if ids before id_begin
+  /// have none.
+  int64_t place(const nsc_part &part, int32_t slot, bool exact) {
+    int64_t count = part.id_end - part.id_begin;
+    Last &last = lastOfSlot[slot];
+    if (exact) {
+      last = {append(count), -1};
+      return last.begin - part.id_begin;
+    }
+    filled = true;
+    std::vector<Layer> &layers = groups[{part.ids, part.id_begin, part.id_end}];
+    // Not before what the slot has already: its order must be that of parts.
+    auto fits = [&](const Layer &layer) {
+      bool later = layer.begin > last.begin ||
+                   (layer.begin == last.begin && part.feature > last.feature);
+      return later && !layer.features.count(part.feature);
+    };
+    auto layer = std::find_if(layers.begin(), layers.end(), fits);
+    if (layer == layers.end())
+      layer = layers.insert(layers.end(), Layer{append(count), {}});
+    layer->features.insert(part.feature);
+    last = {layer->begin, part.feature};
+    return layer->begin - part.id_begin;
+  }
+
+  int64_t total = 0;
+  bool filled = false;
+
+private:
+  struct Layer {
+    int64_t begin;
+    std::set<int32_t> features;
+  };
+  /// Where a slot's latest part is.
+  struct Last {
+    int64_t begin = -1;
+    int32_t feature = -1;
+  };
+
+  int64_t append(int64_t count) {
+    checkPositions(total, count);
+    return std::exchange(total, total + count);
+  }
+
+  std::map<std::tuple<const void *, int64_t, int64_t>, std::vector<Layer>>
+      groups;
+  std::map<int32_t, Last> lastOfSlot;
+};
+
+int32_t flagsOf(const GpuLookup &lookup, const nsc_part &part) {
+  int32_t flags = lookup.idBytes == 8 ? NSG_ID64 : 0;
+  if (lookup.pooled)
+    flags |= NSG_POOLED;
+  if (lookup.mean)
+    flags |= NSG_MEAN;
+  if (lookup.weighted)
+    flags |= NSG_WEIGHTED;
+  if (lookup.pooled && !part.offsets)
+    flags |= NSG_FIXED;
+  return flags;
+}
+
+/// What lookup and expansion share.
+nsg_lookup_task makeTask(const Binding &binding, const nsc_part &part,
+                         void *weights) {
+  const GpuLookup &lookup = binding.program.lookups[size_t(part.lookup)];
+  const ShardSpec &shard = binding.shardOf(size_t(lookup.slot));
+  nsg_lookup_task task = {};
+  task.flags = flagsOf(lookup, part);
+  task.weights = weights;
+  task.rows = shard.rows.size();
+  task.row_begin = shard.rows.begin;
+  task.ids = part.ids;
+  task.offsets = lookup.pooled ? part.offsets : nullptr;
+  task.first_id = task.offsets ? 0 : part.id_begin;
+  task.sample_weights = lookup.weighted ? part.sample_weights : nullptr;
+  task.items = itemsOf(lookup, part);
+  task.pooling = task.offsets ? 0 : part.pooling;
+  task.out = part.out;
+  task.out_stride = part.out_stride;
+  task.variant = lookup.variantFor(task.flags & NSG_FIXED);
+  task.gradient_variant = lookup.gradientVariant;
+  return task;
+}
+
+/// Blocks of a lookup or weight gradient.
+int64_t blocksOf(const nsg_lookup_task &task, int32_t itemsPerBlock) {
+  return ceilDiv(task.items, int64_t(itemsPerBlock) * task.items_per_group);
+}
+
+/// Ids of a part, as far as the host knows.
+int64_t estimateIds(const Binding &binding, const nsc_part &part) {
+  auto lookup = size_t(part.lookup);
+  size_t exchange = size_t(binding.bound().lookups[lookup].exchange);
+  int64_t ids = part.id_end - part.id_begin;
+  // They are those of all features of an input.
+  return part.exact
+             ? ids
+             : ids / int64_t(
+                         binding.manifest.exchanges[exchange].features.size());
+}
+
+/// A block's start costs about as much as half a bag of one id, and of all
+/// waves of blocks half a wave is lost at the end: waves / k waves of k bags
+/// take least at about k = sqrt(waves). Long bags need no company.
+int32_t chooseItemsPerGroup(int64_t waves, int64_t items, int64_t ids,
+                            bool pooled) {
+  constexpr int64_t mostItems = 8, idsPerGroup = 16, rowsAtOnce = 4;
+  int64_t k = 1;
+  while (k < mostItems && 4 * k * k <= waves &&
+         2 * k * ids <= idsPerGroup * items)
+    k *= 2;
+  // Rows of ids without bags are read together.
+  if (!pooled && waves >= rowsAtOnce)
+    k = std::max(k, rowsAtOnce);
+  return int32_t(k);
+}
+
+/// Sets how many items groups of lanes take, and the blocks of lookups.
+void groupItems(const Binding &binding, std::span<const nsc_part> parts,
+                int64_t residentBlocks, StepTasks &step) {
+  auto lookupOf = [&](size_t i) -> const GpuLookup & {
+    return binding.program.lookups[size_t(parts[i].lookup)];
+  };
+  int64_t blocks = 0;
+  for (size_t i = 0; i < parts.size(); ++i)
+    if (step.tasks[i].out)
+      blocks += ceilDiv(step.tasks[i].items, lookupOf(i).itemsPerBlock);
+  int64_t waves = blocks / std::max<int64_t>(1, residentBlocks);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    nsg_lookup_task &task = step.tasks[i];
+    task.items_per_group = chooseItemsPerGroup(
+        waves, task.items, estimateIds(binding, parts[i]), lookupOf(i).pooled);
+    step.blocks[LookupBlocks].push_back(
+        task.out ? blocksOf(task, lookupOf(i).itemsPerBlock) : 0);
+  }
+}
+
+/// Numbers a kernel's blocks through all tasks.
+void numberBlocks(StepTasks &step, TaskKernel kernel,
+                  int32_t nsg_lookup_task::*first) {
+  int64_t total = 0;
+  for (size_t i = 0; i < step.tasks.size(); ++i) {
+    step.tasks[i].*first = int32_t(total);
+    total += step.blocks[kernel][i];
+    if (total > maxBlocks)
+      fail("the step takes more than ", maxBlocks,
+           " blocks of a kernel; use smaller batches");
+  }
+}
+
+/// How many sums there are of a small slot's gradients: each is added up by one
+/// group of lanes, and those of a row then by one. More of them keep more
+/// groups busy, and take more memory.
+constexpr int64_t mostSumsOfRow = 512;
+constexpr int64_t mostSumsOfSlot = 8192;
+
+SmallStep makeSmallStep(int64_t rows, int64_t firstPiece, int64_t numPieces) {
+  SmallStep small = {rows, firstPiece, numPieces};
+  int64_t most = std::min(mostSumsOfRow, mostSumsOfSlot / rows);
+  small.piecesPerSum = std::max<int64_t>(1, ceilDiv(numPieces, most));
+  small.numSums = ceilDiv(numPieces, small.piecesPerSum);
+  return small;
+}
+
+/// Numbers the pieces of small slots, and the blocks that order them: those of
+/// a slot in the order of its tasks.
+void addPieces(const Binding &binding, const KeySpace &keys,
+               std::span<const nsc_part> parts, StepTasks &step) {
+  std::vector<std::vector<size_t>> partsOfSlot(binding.numSlots());
+  for (size_t i = 0; i < parts.size(); ++i) {
+    auto lookup = size_t(parts[i].lookup);
+    if (step.tasks[i].items > 0)
+      partsOfSlot[size_t(binding.program.lookups[lookup].slot)].push_back(i);
+  }
+  int64_t total = 0;
+  for (int32_t slot : keys.small) {
+    int64_t first = total;
+    for (size_t i : partsOfSlot[size_t(slot)]) {
+      nsg_lookup_task &task = step.tasks[i];
+      int64_t pieces = ceilDiv(parts[i].id_end - parts[i].id_begin, NSG_PIECE);
+      checkPositions(total * NSG_PIECE, pieces * NSG_PIECE);
+      task.first_piece = int32_t(total);
+      task.num_pieces = int32_t(pieces);
+      step.blocks[OrderBlocks][i] =
+          ceilDiv(pieces * (task.rows + 1), NSG_THREADS);
+      total += pieces;
+    }
+    step.small.push_back(makeSmallStep(
+        binding.shardOf(size_t(slot)).rows.size(), first, total - first));
+  }
+}
+
+} // namespace
+
+KeySpace::KeySpace(const Binding &binding)
+    : keyBegin(binding.numSlots(), -1), smallSlots(binding.numSlots()) {
+  auto append = [&](size_t slot) {
+    keyBegin[slot] = end;
+    end += binding.shardOf(slot).rows.size();
+  };
+  for (size_t slot = 0; slot < binding.numSlots(); ++slot)
+    if (binding.program.slots[slot].isSmall()) {
+      small.push_back(int32_t(slot));
+      smallSlots[slot] = true;
+    } else if (binding.program.slots[slot].isSorted()) {
+      updated.push_back(int32_t(slot));
+      append(slot);
+    }
+  for (const GpuLookup &lookup : binding.program.lookups)
+    if (lookup.gradientVariant >= 0 && !hasPositions(size_t(lookup.slot)))
+      append(size_t(lookup.slot));
+  keyBytes = end < int64_t(std::numeric_limits<uint32_t>::max()) ? 4 : 8;
+  // The filler has all bits set: 2^endBit - 1 >= end.
+  endBit = std::max(1, int(std::bit_width(uint64_t(end))));
+}
+
+StepTasks makeTasks(const Binding &binding, const KeySpace &keys,
+                    std::span<const nsc_part> parts,
+                    std::span<void *const> weights, bool training,
+                    int64_t residentBlocks) {
+  StepTasks step;
+  PositionMaker positions, unsorted;
+  std::vector<int64_t> idsOfSlot(binding.numSlots());
+  for (const nsc_part &part : parts) {
+    const GpuLookup &lookup = binding.program.lookups[size_t(part.lookup)];
+    size_t slot = size_t(lookup.slot);
+    nsg_lookup_task task = makeTask(binding, part, weights[slot]);
+    bool isUpdated = training && keys.hasPositions(slot);
+    if (isUpdated) {
+      bool exact = part.exact || !task.offsets;
+      bool small = keys.isSmall(slot);
+      task.flags |= small ? NSG_UNSORTED : 0;
+      task.key_begin = keys.keyBegin[slot];
+      task.position_begin =
+          (small ? unsorted : positions).place(part, lookup.slot, exact);
+      idsOfSlot[slot] += part.id_end - part.id_begin;
+    }
+    step.blocks[ExpandBlocks].push_back(
+        isUpdated ? ceilDiv(task.items, NSG_EXPAND_ITEMS) : 0);
+    step.blocks[GradientBlocks].push_back(0);
+    step.tasks.push_back(task);
+  }
+  groupItems(binding, parts, residentBlocks, step);
+  step.numPositions = positions.total;
+  step.numUnsorted = unsorted.total;
+  step.filled = positions.filled;
+  checkPositions(step.numPositions, step.numUnsorted);
+  for (nsg_lookup_task &task : step.tasks)
+    if (task.flags & NSG_UNSORTED)
+      task.position_begin += step.numPositions;
+  step.blocks[OrderBlocks].assign(parts.size(), 0);
+  if (training)
+    addPieces(binding, keys, parts, step);
+  for (int32_t slot : keys.updated)
+    step.rowsOfUpdated.push_back(std::min(
+        idsOfSlot[size_t(slot)], binding.shardOf(size_t(slot)).rows.size()));
+  numberBlocks(step, LookupBlocks, &nsg_lookup_task::first_block);
+  numberBlocks(step, ExpandBlocks, &nsg_lookup_task::first_expand_block);
+  numberBlocks(step, OrderBlocks, &nsg_lookup_task::first_order_block);
+  return step;
+}
+
+void placeGradients(StepTasks &step, std::span<const GradientPlace> places) {
+  for (size_t i = 0; i < step.tasks.size(); ++i) {
+    step.tasks[i].gradient_begin = places[i].begin;
+    step.tasks[i].gradient_stride = places[i].stride;
+  }
+}
+
+void addWeightGradients(const Binding &binding, StepTasks &step,
+                        std::span<const nsc_part> parts,
+                        std::span<const nsc_gradient> gradients,
+                        const float *base) {
+  for (size_t i = 0; i < parts.size(); ++i) {
+    nsg_lookup_task &task = step.tasks[i];
+    step.blocks[GradientBlocks][i] = 0;
+    float *to = gradients[i].weight_gradient;
+    if (!to)
+      continue;
+    const GpuLookup &lookup = binding.program.lookups[size_t(parts[i].lookup)];
+    if (lookup.gradientVariant < 0)
+      fail("part ", i, ", ", binding.nameOf(size_t(parts[i].lookup)),
+           ": the program does not compute gradients of its sample weights");
+    task.gradients = base;
+    task.weight_gradient = to;
+    step.blocks[GradientBlocks][i] =
+        blocksOf(task, lookup.gradientItemsPerBlock);
+  }
+  numberBlocks(step, GradientBlocks, &nsg_lookup_task::first_gradient_block);
+}
+
+std::vector<int32_t> makeTaskOfBlock(std::span<const int64_t> blocks) {
+  std::vector<int32_t> tasks;
+  for (size_t i = 0; i < blocks.size(); ++i)
+    tasks.insert(tasks.end(), size_t(blocks[i]), int32_t(i));
+  return tasks;
+}
+
+std::vector<GradientPlace> placesOfResults(const Binding &binding,
+                                           std::span<const nsc_part> parts) {
+  std::vector<GradientPlace> places(parts.size());
+  const void *first = nullptr;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const GpuLookup &lookup = binding.program.lookups[size_t(parts[i].lookup)];
+    if (!parts[i].out)
+      continue;
+    if (!first)
+      first = parts[i].out;
+    intptr_t bytes = reinterpret_cast<intptr_t>(parts[i].out) -
+                     reinterpret_cast<intptr_t>(first);
+    places[i] = {bytes / elementBytes(lookup.output), parts[i].out_stride};
+  }
+  return places;
+}
+
+} // namespace neuroshard::cuda

@@ -1,0 +1,360 @@
+//===- RankSession.cpp - This process's device of a compiled model
+//-------------===//
+//
+// Errors are those that torch's users expect: ValueError for wrong arguments
+// and ids, DistBackendError when the group has ended.
+//
+//===----------------------------------------------------------------------===//
+
+#include "RankSession.h"
+
+#include "Control.h"
+#include "ProcessGroupCommunicator.h"
+#include "neuroshard/Runtime/Join.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/zeros.h>
+#include <c10/util/Exception.h>
+
+#include <fstream>
+#include <iterator>
+
+namespace neuroshard::runtime {
+namespace {
+
+constexpr const char *startName = "embeddings_start";
+constexpr const char *waitName = "embeddings_wait";
+constexpr const char *updateName = "embeddings_update";
+
+std::string readManifest(const std::string &directory) {
+  std::ifstream file(directory + "/manifest.json", std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  TORCH_CHECK_VALUE(file && !file.bad() && !text.empty(), "cannot read ",
+                    directory,
+                    "/manifest.json; expected the folder of an artifact that "
+                    "neuroshard-compile wrote");
+  return text;
+}
+
+at::ScalarType scalarType(ElementType type) {
+  switch (type) {
+  case ElementType::F32:
+    return at::kFloat;
+  case ElementType::F16:
+    return at::kHalf;
+  case ElementType::BF16:
+    return at::kBFloat16;
+  }
+  return at::kFloat;
+}
+
+void checkDense(const at::Tensor &tensor, at::ScalarType type, int64_t dims,
+                const std::string &what) {
+  TORCH_CHECK_VALUE(tensor.device().is_cpu(), what,
+                    ": expected a tensor on the CPU, found one on ",
+                    tensor.device());
+  TORCH_CHECK_TYPE(tensor.scalar_type() == type, what, ": expected ", type,
+                   ", found ", tensor.scalar_type());
+  TORCH_CHECK_VALUE(tensor.dim() == dims, what, ": expected ", dims,
+                    " dimensions, found shape ", tensor.sizes());
+  TORCH_CHECK_VALUE(tensor.is_contiguous(), what,
+                    ": expected a contiguous tensor");
+}
+
+using World = std::unique_ptr<nsrt_world, void (*)(nsrt_world *)>;
+
+World openWorld(const std::string &directory, const std::string &groupName,
+                int64_t threads) {
+  auto count = static_cast<int32_t>(std::clamp<int64_t>(threads, -1, 1 << 20));
+  nsrt_world *world = nullptr;
+  if (groupName.empty())
+    world = nsrt_world_open(directory.c_str(), count);
+  else
+    world = nsrt_world_join(directory.c_str(), count,
+                            std::make_unique<ProcessGroupCommunicator>(
+                                groupName, findWatch(groupName))
+                                .release());
+  TORCH_CHECK_VALUE(world, nsrt_last_error());
+  return {world, nsrt_world_close};
+}
+
+} // namespace
+
+Member::Member(const std::string &directory, const std::string &groupName,
+               int64_t threads)
+    : world(nullptr, nsrt_world_close) {
+  std::string text = readManifest(directory);
+  manifest = parseManifest(text);
+  results = readResults(text);
+  TORCH_CHECK_VALUE(manifest.exchanges.size() == 1, "the artifact in ",
+                    directory, " has ", manifest.exchanges.size(),
+                    " inputs of ids; expected one");
+  TORCH_CHECK_VALUE(results.count(startName) && results.count(waitName),
+                    "the artifact in ", directory,
+                    " has no functions embeddings_start and embeddings_wait");
+  TORCH_CHECK_VALUE(!groupName.empty() || manifest.numDevices == 1,
+                    "the artifact in ", directory, " is for ",
+                    manifest.numDevices,
+                    " devices; expected a process group of as many ranks");
+  world = openWorld(directory, groupName, threads);
+  for (int32_t rank = 0; rank < manifest.numDevices && !ownDevice; ++rank)
+    ownDevice = nsrt_world_device(world.get(), rank);
+}
+
+Member::~Member() {
+  std::lock_guard lock(mutex);
+  for (auto &[number, step] : steps)
+    releaseHandles(step);
+}
+
+void Member::releaseHandles(Step &step) noexcept {
+  for (size_t i = 0; i < step.state.size(); ++i)
+    if (step.state.isHandle(i))
+      nsrt_routed_release(ownDevice,
+                          static_cast<nsrt_routed *>(step.state.handle(i)));
+}
+
+void Member::invoke(HostCall &call, const char *function) {
+  if (call.invoke(function) == 0)
+    return;
+  std::string error = nsrt_last_error();
+  TORCH_CHECK_WITH(DistBackendError, !nsrt_device_group_ended(ownDevice),
+                   error);
+  TORCH_CHECK_VALUE(false, error);
+}
+
+void Member::checkInput(const Ids &input) const {
+  checkDense(input.ids, exchange().idBytes == 8 ? at::kLong : at::kInt, 1,
+             "ids");
+  checkDense(input.offsets, at::kLong, 1, "offsets");
+  auto features = static_cast<int64_t>(exchange().features.size());
+  TORCH_CHECK_VALUE(input.offsets.numel() % features == 1 || features == 1,
+                    "offsets: expected features * batch + 1 = ", features,
+                    " * batch + 1 values, found ", input.offsets.numel());
+  TORCH_CHECK_VALUE(input.offsets.numel() > 0,
+                    "offsets: expected at least one value, found none");
+  TORCH_CHECK_VALUE(input.weights.has_value() == exchange().weighted,
+                    "weights: expected ",
+                    exchange().weighted ? "one for each id, found none"
+                                        : "none, since no lookup is weighted");
+  if (!input.weights)
+    return;
+  checkDense(*input.weights, at::kFloat, 1, "weights");
+  TORCH_CHECK_VALUE(input.weights->numel() == input.ids.numel(),
+                    "weights: expected one for each of the ", input.ids.numel(),
+                    " ids, found ", input.weights->numel());
+}
+
+int64_t Member::start(const Ids &input) {
+  try {
+    checkInput(input);
+  } catch (const c10::Error &error) {
+    refuse(error.what_without_backtrace());
+    throw;
+  }
+  return startChecked(input);
+}
+
+void Member::refuse(const std::string &text) {
+  if (manifest.numDevices == 1)
+    return;
+  TORCH_CHECK(nsrt_device_refuse(ownDevice, text.c_str()) == 0,
+              nsrt_last_error());
+  auto idType = exchange().idBytes == 8 ? at::kLong : at::kInt;
+  Ids none{at::empty({0}, idType), at::zeros({1}, at::kLong), std::nullopt};
+  if (exchange().weighted)
+    none.weights = at::empty({0});
+  try {
+    startChecked(none);
+  } catch (const c10::ValueError &) {
+    // As meant: the others have the text, the caller has its own error.
+  }
+}
+
+int64_t Member::startChecked(const Ids &input) {
+  Step step;
+  step.input = input;
+  step.state = Results(results.at(startName));
+  HostCall call(ownDevice, step.state);
+  call.addTensor(input.ids);
+  call.addTensor(input.offsets);
+  if (input.weights)
+    call.addTensor(*input.weights);
+  try {
+    invoke(call, startName);
+  } catch (...) {
+    releaseHandles(step);
+    throw;
+  }
+  int64_t number = nextStep++;
+  keepStep(number, std::move(step));
+  return number;
+}
+
+void Member::keepStep(int64_t number, Step step) {
+  std::lock_guard lock(mutex);
+  steps.emplace(number, std::move(step));
+}
+
+Member::Step Member::takeStep(int64_t number, const char *wanted) {
+  std::lock_guard lock(mutex);
+  auto found = steps.find(number);
+  TORCH_CHECK_VALUE(found != steps.end(), "step ", number,
+                    " is over: ", wanted);
+  Step step = std::move(found->second);
+  steps.erase(found);
+  return step;
+}
+
+std::vector<at::Tensor> Member::wait(int64_t number) {
+  Step step = takeStep(number, "its results can be asked for once");
+  Results returned(results.at(waitName));
+  HostCall call(ownDevice, returned);
+  call.addResults(step.state);
+  size_t lookups = exchange().lookups.size();
+  try {
+    invoke(call, waitName);
+  } catch (...) {
+    // The context is the pending step's handles: they are released once.
+    releaseHandles(step);
+    throw;
+  }
+  std::vector<at::Tensor> tensors;
+  for (size_t i = 0; i < lookups; ++i) {
+    tensors.push_back(returned.take(i));
+    step.resultRows.push_back(tensors.back().size(0));
+  }
+  step.state = returned.splitFrom(lookups);
+  step.waited = true;
+  keepStep(number, std::move(step));
+  return tensors;
+}
+
+void Member::checkGradients(const Step &step,
+                            const std::vector<at::Tensor> &gradients) const {
+  const auto &lookups = exchange().lookups;
+  TORCH_CHECK_VALUE(gradients.size() == lookups.size(), "expected ",
+                    lookups.size(), " gradients, found ", gradients.size());
+  for (size_t i = 0; i < lookups.size(); ++i) {
+    std::string what =
+        std::string("gradient of result ").append(std::to_string(i));
+    checkDense(gradients[i], scalarType(lookups[i].resultType), 2, what);
+    int64_t dim = manifest.tables[size_t(lookups[i].table)].dim;
+    TORCH_CHECK_VALUE(gradients[i].size(0) == step.resultRows[i] &&
+                          gradients[i].size(1) == dim,
+                      what, ": expected shape [", step.resultRows[i], ", ", dim,
+                      "], found ", gradients[i].sizes());
+  }
+}
+
+std::optional<at::Tensor>
+Member::update(int64_t number, const std::vector<at::Tensor> &gradients) {
+  TORCH_CHECK_VALUE(results.count(updateName),
+                    "the artifact has no update; compile it with --training");
+  Step step = takeStep(number, "it has been updated by or given up; a backward "
+                               "runs once for each forward");
+  try {
+    TORCH_CHECK_VALUE(step.waited, "step ", number,
+                      " has no results yet, so it has no gradients");
+    checkGradients(step, gradients);
+  } catch (...) {
+    keepStep(number, std::move(step));
+    throw;
+  }
+  Results returned(results.at(updateName));
+  HostCall call(ownDevice, returned);
+  call.addResults(step.state);
+  for (const at::Tensor &gradient : gradients)
+    call.addTensor(gradient);
+  call.addFloat(static_cast<float>(learningRate));
+  call.addInteger(updates + 1);
+  invoke(call, updateName); // releases the handles, also when it fails
+  ++updates;
+  if (returned.size() == 0)
+    return std::nullopt;
+  return returned.take(0);
+}
+
+void Member::release(int64_t number) noexcept {
+  std::lock_guard lock(mutex);
+  auto found = steps.find(number);
+  if (found == steps.end())
+    return;
+  releaseHandles(found->second);
+  steps.erase(found);
+}
+
+void Member::initialize(int64_t seed) {
+  TORCH_CHECK(
+      nsrt_table_initialize(world.get(), -1, static_cast<uint64_t>(seed)) == 0,
+      nsrt_last_error());
+}
+
+void Member::setGradientScale(double scale) {
+  TORCH_CHECK_VALUE(
+      nsrt_device_set_gradient_scale(ownDevice, static_cast<float>(scale)) == 0,
+      nsrt_last_error());
+}
+
+std::vector<std::vector<at::Tensor>> Member::shards() const {
+  std::vector<std::vector<at::Tensor>> shards;
+  for (int32_t i = 0; i < nsrt_device_num_shards(ownDevice); ++i) {
+    nsrt_shard_info info;
+    TORCH_CHECK(nsrt_device_shard(ownDevice, i, &info) == 0, nsrt_last_error());
+    int64_t rows = info.row_end - info.row_begin;
+    int64_t cols = info.col_end - info.col_begin;
+    ElementType type = manifest.tables[size_t(info.table)].elementType;
+    std::vector<at::Tensor> &shard = shards.emplace_back();
+    shard.push_back(at::from_blob(info.weights, {rows, cols},
+                                  {info.weight_stride, 1}, scalarType(type)));
+    for (int32_t s = 0; s < info.num_states; ++s)
+      shard.push_back(info.has_row_state
+                          ? at::from_blob(info.states[s], {rows},
+                                          {info.state_stride}, at::kFloat)
+                          : at::from_blob(info.states[s], {rows, cols},
+                                          {info.state_stride, 1}, at::kFloat));
+  }
+  return shards;
+}
+
+namespace {
+struct Members {
+  std::mutex mutex;
+  std::map<std::string, std::shared_ptr<Member>> byName;
+};
+
+/// Never destroyed: members that are still open at the end of the process must
+/// not be torn down after torch is.
+Members &members() {
+  static auto *all = new Members;
+  return *all;
+}
+} // namespace
+
+std::shared_ptr<Member> findMember(const std::string &name) {
+  std::lock_guard lock(members().mutex);
+  auto found = members().byName.find(name);
+  TORCH_CHECK_VALUE(found != members().byName.end(),
+                    "there is no open model named \"", name,
+                    "\"; it has been closed, or not been made");
+  return found->second;
+}
+
+void addMember(const std::string &name, std::shared_ptr<Member> member) {
+  std::lock_guard lock(members().mutex);
+  bool added = members().byName.emplace(name, std::move(member)).second;
+  TORCH_CHECK_VALUE(added, "a model named \"", name, "\" is open already");
+}
+
+void removeMember(const std::string &name) {
+  std::shared_ptr<Member> last; // closed after the lock is free
+  std::lock_guard lock(members().mutex);
+  auto found = members().byName.find(name);
+  if (found == members().byName.end())
+    return;
+  last = std::move(found->second);
+  members().byName.erase(found);
+}
+
+} // namespace neuroshard::runtime

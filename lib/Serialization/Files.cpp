@@ -1,0 +1,130 @@
+//===- Files.cpp - Whole files in and out ---------------------------------===//
+
+#include "neuroshard/Serialization/Files.h"
+
+#include "neuroshard/Serialization/Json.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+using namespace neuroshard;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// The file that a path means: the end of its symbolic links, which need not
+/// exist, so that a write replaces that file and keeps the links.
+Expected<fs::path> fileBehind(const std::string &path) {
+  if (path.empty())
+    return failure("output", "expected the name of a file, got an empty text");
+  std::error_code error;
+  fs::file_status there = fs::status(path, error);
+  if (fs::exists(there) && !fs::is_regular_file(there))
+    return failure(path, "cannot write: it is there and is no file");
+  if (error && there.type() != fs::file_type::not_found)
+    return failure(path, "cannot write: " + error.message());
+  fs::path file = path;
+  while (fs::is_symlink(fs::symlink_status(file, error)))
+    file = file.parent_path() / fs::read_symlink(file, error);
+  if (!file.has_filename())
+    return failure(path, "cannot write: it names a folder");
+  fs::path folder = file.parent_path().empty() ? "." : file.parent_path();
+  if (!fs::is_directory(folder, error))
+    return failure(path, "cannot write: there is no folder '" +
+                             folder.string() + "'");
+  if (access(folder.c_str(), W_OK | X_OK) != 0)
+    return failure(path, "cannot write to the folder '" + folder.string() +
+                             "': " + std::strerror(errno));
+  return file;
+}
+
+/// Makes a new file beside `file`, with its mode if it exists. The name of the
+/// new file goes to `name`. Returns a descriptor; below 0: see errno.
+int openBeside(const fs::path &file, std::string &name) {
+  struct stat old;
+  bool replaces = stat(file.c_str(), &old) == 0;
+  int descriptor = -1;
+  for (int i = 0; i < 100 && descriptor < 0; ++i) {
+    name = file.string();
+    name.append(".").append(std::to_string(getpid()));
+    name.append("-").append(std::to_string(i)).append(".partial");
+    descriptor = open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+                      replaces ? 0600 : 0666);
+    if (descriptor < 0 && errno != EEXIST)
+      return -1;
+  }
+  if (descriptor >= 0 && replaces && fchmod(descriptor, old.st_mode & 07777)) {
+    int reason = errno;
+    close(descriptor);
+    std::remove(name.c_str());
+    errno = reason;
+    return -1;
+  }
+  return descriptor;
+}
+
+bool writeAll(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    ssize_t written = write(descriptor, text.data(), text.size());
+    if (written < 0 && errno == EINTR)
+      continue;
+    if (written <= 0)
+      return false;
+    text.remove_prefix(static_cast<size_t>(written));
+  }
+  return true;
+}
+
+} // namespace
+
+Expected<std::string> neuroshard::readFile(const std::string &path) {
+  std::error_code error;
+  if (fs::is_directory(path, error))
+    return failure(path, "expected a file, got a directory");
+  std::ifstream stream(path, std::ios::binary);
+  if (!stream)
+    return failure(path, std::string("cannot open: ") + std::strerror(errno));
+  std::ostringstream text;
+  text << stream.rdbuf();
+  if (stream.bad())
+    return failure(path, "cannot read");
+  return std::move(text).str();
+}
+
+Expected<void> neuroshard::checkWritable(const std::string &path) {
+  Expected<fs::path> file = fileBehind(path);
+  if (!file)
+    return tl::unexpected(file.error());
+  return {};
+}
+
+Expected<void> neuroshard::writeFile(const std::string &path,
+                                     std::string_view text) {
+  Expected<fs::path> file = fileBehind(path);
+  if (!file)
+    return tl::unexpected(file.error());
+  std::string temporary;
+  int descriptor = openBeside(*file, temporary);
+  if (descriptor < 0)
+    return failure(path, std::string("cannot write: ") + std::strerror(errno));
+  bool whole = writeAll(descriptor, text);
+  if (close(descriptor) != 0 || !whole) {
+    std::remove(temporary.c_str());
+    return failure(path, "cannot write the whole file; is the disk full?");
+  }
+  std::error_code error;
+  fs::rename(temporary, *file, error);
+  if (error) {
+    std::remove(temporary.c_str());
+    return failure(path, "cannot write: " + error.message());
+  }
+  return {};
+}

@@ -1,0 +1,25 @@
+//===- ShardJson.h - What both schemas write alike --------------*- C++ -*-===//
+
+#ifndef NEUROSHARD_LIB_SERIALIZATION_SHARDJSON_H
+#define NEUROSHARD_LIB_SERIALIZATION_SHARDJSON_H
+
+#include "neuroshard/Model/Shard.h"
+#include "neuroshard/Serialization/JsonReader.h"
+
+namespace neuroshard::json {
+
+Shard readShard(Reader &reader, const Json &value, const Path &path);
+Json writeShard(const Shard &shard);
+
+/// Requires "schema" to be the given one.
+void readSchema(Object &object, std::string_view expected);
+
+/// The errors with the file's name before their place.
+Diagnostics inFile(const std::string &path, Diagnostics errors);
+
+/// The document as text: readable, one line per shard, table or device.
+std::string print(const Json &root);
+
+} // namespace neuroshard::json
+
+#endif // NEUROSHARD_LIB_SERIALIZATION_SHARDJSON_H

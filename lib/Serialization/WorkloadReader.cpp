@@ -1,0 +1,408 @@
+//===- WorkloadReader.cpp - Reading a workload from JSON
+//--------------------===//
+
+#include "ShardJson.h"
+#include "neuroshard/Serialization/Json.h"
+#include "neuroshard/Serialization/JsonReader.h"
+
+#include <unordered_map>
+
+using namespace neuroshard;
+using namespace neuroshard::json;
+
+namespace {
+
+constexpr const char *kElementTypeNames = "f32, f16 or bf16";
+
+class WorkloadReader {
+public:
+  explicit WorkloadReader(Diagnostics &errors) : reader(errors) {}
+
+  ShardingProblem read(const Json &root);
+  bool hasTopology = false;
+
+private:
+  Table readTable(const Json &value, const Path &path);
+  Optimizer readOptimizer(const Json &value, const Path &path);
+  AccessStatistics readAccess(const Json &value, const Path &path);
+  Feature readFeature(const Json &value, const Path &path);
+  Snapshot readSnapshot(const Json &value, const Path &path,
+                        const ShardingProblem &problem);
+  Batch readBatch(const Json &value, const Path &path);
+  Topology readTopology(const Json &value, const Path &path);
+  void readConstraints(const Json &value, const Path &path, Constraints &out);
+  void readTableConstraint(const Json &value, const Path &path,
+                           Constraints &out);
+  Reserves readReserves(const Json &value, const Path &path);
+  int readTableName(const Json &value, const Path &path);
+  std::vector<int> readDevices(Object &object);
+  std::vector<std::vector<int>> readTableSets(const Json &value,
+                                              const Path &path);
+
+  Reader reader;
+  std::unordered_map<std::string, int> tableOfName;
+  std::unordered_map<std::string, int> featureOfName;
+};
+
+Optimizer WorkloadReader::readOptimizer(const Json &value, const Path &path) {
+  Optimizer optimizer;
+  auto setKind = [&](const std::string &name, const Path &where) {
+    if (auto kind = parseOptimizerKind(name))
+      optimizer.kind = *kind;
+    else
+      reader.error(where, "expected sgd, adagrad, rowwise_adagrad or adam, "
+                          "got: '" +
+                              name + "'");
+  };
+  std::string name;
+  if (value.is_string()) {
+    reader.read(value, path, name);
+    setKind(name, path);
+    return optimizer;
+  }
+  Object object(reader, value, path);
+  if (object.required("kind", name))
+    setKind(name, Path(path, "kind"));
+  object.optional("eps", optimizer.eps);
+  object.optional("beta1", optimizer.beta1);
+  object.optional("beta2", optimizer.beta2);
+  object.optional("initial_accumulator", optimizer.initialAccumulator);
+  object.optional("weight_decay", optimizer.weightDecay);
+  return optimizer;
+}
+
+AccessStatistics WorkloadReader::readAccess(const Json &value,
+                                            const Path &path) {
+  AccessStatistics access;
+  Object object(reader, value, path);
+  object.required("batch", access.batch);
+  if (const Json *reuse = object.findRequired("reuse")) {
+    Path reusePath(path, "reuse");
+    if (reuse->is_array() && reuse->size() != kReuseBins)
+      reader.error(reusePath,
+                   "expected " + std::to_string(kReuseBins) +
+                       " shares, got: " + std::to_string(reuse->size()));
+    size_t bin = 0;
+    reader.list(*reuse, reusePath, [&](const Json &item, const Path &where) {
+      double share = 0;
+      if (reader.read(item, where, share) && bin < access.reuse.size())
+        access.reuse[bin] = share;
+      ++bin;
+    });
+  }
+  if (const Json *mass = object.find("row_mass"))
+    reader.list(*mass, Path(path, "row_mass"),
+                [&](const Json &item, const Path &where) {
+                  RowMassQuantile point;
+                  Object entry(reader, item, where);
+                  entry.required("row_share", point.rowShare);
+                  entry.required("lookup_share", point.lookupShare);
+                  access.rowMass.push_back(point);
+                });
+  return access;
+}
+
+Table WorkloadReader::readTable(const Json &value, const Path &path) {
+  Table table;
+  Object object(reader, value, path);
+  object.required("name", table.name);
+  object.required("rows", table.rows);
+  object.required("dim", table.dim);
+  object.name("type", table.elementType, parseElementType, kElementTypeNames);
+  if (const Json *optimizer = object.find("optimizer"))
+    table.optimizer = readOptimizer(*optimizer, Path(path, "optimizer"));
+  object.optional("hashed", table.hashed);
+  if (const Json *access = object.find("access"))
+    table.access = readAccess(*access, Path(path, "access"));
+  return table;
+}
+
+int WorkloadReader::readTableName(const Json &value, const Path &path) {
+  std::string name;
+  if (!reader.read(value, path, name))
+    return 0;
+  auto found = tableOfName.find(name);
+  if (found != tableOfName.end())
+    return found->second;
+  reader.error(path, "unknown table '" + name + "'");
+  return 0;
+}
+
+Feature WorkloadReader::readFeature(const Json &value, const Path &path) {
+  Feature feature;
+  Object object(reader, value, path);
+  object.required("name", feature.name);
+  if (const Json *table = object.findRequired("table"))
+    feature.table = readTableName(*table, Path(path, "table"));
+  object.name("pooling", feature.pooling, parsePooling, "sum, mean or none");
+  object.optional("mean_pooling", feature.meanPooling);
+  object.optional("p99_pooling", feature.p99Pooling);
+  object.optional("presence", feature.presence);
+  object.optional("batch", feature.batch);
+  object.optional("weighted", feature.weighted);
+  object.optional("needs_weight_gradient", feature.needsWeightGradient);
+  return feature;
+}
+
+/// What an entry does not say is as in the workload's own list.
+Snapshot WorkloadReader::readSnapshot(const Json &value, const Path &path,
+                                      const ShardingProblem &problem) {
+  Snapshot snapshot;
+  Object object(reader, value, path);
+  object.required("name", snapshot.name);
+  object.optional("weight", snapshot.weight);
+  auto readFeatureEntry = [&](const Json &item, const Path &where) {
+    Object entry(reader, item, where);
+    std::string name;
+    std::optional<double> mean, p99, presence;
+    entry.optional("mean_pooling", mean);
+    entry.optional("p99_pooling", p99);
+    entry.optional("presence", presence);
+    if (!entry.required("feature", name))
+      return;
+    auto found = featureOfName.find(name);
+    if (found == featureOfName.end())
+      return reader.error(Path(where, "feature"),
+                          "unknown feature '" + name + "'");
+    const Feature &own = problem.features[static_cast<size_t>(found->second)];
+    snapshot.features.push_back({found->second, mean.value_or(own.meanPooling),
+                                 p99.value_or(own.p99Pooling),
+                                 presence.value_or(own.presence)});
+  };
+  auto readTableEntry = [&](const Json &item, const Path &where) {
+    TableStatistics statistics;
+    Object entry(reader, item, where);
+    if (const Json *table = entry.findRequired("table"))
+      statistics.table = readTableName(*table, Path(where, "table"));
+    if (const Json *access = entry.findRequired("access"))
+      statistics.access = readAccess(*access, Path(where, "access"));
+    snapshot.tables.push_back(std::move(statistics));
+  };
+  if (const Json *features = object.find("features"))
+    reader.list(*features, Path(path, "features"), readFeatureEntry);
+  if (const Json *tables = object.find("tables"))
+    reader.list(*tables, Path(path, "tables"), readTableEntry);
+  return snapshot;
+}
+
+Batch WorkloadReader::readBatch(const Json &value, const Path &path) {
+  Batch batch;
+  Object object(reader, value, path);
+  object.required("global_size", batch.globalSize);
+  object.name("id_type", batch.idType, parseIdType, "i32 or i64");
+  object.name("output_type", batch.outputType, parseElementType,
+              kElementTypeNames);
+  object.name("wire_type", batch.wireType, parseElementType, kElementTypeNames);
+  object.optional("input_copies", batch.inputCopies);
+  return batch;
+}
+
+Topology WorkloadReader::readTopology(const Json &value, const Path &path) {
+  Topology topology;
+  if (value.is_string()) {
+    Expected<Topology> parsed =
+        parseTopology(value.get_ref<const std::string &>());
+    if (parsed)
+      return *parsed;
+    for (const Diagnostic &diagnostic : parsed.error())
+      reader.error(path, diagnostic.message);
+    return topology;
+  }
+  Object object(reader, value, path);
+  if (const Json *levels = object.findRequired("levels"))
+    reader.list(*levels, Path(path, "levels"),
+                [&](const Json &item, const Path &where) {
+                  TopologyLevel level;
+                  Object entry(reader, item, where);
+                  entry.required("name", level.name);
+                  if (const Json *groups = entry.findRequired("groups"))
+                    reader.list(*groups, Path(where, "groups"),
+                                [&](const Json &size, const Path &place) {
+                                  reader.read(size, place,
+                                              level.groupSizes.emplace_back());
+                                });
+                  entry.required("bandwidth_gb_per_s", level.bandwidthGBps);
+                  entry.required("latency_us", level.latencyUs);
+                  topology.levels.push_back(std::move(level));
+                });
+  if (const Json *hosts = object.findRequired("hosts"))
+    reader.list(*hosts, Path(path, "hosts"),
+                [&](const Json &item, const Path &where) {
+                  Object entry(reader, item, where);
+                  entry.required("memory_bytes",
+                                 topology.hosts.emplace_back().memoryBytes);
+                });
+  if (const Json *devices = object.findRequired("devices"))
+    reader.list(*devices, Path(path, "devices"),
+                [&](const Json &item, const Path &where) {
+                  Device device;
+                  Object entry(reader, item, where);
+                  entry.required("class", device.deviceClass);
+                  entry.required("memory_bytes", device.memoryBytes);
+                  entry.required("host", device.host);
+                  topology.devices.push_back(std::move(device));
+                });
+  return topology;
+}
+
+std::vector<int> WorkloadReader::readDevices(Object &object) {
+  std::vector<int> devices;
+  if (const Json *list = object.findRequired("devices"))
+    reader.list(*list, Path(object.path, "devices"),
+                [&](const Json &item, const Path &where) {
+                  reader.read(item, where, devices.emplace_back());
+                });
+  return devices;
+}
+
+std::vector<std::vector<int>> WorkloadReader::readTableSets(const Json &value,
+                                                            const Path &path) {
+  std::vector<std::vector<int>> sets;
+  reader.list(value, path, [&](const Json &item, const Path &where) {
+    std::vector<int> &set = sets.emplace_back();
+    reader.list(item, where, [&](const Json &name, const Path &place) {
+      set.push_back(readTableName(name, place));
+    });
+  });
+  return sets;
+}
+
+void WorkloadReader::readTableConstraint(const Json &value, const Path &path,
+                                         Constraints &out) {
+  TableConstraint constraint;
+  Object object(reader, value, path);
+  if (const Json *table = object.findRequired("table"))
+    constraint.table = readTableName(*table, Path(path, "table"));
+  if (const Json *kinds = object.find("allowed_kinds"))
+    reader.list(*kinds, Path(path, "allowed_kinds"),
+                [&](const Json &item, const Path &where) {
+                  std::string name;
+                  if (!reader.read(item, where, name))
+                    return;
+                  if (auto kind = parseShardingKind(name))
+                    constraint.allowedKinds.push_back(*kind);
+                  else
+                    reader.error(where,
+                                 "expected table_wise, column_wise, row_wise, "
+                                 "table_row_wise, row_column or replicated, "
+                                 "got: '" +
+                                     name + "'");
+                });
+  object.optional("min_width", constraint.minWidth);
+  out.tables.push_back(std::move(constraint));
+}
+
+Reserves WorkloadReader::readReserves(const Json &value, const Path &path) {
+  Reserves reserves;
+  Object object(reader, value, path);
+  object.optional("dense_bytes", reserves.denseBytes);
+  object.optional("fragmentation_bytes", reserves.fragmentationBytes);
+  object.optional("communicator_bytes", reserves.communicatorBytes);
+  return reserves;
+}
+
+void WorkloadReader::readConstraints(const Json &value, const Path &path,
+                                     Constraints &out) {
+  Object object(reader, value, path);
+  auto readPlaces = [&](const char *key, auto &places) {
+    const Json *list = object.find(key);
+    if (!list)
+      return;
+    reader.list(*list, Path(path, key),
+                [&](const Json &item, const Path &where) {
+                  Object entry(reader, item, where);
+                  auto &place = places.emplace_back();
+                  if (const Json *table = entry.findRequired("table"))
+                    place.table = readTableName(*table, Path(where, "table"));
+                  place.devices = readDevices(entry);
+                });
+  };
+  readPlaces("pins", out.pins);
+  readPlaces("forbids", out.forbids);
+  if (const Json *sets = object.find("co_locate"))
+    out.coLocate = readTableSets(*sets, Path(path, "co_locate"));
+  if (const Json *sets = object.find("separate"))
+    out.separate = readTableSets(*sets, Path(path, "separate"));
+  if (const Json *tables = object.find("tables"))
+    reader.list(*tables, Path(path, "tables"),
+                [&](const Json &item, const Path &where) {
+                  readTableConstraint(item, where, out);
+                });
+  if (const Json *reserves = object.find("reserves"))
+    out.reserves = readReserves(*reserves, Path(path, "reserves"));
+  if (const Json *shards = object.find("fixed_shards"))
+    reader.list(*shards, Path(path, "fixed_shards"),
+                [&](const Json &item, const Path &where) {
+                  out.fixedShards.push_back(readShard(reader, item, where));
+                });
+}
+
+ShardingProblem WorkloadReader::read(const Json &root) {
+  ShardingProblem problem;
+  Path path;
+  Object object(reader, root, path);
+  readSchema(object, kWorkloadSchema);
+  object.optional("source", problem.source);
+  if (const Json *batch = object.findRequired("batch"))
+    problem.batch = readBatch(*batch, Path(path, "batch"));
+  if (const Json *tables = object.findRequired("tables"))
+    reader.list(*tables, Path(path, "tables"),
+                [&](const Json &item, const Path &where) {
+                  problem.tables.push_back(readTable(item, where));
+                });
+  for (size_t i = 0; i < problem.tables.size(); ++i)
+    tableOfName.emplace(problem.tables[i].name, static_cast<int>(i));
+  if (const Json *features = object.findRequired("features"))
+    reader.list(*features, Path(path, "features"),
+                [&](const Json &item, const Path &where) {
+                  problem.features.push_back(readFeature(item, where));
+                });
+  for (size_t i = 0; i < problem.features.size(); ++i)
+    featureOfName.emplace(problem.features[i].name, static_cast<int>(i));
+  if (const Json *snapshots = object.find("snapshots"))
+    reader.list(*snapshots, Path(path, "snapshots"),
+                [&](const Json &item, const Path &where) {
+                  problem.snapshots.push_back(
+                      readSnapshot(item, where, problem));
+                });
+  if (const Json *topology = object.find("topology")) {
+    hasTopology = true;
+    problem.topology = readTopology(*topology, Path(path, "topology"));
+  }
+  if (const Json *constraints = object.find("constraints"))
+    readConstraints(*constraints, Path(path, "constraints"),
+                    problem.constraints);
+  object.name("memory_model", problem.memoryModel, parseMemoryModel,
+              "full or weights_only");
+  object.name("target", problem.target, parseTarget, "native or torchrec-1.9");
+  object.name("optimizer_semantics", problem.optimizerSemantics,
+              parseOptimizerSemantics, "exact or per_shard");
+  object.optional("cache_load_factor", problem.cacheLoadFactor);
+  return problem;
+}
+
+} // namespace
+
+Expected<ShardingProblem> neuroshard::parseWorkload(std::string_view text) {
+  Expected<Json> root = parse(text);
+  if (!root)
+    return tl::unexpected(root.error());
+  Diagnostics errors;
+  WorkloadReader reader(errors);
+  ShardingProblem problem = reader.read(*root);
+  if (errors.empty())
+    errors = reader.hasTopology ? check(problem) : checkWorkload(problem);
+  if (!errors.empty())
+    return tl::unexpected(std::move(errors));
+  return problem;
+}
+
+Expected<ShardingProblem> neuroshard::readWorkload(const std::string &path) {
+  Expected<std::string> text = readFile(path);
+  if (!text)
+    return tl::unexpected(text.error());
+  Expected<ShardingProblem> problem = parseWorkload(*text);
+  if (problem)
+    return problem;
+  return tl::unexpected(inFile(path, problem.error()));
+}

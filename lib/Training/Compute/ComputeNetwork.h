@@ -1,0 +1,74 @@
+//===- ComputeNetwork.h - The compute network under LibTorch ----*- C++ -*-===//
+//
+// The same network as the plain C++ inference of the cost models: a table
+// network per shard, a sum, a head. Free of LibTorch's headers.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_LIB_TRAINING_COMPUTE_COMPUTENETWORK_H
+#define NEUROSHARD_LIB_TRAINING_COMPUTE_COMPUTENETWORK_H
+
+#include "Layers/Dense.h"
+
+#include "neuroshard/Planner/CostModel.h"
+
+#include <functional>
+#include <span>
+#include <vector>
+
+namespace neuroshard {
+
+/// Shard sets as one matrix: the shards of set i are the rows firstShard[i] to
+/// firstShard[i + 1].
+struct SetData {
+  int64_t featureCount = 0;
+  std::vector<float> features;
+  std::vector<int64_t> firstShard = {0};
+  /// One per set; empty where only predictions are wanted.
+  std::vector<ComputeMs> times;
+
+  size_t size() const { return firstShard.size() - 1; }
+};
+
+/// One member of the ensemble.
+struct ComputeNetwork {
+  DenseStack table;
+  DenseStack head;
+};
+
+struct FitOptions {
+  int64_t epochs = 0;
+  int64_t batch = 0;
+  double learningRate = 0;
+  double weightDecay = 0;
+  uint64_t seed = 1;
+  /// Called after each epoch with the epochs done and the best validation loss.
+  std::function<void(int64_t, double)> progress;
+};
+
+/// Trains `network` and keeps the weights that did best on `validation`.
+/// Returns their loss: the mean over forward, backward and their sum of a
+/// smoothed |log(predicted / measured)|. Runs on the calling thread alone.
+double fitComputeNetwork(ComputeNetwork &network, const SetData &training,
+                         const SetData &validation, const FitOptions &options);
+
+/// Makes the network right on the mean of the logs of `data`, without training:
+/// how a new network starts, and how a network moves to another machine.
+void centerComputeNetwork(ComputeNetwork &network, const SetData &data);
+
+/// The times of each set, with the rounding of the sums that the plain C++
+/// inference does.
+std::vector<ComputeMs> predictSets(const ComputeNetwork &network,
+                                   const SetData &data);
+
+/// The architecture of the NeuroShard paper (section 3.2): one time for a set,
+/// forward + backward in ms, squared error, Adam with a constant rate.
+double fitPublishedNetwork(ComputeNetwork &network, const SetData &training,
+                           const SetData &validation,
+                           const FitOptions &options);
+std::vector<double> predictPublished(const ComputeNetwork &network,
+                                     const SetData &data);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_LIB_TRAINING_COMPUTE_COMPUTENETWORK_H

@@ -1,0 +1,26 @@
+//===- Dense.h - Weights of dense layers as plain numbers -------*- C++ -*-===//
+//
+// What crosses between the files that use LibTorch and those that do not.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_LIB_TRAINING_LAYERS_DENSE_H
+#define NEUROSHARD_LIB_TRAINING_LAYERS_DENSE_H
+
+#include "neuroshard/CostModel/NeuralModel.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace neuroshard {
+
+/// Layers with ReLU between them.
+using DenseStack = std::vector<DenseLayer>;
+
+/// Layers of these widths with uniform random weights (He, "Delving deep into
+/// rectifiers", 2015) and zero biases. The same seed gives the same weights.
+DenseStack randomStack(const std::vector<int64_t> &widths, uint64_t seed);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_LIB_TRAINING_LAYERS_DENSE_H

@@ -1,0 +1,42 @@
+//===- PlacementEpisodes.h - Plays tasks and records the episodes --*- C++
+//-*-===//
+
+#ifndef NEUROSHARD_LIB_TRAINING_PLACEMENT_PLACEMENTEPISODES_H
+#define NEUROSHARD_LIB_TRAINING_PLACEMENT_PLACEMENTEPISODES_H
+
+#include "PlacementNetwork.h"
+
+#include "neuroshard/CostModel/PlacementPolicy.h"
+#include "neuroshard/Planner/PlacementMdp.h"
+#include "neuroshard/Training/PlacementTasks.h"
+
+#include <functional>
+
+namespace neuroshard {
+
+/// Some episodes by chance of one example, features as they come.
+struct RecordedGame {
+  PlacementGameData data;
+  /// Per episode: the cost, and the share of the pieces that found a place.
+  std::vector<double> costsMs;
+  std::vector<double> placedShare;
+};
+
+/// Episode i draws from the seed and i. Without a policy all devices are
+/// equally likely. With `scores`, appends those of every step and device.
+RecordedGame recordGame(PlacementMdp &mdp, const PlacementPolicy *policy,
+                        int episodes, uint64_t seed,
+                        std::vector<float> *scores = nullptr);
+
+/// Fills in the advantages: how many standard deviations an episode's cost is
+/// below the mean of all. One that got stuck costs more than all others, the
+/// more the earlier.
+void judgeEpisodes(RecordedGame &game);
+
+/// Runs job(i) for i below `count` on some threads.
+void inParallel(int threads, size_t count,
+                const std::function<void(size_t)> &job);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_LIB_TRAINING_PLACEMENT_PLACEMENTEPISODES_H

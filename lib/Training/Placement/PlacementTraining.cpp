@@ -1,0 +1,304 @@
+//===- PlacementTraining.cpp - From random tasks to a policy --------------===//
+
+#include "neuroshard/Training/PlacementTraining.h"
+
+#include "Layers/Standardise.h"
+#include "PlacementEpisodes.h"
+#include "TrainingRandom.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+#include <optional>
+
+using namespace neuroshard;
+
+namespace {
+
+/// Tasks by chance from which the features' scale is taken.
+constexpr int kScaleTasks = 64;
+constexpr int kScaleEpisodes = 2;
+/// Seeds of validation, scale and learning lie apart.
+constexpr uint64_t kSeedsApart = uint64_t(1) << 32;
+constexpr double kLastRate = 0.05;
+
+std::optional<double> costOf(const PlacementExample &example,
+                             Algorithm algorithm,
+                             const PlacementPolicy *policy = nullptr) {
+  SearchOptions options;
+  options.algorithm = algorithm;
+  options.objective = example.objective;
+  options.policy = policy;
+  options.threads = 1;
+  auto result = search(example.problem, *example.model, options);
+  if (!result)
+    return std::nullopt;
+  return result->breakdown.costMs;
+}
+
+/// The least cost of the greedy baselines; nothing if none finds a plan.
+std::optional<double> bestBaseline(const PlacementExample &example) {
+  std::optional<double> best;
+  for (Algorithm algorithm : {Algorithm::Dim, Algorithm::Size,
+                              Algorithm::Lookup, Algorithm::SizeLookup}) {
+    std::optional<double> cost = costOf(example, algorithm);
+    if (cost && (!best || *cost < *best))
+      best = cost;
+  }
+  return best;
+}
+
+struct ValidationTask {
+  PlacementExample example;
+  double baselineMs;
+};
+
+class Trainer {
+public:
+  explicit Trainer(const PlacementTrainingOptions &options)
+      : options(options) {}
+
+  Expected<TrainedPlacement> run();
+
+private:
+  Expected<void> prepareScale();
+  Expected<void> prepareValidation();
+  Expected<std::vector<PlacementGameData>> play(int iteration);
+  void validate(int iteration, double entropy);
+  Expected<std::vector<PlacementExample>> draw(uint64_t seed, int count) const;
+  void setStacks(PlacementStacks stacks);
+  void standardiseGame(PlacementGameData &game) const;
+  double rateAt(int iteration) const;
+
+  const PlacementTrainingOptions &options;
+  std::vector<ValidationTask> validation;
+  PlacementPolicyParameters current;
+  TrainedPlacement result;
+  double bestRatio = INFINITY;
+};
+
+Expected<std::vector<PlacementExample>> Trainer::draw(uint64_t seed,
+                                                      int count) const {
+  std::vector<PlacementExample> examples;
+  for (int i = 0; i < count; ++i) {
+    Expected<PlacementExample> example =
+        randomPlacementExample(options.tasks, seed + static_cast<uint64_t>(i));
+    if (!example)
+      return tl::unexpected(example.error());
+    examples.push_back(std::move(*example));
+  }
+  return examples;
+}
+
+/// Games are recorded by index, so that threads do not change their order. A
+/// task that is no game (every piece fixed) is left out.
+std::vector<RecordedGame> recordAll(std::vector<PlacementExample> &examples,
+                                    const PlacementPolicy *policy, int episodes,
+                                    uint64_t seed, int threads) {
+  std::vector<std::optional<RecordedGame>> slots(examples.size());
+  inParallel(threads, examples.size(), [&](size_t i) {
+    auto mdp = PlacementMdp::make(examples[i].problem, *examples[i].model,
+                                  examples[i].objective);
+    if (mdp && !mdp->order().empty())
+      slots[i] = recordGame(*mdp, policy, episodes, seed + i);
+  });
+  std::vector<RecordedGame> games;
+  for (std::optional<RecordedGame> &slot : slots)
+    if (slot)
+      games.push_back(std::move(*slot));
+  return games;
+}
+
+Expected<void> Trainer::prepareScale() {
+  uint64_t seed = options.seed * 2 * kSeedsApart;
+  auto examples = draw(seed, kScaleTasks);
+  if (!examples)
+    return tl::unexpected(examples.error());
+  std::vector<float> tables, features;
+  for (const RecordedGame &game :
+       recordAll(*examples, nullptr, kScaleEpisodes, seed, options.threads)) {
+    const PlacementGameData &data = game.data;
+    tables.insert(tables.end(), data.tables.begin(), data.tables.end());
+    features.insert(features.end(), data.features.begin(), data.features.end());
+  }
+  current.tableScale = scaleOf(tables, kFeatureCount);
+  current.deviceScale = scaleOf(features, kPlacementFeatureCount);
+  return {};
+}
+
+Expected<void> Trainer::prepareValidation() {
+  uint64_t seed = (options.seed * 2 + 1) * kSeedsApart;
+  auto examples = draw(seed, options.validationTasks);
+  if (!examples)
+    return tl::unexpected(examples.error());
+  std::vector<std::optional<double>> baselines(examples->size());
+  inParallel(options.threads, examples->size(),
+             [&](size_t i) { baselines[i] = bestBaseline((*examples)[i]); });
+  for (size_t i = 0; i < examples->size(); ++i)
+    if (baselines[i])
+      validation.push_back({std::move((*examples)[i]), *baselines[i]});
+  if (validation.empty())
+    return failure("validation",
+                   "no baseline finds a plan for any validation task; lower "
+                   "the fill or have more of them");
+  return {};
+}
+
+void Trainer::setStacks(PlacementStacks stacks) {
+  std::move(stacks.table.begin(), stacks.table.end(), current.table.begin());
+  std::move(stacks.head.begin(), stacks.head.end(), current.head.begin());
+}
+
+void Trainer::standardiseGame(PlacementGameData &game) const {
+  standardise(game.tables, current.tableScale, kRangeMargin);
+  standardise(game.features, current.deviceScale, kRangeMargin);
+}
+
+Expected<std::vector<PlacementGameData>> Trainer::play(int iteration) {
+  uint64_t seed = options.seed * 2 * kSeedsApart + kScaleTasks +
+                  static_cast<uint64_t>(iteration) *
+                      static_cast<uint64_t>(options.tasksPerIteration);
+  auto examples = draw(seed, options.tasksPerIteration);
+  if (!examples)
+    return tl::unexpected(examples.error());
+  std::unique_ptr<PlacementPolicy> policy =
+      makePlacementPolicy(current, "learning");
+  std::vector<PlacementGameData> games;
+  for (RecordedGame &game :
+       recordAll(*examples, policy.get(), options.episodesPerTask, seed,
+                 options.threads)) {
+    judgeEpisodes(game);
+    standardiseGame(game.data);
+    games.push_back(std::move(game.data));
+  }
+  return games;
+}
+
+void Trainer::validate(int iteration, double entropy) {
+  std::unique_ptr<PlacementPolicy> policy =
+      makePlacementPolicy(current, "learning");
+  std::vector<double> ratios(validation.size());
+  inParallel(options.threads, validation.size(), [&](size_t i) {
+    std::optional<double> cost =
+        costOf(validation[i].example, Algorithm::DreamShard, policy.get());
+    ratios[i] = cost ? *cost / validation[i].baselineMs : 0;
+  });
+  PlacementCurvePoint point;
+  point.iteration = iteration;
+  point.episodes =
+      int64_t(iteration) * options.tasksPerIteration * options.episodesPerTask;
+  point.entropy = entropy;
+  double logs = 0;
+  for (double ratio : ratios) {
+    point.missing += ratio == 0;
+    logs += std::log(ratio > 0 ? ratio : kMissingRatio);
+  }
+  point.validationRatio = std::exp(logs / static_cast<double>(ratios.size()));
+  result.curve.push_back(point);
+  if (point.validationRatio < bestRatio) {
+    bestRatio = point.validationRatio;
+    result.parameters = current;
+  }
+  if (options.progress)
+    options.progress(point);
+}
+
+double Trainer::rateAt(int iteration) const {
+  double done = static_cast<double>(iteration) / options.iterations;
+  double share = kLastRate + (1 - kLastRate) * 0.5 *
+                                 (1 + std::cos(std::numbers::pi * done));
+  return options.learningRate * share;
+}
+
+Expected<TrainedPlacement> Trainer::run() {
+  if (Diagnostics errors = check(options); !errors.empty())
+    return tl::unexpected(errors);
+  if (Expected<void> done = prepareScale(); !done)
+    return tl::unexpected(done.error());
+  if (Expected<void> done = prepareValidation(); !done)
+    return tl::unexpected(done.error());
+
+  PlacementStacks start;
+  start.table =
+      randomStack({kFeatureCount, kPlacementTableHidden, kPlacementEmbedding},
+                  options.seed * 7 + 1);
+  start.head = randomStack({3 * kPlacementEmbedding + kPlacementFeatureCount,
+                            kPlacementHidden0, kPlacementHidden1, 1},
+                           options.seed * 7 + 2);
+  // All devices are nearly equally likely at first.
+  for (float &weight : start.head.back().weight)
+    weight *= 0.1f;
+  PlacementTrainer trainer(start);
+  setStacks(std::move(start));
+  validate(0, 1);
+  for (int i = 0; i < options.iterations; ++i) {
+    Expected<std::vector<PlacementGameData>> games = play(i);
+    if (!games)
+      return tl::unexpected(games.error());
+    if (games->empty())
+      continue;
+    double left = 1 - static_cast<double>(i) / options.iterations;
+    double entropy = trainer.step(
+        *games, {rateAt(i), options.entropyWeight * left, options.threads});
+    setStacks(trainer.stacks());
+    if ((i + 1) % options.validateEvery == 0 || i + 1 == options.iterations)
+      validate(i + 1, entropy);
+  }
+  return std::move(result);
+}
+
+} // namespace
+
+Diagnostics neuroshard::check(const PlacementTrainingOptions &options) {
+  Diagnostics errors = check(options.tasks);
+  auto want = [&](const char *what, double value, double least, double most) {
+    if (!(value >= least && value <= most))
+      errors.push_back(
+          {what, "expected a number from " + std::to_string(least) + " to " +
+                     std::to_string(most) + ", got: " + std::to_string(value)});
+  };
+  want("iterations", options.iterations, 1, 1e7);
+  want("tasks_per_iteration", options.tasksPerIteration, 1, 1e4);
+  want("episodes_per_task", options.episodesPerTask, 2, 1e4);
+  want("learning_rate", options.learningRate, 1e-8, 1);
+  want("entropy_weight", options.entropyWeight, 0, 10);
+  want("validation_tasks", options.validationTasks, 1, 1e5);
+  want("validate_every", options.validateEvery, 1, 1e7);
+  want("threads", options.threads, 1, 256);
+  return errors;
+}
+
+Expected<TrainedPlacement>
+neuroshard::trainPlacement(const PlacementTrainingOptions &options) {
+  return Trainer(options).run();
+}
+
+double
+neuroshard::largestScoreDifference(const PlacementPolicyParameters &parameters,
+                                   std::span<const PlacementExample> examples) {
+  constexpr int kEpisodes = 3;
+  PlacementStacks stacks;
+  stacks.table.assign(parameters.table.begin(), parameters.table.end());
+  stacks.head.assign(parameters.head.begin(), parameters.head.end());
+  std::unique_ptr<PlacementPolicy> policy =
+      makePlacementPolicy(parameters, "checked");
+  double largest = 0;
+  for (const PlacementExample &example : examples) {
+    auto mdp =
+        PlacementMdp::make(example.problem, *example.model, example.objective);
+    std::vector<float> plain;
+    RecordedGame game = recordGame(*mdp, policy.get(), kEpisodes, 1, &plain);
+    standardise(game.data.tables, parameters.tableScale, kRangeMargin);
+    standardise(game.data.features, parameters.deviceScale, kRangeMargin);
+    std::vector<float> torch = placementScores(stacks, game.data);
+    // An episode that got stuck has fewer scores.
+    if (plain.size() != torch.size())
+      continue;
+    for (size_t i = 0; i < plain.size(); ++i)
+      if (game.data.admits[i])
+        largest = std::max(largest,
+                           std::abs(static_cast<double>(plain[i]) - torch[i]));
+  }
+  return largest;
+}

@@ -1,0 +1,190 @@
+//===- Partitioner.cpp - SPMD step functions ------------------------------===//
+
+#include "Partitioner.h"
+
+#include "Sharding/Bundles.h"
+
+using namespace mlir;
+using namespace neuroshard;
+using namespace neuroshard::ir;
+
+/// Gives a function the device it runs on as first argument.
+static Value addDevice(func::FuncOp function) {
+  auto type = DeviceType::get(function.getContext());
+  LogicalResult added =
+      function.insertArgument(0, type, DictionaryAttr(), function.getLoc());
+  (void)added; // Fails only for external functions.
+  return function.getArgument(0);
+}
+
+/// The ops of a body that a rewriting replaces, in order.
+static SmallVector<Operation *> opsBefore(func::FuncOp function,
+                                          Operation *kept) {
+  SmallVector<Operation *> ops;
+  for (Operation &op : function.getBody().front().without_terminator())
+    if (&op != kept)
+      ops.push_back(&op);
+  return ops;
+}
+
+static void eraseAll(ArrayRef<Operation *> ops) {
+  for (Operation *op : llvm::reverse(ops))
+    op->erase();
+}
+
+SmallVector<Exchange *> Partitioner::exchangesWithIds() {
+  SmallVector<Exchange *> found;
+  for (Exchange &exchange : exchanges)
+    if (exchange.weightsGradient)
+      found.push_back(&exchange);
+  return found;
+}
+
+void Partitioner::createExchanges(PlanOp plan) {
+  OpBuilder builder(plan->getContext());
+  builder.setInsertionPointAfter(plan);
+  SymbolTable symbols(plan->getParentOp());
+  for (auto [index, exchange] : llvm::enumerate(exchanges)) {
+    auto op = ExchangeOp::create(
+        builder, step.start.getArgument(exchange.input).getLoc(),
+        ("exchange" + llvm::Twine(index)).str(), exchange.type,
+        plan.getSymName(), builder.getArrayAttr(exchange.lookups),
+        builder.getTypeArrayAttr(exchange.results));
+    op->remove();
+    symbols.insert(op, builder.getInsertionPoint());
+    exchange.name = FlatSymbolRefAttr::get(op.getSymNameAttr());
+  }
+}
+
+void Partitioner::partitionStart() {
+  SmallVector<Operation *> old = opsBefore(step.start, step.suspend);
+  Value device = addDevice(step.start);
+  OpBuilder builder(step.suspend);
+  auto routedType = RoutedType::get(builder.getContext());
+  auto idsOf = [&](const Exchange &exchange) {
+    return step.start.getArgument(exchange.input + 1);
+  };
+  SmallVector<Value> carried;
+  for (const Exchange &exchange : exchanges) {
+    Value ids = idsOf(exchange);
+    carried.push_back(RouteOp::create(builder, ids.getLoc(), routedType, device,
+                                      exchange.name, ids));
+  }
+  for (Exchange *exchange : exchangesWithIds())
+    carried.push_back(idsOf(*exchange));
+  rebundle(step.suspend, carried);
+  eraseAll(old);
+}
+
+void Partitioner::partitionWait() {
+  SmallVector<Operation *> old = opsBefore(step.wait, step.save);
+  Value device = addDevice(step.wait);
+  auto resume = recreateUnbundle(step.resume);
+  Location loc = step.wait.getLoc();
+  Operation *terminator = step.wait.getBody().front().getTerminator();
+  OpBuilder builder(terminator);
+  if (step.save)
+    builder.setInsertionPoint(step.save);
+  auto partialsType = PartialsType::get(builder.getContext());
+  for (auto [exchange, routed] : llvm::zip(exchanges, resume.getValues())) {
+    Value partials = RunLookupOp::create(builder, loc, partialsType, device,
+                                         exchange.name, routed);
+    auto results =
+        ExchangeResultsOp::create(builder, loc, exchange.results, device,
+                                  exchange.name, routed, partials);
+    ReleaseOp::create(builder, loc, device, partials);
+    if (!step.isTraining())
+      ReleaseOp::create(builder, loc, device, routed);
+    for (auto [position, result] :
+         llvm::zip(exchange.positions, results.getResults()))
+      terminator->setOperand(position, result);
+  }
+  if (step.save)
+    rebundle(step.save, resume.getValues());
+  eraseAll(old);
+  step.resume = resume;
+}
+
+void Partitioner::partitionUpdate() {
+  SmallVector<Operation *> old = opsBefore(step.update, nullptr);
+  SmallVector<Value> gradients(step.getGradients().begin(),
+                               step.getGradients().end());
+  Value device = addDevice(step.update);
+  auto restore = recreateUnbundle(step.restore);
+  ValueRange routed = restore.getValues().take_front(exchanges.size());
+  Location loc = step.update.getLoc();
+  Operation *terminator = step.update.getBody().front().getTerminator();
+  OpBuilder builder(terminator);
+  auto partialsType = PartialsType::get(builder.getContext());
+
+  llvm::SmallDenseMap<Exchange *, Value> partialsOf;
+  for (auto [exchange, ids] : llvm::zip(exchanges, routed)) {
+    if (!exchange.needsGradients())
+      continue;
+    SmallVector<Value> mine = llvm::map_to_vector(
+        exchange.positions, [&](unsigned i) { return gradients[i]; });
+    partialsOf[&exchange] = ExchangeGradientsOp::create(
+        builder, loc, partialsType, device, exchange.name, ids, mine);
+  }
+  llvm::SmallDenseMap<Exchange *, Value> idsOf;
+  for (auto [exchange, ids] :
+       llvm::zip(exchangesWithIds(),
+                 restore.getValues().drop_front(exchanges.size())))
+    idsOf[exchange] = ids;
+  for (auto [index, exchange] : llvm::enumerate(weightsResults)) {
+    Value result = RunWeightsGradientOp::create(
+        builder, loc, terminator->getOperand(index).getType(), device,
+        exchange->name, idsOf[exchange], routed[exchange - exchanges.data()],
+        partialsOf[exchange]);
+    terminator->setOperand(index, result);
+  }
+  SmallVector<Attribute> names;
+  SmallVector<Value> trainedIds, trainedGradients;
+  for (auto [exchange, ids] : llvm::zip(exchanges, routed)) {
+    if (!exchange.trained)
+      continue;
+    names.push_back(exchange.name);
+    trainedIds.push_back(ids);
+    trainedGradients.push_back(partialsOf[&exchange]);
+  }
+  if (!names.empty())
+    RunUpdateOp::create(builder, loc, device, builder.getArrayAttr(names),
+                        trainedIds, trainedGradients, step.getLearningRate(),
+                        step.getStep());
+  for (auto [exchange, ids] : llvm::zip(exchanges, routed)) {
+    if (exchange.needsGradients())
+      ReleaseOp::create(builder, loc, device, partialsOf[&exchange]);
+    ReleaseOp::create(builder, loc, device, ids);
+  }
+  eraseAll(old);
+  step.restore = restore;
+}
+
+/// Gives back what a context holds that nobody will update with.
+static void lowerDiscard(DiscardOp discard, Value device) {
+  OpBuilder builder(discard);
+  auto restore = RestoreOp::create(builder, discard.getLoc(),
+                                   discard.getContext().getType().getTypes(),
+                                   discard.getContext());
+  for (Value value : restore.getValues())
+    if (isa<RoutedType>(value.getType()))
+      ReleaseOp::create(builder, discard.getLoc(), device, value);
+  discard.erase();
+}
+
+void Partitioner::partitionCallers() {
+  for (func::FuncOp caller : callers) {
+    Value device = addDevice(caller);
+    SmallVector<DiscardOp> discards;
+    caller.walk([&](Operation *op) {
+      if (auto discard = dyn_cast<DiscardOp>(op))
+        discards.push_back(discard);
+      auto call = dyn_cast<func::CallOp>(op);
+      if (call &&
+          (call.getCallee() == kStartName || call.getCallee() == kWaitName))
+        call->insertOperands(0, device);
+    });
+    for (DiscardOp discard : discards)
+      lowerDiscard(discard, device);
+  }
+}

@@ -1,0 +1,80 @@
+//===- Partitioner.h - SPMD step functions ---------------------*- C++ -*-===//
+//
+// The rewriting behind neuroshard-partition.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_LIB_TRANSFORMS_PARTITION_PARTITIONER_H
+#define NEUROSHARD_LIB_TRANSFORMS_PARTITION_PARTITIONER_H
+
+#include "Sharding/Placement.h"
+#include "neuroshard/Transforms/StepFunctions.h"
+
+#include "llvm/ADT/SetVector.h"
+
+namespace neuroshard {
+
+/// One jagged input of start, with all lookups that read it.
+struct Exchange {
+  /// Argument of start.
+  unsigned input;
+  ir::JaggedType type;
+  /// Set when the op is made.
+  mlir::FlatSymbolRefAttr name;
+  llvm::SmallVector<mlir::Attribute> lookups;
+  llvm::SmallVector<mlir::Type> results;
+  /// Positions of the results among wait's, and of the gradients in update.
+  llvm::SmallVector<unsigned> positions;
+  /// The update computes the gradients of its sample weights.
+  bool weightsGradient = false;
+  /// The update changes a table that it reads.
+  bool trained = false;
+
+  bool needsGradients() const { return weightsGradient || trained; }
+};
+
+/// Rewrites the step functions and their callers.
+class Partitioner {
+public:
+  explicit Partitioner(StepFunctions &step) : step(step) {}
+
+  /// Reads the exchanges and callers off the sharded functions; changes
+  /// nothing.
+  mlir::LogicalResult collect(int64_t numDevices);
+  /// Adds the exchange ops after `plan`.
+  void createExchanges(ir::PlanOp plan);
+  void partitionStart();
+  void partitionWait();
+  void partitionUpdate();
+  void partitionCallers();
+
+  llvm::ArrayRef<Exchange> getExchanges() const { return exchanges; }
+
+private:
+  mlir::LogicalResult collectInputs();
+  mlir::LogicalResult collectLookups();
+  mlir::LogicalResult collectUpdate();
+  mlir::LogicalResult collectCallers(mlir::func::FuncOp callee);
+  mlir::LogicalResult checkBatch(int64_t numDevices);
+  /// The lookup, and the ids it reads, behind a result of wait.
+  std::optional<std::pair<ir::LookupAttr, unsigned>> trace(mlir::Value result);
+  Exchange *exchangeOf(unsigned input);
+  /// Ids whose number the update needs, after the routed ids.
+  llvm::SmallVector<Exchange *> exchangesWithIds();
+
+  StepFunctions &step;
+  llvm::SmallVector<Exchange> exchanges;
+  /// Exchange whose weights each result of update is the gradient of.
+  llvm::SmallVector<Exchange *> weightsResults;
+  llvm::SetVector<mlir::func::FuncOp> callers;
+};
+
+/// Adds one device program for each group of devices whose slots and lookups
+/// have the same structure. Returns the number of programs and of slots.
+std::pair<unsigned, unsigned>
+createDevicePrograms(const Placement &placement,
+                     llvm::ArrayRef<Exchange> exchanges, bool training);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_LIB_TRANSFORMS_PARTITION_PARTITIONER_H

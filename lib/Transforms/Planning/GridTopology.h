@@ -1,0 +1,42 @@
+//===- GridTopology.h - The devices that a grid's shape means ---*- C++ -*-===//
+//
+// Shared by the pass that reads 'shard.grid' and by nothing that knows MLIR.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_LIB_TRANSFORMS_PLANNING_GRIDTOPOLOGY_H
+#define NEUROSHARD_LIB_TRANSFORMS_PLANNING_GRIDTOPOLOGY_H
+
+#include "neuroshard/Model/DeviceClass.h"
+#include "neuroshard/Model/Diagnostics.h"
+#include "neuroshard/Model/Topology.h"
+
+#include <cstdint>
+#include <span>
+
+namespace neuroshard {
+
+/// What a grid does not say of its devices.
+struct GridDevices {
+  const DeviceClass *deviceClass = nullptr;
+  /// Usable memory of each device.
+  int64_t memoryBytes = 0;
+  /// Neighbours that share a host, at most.
+  int devicesPerNode = 1;
+  /// Of the link along each axis, per device and direction; empty: those of the
+  /// device class. GB/s and microseconds.
+  std::span<const double> bandwidthGBps;
+  std::span<const double> latencyUs;
+};
+
+/// The topology of devices numbered row by row: those that differ in the last
+/// axis alone are neighbours. Each axis is a level, the first the outermost;
+/// its groups hold the devices that agree in the axes before it. Axes of one
+/// device are no level, and of neighbouring levels with the same link the outer
+/// one stays. Errors name an option of the pass, or "shape".
+Expected<Topology> gridTopology(std::span<const int64_t> shape,
+                                const GridDevices &devices);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_LIB_TRANSFORMS_PLANNING_GRIDTOPOLOGY_H

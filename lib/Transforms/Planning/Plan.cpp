@@ -1,0 +1,376 @@
+//===- Plan.cpp - Decide where every piece of every table lives -----------===//
+
+#include "neuroshard/Transforms/PlanPasses.h"
+
+#include "PlanRemarks.h"
+#include "PlannerEnums.h"
+
+#include "neuroshard/CostModel/PlacementPolicy.h"
+#include "neuroshard/CostModel/Registry.h"
+#include "neuroshard/Planner/TerminalProgress.h"
+#include "neuroshard/Planner/Verify.h"
+#include "neuroshard/Serialization/Json.h"
+#include "neuroshard/Transforms/PlannerConversion.h"
+
+#include "mlir/Dialect/Shard/IR/ShardOps.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <charconv>
+#include <cmath>
+
+using namespace mlir;
+using namespace neuroshard;
+
+using ir::PlanOp;
+using ir::ShardOp;
+using ir::TopologyOp;
+
+namespace neuroshard {
+#define GEN_PASS_DEF_PLAN
+#include "neuroshard/Transforms/PlanPasses.h.inc"
+} // namespace neuroshard
+
+namespace {
+
+/// The value that `text` names, or an error that lists `names`.
+template <typename Enum>
+LogicalResult parseName(Operation *op, llvm::StringRef option,
+                        llvm::StringRef text,
+                        std::optional<Enum> (*parse)(std::string_view),
+                        llvm::StringRef names, Enum &out) {
+  std::optional<Enum> value = parse(text);
+  if (!value)
+    return emitError(op->getLoc(), "option '")
+           << option << "' must be " << names << ", got: '" << text << "'";
+  out = *value;
+  return success();
+}
+
+LogicalResult parseBytes(Operation *op, llvm::StringRef option,
+                         llvm::StringRef text, std::optional<int64_t> &out) {
+  if (text.empty())
+    return success();
+  if (text == "0") { // Not a size for parseByteSize(), but a reserve.
+    out = 0;
+    return success();
+  }
+  Expected<int64_t> bytes = parseByteSize(text);
+  if (!bytes)
+    return emitError(op->getLoc(), "option '")
+           << option << "': " << toString(bytes.error());
+  out = *bytes;
+  return success();
+}
+
+std::string format(double value) {
+  char text[32];
+  auto [end, error] = std::to_chars(text, text + sizeof text, value);
+  return error == std::errc() ? std::string(text, end) : std::string("?");
+}
+
+/// Whether the shards fill all tables. Shards of a table do not overlap: see
+/// PlanOp::verify().
+bool isComplete(PlanOp plan, const ShardingProblem &problem) {
+  llvm::StringMap<uint64_t> covered;
+  for (ShardOp shard : plan.getBody().getOps<ShardOp>()) {
+    uint64_t &elements = covered[shard.getTable()];
+    elements = llvm::SaturatingAdd(
+        elements, llvm::SaturatingMultiply<uint64_t>(shard.getNumRows(),
+                                                     shard.getWidth()));
+  }
+  return llvm::all_of(problem.tables, [&](const Table &table) {
+    return covered.lookup(table.name) ==
+           llvm::SaturatingMultiply<uint64_t>(table.rows, table.dim);
+  });
+}
+
+LogicalResult emitDiagnosis(Location loc, const Diagnosis &diagnosis) {
+  InFlightDiagnostic diagnostic =
+      emitError(loc) << "no plan: " << nameOf(toString(diagnosis.limit)) << ": "
+                     << diagnosis.message;
+  for (const std::string &detail : diagnosis.details)
+    diagnostic.attachNote() << detail;
+  if (!diagnosis.advice.empty())
+    diagnostic.attachNote() << "advice: " << diagnosis.advice;
+  return diagnostic;
+}
+
+struct PlanPass : public neuroshard::impl::PlanBase<PlanPass> {
+  using PlanBase::PlanBase;
+
+  void runOnOperation() override {
+    if (failed(run()))
+      signalPassFailure();
+  }
+
+private:
+  LogicalResult run();
+  FailureOr<PlanOp> findOrCreatePlan();
+  FailureOr<TopologyOp> findOrCreateTopology();
+  LogicalResult checkTopology(TopologyOp op);
+  LogicalResult changeProblem(ShardingProblem &problem);
+  FailureOr<SearchOptions> readSearchOptions();
+  LogicalResult readPolicy(std::unique_ptr<PlacementPolicy> &out,
+                           SearchOptions &options);
+  LogicalResult complete(PlanOp plan, ShardingProblem &problem);
+  Provenance provenanceOf(const SearchResult &result,
+                          const ShardingProblem &problem,
+                          const CostModel &model);
+};
+
+/// A topology given as an option must be the one that is there.
+LogicalResult PlanPass::checkTopology(TopologyOp op) {
+  if (topology.empty())
+    return success();
+  Expected<Topology> wanted = parseTopology(topology);
+  if (!wanted)
+    return emitDiagnostics(op.getLoc(), wanted.error());
+  FailureOr<Topology> found = topologyFromIR(op);
+  if (failed(found))
+    return failure();
+  if (*found == *wanted)
+    return success();
+  InFlightDiagnostic diagnostic =
+      emitError(getOperation().getLoc(), "option 'topology'")
+      << " is '" << topology.getValue()
+      << "', but the module has another topology; "
+         "change one of them";
+  diagnostic.attachNote(op.getLoc()) << "the module's topology is here";
+  return diagnostic;
+}
+
+FailureOr<TopologyOp> PlanPass::findOrCreateTopology() {
+  FailureOr<TopologyOp> found = findTopology(getOperation());
+  if (failed(found) || *found)
+    return found;
+  if (topology.empty()) {
+    InFlightDiagnostic diagnostic = emitError(
+        getOperation().getLoc(),
+        "a plan needs a topology; add a 'neuroshard.topology' or the option "
+        "'topology', such as topology=8xH200");
+    for (shard::GridOp grid : getOperation().getOps<shard::GridOp>())
+      diagnostic.attachNote(grid.getLoc())
+          << "neuroshard-topology-from-grid makes one of this";
+    return diagnostic;
+  }
+  Expected<Topology> parsed = parseTopology(topology);
+  if (!parsed)
+    return emitDiagnostics(getOperation().getLoc(), parsed.error());
+  return topologyToIR(*parsed, getOperation());
+}
+
+FailureOr<PlanOp> PlanPass::findOrCreatePlan() {
+  ModuleOp module = getOperation();
+  FailureOr<PlanOp> plan = findPlan(module, planName);
+  if (failed(plan))
+    return failure();
+  if (*plan) {
+    auto topologyOp = SymbolTable::lookupNearestSymbolFrom<TopologyOp>(
+        *plan, plan->getTopologyAttr());
+    return failed(checkTopology(topologyOp)) ? FailureOr<PlanOp>() : plan;
+  }
+  FailureOr<TopologyOp> topologyOp = findOrCreateTopology();
+  if (failed(topologyOp) || failed(checkTopology(*topologyOp)))
+    return failure();
+  FailureOr<ShardingProblem> problem = problemFromIR(module);
+  if (failed(problem))
+    return failure();
+  llvm::StringRef name = planName.empty() ? "plan" : llvm::StringRef(planName);
+  if (Operation *taken = SymbolTable::lookupSymbolIn(module, name))
+    return emitError(taken->getLoc())
+           << "'" << taken->getName() << "' op has the name '" << name
+           << "' of the plan; choose another with 'plan-name'";
+  return createPlan(module, name, *topologyOp, problem->optimizerSemantics);
+}
+
+/// What the options say goes before what the module says.
+LogicalResult PlanPass::changeProblem(ShardingProblem &problem) {
+  ModuleOp module = getOperation();
+  if (batch != 0)
+    problem.batch.globalSize = batch;
+  if (problem.batch.globalSize == 0)
+    return emitError(module.getLoc(),
+                     "the global batch is not known; set the attribute "
+                     "'neuroshard.batch' or the option 'batch'");
+  if (!target.empty() &&
+      failed(parseName(module, "target", target, parseTarget,
+                       "native or torchrec-1.9", problem.target)))
+    return failure();
+  if (!memoryModel.empty() &&
+      failed(parseName(module, "memory-model", memoryModel, parseMemoryModel,
+                       "full or weights_only", problem.memoryModel)))
+    return failure();
+  if (!semantics.empty() &&
+      failed(parseName(module, "semantics", semantics, parseOptimizerSemantics,
+                       "exact or per_shard", problem.optimizerSemantics)))
+    return failure();
+  if (!wireType.empty() &&
+      failed(parseName(module, "wire-type", wireType, parseElementType,
+                       "f32, f16 or bf16", problem.batch.wireType)))
+    return failure();
+  Reserves &reserves = problem.constraints.reserves;
+  return success(
+      succeeded(parseBytes(module, "dense-reserve", denseReserve,
+                           reserves.denseBytes)) &&
+      succeeded(parseBytes(module, "fragmentation-reserve",
+                           fragmentationReserve,
+                           reserves.fragmentationBytes)) &&
+      succeeded(parseBytes(module, "communicator-reserve", communicatorReserve,
+                           reserves.communicatorBytes)));
+}
+
+FailureOr<SearchOptions> PlanPass::readSearchOptions() {
+  ModuleOp module = getOperation();
+  SearchOptions options;
+  if (failed(parseName(module, "algorithm", algorithm, parseAlgorithm,
+                       "default, published, random, dim, size, lookup, "
+                       "size-lookup, dreamshard, torchrec or threshold",
+                       options.algorithm)) ||
+      failed(parseName(module, "objective", objective, parseObjectiveKind,
+                       "step or published", options.objective.kind)))
+    return failure();
+  for (auto [name, value] :
+       {std::pair("dense-bottom-ms", denseBottomMs.getValue()),
+        std::pair("dense-rest-ms", denseRestMs.getValue()),
+        std::pair("deadline", deadline.getValue()),
+        std::pair("horizon-steps", horizonSteps.getValue())})
+    if (!std::isfinite(value) || value < 0)
+      return emitError(module.getLoc(), "option '")
+             << name << "' must be a finite number of at least 0, got: "
+             << format(value);
+  if (pipelineDepth < 1)
+    return emitError(module.getLoc(),
+                     "option 'pipeline-depth' must be at least 1, got: ")
+           << pipelineDepth.getValue();
+  if (evaluations < 0)
+    return emitError(module.getLoc(),
+                     "option 'evaluations' must be at least 0, got: ")
+           << evaluations.getValue();
+  if (threads < 0 || threads > 1024)
+    return emitError(module.getLoc(),
+                     "option 'threads' must be in [0, 1024], got: ")
+           << threads.getValue();
+  if (!previous.empty()) {
+    Expected<ShardingPlan> plan = readPlan(previous);
+    if (!plan)
+      return emitError(module.getLoc(), "option 'previous': ")
+             << toString(plan.error());
+    options.warmStart = WarmStart{*std::move(plan), horizonSteps};
+  }
+  options.threads = threads;
+  options.objective.denseBottomMs = denseBottomMs;
+  options.objective.denseRestMs = denseRestMs;
+  options.objective.pipelineDepth = pipelineDepth;
+  options.evaluationBudget = evaluations;
+  options.seed = seed;
+  if (deadline > 0)
+    options.deadlineSeconds = deadline;
+  return options;
+}
+
+/// Only algorithm dreamshard has a policy.
+LogicalResult PlanPass::readPolicy(std::unique_ptr<PlacementPolicy> &out,
+                                   SearchOptions &options) {
+  Location loc = getOperation().getLoc();
+  if (policySamples < 0)
+    return emitError(loc, "option 'policy-samples' must be at least 0, got: ")
+           << policySamples.getValue();
+  if (options.algorithm != Algorithm::DreamShard) {
+    if (!policy.empty())
+      return emitError(loc, "option 'policy' is for the algorithm dreamshard "
+                            "only, not ")
+             << toString(options.algorithm);
+    return success();
+  }
+  Expected<std::unique_ptr<PlacementPolicy>> read = readPlacementPolicy(policy);
+  if (!read)
+    return emitError(loc, "option 'policy': ") << toString(read.error());
+  out = std::move(*read);
+  options.policy = out.get();
+  options.policySamples = policySamples;
+  return success();
+}
+
+Provenance PlanPass::provenanceOf(const SearchResult &result,
+                                  const ShardingProblem &problem,
+                                  const CostModel &model) {
+  Provenance provenance;
+  provenance.algorithm = algorithm;
+  provenance.objective = objective;
+  provenance.costModel = model.name();
+  provenance.predictedCostMs = result.breakdown.costMs;
+  provenance.lowerBoundMs = result.lowerBoundMs;
+  provenance.seed = seed;
+  auto setting = [&](const char *name, std::string value) {
+    provenance.settings.emplace_back(name, std::move(value));
+  };
+  setting("batch", std::to_string(problem.batch.globalSize));
+  setting("target", std::string(toString(problem.target)));
+  setting("memory_model", std::string(toString(problem.memoryModel)));
+  setting("dense_bottom_ms", format(denseBottomMs));
+  setting("dense_rest_ms", format(denseRestMs));
+  setting("pipeline_depth", std::to_string(pipelineDepth));
+  if (deadline > 0)
+    setting("deadline_s", format(deadline));
+  if (evaluations > 0)
+    setting("evaluations", std::to_string(evaluations));
+  for (const auto &[name, value] : result.plan.provenance.settings)
+    if (llvm::StringRef(name).starts_with("policy") || name == "horizon_steps")
+      setting(name.c_str(), value);
+  return provenance;
+}
+
+LogicalResult PlanPass::complete(PlanOp plan, ShardingProblem &problem) {
+  FailureOr<SearchOptions> options = readSearchOptions();
+  std::unique_ptr<PlacementPolicy> ownPolicy;
+  if (failed(options) || failed(readPolicy(ownPolicy, *options)))
+    return failure();
+  Expected<std::unique_ptr<CostModel>> model =
+      makeCostModel(costModel.getValue(), problem.topology);
+  if (!model)
+    return emitError(getOperation().getLoc(), "option 'cost-model': ")
+           << toString(model.error());
+  fixShards(plan, problem);
+  numKept = problem.constraints.fixedShards.size();
+  TerminalProgress progress("planning");
+  options->progress = progress.callback();
+  auto result = search(problem, **model, *options);
+  if (!result)
+    return emitDiagnosis(plan.getLoc(), result.error());
+  result->plan.provenance = provenanceOf(*result, problem, **model);
+  if (failed(planToIR(result->plan, plan)))
+    return failure();
+  numShards = result->plan.shards.size();
+  numEvaluations = result->evaluations;
+  emitPlanRemarks(plan.getLoc(), plan.getSymName(), *result);
+  emitModelRemarks(plan.getLoc(), plan.getSymName(), (*model)->name(),
+                   remarksOnPlan(problem, result->plan, **model));
+  return success();
+}
+
+LogicalResult PlanPass::run() {
+  FailureOr<PlanOp> plan = findOrCreatePlan();
+  if (failed(plan))
+    return failure();
+  FailureOr<ShardingProblem> problem = problemFromIR(*plan);
+  if (failed(problem) || failed(changeProblem(*problem)))
+    return failure();
+  if (Diagnostics errors = check(*problem); !errors.empty())
+    return emitDiagnostics(plan->getLoc(), errors);
+  numTables = problem->tables.size();
+  planningToIR(*problem, getOperation());
+  if (!isComplete(*plan, *problem))
+    return complete(*plan, *problem);
+  plan->setSemantics(toIR(problem->optimizerSemantics));
+  FailureOr<ShardingPlan> written = planFromIR(*plan);
+  if (failed(written))
+    return failure();
+  numShards = written->shards.size();
+  numKept = written->shards.size();
+  if (Diagnostics errors = verify(*written, *problem); !errors.empty())
+    return emitDiagnostics(plan->getLoc(), errors);
+  emitKeptRemark(plan->getLoc(), plan->getSymName(), written->shards.size());
+  return success();
+}
+
+} // namespace

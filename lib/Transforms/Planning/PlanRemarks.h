@@ -1,0 +1,28 @@
+//===- PlanRemarks.h - What a search decided, and why -----------*- C++ -*-===//
+
+#ifndef NEUROSHARD_LIB_TRANSFORMS_PLANNING_PLANREMARKS_H
+#define NEUROSHARD_LIB_TRANSFORMS_PLANNING_PLANREMARKS_H
+
+#include "neuroshard/Planner/Search.h"
+
+#include "mlir/IR/Location.h"
+
+namespace neuroshard {
+
+/// Emits the result of a search as remarks of the category "neuroshard-plan":
+/// decisions as passed, costs and what was tried as analysis.
+void emitPlanRemarks(mlir::Location loc, llvm::StringRef plan,
+                     const SearchResult &result);
+
+/// Emits which cost model predicted, and what it says about its predictions
+/// (see CostModel::remarks), as analysis.
+void emitModelRemarks(mlir::Location loc, llvm::StringRef plan,
+                      const std::string &model,
+                      const std::vector<std::string> &remarks);
+
+/// Says that a complete plan was left alone.
+void emitKeptRemark(mlir::Location loc, llvm::StringRef plan, size_t shards);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_LIB_TRANSFORMS_PLANNING_PLANREMARKS_H

@@ -1,0 +1,32 @@
+//===- PlanningAttr.h - The attribute neuroshard.planning -------*- C++ -*-===//
+//
+// What a workload file says that tables, lookups, topology and plan do not:
+// constraints other than pins, reserves, memory model, target. Defaults are
+// left out.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_LIB_TRANSFORMS_PLANNING_PLANNINGATTR_H
+#define NEUROSHARD_LIB_TRANSFORMS_PLANNING_PLANNINGATTR_H
+
+#include "neuroshard/Model/ShardingProblem.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+namespace neuroshard {
+
+/// Index of each table by its symbol.
+using TableIndex = llvm::DenseMap<mlir::StringAttr, int>;
+
+/// Reads the module's attribute into the problem; success when there is none.
+mlir::LogicalResult readPlanning(mlir::ModuleOp module,
+                                 const TableIndex &tableOfSymbol,
+                                 ShardingProblem &problem);
+
+/// The attribute for a problem, or null when everything is default.
+mlir::DictionaryAttr writePlanning(const ShardingProblem &problem,
+                                   mlir::MLIRContext *context);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_LIB_TRANSFORMS_PLANNING_PLANNINGATTR_H

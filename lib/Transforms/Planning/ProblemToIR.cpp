@@ -1,0 +1,220 @@
+//===- ProblemToIR.cpp - A planning problem as a logical module -----------===//
+
+#include "neuroshard/Transforms/PlannerConversion.h"
+
+#include "PlannerEnums.h"
+#include "PlanningAttr.h"
+#include "StatisticsAttrs.h"
+
+#include "neuroshard/Model/DeviceClass.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/MapVector.h"
+
+using namespace mlir;
+using namespace neuroshard;
+
+using ir::JaggedType;
+using ir::LookupOp;
+using ir::NeuroShardDialect;
+using ir::PinOp;
+using ir::PlanOp;
+using ir::TableOp;
+using ir::TopologyOp;
+
+namespace {
+
+/// Features that share one jagged argument: own batch size (0: the module's),
+/// weighted.
+using InputKey = std::pair<int64_t, unsigned>;
+
+ir::OptimizerAttr optimizerAttr(const Optimizer &optimizer,
+                                MLIRContext *context) {
+  return ir::OptimizerAttr::get(
+      context, toIR(optimizer.kind), optimizer.eps, optimizer.beta1,
+      optimizer.beta2, optimizer.initialAccumulator, optimizer.weightDecay);
+}
+
+/// Runs of equal devices; what the class says by default is left out.
+ArrayAttr devicesAttr(const Topology &topology, MLIRContext *context) {
+  SmallVector<Attribute> runs;
+  for (size_t begin = 0, end; begin < topology.devices.size(); begin = end) {
+    const Device &device = topology.devices[begin];
+    end = begin + 1;
+    while (end < topology.devices.size() && topology.devices[end] == device)
+      ++end;
+    const DeviceClass *deviceClass = findDeviceClass(device.deviceClass);
+    std::optional<int64_t> memory;
+    if (!deviceClass || deviceClass->memoryBytes != device.memoryBytes)
+      memory = device.memoryBytes;
+    runs.push_back(ir::DevicesAttr::get(
+        context, static_cast<int64_t>(end - begin),
+        StringAttr::get(context, device.deviceClass), device.host, memory));
+  }
+  return ArrayAttr::get(context, runs);
+}
+
+ArrayAttr levelsAttr(const Topology &topology, Builder &builder) {
+  SmallVector<Attribute> levels;
+  for (const TopologyLevel &level : topology.levels) {
+    SmallVector<int64_t> groups(level.groupSizes.begin(),
+                                level.groupSizes.end());
+    levels.push_back(ir::LevelAttr::get(
+        builder.getContext(), builder.getStringAttr(level.name),
+        builder.getDenseI64ArrayAttr(groups),
+        builder.getF64FloatAttr(level.bandwidthGBps),
+        builder.getF64FloatAttr(level.latencyUs)));
+  }
+  return builder.getArrayAttr(levels);
+}
+
+class ModuleWriter {
+public:
+  ModuleWriter(const ShardingProblem &problem, Location loc)
+      : problem(problem), builder(loc.getContext()), loc(loc),
+        module(ModuleOp::create(loc)), symbols(*module) {}
+
+  FailureOr<OwningOpRef<ModuleOp>> write();
+
+private:
+  void writeTables();
+  LogicalResult writePartialPlan(TopologyOp topology);
+  void writeFunction();
+  llvm::MapVector<InputKey, SmallVector<StringAttr>> inputs();
+  Value writeLookup(const Feature &feature, Value ids, Type elementType);
+
+  const ShardingProblem &problem;
+  OpBuilder builder;
+  Location loc;
+  OwningOpRef<ModuleOp> module;
+  /// Tables get their names first; what is added later makes way.
+  SymbolTable symbols;
+};
+
+void ModuleWriter::writeTables() {
+  MLIRContext *context = builder.getContext();
+  builder.setInsertionPointToEnd(module->getBody());
+  for (const Table &table : problem.tables) {
+    auto op = TableOp::create(
+        builder, loc, builder.getStringAttr(table.name),
+        builder.getStringAttr("private"), builder.getI64IntegerAttr(table.rows),
+        builder.getI64IntegerAttr(table.dim),
+        TypeAttr::get(typeOf(table.elementType, context)),
+        optimizerAttr(table.optimizer, context),
+        table.access ? accessAttr(*table.access, context) : ir::AccessAttr(),
+        table.hashed ? builder.getUnitAttr() : UnitAttr());
+    symbols.insert(op);
+  }
+}
+
+LogicalResult ModuleWriter::writePartialPlan(TopologyOp topology) {
+  const Constraints &constraints = problem.constraints;
+  if (constraints.pins.empty() && constraints.fixedShards.empty())
+    return success();
+  if (!topology)
+    return emitError(loc, "constraints: pins and fixed shards name devices, "
+                          "and the workload has no topology; add one");
+  PlanOp plan =
+      createPlan(*module, "plan", topology, problem.optimizerSemantics);
+  plan->remove();
+  symbols.insert(plan);
+  builder.setInsertionPointToEnd(&plan.getBody().front());
+  for (const PinConstraint &pin : constraints.pins) {
+    SmallVector<int64_t> devices(pin.devices.begin(), pin.devices.end());
+    const Table &table = problem.tables[static_cast<size_t>(pin.table)];
+    PinOp::create(builder, loc, table.name, devices);
+  }
+  ShardingPlan fixed;
+  fixed.shards = constraints.fixedShards;
+  fixed.optimizerSemantics = problem.optimizerSemantics;
+  return planToIR(fixed, plan);
+}
+
+llvm::MapVector<InputKey, SmallVector<StringAttr>> ModuleWriter::inputs() {
+  llvm::MapVector<InputKey, SmallVector<StringAttr>> result;
+  for (const Feature &feature : problem.features)
+    result[{feature.batch, feature.weighted}].push_back(
+        builder.getStringAttr(feature.name));
+  return result;
+}
+
+Value ModuleWriter::writeLookup(const Feature &feature, Value ids,
+                                Type elementType) {
+  const Table &table = problem.tables[static_cast<size_t>(feature.table)];
+  auto type =
+      RankedTensorType::get({ShapedType::kDynamic, table.dim}, elementType);
+  return LookupOp::create(builder, loc, type, toIR(feature.pooling), table.name,
+                          ids, builder.getStringAttr(feature.name),
+                          feature.weighted, /*padding_idx=*/IntegerAttr(),
+                          featureAttr(feature, builder));
+}
+
+void ModuleWriter::writeFunction() {
+  MLIRContext *context = builder.getContext();
+  auto grouped = inputs();
+  unsigned idBits = problem.batch.idType == IdType::I32 ? 32 : 64;
+  SmallVector<Type> argumentTypes;
+  for (const auto &[key, features] : grouped)
+    argumentTypes.push_back(JaggedType::get(
+        context, features, builder.getIntegerType(idBits), key.second != 0));
+  auto function = func::FuncOp::create(
+      loc, "forward", builder.getFunctionType(argumentTypes, {}));
+  symbols.insert(function);
+  builder.setInsertionPointToStart(function.addEntryBlock());
+  llvm::DenseMap<InputKey, Value> argumentOfKey;
+  for (auto [item, argument] : llvm::zip(grouped, function.getArguments()))
+    argumentOfKey[item.first] = argument;
+  Type elementType = typeOf(problem.batch.outputType, context);
+  SmallVector<Value> results;
+  for (const Feature &feature : problem.features)
+    results.push_back(
+        writeLookup(feature, argumentOfKey[{feature.batch, feature.weighted}],
+                    elementType));
+  func::ReturnOp::create(builder, loc, results);
+  function.setType(
+      builder.getFunctionType(argumentTypes, TypeRange(ValueRange(results))));
+}
+
+FailureOr<OwningOpRef<ModuleOp>> ModuleWriter::write() {
+  writeTables();
+  TopologyOp topology;
+  if (!problem.topology.devices.empty())
+    topology = topologyToIR(problem.topology, *module);
+  if (failed(writePartialPlan(topology)))
+    return failure();
+  writeFunction();
+  planningToIR(problem, *module);
+  return std::move(module);
+}
+
+} // namespace
+
+FailureOr<OwningOpRef<ModuleOp>>
+neuroshard::problemToIR(const ShardingProblem &problem, Location loc) {
+  loc.getContext()->loadDialect<NeuroShardDialect, func::FuncDialect>();
+  return ModuleWriter(problem, loc).write();
+}
+
+TopologyOp neuroshard::topologyToIR(const Topology &topology, ModuleOp module) {
+  OpBuilder builder(module.getContext());
+  SmallVector<int64_t> hostMemory;
+  for (const Host &host : topology.hosts)
+    hostMemory.push_back(host.memoryBytes);
+  auto op = TopologyOp::create(
+      builder, module.getLoc(), builder.getStringAttr("cluster"),
+      devicesAttr(topology, builder.getContext()),
+      levelsAttr(topology, builder), builder.getDenseI64ArrayAttr(hostMemory));
+  SymbolTable(module).insert(op, module.getBody()->begin());
+  return op;
+}
+
+void neuroshard::planningToIR(const ShardingProblem &problem, ModuleOp module) {
+  Builder builder(module.getContext());
+  if (problem.batch.globalSize > 0)
+    module->setAttr(NeuroShardDialect::kBatchAttrName,
+                    builder.getI64IntegerAttr(problem.batch.globalSize));
+  if (DictionaryAttr planning = writePlanning(problem, module.getContext()))
+    module->setAttr(NeuroShardDialect::kPlanningAttrName, planning);
+  else
+    module->removeAttr(NeuroShardDialect::kPlanningAttrName);
+}

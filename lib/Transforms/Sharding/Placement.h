@@ -1,0 +1,51 @@
+//===- Placement.h - A plan, table by table --------------------*- C++ -*-===//
+//
+// What the passes ask a plan about a table.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_LIB_TRANSFORMS_SHARDING_PLACEMENT_H
+#define NEUROSHARD_LIB_TRANSFORMS_SHARDING_PLACEMENT_H
+
+#include "neuroshard/Dialect/NeuroShard.h"
+
+#include "llvm/ADT/MapVector.h"
+
+namespace neuroshard {
+
+struct TablePlacement {
+  ir::TableOp table;
+  /// In the order of the plan.
+  llvm::SmallVector<ir::ShardOp> shards;
+  /// Every device has the whole table.
+  bool replicated = false;
+  /// Row-wise state shared by owners of different columns of a row.
+  bool twoPhase = false;
+};
+
+/// Every table of a module under a plan that covers all of them.
+class Placement {
+public:
+  /// An error names the first table that is not covered, or is replicated on
+  /// some devices only.
+  static mlir::FailureOr<Placement> of(ir::PlanOp plan);
+
+  const TablePlacement &operator[](mlir::StringAttr table) const {
+    return tables.find(table)->second;
+  }
+  const TablePlacement &operator[](ir::LookupAttr lookup) const {
+    return (*this)[lookup.getTable().getAttr()];
+  }
+
+  ir::PlanOp plan;
+  ir::TopologyOp topology;
+  llvm::MapVector<mlir::StringAttr, TablePlacement> tables;
+};
+
+/// The plan of the name, or the only one; an error when there is none.
+mlir::FailureOr<ir::PlanOp> requirePlan(mlir::ModuleOp module,
+                                        llvm::StringRef name);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_LIB_TRANSFORMS_SHARDING_PLACEMENT_H
