@@ -1,6 +1,6 @@
 """Runs one device of a compiled artifact on a GPU, from Python.
 
-A thin layer over include/neuroshard/Runtime/CudaABI.h, which says what each call does, by
+A thin layer over include/neuroshard/RuntimeCuda/CudaABI.h, which says what each call does, by
 ctypes. It needs libneuroshard_cuda.so and no other package; arrays may be of torch, CuPy or
 numpy (the latter only with a stand-in for the driver), or addresses as numbers. Types, places
 and sizes of arrays are checked; addresses are believed.

@@ -1,5 +1,5 @@
 """The C library of neuroshard.cuda: its structs, functions and errors, as
-include/neuroshard/Runtime/CudaABI.h has them."""
+include/neuroshard/RuntimeCuda/CudaABI.h has them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """What GPU kernels compute, in numpy: f32 arithmetic in the order that docs/kernels.md and
-GpuABI.h state, one rounding for each operation, so that results can be compared bit by bit.
+GpuKernelABI.h state, one rounding for each operation, so that results can be compared bit by bit.
 
 Sums over columns (norms, dot products) have no stated order. They are taken in float64 and come
 with the error that f32 may add: none where all partial sums are exact, so that integers give
@@ -19,9 +19,9 @@ LONG = 512  # terms from which a sum is taken by itself
 
 
 def chunk_size():
-    """NSG_CHUNK of GpuABI.h: a row's gradients in whole chunks of so many sorted positions are
+    """NSG_CHUNK of GpuKernelABI.h: a row's gradients in whole chunks of so many sorted positions are
     added up before they are added to the others."""
-    header = (ROOT / "include/neuroshard/Runtime/GpuABI.h").read_text()
+    header = (ROOT / "include/neuroshard/RuntimeCuda/GpuKernelABI.h").read_text()
     return int(re.search(r"#define NSG_CHUNK (\d+)", header)[1])
 
 
@@ -128,7 +128,7 @@ def table_gradient(parts, rows, columns, first_position, chunk):
 
 def small_sums():
     """(ids of a piece, most sums of a row, most sums of a slot) of small slots."""
-    header = (ROOT / "include/neuroshard/Runtime/GpuABI.h").read_text()
+    header = (ROOT / "include/neuroshard/RuntimeCuda/GpuKernelABI.h").read_text()
     tasks = (ROOT / "lib/RuntimeCuda/Step/StepTasks.cpp").read_text()
     return (int(re.search(r"#define NSG_PIECE (\d+)", header)[1]),
             int(re.search(r"mostSumsOfRow = (\d+);", tasks)[1]),

@@ -50,7 +50,7 @@ def test_structs_are_those_of_the_header(tmp_path):
     prints = "".join(f'  printf("%zu %zu\\n", offsetof({name}, {field}), '
                      f"sizeof((({name} *)0)->{field}));\n" for name, field in fields)
     (tmp_path / "layout.c").write_text(
-        '#include "neuroshard/Runtime/CudaABI.h"\n#include <stddef.h>\n#include <stdio.h>\n'
+        '#include "neuroshard/RuntimeCuda/CudaABI.h"\n#include <stddef.h>\n#include <stdio.h>\n'
         f"int main(void) {{\n{prints}  return 0;\n}}\n")
     subprocess.run(["gcc", "-I", ROOT / "include", tmp_path / "layout.c", "-o",
                     tmp_path / "layout"], check=True)
@@ -62,7 +62,7 @@ def test_structs_are_those_of_the_header(tmp_path):
 
 
 def test_every_function_of_the_header_is_there():
-    header = (ROOT / "include/neuroshard/Runtime/CudaABI.h").read_text()
+    header = (ROOT / "include/neuroshard/RuntimeCuda/CudaABI.h").read_text()
     code = re.sub(r"//.*|/\*.*?\*/", "", header)
     assert set(re.findall(r"\b(nsc_\w+)\(", code)) == set(cuda._SIGNATURES)
 

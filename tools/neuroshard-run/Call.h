@@ -1,7 +1,7 @@
 //===- Call.h - One call of a compiled function ----------------*- C++ -*-===//
 //
 // Builds the argument array of an nsrt_invoke_<name> entry point (its layout is
-// described in Runtime/HostABI.h) and takes the results out.
+// described in Runtime/DriverABI.h) and takes the results out.
 //
 //===----------------------------------------------------------------------===//
 

@@ -53,7 +53,7 @@ def ConvertToRuntime
   let description = [{
     Takes level 4 and keeps one device program: its kernels and their table
     (the symbol `neuroshard_program`), and the SPMD functions as calls of the
-    `nsrt_*` interface of Runtime/ProgramABI.h. A jagged value becomes its ids,
+    `nsrt_*` interface of Runtime/HostProgramABI.h. A jagged value becomes its ids,
     its offsets (i64), and its weights, if any; the device and what is in
     flight become pointers. The device argument is marked `nsrt.device`.
     Exchanges are numbered in the order of their ops, as in the manifest.
@@ -88,7 +88,7 @@ def ConvertToGpu : Pass<"convert-neuroshard-to-gpu", "::mlir::ModuleOp"> {
   let summary = "Turn partitioned IR into the GPU module of one program";
   let description = [{
     Takes level 4 and leaves one `gpu.module @neuroshard` with the kernels of
-    one device program, as Runtime/GpuABI.h describes them: per kernel of a step
+    one device program, as RuntimeCuda/GpuKernelABI.h describes them: per kernel of a step
     one `gpu.func` that finds its work in arrays in device memory and calls the
     body for its dim, types and optimizer. The bodies are those of the host's
     kernels, spread over the lanes of a warp.

@@ -6,7 +6,7 @@
 // runtime owns memory, threads and communication. None of these throws or
 // returns an error: a failed step is recorded on the device, later calls of
 // the step become no-ops that zero their outputs, and the caller of the step
-// asks nsrt_device_status (HostABI.h). All ranks learn of a failure with the
+// asks nsrt_device_status (DriverABI.h). All ranks learn of a failure with the
 // lengths of the id exchange, so no rank waits for a failed one.
 //
 //===----------------------------------------------------------------------===//

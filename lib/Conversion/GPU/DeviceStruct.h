@@ -1,7 +1,7 @@
 //===- DeviceStruct.h - Fields of structs in device memory -----*- C++ -*-===//
 //
-// Typed reads of the structs of Runtime/GpuABI.h, whose layout is the C
-// compiler's, and memrefs over the arrays they point to.
+// Typed reads of the structs of RuntimeCuda/GpuKernelABI.h, whose layout is the
+// C compiler's, and memrefs over the arrays they point to.
 //
 //===----------------------------------------------------------------------===//
 

@@ -209,7 +209,7 @@ Value Distributor::getAddress(Value memref, ValueRange indices, Value at,
 }
 
 /// Padded rows are aligned as a whole. Others, the caller's, are where they are
-/// whole pieces of 16 bytes, else to an element (GpuABI.h).
+/// whole pieces of 16 bytes, else to an element (GpuKernelABI.h).
 unsigned Distributor::getAlignment(Value memref, int64_t perLane) const {
   auto type = cast<MemRefType>(memref.getType());
   int64_t bytes = type.getElementType().getIntOrFloatBitWidth() / 8;

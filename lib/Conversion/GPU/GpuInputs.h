@@ -1,6 +1,7 @@
 //===- GpuInputs.h - What a GPU's kernel bodies read -----------*- C++ -*-===//
 //
-// The inputs of bodies over the structs of Runtime/GpuABI.h, for one item.
+// The inputs of bodies over the structs of RuntimeCuda/GpuKernelABI.h, for one
+// item.
 //
 //===----------------------------------------------------------------------===//
 

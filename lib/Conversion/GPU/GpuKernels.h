@@ -1,7 +1,7 @@
 //===- GpuKernels.h - The kernels of a GPU module --------------*- C++ -*-===//
 //
-// The functions that Runtime/GpuABI.h names. A kernel finds its work and calls
-// the variant for it.
+// The functions that RuntimeCuda/GpuKernelABI.h names. A kernel finds its work
+// and calls the variant for it.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,7 +1,7 @@
 //===- SmallInputs.h - What updates without a sort read --------*- C++ -*-===//
 //
 // The inputs of the bodies of small slots' kernels, over the structs of
-// Runtime/GpuABI.h, for one item.
+// RuntimeCuda/GpuKernelABI.h, for one item.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,6 +1,6 @@
 //===- RuntimeCalls.h - Calls of nsrt_* functions --------------*- C++ -*-===//
 //
-// Declares the functions of Runtime/ProgramABI.h where they are called, and
+// Declares the functions of Runtime/HostProgramABI.h where they are called, and
 // turns tensors into the pointers they take.
 //
 //===----------------------------------------------------------------------===//

@@ -1,6 +1,6 @@
 //===- Steps.h - The parts of a step on one device -------------*- C++ -*-===//
 //
-// What the nsrt_* calls of ProgramABI.h do, without their error handling:
+// What the nsrt_* calls of HostProgramABI.h do, without their error handling:
 // these functions throw. Routed and Partials must not be failed ones.
 //
 //===----------------------------------------------------------------------===//

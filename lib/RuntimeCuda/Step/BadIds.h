@@ -1,7 +1,7 @@
 //===- BadIds.h - Ids that kernels found out of range ----------*- C++ -*-===//
 //
 // One word per plan in device memory, in which kernels keep the first bad id
-// (GpuABI.h: nsg_lookup_task.ids).
+// (GpuKernelABI.h: nsg_lookup_task.ids).
 //
 //===----------------------------------------------------------------------===//
 

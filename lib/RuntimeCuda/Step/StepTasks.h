@@ -1,7 +1,7 @@
 //===- StepTasks.h - What the kernels of a step are told -------*- C++ -*-===//
 //
-// The arrays of GpuABI.h for one set of parts, made on the host. Nothing here
-// touches a GPU.
+// The arrays of GpuKernelABI.h for one set of parts, made on the host. Nothing
+// here touches a GPU.
 //
 // Positions. The update sorts positions: one per id of every part that has
 // gradients. An exact part has a range of positions of its own. Of other parts

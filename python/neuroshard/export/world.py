@@ -1,5 +1,5 @@
 """Runs a compiled program on all its devices in this process, through the runtime's C interface
-(include/neuroshard/Runtime/HostABI.h)."""
+(include/neuroshard/Runtime/DriverABI.h)."""
 
 from __future__ import annotations
 

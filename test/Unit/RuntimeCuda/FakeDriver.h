@@ -7,7 +7,8 @@
 //    in a random order that streams and events allow. An order that nothing
 //    enforces, or host memory that is overwritten too early, gives wrong
 //    results.
-//  - Kernels are scalar loops over the arrays of GpuABI.h (FakeKernels.cpp).
+//  - Kernels are scalar loops over the arrays of GpuKernelABI.h
+//  (FakeKernels.cpp).
 //  - Capturing a stream refuses what CUDA refuses, and graphs can be replayed.
 //  - Everything is counted, and memory can run out.
 //

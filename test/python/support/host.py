@@ -1,4 +1,4 @@
-"""The driver's C interface (include/neuroshard/Runtime/HostABI.h) through ctypes."""
+"""The driver's C interface (include/neuroshard/Runtime/DriverABI.h) through ctypes."""
 
 import ctypes
 import json

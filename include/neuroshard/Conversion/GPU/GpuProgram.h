@@ -51,7 +51,8 @@ struct GpuProgram {
 };
 
 /// Emits the module `neuroshard` at the end of `parent`, with the kernels of
-/// Runtime/GpuABI.h that the program needs. An error is reported at `parent`.
+/// RuntimeCuda/GpuKernelABI.h that the program needs. An error is reported at
+/// `parent`.
 mlir::FailureOr<GpuProgram> buildGpuModule(mlir::ModuleOp parent,
                                            const ProgramSpec &program,
                                            const GpuProgramOptions &options);
