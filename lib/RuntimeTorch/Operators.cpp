@@ -4,7 +4,9 @@
 // and configures a model. Models are known by name, since operators take
 // values only. `token` stands for the contents of the tables:
 // embeddings_update is declared to change it, so that no tracer moves a lookup
-// over an update. Shapes for tracing and autograd are registered in Python.
+// over an update. Shapes for tracing and autograd are registered in Python, and
+// so is the kernel of embeddings_update: it asks for the learning rate and
+// calls update_at_rate.
 //
 //===----------------------------------------------------------------------===//
 
@@ -55,12 +57,12 @@ std::vector<at::Tensor> embeddingsWait(const std::string &model,
   return findMember(model)->wait(stepOf(ticket));
 }
 
-at::Tensor embeddingsUpdate(const std::string &model, const at::Tensor &token,
-                            const at::Tensor &ticket,
-                            const std::vector<at::Tensor> &gradients,
-                            const at::Tensor &) {
+at::Tensor updateAtRate(const std::string &model, const at::Tensor &token,
+                        const at::Tensor &ticket,
+                        const std::vector<at::Tensor> &gradients,
+                        double learningRate) {
   std::optional<at::Tensor> ofWeights =
-      findMember(model)->update(stepOf(ticket), gradients);
+      findMember(model)->update(stepOf(ticket), gradients, learningRate);
   token.mutable_data_ptr<float>()[0] += 1;
   return ofWeights ? *ofWeights : at::empty({0});
 }
@@ -104,6 +106,8 @@ TORCH_LIBRARY_FRAGMENT(neuroshard, m) {
         "Tensor offsets, Tensor? weights, Tensor? anchor) -> Tensor[]");
   m.def("embeddings_update(str model, Tensor(a!) token, Tensor ticket, "
         "Tensor[] gradients, Tensor ids) -> Tensor");
+  m.def("update_at_rate(str model, Tensor(a!) token, Tensor ticket, "
+        "Tensor[] gradients, float learning_rate) -> Tensor");
   m.def("join(str model, str directory, str group, int threads) -> ()", &join);
   m.def("leave(str model) -> ()", &removeMember);
   m.def("initialize(str model, int seed) -> ()",
@@ -117,10 +121,6 @@ TORCH_LIBRARY_FRAGMENT(neuroshard, m) {
   m.def("set_gradient_scale(str model, float scale) -> ()",
         [](const std::string &model, double scale) {
           findMember(model)->setGradientScale(scale);
-        });
-  m.def("set_learning_rate(str model, float rate) -> ()",
-        [](const std::string &model, double rate) {
-          findMember(model)->setLearningRate(rate);
         });
   m.def("num_updates(str model) -> int", [](const std::string &model) {
     return findMember(model)->numUpdates();
@@ -149,5 +149,5 @@ TORCH_LIBRARY_FRAGMENT(neuroshard, m) {
 TORCH_LIBRARY_IMPL(neuroshard, CPU, m) {
   m.impl("embeddings_start", &embeddingsStart);
   m.impl("embeddings_wait", &embeddingsWait);
-  m.impl("embeddings_update", &embeddingsUpdate);
+  m.impl("update_at_rate", &updateAtRate);
 }

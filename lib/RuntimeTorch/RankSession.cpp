@@ -249,7 +249,8 @@ void Member::checkGradients(const Step &step,
 }
 
 std::optional<at::Tensor>
-Member::update(int64_t number, const std::vector<at::Tensor> &gradients) {
+Member::update(int64_t number, const std::vector<at::Tensor> &gradients,
+               double learningRate) {
   TORCH_CHECK_VALUE(results.count(updateName),
                     "the artifact has no update; compile it with --training");
   Step step = takeStep(number, "it has been updated by or given up; a backward "

@@ -49,13 +49,13 @@ public:
   /// Runs the optimizers on the gradients of a step's results. Returns the
   /// gradients of the sample weights if the artifact computes them.
   std::optional<at::Tensor> update(int64_t step,
-                                   const std::vector<at::Tensor> &gradients);
+                                   const std::vector<at::Tensor> &gradients,
+                                   double learningRate);
   /// Ends a step that will have no update. Unknown steps are fine.
   void release(int64_t step) noexcept;
 
   void initialize(int64_t seed);
   void setGradientScale(double scale);
-  void setLearningRate(double rate) { learningRate = rate; }
   /// Updates that have been done.
   int64_t numUpdates() const { return updates; }
   void setNumUpdates(int64_t count) { updates = count; }
@@ -93,7 +93,6 @@ private:
   std::mutex mutex; ///< of `steps`: tickets may be freed by other threads.
   std::map<int64_t, Step> steps;
   int64_t nextStep = 0;
-  double learningRate = 0;
   int64_t updates = 0;
 };
 

@@ -180,6 +180,44 @@ def case_orders(context):
     training.step(parts[1], generator)
 
 
+def case_learning_rate(context, backend=""):
+    """It counts at the update, however it was changed since the forward; also in compiled steps
+    and for a step that another has overtaken."""
+    problem, plan = small(context.size)
+    tables, other = (context.make(plan, problem, rate) for rate in (1.0, 0.25))
+    schedule = torch.optim.lr_scheduler.StepLR(tables.optimizer, step_size=1, gamma=0.5)
+    model, reference = Model(tables), Model(other)
+    step = model
+    if backend:
+        torch._dynamo.reset()
+        step = torch.compile(model, backend=backend, fullgraph=True)
+    generator = context.generator()
+
+    def to_quarter(number):
+        if number == 0:
+            tables.set_learning_rate(0.25)
+        elif number == 1:
+            tables.optimizer.param_groups[0]["lr"] = 0.25
+        else:
+            tables.set_learning_rate(0.5)
+            schedule.step()
+
+    for number in range(3):
+        part = random_parts(problem, [4] * context.size, generator)[context.rank]
+        tables.set_learning_rate(1.0)
+        loss = step(*part.tensors()).square().sum()
+        expected = reference(*part.tensors()).square().sum()
+        to_quarter(number)
+        loss.backward()
+        expected.backward()
+        for name, (weights, _) in whole(tables).items():
+            assert torch.equal(weights, whole(other)[name][0]), f"step {number}: {name}"
+    tables.optimizer.param_groups[0]["lr"] = float("inf")
+    loss = step(*part.tensors()).sum()
+    raises(ValueError, "learning rate", loss.backward)
+    assert tables.step == 3
+
+
 def case_pending(context):
     """start() and wait() apart: the same results, in the order of the caller."""
     problem, plan = small(context.size)

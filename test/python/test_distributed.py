@@ -40,7 +40,8 @@ FORMS = ["inputs.forms", "inputs.torchrec:pooling=SUM", "inputs.torchrec:pooling
          "inputs.shared_feature", "inputs.shared_feature_unpooled"]
 ERRORS = ["errors.ids_of_one_rank", "errors.forms", "errors.weights", "errors.construction"]
 STEPS = ["steps.modes", "steps.orders", "steps.pending", "steps.two_collections",
-         "steps.searched", "steps.unread_result"]
+         "steps.searched", "steps.unread_result", "steps.learning_rate",
+         "steps.learning_rate:backend=aot_eager"]
 TORCH = ["torch.operators", "torch.copies", "torch.closed"]
 # These need several ranks.
 GROUPS = ["errors.disagreement", "steps.subgroups", "torch.overlap", "training.cuts"]

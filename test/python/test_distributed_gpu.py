@@ -37,7 +37,8 @@ def same(case, **options):
 
 FEW = {1: ["gpu.modes", same("errors/ids_of_one_rank")],
        2: ["gpu.ragged", "gpu.checkpoint", "gpu.modes", "gpu.wrong", "gpu.engines", "gpu.broken",
-           same("errors/ids_of_one_rank"), same("steps/orders"),
+           same("errors/ids_of_one_rank"), same("steps/orders"), same("steps/learning_rate"),
+           same("steps/learning_rate", backend="aot_eager"),
            same("torch/compile", backend="aot_eager", kind="weighted"), "gpu.export:kind=pooled"],
        4: ["gpu.ragged", "gpu.checkpoint"]}
 MORE = {1: ["gpu.ragged", "gpu.wrong", "gpu.engines", "gpu.export:kind=unpooled"],

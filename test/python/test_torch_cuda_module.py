@@ -84,6 +84,17 @@ def test_learning_rate(open_tables, generator):
     assert not torch.equal(tables.weights["first"], before["first"])
 
 
+def test_learning_rate_counts_at_the_update(open_tables, generator):
+    one, other = open_tables(learning_rate=1.0), open_tables(learning_rate=0.25)
+    batch = models.random_batch(BATCH, generator)
+    results = one(*batch)
+    factors = models.random_factors(results, generator)
+    one.set_learning_rate(0.25)
+    models.loss_of(results, factors).backward()
+    train(other, batch, factors)
+    models.assert_same(models.all_arrays(one), models.all_arrays(other))
+
+
 def test_steps_while_a_graph_is_captured(open_tables, generator, monkeypatch):
     """The emulator captures nothing: what Python does in a capture, and before a replay."""
     tables, eager = open_tables("adam", learning_rate=0.1), open_tables("adam")

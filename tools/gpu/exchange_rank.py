@@ -18,6 +18,7 @@ import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
 
 import exchange_cases  # noqa: E402
+from neuroshard.distributed import operators  # noqa: E402
 from neuroshard.distributed.gpu.engine import GpuEngine  # noqa: E402
 from neuroshard.distributed.shards import Manifest, local_shards  # noqa: E402
 from support import batch as batches, optimizers, oracle  # noqa: E402
@@ -41,6 +42,8 @@ class Check:
         group = dist.new_group(backend=self.engine.backend) if self.ranks > 1 else None
         self.engine.join(name, folder / exchange_cases.place(name, self.ranks), self.manifest,
                          group, 1)
+        operators.add_model(name, operators.Shapes(len(self.model.inputs[0].features), ()),
+                            lambda: 0.125)
         self.engine.initialize(exchange_cases.SEED)
         self.engine.set_gradient_scale(1 / self.ranks)
         self.token = torch.zeros(())
@@ -92,7 +95,6 @@ class Check:
             oracle.assert_within(result.detach().cpu(), expected, f"step {number}: {lookup}")
         gradients = [[self.random_gradient(part, index, generator)
                       for index in range(len(self.lookups))] for part in parts]
-        self.engine.set_learning_rate(0.125)
         sum((result * gradient.to(self.device)).sum() for result, gradient
             in zip(results, gradients[self.rank])).backward()
         after = self.whole()

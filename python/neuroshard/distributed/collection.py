@@ -56,8 +56,9 @@ class _Sharded(torch.nn.Module):
         require_same({"seed": str(seed), "learning rate": str(learning_rate),
                       "gradient_division": str(gradient_division)}, process_group,
                      "all ranks must build the same model")
+        optimizer = self._optimizer
         self._session = Session(plan, problem, process_group, artifact, name, threads,
-                                own_engine)
+                                own_engine, lambda: optimizer.learning_rate)
         self._engine = self._session.engine
         self._name = self._session.name
         self._keys = {one.name: key_of(one.name, one.table) for one in problem.features}
@@ -109,7 +110,7 @@ class _Sharded(torch.nn.Module):
         return self._optimizer.learning_rate
 
     def set_learning_rate(self, rate: float) -> None:
-        """For the updates that follow."""
+        """For the updates that follow, also those of lookups that have been done."""
         self._optimizer.learning_rate = rate
 
     @property
@@ -164,11 +165,8 @@ class _Sharded(torch.nn.Module):
         return self.start(features).wait()
 
     def _finish(self, ticket: torch.Tensor, ids: Jagged, keyed: bool) -> object:
-        learns = self._learns()
-        if learns:
-            self._engine.set_learning_rate(self.learning_rate)
         results = self._engine.wait(self._token, ticket, ids.ids, ids.offsets, ids.weights,
-                                    self._anchor if learns else None)
+                                    self._anchor if self._learns() else None)
         return self._as_output(results, ids, keyed)
 
     def _learns(self) -> bool:

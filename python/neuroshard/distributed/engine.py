@@ -38,8 +38,6 @@ class Engine(Protocol):
 
     def set_gradient_scale(self, scale: float) -> None: ...
 
-    def set_learning_rate(self, rate: float) -> None: ...
-
     def num_updates(self) -> int: ...
 
     def set_num_updates(self, count: int) -> None: ...
@@ -98,9 +96,6 @@ class CpuEngine:
 
     def set_gradient_scale(self, scale: float) -> None:
         self._ops.set_gradient_scale(self.name, scale)
-
-    def set_learning_rate(self, rate: float) -> None:
-        self._ops.set_learning_rate(self.name, rate)
 
     def num_updates(self) -> int:
         return self._ops.num_updates(self.name)

@@ -1,13 +1,15 @@
-"""torch.ops.neuroshard.embeddings_*: shapes for tracing, and autograd.
+"""torch.ops.neuroshard.embeddings_*: shapes for tracing, autograd, and the learning rate of updates.
 
 The operators themselves are C++ (lib/RuntimeTorch). Models are known by name, since an operator
 of a traced program takes values only. `token` stands for the contents of the tables:
 embeddings_update changes it, so that no tracer moves a lookup over an update. `anchor` requires
 a gradient and never gets one: it makes autograd call the backward of lookups that have no other
-input to differentiate; None: no backward follows."""
+input to differentiate; None: no backward follows. The learning rate is no argument either, or a
+traced program would keep the one of its trace: each update asks for it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -46,22 +48,43 @@ class Shapes:
         return torch.library.get_ctx().new_dynamic_size()
 
 
-_shapes: dict[str, Shapes] = {}
+@dataclass(frozen=True)
+class _Model:
+    shapes: Shapes
+    learning_rate: Callable[[], float]
 
 
-def add_model(name: str, shapes: Shapes) -> None:
-    _shapes[name] = shapes
+_models: dict[str, _Model] = {}
+
+
+def add_model(name: str, shapes: Shapes, learning_rate: Callable[[], float]) -> None:
+    """learning_rate: called at each update."""
+    _models[name] = _Model(shapes, learning_rate)
 
 
 def remove_model(name: str) -> None:
-    _shapes.pop(name, None)
+    _models.pop(name, None)
+
+
+def _model(name: str) -> _Model:
+    try:
+        return _models[name]
+    except KeyError:
+        raise TensorError(f"there is no open model named \"{name}\"; it has been closed, or not "
+                          "been made") from None
 
 
 def shapes_of(name: str) -> Shapes:
-    try:
-        return _shapes[name]
-    except KeyError:
-        raise TensorError(f"there is no open model named \"{name}\"") from None
+    return _model(name).shapes
+
+
+def learning_rate_of(name: str) -> float:
+    return _model(name).learning_rate()
+
+
+def _run_update(model, token, ticket, gradients, ids):
+    return torch.ops.neuroshard.update_at_rate(model, token, ticket, gradients,
+                                               learning_rate_of(model))
 
 
 def _start(model, token, ids, offsets, weights):
@@ -102,11 +125,13 @@ def register() -> None:
     if _registered:
         return
     load_library()
+    library = torch.library.Library("neuroshard", "FRAGMENT")
+    library.impl("embeddings_update", _run_update, "CPU")
+    _registered.append(library)
     for name, fake in (("start", _start), ("wait", _wait), ("update", _update)):
         torch.library.register_fake(f"neuroshard::embeddings_{name}", fake)
     torch.library.register_autograd("neuroshard::embeddings_wait", _backward,
                                     setup_context=_save)
-    _registered.append(True)
 
 
-_registered: list[bool] = []
+_registered: list[torch.library.Library] = []

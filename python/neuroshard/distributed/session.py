@@ -8,6 +8,7 @@ import itertools
 import os
 import pathlib
 import weakref
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -45,7 +46,9 @@ class Session:
 
     def __init__(self, plan: Plan, problem: ShardingProblem,
                  process_group: dist.ProcessGroup | None, artifact: str | os.PathLike | None,
-                 name: str | None, threads: int | None, engine: Engine) -> None:
+                 name: str | None, threads: int | None, engine: Engine,
+                 learning_rate: Callable[[], float]) -> None:
+        """learning_rate: called at each update."""
         self.engine = engine
         self.group = process_group
         self.rank, self.size = rank_of(process_group), size_of(process_group)
@@ -60,7 +63,7 @@ class Session:
         self.input = self._describe_input()
         self._own_group = None
         together(lambda: self._join(folder, threads), process_group, "opening the tables")
-        operators.add_model(self.name, self._describe_shapes())
+        operators.add_model(self.name, self._describe_shapes(), learning_rate)
         _open.add(self)
 
     def _check(self, plan: Plan, problem: ShardingProblem) -> None:

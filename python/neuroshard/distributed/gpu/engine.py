@@ -22,7 +22,7 @@ from neuroshard.distributed.gpu.shard_memory import ShardMemory, pick_place
 from neuroshard.distributed.gpu.step import Step
 from neuroshard.distributed.gpu.stepper import Stepper
 from neuroshard.distributed.gpu.transport import Transport
-from neuroshard.distributed.operators import DTYPES
+from neuroshard.distributed.operators import DTYPES, learning_rate_of
 from neuroshard.distributed.shards import Manifest
 from neuroshard.errors import TensorError
 from neuroshard.jagged import Jagged
@@ -90,9 +90,6 @@ class GpuEngine:
     def set_gradient_scale(self, scale: float) -> None:
         self.stepper.scale = scale
 
-    def set_learning_rate(self, rate: float) -> None:
-        self.stepper.learning_rate = rate
-
     def num_updates(self) -> int:
         return self.stepper.updates
 
@@ -127,9 +124,10 @@ class GpuEngine:
 
     def update_step(self, number: int, gradients: Sequence[torch.Tensor]) -> torch.Tensor | None:
         step = self._step(number)
+        rate = learning_rate_of(self.name)
         del self.steps[number]
         with self._ending_all():
-            return self.stepper.update(step, gradients)
+            return self.stepper.update(step, gradients, rate)
 
     @contextlib.contextmanager
     def _ending_all(self) -> Iterator[None]:

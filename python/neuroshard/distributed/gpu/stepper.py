@@ -30,7 +30,7 @@ class Stepper:
         self.owner, self.place = layout.owners[transport.rank], shards.place
         self.table = Table(self.owner)
         self.outbox = Outbox(layout, transport, shards.place, id_dtype)
-        self.learning_rate, self.scale, self.updates = 0.0, 1.0, 0
+        self.scale, self.updates = 1.0, 0
         # Of which step the library has sorted the ids, and whose kernels may still run.
         self._sorted: Step | None = None
         self._held: Step | None = None
@@ -70,7 +70,8 @@ class Stepper:
 
     # Gradients and the update
 
-    def update(self, step: Step, gradients: Sequence[torch.Tensor]) -> torch.Tensor | None:
+    def update(self, step: Step, gradients: Sequence[torch.Tensor],
+               learning_rate: float) -> torch.Tensor | None:
         """Updates the tables of all ranks; gives the gradient of this rank's sample weights."""
         received, rank = step.received, self.transport.rank
         places, home = Places(received), Home(self.layout, step.sizes, step.routed.batch)
@@ -88,7 +89,7 @@ class Stepper:
         weights = None
         if step.weights is not None:
             weights = WeightGradients(self.layout, step, rank)
-        self._apply(step, places, arrived, gathered, weights)
+        self._apply(step, places, arrived, gathered, weights, learning_rate)
         self.updates += 1
         return weights.finish(self.transport, self.scale) if weights else None
 
@@ -102,7 +103,8 @@ class Stepper:
         return list(gradients)
 
     def _apply(self, step: Step, places: Places, arrived: torch.Tensor,
-               gathered: torch.Tensor | None, weights: WeightGradients | None) -> None:
+               gathered: torch.Tensor | None, weights: WeightGradients | None,
+               learning_rate: float) -> None:
         device, stream = self.shards.device, self.shards.stream()
         if device is not None:
             begin = places.begin * 4 + arrived.data_ptr() * (arrived.numel() > 0)
@@ -112,7 +114,7 @@ class Stepper:
                                     (places.begin + peers) * 4 + gathered.data_ptr(), begin)
             held, native = step.received.gradients(begin, places.stride,
                                                    weights.addresses if weights else None)
-            device.set_step(self.learning_rate, self.updates + 1, stream)
+            device.set_step(learning_rate, self.updates + 1, stream)
             self._sorted = None
             device.backward(native, stream)
             del held
