@@ -27,8 +27,6 @@ constexpr size_t kMaxSnapshots = 256;
 /// Sums of bytes stay below this, so that no later arithmetic overflows.
 constexpr double kMaxTotalBytes = 0x1p60;
 constexpr double kMaxBatchBytes = 0x1p45;
-/// Published histograms are rounded to three digits.
-constexpr double kHistogramTolerance = 0.02;
 
 std::string at(const char *list, size_t index) {
   return std::string(list) + "[" + std::to_string(index) + "]";

@@ -134,8 +134,3 @@ std::span<const Algorithm> neuroshard::allAlgorithms() {
       Algorithm::Threshold};
   return kAll;
 }
-
-int64_t neuroshard::elementBytes(ElementType type) {
-  return type == ElementType::F32 ? 4 : 2;
-}
-int64_t neuroshard::idBytes(IdType type) { return type == IdType::I32 ? 4 : 8; }

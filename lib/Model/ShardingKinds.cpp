@@ -1,5 +1,4 @@
-//===- ShardingKinds.cpp - The kind of a table's cut
-//---------------------------===//
+//===- ShardingKinds.cpp - How the shards of a table cut it ---------------===//
 
 #include "neuroshard/Model/ShardingPlan.h"
 
@@ -41,4 +40,17 @@ ShardingKind neuroshard::classify(const Table &table,
   return severalGroups && insideOneGroup(shards, innerGroupOfDevice)
              ? ShardingKind::TableRowWise
              : ShardingKind::RowWise;
+}
+
+bool neuroshard::isColumnSplit(const Table &table,
+                               std::span<const Shard> shards) {
+  return std::ranges::any_of(
+      shards, [&](const Shard &shard) { return shard.width() != table.dim; });
+}
+
+bool neuroshard::exchangesNorms(const Table &table,
+                                OptimizerSemantics semantics,
+                                std::span<const Shard> shards) {
+  return exchangesNorms(table.optimizer.kind, semantics,
+                        isColumnSplit(table, shards));
 }

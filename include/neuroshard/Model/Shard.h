@@ -3,17 +3,13 @@
 #ifndef NEUROSHARD_MODEL_SHARD_H
 #define NEUROSHARD_MODEL_SHARD_H
 
+#include "neuroshard/Model/Target.h"
+
 #include <cstdint>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace neuroshard {
-
-/// Where the weights of a shard live: device memory, or the memory of the host
-/// the device belongs to.
-enum class Tier { Hbm, Dram };
 
 /// Rows [rowBegin, rowEnd) x columns [colBegin, colEnd) of a table.
 ///
@@ -34,17 +30,6 @@ struct Shard {
   bool replicated() const { return devices.size() > 1; }
   bool operator==(const Shard &) const = default;
 };
-
-/// Column boundaries inside a table are multiples of this many elements; the
-/// last shard may have any width.
-inline constexpr int64_t kColumnAlignment = 4;
-
-/// The rows of a shard start at multiples of this many bytes.
-inline constexpr int64_t kRowAlignmentBytes = 16;
-
-/// "hbm" or "dram".
-std::string_view toString(Tier tier);
-std::optional<Tier> parseTier(std::string_view text);
 
 } // namespace neuroshard
 

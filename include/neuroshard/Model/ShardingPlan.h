@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -46,6 +47,13 @@ struct ShardingPlan {
 ShardingKind classify(const Table &table,
                       const std::vector<const Shard *> &shards,
                       const std::vector<int> &innerGroupOfDevice);
+
+/// Do some of the shards, all of this table, hold only a part of its columns?
+bool isColumnSplit(const Table &table, std::span<const Shard> shards);
+
+/// exchangesNorms() of a table whose shards these are.
+bool exchangesNorms(const Table &table, OptimizerSemantics semantics,
+                    std::span<const Shard> shards);
 
 } // namespace neuroshard
 

@@ -52,9 +52,6 @@ double p99Pooling(const Feature &feature);
 /// Global batch of a feature.
 int64_t featureBatch(const ShardingProblem &problem, const Feature &feature);
 
-/// Bytes of one stored row of `width` elements, padded to 16 bytes.
-int64_t paddedRowBytes(int64_t width, ElementType type);
-
 /// What a shard adds on each device that holds it. `features` are those of its
 /// table. The shard's own ranges tell whether the table is split.
 MemoryTerms shardMemory(const ShardingProblem &problem, const Table &table,

@@ -59,17 +59,8 @@ int64_t resultRows(const Feature &feature, int64_t samples, double share) {
 
 /// `width`: f32 elements of a row of state, as they lie in memory.
 int64_t optimizerStateBytes(OptimizerKind kind, int64_t rows, int64_t width) {
-  switch (kind) {
-  case OptimizerKind::SGD:
-    return 0;
-  case OptimizerKind::Adagrad:
-    return 4 * rows * width;
-  case OptimizerKind::RowWiseAdagrad:
-    return 4 * rows;
-  case OptimizerKind::Adam:
-    return 8 * rows * width;
-  }
-  return 0;
+  OptimizerStates states = optimizerStates(kind);
+  return 4 * rows * (states.perElement * width + states.perRow);
 }
 
 /// Local samples of a feature: the largest part of the batch any device has.
@@ -205,10 +196,6 @@ double neuroshard::p99Pooling(const Feature &feature) {
 int64_t neuroshard::featureBatch(const ShardingProblem &problem,
                                  const Feature &feature) {
   return feature.batch > 0 ? feature.batch : problem.batch.globalSize;
-}
-
-int64_t neuroshard::paddedRowBytes(int64_t width, ElementType type) {
-  return roundUp(width * elementBytes(type), kRowAlignmentBytes);
 }
 
 MemoryTerms neuroshard::shardMemory(const ShardingProblem &problem,

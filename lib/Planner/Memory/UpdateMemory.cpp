@@ -38,10 +38,8 @@ constexpr int64_t kChunkIds = 256;
 constexpr int64_t kTaskBytes = 512;
 constexpr int64_t kBagsPerTaskByte = 1;
 
-/// Shards of at most so many rows, if their optimizer takes one phase, are
-/// updated without a sort (neuroshard-compile's default of --small-rows).
-constexpr int64_t kSmallRows = 64;
-/// Their ids, each: place of the gradient (8) and factor (4).
+/// Of shards of at most kSmallRows rows, per id: place of the gradient (8) and
+/// factor (4).
 constexpr int64_t kUnsortedBytes = 12;
 /// Their ids are ordered in pieces: positions, and where each row begins, with
 /// 4 bytes each.

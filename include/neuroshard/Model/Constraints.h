@@ -1,0 +1,77 @@
+//===- Constraints.h - What a plan must keep to -----------------*- C++ -*-===//
+
+#ifndef NEUROSHARD_MODEL_CONSTRAINTS_H
+#define NEUROSHARD_MODEL_CONSTRAINTS_H
+
+#include "neuroshard/Model/Shard.h"
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace neuroshard {
+
+/// How a table is cut. TableRowWise: by rows, inside one innermost group.
+enum class ShardingKind {
+  TableWise,
+  ColumnWise,
+  RowWise,
+  TableRowWise,
+  RowColumn,
+  Replicated
+};
+
+/// Every shard of `table` lies on `devices` only.
+struct PinConstraint {
+  int table = 0;
+  std::vector<int> devices;
+  bool operator==(const PinConstraint &) const = default;
+};
+
+/// No shard of `table` lies on any of `devices`.
+struct ForbidConstraint {
+  int table = 0;
+  std::vector<int> devices;
+  bool operator==(const ForbidConstraint &) const = default;
+};
+
+/// What one table allows.
+struct TableConstraint {
+  int table = 0;
+  /// Empty: every kind.
+  std::vector<ShardingKind> allowedKinds;
+  /// Smallest width of a shard, unless the table is narrower.
+  int64_t minWidth = 1;
+  bool operator==(const TableConstraint &) const = default;
+};
+
+/// Bytes held back on each device; unset: the default of its device class.
+struct Reserves {
+  std::optional<int64_t> denseBytes;
+  std::optional<int64_t> fragmentationBytes;
+  std::optional<int64_t> communicatorBytes;
+  bool operator==(const Reserves &) const = default;
+};
+
+struct Constraints {
+  std::vector<PinConstraint> pins;
+  std::vector<ForbidConstraint> forbids;
+  /// Table sets whose members occupy the same set of devices.
+  std::vector<std::vector<int>> coLocate;
+  /// Table sets of which no device holds shards of two.
+  std::vector<std::vector<int>> separate;
+  std::vector<TableConstraint> tables;
+  Reserves reserves;
+  /// Shards written by hand; the plan contains them as they are.
+  std::vector<Shard> fixedShards;
+
+  bool operator==(const Constraints &) const = default;
+};
+
+std::string_view toString(ShardingKind kind);
+std::optional<ShardingKind> parseShardingKind(std::string_view text);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_MODEL_CONSTRAINTS_H

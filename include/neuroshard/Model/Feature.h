@@ -1,0 +1,50 @@
+//===- Feature.h - Inputs that read tables, and their batch -----*- C++ -*-===//
+
+#ifndef NEUROSHARD_MODEL_FEATURE_H
+#define NEUROSHARD_MODEL_FEATURE_H
+
+#include "neuroshard/Model/Types.h"
+
+#include <cstdint>
+#include <string>
+
+namespace neuroshard {
+
+/// One input that reads a table.
+struct Feature {
+  std::string name;
+  /// Index into ShardingProblem::tables.
+  int table = 0;
+  Pooling pooling = Pooling::Sum;
+  /// Mean ids per present sample.
+  double meanPooling = 1;
+  /// Ids per sample of a batch that 99 % of batches stay below, absent samples
+  /// included; 0: meanPooling x presence.
+  double p99Pooling = 0;
+  /// Share of samples that have the feature at all.
+  double presence = 1;
+  /// Its own global batch; 0: that of the problem.
+  int64_t batch = 0;
+  /// Ids carry per-sample weights / those need gradients.
+  bool weighted = false;
+  bool needsWeightGradient = false;
+
+  bool operator==(const Feature &) const = default;
+};
+
+struct Batch {
+  /// Samples over all devices.
+  int64_t globalSize = 0;
+  IdType idType = IdType::I64;
+  ElementType outputType = ElementType::F32;
+  /// Type in which pooled results and gradients travel.
+  ElementType wireType = ElementType::F32;
+  /// Copies of the ids kept by a pipelined input.
+  int inputCopies = 2;
+
+  bool operator==(const Batch &) const = default;
+};
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_MODEL_FEATURE_H

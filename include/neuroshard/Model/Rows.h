@@ -1,0 +1,32 @@
+//===- Rows.h - How rows of a shard lie in memory ---------------*- C++ -*-===//
+
+#ifndef NEUROSHARD_MODEL_ROWS_H
+#define NEUROSHARD_MODEL_ROWS_H
+
+#include "neuroshard/Model/Types.h"
+
+#include <cstdint>
+
+namespace neuroshard {
+
+/// Column boundaries inside a table are multiples of this many elements; the
+/// last shard may have any width.
+inline constexpr int64_t kColumnAlignment = 4;
+
+/// The rows of a shard, and of its optimizer's states per element, start at
+/// multiples of this many bytes.
+inline constexpr int64_t kRowAlignmentBytes = 16;
+
+/// Bytes of one stored row of `width` elements, padded to kRowAlignmentBytes.
+constexpr int64_t paddedRowBytes(int64_t width, ElementType type) {
+  int64_t bytes = width * elementBytes(type) + kRowAlignmentBytes - 1;
+  return bytes / kRowAlignmentBytes * kRowAlignmentBytes;
+}
+
+/// GPUs update shards of at most so many rows without sorting ids, if their
+/// optimizer takes one phase; the default of --small-rows.
+inline constexpr int64_t kSmallRows = 64;
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_MODEL_ROWS_H

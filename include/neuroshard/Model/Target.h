@@ -1,0 +1,36 @@
+//===- Target.h - What runs a plan, and which tiers it has ------*- C++ -*-===//
+
+#ifndef NEUROSHARD_MODEL_TARGET_H
+#define NEUROSHARD_MODEL_TARGET_H
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace neuroshard {
+
+/// What the executor of the plan can run. TorchRec19: row-wise is
+/// ceil(rows / devices) rows on each of all devices, table-row-wise the same
+/// over one whole innermost group, on CPUs with rows for each of them; one kind
+/// per table; widths are multiples of 4, and equal for a table's shards on one
+/// device; replicas are on all devices.
+enum class Target { Native, TorchRec19 };
+
+/// Where the weights of a shard live: device memory, or the memory of the host
+/// the device belongs to.
+enum class Tier { Hbm, Dram };
+
+/// Does the executor keep shards in this tier? Native runs device memory alone.
+constexpr bool runsTier(Target target, Tier tier) {
+  return tier == Tier::Hbm || target == Target::TorchRec19;
+}
+
+std::string_view toString(Target target);
+/// "hbm" or "dram".
+std::string_view toString(Tier tier);
+std::optional<Target> parseTarget(std::string_view text);
+std::optional<Tier> parseTier(std::string_view text);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_MODEL_TARGET_H

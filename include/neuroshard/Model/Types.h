@@ -1,0 +1,33 @@
+//===- Types.h - Types of elements and ids, and poolings --------*- C++ -*-===//
+
+#ifndef NEUROSHARD_MODEL_TYPES_H
+#define NEUROSHARD_MODEL_TYPES_H
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace neuroshard {
+
+enum class ElementType { F32, F16, BF16 };
+enum class IdType { I32, I64 };
+enum class Pooling { Sum, Mean, None };
+
+constexpr int64_t elementBytes(ElementType type) {
+  return type == ElementType::F32 ? 4 : 2;
+}
+constexpr int64_t idBytes(IdType type) { return type == IdType::I32 ? 4 : 8; }
+
+/// "f32", "f16", "bf16".
+std::string_view toString(ElementType type);
+/// "i32", "i64".
+std::string_view toString(IdType type);
+/// "sum", "mean", "none".
+std::string_view toString(Pooling pooling);
+std::optional<ElementType> parseElementType(std::string_view text);
+std::optional<IdType> parseIdType(std::string_view text);
+std::optional<Pooling> parsePooling(std::string_view text);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_MODEL_TYPES_H
