@@ -20,6 +20,8 @@ JOBS = "2"
 SUITE_LIMIT_S = 2400
 PROGRAM_LIMIT_S = 600
 PYTEST_COLLECTED_NOTHING = 5
+# Suites over whole files: they know no names of tests.
+UNFILTERED = ("format", "structure")
 
 
 @dataclass
@@ -112,6 +114,14 @@ def run_format(context):
     return Tally(passed=1) if exit_code == 0 else Tally(failed=1)
 
 
+def run_structure(context):
+    """Includes, imports, sizes and headers of source files: a test for each rule."""
+    results = context.results / "structure.xml"
+    exit_code = run([sys.executable, ROOT / "tools/dev/check_structure.py", "--junit", results],
+                    context)
+    return closed(tally_of_junit(results), exit_code, context)
+
+
 def tally_of_unit_programs(listing, gtest_results):
     """Replaces each program in ctest's results by the GoogleTest cases it ran."""
     try:
@@ -167,6 +177,7 @@ def pytest_suite(folder):
 
 SUITES = {
     "format": run_format,
+    "structure": run_structure,
     "unit": run_unit,
     "lit": run_lit,
     "python": pytest_suite(ROOT / "test" / "python"),
@@ -211,7 +222,8 @@ def main():
     seed = context.environment["NEUROSHARD_SEED"]
     scope = "all of them" if context.environment.get("NEUROSHARD_ALL") else "a sample"
     print(f"== check: {scope} (NEUROSHARD_SEED={seed})", flush=True)
-    names = arguments.suite or [name for name in SUITES if name != "format" or not context.filter]
+    names = arguments.suite or [name for name in SUITES
+                                if name not in UNFILTERED or not context.filter]
     total = Tally()
     rows = []
     for name in names:

@@ -1,0 +1,1 @@
+"""The rules on files, includes and imports that check_structure.py checks."""
