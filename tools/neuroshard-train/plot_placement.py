@@ -3,7 +3,7 @@
     python3 tools/neuroshard-train/plot_placement.py models/placement_policy.safetensors \
         docs/images/dreamshard-curve.svg
 
-Needs matplotlib (requirements-plots.txt).
+Needs matplotlib (tools/dev/requirements/plots.txt).
 """
 
 import argparse

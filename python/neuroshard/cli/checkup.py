@@ -143,8 +143,8 @@ def gpu_library() -> Check:
     if pathlib.Path(path).with_name(sort).exists():
         return Check(part, "ok", f"{path}, with {sort}")
     return Check(part, "ok", f"{path}, without {sort}: it looks tables up on GPUs, but does not "
-                 "train them", "for that install nvcc (requirements.txt) and the package again: "
-                 f"{parts.BUILD_WITH_TORCH}")
+                 "train them", "for that install nvcc (tools/dev/requirements/build.txt) and the "
+                 f"package again: {parts.BUILD_WITH_TORCH}")
 
 
 def load_library(path: str, built: str | None) -> str:
