@@ -50,13 +50,23 @@ def compile_cuda(include, target):
     folder = target.parent / "objects"
     folder.mkdir(exist_ok=True)
     objects = [folder / f"{source.parent.name}.{source.stem}.o" for source in sources()]
-    flags = ["-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", "-I", ROOT / "include"]
-    flags += ["-I", ROOT / "lib" / "RuntimeCuda"]
-    flags += ["-isystem", include] if include.exists() else []
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(lambda pair: call("g++", "-c", *flags, pair[0], "-o", pair[1]),
-                      zip(sources(), objects)))
+        list(pool.map(lambda source, made: call(
+            "g++", "-c", *flags(include, library_of(source)), source, "-o", made),
+                      sources(), objects))
     link(objects, target)
+
+
+def library_of(source):
+    """The folder of lib that it lies in, whose private headers it includes."""
+    return ROOT / "lib" / source.relative_to(ROOT / "lib").parts[0]
+
+
+def flags(include, library):
+    """Of the compiler, for a file of a library."""
+    carried = ["-isystem", include] if include.exists() else []
+    return ["-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", "-I", ROOT / "include",
+            "-I", library, *carried]
 
 
 def link(objects, target):
