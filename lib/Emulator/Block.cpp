@@ -39,7 +39,7 @@ void Block::prepare() {
 std::optional<KernelError> Block::run(const Kernel &launched, uint32_t block) {
   kernel = &launched;
   index = block;
-  random = Random(launched.seed ^ (uint64_t(block) + 1) << 20);
+  random = SplitMix64(launched.seed ^ (uint64_t(block) + 1) << 20);
   prepare();
   currentBlock = this;
   current = takeRunnable();
@@ -79,7 +79,7 @@ void Block::switchTo(uint32_t thread) {
 }
 
 uint32_t Block::takeRunnable() {
-  uint32_t position = random.below(uint32_t(runnable.size()));
+  auto position = uint32_t(random.below(runnable.size()));
   uint32_t thread = runnable[position];
   runnable[position] = runnable.back();
   runnable.pop_back();

@@ -11,7 +11,7 @@
 
 #include "FiberStacks.h"
 #include "RaceFinder.h"
-#include "Random.h"
+#include "neuroshard/Support/Random.h"
 
 #include "neuroshard/Emulator/EmulatorABI.h"
 
@@ -158,7 +158,7 @@ private:
   uint64_t numSteps = 0;
   void *schedulerStack = nullptr;
   FiberStacks stacks;
-  Random random;
+  SplitMix64 random;
   std::vector<Thread> threads;
   std::vector<uint32_t> runnable;
   /// Lanes waiting, by warp.

@@ -52,7 +52,7 @@ BlockPool &getPool() {
 class Grid {
 public:
   explicit Grid(const Kernel &kernel) : kernel(kernel) {
-    Random random(kernel.seed);
+    SplitMix64 random(kernel.seed);
     start = random.below(kernel.gridSize);
     do
       stride = 1 + random.below(kernel.gridSize);

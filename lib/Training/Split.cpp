@@ -1,8 +1,7 @@
 //===- Split.cpp - Which samples train, stop and judge a model ------------===//
 
 #include "neuroshard/Training/Split.h"
-
-#include "Placement/TrainingRandom.h"
+#include "neuroshard/Support/Random.h"
 
 #include <algorithm>
 #include <cmath>
@@ -27,7 +26,7 @@ groupsInRandomOrder(std::span<const SampleRole> samples, uint64_t seed) {
   std::vector<std::vector<size_t>> groups;
   for (auto &[origin, members] : byOrigin)
     groups.push_back(std::move(members));
-  Random(seed).shuffle(groups);
+  MersenneTwister(seed).shuffle(groups);
   return groups;
 }
 

@@ -1,7 +1,7 @@
 //===- SearchOracleTasks.cpp - Random problems with every constraint ------===//
 
-#include "Dice.h"
 #include "SearchOracle.h"
+#include "neuroshard/Support/Random.h"
 
 #include "neuroshard/Planner/Memory.h"
 
@@ -28,31 +28,32 @@ private:
   void addSnapshots();
   int anyTable() {
     return static_cast<int>(
-        dice.in(0, static_cast<int64_t>(problem.tables.size()) - 1));
+        dice.between(0, static_cast<int64_t>(problem.tables.size()) - 1));
   }
   int anyDevice() {
-    return static_cast<int>(dice.in(0, problem.topology.deviceCount() - 1));
+    return static_cast<int>(
+        dice.between(0, problem.topology.deviceCount() - 1));
   }
   std::vector<int> someDevices();
 
-  Dice dice;
+  MersenneTwister dice;
   ShardingProblem problem;
 };
 
 void Maker::addTopology() {
   const char *text = dice.chance(75)
-                         ? dice.of({"1xCPU", "2xCPU", "3xCPU", "4xCPU",
-                                    "2x2xCPU", "1+2xCPU", "2xA100-40GB"})
-                         : dice.of({"5xCPU", "3+2xCPU", "3x2xCPU",
-                                    "2x4xA100-40GB", "8xH200", "4x4xH200"});
+                         ? dice.oneOf({"1xCPU", "2xCPU", "3xCPU", "4xCPU",
+                                       "2x2xCPU", "1+2xCPU", "2xA100-40GB"})
+                         : dice.oneOf({"5xCPU", "3+2xCPU", "3x2xCPU",
+                                       "2x4xA100-40GB", "8xH200", "4x4xH200"});
   problem.topology = *parseTopology(text);
   if (dice.chance(15))
     problem.topology.devices.front().deviceClass =
-        dice.of({"CPU", "H200", "A100-40GB"});
+        dice.oneOf({"CPU", "H200", "A100-40GB"});
   if (dice.chance(30))
-    problem.constraints.reserves = {dice.in(0, 4000), std::nullopt, 0};
+    problem.constraints.reserves = {dice.between(0, 4000), std::nullopt, 0};
   problem.constraints.reserves.fragmentationBytes = 0;
-  problem.constraints.reserves.communicatorBytes = dice.in(0, 1) * 1000;
+  problem.constraints.reserves.communicatorBytes = dice.between(0, 1) * 1000;
   if (!problem.constraints.reserves.denseBytes)
     problem.constraints.reserves.denseBytes = 0;
 }
@@ -61,26 +62,26 @@ void Maker::addTable(int index) {
   Table table;
   table.name = "t";
   table.name.append(std::to_string(index));
-  table.rows = dice.chance(4) ? dice.in(1, 3) : dice.in(4, 3000);
+  table.rows = dice.chance(4) ? dice.between(1, 3) : dice.between(4, 3000);
   bool odd =
       problem.target == Target::Native ? dice.chance(20) : dice.chance(2);
-  table.dim = odd ? dice.in(1, 18) : 4 * dice.in(1, 4);
+  table.dim = odd ? dice.between(1, 18) : 4 * dice.between(1, 4);
   table.elementType =
-      dice.of({ElementType::F32, ElementType::F16, ElementType::BF16});
-  table.optimizer.kind =
-      dice.of({OptimizerKind::SGD, OptimizerKind::Adagrad, OptimizerKind::Adam,
-               OptimizerKind::RowWiseAdagrad, OptimizerKind::RowWiseAdagrad});
+      dice.oneOf({ElementType::F32, ElementType::F16, ElementType::BF16});
+  table.optimizer.kind = dice.oneOf(
+      {OptimizerKind::SGD, OptimizerKind::Adagrad, OptimizerKind::Adam,
+       OptimizerKind::RowWiseAdagrad, OptimizerKind::RowWiseAdagrad});
   if (dice.chance(20))
     table.optimizer.weightDecay = 0.01;
   problem.tables.push_back(table);
-  int64_t features = dice.chance(80) ? 1 : dice.in(0, 2);
+  int64_t features = dice.chance(80) ? 1 : dice.between(0, 2);
   for (int64_t i = 0; i < features; ++i) {
     Feature feature;
     feature.name = table.name + "_f";
     feature.name.append(std::to_string(i));
     feature.table = index;
-    feature.pooling = dice.of({Pooling::Sum, Pooling::Mean, Pooling::None});
-    feature.meanPooling = static_cast<double>(dice.in(0, 40)) / 4;
+    feature.pooling = dice.oneOf({Pooling::Sum, Pooling::Mean, Pooling::None});
+    feature.meanPooling = static_cast<double>(dice.between(0, 40)) / 4;
     if (dice.chance(30))
       feature.p99Pooling = feature.meanPooling + 1;
     feature.weighted = dice.chance(10);
@@ -103,12 +104,13 @@ void Maker::addMemory() {
             .peakBytes());
   }
   Topology &topology = problem.topology;
-  double share = static_cast<double>(dice.chance(60) ? dice.in(80, 140)
-                                                     : dice.in(30, 500)) /
+  double share = static_cast<double>(dice.chance(60) ? dice.between(80, 140)
+                                                     : dice.between(30, 500)) /
                  100 / topology.deviceCount();
   bool equal = dice.chance(60);
   for (int device = 0; device < topology.deviceCount(); ++device) {
-    double weight = equal ? 1 : static_cast<double>(dice.in(20, 180)) / 100;
+    double weight =
+        equal ? 1 : static_cast<double>(dice.between(20, 180)) / 100;
     topology.devices[static_cast<size_t>(device)].memoryBytes =
         deviceBaseMemory(summary, device).peakBytes() +
         static_cast<int64_t>(bytes * share * weight) + 1;
@@ -144,10 +146,10 @@ void Maker::addSets() {
   Constraints &constraints = problem.constraints;
   if (tables < 2)
     return;
-  int first = static_cast<int>(dice.in(0, tables - 2));
+  int first = static_cast<int>(dice.between(0, tables - 2));
   if (dice.chance(15))
     constraints.coLocate.push_back({first, first + 1});
-  first = static_cast<int>(dice.in(0, tables - 2));
+  first = static_cast<int>(dice.between(0, tables - 2));
   if (!dice.chance(20))
     return;
   std::vector<int> set = {first, first + 1};
@@ -167,10 +169,10 @@ void Maker::addKinds() {
       continue;
     TableConstraint constraint;
     constraint.table = table;
-    constraint.minWidth = dice.of<int64_t>({1, 1, 4, 8});
-    int64_t kinds = dice.in(0, 3);
+    constraint.minWidth = dice.oneOf<int64_t>({1, 1, 4, 8});
+    int64_t kinds = dice.between(0, 3);
     for (int64_t i = 0; i < kinds; ++i) {
-      ShardingKind kind = kAll[dice.in(0, 5)];
+      ShardingKind kind = kAll[dice.between(0, 5)];
       if (std::count(constraint.allowedKinds.begin(),
                      constraint.allowedKinds.end(), kind) == 0)
         constraint.allowedKinds.push_back(kind);
@@ -186,7 +188,7 @@ void Maker::addHandWritten() {
   Shard shard;
   shard.name = "hand";
   shard.table = table.name;
-  shard.rowEnd = dice.chance(40) ? table.rows : dice.in(1, table.rows);
+  shard.rowEnd = dice.chance(40) ? table.rows : dice.between(1, table.rows);
   shard.colEnd = table.dim > 4 && dice.chance(40) ? 4 : table.dim;
   shard.devices = {anyDevice()};
   bool whole = shard.rowEnd == table.rows && shard.colEnd == table.dim;
@@ -207,28 +209,29 @@ void Maker::addSnapshots() {
     Snapshot snapshot;
     snapshot.name = "s";
     snapshot.name.append(std::to_string(i));
-    snapshot.weight = static_cast<double>(dice.in(1, 5));
+    snapshot.weight = static_cast<double>(dice.between(1, 5));
     FeatureStatistics statistics;
     statistics.feature = static_cast<int>(
-        dice.in(0, static_cast<int64_t>(problem.features.size()) - 1));
-    statistics.meanPooling = static_cast<double>(dice.in(0, 60)) / 4;
+        dice.between(0, static_cast<int64_t>(problem.features.size()) - 1));
+    statistics.meanPooling = static_cast<double>(dice.between(0, 60)) / 4;
     snapshot.features.push_back(statistics);
     problem.snapshots.push_back(snapshot);
   }
 }
 
 ShardingProblem Maker::make() {
-  problem.batch.globalSize = dice.in(1, 256);
-  problem.batch.wireType = dice.of({ElementType::F32, ElementType::BF16});
-  problem.batch.idType = dice.of({IdType::I32, IdType::I64});
+  problem.batch.globalSize = dice.between(1, 256);
+  problem.batch.wireType = dice.oneOf({ElementType::F32, ElementType::BF16});
+  problem.batch.idType = dice.oneOf({IdType::I32, IdType::I64});
   problem.target = dice.chance(40) ? Target::TorchRec19 : Target::Native;
   problem.optimizerSemantics =
-      dice.of({OptimizerSemantics::Exact, OptimizerSemantics::PerShard});
-  problem.memoryModel = dice.of({MemoryModel::Full, MemoryModel::WeightsOnly});
+      dice.oneOf({OptimizerSemantics::Exact, OptimizerSemantics::PerShard});
+  problem.memoryModel =
+      dice.oneOf({MemoryModel::Full, MemoryModel::WeightsOnly});
   if (dice.chance(20))
     problem.cacheLoadFactor = 0.25;
-  int tables =
-      static_cast<int>(dice.chance(80) ? dice.in(1, 4) : dice.in(5, 8));
+  int tables = static_cast<int>(dice.chance(80) ? dice.between(1, 4)
+                                                : dice.between(5, 8));
   for (int i = 0; i < tables; ++i)
     addTable(i);
   addTopology();

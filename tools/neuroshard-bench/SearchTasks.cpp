@@ -2,10 +2,11 @@
 
 #include "SearchTasks.h"
 
+#include "neuroshard/Support/Random.h"
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <random>
 #include <string>
 
 using namespace neuroshard;
@@ -14,26 +15,15 @@ namespace {
 
 constexpr double kPi = 3.14159265358979323846;
 
-/// Draws without std distributions, which differ between libraries.
-class TaskRandom {
-public:
-  explicit TaskRandom(uint64_t seed) : engine(seed) {}
-  int in(int low, int high) {
-    return low +
-           static_cast<int>(engine() % static_cast<uint64_t>(high - low + 1));
-  }
-  /// In (0, 1).
-  double real() {
-    return (static_cast<double>(engine() >> 11) + 0.5) * 0x1p-53;
-  }
-  double normal() {
-    double radius = std::sqrt(-2 * std::log(real()));
-    return radius * std::cos(2 * kPi * real());
-  }
+/// In (0, 1), so that its logarithm is finite.
+double positive(MersenneTwister &random) {
+  return (static_cast<double>(random.next() >> 11) + 0.5) * 0x1p-53;
+}
 
-private:
-  std::mt19937_64 engine;
-};
+double normal(MersenneTwister &random) {
+  double radius = std::sqrt(-2 * std::log(positive(random)));
+  return radius * std::cos(2 * kPi * positive(random));
+}
 
 std::string numbered(const char *prefix, size_t number) {
   std::string name = prefix;
@@ -82,16 +72,16 @@ double shrinkLargest(ShardingProblem &problem, int devices, double fill) {
 
 ShardingProblem neuroshard::randomTask(const TaskSettings &settings,
                                        uint64_t seed) {
-  TaskRandom dice(seed);
+  MersenneTwister random(seed);
   ShardingProblem problem;
   problem.memoryModel = MemoryModel::WeightsOnly;
   problem.batch.globalSize = 65536;
-  int tables = dice.in(settings.minTables, settings.maxTables);
-  int devices = dice.in(settings.minDevices, settings.maxDevices);
+  int tables = random.between(settings.minTables, settings.maxTables);
+  int devices = random.between(settings.minDevices, settings.maxDevices);
   for (int i = 0; i < tables; ++i) {
-    double rows = std::pow(10, 2 + 5.08 * dice.real());
-    int64_t dim = int64_t(4) << dice.in(0, 5);
-    double pooling = 4.4 * std::exp(settings.poolingSpread * dice.normal());
+    double rows = std::pow(10, 2 + 5.08 * positive(random));
+    int64_t dim = int64_t(4) << random.between(0, 5);
+    double pooling = 4.4 * std::exp(settings.poolingSpread * normal(random));
     addTable(problem, static_cast<int64_t>(rows), dim,
              std::max(1.125, std::round(8 * pooling) / 8));
   }
@@ -105,20 +95,20 @@ ShardingProblem neuroshard::randomTask(const TaskSettings &settings,
 
 std::vector<double> neuroshard::driftFactors(size_t count, double spread,
                                              uint64_t seed) {
-  TaskRandom dice(seed);
+  MersenneTwister random(seed);
   std::vector<double> factors;
   for (size_t i = 0; i < count; ++i)
-    factors.push_back(std::exp(spread * dice.normal()));
+    factors.push_back(std::exp(spread * normal(random)));
   return factors;
 }
 
 KnownTask neuroshard::taskFromPlan(double fill, uint64_t seed) {
-  TaskRandom dice(seed);
+  MersenneTwister random(seed);
   KnownTask task;
   ShardingProblem &problem = task.problem;
   problem.memoryModel = MemoryModel::WeightsOnly;
   problem.batch.globalSize = 4096;
-  int devices = dice.in(2, 12);
+  int devices = random.between(2, 12);
   problem.topology =
       *parseTopology(numbered("", static_cast<size_t>(devices)) + "xH200");
   const int64_t memory = int64_t(64) << 20;
@@ -129,11 +119,11 @@ KnownTask neuroshard::taskFromPlan(double fill, uint64_t seed) {
   task.plan.deviceCount = devices;
   // Pieces that no device has room for any more end it.
   for (int misses = 0; misses < 20;) {
-    int pieces = dice.in(1, devices);
-    int64_t width = 4 * dice.in(1, 8);
+    int pieces = random.between(1, devices);
+    int64_t width = 4 * random.between(1, 8);
     int64_t rows =
-        static_cast<int64_t>(std::pow(10, 2 + 3.5 * dice.real())) + 1;
-    bool byRows = dice.in(0, 1) == 1;
+        static_cast<int64_t>(std::pow(10, 2 + 3.5 * positive(random))) + 1;
+    bool byRows = random.between(0, 1) == 1;
     int64_t bytes = 4 * rows * width;
     std::vector<int> order(used.size());
     std::iota(order.begin(), order.end(), 0);
@@ -147,7 +137,7 @@ KnownTask neuroshard::taskFromPlan(double fill, uint64_t seed) {
     }
     std::string name = numbered("t", problem.tables.size());
     addTable(problem, byRows ? rows * pieces : rows,
-             byRows ? width : width * pieces, 1.0 + dice.in(0, 20));
+             byRows ? width : width * pieces, 1.0 + random.between(0, 20));
     for (int i = 0; i < pieces; ++i) {
       int device = order[static_cast<size_t>(i)];
       used[static_cast<size_t>(device)] += bytes;

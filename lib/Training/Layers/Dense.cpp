@@ -1,8 +1,7 @@
 //===- Dense.cpp - Weights of dense layers as plain numbers ---------------===//
 
 #include "Dense.h"
-
-#include "Placement/TrainingRandom.h"
+#include "neuroshard/Support/Random.h"
 
 #include <cmath>
 
@@ -10,7 +9,7 @@ using namespace neuroshard;
 
 DenseStack neuroshard::randomStack(const std::vector<int64_t> &widths,
                                    uint64_t seed) {
-  Random random(seed);
+  MersenneTwister random(seed);
   DenseStack stack;
   for (size_t i = 0; i + 1 < widths.size(); ++i) {
     DenseLayer layer{widths[i], widths[i + 1], {}, {}};

@@ -1,8 +1,7 @@
 //===- TorchLoop.cpp - Minibatch training with early stopping -------------===//
 
 #include "TorchLoop.h"
-
-#include "Placement/TrainingRandom.h"
+#include "neuroshard/Support/Random.h"
 
 #include <torch/optim/adamw.h>
 
@@ -44,7 +43,7 @@ double neuroshard::optimise(
   torch::optim::AdamW optimizer(parameters,
                                 torch::optim::AdamWOptions(options.learningRate)
                                     .weight_decay(options.weightDecay));
-  Random random(options.seed);
+  MersenneTwister random(options.seed);
   std::vector<int64_t> order(samples);
   std::iota(order.begin(), order.end(), int64_t(0));
   size_t batch = static_cast<size_t>(options.batch);

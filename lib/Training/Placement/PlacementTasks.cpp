@@ -2,9 +2,8 @@
 
 #include "neuroshard/Training/PlacementTasks.h"
 
-#include "TrainingRandom.h"
-
 #include "neuroshard/CostModel/Registry.h"
+#include "neuroshard/Support/Random.h"
 
 #include <algorithm>
 #include <array>
@@ -44,7 +43,7 @@ private:
   void setMemory(int devices);
 
   const PlacementTaskSettings &settings;
-  Random random;
+  MersenneTwister random;
   PlacementExample example;
 };
 

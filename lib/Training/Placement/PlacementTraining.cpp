@@ -1,10 +1,10 @@
 //===- PlacementTraining.cpp - From random tasks to a policy --------------===//
 
 #include "neuroshard/Training/PlacementTraining.h"
+#include "neuroshard/Support/Random.h"
 
 #include "Layers/Standardise.h"
 #include "PlacementEpisodes.h"
-#include "TrainingRandom.h"
 
 #include <algorithm>
 #include <array>

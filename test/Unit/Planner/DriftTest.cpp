@@ -47,7 +47,7 @@ private:
 ShardingProblem drifting(const TaskSettings &settings, uint64_t seed,
                          double spread) {
   ShardingProblem problem = randomTask(settings, seed);
-  Random random(seed);
+  SplitMix64 random(seed);
   for (double weight : {3.0, 1.0, 2.0}) {
     Snapshot snapshot;
     snapshot.name = numbered("period ", problem.snapshots.size());

@@ -1,10 +1,10 @@
 //===- EvenColumnsTest.cpp - A table has one width on each device ---------===//
 
 #include "Forms/EvenColumns.h"
-#include "Dice.h"
 #include "Support.h"
 #include "neuroshard/CostModel/Roofline.h"
 #include "neuroshard/Planner/Verify.h"
+#include "neuroshard/Support/Random.h"
 
 #include <gmock/gmock.h>
 
@@ -110,16 +110,16 @@ TEST_F(EvenColumnsTest, StaysWhereNothingHasRoom) {
 /// Whatever a search comes up with: the table is covered, its kind allowed.
 TEST_F(EvenColumnsTest, KeepsEveryRule) {
   for (uint64_t seed = 0; seed < 300; ++seed) {
-    Dice dice(seed);
-    int64_t minWidth = dice.of<int64_t>({4, 8});
+    MersenneTwister dice(seed);
+    int64_t minWidth = dice.oneOf<int64_t>({4, 8});
     std::vector<ShardingKind> kinds = {ShardingKind::ColumnWise};
     if (dice.chance(50))
       kinds.push_back(ShardingKind::TableWise);
     allow(kinds, minWidth);
     std::vector<Piece> pieces;
-    for (int64_t i = dice.in(2, 5); i > 0; --i)
-      pieces.emplace_back(minWidth + 4 * dice.in(0, 5),
-                          static_cast<int>(dice.in(0, 2)));
+    for (int64_t i = dice.between(2, 5); i > 0; --i)
+      pieces.emplace_back(minWidth + 4 * dice.between(0, 5),
+                          static_cast<int>(dice.between(0, 2)));
     even(pieces);
     EXPECT_EQ(text(verify(plan, problem)), "") << seed;
   }

@@ -1,6 +1,5 @@
 //===- FormsTest.cpp - Forms that rules and targets prescribe survive -----===//
 
-#include "Dice.h"
 #include "Forms/EvenColumns.h"
 #include "LocalSearch/Board.h"
 #include "LocalSearch/Proposals.h"
@@ -8,6 +7,7 @@
 #include "Support.h"
 #include "neuroshard/CostModel/Roofline.h"
 #include "neuroshard/Planner/Verify.h"
+#include "neuroshard/Support/Random.h"
 
 #include <gmock/gmock.h>
 
@@ -78,19 +78,19 @@ TEST(FormsTest, DefaultIsNoWorseThanOthersUnderRandomRules) {
       ShardingKind::RowColumn, ShardingKind::Replicated};
   int planned = 0;
   for (uint64_t seed = 0; seed < 120; ++seed) {
-    Dice dice(seed);
+    MersenneTwister dice(seed);
     ShardingProblem problem;
-    problem.batch.globalSize = dice.of<int64_t>({64, 2048});
-    problem.target = dice.of({Target::TorchRec19, Target::Native});
-    problem.topology =
-        *parseTopology(dice.of({"2xCPU", "3xCPU", "2x2xCPU", "4xA100-40GB"}));
+    problem.batch.globalSize = dice.oneOf<int64_t>({64, 2048});
+    problem.target = dice.oneOf({Target::TorchRec19, Target::Native});
+    problem.topology = *parseTopology(
+        dice.oneOf({"2xCPU", "3xCPU", "2x2xCPU", "4xA100-40GB"}));
     problem.constraints.reserves = {0, 0, 0};
-    int tables = static_cast<int>(dice.in(1, 5));
+    int tables = static_cast<int>(dice.between(1, 5));
     for (int i = 0; i < tables; ++i) {
-      addTable(
-          problem,
-          makeTable(numbered("t", i), dice.in(2, 30000), 4 * dice.in(1, 32)),
-          static_cast<double>(dice.in(1, 60)));
+      addTable(problem,
+               makeTable(numbered("t", i), dice.between(2, 30000),
+                         4 * dice.between(1, 32)),
+               static_cast<double>(dice.between(1, 60)));
       std::vector<ShardingKind> kinds;
       for (ShardingKind kind : kKinds)
         if (dice.chance(30))

@@ -1,12 +1,12 @@
 //===- PropertyTest.cpp - Random problems: plans verify, bounds hold ------===//
 
-#include "Dice.h"
 #include "Support.h"
 #include "neuroshard/CostModel/ReferenceClosedForm.h"
 #include "neuroshard/CostModel/Roofline.h"
 #include "neuroshard/Planner/Search.h"
 #include "neuroshard/Planner/Verify.h"
 #include "neuroshard/Serialization/Json.h"
+#include "neuroshard/Support/Random.h"
 
 #include <gtest/gtest.h>
 
@@ -19,31 +19,33 @@ using namespace neuroshard::test;
 
 namespace {
 
-void addRandomConstraints(ShardingProblem &problem, Dice &dice) {
+void addRandomConstraints(ShardingProblem &problem, MersenneTwister &dice) {
   Constraints &constraints = problem.constraints;
   int tables = static_cast<int>(problem.tables.size());
   int devices = problem.topology.deviceCount();
-  auto anyTable = [&] { return static_cast<int>(dice.in(0, tables - 1)); };
-  auto anyDevice = [&] { return static_cast<int>(dice.in(0, devices - 1)); };
+  auto anyTable = [&] { return static_cast<int>(dice.between(0, tables - 1)); };
+  auto anyDevice = [&] {
+    return static_cast<int>(dice.between(0, devices - 1));
+  };
   if (dice.chance(30))
     constraints.pins.push_back({anyTable(), {anyDevice()}});
   if (dice.chance(30))
     constraints.forbids.push_back({anyTable(), {anyDevice()}});
   if (dice.chance(20) && tables > 1) {
-    int first = static_cast<int>(dice.in(0, tables - 2));
+    int first = static_cast<int>(dice.between(0, tables - 2));
     (dice.chance(50) ? constraints.coLocate : constraints.separate)
         .push_back({first, first + 1});
   }
   if (dice.chance(30))
     constraints.tables.push_back(
         {anyTable(),
-         {dice.of({ShardingKind::TableWise, ShardingKind::ColumnWise,
-                   ShardingKind::RowWise, ShardingKind::TableRowWise,
-                   ShardingKind::RowColumn, ShardingKind::Replicated})},
-         dice.of<int64_t>({1, 4, 8})});
+         {dice.oneOf({ShardingKind::TableWise, ShardingKind::ColumnWise,
+                      ShardingKind::RowWise, ShardingKind::TableRowWise,
+                      ShardingKind::RowColumn, ShardingKind::Replicated})},
+         dice.oneOf<int64_t>({1, 4, 8})});
   if (dice.chance(20)) {
     const Table &table = problem.tables[static_cast<size_t>(anyTable())];
-    int64_t rows = dice.in(1, table.rows);
+    int64_t rows = dice.between(1, table.rows);
     constraints.fixedShards.push_back(makeShard(
         "hand", table.name, 0, rows, 0,
         table.dim > 4 && dice.chance(50) ? 4 : table.dim, {anyDevice()}));
@@ -51,37 +53,38 @@ void addRandomConstraints(ShardingProblem &problem, Dice &dice) {
 }
 
 ShardingProblem randomProblem(uint64_t seed) {
-  Dice dice(seed);
+  MersenneTwister dice(seed);
   ShardingProblem problem;
-  problem.batch.globalSize = dice.in(1, 512);
-  problem.batch.wireType = dice.of({ElementType::F32, ElementType::BF16});
-  problem.batch.idType = dice.of({IdType::I32, IdType::I64});
+  problem.batch.globalSize = dice.between(1, 512);
+  problem.batch.wireType = dice.oneOf({ElementType::F32, ElementType::BF16});
+  problem.batch.idType = dice.oneOf({IdType::I32, IdType::I64});
   problem.target = dice.chance(30) ? Target::TorchRec19 : Target::Native;
   problem.optimizerSemantics =
-      dice.of({OptimizerSemantics::Exact, OptimizerSemantics::PerShard});
-  problem.memoryModel = dice.of({MemoryModel::Full, MemoryModel::WeightsOnly});
+      dice.oneOf({OptimizerSemantics::Exact, OptimizerSemantics::PerShard});
+  problem.memoryModel =
+      dice.oneOf({MemoryModel::Full, MemoryModel::WeightsOnly});
   problem.constraints.reserves = {0, 0, 0};
-  int64_t tables = dice.in(1, 20);
+  int64_t tables = dice.between(1, 20);
   double stored = 0;
   for (int64_t i = 0; i < tables; ++i) {
     bool odd = problem.target == Target::Native && dice.chance(20);
     Table table = makeTable(
-        numbered("t", i), dice.in(1, 30000),
-        odd ? dice.in(1, 40) : 4 * dice.in(1, 16),
-        dice.of({OptimizerKind::SGD, OptimizerKind::Adagrad,
-                 OptimizerKind::RowWiseAdagrad, OptimizerKind::Adam}));
+        numbered("t", i), dice.between(1, 30000),
+        odd ? dice.between(1, 40) : 4 * dice.between(1, 16),
+        dice.oneOf({OptimizerKind::SGD, OptimizerKind::Adagrad,
+                    OptimizerKind::RowWiseAdagrad, OptimizerKind::Adam}));
     table.elementType =
-        dice.of({ElementType::F32, ElementType::F16, ElementType::BF16});
+        dice.oneOf({ElementType::F32, ElementType::F16, ElementType::BF16});
     stored += static_cast<double>(table.rows * (table.dim + 3) * 4);
-    addTable(problem, table, static_cast<double>(dice.in(0, 30)));
+    addTable(problem, table, static_cast<double>(dice.between(0, 30)));
     problem.features.back().pooling =
-        dice.of({Pooling::Sum, Pooling::Mean, Pooling::None});
+        dice.oneOf({Pooling::Sum, Pooling::Mean, Pooling::None});
   }
-  const char *shape = dice.of({"1xCPU", "2xCPU", "5xCPU", "2x2xCPU", "3+2xCPU",
-                               "8xA100-40GB", "2x4xH200"});
+  const char *shape = dice.oneOf({"1xCPU", "2xCPU", "5xCPU", "2x2xCPU",
+                                  "3+2xCPU", "8xA100-40GB", "2x4xH200"});
   problem.topology = *parseTopology(shape);
   // From far too little to plenty.
-  double perDevice = stored * static_cast<double>(dice.in(5, 60)) / 10 /
+  double perDevice = stored * static_cast<double>(dice.between(5, 60)) / 10 /
                      problem.topology.deviceCount();
   for (Device &device : problem.topology.devices)
     device.memoryBytes = static_cast<int64_t>(perDevice) + 100000;
@@ -176,19 +179,19 @@ void forEachPlan(const ShardingProblem &problem,
 
 TEST(PropertyTest, LowerBoundIsBelowTheExhaustiveOptimum) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
-    Dice dice(seed);
+    MersenneTwister dice(seed);
     ShardingProblem problem;
     problem.memoryModel = MemoryModel::WeightsOnly;
     problem.batch.globalSize = 4096;
     problem.topology = *parseTopology("2xA100-40GB");
-    int64_t tables = dice.in(1, 3);
+    int64_t tables = dice.between(1, 3);
     for (int64_t i = 0; i < tables; ++i)
       addTable(problem,
-               makeTable(numbered("t", i), dice.in(10, 1000000),
-                         dice.of<int64_t>({4, 8, 12}),
-                         dice.of({OptimizerKind::SGD, OptimizerKind::Adam,
-                                  OptimizerKind::RowWiseAdagrad})),
-               static_cast<double>(dice.in(1, 50)));
+               makeTable(numbered("t", i), dice.between(10, 1000000),
+                         dice.oneOf<int64_t>({4, 8, 12}),
+                         dice.oneOf({OptimizerKind::SGD, OptimizerKind::Adam,
+                                     OptimizerKind::RowWiseAdagrad})),
+               static_cast<double>(dice.between(1, 50)));
     for (ObjectiveKind kind : {ObjectiveKind::Published, ObjectiveKind::Step}) {
       for (bool reference : {false, true}) {
         if (reference && kind == ObjectiveKind::Step)
