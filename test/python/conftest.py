@@ -16,8 +16,8 @@ sys.path.insert(0, str(BUILD / "python"))
 
 # A build with sanitizers has no Python module, as a plain interpreter cannot load them.
 if re.search(r"^NEUROSHARD_SANITIZE:\w+=.", (BUILD / "CMakeCache.txt").read_text(), re.M):
-    collect_ignore_glob = ["test_planner_*", "test_checkpoint*", "test_faults*",
-                           "test_cli*", "test_export*"]
+    collect_ignore_glob = ["planner/test_planner_*", "checkpoint/*", "faults/*", "cli/*",
+                           "export/*"]
 
 torch.set_num_threads(1)
 torch.sparse.check_sparse_tensor_invariants.enable()

@@ -2,7 +2,7 @@
 ///
 /// \file
 /// Terms of GPUs are those of lib/RuntimeCuda/StepMemory.cpp;
-/// test/python/test_gpu_memory.py holds the two against each other.
+/// test/python/gpu/test_gpu_memory.py holds the two against each other.
 //===----------------------------------------------------------------------===//
 
 #include "UpdateMemory.h"

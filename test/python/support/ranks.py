@@ -12,7 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-WORKER = Path(__file__).parent.parent / "distributed_worker.py"
+WORKER = Path(__file__).parents[1] / "distributed" / "distributed_worker.py"
 CASE_LIMIT_S = 120
 MAX_RUNS = 6
 LOG_LINES = 40

@@ -12,7 +12,7 @@ import pytest
 from support import artifact, matrix
 from support.model import DTYPES, Input, Lookup, Model, Optimizer, Plan, Shard, Table
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 sys.path.append(str(ROOT / "tools" / "gpu"))
 import check_sass  # noqa: E402
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy
 import torch
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 F32 = numpy.float32
 ULPS = 4
 LONG = 512  # terms from which a sum is taken by itself

@@ -16,7 +16,7 @@ import torch
 from neuroshard import cuda
 from support import artifact
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 sys.path.append(str(ROOT / "tools" / "gpu"))
 import building  # noqa: E402
 import carry_fbgemm  # noqa: E402

@@ -15,7 +15,7 @@ import torch
 
 from support import optimizers
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 BUILD = Path(os.environ["NEUROSHARD_BUILD_DIR"])
 sys.path.insert(0, str(ROOT / "examples"))
 

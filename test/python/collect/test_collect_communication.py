@@ -14,7 +14,7 @@ import pytest
 
 from neuroshard.collect import communication, draws, fit, links, samples
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 TIMEOUT_S = 120
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "OMP_NUM_THREADS": "1"}

@@ -16,7 +16,8 @@ from datetime import timedelta
 from pathlib import Path
 
 BUILD = Path(os.environ["NEUROSHARD_BUILD_DIR"])
-sys.path[:0] = [str(BUILD / "python"), str(Path(__file__).parent)]
+HERE = Path(__file__).parent
+sys.path[:0] = [str(BUILD / "python"), str(HERE), str(HERE.parent)]
 warnings.filterwarnings("ignore")
 
 import torch  # noqa: E402

@@ -21,8 +21,9 @@ from pathlib import Path
 PR_SET_PDEATHSIG = 1
 ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # torchrun is the parent
 
-sys.path[:0] = [str(Path(os.environ["NEUROSHARD_BUILD_DIR"], "python")),
-                str(Path(__file__).parent)]
+HERE = Path(__file__).parent
+sys.path[:0] = [str(Path(os.environ["NEUROSHARD_BUILD_DIR"], "python")), str(HERE),
+                str(HERE.parent)]
 warnings.filterwarnings("ignore")
 
 import torch  # noqa: E402

@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 sys.path[:0] = [str(Path(os.environ["NEUROSHARD_BUILD_DIR"]) / "python"),
-                str(Path(__file__).parent)]
+                str(Path(__file__).parent), str(Path(__file__).parents[1])]
 
 import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402

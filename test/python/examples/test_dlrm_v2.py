@@ -12,7 +12,7 @@ from support import artifact
 from support.batch import from_features, local_sizes, split
 from support.host import World
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 GENERATOR = ROOT / "examples" / "dlrm_v2" / "generate.py"
 TABLES = {"red": 30, "green": 4, "blue": 900}
 DIM, DENSE, BOTTOM, TOP, LAYERS, RANK = 8, 13, [16, 12], [24, 10], 2, 5

@@ -12,7 +12,7 @@ import neuroshard as ns
 from neuroshard.cli import plain
 
 BUILD = Path(os.environ["NEUROSHARD_BUILD_DIR"])
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 OK, NO_PLAN, BAD_INPUT = 0, 1, 2
 
 
