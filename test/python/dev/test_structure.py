@@ -1,6 +1,7 @@
 """The check of structure finds each violation in a small tree, and nothing in a sound one. The
 table of docs/architecture.md is that of tools/dev/layers.toml."""
 
+import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -244,3 +245,11 @@ def test_the_page_shows_the_table():
     assert shown == {name: (", ".join(sorted(part.uses)) or "nothing",
                             ", ".join(sorted(part.outside)) or "nothing")
                      for name, part in layers.cxx.items()}
+
+
+def test_the_page_names_every_folder_of_a_library():
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    folders = {path.parent.relative_to(ROOT / "lib") for path in (ROOT / "lib").glob("*/*/*.cpp")}
+    assert [str(folder) for folder in sorted(folders) if f"`{folder}`" not in page] == []
+    named = {word for word in re.findall(r"`([A-Z]\w+/[A-Z]\w+)`", page)}
+    assert sorted(named - {str(folder) for folder in folders}) == []
