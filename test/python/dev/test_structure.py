@@ -194,6 +194,13 @@ def test_allows_the_same_class_name_in_separate_programs(tmp_path):
                             "test/Unit/Low/Options.cpp": one}) == []
 
 
+def test_what_implements_a_c_interface_may_use_those_who_include_it(tmp_path):
+    assert found(tmp_path, {"include/neuroshard/Low/CallABI.h": "",
+                            "lib/Low/Room/Call.h": '#include "neuroshard/Low/CallABI.h"',
+                            "lib/Low/Room/CallABI.cpp": '#include "Room/Call.h"\n'
+                                                        '#include "neuroshard/Low/CallABI.h"'}) == []
+
+
 def test_reads_definitions_at_the_scope_of_named_namespaces():
     text = """
     // struct Comment {};

@@ -10,6 +10,7 @@ from structure.cycles import cycles, shortest_circle
 from structure.layers import is_public, part_of
 from structure.tree import Violation
 
+INTERFACE = "ABI.h"
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">]+)[">]', re.M)
 
 
@@ -103,12 +104,16 @@ def check_private(layers, includes):
 
 class Units:
     """A header and the source file of the same name are one unit, if a library has one pair of
-    that name; files of a name that several folders use are units by folder."""
+    that name; files of a name that several folders use are units by folder. A C interface
+    (...ABI.h) is a unit of its own: it declares what others call and holds no code, so that what
+    implements it may use those who include it."""
 
     def __init__(self, tree):
         groups = defaultdict(list)
         for path in tree.cxx:
-            groups[part_of(path), PurePosixPath(path).stem].append(path)
+            name = PurePosixPath(path)
+            interface = path.endswith(INTERFACE)
+            groups[part_of(path), name.name if interface else name.stem].append(path)
         self.of = {}
         self.room = {}
         for (part, stem), paths in groups.items():
