@@ -142,9 +142,9 @@ class Plan(fields.Record):
         """The plan for TorchRec's DistributedModelParallel; see neuroshard.torchrec.to_torchrec.
 
         modules: of each module's path in the model, the names of its tables."""
-        from neuroshard.torchrec.plans import to_torchrec
+        from neuroshard.torchrec._shardings import sharding_plan_of
 
-        return to_torchrec(self, modules, **options)
+        return sharding_plan_of(self.shards, self.device_count, modules, **options)
 
     @classmethod
     def from_torchrec(cls, plan: Any, tables: Callable[[str, str], tuple[int, int]],
@@ -153,9 +153,11 @@ class Plan(fields.Record):
         """A plan of TorchRec as one of ours; see neuroshard.torchrec.from_torchrec.
 
         tables: (module path, table name) -> (rows, dim)."""
-        from neuroshard.torchrec.plans import from_torchrec
+        from neuroshard.torchrec._shardings import shards_of_plan
 
-        return from_torchrec(plan, tables, device_count, optimizer_semantics=optimizer_semantics)
+        shards, by_columns = shards_of_plan(plan, tables, device_count)
+        return cls(shards=shards, device_count=device_count, optimizer_semantics=optimizer_semantics
+                   or ("per_shard" if by_columns else "exact"))
 
 
 MAX_DEVICES, MAX_LISTED = 32, 6

@@ -6,21 +6,18 @@ nothing. What the commands say comes from the Python API.
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 
-# Modules that the commands need, and the packages they come in.
-NEEDED = {"click": "click", "rich": "rich", "jinja2": "Jinja2"}
-READER_LEFT = 141
+from neuroshard.cli import process
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command line; returns its exit code: 0, 1 for wrong input, 2 for wrong usage, 130
     after Ctrl-C, 141 when whoever reads the output has left."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
-    missing = [package for module, package in NEEDED.items() if find_spec(module) is None]
+    missing = [package for module, package in process.NEEDED.items() if find_spec(module) is None]
     if not missing:
         from neuroshard.cli.app import run
 
@@ -31,17 +28,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         try:
             return print_plain("--json" in arguments[1:])
         except BrokenPipeError:
-            return forget_output()
+            return process.forget_output()
     print(f"neuroshard: the command line needs {', '.join(missing)}: pip install "
           "\"neuroshard[cli]\"; without them only `neuroshard doctor` runs", file=sys.stderr)
     return 1
-
-
-def forget_output() -> int:
-    """For when nobody reads it any more: Python flushes stdout at its end, which must not fail
-    again. Returns the exit code."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return READER_LEFT
 
 
 def entry() -> None:

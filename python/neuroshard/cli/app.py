@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import click
 
-from neuroshard.cli import forget_output
 from neuroshard.cli.failures import Failure, describe
+from neuroshard.cli.process import forget_output
 
 NAME = "neuroshard"
 # Each is imported when it is run: completing a word must be quick.

@@ -81,7 +81,7 @@ def models() -> Check:
 
 
 def command_line() -> Check:
-    from neuroshard.cli import NEEDED
+    from neuroshard.cli.process import NEEDED
 
     missing = [package for module, package in NEEDED.items() if find_spec(module) is None]
     if missing:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 # Artifacts run on GPUs (distributed/gpu) where the planner's module is not.
 if TYPE_CHECKING or find_spec("neuroshard._planner"):
-    from neuroshard.distributed.artifact import compile_plan
+    from neuroshard.distributed.compile_cache import compile_plan
     from neuroshard.distributed.collection import (Pending, ShardedEmbeddingBagCollection,
                                                    ShardedEmbeddingCollection)
     from neuroshard.distributed.convert import problem_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import neuroshard
+from neuroshard import planning
 from neuroshard.distributed.agreement import GroupError, attempt, gather, rank_of
 from neuroshard.plans import Plan
 from neuroshard.problem import ShardingProblem
@@ -15,7 +15,7 @@ def plan(problem: ShardingProblem, process_group: object = None, **options: obje
     GroupError with its text."""
     result = error = None
     if rank_of(process_group) == 0:
-        result, error = attempt(lambda: neuroshard.plan(problem, **options).plan.to_json())
+        result, error = attempt(lambda: planning.plan(problem, **options).plan.to_json())
     text, message = gather((result, f"{type(error).__name__}: {error}" if error else None),
                            process_group)[0]
     if error:

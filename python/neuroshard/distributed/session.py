@@ -17,7 +17,7 @@ import torch.distributed as dist
 from neuroshard.distributed import operators
 from neuroshard.distributed.agreement import (GroupError, host_leaders, local_ranks, rank_of,
                                               require_same, size_of, together)
-from neuroshard.distributed.artifact import check_artifact, fingerprints, make_artifact
+from neuroshard.distributed.compile_cache import check_artifact, fingerprints, make_artifact
 from neuroshard.distributed.control import control_of, is_forked
 from neuroshard.distributed.engine import Engine
 from neuroshard.distributed.shards import LocalShard, Manifest, local_shards

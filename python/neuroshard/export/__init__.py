@@ -19,15 +19,15 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from neuroshard.export.errors import ExportError
-    from neuroshard.export.exported import Exported
-    from neuroshard.export.exporter import export
-    from neuroshard.export.loading import load_export
-    from neuroshard.export.running import Program
+    from neuroshard.export._exported import Exported
+    from neuroshard.export._exporter import export
+    from neuroshard.export._files.loading import load_export
+    from neuroshard.export._run.running import Program
 
 __all__ = ["ExportError", "Exported", "Program", "export", "load_export"]
 
-_PLACES = {"ExportError": "errors", "Exported": "exported", "Program": "running",
-           "export": "exporter", "load_export": "loading"}
+_PLACES = {"ExportError": "errors", "Exported": "_exported", "Program": "_run.running",
+           "export": "_exporter", "load_export": "_files.loading"}
 
 
 def __getattr__(name: str) -> object:

@@ -148,7 +148,7 @@ def test_doctor_without_the_planner():
 
 
 def test_without_its_libraries(capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr(neuroshard.cli, "NEEDED", {"click": "click", "no_such_module": "rich"})
+    monkeypatch.setattr(neuroshard.cli.process, "NEEDED", {"click": "click", "no_such_module": "rich"})
     for module in HEAVY:
         monkeypatch.setitem(sys.modules, module, None)
     command = make_runner(capsys, tmp_path)

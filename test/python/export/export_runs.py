@@ -4,7 +4,7 @@ import random
 
 import neuroshard as ns
 import torch
-from neuroshard.export.ids import zero_rows
+from neuroshard.export._run.ids import zero_rows
 from support import plans
 from torch.utils import _pytree as pytree
 

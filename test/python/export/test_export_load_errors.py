@@ -12,7 +12,7 @@ import typing
 import neuroshard
 import pytest
 import torch
-from neuroshard.export import files, loading
+from neuroshard.export._files import files, loading
 from safetensors.torch import load_file, save_file
 from support import matrix
 from torch import nn

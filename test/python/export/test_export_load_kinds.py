@@ -11,7 +11,7 @@ import sympy
 import torch
 from export_runs import assert_same_bits, assert_same_parts
 from export_torchrec_models import keyed
-from neuroshard.export.expressions import expression_of_plain, expression_to_plain
+from neuroshard.export._files.expressions import expression_of_plain, expression_to_plain
 from torch import nn
 from torch.utils import _pytree as pytree
 from torch.utils._sympy import functions

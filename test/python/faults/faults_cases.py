@@ -196,16 +196,16 @@ def killed(folder, victim, point, step, delay_ms):
 
 def slow_compiler(ends):
     """In place of neuroshard-compile: on the victim one that kills its caller."""
-    from neuroshard.distributed import artifact
-    artifact.artifact_key = lambda *_: f"killed-{os.environ['MASTER_PORT']}"
-    real = artifact.compile_plan
+    from neuroshard.distributed import compile_cache
+    compile_cache.artifact_key = lambda *_: f"killed-{os.environ['MASTER_PORT']}"
+    real = compile_cache.compile_plan
 
     def compile_plan(*rest):
         if ends:
             os.kill(os.getpid(), signal.SIGKILL)
         return real(*rest)
 
-    artifact.compile_plan = compile_plan
+    compile_cache.compile_plan = compile_plan
 
 
 def raises(folder, how, finally_destroy=False):

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import ctypes
 import weakref
+from collections.abc import Sequence
 from functools import cache, partial
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import torch
 
@@ -15,20 +16,31 @@ from neuroshard.distributed import operators
 from neuroshard.errors import TensorError
 from neuroshard.jagged import Jagged
 
-if TYPE_CHECKING:
-    from neuroshard.distributed.gpu.engine import GpuEngine
 
-_open: weakref.WeakValueDictionary[str, GpuEngine] = weakref.WeakValueDictionary()
+class Steps(Protocol):
+    """An open model, of which steps are known by number."""
+
+    steps: dict[int, object]
+
+    def start_step(self, given: Jagged, learns: bool) -> int: ...
+
+    def finish_step(self, number: int, learns: bool) -> list[torch.Tensor]: ...
+
+    def update_step(self, number: int,
+                    gradients: Sequence[torch.Tensor]) -> torch.Tensor | None: ...
 
 
-def find(model: str) -> GpuEngine:
+_open: weakref.WeakValueDictionary[str, Steps] = weakref.WeakValueDictionary()
+
+
+def find(model: str) -> Steps:
     engine = _open.get(model)
     if engine is None:
         raise TensorError(f"there is no open model named \"{model}\"")
     return engine
 
 
-def add(model: str, engine: GpuEngine) -> None:
+def add(model: str, engine: Steps) -> None:
     if model in _open:
         raise TensorError(f"a model named \"{model}\" is open already")
     _open[model] = engine
@@ -42,7 +54,7 @@ class _Number(ctypes.c_int64):
     """The memory of a ticket: when it goes, so does the step."""
 
 
-def make_ticket(engine: GpuEngine, number: int) -> torch.Tensor:
+def make_ticket(engine: Steps, number: int) -> torch.Tensor:
     memory = _Number(number)
     weakref.finalize(memory, drop, weakref.ref(engine), number)
     return torch.frombuffer(memory, dtype=torch.int64)

@@ -10,7 +10,7 @@ from torch.export.graph_signature import InputKind, OutputKind
 from torch.fx import Node
 
 from neuroshard.export.errors import ExportError
-from neuroshard.export.locations import describe
+from neuroshard.export._trace.locations import describe
 
 _MODES = ("train", "training", "use_input_stats")
 _CHANCES = ("p", "dropout", "dropout_p")

@@ -12,9 +12,9 @@ import torch
 from torch.export.graph_signature import ExportGraphSignature, InputKind
 
 from neuroshard.export.errors import ExportError
-from neuroshard.export.guards import exact_guards
-from neuroshard.export.program import Value
-from neuroshard.export.trees import require_module
+from neuroshard.export._trace.guards import exact_guards
+from neuroshard.export._program import Value
+from neuroshard.export._trace.trees import require_module
 
 # Packages that define operators, by the namespace of these.
 _PACKAGES = {"fbgemm": "fbgemm_gpu"}

@@ -8,10 +8,10 @@ import sympy
 import torch
 from torch.fx import Graph, GraphModule, Node
 
-from neuroshard.export.embeddings import Found
+from neuroshard.export._graph.embeddings import Found
 from neuroshard.export.errors import ExportError
-from neuroshard.export.locations import describe
-from neuroshard.export.sizes import size_of
+from neuroshard.export._trace.locations import describe
+from neuroshard.export._trace.sizes import size_of
 
 _ASSERTIONS = ("aten._assert_scalar", "aten._assert_async", "aten._functional_assert_async")
 

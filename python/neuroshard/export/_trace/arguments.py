@@ -11,8 +11,8 @@ from torch.export.graph_signature import ConstantArgument, InputKind
 from torch.utils import _pytree as pytree
 
 from neuroshard.export.errors import ExportError
-from neuroshard.export.sizes import Sizes
-from neuroshard.export.trees import same_tree
+from neuroshard.export._trace.sizes import Sizes
+from neuroshard.export._trace.trees import same_tree
 
 
 def _is_keyed(value: object) -> bool:

@@ -38,7 +38,7 @@ def to_linalg(module: torch.fx.GraphModule, example: Sequence[torch.Tensor],
         source = os.path.join(folder, "dense.pt2")
         torch.export.save(program, source)
         done = subprocess.run(
-            [sys.executable, "-m", "neuroshard.export.torch_mlir_process", source, _NAME],
+            [sys.executable, "-m", "neuroshard.export._graph.torch_mlir_process", source, _NAME],
             capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))})
     if done.returncode:

@@ -11,10 +11,10 @@ from torch.export.graph_signature import InputKind
 from torch.fx import Node
 
 from neuroshard.export.errors import ExportError
-from neuroshard.export.locations import describe
-from neuroshard.export.options import require_symbol
-from neuroshard.export.program import TABLE_TYPES, Table
-from neuroshard.export.sizes import size_of
+from neuroshard.export._trace.locations import describe
+from neuroshard.export._options import require_symbol
+from neuroshard.export._program import TABLE_TYPES, Table
+from neuroshard.export._trace.sizes import size_of
 
 ID_TYPES = {torch.int32: "i32", torch.int64: "i64"}
 _BAGS = ("aten.embedding_bag.padding_idx", "aten.embedding_bag.default",

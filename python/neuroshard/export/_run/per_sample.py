@@ -8,44 +8,55 @@ from typing import TYPE_CHECKING
 import torch
 
 from neuroshard.export.errors import ExportError
-from neuroshard.export.ids import Jagged, local_sizes, split_jagged, zero_rows
-from neuroshard.export.program import Value
+from neuroshard.export._run.ids import Jagged, local_sizes, split_jagged, zero_rows
+from neuroshard.export._program import Value
 
 if TYPE_CHECKING:
-    from neuroshard.export.exported import Exported
+    from neuroshard.export._parts import Parts
 
 
-def check_per_sample(exported: Exported) -> None:
+def why_not_shared(model: Parts) -> str:
+    """Why devices cannot share the samples of the dense part, tried once on the example; ""."""
+    if model.sharing is None:
+        try:
+            check_per_sample(model)
+            model.sharing = ""
+        except ExportError as error:
+            model.sharing = str(error)
+    return model.sharing
+
+
+def check_per_sample(model: Parts) -> None:
     """Raises an ExportError if parts of the example give other results than all of it: devices
     that share a batch would, too."""
-    if not any(one.shape[:1] == (None,) for one in exported.dense.tensors):
+    if not any(one.shape[:1] == (None,) for one in model.dense.tensors):
         return  # neuroshard-compile says why not
-    jagged = exported.jagged(exported.example())
-    samples = (len(jagged[0].offsets) - 1) // len(exported.inputs[0].features)
+    jagged = model.jagged(model.example())
+    samples = (len(jagged[0].offsets) - 1) // len(model.inputs[0].features)
     for parts in sorted({2, min(3, samples), samples}):
-        _check_parts(exported, jagged, parts)
+        _check_parts(model, jagged, parts)
 
 
-def _check_parts(exported: Exported, jagged: Sequence[Jagged], count: int) -> None:
+def _check_parts(model: Parts, jagged: Sequence[Jagged], count: int) -> None:
     generator = torch.Generator().manual_seed(count)
-    example = {one.name: _varied(exported.example()[one.name], one, generator)
-               for one in exported.dense.inputs}
+    example = {one.name: _varied(model.example()[one.name], one, generator)
+               for one in model.dense.inputs}
     parts = list(zip(*(split_jagged(one, len(input_.features), count)
-                       for one, input_ in zip(jagged, exported.inputs))))
-    counts = [[one.shape[0] for one in zero_rows(exported.lookups, exported.inputs, part)]
+                       for one, input_ in zip(jagged, model.inputs))))
+    counts = [[one.shape[0] for one in zero_rows(model.lookups, model.inputs, part)]
               for part in parts]
-    sizes = local_sizes((len(jagged[0].offsets) - 1) // len(exported.inputs[0].features), count)
+    sizes = local_sizes((len(jagged[0].offsets) - 1) // len(model.inputs[0].features), count)
     rows = [torch.randn(one.shape, generator=generator).to(one.dtype)
-            for one in exported.example_rows()]
-    whole = _results(exported, rows, [example[one.name] for one in exported.dense.inputs])
+            for one in model.example_rows()]
+    whole = _results(model, rows, [example[one.name] for one in model.dense.inputs])
     pieces = []
     for number in range(count):
         inputs = [example[one.name].split(sizes)[number] if one.per_sample else example[one.name]
-                  for one in exported.dense.inputs]
-        pieces.append(_results(exported, [
+                  for one in model.dense.inputs]
+        pieces.append(_results(model, [
             one.split([rows_of[place] for rows_of in counts])[number]
             for place, one in enumerate(rows)], inputs))
-    for value, one, *cut in zip(exported.dense.tensors, whole, *pieces):
+    for value, one, *cut in zip(model.dense.tensors, whole, *pieces):
         if value.shape[:1] != (None,):
             continue
         if not torch.allclose(torch.cat(cut).double(), one.double(), rtol=1e-3, atol=1e-4,
@@ -69,12 +80,12 @@ def _varied(value: torch.Tensor, input_: Value, generator: torch.Generator) -> t
     return (value + noise).to(value.dtype)
 
 
-def _results(exported: Exported, rows: list[torch.Tensor],
+def _results(model: Parts, rows: list[torch.Tensor],
              inputs: list[torch.Tensor]) -> list[torch.Tensor]:
-    parameters = exported.own(exported.dense.parameters)
+    parameters = model.own(model.dense.parameters)
     try:
         with torch.no_grad():
-            made = exported.dense.module(*rows, *inputs, *parameters)
+            made = model.dense.module(*rows, *inputs, *parameters)
     except RuntimeError as error:
         raise ExportError("the dense part does not run on a part of the batch, as each device has "
                           f"it: {error}; open it on one device, or leave the dense part to torch "

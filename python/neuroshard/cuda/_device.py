@@ -1,15 +1,4 @@
-"""Runs one device of a compiled artifact on a GPU, from Python.
-
-A thin layer over include/neuroshard/RuntimeCuda/CudaABI.h, which says what each call does, by
-ctypes. It needs libneuroshard_cuda.so and no other package; arrays may be of torch, CuPy or
-numpy (the latter only with a stand-in for the driver), or addresses as numbers. Types, places
-and sizes of arrays are checked; addresses are believed.
-
-    device = cuda.Device("artifact", seed=7)
-    parts = device.make_parts([cuda.Input(ids, offsets, batch=64)], [(out, 128)])
-    device.forward(parts, stream=torch.cuda.current_stream().cuda_stream)
-    device.check()
-"""
+"""One device of a compiled artifact on a GPU."""
 
 from __future__ import annotations
 
@@ -20,26 +9,17 @@ from collections.abc import Iterable, Sequence
 from ctypes import Structure, byref, c_void_p
 
 from neuroshard import fields
-from neuroshard.cuda_arrays import ELEMENT_DTYPES, RAW, Found, address, look_at, take
-from neuroshard.cuda_library import (_SIGNATURES, VERSION, BadId, CudaError, Gradient, Info, Lookup,
+from neuroshard.cuda._arrays import ELEMENT_DTYPES, RAW, Found, address, look_at, take
+from neuroshard.cuda._library import (_SIGNATURES, VERSION, BadId, CudaError, Gradient, Info, Lookup,
                                      Memory, NoDriver, Norms, OutOfMemory, Part, Slot, _Input,
                                      _Options, _Output, _SlotMemory, check, library_path,
                                      load_library)
-from neuroshard.cuda_parts import (ELEMENT_BYTES, ELEMENT_TYPES, Input, array_of, check_outputs,
+from neuroshard.cuda._parts import (ELEMENT_BYTES, ELEMENT_TYPES, Input, array_of, check_outputs,
                                    checked_rate, make_part, native_gradients, native_input, native_outputs, part,
                                    parts_of, reading_of, within)
 
-__all__ = ["ELEMENT_BYTES", "ELEMENT_TYPES", "EMULATOR", "INFERENCE", "TRAINING",
-           "TRAINING_JOINED", "VERSION", "BadId", "CudaError", "Device", "Gradient", "Info",
-           "Input", "Lookup", "Memory", "NoDriver", "Norms", "OutOfMemory", "Part", "Slot",
-           "address", "available", "library_path", "load_library", "part", "parts_of", "_SIGNATURES",
-           "_Input", "_Options", "_Output", "_SlotMemory"]
-
 INFERENCE, TRAINING, TRAINING_JOINED = range(3)
 EMULATOR = "NeuroShard emulator"  # as nsc_info.gpu has it; its memory is the host's
-
-for _public in (CudaError, BadId, NoDriver, OutOfMemory):
-    _public.__module__ = __name__
 
 
 def available() -> str:

@@ -8,26 +8,27 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from neuroshard.export.arguments import Arguments
-from neuroshard.export.exported import Exported
-from neuroshard.export.expressions import expression_of_plain, expression_to_plain
-from neuroshard.export.plain import (number_of_plain, number_to_plain, record_of_plain,
+from neuroshard.export._trace.arguments import Arguments
+from neuroshard.export._parts import Parts
+from neuroshard.export._run.per_sample import why_not_shared
+from neuroshard.export._files.expressions import expression_of_plain, expression_to_plain
+from neuroshard.export._files.plain import (number_of_plain, number_to_plain, record_of_plain,
                                      tensor_of_plain, tensor_to_plain)
-from neuroshard.export.program import DTYPES, Dense, Ids, Input, Lookup, Table, Value
-from neuroshard.export.sizes import Condition, Size, Sizes
-from neuroshard.export.text import ModuleText
-from neuroshard.export.torch_programs import operators_of
-from neuroshard.export.trees import tree_of_text, tree_to_text
+from neuroshard.export._program import DTYPES, Dense, Ids, Input, Lookup, Table, Value
+from neuroshard.export._trace.sizes import Condition, Size, Sizes
+from neuroshard.export._graph.text import ModuleText
+from neuroshard.export._files.torch_programs import operators_of
+from neuroshard.export._trace.trees import tree_of_text, tree_to_text
 from neuroshard.tables import Optimizer
 
 if TYPE_CHECKING:
     from torch.fx import GraphModule
 
 
-def describe(exported: Exported, weights: bool) -> dict:
+def describe(parts: Parts, weights: bool) -> dict:
     """Everything but the weights and the graphs. weights: whether they are in another file."""
-    text, ids, dense = exported.text, exported.ids, exported.dense
-    constants = [] if weights else [one for one in exported.parameters if one.constant]
+    text, ids, dense = parts.text, parts.ids, parts.dense
+    constants = [] if weights else [one for one in parts.parameters if one.constant]
     return {
         "name": text.name, "batch": text.batch,
         "tables": [asdict(one) for one in text.tables],
@@ -43,11 +44,11 @@ def describe(exported: Exported, weights: bool) -> dict:
             "results": [asdict(one) if isinstance(one, Value) else {"is": number_to_plain(one)}
                         for one in dense.results],
             "linalg": dense.linalg,
-            "sharing": exported.why_not_shared() if dense.linalg else None},
-        "arguments": _arguments_to_plain(exported.arguments),
-        "sizes": exported.conditions, "counts": exported.counts,
+            "sharing": why_not_shared(parts) if dense.linalg else None},
+        "arguments": _arguments_to_plain(parts.arguments),
+        "sizes": parts.conditions, "counts": parts.counts,
         "operators": operators_of(ids.module, dense.module),
-        "constants": {one.parameter: tensor_to_plain(exported.state[one.parameter])
+        "constants": {one.parameter: tensor_to_plain(parts.state[one.parameter])
                       for one in constants}}
 
 
@@ -64,8 +65,8 @@ def _arguments_to_plain(given: Arguments) -> dict:
                        for one in given.sizes.conditions]}
 
 
-def exported_of(record: Mapping, programs: Mapping[str, GraphModule],
-                state: Mapping[str, torch.Tensor]) -> Exported:
+def parts_of(record: Mapping, programs: Mapping[str, GraphModule],
+             state: Mapping[str, torch.Tensor]) -> Parts:
     """What describe() described. programs: "ids" and "dense"."""
     dense = dense_of(record, programs["dense"])
     text = ModuleText(
@@ -75,21 +76,21 @@ def exported_of(record: Mapping, programs: Mapping[str, GraphModule],
         record_of_plain(list[Lookup], record["lookups"], "lookups"),
         {(number, feature): mean for number, feature, mean in record["mean_pooling"]}, dense)
     ids, arguments = ids_of(record, programs["ids"]), _arguments_of(record["arguments"])
-    exported = Exported(text, ids, arguments, state, record["counts"], record["dense"]["sharing"])
-    _check(exported, record["ids"]["results"])
-    return exported
+    parts = Parts(text, ids, arguments, state, record["counts"], record["dense"]["sharing"])
+    _check(parts, record["ids"]["results"])
+    return parts
 
 
-def _check(exported: Exported, made: int) -> None:
+def _check(parts: Parts, made: int) -> None:
     """What one part says of another must be so. made: tensors that the ids program gives."""
-    given, dense = exported.arguments, exported.dense
-    read = [*exported.ids.inputs, *(one.name for one in dense.inputs)]
+    given, dense = parts.arguments, parts.dense
+    read = [*parts.ids.inputs, *(one.name for one in dense.inputs)]
     if (len(given.names) != given.in_spec.num_leaves
             or len(dense.results) != given.out_spec.num_leaves
             or not set(read) <= set(given.names)):
         raise ValueError(f"arguments {list(given.names)} and {len(dense.results)} results are not "
                          "those of the trees, or of the programs")
-    for input_ in exported.inputs:
+    for input_ in parts.inputs:
         for one in input_.sources:
             if wrong := {one.ids, one.offsets, one.weights} - {None, *range(made)}:
                 raise ValueError(f"input \"{input_.name}\": expected sources below {made}, found "

@@ -11,8 +11,8 @@ import torch
 from torch.export.graph_signature import InputKind, TensorArgument
 
 from neuroshard.export.errors import ExportError
-from neuroshard.export.locations import is_library, relative
-from neuroshard.export.sizes import Condition, Size, Sizes, size_of
+from neuroshard.export._trace.locations import is_library, relative
+from neuroshard.export._trace.sizes import Condition, Size, Sizes, size_of
 
 _TORCH = os.path.join(os.path.realpath(os.path.dirname(torch.__file__)), "")
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from neuroshard import fields
-from neuroshard.cuda_library import CudaError
+from neuroshard.cuda._library import CudaError
 
 ARRAYS = "an array of torch, CuPy or numpy, an address or None"
 # Of the interfaces of numpy and CuPy; numpy itself has no bfloat16.

@@ -1,4 +1,4 @@
-"""python -m neuroshard.export.torch_mlir_process dense.pt2 NAME: writes linalg on tensors.
+"""python -m neuroshard.export._graph.torch_mlir_process dense.pt2 NAME: writes linalg on tensors.
 
 A process of its own: torch-mlir brings another LLVM than the rest of NeuroShard."""
 

@@ -9,12 +9,12 @@ from contextlib import contextmanager
 import torch
 from torch.utils import _pytree as pytree
 
-from neuroshard.export.arguments import dynamic_shapes, plain_arguments
+from neuroshard.export._trace.arguments import dynamic_shapes, plain_arguments
 from neuroshard.export.errors import ExportError
-from neuroshard.export.guards import exact_guards, sizes_of
-from neuroshard.export.keyed_lookups import traceable_collections
-from neuroshard.export.purity import check_pure, without_writes
-from neuroshard.export.sizes import Sizes
+from neuroshard.export._trace.guards import exact_guards, sizes_of
+from neuroshard.export._trace.keyed_lookups import traceable_collections
+from neuroshard.export._trace.purity import check_pure, without_writes
+from neuroshard.export._trace.sizes import Sizes
 
 
 def trace(model: torch.nn.Module, args: Sequence, kwargs: Mapping,

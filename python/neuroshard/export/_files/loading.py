@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING
 import torch
 
 from neuroshard.export.errors import ExportError
-from neuroshard.export.files import place_of, read_record, require_files, require_path
-from neuroshard.export.program import Value
-from neuroshard.export.record import constants_of, dense_of, exported_of, ids_of, state_shapes
-from neuroshard.export.torch_programs import read_program, require_operators
+from neuroshard.export._exported import Exported
+from neuroshard.export._files.files import place_of, read_record, require_files, require_path
+from neuroshard.export._program import Value
+from neuroshard.export._files.record import (constants_of, dense_of, ids_of, parts_of,
+                                            state_shapes)
+from neuroshard.export._files.torch_programs import read_program, require_operators
 
 if TYPE_CHECKING:
     from torch.fx import GraphModule
 
-    from neuroshard.export.exported import Exported
 
 _TENSOR = Value("", (), "", False)
 
@@ -36,7 +37,8 @@ def load_export(path: str | os.PathLike) -> Exported:
     try:
         require_files(path, record)
         require_operators(record["operators"])
-        exported = exported_of(record, _programs(path, record), _state(path, record))
+        parts = parts_of(record, _programs(path, record), _state(path, record))
+        exported = Exported(**vars(parts))
         same = exported.mlir == place_of(path, "mlir").read_bytes().decode()
     except ExportError:
         raise

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING
 import torch
 
 from neuroshard.export.errors import ExportError
-from neuroshard.export.ids import Jagged, batch_of, local_sizes, split_jagged
-from neuroshard.export.program import DTYPES
-from neuroshard.export.world import World
+from neuroshard.export._run.compiling import compile_parts
+from neuroshard.export._run.ids import Jagged, batch_of, local_sizes, split_jagged
+from neuroshard.export._program import DTYPES
+from neuroshard.export._run.world import World
 
 if TYPE_CHECKING:
-    from neuroshard.export.exported import Exported
+    from neuroshard.export._parts import Parts
 
 
 class Program:
@@ -27,7 +28,7 @@ class Program:
     something of the model is on the meta device, or it was saved without weights, tables are zero
     until load()."""
 
-    def __init__(self, exported: Exported, folder: str | os.PathLike,
+    def __init__(self, exported: Parts, folder: str | os.PathLike,
                  scratch: str | None = None) -> None:
         self.exported, self.folder, self._scratch = exported, pathlib.Path(folder), scratch
         self._world = World(folder)
@@ -140,13 +141,13 @@ def _check_weights(what: str, name: str, shape: tuple, type_: str,
                           f"{expected[1]} on the CPU, found {text}")
 
 
-def open_program(exported: Exported, plan: object, devices: int,
+def open_program(exported: Parts, plan: object, devices: int,
                  folder: str | os.PathLike | None) -> Program:
     """Compiles into the folder, or into one that goes with the program."""
     scratch = tempfile.mkdtemp(prefix="neuroshard-") if folder is None else None
     try:
-        place = exported.compile(folder or os.path.join(scratch, "artifact"), plan=plan,
-                                 devices=devices)
+        place = compile_parts(exported, folder or os.path.join(scratch, "artifact"), plan, devices,
+                              training=False)
         return Program(exported, place, scratch)
     except BaseException:
         if scratch:

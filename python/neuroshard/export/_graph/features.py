@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 import torch
 from torch.fx import Node
 
-from neuroshard.export.embeddings import ID_TYPES, Found, batch_size
+from neuroshard.export._graph.embeddings import ID_TYPES, Found, batch_size
 from neuroshard.export.errors import ExportError
-from neuroshard.export.locations import describe
-from neuroshard.export.program import Input, Source
-from neuroshard.export.purity import is_random
+from neuroshard.export._trace.locations import describe
+from neuroshard.export._program import Input, Source
+from neuroshard.export._trace.purity import is_random
 
 
 class Features:

@@ -1,0 +1,15 @@
+"""The process of a command: the packages it needs, and how its output ends."""
+
+import os
+import sys
+
+# Modules that the commands need, and the packages they come in.
+NEEDED = {"click": "click", "rich": "rich", "jinja2": "Jinja2"}
+READER_LEFT = 141
+
+
+def forget_output() -> int:
+    """For when nobody reads it any more: Python flushes stdout at its end, which must not fail
+    again. Returns the exit code."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return READER_LEFT

@@ -1,0 +1,69 @@
+"""What export gives: the program, and what can be done with it."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import tempfile
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from neuroshard.export._files.saving import save
+from neuroshard.export._options import require_batch
+from neuroshard.export._parts import Parts
+from neuroshard.export._run.compiling import compile_parts
+from neuroshard.export._run.per_sample import why_not_shared
+
+if TYPE_CHECKING:
+    from neuroshard.export._run.running import Program
+    from neuroshard.plans import Plan
+    from neuroshard.problem import ShardingProblem
+    from neuroshard.topology import Topology
+
+
+@dataclass
+class Exported(Parts):
+    """A model as a program of NeuroShard."""
+
+    def problem(self, topology: Topology | str | None = None, *,
+                batch: int | None = None) -> ShardingProblem:
+        """What is to be planned. batch: over all devices; None: that of the example."""
+        from neuroshard.distributed.compile_cache import run
+        from neuroshard.distributed.library import compiler_path
+        from neuroshard.problem import ShardingProblem
+
+        if batch is not None:
+            require_batch(batch)
+        text = self.text if batch is None else replace(self.text, batch=batch)
+        with tempfile.TemporaryDirectory() as folder:
+            source, made = pathlib.Path(folder, "model.mlir"), pathlib.Path(folder, "problem.json")
+            source.write_text(str(text), encoding="utf-8")
+            run(compiler_path().with_name("neuroshard-translate"), "--mlir-to-workload", source,
+                "-o", made)
+            problem = ShardingProblem.load(str(made))
+        return problem if topology is None else problem.replace(topology=topology)
+
+    def compile(self, folder: str | os.PathLike, *, plan: Plan | None = None,
+                devices: int = 1, training: bool = False) -> pathlib.Path:
+        """Runs neuroshard-compile: an artifact for that many devices of this machine, by the
+        plan or by one that is made now. Where torch runs the dense part, @forward of the artifact
+        ends with the rows. training: with @embeddings_update, which takes gradients of rows."""
+        return compile_parts(self, folder, plan, devices, training)
+
+    def open(self, *, plan: Plan | None = None, devices: int = 1,
+             folder: str | os.PathLike | None = None) -> Program:
+        """Compiles, and opens the artifact on in-process devices: a context manager to be called
+        as the model. folder: where the artifact is to stay; None: it goes when closed."""
+        from neuroshard.export._run.running import open_program
+
+        return open_program(self, plan, devices, folder)
+
+    def save(self, path: str | os.PathLike, *, weights: bool = False) -> list[pathlib.Path]:
+        """Writes path.mlir, path.ids.pt2, path.dense.pt2 and path.json, which says what they take
+        and give; with weights also path.safetensors. Gives their paths. neuroshard.load_export
+        reads them."""
+        return save(self, pathlib.Path(path), weights)
+
+    def why_not_shared(self) -> str:
+        """Why devices cannot share the samples of the dense part, tried on the example; ""."""
+        return why_not_shared(self)

@@ -1,0 +1,114 @@
+"""The parts of an exported model: its IR, the programs around it, and the model's own tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch.utils import _pytree as pytree
+
+from neuroshard.export._graph.text import ModuleText
+from neuroshard.export._program import Dense, Ids, Input, Lookup, Table, Value
+from neuroshard.export._run.ids import Jagged, make_jagged, zero_rows
+from neuroshard.export._trace.arguments import Arguments
+from neuroshard.export.errors import ExportError
+
+
+@dataclass
+class Parts:
+    """text: what is in the IR. ids: makes the jagged inputs from the arguments of the model.
+    state: the model's own tensors, by their names in its state_dict; those on the meta device
+    have no values. sharing: why devices cannot share the samples of a compiled dense part, "" if
+    they can; None: not tried yet."""
+
+    text: ModuleText
+    ids: Ids
+    arguments: Arguments
+    state: Mapping[str, torch.Tensor]
+    counts: dict[str, int]
+    sharing: str | None = None
+
+    @property
+    def tables(self) -> list[Table]:
+        return list(self.text.tables)
+
+    @property
+    def inputs(self) -> list[Input]:
+        """The jagged arguments of @forward."""
+        return list(self.text.inputs)
+
+    @property
+    def lookups(self) -> list[Lookup]:
+        return list(self.text.lookups)
+
+    @property
+    def dense(self) -> Dense:
+        """Makes the results of the model from the looked-up rows."""
+        return self.text.dense
+
+    @property
+    def parameters(self) -> list[Value]:
+        """The model's own tensors other than tables."""
+        both = [*self.ids.parameters, *self.dense.parameters]
+        return list({one.parameter: one for one in both}.values())
+
+    @property
+    def mlir(self) -> str:
+        """The logical module, with @forward; no weights are in it."""
+        return str(self.text)
+
+    def __str__(self) -> str:
+        return self.mlir
+
+    @property
+    def conditions(self) -> list[str]:
+        """What sizes of the arguments must be, as the model branched on those of the example."""
+        return [one.text for one in self.arguments.sizes.conditions]
+
+    def example(self) -> Mapping[str, object]:
+        """The example inputs by their names in the program."""
+        return self.arguments.example
+
+    def example_rows(self) -> list[torch.Tensor]:
+        """Zeros in place of the rows that the lookups give for the example inputs."""
+        return zero_rows(self.lookups, self.inputs, self.jagged(self.example()))
+
+    def flatten(self, args: Sequence, kwargs: Mapping) -> dict[str, torch.Tensor]:
+        """The arguments of a call by their names in the program."""
+        return self.arguments.flatten(args, kwargs)
+
+    def unflatten(self, results: Sequence[object]) -> object:
+        """Results as the model returns them."""
+        return pytree.tree_unflatten(list(results), self.arguments.out_spec)
+
+    def own(self, parameters: Sequence[Value]) -> list[torch.Tensor]:
+        """The values of parameters."""
+        for one in parameters:
+            if self.state[one.parameter].is_meta:
+                raise ExportError(f"parameter \"{one.parameter}\" has no values: the model was "
+                                  "on the meta device, or saved without weights; expected "
+                                  "program.load(state_dict) before the first call")
+        return [self.state[one.parameter] for one in parameters]
+
+    def jagged(self, values: Mapping[str, torch.Tensor]) -> list[Jagged]:
+        """The jagged arguments of @forward."""
+        given = [*(values[name] for name in self.ids.inputs), *self.own(self.ids.parameters)]
+        made = _run(self.ids.module, given)
+        return [make_jagged(one, made) for one in self.inputs]
+
+    def run_dense(self, rows: Sequence[torch.Tensor],
+                  values: Mapping[str, torch.Tensor]) -> list[object]:
+        """What torch makes of the rows [n, dim] of all lookups and the other arguments."""
+        shaped = [lookup.shaped(one) for lookup, one in zip(self.lookups, rows)]
+        given = [*shaped, *(values[one.name] for one in self.dense.inputs),
+                 *self.own(self.dense.parameters)]
+        return list(_run(self.dense.module, given))
+
+
+def _run(module: torch.fx.GraphModule, given: Sequence[torch.Tensor]) -> Sequence[object]:
+    """Its results; what it asserts of the values may not hold."""
+    try:
+        return module(*given)
+    except RuntimeError as error:
+        raise ExportError(f"the model does not take these arguments: {error}") from error

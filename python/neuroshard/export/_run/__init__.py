@@ -1,0 +1,1 @@
+"""Compiles an exported model and runs it on in-process devices."""

@@ -1,0 +1,218 @@
+"""Shards as plans of TorchRec, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+import torch
+from torch.distributed._shard.sharding_spec import EnumerableShardingSpec, ShardMetadata
+from torchrec.distributed.types import (EmbeddingModuleShardingPlan, ParameterSharding,
+                                        ShardingPlan)
+
+from neuroshard.constraints import Shard
+from neuroshard.torchrec import checks
+from neuroshard.torchrec.errors import Unsupported
+
+# The sharding types of TorchRec that a plan of ours can have, in our words.
+KINDS = {"data_parallel": "replicated", "table_wise": "table_wise",
+         "column_wise": "column_wise", "table_column_wise": "column_wise",
+         "row_wise": "row_wise", "table_row_wise": "table_row_wise"}
+# A shard's columns are a multiple of this.
+COLUMNS = 4
+
+
+def table_name(path: str, parameter: str) -> str:
+    """The table of a module's parameter: the module's path in the model, then its name."""
+    return f"{path}.{parameter}" if path else parameter
+
+
+def place(rank: int, device: str, local_ranks: int) -> str:
+    """A rank's device as TorchRec writes it."""
+    on = device if device == "cpu" else f"{device}:{rank % local_ranks}"
+    return f"rank:{rank}/{on}"
+
+
+def sharding_plan_of(given: Sequence[Shard], device_count: int,
+                     modules: Mapping[str, Sequence[str]], *, device: str = "cuda",
+                     local_ranks: int | None = None,
+                     unpooled: Collection[str] = ()) -> ShardingPlan:
+    """See neuroshard.torchrec.to_torchrec. given: the shards of a plan."""
+    checks.check_modules(modules)
+    checks.check_device(device)
+    checks.check_unpooled(unpooled, list(modules))
+    local = checks.check_local_ranks(local_ranks, device_count)
+    wanted = {table_name(path, name) for path, names in modules.items() for name in names}
+    covered = {shard.table for shard in given}
+    for missing in sorted(wanted - covered):
+        raise Unsupported(f"the plan has no table \"{missing}\", which the model has")
+    for extra in sorted(covered - wanted):
+        raise Unsupported(f"the plan has a table \"{extra}\", which the model has not")
+    result = {}
+    for path, names in modules.items():
+        result[path] = EmbeddingModuleShardingPlan()
+        for name in names:
+            shards = [shard for shard in given if shard.table == table_name(path, name)]
+            result[path][name] = sharding_of(shards, device_count, local, device)
+        if path in unpooled:
+            check_one_width(path, result[path])
+    return ShardingPlan(result)
+
+
+def sharding_of(shards: Sequence[Shard], ranks: int, local_ranks: int,
+                device: str) -> ParameterSharding:
+    """How TorchRec says where one table lies."""
+    if shards[0].replicated:
+        return ParameterSharding("data_parallel", "dense", list(shards[0].devices))
+    shards = sorted(shards, key=lambda shard: (shard.rows, shard.cols))
+    kind = kind_of(shards, ranks, local_ranks, device)
+    owners = [shard.devices[0] for shard in shards]
+    places = [ShardMetadata([shard.rows[0], shard.cols[0]], [shard.row_count, shard.width],
+                            place(rank, device, local_ranks))
+              for shard, rank in zip(shards, owners)]
+    if kind in ("row_wise", "table_row_wise"):
+        empty = empty_ranks(shards, ranks, local_ranks, kind)
+        end, width = shards[-1].rows[1], shards[0].width
+        places += [ShardMetadata([end, 0], [0, width], place(rank, device, local_ranks))
+                   for rank in empty]
+        owners += empty
+    return ParameterSharding(kind, "fused", owners, EnumerableShardingSpec(places))
+
+
+def check_one_width(path: str, module: EmbeddingModuleShardingPlan) -> None:
+    """An EmbeddingCollection sends the rows of all its column shards in one exchange."""
+    first: tuple[str, int] | None = None
+    for name, sharding in module.items():
+        if sharding.sharding_type != "column_wise":
+            continue
+        for shard in sharding.sharding_spec.shards:
+            width = shard.shard_sizes[1]
+            first = first or (name, width)
+            if width != first[1]:
+                raise Unsupported(
+                    f"module \"{path}\": TorchRec needs one width for all column shards of an "
+                    f"EmbeddingCollection; \"{first[0]}\" has {first[1]} and \"{name}\" {width} "
+                    "columns")
+
+
+def check_widths(shards: Sequence[Shard]) -> None:
+    """TorchRec reads all shards that a rank has of a table as rows of the first one's width."""
+    widths: dict[int, int] = {}
+    for shard in shards:
+        width = widths.setdefault(shard.devices[0], shard.width)
+        if width != shard.width:
+            raise Unsupported(f"table \"{shard.table}\": TorchRec needs one width for all column "
+                              f"shards of a table on one rank; rank {shard.devices[0]} has {width} "
+                              f"and {shard.width} columns")
+
+
+def empty_ranks(shards: Sequence[Shard], ranks: int, local_ranks: int, kind: str) -> range:
+    """TorchRec lists a block for every rank, also where the rows have run out."""
+    first = 0 if kind == "row_wise" else shards[0].devices[0] // local_ranks * local_ranks
+    count = ranks if kind == "row_wise" else local_ranks
+    return range(first + len(shards), first + count)
+
+
+def kind_of(shards: Sequence[Shard], ranks: int, local_ranks: int, device: str) -> str:
+    """The sharding type of a table that is not replicated. Unsupported if TorchRec has none, or
+    runs it wrong."""
+    table = shards[0].table
+    for shard in shards:
+        if shard.width % COLUMNS:
+            raise Unsupported(f"table \"{table}\": TorchRec needs widths that are multiples of "
+                              f"{COLUMNS}, shard \"{shard.name}\" has {shard.width} columns")
+    if len(shards) == 1:
+        return "table_wise"
+    by_rows = len({shard.rows for shard in shards}) > 1
+    by_cols = len({shard.cols for shard in shards}) > 1
+    if by_rows and by_cols:
+        raise Unsupported(f"table \"{table}\" is cut by rows and by columns; expected one of them")
+    if by_cols:
+        check_widths(shards)
+        return "column_wise"
+    return kind_of_rows(shards, ranks, local_ranks, device)
+
+
+def kind_of_rows(shards: Sequence[Shard], ranks: int, local_ranks: int, device: str) -> str:
+    """Blocks in order on all ranks, or on those of a host. TorchRec reads others from the wrong
+    ranks; and FBGEMM's CPU kernels take a table without rows for the one after it."""
+    owners = [shard.devices[0] for shard in shards]
+    rows = shards[-1].rows[1]
+    empty = False
+    for kind, first, count in (
+            ("row_wise", 0, ranks),
+            ("table_row_wise", owners[0] // local_ranks * local_ranks, local_ranks)):
+        block = -(-rows // count)
+        expected = [(first + index, (begin, min(begin + block, rows)))
+                    for index, begin in enumerate(range(0, rows, block))]
+        if expected != [(rank, shard.rows) for rank, shard in zip(owners, shards)]:
+            continue
+        if device != "cpu" or len(expected) == count:
+            return kind
+        empty = True
+    if empty:
+        raise Unsupported(f"table \"{shards[0].table}\": its {rows} rows leave some of the ranks "
+                          "that it is cut over none, which TorchRec runs wrong on the CPU")
+    raise Unsupported(
+        f"table \"{shards[0].table}\": TorchRec cuts rows into blocks of ceil(rows / ranks) over "
+        f"all ranks or over one host; found {len(shards)} blocks on ranks {owners}, the first with "
+        f"{shards[0].row_count} rows")
+
+
+def shards_of_plan(plan: ShardingPlan, tables: Callable[[str, str], tuple[int, int]],
+                   device_count: int) -> tuple[list[Shard], bool]:
+    """See neuroshard.torchrec.from_torchrec. The shards, and whether a table is cut by columns."""
+    checks.expect(plan, "plan", ShardingPlan, "a ShardingPlan of TorchRec")
+    device_count = checks.count(device_count, "device_count")
+    shards: list[Shard] = []
+    by_columns = False
+    for path, module in plan.plan.items():
+        if not isinstance(module, EmbeddingModuleShardingPlan):
+            raise Unsupported(f"module \"{path}\": expected the plan of an embedding module, got: "
+                              f"{type(module).__name__}")
+        for name, sharding in module.items():
+            table = table_name(path, name)
+            checks.expect(sharding, f"table \"{table}\"", ParameterSharding,
+                          "a ParameterSharding of TorchRec")
+            size = checks.pair(tables(path, name), f"table \"{table}\": its rows and dim")
+            found = shards_of(table, sharding, size, device_count)
+            by_columns |= any(shard.width < size[1] for shard in found)
+            shards += found
+    return shards, by_columns
+
+
+def shards_of(table: str, sharding: ParameterSharding, size: tuple[int, int],
+              device_count: int) -> list[Shard]:
+    kernels = ("dense",) if sharding.sharding_type == "data_parallel" else ("fused", "dense")
+    if sharding.compute_kernel not in kernels:
+        raise Unsupported(f"table \"{table}\": compute kernel {sharding.compute_kernel}; expected "
+                          f"{' or '.join(kernels)}, which keep all rows in device memory")
+    if sharding.sharding_type == "data_parallel":
+        rows, dim = size
+        for rank in sharding.ranks or ():
+            checks.check_rank(rank, f"table \"{table}\"", device_count)
+        return [Shard(table=table, rows=(0, rows), cols=(0, dim), devices=range(device_count))]
+    spec = sharding.sharding_spec
+    if sharding.sharding_type not in KINDS or not isinstance(spec, EnumerableShardingSpec):
+        raise Unsupported(f"table \"{table}\": sharding type {sharding.sharding_type}; expected "
+                          f"one of {', '.join(KINDS)} with a list of shards")
+    found = []
+    for index, shard in enumerate(spec.shards):
+        where = f"table \"{table}\", shard {index}"
+        row, col = checks.pair(shard.shard_offsets, f"{where}: its offsets")
+        rows, cols = checks.pair(shard.shard_sizes, f"{where}: its sizes")
+        rank = parse_rank(str(shard.placement), where)
+        checks.check_rank(rank, where, device_count)
+        if rows and cols:
+            found.append(Shard(table=table, rows=(row, row + rows), cols=(col, col + cols),
+                               devices=rank))
+    return found
+
+
+def parse_rank(placement: str, where: str) -> int:
+    """The rank in "rank:3/cuda:1"."""
+    rank, _, device = placement.partition("/")
+    try:
+        torch.device(device)
+        return int(rank.removeprefix("rank:"))
+    except (RuntimeError, ValueError):
+        raise Unsupported(f"{where}: placement {placement!r}; expected rank:N/device") from None
