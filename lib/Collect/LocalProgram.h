@@ -9,7 +9,7 @@
 #define NEUROSHARD_LIB_COLLECT_LOCALPROGRAM_H
 
 #include "KernelLibrary.h"
-#include "neuroshard/Collect/Measurement.h"
+#include "neuroshard/Collect/MeasuredSet.h"
 
 #include <string>
 #include <vector>

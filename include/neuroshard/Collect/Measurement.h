@@ -3,7 +3,7 @@
 #ifndef NEUROSHARD_COLLECT_MEASUREMENT_H
 #define NEUROSHARD_COLLECT_MEASUREMENT_H
 
-#include "neuroshard/Model/ShardingPlan.h"
+#include "neuroshard/Collect/MeasuredSet.h"
 #include "neuroshard/Planner/CostModel.h"
 
 #include <functional>
@@ -13,13 +13,6 @@
 #include <vector>
 
 namespace neuroshard {
-
-/// The shards of one device, with all that describes them. Every shard is of a
-/// table of `problem`; `problem.batch.globalSize` is the batch.
-struct MeasuredSet {
-  ShardingProblem problem;
-  std::vector<Shard> shards;
-};
 
 /// What the cost model is asked about the set, in the order of its shards.
 /// `access` points into `set`.

@@ -7,7 +7,9 @@
 #ifndef NEUROSHARD_LIB_CONVERSION_NATIVE_OBJECTCODE_H
 #define NEUROSHARD_LIB_CONVERSION_NATIVE_OBJECTCODE_H
 
-#include "neuroshard/Conversion/Native/SharedLibrary.h"
+#include "neuroshard/Conversion/Native/NativeOptions.h"
+
+#include "mlir/IR/BuiltinOps.h"
 
 namespace neuroshard {
 

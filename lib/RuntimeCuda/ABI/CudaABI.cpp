@@ -5,9 +5,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "neuroshard/RuntimeCuda/CudaABI.h"
-#include "Parts.h"
-#include "Status.h"
+#include "Driver/Status.h"
 #include "Step/Device.h"
+#include "Step/Parts.h"
 
 #include <memory>
 #include <new>

@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "neuroshard/RuntimeCuda/CudaDriver.h"
-#include "ABI/Status.h"
+#include "Status.h"
 
 #include <cstdlib>
 #include <dlfcn.h>

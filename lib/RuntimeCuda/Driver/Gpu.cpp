@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Gpu.h"
-#include "ABI/Status.h"
+#include "Status.h"
 
 namespace neuroshard::cuda {
 namespace {

@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "SortLibrary.h"
-#include "ABI/Status.h"
+#include "Status.h"
 
 #include <dlfcn.h>
 #include <filesystem>

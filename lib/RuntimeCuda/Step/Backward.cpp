@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ABI/Parts.h"
-#include "ABI/Status.h"
 #include "Device.h"
+#include "Driver/Status.h"
+#include "Parts.h"
 
 #include <algorithm>
 #include <numeric>

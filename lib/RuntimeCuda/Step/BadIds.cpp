@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "BadIds.h"
-#include "ABI/Status.h"
+#include "Driver/Status.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Device.h"
-#include "ABI/Status.h"
+#include "Driver/Status.h"
 
 #include <algorithm>
 #include <thread>

@@ -13,7 +13,7 @@
 #define NEUROSHARD_LIB_RUNTIMECUDA_STEP_DEVICE_H
 
 #include "BadIds.h"
-#include "Driver/Kernels.h"
+#include "Kernels.h"
 #include "ShardMemory.h"
 #include "StepMemory.h"
 #include "StepPlan.h"

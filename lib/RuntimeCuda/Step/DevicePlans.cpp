@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ABI/Parts.h"
-#include "ABI/Status.h"
 #include "Device.h"
 #include "Driver/SortLibrary.h"
+#include "Driver/Status.h"
+#include "Parts.h"
 
 #include <algorithm>
 #include <cstring>

@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ABI/Status.h"
 #include "Device.h"
+#include "Driver/Status.h"
 
 #include <numeric>
 #include <utility>

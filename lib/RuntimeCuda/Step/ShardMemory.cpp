@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ShardMemory.h"
-#include "ABI/Status.h"
+#include "Driver/Status.h"
 #include "neuroshard/Runtime/Initializer.h"
 #include "neuroshard/Runtime/KernelABI.h"
 #include "neuroshard/Runtime/Numerics.h"

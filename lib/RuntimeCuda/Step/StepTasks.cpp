@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "StepTasks.h"
-#include "ABI/Parts.h"
+#include "Parts.h"
 #include "neuroshard/Artifact/Error.h"
 
 #include <algorithm>

@@ -7,7 +7,7 @@
 #ifndef NEUROSHARD_LIB_TRANSFORMS_PARTITION_PARTITIONER_H
 #define NEUROSHARD_LIB_TRANSFORMS_PARTITION_PARTITIONER_H
 
-#include "Sharding/Placement.h"
+#include "Planning/Placement.h"
 #include "neuroshard/Transforms/StepFunctions.h"
 
 #include "llvm/ADT/SetVector.h"

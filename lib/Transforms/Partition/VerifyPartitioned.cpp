@@ -1,7 +1,7 @@
 //===- VerifyPartitioned.cpp - Invariants of the partitioned level --------===//
 
 #include "Levels.h"
-#include "Sharding/Placement.h"
+#include "Planning/Placement.h"
 #include "neuroshard/Transforms/Passes.h"
 #include "neuroshard/Transforms/StepFunctions.h"
 

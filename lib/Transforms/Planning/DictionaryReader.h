@@ -3,7 +3,9 @@
 #ifndef NEUROSHARD_LIB_TRANSFORMS_PLANNING_DICTIONARYREADER_H
 #define NEUROSHARD_LIB_TRANSFORMS_PLANNING_DICTIONARYREADER_H
 
-#include "PlanningAttr.h"
+#include "TableIndex.h"
+
+#include "mlir/IR/BuiltinOps.h"
 
 #include "llvm/ADT/StringSet.h"
 

@@ -9,14 +9,12 @@
 #ifndef NEUROSHARD_LIB_TRANSFORMS_PLANNING_PLANNINGATTR_H
 #define NEUROSHARD_LIB_TRANSFORMS_PLANNING_PLANNINGATTR_H
 
+#include "TableIndex.h"
 #include "neuroshard/Model/ShardingProblem.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
 namespace neuroshard {
-
-/// Index of each table by its symbol.
-using TableIndex = llvm::DenseMap<mlir::StringAttr, int>;
 
 /// Reads the module's attribute into the problem; success when there is none.
 mlir::LogicalResult readPlanning(mlir::ModuleOp module,

@@ -8,6 +8,7 @@
 #define NEUROSHARD_LIB_TRANSFORMS_PLANNING_PLANNINGSNAPSHOTS_H
 
 #include "DictionaryReader.h"
+#include "neuroshard/Model/ShardingProblem.h"
 
 #include "mlir/IR/Builders.h"
 

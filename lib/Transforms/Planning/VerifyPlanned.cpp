@@ -1,7 +1,7 @@
 //===- VerifyPlanned.cpp - Invariants of the planned level ----------------===//
 
 #include "Levels.h"
-#include "Sharding/Placement.h"
+#include "Placement.h"
 #include "neuroshard/Planner/Verify.h"
 #include "neuroshard/Transforms/Passes.h"
 #include "neuroshard/Transforms/PlannerConversion.h"

@@ -7,7 +7,7 @@
 #ifndef NEUROSHARD_LIB_TRANSFORMS_SHARDING_SHARDER_H
 #define NEUROSHARD_LIB_TRANSFORMS_SHARDING_SHARDER_H
 
-#include "Placement.h"
+#include "Planning/Placement.h"
 #include "neuroshard/Transforms/StepFunctions.h"
 
 namespace neuroshard {

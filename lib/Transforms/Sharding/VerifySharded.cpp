@@ -1,7 +1,7 @@
 //===- VerifySharded.cpp - Invariants of the sharded level ----------------===//
 
 #include "Levels.h"
-#include "Placement.h"
+#include "Planning/Placement.h"
 #include "neuroshard/Transforms/Passes.h"
 #include "neuroshard/Transforms/StepFunctions.h"
 

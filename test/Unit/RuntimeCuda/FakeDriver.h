@@ -19,6 +19,7 @@
 #ifndef NEUROSHARD_TEST_RUNTIMECUDA_FAKEDRIVER_H
 #define NEUROSHARD_TEST_RUNTIMECUDA_FAKEDRIVER_H
 
+#include "FakeGraph.h"
 #include "neuroshard/RuntimeCuda/CudaDriver.h"
 
 #include <cstdint>
@@ -48,11 +49,6 @@ struct UpdateBody {
 struct Launch {
   std::string kernel;
   int64_t blocks;
-};
-
-/// Work in the order in which it was given to a captured stream.
-struct Graph {
-  std::vector<std::function<void()>> work;
 };
 
 struct State {

@@ -7,11 +7,17 @@
 #ifndef NEUROSHARD_TEST_RUNTIMECUDA_FAKEQUEUES_H
 #define NEUROSHARD_TEST_RUNTIMECUDA_FAKEQUEUES_H
 
-#include "FakeDriver.h"
+#include "FakeGraph.h"
+#include "neuroshard/RuntimeCuda/CudaDriver.h"
 
+#include <cstdint>
 #include <deque>
+#include <functional>
+#include <map>
 #include <memory>
+#include <random>
 #include <set>
+#include <vector>
 
 namespace fake {
 

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ABI/Parts.h"
 #include "Simulation.h"
+#include "Step/Parts.h"
 #include "Step/StepTasks.h"
 #include "neuroshard/Artifact/Error.h"
 

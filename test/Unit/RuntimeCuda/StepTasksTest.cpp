@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Step/StepTasks.h"
-#include "ABI/Parts.h"
+#include "Step/Parts.h"
 #include "TestArtifact.h"
 
 #include <gmock/gmock.h>

@@ -4,10 +4,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_LIB_RUNTIMECUDA_ABI_PARTS_H
-#define NEUROSHARD_LIB_RUNTIMECUDA_ABI_PARTS_H
+#ifndef NEUROSHARD_LIB_RUNTIMECUDA_STEP_PARTS_H
+#define NEUROSHARD_LIB_RUNTIMECUDA_STEP_PARTS_H
 
-#include "Step/Binding.h"
+#include "Binding.h"
 #include "neuroshard/RuntimeCuda/CudaABI.h"
 
 #include <span>
@@ -33,4 +33,4 @@ void checkParts(const Binding &binding, std::span<const nsc_part> parts,
 
 } // namespace neuroshard::cuda
 
-#endif // NEUROSHARD_LIB_RUNTIMECUDA_ABI_PARTS_H
+#endif // NEUROSHARD_LIB_RUNTIMECUDA_STEP_PARTS_H

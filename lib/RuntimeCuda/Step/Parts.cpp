@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Parts.h"
+#include "Driver/Status.h"
 #include "neuroshard/Artifact/Error.h"
 
 #include <optional>

@@ -4,11 +4,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_LIB_RUNTIMECUDA_DRIVER_KERNELS_H
-#define NEUROSHARD_LIB_RUNTIMECUDA_DRIVER_KERNELS_H
+#ifndef NEUROSHARD_LIB_RUNTIMECUDA_STEP_KERNELS_H
+#define NEUROSHARD_LIB_RUNTIMECUDA_STEP_KERNELS_H
 
-#include "Gpu.h"
-#include "Step/Binding.h"
+#include "Binding.h"
+#include "Driver/Gpu.h"
 
 #include <array>
 #include <string>
@@ -68,4 +68,4 @@ private:
 
 } // namespace neuroshard::cuda
 
-#endif // NEUROSHARD_LIB_RUNTIMECUDA_DRIVER_KERNELS_H
+#endif // NEUROSHARD_LIB_RUNTIMECUDA_STEP_KERNELS_H

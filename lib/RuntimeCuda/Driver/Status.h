@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_LIB_RUNTIMECUDA_ABI_STATUS_H
-#define NEUROSHARD_LIB_RUNTIMECUDA_ABI_STATUS_H
+#ifndef NEUROSHARD_LIB_RUNTIMECUDA_DRIVER_STATUS_H
+#define NEUROSHARD_LIB_RUNTIMECUDA_DRIVER_STATUS_H
 
 #include "neuroshard/Artifact/Error.h"
 #include "neuroshard/RuntimeCuda/CudaABI.h"
@@ -40,4 +40,4 @@ inline bool isMultiple(const void *pointer, uintptr_t bytes) {
 
 } // namespace neuroshard::cuda
 
-#endif // NEUROSHARD_LIB_RUNTIMECUDA_ABI_STATUS_H
+#endif // NEUROSHARD_LIB_RUNTIMECUDA_DRIVER_STATUS_H

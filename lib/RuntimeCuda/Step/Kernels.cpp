@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Kernels.h"
-#include "ABI/Status.h"
+#include "Driver/Status.h"
 #include "neuroshard/Artifact/ArtifactFile.h"
 #include "neuroshard/RuntimeCuda/GpuKernelABI.h"
 

@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_LIB_TRANSFORMS_SHARDING_PLACEMENT_H
-#define NEUROSHARD_LIB_TRANSFORMS_SHARDING_PLACEMENT_H
+#ifndef NEUROSHARD_LIB_TRANSFORMS_PLANNING_PLACEMENT_H
+#define NEUROSHARD_LIB_TRANSFORMS_PLANNING_PLACEMENT_H
 
 #include "neuroshard/Dialect/NeuroShard.h"
 
@@ -48,4 +48,4 @@ mlir::FailureOr<ir::PlanOp> requirePlan(mlir::ModuleOp module,
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_LIB_TRANSFORMS_SHARDING_PLACEMENT_H
+#endif // NEUROSHARD_LIB_TRANSFORMS_PLANNING_PLACEMENT_H
