@@ -1,5 +1,4 @@
-//===- ExchangeLayout.cpp - Who sends what to whom
-//--------------------------------===//
+//===- ExchangeLayout.cpp - Derives the layout of the exchanges -----------===//
 //
 // Derives the layouts of all exchanges from a checked manifest.
 //

@@ -1,5 +1,4 @@
-//===- CheckProblem.cpp - Everything wrong with a problem
-//------------------------===//
+//===- CheckProblem.cpp - Reports all errors of a problem -----------------===//
 
 #include "neuroshard/Model/Coverage.h"
 #include "neuroshard/Model/ShardingProblem.h"

@@ -1,5 +1,4 @@
-//===- RankSession.cpp - This process's device of a compiled model
-//-------------===//
+//===- RankSession.cpp - Runs this rank of a compiled model ---------------===//
 //
 // Errors are those that torch's users expect: ValueError for wrong arguments
 // and ids, DistBackendError when the group has ended.

@@ -1,5 +1,4 @@
-//===- RankSession.h - This process's device of a compiled model ----*- C++
-//-*-===//
+//===- RankSession.h - Runs this rank of a compiled model -------*- C++ -*-===//
 //
 // A member is one rank of a compiled model: an open world of one device, the
 // steps that are under way on it, and what an update needs to know.

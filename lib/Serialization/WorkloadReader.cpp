@@ -1,5 +1,4 @@
-//===- WorkloadReader.cpp - Reading a workload from JSON
-//--------------------===//
+//===- WorkloadReader.cpp - Reads a workload from JSON --------------------===//
 
 #include "ShardJson.h"
 #include "neuroshard/Serialization/Json.h"

@@ -1,7 +1,7 @@
 //===- Translations.h - Between IR and JSON --------------------*- C++ -*-===//
 
-#ifndef NEUROSHARD_TOOLS_TRANSLATIONS_H
-#define NEUROSHARD_TOOLS_TRANSLATIONS_H
+#ifndef NEUROSHARD_TOOLS_TRANSLATE_TRANSLATIONS_H
+#define NEUROSHARD_TOOLS_TRANSLATE_TRANSLATIONS_H
 
 namespace neuroshard {
 
@@ -11,4 +11,4 @@ void registerTranslations();
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_TOOLS_TRANSLATIONS_H
+#endif // NEUROSHARD_TOOLS_TRANSLATE_TRANSLATIONS_H

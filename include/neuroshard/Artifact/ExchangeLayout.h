@@ -1,5 +1,4 @@
-//===- ExchangeLayout.h - Who sends what to whom -----------------------*- C++
-//-*-===//
+//===- ExchangeLayout.h - Streams and sizes of exchanges --------*- C++ -*-===//
 //
 // Everything about the exchanges that follows from the manifest alone and is
 // therefore the same on every device: streams of ids, the rows of partial

@@ -1,5 +1,4 @@
-//===- ComputeFeatures.h - What a neural model sees of a shard ---------*- C++
-//-*-===//
+//===- ComputeFeatures.h - Input features of a compute model ----*- C++ -*-===//
 ///
 /// \file
 /// The one list of features. A model file stores their names; a file with other

@@ -1,5 +1,4 @@
-//===- DriverABI.h - How a driver opens and runs an artifact -----*- C++
-//-*-===//
+//===- DriverABI.h - C interface to open and run an artifact ----*- C++ -*-===//
 //
 // The C interface for tools, tests and Python (ctypes): opens a compiled
 // artifact as an in-process world (every device of the manifest a thread with

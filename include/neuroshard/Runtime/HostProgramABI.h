@@ -1,5 +1,4 @@
-//===- HostProgramABI.h - Calls a compiled host function makes -----*- C++
-//-*-===//
+//===- HostProgramABI.h - C interface for compiled host code ----*- C++ -*-===//
 //
 // The `nsrt_*` functions that generated SPMD host code (forward, start, wait,
 // update) calls on its device. The generated code owns the schedule, the

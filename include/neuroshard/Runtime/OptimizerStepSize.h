@@ -1,5 +1,4 @@
-//===- OptimizerStepSize.h - What an update multiplies its step with ----*- C++
-//-*-===//
+//===- OptimizerStepSize.h - Learning rate with bias correction -*- C++ -*-===//
 //
 // Shared by the runtimes of the CPU and of the GPU.
 //

@@ -1,5 +1,4 @@
-//===- GpuKernelABI.h - What generated GPU kernels read and write ----*- C++
-//-*-===//
+//===- GpuKernelABI.h - Arguments of generated GPU kernels ------*- C++ -*-===//
 //
 // The contract between the GPU module of a device program and whoever launches
 // its kernels (lib/RuntimeCuda). Plain C, no dependency. All structs lie in

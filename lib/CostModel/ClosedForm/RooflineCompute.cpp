@@ -1,5 +1,4 @@
-//===- RooflineCompute.cpp - Closed-form cost from bytes and rates
-//---------------===//
+//===- RooflineCompute.cpp - Compute time from bytes and rates ------------===//
 ///
 /// \file
 /// The formulas are in docs/planner.md. All of a device's cost is a function of

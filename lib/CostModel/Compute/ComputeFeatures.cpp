@@ -1,5 +1,4 @@
-//===- ComputeFeatures.cpp - What a neural model sees of a shard
-//-----------------===//
+//===- ComputeFeatures.cpp - Input features of a compute model ------------===//
 ///
 /// \file
 /// Names and values are written down side by side, in one order. The byte

@@ -1,5 +1,4 @@
-//===- DriverABI.cpp - The calls of drivers
-//---------------------------------===//
+//===- DriverABI.cpp - Implements the calls of drivers --------------------===//
 //
 // Turns exceptions into return values and the thread's last error.
 //

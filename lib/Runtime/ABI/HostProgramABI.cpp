@@ -1,5 +1,4 @@
-//===- HostProgramABI.cpp - The calls of generated host code
-//------------------===//
+//===- HostProgramABI.cpp - Implements calls of host code -----------------===//
 //
 // Each call runs its step function and turns exceptions into the device's
 // failure. A failure that the other ranks cannot know of aborts the group.

@@ -1,5 +1,4 @@
-//===- GradientPacking.cpp - Sends gradients to the owners
-//----------------------===//
+//===- GradientPacking.cpp - Packs gradients for their owners -------------===//
 //
 // The reverse of the results exchange. Gradients of replicated tables are
 // gathered on every device together with the ids they belong to.

@@ -1,5 +1,4 @@
-//===- HierarchicalAllToAll.h - Exchanges in two hops
-//--------------------------*- C++ -*-===//
+//===- HierarchicalAllToAll.h - Exchange by relays in groups ----*- C++ -*-===//
 //
 // Of relayed lookups, the owners of a group send their partial sums of a bag
 // to the member of their own group that has the same place as the bag's home

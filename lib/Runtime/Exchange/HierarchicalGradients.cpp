@@ -1,5 +1,4 @@
-//===- HierarchicalGradients.cpp - Gradients go to a group once
-//------------------===//
+//===- HierarchicalGradients.cpp - Gradients by relays in groups ----------===//
 //
 // First hop: what owners get directly, and the gradients of each bag once to
 // each group. Second hop: relays hand the columns out to their owners, as they

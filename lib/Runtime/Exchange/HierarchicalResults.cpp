@@ -1,5 +1,4 @@
-//===- HierarchicalResults.cpp - Partial sums are added on their way home
-//--------===//
+//===- HierarchicalResults.cpp - Adds partial sums in a group -------------===//
 //
 // First hop: partial sums to the relays of the own group, and all that goes
 // home directly. Second hop: one sum from each group to each home.

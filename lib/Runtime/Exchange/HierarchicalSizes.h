@@ -1,5 +1,4 @@
-//===- HierarchicalSizes.h - What passes between owners, relays and homes ----*-
-// C++ -*-===//
+//===- HierarchicalSizes.h - Message sizes of relayed exchanges -*- C++ -*-===//
 //
 // All sizes follow from the layouts and the batches of all ranks, which the
 // exchange of ids has told everyone.

@@ -1,5 +1,4 @@
-//===- BufferPool.cpp - Memory of shards and of steps
-//-------------------------===//
+//===- BufferPool.cpp - Memory of shards and of steps ---------------------===//
 //
 // Page mapping and the pool of step buffers.
 //

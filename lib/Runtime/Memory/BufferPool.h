@@ -1,5 +1,4 @@
-//===- BufferPool.h - Memory of shards and of steps ----------------*- C++
-//-*-===//
+//===- BufferPool.h - Memory of shards and of steps -------------*- C++ -*-===//
 //
 // Large blocks come straight from the operating system, on huge pages: random
 // rows of a table then cost fewer TLB misses. BufferPool hands such memory to

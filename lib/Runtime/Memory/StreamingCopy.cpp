@@ -1,5 +1,4 @@
-//===- StreamingCopy.cpp - Stores that pass the caches by
-//---------------------===//
+//===- StreamingCopy.cpp - Copies with non-temporal stores ----------------===//
 
 #include "StreamingCopy.h"
 

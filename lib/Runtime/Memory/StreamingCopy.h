@@ -1,5 +1,4 @@
-//===- StreamingCopy.h - Stores that pass the caches by -------------*- C++
-//-*-===//
+//===- StreamingCopy.h - Copies with non-temporal stores --------*- C++ -*-===//
 //
 // An ordinary store first reads its cache line from memory. For results that
 // are larger than the caches this is a third of all traffic of a lookup of

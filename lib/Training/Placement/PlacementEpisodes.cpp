@@ -1,5 +1,4 @@
-//===- PlacementEpisodes.cpp - Plays tasks and records the episodes
-//----------===//
+//===- PlacementEpisodes.cpp - Records episodes of placement --------------===//
 
 #include "PlacementEpisodes.h"
 

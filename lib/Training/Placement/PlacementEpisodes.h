@@ -1,5 +1,4 @@
-//===- PlacementEpisodes.h - Plays tasks and records the episodes --*- C++
-//-*-===//
+//===- PlacementEpisodes.h - Records episodes of placement ------*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_TRAINING_PLACEMENT_PLACEMENTEPISODES_H
 #define NEUROSHARD_LIB_TRAINING_PLACEMENT_PLACEMENTEPISODES_H

@@ -1,7 +1,7 @@
 //===- SmallCommunication.h - Exchanges and models for tests ----*- C++ -*-===//
 
-#ifndef NEUROSHARD_TEST_UNIT_COSTMODEL_SMALLCOMMUNICATION_H
-#define NEUROSHARD_TEST_UNIT_COSTMODEL_SMALLCOMMUNICATION_H
+#ifndef NEUROSHARD_TEST_COSTMODEL_SMALLCOMMUNICATION_H
+#define NEUROSHARD_TEST_COSTMODEL_SMALLCOMMUNICATION_H
 
 #include "SmallModel.h"
 #include "neuroshard/CostModel/Communication.h"
@@ -66,4 +66,4 @@ inline std::vector<double> randomSkews(const Topology &topology,
 
 } // namespace neuroshard::test
 
-#endif // NEUROSHARD_TEST_UNIT_COSTMODEL_SMALLCOMMUNICATION_H
+#endif // NEUROSHARD_TEST_COSTMODEL_SMALLCOMMUNICATION_H

@@ -1,7 +1,7 @@
 //===- SmallModel.h - Random shards and models for tests --------*- C++ -*-===//
 
-#ifndef NEUROSHARD_TEST_UNIT_COSTMODEL_SMALLMODEL_H
-#define NEUROSHARD_TEST_UNIT_COSTMODEL_SMALLMODEL_H
+#ifndef NEUROSHARD_TEST_COSTMODEL_SMALLMODEL_H
+#define NEUROSHARD_TEST_COSTMODEL_SMALLMODEL_H
 
 #include "neuroshard/CostModel/NeuralModel.h"
 
@@ -71,4 +71,4 @@ inline ShardWork randomShard(std::mt19937 &random) {
 
 } // namespace neuroshard::test
 
-#endif // NEUROSHARD_TEST_UNIT_COSTMODEL_SMALLMODEL_H
+#endif // NEUROSHARD_TEST_COSTMODEL_SMALLMODEL_H

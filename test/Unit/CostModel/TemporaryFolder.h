@@ -1,7 +1,7 @@
 //===- TemporaryFolder.h - A folder that goes with the test -----*- C++ -*-===//
 
-#ifndef NEUROSHARD_TEST_UNIT_COSTMODEL_TEMPORARYFOLDER_H
-#define NEUROSHARD_TEST_UNIT_COSTMODEL_TEMPORARYFOLDER_H
+#ifndef NEUROSHARD_TEST_COSTMODEL_TEMPORARYFOLDER_H
+#define NEUROSHARD_TEST_COSTMODEL_TEMPORARYFOLDER_H
 
 #include <gtest/gtest.h>
 
@@ -47,4 +47,4 @@ inline void spill(const std::string &path, const std::string &bytes) {
 
 } // namespace neuroshard::test
 
-#endif // NEUROSHARD_TEST_UNIT_COSTMODEL_TEMPORARYFOLDER_H
+#endif // NEUROSHARD_TEST_COSTMODEL_TEMPORARYFOLDER_H

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_TEST_UNIT_EMULATOR_DRIVERSESSION_H
-#define NEUROSHARD_TEST_UNIT_EMULATOR_DRIVERSESSION_H
+#ifndef NEUROSHARD_TEST_EMULATOR_DRIVERSESSION_H
+#define NEUROSHARD_TEST_EMULATOR_DRIVERSESSION_H
 
 #include "Driver.h"
 
@@ -69,4 +69,4 @@ public:
 
 } // namespace neuroshard::emulator
 
-#endif // NEUROSHARD_TEST_UNIT_EMULATOR_DRIVERSESSION_H
+#endif // NEUROSHARD_TEST_EMULATOR_DRIVERSESSION_H

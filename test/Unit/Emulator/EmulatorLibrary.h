@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_TEST_UNIT_EMULATOR_EMULATORLIBRARY_H
-#define NEUROSHARD_TEST_UNIT_EMULATOR_EMULATORLIBRARY_H
+#ifndef NEUROSHARD_TEST_EMULATOR_EMULATORLIBRARY_H
+#define NEUROSHARD_TEST_EMULATOR_EMULATORLIBRARY_H
 
 #include "neuroshard/RuntimeCuda/CudaDriver.h"
 
@@ -68,4 +68,4 @@ private:
 
 } // namespace neuroshard::cuda
 
-#endif // NEUROSHARD_TEST_UNIT_EMULATOR_EMULATORLIBRARY_H
+#endif // NEUROSHARD_TEST_EMULATOR_EMULATORLIBRARY_H

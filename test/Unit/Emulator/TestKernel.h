@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_TEST_UNIT_EMULATOR_TESTKERNEL_H
-#define NEUROSHARD_TEST_UNIT_EMULATOR_TESTKERNEL_H
+#ifndef NEUROSHARD_TEST_EMULATOR_TESTKERNEL_H
+#define NEUROSHARD_TEST_EMULATOR_TESTKERNEL_H
 
 #include "Launch.h"
 
@@ -40,4 +40,4 @@ std::optional<KernelError> launchTest(Shape shape, Data &data) {
 
 } // namespace neuroshard::emulator
 
-#endif // NEUROSHARD_TEST_UNIT_EMULATOR_TESTKERNEL_H
+#endif // NEUROSHARD_TEST_EMULATOR_TESTKERNEL_H

@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_TEST_UNIT_KERNELS_ELEMENTS_H
-#define NEUROSHARD_TEST_UNIT_KERNELS_ELEMENTS_H
+#ifndef NEUROSHARD_TEST_KERNELS_ELEMENTS_H
+#define NEUROSHARD_TEST_KERNELS_ELEMENTS_H
 
 #include "GuardedArray.h"
 
@@ -51,4 +51,4 @@ private:
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_TEST_UNIT_KERNELS_ELEMENTS_H
+#endif // NEUROSHARD_TEST_KERNELS_ELEMENTS_H

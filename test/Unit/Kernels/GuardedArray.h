@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_TEST_UNIT_KERNELS_GUARDEDARRAY_H
-#define NEUROSHARD_TEST_UNIT_KERNELS_GUARDEDARRAY_H
+#ifndef NEUROSHARD_TEST_KERNELS_GUARDEDARRAY_H
+#define NEUROSHARD_TEST_KERNELS_GUARDEDARRAY_H
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -49,4 +49,4 @@ private:
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_TEST_UNIT_KERNELS_GUARDEDARRAY_H
+#endif // NEUROSHARD_TEST_KERNELS_GUARDEDARRAY_H

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_TEST_UNIT_KERNELS_KERNELGRID_H
-#define NEUROSHARD_TEST_UNIT_KERNELS_KERNELGRID_H
+#ifndef NEUROSHARD_TEST_KERNELS_KERNELGRID_H
+#define NEUROSHARD_TEST_KERNELS_KERNELGRID_H
 
 #include "neuroshard/Conversion/Kernels/ProgramTable.h"
 #include "neuroshard/Runtime/KernelABI.h"
@@ -29,4 +29,4 @@ std::string describe(const SlotSpec &slot);
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_TEST_UNIT_KERNELS_KERNELGRID_H
+#endif // NEUROSHARD_TEST_KERNELS_KERNELGRID_H

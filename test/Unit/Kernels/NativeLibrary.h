@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_TEST_UNIT_KERNELS_NATIVELIBRARY_H
-#define NEUROSHARD_TEST_UNIT_KERNELS_NATIVELIBRARY_H
+#ifndef NEUROSHARD_TEST_KERNELS_NATIVELIBRARY_H
+#define NEUROSHARD_TEST_KERNELS_NATIVELIBRARY_H
 
 #include "neuroshard/Conversion/Native/SharedLibrary.h"
 
@@ -36,4 +36,4 @@ std::string makeTemporaryFolder();
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_TEST_UNIT_KERNELS_NATIVELIBRARY_H
+#endif // NEUROSHARD_TEST_KERNELS_NATIVELIBRARY_H

@@ -1,3 +1,5 @@
+//===- ProgramTableTest.cpp - The exported table of kernels ---------------===//
+//
 // The exported table says what the program specification says, kernels are
 // emitted once each, and specifications that no kernel can have are refused
 // with one error.

@@ -1,7 +1,7 @@
 //===- Support.h - Small problems for the planner's tests -------*- C++ -*-===//
 
-#ifndef NEUROSHARD_TEST_UNIT_PLANNER_SUPPORT_H
-#define NEUROSHARD_TEST_UNIT_PLANNER_SUPPORT_H
+#ifndef NEUROSHARD_TEST_PLANNER_SUPPORT_H
+#define NEUROSHARD_TEST_PLANNER_SUPPORT_H
 
 #include "neuroshard/Model/ShardingPlan.h"
 #include "neuroshard/Model/ShardingProblem.h"
@@ -86,4 +86,4 @@ inline std::string text(const Diagnostics &diagnostics) {
 
 } // namespace neuroshard::test
 
-#endif // NEUROSHARD_TEST_UNIT_PLANNER_SUPPORT_H
+#endif // NEUROSHARD_TEST_PLANNER_SUPPORT_H

@@ -1,3 +1,5 @@
+/*===- TinyProgram.c - A program library by hand --------------------------===*/
+
 /* A program library as the compiler makes them, for SharedLibraryTest: one
    table of 3 rows x 4 columns, one sum lookup with i64 ids. */
 

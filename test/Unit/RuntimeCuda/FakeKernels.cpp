@@ -1,5 +1,4 @@
-//===- FakeKernels.cpp - The kernels of GpuKernelABI.h as scalar loops
-//----------===//
+//===- FakeKernels.cpp - GPU kernels as scalar loops ----------------------===//
 //
 // Written from the contract alone. They compute in f32 and run blocks from the
 // last to the first, so that nothing can rely on their order.

@@ -40,8 +40,8 @@ def check_headers(tree):
         name = posixpath.basename(path)
         first = tree.text(path).split("\n", 1)[0]
         names = {name, path.removeprefix("include/")}
-        match = re.fullmatch(r"//===- (\S+) - \S.*-//?", first.rstrip("=/") + "-//")
-        if not match or match[1] not in names or not first.endswith("//"):
+        match = re.fullmatch(r"(?://|/\*)===- (\S+) - \S.*[-=](?://|\*/)", first)
+        if not match or match[1] not in names:
             yield Violation(path, "header line",
                             f"begin with one line '//===- {name} - <what it is> ---===//'")
         if not path.endswith(".h"):
