@@ -8,6 +8,7 @@
 #include "neuroshard/Artifact/Manifest.h"
 #include "neuroshard/Artifact/Error.h"
 #include "neuroshard/Artifact/JsonValue.h"
+#include "neuroshard/Model/Target.h"
 
 #include <utility>
 
@@ -110,6 +111,13 @@ ShardSpec readShard(const Value &value, const Manifest &manifest) {
   const TableSpec &table = manifest.tableOf(shard);
   shard.rows = readRange(value["rows"], table.rows);
   shard.cols = readRange(value["cols"], table.dim);
+  // Those who write a manifest by hand may leave the tier out.
+  if (value.has("tier")) {
+    std::optional<Tier> tier = parseTier(value["tier"].text());
+    if (!tier || !runsTier(Target::Native, *tier))
+      value["tier"].wrong(
+          "\"hbm\", the only tier that runtimes keep shards in");
+  }
   shard.devices = value["devices"].list([&](const Value &item) {
     return item.index(size_t(manifest.numDevices));
   });

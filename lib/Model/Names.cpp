@@ -88,6 +88,11 @@ std::string_view neuroshard::toString(Limit limit) {
   return nameOf(kLimits, limit);
 }
 
+std::string neuroshard::tierError(Target target, Tier tier) {
+  return "target " + std::string(toString(target)) +
+         " does not run shards in tier " + std::string(toString(tier));
+}
+
 std::optional<Tier> neuroshard::parseTier(std::string_view text) {
   return valueOf<Tier>(kTiers, text);
 }

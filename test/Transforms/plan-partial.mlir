@@ -13,7 +13,7 @@
 // CHECK:     neuroshard.plan @mine on @cluster semantics exact provenance
 // CHECK-NEXT:  neuroshard.pin @c on [1]
 // CHECK-DAG:   neuroshard.shard "right" of @a rows [0, 600) cols [32, 64) on [2]
-// CHECK-DAG:   neuroshard.shard "low" of @a rows [600, 1000) cols [0, 64) on [0] tier dram
+// CHECK-DAG:   neuroshard.shard "low" of @a rows [600, 1000) cols [0, 64) on [0]
 // CHECK-DAG:   neuroshard.shard "everywhere" of @b rows [0, 100) cols [0, 6) on [0, 1, 2]
 // CHECK-DAG:   of @a rows [0, 600) cols [0, {{8|16|24|32}}) on
 // CHECK-DAG:   of @c rows [0, 100) cols [0, {{.*}}) on [1]
@@ -37,7 +37,7 @@ module attributes {neuroshard.batch = 64 : i64} {
   neuroshard.table private @b : 100 x 6 x f32
   neuroshard.table private @c : 100 x 6 x f32
   neuroshard.plan @mine on @cluster semantics exact {
-    neuroshard.shard "low" of @a rows [600, 1000) cols [0, 64) on [0] tier dram
+    neuroshard.shard "low" of @a rows [600, 1000) cols [0, 64) on [0]
     neuroshard.pin @c on [1]
     neuroshard.shard "right" of @a rows [0, 600) cols [32, 64) on [2]
     neuroshard.shard "everywhere" of @b rows [0, 100) cols [0, 6) on [0, 1, 2]

@@ -29,14 +29,14 @@
 // CHECK-SAME:   objective = "step", predicted_cost_ms = 0.30000000000000004 : f64, seed = 18446744073709551615 : ui64,
 // CHECK-SAME:   settings = {{\[}}["zeal", "11"], ["care", "a \22 b"]], table_fingerprint = "fnv1a64:
 // CHECK-NEXT:   neuroshard.shard "a/1" of @a rows [0, 1000) cols [60, 64) on [1]
-// CHECK-NEXT:   neuroshard.shard "a/0" of @a rows [0, 1000) cols [0, 60) on [0] tier dram
+// CHECK-NEXT:   neuroshard.shard "a/0" of @a rows [0, 1000) cols [0, 60) on [0]
 // CHECK-NEXT:   neuroshard.shard "b" of @b rows [0, 10) cols [0, 6) on [0, 1]
 // CHECK-NEXT: }
 
 // PARTIAL:      neuroshard.plan @partial on @cluster semantics per_shard provenance
 // PARTIAL-NEXT:   neuroshard.pin @b on [0, 1]
 // PARTIAL-NEXT:   neuroshard.shard "a/1" of @a rows [0, 1000) cols [60, 64) on [1]
-// PARTIAL-NEXT:   neuroshard.shard "a/0" of @a rows [0, 1000) cols [0, 60) on [0] tier dram
+// PARTIAL-NEXT:   neuroshard.shard "a/0" of @a rows [0, 1000) cols [0, 60) on [0]
 // PARTIAL-NEXT:   neuroshard.shard "b" of @b
 
 // BYHAND:      "optimizer_semantics": "exact",
@@ -58,7 +58,7 @@ module {
   neuroshard.table private @a : 1000 x 64 x f32 {optimizer = #neuroshard.optimizer<rowwise_adagrad>}
   neuroshard.table private @b : 10 x 6 x f32 {optimizer = #neuroshard.optimizer<sgd>}
   neuroshard.plan @partial on @cluster semantics per_shard {
-    neuroshard.shard "a/0" of @a rows [0, 1000) cols [0, 60) on [0] tier dram
+    neuroshard.shard "a/0" of @a rows [0, 1000) cols [0, 60) on [0]
     neuroshard.pin @b on [0, 1]
   }
 }
@@ -89,7 +89,7 @@ module {
  },
  "shards": [
   {"name":"a/1","table":"a","rows":[0,1000],"cols":[60,64],"devices":[1],"tier":"hbm"},
-  {"name":"a/0","table":"a","rows":[0,1000],"cols":[0,60],"devices":[0],"tier":"dram"},
+  {"name":"a/0","table":"a","rows":[0,1000],"cols":[0,60],"devices":[0],"tier":"hbm"},
   {"name":"b","table":"b","rows":[0,10],"cols":[0,6],"devices":[0,1],"tier":"hbm"}
  ]
 }

@@ -32,6 +32,7 @@
 // CHECK-SAME:   separate = {{\[}}[@a, @b]]
 // CHECK-SAME:   source = "by hand"
 // CHECK-SAME:   tables = [{allowed_kinds = ["row_wise", "column_wise"], min_width = 16 : i64, table = @a}]
+// CHECK-SAME:   target = "torchrec-1.9"
 // CHECK-SAME:   wire_type = "bf16"
 // The name @cluster is a table's.
 // CHECK:      neuroshard.topology @cluster_0
@@ -93,7 +94,7 @@
   "input_copies": 3
  },
  "memory_model": "weights_only",
- "target": "native",
+ "target": "torchrec-1.9",
  "optimizer_semantics": "per_shard",
  "cache_load_factor": 0.25,
  "constraints": {

@@ -197,7 +197,7 @@ void Maker::addHandWritten() {
     for (int device = 0; device < problem.topology.deviceCount(); ++device)
       shard.devices.push_back(device);
   }
-  if ((whole || problem.target == Target::Native) && dice.chance(30))
+  if (whole && runsTier(problem.target, Tier::Dram) && dice.chance(30))
     shard.tier = Tier::Dram;
   problem.constraints.fixedShards.push_back(shard);
 }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace neuroshard {
@@ -24,6 +25,9 @@ enum class Tier { Hbm, Dram };
 constexpr bool runsTier(Target target, Tier tier) {
   return tier == Tier::Hbm || target == Target::TorchRec19;
 }
+
+/// What is said of a shard in a tier that the target does not run.
+std::string tierError(Target target, Tier tier);
 
 std::string_view toString(Target target);
 /// "hbm" or "dram".

@@ -1,6 +1,7 @@
 //===- Shard.cpp - Write start and wait in distributed values -------------===//
 
 #include "Bundles.h"
+#include "Planning/PlannerEnums.h"
 #include "Sharder.h"
 #include "neuroshard/Transforms/Passes.h"
 
@@ -125,6 +126,14 @@ void Sharder::shardWait() {
   step.resume = resume;
 }
 
+/// Compiled plans are for the native target.
+static LogicalResult verifyTiers(PlanOp plan) {
+  for (auto shard : plan.getOps<ShardOp>())
+    if (Tier tier = toPlanner(shard.getTier()); !runsTier(Target::Native, tier))
+      return shard.emitOpError() << tierError(Target::Native, tier);
+  return success();
+}
+
 namespace {
 
 struct Shard : neuroshard::impl::ShardBase<Shard> {
@@ -132,7 +141,7 @@ struct Shard : neuroshard::impl::ShardBase<Shard> {
 
   void runOnOperation() override {
     FailureOr<PlanOp> planOp = requirePlan(getOperation(), plan);
-    if (failed(planOp))
+    if (failed(planOp) || failed(verifyTiers(*planOp)))
       return signalPassFailure();
     FailureOr<StepFunctions> step = StepFunctions::find(getOperation());
     FailureOr<Placement> placement = Placement::of(*planOp);

@@ -114,6 +114,7 @@ TEST(DiagnosisTest, HandWrittenShardAgainstAForbid) {
 
 TEST(DiagnosisTest, HostMemory) {
   ShardingProblem problem = twoTables();
+  problem.target = Target::TorchRec19;
   problem.topology.hosts[0].memoryBytes = 1000;
   problem.constraints.fixedShards = {makeShard("x", "a", 0, 1000, 0, 16, {0})};
   problem.constraints.fixedShards[0].tier = Tier::Dram;
@@ -121,6 +122,17 @@ TEST(DiagnosisTest, HostMemory) {
   EXPECT_EQ(diagnosis.limit, Limit::HostMemory);
   EXPECT_EQ(diagnosis.message, "shards written by hand need 62.5 KiB on host "
                                "0, which has 1,000 B");
+}
+
+TEST(DiagnosisTest, HostMemoryThatNothingRuns) {
+  ShardingProblem problem = twoTables();
+  problem.constraints.fixedShards = {makeShard("x", "a", 0, 1000, 0, 16, {0})};
+  problem.constraints.fixedShards[0].tier = Tier::Dram;
+  Diagnosis diagnosis = refusal(problem);
+  EXPECT_EQ(diagnosis.limit, Limit::BadInput);
+  EXPECT_THAT(diagnosis.str(),
+              HasSubstr("constraints.fixed_shards[0].tier: target native does "
+                        "not run shards in tier dram"));
 }
 
 TEST(DiagnosisTest, KindsThatCannotBe) {

@@ -153,6 +153,12 @@ TEST_F(VerifyTest, DeviceMemory) {
 
 TEST_F(VerifyTest, HostMemory) {
   plan.shards[4].tier = Tier::Dram;
+  EXPECT_EQ(errors(), "shard '" + plan.shards[4].name +
+                          "': target native does not run shards in tier dram");
+  problem.target = Target::TorchRec19;
+  plan = makePlan(problem, {makeShard("a_0", "a", 0, 1000, 0, 16, {0}),
+                            makeShard("b_0", "b", 0, 500, 0, 8, {1})});
+  plan.shards[1].tier = Tier::Dram;
   EXPECT_EQ(errors(), "");
   problem.topology.hosts[0].memoryBytes = 15999;
   EXPECT_EQ(errors(), "host 0: needs 15.6 KiB, has 15.6 KiB");

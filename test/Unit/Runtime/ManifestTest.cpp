@@ -67,6 +67,9 @@ TEST_F(ManifestTest, FieldErrorsNameTheirPlace) {
       {"/schema", "neuroshard.manifest/2",
        "$.schema: expected one of \"neuroshard.manifest/1\", found "
        "\"neuroshard.manifest/2\""},
+      {"/shards/0/tier", "dram",
+       "$.shards[0].tier: expected \"hbm\", the only tier that runtimes keep "
+       "shards in, found \"dram\""},
       {"/devices", 0, "$.devices: expected an integer from 1 to 1048576"},
       {"/devices", 4, "$.bindings: expected 4 bindings, one per device"},
       {"/tables", 3, "$.tables: expected an array, found 3"},
