@@ -103,10 +103,15 @@ neuroshard::remarksOnPlan(const ShardingProblem &problem,
   std::vector<ShardSet> sets;
   for (const Device &device : problem.topology.devices)
     sets.push_back({findDeviceClass(device.deviceClass), {}});
+  std::vector<bool> columnSplit =
+      columnSplitTables(problem.tables, plan.shards);
   for (const Shard &shard : plan.shards) {
     int table = tableOfName.at(shard.table);
-    works.push_back(describeShard(problem, table,
-                                  features[static_cast<size_t>(table)], shard));
+    size_t index = static_cast<size_t>(table);
+    bool norms = exchangesNorms(problem.tables[index].optimizer.kind,
+                                problem.optimizerSemantics, columnSplit[index]);
+    works.push_back(
+        describeShard(problem, table, features[index], shard, norms));
     for (int device : shard.devices)
       sets[static_cast<size_t>(device)].shards.push_back(&works.back());
   }

@@ -3,6 +3,8 @@
 #include "neuroshard/Model/ShardingPlan.h"
 
 #include <algorithm>
+#include <string_view>
+#include <unordered_map>
 
 using namespace neuroshard;
 
@@ -46,6 +48,21 @@ bool neuroshard::isColumnSplit(const Table &table,
                                std::span<const Shard> shards) {
   return std::ranges::any_of(
       shards, [&](const Shard &shard) { return shard.width() != table.dim; });
+}
+
+std::vector<bool>
+neuroshard::columnSplitTables(const std::vector<Table> &tables,
+                              std::span<const Shard> shards) {
+  std::unordered_map<std::string_view, size_t> indices;
+  for (size_t i = 0; i < tables.size(); ++i)
+    indices.emplace(tables[i].name, i);
+  std::vector<bool> split(tables.size());
+  for (const Shard &shard : shards)
+    if (auto found = indices.find(shard.table);
+        found != indices.end() &&
+        isColumnSplit(tables[found->second], {&shard, 1}))
+      split[found->second] = true;
+  return split;
 }
 
 bool neuroshard::exchangesNorms(const Table &table,

@@ -130,11 +130,17 @@ Shard Cases::whole(size_t table) const {
   return shard;
 }
 
-int64_t Cases::bytes(size_t table, const Shard &shard) const {
+int64_t Cases::bytes(size_t table, const Shard &shard, bool norms) const {
   MemoryTerms terms =
-      shardMemory(source, source.tables[table], features[table], shard);
+      shardMemory(source, source.tables[table], features[table], shard, norms);
   return terms.weightsBytes + terms.optimizerStateBytes + terms.idsBytes +
          terms.backwardBytes;
+}
+
+int64_t Cases::bytes(size_t table, const Shard &shard) const {
+  return bytes(table, shard,
+               exchangesNorms(source.tables[table], source.optimizerSemantics,
+                              {&shard, 1}));
 }
 
 int64_t Cases::room(int device) const {
@@ -145,11 +151,13 @@ int64_t Cases::room(int device) const {
 Mode Cases::modeOf(size_t table, std::vector<Shard> shards) const {
   Mode mode;
   mode.bytes.resize(static_cast<size_t>(devices()));
-  bool columns = false;
+  const Table &cut = source.tables[table];
+  bool columns = isColumnSplit(cut, shards);
+  bool norms =
+      exchangesNorms(cut.optimizer.kind, source.optimizerSemantics, columns);
   for (const Shard &shard : shards) {
-    columns = columns || shard.width() != source.tables[table].dim;
     for (int device : shard.devices) {
-      mode.bytes[static_cast<size_t>(device)] += bytes(table, shard);
+      mode.bytes[static_cast<size_t>(device)] += bytes(table, shard, norms);
       mode.support |= bit(device);
     }
   }

@@ -57,6 +57,8 @@ public:
   /// All forms; none: the table cannot be placed.
   std::vector<Mode> modes(size_t table) const;
   /// Of a shard on each device it is on.
+  /// `norms`: exchangesNorms() of the form; that of the shard alone without.
+  int64_t bytes(size_t table, const Shard &shard, bool norms) const;
   int64_t bytes(size_t table, const Shard &shard) const;
   /// What is left on a device before any table.
   int64_t room(int device) const;

@@ -51,6 +51,10 @@ ShardingKind classify(const Table &table,
 /// Do some of the shards, all of this table, hold only a part of its columns?
 bool isColumnSplit(const Table &table, std::span<const Shard> shards);
 
+/// isColumnSplit() by index of the table; shards of other tables are ignored.
+std::vector<bool> columnSplitTables(const std::vector<Table> &tables,
+                                    std::span<const Shard> shards);
+
 /// exchangesNorms() of a table whose shards these are.
 bool exchangesNorms(const Table &table, OptimizerSemantics semantics,
                     std::span<const Shard> shards);

@@ -61,7 +61,13 @@ struct ShardWork {
 };
 
 /// Describes a shard (its device list matters only for being replicated).
-/// `features` are those of its table. The pointer `access` is into `problem`.
+/// `features` are those of its table; `norms`: exchangesNorms() of all the
+/// table's shards. The pointer `access` is into `problem`.
+ShardWork describeShard(const ShardingProblem &problem, int table,
+                        const std::vector<int> &features, const Shard &shard,
+                        bool norms);
+
+/// The same for a shard whose table is cut by columns if the shard itself is.
 ShardWork describeShard(const ShardingProblem &problem, int table,
                         const std::vector<int> &features, const Shard &shard);
 

@@ -7,7 +7,7 @@
 #ifndef NEUROSHARD_PLANNER_MEMORY_H
 #define NEUROSHARD_PLANNER_MEMORY_H
 
-#include "neuroshard/Model/ShardingProblem.h"
+#include "neuroshard/Model/ShardingPlan.h"
 
 #include <cstdint>
 #include <span>
@@ -53,7 +53,12 @@ double p99Pooling(const Feature &feature);
 int64_t featureBatch(const ShardingProblem &problem, const Feature &feature);
 
 /// What a shard adds on each device that holds it. `features` are those of its
-/// table. The shard's own ranges tell whether the table is split.
+/// table; `norms`: exchangesNorms() of all the table's shards.
+MemoryTerms shardMemory(const ShardingProblem &problem, const Table &table,
+                        const std::vector<int> &features, const Shard &shard,
+                        bool norms);
+
+/// The same for a shard whose table is cut by columns if the shard itself is.
 MemoryTerms shardMemory(const ShardingProblem &problem, const Table &table,
                         const std::vector<int> &features, const Shard &shard);
 

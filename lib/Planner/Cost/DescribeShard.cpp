@@ -116,7 +116,7 @@ double unpooledIds(const ShardingProblem &problem,
 
 ShardWork neuroshard::describeShard(const ShardingProblem &problem, int table,
                                     const std::vector<int> &features,
-                                    const Shard &shard) {
+                                    const Shard &shard, bool norms) {
   const Table &source = problem.tables[static_cast<size_t>(table)];
   FeatureSums sums = sumFeatures(problem, features);
   bool replicated = shard.replicated();
@@ -163,9 +163,7 @@ ShardWork neuroshard::describeShard(const ShardingProblem &problem, int table,
   work.rowSplit = shard.rows() != source.rows;
   work.columnSplit = shard.width() != source.dim;
   work.replicated = replicated;
-  work.exactNorms = work.columnSplit &&
-                    work.optimizer == OptimizerKind::RowWiseAdagrad &&
-                    problem.optimizerSemantics == OptimizerSemantics::Exact;
+  work.exactNorms = norms;
   work.access = source.access ? &*source.access : nullptr;
 
   double idEntry = static_cast<double>(work.idBytes) + (sums.weighted ? 4 : 0);
@@ -185,4 +183,13 @@ ShardWork neuroshard::describeShard(const ShardingProblem &problem, int table,
   if (work.exactNorms)
     work.backwardBytes += 2 * 4 * work.uniqueRows;
   return work;
+}
+
+ShardWork neuroshard::describeShard(const ShardingProblem &problem, int table,
+                                    const std::vector<int> &features,
+                                    const Shard &shard) {
+  return describeShard(
+      problem, table, features, shard,
+      exchangesNorms(problem.tables[static_cast<size_t>(table)],
+                     problem.optimizerSemantics, {&shard, 1}));
 }

@@ -188,10 +188,15 @@ CostBreakdown neuroshard::evaluate(const ShardingProblem &problem,
   for (size_t d = 0; d < devices; ++d)
     sets[d].deviceClass =
         findDeviceClass(problem.topology.devices[d].deviceClass);
+  std::vector<bool> columnSplit =
+      columnSplitTables(problem.tables, plan.shards);
   for (const Shard &shard : plan.shards) {
     int table = tableOfName.at(shard.table);
-    works.push_back(describeShard(problem, table,
-                                  features[static_cast<size_t>(table)], shard));
+    size_t index = static_cast<size_t>(table);
+    bool norms = exchangesNorms(problem.tables[index].optimizer.kind,
+                                problem.optimizerSemantics, columnSplit[index]);
+    works.push_back(
+        describeShard(problem, table, features[index], shard, norms));
     const ShardWork &work = works.back();
     for (int device : shard.devices) {
       DeviceLoad &load = loads[static_cast<size_t>(device)];

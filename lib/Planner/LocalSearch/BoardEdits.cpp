@@ -44,7 +44,9 @@ Edit Board::split(int index, int target, bool rows, int64_t stays) {
   if (rows && (!region.mayCutRows || inBand > 1))
     return {};
   if (!rows && (!region.mayCutColumns || stays % kColumnAlignment != 0 ||
-                std::min(stays, goes) < region.minWidth))
+                std::min(stays, goes) < region.minWidth ||
+                !context().mayMixWidths(region.whole->tables.front(),
+                                        whole.rows, whole.width)))
     return {};
   // Rows and columns cut together are a kind of their own.
   if ((rows ? inBand > 1 : region.bands.size() > 1) &&
@@ -99,6 +101,9 @@ Edit Board::join(int index, int other) {
   edit.other = other;
   edit.target = b.device;
   if (a.band == b.band) {
+    if (!context().mayMixWidths(region.whole->tables.front(), a.rows,
+                                a.width + b.width))
+      return {};
     edit.after = factsOf(a.region, a.rows, a.width + b.width);
     return edit;
   }

@@ -105,16 +105,17 @@ void addReplicaPhases(const ShardingProblem &problem, const Table &table,
     const Feature &feature = problem.features[static_cast<size_t>(index)];
     int64_t samples = featureBatch(problem, feature);
     int64_t ids = ceilToInt(static_cast<double>(samples) * p99Pooling(feature));
-    terms.backwardBytes += inputBytes(problem, feature, samples, 1.0) +
-                           resultRows(feature, samples, 1.0) * table.dim *
-                               elementBytes(problem.batch.wireType) +
-                           updateBytes(problem, table, feature, shard, ids);
+    terms.backwardBytes +=
+        inputBytes(problem, feature, samples, 1.0) +
+        resultRows(feature, samples, 1.0) * table.dim *
+            elementBytes(problem.batch.wireType) +
+        updateBytes(problem, table, feature, shard, ids, false);
   }
 }
 
 void addOwnerPhases(const ShardingProblem &problem, const Table &table,
                     const std::vector<int> &features, const Shard &shard,
-                    MemoryTerms &terms) {
+                    bool norms, MemoryTerms &terms) {
   double share =
       static_cast<double>(shard.rows()) / static_cast<double>(table.rows);
   bool rowSplit = shard.rows() != table.rows;
@@ -134,13 +135,10 @@ void addOwnerPhases(const ShardingProblem &problem, const Table &table,
                       inputBytes(problem, feature, samples, share);
     terms.forwardBytes += results;
     terms.backwardBytes +=
-        results + updateBytes(problem, table, feature, shard, ids);
+        results + updateBytes(problem, table, feature, shard, ids, norms);
     allIds += ids;
   }
-  bool exactNorms = shard.width() != table.dim &&
-                    table.optimizer.kind == OptimizerKind::RowWiseAdagrad &&
-                    problem.optimizerSemantics == OptimizerSemantics::Exact;
-  if (exactNorms)
+  if (norms)
     terms.backwardBytes +=
         std::min(allIds, shard.rows()) * reducedRowBytes(problem, shard);
 }
@@ -201,7 +199,7 @@ int64_t neuroshard::featureBatch(const ShardingProblem &problem,
 MemoryTerms neuroshard::shardMemory(const ShardingProblem &problem,
                                     const Table &table,
                                     const std::vector<int> &features,
-                                    const Shard &shard) {
+                                    const Shard &shard, bool norms) {
   MemoryTerms terms;
   terms.weightsBytes =
       shard.rows() * paddedRowBytes(shard.width(), table.elementType);
@@ -218,8 +216,16 @@ MemoryTerms neuroshard::shardMemory(const ShardingProblem &problem,
   if (shard.replicated())
     addReplicaPhases(problem, table, features, shard, terms);
   else
-    addOwnerPhases(problem, table, features, shard, terms);
+    addOwnerPhases(problem, table, features, shard, norms, terms);
   return terms;
+}
+
+MemoryTerms neuroshard::shardMemory(const ShardingProblem &problem,
+                                    const Table &table,
+                                    const std::vector<int> &features,
+                                    const Shard &shard) {
+  bool norms = exchangesNorms(table, problem.optimizerSemantics, {&shard, 1});
+  return shardMemory(problem, table, features, shard, norms);
 }
 
 MemoryTerms neuroshard::deviceBaseMemory(const ShardingProblem &problem,
@@ -292,15 +298,17 @@ MemoryReport neuroshard::planMemory(const ShardingProblem &problem,
   for (size_t i = 0; i < problem.tables.size(); ++i)
     tableOfName.emplace(problem.tables[i].name, i);
   std::vector<std::vector<int>> features = featuresOfTables(problem);
-  std::vector<bool> columnSplit(problem.tables.size());
+  std::vector<bool> columnSplit = columnSplitTables(problem.tables, shards);
   for (const Shard &shard : shards) {
     auto found = tableOfName.find(shard.table);
     if (found == tableOfName.end())
       continue;
     size_t index = found->second;
     const Table &table = problem.tables[index];
-    columnSplit[index] = columnSplit[index] || shard.width() != table.dim;
-    MemoryTerms terms = shardMemory(problem, table, features[index], shard);
+    bool norms = exchangesNorms(table.optimizer.kind,
+                                problem.optimizerSemantics, columnSplit[index]);
+    MemoryTerms terms =
+        shardMemory(problem, table, features[index], shard, norms);
     for (int device : shard.devices) {
       if (device < 0 || device >= devices)
         continue;

@@ -77,14 +77,6 @@ int64_t deviceUpdateBytes(const ShardingProblem &problem, const Table &table,
          kTaskBytes + bags / kBagsPerTaskByte;
 }
 
-bool isSmall(const ShardingProblem &problem, const Table &table,
-             const Shard &shard) {
-  bool needsNorms = shard.width() != table.dim &&
-                    table.optimizer.kind == OptimizerKind::RowWiseAdagrad &&
-                    problem.optimizerSemantics == OptimizerSemantics::Exact;
-  return shard.rows() <= kSmallRows && !needsNorms;
-}
-
 int64_t smallUpdateBytes(const ShardingProblem &problem, const Feature &feature,
                          const Shard &shard, int64_t ids) {
   int64_t pieces = ceilDivide(ids, kPieceIds);
@@ -102,11 +94,11 @@ int64_t smallUpdateBytes(const ShardingProblem &problem, const Feature &feature,
 
 int64_t neuroshard::updateBytes(const ShardingProblem &problem,
                                 const Table &table, const Feature &feature,
-                                const Shard &shard, int64_t ids) {
+                                const Shard &shard, int64_t ids, bool norms) {
   if (!runsOnGpus(problem))
     return hostUpdateBytes(feature, ids, shard.width());
   int64_t sorted = deviceUpdateBytes(problem, table, feature, ids);
-  if (!isSmall(problem, table, shard))
+  if (shard.rows() > kSmallRows || norms)
     return sorted;
   // Another device's longer shard in the same program makes this one sorted,
   // too.

@@ -15,9 +15,10 @@
 namespace neuroshard {
 
 /// Bytes that the update of `shard` by `ids` ids of a feature takes beside
-/// gradients.
+/// gradients. `norms`: see shardMemory().
 int64_t updateBytes(const ShardingProblem &problem, const Table &table,
-                    const Feature &feature, const Shard &shard, int64_t ids);
+                    const Feature &feature, const Shard &shard, int64_t ids,
+                    bool norms);
 
 /// Bytes of one row that waits for the norms of other column shards.
 int64_t reducedRowBytes(const ShardingProblem &problem, const Shard &shard);

@@ -131,6 +131,14 @@ void SearchContext::collectRules() {
           static_cast<int>(i));
   for (const Shard &shard : constraints.fixedShards)
     rules[static_cast<size_t>(tableIndex(shard.table))].fixed = true;
+  auto noteColumns = [&](std::span<const Shard> shards) {
+    std::vector<bool> split = columnSplitTables(problem.tables, shards);
+    for (size_t i = 0; i < rules.size(); ++i)
+      rules[i].columnsCutBefore = rules[i].columnsCutBefore || split[i];
+  };
+  noteColumns(constraints.fixedShards);
+  if (options.warmStart)
+    noteColumns(options.warmStart->previous.shards);
   for (size_t i = 0; i < rules.size(); ++i)
     restrictKinds(problem.tables[i], rules[i]);
 }
@@ -165,8 +173,9 @@ void SearchContext::restrictForTorchRec(const Table &table,
 /// What the target or the optimizer cannot do, whatever the constraints say.
 void SearchContext::restrictKinds(const Table &table, TableRules &rule) const {
   bool torchRec = problem.target == Target::TorchRec19;
-  bool exactRows = problem.optimizerSemantics == OptimizerSemantics::Exact &&
-                   table.optimizer.kind == OptimizerKind::RowWiseAdagrad;
+  bool exactRows =
+      exchangesNorms(table.optimizer.kind, problem.optimizerSemantics, true);
+  rule.exactRows = exactRows;
   // The norms that column owners exchange are of gradients without decay.
   bool noNorms = exactRows && table.optimizer.weightDecay != 0;
   if (torchRec)

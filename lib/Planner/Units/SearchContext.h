@@ -35,6 +35,10 @@ struct TableRules {
   bool fixed = false;
   /// Has a list of allowed kinds.
   bool kindsListed = false;
+  /// Its optimizer's state per row is exact on column shards.
+  bool exactRows = false;
+  /// Shards written by hand, or those of the plan before, cut it by columns.
+  bool columnsCutBefore = false;
 
   bool allows(ShardingKind kind) const {
     return allowed[static_cast<size_t>(kind)];
@@ -66,6 +70,26 @@ public:
   }
   const TableRules &rulesOf(int table) const {
     return rules[static_cast<size_t>(table)];
+  }
+  /// exchangesNorms() of all shards of the table, of which this is one. No
+  /// search cuts some rows of such a table by columns and leaves others whole,
+  /// unless somebody did so before; then whole rows count as if they exchanged
+  /// norms, too.
+  bool exchangesNormsOf(int table, const Shard &shard) const {
+    const Table &source = this->table(table);
+    bool wholeRow = shard.width() == source.dim;
+    return rulesOf(table).exactRows &&
+           (!wholeRow ||
+            (rulesOf(table).columnsCutBefore && shard.rows() != source.rows));
+  }
+  /// May a piece of the table of so many rows and columns be cut by columns,
+  /// or arise when columns are joined? Not if others could have to exchange
+  /// norms with it, which it would not know.
+  bool mayMixWidths(int table, int64_t rows, int64_t width) const {
+    const Table &source = this->table(table);
+    const TableRules &rule = rulesOf(table);
+    return !rule.exactRows || rule.columnsCutBefore || rows == source.rows ||
+           width != source.dim;
   }
   const DeviceClass &classOf(int device) const {
     return *usedClasses[classIndexOf(device)];

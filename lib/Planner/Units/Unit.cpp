@@ -23,7 +23,8 @@ bool maySplitColumns(const SearchContext &context, int table,
   const TableRules &rules = context.rulesOf(table);
   bool wholeRows = shard.rows() == context.table(table).rows;
   return rules.allows(wholeRows ? ShardingKind::ColumnWise
-                                : ShardingKind::RowColumn);
+                                : ShardingKind::RowColumn) &&
+         context.mayMixWidths(table, shard.rows(), shard.width());
 }
 
 bool maySplitRows(const SearchContext &context, int table, const Shard &shard) {
@@ -130,7 +131,8 @@ static void describe(const SearchContext &context,
                      const ShardingProblem &problem, int table,
                      const Shard &shard, Demand &demand) {
   const ShardWork &work = demand.works.emplace_back(
-      describeShard(problem, table, context.featuresOf(table), shard));
+      describeShard(problem, table, context.featuresOf(table), shard,
+                    context.exchangesNormsOf(table, shard)));
   demand.load.dims = work.dims;
   demand.load.inputBytes = work.inputBytes;
   demand.load.forwardBytes = work.forwardBytes;
@@ -153,7 +155,8 @@ describePiece(const SearchContext &context, int table, const Shard &shard) {
   for (const ShardingProblem &period : context.periods)
     describe(context, period, table, shard, facts->periods.emplace_back());
   facts->memory = shardMemory(context.problem, context.table(table),
-                              context.featuresOf(table), shard);
+                              context.featuresOf(table), shard,
+                              context.exchangesNormsOf(table, shard));
   facts->footprint = footprintOf(facts->memory);
   return facts;
 }
@@ -328,6 +331,9 @@ UnitPtr neuroshard::mergeUnits(const SearchContext &context, const Unit &a,
       return nullptr;
     // Joining could leave a kind that is not on the list.
     if (context.rulesOf(a.tables[i]).kindsListed)
+      return nullptr;
+    if (a.shards[i].width() != shards[i].width() &&
+        !context.mayMixWidths(a.tables[i], shards[i].rows(), shards[i].width()))
       return nullptr;
   }
   return makeUnit(context, std::move(shards));

@@ -90,6 +90,8 @@ void Verifier::checkShards() {
     }
     checkShardShape(problem.tables[found->second], shard,
                     problem.topology.deviceCount(), where, errors);
+    if (!runsTier(problem.target, shard.tier))
+      error(where, tierError(problem.target, shard.tier));
     shardsOfTable[found->second].push_back(&shard);
   }
 }
@@ -116,9 +118,8 @@ void Verifier::checkReplicas(const Table &table,
 /// decay that the whole row's update would have added to them.
 void Verifier::checkDecay(const Table &table,
                           const std::vector<const Shard *> &shards) {
-  if (problem.optimizerSemantics != OptimizerSemantics::Exact ||
-      table.optimizer.kind != OptimizerKind::RowWiseAdagrad ||
-      table.optimizer.weightDecay == 0)
+  if (table.optimizer.weightDecay == 0 ||
+      !exchangesNorms(table.optimizer.kind, problem.optimizerSemantics, true))
     return;
   for (const Shard *shard : shards)
     if (shard->width() != table.dim)

@@ -228,6 +228,28 @@ TEST(MemoryTest, PlanAddsUpAndJoiningColumnsTakesMemoryEverywhere) {
   EXPECT_EQ(report.devices[1], expected);
 }
 
+/// One shard cut by columns makes all of its table exchange norms: a reduced
+/// row for each distinct id, here of the band that no column cuts.
+TEST(MemoryTest, WholeRowsExchangeNormsWithThoseCutByColumns) {
+  ShardingProblem problem = twoTables();
+  problem.tables[0].optimizer.kind = OptimizerKind::RowWiseAdagrad;
+  std::vector<Shard> shards = {makeShard("a_0", "a", 0, 900, 0, 16, {0}),
+                               makeShard("a_1", "a", 900, 1000, 0, 8, {1}),
+                               makeShard("a_2", "a", 900, 1000, 8, 16, {1})};
+  auto backward = [&] {
+    return planMemory(problem, shards).devices[0].backwardBytes;
+  };
+  int64_t cut = backward();
+  problem.optimizerSemantics = OptimizerSemantics::PerShard;
+  // 900 rows get 231 of 256 ids.
+  EXPECT_EQ(cut - backward(), 231 * 16 * 4);
+  problem.optimizerSemantics = OptimizerSemantics::Exact;
+  shards = {makeShard("a_0", "a", 0, 900, 0, 16, {0}),
+            makeShard("a_1", "a", 900, 1000, 0, 16, {1})};
+  int64_t permute = 32 * 16 * 4;
+  EXPECT_EQ(cut - backward(), 231 * 16 * 4 + permute);
+}
+
 TEST(MemoryTest, WeightsOnlyCountsNothingElse) {
   ShardingProblem problem = twoTables("2xH200");
   problem.constraints.reserves = {};
