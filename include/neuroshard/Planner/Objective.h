@@ -1,4 +1,4 @@
-//===- Objective.h - Compute and communication to one number ----*- C++ -*-===//
+//===- Objective.h - Cost of a step from compute and exchanges --*- C++ -*-===//
 
 #ifndef NEUROSHARD_PLANNER_OBJECTIVE_H
 #define NEUROSHARD_PLANNER_OBJECTIVE_H

@@ -1,4 +1,4 @@
-//===- PlacementMdp.h - Placing whole tables, one decision a time -*- C++ -*-=//
+//===- PlacementMdp.h - Placement as a Markov decision process --*- C++ -*-===//
 ///
 /// \file
 /// The Markov decision process of DreamShard (Zha et al., NeurIPS 2022, section

@@ -1,4 +1,4 @@
-//===- PlacementPolicy.h - Learned choice of a device for a piece -*- C++ -*-=//
+//===- PlacementPolicy.h - Learned choice of a device -----------*- C++ -*-===//
 ///
 /// \file
 /// What `algorithm=dreamshard` asks. The planner knows policies only by this

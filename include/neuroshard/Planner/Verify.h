@@ -1,4 +1,4 @@
-//===- Verify.h - Is this plan a valid answer to this problem? --*- C++ -*-===//
+//===- Verify.h - Every rule a plan must follow -----------------*- C++ -*-===//
 
 #ifndef NEUROSHARD_PLANNER_VERIFY_H
 #define NEUROSHARD_PLANNER_VERIFY_H

@@ -1,5 +1,4 @@
-//===- DistributedEmbeddings.cpp - Size thresholds decide how tables are cut
-//----===//
+//===- DistributedEmbeddings.cpp - Planner of distributed-embeddings ------===//
 ///
 /// \file
 /// What NVIDIA's distributed-embeddings does: tables up to one number of
@@ -10,9 +9,9 @@
 /// all elements, with the slices balanced by size or by lookups.
 //===----------------------------------------------------------------------===//
 
+#include "Baselines.h"
 #include "Forms/TableForms.h"
-#include "Search/Algorithms.h"
-#include "Search/ThreadPool.h"
+#include "Units/SearchThreads.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -72,10 +71,10 @@ double weightOf(const Unit &unit, Balanced balanced) {
   return sum;
 }
 
-class ThresholdSearch {
+class DistributedEmbeddings {
 public:
-  ThresholdSearch(const SearchContext &context,
-                  const std::vector<UnitPtr> &units)
+  DistributedEmbeddings(const SearchContext &context,
+                        const std::vector<UnitPtr> &units)
       : context(context), entries(formEntries(context, units)) {
     for (const Table &table : context.problem.tables)
       deviceElements += static_cast<double>(table.rows) *
@@ -98,8 +97,8 @@ private:
 
 /// Into the smallest power of two of slices not above the limit, but not into
 /// more than there are devices; fewer where the table is too narrow.
-std::optional<TableForm> ThresholdSearch::slices(int table, double elements,
-                                                 double limit) const {
+std::optional<TableForm>
+DistributedEmbeddings::slices(int table, double elements, double limit) const {
   int64_t parts = 1;
   while (elements / static_cast<double>(parts) > limit &&
          parts < context.deviceCount)
@@ -116,8 +115,8 @@ std::optional<TableForm> ThresholdSearch::slices(int table, double elements,
 }
 
 /// What a rule or the target forbids falls back to the next form.
-TableForm ThresholdSearch::formOf(const FormEntry &entry,
-                                  const Thresholds &thresholds) const {
+TableForm DistributedEmbeddings::formOf(const FormEntry &entry,
+                                        const Thresholds &thresholds) const {
   if (entry.table < 0)
     return entry.given;
   const Table &table = context.table(entry.table);
@@ -138,8 +137,9 @@ TableForm ThresholdSearch::formOf(const FormEntry &entry,
   return form ? *form : entry.given;
 }
 
-std::optional<SearchState> ThresholdSearch::place(const Thresholds &thresholds,
-                                                  UnitPtr &blocking) const {
+std::optional<SearchState>
+DistributedEmbeddings::place(const Thresholds &thresholds,
+                             UnitPtr &blocking) const {
   std::vector<TableForm> forms;
   for (const FormEntry &entry : entries)
     forms.push_back(formOf(entry, thresholds));
@@ -155,7 +155,7 @@ std::optional<SearchState> ThresholdSearch::place(const Thresholds &thresholds,
   return placeForms(context, pointers, key, weight, blocking);
 }
 
-Outcome ThresholdSearch::run() {
+Outcome DistributedEmbeddings::run() {
   std::vector<Thresholds> all = allThresholds();
   std::vector<UnitPtr> blocking(all.size());
   std::vector<double> costsMs(all.size(), kNever);
@@ -182,7 +182,8 @@ Outcome ThresholdSearch::run() {
 
 } // namespace
 
-Outcome neuroshard::searchThreshold(const SearchContext &context,
-                                    const std::vector<UnitPtr> &units) {
-  return ThresholdSearch(context, units).run();
+Outcome
+neuroshard::searchDistributedEmbeddings(const SearchContext &context,
+                                        const std::vector<UnitPtr> &units) {
+  return DistributedEmbeddings(context, units).run();
 }

@@ -1,11 +1,11 @@
-//===- DreamShard.cpp - Whole tables where a trained policy says ----===//
+//===- DreamShard.cpp - Whole tables placed by a trained policy -----------===//
 ///
 /// \file
 /// DreamShard (Zha et al., NeurIPS 2022): no search, one pass in which a policy
 /// chooses each device. It may also play episodes by chance and keep the best.
 //===----------------------------------------------------------------------===//
 
-#include "Search/Algorithms.h"
+#include "Baselines.h"
 #include "neuroshard/Planner/PlacementMdp.h"
 
 using namespace neuroshard;

@@ -1,12 +1,12 @@
-//===- GreedyByKey.cpp - Greedy placement of whole tables by a key -----===//
+//===- GreedyByKey.cpp - Greedy placement of whole tables by a key --------===//
 ///
 /// \file
 /// The keys of the published comparisons: dim; rows * dim; dim * pooling;
 /// dim * pooling * log10(rows); random.
 //===----------------------------------------------------------------------===//
 
-#include "Search/Algorithms.h"
-#include "Search/Placement.h"
+#include "Baselines.h"
+#include "Placement/Placement.h"
 
 #include <cmath>
 #include <random>
@@ -55,9 +55,9 @@ static bool placeRandomly(SearchState &state, uint64_t seed) {
   return true;
 }
 
-Outcome neuroshard::searchBaseline(const SearchContext &context,
-                                   const std::vector<UnitPtr> &units,
-                                   Algorithm algorithm) {
+Outcome neuroshard::placeGreedilyByKey(const SearchContext &context,
+                                       const std::vector<UnitPtr> &units,
+                                       Algorithm algorithm) {
   Outcome outcome;
   SearchState state(context, units);
   bool placed = false;

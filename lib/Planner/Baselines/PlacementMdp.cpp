@@ -1,9 +1,10 @@
-//===- PlacementMdp.cpp - Placing whole tables, one decision a time -------===//
+//===- PlacementMdp.cpp - Placement as a Markov decision process ----------===//
 
 #include "neuroshard/Planner/PlacementMdp.h"
 
 #include "Explain/Infeasibility.h"
-#include "Search/Greedy.h"
+#include "Placement/Greedy.h"
+#include "Units/InitialUnits.h"
 #include "Units/SearchState.h"
 
 #include <algorithm>

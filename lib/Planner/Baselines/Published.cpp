@@ -1,4 +1,4 @@
-//===- Published.cpp - The paper's beam over column splits ----------===//
+//===- Published.cpp - Published beam search over column splits -----------===//
 ///
 /// \file
 /// MLSys 2023, arXiv 2305.01868: a beam over halvings of columns; each state is
@@ -8,8 +8,8 @@
 /// keep their places in the beam, as published, but are evaluated once.
 //===----------------------------------------------------------------------===//
 
-#include "Search/Algorithms.h"
-#include "Search/Greedy.h"
+#include "Baselines.h"
+#include "Placement/Greedy.h"
 
 #include <algorithm>
 #include <memory>
@@ -23,7 +23,7 @@ namespace {
 
 struct BeamState {
   std::vector<UnitPtr> units;
-  double costMs = kNoCap;
+  double costMs = kInfiniteMs;
 };
 
 class PublishedSearch {
@@ -46,7 +46,7 @@ private:
   /// Cost by what is placed in which order.
   std::unordered_map<uint64_t, double> costOfKey;
   Outcome outcome;
-  double bestMs = kNoCap;
+  double bestMs = kInfiniteMs;
 };
 
 uint64_t keyOf(const GreedyJob &job) {
@@ -76,7 +76,7 @@ void PublishedSearch::evaluate(std::span<BeamState> states) {
     jobs[i].order = orderByCost(context, states[i].units);
     jobs[i].units.swap(states[i].units);
     keys.push_back(keyOf(jobs[i]));
-    if (costOfKey.emplace(keys.back(), kNoCap).second)
+    if (costOfKey.emplace(keys.back(), kInfiniteMs).second)
       todo.push_back(&jobs[i]);
   }
   placer.run(todo);

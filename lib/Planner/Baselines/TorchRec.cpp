@@ -1,4 +1,4 @@
-//===- TorchRec.cpp - Enumerate, propose and partition --------------===//
+//===- TorchRec.cpp - TorchRec's planner ----------------------------------===//
 ///
 /// \file
 /// What TorchRec's EmbeddingShardingPlanner does, with this project's costs:
@@ -10,9 +10,9 @@
 /// that setting would.
 //===----------------------------------------------------------------------===//
 
+#include "Baselines.h"
 #include "Forms/TableForms.h"
-#include "Search/Algorithms.h"
-#include "Search/ThreadPool.h"
+#include "Units/SearchThreads.h"
 #include "Units/UnitStore.h"
 
 #include <algorithm>

@@ -1,5 +1,4 @@
-//===- CostLowerBound.cpp - What no plan of a problem can be below
-//------------===//
+//===- CostLowerBound.cpp - Lower bound of the cost of all plans ----------===//
 ///
 /// \file
 /// The cost model bounds the work that no way of cutting avoids. Small problems

@@ -1,4 +1,4 @@
-//===- CostModel.cpp - Anchors and defaults of the cost model interface ---===//
+//===- CostModel.cpp - Defaults of the cost model interface ---------------===//
 
 #include "neuroshard/Planner/CostModel.h"
 

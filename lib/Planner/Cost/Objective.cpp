@@ -1,4 +1,4 @@
-//===- Objective.cpp - From compute and communication to one number -------===//
+//===- Objective.cpp - Cost of a step from compute and exchanges ----------===//
 
 #include "neuroshard/Planner/Objective.h"
 

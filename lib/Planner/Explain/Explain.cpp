@@ -1,11 +1,13 @@
-//===- Explain.cpp - Why the tables of a plan are cut, in words -----------===//
+//===- Explain.cpp - Sentences that explain a plan ------------------------===//
 ///
 /// \file
 /// Each cut is held against its opposite: the table whole, on the device where
 /// that costs least, and everything else as it is.
 //===----------------------------------------------------------------------===//
 
-#include "Search/Algorithms.h"
+#include "Explain.h"
+
+#include "Units/Outcome.h"
 
 #include <algorithm>
 #include <cmath>
@@ -242,12 +244,6 @@ std::vector<std::string> Explainer::explain() {
 }
 
 } // namespace
-
-std::string neuroshard::formatMs(double ms) {
-  char text[48];
-  std::snprintf(text, sizeof text, "%.3f ms", ms);
-  return text;
-}
 
 std::vector<std::string>
 neuroshard::explainCuts(const SearchState &state,

@@ -1,10 +1,10 @@
-//===- Infeasibility.cpp - Why a problem has no plan
-//--------------------------===//
+//===- Infeasibility.cpp - Why a problem has no plan ----------------------===//
 
 #include "Infeasibility.h"
 
-#include "Memory/MemoryLowerBound.h"
-#include "Search/Algorithms.h"
+#include "LocalSearch/RandomRestarts.h"
+#include "Units/InitialUnits.h"
+#include "Units/MemoryLowerBound.h"
 
 #include <algorithm>
 #include <map>
@@ -376,7 +376,7 @@ bool rulesAloneForbid(const SearchContext &context) {
   if (!units)
     return true;
   Outcome outcome;
-  placeByChance(plenty, *units, outcome);
+  restartRandomly(plenty, *units, outcome);
   return !outcome.state;
 }
 

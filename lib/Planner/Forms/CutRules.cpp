@@ -18,13 +18,14 @@ constexpr double kCostShares[] = {1.0, 0.7, 0.5, 0.35, 0.25};
 constexpr double kTrafficShares[] = {1.5, 1.0, 0.7};
 /// Into how many parts one cut may go.
 constexpr double kMaxParts = 65536;
+constexpr double kUnlimited = std::numeric_limits<double>::infinity();
 
 /// What a piece may come to before it is cut.
 struct CutLimits {
   int64_t bytes = 0;
-  double computeMs = kNoCap;
-  double inputBytes = kNoCap;
-  double resultBytes = kNoCap;
+  double computeMs = kUnlimited;
+  double inputBytes = kUnlimited;
+  double resultBytes = kUnlimited;
 };
 
 double resultBytesOf(const Unit &unit) {
@@ -88,7 +89,7 @@ void cutUnit(const SearchContext &context, const UnitPtr &unit,
 } // namespace
 
 std::string CutRule::str() const {
-  if (costShare == kNoCap)
+  if (!std::isfinite(costShare))
     return "cuts for memory only";
   char text[80];
   std::snprintf(text, sizeof text, "%s up to %g of a mean device",
@@ -126,7 +127,7 @@ std::vector<UnitPtr> neuroshard::cutBy(const SearchContext &context,
   }
   auto limit = [&](double total, bool counts) {
     double share = rule.costShare * total / context.deviceCount;
-    return counts && share > 0 ? share : kNoCap;
+    return counts && share > 0 ? share : kUnlimited;
   };
   bool traffic = rule.way == Way::LessTraffic;
   CutLimits limits;

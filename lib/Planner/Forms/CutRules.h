@@ -3,7 +3,7 @@
 #ifndef NEUROSHARD_LIB_PLANNER_FORMS_CUTRULES_H
 #define NEUROSHARD_LIB_PLANNER_FORMS_CUTRULES_H
 
-#include "Search/Greedy.h"
+#include "Placement/Greedy.h"
 
 #include <string>
 #include <vector>
@@ -16,7 +16,7 @@ enum class Way { Columns, Rows, LessTraffic };
 
 /// One way to cut before placing: what may cost more than the share is cut.
 struct CutRule {
-  double costShare = kNoCap;
+  double costShare = std::numeric_limits<double>::infinity();
   Way way = Way::Columns;
 
   /// "column pieces up to 0.5 of a mean device".

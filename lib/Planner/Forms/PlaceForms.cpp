@@ -1,4 +1,4 @@
-//===- PlaceForms.cpp - Tables in their forms, greedily onto devices ------===//
+//===- PlaceForms.cpp - Greedy placement of tables in their forms ---------===//
 
 #include "TableForms.h"
 

@@ -1,4 +1,4 @@
-//===- Replicas.cpp - Tables that every device had better hold ------------===//
+//===- Replicas.cpp - Small hot tables replicated to save time ------------===//
 
 #include "Replicas.h"
 

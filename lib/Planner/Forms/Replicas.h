@@ -1,9 +1,9 @@
-//===- Replicas.h - Tables that every device had better hold ----*- C++ -*-===//
+//===- Replicas.h - Small hot tables replicated to save time ----*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_PLANNER_FORMS_REPLICAS_H
 #define NEUROSHARD_LIB_PLANNER_FORMS_REPLICAS_H
 
-#include "Units/Unit.h"
+#include "Units/UnitOperations.h"
 
 #include <vector>
 

@@ -1,9 +1,9 @@
-//===- RowBlocks.cpp - Tables that had better be row-wise -----------------===//
+//===- RowBlocks.cpp - Tables cut row-wise to save time -------------------===//
 
 #include "RowBlocks.h"
 
 #include "CutRules.h"
-#include "Search/ThreadPool.h"
+#include "Units/SearchThreads.h"
 
 #include <algorithm>
 #include <limits>
@@ -42,7 +42,7 @@ private:
   struct Trial {
     const Candidate *candidate;
     size_t form;
-    double costMs = kNoCap;
+    double costMs = kInfiniteMs;
   };
 
   void findCandidates();
@@ -97,10 +97,10 @@ RowBlockChooser::build(const std::vector<size_t> &chosen) const {
   return result;
 }
 
-/// Of the best greedy placement; kNoCap if there is none.
+/// Of the best greedy placement; infinite if there is none.
 double RowBlockChooser::costMs(const std::vector<size_t> &chosen) {
   std::vector<UnitPtr> pieces = build(chosen);
-  double best = kNoCap;
+  double best = kInfiniteMs;
   for (const CutRule &rule : rules) {
     GreedyJob job;
     job.units = cutBy(context, rule, pieces);

@@ -1,9 +1,9 @@
-//===- RowBlocks.h - Tables that had better be row-wise ---------*- C++ -*-===//
+//===- RowBlocks.h - Tables cut row-wise to save time -----------*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_PLANNER_FORMS_ROWBLOCKS_H
 #define NEUROSHARD_LIB_PLANNER_FORMS_ROWBLOCKS_H
 
-#include "Units/Unit.h"
+#include "Units/UnitOperations.h"
 
 #include <cstdint>
 #include <vector>

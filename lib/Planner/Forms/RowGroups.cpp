@@ -1,4 +1,4 @@
-//===- RowGroups.cpp - Which group of devices cuts a table's rows ---------===//
+//===- RowGroups.cpp - A group of devices for each row-wise table ---------===//
 
 #include "RowGroups.h"
 

@@ -1,4 +1,4 @@
-//===- RowGroups.h - Which group of devices cuts a table's rows -*- C++ -*-===//
+//===- RowGroups.h - A group of devices for each row-wise table -*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_PLANNER_FORMS_ROWGROUPS_H
 #define NEUROSHARD_LIB_PLANNER_FORMS_ROWGROUPS_H

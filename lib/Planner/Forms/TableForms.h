@@ -1,4 +1,4 @@
-//===- TableForms.h - Forms of a table, and placing them --------*- C++ -*-===//
+//===- TableForms.h - The forms a table can take ----------------*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_PLANNER_FORMS_TABLEFORMS_H
 #define NEUROSHARD_LIB_PLANNER_FORMS_TABLEFORMS_H

@@ -1,4 +1,4 @@
-//===- Anneal.cpp - Improving a board by random steps ---------------------===//
+//===- Anneal.cpp - Simulated annealing of a placement --------------------===//
 
 #include "Anneal.h"
 
@@ -45,7 +45,7 @@ private:
   Board &board;
   const AnnealSettings &settings;
   int64_t &evaluations;
-  BoardCost cost;
+  MoveEstimate cost;
   Proposals proposals;
   EditBatch batch;
   /// Of the step that is being judged.

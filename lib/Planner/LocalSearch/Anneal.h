@@ -1,4 +1,4 @@
-//===- Anneal.h - Improving a board by random steps -------------*- C++ -*-===//
+//===- Anneal.h - Annealing, descent and joining of pieces ------*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_PLANNER_LOCALSEARCH_ANNEAL_H
 #define NEUROSHARD_LIB_PLANNER_LOCALSEARCH_ANNEAL_H
@@ -10,7 +10,7 @@
 
 namespace neuroshard {
 
-class Residence;
+class MigrationCost;
 
 struct AnnealSettings {
   uint64_t seed = 0;
@@ -37,10 +37,10 @@ double anneal(Board &board, const AnnealSettings &settings,
 
 /// The best step for the devices that decide the cost, again and again until
 /// none lowers it, `budget` states were judged, or the deadline has passed.
-/// Returns the cost. With a `residence` a step must lower the cost together
+/// Returns the cost. With a `migration` a step must lower the cost together
 /// with what moving away from the previous plan costs.
 double descend(Board &board, int64_t budget, int64_t &evaluations,
-               Residence *residence = nullptr);
+               MigrationCost *migration = nullptr);
 
 /// Joins pieces of a table for as long as the exact cost stays at or below
 /// `limitMs`: of each table the smallest piece first, with the sibling that

@@ -1,4 +1,4 @@
-//===- Board.cpp - Pieces of tables on devices, by size alone -------------===//
+//===- Board.cpp - State of the local search, by sizes alone --------------===//
 
 #include "Board.h"
 
@@ -136,7 +136,7 @@ void Board::addRegion(const UnitPtr &whole, const SearchState &placed,
   if (!region.rigid)
     return;
   for (size_t unit : units) {
-    Piece piece;
+    BoardPiece piece;
     piece.region = index;
     piece.device = placed.deviceOf(unit);
     piece.unit = placed.units()[unit];
@@ -193,7 +193,7 @@ bool Board::layOut(int index, const SearchState &placed,
   for (const auto &[shard, device] : shards) {
     if (shard.colBegin == whole.colBegin)
       region.bands.emplace_back();
-    Piece piece;
+    BoardPiece piece;
     piece.region = index;
     piece.band = static_cast<int>(region.bands.size()) - 1;
     piece.device = device;
@@ -221,7 +221,7 @@ const PieceFacts *Board::factsOf(int region, int64_t rows, int64_t width) {
   return entry->second;
 }
 
-int Board::addPiece(Piece piece) {
+int Board::addPiece(BoardPiece piece) {
   int index = static_cast<int>(pieces.size());
   if (freeSlots.empty()) {
     pieces.emplace_back();
@@ -239,7 +239,7 @@ int Board::addPiece(Piece piece) {
 }
 
 void Board::removePiece(int index) {
-  Piece &gone = pieces[static_cast<size_t>(index)];
+  BoardPiece &gone = pieces[static_cast<size_t>(index)];
   std::vector<int> &list = lists[static_cast<size_t>(gone.device)];
   list[gone.position] = list.back();
   pieces[static_cast<size_t>(list.back())].position = gone.position;
@@ -264,7 +264,7 @@ void Board::removePiece(int index) {
 }
 
 void Board::relist(int index, int device) {
-  Piece &moved = pieces[static_cast<size_t>(index)];
+  BoardPiece &moved = pieces[static_cast<size_t>(index)];
   std::vector<int> &from = lists[static_cast<size_t>(moved.device)];
   from[moved.position] = from.back();
   pieces[static_cast<size_t>(from.back())].position = moved.position;
@@ -288,7 +288,7 @@ void Board::account(int device, const PieceFacts &facts, int sign) {
     periods[p].add(d, classIndex, facts.periods[p], sign);
 }
 
-void Board::countColumns(const Piece &piece, int sign) {
+void Board::countColumns(const BoardPiece &piece, int sign) {
   for (const ShardWork &work : piece.facts->works) {
     if (work.width == work.tableDim)
       continue;
@@ -350,7 +350,7 @@ SearchState Board::state() const {
       }
     }
   }
-  for (const Piece &one : pieces)
+  for (const BoardPiece &one : pieces)
     if (one.device >= 0 && one.unit)
       add(one.unit, one.device);
   SearchState result(context(), units);

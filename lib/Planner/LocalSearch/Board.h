@@ -1,4 +1,4 @@
-//===- Board.h - Pieces of tables on devices, by size alone -----*- C++ -*-===//
+//===- Board.h - State of the local search, by sizes alone ------*- C++ -*-===//
 ///
 /// \file
 /// The state that the default search improves. What a piece costs depends on
@@ -40,7 +40,7 @@ struct Region {
   int pieces = 0;
 };
 
-struct Piece {
+struct BoardPiece {
   int region = -1;
   int band = 0;
   int device = -1;
@@ -134,10 +134,10 @@ public:
   /// The placement, with ranges.
   SearchState state() const;
 
-  const Piece &piece(int index) const {
+  const BoardPiece &piece(int index) const {
     return pieces[static_cast<size_t>(index)];
   }
-  const Region &regionOf(const Piece &piece) const {
+  const Region &regionOf(const BoardPiece &piece) const {
     return regions[static_cast<size_t>(piece.region)];
   }
   const Region &region(int index) const {
@@ -198,7 +198,7 @@ private:
   bool layOut(int region, const SearchState &placed,
               const std::vector<size_t> &units);
   void pinRowBlocks(const Region &region);
-  int addPiece(Piece piece);
+  int addPiece(BoardPiece piece);
   void removePiece(int index);
   const DeviceSums &books(int period) const {
     return period == kSummary ? own : periods[static_cast<size_t>(period)];
@@ -208,16 +208,16 @@ private:
   void account(int device, const PieceFacts &facts, int sign);
   void setFacts(int index, int64_t rows, int64_t width,
                 const PieceFacts *facts);
-  void countColumns(const Piece &piece, int sign);
+  void countColumns(const BoardPiece &piece, int sign);
   void relocate(int index, int device);
   void relist(int index, int device);
   int64_t permuteBytesAfter(const Edit &edit) const;
-  bool allows(int device, const Piece &piece, int leaving) const;
+  bool allows(int device, const BoardPiece &piece, int leaving) const;
   bool holdsOther(int device, int table, int set, int leaving) const;
 
   const SearchContext *owner;
   std::vector<Region> regions;
-  std::vector<Piece> pieces;
+  std::vector<BoardPiece> pieces;
   std::vector<int> freeSlots;
   int used = 0;
   std::vector<std::vector<int>> lists;

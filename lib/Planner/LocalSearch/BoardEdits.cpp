@@ -1,4 +1,4 @@
-//===- BoardEdits.cpp - Steps from a board: making, judging, taking -------===//
+//===- BoardEdits.cpp - Moves of the local search: make and apply ---------===//
 
 #include "Board.h"
 
@@ -7,7 +7,7 @@
 using namespace neuroshard;
 
 Edit Board::move(int index, int target) const {
-  const Piece &moved = piece(index);
+  const BoardPiece &moved = piece(index);
   if (!moved.movable || moved.device == target)
     return {};
   Edit edit;
@@ -19,7 +19,7 @@ Edit Board::move(int index, int target) const {
 }
 
 Edit Board::swap(int index, int other) const {
-  const Piece &a = piece(index), &b = piece(other);
+  const BoardPiece &a = piece(index), &b = piece(other);
   if (!a.movable || !b.movable || a.device == b.device)
     return {};
   Edit edit;
@@ -33,7 +33,7 @@ Edit Board::swap(int index, int other) const {
 }
 
 Edit Board::split(int index, int target, bool rows, int64_t stays) {
-  const Piece &whole = piece(index);
+  const BoardPiece &whole = piece(index);
   const Region &region = regionOf(whole);
   if (!whole.movable || region.rigid || whole.device == target || stays < 1)
     return {};
@@ -68,7 +68,7 @@ Edit Board::split(int index, int target, bool rows, int64_t stays) {
 }
 
 Edit Board::exchange(int index, int other, bool rows, int64_t stays) {
-  const Piece &back = piece(other);
+  const BoardPiece &back = piece(other);
   if (!back.movable || back.region == piece(index).region)
     return {};
   Edit edit = split(index, back.device, rows, stays);
@@ -81,7 +81,7 @@ Edit Board::exchange(int index, int other, bool rows, int64_t stays) {
 }
 
 Edit Board::join(int index, int other) {
-  const Piece &a = piece(index), &b = piece(other);
+  const BoardPiece &a = piece(index), &b = piece(other);
   if (a.region != b.region || index == other || !a.movable || !b.movable)
     return {};
   const Region &region = regionOf(a);
@@ -107,7 +107,7 @@ Edit Board::join(int index, int other) {
     edit.after = factsOf(a.region, a.rows, a.width + b.width);
     return edit;
   }
-  auto alone = [&](const Piece &piece) {
+  auto alone = [&](const BoardPiece &piece) {
     return region.bands[static_cast<size_t>(piece.band)].size() == 1;
   };
   if (!alone(a) || !alone(b))
@@ -118,7 +118,7 @@ Edit Board::join(int index, int other) {
 }
 
 Edit Board::rewidth(int index, int other, int64_t size) {
-  const Piece &a = piece(index), &b = piece(other);
+  const BoardPiece &a = piece(index), &b = piece(other);
   if (a.region != b.region || a.device == b.device || !a.movable || !b.movable)
     return {};
   const Region &region = regionOf(a);
@@ -168,7 +168,7 @@ bool Board::holdsOther(int device, int table, int set, int leaving) const {
   return false;
 }
 
-bool Board::allows(int device, const Piece &piece, int leaving) const {
+bool Board::allows(int device, const BoardPiece &piece, int leaving) const {
   const Unit &whole = *regionOf(piece).whole;
   if (!whole.restricted)
     return true;
@@ -206,7 +206,7 @@ int64_t Board::permuteBytesAfter(const Edit &edit) const {
 }
 
 bool Board::fits(const Edit &edit) const {
-  const Piece &first = piece(edit.piece);
+  const BoardPiece &first = piece(edit.piece);
   size_t d = static_cast<size_t>(first.device);
   size_t t = static_cast<size_t>(edit.target);
   Footprint here = footprints[d];
@@ -238,7 +238,7 @@ bool Board::fits(const Edit &edit) const {
 }
 
 DeviceLoad Board::loadAfter(const Edit &edit, bool target, int period) const {
-  const Piece &first = piece(edit.piece);
+  const BoardPiece &first = piece(edit.piece);
   bool same = first.device == edit.target;
   DeviceLoad load =
       books(period)
@@ -264,7 +264,7 @@ DeviceLoad Board::loadAfter(const Edit &edit, bool target, int period) const {
 
 std::vector<const ShardWork *> Board::worksAfter(const Edit &edit, bool target,
                                                  int period) const {
-  const Piece &first = piece(edit.piece);
+  const BoardPiece &first = piece(edit.piece);
   bool same = first.device == edit.target;
   std::vector<const ShardWork *> works;
   auto add = [&](const std::vector<ShardWork> &more) {
@@ -288,7 +288,7 @@ std::vector<const ShardWork *> Board::worksAfter(const Edit &edit, bool target,
 
 void Board::setFacts(int index, int64_t rows, int64_t width,
                      const PieceFacts *facts) {
-  Piece &changed = pieces[static_cast<size_t>(index)];
+  BoardPiece &changed = pieces[static_cast<size_t>(index)];
   account(changed.device, *changed.facts, -1);
   countColumns(changed, -1);
   changed.rows = rows;
@@ -307,7 +307,7 @@ void Board::relocate(int index, int device) {
 void Board::apply(const Edit &edit, const LoadChange &change) {
   int device = piece(edit.piece).device;
   auto resize = [&](int index, int64_t size, const PieceFacts *facts) {
-    const Piece &old = piece(index);
+    const BoardPiece &old = piece(index);
     setFacts(index, edit.rows ? size : old.rows, edit.rows ? old.width : size,
              facts);
   };
@@ -328,7 +328,7 @@ void Board::apply(const Edit &edit, const LoadChange &change) {
   case Edit::Split: {
     if (edit.kind == Edit::Exchange)
       relocate(edit.other, device);
-    Piece part = piece(edit.piece);
+    BoardPiece part = piece(edit.piece);
     int64_t goes = sizeOf(edit.piece) - edit.size;
     resize(edit.piece, edit.size, edit.after);
     (edit.rows ? part.rows : part.width) = goes;

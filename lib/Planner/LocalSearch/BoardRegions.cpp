@@ -1,4 +1,4 @@
-//===- BoardRegions.cpp - What the pieces of a placement were cut from ----===//
+//===- BoardRegions.cpp - The units that pieces were cut from -------------===//
 
 #include "Board.h"
 #include "Forms/TableForms.h"

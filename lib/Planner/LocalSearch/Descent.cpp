@@ -1,10 +1,10 @@
-//===- Descent.cpp - The best step for the slowest devices, repeatedly ----===//
+//===- Descent.cpp - Steepest descent for the slowest devices -------------===//
 
 #include "Anneal.h"
 
 #include "EditBatch.h"
+#include "MigrationCost.h"
 #include "Proposals.h"
-#include "Replan/MigrationCost.h"
 
 #include <algorithm>
 #include <numeric>
@@ -27,9 +27,9 @@ constexpr int kDescentPower = 256;
 class Descent {
 public:
   Descent(Board &board, int64_t budget, int64_t &evaluations,
-          Residence *residence)
+          MigrationCost *migration)
       : board(board), budget(budget), evaluations(evaluations),
-        residence(residence), cost(board, kDescentPower), batch(board) {}
+        migration(migration), cost(board, kDescentPower), batch(board) {}
 
   double run();
 
@@ -42,17 +42,17 @@ private:
   std::vector<int> targetsFor(int device) const;
   std::vector<int> costliest(int device) const;
   bool takeBest();
-  double moveMs() const { return residence ? residence->costMs() : 0; }
+  double moveMs() const { return migration ? migration->costMs() : 0; }
   double moveMsAfter(size_t edit) const {
-    return residence ? residence->costAfter(batch.edit(edit)) : 0;
+    return migration ? migration->costAfter(batch.edit(edit)) : 0;
   }
 
   Board &board;
   const int64_t budget;
   int64_t &evaluations;
-  Residence *residence;
+  MigrationCost *migration;
   int64_t used = 0;
-  BoardCost cost;
+  MoveEstimate cost;
   EditBatch batch;
 };
 
@@ -94,7 +94,7 @@ std::vector<int> Descent::costliest(int device) const {
 }
 
 void Descent::considerSplits(int index, const std::vector<int> &targets) {
-  const Piece &piece = board.piece(index);
+  const BoardPiece &piece = board.piece(index);
   size_t count = std::min(kMaxSplitTargets, targets.size());
   for (bool rows : {false, true}) {
     int64_t step = rows ? rowStep(board.regionOf(piece)) : kColumnAlignment;
@@ -108,7 +108,7 @@ void Descent::considerSplits(int index, const std::vector<int> &targets) {
 }
 
 void Descent::considerSiblings(int index) {
-  const Piece &piece = board.piece(index);
+  const BoardPiece &piece = board.piece(index);
   const Region &region = board.regionOf(piece);
   if (region.pieces < 2 || region.rigid)
     return;
@@ -184,8 +184,8 @@ bool Descent::takeBest() {
   }
   if (best == batch.size())
     return false;
-  if (residence)
-    residence->apply(batch.edit(best));
+  if (migration)
+    migration->apply(batch.edit(best));
   board.apply(batch.edit(best), batch.change(best));
   cost.measure(true);
   // Estimates that mislead without lowering the cost must not go on for ever.
@@ -207,6 +207,6 @@ double Descent::run() {
 } // namespace
 
 double neuroshard::descend(Board &board, int64_t budget, int64_t &evaluations,
-                           Residence *residence) {
-  return Descent(board, budget, evaluations, residence).run();
+                           MigrationCost *migration) {
+  return Descent(board, budget, evaluations, migration).run();
 }

@@ -1,4 +1,4 @@
-//===- EditBatch.cpp - Steps judged together in one model call ------------===//
+//===- EditBatch.cpp - Moves judged together in one model call ------------===//
 
 #include "EditBatch.h"
 
@@ -16,7 +16,7 @@ void EditBatch::clear() {
 /// Writes the sum of one of the two devices afterwards; returns its shards.
 static int sumAfter(const Board &board, const Edit &edit, bool target,
                     int period, double *row) {
-  const Piece &first = board.piece(edit.piece);
+  const BoardPiece &first = board.piece(edit.piece);
   int device = target ? edit.target : first.device;
   bool same = first.device == edit.target;
   std::span<const double> sum = board.sumOf(device, period);

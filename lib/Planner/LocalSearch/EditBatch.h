@@ -1,10 +1,10 @@
-//===- EditBatch.h - Steps judged together in one model call ----*- C++ -*-===//
+//===- EditBatch.h - Moves judged together in one model call ----*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_PLANNER_LOCALSEARCH_EDITBATCH_H
 #define NEUROSHARD_LIB_PLANNER_LOCALSEARCH_EDITBATCH_H
 
-#include "Cost/ComputeBatch.h"
 #include "MoveEstimate.h"
+#include "Units/ComputeBatch.h"
 
 #include <vector>
 

@@ -1,5 +1,4 @@
-//===- MoveEstimate.cpp - What a step would cost, nearly for free
-//------------===//
+//===- MoveEstimate.cpp - Estimate of a move's cost -----------------------===//
 
 #include "MoveEstimate.h"
 
@@ -7,7 +6,7 @@
 
 using namespace neuroshard;
 
-BoardCost::BoardCost(const Board &board, int power)
+MoveEstimate::MoveEstimate(const Board &board, int power)
     : shares(board.context().shares) {
   if (shares.empty())
     periods.emplace_back(board, Board::kSummary, power);
@@ -16,12 +15,12 @@ BoardCost::BoardCost(const Board &board, int power)
   takeMean();
 }
 
-void BoardCost::setPower(int power) {
-  for (PeriodCost &period : periods)
+void MoveEstimate::setPower(int power) {
+  for (PeriodEstimate &period : periods)
     period.setPower(power);
 }
 
-void BoardCost::takeMean() {
+void MoveEstimate::takeMean() {
   if (shares.empty()) {
     exactMs = periods.front().costMs();
     energy = periods.front().energyMs();
@@ -40,13 +39,13 @@ void BoardCost::takeMean() {
   }
 }
 
-void BoardCost::measure(bool probe) {
-  for (PeriodCost &period : periods)
+void MoveEstimate::measure(bool probe) {
+  for (PeriodEstimate &period : periods)
     period.measure(probe);
   takeMean();
 }
 
-double BoardCost::energyAfter(const LoadChange &change) const {
+double MoveEstimate::energyAfter(const LoadChange &change) const {
   if (shares.empty())
     return periods.front().energyAfter(change);
   double mean = 0;
@@ -55,7 +54,7 @@ double BoardCost::energyAfter(const LoadChange &change) const {
   return mean;
 }
 
-bool BoardCost::isMeanBelow(const LoadChange &change, double limitMs) const {
+bool MoveEstimate::isMeanBelow(const LoadChange &change, double limitMs) const {
   double low = 0, high = 0;
   for (size_t p = 0; p < periods.size(); ++p) {
     auto [least, most] = periods[p].boundsAfter(change.periods[p]);
@@ -67,7 +66,7 @@ bool BoardCost::isMeanBelow(const LoadChange &change, double limitMs) const {
   return high < limitMs || energyAfter(change) < limitMs;
 }
 
-double BoardCost::costAfter(const LoadChange &change) {
+double MoveEstimate::costAfter(const LoadChange &change) {
   if (shares.empty())
     return periods.front().costAfter(change);
   double mean = 0;
@@ -76,7 +75,7 @@ double BoardCost::costAfter(const LoadChange &change) {
   return mean;
 }
 
-void BoardCost::apply(const LoadChange &change) {
+void MoveEstimate::apply(const LoadChange &change) {
   if (shares.empty()) {
     periods.front().apply(change);
     energy = periods.front().energyMs();

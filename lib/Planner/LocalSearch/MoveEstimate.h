@@ -1,5 +1,4 @@
-//===- MoveEstimate.h - What a step would cost, nearly for free ----*- C++
-//-*-===//
+//===- MoveEstimate.h - Estimate of a move's cost ---------------*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_PLANNER_LOCALSEARCH_MOVEESTIMATE_H
 #define NEUROSHARD_LIB_PLANNER_LOCALSEARCH_MOVEESTIMATE_H
@@ -10,11 +9,11 @@
 
 namespace neuroshard {
 
-/// The cost of a board and estimates of it after a step: PeriodCost's, or with
-/// snapshots their mean over them.
-class BoardCost {
+/// The cost of a board and estimates of it after a step: PeriodEstimate's, or
+/// with snapshots their mean over them.
+class MoveEstimate {
 public:
-  BoardCost(const Board &board, int power);
+  MoveEstimate(const Board &board, int power);
 
   /// Takes everything from the model; `probe` also how communication changes.
   void measure(bool probe);
@@ -43,7 +42,7 @@ private:
   void takeMean();
 
   /// One for the problem itself when there are no snapshots.
-  std::vector<PeriodCost> periods;
+  std::vector<PeriodEstimate> periods;
   const std::vector<double> &shares;
   double exactMs = 0;
   double energy = 0;

@@ -1,5 +1,4 @@
-//===- PeriodEstimate.cpp - What a step would cost in one period
-//--------------===//
+//===- PeriodEstimate.cpp - A move's cost in one period -------------------===//
 
 #include "PeriodEstimate.h"
 
@@ -43,7 +42,7 @@ bool areAlike(const Topology &topology) {
 
 } // namespace
 
-PeriodCost::PeriodCost(const Board &board, int period, int power)
+PeriodEstimate::PeriodEstimate(const Board &board, int period, int power)
     : board(board), period(period), options(board.context().options.objective),
       published(options.kind == ObjectiveKind::Published) {
   doublings = std::max(1, static_cast<int>(std::log2(power)));
@@ -51,25 +50,25 @@ PeriodCost::PeriodCost(const Board &board, int period, int power)
   measure(true);
 }
 
-void PeriodCost::setPower(int power) {
+void PeriodEstimate::setPower(int power) {
   doublings = std::max(1, static_cast<int>(std::log2(power)));
 }
 
-double PeriodCost::bytesOf(const DeviceLoad &load, Direction direction) {
+double PeriodEstimate::bytesOf(const DeviceLoad &load, Direction direction) {
   return direction == Direction::Input     ? load.inputBytes
          : direction == Direction::Forward ? load.forwardBytes
                                            : load.backwardBytes;
 }
 
-std::vector<double> PeriodCost::exchange(std::span<const DeviceLoad> loads,
-                                         Direction direction) const {
+std::vector<double> PeriodEstimate::exchange(std::span<const DeviceLoad> loads,
+                                             Direction direction) const {
   const Topology &topology = board.context().problem.topology;
   return board.context().model.communicationMs(
       trafficOf(topology, loads, direction), {}, direction);
 }
 
 /// By how much slower than the fastest each device exchanges the same.
-void PeriodCost::compareDevices() {
+void PeriodEstimate::compareDevices() {
   if (areAlike(board.context().problem.topology))
     return;
   DeviceLoad mean;
@@ -92,14 +91,14 @@ void PeriodCost::compareDevices() {
   }
 }
 
-double PeriodCost::slownessOf(size_t device, Direction direction) const {
+double PeriodEstimate::slownessOf(size_t device, Direction direction) const {
   const std::vector<double> &list = slowness[indexOf(direction)];
   return list.empty() ? 1 : list[device];
 }
 
 /// Shifts dims, then bytes, from the device with the least to the one with the
 /// most: what the others see comes from the largest, the rest from the own.
-void PeriodCost::probe(Direction direction, Line &line) {
+void PeriodEstimate::probe(Direction direction, Line &line) {
   line.perDim = line.perByte = line.perMaxDim = line.perMaxByte = 0;
   size_t count = loads().size();
   if (count < 2)
@@ -151,8 +150,8 @@ void PeriodCost::probe(Direction direction, Line &line) {
       line.perByte, line.perMaxByte);
 }
 
-void PeriodCost::fitLine(Direction direction,
-                         const std::vector<double> &times) {
+void PeriodEstimate::fitLine(Direction direction,
+                             const std::vector<double> &times) {
   Line &line = lines[indexOf(direction)];
   size_t top = static_cast<size_t>(
       std::max_element(times.begin(), times.end()) - times.begin());
@@ -170,8 +169,8 @@ void PeriodCost::fitLine(Direction direction,
   shiftsOthers = shiftsOthers || line.perMaxDim > 0 || line.perMaxByte > 0;
 }
 
-PeriodCost::Largest PeriodCost::largestOf(Direction direction,
-                                          bool dims) const {
+PeriodEstimate::Largest PeriodEstimate::largestOf(Direction direction,
+                                                  bool dims) const {
   Largest largest;
   std::span<const DeviceLoad> loads = this->loads();
   for (size_t d = 0; d < loads.size(); ++d) {
@@ -188,15 +187,15 @@ PeriodCost::Largest PeriodCost::largestOf(Direction direction,
   return largest;
 }
 
-double PeriodCost::Largest::without(int a, int b) const {
+double PeriodEstimate::Largest::without(int a, int b) const {
   for (size_t i = 0; i < 3; ++i)
     if (devices[i] >= 0 && devices[i] != a && devices[i] != b)
       return values[i];
   return 0;
 }
 
-double PeriodCost::communication(size_t device, const DeviceLoad &load,
-                                 Direction direction) const {
+double PeriodEstimate::communication(size_t device, const DeviceLoad &load,
+                                     Direction direction) const {
   const Line &line = lines[indexOf(direction)];
   double bytes = bytesOf(load, direction);
   double ms = std::max(line.floorMs,
@@ -205,8 +204,8 @@ double PeriodCost::communication(size_t device, const DeviceLoad &load,
   return ms * slownessOf(device, direction);
 }
 
-PeriodCost::Values PeriodCost::valuesOf(int device,
-                                        const DeviceLoad &load) const {
+PeriodEstimate::Values PeriodEstimate::valuesOf(int device,
+                                                const DeviceLoad &load) const {
   Values result = {};
   size_t index = static_cast<size_t>(device);
   double forward = communication(index, load, Direction::Forward);
@@ -224,13 +223,13 @@ PeriodCost::Values PeriodCost::valuesOf(int device,
 }
 
 /// All at once, which compilers turn into vector instructions.
-void PeriodCost::raise(Values &values) const {
+void PeriodEstimate::raise(Values &values) const {
   for (int i = 0; i < doublings; ++i)
     for (double &value : values)
       value *= value;
 }
 
-PeriodCost::Values PeriodCost::powersOf(const Values &values) const {
+PeriodEstimate::Values PeriodEstimate::powersOf(const Values &values) const {
   Values result;
   for (size_t m = 0; m < kMetrics; ++m)
     result[m] = values[m] * inverseScales[m];
@@ -238,11 +237,11 @@ PeriodCost::Values PeriodCost::powersOf(const Values &values) const {
   return result;
 }
 
-double PeriodCost::root(double sum) const {
+double PeriodEstimate::root(double sum) const {
   return std::exp(std::log(sum) / static_cast<double>(1 << doublings));
 }
 
-double PeriodCost::compose(const Values &norms) const {
+double PeriodEstimate::compose(const Values &norms) const {
   if (published)
     return norms[Compute];
   double withoutInput = norms[Forward] + norms[Backward] + norms[In] +
@@ -252,21 +251,21 @@ double PeriodCost::compose(const Values &norms) const {
                                    : norms[Input] + withoutInput;
 }
 
-double PeriodCost::energyOf(const Values &sums) const {
+double PeriodEstimate::energyOf(const Values &sums) const {
   Values result = {};
   for (size_t m = published ? 0 : 1; m < (published ? 1 : kMetrics); ++m)
     result[m] = scales[m] * root(sums[m]);
   return compose(result);
 }
 
-void PeriodCost::takeNorms() {
+void PeriodEstimate::takeNorms() {
   norms = {};
   for (size_t m = published ? 0 : 1; m < (published ? 1 : kMetrics); ++m)
     norms[m] = scales[m] * root(sums[m]);
   energy = compose(norms);
 }
 
-void PeriodCost::measure(bool probeAgain) {
+void PeriodEstimate::measure(bool probeAgain) {
   const SearchContext &context = board.context();
   std::span<const DeviceLoad> loads = this->loads();
   CostBreakdown cost =
@@ -321,7 +320,7 @@ void PeriodCost::measure(bool probeAgain) {
   takeNorms();
 }
 
-void PeriodCost::findCritical(const CostBreakdown &breakdown) {
+void PeriodEstimate::findCritical(const CostBreakdown &breakdown) {
   criticalDevices.clear();
   std::span<const DeviceLoad> loads = this->loads();
   auto addLargest = [&](auto value) {
@@ -349,8 +348,8 @@ void PeriodCost::findCritical(const CostBreakdown &breakdown) {
 
 /// By how much the other devices' communication changes, because the largest
 /// does.
-double PeriodCost::shiftAfter(const LoadChange &change,
-                              Direction direction) const {
+double PeriodEstimate::shiftAfter(const LoadChange &change,
+                                  Direction direction) const {
   const Line &line = lines[indexOf(direction)];
   double shift = 0;
   if (line.perMaxDim > 0) {
@@ -369,7 +368,8 @@ double PeriodCost::shiftAfter(const LoadChange &change,
   return shift;
 }
 
-PeriodCost::Values PeriodCost::shiftsAfter(const LoadChange &change) const {
+PeriodEstimate::Values
+PeriodEstimate::shiftsAfter(const LoadChange &change) const {
   Values shifts = {};
   if (!shiftsOthers)
     return shifts;
@@ -385,8 +385,8 @@ PeriodCost::Values PeriodCost::shiftsAfter(const LoadChange &change) const {
   return shifts;
 }
 
-PeriodCost::Values PeriodCost::sumsAfter(const LoadChange &change,
-                                         const Values &shifts) const {
+PeriodEstimate::Values PeriodEstimate::sumsAfter(const LoadChange &change,
+                                                 const Values &shifts) const {
   Values here = valuesOf(change.device, change.load);
   Values there = valuesOf(change.target, change.targetLoad);
   const Values &oldHere = powers[static_cast<size_t>(change.device)];
@@ -414,7 +414,7 @@ PeriodCost::Values PeriodCost::sumsAfter(const LoadChange &change,
   return result;
 }
 
-double PeriodCost::energyAfter(const LoadChange &change) const {
+double PeriodEstimate::energyAfter(const LoadChange &change) const {
   return energyOf(sumsAfter(change, shiftsAfter(change)));
 }
 
@@ -422,8 +422,8 @@ double PeriodCost::energyAfter(const LoadChange &change) const {
 /// log x between 2 (x - 1) / (x + 1) and x - 1 (above 1), or between 1 - 1 / x
 /// and 2 (x - 1) / (x + 1) (below 1), and exp y between 1 + y and
 /// 1 + y + y^2 / 2 (y < 0), that factor has bounds of a few operations.
-bool PeriodCost::boundNorms(const Values &after, Values &low,
-                            Values &high) const {
+bool PeriodEstimate::boundNorms(const Values &after, Values &low,
+                                Values &high) const {
   double share = 1 / static_cast<double>(1 << doublings);
   low = high = {};
   for (size_t m = 0; m < kMetrics; ++m) {
@@ -445,7 +445,7 @@ bool PeriodCost::boundNorms(const Values &after, Values &low,
   return true;
 }
 
-bool PeriodCost::isBelow(const LoadChange &change, double limitMs) const {
+bool PeriodEstimate::isBelow(const LoadChange &change, double limitMs) const {
   Values after = sumsAfter(change, shiftsAfter(change));
   Values low, high;
   if (!boundNorms(after, low, high))
@@ -456,7 +456,7 @@ bool PeriodCost::isBelow(const LoadChange &change, double limitMs) const {
 }
 
 std::pair<double, double>
-PeriodCost::boundsAfter(const LoadChange &change) const {
+PeriodEstimate::boundsAfter(const LoadChange &change) const {
   Values after = sumsAfter(change, shiftsAfter(change));
   Values low, high;
   if (boundNorms(after, low, high))
@@ -465,7 +465,7 @@ PeriodCost::boundsAfter(const LoadChange &change) const {
   return {energy, energy};
 }
 
-double PeriodCost::costAfter(const LoadChange &change) {
+double PeriodEstimate::costAfter(const LoadChange &change) {
   scratch.assign(loads().begin(), loads().end());
   scratch[static_cast<size_t>(change.device)] = change.load;
   scratch[static_cast<size_t>(change.target)] = change.targetLoad;
@@ -474,7 +474,7 @@ double PeriodCost::costAfter(const LoadChange &change) {
       .costMs;
 }
 
-void PeriodCost::apply(const LoadChange &change) {
+void PeriodEstimate::apply(const LoadChange &change) {
   Values shifts = shiftsAfter(change);
   sums = sumsAfter(change, shifts);
   auto follow = [&](int device, const DeviceLoad &load) {

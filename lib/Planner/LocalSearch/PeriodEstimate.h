@@ -1,5 +1,4 @@
-//===- PeriodEstimate.h - What a step would cost in one period ------*- C++
-//-*-===//
+//===- PeriodEstimate.h - A move's cost in one period -----------*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_PLANNER_LOCALSEARCH_PERIODESTIMATE_H
 #define NEUROSHARD_LIB_PLANNER_LOCALSEARCH_PERIODESTIMATE_H
@@ -20,9 +19,9 @@ namespace neuroshard {
 /// faster. An estimate takes constant time: compute is the model's,
 /// communication a straight line through the model's answers around the current
 /// state. measure() asks the model itself.
-class PeriodCost {
+class PeriodEstimate {
 public:
-  PeriodCost(const Board &board, int period, int power);
+  PeriodEstimate(const Board &board, int period, int power);
 
   /// Takes everything from the model; `probe` also how communication changes.
   void measure(bool probe);

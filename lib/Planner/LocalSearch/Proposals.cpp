@@ -1,4 +1,4 @@
-//===- Proposals.cpp - Random steps from a board --------------------------===//
+//===- Proposals.cpp - Random moves to judge ------------------------------===//
 
 #include "Proposals.h"
 
@@ -89,7 +89,7 @@ int Proposals::drawSibling(int index) {
 }
 
 Edit Proposals::drawSplit(int index) {
-  const Piece &piece = board.piece(index);
+  const BoardPiece &piece = board.piece(index);
   const Region &region = board.regionOf(piece);
   if (region.rigid)
     return {};
@@ -112,7 +112,7 @@ Edit Proposals::drawSplit(int index) {
 }
 
 Edit Proposals::drawSiblingStep(int index, int sibling) {
-  const Piece &a = board.piece(index), &b = board.piece(sibling);
+  const BoardPiece &a = board.piece(index), &b = board.piece(sibling);
   if (a.device == b.device || random.real() < kJoinShare)
     return board.join(index, sibling);
   bool rows = a.band != b.band;
@@ -134,7 +134,7 @@ Edit Proposals::draw(const std::vector<int> &critical) {
   int index = drawPiece(critical);
   if (index < 0)
     return {};
-  const Piece &piece = board.piece(index);
+  const BoardPiece &piece = board.piece(index);
   const Region &region = board.regionOf(piece);
   double r = random.real();
   if (region.pieces > 1 && !region.rigid &&

@@ -1,4 +1,4 @@
-//===- Proposals.h - Random steps from a board ------------------*- C++ -*-===//
+//===- Proposals.h - Random moves to judge ----------------------*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_PLANNER_LOCALSEARCH_PROPOSALS_H
 #define NEUROSHARD_LIB_PLANNER_LOCALSEARCH_PROPOSALS_H

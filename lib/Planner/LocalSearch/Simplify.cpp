@@ -1,4 +1,4 @@
-//===- Simplify.cpp - Joining pieces whose cut brings nothing -------------===//
+//===- Simplify.cpp - Joining pieces whose cut gains nothing --------------===//
 ///
 /// \file
 /// Random steps cut tables whose pieces then lie on devices that decide
@@ -45,7 +45,7 @@ private:
   const Siblings joined;
   const double limitMs;
   int64_t &evaluations;
-  BoardCost cost;
+  MoveEstimate cost;
   EditBatch batch;
 };
 
@@ -55,7 +55,7 @@ std::vector<int> Simplifier::bySize(const Region &region) const {
     pieces.insert(pieces.end(), band.begin(), band.end());
   std::sort(pieces.begin(), pieces.end(), [&](int a, int b) {
     auto size = [&](int index) {
-      const Piece &piece = board.piece(index);
+      const BoardPiece &piece = board.piece(index);
       return std::tuple(piece.rows * piece.width, index);
     };
     return size(a) < size(b);

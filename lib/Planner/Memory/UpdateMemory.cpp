@@ -49,7 +49,7 @@ constexpr int64_t kPieceBytes = (kPieceIds + kSmallRows + 1) * 4;
 /// of the shard, and of all.
 constexpr int64_t kMostSumsOfRow = 512, kMostSums = 8192;
 
-int64_t ceilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
+int64_t divideRoundingUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /// Whether kernels on GPUs train the tables.
 bool runsOnGpus(const ShardingProblem &problem) {
@@ -72,14 +72,14 @@ int64_t deviceUpdateBytes(const ShardingProblem &problem, const Table &table,
   int64_t bags =
       feature.pooling == Pooling::None ? 0 : featureBatch(problem, feature);
   return ids * (kPositionBytes + kDeviceSortBytes) +
-         ceilDivide(ids, kChunkIds) *
+         divideRoundingUp(ids, kChunkIds) *
              paddedRowBytes(table.dim, ElementType::F32) +
          kTaskBytes + bags / kBagsPerTaskByte;
 }
 
 int64_t smallUpdateBytes(const ShardingProblem &problem, const Feature &feature,
                          const Shard &shard, int64_t ids) {
-  int64_t pieces = ceilDivide(ids, kPieceIds);
+  int64_t pieces = divideRoundingUp(ids, kPieceIds);
   int64_t sums = std::min(
       {pieces, kMostSumsOfRow, kMostSums / std::max<int64_t>(1, shard.rows())});
   int64_t bags =

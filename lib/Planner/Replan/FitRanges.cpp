@@ -1,4 +1,4 @@
-//===- FitRanges.cpp - Equal pieces take the ranges that move least -------===//
+//===- FitRanges.cpp - Ranges of equal pieces that move least -------------===//
 ///
 /// \file
 /// What a piece costs does not depend on which columns or rows it has, so a

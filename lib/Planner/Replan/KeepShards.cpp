@@ -1,9 +1,9 @@
-//===- KeepShards.cpp - What of a previous plan today's rules allow -------===//
+//===- KeepShards.cpp - Shards of a previous plan that may stay -----------===//
 
 #include "Migration.h"
 
 #include "Units/SearchContext.h"
-#include "Verify/VerifyTarget.h"
+#include "Units/TargetRules.h"
 #include "neuroshard/Planner/Memory.h"
 
 #include <algorithm>
@@ -62,9 +62,7 @@ std::string Keeper::brokenRule(int table,
   ShardingKind kind = classify(source, of, context.innerGroupOfDevice);
   if (!rules.allows(kind))
     return "it may not be sharded " + std::string(toString(kind));
-  Diagnostics errors;
-  verifyTarget(context.problem, source, of, context.innerGroupOfDevice, errors);
-  return errors.empty() ? std::string() : errors.front().message;
+  return targetObjection(context.problem, table, of);
 }
 
 void Keeper::followTableRules() {

@@ -1,4 +1,4 @@
-//===- Migration.cpp - What moves from one plan to the next ---------------===//
+//===- Migration.cpp - Bytes that move from one plan to the next ----------===//
 
 #include "Migration.h"
 

@@ -1,4 +1,4 @@
-//===- Migration.h - From yesterday's plan to today's -----------*- C++ -*-===//
+//===- Migration.h - What stays of a previous plan, what moves --*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_PLANNER_REPLAN_MIGRATION_H
 #define NEUROSHARD_LIB_PLANNER_REPLAN_MIGRATION_H
@@ -74,13 +74,6 @@ struct Overlap {
   int64_t columns = 0;
 };
 Overlap overlapOf(const Shard &a, const Shard &b);
-
-/// search() with SearchOptions::warmStart: the previous plan as far as it
-/// serves, better plans near it, and a plan made afresh; the one that is
-/// cheapest with the time of moving spread over the horizon.
-tl::expected<SearchResult, Diagnosis>
-searchFromPrevious(const ShardingProblem &problem, const CostModel &model,
-                   const SearchOptions &options);
 
 } // namespace neuroshard
 

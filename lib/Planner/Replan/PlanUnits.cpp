@@ -1,4 +1,4 @@
-//===- PlanUnits.cpp - A plan as what a search places --------------------===//
+//===- PlanUnits.cpp - Units and placement read from a plan ---------------===//
 
 #include "PlanUnits.h"
 
@@ -11,7 +11,7 @@ using namespace neuroshard;
 
 /// The plan's shards inside a rectangle, in order; none of the plan's own
 /// names.
-std::vector<Shard> PlanReader::within(const Shard &rectangle, int table) const {
+std::vector<Shard> PlanUnits::within(const Shard &rectangle, int table) const {
   std::vector<Shard> inside;
   auto found = shardsOfTable.find(table);
   if (found == shardsOfTable.end())
@@ -31,7 +31,7 @@ std::vector<Shard> PlanReader::within(const Shard &rectangle, int table) const {
   return inside;
 }
 
-void PlanReader::place(std::vector<Shard> shards, int device) {
+void PlanUnits::place(std::vector<Shard> shards, int device) {
   for (Shard &shard : shards)
     shard.devices.clear();
   placed.push_back(makeUnit(context, std::move(shards)));
@@ -46,7 +46,7 @@ static int64_t areaOf(const std::vector<Shard> &shards) {
 }
 
 /// Co-located tables are cut and placed alike.
-bool PlanReader::readSet(const UnitPtr &unit) {
+bool PlanUnits::readSet(const UnitPtr &unit) {
   std::vector<std::vector<Shard>> parts;
   for (size_t i = 0; i < unit->shards.size(); ++i) {
     parts.push_back(within(unit->shards[i], unit->tables[i]));
@@ -68,7 +68,7 @@ bool PlanReader::readSet(const UnitPtr &unit) {
 }
 
 /// Does the plan have the unit's rectangles where the unit must be?
-bool PlanReader::isInPlace(const Unit &unit) const {
+bool PlanUnits::isInPlace(const Unit &unit) const {
   for (size_t i = 0; i < unit.shards.size(); ++i) {
     std::vector<Shard> parts = within(unit.shards[i], unit.tables[i]);
     bool everywhere = unit.forcedDevice == Unit::kEverywhere;
@@ -80,7 +80,7 @@ bool PlanReader::isInPlace(const Unit &unit) const {
   return true;
 }
 
-bool PlanReader::readUnit(const UnitPtr &unit) {
+bool PlanUnits::readUnit(const UnitPtr &unit) {
   if (unit->forcedDevice != -1) {
     if (!isInPlace(*unit))
       return false;
@@ -107,13 +107,13 @@ bool PlanReader::readUnit(const UnitPtr &unit) {
   return true;
 }
 
-bool PlanReader::readAll(const std::vector<UnitPtr> &units) {
+bool PlanUnits::readAll(const std::vector<UnitPtr> &units) {
   return std::all_of(units.begin(), units.end(),
                      [&](const UnitPtr &unit) { return readUnit(unit); });
 }
 
 /// A table whose rules leave several forms may have another one in the plan.
-bool PlanReader::read(const std::vector<UnitPtr> &units) {
+bool PlanUnits::read(const std::vector<UnitPtr> &units) {
   for (const FormEntry &entry : formEntries(context, units)) {
     size_t regions = wholes.size(), pieces = placed.size();
     if (readAll(entry.given.pieces))
@@ -127,7 +127,7 @@ bool PlanReader::read(const std::vector<UnitPtr> &units) {
   return true;
 }
 
-SearchState PlanReader::state() const {
+SearchState PlanUnits::state() const {
   SearchState state(context, placed);
   for (size_t i = 0; i < placed.size(); ++i)
     if (placed[i]->forcedDevice == -1)

@@ -1,4 +1,4 @@
-//===- PlanUnits.h - A plan as what a search places ------------*- C++ -*-===//
+//===- PlanUnits.h - Units and placement read from a plan -------*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_PLANNER_REPLAN_PLANUNITS_H
 #define NEUROSHARD_LIB_PLANNER_REPLAN_PLANUNITS_H
@@ -11,9 +11,9 @@
 namespace neuroshard {
 
 /// A plan as units: those before any cut, and those placed.
-class PlanReader {
+class PlanUnits {
 public:
-  PlanReader(const SearchContext &context, const ShardingPlan &plan)
+  PlanUnits(const SearchContext &context, const ShardingPlan &plan)
       : context(context) {
     for (const Shard &shard : plan.shards)
       shardsOfTable[context.tableIndex(shard.table)].push_back(&shard);

@@ -1,4 +1,4 @@
-//===- RenameDevices.cpp - Equal devices take the names that move least ---===//
+//===- RenameDevices.cpp - Names of equal devices that move least ---------===//
 
 #include "Migration.h"
 

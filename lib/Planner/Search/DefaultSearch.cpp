@@ -1,4 +1,4 @@
-//===- DefaultSearch.cpp - Splits, greedy over caps, local search ---------===//
+//===- DefaultSearch.cpp - Initial solutions, then local search -----------===//
 ///
 /// \file
 /// 1. Cut what is too large for a device, or too costly for its share of the
@@ -7,20 +7,22 @@
 ///    without a cap; whole tables also by the baselines' keys.
 ///    Small problems also try the published search.
 /// 3. If nothing fits, let memory decide and cut whatever finds no room.
-/// 4. With snapshots, plan for their summary and for each alone: more starts.
+/// 4. With snapshots, plan for their summary and for each alone: more
+/// solutions.
 /// 5. Improve the best few by local search.
 /// 6. Take back cuts that bring next to nothing, and those that leave the
 ///    pieces on one device.
 //===----------------------------------------------------------------------===//
 
-#include "Algorithms.h"
-#include "Cost/ComputeBatch.h"
+#include "DefaultSearch.h"
+
 #include "Forms/EvenColumns.h"
-#include "Greedy.h"
 #include "InitialSolutions.h"
 #include "LocalSearch/Anneal.h"
+#include "Placement/Greedy.h"
 #include "SnapshotInitialSolutions.h"
-#include "ThreadPool.h"
+#include "Units/ComputeBatch.h"
+#include "Units/SearchThreads.h"
 #include "neuroshard/Planner/Verify.h"
 
 #include <algorithm>
@@ -76,10 +78,10 @@ constexpr double kDescentEnd = 0.98;
 /// One of several local searches.
 struct Chain {
   Board board;
-  const Start *start = nullptr;
+  const InitialSolution *start = nullptr;
   /// Of the start.
   int pieces = 0;
-  double costMs = kNoCap;
+  double costMs = kInfiniteMs;
   int64_t evaluations = 0;
 };
 
@@ -91,18 +93,18 @@ public:
 
 private:
   int64_t stepBudget(const std::vector<UnitPtr> &units) const;
-  std::vector<const Start *> chooseStarts() const;
+  std::vector<const InitialSolution *> chooseStarts() const;
   void anneal(std::vector<Chain> &chains, int64_t steps, uint64_t round);
   void improveStarts(const std::vector<UnitPtr> &units);
-  const Start &cheapestStart() const;
-  const Start *cheapestValidStart() const;
+  const InitialSolution &cheapestStart() const;
+  const InitialSolution *cheapestValidStart() const;
   double simpleLimitMs(double costMs) const;
   void keepResult(const Chain &best, int64_t budget);
   void joinOnDevices(const std::vector<UnitPtr> &units);
 
   const SearchContext &context;
   Outcome outcome;
-  std::vector<Start> starts;
+  std::vector<InitialSolution> solutions;
 };
 
 /// How many random steps in all.
@@ -122,23 +124,24 @@ int64_t DefaultSearch::stepBudget(const std::vector<UnitPtr> &units) const {
   return static_cast<int64_t>(embedding ? steps : steps / kSlowModel);
 }
 
-/// The best starts, of each family in turn: what one family lacks (cuts by
+/// The best solutions, of each family in turn: what one family lacks (cuts by
 /// rows, say) small steps hardly find. A start may serve several searches.
-std::vector<const Start *> DefaultSearch::chooseStarts() const {
-  double best = kNoCap;
-  for (const Start &start : starts)
+std::vector<const InitialSolution *> DefaultSearch::chooseStarts() const {
+  double best = kInfiniteMs;
+  for (const InitialSolution &start : solutions)
     best = std::min(best, start.costMs);
-  std::array<std::vector<const Start *>, kFamilies> families;
-  for (const Start &start : starts)
+  std::array<std::vector<const InitialSolution *>, kFamilies> families;
+  for (const InitialSolution &start : solutions)
     if (start.costMs <= kHopeful * best)
       families[static_cast<size_t>(start.family)].push_back(&start);
-  for (std::vector<const Start *> &family : families)
-    std::stable_sort(
-        family.begin(), family.end(),
-        [](const Start *a, const Start *b) { return a->costMs < b->costMs; });
-  std::vector<const Start *> chosen;
+  for (std::vector<const InitialSolution *> &family : families)
+    std::stable_sort(family.begin(), family.end(),
+                     [](const InitialSolution *a, const InitialSolution *b) {
+                       return a->costMs < b->costMs;
+                     });
+  std::vector<const InitialSolution *> chosen;
   for (size_t rank = 0; chosen.size() < kChains; ++rank)
-    for (const std::vector<const Start *> &family : families)
+    for (const std::vector<const InitialSolution *> &family : families)
       if (!family.empty() && chosen.size() < kChains)
         chosen.push_back(family[rank % family.size()]);
   return chosen;
@@ -174,12 +177,12 @@ void DefaultSearch::anneal(std::vector<Chain> &chains, int64_t steps,
       [](const Chain &a, const Chain &b) { return a.costMs < b.costMs; });
 }
 
-/// Several searches from different starts; the better half goes on with more
+/// Several searches from different solutions; the better half goes on with more
 /// steps each, until few are left.
 void DefaultSearch::improveStarts(const std::vector<UnitPtr> &units) {
   int64_t budget = stepBudget(units);
   std::vector<Chain> chains;
-  for (const Start *start : chooseStarts()) {
+  for (const InitialSolution *start : chooseStarts()) {
     Board board(context, *start->wholes, start->state);
     int pieces = board.pieceCount();
     chains.push_back({std::move(board), start, pieces});
@@ -219,10 +222,12 @@ void DefaultSearch::improveStarts(const std::vector<UnitPtr> &units) {
   keepResult(*best, budget);
 }
 
-const Start &DefaultSearch::cheapestStart() const {
+const InitialSolution &DefaultSearch::cheapestStart() const {
   return *std::min_element(
-      starts.begin(), starts.end(),
-      [](const Start &a, const Start &b) { return a.costMs < b.costMs; });
+      solutions.begin(), solutions.end(),
+      [](const InitialSolution &a, const InitialSolution &b) {
+        return a.costMs < b.costMs;
+      });
 }
 
 /// What a simpler plan may cost: hardly more, and no more than a start.
@@ -232,9 +237,9 @@ double DefaultSearch::simpleLimitMs(double costMs) const {
 }
 
 /// The cheapest start that follows every rule.
-const Start *DefaultSearch::cheapestValidStart() const {
-  const Start *best = nullptr;
-  for (const Start &start : starts)
+const InitialSolution *DefaultSearch::cheapestValidStart() const {
+  const InitialSolution *best = nullptr;
+  for (const InitialSolution &start : solutions)
     if ((!best || start.costMs < best->costMs) &&
         verify(start.state.plan(), context.problem).empty())
       best = &start;
@@ -243,12 +248,12 @@ const Start *DefaultSearch::cheapestValidStart() const {
 
 void DefaultSearch::keepResult(const Chain &best, int64_t budget) {
   outcome.state.emplace(withEvenColumns(best.board.state()));
-  // The starts' costs come from other sums; never end above them.
+  // The solutions' costs come from other sums; never end above them.
   if (outcome.state->costMs() > cheapestStart().costMs)
     outcome.state.emplace(cheapestStart().state);
   // Steps do not know every rule: around hand-written shards, say.
   if (!verify(outcome.state->plan(), context.problem).empty())
-    if (const Start *valid = cheapestValidStart())
+    if (const InitialSolution *valid = cheapestValidStart())
       outcome.state.emplace(valid->state);
   outcome.tried.push_back("then the best steps: " +
                           formatMs(outcome.state->costMs()));
@@ -277,13 +282,14 @@ void DefaultSearch::joinOnDevices(const std::vector<UnitPtr> &units) {
 }
 
 Outcome DefaultSearch::run(std::vector<UnitPtr> units) {
-  context.beginPhase("starts", 0, kStartsEnd);
-  starts = findStarts(context, units, outcome);
-  if (starts.empty())
+  context.beginPhase("initial solutions", 0, kStartsEnd);
+  solutions = findInitialSolutions(context, units, outcome);
+  if (solutions.empty())
     return std::move(outcome);
   if (!context.periods.empty()) {
     context.beginPhase("snapshots one by one", kStartsEnd, kPeriodsEnd);
-    addPeriodStarts(context, units, stepBudget(units), starts, outcome);
+    addSnapshotSolutions(context, units, stepBudget(units), searchDefault,
+                         solutions, outcome);
   }
   improveStarts(units);
   joinOnDevices(units);

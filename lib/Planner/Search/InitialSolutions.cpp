@@ -1,37 +1,39 @@
-//===- InitialSolutions.cpp - Plans from which the local search begins
-//--------------===//
+//===- InitialSolutions.cpp - Where the local search begins ---------------===//
 
 #include "InitialSolutions.h"
 
+#include "Baselines/Baselines.h"
 #include "Forms/CutRules.h"
 #include "Forms/EvenColumns.h"
 #include "Forms/Replicas.h"
 #include "Forms/RowBlocks.h"
-#include "Placement.h"
-#include "ThreadPool.h"
+#include "Placement/Placement.h"
+#include "Units/SearchThreads.h"
+
+#include <cmath>
 
 using namespace neuroshard;
 
 namespace {
 
-/// The published search is one of the starts when units x devices are few.
+/// The published search is one of the solutions when units x devices are few.
 constexpr size_t kMaxPublishedSize = 1024;
 /// So are the planners that propose one form per table, for the smallest.
 constexpr size_t kMaxComparedSize = 64;
 
 Family familyOf(const CutRule &rule) {
-  return rule.costShare == kNoCap   ? Family::Whole
-         : rule.way == Way::Columns ? Family::Columns
-         : rule.way == Way::Rows    ? Family::Rows
-                                    : Family::LessTraffic;
+  return !std::isfinite(rule.costShare) ? Family::Whole
+         : rule.way == Way::Columns     ? Family::Columns
+         : rule.way == Way::Rows        ? Family::Rows
+                                        : Family::LessTraffic;
 }
 
-class StartFinder {
+class InitialSolver {
 public:
-  StartFinder(const SearchContext &context, Outcome &outcome)
+  InitialSolver(const SearchContext &context, Outcome &outcome)
       : context(context), outcome(outcome) {}
 
-  std::vector<Start> run(std::vector<UnitPtr> &units);
+  std::vector<InitialSolution> run(std::vector<UnitPtr> &units);
 
 private:
   void replicateAll(const std::vector<UnitPtr> &units);
@@ -41,21 +43,21 @@ private:
                    const char *what);
   void findAll(const std::vector<UnitPtr> &units);
   void greedyStarts(const std::vector<UnitPtr> &units);
-  void keepStart(const SearchState &found, const std::string &what,
-                 Family family);
+  void keepSolution(const SearchState &found, const std::string &what,
+                    Family family);
   void keepOutcome(const Outcome &found, const std::string &what,
                    Family family);
   bool turnIntoRowBlocks(std::vector<UnitPtr> &units);
 
   const SearchContext &context;
   Outcome &outcome;
-  std::vector<Start> starts;
-  /// The units that starts are being cut out of.
+  std::vector<InitialSolution> solutions;
+  /// The units that solutions are being cut out of.
   std::shared_ptr<const std::vector<UnitPtr>> wholes;
 };
 
-void StartFinder::keepStart(const SearchState &found, const std::string &what,
-                            Family family) {
+void InitialSolver::keepSolution(const SearchState &found,
+                                 const std::string &what, Family family) {
   ++outcome.evaluations;
   SearchState state = withEvenColumns(found);
   if (!state.withinMemory())
@@ -63,23 +65,23 @@ void StartFinder::keepStart(const SearchState &found, const std::string &what,
   double cost = state.costMs();
   context.noteCost(cost);
   outcome.tried.push_back(what + ": " + formatMs(cost));
-  starts.push_back({std::move(state), cost, what, family, wholes});
+  solutions.push_back({std::move(state), cost, what, family, wholes});
 }
 
-void StartFinder::keepOutcome(const Outcome &found, const std::string &what,
-                              Family family) {
+void InitialSolver::keepOutcome(const Outcome &found, const std::string &what,
+                                Family family) {
   if (found.state)
-    keepStart(*found.state, what, family);
+    keepSolution(*found.state, what, family);
 }
 
 /// For each rule the best placement of its pieces over the caps.
-void StartFinder::greedyStarts(const std::vector<UnitPtr> &units) {
+void InitialSolver::greedyStarts(const std::vector<UnitPtr> &units) {
   std::vector<double> caps = gridCaps(context.options.published);
   caps.push_back(kNoCap);
   GreedyPlacer placer(context, caps);
   std::vector<CutRule> rules = cutRules(context);
   std::vector<GreedyJob> jobs(rules.size());
-  bool needsOne = starts.empty();
+  bool needsOne = solutions.empty();
   context.pool().forEach(rules.size(), [&](size_t i) {
     if (context.deadlinePassed() && !(needsOne && i == 0))
       return;
@@ -91,8 +93,8 @@ void StartFinder::greedyStarts(const std::vector<UnitPtr> &units) {
   for (size_t i = 0; i < rules.size(); ++i) {
     outcome.evaluations += jobs[i].evaluations;
     std::string what = "greedy, " + rules[i].str();
-    if (jobs[i].costMs < kNoCap)
-      keepStart(stateOf(context, jobs[i]), what, familyOf(rules[i]));
+    if (jobs[i].costMs < kInfiniteMs)
+      keepSolution(stateOf(context, jobs[i]), what, familyOf(rules[i]));
     else if (jobs[i].evaluations > 0)
       outcome.tried.push_back(what.append(": no room"));
   }
@@ -100,7 +102,7 @@ void StartFinder::greedyStarts(const std::vector<UnitPtr> &units) {
 
 /// Exchanges vanish only when the last table is on every device, which adding
 /// replicas one by one does not see.
-void StartFinder::replicateAll(const std::vector<UnitPtr> &units) {
+void InitialSolver::replicateAll(const std::vector<UnitPtr> &units) {
   std::vector<UnitPtr> replicated = allReplicated(context, units);
   if (replicated == units)
     return;
@@ -109,49 +111,49 @@ void StartFinder::replicateAll(const std::vector<UnitPtr> &units) {
   std::vector<size_t> order =
       movableByKey(state, [](const Unit &unit) { return unit.aloneMs(); });
   if (placeByKey(state, order, [](const Unit &unit) { return unit.aloneMs(); }))
-    keepStart(state, "replicas of all that may be", Family::Replicas);
+    keepSolution(state, "replicas of all that may be", Family::Replicas);
 }
 
-void StartFinder::addStartsOf(const std::vector<UnitPtr> &changed,
-                              Family family, const char *what) {
+void InitialSolver::addStartsOf(const std::vector<UnitPtr> &changed,
+                                Family family, const char *what) {
   wholes = std::make_shared<std::vector<UnitPtr>>(changed);
-  size_t before = starts.size();
+  size_t before = solutions.size();
   greedyStarts(changed);
-  for (size_t i = before; i < starts.size(); ++i) {
-    starts[i].family = family;
-    starts[i].what += what;
+  for (size_t i = before; i < solutions.size(); ++i) {
+    solutions[i].family = family;
+    solutions[i].what += what;
   }
 }
 
 /// Starts with small hot tables on every device, if that may help.
-void StartFinder::findReplicaStarts(const std::vector<UnitPtr> &units) {
+void InitialSolver::findReplicaStarts(const std::vector<UnitPtr> &units) {
   std::vector<UnitPtr> replicated = withReplicas(context, units);
   if (replicated != units)
     addStartsOf(replicated, Family::Replicas, ", with replicas");
 }
 
 /// Starts with tables that are row-wise to save time.
-void StartFinder::findRowBlockStarts(const std::vector<UnitPtr> &units) {
+void InitialSolver::findRowBlockStarts(const std::vector<UnitPtr> &units) {
   for (const std::vector<UnitPtr> &cut :
        rowBlockChoices(context, units, outcome.evaluations))
     addStartsOf(cut, Family::RowBlocks, ", with row-wise tables");
 }
 
-void StartFinder::findAll(const std::vector<UnitPtr> &units) {
+void InitialSolver::findAll(const std::vector<UnitPtr> &units) {
   replicateAll(units);
   findReplicaStarts(units);
   findRowBlockStarts(units);
   wholes = std::make_shared<std::vector<UnitPtr>>(units);
   greedyStarts(units);
-  if (context.deadlinePassed() && !starts.empty())
+  if (context.deadlinePassed() && !solutions.empty())
     return;
   for (Algorithm algorithm : {Algorithm::Dim, Algorithm::Size,
                               Algorithm::Lookup, Algorithm::SizeLookup}) {
-    Outcome baseline = searchBaseline(context, units, algorithm);
+    Outcome baseline = placeGreedilyByKey(context, units, algorithm);
     if (baseline.state)
-      keepStart(*baseline.state,
-                "whole tables by " + std::string(toString(algorithm)),
-                Family::Whole);
+      keepSolution(*baseline.state,
+                   "whole tables by " + std::string(toString(algorithm)),
+                   Family::Whole);
   }
   size_t size = units.size() * static_cast<size_t>(context.deviceCount);
   if (size <= kMaxPublishedSize)
@@ -160,16 +162,16 @@ void StartFinder::findAll(const std::vector<UnitPtr> &units) {
   if (size <= kMaxComparedSize) {
     keepOutcome(searchTorchRec(context, units), "the planner of TorchRec",
                 Family::Compared);
-    keepOutcome(searchThreshold(context, units), "thresholds",
+    keepOutcome(searchDistributedEmbeddings(context, units), "thresholds",
                 Family::Compared);
   }
   if (context.options.policy)
     keepOutcome(searchDreamShard(context, units), "the placement policy",
                 Family::Whole);
-  if (!starts.empty())
+  if (!solutions.empty())
     return;
   for (const CutRule &rule : cutRules(context)) {
-    if (context.deadlinePassed() && !starts.empty())
+    if (context.deadlinePassed() && !solutions.empty())
       return;
     std::vector<UnitPtr> pieces = cutBy(context, rule, units);
     for (auto [balance, what] :
@@ -177,13 +179,13 @@ void StartFinder::findAll(const std::vector<UnitPtr> &units) {
           std::pair(Balance::Memory, "by memory alone, ")})
       if (auto state =
               placeByMemory(context, pieces, balance, outcome.blocking))
-        keepStart(*state, what + rule.str(), familyOf(rule));
+        keepSolution(*state, what + rule.str(), familyOf(rule));
   }
 }
 
 /// A table that found no room becomes row-wise, in the one form the target
 /// runs; false when there is no such table.
-bool StartFinder::turnIntoRowBlocks(std::vector<UnitPtr> &units) {
+bool InitialSolver::turnIntoRowBlocks(std::vector<UnitPtr> &units) {
   if (context.problem.target == Target::Native || !outcome.blocking ||
       outcome.blocking->tables.size() != 1)
     return false;
@@ -206,17 +208,18 @@ bool StartFinder::turnIntoRowBlocks(std::vector<UnitPtr> &units) {
   return true;
 }
 
-std::vector<Start> StartFinder::run(std::vector<UnitPtr> &units) {
+std::vector<InitialSolution> InitialSolver::run(std::vector<UnitPtr> &units) {
   do {
     findAll(units);
-  } while (starts.empty() && turnIntoRowBlocks(units));
-  return std::move(starts);
+  } while (solutions.empty() && turnIntoRowBlocks(units));
+  return std::move(solutions);
 }
 
 } // namespace
 
-std::vector<Start> neuroshard::findStarts(const SearchContext &context,
-                                          std::vector<UnitPtr> &units,
-                                          Outcome &outcome) {
-  return StartFinder(context, outcome).run(units);
+std::vector<InitialSolution>
+neuroshard::findInitialSolutions(const SearchContext &context,
+                                 std::vector<UnitPtr> &units,
+                                 Outcome &outcome) {
+  return InitialSolver(context, outcome).run(units);
 }

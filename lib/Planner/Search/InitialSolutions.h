@@ -1,10 +1,9 @@
-//===- InitialSolutions.h - Plans from which the local search begins ------*-
-// C++ -*-===//
+//===- InitialSolutions.h - Where the local search begins -------*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_PLANNER_SEARCH_INITIALSOLUTIONS_H
 #define NEUROSHARD_LIB_PLANNER_SEARCH_INITIALSOLUTIONS_H
 
-#include "Algorithms.h"
+#include "Units/Outcome.h"
 
 #include <memory>
 #include <string>
@@ -12,8 +11,8 @@
 
 namespace neuroshard {
 
-/// How a start came about; starts of one family resemble each other.
-/// Period: planned for other statistics, see addPeriodStarts().
+/// How a start came about; solutions of one family resemble each other.
+/// Period: planned for other statistics, see addSnapshotSolutions().
 enum class Family {
   Columns,
   Rows,
@@ -28,7 +27,7 @@ enum class Family {
 constexpr size_t kFamilies = 9;
 
 /// A complete placement.
-struct Start {
+struct InitialSolution {
   SearchState state;
   double costMs;
   std::string what;
@@ -41,8 +40,9 @@ struct Start {
 /// were tried. When nothing fits and the target knows another form for the
 /// table that found no room, `units` get it. `outcome` learns what was tried,
 /// or the unit that found no room.
-std::vector<Start> findStarts(const SearchContext &context,
-                              std::vector<UnitPtr> &units, Outcome &outcome);
+std::vector<InitialSolution> findInitialSolutions(const SearchContext &context,
+                                                  std::vector<UnitPtr> &units,
+                                                  Outcome &outcome);
 
 } // namespace neuroshard
 

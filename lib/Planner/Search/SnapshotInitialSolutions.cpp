@@ -1,9 +1,9 @@
-//===- SnapshotInitialSolutions.cpp - Starts made for one period each
-//-----------------===//
+//===- SnapshotInitialSolutions.cpp - Plans for single snapshots ----------===//
 
 #include "SnapshotInitialSolutions.h"
 
 #include "Replan/PlanUnits.h"
+#include "Units/InitialUnits.h"
 
 #include <algorithm>
 
@@ -36,12 +36,13 @@ SearchOptions optionsWithin(const SearchContext &context, size_t done,
 std::optional<ShardingPlan> planFor(const ShardingProblem &problem,
                                     const CostModel &model,
                                     const SearchOptions &options,
+                                    const SearchRun &run,
                                     int64_t &evaluations) {
   SearchContext context(problem, model, options);
   auto units = initialUnits(context);
   if (!units)
     return std::nullopt;
-  Outcome outcome = searchDefault(context, *units);
+  Outcome outcome = run(context, *units);
   evaluations += outcome.evaluations;
   if (!outcome.state)
     return std::nullopt;
@@ -50,10 +51,11 @@ std::optional<ShardingPlan> planFor(const ShardingProblem &problem,
 
 } // namespace
 
-void neuroshard::addPeriodStarts(const SearchContext &context,
-                                 const std::vector<UnitPtr> &units,
-                                 int64_t steps, std::vector<Start> &starts,
-                                 Outcome &outcome) {
+void neuroshard::addSnapshotSolutions(const SearchContext &context,
+                                      const std::vector<UnitPtr> &units,
+                                      int64_t steps, const SearchRun &run,
+                                      std::vector<InitialSolution> &solutions,
+                                      Outcome &outcome) {
   size_t count = context.periods.size() + 1;
   for (size_t i = 0; i < count && !context.deadlinePassed(); ++i) {
     SearchOptions options = optionsWithin(context, i, count);
@@ -63,10 +65,10 @@ void neuroshard::addPeriodStarts(const SearchContext &context,
           1, steps / static_cast<int64_t>(context.periods.size()));
     std::optional<ShardingPlan> plan =
         planFor(summary ? context.problem : context.periods[i - 1],
-                context.model, options, outcome.evaluations);
+                context.model, options, run, outcome.evaluations);
     if (!plan)
       continue;
-    PlanReader reader(context, *plan);
+    PlanUnits reader(context, *plan);
     if (!reader.read(units))
       continue;
     SearchState state = reader.state();
@@ -75,10 +77,10 @@ void neuroshard::addPeriodStarts(const SearchContext &context,
     std::string what = "the plan for the mean statistics";
     if (!summary)
       what = "the plan for snapshot " + std::to_string(i);
-    starts.push_back(
+    solutions.push_back(
         {state, state.costMs(), what, Family::Period,
          std::make_shared<const std::vector<UnitPtr>>(reader.wholes)});
-    outcome.tried.push_back(what + ": " + formatMs(starts.back().costMs));
-    context.noteCost(starts.back().costMs);
+    outcome.tried.push_back(what + ": " + formatMs(solutions.back().costMs));
+    context.noteCost(solutions.back().costMs);
   }
 }

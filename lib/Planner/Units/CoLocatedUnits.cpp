@@ -1,4 +1,4 @@
-//===- CoLocatedUnits.cpp - What tables on the same devices become --------===//
+//===- CoLocatedUnits.cpp - Units of tables that must stay together -------===//
 
 #include "UnitMaker.h"
 

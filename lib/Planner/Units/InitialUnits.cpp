@@ -1,7 +1,9 @@
-//===- InitialUnits.cpp - What there is to place before any search --------===//
+//===- InitialUnits.cpp - The units of a problem before any search --------===//
 
+#include "InitialUnits.h"
+
+#include "TargetRules.h"
 #include "UnitMaker.h"
-#include "Verify/VerifyTarget.h"
 
 #include <algorithm>
 #include <limits>
@@ -181,8 +183,9 @@ void UnitMaker::addTable(int table) {
   else if (exactRows && context.problem.target == Target::TorchRec19)
     message += "; target torchrec-1.9 keeps one state per column shard, which "
                "optimizer_semantics exact forbids for rowwise_adagrad";
-  else if (needsRowsEverywhere(context.problem) &&
-           blockCount(source.rows, context.deviceCount) < context.deviceCount)
+  else if (everyDeviceNeedsRows(context.problem) &&
+           devicesWithRows(source.rows, context.deviceCount) <
+               context.deviceCount)
     message += "; on the CPU target torchrec-1.9 cuts by rows only tables of "
                "which every device gets some";
   fail(std::move(message), "allow table_wise, or another kind, for this table");

@@ -1,11 +1,11 @@
-//===- SearchContext.cpp - What every search looks up ---------------------===//
+//===- SearchContext.cpp - A problem and all that searches derive ---------===//
 
 #include "SearchContext.h"
 
-#include "Cost/ComputeBatch.h"
-#include "Search/ThreadPool.h"
+#include "ComputeCache.h"
+#include "SearchThreads.h"
+#include "TargetRules.h"
 #include "UnitStore.h"
-#include "Verify/VerifyTarget.h"
 
 #include <algorithm>
 #include <atomic>
@@ -58,7 +58,7 @@ SearchContext::SearchContext(const ShardingProblem &given,
       features(featuresOfTables(problem)), rules(problem.tables.size()),
       pieces(std::make_unique<UnitStore>()),
       computes(std::make_unique<ComputeCache>()),
-      threads(std::make_unique<ThreadPool>(threadsFor(options))),
+      threads(std::make_unique<SearchThreads>(threadsFor(options))),
       progress(std::make_unique<Progress>()),
       start(std::chrono::steady_clock::now()) {
   for (size_t i = 0; i < given.snapshots.size(); ++i)
@@ -140,46 +140,49 @@ void SearchContext::collectRules() {
   if (options.warmStart)
     noteColumns(options.warmStart->previous.shards);
   for (size_t i = 0; i < rules.size(); ++i)
-    restrictKinds(problem.tables[i], rules[i]);
+    restrictKinds(static_cast<int>(i), rules[i]);
 }
 
-/// What TorchRec runs neither right nor at all (VerifyTarget.h).
-void SearchContext::restrictForTorchRec(const Table &table,
-                                        TableRules &rule) const {
+/// Forbids what TorchRec does not run.
+void SearchContext::restrictForTorchRec(int index, TableRules &rule) const {
+  const Table &source = table(index);
   auto forbid = [&](ShardingKind kind) {
     rule.allowed[static_cast<size_t>(kind)] = false;
   };
   const std::vector<int> &groups = problem.topology.levels.back().groupSizes;
   auto filled = [&](int devices) {
-    return devices == 1 || blockCount(table.rows, devices) == devices;
+    return devices == 1 || devicesWithRows(source.rows, devices) == devices;
   };
-  if (needsRowsEverywhere(problem)) {
+  if (everyDeviceNeedsRows(problem)) {
     if (!filled(deviceCount))
       forbid(ShardingKind::RowWise);
     if (!std::ranges::all_of(groups, filled))
       forbid(ShardingKind::TableRowWise);
   }
   // Blocks on the first group alone are of the other kind.
-  if (groups.size() > 1 && blockCount(table.rows, deviceCount) <= groups[0])
+  if (groups.size() > 1 &&
+      devicesWithRows(source.rows, deviceCount) <= groups[0])
     forbid(ShardingKind::RowWise);
-  if (!needsEqualColumns(problem, table))
+  if (!columnsMustBeEqual(problem, index))
     return;
   // Halves are of one width in all tables of a module.
-  if (table.dim % (2 * kColumnAlignment) != 0 || rule.minWidth > table.dim / 2)
+  if (source.dim % (2 * kColumnAlignment) != 0 ||
+      rule.minWidth > source.dim / 2)
     forbid(ShardingKind::ColumnWise);
-  rule.minWidth = std::max(rule.minWidth, table.dim / 2);
+  rule.minWidth = std::max(rule.minWidth, source.dim / 2);
 }
 
 /// What the target or the optimizer cannot do, whatever the constraints say.
-void SearchContext::restrictKinds(const Table &table, TableRules &rule) const {
+void SearchContext::restrictKinds(int index, TableRules &rule) const {
+  const Table &source = table(index);
   bool torchRec = problem.target == Target::TorchRec19;
   bool exactRows =
-      exchangesNorms(table.optimizer.kind, problem.optimizerSemantics, true);
+      exchangesNorms(source.optimizer.kind, problem.optimizerSemantics, true);
   rule.exactRows = exactRows;
   // The norms that column owners exchange are of gradients without decay.
-  bool noNorms = exactRows && table.optimizer.weightDecay != 0;
+  bool noNorms = exactRows && source.optimizer.weightDecay != 0;
   if (torchRec)
-    restrictForTorchRec(table, rule);
+    restrictForTorchRec(index, rule);
   if (torchRec || noNorms)
     rule.allowed[static_cast<size_t>(ShardingKind::RowColumn)] = false;
   if ((torchRec && exactRows) || noNorms)

@@ -1,4 +1,4 @@
-//===- SearchContext.h - What every search looks up -------------*- C++ -*-===//
+//===- SearchContext.h - A problem and all that searches derive -*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_PLANNER_UNITS_SEARCHCONTEXT_H
 #define NEUROSHARD_LIB_PLANNER_UNITS_SEARCHCONTEXT_H
@@ -16,7 +16,7 @@
 namespace neuroshard {
 
 class ComputeCache;
-class ThreadPool;
+class SearchThreads;
 class UnitStore;
 
 /// What the constraints say about one table.
@@ -55,7 +55,7 @@ class SearchContext {
   std::optional<const ShardingProblem> summary;
 
 public:
-  /// `given` lives longer, as do the others.
+  /// All arguments must outlive the context.
   SearchContext(const ShardingProblem &given, const CostModel &model,
                 const SearchOptions &options);
   ~SearchContext();
@@ -107,7 +107,7 @@ public:
   /// Pieces made so far.
   UnitStore &store() const { return *pieces; }
   ComputeCache &computeCache() const { return *computes; }
-  ThreadPool &pool() const { return *threads; }
+  SearchThreads &pool() const { return *threads; }
   /// Is the time over, or was the search told to stop? On the thread that
   /// called search() this also reports progress.
   bool deadlinePassed() const;
@@ -140,8 +140,8 @@ private:
   struct Progress;
   void reportProgress() const;
   void collectRules();
-  void restrictKinds(const Table &table, TableRules &rule) const;
-  void restrictForTorchRec(const Table &table, TableRules &rule) const;
+  void restrictKinds(int table, TableRules &rule) const;
+  void restrictForTorchRec(int table, TableRules &rule) const;
   void collectCoLocation();
 
   std::unordered_map<std::string_view, int> tableOfName;
@@ -151,7 +151,7 @@ private:
   std::vector<MemoryTerms> base;
   std::unique_ptr<UnitStore> pieces;
   std::unique_ptr<ComputeCache> computes;
-  std::unique_ptr<ThreadPool> threads;
+  std::unique_ptr<SearchThreads> threads;
   std::unique_ptr<Progress> progress;
   std::chrono::steady_clock::time_point start;
 };

@@ -1,4 +1,4 @@
-//===- SearchState.cpp - Units on devices, kept up to date ----------------===//
+//===- SearchState.cpp - Units on devices, with memory and cost -----------===//
 
 #include "SearchState.h"
 

@@ -1,9 +1,9 @@
-//===- SearchState.h - Units on devices, kept up to date --------*- C++ -*-===//
+//===- SearchState.h - Units on devices, with memory and cost ---*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_PLANNER_UNITS_SEARCHSTATE_H
 #define NEUROSHARD_LIB_PLANNER_UNITS_SEARCHSTATE_H
 
-#include "Unit.h"
+#include "UnitOperations.h"
 
 #include <map>
 #include <utility>

@@ -1,9 +1,9 @@
-//===- UnitMaker.h - What there is to place, table by table -----*- C++ -*-===//
+//===- UnitMaker.h - Makes the units of a problem, by table -----*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_PLANNER_UNITS_UNITMAKER_H
 #define NEUROSHARD_LIB_PLANNER_UNITS_UNITMAKER_H
 
-#include "Unit.h"
+#include "UnitOperations.h"
 
 #include <map>
 #include <optional>

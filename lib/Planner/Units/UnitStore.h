@@ -1,4 +1,4 @@
-//===- UnitStore.h - Every piece of a table is described once ---*- C++ -*-===//
+//===- UnitStore.h - Cache of the units made so far -------------*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_PLANNER_UNITS_UNITSTORE_H
 #define NEUROSHARD_LIB_PLANNER_UNITS_UNITSTORE_H
@@ -49,17 +49,6 @@ template <size_t N> struct HashNumbers {
   }
 };
 
-/// What a piece is, wherever in its table it lies: its size decides.
-struct PieceFacts : Demand {
-  // What every step of a search looks at comes first.
-  Footprint footprint;
-  /// Number of works: one, but for co-located tables.
-  int shards = 1;
-  /// As in Unit.
-  std::vector<Demand> periods;
-  MemoryTerms memory;
-};
-
 /// The pieces a search has seen. Thread-safe.
 class UnitStore {
 public:
@@ -82,11 +71,6 @@ private:
       bySize;
   OnceMap<std::array<int64_t, 5>, UnitPtr, HashNumbers<5>> byRectangle;
 };
-
-/// The facts of a shard (without devices, unless replicated), described once
-/// per size: two pieces of a table differ in no more.
-std::shared_ptr<const PieceFacts> factsOf(const SearchContext &context,
-                                          int table, const Shard &shard);
 
 } // namespace neuroshard
 

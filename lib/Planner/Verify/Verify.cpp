@@ -1,4 +1,4 @@
-//===- Verify.cpp - Is this plan a valid answer to this problem? ----------===//
+//===- Verify.cpp - Every rule a plan must follow -------------------------===//
 
 #include "neuroshard/Planner/Verify.h"
 

@@ -1,4 +1,4 @@
-//===- VerifyTarget.cpp - What an executor can run ------------------------===//
+//===- VerifyTarget.cpp - A target's rules on one table -------------------===//
 
 #include "VerifyTarget.h"
 

@@ -1,4 +1,4 @@
-//===- VerifyTarget.h - What an executor can run ----------------*- C++ -*-===//
+//===- VerifyTarget.h - A target's rules on one table -----------*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_PLANNER_VERIFY_VERIFYTARGET_H
 #define NEUROSHARD_LIB_PLANNER_VERIFY_VERIFYTARGET_H

@@ -5,9 +5,10 @@
 #include "LocalSearch/EditBatch.h"
 #include "LocalSearch/MoveEstimate.h"
 #include "LocalSearch/Proposals.h"
-#include "Search/Greedy.h"
+#include "Placement/Greedy.h"
 #include "SearchTasks.h"
 #include "Support.h"
+#include "Units/InitialUnits.h"
 #include "neuroshard/CostModel/ReferenceClosedForm.h"
 #include "neuroshard/CostModel/Roofline.h"
 #include "neuroshard/Planner/Memory.h"
@@ -52,7 +53,7 @@ struct Setting {
   ShardingPlan plan() const { return board->state().plan(); }
   int pieceOf(const std::string &table, int64_t width = 0) const {
     for (int i = 0; i < board->pieceSlots(); ++i) {
-      const Piece &piece = board->piece(i);
+      const BoardPiece &piece = board->piece(i);
       if (piece.device >= 0 && (!width || piece.width == width) &&
           board->regionOf(piece).whole->shards.front().table == table)
         return i;
@@ -194,7 +195,7 @@ TEST(BoardTest, RandomStepsKeepTheBooks) {
 TEST(BoardTest, EstimatesAreCloseForStraightLines) {
   Setting setting(randomTask({20, 20, 5, 5, 0.6, 0.95}, 3), true);
   Board &board = *setting.board;
-  BoardCost cost(board, 64);
+  MoveEstimate cost(board, 64);
   Proposals proposals(board, 1);
   int steps = 0, close = 0;
   for (int i = 0; i < 400; ++i) {
@@ -248,7 +249,7 @@ TEST(BoardTest, BoundsDecideAsTheEnergyDoes) {
     Board &board = *setting.board;
     Proposals proposals(board, 2);
     for (int power : {16, 256}) {
-      BoardCost cost(board, power);
+      MoveEstimate cost(board, power);
       for (int i = 0; i < 300; ++i) {
         Edit edit = proposals.draw(cost.critical());
         if (edit.kind == Edit::None || !board.fits(edit))
@@ -293,14 +294,14 @@ TEST(BoardTest, SimplifyJoinsWhatTheLimitAllows) {
   int before = board.pieceCount();
   ASSERT_GT(before, 20);
   int64_t evaluations = 0;
-  double limit = 1.02 * BoardCost(board, 256).costMs();
+  double limit = 1.02 * MoveEstimate(board, 256).costMs();
   double costMs = simplify(board, limit, evaluations);
   EXPECT_LE(costMs, limit);
   EXPECT_NEAR(costMs, board.state().costMs(), 1e-9 * costMs);
   EXPECT_EQ(text(verify(setting.plan(), setting.problem)), "");
   EXPECT_LT(board.pieceCount(), before);
   // No join is left that the limit allows.
-  BoardCost cost(board, 256);
+  MoveEstimate cost(board, 256);
   for (int a = 0; a < board.pieceSlots(); ++a)
     for (int b = 0; b < board.pieceSlots(); ++b) {
       if (board.piece(a).device < 0 || board.piece(b).device < 0)
@@ -320,7 +321,7 @@ TEST(BoardTest, AnnealingCutsOnlyWhatIsWorthIt) {
     Setting setting(randomTask({12, 12, 4, 4, 0.6, 0.95}, 8));
     Board &board = *setting.board;
     int before = board.pieceCount();
-    double startMs = BoardCost(board, 256).costMs();
+    double startMs = MoveEstimate(board, 256).costMs();
     AnnealSettings settings;
     settings.steps = 20'000;
     settings.pieceWorth = worth;

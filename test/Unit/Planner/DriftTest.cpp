@@ -3,9 +3,10 @@
 #include "LocalSearch/Anneal.h"
 #include "LocalSearch/EditBatch.h"
 #include "LocalSearch/Proposals.h"
-#include "Search/Greedy.h"
+#include "Placement/Greedy.h"
 #include "SearchTasks.h"
 #include "Support.h"
+#include "Units/InitialUnits.h"
 #include "neuroshard/CostModel/ReferenceClosedForm.h"
 #include "neuroshard/CostModel/Roofline.h"
 #include "neuroshard/Planner/Search.h"
@@ -110,7 +111,7 @@ void followRandomSteps(const ShardingProblem &problem, const CostModel &model,
   GreedyJob *jobs[] = {&job};
   GreedyPlacer(context, {kNoCap}).run(jobs);
   Board board(context, units, stateOf(context, job));
-  BoardCost cost(board, 64);
+  MoveEstimate cost(board, 64);
   auto evaluated = [&] {
     return evaluate(problem, board.state().plan(), model, options.objective)
         .costMs;

@@ -1,10 +1,11 @@
 //===- FormsTest.cpp - Forms that rules and targets prescribe survive -----===//
 
+#include "Baselines/Baselines.h"
 #include "Forms/EvenColumns.h"
 #include "LocalSearch/Board.h"
 #include "LocalSearch/Proposals.h"
-#include "Search/Algorithms.h"
 #include "Support.h"
+#include "Units/InitialUnits.h"
 #include "neuroshard/CostModel/Roofline.h"
 #include "neuroshard/Planner/Verify.h"
 #include "neuroshard/Support/Random.h"
@@ -124,8 +125,8 @@ TEST(FormsTest, StepsKeepEveryPieceAndTheTarget) {
       SearchOptions options;
       SearchContext context(problem, *model, options);
       std::vector<UnitPtr> units = *initialUnits(context);
-      for (Outcome outcome :
-           {searchTorchRec(context, units), searchThreshold(context, units)}) {
+      for (Outcome outcome : {searchTorchRec(context, units),
+                              searchDistributedEmbeddings(context, units)}) {
         ASSERT_TRUE(outcome.state.has_value());
         Board board(context, units, *outcome.state);
         EXPECT_DOUBLE_EQ(board.state().costMs(), outcome.state->costMs());

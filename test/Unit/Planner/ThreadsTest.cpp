@@ -1,8 +1,8 @@
 //===- ThreadsTest.cpp - The plan does not depend on the threads ----------===//
 
-#include "Search/ThreadPool.h"
 #include "SearchTasks.h"
 #include "Support.h"
+#include "Units/SearchThreads.h"
 #include "neuroshard/CostModel/ReferenceClosedForm.h"
 #include "neuroshard/CostModel/Roofline.h"
 #include "neuroshard/Planner/Search.h"
@@ -66,7 +66,7 @@ TEST(ThreadsTest, DoesAllWorkOnTheThreadsThatStart) {
   ASSERT_EQ(pthread_setattr_default_np(&huge), 0);
   std::vector<std::atomic<int>> calls(50);
   {
-    ThreadPool pool(8);
+    SearchThreads pool(8);
     for (int round = 0; round < 2; ++round)
       pool.forEach(calls.size(), [&](size_t i) { ++calls[i]; });
     EXPECT_THROW(std::thread([] {}), std::system_error);

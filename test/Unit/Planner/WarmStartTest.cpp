@@ -1,9 +1,10 @@
 //===- WarmStartTest.cpp - Tests of plans that start from another ---------===//
 
+#include "LocalSearch/MigrationCost.h"
 #include "Replan/Migration.h"
-#include "Replan/MigrationCost.h"
 #include "SearchTasks.h"
 #include "Support.h"
+#include "Units/InitialUnits.h"
 #include "neuroshard/CostModel/Roofline.h"
 #include "neuroshard/Planner/Verify.h"
 
@@ -298,7 +299,7 @@ TEST(ResidenceTest, CountsBytesThatADeviceDidNotHave) {
   placed.place(0, 0);
   placed.place(1, 1);
   Board board(context, units, placed);
-  Residence residence(board, placed.plan(), 1e-3);
+  MigrationCost migration(board, placed.plan(), 1e-3);
   auto pieceOf = [&](const char *table) {
     for (int piece : {0, 1})
       if (board.regionOf(board.piece(piece)).whole->shards[0].table == table)
@@ -307,17 +308,17 @@ TEST(ResidenceTest, CountsBytesThatADeviceDidNotHave) {
   };
   // 4 of the 16 columns of a: 1000 x 4 x 4 bytes.
   Edit split = board.split(pieceOf("a"), 1, false, 12);
-  EXPECT_DOUBLE_EQ(residence.costAfter(split), 16);
-  EXPECT_DOUBLE_EQ(residence.costAfter(board.move(pieceOf("b"), 0)), 16);
-  EXPECT_DOUBLE_EQ(residence.costAfter(board.swap(pieceOf("a"), pieceOf("b"))),
+  EXPECT_DOUBLE_EQ(migration.costAfter(split), 16);
+  EXPECT_DOUBLE_EQ(migration.costAfter(board.move(pieceOf("b"), 0)), 16);
+  EXPECT_DOUBLE_EQ(migration.costAfter(board.swap(pieceOf("a"), pieceOf("b"))),
                    80);
-  residence.apply(split);
+  migration.apply(split);
   board.apply(split, {});
-  EXPECT_DOUBLE_EQ(residence.costMs(), 16);
+  EXPECT_DOUBLE_EQ(migration.costMs(), 16);
   // Going back costs nothing.
   int moved = board.piecesOn(1).back();
   Edit back = board.move(moved, 0);
-  EXPECT_DOUBLE_EQ(residence.costAfter(back), 0);
+  EXPECT_DOUBLE_EQ(migration.costAfter(back), 0);
 }
 
 TEST(WarmStartTest, PlansNewTablesAroundTheOld) {

@@ -1,10 +1,9 @@
-//===- MemoryLowerBound.h - What no cut of a table takes less than ---*- C++
-//-*-===//
+//===- MemoryLowerBound.h - Lower bound of memory over all cuts -*- C++ -*-===//
 
-#ifndef NEUROSHARD_LIB_PLANNER_MEMORY_MEMORYLOWERBOUND_H
-#define NEUROSHARD_LIB_PLANNER_MEMORY_MEMORYLOWERBOUND_H
+#ifndef NEUROSHARD_LIB_PLANNER_UNITS_MEMORYLOWERBOUND_H
+#define NEUROSHARD_LIB_PLANNER_UNITS_MEMORYLOWERBOUND_H
 
-#include "Units/Unit.h"
+#include "UnitOperations.h"
 
 namespace neuroshard {
 
@@ -23,4 +22,4 @@ bool hasOtherForms(const SearchContext &context, const Unit &unit);
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_LIB_PLANNER_MEMORY_MEMORYLOWERBOUND_H
+#endif // NEUROSHARD_LIB_PLANNER_UNITS_MEMORYLOWERBOUND_H

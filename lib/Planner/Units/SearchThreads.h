@@ -1,7 +1,7 @@
-//===- ThreadPool.h - Threads that share out numbered work ------*- C++ -*-===//
+//===- SearchThreads.h - The threads of a search ----------------*- C++ -*-===//
 
-#ifndef NEUROSHARD_LIB_PLANNER_SEARCH_THREADPOOL_H
-#define NEUROSHARD_LIB_PLANNER_SEARCH_THREADPOOL_H
+#ifndef NEUROSHARD_LIB_PLANNER_UNITS_SEARCHTHREADS_H
+#define NEUROSHARD_LIB_PLANNER_UNITS_SEARCHTHREADS_H
 
 #include <condition_variable>
 #include <cstddef>
@@ -15,13 +15,13 @@ namespace neuroshard {
 /// Runs work items on the calling thread and some of its own, which start with
 /// the first call that has more than one item. Goes on with fewer where the
 /// system has no more.
-class ThreadPool {
+class SearchThreads {
 public:
   /// At least one thread, the caller's.
-  explicit ThreadPool(int threads) : count(threads < 1 ? 1 : threads) {}
-  ~ThreadPool();
-  ThreadPool(const ThreadPool &) = delete;
-  ThreadPool &operator=(const ThreadPool &) = delete;
+  explicit SearchThreads(int threads) : count(threads < 1 ? 1 : threads) {}
+  ~SearchThreads();
+  SearchThreads(const SearchThreads &) = delete;
+  SearchThreads &operator=(const SearchThreads &) = delete;
 
   int threads() const { return count; }
 
@@ -45,4 +45,4 @@ private:
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_LIB_PLANNER_SEARCH_THREADPOOL_H
+#endif // NEUROSHARD_LIB_PLANNER_UNITS_SEARCHTHREADS_H

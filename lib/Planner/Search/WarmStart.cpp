@@ -1,7 +1,10 @@
-//===- WarmStart.cpp - A plan that starts from yesterday's ----------------===//
+//===- WarmStart.cpp - Planning from a previous plan ----------------------===//
 
-#include "Migration.h"
-#include "Search/Algorithms.h"
+#include "WarmStart.h"
+
+#include "NearPlan.h"
+#include "Replan/Migration.h"
+#include "RunSearch.h"
 #include "neuroshard/Planner/Verify.h"
 
 #include <algorithm>

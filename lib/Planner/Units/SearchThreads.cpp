@@ -1,12 +1,12 @@
-//===- ThreadPool.cpp - Threads that share out numbered work --------------===//
+//===- SearchThreads.cpp - The threads of a search ------------------------===//
 
-#include "ThreadPool.h"
+#include "SearchThreads.h"
 
 #include <system_error>
 
 using namespace neuroshard;
 
-ThreadPool::~ThreadPool() {
+SearchThreads::~SearchThreads() {
   {
     std::lock_guard<std::mutex> lock(mutex);
     stopping = true;
@@ -16,7 +16,7 @@ ThreadPool::~ThreadPool() {
     helper.join();
 }
 
-void ThreadPool::start() {
+void SearchThreads::start() {
   started = true;
   try {
     for (int i = 1; i < count; ++i)
@@ -26,7 +26,7 @@ void ThreadPool::start() {
   }
 }
 
-void ThreadPool::takeItems(std::unique_lock<std::mutex> &lock) {
+void SearchThreads::takeItems(std::unique_lock<std::mutex> &lock) {
   while (next < end) {
     size_t item = next++;
     ++running;
@@ -37,7 +37,7 @@ void ThreadPool::takeItems(std::unique_lock<std::mutex> &lock) {
   }
 }
 
-void ThreadPool::serve() {
+void SearchThreads::serve() {
   std::unique_lock<std::mutex> lock(mutex);
   while (true) {
     wake.wait(lock, [this] { return stopping || next < end; });
@@ -49,8 +49,8 @@ void ThreadPool::serve() {
   }
 }
 
-void ThreadPool::forEach(size_t items,
-                         const std::function<void(size_t)> &work) {
+void SearchThreads::forEach(size_t items,
+                            const std::function<void(size_t)> &work) {
   if (count == 1 || items <= 1) {
     for (size_t i = 0; i < items; ++i)
       work(i);

@@ -1,14 +1,12 @@
 //===- ComputeBatch.h - Many devices' compute in one model call -*- C++ -*-===//
 
-#ifndef NEUROSHARD_LIB_PLANNER_COST_COMPUTEBATCH_H
-#define NEUROSHARD_LIB_PLANNER_COST_COMPUTEBATCH_H
+#ifndef NEUROSHARD_LIB_PLANNER_UNITS_COMPUTEBATCH_H
+#define NEUROSHARD_LIB_PLANNER_UNITS_COMPUTEBATCH_H
 
-#include "Units/Unit.h"
+#include "SearchContext.h"
+#include "Unit.h"
 
-#include <array>
-#include <mutex>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 namespace neuroshard {
@@ -16,20 +14,6 @@ namespace neuroshard {
 /// A head on at most this many numbers is cheaper than looking its result up,
 /// or than collecting many for one call.
 inline constexpr int kSmallEmbedding = 16;
-
-/// Computes of device contents seen before. Thread-safe.
-class ComputeCache {
-public:
-  bool find(uint64_t key, ComputeMs &time);
-  void insert(uint64_t key, ComputeMs time);
-
-private:
-  struct Part {
-    std::mutex mutex;
-    std::unordered_map<uint64_t, ComputeMs> times;
-  };
-  std::array<Part, 16> parts;
-};
 
 /// Collects devices, then asks the model for all of them at once.
 class ComputeBatch {
@@ -85,4 +69,4 @@ uint64_t contentsKey(uint64_t contents, const Unit &added);
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_LIB_PLANNER_COST_COMPUTEBATCH_H
+#endif // NEUROSHARD_LIB_PLANNER_UNITS_COMPUTEBATCH_H

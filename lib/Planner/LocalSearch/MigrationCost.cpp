@@ -1,16 +1,15 @@
-//===- MigrationCost.cpp - What leaving a previous plan costs
-//-----------------===//
+//===- MigrationCost.cpp - Cost of migrating from a previous plan ---------===//
 
 #include "MigrationCost.h"
 
-#include "Migration.h"
+#include "Replan/Migration.h"
 
 #include <algorithm>
 
 using namespace neuroshard;
 
-Residence::Residence(const Board &board, const ShardingPlan &previous,
-                     double msPerByte)
+MigrationCost::MigrationCost(const Board &board, const ShardingPlan &previous,
+                             double msPerByte)
     : board(board), msPerByte(msPerByte) {
   ShardsOfTable before = shardsByTable(previous);
   for (const Table &table : board.context().problem.tables)
@@ -25,8 +24,8 @@ Residence::Residence(const Board &board, const ShardingPlan &previous,
 }
 
 /// Sums up what comes to a place or goes.
-void Residence::add(Changes &changes, int device, const PieceFacts *facts,
-                    double sign) const {
+void MigrationCost::add(Changes &changes, int device, const PieceFacts *facts,
+                        double sign) const {
   if (!facts)
     return;
   for (const ShardWork &work : facts->works) {
@@ -45,9 +44,9 @@ void Residence::add(Changes &changes, int device, const PieceFacts *facts,
   }
 }
 
-Residence::Changes Residence::changesOf(const Edit &edit) const {
+MigrationCost::Changes MigrationCost::changesOf(const Edit &edit) const {
   Changes changes;
-  const Piece &piece = board.piece(edit.piece);
+  const BoardPiece &piece = board.piece(edit.piece);
   add(changes, piece.device, piece.facts, -1);
   add(changes, piece.device, edit.after, 1);
   add(changes, piece.device, edit.extra, 1);
@@ -57,12 +56,12 @@ Residence::Changes Residence::changesOf(const Edit &edit) const {
   return changes;
 }
 
-Residence::Bytes Residence::at(const Place &place) const {
+MigrationCost::Bytes MigrationCost::at(const Place &place) const {
   auto found = bytes.find(place);
   return found == bytes.end() ? Bytes() : found->second;
 }
 
-double Residence::costAfter(const Edit &edit) const {
+double MigrationCost::costAfter(const Edit &edit) const {
   double after = moved;
   for (const auto &[place, change] : changesOf(edit)) {
     Bytes here = at(place);
@@ -72,7 +71,7 @@ double Residence::costAfter(const Edit &edit) const {
   return after * msPerByte;
 }
 
-void Residence::apply(const Edit &edit) {
+void MigrationCost::apply(const Edit &edit) {
   for (const auto &[place, change] : changesOf(edit)) {
     Bytes &here = bytes[place];
     moved -= std::max(0.0, here.now - here.before);

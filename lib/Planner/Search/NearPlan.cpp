@@ -5,10 +5,11 @@
 /// there, as far as each saves more than moving its bytes costs.
 //===----------------------------------------------------------------------===//
 
+#include "NearPlan.h"
+
 #include "LocalSearch/Anneal.h"
-#include "MigrationCost.h"
-#include "PlanUnits.h"
-#include "Search/Algorithms.h"
+#include "LocalSearch/MigrationCost.h"
+#include "Replan/PlanUnits.h"
 
 using namespace neuroshard;
 
@@ -18,7 +19,7 @@ Outcome neuroshard::placeAsPlanned(const SearchContext &context,
                                    const std::vector<UnitPtr> &units,
                                    const ShardingPlan &plan) {
   Outcome outcome;
-  PlanReader reader(context, plan);
+  PlanUnits reader(context, plan);
   if (!reader.read(units))
     return outcome;
   SearchState state = reader.state();
@@ -33,17 +34,17 @@ Outcome neuroshard::searchNear(const SearchContext &context,
                                const ShardingPlan &plan,
                                const ShardingPlan &previous, double msPerByte) {
   Outcome outcome;
-  PlanReader reader(context, plan);
+  PlanUnits reader(context, plan);
   if (!reader.read(units))
     return outcome;
   SearchState start = reader.state();
   if (!start.withinMemory())
     return outcome;
   Board board(context, reader.wholes, start);
-  Residence residence(board, previous, msPerByte);
+  MigrationCost migration(board, previous, msPerByte);
   int64_t budget = context.options.evaluationBudget;
   descend(board, budget > 0 ? budget : kBudget, outcome.evaluations,
-          &residence);
+          &migration);
   outcome.state.emplace(board.state());
   outcome.stopReason = context.deadlinePassed()
                            ? context.whyStopped()

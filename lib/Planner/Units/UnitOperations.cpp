@@ -1,6 +1,6 @@
-//===- Unit.cpp - Making, cutting and joining what a search places --------===//
+//===- UnitOperations.cpp - Making, cutting and joining units -------------===//
 
-#include "Unit.h"
+#include "UnitOperations.h"
 
 #include "UnitStore.h"
 

@@ -1,10 +1,9 @@
-//===- MigrationCost.h - What leaving a previous plan costs ---------*- C++
-//-*-===//
+//===- MigrationCost.h - Cost of migrating from a previous plan -*- C++ -*-===//
 
-#ifndef NEUROSHARD_LIB_PLANNER_REPLAN_MIGRATIONCOST_H
-#define NEUROSHARD_LIB_PLANNER_REPLAN_MIGRATIONCOST_H
+#ifndef NEUROSHARD_LIB_PLANNER_LOCALSEARCH_MIGRATIONCOST_H
+#define NEUROSHARD_LIB_PLANNER_LOCALSEARCH_MIGRATIONCOST_H
 
-#include "LocalSearch/Board.h"
+#include "Board.h"
 
 #include <unordered_map>
 #include <utility>
@@ -15,12 +14,13 @@ namespace neuroshard {
 /// How many bytes of each table devices hold more than in a previous state.
 /// A board knows sizes, not places, so bytes of a table that a device has had
 /// count as kept, whichever they are.
-class Residence {
+class MigrationCost {
 public:
   /// The board is in the previous state, but for tables that `previous` does
   /// not have: they have moved nowhere yet. `msPerByte`: what moving a byte
   /// costs.
-  Residence(const Board &board, const ShardingPlan &previous, double msPerByte);
+  MigrationCost(const Board &board, const ShardingPlan &previous,
+                double msPerByte);
 
   /// Of all moves so far.
   double costMs() const { return moved * msPerByte; }
@@ -57,4 +57,4 @@ private:
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_LIB_PLANNER_REPLAN_MIGRATIONCOST_H
+#endif // NEUROSHARD_LIB_PLANNER_LOCALSEARCH_MIGRATIONCOST_H

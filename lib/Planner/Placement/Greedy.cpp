@@ -1,9 +1,9 @@
-//===- Greedy.cpp - Units onto devices, for all caps at once --------------===//
+//===- Greedy.cpp - Greedy placement under caps on dims -------------------===//
 
 #include "Greedy.h"
 
 #include "Placement.h"
-#include "ThreadPool.h"
+#include "Units/SearchThreads.h"
 
 #include <algorithm>
 #include <numeric>

@@ -1,5 +1,4 @@
-//===- MemoryLowerBound.cpp - What no cut of a table takes less than
-//-----------===//
+//===- MemoryLowerBound.cpp - Lower bound of memory over all cuts ---------===//
 
 #include "MemoryLowerBound.h"
 

@@ -1,4 +1,4 @@
-//===- Placement.cpp - One pass over the units, each onto a device --------===//
+//===- Placement.cpp - Greedy placement by a key or by memory -------------===//
 
 #include "Placement.h"
 

@@ -1,7 +1,7 @@
-//===- Placement.h - One pass over the units, onto devices ------*- C++ -*-===//
+//===- Placement.h - Greedy placement by a key or by memory -----*- C++ -*-===//
 
-#ifndef NEUROSHARD_LIB_PLANNER_SEARCH_PLACEMENT_H
-#define NEUROSHARD_LIB_PLANNER_SEARCH_PLACEMENT_H
+#ifndef NEUROSHARD_LIB_PLANNER_PLACEMENT_PLACEMENT_H
+#define NEUROSHARD_LIB_PLANNER_PLACEMENT_PLACEMENT_H
 
 #include "Units/SearchState.h"
 
@@ -34,4 +34,4 @@ std::optional<SearchState> placeByMemory(const SearchContext &context,
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_LIB_PLANNER_SEARCH_PLACEMENT_H
+#endif // NEUROSHARD_LIB_PLANNER_PLACEMENT_PLACEMENT_H

@@ -1,9 +1,9 @@
-//===- Greedy.h - Units onto devices, for all caps at once ------*- C++ -*-===//
+//===- Greedy.h - Greedy placement under caps on dims -----------*- C++ -*-===//
 
-#ifndef NEUROSHARD_LIB_PLANNER_SEARCH_GREEDY_H
-#define NEUROSHARD_LIB_PLANNER_SEARCH_GREEDY_H
+#ifndef NEUROSHARD_LIB_PLANNER_PLACEMENT_GREEDY_H
+#define NEUROSHARD_LIB_PLANNER_PLACEMENT_GREEDY_H
 
-#include "Cost/ComputeBatch.h"
+#include "Units/ComputeBatch.h"
 #include "Units/SearchState.h"
 
 #include <limits>
@@ -12,6 +12,9 @@
 
 namespace neuroshard {
 
+/// Of a plan that was not found.
+inline constexpr double kInfiniteMs = std::numeric_limits<double>::infinity();
+/// A cap that admits any dims.
 inline constexpr double kNoCap = std::numeric_limits<double>::infinity();
 
 /// A list of units, and the best placement found for it.
@@ -21,7 +24,7 @@ struct GreedyJob {
   std::vector<size_t> order;
   /// Out: the cost, and the device of each entry of `order`; no devices when
   /// no cap led to a placement.
-  double costMs = kNoCap;
+  double costMs = kInfiniteMs;
   std::vector<int> devices;
   /// Out: caps tried.
   int64_t evaluations = 0;
@@ -62,4 +65,4 @@ SearchState stateOf(const SearchContext &context, const GreedyJob &job);
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_LIB_PLANNER_SEARCH_GREEDY_H
+#endif // NEUROSHARD_LIB_PLANNER_PLACEMENT_GREEDY_H
