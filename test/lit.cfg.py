@@ -3,6 +3,7 @@
 Substitutions beside lit's own:
   neuroshard-opt      with --verify-roundtrip, so that every test also shows that its IR
                       survives printing, parsing and bytecode
+  neuroshard-test-opt the same with the passes of test/TestPasses
   neuroshard-opt-raw  without it, for input that the flag cannot be used on
   %neuroshard_lib     the folder of our libraries (libneuroshard_runtime.so)
   %mlir_lib           the folder of MLIR's libraries (libmlir_c_runner_utils.so)
@@ -34,6 +35,7 @@ for variable in ("NEUROSHARD_ALL", "NEUROSHARD_SEED"):
 llvm_config.add_tool_substitutions(
     [
         ToolSubst("neuroshard-opt", extra_args=["--verify-roundtrip"]),
+        ToolSubst("neuroshard-test-opt", extra_args=["--verify-roundtrip"]),
         ToolSubst("neuroshard-opt-raw", command=FindTool("neuroshard-opt")),
         "neuroshard-bench",
         "neuroshard-translate",

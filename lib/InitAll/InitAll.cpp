@@ -5,7 +5,6 @@
 #include "neuroshard/Conversion/Emulation/Passes.h"
 #include "neuroshard/Conversion/GPU/GpuImages.h"
 #include "neuroshard/Conversion/GPU/Passes.h"
-#include "neuroshard/Conversion/Kernels/Passes.h"
 #include "neuroshard/Conversion/Native/Passes.h"
 #include "neuroshard/Conversion/Native/Pipeline.h"
 #include "neuroshard/Conversion/Passes.h"
@@ -36,7 +35,6 @@ void neuroshard::registerOwnPasses() {
   registerNeuroShardEmulationPasses();
   registerNeuroShardGPUPasses();
   registerGpuPipelines();
-  registerNeuroShardKernelsPasses();
   registerNeuroShardNativePasses();
   registerNativePipeline();
   registerNeuroShardPlanPasses();

@@ -1,9 +1,9 @@
 // Rows longer than a block of 256 columns: a loop over the full blocks, then the rest;
 // no more than 16 accumulators are live at a time.
 
-// RUN: neuroshard-opt %s --neuroshard-emit-kernel="kind=lookup dim=600" --canonicalize --cse | FileCheck %s
-// RUN: neuroshard-opt %s --neuroshard-emit-kernel="kind=lookup dim=256" --canonicalize --cse | FileCheck %s --check-prefix=ONE
-// RUN: neuroshard-opt %s --neuroshard-emit-kernel="kind=update dim=600 optimizer=rowwise_adagrad" --canonicalize --cse | FileCheck %s --check-prefix=TWICE
+// RUN: neuroshard-test-opt %s --neuroshard-emit-kernel="kind=lookup dim=600" --canonicalize --cse | FileCheck %s
+// RUN: neuroshard-test-opt %s --neuroshard-emit-kernel="kind=lookup dim=256" --canonicalize --cse | FileCheck %s --check-prefix=ONE
+// RUN: neuroshard-test-opt %s --neuroshard-emit-kernel="kind=update dim=600 optimizer=rowwise_adagrad" --canonicalize --cse | FileCheck %s --check-prefix=TWICE
 
 module {}
 

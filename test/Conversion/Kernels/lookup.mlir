@@ -2,11 +2,11 @@
 // two for the rest, added in the order of the ids, the row 48 ids ahead prefetched
 // without reading past the last id.
 
-// RUN: neuroshard-opt %s --neuroshard-emit-kernel="kind=lookup dim=38 id=i32" --canonicalize --cse | FileCheck %s
-// RUN: neuroshard-opt %s --neuroshard-emit-kernel="kind=lookup dim=16 element=bf16 weighted=true" --canonicalize --cse | FileCheck %s --check-prefix=WEIGHTED
-// RUN: neuroshard-opt %s --neuroshard-emit-kernel="kind=lookup dim=16 element=f16 pooled=false" --canonicalize --cse | FileCheck %s --check-prefix=ROWS
-// RUN: neuroshard-opt %s --neuroshard-emit-kernel="kind=weight-gradient dim=40" --canonicalize --cse | FileCheck %s --check-prefix=DOT
-// RUN: neuroshard-opt %s --neuroshard-emit-kernel="dim=16" --neuroshard-emit-kernel="dim=16" | FileCheck %s --check-prefix=ONCE
+// RUN: neuroshard-test-opt %s --neuroshard-emit-kernel="kind=lookup dim=38 id=i32" --canonicalize --cse | FileCheck %s
+// RUN: neuroshard-test-opt %s --neuroshard-emit-kernel="kind=lookup dim=16 element=bf16 weighted=true" --canonicalize --cse | FileCheck %s --check-prefix=WEIGHTED
+// RUN: neuroshard-test-opt %s --neuroshard-emit-kernel="kind=lookup dim=16 element=f16 pooled=false" --canonicalize --cse | FileCheck %s --check-prefix=ROWS
+// RUN: neuroshard-test-opt %s --neuroshard-emit-kernel="kind=weight-gradient dim=40" --canonicalize --cse | FileCheck %s --check-prefix=DOT
+// RUN: neuroshard-test-opt %s --neuroshard-emit-kernel="dim=16" --neuroshard-emit-kernel="dim=16" | FileCheck %s --check-prefix=ONCE
 
 module {}
 

@@ -1,9 +1,9 @@
 // What LLVM gets: bare pointers, 16-wide adds in the order of the ids, prefetches, no
 // fused multiply-add, bf16 rounded by integer arithmetic, nothing left to convert.
 
-// RUN: neuroshard-opt %s --neuroshard-emit-kernel="kind=lookup dim=64 weighted=true" --neuroshard-native-pipeline | FileCheck %s
-// RUN: neuroshard-opt %s --neuroshard-emit-kernel="kind=update dim=64 element=bf16 optimizer=adam" --neuroshard-native-pipeline | FileCheck %s --check-prefix=BF16
-// RUN: neuroshard-opt %s --neuroshard-emit-kernel="kind=lookup dim=64 weighted=true" --neuroshard-native-pipeline | mlir-translate --mlir-to-llvmir | llc -O3 -mtriple=x86_64 -mcpu=znver4 | FileCheck %s --check-prefix=ASM
+// RUN: neuroshard-test-opt %s --neuroshard-emit-kernel="kind=lookup dim=64 weighted=true" --neuroshard-native-pipeline | FileCheck %s
+// RUN: neuroshard-test-opt %s --neuroshard-emit-kernel="kind=update dim=64 element=bf16 optimizer=adam" --neuroshard-native-pipeline | FileCheck %s --check-prefix=BF16
+// RUN: neuroshard-test-opt %s --neuroshard-emit-kernel="kind=lookup dim=64 weighted=true" --neuroshard-native-pipeline | mlir-translate --mlir-to-llvmir | llc -O3 -mtriple=x86_64 -mcpu=znver4 | FileCheck %s --check-prefix=ASM
 
 module {}
 

@@ -1,12 +1,12 @@
 // Optimizer kernels: the formulas of docs/kernels.md in f32, one rounding per
 // operation, on the summed gradient of each unique row.
 
-// RUN: neuroshard-opt %s --neuroshard-emit-kernel="kind=update dim=16 optimizer=sgd weight-decay=0.25" --canonicalize --cse | FileCheck %s --check-prefix=SGD
-// RUN: neuroshard-opt %s --neuroshard-emit-kernel="kind=update dim=16 element=f16 optimizer=adagrad" --canonicalize --cse | FileCheck %s --check-prefix=ADAGRAD
-// RUN: neuroshard-opt %s --neuroshard-emit-kernel="kind=update dim=16 optimizer=rowwise_adagrad table-dim=64" --canonicalize --cse | FileCheck %s --check-prefix=ROWWISE
-// RUN: neuroshard-opt %s --neuroshard-emit-kernel="kind=update dim=16 optimizer=adam" --canonicalize --cse | FileCheck %s --check-prefix=ADAM
-// RUN: neuroshard-opt %s --neuroshard-emit-kernel="kind=reduce dim=16 weighted=true" --canonicalize --cse | FileCheck %s --check-prefix=REDUCE
-// RUN: neuroshard-opt %s --neuroshard-emit-kernel="kind=apply dim=16 optimizer=rowwise_adagrad table-dim=64" --canonicalize --cse | FileCheck %s --check-prefix=APPLY
+// RUN: neuroshard-test-opt %s --neuroshard-emit-kernel="kind=update dim=16 optimizer=sgd weight-decay=0.25" --canonicalize --cse | FileCheck %s --check-prefix=SGD
+// RUN: neuroshard-test-opt %s --neuroshard-emit-kernel="kind=update dim=16 element=f16 optimizer=adagrad" --canonicalize --cse | FileCheck %s --check-prefix=ADAGRAD
+// RUN: neuroshard-test-opt %s --neuroshard-emit-kernel="kind=update dim=16 optimizer=rowwise_adagrad table-dim=64" --canonicalize --cse | FileCheck %s --check-prefix=ROWWISE
+// RUN: neuroshard-test-opt %s --neuroshard-emit-kernel="kind=update dim=16 optimizer=adam" --canonicalize --cse | FileCheck %s --check-prefix=ADAM
+// RUN: neuroshard-test-opt %s --neuroshard-emit-kernel="kind=reduce dim=16 weighted=true" --canonicalize --cse | FileCheck %s --check-prefix=REDUCE
+// RUN: neuroshard-test-opt %s --neuroshard-emit-kernel="kind=apply dim=16 optimizer=rowwise_adagrad table-dim=64" --canonicalize --cse | FileCheck %s --check-prefix=APPLY
 
 module {}
 

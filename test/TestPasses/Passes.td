@@ -1,11 +1,9 @@
-//===- Passes.td - Passes of the kernel library ------------*- tablegen -*-===//
-//
-// A way to see single kernels.
+//===- Passes.td - Passes that only tests run --------------*- tablegen -*-===//
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_CONVERSION_KERNELS_PASSES
-#define NEUROSHARD_CONVERSION_KERNELS_PASSES
+#ifndef NEUROSHARD_TEST_TESTPASSES_PASSES
+#define NEUROSHARD_TEST_TESTPASSES_PASSES
 
 include "mlir/Pass/PassBase.td"
 
@@ -13,9 +11,8 @@ def EmitKernel : Pass<"neuroshard-emit-kernel", "::mlir::ModuleOp"> {
   let summary = "Add one embedding kernel to a module";
   let description = [{
     Adds the kernel that the options describe to the module, as a private
-    function under its canonical name, unless the module has it already. Made
-    for looking at kernels and for tests; the compiler emits the kernels of a
-    device program with its table.
+    function under its canonical name, unless the module has it already. The
+    compiler emits all kernels of a device program with its table.
 
     With `kind=lookup dim=16 element=f32 id=i64` the module then holds
 
@@ -72,4 +69,4 @@ def EmitKernel : Pass<"neuroshard-emit-kernel", "::mlir::ModuleOp"> {
   ];
 }
 
-#endif // NEUROSHARD_CONVERSION_KERNELS_PASSES
+#endif // NEUROSHARD_TEST_TESTPASSES_PASSES

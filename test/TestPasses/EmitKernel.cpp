@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "neuroshard/Conversion/Kernels/Passes.h"
+#include "Passes.h"
 
 #include "neuroshard/Conversion/Kernels/Kernels.h"
 
@@ -18,7 +18,7 @@
 namespace neuroshard {
 
 #define GEN_PASS_DEF_EMITKERNEL
-#include "neuroshard/Conversion/Kernels/Passes.h.inc"
+#include "Passes.h.inc"
 
 namespace {
 struct EmitKernel : impl::EmitKernelBase<EmitKernel> {
