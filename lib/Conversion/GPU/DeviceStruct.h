@@ -16,7 +16,7 @@ namespace neuroshard {
 
 /// Marks the cast that makes a memref: nobody writes the array while the kernel
 /// runs, so that loads may go through the read-only cache.
-inline constexpr llvm::StringLiteral kInvariantAttr = "neuroshard.invariant";
+inline constexpr llvm::StringLiteral kInvariantAttr = "nsg.invariant";
 
 /// Pointers to device memory: NVVM's global address space.
 mlir::LLVM::LLVMPointerType getDevicePointerType(mlir::MLIRContext *context);

@@ -1,37 +1,40 @@
 //===- Distribute.cpp - Rows over the lanes of a warp ---------------------===//
 //
-// Rewrites a function on whole rows into what one lane of a group does: a
-// vector of N becomes the lane's N / lanes neighbouring elements, a reduction
-// ends in shuffles, scalars are computed by every lane. A scalar is stored by
-// the first lane, once all lanes have read what they need.
-//
-// MLIR's warp distribution is not used here: it sinks ops out of a region one
-// by one and leaves what it does not know to a lane 0 that talks to the others
-// through shared memory. The bodies have few kinds of ops; this rewriting knows
-// each, and an op that it does not know is an error.
+// neuroshard-distribute-over-lanes: rewrites a function on whole rows into what
+// one lane of a group does. The bodies have few kinds of ops; the rewriting
+// knows each, and an op that it does not know is an error.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Distribute.h"
 
-#include "DeviceStruct.h"
+#include "neuroshard/Conversion/GPU/LaneShape.h"
+#include "neuroshard/Conversion/GPU/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/ADT/bit.h"
 
 using namespace mlir;
 
 namespace neuroshard {
 
+#define GEN_PASS_DEF_DISTRIBUTEOVERLANES
+#include "neuroshard/Conversion/GPU/Passes.h.inc"
+
+static constexpr llvm::StringLiteral kLanesAttr = "nsg.lanes";
+static constexpr llvm::StringLiteral kColumnsAttr = "nsg.row_columns";
+static constexpr llvm::StringLiteral kLaneAttr = "nsg.lane";
+static constexpr llvm::StringLiteral kMaskAttr = "nsg.lane_mask";
+
 /// Alignment of weights, states and other padded rows.
 static constexpr int64_t kRowAlignment = 16;
-/// Lane and bits of nvvm.shfl.sync for segments of a whole warp.
-static constexpr int32_t kWholeWarp = 31;
 
 namespace {
 class Distributor {
@@ -39,7 +42,7 @@ public:
   Distributor(func::FuncOp from, const Lanes &lanes)
       : from(from), lanes(lanes), b(from.getLoc(), from.getContext()) {}
 
-  FailureOr<func::FuncOp> run();
+  LogicalResult run();
 
 private:
   LogicalResult convertBlock(Block &block);
@@ -51,18 +54,22 @@ private:
   LogicalResult convertReduction(vector::ReductionOp op);
   LogicalResult convertElementwise(Operation &op);
   LogicalResult convertConstant(arith::ConstantOp op);
-  LogicalResult convertLoad(memref::LoadOp op);
+  LogicalResult copyScalarOp(Operation &op);
   void writeScalar(vector::TransferWriteOp op);
 
   Value get(Value value) { return map.lookupOrDefault(value); }
   Type convertType(Type type) const;
-  /// Address of the element at `indices`, and how it is aligned.
-  Value getAddress(Value memref, ValueRange indices, Value lane,
-                   int64_t perLane);
-  unsigned getAlignment(Value memref, int64_t perLane) const;
-  static bool isInvariant(Value memref) {
-    return memref.getDefiningOp()->hasAttr(kInvariantAttr);
+  /// Whether a vector is cut into equal parts of neighbouring elements.
+  bool isCut(VectorType type) const {
+    return lanes.count == 1 || type.getNumElements() > 1;
   }
+  LogicalResult checkTypes(Operation &op);
+  LogicalResult checkTransfer(Operation &op, VectorTransferOpInterface transfer,
+                              bool hasMask);
+  /// `indices` of a row's vector, moved to the lane's part of it.
+  SmallVector<Value> moveToLane(ValueRange indices, int64_t perLane);
+  llvm::Align getAlignment(Value memref, int64_t perLane) const;
+  Value shuffle(Value value, int32_t offset);
   LogicalResult fail(Operation &op) {
     return op.emitOpError("cannot be distributed over the lanes of a warp");
   }
@@ -84,7 +91,7 @@ Type Distributor::convertType(Type type) const {
                          vector.getElementType());
 }
 
-FailureOr<func::FuncOp> Distributor::run() {
+LogicalResult Distributor::run() {
   b.setInsertionPoint(from);
   auto to = func::FuncOp::create(b, from.getName(), from.getFunctionType());
   to.setVisibility(from.getVisibility());
@@ -93,12 +100,14 @@ FailureOr<func::FuncOp> Distributor::run() {
   lane = entry->getArgument(lanes.laneArgument);
   mask = entry->getArgument(lanes.maskArgument);
   b.setInsertionPointToStart(entry);
-  if (failed(convertBlock(from.front())))
+  if (failed(convertBlock(from.front()))) {
+    to.erase();
     return failure();
+  }
   b.setInsertionPointToEnd(entry);
   func::ReturnOp::create(b);
   from.erase();
-  return to;
+  return success();
 }
 
 /// Converts all ops but the terminator.
@@ -109,9 +118,29 @@ LogicalResult Distributor::convertBlock(Block &block) {
   return success();
 }
 
+/// Vectors have one dimension and, but for single elements, as many elements
+/// for each lane.
+LogicalResult Distributor::checkTypes(Operation &op) {
+  auto check = [&](Type type) -> LogicalResult {
+    auto vector = dyn_cast<VectorType>(type);
+    if (!vector || (vector.getRank() == 1 && !vector.isScalable() &&
+                    (vector.getNumElements() == 1 ||
+                     vector.getNumElements() % lanes.count == 0)))
+      return success();
+    return op.emitOpError("has a vector that ")
+           << lanes.count << " lanes cannot share equally: " << type;
+  };
+  for (Type type : llvm::concat<Type>(llvm::to_vector(op.getOperandTypes()),
+                                      llvm::to_vector(op.getResultTypes())))
+    if (failed(check(type)))
+      return failure();
+  return success();
+}
+
 LogicalResult Distributor::convert(Operation &op) {
   b.setLoc(op.getLoc());
-  auto isRowType = [](Type type) { return isa<VectorType, MemRefType>(type); };
+  if (failed(checkTypes(op)))
+    return failure();
   return llvm::TypeSwitch<Operation *, LogicalResult>(&op)
       .Case([&](scf::ForOp loop) { return convertFor(loop); })
       .Case([&](scf::IfOp branch) { return convertIf(branch); })
@@ -120,20 +149,27 @@ LogicalResult Distributor::convert(Operation &op) {
       .Case([&](vector::ReductionOp sum) { return convertReduction(sum); })
       .Case(
           [&](arith::ConstantOp constant) { return convertConstant(constant); })
-      .Case([&](memref::LoadOp load) { return convertLoad(load); })
-      // The memref's uses look at the cast that made it.
-      .Case([&](UnrealizedConversionCastOp) { return success(); })
-      .Default([&](Operation *other) -> LogicalResult {
+      // A scalar, read by every lane; an array.
+      .Case<memref::LoadOp, UnrealizedConversionCastOp>([&](Operation *whole) {
+        b.clone(*whole, map);
+        return success();
+      })
+      .Default([&](Operation *other) {
         if (other->hasTrait<OpTrait::Elementwise>() ||
             isa<vector::BroadcastOp>(other))
           return convertElementwise(*other);
-        if (other->getNumRegions() != 0 ||
-            llvm::any_of(other->getOperandTypes(), isRowType) ||
-            llvm::any_of(other->getResultTypes(), isRowType))
-          return fail(*other);
-        b.clone(*other, map);
-        return success();
+        return copyScalarOp(*other);
       });
+}
+
+LogicalResult Distributor::copyScalarOp(Operation &op) {
+  auto isRowType = [](Type type) { return isa<VectorType, MemRefType>(type); };
+  if (op.getNumRegions() != 0 ||
+      llvm::any_of(op.getOperandTypes(), isRowType) ||
+      llvm::any_of(op.getResultTypes(), isRowType))
+    return fail(op);
+  b.clone(op, map);
+  return success();
 }
 
 LogicalResult Distributor::convertFor(scf::ForOp op) {
@@ -187,61 +223,69 @@ LogicalResult Distributor::convertIf(scf::IfOp op) {
   return convertSide(op.elseBlock(), branch.elseBlock());
 }
 
-Value Distributor::getAddress(Value memref, ValueRange indices, Value at,
-                              int64_t perLane) {
-  auto type = cast<MemRefType>(memref.getType());
-  Value element = get(indices.front());
-  auto add = [&](Value value) {
-    element = arith::AddIOp::create(b, element, value);
-  };
-  if (type.getRank() == 2) {
-    element = arith::MulIOp::create(
-        b, element, arith::ConstantIndexOp::create(b, type.getDimSize(1)));
-    add(get(indices.back()));
-  }
-  if (at && lanes.count > 1)
-    add(arith::MulIOp::create(b, at,
-                              arith::ConstantIndexOp::create(b, perLane)));
-  Value number = arith::IndexCastOp::create(b, b.getI64Type(), element);
-  Value pointer = get(memref.getDefiningOp()->getOperand(0));
-  return LLVM::GEPOp::create(b, pointer.getType(), type.getElementType(),
-                             pointer, ArrayRef<LLVM::GEPArg>{number});
+LogicalResult Distributor::checkTransfer(Operation &op,
+                                         VectorTransferOpInterface transfer,
+                                         bool hasMask) {
+  auto memref = dyn_cast<MemRefType>(transfer.getShapedType());
+  if (memref && memref.getRank() <= 2 && memref.getRank() > 0 && !hasMask &&
+      !transfer.hasOutOfBoundsDim() &&
+      transfer.getPermutationMap().isMinorIdentity())
+    return success();
+  return op.emitOpError("must take neighbouring elements, all in bounds, of a "
+                        "memref of one or two dimensions");
+}
+
+SmallVector<Value> Distributor::moveToLane(ValueRange indices,
+                                           int64_t perLane) {
+  SmallVector<Value> moved;
+  for (Value index : indices)
+    moved.push_back(get(index));
+  if (lanes.count == 1)
+    return moved;
+  Value before = arith::MulIOp::create(
+      b, lane, arith::ConstantIndexOp::create(b, perLane));
+  moved.back() = arith::AddIOp::create(b, moved.back(), before);
+  return moved;
 }
 
 /// Padded rows are aligned as a whole. Others, the caller's, are where they are
 /// whole pieces of 16 bytes, else to an element (GpuKernelABI.h).
-unsigned Distributor::getAlignment(Value memref, int64_t perLane) const {
+llvm::Align Distributor::getAlignment(Value memref, int64_t perLane) const {
   auto type = cast<MemRefType>(memref.getType());
   int64_t bytes = type.getElementType().getIntOrFloatBitWidth() / 8;
-  int64_t row = lanes.dim * bytes;
+  int64_t row = lanes.columns * bytes;
   bool isAligned = type.getRank() == 2 || row % kRowAlignment == 0;
   int64_t ofRow = isAligned ? kRowAlignment : bytes;
-  int64_t piece = perLane * bytes;
-  return std::min({ofRow, piece & -piece, kRowAlignment});
+  int64_t part = perLane * bytes;
+  return llvm::Align(std::min({ofRow, part & -part, kRowAlignment}));
 }
 
 LogicalResult Distributor::convertRead(vector::TransferReadOp op) {
+  if (failed(checkTransfer(*op, op, op.getMask() != nullptr)))
+    return failure();
+  if (!isCut(op.getVectorType()))
+    return fail(*op);
   auto type = cast<VectorType>(convertType(op.getVectorType()));
   int64_t perLane = type.getNumElements();
-  Value address = getAddress(op.getBase(), op.getIndices(), lane, perLane);
-  map.map(op.getResult(),
-          LLVM::LoadOp::create(b, type, address,
-                               getAlignment(op.getBase(), perLane),
-                               /*isVolatile=*/false, /*isNonTemporal=*/false,
-                               isInvariant(op.getBase()))
-              .getResult());
+  auto load = vector::LoadOp::create(
+      b, type, get(op.getBase()), moveToLane(op.getIndices(), perLane),
+      /*nontemporal=*/false, getAlignment(op.getBase(), perLane));
+  map.map(op.getResult(), load.getResult());
   return success();
 }
 
 LogicalResult Distributor::convertWrite(vector::TransferWriteOp op) {
-  Value value = get(op.getValueToStore());
-  int64_t perLane = cast<VectorType>(value.getType()).getNumElements();
-  if (op.getVectorType().getNumElements() == 1 && lanes.count > 1) {
+  if (failed(checkTransfer(*op, op, op.getMask() != nullptr)))
+    return failure();
+  if (!isCut(op.getVectorType())) {
     writeScalar(op);
     return success();
   }
-  Value address = getAddress(op.getBase(), op.getIndices(), lane, perLane);
-  LLVM::StoreOp::create(b, value, address, getAlignment(op.getBase(), perLane));
+  Value value = get(op.getValueToStore());
+  int64_t perLane = cast<VectorType>(value.getType()).getNumElements();
+  vector::StoreOp::create(
+      b, value, get(op.getBase()), moveToLane(op.getIndices(), perLane),
+      /*nontemporal=*/false, getAlignment(op.getBase(), perLane));
   return success();
 }
 
@@ -254,30 +298,43 @@ void Distributor::writeScalar(vector::TransferWriteOp op) {
   auto branch = scf::IfOp::create(b, isFirst, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
-  Value address = getAddress(op.getBase(), op.getIndices(), {}, 1);
-  LLVM::StoreOp::create(b, get(op.getValueToStore()), address,
-                        getAlignment(op.getBase(), 1));
+  SmallVector<Value> indices;
+  for (Value index : op.getIndices())
+    indices.push_back(get(index));
+  vector::StoreOp::create(b, get(op.getValueToStore()), get(op.getBase()),
+                          indices, /*nontemporal=*/false,
+                          getAlignment(op.getBase(), 1));
+}
+
+/// The value of the lane whose number differs by the bits of `offset`.
+/// gpu.shuffle is for all lanes of a warp at once; smaller groups of one warp
+/// may be in different places, and each shuffles under its own mask.
+Value Distributor::shuffle(Value value, int32_t offset) {
+  if (lanes.count == kWarp)
+    return gpu::ShuffleOp::create(b, value, offset, int32_t(kWarp),
+                                  gpu::ShuffleMode::XOR)
+        .getShuffleResult();
+  auto constant = [&](int32_t number) -> Value {
+    return arith::ConstantOp::create(b, b.getI32IntegerAttr(number));
+  };
+  return NVVM::ShflOp::create(b, value.getType(), mask, value, constant(offset),
+                              constant(kWarp - 1), NVVM::ShflKind::bfly,
+                              UnitAttr());
 }
 
 /// The lane's elements first, then the lanes: each sum is of two equal halves
 /// in every lane, so all lanes get the same bits.
 LogicalResult Distributor::convertReduction(vector::ReductionOp op) {
-  if (op.getKind() != vector::CombiningKind::ADD || op.getAcc())
+  if (op.getKind() != vector::CombiningKind::ADD || op.getAcc() ||
+      !isCut(op.getSourceVectorType()))
     return fail(*op);
   Value own = get(op.getVector());
   Value sum = vector::ExtractOp::create(b, own, int64_t(0));
   for (int64_t i = 1, n = cast<VectorType>(own.getType()).getNumElements();
        i < n; ++i)
     sum = arith::AddFOp::create(b, sum, vector::ExtractOp::create(b, own, i));
-  auto constant = [&](int32_t value) -> Value {
-    return arith::ConstantOp::create(b, b.getI32IntegerAttr(value));
-  };
-  for (int64_t offset = 1; offset < lanes.count; offset *= 2) {
-    Value other = NVVM::ShflOp::create(
-        b, sum.getType(), mask, sum, constant(int32_t(offset)),
-        constant(kWholeWarp), NVVM::ShflKind::bfly, UnitAttr());
-    sum = arith::AddFOp::create(b, sum, other);
-  }
+  for (int64_t offset = 1; offset < lanes.count; offset *= 2)
+    sum = arith::AddFOp::create(b, sum, shuffle(sum, int32_t(offset)));
   map.map(op.getResult(), sum);
   return success();
 }
@@ -308,21 +365,60 @@ LogicalResult Distributor::convertConstant(arith::ConstantOp op) {
   return success();
 }
 
-/// A scalar, read by every lane.
-LogicalResult Distributor::convertLoad(memref::LoadOp op) {
-  Value address = getAddress(op.getMemRef(), op.getIndices(), {}, 1);
-  Type type = op.getType();
-  map.map(op.getResult(),
-          LLVM::LoadOp::create(b, type, address,
-                               type.getIntOrFloatBitWidth() / 8,
-                               /*isVolatile=*/false, /*isNonTemporal=*/false,
-                               isInvariant(op.getMemRef()))
-              .getResult());
-  return success();
+void markForLanes(func::FuncOp func, const Lanes &lanes) {
+  Builder b(func.getContext());
+  func->setAttr(kLanesAttr, b.getI64IntegerAttr(lanes.count));
+  func->setAttr(kColumnsAttr, b.getI64IntegerAttr(lanes.columns));
+  func.setArgAttr(lanes.laneArgument, kLaneAttr, b.getUnitAttr());
+  func.setArgAttr(lanes.maskArgument, kMaskAttr, b.getUnitAttr());
 }
 
-FailureOr<func::FuncOp> distribute(func::FuncOp func, const Lanes &lanes) {
-  return Distributor(func, lanes).run();
+static FailureOr<unsigned> findArgument(func::FuncOp func, StringRef name,
+                                        Type type) {
+  for (unsigned i = 0; i < func.getNumArguments(); ++i)
+    if (func.getArgAttr(i, name) && func.getArgumentTypes()[i] == type)
+      return i;
+  return func.emitOpError("must have an argument of type ")
+         << type << " with the attribute '" << name << "'";
 }
+
+/// What markForLanes has written.
+static FailureOr<Lanes> readLanes(func::FuncOp func) {
+  auto count = func->getAttrOfType<IntegerAttr>(kLanesAttr);
+  auto columns = func->getAttrOfType<IntegerAttr>(kColumnsAttr);
+  if (!count || !llvm::has_single_bit(count.getValue().getZExtValue()) ||
+      count.getInt() > kWarp)
+    return func.emitOpError("must have a power of two up to 32 as '")
+           << kLanesAttr << "', got: " << func->getAttr(kLanesAttr);
+  if (!columns || columns.getInt() < 1)
+    return func.emitOpError("must have the columns of a row, at least 1, as '")
+           << kColumnsAttr << "'";
+  if (func.isDeclaration() || !func.getBody().hasOneBlock() ||
+      func.getNumResults() != 0)
+    return func.emitOpError("must have a body of one block and no results to "
+                            "be distributed over lanes");
+  Builder b(func.getContext());
+  auto lane = findArgument(func, kLaneAttr, b.getIndexType());
+  auto mask = findArgument(func, kMaskAttr, b.getI32Type());
+  if (failed(lane) || failed(mask))
+    return failure();
+  return Lanes{count.getInt(), columns.getInt(), *lane, *mask};
+}
+
+namespace {
+struct DistributeOverLanes
+    : impl::DistributeOverLanesBase<DistributeOverLanes> {
+  void runOnOperation() override {
+    for (auto func :
+         llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>())) {
+      if (!func->hasAttr(kLanesAttr))
+        continue;
+      FailureOr<Lanes> lanes = readLanes(func);
+      if (failed(lanes) || failed(Distributor(func, *lanes).run()))
+        return signalPassFailure();
+    }
+  }
+};
+} // namespace
 
 } // namespace neuroshard

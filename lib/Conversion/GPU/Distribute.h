@@ -1,4 +1,8 @@
-//===- Distribute.h - Rows over the lanes of a warp ------------*- C++ -*-===//
+//===- Distribute.h - Functions on rows for groups of lanes ----*- C++ -*-===//
+//
+// What neuroshard-distribute-over-lanes is told about a function.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef NEUROSHARD_LIB_CONVERSION_GPU_DISTRIBUTE_H
 #define NEUROSHARD_LIB_CONVERSION_GPU_DISTRIBUTE_H
@@ -13,18 +17,15 @@ struct Lanes {
   /// but those of one element.
   int64_t count = 1;
   /// Columns of a row: rows in flat arrays begin at multiples of it.
-  int64_t dim = 1;
+  int64_t columns = 1;
   /// Arguments of the function: the lane's number in its group (index), and
   /// the lanes of the warp that belong to the group (bits of an i32).
   unsigned laneArgument = 0;
   unsigned maskArgument = 0;
 };
 
-/// Replaces a function without results on whole rows by what one lane does.
-/// Its memrefs are casts of pointers. An op that cannot be distributed is an
-/// error.
-mlir::FailureOr<mlir::func::FuncOp> distribute(mlir::func::FuncOp func,
-                                               const Lanes &lanes);
+/// Writes the attributes that the pass reads.
+void markForLanes(mlir::func::FuncOp func, const Lanes &lanes);
 
 } // namespace neuroshard
 

@@ -36,6 +36,8 @@ static constexpr Architecture kArchitectures[] = {
 
 void buildGpuSimplification(OpPassManager &pm) {
   OpPassManager &gpuPm = pm.nest<gpu::GPUModuleOp>();
+  gpuPm.addPass(createDistributeOverLanes());
+  gpuPm.addPass(createLowerDeviceArrays());
   gpuPm.addPass(createInlinerPass());
   gpuPm.addPass(createSymbolDCEPass());
   gpuPm.addPass(createCanonicalizerPass());
@@ -56,7 +58,8 @@ void buildGpuToNVVM(OpPassManager &pm) {
 void registerGpuPipelines() {
   PassPipelineRegistration<>(
       "neuroshard-gpu-simplify",
-      "Inline the bodies of GPU modules into their kernels and simplify them",
+      "Distribute the bodies of GPU modules over lanes, inline them into their "
+      "kernels and simplify them",
       buildGpuSimplification);
   PassPipelineRegistration<>("neuroshard-gpu-to-nvvm",
                              "Lower simplified GPU modules to the NVVM dialect",

@@ -18,7 +18,6 @@ using namespace mlir;
 
 namespace neuroshard {
 
-static constexpr int64_t kWarp = 32;
 /// Of 65,536 registers, for blocks of 256 threads: 64 each for lookups, which
 /// have bytes in flight to hide, and 80 for updates, which hold gradients,
 /// weights and states at once. One block less if some body is large.
@@ -29,15 +28,20 @@ static int32_t getResidentBlocks(ArrayRef<Variant> variants, int32_t most) {
 }
 static constexpr int32_t kLookupBlocks = 4, kUpdateBlocks = 3;
 
+void setLaunchBounds(gpu::GPUFuncOp kernel, int32_t residentBlocks) {
+  Builder b(kernel.getContext());
+  kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
+  kernel.setKnownBlockSizeAttr(b.getDenseI32ArrayAttr({NSG_THREADS, 1, 1}));
+  kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
+                  b.getI32IntegerAttr(residentBlocks));
+}
+
 KernelBuilder::KernelBuilder(gpu::GPUModuleOp module, StringRef name,
                              ArrayRef<Type> arguments, int32_t residentBlocks)
     : b(ImplicitLocOpBuilder::atBlockEnd(module.getLoc(), module.getBody())) {
   function = gpu::GPUFuncOp::create(
       b, name, FunctionType::get(b.getContext(), arguments, {}));
-  function->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
-  function.setKnownBlockSizeAttr(b.getDenseI32ArrayAttr({NSG_THREADS, 1, 1}));
-  function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
-                    b.getI32IntegerAttr(residentBlocks));
+  setLaunchBounds(function, residentBlocks);
   b.setInsertionPointToStart(&function.getBody().front());
   block = gpu::BlockIdOp::create(b, gpu::Dimension::x);
   thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
@@ -152,8 +156,11 @@ void createTaskKernel(gpu::GPUModuleOp module, const TaskKernel &kernel,
 // Runs of slots
 //===----------------------------------------------------------------------===//
 
-Value findFirst(KernelBuilder &k, Value low, Value high,
-                llvm::function_ref<Value(Value)> isBefore) {
+/// Emits a bisection: the first number in [low, high) for which
+/// isBefore(number) does not hold, `high` if it holds for all. It must not hold
+/// again after that.
+static Value findFirst(KernelBuilder &k, Value low, Value high,
+                       llvm::function_ref<Value(Value)> isBefore) {
   ImplicitLocOpBuilder &b = k.b;
   Type index = b.getIndexType();
   auto loop =

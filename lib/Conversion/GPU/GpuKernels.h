@@ -18,9 +18,8 @@ namespace neuroshard {
 /// A kernel's arguments and where in the grid a thread is.
 class KernelBuilder {
 public:
-  /// Begins a kernel at the end of the module; finish() ends it. At least
-  /// `residentBlocks` blocks are to fit a multiprocessor: that bounds the
-  /// registers, which the assembler otherwise bounds more than is good.
+  /// Begins a kernel at the end of the module; finish() ends it. The blocks
+  /// are those of setLaunchBounds.
   KernelBuilder(mlir::gpu::GPUModuleOp module, llvm::StringRef name,
                 llvm::ArrayRef<mlir::Type> arguments, int32_t residentBlocks);
   void finish();
@@ -34,18 +33,13 @@ private:
   mlir::gpu::GPUFuncOp function;
 };
 
+/// Makes a function a kernel of NSG_THREADS threads per block, of which at
+/// least `residentBlocks` are to fit a multiprocessor: that bounds the
+/// registers, which the assembler otherwise bounds more than is good.
+void setLaunchBounds(mlir::gpu::GPUFuncOp kernel, int32_t residentBlocks);
+
 /// Blocks per multiprocessor of kernels on ids, which need few registers.
-inline constexpr int32_t kSortResidentBlocks = 4;
-
-/// Emits what runs only if `condition` holds.
-void emitIf(mlir::ImplicitLocOpBuilder &b, mlir::Value condition,
-            llvm::function_ref<void()> emit);
-
-/// Emits a bisection: the first number in [low, high) for which
-/// isBefore(number) does not hold, `high` if it holds for all. It must not hold
-/// again after that.
-mlir::Value findFirst(KernelBuilder &k, mlir::Value low, mlir::Value high,
-                      llvm::function_ref<mlir::Value(mlir::Value)> isBefore);
+inline constexpr int32_t kIdResidentBlocks = 4;
 
 /// A lookup or weight gradient; `variantField`, ... are offsets of fields of
 /// nsg_lookup_task.
@@ -76,20 +70,9 @@ void createRunKernel(mlir::gpu::GPUModuleOp module, const RunKernel &kernel,
 void createPartialsKernel(mlir::gpu::GPUModuleOp module,
                           llvm::ArrayRef<Variant> variants);
 
-/// nsg_expand and nsg_ranges, which are the same in all programs.
-void createExpandKernel(mlir::gpu::GPUModuleOp module);
-void createRangesKernel(mlir::gpu::GPUModuleOp module);
-
-/// Whether a task has a flag NSG_...
-mlir::Value hasFlag(mlir::ImplicitLocOpBuilder &b, DeviceStruct task,
-                    int32_t flag);
-
-/// The position in a task's `ids` where an item's ids begin; that of the number
-/// of items is where its last ids end.
-mlir::Value getIdBegin(KernelBuilder &k, DeviceStruct task, mlir::Value item);
-
-/// nsg_small_order.
-void createSmallOrderKernel(mlir::gpu::GPUModuleOp module);
+/// A kernel of IdKernels.mlir, with the functions that it calls: nsg_expand,
+/// nsg_ranges or nsg_small_order.
+void createIdKernel(mlir::gpu::GPUModuleOp module, llvm::StringRef name);
 
 } // namespace neuroshard
 

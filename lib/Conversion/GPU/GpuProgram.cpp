@@ -169,8 +169,7 @@ StringRef ProgramBuilder::add(StringRef kernel) {
 void ProgramBuilder::createSortKernels() {
   if (updates.empty() && reduces.empty())
     return;
-  add("nsg_ranges");
-  createRangesKernel(module);
+  createIdKernel(module, add("nsg_ranges"));
   add("nsg_partials");
   createPartialsKernel(module, partials.get());
   auto create = [&](StringRef name, size_t field, const VariantSet &set) {
@@ -185,8 +184,7 @@ void ProgramBuilder::createSortKernels() {
 void ProgramBuilder::createSmallKernels() {
   if (smallUpdates.empty())
     return;
-  add("nsg_small_order");
-  createSmallOrderKernel(module);
+  createIdKernel(module, add("nsg_small_order"));
   createRunKernel(module,
                   {add("nsg_small_sums"), offsetof(nsg_slot, partial_variant),
                    /*onlySums=*/true},
@@ -213,8 +211,7 @@ void ProgramBuilder::createKernels() {
                      gradients.get());
   if (updates.empty() && reduces.empty() && smallUpdates.empty())
     return;
-  add("nsg_expand");
-  createExpandKernel(module);
+  createIdKernel(module, add("nsg_expand"));
   createSortKernels();
   createSmallKernels();
 }

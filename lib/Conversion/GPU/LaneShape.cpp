@@ -8,7 +8,6 @@
 
 namespace neuroshard {
 
-static constexpr int64_t kWarp = 32;
 static constexpr int64_t kLoadBytes = 16;
 /// Columns that a lane holds; times one more than the rows in flight they are
 /// its registers.

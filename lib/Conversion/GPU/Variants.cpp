@@ -225,15 +225,13 @@ FailureOr<int64_t> VariantSet::getOrCreate(const VariantSpec &spec) {
   func::FuncOp whole = VariantBuilder(module, spec, shape).run();
   Lanes lanes;
   lanes.count = shape.lanes;
-  lanes.dim = spec.kernel.dim;
+  lanes.columns = spec.kernel.dim;
   bool ofTask = readsTasks(spec.kernel);
   lanes.laneArgument = ofTask ? unsigned(kTaskLane) : unsigned(kRunLane);
   lanes.maskArgument = ofTask ? unsigned(kTaskMask) : unsigned(kRunMask);
-  FailureOr<func::FuncOp> distributed = distribute(whole, lanes);
-  if (failed(distributed))
-    return failure();
+  markForLanes(whole, lanes);
   int64_t number = static_cast<int64_t>(variants.size());
-  variants.push_back({*distributed, shape, isLarge(spec.kernel, shape)});
+  variants.push_back({whole, shape, isLarge(spec.kernel, shape)});
   numberOfName[name] = number;
   return number;
 }

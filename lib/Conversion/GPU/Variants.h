@@ -1,7 +1,8 @@
 //===- Variants.h - Specialised bodies of a GPU's kernels ------*- C++ -*-===//
 //
-// A variant is a device function in the GPU module, made from a kernel body
-// for one dim, type and optimizer and distributed over lanes.
+// A variant is a device function on whole rows in the GPU module, made from a
+// kernel body for one dim, type and optimizer. It says over how many lanes
+// neuroshard-distribute-over-lanes is to distribute it.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,7 +1,7 @@
 // A pooled lookup: 16 lanes to a row of 64, 16 bytes each; ids are checked, four
 // rows are read before any is added, and the sum is stored by each lane.
-// RUN: neuroshard-opt %s --convert-neuroshard-to-gpu | FileCheck %s
-// RUN: neuroshard-opt %s --convert-neuroshard-to-gpu="output=bf16" | FileCheck %s --check-prefix=BF16
+// RUN: neuroshard-opt %s --convert-neuroshard-to-gpu --neuroshard-distribute-over-lanes --neuroshard-lower-device-arrays | FileCheck %s
+// RUN: neuroshard-opt %s --convert-neuroshard-to-gpu="output=bf16" --neuroshard-distribute-over-lanes --neuroshard-lower-device-arrays | FileCheck %s --check-prefix=BF16
 // RUN: neuroshard-opt %s --convert-neuroshard-to-gpu --neuroshard-gpu-simplify | FileCheck %s --check-prefix=SIMPLE
 
 !ids = !neuroshard.jagged<["a"], i64>

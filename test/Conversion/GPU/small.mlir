@@ -1,9 +1,9 @@
 // Shards of few rows are updated without a sort: kernels of the sort are there for other
 // slots alone, no thread of nsg_small_order waits for another, and an update of sums has no
 // factors. Small are slots whose longest shard is, and which need one phase.
-// RUN: neuroshard-opt %s --convert-neuroshard-to-gpu="small-rows=50" | FileCheck %s
-// RUN: neuroshard-opt %s --convert-neuroshard-to-gpu="small-rows=49" | FileCheck %s --check-prefix=SORT
-// RUN: neuroshard-opt %s --convert-neuroshard-to-gpu="small-rows=0" | FileCheck %s --check-prefix=SORT
+// RUN: neuroshard-opt %s --convert-neuroshard-to-gpu="small-rows=50" --neuroshard-distribute-over-lanes --neuroshard-lower-device-arrays | FileCheck %s
+// RUN: neuroshard-opt %s --convert-neuroshard-to-gpu="small-rows=49" --neuroshard-distribute-over-lanes --neuroshard-lower-device-arrays | FileCheck %s --check-prefix=SORT
+// RUN: neuroshard-opt %s --convert-neuroshard-to-gpu="small-rows=0" --neuroshard-distribute-over-lanes --neuroshard-lower-device-arrays | FileCheck %s --check-prefix=SORT
 // RUN: not neuroshard-opt %s --convert-neuroshard-to-gpu="small-rows=1025" 2>&1 | FileCheck %s --check-prefix=MANY
 // RUN: not neuroshard-opt %s --convert-neuroshard-to-gpu="small-rows=-1" 2>&1 | FileCheck %s --check-prefix=FEW
 

@@ -1,6 +1,6 @@
 // An update: a run's gradients are added in order, the norm is summed over the lanes
 // by shuffles among them alone, and one lane stores the state after all have read it.
-// RUN: neuroshard-opt %s --convert-neuroshard-to-gpu | FileCheck %s
+// RUN: neuroshard-opt %s --convert-neuroshard-to-gpu --neuroshard-distribute-over-lanes --neuroshard-lower-device-arrays | FileCheck %s
 // RUN: neuroshard-opt %s --convert-neuroshard-to-gpu --neuroshard-gpu-simplify --neuroshard-gpu-to-nvvm \
 // RUN:   | FileCheck %s --check-prefix=NVVM
 

@@ -107,6 +107,7 @@ VALUE = r"(%[\w#]+)"
 GUARD = rf"{VALUE} = arith\.cmpi (?:ult|ule), {VALUE}, {VALUE} : index\n(\s*)scf\.if \1 \{{"
 FIRST_LANE = rf"{VALUE} = arith\.cmpi eq, {VALUE}, {VALUE} : index\n"
 SHUFFLE = rf"nvvm\.shfl\.sync +bfly {VALUE}, {VALUE}, {VALUE}, {VALUE} :"
+WARP_SHUFFLE = rf"gpu\.shuffle +xor {VALUE}, {VALUE}, {VALUE} :"
 
 remove_warp_sync = replacing(r"\n *nvvm\.bar\.warp\.sync [^\n]*", "")
 remove_guard = replacing(GUARD, r"\1 = arith.constant true\n\4scf.if \1 {")
@@ -125,15 +126,11 @@ remove_bounds_select = replacing(
 remove_report = replacing(r"\n *%\w+ = llvm\.atomicrmw umin [^\n]*", "")
 
 
-def change_shuffle(operand, value, fits=lambda mask: True):
-    """A mutation: a shuffle gets another mask (1) or distance (3). `fits` chooses by the mask's
-    definition."""
+def change_shuffle(operand, value, pattern=SHUFFLE):
+    """A mutation: an operand of a shuffle becomes a constant."""
     def mutate(text):
         changes = []
-        for found in re.finditer(SHUFFLE, text):
-            defined = text.rindex(f" {found[1]} = ", 0, found.start())
-            if not fits(text[defined:text.index("\n", defined)]):
-                continue
+        for found in re.finditer(pattern, text):
             line = text.rindex("\n", 0, found.start()) + 1
             before, after = text[line:found.start(operand)], text[found.end(operand):found.end()]
             changes.append((line, found.end(), f"%wrong = arith.constant {value} : i32\n"
@@ -142,10 +139,11 @@ def change_shuffle(operand, value, fits=lambda mask: True):
     return mutate
 
 
-# In groups of a whole warp the mask of all lanes is right.
-ask_all_lanes = change_shuffle(1, -1, lambda mask: "%c-1_i32" not in mask)
+# Groups of a whole warp have shuffles without a mask.
+ask_all_lanes = change_shuffle(1, -1)
 ask_one_lane = change_shuffle(1, 1)
 add_itself = change_shuffle(3, 0)
+add_itself_in_warp = change_shuffle(2, 0, WARP_SHUFFLE)
 
 
 def swap_variants(text):

@@ -157,6 +157,7 @@ MUTATIONS = [(kernel, name) for name, kernels in {
     "remove_bounds_select": ("nsg_lookup", "nsg_weight_gradient", "nsg_expand"),
     "let_all_lanes_store": ("nsg_update", "nsg_weight_gradient"),
     "add_itself": ("nsg_update", "nsg_weight_gradient"),
+    "add_itself_in_warp": ("nsg_update", "nsg_weight_gradient"),
     "ask_all_lanes": ("nsg_update", "nsg_weight_gradient"),
     "ask_one_lane": ("nsg_update", "nsg_weight_gradient"),
     "swap_variants": ("nsg_lookup", "nsg_weight_gradient", "nsg_partials", "nsg_update"),

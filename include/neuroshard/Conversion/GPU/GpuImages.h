@@ -11,8 +11,9 @@
 
 namespace neuroshard {
 
-/// Simplifies GPU modules: bodies are inlined into the kernels that call them.
-/// What comes out is what runs, on a GPU and in the emulator.
+/// Distributes the bodies of GPU modules over lanes, inlines them into the
+/// kernels that call them and simplifies the result, which is what runs, on a
+/// GPU and in the emulator.
 void buildGpuSimplification(mlir::OpPassManager &pm);
 
 /// From simplified GPU modules to the NVVM dialect.

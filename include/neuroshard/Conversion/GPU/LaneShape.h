@@ -7,6 +7,9 @@
 
 namespace neuroshard {
 
+/// Lanes of a warp.
+inline constexpr int64_t kWarp = 32;
+
 /// A group of lanes of one warp works on a row; a warp has 32 / lanes groups.
 struct LaneShape {
   /// A power of two, at most 32, that divides the dim.

@@ -3,6 +3,7 @@
 #ifndef NEUROSHARD_CONVERSION_GPU_PASSES_H
 #define NEUROSHARD_CONVERSION_GPU_PASSES_H
 
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Pass/Pass.h"
 
 namespace neuroshard {
