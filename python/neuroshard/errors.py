@@ -86,3 +86,8 @@ class UnknownPolicy(_Listing):
 
 class TensorError(Error, ValueError):
     """A tensor or an artifact is not what tables need; the text says what they do."""
+
+
+class Unsupported(Error, ValueError):
+    """A module, a constraint or a plan that TorchRec cannot run; the text names it, what it has,
+    and what is expected."""

@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 
 from neuroshard import cuda, fields
-from neuroshard.cuda._parts import within
+from neuroshard.cuda import within
 from neuroshard.torch_cuda import memory
 from neuroshard.errors import TensorError
 from neuroshard.torch_cuda.layout import (ALIGNMENT, Group, check_whole, load_manifest,

@@ -8,7 +8,7 @@ from typing import NoReturn
 import torch
 
 from neuroshard import fields
-from neuroshard.cuda._parts import checked_rate, count
+from neuroshard.cuda import checked_rate, count
 from neuroshard.torch_cuda import operators  # noqa: F401, defines torch.ops.neuroshard
 from neuroshard.errors import TensorError
 from neuroshard.jagged import Jagged, as_jagged, find_feature_begin, fixed_offsets

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
-import torch
 import torch.distributed as dist
 from torchrec.distributed.embedding_types import EmbeddingComputeKernel
 from torchrec.distributed.planner.types import ParameterConstraints
@@ -13,22 +12,11 @@ from torchrec.distributed.planner.types import Topology as TorchRecTopology
 from torchrec.distributed.types import ModuleSharder, ShardingType
 
 from neuroshard import fields
+from neuroshard._torchrec_checks import count, expect
 from neuroshard.costs import device_classes
 
 TYPES = {one.value for one in ShardingType}
 KERNELS = {one.value for one in EmbeddingComputeKernel}
-
-
-def expect(value: Any, where: str, kind: type, expected: str) -> None:
-    if not isinstance(value, kind):
-        raise TypeError(f"{where}: expected {expected}, got: {fields.shown(value)}")
-
-
-def count(value: Any, where: str) -> int:
-    found = fields.whole(value, where)
-    if found < 1:
-        raise ValueError(f"{where}: expected at least 1, got: {found}")
-    return found
 
 
 def share(value: Any, where: str) -> float:
@@ -102,54 +90,3 @@ def check_each(values: Any, where: str, check: Callable[[Any, str], float]) -> N
     for index, one in enumerate(fields.items(values, where, "numbers")
                                 if values is not None else ()):
         check(one, f"{where}[{index}]")
-
-
-def check_modules(modules: Any) -> None:
-    expect(modules, "modules", Mapping, "the names of each module's tables by its path")
-    for path, names in modules.items():
-        fields.text(path, "modules", "paths of modules")
-        fields.texts(names, f"modules[{path!r}]")
-
-
-def check_unpooled(unpooled: Any, paths: Sequence[str]) -> None:
-    for path in fields.texts(unpooled, "unpooled"):
-        if path not in paths:
-            raise ValueError(f"unpooled: expected paths of the modules "
-                             f"({', '.join(map(repr, paths))}), got: {path!r}")
-
-
-def check_device(device: Any) -> None:
-    fields.text(device, "device", "a type of devices, \"cuda\" for instance")
-    try:
-        known = torch.device(device).index is None
-    except RuntimeError:
-        known = False
-    if not known:
-        raise ValueError(f"device: expected a type of devices without a number, \"cuda\" or "
-                         f"\"cpu\", got: {device!r}")
-
-
-def check_local_ranks(local_ranks: Any, ranks: int) -> int:
-    """None: all."""
-    if local_ranks is None:
-        return ranks
-    local = fields.whole(local_ranks, "local_ranks")
-    if local < 1 or ranks % local:
-        raise ValueError(f"local_ranks: expected a divisor of the plan's {ranks} ranks, as all "
-                         f"hosts have as many; got: {local}")
-    return local
-
-
-def check_rank(rank: Any, where: str, ranks: int) -> None:
-    if not 0 <= fields.whole(rank, f"{where}: its rank") < ranks:
-        raise ValueError(f"{where} is on rank {rank}; expected ranks from 0 to {ranks - 1}, as "
-                         f"device_count is {ranks}")
-
-
-def pair(value: Any, where: str) -> tuple[int, int]:
-    """Of rows and columns; neither is negative."""
-    found = tuple(fields.whole(one, where) for one in fields.items(value, where, "two numbers"))
-    if len(found) != 2 or min(found) < 0:
-        raise ValueError(f"{where}: expected two numbers, of rows and columns, got: "
-                         f"{fields.shown(value)}")
-    return found

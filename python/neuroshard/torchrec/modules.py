@@ -15,7 +15,7 @@ from torchrec.modules.embedding_configs import BaseEmbeddingConfig
 from neuroshard.constraints import TableRule
 from neuroshard.tables import Feature, Optimizer, Table
 from neuroshard.torchrec.errors import Unsupported
-from neuroshard.torchrec._shardings import COLUMNS, KINDS, table_name
+from neuroshard._torchrec_plans import COLUMNS, KINDS, table_name
 
 TYPES = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16"}
 OPTIMIZERS = {EmbOptimType.EXACT_SGD: "sgd", EmbOptimType.EXACT_ADAGRAD: "adagrad",

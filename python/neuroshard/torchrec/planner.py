@@ -19,7 +19,7 @@ from neuroshard.problem import ShardingProblem
 from neuroshard.results import PlanResult
 from neuroshard.tables import Optimizer
 from neuroshard.torchrec import checks
-from neuroshard.torchrec._shardings import table_name
+from neuroshard._torchrec_plans import table_name
 from neuroshard.torchrec.modules import Found, Cluster, find_tables
 from neuroshard.torchrec.plans import to_torchrec
 from neuroshard.torchrec.topology import topology_of

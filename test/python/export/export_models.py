@@ -1,4 +1,4 @@
-"""Models to export, in plain torch and in TorchRec, and batches for them.
+"""Models to export, in plain torch, and batches for them.
 
 A case is (model, batch): batch(samples, generator) gives the arguments of a call, with empty
 bags."""
@@ -177,17 +177,3 @@ class Sequence(nn.Module):
 
 
 PLAIN = {"dlrm": DLRM, "dcn": DCN, "deepfm": DeepFM, "two_tower": TwoTower, "sequence": Sequence}
-
-
-def case(name):
-    """(model, batch function), of plain torch or "torchrec_" one of TorchRec."""
-    if name.startswith("torchrec_"):
-        from export_torchrec_models import TORCHREC as kinds
-        kind = kinds[name.removeprefix("torchrec_")]
-    else:
-        kind = PLAIN[name]
-    torch.manual_seed(3)
-    model = kind().eval()
-    for parameter in model.parameters():  # so that no bias and no padding row is zero
-        nn.init.normal_(parameter, std=0.5)
-    return model, kind.batch

@@ -4,7 +4,8 @@ with empty bags and shared tables, on devices among which every table is cut."""
 import neuroshard
 import pytest
 import torch
-from export_models import PLAIN, case
+from export_cases import case
+from export_models import PLAIN
 from export_runs import compare, embeddings_left, hand_made_plan, lookups_in
 from support import matrix
 

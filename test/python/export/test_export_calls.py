@@ -5,7 +5,7 @@ import threading
 import neuroshard
 import pytest
 import torch
-from export_models import case
+from export_cases import case
 
 
 @pytest.fixture

@@ -7,7 +7,8 @@ import sys
 import neuroshard
 import pytest
 import torch
-from export_models import DLRM, case
+from export_cases import case
+from export_models import DLRM
 from export_runs import compare, lookups_in
 from safetensors.torch import load_file
 from support import artifact, matrix

@@ -13,7 +13,7 @@ import test_export_sizes
 import test_export_torchrec
 import test_export_traces
 import torch
-from export_models import case
+from export_cases import case
 from export_runs import assert_equal, assert_same_bits, assert_same_parts, hand_made_plan
 from support import matrix
 from test_export import LINALG, NAMES

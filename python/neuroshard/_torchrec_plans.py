@@ -9,9 +9,9 @@ from torch.distributed._shard.sharding_spec import EnumerableShardingSpec, Shard
 from torchrec.distributed.types import (EmbeddingModuleShardingPlan, ParameterSharding,
                                         ShardingPlan)
 
+from neuroshard import _torchrec_checks as checks
 from neuroshard.constraints import Shard
-from neuroshard.torchrec import checks
-from neuroshard.torchrec.errors import Unsupported
+from neuroshard.errors import Unsupported
 
 # The sharding types of TorchRec that a plan of ours can have, in our words.
 KINDS = {"data_parallel": "replicated", "table_wise": "table_wise",
