@@ -78,6 +78,7 @@ function(neuroshard_add_python_module name)
     PYTHON_PATH ${PROJECT_BINARY_DIR}/python
     DEPENDS ${name})
   add_dependencies(neuroshard-tools ${name} ${name}_stub)
+  add_dependencies(neuroshard-demo ${name} ${name}_stub)
   neuroshard_python_install_dir(folder)
   install(TARGETS ${name} DESTINATION ${folder}/neuroshard COMPONENT python)
   install(FILES ${NEUROSHARD_PYTHON_PACKAGE}/${name}.pyi DESTINATION ${folder}/neuroshard

@@ -45,6 +45,11 @@ function(neuroshard_add_core_headers)
   neuroshard_link_headers(core nlohmann_json::nlohmann_json tl::expected)
 endfunction()
 
+# Tests are seldom slow, and a third as long to compile without optimisation. What a test
+# computes much with lies in a library.
+add_library(neuroshard_test_options INTERFACE)
+target_compile_options(neuroshard_test_options INTERFACE $<$<CONFIG:Release>:-O0>)
+
 function(neuroshard_add_test_headers)
   neuroshard_add_precompiled_headers(test
     <gmock/gmock.h>
@@ -61,11 +66,12 @@ function(neuroshard_add_test_headers)
     <tl/expected.hpp>
     <vector>)
   neuroshard_link_headers(test
-    GTest::gtest GTest::gmock nlohmann_json::nlohmann_json tl::expected)
+    GTest::gtest GTest::gmock nlohmann_json::nlohmann_json tl::expected neuroshard_test_options)
 endfunction()
 
-# Everything that a user runs or loads, without the tests: what the demo needs.
+# Everything that a user runs or loads, without the tests, and what the demo runs of that.
 add_custom_target(neuroshard-tools)
+add_custom_target(neuroshard-demo)
 
 # Libraries that need no LLVM are exported as one group, those that do as another, so
 # that a project without LLVM can still use the planner.
@@ -104,6 +110,16 @@ function(neuroshard_add_library name)
   neuroshard_export_library(${name} Core)
 endfunction()
 
+# neuroshard_add_tool(NAME SOURCES... LINK targets...)
+# A program without MLIR.
+function(neuroshard_add_tool name)
+  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+  add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
+  target_link_libraries(${name} PRIVATE ${ARG_LINK} neuroshard_options)
+  neuroshard_precompile(${name} core)
+  add_dependencies(neuroshard-tools ${name})
+endfunction()
+
 # A shared library's symbols are those of a version script in its folder, and no others.
 function(neuroshard_export_only name version_script)
   set(script ${CMAKE_CURRENT_SOURCE_DIR}/${version_script})
@@ -116,7 +132,8 @@ endfunction()
 function(neuroshard_add_unit_test name)
   cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
-  target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gtest GTest::gmock GTest::gtest_main neuroshard_options)
+  target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gtest GTest::gmock GTest::gtest_main
+    neuroshard_options neuroshard_test_options)
   neuroshard_precompile(${name} test)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test/Unit)
   add_test(NAME ${name} COMMAND ${name})
