@@ -1,4 +1,4 @@
-//===- Collector.cpp - Collects measured shard sets -----------------------===//
+//===- Collector.cpp - Measures shard sets for a data file ----------------===//
 //
 // Sample i of a run is always the same set, so a run can be resumed and made
 // again. A repeat of sample i comes half a run after it.
@@ -54,7 +54,8 @@ std::vector<Job> makeJobs(const CollectOptions &options) {
   for (int64_t set = 0; set < half; ++set)
     if (!isHeldOut(options, set))
       again.push_back(set);
-  again.resize(std::min<size_t>(again.size(), size_t(options.repeats)));
+  again.resize(
+      std::min<size_t>(again.size(), static_cast<size_t>(options.repeats)));
   std::sort(again.begin(), again.end());
   size_t next = 0;
   for (int64_t set = 0; set < options.samples; ++set) {
@@ -161,8 +162,8 @@ Expected<void>
 Collection::compileAhead(size_t first,
                          const std::function<void(const std::string &)> &say) {
   std::vector<MeasuredSet> sets;
-  for (size_t i = first; i < std::min(jobs.size(), first + size_t(kSetsAhead));
-       ++i)
+  for (size_t i = first;
+       i < std::min(jobs.size(), first + static_cast<size_t>(kSetsAhead)); ++i)
     sets.push_back(setOf(jobs[i]));
   return measurer.compile(sets, [&](size_t kernels, size_t all) {
     if (all > 0)
@@ -220,7 +221,7 @@ Collection::run(const std::function<void(const std::string &)> &say,
                 const std::function<void(const CollectProgress &)> &progress) {
   double begin = now(), saved = begin;
   size_t first = static_cast<size_t>(done), compiled = first;
-  progress({done, int64_t(jobs.size()), rejected, 0});
+  progress({done, static_cast<int64_t>(jobs.size()), rejected, 0});
   for (size_t i = first; i < jobs.size() && !stop; ++i) {
     if (i >= compiled) {
       if (Expected<void> ready = compileAhead(i, say); !ready) {
@@ -229,7 +230,7 @@ Collection::run(const std::function<void(const std::string &)> &say,
           break;
         return ready;
       }
-      compiled = i + size_t(kSetsAhead);
+      compiled = i + static_cast<size_t>(kSetsAhead);
       lastReference.reset();
     }
     if (Expected<void> measured = measure(i); !measured) {
@@ -240,7 +241,7 @@ Collection::run(const std::function<void(const std::string &)> &say,
     }
     ++done;
     double perJob = (now() - begin) / static_cast<double>(i - first + 1);
-    progress({done, int64_t(jobs.size()), rejected,
+    progress({done, static_cast<int64_t>(jobs.size()), rejected,
               perJob * static_cast<double>(jobs.size() - i - 1)});
     if (now() - saved < kSaveSeconds)
       continue;

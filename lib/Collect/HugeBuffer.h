@@ -26,13 +26,13 @@ public:
   }
 
 private:
-  static constexpr size_t pageBytes = size_t(2) << 20;
+  static constexpr size_t kPageBytes = size_t(2) << 20;
 
   void grow(int64_t count) {
     size_t bytes =
-        (static_cast<size_t>(count) * sizeof(float) + pageBytes - 1) /
-        pageBytes * pageBytes;
-    memory.reset(static_cast<float *>(std::aligned_alloc(pageBytes, bytes)));
+        (static_cast<size_t>(count) * sizeof(float) + kPageBytes - 1) /
+        kPageBytes * kPageBytes;
+    memory.reset(static_cast<float *>(std::aligned_alloc(kPageBytes, bytes)));
     if (!memory)
       throw std::bad_alloc();
     madvise(memory.get(), bytes, MADV_HUGEPAGE);

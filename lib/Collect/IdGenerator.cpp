@@ -1,4 +1,4 @@
-//===- IdGenerator.cpp - Ids that repeat as a histogram says --------------===//
+//===- IdGenerator.cpp - Random ids with a given reuse histogram ----------===//
 
 #include "neuroshard/Collect/IdGenerator.h"
 

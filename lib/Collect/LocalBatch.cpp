@@ -1,4 +1,4 @@
-//===- LocalBatch.cpp - Random inputs of one device -----------------------===//
+//===- LocalBatch.cpp - Random batches for one device ---------------------===//
 
 #include "LocalBatch.h"
 

@@ -1,4 +1,4 @@
-//===- LocalBatch.h - Random inputs of one device ---------------*- C++ -*-===//
+//===- LocalBatch.h - Random batches for one device -------------*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_COLLECT_LOCALBATCH_H
 #define NEUROSHARD_LIB_COLLECT_LOCALBATCH_H

@@ -1,4 +1,4 @@
-//===- LocalProgram.cpp - A shard set as a program of one device ----------===//
+//===- LocalProgram.cpp - Program of one device for a shard set -----------===//
 
 #include "LocalProgram.h"
 

@@ -1,4 +1,4 @@
-//===- LocalProgram.h - A shard set as a program of one device --*- C++ -*-===//
+//===- LocalProgram.h - Program of one device for a shard set ---*- C++ -*-===//
 ///
 /// \file
 /// On one device a row shard is a table with fewer rows, and column shards of

@@ -1,4 +1,4 @@
-//===- Machine.cpp - What a measurement was made on -----------------------===//
+//===- Machine.cpp - Describes the machine of a measurement ---------------===//
 
 #include "Machine.h"
 
@@ -31,8 +31,8 @@ std::string today() {
 } // namespace
 
 std::map<std::string, std::string> neuroshard::collect::describeMachine() {
-  double bytes =
-      double(sysconf(_SC_PHYS_PAGES)) * double(sysconf(_SC_PAGE_SIZE));
+  double bytes = static_cast<double>(sysconf(_SC_PHYS_PAGES)) *
+                 static_cast<double>(sysconf(_SC_PAGE_SIZE));
   return {{"machine", processorName() + ", " +
                           std::to_string(std::thread::hardware_concurrency()) +
                           " cores, " +

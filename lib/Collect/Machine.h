@@ -1,4 +1,4 @@
-//===- Machine.h - What a measurement was made on ---------------*- C++ -*-===//
+//===- Machine.h - Describes the machine of a measurement -------*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_COLLECT_MACHINE_H
 #define NEUROSHARD_LIB_COLLECT_MACHINE_H

@@ -1,4 +1,4 @@
-//===- Measurement.cpp - Times the compute of a shard set -----------------===//
+//===- Measurement.cpp - Measures the compute of a shard set --------------===//
 
 #include "neuroshard/Collect/Measurement.h"
 

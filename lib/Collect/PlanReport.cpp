@@ -1,4 +1,4 @@
-//===- PlanReport.cpp - What measured plans say about predictions ---------===//
+//===- PlanReport.cpp - Report on predicted and measured plans ------------===//
 
 #include "neuroshard/Collect/PlanMeasurement.h"
 

@@ -229,7 +229,9 @@ MeasuredSet neuroshard::makeRandomSet(const TablePool &pool,
                          static_cast<uint32_t>(index)};
   std::array<uint32_t, 2> words;
   mixed.generate(words.begin(), words.end());
-  return SetMaker(pool, options, uint64_t(words[0]) << 32 | words[1]).make();
+  return SetMaker(pool, options,
+                  static_cast<uint64_t>(words[0]) << 32 | words[1])
+      .make();
 }
 
 int neuroshard::poolIndex(const Table &table) { return std::stoi(table.name); }

@@ -1,4 +1,4 @@
-//===- ReferenceKernel.cpp - How fast is the machine right now? -----------===//
+//===- ReferenceKernel.cpp - Probe of the machine's current speed ---------===//
 
 #include "ReferenceKernel.h"
 

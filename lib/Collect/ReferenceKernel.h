@@ -1,4 +1,4 @@
-//===- ReferenceKernel.h - How fast is the machine right now? ---*- C++ -*-===//
+//===- ReferenceKernel.h - Probe of the machine's current speed -*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_COLLECT_REFERENCEKERNEL_H
 #define NEUROSHARD_LIB_COLLECT_REFERENCEKERNEL_H

@@ -1,4 +1,4 @@
-//===- SetList.cpp - Random shard sets for others to measure --------------===//
+//===- SetList.cpp - Files of random shard sets ---------------------------===//
 
 #include "neuroshard/Collect/SetList.h"
 
@@ -7,8 +7,8 @@
 using namespace neuroshard;
 
 bool neuroshard::isHeldOutSet(double heldOutShare, int64_t set) {
-  return std::floor(double(set + 1) * heldOutShare) >
-         std::floor(double(set) * heldOutShare);
+  return std::floor(static_cast<double>(set + 1) * heldOutShare) >
+         std::floor(static_cast<double>(set) * heldOutShare);
 }
 
 ComputeSample neuroshard::sampleOf(const MeasuredSet &set,

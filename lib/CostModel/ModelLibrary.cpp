@@ -1,4 +1,4 @@
-//===- ModelLibrary.cpp - Finds, reads and chooses model files ------------===//
+//===- ModelLibrary.cpp - Reads model files, picks those that fit ---------===//
 
 #include "neuroshard/CostModel/ModelLibrary.h"
 

@@ -1,4 +1,4 @@
-//===- SafetensorsReader.cpp - Takes a safetensors file apart -------------===//
+//===- SafetensorsReader.cpp - Reads safetensors files --------------------===//
 
 #include "SafetensorsTypes.h"
 

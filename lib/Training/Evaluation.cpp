@@ -1,4 +1,4 @@
-//===- Evaluation.cpp - Held-out figures of cost models -------------------===//
+//===- Evaluation.cpp - Tables of the accuracy of cost models -------------===//
 
 #include "neuroshard/Training/Evaluation.h"
 

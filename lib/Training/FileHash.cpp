@@ -1,4 +1,4 @@
-//===- FileHash.cpp - Says which file a model was made from ---------------===//
+//===- FileHash.cpp - SHA-1 of a file, version of LibTorch ----------------===//
 
 #include "neuroshard/Training/FileHash.h"
 

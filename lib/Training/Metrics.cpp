@@ -1,4 +1,4 @@
-//===- Metrics.cpp - How well predictions agree with measurements ---------===//
+//===- Metrics.cpp - Relative error and Kendall's tau ---------------------===//
 
 #include "neuroshard/Training/Metrics.h"
 

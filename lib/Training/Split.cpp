@@ -1,4 +1,4 @@
-//===- Split.cpp - Which samples train, stop and judge a model ------------===//
+//===- Split.cpp - Training, validation and held-out samples --------------===//
 
 #include "neuroshard/Training/Split.h"
 #include "neuroshard/Support/Random.h"

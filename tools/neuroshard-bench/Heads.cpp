@@ -1,9 +1,9 @@
-//===- Heads.cpp - Head evaluations of a neural model per second ----------===//
+//===- Heads.cpp - Speed of neural inference ------------------------------===//
 
 #include "Bench.h"
 #include "RandomModel.h"
 
-#include "neuroshard/CostModel/NeuralModel.h"
+#include "neuroshard/CostModel/NeuralCompute.h"
 
 #include <algorithm>
 #include <chrono>

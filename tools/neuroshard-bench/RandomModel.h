@@ -3,7 +3,7 @@
 #ifndef NEUROSHARD_TOOLS_BENCH_RANDOMMODEL_H
 #define NEUROSHARD_TOOLS_BENCH_RANDOMMODEL_H
 
-#include "neuroshard/CostModel/NeuralModel.h"
+#include "neuroshard/CostModel/NeuralCompute.h"
 
 namespace neuroshard {
 

@@ -1,4 +1,4 @@
-//===- Search.cpp - How fast searches are and how good their plans --------===//
+//===- Search.cpp - The command `neuroshard-bench search` -----------------===//
 
 #include "Bench.h"
 #include "SearchCurves.h"

@@ -1,4 +1,4 @@
-//===- SearchBound.cpp - Bound and search against solved instances --------===//
+//===- SearchBound.cpp - Lower bounds against solved instances ------------===//
 
 #include "SearchReport.h"
 #include "SolvedInstances.h"

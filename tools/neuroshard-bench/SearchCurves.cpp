@@ -1,4 +1,4 @@
-//===- SearchCurves.cpp - Data for plots of the search --------------------===//
+//===- SearchCurves.cpp - Curves of cost and time for plots ---------------===//
 
 #include "SearchCurves.h"
 

@@ -1,4 +1,4 @@
-//===- SearchCurves.h - Data for plots of the search ------------*- C++ -*-===//
+//===- SearchCurves.h - Curves of cost and time for plots -------*- C++ -*-===//
 
 #ifndef NEUROSHARD_TOOLS_BENCH_SEARCHCURVES_H
 #define NEUROSHARD_TOOLS_BENCH_SEARCHCURVES_H

@@ -1,4 +1,4 @@
-//===- SearchDrift.cpp - Plans while the access statistics drift ----------===//
+//===- SearchDrift.cpp - Replanning under drifting statistics -------------===//
 
 #include "SearchReport.h"
 #include "SearchTasks.h"

@@ -1,4 +1,4 @@
-//===- SearchQuality.cpp - Plans against the reference and baselines ------===//
+//===- SearchQuality.cpp - Costs of plans of all algorithms ---------------===//
 
 #include "SearchReport.h"
 #include "SearchTasks.h"

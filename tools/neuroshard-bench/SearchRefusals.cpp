@@ -1,4 +1,4 @@
-//===- SearchRefusals.cpp - Plans and refusals of random problems ---------===//
+//===- SearchRefusals.cpp - Feasibility of random problems ----------------===//
 
 #include "SearchOracle.h"
 #include "SearchReport.h"

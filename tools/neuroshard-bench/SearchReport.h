@@ -1,4 +1,4 @@
-//===- SearchReport.h - What the search benchmark writes --------*- C++ -*-===//
+//===- SearchReport.h - Report of the search benchmark ----------*- C++ -*-===//
 
 #ifndef NEUROSHARD_TOOLS_BENCH_SEARCHREPORT_H
 #define NEUROSHARD_TOOLS_BENCH_SEARCHREPORT_H

@@ -1,4 +1,4 @@
-//===- SearchSpeed.cpp - Seconds and memory of the searches ---------------===//
+//===- SearchSpeed.cpp - Time and memory of searches ----------------------===//
 
 #include "SearchReport.h"
 

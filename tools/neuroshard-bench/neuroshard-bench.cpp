@@ -1,4 +1,4 @@
-//===- neuroshard-bench.cpp - Measures the project on this machine --------===//
+//===- neuroshard-bench.cpp - Benchmarks ----------------------------------===//
 
 #include "Bench.h"
 

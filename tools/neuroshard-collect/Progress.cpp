@@ -1,4 +1,4 @@
-//===- Progress.cpp - Lines about long work, and Ctrl-C -------------------===//
+//===- Progress.cpp - Progress lines and interrupts -----------------------===//
 
 #include "Progress.h"
 

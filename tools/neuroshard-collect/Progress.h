@@ -1,4 +1,4 @@
-//===- Progress.h - Lines about long work, and Ctrl-C -----------*- C++ -*-===//
+//===- Progress.h - Progress lines and interrupts ---------------*- C++ -*-===//
 
 #ifndef NEUROSHARD_TOOLS_COLLECT_PROGRESS_H
 #define NEUROSHARD_TOOLS_COLLECT_PROGRESS_H

@@ -1,4 +1,4 @@
-//===- ArtifactDirectory.cpp - All of an artifact, or nothing -------------===//
+//===- ArtifactDirectory.cpp - Writes artifacts atomically ----------------===//
 
 #include "ArtifactDirectory.h"
 

@@ -1,4 +1,4 @@
-//===- ArtifactDirectory.h - All of an artifact, or nothing ----*- C++ -*-===//
+//===- ArtifactDirectory.h - Writes artifacts atomically --------*- C++ -*-===//
 
 #ifndef NEUROSHARD_TOOLS_COMPILE_ARTIFACTDIRECTORY_H
 #define NEUROSHARD_TOOLS_COMPILE_ARTIFACTDIRECTORY_H

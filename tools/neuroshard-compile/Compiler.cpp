@@ -1,4 +1,4 @@
-//===- Compiler.cpp - From a model to an artifact -------------------------===//
+//===- Compiler.cpp - Compiles a model to an artifact ---------------------===//
 //
 // Takes the module down the levels and writes what each of them is good for:
 // the plan, the reference, the manifest, one library per device program.

@@ -1,4 +1,4 @@
-//===- Compiler.h - From a model to an artifact ----------------*- C++ -*-===//
+//===- Compiler.h - Compiles a model to an artifact -------------*- C++ -*-===//
 
 #ifndef NEUROSHARD_TOOLS_COMPILE_COMPILER_H
 #define NEUROSHARD_TOOLS_COMPILE_COMPILER_H

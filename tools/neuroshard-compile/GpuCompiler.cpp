@@ -1,4 +1,4 @@
-//===- GpuCompiler.cpp - A device program's files for GPUs ----------------===//
+//===- GpuCompiler.cpp - Compiles device programs for GPUs ----------------===//
 
 #include "GpuCompiler.h"
 

@@ -1,4 +1,4 @@
-//===- GpuCompiler.h - A device program's files for GPUs -------*- C++ -*-===//
+//===- GpuCompiler.h - Compiles device programs for GPUs --------*- C++ -*-===//
 
 #ifndef NEUROSHARD_TOOLS_COMPILE_GPUCOMPILER_H
 #define NEUROSHARD_TOOLS_COMPILE_GPUCOMPILER_H

@@ -1,4 +1,4 @@
-//===- Levels.cpp - From level to level -----------------------------------===//
+//===- Levels.cpp - Lowers a module level by level ------------------------===//
 
 #include "Levels.h"
 

@@ -1,4 +1,4 @@
-//===- Levels.h - From level to level --------------------------*- C++ -*-===//
+//===- Levels.h - Lowers a module level by level ----------------*- C++ -*-===//
 //
 // What the compiler does to a module between reading it and code generation.
 //

@@ -1,4 +1,4 @@
-//===- neuroshard-compile.cpp - From a model to an artifact ---------------===//
+//===- neuroshard-compile.cpp - Compiles a model to an artifact -----------===//
 //
 // Logical IR in, a directory out: per-device programs, manifest and plan.
 //

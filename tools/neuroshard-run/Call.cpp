@@ -1,4 +1,4 @@
-//===- Call.cpp - One call of a compiled function -------------------------===//
+//===- Call.cpp - Calls compiled functions by descriptors -----------------===//
 
 #include "Call.h"
 

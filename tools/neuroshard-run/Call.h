@@ -1,4 +1,4 @@
-//===- Call.h - One call of a compiled function ----------------*- C++ -*-===//
+//===- Call.h - Calls compiled functions by descriptors ---------*- C++ -*-===//
 //
 // Builds the argument array of an nsrt_invoke_<name> entry point (its layout is
 // described in Runtime/DriverABI.h) and takes the results out.

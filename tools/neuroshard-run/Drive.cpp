@@ -1,4 +1,4 @@
-//===- Drive.cpp - Steps of an artifact, timed and compared ---------------===//
+//===- Drive.cpp - Runs, times and compares steps -------------------------===//
 
 #include "Drive.h"
 

@@ -1,4 +1,4 @@
-//===- Drive.h - Steps of an artifact, timed and compared ------*- C++ -*-===//
+//===- Drive.h - Runs, times and compares steps -----------------*- C++ -*-===//
 
 #ifndef NEUROSHARD_TOOLS_RUN_DRIVE_H
 #define NEUROSHARD_TOOLS_RUN_DRIVE_H

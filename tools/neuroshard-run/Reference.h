@@ -1,4 +1,4 @@
-//===- Reference.h - The unsharded program of an artifact ------*- C++ -*-===//
+//===- Reference.h - The unsharded program of an artifact -------*- C++ -*-===//
 
 #ifndef NEUROSHARD_TOOLS_RUN_REFERENCE_H
 #define NEUROSHARD_TOOLS_RUN_REFERENCE_H

@@ -1,4 +1,4 @@
-//===- Signature.cpp - What a manifest says of functions ------------------===//
+//===- Signature.cpp - Functions and tables of a manifest -----------------===//
 
 #include "Signature.h"
 

@@ -1,4 +1,4 @@
-//===- Signature.h - What a manifest says of functions ---------*- C++ -*-===//
+//===- Signature.h - Functions and tables of a manifest ---------*- C++ -*-===//
 //
 // The parts of manifest.json that a driver needs: tables, jagged inputs, and
 // the arguments and results of the functions.

@@ -1,4 +1,4 @@
-//===- Tensor.h - Values that go in and out of functions -------*- C++ -*-===//
+//===- Tensor.h - Host tensors of arguments and results ---------*- C++ -*-===//
 
 #ifndef NEUROSHARD_TOOLS_RUN_TENSOR_H
 #define NEUROSHARD_TOOLS_RUN_TENSOR_H

@@ -1,4 +1,4 @@
-//===- Train.cpp - One training step of the embeddings --------------------===//
+//===- Train.cpp - Runs one training step ---------------------------------===//
 
 #include "Train.h"
 

@@ -1,4 +1,4 @@
-//===- Train.h - One training step of the embeddings -----------*- C++ -*-===//
+//===- Train.h - Runs one training step -------------------------*- C++ -*-===//
 
 #ifndef NEUROSHARD_TOOLS_RUN_TRAIN_H
 #define NEUROSHARD_TOOLS_RUN_TRAIN_H

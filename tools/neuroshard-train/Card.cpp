@@ -1,4 +1,4 @@
-//===- Card.cpp - What a model file says about its making -----------------===//
+//===- Card.cpp - Cards in model files ------------------------------------===//
 
 #include "Card.h"
 

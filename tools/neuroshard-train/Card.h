@@ -1,4 +1,4 @@
-//===- Card.h - What a model file says about its making ---------*- C++ -*-===//
+//===- Card.h - Cards in model files ----------------------------*- C++ -*-===//
 
 #ifndef NEUROSHARD_TOOLS_TRAIN_CARD_H
 #define NEUROSHARD_TOOLS_TRAIN_CARD_H

@@ -1,4 +1,4 @@
-//===- CommunicationCommands.cpp - Commands on models of exchanges --------===//
+//===- CommunicationCommands.cpp - Commands on exchange models ------------===//
 
 #include "CommunicationCommands.h"
 

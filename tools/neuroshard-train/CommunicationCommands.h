@@ -1,4 +1,4 @@
-//===- CommunicationCommands.h - Commands on models of exchanges *- C++ -*-===//
+//===- CommunicationCommands.h - Commands on exchange models ----*- C++ -*-===//
 
 #ifndef NEUROSHARD_TOOLS_TRAIN_COMMUNICATIONCOMMANDS_H
 #define NEUROSHARD_TOOLS_TRAIN_COMMUNICATIONCOMMANDS_H

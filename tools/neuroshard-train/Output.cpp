@@ -1,4 +1,4 @@
-//===- Output.cpp - Writes tables of figures ------------------------------===//
+//===- Output.cpp - Checks and writes output files ------------------------===//
 
 #include "Output.h"
 

@@ -1,4 +1,4 @@
-//===- Output.h - Writes tables of figures ----------------------*- C++ -*-===//
+//===- Output.h - Checks and writes output files ----------------*- C++ -*-===//
 
 #ifndef NEUROSHARD_TOOLS_TRAIN_OUTPUT_H
 #define NEUROSHARD_TOOLS_TRAIN_OUTPUT_H

@@ -1,4 +1,4 @@
-//===- Progress.cpp - Shows how far a training is -------------------------===//
+//===- Progress.cpp - Progress of training on stderr ----------------------===//
 
 #include "Progress.h"
 

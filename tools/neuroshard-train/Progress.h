@@ -1,4 +1,4 @@
-//===- Progress.h - Shows how far a training is -----------------*- C++ -*-===//
+//===- Progress.h - Progress of training on stderr --------------*- C++ -*-===//
 
 #ifndef NEUROSHARD_TOOLS_TRAIN_PROGRESS_H
 #define NEUROSHARD_TOOLS_TRAIN_PROGRESS_H

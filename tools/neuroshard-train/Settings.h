@@ -1,4 +1,4 @@
-//===- Settings.h - What the command line asks for --------------*- C++ -*-===//
+//===- Settings.h - Settings from the command line --------------*- C++ -*-===//
 
 #ifndef NEUROSHARD_TOOLS_TRAIN_SETTINGS_H
 #define NEUROSHARD_TOOLS_TRAIN_SETTINGS_H

@@ -11,7 +11,7 @@
 #include "Output.h"
 #include "PlacementCommands.h"
 
-#include "neuroshard/CostModel/Communication.h"
+#include "neuroshard/CostModel/CommunicationModel.h"
 
 #include <CLI/CLI.hpp>
 

@@ -1,4 +1,4 @@
-//===- Collector.h - Collects measured shard sets ---------------*- C++ -*-===//
+//===- Collector.h - Measures shard sets for a data file --------*- C++ -*-===//
 
 #ifndef NEUROSHARD_COLLECT_COLLECTOR_H
 #define NEUROSHARD_COLLECT_COLLECTOR_H

@@ -1,4 +1,4 @@
-//===- IdGenerator.h - Ids that repeat as a histogram says ------*- C++ -*-===//
+//===- IdGenerator.h - Random ids with a reuse histogram --------*- C++ -*-===//
 
 #ifndef NEUROSHARD_COLLECT_IDGENERATOR_H
 #define NEUROSHARD_COLLECT_IDGENERATOR_H

@@ -1,4 +1,4 @@
-//===- Measurement.h - Times the compute of a shard set ---------*- C++ -*-===//
+//===- Measurement.h - Measures the compute of a shard set ------*- C++ -*-===//
 
 #ifndef NEUROSHARD_COLLECT_MEASUREMENT_H
 #define NEUROSHARD_COLLECT_MEASUREMENT_H

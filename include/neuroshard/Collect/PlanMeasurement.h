@@ -1,4 +1,4 @@
-//===- PlanMeasurement.h - Are predicted plan costs true? -------*- C++ -*-===//
+//===- PlanMeasurement.h - Predicted against measured plans -----*- C++ -*-===//
 
 #ifndef NEUROSHARD_COLLECT_PLANMEASUREMENT_H
 #define NEUROSHARD_COLLECT_PLANMEASUREMENT_H

@@ -1,4 +1,4 @@
-//===- SetList.h - Random shard sets for others to measure ------*- C++ -*-===//
+//===- SetList.h - Files of random shard sets -------------------*- C++ -*-===//
 
 #ifndef NEUROSHARD_COLLECT_SETLIST_H
 #define NEUROSHARD_COLLECT_SETLIST_H

@@ -1,4 +1,4 @@
-//===- CommunicationFeatures.h - What a model sees of exchanges -*- C++ -*-===//
+//===- CommunicationFeatures.h - Features of an exchange --------*- C++ -*-===//
 ///
 /// \file
 /// The one list of features of exchanges. A model file stores their names; a

@@ -1,4 +1,4 @@
-//===- ComputeFeatures.h - Input features of a compute model ----*- C++ -*-===//
+//===- ComputeFeatures.h - Features of a shard ------------------*- C++ -*-===//
 ///
 /// \file
 /// The one list of features. A model file stores their names; a file with other

@@ -1,10 +1,10 @@
-//===- ModelLibrary.h - Model files put together ----------------*- C++ -*-===//
+//===- ModelLibrary.h - Reads model files, picks those that fit -*- C++ -*-===//
 
 #ifndef NEUROSHARD_COSTMODEL_MODELLIBRARY_H
 #define NEUROSHARD_COSTMODEL_MODELLIBRARY_H
 
-#include "neuroshard/CostModel/Communication.h"
-#include "neuroshard/CostModel/NeuralModel.h"
+#include "neuroshard/CostModel/CommunicationModel.h"
+#include "neuroshard/CostModel/NeuralCompute.h"
 
 #include <memory>
 #include <string>

@@ -1,4 +1,4 @@
-//===- PlacementPolicy.h - A trained placement policy and its file -*- C++ -*-//
+//===- PlacementPolicy.h - Trained placement policies -----------*- C++ -*-===//
 ///
 /// \file
 /// The policy network of DreamShard (Zha et al., NeurIPS 2022), in our form.
@@ -21,7 +21,9 @@
 #ifndef NEUROSHARD_COSTMODEL_PLACEMENTPOLICY_H
 #define NEUROSHARD_COSTMODEL_PLACEMENTPOLICY_H
 
-#include "neuroshard/CostModel/Communication.h"
+#include "neuroshard/CostModel/ComputeFeatures.h"
+#include "neuroshard/CostModel/DenseLayer.h"
+#include "neuroshard/CostModel/Safetensors.h"
 #include "neuroshard/Planner/PlacementPolicy.h"
 
 #include <array>
@@ -89,7 +91,7 @@ Expected<TensorFile> toTensorFile(const PlacementPolicyParameters &parameters);
 Expected<PlacementPolicyParameters>
 toPlacementPolicyParameters(const TensorFile &file);
 
-/// A policy ready to play. `parameters` must pass check().
+/// A policy ready for episodes. `parameters` must pass check().
 std::unique_ptr<PlacementPolicy>
 makePlacementPolicy(const PlacementPolicyParameters &parameters,
                     std::string name);

@@ -1,9 +1,9 @@
-//===- CommunicationEvaluation.h - Models on measured exchanges -*- C++ -*-===//
+//===- CommunicationEvaluation.h - Accuracy on exchanges --------*- C++ -*-===//
 
 #ifndef NEUROSHARD_TRAINING_COMMUNICATIONEVALUATION_H
 #define NEUROSHARD_TRAINING_COMMUNICATIONEVALUATION_H
 
-#include "neuroshard/CostModel/Communication.h"
+#include "neuroshard/CostModel/CommunicationModel.h"
 #include "neuroshard/Training/Evaluation.h"
 #include "neuroshard/Training/Split.h"
 

@@ -1,9 +1,9 @@
-//===- CommunicationTraining.h - A model of measured exchanges --*- C++ -*-===//
+//===- CommunicationTraining.h - Trains communication models ----*- C++ -*-===//
 
 #ifndef NEUROSHARD_TRAINING_COMMUNICATIONTRAINING_H
 #define NEUROSHARD_TRAINING_COMMUNICATIONTRAINING_H
 
-#include "neuroshard/CostModel/Communication.h"
+#include "neuroshard/CostModel/CommunicationModel.h"
 #include "neuroshard/Training/Options.h"
 #include "neuroshard/Training/Split.h"
 

@@ -1,4 +1,4 @@
-//===- ComputeEvaluation.h - Compute models on measured sets ----*- C++ -*-===//
+//===- ComputeEvaluation.h - Accuracy on measured shard sets ----*- C++ -*-===//
 
 #ifndef NEUROSHARD_TRAINING_COMPUTEEVALUATION_H
 #define NEUROSHARD_TRAINING_COMPUTEEVALUATION_H

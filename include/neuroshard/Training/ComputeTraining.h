@@ -1,10 +1,10 @@
-//===- ComputeTraining.h - From measured sets to a compute model *- C++ -*-===//
+//===- ComputeTraining.h - Trains compute models ----------------*- C++ -*-===//
 
 #ifndef NEUROSHARD_TRAINING_COMPUTETRAINING_H
 #define NEUROSHARD_TRAINING_COMPUTETRAINING_H
 
 #include "neuroshard/CostModel/ComputeSamples.h"
-#include "neuroshard/CostModel/NeuralModel.h"
+#include "neuroshard/CostModel/NeuralCompute.h"
 #include "neuroshard/Training/Options.h"
 #include "neuroshard/Training/Split.h"
 

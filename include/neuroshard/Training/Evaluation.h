@@ -1,4 +1,4 @@
-//===- Evaluation.h - Held-out figures of cost models -----------*- C++ -*-===//
+//===- Evaluation.h - Tables of the accuracy of cost models -----*- C++ -*-===//
 
 #ifndef NEUROSHARD_TRAINING_EVALUATION_H
 #define NEUROSHARD_TRAINING_EVALUATION_H

@@ -1,4 +1,4 @@
-//===- FileHash.h - Says which file a model was made from -------*- C++ -*-===//
+//===- FileHash.h - SHA-1 of a file, version of LibTorch --------*- C++ -*-===//
 
 #ifndef NEUROSHARD_TRAINING_FILEHASH_H
 #define NEUROSHARD_TRAINING_FILEHASH_H

@@ -1,4 +1,4 @@
-//===- Metrics.h - How well predictions agree with measurements -*- C++ -*-===//
+//===- Metrics.h - Relative error and Kendall's tau -------------*- C++ -*-===//
 
 #ifndef NEUROSHARD_TRAINING_METRICS_H
 #define NEUROSHARD_TRAINING_METRICS_H

@@ -1,4 +1,4 @@
-//===- Options.h - How a model is trained -----------------------*- C++ -*-===//
+//===- Options.h - Options and progress of training -------------*- C++ -*-===//
 
 #ifndef NEUROSHARD_TRAINING_OPTIONS_H
 #define NEUROSHARD_TRAINING_OPTIONS_H

@@ -1,4 +1,4 @@
-//===- PlacementEvaluation.h - A policy against other planners --*- C++ -*-===//
+//===- PlacementEvaluation.h - Policies against planners --------*- C++ -*-===//
 
 #ifndef NEUROSHARD_TRAINING_PLACEMENTEVALUATION_H
 #define NEUROSHARD_TRAINING_PLACEMENTEVALUATION_H

@@ -1,4 +1,4 @@
-//===- PlacementTasks.h - Random tasks to learn placing from ----*- C++ -*-===//
+//===- PlacementTasks.h - Random tasks for placement policies ---*- C++ -*-===//
 
 #ifndef NEUROSHARD_TRAINING_PLACEMENTTASKS_H
 #define NEUROSHARD_TRAINING_PLACEMENTTASKS_H

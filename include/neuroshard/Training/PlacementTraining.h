@@ -1,4 +1,4 @@
-//===- PlacementTraining.h - From random tasks to a policy ------*- C++ -*-===//
+//===- PlacementTraining.h - Trains policies by REINFORCE -------*- C++ -*-===//
 
 #ifndef NEUROSHARD_TRAINING_PLACEMENTTRAINING_H
 #define NEUROSHARD_TRAINING_PLACEMENTTRAINING_H

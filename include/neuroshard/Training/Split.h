@@ -1,4 +1,4 @@
-//===- Split.h - Which samples train, stop and judge a model ----*- C++ -*-===//
+//===- Split.h - Training, validation and held-out samples ------*- C++ -*-===//
 
 #ifndef NEUROSHARD_TRAINING_SPLIT_H
 #define NEUROSHARD_TRAINING_SPLIT_H

@@ -1,4 +1,4 @@
-//===- ReferenceClosedForm.cpp - The model of the 24 reference tasks ------===//
+//===- ReferenceClosedForm.cpp - Closed form of the 24 reference tasks ----===//
 
 #include "neuroshard/CostModel/ReferenceClosedForm.h"
 

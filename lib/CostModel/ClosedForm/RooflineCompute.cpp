@@ -1,4 +1,4 @@
-//===- RooflineCompute.cpp - Compute time from bytes and rates ------------===//
+//===- RooflineCompute.cpp - Closed-form compute cost ---------------------===//
 ///
 /// \file
 /// The formulas are in docs/planner.md. All of a device's cost is a function of

@@ -1,4 +1,4 @@
-//===- CommunicationFeatures.cpp - Numbers that describe an exchange ------===//
+//===- CommunicationFeatures.cpp - Features of an exchange ----------------===//
 
 #include "neuroshard/CostModel/CommunicationFeatures.h"
 

@@ -1,6 +1,6 @@
-//===- CommunicationFile.cpp - Communication models to and from files -----===//
+//===- CommunicationFile.cpp - Files of communication models --------------===//
 
-#include "neuroshard/CostModel/Communication.h"
+#include "neuroshard/CostModel/CommunicationModel.h"
 
 #include "Layers/CheckLayer.h"
 

@@ -6,6 +6,7 @@
 
 #include "CommunicationLayers.h"
 
+#include "Layers/Instructions.h"
 #include "Layers/Vectors.h"
 
 #include <cstring>

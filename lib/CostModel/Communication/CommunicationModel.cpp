@@ -1,6 +1,6 @@
-//===- CommunicationModel.cpp - Inference of the model of exchanges -------===//
+//===- CommunicationModel.cpp - Inference of communication models ---------===//
 
-#include "neuroshard/CostModel/Communication.h"
+#include "neuroshard/CostModel/CommunicationModel.h"
 
 #include "CommunicationLayers.h"
 #include "Layers/DenseLayers.h"

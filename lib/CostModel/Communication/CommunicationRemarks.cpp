@@ -1,6 +1,6 @@
-//===- CommunicationRemarks.cpp - Where the model of exchanges guesses ----===//
+//===- CommunicationRemarks.cpp - Remarks on weak predictions -------------===//
 
-#include "neuroshard/CostModel/Communication.h"
+#include "neuroshard/CostModel/CommunicationModel.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-//===- CommunicationSamples.cpp - Measured exchanges to and from columns --===//
+//===- CommunicationSamples.cpp - Files of measured exchanges -------------===//
 
 #include "neuroshard/CostModel/CommunicationSamples.h"
 

@@ -1,4 +1,4 @@
-//===- ComputeFeatures.cpp - Input features of a compute model ------------===//
+//===- ComputeFeatures.cpp - Features of a shard --------------------------===//
 ///
 /// \file
 /// Names and values are written down side by side, in one order. The byte

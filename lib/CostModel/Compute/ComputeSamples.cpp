@@ -1,4 +1,6 @@
-//===- ComputeSamples.cpp - Measured shard sets to columns ----------------===//
+//===- ComputeSamples.cpp - Writes measured shard sets --------------------===//
+
+#include "neuroshard/CostModel/ComputeSamples.h"
 
 #include "ComputeSamplesColumns.h"
 

@@ -1,4 +1,4 @@
-//===- ComputeSamplesColumns.h - The columns of measured compute *- C++ -*-===//
+//===- ComputeSamplesColumns.h - Columns of measured compute ----*- C++ -*-===//
 ///
 /// \file
 /// The one list of the columns, for both directions.
@@ -7,8 +7,10 @@
 #ifndef NEUROSHARD_LIB_COSTMODEL_COMPUTE_COMPUTESAMPLESCOLUMNS_H
 #define NEUROSHARD_LIB_COSTMODEL_COMPUTE_COMPUTESAMPLESCOLUMNS_H
 
-#include "neuroshard/CostModel/ComputeSamples.h"
+#include "neuroshard/Planner/CostModel.h"
 
+#include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace neuroshard::compute_samples {

@@ -1,6 +1,7 @@
-//===- ComputeSamplesReader.cpp - Measured shard sets from columns --------===//
+//===- ComputeSamplesReader.cpp - Reads measured shard sets ---------------===//
 
 #include "ComputeSamplesColumns.h"
+#include "neuroshard/CostModel/ComputeSamples.h"
 
 #include "neuroshard/CostModel/Safetensors.h"
 

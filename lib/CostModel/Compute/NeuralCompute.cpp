@@ -1,6 +1,6 @@
-//===- NeuralCompute.cpp - Evaluates a trained compute model --------------===//
+//===- NeuralCompute.cpp - Inference of compute models --------------------===//
 
-#include "neuroshard/CostModel/NeuralModel.h"
+#include "neuroshard/CostModel/NeuralCompute.h"
 
 #include "Layers/DenseLayers.h"
 
@@ -32,7 +32,7 @@ struct Member {
       : table{dense::PackedLayer(member.table[0]),
               dense::PackedLayer(member.table[1]),
               dense::PackedLayer(member.table[2])},
-        head(member) {}
+        head(member.head) {}
 
   std::array<dense::PackedLayer, 3> table;
   dense::PackedHead head;

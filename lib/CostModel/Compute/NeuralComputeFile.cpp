@@ -1,6 +1,6 @@
-//===- NeuralComputeFile.cpp - Compute models to and from their files -----===//
+//===- NeuralComputeFile.cpp - Files of compute models --------------------===//
 
-#include "neuroshard/CostModel/NeuralModel.h"
+#include "neuroshard/CostModel/NeuralCompute.h"
 
 #include "Layers/CheckLayer.h"
 

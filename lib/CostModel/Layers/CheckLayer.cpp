@@ -1,4 +1,4 @@
-//===- CheckLayer.cpp - What may be wrong with a layer of a file ----------===//
+//===- CheckLayer.cpp - Checks of a layer read from a file ----------------===//
 
 #include "CheckLayer.h"
 

@@ -1,9 +1,9 @@
-//===- CheckLayer.h - What may be wrong with a layer of a file --*- C++ -*-===//
+//===- CheckLayer.h - Checks of a layer read from a file --------*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_COSTMODEL_LAYERS_CHECKLAYER_H
 #define NEUROSHARD_LIB_COSTMODEL_LAYERS_CHECKLAYER_H
 
-#include "neuroshard/CostModel/NeuralModel.h"
+#include "neuroshard/CostModel/DenseLayer.h"
 
 #include <cstdint>
 #include <string>

@@ -1,4 +1,4 @@
-//===- DenseLayers.cpp - The hot loops of neural inference ----------------===//
+//===- DenseLayers.cpp - Inference of dense layers, vectorised ------------===//
 ///
 /// \file
 /// Every number is made by itself, so the width of a vector changes none. Built
@@ -254,18 +254,6 @@ using AVX512 = Baseline;
 #endif
 
 } // namespace
-
-Instructions dense::bestInstructions() {
-#ifdef NEUROSHARD_X86
-  static const Instructions best =
-      __builtin_cpu_supports("avx512f") ? Instructions::AVX512
-      : __builtin_cpu_supports("avx2")  ? Instructions::AVX2
-                                        : Instructions::Baseline;
-  return best;
-#else
-  return Instructions::Baseline;
-#endif
-}
 
 void dense::affine(Instructions instructions, const PackedLayer &layer,
                    const float *x, float *y) {

@@ -1,4 +1,4 @@
-//===- DenseLayers.h - The hot loops of neural inference --------*- C++ -*-===//
+//===- DenseLayers.h - Inference of dense layers, vectorised ----*- C++ -*-===//
 ///
 /// \file
 /// Each loop is compiled for several instruction sets and chosen at run time.
@@ -10,17 +10,14 @@
 #ifndef NEUROSHARD_LIB_COSTMODEL_LAYERS_DENSELAYERS_H
 #define NEUROSHARD_LIB_COSTMODEL_LAYERS_DENSELAYERS_H
 
-#include "neuroshard/CostModel/NeuralModel.h"
+#include "Instructions.h"
+#include "neuroshard/CostModel/DenseLayer.h"
 
+#include <array>
 #include <cstddef>
 #include <vector>
 
 namespace neuroshard::dense {
-
-enum class Instructions { Baseline, AVX2, AVX512 };
-
-/// The widest this machine has.
-Instructions bestInstructions();
 
 /// Rows that headRows() takes at most.
 inline constexpr size_t kBlockRows = 32;
@@ -41,9 +38,9 @@ struct PackedLayer {
 void affine(Instructions instructions, const PackedLayer &layer, const float *x,
             float *y);
 
-/// One member's head: K sums -> hidden -> 2.
+/// The head of a compute network: K sums -> hidden -> 2.
 struct PackedHead {
-  explicit PackedHead(const NeuralComputeMember &member);
+  explicit PackedHead(const std::array<DenseLayer, 2> &head);
 
   size_t sums;
   /// Layer 0 also as [out][in], which a block of rows reads.

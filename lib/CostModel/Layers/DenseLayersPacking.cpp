@@ -1,4 +1,4 @@
-//===- DenseLayersPacking.cpp - Weights in the order of the loops ---------===//
+//===- DenseLayersPacking.cpp - Layout of weights for inference -----------===//
 
 #include "DenseLayers.h"
 
@@ -18,15 +18,15 @@ PackedLayer::PackedLayer(const DenseLayer &layer)
   }
 }
 
-PackedHead::PackedHead(const NeuralComputeMember &member)
-    : sums(static_cast<size_t>(member.head[0].in)), hidden(member.head[0]),
+PackedHead::PackedHead(const std::array<DenseLayer, 2> &head)
+    : sums(static_cast<size_t>(head[0].in)), hidden(head[0]),
       hiddenByOutput(hidden.paddedOut * sums),
       outputWeight(hidden.paddedOut * 2) {
-  std::copy(member.head[0].weight.begin(), member.head[0].weight.end(),
+  std::copy(head[0].weight.begin(), head[0].weight.end(),
             hiddenByOutput.begin());
   for (size_t o = 0; o < 2; ++o) {
-    outputBias[o] = member.head[1].bias[o];
+    outputBias[o] = head[1].bias[o];
     for (size_t j = 0; j < hidden.out; ++j)
-      outputWeight[j * 2 + o] = member.head[1].weight[o * hidden.out + j];
+      outputWeight[j * 2 + o] = head[1].weight[o * hidden.out + j];
   }
 }

@@ -1,4 +1,4 @@
-//===- Vectors.h - Vector types and instruction sets ------------*- C++ -*-===//
+//===- Vectors.h - Vector types of the compiler -----------------*- C++ -*-===//
 ///
 /// \file
 /// For loops that are written once and compiled for several instruction sets.
@@ -10,8 +10,6 @@
 
 #ifndef NEUROSHARD_LIB_COSTMODEL_LAYERS_VECTORS_H
 #define NEUROSHARD_LIB_COSTMODEL_LAYERS_VECTORS_H
-
-#include "DenseLayers.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -39,16 +37,6 @@ template <> struct Vectors<16> {
   using Floats = float __attribute__((vector_size(64)));
   using Ints = int32_t __attribute__((vector_size(64)));
 };
-
-/// Calls visit(variant) for the one chosen.
-template <typename Baseline, typename AVX2, typename AVX512, typename Visit>
-void dispatch(Instructions instructions, Visit visit) {
-  if (instructions == Instructions::AVX512)
-    return visit(AVX512());
-  if (instructions == Instructions::AVX2)
-    return visit(AVX2());
-  visit(Baseline());
-}
 
 } // namespace neuroshard::dense
 

@@ -1,19 +1,14 @@
-//===- PlacementPolicy.cpp - Plays with a trained placement policy --------===//
+//===- PlacementPolicy.cpp - Inference of placement policies --------------===//
 
 #include "neuroshard/CostModel/PlacementPolicy.h"
 
 #include "Layers/DenseLayers.h"
-#include "neuroshard/CostModel/ModelLibrary.h"
 
 #include <algorithm>
-#include <filesystem>
 
 using namespace neuroshard;
-namespace fs = std::filesystem;
 
 namespace {
-
-constexpr const char *kShippedFile = "placement_policy.safetensors";
 
 void standardise(const FeatureScale &scale, std::span<float> values) {
   for (size_t i = 0; i < values.size(); ++i) {
@@ -177,21 +172,4 @@ std::unique_ptr<PlacementPolicy>
 neuroshard::makePlacementPolicy(const PlacementPolicyParameters &parameters,
                                 std::string name) {
   return std::make_unique<NeuralPlacement>(parameters, std::move(name));
-}
-
-Expected<std::unique_ptr<PlacementPolicy>>
-neuroshard::readPlacementPolicy(const std::string &path) {
-  std::string from =
-      path.empty() ? (fs::path(modelsFolder()) / kShippedFile).string() : path;
-  Expected<TensorFile> file = readTensorFile(from);
-  if (!file)
-    return tl::unexpected(file.error());
-  Expected<PlacementPolicyParameters> parameters =
-      toPlacementPolicyParameters(*file);
-  if (!parameters) {
-    for (Diagnostic &error : parameters.error())
-      error.where = from + ": " + error.where;
-    return tl::unexpected(parameters.error());
-  }
-  return makePlacementPolicy(*parameters, fs::path(from).stem().string());
 }

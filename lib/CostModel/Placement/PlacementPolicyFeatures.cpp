@@ -1,4 +1,4 @@
-//===- PlacementPolicyFeatures.cpp - A device as a policy sees it ---------===//
+//===- PlacementPolicyFeatures.cpp - Features of a device -----------------===//
 ///
 /// \file
 /// Names and values are written down side by side, in one order. Times are

@@ -1,19 +1,23 @@
-//===- PlacementPolicyFile.cpp - Placement policies to and from files -----===//
+//===- PlacementPolicyFile.cpp - Files of placement policies --------------===//
 
 #include "neuroshard/CostModel/PlacementPolicy.h"
 
 #include "Layers/CheckLayer.h"
+#include "neuroshard/CostModel/ModelLibrary.h"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 using namespace neuroshard;
 using nlohmann::json;
+namespace fs = std::filesystem;
 
 namespace {
 
+constexpr const char *kShippedFile = "placement_policy.safetensors";
 constexpr const char *kArchitecture = "dreamshard-mlp";
 constexpr size_t kTensors = 2 * 4 + 2 * (2 + 3);
 
@@ -233,4 +237,21 @@ neuroshard::toTensorFile(const PlacementPolicyParameters &parameters) {
                  file.tensors[name + ".bias"] = makeTensor<float>(layer.bias);
                });
   return file;
+}
+
+Expected<std::unique_ptr<PlacementPolicy>>
+neuroshard::readPlacementPolicy(const std::string &path) {
+  std::string from =
+      path.empty() ? (fs::path(modelsFolder()) / kShippedFile).string() : path;
+  Expected<TensorFile> file = readTensorFile(from);
+  if (!file)
+    return tl::unexpected(file.error());
+  Expected<PlacementPolicyParameters> parameters =
+      toPlacementPolicyParameters(*file);
+  if (!parameters) {
+    for (Diagnostic &error : parameters.error())
+      error.where = from + ": " + error.where;
+    return tl::unexpected(parameters.error());
+  }
+  return makePlacementPolicy(*parameters, fs::path(from).stem().string());
 }

@@ -1,4 +1,4 @@
-//===- CommunicationEvaluation.cpp - Models on measured exchanges ---------===//
+//===- CommunicationEvaluation.cpp - Accuracy on measured exchanges -------===//
 
 #include "neuroshard/Training/CommunicationEvaluation.h"
 

@@ -1,10 +1,10 @@
-//===- CommunicationNetwork.cpp - Exchanges under LibTorch ----------------===//
+//===- CommunicationNetwork.cpp - Communication network in LibTorch -------===//
 
 #include "CommunicationNetwork.h"
 
 #include "Layers/TorchLoop.h"
 
-#include "neuroshard/CostModel/Communication.h"
+#include "neuroshard/CostModel/CommunicationModel.h"
 
 #include <ATen/Parallel.h>
 

@@ -1,4 +1,4 @@
-//===- CommunicationNetwork.h - Exchanges under LibTorch --------*- C++ -*-===//
+//===- CommunicationNetwork.h - Exchanges in LibTorch -----------*- C++ -*-===//
 //
 // The same network as the plain C++ inference of exchanges. Free of LibTorch's
 // headers.

@@ -1,10 +1,10 @@
-//===- CommunicationTraining.cpp - A model of measured exchanges ----------===//
+//===- CommunicationTraining.cpp - Trains communication models ------------===//
 
 #include "neuroshard/Training/CommunicationTraining.h"
 
 #include "CommunicationNetwork.h"
+#include "EnsembleMembers.h"
 #include "Layers/Standardise.h"
-#include "Members.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-//===- ComputeEvaluation.cpp - Compute models on measured sets ------------===//
+//===- ComputeEvaluation.cpp - Accuracy on measured shard sets ------------===//
 
 #include "neuroshard/Training/ComputeEvaluation.h"
 

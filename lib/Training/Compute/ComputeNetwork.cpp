@@ -1,4 +1,4 @@
-//===- ComputeNetwork.cpp - The compute network under LibTorch ------------===//
+//===- ComputeNetwork.cpp - Compute network in LibTorch -------------------===//
 
 #include "ComputeNetwork.h"
 

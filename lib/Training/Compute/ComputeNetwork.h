@@ -1,4 +1,4 @@
-//===- ComputeNetwork.h - The compute network under LibTorch ----*- C++ -*-===//
+//===- ComputeNetwork.h - Compute network in LibTorch -----------*- C++ -*-===//
 //
 // The same network as the plain C++ inference of the cost models: a table
 // network per shard, a sum, a head. Free of LibTorch's headers.

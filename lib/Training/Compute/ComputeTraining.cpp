@@ -1,10 +1,10 @@
-//===- ComputeTraining.cpp - From measured sets to a compute model --------===//
+//===- ComputeTraining.cpp - Trains compute models ------------------------===//
 
 #include "neuroshard/Training/ComputeTraining.h"
 
 #include "ComputeNetwork.h"
+#include "EnsembleMembers.h"
 #include "Layers/Standardise.h"
-#include "Members.h"
 
 #include "neuroshard/Training/ComputeEvaluation.h"
 

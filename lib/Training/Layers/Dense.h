@@ -7,7 +7,7 @@
 #ifndef NEUROSHARD_LIB_TRAINING_LAYERS_DENSE_H
 #define NEUROSHARD_LIB_TRAINING_LAYERS_DENSE_H
 
-#include "neuroshard/CostModel/NeuralModel.h"
+#include "neuroshard/CostModel/NeuralCompute.h"
 
 #include <cstdint>
 #include <vector>

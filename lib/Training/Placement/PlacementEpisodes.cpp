@@ -1,4 +1,4 @@
-//===- PlacementEpisodes.cpp - Records episodes of placement --------------===//
+//===- PlacementEpisodes.cpp - Runs and records episodes ------------------===//
 
 #include "PlacementEpisodes.h"
 
@@ -47,9 +47,9 @@ private:
 };
 
 /// What does not change from episode to episode.
-PlacementGameData describeTask(const PlacementMdp &mdp) {
+EpisodeData describeTask(const PlacementMdp &mdp) {
   PlacementTask task = mdp.task();
-  PlacementGameData data;
+  EpisodeData data;
   data.devices = task.deviceCount;
   data.pieces = static_cast<int64_t>(task.pieces.size());
   for (size_t piece = 0; piece < task.pieces.size(); ++piece)
@@ -68,7 +68,7 @@ PlacementGameData describeTask(const PlacementMdp &mdp) {
 /// Appends the steps of an episode; those after a dead end are empty.
 class Recorder {
 public:
-  Recorder(PlacementGameData &data, const PlacementTask &task)
+  Recorder(EpisodeData &data, const PlacementTask &task)
       : data(data), scale(task) {}
 
   void begin(const PlacementMdp &mdp) {
@@ -96,18 +96,19 @@ public:
   }
 
 private:
-  PlacementGameData &data;
+  EpisodeData &data;
   PlacementScale scale;
 };
 
 } // namespace
 
-RecordedGame neuroshard::recordGame(PlacementMdp &mdp,
-                                    const PlacementPolicy *policy, int episodes,
-                                    uint64_t seed, std::vector<float> *scores) {
-  RecordedGame game;
-  game.data = describeTask(mdp);
-  Recorder recorder(game.data, mdp.task());
+RecordedEpisodes neuroshard::recordEpisodes(PlacementMdp &mdp,
+                                            const PlacementPolicy *policy,
+                                            int episodes, uint64_t seed,
+                                            std::vector<float> *scores) {
+  RecordedEpisodes recorded;
+  recorded.data = describeTask(mdp);
+  Recorder recorder(recorded.data, mdp.task());
   std::unique_ptr<PlacementPlayer> player;
   if (policy)
     player = policy->play(mdp.task());
@@ -124,32 +125,33 @@ RecordedGame neuroshard::recordGame(PlacementMdp &mdp,
             int action) { recorder.record(piece, devices, action); });
     recorder.end();
     double steps = static_cast<double>(std::max<size_t>(1, mdp.order().size()));
-    game.costsMs.push_back(complete ? mdp.costMs() : NAN);
-    game.placedShare.push_back(static_cast<double>(mdp.steps()) / steps);
+    recorded.costsMs.push_back(complete ? mdp.costMs() : NAN);
+    recorded.placedShare.push_back(static_cast<double>(mdp.steps()) / steps);
   }
-  return game;
+  return recorded;
 }
 
-void neuroshard::judgeEpisodes(RecordedGame &game) {
+void neuroshard::judgeEpisodes(RecordedEpisodes &recorded) {
   double worst = 0;
-  for (double cost : game.costsMs)
+  for (double cost : recorded.costsMs)
     if (!std::isnan(cost))
       worst = std::max(worst, cost);
   if (worst == 0)
     worst = 1;
-  std::vector<double> costs = game.costsMs;
+  std::vector<double> costs = recorded.costsMs;
   for (size_t i = 0; i < costs.size(); ++i)
     if (std::isnan(costs[i]))
-      costs[i] = worst * (kStuckFactor + 1 - game.placedShare[i]);
+      costs[i] = worst * (kStuckFactor + 1 - recorded.placedShare[i]);
   double count = static_cast<double>(costs.size()), mean = 0, squares = 0;
   for (double cost : costs)
     mean += cost / count;
   for (double cost : costs)
     squares += (cost - mean) * (cost - mean) / count;
   double spread = std::sqrt(squares) + kLeastSpread * mean;
-  game.data.advantages.clear();
+  recorded.data.advantages.clear();
   for (double cost : costs)
-    game.data.advantages.push_back(static_cast<float>((mean - cost) / spread));
+    recorded.data.advantages.push_back(
+        static_cast<float>((mean - cost) / spread));
 }
 
 void neuroshard::inParallel(int threads, size_t count,

@@ -1,4 +1,4 @@
-//===- PlacementEpisodes.h - Records episodes of placement ------*- C++ -*-===//
+//===- PlacementEpisodes.h - Runs and records episodes ----------*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_TRAINING_PLACEMENT_PLACEMENTEPISODES_H
 #define NEUROSHARD_LIB_TRAINING_PLACEMENT_PLACEMENTEPISODES_H
@@ -13,9 +13,9 @@
 
 namespace neuroshard {
 
-/// Some episodes by chance of one example, features as they come.
-struct RecordedGame {
-  PlacementGameData data;
+/// Random episodes of one task; features are not standardised yet.
+struct RecordedEpisodes {
+  EpisodeData data;
   /// Per episode: the cost, and the share of the pieces that found a place.
   std::vector<double> costsMs;
   std::vector<double> placedShare;
@@ -23,14 +23,15 @@ struct RecordedGame {
 
 /// Episode i draws from the seed and i. Without a policy all devices are
 /// equally likely. With `scores`, appends those of every step and device.
-RecordedGame recordGame(PlacementMdp &mdp, const PlacementPolicy *policy,
-                        int episodes, uint64_t seed,
-                        std::vector<float> *scores = nullptr);
+RecordedEpisodes recordEpisodes(PlacementMdp &mdp,
+                                const PlacementPolicy *policy, int episodes,
+                                uint64_t seed,
+                                std::vector<float> *scores = nullptr);
 
 /// Fills in the advantages: how many standard deviations an episode's cost is
 /// below the mean of all. One that got stuck costs more than all others, the
 /// more the earlier.
-void judgeEpisodes(RecordedGame &game);
+void judgeEpisodes(RecordedEpisodes &recorded);
 
 /// Runs job(i) for i below `count` on some threads.
 void inParallel(int threads, size_t count,

@@ -1,4 +1,4 @@
-//===- PlacementEvaluation.cpp - A policy against other planners ----------===//
+//===- PlacementEvaluation.cpp - Policies against other planners ----------===//
 
 #include "neuroshard/Training/PlacementEvaluation.h"
 

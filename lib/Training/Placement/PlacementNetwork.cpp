@@ -1,4 +1,4 @@
-//===- PlacementNetwork.cpp - The placement policy under LibTorch ---------===//
+//===- PlacementNetwork.cpp - Policy network in LibTorch ------------------===//
 
 #include "PlacementNetwork.h"
 
@@ -42,9 +42,9 @@ struct Layers {
   }
 };
 
-/// A game's numbers as tensors.
-struct GameTensors {
-  explicit GameTensors(const PlacementGameData &game);
+/// Episodes of a task as tensors.
+struct EpisodeTensors {
+  explicit EpisodeTensors(const EpisodeData &data);
 
   int64_t episodes, steps, devices, pieces;
   torch::Tensor tables, pieceOfTable, order;
@@ -56,13 +56,13 @@ struct GameTensors {
   torch::Tensor left;
 };
 
-GameTensors::GameTensors(const PlacementGameData &game)
-    : episodes(game.episodes), steps(static_cast<int64_t>(game.order.size())),
-      devices(game.devices), pieces(game.pieces),
-      tables(toMatrix(game.tables, kFeatureCount)),
-      pieceOfTable(toIndex(game.pieceOfTable)), order(toIndex(game.order)) {
+EpisodeTensors::EpisodeTensors(const EpisodeData &data)
+    : episodes(data.episodes), steps(static_cast<int64_t>(data.order.size())),
+      devices(data.devices), pieces(data.pieces),
+      tables(toMatrix(data.tables, kFeatureCount)),
+      pieceOfTable(toIndex(data.pieceOfTable)), order(toIndex(data.order)) {
   std::vector<int64_t> piece, device, once;
-  for (auto [given, where] : game.given) {
+  for (auto [given, where] : data.given) {
     piece.push_back(static_cast<int64_t>(given));
     device.push_back(where);
     if (once.empty() || once.back() != piece.back())
@@ -71,53 +71,55 @@ GameTensors::GameTensors(const PlacementGameData &game)
   givenPieces = toIndex(piece);
   givenDevices = toIndex(device);
   givenOnce = toIndex(once);
-  actions = toIndex(game.actions).view({episodes, steps});
+  actions = toIndex(data.actions).view({episodes, steps});
   taken = actions >= 0;
-  std::vector<float> admitted(game.admits.begin(), game.admits.end());
+  std::vector<float> admitted(data.admits.begin(), data.admits.end());
   admits = toMatrix(admitted, devices).view({episodes, steps, devices}) > 0;
-  features = toMatrix(game.features, kPlacementFeatureCount)
+  features = toMatrix(data.features, kPlacementFeatureCount)
                  .view({episodes, steps, devices, kPlacementFeatureCount});
   std::vector<float> counts;
-  for (size_t t = 0; t < game.order.size(); ++t)
-    counts.push_back(static_cast<float>(game.order.size() - t));
+  for (size_t t = 0; t < data.order.size(); ++t)
+    counts.push_back(static_cast<float>(data.order.size() - t));
   left = toMatrix(counts, 1);
 }
 
 /// Scores, episodes x steps x devices.
-torch::Tensor scoresOf(const Layers &layers, const GameTensors &game) {
-  torch::Tensor embedded = applyLayers(layers.table(), game.tables);
+torch::Tensor scoresOf(const Layers &layers, const EpisodeTensors &tensors) {
+  torch::Tensor embedded = applyLayers(layers.table(), tensors.tables);
   int64_t size = embedded.size(1);
-  torch::Tensor pieces = torch::zeros({game.pieces, size})
-                             .index_add(0, game.pieceOfTable, embedded);
-  torch::Tensor placed = pieces.index_select(0, game.order);
+  torch::Tensor pieces = torch::zeros({tensors.pieces, size})
+                             .index_add(0, tensors.pieceOfTable, embedded);
+  torch::Tensor placed = pieces.index_select(0, tensors.order);
 
   // Before each step: what lies on each device, and what is still to come.
   torch::Tensor chosen =
-      (game.actions.unsqueeze(-1) == torch::arange(game.devices))
+      (tensors.actions.unsqueeze(-1) == torch::arange(tensors.devices))
           .to(torch::kFloat32);
   torch::Tensor added =
-      chosen.unsqueeze(-1) * placed.view({1, game.steps, 1, size});
+      chosen.unsqueeze(-1) * placed.view({1, tensors.steps, 1, size});
   torch::Tensor given =
-      torch::zeros({game.devices, size})
-          .index_add(0, game.givenDevices,
-                     pieces.index_select(0, game.givenPieces));
+      torch::zeros({tensors.devices, size})
+          .index_add(0, tensors.givenDevices,
+                     pieces.index_select(0, tensors.givenPieces));
   torch::Tensor sums = torch::cumsum(added, 1) - added + given;
-  double share =
-      static_cast<double>(game.devices) / static_cast<double>(game.pieces);
+  double share = static_cast<double>(tensors.devices) /
+                 static_cast<double>(tensors.pieces);
   torch::Tensor toCome = pieces.sum(0) -
-                         pieces.index_select(0, game.givenOnce).sum(0) -
+                         pieces.index_select(0, tensors.givenOnce).sum(0) -
                          (torch::cumsum(placed, 0) - placed);
 
-  std::vector<int64_t> shape = {game.episodes, game.steps, game.devices, size};
+  std::vector<int64_t> shape = {tensors.episodes, tensors.steps,
+                                tensors.devices, size};
   auto spread = [&](const torch::Tensor &perStep) {
-    return perStep.view({1, game.steps, 1, size}).expand(shape);
+    return perStep.view({1, tensors.steps, 1, size}).expand(shape);
   };
-  torch::Tensor input = torch::cat(
-      {sums * share, spread(placed), spread(toCome / game.left), game.features},
-      -1);
+  torch::Tensor input =
+      torch::cat({sums * share, spread(placed), spread(toCome / tensors.left),
+                  tensors.features},
+                 -1);
   torch::Tensor rows = input.reshape({-1, input.size(3)});
   return applyLayers(layers.head(), rows)
-      .view({game.episodes, game.steps, game.devices});
+      .view({tensors.episodes, tensors.steps, tensors.devices});
 }
 
 struct Gradient {
@@ -125,23 +127,24 @@ struct Gradient {
   double entropy = 0;
 };
 
-Gradient gradientOf(const Layers &layers, const PlacementGameData &data,
+Gradient gradientOf(const Layers &layers, const EpisodeData &data,
                     double entropyWeight) {
-  GameTensors game(data);
+  EpisodeTensors tensors(data);
   torch::Tensor logs = torch::log_softmax(
-      scoresOf(layers, game).masked_fill(game.admits.logical_not(), kRefused),
+      scoresOf(layers, tensors)
+          .masked_fill(tensors.admits.logical_not(), kRefused),
       -1);
-  torch::Tensor taken = game.taken.to(torch::kFloat32);
+  torch::Tensor taken = tensors.taken.to(torch::kFloat32);
   torch::Tensor count = taken.sum().clamp_min(1);
   torch::Tensor chosen =
-      logs.gather(-1, game.actions.clamp_min(0).unsqueeze(-1)).squeeze(-1);
+      logs.gather(-1, tensors.actions.clamp_min(0).unsqueeze(-1)).squeeze(-1);
   torch::Tensor advantages =
-      toMatrix(data.advantages, 1).view({game.episodes, 1});
+      toMatrix(data.advantages, 1).view({tensors.episodes, 1});
   torch::Tensor reward = (advantages * chosen * taken).sum() / count;
   // Of a choice among n, in shares of log n, so that it weighs the same for
   // all numbers of devices.
   torch::Tensor most =
-      torch::log(game.admits.to(torch::kFloat32).sum(-1).clamp_min(2));
+      torch::log(tensors.admits.to(torch::kFloat32).sum(-1).clamp_min(2));
   torch::Tensor entropy = -(torch::exp(logs) * logs).sum(-1) / most;
   torch::Tensor meanEntropy = (entropy * taken).sum() / count;
   torch::Tensor loss = -(reward + entropyWeight * meanEntropy);
@@ -176,14 +179,14 @@ PlacementTrainer::PlacementTrainer(const PlacementStacks &start)
 
 PlacementTrainer::~PlacementTrainer() = default;
 
-double PlacementTrainer::step(std::span<const PlacementGameData> games,
+double PlacementTrainer::step(std::span<const EpisodeData> tasks,
                               const PlacementStep &options) {
-  std::vector<Gradient> gradients(games.size());
+  std::vector<Gradient> gradients(tasks.size());
   std::atomic<size_t> next = 0;
   auto work = [&] {
     at::set_num_threads(1);
-    for (size_t i = next++; i < games.size(); i = next++)
-      gradients[i] = gradientOf(state->layers, games[i], options.entropyWeight);
+    for (size_t i = next++; i < tasks.size(); i = next++)
+      gradients[i] = gradientOf(state->layers, tasks[i], options.entropyWeight);
   };
   {
     std::vector<std::jthread> helpers;
@@ -193,7 +196,7 @@ double PlacementTrainer::step(std::span<const PlacementGameData> games,
   }
 
   torch::NoGradGuard noGradients;
-  double entropy = 0, share = 1 / static_cast<double>(games.size());
+  double entropy = 0, share = 1 / static_cast<double>(tasks.size());
   Tensors mean;
   for (const torch::Tensor &tensor : state->layers.all)
     mean.push_back(torch::zeros_like(tensor));
@@ -216,10 +219,10 @@ PlacementStacks PlacementTrainer::stacks() const {
 }
 
 std::vector<float> neuroshard::placementScores(const PlacementStacks &stacks,
-                                               const PlacementGameData &game) {
+                                               const EpisodeData &episodes) {
   torch::NoGradGuard noGradients;
   torch::Tensor scores =
-      scoresOf(Layers(stacks), GameTensors(game)).contiguous();
+      scoresOf(Layers(stacks), EpisodeTensors(episodes)).contiguous();
   const float *data = scores.const_data_ptr<float>();
   return std::vector<float>(data, data + scores.numel());
 }

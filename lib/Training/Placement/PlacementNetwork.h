@@ -1,4 +1,4 @@
-//===- PlacementNetwork.h - The placement policy under LibTorch -*- C++ -*-===//
+//===- PlacementNetwork.h - Policy network in LibTorch ----------*- C++ -*-===//
 //
 // The same network as the plain C++ inference of policies, and the REINFORCE
 // step on it. Free of LibTorch's headers.
@@ -19,7 +19,7 @@
 namespace neuroshard {
 
 /// Episodes of one task, as the policy saw them. T: pieces to place.
-struct PlacementGameData {
+struct EpisodeData {
   int64_t devices = 0;
   int64_t pieces = 0;
   /// Standardised; a row per table, which belongs to a piece.
@@ -46,7 +46,7 @@ struct PlacementStacks {
 
 /// The scores of all devices in all steps, like `admits`.
 std::vector<float> placementScores(const PlacementStacks &stacks,
-                                   const PlacementGameData &game);
+                                   const EpisodeData &data);
 
 struct PlacementStep {
   double learningRate = 0;
@@ -61,12 +61,11 @@ public:
   explicit PlacementTrainer(const PlacementStacks &start);
   ~PlacementTrainer();
 
-  /// One step along the gradient of the mean over the games of
+  /// One step along the gradient of the mean over the tasks of
   ///   mean over steps of advantage x log probability + weight x entropy.
   /// Returns the mean entropy of a choice, in shares of a choice by chance
   /// alone. The number of threads does not change the result.
-  double step(std::span<const PlacementGameData> games,
-              const PlacementStep &options);
+  double step(std::span<const EpisodeData> tasks, const PlacementStep &options);
   PlacementStacks stacks() const;
 
 private:

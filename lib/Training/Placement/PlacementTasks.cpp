@@ -1,4 +1,4 @@
-//===- PlacementTasks.cpp - Random tasks to learn placing from ------------===//
+//===- PlacementTasks.cpp - Random tasks for placement policies -----------===//
 
 #include "neuroshard/Training/PlacementTasks.h"
 

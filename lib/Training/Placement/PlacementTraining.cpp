@@ -1,4 +1,4 @@
-//===- PlacementTraining.cpp - From random tasks to a policy --------------===//
+//===- PlacementTraining.cpp - Trains policies by REINFORCE ---------------===//
 
 #include "neuroshard/Training/PlacementTraining.h"
 #include "neuroshard/Support/Random.h"
@@ -64,11 +64,11 @@ public:
 private:
   Expected<void> prepareScale();
   Expected<void> prepareValidation();
-  Expected<std::vector<PlacementGameData>> play(int iteration);
+  Expected<std::vector<EpisodeData>> play(int iteration);
   void validate(int iteration, double entropy);
   Expected<std::vector<PlacementExample>> draw(uint64_t seed, int count) const;
   void setStacks(PlacementStacks stacks);
-  void standardiseGame(PlacementGameData &game) const;
+  void standardiseData(EpisodeData &data) const;
   double rateAt(int iteration) const;
 
   const PlacementTrainingOptions &options;
@@ -91,23 +91,24 @@ Expected<std::vector<PlacementExample>> Trainer::draw(uint64_t seed,
   return examples;
 }
 
-/// Games are recorded by index, so that threads do not change their order. A
-/// task that is no game (every piece fixed) is left out.
-std::vector<RecordedGame> recordAll(std::vector<PlacementExample> &examples,
-                                    const PlacementPolicy *policy, int episodes,
-                                    uint64_t seed, int threads) {
-  std::vector<std::optional<RecordedGame>> slots(examples.size());
+/// Results are kept by index, so that threads do not change their order. A
+/// task without a choice (every piece fixed) is left out.
+std::vector<RecordedEpisodes> recordAll(std::vector<PlacementExample> &examples,
+                                        const PlacementPolicy *policy,
+                                        int episodes, uint64_t seed,
+                                        int threads) {
+  std::vector<std::optional<RecordedEpisodes>> slots(examples.size());
   inParallel(threads, examples.size(), [&](size_t i) {
     auto mdp = PlacementMdp::make(examples[i].problem, *examples[i].model,
                                   examples[i].objective);
     if (mdp && !mdp->order().empty())
-      slots[i] = recordGame(*mdp, policy, episodes, seed + i);
+      slots[i] = recordEpisodes(*mdp, policy, episodes, seed + i);
   });
-  std::vector<RecordedGame> games;
-  for (std::optional<RecordedGame> &slot : slots)
+  std::vector<RecordedEpisodes> recorded;
+  for (std::optional<RecordedEpisodes> &slot : slots)
     if (slot)
-      games.push_back(std::move(*slot));
-  return games;
+      recorded.push_back(std::move(*slot));
+  return recorded;
 }
 
 Expected<void> Trainer::prepareScale() {
@@ -116,9 +117,9 @@ Expected<void> Trainer::prepareScale() {
   if (!examples)
     return tl::unexpected(examples.error());
   std::vector<float> tables, features;
-  for (const RecordedGame &game :
+  for (const RecordedEpisodes &recorded :
        recordAll(*examples, nullptr, kScaleEpisodes, seed, options.threads)) {
-    const PlacementGameData &data = game.data;
+    const EpisodeData &data = recorded.data;
     tables.insert(tables.end(), data.tables.begin(), data.tables.end());
     features.insert(features.end(), data.features.begin(), data.features.end());
   }
@@ -150,12 +151,12 @@ void Trainer::setStacks(PlacementStacks stacks) {
   std::move(stacks.head.begin(), stacks.head.end(), current.head.begin());
 }
 
-void Trainer::standardiseGame(PlacementGameData &game) const {
-  standardise(game.tables, current.tableScale, kRangeMargin);
-  standardise(game.features, current.deviceScale, kRangeMargin);
+void Trainer::standardiseData(EpisodeData &data) const {
+  standardise(data.tables, current.tableScale, kRangeMargin);
+  standardise(data.features, current.deviceScale, kRangeMargin);
 }
 
-Expected<std::vector<PlacementGameData>> Trainer::play(int iteration) {
+Expected<std::vector<EpisodeData>> Trainer::play(int iteration) {
   uint64_t seed = options.seed * 2 * kSeedsApart + kScaleTasks +
                   static_cast<uint64_t>(iteration) *
                       static_cast<uint64_t>(options.tasksPerIteration);
@@ -164,15 +165,15 @@ Expected<std::vector<PlacementGameData>> Trainer::play(int iteration) {
     return tl::unexpected(examples.error());
   std::unique_ptr<PlacementPolicy> policy =
       makePlacementPolicy(current, "learning");
-  std::vector<PlacementGameData> games;
-  for (RecordedGame &game :
+  std::vector<EpisodeData> data;
+  for (RecordedEpisodes &recorded :
        recordAll(*examples, policy.get(), options.episodesPerTask, seed,
                  options.threads)) {
-    judgeEpisodes(game);
-    standardiseGame(game.data);
-    games.push_back(std::move(game.data));
+    judgeEpisodes(recorded);
+    standardiseData(recorded.data);
+    data.push_back(std::move(recorded.data));
   }
-  return games;
+  return data;
 }
 
 void Trainer::validate(int iteration, double entropy) {
@@ -186,8 +187,8 @@ void Trainer::validate(int iteration, double entropy) {
   });
   PlacementCurvePoint point;
   point.iteration = iteration;
-  point.episodes =
-      int64_t(iteration) * options.tasksPerIteration * options.episodesPerTask;
+  point.episodes = static_cast<int64_t>(iteration) * options.tasksPerIteration *
+                   options.episodesPerTask;
   point.entropy = entropy;
   double logs = 0;
   for (double ratio : ratios) {
@@ -233,14 +234,14 @@ Expected<TrainedPlacement> Trainer::run() {
   setStacks(std::move(start));
   validate(0, 1);
   for (int i = 0; i < options.iterations; ++i) {
-    Expected<std::vector<PlacementGameData>> games = play(i);
-    if (!games)
-      return tl::unexpected(games.error());
-    if (games->empty())
+    Expected<std::vector<EpisodeData>> data = play(i);
+    if (!data)
+      return tl::unexpected(data.error());
+    if (data->empty())
       continue;
     double left = 1 - static_cast<double>(i) / options.iterations;
     double entropy = trainer.step(
-        *games, {rateAt(i), options.entropyWeight * left, options.threads});
+        *data, {rateAt(i), options.entropyWeight * left, options.threads});
     setStacks(trainer.stacks());
     if ((i + 1) % options.validateEvery == 0 || i + 1 == options.iterations)
       validate(i + 1, entropy);
@@ -288,15 +289,16 @@ neuroshard::largestScoreDifference(const PlacementPolicyParameters &parameters,
     auto mdp =
         PlacementMdp::make(example.problem, *example.model, example.objective);
     std::vector<float> plain;
-    RecordedGame game = recordGame(*mdp, policy.get(), kEpisodes, 1, &plain);
-    standardise(game.data.tables, parameters.tableScale, kRangeMargin);
-    standardise(game.data.features, parameters.deviceScale, kRangeMargin);
-    std::vector<float> torch = placementScores(stacks, game.data);
+    RecordedEpisodes recorded =
+        recordEpisodes(*mdp, policy.get(), kEpisodes, 1, &plain);
+    standardise(recorded.data.tables, parameters.tableScale, kRangeMargin);
+    standardise(recorded.data.features, parameters.deviceScale, kRangeMargin);
+    std::vector<float> torch = placementScores(stacks, recorded.data);
     // An episode that got stuck has fewer scores.
     if (plain.size() != torch.size())
       continue;
     for (size_t i = 0; i < plain.size(); ++i)
-      if (game.data.admits[i])
+      if (recorded.data.admits[i])
         largest = std::max(largest,
                            std::abs(static_cast<double>(plain[i]) - torch[i]));
   }

@@ -33,7 +33,7 @@ TEST(DenseLayersTest, EveryInstructionSetGivesTheSameBits) {
     for (Instructions instructions : available()) {
       std::vector<float> logs(2 * dense::kBlockRows), times(logs),
           hidden(kTableHidden0);
-      dense::headRows(instructions, dense::PackedHead(model.members[0]),
+      dense::headRows(instructions, dense::PackedHead(model.members[0].head),
                       sums.data(), kSumWidth, rows, logs.data());
       dense::exponentials(instructions, logs.data(), rows, times.data());
       dense::affine(instructions, dense::PackedLayer(model.members[0].table[0]),

@@ -4,7 +4,7 @@
 #define NEUROSHARD_TEST_COSTMODEL_SMALLCOMMUNICATION_H
 
 #include "SmallModel.h"
-#include "neuroshard/CostModel/Communication.h"
+#include "neuroshard/CostModel/CommunicationModel.h"
 
 #include <random>
 

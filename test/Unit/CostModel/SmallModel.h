@@ -3,7 +3,7 @@
 #ifndef NEUROSHARD_TEST_COSTMODEL_SMALLMODEL_H
 #define NEUROSHARD_TEST_COSTMODEL_SMALLMODEL_H
 
-#include "neuroshard/CostModel/NeuralModel.h"
+#include "neuroshard/CostModel/NeuralCompute.h"
 
 #include <cmath>
 #include <random>

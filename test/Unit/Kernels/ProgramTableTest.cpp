@@ -1,8 +1,10 @@
-//===- ProgramTableTest.cpp - The exported table of kernels ---------------===//
+//===- ProgramTableTest.cpp - Exported tables of programs ---------------===//
 //
 // The exported table says what the program specification says, kernels are
 // emitted once each, and specifications that no kernel can have are refused
 // with one error.
+//
+//===----------------------------------------------------------------------===//
 
 #include "KernelGrid.h"
 

@@ -37,11 +37,12 @@ void constrain(ShardingProblem &problem) {
     device.memoryBytes *= 2;
 }
 
-RecordedGame gameOf(std::vector<double> costs, std::vector<double> placed) {
-  RecordedGame game;
-  game.costsMs = std::move(costs);
-  game.placedShare = std::move(placed);
-  return game;
+RecordedEpisodes episodesOf(std::vector<double> costs,
+                            std::vector<double> placed) {
+  RecordedEpisodes recorded;
+  recorded.costsMs = std::move(costs);
+  recorded.placedShare = std::move(placed);
+  return recorded;
 }
 
 } // namespace
@@ -103,25 +104,25 @@ TEST(PlacementTasksTest, AnUnknownCostModelIsAnError) {
   EXPECT_THAT(toString(example.error()), HasSubstr("nonsense"));
 }
 
-TEST(PlacementGamesTest, AdvantagesAreStandardDeviationsBelowTheMean) {
-  RecordedGame game = gameOf({1, 3}, {1, 1});
-  judgeEpisodes(game);
+TEST(PlacementEpisodesTest, AdvantagesAreStandardDeviationsBelowTheMean) {
+  RecordedEpisodes recorded = episodesOf({1, 3}, {1, 1});
+  judgeEpisodes(recorded);
   // Mean 2, deviation 1 + 1e-4 of the mean.
-  EXPECT_NEAR(game.data.advantages[0], 1 / 1.0002, 1e-6);
-  EXPECT_NEAR(game.data.advantages[1], -1 / 1.0002, 1e-6);
+  EXPECT_NEAR(recorded.data.advantages[0], 1 / 1.0002, 1e-6);
+  EXPECT_NEAR(recorded.data.advantages[1], -1 / 1.0002, 1e-6);
 }
 
-TEST(PlacementGamesTest, EqualEpisodesTeachNothing) {
-  RecordedGame game = gameOf({2, 2, 2}, {1, 1, 1});
-  judgeEpisodes(game);
-  for (float advantage : game.data.advantages)
+TEST(PlacementEpisodesTest, EqualEpisodesTeachNothing) {
+  RecordedEpisodes recorded = episodesOf({2, 2, 2}, {1, 1, 1});
+  judgeEpisodes(recorded);
+  for (float advantage : recorded.data.advantages)
     EXPECT_EQ(advantage, 0);
 }
 
-TEST(PlacementGamesTest, ADeadEndIsWorseTheEarlierItComes) {
-  RecordedGame game = gameOf({1, 3, NAN, NAN}, {1, 1, 0.9, 0.2});
-  judgeEpisodes(game);
-  const std::vector<float> &advantages = game.data.advantages;
+TEST(PlacementEpisodesTest, ADeadEndIsWorseTheEarlierItComes) {
+  RecordedEpisodes recorded = episodesOf({1, 3, NAN, NAN}, {1, 1, 0.9, 0.2});
+  judgeEpisodes(recorded);
+  const std::vector<float> &advantages = recorded.data.advantages;
   EXPECT_GT(advantages[1], advantages[2]);
   EXPECT_GT(advantages[2], advantages[3]);
 }

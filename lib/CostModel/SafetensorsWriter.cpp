@@ -1,4 +1,4 @@
-//===- Safetensors.cpp - Named tensors, and how they are written ----------===//
+//===- SafetensorsWriter.cpp - Writes safetensors files -------------------===//
 
 #include "neuroshard/CostModel/Safetensors.h"
 

@@ -1,6 +1,6 @@
-//===- KernelsReport.cpp - Tables and JSON of `neuroshard-bench kernels` --===//
+//===- Report.cpp - Tables and JSON of kernel speeds ----------------------===//
 
-#include "KernelsMeasure.h"
+#include "Measure.h"
 
 #include <nlohmann/json.hpp>
 

@@ -1,4 +1,4 @@
-//===- FeaturesTest.cpp - Each feature's value for a known shard ----------===//
+//===- ComputeFeaturesTest.cpp - Each feature's value for a known shard ---===//
 
 #include "neuroshard/CostModel/ComputeFeatures.h"
 
@@ -25,13 +25,13 @@ std::map<std::string, float> featuresOf(const ShardWork &shard) {
   return byName;
 }
 
-TEST(FeaturesTest, NamesAreUnique) {
+TEST(ComputeFeaturesTest, NamesAreUnique) {
   std::set<std::string_view> names(featureNames().begin(),
                                    featureNames().end());
   EXPECT_EQ(names.size(), static_cast<size_t>(kFeatureCount));
 }
 
-TEST(FeaturesTest, ValuesOfAShard) {
+TEST(ComputeFeaturesTest, ValuesOfAShard) {
   AccessStatistics access;
   access.reuse[0] = 0.25;
   access.reuse[16] = 0.75;
@@ -112,7 +112,7 @@ TEST(FeaturesTest, ValuesOfAShard) {
   EXPECT_THAT(features, testing::IsEmpty());
 }
 
-TEST(FeaturesTest, WithoutStatistics) {
+TEST(ComputeFeaturesTest, WithoutStatistics) {
   ShardWork work;
   auto features = featuresOf(work);
   for (const auto &[name, value] : features) {
@@ -123,7 +123,7 @@ TEST(FeaturesTest, WithoutStatistics) {
   }
 }
 
-TEST(FeaturesTest, AsAPersonReadsThem) {
+TEST(ComputeFeaturesTest, AsAPersonReadsThem) {
   std::span<const std::string_view> names = featureNames();
   int rows = static_cast<int>(
       std::find(names.begin(), names.end(), "log_unique_rows") - names.begin());

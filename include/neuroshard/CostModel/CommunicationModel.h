@@ -1,4 +1,4 @@
-//===- Communication.h - A trained model of exchanges -----------*- C++ -*-===//
+//===- CommunicationModel.h - Trained models of exchanges -------*- C++ -*-===//
 ///
 /// \file
 /// One model for all numbers of devices and all topologies of a device class.
@@ -19,12 +19,13 @@
 /// docs/communication-model.md has the file format.
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_COSTMODEL_COMMUNICATION_H
-#define NEUROSHARD_COSTMODEL_COMMUNICATION_H
+#ifndef NEUROSHARD_COSTMODEL_COMMUNICATIONMODEL_H
+#define NEUROSHARD_COSTMODEL_COMMUNICATIONMODEL_H
 
 #include "neuroshard/CostModel/CommunicationFeatures.h"
 #include "neuroshard/CostModel/CommunicationSamples.h"
-#include "neuroshard/CostModel/NeuralModel.h"
+#include "neuroshard/CostModel/DenseLayer.h"
+#include "neuroshard/CostModel/Safetensors.h"
 
 #include <array>
 #include <memory>
@@ -47,12 +48,6 @@ struct CommunicationMember {
   std::array<DenseLayer, 2> phi;
   /// 4 x phi + kExchangeFeatureCount -> hidden -> hidden -> 1.
   std::array<DenseLayer, 3> head;
-};
-
-/// Mean, standard deviation and range of each feature in the training data. A
-/// feature that is the same in all samples has std 1.
-struct FeatureScale {
-  std::vector<float> mean, std, min, max;
 };
 
 /// All of a communication model; the one owner of the layout of its file.
@@ -130,4 +125,4 @@ private:
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_COSTMODEL_COMMUNICATION_H
+#endif // NEUROSHARD_COSTMODEL_COMMUNICATIONMODEL_H

@@ -1,7 +1,7 @@
-//===- Members.h - Trains the members of an ensemble ------------*- C++ -*-===//
+//===- EnsembleMembers.h - Trains the members of an ensemble ----*- C++ -*-===//
 
-#ifndef NEUROSHARD_LIB_TRAINING_MEMBERS_H
-#define NEUROSHARD_LIB_TRAINING_MEMBERS_H
+#ifndef NEUROSHARD_LIB_TRAINING_ENSEMBLEMEMBERS_H
+#define NEUROSHARD_LIB_TRAINING_ENSEMBLEMEMBERS_H
 
 #include "neuroshard/Training/Options.h"
 
@@ -20,4 +20,4 @@ uint64_t memberSeed(const TrainingOptions &options, size_t member);
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_LIB_TRAINING_MEMBERS_H
+#endif // NEUROSHARD_LIB_TRAINING_ENSEMBLEMEMBERS_H

@@ -1,4 +1,4 @@
-//===- NeuralModelTest.cpp - Composed models and what they say ------------===//
+//===- ComposedModelTest.cpp - Composed models and their remarks ----------===//
 
 #include "SmallModel.h"
 #include "Support.h"
@@ -57,7 +57,7 @@ CommunicationPart randomCommunication(bool measured = true) {
   return {"gloo", std::make_shared<CommunicationModel>(parameters)};
 }
 
-TEST(NeuralModelTest, IncrementalFormEqualsTheBatchInEveryClass) {
+TEST(ComposedModelTest, IncrementalFormEqualsTheBatchInEveryClass) {
   std::unique_ptr<CostModel> model = twoClasses();
   const SumEmbedding &embedding = *model->sumEmbedding();
   EXPECT_EQ(embedding.size(), 3 * kSumWidth);
@@ -91,7 +91,7 @@ TEST(NeuralModelTest, IncrementalFormEqualsTheBatchInEveryClass) {
   }
 }
 
-TEST(NeuralModelTest, ClassesWithoutAModelHaveTheRoofline) {
+TEST(ComposedModelTest, ClassesWithoutAModelHaveTheRoofline) {
   std::mt19937 random(2);
   ShardWork work = randomShard(random);
   std::unique_ptr<CostModel> model = twoClasses();
@@ -105,7 +105,7 @@ TEST(NeuralModelTest, ClassesWithoutAModelHaveTheRoofline) {
   }
 }
 
-TEST(NeuralModelTest, NamesItsParts) {
+TEST(ComposedModelTest, NamesItsParts) {
   EXPECT_EQ(composeModel({})->name(), "roofline");
   EXPECT_EQ(twoClasses()->name(), "cpu+gpu+roofline");
   EXPECT_EQ(composeModel({{}, {randomCommunication()}})->name(),
@@ -116,7 +116,7 @@ TEST(NeuralModelTest, NamesItsParts) {
       "cpu+gloo");
 }
 
-TEST(NeuralModelTest, ExchangesAreThoseOfTheirModel) {
+TEST(ComposedModelTest, ExchangesAreThoseOfTheirModel) {
   CommunicationPart part = randomCommunication();
   Topology topology = *parseTopology("4xCPU");
   Traffic traffic{&topology,
@@ -136,7 +136,7 @@ TEST(NeuralModelTest, ExchangesAreThoseOfTheirModel) {
 }
 
 // The closed form's bound holds only for what it predicts.
-TEST(NeuralModelTest, LowerBound) {
+TEST(ComposedModelTest, LowerBound) {
   ShardingProblem problem = twoTables("2xCPU@1GiB");
   ShardingProblem other = twoTables("2xA100-40GB");
   ObjectiveOptions options;
@@ -153,7 +153,7 @@ TEST(NeuralModelTest, LowerBound) {
             0);
 }
 
-TEST(NeuralModelTest, ASearchRunsOnIt) {
+TEST(ComposedModelTest, ASearchRunsOnIt) {
   ShardingProblem problem = twoTables("2xCPU@1GiB");
   auto model =
       composeModel({{part("cpu", randomModel())}, {randomCommunication()}});
@@ -182,7 +182,7 @@ std::vector<std::string> remarksOf(const ModelParts &parts,
   return remarksOnPlan(problem, plan, *composeModel(parts));
 }
 
-TEST(NeuralModelRemarksTest, WhatTheClosedFormPredicts) {
+TEST(ModelRemarksTest, WhatTheClosedFormPredicts) {
   EXPECT_THAT(
       remarksOf({}, "2xH200"),
       UnorderedElementsAre(
@@ -195,7 +195,7 @@ TEST(NeuralModelRemarksTest, WhatTheClosedFormPredicts) {
               IsEmpty());
 }
 
-TEST(NeuralModelRemarksTest, SimulatedModels) {
+TEST(ModelRemarksTest, SimulatedModels) {
   NeuralComputeParameters simulated = randomModel({1});
   simulated.measured = false;
   EXPECT_THAT(remarksOf({{part("cpu", simulated)}, {}}, "1xCPU"),
@@ -203,7 +203,7 @@ TEST(NeuralModelRemarksTest, SimulatedModels) {
                                    "times, not on measured ones"));
 }
 
-TEST(NeuralModelRemarksTest, ShardsOutsideTheTrainingRange) {
+TEST(ModelRemarksTest, ShardsOutsideTheTrainingRange) {
   NeuralComputeParameters narrow = randomModel({1});
   auto index = [](std::string_view name) {
     return static_cast<size_t>(
@@ -224,7 +224,7 @@ TEST(NeuralModelRemarksTest, ShardsOutsideTheTrainingRange) {
               Contains(HasSubstr(", and 1 more features")));
 }
 
-TEST(NeuralModelRemarksTest, MoreShardsThanTrainedOn) {
+TEST(ModelRemarksTest, MoreShardsThanTrainedOn) {
   NeuralComputeParameters few = randomModel({1});
   few.maxShards = 2;
   EXPECT_THAT(remarksOf({{part("cpu", few)}, {}}, "1xCPU"), IsEmpty());
@@ -234,7 +234,7 @@ TEST(NeuralModelRemarksTest, MoreShardsThanTrainedOn) {
                                    "shards per device; the plan has up to 2"));
 }
 
-TEST(NeuralModelRemarksTest, MembersThatDisagree) {
+TEST(ModelRemarksTest, MembersThatDisagree) {
   NeuralComputeParameters model = randomModel({2});
   model.members[1] = model.members[0];
   EXPECT_THAT(remarksOf({{part("cpu", model)}, {}}, "1xCPU"), IsEmpty());

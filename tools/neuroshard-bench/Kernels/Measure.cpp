@@ -1,4 +1,4 @@
-//===- KernelsMeasure.cpp - Contenders of a shape, in turns ---------------===//
+//===- Measure.cpp - Measures and checks contenders -----------------------===//
 //
 // The machine drifts, so all contenders run in every round. Each begins its
 // turn with a run that is not timed: its threads and memory are then as in a
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "KernelsMeasure.h"
+#include "Measure.h"
 
 #include <algorithm>
 #include <chrono>

@@ -1,12 +1,12 @@
-//===- Kernels.h - What `neuroshard-bench kernels` compares -----*- C++ -*-===//
+//===- Contender.h - Interface of compared kernels --------------*- C++ -*-===//
 ///
 /// \file
 /// Free of torch and of the compiler: the contenders that need LibTorch are in
 /// a library of their own, loaded when it is there.
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_TOOLS_BENCH_KERNELS_H
-#define NEUROSHARD_TOOLS_BENCH_KERNELS_H
+#ifndef NEUROSHARD_TOOLS_BENCH_KERNELS_CONTENDER_H
+#define NEUROSHARD_TOOLS_BENCH_KERNELS_CONTENDER_H
 
 #include <cstdint>
 #include <functional>
@@ -127,4 +127,4 @@ std::vector<Shape> usualShapes();
 
 } // namespace neuroshard::bench
 
-#endif // NEUROSHARD_TOOLS_BENCH_KERNELS_H
+#endif // NEUROSHARD_TOOLS_BENCH_KERNELS_CONTENDER_H

@@ -1,11 +1,11 @@
-//===- KernelsTorch.cpp - EmbeddingBag and FBGEMM, in C++ -----------------===//
+//===- TorchContenders.cpp - EmbeddingBag and FBGEMM, in C++ --------------===//
 //
 // The one file that includes LibTorch. FBGEMM's operators register themselves
 // when its libraries are loaded, and are called through the dispatcher.
 //
 //===----------------------------------------------------------------------===//
 
-#include "Kernels.h"
+#include "Contender.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
@@ -212,7 +212,7 @@ private:
         {"max_D", shape.dim},
         {"hash_size_cumsum", multiplesOf(shape.rows, count + 1, at::kLong)},
         {"total_hash_size_bits", static_cast<int64_t>(bits)},
-        {"pooling_mode", int64_t(shape.mean ? 1 : 0)},
+        {"pooling_mode", static_cast<int64_t>(shape.mean)},
         {"indice_weights", c10::IValue()},
         {"feature_requires_grad", c10::IValue()},
         {"gradient_clipping", false},

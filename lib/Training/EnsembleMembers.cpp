@@ -1,6 +1,6 @@
-//===- Members.cpp - Trains the members of an ensemble --------------------===//
+//===- EnsembleMembers.cpp - Trains the members of an ensemble ------------===//
 
-#include "Members.h"
+#include "EnsembleMembers.h"
 
 #include <algorithm>
 #include <atomic>

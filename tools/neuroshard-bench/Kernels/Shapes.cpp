@@ -1,6 +1,6 @@
-//===- KernelsShapes.cpp - Shapes to measure, and their ids ---------------===//
+//===- Shapes.cpp - Shapes to measure, and their ids ----------------------===//
 
-#include "Kernels.h"
+#include "Contender.h"
 
 #include <algorithm>
 #include <cmath>

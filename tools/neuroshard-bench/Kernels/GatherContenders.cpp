@@ -1,11 +1,11 @@
-//===- KernelsGather.cpp - What the machine can do ------------------------===//
+//===- GatherContenders.cpp - Upper limits of the machine -----------------===//
 //
 // The random-row-gather limit: sums of rows of a fixed width in registers, on
 // huge pages, rows prefetched some ids ahead, one launch for all tables.
 //
 //===----------------------------------------------------------------------===//
 
-#include "Kernels.h"
+#include "Contender.h"
 
 #include <algorithm>
 #include <atomic>

@@ -1,4 +1,4 @@
-//===- NeuralModel.h - Trained compute models and their files ---*- C++ -*-===//
+//===- NeuralCompute.h - Trained compute models and their files -*- C++ -*-===//
 ///
 /// \file
 /// The network, per shard of a device:
@@ -22,10 +22,11 @@
 /// docs/cost-models.md has the file format.
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_COSTMODEL_NEURALMODEL_H
-#define NEUROSHARD_COSTMODEL_NEURALMODEL_H
+#ifndef NEUROSHARD_COSTMODEL_NEURALCOMPUTE_H
+#define NEUROSHARD_COSTMODEL_NEURALCOMPUTE_H
 
 #include "neuroshard/CostModel/ComputeFeatures.h"
+#include "neuroshard/CostModel/DenseLayer.h"
 #include "neuroshard/CostModel/Safetensors.h"
 #include "neuroshard/Planner/CostModel.h"
 
@@ -39,19 +40,6 @@ namespace neuroshard {
 
 inline constexpr std::string_view kComputeModelSchema =
     "neuroshard.compute_model.v1";
-
-/// Added to S before the logarithm.
-inline constexpr double kLogFloor = 1e-4;
-/// Features are clamped to the training range widened by this share of it.
-inline constexpr float kRangeMargin = 0.1f;
-
-/// y = weight x + bias. `weight` is row-major [out, in], as LibTorch's Linear.
-struct DenseLayer {
-  int64_t in = 0;
-  int64_t out = 0;
-  std::vector<float> weight;
-  std::vector<float> bias;
-};
 
 struct NeuralComputeMember {
   /// kFeatureCount -> hidden -> hidden -> K.
@@ -77,12 +65,10 @@ struct NeuralComputeParameters {
   std::string card = "{}";
 };
 
-inline constexpr int kMaxMembers = 16;
-/// The usual sizes; a file may have others, up to the limits below.
+/// The usual sizes; a file may have others, up to kMaxLayerWidth, kMaxSumWidth
+/// and kMaxHeadHidden.
 inline constexpr int kTableHidden0 = 128, kTableHidden1 = 64, kSumWidth = 16,
                      kHeadHidden = 32;
-inline constexpr int64_t kMaxLayerWidth = 1024, kMaxSumWidth = 64,
-                         kMaxHeadHidden = 128;
 
 /// Everything wrong with the parameters; empty when they are sound: shapes,
 /// finite numbers, std > 0, min <= max, the card.
@@ -131,4 +117,4 @@ private:
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_COSTMODEL_NEURALMODEL_H
+#endif // NEUROSHARD_COSTMODEL_NEURALCOMPUTE_H

@@ -1,6 +1,6 @@
-//===- NeuralModel.cpp - One cost model of trained parts ------------------===//
+//===- ComposedModel.cpp - One cost model of several trained ones ---------===//
 
-#include "NeuralModelRemarks.h"
+#include "ModelRemarks.h"
 
 #include "neuroshard/CostModel/Roofline.h"
 

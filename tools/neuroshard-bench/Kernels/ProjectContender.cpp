@@ -1,4 +1,4 @@
-//===- KernelsProject.cpp - The project's own kernels, as users run them --===//
+//===- ProjectContender.cpp - Compiled kernels, as users run them ---------===//
 //
 // Writes the model as MLIR, has neuroshard-compile make an artifact of it for
 // one CPU, and runs the artifact's functions through the runtime's C
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Kernels.h"
+#include "Contender.h"
 
 #include "neuroshard/Runtime/DriverABI.h"
 

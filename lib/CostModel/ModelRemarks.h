@@ -1,7 +1,7 @@
-//===- NeuralModelRemarks.h - Where predictions are weak --------*- C++ -*-===//
+//===- ModelRemarks.h - Remarks on weak predictions -------------*- C++ -*-===//
 
-#ifndef NEUROSHARD_LIB_COSTMODEL_NEURALMODELREMARKS_H
-#define NEUROSHARD_LIB_COSTMODEL_NEURALMODELREMARKS_H
+#ifndef NEUROSHARD_LIB_COSTMODEL_MODELREMARKS_H
+#define NEUROSHARD_LIB_COSTMODEL_MODELREMARKS_H
 
 #include "neuroshard/CostModel/ModelLibrary.h"
 
@@ -18,4 +18,4 @@ std::vector<std::string> remarksOn(const ModelParts &parts,
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_LIB_COSTMODEL_NEURALMODELREMARKS_H
+#endif // NEUROSHARD_LIB_COSTMODEL_MODELREMARKS_H

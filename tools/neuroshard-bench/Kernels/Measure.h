@@ -1,9 +1,9 @@
-//===- KernelsMeasure.h - Contenders of a shape, measured -------*- C++ -*-===//
+//===- Measure.h - Measures and checks contenders ---------------*- C++ -*-===//
 
-#ifndef NEUROSHARD_TOOLS_BENCH_KERNELSMEASURE_H
-#define NEUROSHARD_TOOLS_BENCH_KERNELSMEASURE_H
+#ifndef NEUROSHARD_TOOLS_BENCH_KERNELS_MEASURE_H
+#define NEUROSHARD_TOOLS_BENCH_KERNELS_MEASURE_H
 
-#include "Kernels.h"
+#include "Contender.h"
 
 #include <optional>
 
@@ -63,4 +63,4 @@ int printAims(const std::vector<ShapeFigures> &shapes);
 
 } // namespace neuroshard::bench
 
-#endif // NEUROSHARD_TOOLS_BENCH_KERNELSMEASURE_H
+#endif // NEUROSHARD_TOOLS_BENCH_KERNELS_MEASURE_H

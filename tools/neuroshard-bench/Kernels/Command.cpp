@@ -1,7 +1,7 @@
-//===- Kernels.cpp - Speed of the CPU kernels beside others ---------------===//
+//===- Command.cpp - The command `neuroshard-bench kernels` ---------------===//
 
 #include "Bench.h"
-#include "KernelsMeasure.h"
+#include "Measure.h"
 
 #include <algorithm>
 #include <cstdio>

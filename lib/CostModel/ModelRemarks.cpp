@@ -1,6 +1,6 @@
-//===- NeuralModelRemarks.cpp - Says where predictions are weak -----------===//
+//===- ModelRemarks.cpp - Remarks on weak predictions ---------------------===//
 
-#include "NeuralModelRemarks.h"
+#include "ModelRemarks.h"
 
 #include <algorithm>
 #include <cmath>

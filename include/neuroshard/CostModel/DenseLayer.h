@@ -1,0 +1,44 @@
+//===- DenseLayer.h - Layers and feature scales of model files --*- C++ -*-===//
+///
+/// \file
+/// What all trained models have in common: compute models, communication models
+/// and placement policies.
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_COSTMODEL_DENSELAYER_H
+#define NEUROSHARD_COSTMODEL_DENSELAYER_H
+
+#include <cstdint>
+#include <vector>
+
+namespace neuroshard {
+
+/// y = weight x + bias. `weight` is row-major [out, in], as LibTorch's Linear.
+struct DenseLayer {
+  int64_t in = 0;
+  int64_t out = 0;
+  std::vector<float> weight;
+  std::vector<float> bias;
+};
+
+/// Mean, standard deviation and range of each feature in the training data. A
+/// feature that is the same in all samples has std 1.
+struct FeatureScale {
+  std::vector<float> mean, std, min, max;
+};
+
+/// Features are clamped to the training range widened by this share of it.
+inline constexpr float kRangeMargin = 0.1f;
+/// Most networks in the ensemble of a model.
+inline constexpr int kMaxMembers = 16;
+/// Most outputs of a layer in a file.
+inline constexpr int64_t kMaxLayerWidth = 1024;
+
+/// Of compute models: the widths of the sum and of the head's hidden layer.
+inline constexpr int64_t kMaxSumWidth = 64, kMaxHeadHidden = 128;
+/// Of compute models: added to a sum before the logarithm.
+inline constexpr double kLogFloor = 1e-4;
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_COSTMODEL_DENSELAYER_H
