@@ -1,10 +1,8 @@
-//===- HostFunctionTest.cpp - Compiled host functions -------------------===//
+//===- HostFunctionTest.cpp - Calls of compiled host functions ------------===//
 //
 // Host functions are called through nsrt_invoke_<f>: arguments of every kind
 // arrive, results are the caller's, inputs stay as they are, sums keep their
 // order; what cannot be compiled, linked or loaded gets one clear error.
-//
-//===----------------------------------------------------------------------===//
 
 #include "Elements.h"
 #include "NativeLibrary.h"

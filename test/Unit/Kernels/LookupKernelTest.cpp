@@ -1,11 +1,9 @@
-//===- LookupKernelTest.cpp - Forward kernels ---------------------------===//
+//===- LookupKernelTest.cpp - Lookup kernels and a scalar loop ------------===//
 //
 // Forward kernels equal a scalar loop bit by bit, for every dim, element and id
 // type, pooled, weighted and unpooled, and read nothing past any array;
 // gradients of sample weights are exact on integers and within 4 ulp of sum|x|
 // otherwise.
-//
-//===----------------------------------------------------------------------===//
 
 #include "Elements.h"
 #include "GuardedArray.h"

@@ -1,10 +1,8 @@
-//===- ProgramTableTest.cpp - Exported tables of programs ---------------===//
+//===- ProgramTableTest.cpp - The exported table of kernels ---------------===//
 //
 // The exported table says what the program specification says, kernels are
 // emitted once each, and specifications that no kernel can have are refused
 // with one error.
-//
-//===----------------------------------------------------------------------===//
 
 #include "KernelGrid.h"
 

@@ -1,12 +1,10 @@
-//===- UpdateKernelTest.cpp - Optimizer kernels -------------------------===//
+//===- UpdateKernelTest.cpp - Optimizer kernels and scalar loops ----------===//
 //
 // Optimizer steps equal a scalar loop bit by bit (SGD, Adagrad, Adam, with and
 // without weight decay, f16 and bf16 rounded once); row-wise norms are exact on
 // integers and within 4 ulp of their sum otherwise, and the weights equal bit
 // by bit what the formula gives from the kernel's own state. Other rows,
 // padding and memory past the arrays stay untouched.
-//
-//===----------------------------------------------------------------------===//
 
 #include "Elements.h"
 #include "GuardedArray.h"

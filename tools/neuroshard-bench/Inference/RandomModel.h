@@ -1,7 +1,7 @@
 //===- RandomModel.h - Compute models with random weights -------*- C++ -*-===//
 
-#ifndef NEUROSHARD_TOOLS_BENCH_RANDOMMODEL_H
-#define NEUROSHARD_TOOLS_BENCH_RANDOMMODEL_H
+#ifndef NEUROSHARD_TOOLS_BENCH_INFERENCE_RANDOMMODEL_H
+#define NEUROSHARD_TOOLS_BENCH_INFERENCE_RANDOMMODEL_H
 
 #include "neuroshard/CostModel/NeuralCompute.h"
 
@@ -13,4 +13,4 @@ NeuralComputeParameters randomModel(int members, std::string deviceClass);
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_TOOLS_BENCH_RANDOMMODEL_H
+#endif // NEUROSHARD_TOOLS_BENCH_INFERENCE_RANDOMMODEL_H
