@@ -1,4 +1,4 @@
-//===- BlockErrors.cpp - What went wrong in a block -----------------------===//
+//===- BlockErrors.cpp - Error messages of a block ------------------------===//
 //
 // Texts for the person who reads the kernel: where each thread stood.
 //

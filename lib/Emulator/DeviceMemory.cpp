@@ -1,4 +1,4 @@
-//===- DeviceMemory.cpp - What stands for the memory of GPUs --------------===//
+//===- DeviceMemory.cpp - Memory of the emulated GPUs ---------------------===//
 //
 // Every allocation is a mapping of its own: guard, slack, array, guard. The
 // slack before the array, and up to 15 bytes behind it, are checked when the

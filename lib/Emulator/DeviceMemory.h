@@ -1,4 +1,4 @@
-//===- DeviceMemory.h - What stands for the memory of GPUs -----*- C++ -*-===//
+//===- DeviceMemory.h - Memory of the emulated GPUs -------------*- C++ -*-===//
 //
 // Host memory between pages that nobody may touch. An array ends where its
 // guard begins, but for alignment to 16 bytes. Fresh memory is full of 0xFF

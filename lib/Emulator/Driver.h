@@ -1,4 +1,4 @@
-//===- Driver.h - What the stand-in's driver functions share ---*- C++ -*-===//
+//===- Driver.h - State of the emulated CUDA driver -------------*- C++ -*-===//
 //
 // Contexts, handles and errors behind the cu* functions that this library
 // exports in place of libcuda. Everything is done when a function returns;

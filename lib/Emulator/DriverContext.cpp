@@ -1,4 +1,4 @@
-//===- DriverContext.cpp - Devices and contexts of the stand-in -----------===//
+//===- DriverContext.cpp - Devices and contexts of the driver -------------===//
 //
 // Every device is a "NeuroShard emulator" with the numbers of an sm_90 where a
 // program may depend on them.

@@ -1,4 +1,4 @@
-//===- DriverErrors.cpp - Names and texts of the stand-in's errors --------===//
+//===- DriverErrors.cpp - Names and texts of driver errors ----------------===//
 //
 // After a failure of the calling thread the text goes on with what the
 // emulator knows about it.

@@ -1,4 +1,4 @@
-//===- DriverMemory.cpp - Memory functions of the stand-in ----------------===//
+//===- DriverMemory.cpp - Memory functions of the driver ------------------===//
 //
 // Copies and fills check that they stay inside one allocation; asynchronous
 // ones, that the host's side is pinned.

@@ -1,4 +1,4 @@
-//===- DriverModule.cpp - Modules and launches of the stand-in ------------===//
+//===- DriverModule.cpp - Modules and launches of the driver --------------===//
 //
 // A module is the contents of a shared library made by neuroshard-emulate-gpu.
 // It is loaded from memory, so that every load is a library of its own.

@@ -1,4 +1,4 @@
-//===- DriverStream.cpp - Streams and events of the stand-in --------------===//
+//===- DriverStream.cpp - Streams and events of the driver ----------------===//
 //
 // Work is done when it is asked for, so there is never anything to wait for.
 // Streams and events belong to the device whose context was current when they

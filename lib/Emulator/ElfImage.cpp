@@ -1,4 +1,4 @@
-//===- ElfImage.cpp - How long an emulated module is ----------------------===//
+//===- ElfImage.cpp - Size of an ELF image in memory ----------------------===//
 //
 // The end of a file is the end of whatever comes last in it: the table of
 // sections or a section.

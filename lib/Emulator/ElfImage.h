@@ -1,4 +1,4 @@
-//===- ElfImage.h - How long an emulated module is -------------*- C++ -*-===//
+//===- ElfImage.h - Size of an ELF image in memory --------------*- C++ -*-===//
 //
 // cuModuleLoadData gets a pointer without a size: ELF tells it.
 //

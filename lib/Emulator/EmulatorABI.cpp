@@ -1,4 +1,4 @@
-//===- EmulatorABI.cpp - What emulated GPU kernels call -------------------===//
+//===- EmulatorABI.cpp - Functions that emulated kernels call -------------===//
 //
 // The C functions over the block that the calling host thread runs.
 //

@@ -1,4 +1,4 @@
-//===- FaultHandler.cpp - Signals that kernels cause ----------------------===//
+//===- FaultHandler.cpp - Handler of memory faults in kernels -------------===//
 //
 // The handler never returns to the fiber that faulted: it switches to the
 // scheduler's stack. No signal is blocked in it (SA_NODEFER), so there is no

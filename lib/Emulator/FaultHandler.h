@@ -1,4 +1,4 @@
-//===- FaultHandler.h - Signals that kernels cause -------------*- C++ -*-===//
+//===- FaultHandler.h - Handler of memory faults in kernels -----*- C++ -*-===//
 //
 // Turns a SIGSEGV, SIGBUS or SIGFPE of a GPU thread into an error of its
 // block. All other such signals go to whoever had asked for them before.

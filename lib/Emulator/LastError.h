@@ -1,4 +1,4 @@
-//===- LastError.h - The text beside an error code -------------*- C++ -*-===//
+//===- LastError.h - Text of the last error ---------------------*- C++ -*-===//
 //
 // One text for each host thread.
 //

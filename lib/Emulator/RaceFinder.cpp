@@ -1,4 +1,4 @@
-//===- RaceFinder.cpp - Memory accesses that nothing orders ---------------===//
+//===- RaceFinder.cpp - Detection of data races ---------------------------===//
 //
 // Vector clocks as in FastTrack (Flanagan, Freund: PLDI 2009), cut down to what
 // a block has: a number of the latest barrier of the block, and within a warp

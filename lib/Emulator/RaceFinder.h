@@ -1,4 +1,4 @@
-//===- RaceFinder.h - Memory accesses that nothing orders ------*- C++ -*-===//
+//===- RaceFinder.h - Detection of data races -------------------*- C++ -*-===//
 //
 // Finds two accesses to the same memory in one launch, at least one of them a
 // write, that a GPU may perform in either order. Threads of a block are ordered

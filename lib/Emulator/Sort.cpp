@@ -1,4 +1,4 @@
-//===- Sort.cpp - The sort before an update, on the CPU -------------------===//
+//===- Sort.cpp - Stable sort of positions by key -------------------------===//
 //
 // nsg_sort of the stand-in, with the parameters of the one that runs on a GPU.
 //

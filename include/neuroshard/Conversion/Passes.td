@@ -91,7 +91,8 @@ def ConvertToGpu : Pass<"convert-neuroshard-to-gpu", "::mlir::ModuleOp"> {
     one device program, as RuntimeCuda/GpuKernelABI.h describes them: per kernel of a step
     one `gpu.func` that finds its work in arrays in device memory and calls the
     body for its dim, types and optimizer. The bodies are those of the host's
-    kernels, spread over the lanes of a warp.
+    kernels, on whole rows, with attributes that tell
+    `neuroshard-distribute-over-lanes` which lanes share a row.
 
     ```mlir
     // Before:
@@ -102,8 +103,10 @@ def ConvertToGpu : Pass<"convert-neuroshard-to-gpu", "::mlir::ModuleOp"> {
     // After:
     gpu.module @neuroshard {
       func.func private @nsk_lookup_sum_f32_d64_i64(%task: !llvm.ptr<1>, %bag: index,
-          %lane: index, %mask: i32, %number: index, %bad_id: !llvm.ptr<1>) {
-        sum 4 columns of each row of the bag
+          %end: index, %lane: index {nsg.lane}, %mask: i32 {nsg.lane_mask},
+          %number: index, %bad_id: !llvm.ptr<1>)
+          attributes {nsg.lanes = 16 : i64, nsg.row_columns = 64 : i64} {
+        sum the rows of each bag as vectors of 64 columns
       }
       gpu.func @nsg_lookup(%tasks: !llvm.ptr<1>, %task_of_block: !llvm.ptr<1>,
                            %bad_id: !llvm.ptr<1>) kernel {

@@ -1,4 +1,4 @@
-//===- EmulatedOps.cpp - What emulated threads ask the GPU for ------------===//
+//===- EmulatedOps.cpp - GPU ops as calls of the emulator -----------------===//
 //
 // One small conversion for each op; the functions called are those of
 // Emulator/EmulatorABI.h.

@@ -1,4 +1,4 @@
-//===- Distribute.cpp - Rows over the lanes of a warp ---------------------===//
+//===- Distribute.cpp - Functions on rows for groups of lanes -------------===//
 //
 // neuroshard-distribute-over-lanes: rewrites a function on whole rows into what
 // one lane of a group does. The bodies have few kinds of ops; the rewriting

@@ -1,4 +1,4 @@
-//===- GpuInputs.cpp - What a GPU's kernel bodies read --------------------===//
+//===- GpuInputs.cpp - Inputs of GPU kernel bodies ------------------------===//
 
 #include "GpuInputs.h"
 

@@ -1,4 +1,4 @@
-//===- GpuInputs.h - What a GPU's kernel bodies read -----------*- C++ -*-===//
+//===- GpuInputs.h - Inputs of GPU kernel bodies ----------------*- C++ -*-===//
 //
 // The inputs of bodies over the structs of RuntimeCuda/GpuKernelABI.h, for one
 // item.

@@ -1,4 +1,4 @@
-//===- LaneShape.cpp - How a row is spread over threads -------------------===//
+//===- LaneShape.cpp - Lanes per row and columns per lane -----------------===//
 
 #include "neuroshard/Conversion/GPU/LaneShape.h"
 

@@ -1,4 +1,4 @@
-//===- SmallInputs.cpp - What updates without a sort read -----------------===//
+//===- SmallInputs.cpp - Inputs of updates without a sort -----------------===//
 
 #include "SmallInputs.h"
 

@@ -1,4 +1,4 @@
-//===- SmallInputs.h - What updates without a sort read --------*- C++ -*-===//
+//===- SmallInputs.h - Inputs of updates without a sort ---------*- C++ -*-===//
 //
 // The inputs of the bodies of small slots' kernels, over the structs of
 // RuntimeCuda/GpuKernelABI.h, for one item.

@@ -1,4 +1,4 @@
-//===- LaneShape.h - How a row is spread over threads ----------*- C++ -*-===//
+//===- LaneShape.h - Lanes per row and columns per lane ---------*- C++ -*-===//
 
 #ifndef NEUROSHARD_CONVERSION_GPU_LANESHAPE_H
 #define NEUROSHARD_CONVERSION_GPU_LANESHAPE_H
