@@ -6,7 +6,6 @@ import os
 import resource
 import signal
 import sys
-import time
 
 import torch
 import torch.distributed as dist
@@ -53,8 +52,8 @@ def assert_same(found, expected):
 
 
 def refusal(action):
-    """The one error that all ranks raise within seconds."""
-    begin = time.monotonic()
+    """The one error that all ranks raise. None has waited for the others until the process group's
+    timeout: that is another error."""
     try:
         action()
         message = ""
@@ -62,7 +61,6 @@ def refusal(action):
         message = str(error)
     messages = everywhere(message)
     assert len(set(messages)) == 1 and message, messages
-    assert time.monotonic() - begin < 20
     return message
 
 
@@ -406,11 +404,9 @@ def killed(folder, where, victim):
                   "complete": (checkpoint_files, "check_files"),
                   "rename": (checkpoint_files, "sync_parent"),
                   "remove": (checkpoint_files, "remove")}[where])
-    begin = time.monotonic()
     try:
         checkpoint.save(path, {"tables": trained})
     except checkpoint.CheckpointError as error:
-        assert time.monotonic() - begin < 20
         (folder / f"killed-{where}" / f"error-{dist.get_rank()}").write_text(str(error))
     sys.exit()
 

@@ -2,7 +2,6 @@
 
 import signal
 import subprocess
-import time
 
 import pytest
 from safetensors import safe_open
@@ -70,7 +69,7 @@ def test_interrupt_keeps_the_file_and_resume_goes_on(tmp_path):
     path = tmp_path / "compute.safetensors"
     arguments = ["--samples", "12", "--repeats", "2", "--memory", "0.05", "--seed", "5"]
     process = subprocess.Popen(command(path, *arguments), stderr=subprocess.PIPE, text=True)
-    time.sleep(1.5)
+    next(line for line in process.stderr if "compiling" in line or "measured" in line)
     process.send_signal(signal.SIGINT)
     _, stderr = process.communicate(timeout=TIMEOUT_S)
     assert process.returncode == 0, stderr

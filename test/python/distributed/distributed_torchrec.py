@@ -2,7 +2,6 @@
 
 import os
 import random
-import time
 import warnings
 
 import torch
@@ -143,15 +142,13 @@ def check_round_trip(context, plan, planner, configs):
 
 
 def case_refused(context):
-    """What rank 0 cannot plan, every rank learns within 5 s."""
+    """What rank 0 cannot plan, every rank learns."""
     bags, rows, weighted = make_tables(1, random.Random(1))
     planner = NeuroShardPlanner(Topology(context.size, "cpu", ddr_cap=100), batch_size=4)
     kind = ns.PlanningError if context.rank == 0 else ns.distributed.GroupError
     model = Model(bags, rows, weighted)
     dist.barrier()
-    begin = time.monotonic()
     text = raises(kind, "device memory", lambda: planner.collective_plan(model, sharders()))
-    assert time.monotonic() - begin < 5
     assert "available" in text
 
 

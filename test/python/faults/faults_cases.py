@@ -141,9 +141,7 @@ def recoverable(folder):
             "id": lambda: job.tables(job.ids(1, wrong=rank == 1)),
             "loader": read_broken_loader,
             "full disk": lambda: on_full_disk(rank == 1, lambda: job.save(16))}.items():
-        begin = time.monotonic()
         say(f"{name}: {failure(work)}")
-        assert time.monotonic() - begin < 30
     say(f"steps: {count_short(rank)}")
     job.train()
     say("trained")
@@ -235,14 +233,19 @@ def raises(folder, how, finally_destroy=False):
 
 
 def closes(folder):
-    """Rank 1 closes its tables while the others go on."""
+    """Rank 1 closes its tables while the others go on, and stays until they have noticed."""
     job = Job(folder)
     for step in range(1, STEPS):
         if step == 3 and job.rank == 1:
             job.tables.close()
-            time.sleep(25)
+            while len(list(folder.glob("noticed-*"))) < job.ranks - 1:
+                time.sleep(0.1)
             return
-        job.tables(job.ids(step))
+        try:
+            job.tables(job.ids(step))
+        finally:
+            if step == STEPS - 1 or sys.exc_info()[0]:
+                (folder / f"noticed-{job.rank}").touch()
 
 
 def stops(folder, seconds, sleeps=False):
