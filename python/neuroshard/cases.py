@@ -1,4 +1,4 @@
-"""One problem on several topologies."""
+"""What-if planning: one problem on several topologies."""
 
 from __future__ import annotations
 

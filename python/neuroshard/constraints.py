@@ -1,4 +1,4 @@
-"""What a plan must keep to: places, companions, kinds, reserves, shards written by hand."""
+"""Constraints of a plan: places, companions, kinds, reserves, shards written by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the planner raises. Every exception is a neuroshard.Error."""
+"""Exceptions. Every one is a neuroshard.Error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where every piece of every table lives."""
+"""Sharding plans: the shards of every table, their devices, and how the plan came about."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is to be sharded, onto what."""
+"""Sharding problems: tables, features, topology, batch, constraints and target."""
 
 from __future__ import annotations
 

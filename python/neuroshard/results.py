@@ -1,4 +1,4 @@
-"""What planning answers."""
+"""Results of planning: costs, memory, migration."""
 
 from __future__ import annotations
 

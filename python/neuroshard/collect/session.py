@@ -1,4 +1,4 @@
-"""Measures the draws that a file lacks, all ranks in step; rank 0 keeps the file."""
+"""Measures the exchanges that a file lacks, all ranks in step; rank 0 writes the file."""
 
 import signal
 import time

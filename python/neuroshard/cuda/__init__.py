@@ -14,17 +14,18 @@ and sizes of arrays are checked; addresses are believed.
 from neuroshard.cuda._arrays import address
 from neuroshard.cuda._device import (EMULATOR, INFERENCE, TRAINING, TRAINING_JOINED, Device,
                                      available)
-from neuroshard.cuda._library import (_SIGNATURES, VERSION, BadId, CudaError, Gradient, Info, Lookup,
-                                      Memory, NoDriver, Norms, OutOfMemory, Part, Slot, _Input,
-                                      _Options, _Output, _SlotMemory, library_path, load_library)
-from neuroshard.cuda._parts import ELEMENT_BYTES, ELEMENT_TYPES, Input, checked_rate, count, part, parts_of, within
+from neuroshard.cuda._library import (_SIGNATURES, VERSION, BadId, CudaError, Gradient, Info,
+                                      Lookup, Memory, NoDriver, Norms, OutOfMemory, Part, Slot,
+                                      _Input, _Options, _Output, _SlotMemory, library_path,
+                                      load_library)
+from neuroshard.cuda._parts import (ELEMENT_BYTES, ELEMENT_TYPES, Input, checked_rate, count, part,
+                                    parts_of, within)
 
 __all__ = ["ELEMENT_BYTES", "ELEMENT_TYPES", "EMULATOR", "INFERENCE", "TRAINING",
            "TRAINING_JOINED", "VERSION", "BadId", "CudaError", "Device", "Gradient", "Info",
            "Input", "Lookup", "Memory", "NoDriver", "Norms", "OutOfMemory", "Part", "Slot",
            "address", "available", "checked_rate", "count", "library_path", "load_library", "part",
-           "parts_of", "within", "_SIGNATURES",
-           "_Input", "_Options", "_Output", "_SlotMemory"]
+           "parts_of", "within", "_SIGNATURES", "_Input", "_Options", "_Output", "_SlotMemory"]
 
 for _public in (CudaError, BadId, NoDriver, OutOfMemory):
     _public.__module__ = __name__

@@ -1,5 +1,5 @@
-"""Arrays that callers give to neuroshard.cuda: what they are, held against what kernels take them
-for. Numbers are addresses, and are believed."""
+"""Checks the arrays that callers give to neuroshard.cuda against what kernels need. Numbers are
+taken for addresses, unchecked."""
 
 from __future__ import annotations
 

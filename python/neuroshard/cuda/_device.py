@@ -10,13 +10,11 @@ from ctypes import Structure, byref, c_void_p
 
 from neuroshard import fields
 from neuroshard.cuda._arrays import ELEMENT_DTYPES, RAW, Found, address, look_at, take
-from neuroshard.cuda._library import (_SIGNATURES, VERSION, BadId, CudaError, Gradient, Info, Lookup,
-                                     Memory, NoDriver, Norms, OutOfMemory, Part, Slot, _Input,
-                                     _Options, _Output, _SlotMemory, check, library_path,
-                                     load_library)
+from neuroshard.cuda._library import (CudaError, Info, Lookup, Memory, Norms, Part, Slot, _Input,
+                                      _Options, _Output, _SlotMemory, check, load_library)
 from neuroshard.cuda._parts import (ELEMENT_BYTES, ELEMENT_TYPES, Input, array_of, check_outputs,
-                                   checked_rate, make_part, native_gradients, native_input, native_outputs, part,
-                                   parts_of, reading_of, within)
+                                    checked_rate, make_part, native_gradients, native_input,
+                                    native_outputs, reading_of, within)
 
 INFERENCE, TRAINING, TRAINING_JOINED = range(3)
 EMULATOR = "NeuroShard emulator"  # as nsc_info.gpu has it; its memory is the host's

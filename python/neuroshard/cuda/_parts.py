@@ -1,4 +1,4 @@
-"""What the steps of neuroshard.cuda read and write, checked and as the C library takes it."""
+"""Arguments of the steps of neuroshard.cuda, checked and converted for the C library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a collection needs of what runs its plan, and the engine that runs it on CPUs."""
+"""The interface of engines, which run the plan of a collection, and the engine for CPUs."""
 
 from __future__ import annotations
 

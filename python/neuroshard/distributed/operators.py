@@ -1,4 +1,4 @@
-"""torch.ops.neuroshard.embeddings_*: shapes for tracing, autograd, and the learning rate of updates.
+"""torch.ops.neuroshard.embeddings_*: shapes for tracing, autograd, the learning rate of updates.
 
 The operators themselves are C++ (lib/RuntimeTorch). Models are known by name, since an operator
 of a traced program takes values only. `token` stands for the contents of the tables:

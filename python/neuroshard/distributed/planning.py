@@ -1,4 +1,4 @@
-"""A plan for all ranks."""
+"""Plans on rank 0, for all ranks."""
 
 from __future__ import annotations
 

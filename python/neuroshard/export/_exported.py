@@ -1,4 +1,4 @@
-"""What export gives: the program, and what can be done with it."""
+"""An exported model: what neuroshard.export returns."""
 
 from __future__ import annotations
 

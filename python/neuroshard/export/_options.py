@@ -1,4 +1,4 @@
-"""Checks of what callers give."""
+"""Checks of the arguments of neuroshard.export."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What export and load_export raise."""
+"""Errors of export and load_export."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What a device program reads and gives, from its manifest: inputs, results, and the tensors
-that results are written into."""
+"""Inputs and results of a device program, from its manifest, and the tensors that results are
+written into."""
 
 from __future__ import annotations
 

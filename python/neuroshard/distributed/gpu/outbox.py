@@ -1,5 +1,5 @@
-"""Ids on their way to the ranks that have their rows: what is wrong with them on some rank all
-ranks learn first, with the numbers that the host has to know."""
+"""Sends the ids of a step to the ranks that own their rows. All ranks first exchange the counts
+that the host has to know, and errors: wrong ids on one rank are an error on all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results from partial results, and gradients of partial results from those of results."""
+"""Adds up the partial results of shards, and hands gradients to the shards in the same way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which ids go where: tensors on the ids' device alone, nothing waits for it."""
+"""Routes ids to the ranks that own their rows, on the ids' device and without waiting for it."""
 
 from __future__ import annotations
 

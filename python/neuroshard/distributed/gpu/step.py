@@ -1,4 +1,4 @@
-"""One step: what arrived from whom, where it lies, and what kernels are told of it.
+"""The state of one step on a rank: the ids that arrived, and the arguments of kernels.
 
 Arrays by entry and source rank are tensors of the host: a step may have thousands of parts."""
 

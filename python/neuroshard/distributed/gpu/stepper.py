@@ -1,4 +1,4 @@
-"""The steps of one rank: lookups, results back; gradients out, update."""
+"""Runs the steps of one rank: lookup, exchange of results, exchange of gradients, update."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What torch.export found of sizes while it traced the example."""
+"""Guards on sizes that torch.export found while it traced the example."""
 
 from __future__ import annotations
 

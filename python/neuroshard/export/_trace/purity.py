@@ -1,5 +1,5 @@
-"""A traced program as one that only computes: nothing is written in place, nothing is drawn at
-random, nothing is as in training."""
+"""Makes a traced program pure, or refuses it: no writes in place, no random numbers, no behaviour
+of training."""
 
 from __future__ import annotations
 
