@@ -25,22 +25,13 @@ namespace {
 
 constexpr size_t kernelsPerLibrary = 64;
 
-ElementKind elementKind(const std::string &name) {
-  return name == "f16"    ? ElementKind::F16
-         : name == "bf16" ? ElementKind::BF16
-                          : ElementKind::F32;
-}
-
 /// Hyperparameters do not change the time; these are usual ones.
 OptimizerSpec optimizerSpec(const std::string &name) {
   OptimizerSpec spec;
   spec.eps = 1e-8;
   spec.beta1 = 0.9;
   spec.beta2 = 0.999;
-  spec.kind = name == "adagrad"           ? OptimizerKind::Adagrad
-              : name == "rowwise_adagrad" ? OptimizerKind::RowwiseAdagrad
-              : name == "adam"            ? OptimizerKind::Adam
-                                          : OptimizerKind::Sgd;
+  spec.kind = parseOptimizerKind(name).value_or(OptimizerKind::SGD);
   return spec;
 }
 
@@ -50,7 +41,7 @@ ProgramSpec makeProgram(const std::vector<SlotKey> &slots,
   for (const SlotKey &key : slots) {
     SlotSpec slot;
     slot.dim = key.dim;
-    slot.element = elementKind(key.element);
+    slot.element = parseElementType(key.element).value_or(ElementType::F32);
     slot.optimizer = optimizerSpec(key.optimizer);
     slot.weighted = key.weighted;
     slot.twoPhase = key.twoPhase;
@@ -59,11 +50,11 @@ ProgramSpec makeProgram(const std::vector<SlotKey> &slots,
   for (const LookupKey &key : lookups) {
     SlotSpec readOnly;
     readOnly.dim = key.dim;
-    readOnly.element = elementKind(key.element);
+    readOnly.element = parseElementType(key.element).value_or(ElementType::F32);
     program.slots.push_back(readOnly);
     LookupSpec lookup;
     lookup.slot = static_cast<int64_t>(program.slots.size()) - 1;
-    lookup.id = key.idBytes == 4 ? IdKind::I32 : IdKind::I64;
+    lookup.id = key.idBytes == 4 ? IdType::I32 : IdType::I64;
     lookup.pooled = key.pooled;
     lookup.weighted = key.weighted;
     program.lookups.push_back(lookup);

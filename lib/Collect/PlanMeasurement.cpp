@@ -19,11 +19,8 @@ constexpr double kMemorySlack = 1.3;
 
 /// Weights and optimizer state.
 int64_t tableBytes(const Table &table) {
-  int64_t perElement = elementBytes(table.elementType);
-  if (table.optimizer.kind == OptimizerKind::Adagrad)
-    perElement += 4;
-  if (table.optimizer.kind == OptimizerKind::Adam)
-    perElement += 8;
+  int64_t perElement = elementBytes(table.elementType) +
+                       4 * optimizerStates(table.optimizer.kind).perElement;
   return table.rows * (table.dim * perElement + 4);
 }
 

@@ -107,20 +107,9 @@ size_t SetMaker::drawPoolTable() {
 double SetMaker::bytesOf(const Table &table, int64_t rows) const {
   double perRow =
       static_cast<double>(table.dim * elementBytes(table.elementType));
-  double stateRow = static_cast<double>(table.dim) * 4;
-  switch (table.optimizer.kind) {
-  case OptimizerKind::SGD:
-    break;
-  case OptimizerKind::Adagrad:
-    perRow += stateRow;
-    break;
-  case OptimizerKind::RowWiseAdagrad:
-    perRow += 4;
-    break;
-  case OptimizerKind::Adam:
-    perRow += 2 * stateRow;
-    break;
-  }
+  OptimizerStates states = optimizerStates(table.optimizer.kind);
+  perRow += states.perElement * static_cast<double>(table.dim) * 4 +
+            states.perRow * 4;
   return perRow * static_cast<double>(rows);
 }
 
@@ -166,8 +155,8 @@ void SetMaker::addShards(const Table &table) {
     return set.shards.push_back(shard);
   shard.colEnd = table.dim / 2;
   set.shards.push_back(shard);
-  bool alone = table.optimizer.kind != OptimizerKind::RowWiseAdagrad ||
-               set.problem.optimizerSemantics == OptimizerSemantics::PerShard;
+  bool alone = !exchangesNorms(table.optimizer.kind,
+                               set.problem.optimizerSemantics, true);
   if (alone && chance(0.7))
     return;
   shard.name += "b";

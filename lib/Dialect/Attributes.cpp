@@ -1,6 +1,7 @@
 //===- Attributes.cpp - Attributes of the dialect -------------------------===//
 
 #include "neuroshard/Dialect/NeuroShard.h"
+#include "neuroshard/Model/Table.h"
 
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/STLExtras.h"
@@ -24,10 +25,6 @@ void NeuroShardDialect::registerAttributes() {
 namespace {
 
 using EmitError = llvm::function_ref<InFlightDiagnostic()>;
-
-/// Published shares are rounded to three digits, so their sum is only close to
-/// 1; the planner's check of a workload allows the same.
-constexpr double kShareTolerance = 0.02;
 
 FloatAttr f64(MLIRContext *context, double value) {
   return FloatAttr::get(Float64Type::get(context), value);
@@ -202,7 +199,7 @@ void OptimizerAttr::print(AsmPrinter &printer) const {
 LogicalResult AccessAttr::verify(EmitError emitError, int64_t batch,
                                  DenseF64ArrayAttr reuse,
                                  DenseF64ArrayAttr rowMass) {
-  constexpr size_t kBins = 17;
+  constexpr size_t kBins = kReuseBins;
   if (batch <= 0)
     return emitError() << "'batch' must be positive, got: " << batch;
   if (reuse.size() != static_cast<int64_t>(kBins))
@@ -213,7 +210,7 @@ LogicalResult AccessAttr::verify(EmitError emitError, int64_t batch,
       return emitError() << "'reuse' shares must be in [0, 1]";
     sum += share;
   }
-  if (std::abs(sum - 1) > kShareTolerance)
+  if (std::abs(sum - 1) > kHistogramTolerance)
     return emitError() << "'reuse' shares must sum to 1, got: " << sum;
   if (rowMass.size() % 2 != 0)
     return emitError() << "'row_mass' must be pairs (row share, lookup share)";

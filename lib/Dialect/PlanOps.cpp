@@ -2,6 +2,8 @@
 
 #include "LookupVerifier.h"
 
+#include "neuroshard/Model/Rows.h"
+
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SmallSet.h"
 

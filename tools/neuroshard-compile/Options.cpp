@@ -52,9 +52,9 @@ static void addGpuOptions(CLI::App &app, CompileOptions &options) {
   app.add_option("--gpu-output", options.gpuProgram.output,
                  "type of the results that kernels write")
       ->transform(CLI::CheckedTransformer(
-          std::map<std::string, ElementKind>{{"f32", ElementKind::F32},
-                                             {"f16", ElementKind::F16},
-                                             {"bf16", ElementKind::BF16}}))
+          std::map<std::string, ElementType>{{"f32", ElementType::F32},
+                                             {"f16", ElementType::F16},
+                                             {"bf16", ElementType::BF16}}))
       ->default_str("f32")
       ->group(group);
   app.add_option(

@@ -5,8 +5,8 @@
 
 #include "neuroshard/Conversion/GPU/GpuImages.h"
 #include "neuroshard/Conversion/GPU/GpuProgramOptions.h"
-#include "neuroshard/Conversion/Kernels/ElementKind.h"
 #include "neuroshard/Conversion/Native/SharedLibrary.h"
+#include "neuroshard/Model/Types.h"
 #include "neuroshard/Transforms/Passes.h"
 #include "neuroshard/Transforms/PlanPasses.h"
 

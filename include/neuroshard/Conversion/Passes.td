@@ -118,13 +118,13 @@ def ConvertToGpu : Pass<"convert-neuroshard-to-gpu", "::mlir::ModuleOp"> {
   let options = [
     Option<"program", "program", "std::string", "",
            "The device program to convert, such as @program0; may be left out if there is only one.">,
-    Option<"output", "output", "::neuroshard::ElementKind",
-           "::neuroshard::ElementKind::F32", "Type of the results.",
+    Option<"output", "output", "::neuroshard::ElementType",
+           "::neuroshard::ElementType::F32", "Type of the results.",
            [{::llvm::cl::values(
-             clEnumValN(::neuroshard::ElementKind::F32, "f32", "Single precision."),
-             clEnumValN(::neuroshard::ElementKind::F16, "f16", "Half precision."),
-             clEnumValN(::neuroshard::ElementKind::BF16, "bf16", "Brain floating point."))}]>,
-    Option<"smallRows", "small-rows", "int64_t", "64",
+             clEnumValN(::neuroshard::ElementType::F32, "f32", "Single precision."),
+             clEnumValN(::neuroshard::ElementType::F16, "f16", "Half precision."),
+             clEnumValN(::neuroshard::ElementType::BF16, "bf16", "Brain floating point."))}]>,
+    Option<"smallRows", "small-rows", "int64_t", "::neuroshard::kSmallRows",
            "Slots of at most so many rows are updated without a sort, if their optimizer takes one phase.">
   ];
   let dependentDialects = [

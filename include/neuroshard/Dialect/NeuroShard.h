@@ -34,9 +34,6 @@
 
 namespace neuroshard::ir {
 
-/// Columns of inner shard boundaries are multiples of this.
-inline constexpr int64_t kColumnAlignment = 4;
-
 /// What collectives write: keeps them in one order on all devices.
 struct CollectiveResource
     : mlir::SideEffects::Resource::Base<CollectiveResource> {

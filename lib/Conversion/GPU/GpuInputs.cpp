@@ -42,7 +42,7 @@ static Value addConstant(ImplicitLocOpBuilder &b, Value value, int64_t addend) {
 TaskInputs::TaskInputs(ImplicitLocOpBuilder &b, const DeviceStruct &task,
                        const Items &items, const Settings &settings)
     : b(b), task(task), items(items), settings(settings) {
-  Type idType = settings.id == IdKind::I32 ? b.getI32Type() : b.getI64Type();
+  Type idType = settings.id == IdType::I32 ? b.getI32Type() : b.getI64Type();
   ids = this->task.array(offsetof(nsg_lookup_task, ids), getFlatType(idType),
                          /*invariant=*/true);
   rows = this->task.i64(offsetof(nsg_lookup_task, rows));
@@ -197,7 +197,7 @@ Value TaskInputs::getId(Value position) {
   if (!settings.isPooled)
     position = addFirstId(position);
   Value id = memref::LoadOp::create(b, ids, position);
-  if (settings.id == IdKind::I32)
+  if (settings.id == IdType::I32)
     id = arith::ExtSIOp::create(b, b.getI64Type(), id);
   Value row = arith::SubIOp::create(b, id, rowBegin);
   Value isGood = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, row, rows);

@@ -23,7 +23,7 @@ struct Items {
 class TaskInputs : public LookupInputs {
 public:
   struct Settings {
-    IdKind id = IdKind::I64;
+    IdType id = IdType::I64;
     bool isPooled = true;
     /// All bags have `pooling` ids.
     bool isFixed = false;

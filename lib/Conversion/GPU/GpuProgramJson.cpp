@@ -10,13 +10,13 @@
 namespace neuroshard {
 
 static llvm::json::Object describe(const GpuLookup &lookup,
-                                   ElementKind output) {
+                                   ElementType output) {
   return llvm::json::Object{
       {"slot", lookup.spec.slot},
-      {"id_bytes", lookup.spec.id == IdKind::I32 ? 4 : 8},
+      {"id_bytes", lookup.spec.id == IdType::I32 ? 4 : 8},
       {"pooled", lookup.spec.pooled},
       {"weighted", lookup.spec.weighted},
-      {"output", getElementName(output)},
+      {"output", llvm::StringRef(toString(output))},
       {"variant", lookup.variant},
       {"mean_variant", lookup.meanVariant},
       {"fixed_variant", lookup.fixedVariant},
@@ -27,20 +27,21 @@ static llvm::json::Object describe(const GpuLookup &lookup,
 }
 
 static llvm::json::Object describe(const GpuSlot &slot) {
-  auto count = [&](int32_t (*get)(OptimizerKind)) {
-    return slot.spec.optimizer ? get(slot.spec.optimizer->kind) : 0;
-  };
-  return llvm::json::Object{{"dim", slot.spec.dim},
-                            {"element", getElementName(slot.spec.element)},
-                            {"state_elements", count(getNumElementStates)},
-                            {"state_rows", count(getNumRowStates)},
-                            {"two_phase", slot.spec.twoPhase},
-                            {"update_variant", slot.updateVariant},
-                            {"reduce_variant", slot.reduceVariant},
-                            {"apply_variant", slot.applyVariant},
-                            {"partial_variant", slot.partialVariant},
-                            {"small_sums_variant", slot.smallSumsVariant},
-                            {"small_update_variant", slot.smallUpdateVariant}};
+  OptimizerStates states = slot.spec.optimizer
+                               ? optimizerStates(slot.spec.optimizer->kind)
+                               : OptimizerStates();
+  return llvm::json::Object{
+      {"dim", slot.spec.dim},
+      {"element", llvm::StringRef(toString(slot.spec.element))},
+      {"state_elements", states.perElement},
+      {"state_rows", states.perRow},
+      {"two_phase", slot.spec.twoPhase},
+      {"update_variant", slot.updateVariant},
+      {"reduce_variant", slot.reduceVariant},
+      {"apply_variant", slot.applyVariant},
+      {"partial_variant", slot.partialVariant},
+      {"small_sums_variant", slot.smallSumsVariant},
+      {"small_update_variant", slot.smallUpdateVariant}};
 }
 
 std::string writeGpuProgram(const GpuProgram &program,

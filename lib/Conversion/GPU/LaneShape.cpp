@@ -25,8 +25,8 @@ static int64_t getLanesFor(int64_t value) {
   return std::min(value & -value, kWarp);
 }
 
-LaneShape getLaneShape(int64_t dim, ElementKind element) {
-  int64_t wide = kLoadBytes / getElementBytes(element);
+LaneShape getLaneShape(int64_t dim, ElementType element) {
+  int64_t wide = kLoadBytes / elementBytes(element);
   LaneShape shape;
   shape.lanes = dim % wide == 0 ? getLanesFor(dim / wide) : 0;
   // Narrower loads by more lanes beat a lane that reads long rows alone.
@@ -36,13 +36,13 @@ LaneShape getLaneShape(int64_t dim, ElementKind element) {
   shape.rows.block = kMaxColumns * shape.lanes;
   shape.columns = std::min(dim / shape.lanes, kMaxColumns);
   shape.isRagged = dim % shape.rows.chunk != 0;
-  if (shape.columns * getElementBytes(element) <= kLoadBytes)
+  if (shape.columns * elementBytes(element) <= kLoadBytes)
     shape.rows.ahead = kMaxAhead * shape.lanes;
   shape.rows.inFlight = shape.columns * 4 <= kMaxInFlight ? 4 : 2;
   return shape;
 }
 
-LaneShape getUpdateShape(int64_t dim, ElementKind element) {
+LaneShape getUpdateShape(int64_t dim, ElementType element) {
   LaneShape shape = getLaneShape(dim, element);
   if (shape.isRagged && shape.columns > kMaxColumns / 2) {
     shape.columns = kMaxColumns / 2;

@@ -5,6 +5,7 @@
 #include "Distribute.h"
 #include "SmallInputs.h"
 
+#include "neuroshard/Dialect/ElementTypes.h"
 #include "neuroshard/Runtime/KernelABI.h"
 #include "neuroshard/RuntimeCuda/GpuKernelABI.h"
 
@@ -21,10 +22,10 @@ namespace neuroshard {
 static constexpr int64_t kFewColumns = 4;
 
 /// Results are f32 unless the name says more.
-static std::string getSuffix(ElementKind output) {
-  if (output == ElementKind::F32)
+static std::string getSuffix(ElementType output) {
+  if (output == ElementType::F32)
     return "";
-  return ("_to_" + getElementName(output)).str();
+  return "_to_" + std::string(toString(output));
 }
 
 static std::string getName(const VariantSpec &spec) {
@@ -40,9 +41,9 @@ static std::string getName(const VariantSpec &spec) {
 
 /// Rows of the slot's dim, padded to 16 bytes.
 static MemRefType getPaddedType(Builder &b, const KernelSpec &spec,
-                                ElementKind element) {
-  int64_t bytes = getElementBytes(element);
-  return getRowsType(getElementType(b.getContext(), element),
+                                ElementType element) {
+  int64_t bytes = elementBytes(element);
+  return getRowsType(typeOf(element, b.getContext()),
                      nsrt_row_stride(spec.dim, bytes));
 }
 
@@ -121,10 +122,9 @@ void VariantBuilder::emitTaskBody(ValueRange arguments) {
                             getPaddedType(b, spec.kernel, spec.kernel.element),
                             /*invariant=*/true);
   if (isLookup) {
-    body.out =
-        task.array(offsetof(nsg_lookup_task, out),
-                   getFlatType(getElementType(b.getContext(), spec.output)),
-                   /*invariant=*/false);
+    body.out = task.array(offsetof(nsg_lookup_task, out),
+                          getFlatType(typeOf(spec.output, b.getContext())),
+                          /*invariant=*/false);
     body.outStride = task.index(offsetof(nsg_lookup_task, out_stride));
   } else {
     body.gradients = task.array(offsetof(nsg_lookup_task, gradients),
@@ -139,12 +139,12 @@ void VariantBuilder::emitTaskBody(ValueRange arguments) {
 void VariantBuilder::bindStates(DeviceStruct &slot, UpdateBody &body) {
   const size_t offsets[] = {offsetof(nsg_slot, state0),
                             offsetof(nsg_slot, state1)};
-  OptimizerKind kind = spec.kernel.optimizer.kind;
-  for (int32_t i = 0; i < getNumElementStates(kind); ++i)
+  OptimizerStates states = optimizerStates(spec.kernel.optimizer.kind);
+  for (int32_t i = 0; i < states.perElement; ++i)
     body.states.push_back(
-        slot.array(offsets[i], getPaddedType(b, spec.kernel, ElementKind::F32),
+        slot.array(offsets[i], getPaddedType(b, spec.kernel, ElementType::F32),
                    /*invariant=*/false));
-  for (int32_t i = 0; i < getNumRowStates(kind); ++i)
+  for (int32_t i = 0; i < states.perRow; ++i)
     body.states.push_back(slot.array(offsets[i], getFlatType(b.getF32Type()),
                                      /*invariant=*/false));
 }
@@ -172,7 +172,7 @@ void VariantBuilder::emitRunBody(ValueRange arguments) {
   bool isReduce = spec.kernel.kind == KernelKind::Reduce ||
                   spec.kernel.kind == KernelKind::SmallSums;
   MemRefType flat = getFlatType(b.getF32Type());
-  MemRefType padded = getPaddedType(b, spec.kernel, ElementKind::F32);
+  MemRefType padded = getPaddedType(b, spec.kernel, ElementType::F32);
   if (spec.isSmall)
     body.gradients = slot.array(offsetof(nsg_slot, reduced), padded,
                                 /*invariant=*/true);

@@ -20,7 +20,7 @@ struct VariantSpec {
   KernelSpec kernel;
   /// Lookups: type of the output; divided by the number of ids; all bags of
   /// one length.
-  ElementKind output = ElementKind::F32;
+  ElementType output = ElementType::F32;
   bool isMean = false;
   bool isFixed = false;
   /// An update by the sums of a small slot.

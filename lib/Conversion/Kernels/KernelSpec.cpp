@@ -14,20 +14,6 @@
 
 namespace neuroshard {
 
-static const char *getOptimizerName(OptimizerKind kind) {
-  switch (kind) {
-  case OptimizerKind::Sgd:
-    return "sgd";
-  case OptimizerKind::Adagrad:
-    return "adagrad";
-  case OptimizerKind::RowwiseAdagrad:
-    return "rowwise_adagrad";
-  case OptimizerKind::Adam:
-    return "adam";
-  }
-  return "";
-}
-
 static bool readsOptimizer(KernelKind kind) {
   return kind == KernelKind::Update || kind == KernelKind::Apply;
 }
@@ -55,9 +41,9 @@ std::optional<std::string> findProblem(const KernelSpec &spec) {
            std::to_string(spec.dim) + ", got: " + std::to_string(spec.tableDim);
   if (spec.kind != KernelKind::Apply)
     return std::nullopt;
-  if (spec.optimizer.kind != OptimizerKind::RowwiseAdagrad)
+  if (spec.optimizer.kind != OptimizerKind::RowWiseAdagrad)
     return std::string("a two-phase update needs a row-wise optimizer, got: ") +
-           getOptimizerName(spec.optimizer.kind);
+           std::string(toString(spec.optimizer.kind));
   if (spec.optimizer.weightDecay != 0)
     return "a two-phase update cannot have weight decay: norms are of the "
            "gradients alone";
@@ -71,11 +57,11 @@ static std::string getBits(double value) {
 static std::string getOptimizerSuffix(const KernelSpec &spec) {
   const OptimizerSpec &optimizer = spec.optimizer;
   std::string suffix;
-  if (optimizer.kind == OptimizerKind::RowwiseAdagrad)
+  if (optimizer.kind == OptimizerKind::RowWiseAdagrad)
     suffix += "_of" + std::to_string(spec.tableDim ? spec.tableDim : spec.dim);
   if (optimizer.kind == OptimizerKind::Adam)
     suffix += "_b" + getBits(optimizer.beta1) + "_b" + getBits(optimizer.beta2);
-  if (optimizer.kind != OptimizerKind::Sgd)
+  if (optimizer.kind != OptimizerKind::SGD)
     suffix += "_e" + getBits(optimizer.eps);
   if (optimizer.weightDecay != 0)
     suffix += "_d" + getBits(optimizer.weightDecay);
@@ -83,11 +69,11 @@ static std::string getOptimizerSuffix(const KernelSpec &spec) {
 }
 
 std::string getKernelName(const KernelSpec &spec) {
-  const std::string element = getElementName(spec.element).str();
+  const std::string element(toString(spec.element));
   const std::string dim = "_d" + std::to_string(spec.dim);
-  const std::string id = spec.id == IdKind::I32 ? "_i32" : "_i64";
+  const std::string id = spec.id == IdType::I32 ? "_i32" : "_i64";
   const std::string weighted = spec.weighted ? "_weighted" : "";
-  const std::string optimizer = getOptimizerName(spec.optimizer.kind);
+  const std::string optimizer(toString(spec.optimizer.kind));
   switch (spec.kind) {
   case KernelKind::Lookup:
     return (spec.pooled ? "nsk_lookup_sum_" : "nsk_lookup_rows_") + element +
@@ -108,16 +94,6 @@ std::string getKernelName(const KernelSpec &spec) {
            getOptimizerSuffix(spec);
   }
   return "";
-}
-
-int32_t getNumElementStates(OptimizerKind kind) {
-  if (kind == OptimizerKind::Adam)
-    return 2;
-  return kind == OptimizerKind::Adagrad ? 1 : 0;
-}
-
-int32_t getNumRowStates(OptimizerKind kind) {
-  return kind == OptimizerKind::RowwiseAdagrad ? 1 : 0;
 }
 
 } // namespace neuroshard

@@ -10,6 +10,7 @@
 
 #include "HostInputs.h"
 
+#include "neuroshard/Dialect/ElementTypes.h"
 #include "neuroshard/Runtime/KernelABI.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -63,7 +64,7 @@ public:
             access, /*alignment=*/16);
   }
   void weights(Access access) {
-    rows(Role::Weights, getElementType(b.getContext(), spec.element), access);
+    rows(Role::Weights, typeOf(spec.element, b.getContext()), access);
   }
   void flat(Role role, Type element, Access access = Access::Read) {
     pointer(role, {kUnbounded}, element, access, /*alignment=*/0);
@@ -71,14 +72,14 @@ public:
   void state(int32_t number) {
     Role role = number == 0 ? Role::State0 : Role::State1;
     OptimizerKind kind = spec.optimizer.kind;
-    if (number < getNumElementStates(kind))
+    if (number < optimizerStates(kind).perElement)
       return rows(role, b.getF32Type(), Access::ReadWrite);
     flat(role, b.getF32Type(), Access::ReadWrite);
   }
   void scalar(Role role, Type type) { add(role, type, {}); }
 
   Type idType() const {
-    return spec.id == IdKind::I32 ? b.getI32Type() : b.getI64Type();
+    return spec.id == IdType::I32 ? b.getI32Type() : b.getI64Type();
   }
 
   SmallVector<Role> roles;
@@ -222,7 +223,7 @@ static void emitUpdateBody(const KernelBody &base, const Arguments &arguments) {
   UpdateBody body{base, inputs};
   body.weights = arguments.get(Role::Weights);
   OptimizerKind kind = base.spec.optimizer.kind;
-  int32_t numStates = getNumElementStates(kind) + getNumRowStates(kind);
+  int32_t numStates = optimizerStates(kind).count();
   for (int32_t i = 0; i < numStates; ++i)
     body.states.push_back(arguments.get(i == 0 ? Role::State0 : Role::State1));
   body.gradients = arguments.get(Role::Gradients);

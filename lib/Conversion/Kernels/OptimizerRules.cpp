@@ -43,7 +43,7 @@ static Row movingAverage(RowBuilder &rows, double beta, const Row &average,
 RowState applyElementwise(RowBuilder &rows, const OptimizerSpec &optimizer,
                           const RowState &state, const Row &gradient,
                           Value stepSize) {
-  if (optimizer.kind == OptimizerKind::Sgd)
+  if (optimizer.kind == OptimizerKind::SGD)
     return {rows.subtract(state.weights, rows.scale(stepSize, gradient)), {}};
 
   Row squared = rows.multiply(gradient, gradient);

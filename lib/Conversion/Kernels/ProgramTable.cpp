@@ -139,9 +139,12 @@ static Value makeEntry(ImplicitLocOpBuilder &b, LLVM::LLVMStructType type,
                        const SlotSpec &slot, const SlotKernels &kernels) {
   StructBuilder entry(b, type);
   entry.integer(slot.dim);
-  entry.integer(getElementBytes(slot.element));
-  entry.integer(slot.optimizer ? getNumElementStates(slot.optimizer->kind) : 0);
-  entry.integer(slot.optimizer ? getNumRowStates(slot.optimizer->kind) : 0);
+  entry.integer(elementBytes(slot.element));
+  OptimizerStates states = slot.optimizer
+                               ? optimizerStates(slot.optimizer->kind)
+                               : OptimizerStates();
+  entry.integer(states.perElement);
+  entry.integer(states.perRow);
   entry.integer(slot.weighted);
   entry.kernel(kernels.update);
   entry.kernel(kernels.reduce);
@@ -153,7 +156,7 @@ static Value makeEntry(ImplicitLocOpBuilder &b, LLVM::LLVMStructType type,
                        const LookupSpec &lookup, const LookupKernels &kernels) {
   StructBuilder entry(b, type);
   entry.integer(lookup.slot);
-  entry.integer(lookup.id == IdKind::I32 ? 4 : 8);
+  entry.integer(lookup.id == IdType::I32 ? 4 : 8);
   entry.integer(lookup.pooled);
   entry.integer(lookup.weighted);
   entry.kernel(kernels.forward);

@@ -161,7 +161,7 @@ public:
     int64_t room = body.rows.getShape().ahead;
     int64_t columns = block.pieces.back().offset + block.pieces.back().width;
     arrays.push_back(body.weights);
-    if (body.spec.optimizer.kind != OptimizerKind::RowwiseAdagrad)
+    if (body.spec.optimizer.kind != OptimizerKind::RowWiseAdagrad)
       llvm::append_range(arrays, body.states);
     for (Value array : arrays) {
       room -= columns;
@@ -265,7 +265,7 @@ static void emitRowwiseUpdate(const UpdateBody &body) {
 }
 
 static void emitUpdate(const UpdateBody &body) {
-  if (body.spec.optimizer.kind == OptimizerKind::RowwiseAdagrad)
+  if (body.spec.optimizer.kind == OptimizerKind::RowWiseAdagrad)
     return emitRowwiseUpdate(body);
   emitElementwiseUpdate(body);
 }

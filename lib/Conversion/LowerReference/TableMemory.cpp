@@ -3,6 +3,7 @@
 #include "TableMemory.h"
 
 #include "neuroshard/Conversion/Passes.h"
+#include "neuroshard/Dialect/ModelEnums.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/MapVector.h"
@@ -80,18 +81,11 @@ static SmallVector<MemRefType> getStateTypes(ir::TableOp table) {
     return {};
   int64_t rows = table.getRows(), dim = table.getDim();
   Type f32 = Float32Type::get(table.getContext());
-  auto perElement = MemRefType::get({rows, dim}, f32);
-  switch (optimizer->getKind()) {
-  case ir::OptimizerKind::SGD:
-    return {};
-  case ir::OptimizerKind::Adagrad:
-    return {perElement};
-  case ir::OptimizerKind::RowWiseAdagrad:
-    return {MemRefType::get({rows}, f32)};
-  case ir::OptimizerKind::Adam:
-    return {perElement, perElement};
-  }
-  llvm_unreachable("unknown optimizer");
+  OptimizerStates states = optimizerStates(toModel(optimizer->getKind()));
+  SmallVector<MemRefType> types(states.perElement,
+                                MemRefType::get({rows, dim}, f32));
+  types.append(states.perRow, MemRefType::get({rows}, f32));
+  return types;
 }
 
 static LogicalResult addArgument(func::FuncOp function, ir::TableOp table,

@@ -2,33 +2,16 @@
 
 #include "ProgramSpec.h"
 
+#include "neuroshard/Dialect/ElementTypes.h"
+#include "neuroshard/Dialect/ModelEnums.h"
+
 using namespace mlir;
 
 namespace neuroshard {
 
-static ElementKind getElementKind(Type type) {
-  if (type.isF16())
-    return ElementKind::F16;
-  return type.isBF16() ? ElementKind::BF16 : ElementKind::F32;
-}
-
-static OptimizerKind getOptimizerKind(ir::OptimizerKind kind) {
-  switch (kind) {
-  case ir::OptimizerKind::SGD:
-    return OptimizerKind::Sgd;
-  case ir::OptimizerKind::Adagrad:
-    return OptimizerKind::Adagrad;
-  case ir::OptimizerKind::RowWiseAdagrad:
-    return OptimizerKind::RowwiseAdagrad;
-  case ir::OptimizerKind::Adam:
-    return OptimizerKind::Adam;
-  }
-  llvm_unreachable("unknown optimizer");
-}
-
 static OptimizerSpec describe(ir::OptimizerAttr optimizer) {
   OptimizerSpec spec;
-  spec.kind = getOptimizerKind(optimizer.getKind());
+  spec.kind = toModel(optimizer.getKind());
   spec.eps = optimizer.epsilon();
   spec.beta1 = optimizer.firstBeta();
   spec.beta2 = optimizer.secondBeta();
@@ -39,7 +22,7 @@ static OptimizerSpec describe(ir::OptimizerAttr optimizer) {
 static SlotSpec describe(ir::LocalTableOp table) {
   SlotSpec slot;
   slot.dim = table.getDim();
-  slot.element = getElementKind(table.getElementType());
+  slot.element = elementTypeOf(table.getElementType());
   // A state that column shards do not share is the mean over the shard's own
   // columns.
   slot.tableDim = table.getTwoPhase() ? table.getTableDim() : table.getDim();
@@ -104,7 +87,7 @@ ProgramSpec describeProgram(ir::DeviceProgramOp program) {
     auto input = cast<ir::JaggedType>(exchange.getInput());
     LookupSpec lookup;
     lookup.slot = op.getSlot();
-    lookup.id = input.getIdType().isInteger(32) ? IdKind::I32 : IdKind::I64;
+    lookup.id = input.getIdType().isInteger(32) ? IdType::I32 : IdType::I64;
     lookup.pooled = op.getPooled();
     lookup.weighted = op.getWeighted();
     spec.lookups.push_back(lookup);

@@ -50,17 +50,10 @@ double wholeSectors(double bytes) {
 
 /// State read and written with each updated row.
 double stateBytesPerRow(const ShardWork &shard) {
-  switch (shard.optimizer) {
-  case OptimizerKind::SGD:
-    return 0;
-  case OptimizerKind::Adagrad:
-    return wholeSectors(static_cast<double>(shard.width) * 4);
-  case OptimizerKind::RowWiseAdagrad:
-    return 4;
-  case OptimizerKind::Adam:
-    return 2 * wholeSectors(static_cast<double>(shard.width) * 4);
-  }
-  return 0;
+  OptimizerStates states = optimizerStates(shard.optimizer);
+  return states.perElement *
+             wholeSectors(static_cast<double>(shard.width) * 4) +
+         states.perRow * 4;
 }
 
 Bytes countBytes(const ShardWork &shard) {

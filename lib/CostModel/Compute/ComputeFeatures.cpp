@@ -116,18 +116,9 @@ double share(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
 /// Optimizer state of a row.
 double stateBytes(const ShardWork &shard) {
-  double row = static_cast<double>(shard.width) * 4;
-  switch (shard.optimizer) {
-  case OptimizerKind::SGD:
-    return 0;
-  case OptimizerKind::Adagrad:
-    return row;
-  case OptimizerKind::RowWiseAdagrad:
-    return 4;
-  case OptimizerKind::Adam:
-    return 2 * row;
-  }
-  return 0;
+  OptimizerStates states = optimizerStates(shard.optimizer);
+  return states.perElement * static_cast<double>(shard.width) * 4 +
+         states.perRow * 4;
 }
 
 /// Mean times an id of a bin is seen: its upper end, near enough.

@@ -33,18 +33,10 @@ double neuroshard::storedBytes(const Table &table, int64_t rows, int64_t width,
   double elements = static_cast<double>(rows) * static_cast<double>(width);
   double bytes =
       elements * static_cast<double>(elementBytes(table.elementType));
-  switch (table.optimizer.kind) {
-  case OptimizerKind::SGD:
-    return bytes;
-  case OptimizerKind::Adagrad:
-    return bytes + 4 * elements;
-  case OptimizerKind::Adam:
-    return bytes + 8 * elements;
-  case OptimizerKind::RowWiseAdagrad:
-    // One number per row of the shard, counted with its columns.
-    return bytes + 4 * elements / static_cast<double>(shardWidth);
-  }
-  return bytes;
+  OptimizerStates states = optimizerStates(table.optimizer.kind);
+  // A number per row of the shard is counted with its columns.
+  return bytes + states.perElement * 4 * elements +
+         states.perRow * 4 * elements / static_cast<double>(shardWidth);
 }
 
 namespace {

@@ -174,9 +174,7 @@ void UnitMaker::addTable(int table) {
                         std::to_string(source.dim) +
                         " columns) cannot be cut in any of the kinds its "
                         "constraint and the target allow";
-  bool exactRows =
-      context.problem.optimizerSemantics == OptimizerSemantics::Exact &&
-      source.optimizer.kind == OptimizerKind::RowWiseAdagrad;
+  bool exactRows = context.rulesOf(table).exactRows;
   if (exactRows && source.optimizer.weightDecay != 0)
     message += "; rowwise_adagrad with weight decay cannot be exact over "
                "column shards";

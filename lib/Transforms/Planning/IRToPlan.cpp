@@ -2,8 +2,9 @@
 
 #include "neuroshard/Transforms/PlannerConversion.h"
 
-#include "PlannerEnums.h"
 #include "ProvenanceKeys.h"
+
+#include "neuroshard/Dialect/ModelEnums.h"
 
 using namespace mlir;
 using namespace neuroshard;
@@ -21,7 +22,7 @@ static Shard shardFrom(ShardOp op) {
   shard.colBegin = op.getColBegin();
   shard.colEnd = op.getColEnd();
   shard.devices.assign(op.getDevices().begin(), op.getDevices().end());
-  shard.tier = toPlanner(op.getTier());
+  shard.tier = toModel(op.getTier());
   return shard;
 }
 
@@ -99,7 +100,7 @@ FailureOr<ShardingPlan> neuroshard::planFromIR(PlanOp op) {
                      "the plan must be in a module with its topology");
   ShardingPlan plan;
   plan.deviceCount = static_cast<int>(topology.getNumDevices());
-  plan.optimizerSemantics = toPlanner(op.getSemantics());
+  plan.optimizerSemantics = toModel(op.getSemantics());
   if (std::optional<DictionaryAttr> provenance = op.getProvenance())
     for (NamedAttribute entry : *provenance)
       if (!readEntry(entry, plan))

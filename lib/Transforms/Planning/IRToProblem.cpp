@@ -2,10 +2,11 @@
 
 #include "neuroshard/Transforms/PlannerConversion.h"
 
-#include "PlannerEnums.h"
 #include "PlanningAttr.h"
 #include "StatisticsAttrs.h"
 
+#include "neuroshard/Dialect/ElementTypes.h"
+#include "neuroshard/Dialect/ModelEnums.h"
 #include "neuroshard/Model/DeviceClass.h"
 
 #include "llvm/ADT/StringSet.h"
@@ -28,7 +29,7 @@ constexpr int64_t kMaxDevices = 65536;
 
 Optimizer optimizerFrom(ir::OptimizerAttr attr) {
   Optimizer optimizer;
-  optimizer.kind = toPlanner(attr.getKind());
+  optimizer.kind = toModel(attr.getKind());
   optimizer.eps = attr.epsilon();
   optimizer.beta1 = attr.firstBeta();
   optimizer.beta2 = attr.secondBeta();
@@ -102,7 +103,7 @@ LogicalResult ProblemReader::readLookup(LookupOp op) {
   Feature feature;
   feature.table = table->second;
   feature.name = uniqueName(op.getFeature().str(), op.getTable().str());
-  feature.pooling = toPlanner(op.getPooling());
+  feature.pooling = toModel(op.getPooling());
   feature.weighted = op.getWeighted();
   if (std::optional<ir::FeatureAttr> stats = op.getStats())
     readStatistics(*stats, feature);
@@ -205,7 +206,7 @@ FailureOr<ShardingProblem> neuroshard::problemFromIR(PlanOp plan) {
   if (failed(problem) || failed(topology))
     return mlir::failure();
   problem->topology = std::move(*topology);
-  problem->optimizerSemantics = toPlanner(plan.getSemantics());
+  problem->optimizerSemantics = toModel(plan.getSemantics());
   llvm::StringMap<int> tableOfName;
   for (auto [index, table] : llvm::enumerate(problem->tables))
     tableOfName.try_emplace(table.name, static_cast<int>(index));

@@ -2,6 +2,7 @@
 
 #include "Placement.h"
 
+#include "neuroshard/Dialect/ModelEnums.h"
 #include "neuroshard/Transforms/PlannerConversion.h"
 
 #include "llvm/ADT/APInt.h"
@@ -64,7 +65,6 @@ FailureOr<Placement> Placement::of(PlanOp plan) {
     placement.tables[table.getSymNameAttr()].table = table;
   for (auto shard : plan.getOps<ShardOp>())
     placement.tables[shard.getTableAttr().getAttr()].shards.push_back(shard);
-  bool exact = plan.getSemantics() == ir::OptimizerSemantics::Exact;
   for (auto &[name, table] : placement.tables) {
     if (failed(verifyCovered(plan, table, placement.topology.getNumDevices())))
       return mlir::failure();
@@ -73,8 +73,9 @@ FailureOr<Placement> Placement::of(PlanOp plan) {
     bool columnSplit = llvm::any_of(table.shards, [&](ShardOp shard) {
       return shard.getWidth() < static_cast<int64_t>(table.table.getDim());
     });
-    table.twoPhase = exact && columnSplit && optimizer &&
-                     optimizer->getKind() == ir::OptimizerKind::RowWiseAdagrad;
+    table.twoPhase =
+        optimizer && exchangesNorms(toModel(optimizer->getKind()),
+                                    toModel(plan.getSemantics()), columnSplit);
   }
   return placement;
 }

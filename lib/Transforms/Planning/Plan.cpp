@@ -1,9 +1,9 @@
 //===- Plan.cpp - Decide where every piece of every table lives -----------===//
 
+#include "neuroshard/Dialect/ModelEnums.h"
 #include "neuroshard/Transforms/PlanPasses.h"
 
 #include "PlanRemarks.h"
-#include "PlannerEnums.h"
 
 #include "neuroshard/CostModel/PlacementPolicy.h"
 #include "neuroshard/CostModel/Registry.h"
@@ -85,9 +85,10 @@ bool isComplete(PlanOp plan, const ShardingProblem &problem) {
 }
 
 LogicalResult emitDiagnosis(Location loc, const Diagnosis &diagnosis) {
-  InFlightDiagnostic diagnostic =
-      emitError(loc) << "no plan: " << nameOf(toString(diagnosis.limit)) << ": "
-                     << diagnosis.message;
+  InFlightDiagnostic diagnostic = emitError(loc)
+                                  << "no plan: "
+                                  << llvm::StringRef(toString(diagnosis.limit))
+                                  << ": " << diagnosis.message;
   for (const std::string &detail : diagnosis.details)
     diagnostic.attachNote() << detail;
   if (!diagnosis.advice.empty())

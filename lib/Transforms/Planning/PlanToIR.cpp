@@ -2,10 +2,11 @@
 
 #include "neuroshard/Transforms/PlannerConversion.h"
 
-#include "PlannerEnums.h"
 #include "ProvenanceKeys.h"
 
 #include "llvm/ADT/StringMap.h"
+
+#include "neuroshard/Dialect/ModelEnums.h"
 
 using namespace mlir;
 using namespace neuroshard;
@@ -60,7 +61,7 @@ bool isSame(ShardOp op, const Shard &shard) {
          static_cast<int64_t>(op.getColBegin()) == shard.colBegin &&
          static_cast<int64_t>(op.getColEnd()) == shard.colEnd &&
          llvm::equal(op.getDevices(), shard.devices) &&
-         toPlanner(op.getTier()) == shard.tier;
+         toModel(op.getTier()) == shard.tier;
 }
 
 void createShard(OpBuilder &builder, Location loc, const Shard &shard) {

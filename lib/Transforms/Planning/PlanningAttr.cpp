@@ -3,7 +3,6 @@
 #include "PlanningAttr.h"
 
 #include "DictionaryReader.h"
-#include "PlannerEnums.h"
 #include "PlanningSnapshots.h"
 
 using namespace mlir;
@@ -73,7 +72,7 @@ private:
     add(key, builder.getI64IntegerAttr(value));
   }
   void addName(llvm::StringRef key, std::string_view value) {
-    add(key, builder.getStringAttr(nameOf(value)));
+    add(key, builder.getStringAttr(llvm::StringRef(value)));
   }
   Attribute table(int index) {
     return FlatSymbolRefAttr::get(
@@ -127,7 +126,7 @@ void DictionaryWriter::addTables() {
   for (const TableConstraint &constraint : problem.constraints.tables) {
     SmallVector<Attribute> kinds;
     for (ShardingKind kind : constraint.allowedKinds)
-      kinds.push_back(builder.getStringAttr(nameOf(toString(kind))));
+      kinds.push_back(builder.getStringAttr(llvm::StringRef(toString(kind))));
     SmallVector<NamedAttribute> item = {
         builder.getNamedAttr("table", table(constraint.table)),
         builder.getNamedAttr("min_width",

@@ -2,10 +2,11 @@
 
 #include "neuroshard/Transforms/PlannerConversion.h"
 
-#include "PlannerEnums.h"
 #include "PlanningAttr.h"
 #include "StatisticsAttrs.h"
 
+#include "neuroshard/Dialect/ElementTypes.h"
+#include "neuroshard/Dialect/ModelEnums.h"
 #include "neuroshard/Model/DeviceClass.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"

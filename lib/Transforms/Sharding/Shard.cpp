@@ -1,8 +1,8 @@
 //===- Shard.cpp - Write start and wait in distributed values -------------===//
 
 #include "Bundles.h"
-#include "Planning/PlannerEnums.h"
 #include "Sharder.h"
+#include "neuroshard/Dialect/ModelEnums.h"
 #include "neuroshard/Transforms/Passes.h"
 
 #include "mlir/IR/Remarks.h"
@@ -129,7 +129,7 @@ void Sharder::shardWait() {
 /// Compiled plans are for the native target.
 static LogicalResult verifyTiers(PlanOp plan) {
   for (auto shard : plan.getOps<ShardOp>())
-    if (Tier tier = toPlanner(shard.getTier()); !runsTier(Target::Native, tier))
+    if (Tier tier = toModel(shard.getTier()); !runsTier(Target::Native, tier))
       return shard.emitOpError() << tierError(Target::Native, tier);
   return success();
 }

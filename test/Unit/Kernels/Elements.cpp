@@ -15,14 +15,14 @@ namespace neuroshard {
 
 static constexpr uint32_t kPaddingBits = 0x5a5a5a5a;
 
-static const llvm::fltSemantics &getSemantics(ElementKind element) {
-  return element == ElementKind::F16 ? llvm::APFloat::IEEEhalf()
+static const llvm::fltSemantics &getSemantics(ElementType element) {
+  return element == ElementType::F16 ? llvm::APFloat::IEEEhalf()
                                      : llvm::APFloat::BFloat();
 }
 
 uint32_t bitsOf(float value) { return llvm::bit_cast<uint32_t>(value); }
 
-float fromBits(ElementKind element, uint16_t bits) {
+float fromBits(ElementType element, uint16_t bits) {
   llvm::APFloat value(getSemantics(element), llvm::APInt(16, bits));
   bool losesInfo;
   value.convert(llvm::APFloat::IEEEsingle(), llvm::APFloat::rmNearestTiesToEven,
@@ -30,7 +30,7 @@ float fromBits(ElementKind element, uint16_t bits) {
   return value.convertToFloat();
 }
 
-uint16_t toBits(ElementKind element, float value) {
+uint16_t toBits(ElementType element, float value) {
   llvm::APFloat narrow(value);
   bool losesInfo;
   narrow.convert(getSemantics(element), llvm::APFloat::rmNearestTiesToEven,
@@ -38,8 +38,8 @@ uint16_t toBits(ElementKind element, float value) {
   return narrow.bitcastToAPInt().getZExtValue();
 }
 
-float roundTo(ElementKind element, float value) {
-  if (element == ElementKind::F32)
+float roundTo(ElementType element, float value) {
+  if (element == ElementType::F32)
     return value;
   return fromBits(element, toBits(element, value));
 }
@@ -65,22 +65,22 @@ std::vector<float> makeValues(size_t count, Data data, uint32_t seed) {
 
 static std::vector<uint32_t> pad(int64_t dim, int64_t stride,
                                  const std::vector<float> &rows,
-                                 ElementKind element) {
+                                 ElementType element) {
   int64_t numRows = rows.size() / dim;
   std::vector<uint32_t> stored(numRows * stride, kPaddingBits);
   for (int64_t row = 0; row < numRows; ++row)
     for (int64_t column = 0; column < dim; ++column) {
       float value = rows[row * dim + column];
       stored[row * stride + column] =
-          element == ElementKind::F32 ? bitsOf(value) : toBits(element, value);
+          element == ElementType::F32 ? bitsOf(value) : toBits(element, value);
     }
   return stored;
 }
 
-StoredRows::StoredRows(ElementKind element, int64_t dim,
+StoredRows::StoredRows(ElementType element, int64_t dim,
                        const std::vector<float> &rows)
     : element(element), dim(dim),
-      stride(nsrt_row_stride(dim, getElementBytes(element))),
+      stride(nsrt_row_stride(dim, elementBytes(element))),
       numRows(rows.size() / dim), wide(pad(dim, stride, rows, element)),
       narrow([&] {
         std::vector<uint32_t> bits = pad(dim, stride, rows, element);
@@ -88,14 +88,14 @@ StoredRows::StoredRows(ElementKind element, int64_t dim,
       }()) {}
 
 void *StoredRows::data() {
-  if (element == ElementKind::F32)
+  if (element == ElementType::F32)
     return wide.data();
   return narrow.data();
 }
 
 float StoredRows::get(int64_t row, int64_t column) {
   int64_t position = row * stride + column;
-  if (element == ElementKind::F32)
+  if (element == ElementType::F32)
     return llvm::bit_cast<float>(wide[position]);
   return fromBits(element, narrow[position]);
 }

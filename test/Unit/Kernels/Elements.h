@@ -18,11 +18,11 @@
 namespace neuroshard {
 
 /// The f32 value of a stored f16 or bf16 element.
-float fromBits(ElementKind element, uint16_t bits);
+float fromBits(ElementType element, uint16_t bits);
 /// Rounds to nearest even.
-uint16_t toBits(ElementKind element, float value);
+uint16_t toBits(ElementType element, float value);
 /// An f32 rounded to the element type and back.
-float roundTo(ElementKind element, float value);
+float roundTo(ElementType element, float value);
 
 uint32_t bitsOf(float value);
 
@@ -35,7 +35,7 @@ std::vector<float> makeValues(size_t count, Data data, uint32_t seed);
 /// holds a value that must not change.
 class StoredRows {
 public:
-  StoredRows(ElementKind element, int64_t dim, const std::vector<float> &rows);
+  StoredRows(ElementType element, int64_t dim, const std::vector<float> &rows);
 
   void *data();
   float get(int64_t row, int64_t column);
@@ -43,7 +43,7 @@ public:
   bool isPaddingIntact();
 
 private:
-  ElementKind element;
+  ElementType element;
   int64_t dim, stride, numRows;
   GuardedArray<uint32_t> wide;   // f32
   GuardedArray<uint16_t> narrow; // f16, bf16

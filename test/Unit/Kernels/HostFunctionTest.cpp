@@ -200,7 +200,7 @@ TEST(HostFunctions, RoundBf16Once) {
   findInvoke(library, "round")(arguments);
   auto *rounded = reinterpret_cast<uint16_t *>(y.aligned);
   for (int i = 0; i < 4; ++i)
-    EXPECT_EQ(rounded[i], toBits(ElementKind::BF16, values[i])) << i;
+    EXPECT_EQ(rounded[i], toBits(ElementType::BF16, values[i])) << i;
   std::free(y.allocated);
 }
 

@@ -19,20 +19,20 @@
 namespace neuroshard {
 
 static std::vector<OptimizerSpec> getOptimizers() {
-  OptimizerSpec sgd{OptimizerKind::Sgd};
+  OptimizerSpec sgd{OptimizerKind::SGD};
   OptimizerSpec adagrad{OptimizerKind::Adagrad, /*eps=*/1e-8};
-  OptimizerSpec rowwise{OptimizerKind::RowwiseAdagrad, /*eps=*/1e-6};
+  OptimizerSpec rowwise{OptimizerKind::RowWiseAdagrad, /*eps=*/1e-6};
   OptimizerSpec adam{OptimizerKind::Adam, 1e-8, 0.9, 0.999};
   return {sgd, adagrad, rowwise, adam};
 }
 
-static std::vector<int64_t> getDims(ElementKind element) {
-  if (element != ElementKind::F32)
+static std::vector<int64_t> getDims(ElementType element) {
+  if (element != ElementType::F32)
     return {1, 10, 64, 100, 300};
   return {1, 2, 3, 4, 10, 16, 48, 64, 100, 128, 192, 512, 1000, 4096};
 }
 
-static void addSlots(ProgramSpec &program, ElementKind element, int64_t dim) {
+static void addSlots(ProgramSpec &program, ElementType element, int64_t dim) {
   int64_t slot = program.slots.size();
   bool weighted = slot % 2 != 0;
   for (OptimizerSpec optimizer : getOptimizers()) {
@@ -47,8 +47,8 @@ static void addSlots(ProgramSpec &program, ElementKind element, int64_t dim) {
   program.slots.push_back({dim, element, rowwise, 2 * dim, weighted, true});
   program.slots.push_back({dim, element, rowwise, 2 * dim, weighted, false});
 
-  IdKind narrow = dim % 3 ? IdKind::I32 : IdKind::I64;
-  IdKind wide = dim % 3 ? IdKind::I64 : IdKind::I32;
+  IdType narrow = dim % 3 ? IdType::I32 : IdType::I64;
+  IdType wide = dim % 3 ? IdType::I64 : IdType::I32;
   program.lookups.push_back({slot, narrow, /*pooled=*/true, false});
   program.lookups.push_back({slot, wide, /*pooled=*/true, /*weighted=*/true});
   program.lookups.push_back({slot, wide, /*pooled=*/false, false});
@@ -56,14 +56,14 @@ static void addSlots(ProgramSpec &program, ElementKind element, int64_t dim) {
 
 static ProgramSpec makeProgram() {
   ProgramSpec program;
-  for (ElementKind element :
-       {ElementKind::F32, ElementKind::F16, ElementKind::BF16})
+  for (ElementType element :
+       {ElementType::F32, ElementType::F16, ElementType::BF16})
     for (int64_t dim : getDims(element))
       addSlots(program, element, dim);
   // A slot that is only read.
-  program.slots.push_back({8, ElementKind::F32, std::nullopt, 0, false, false});
+  program.slots.push_back({8, ElementType::F32, std::nullopt, 0, false, false});
   program.lookups.push_back({static_cast<int64_t>(program.slots.size()) - 1,
-                             IdKind::I64, true, false});
+                             IdType::I64, true, false});
   return program;
 }
 

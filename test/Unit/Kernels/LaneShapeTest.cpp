@@ -10,7 +10,7 @@ namespace {
 
 struct Expected {
   int64_t dim;
-  ElementKind element;
+  ElementType element;
   int64_t lanes, chunk, columns, inFlight, itemsPerBlock;
 };
 
@@ -26,8 +26,8 @@ TEST_P(LaneShapes, AreTheDocumentedOnes) {
   EXPECT_EQ(shape.itemsPerBlock(), expected.itemsPerBlock);
 }
 
-constexpr ElementKind F32 = ElementKind::F32, F16 = ElementKind::F16,
-                      BF16 = ElementKind::BF16;
+constexpr ElementType F32 = ElementType::F32, F16 = ElementType::F16,
+                      BF16 = ElementType::BF16;
 
 INSTANTIATE_TEST_SUITE_P(Dims, LaneShapes,
                          testing::Values(Expected{1, F32, 1, 4, 1, 4, 256},
@@ -49,12 +49,12 @@ INSTANTIATE_TEST_SUITE_P(Dims, LaneShapes,
 /// Every piece of a row can be cut into equal parts for the lanes, and loads
 /// of whole chunks are of 16 bytes.
 TEST(LaneShape, DividesEveryDim) {
-  for (ElementKind element : {F32, F16, BF16})
+  for (ElementType element : {F32, F16, BF16})
     for (int64_t dim = 1; dim <= 2048; ++dim) {
       LaneShape shape = getLaneShape(dim, element);
       ASSERT_EQ(dim % shape.lanes, 0) << dim;
       ASSERT_EQ(32 % shape.lanes, 0) << dim;
-      ASSERT_EQ(shape.rows.chunk / shape.lanes * getElementBytes(element), 16)
+      ASSERT_EQ(shape.rows.chunk / shape.lanes * elementBytes(element), 16)
           << dim;
       ASSERT_EQ(shape.rows.block % shape.lanes, 0) << dim;
       ASSERT_LE(shape.columns, 16) << dim;

@@ -28,7 +28,7 @@ TEST(ProgramTable, HasEverySlot) {
     const nsrt_slot_entry &entry = grid.program->slots[i];
     SCOPED_TRACE(describe(slot));
     EXPECT_EQ(entry.dim, slot.dim);
-    EXPECT_EQ(entry.element_bytes, slot.element == ElementKind::F32 ? 4 : 2);
+    EXPECT_EQ(entry.element_bytes, slot.element == ElementType::F32 ? 4 : 2);
     EXPECT_EQ(entry.weighted, slot.weighted);
     EXPECT_EQ(entry.update != nullptr, slot.optimizer && !slot.twoPhase);
     EXPECT_EQ(entry.reduce != nullptr, slot.twoPhase);
@@ -55,7 +55,7 @@ TEST(ProgramTable, HasEveryLookup) {
     const LookupSpec &lookup = grid.spec.lookups[i];
     const nsrt_lookup_entry &entry = grid.program->lookups[i];
     EXPECT_EQ(entry.slot, lookup.slot);
-    EXPECT_EQ(entry.id_bytes, lookup.id == IdKind::I32 ? 4 : 8);
+    EXPECT_EQ(entry.id_bytes, lookup.id == IdType::I32 ? 4 : 8);
     EXPECT_EQ(entry.pooled, lookup.pooled);
     EXPECT_EQ(entry.weighted, lookup.weighted);
     EXPECT_NE(entry.forward, nullptr);
@@ -90,11 +90,11 @@ private:
 
 TEST(ProgramTable, EmitsEqualKernelsOnce) {
   ModuleWithErrors m;
-  OptimizerSpec sgd{OptimizerKind::Sgd};
+  OptimizerSpec sgd{OptimizerKind::SGD};
   ProgramSpec program;
   for (int i = 0; i < 3; ++i) {
-    program.slots.push_back({64, ElementKind::F32, sgd, 0, false, false});
-    program.lookups.push_back({i, IdKind::I64, true, false});
+    program.slots.push_back({64, ElementType::F32, sgd, 0, false, false});
+    program.lookups.push_back({i, IdType::I64, true, false});
   }
   ASSERT_TRUE(succeeded(buildProgramTable(*m.module, program)));
   auto kernels = m.module->getOps<mlir::func::FuncOp>();
@@ -123,11 +123,11 @@ using testing::ElementsAre;
 
 TEST(ProgramTable, RefusesWhatNoKernelCanBe) {
   OptimizerSpec adagrad{OptimizerKind::Adagrad, 1e-8};
-  OptimizerSpec rowwise{OptimizerKind::RowwiseAdagrad, 1e-8};
+  OptimizerSpec rowwise{OptimizerKind::RowWiseAdagrad, 1e-8};
   OptimizerSpec decaying = rowwise, negative = adagrad;
   decaying.weightDecay = 0.5;
   negative.eps = -1;
-  SlotSpec good{8, ElementKind::F32, adagrad, 0, false, false};
+  SlotSpec good{8, ElementType::F32, adagrad, 0, false, false};
   LookupSpec lookup;
 
   SlotSpec slot = good;
@@ -156,7 +156,7 @@ TEST(ProgramTable, RefusesWhatNoKernelCanBe) {
   lookup.slot = 1;
   EXPECT_THAT(errorsOf(good, lookup),
               ElementsAre("lookup of slot 1 in a program of 1 slots"));
-  lookup = {0, IdKind::I64, /*pooled=*/false, /*weighted=*/true};
+  lookup = {0, IdType::I64, /*pooled=*/false, /*weighted=*/true};
   EXPECT_THAT(errorsOf(good, lookup),
               ElementsAre("an unpooled lookup cannot be weighted"));
 }

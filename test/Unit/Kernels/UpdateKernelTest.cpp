@@ -65,16 +65,17 @@ struct Shard {
       : spec(spec), initialWeights(initial(data, 21)),
         initialStates{nonNegative(data, 22), nonNegative(data, 23)},
         weights(spec.element, spec.dim, initialWeights),
-        elementStates{{ElementKind::F32, spec.dim, initialStates[0]},
-                      {ElementKind::F32, spec.dim, initialStates[1]}},
+        elementStates{{ElementType::F32, spec.dim, initialStates[0]},
+                      {ElementType::F32, spec.dim, initialStates[1]}},
         rowState(std::vector<float>(initialStates[0].begin(),
                                     initialStates[0].begin() + kTableRows)) {}
 
   float *state(int number) {
-    int32_t elements = getNumElementStates(spec.optimizer->kind);
+    int32_t elements = optimizerStates(spec.optimizer->kind).perElement;
     if (number < elements)
       return static_cast<float *>(elementStates[number].data());
-    bool isRowState = number == 0 && getNumRowStates(spec.optimizer->kind) > 0;
+    bool isRowState =
+        number == 0 && optimizerStates(spec.optimizer->kind).perRow > 0;
     return isRowState ? rowState.data() : nullptr;
   }
 
@@ -106,7 +107,7 @@ ExpectedTable stepElement(const OptimizerSpec &optimizer, float weight,
     g += float(optimizer.weightDecay) * weight;
   float eps = optimizer.eps;
   switch (optimizer.kind) {
-  case OptimizerKind::Sgd:
+  case OptimizerKind::SGD:
     return {weight - kStepSize * g, {state0, state1}};
   case OptimizerKind::Adagrad: {
     float sum = state0 + g * g;
@@ -118,7 +119,7 @@ ExpectedTable stepElement(const OptimizerSpec &optimizer, float weight,
         float(optimizer.beta2) * state1 + float(1 - optimizer.beta2) * (g * g);
     return {weight - kStepSize * (m / (std::sqrt(v) + eps)), {m, v}};
   }
-  case OptimizerKind::RowwiseAdagrad:
+  case OptimizerKind::RowWiseAdagrad:
     break;
   }
   ADD_FAILURE() << "not element-wise";
@@ -266,7 +267,7 @@ void checkTwoPhase(const SlotSpec &slot, const nsrt_slot_entry &entry,
       offsets(segments.gradientOffsets);
   GuardedArray<float> sampleWeights(segments.sampleWeights),
       gradients(segments.gradients);
-  StoredRows reduced(ElementKind::F32, slot.dim,
+  StoredRows reduced(ElementType::F32, slot.dim,
                      std::vector<float>(segments.size() * slot.dim));
   GuardedArray<float> norms(std::vector<float>(segments.size()));
   auto *reducedData = static_cast<float *>(reduced.data());
@@ -302,7 +303,7 @@ void checkTwoPhase(const SlotSpec &slot, const nsrt_slot_entry &entry,
 }
 
 bool isRowwise(const SlotSpec &slot) {
-  return slot.optimizer->kind == OptimizerKind::RowwiseAdagrad;
+  return slot.optimizer->kind == OptimizerKind::RowWiseAdagrad;
 }
 
 TEST_P(UpdateKernels, ElementwiseEqualScalarLoop) {

@@ -47,7 +47,7 @@ struct GpuProgram {
   std::vector<GpuSlot> slots;
   std::vector<llvm::StringRef> kernels;
   /// Type of the results.
-  ElementKind output = ElementKind::F32;
+  ElementType output = ElementType::F32;
 };
 
 /// Emits the module `neuroshard` at the end of `parent`, with the kernels of

@@ -3,7 +3,8 @@
 #ifndef NEUROSHARD_CONVERSION_GPU_GPUPROGRAMOPTIONS_H
 #define NEUROSHARD_CONVERSION_GPU_GPUPROGRAMOPTIONS_H
 
-#include "neuroshard/Conversion/Kernels/ElementKind.h"
+#include "neuroshard/Model/Rows.h"
+#include "neuroshard/Model/Types.h"
 
 #include <cstdint>
 
@@ -11,10 +12,10 @@ namespace neuroshard {
 
 struct GpuProgramOptions {
   /// Type of the results.
-  ElementKind output = ElementKind::F32;
+  ElementType output = ElementType::F32;
   /// Slots of at most so many rows, if their optimizer takes one phase, are
   /// updated without a sort. From 0 to NSG_MOST_SMALL_ROWS.
-  int64_t smallRows = 64;
+  int64_t smallRows = kSmallRows;
 };
 
 } // namespace neuroshard

@@ -26,11 +26,11 @@ struct LaneShape {
 
 /// Lanes so that each reads 16 bytes of weights at a time where the dim allows
 /// it, and at most 16 columns of f32 per lane are held at once.
-LaneShape getLaneShape(int64_t dim, ElementKind element);
+LaneShape getLaneShape(int64_t dim, ElementType element);
 
 /// The same for updates, which hold more: of ragged rows a lane has at most 8
 /// columns at once.
-LaneShape getUpdateShape(int64_t dim, ElementKind element);
+LaneShape getUpdateShape(int64_t dim, ElementType element);
 
 } // namespace neuroshard
 

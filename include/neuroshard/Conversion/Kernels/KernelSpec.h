@@ -8,7 +8,8 @@
 #ifndef NEUROSHARD_CONVERSION_KERNELS_KERNELSPEC_H
 #define NEUROSHARD_CONVERSION_KERNELS_KERNELSPEC_H
 
-#include "neuroshard/Conversion/Kernels/ElementKind.h"
+#include "neuroshard/Model/Optimizer.h"
+#include "neuroshard/Model/Types.h"
 
 #include <cstdint>
 #include <optional>
@@ -27,12 +28,10 @@ enum class KernelKind {
   Partial,
   SmallSums
 };
-enum class IdKind { I32, I64 };
-enum class OptimizerKind { Sgd, Adagrad, RowwiseAdagrad, Adam };
 
 /// An optimizer with its constants; docs/kernels.md has the formulas.
 struct OptimizerSpec {
-  OptimizerKind kind = OptimizerKind::Sgd;
+  OptimizerKind kind = OptimizerKind::SGD;
   double eps = 0.0;         ///< Adagrad, rowwise Adagrad, Adam.
   double beta1 = 0.0;       ///< Adam.
   double beta2 = 0.0;       ///< Adam.
@@ -46,9 +45,9 @@ struct KernelSpec {
   /// Columns of the shard, at least 1.
   int64_t dim = 0;
   /// Element type of the weights (all but Reduce).
-  ElementKind element = ElementKind::F32;
+  ElementType element = ElementType::F32;
   /// Type of the ids (Lookup, WeightGradient).
-  IdKind id = IdKind::I64;
+  IdType id = IdType::I64;
   /// A sum per bag, or one row per id (Lookup).
   bool pooled = true;
   /// Terms are multiplied by sample weights (pooled Lookup, Update, Reduce).
@@ -65,12 +64,6 @@ std::optional<std::string> findProblem(const KernelSpec &spec);
 
 /// The canonical symbol name: equal exactly for equal kernels.
 std::string getKernelName(const KernelSpec &spec);
-
-/// f32 state arrays with one value per element of the shard.
-int32_t getNumElementStates(OptimizerKind kind);
-
-/// f32 state arrays with one value per row.
-int32_t getNumRowStates(OptimizerKind kind);
 
 } // namespace neuroshard
 

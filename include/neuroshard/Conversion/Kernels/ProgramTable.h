@@ -20,7 +20,7 @@ namespace neuroshard {
 struct SlotSpec {
   /// Columns of the shard.
   int64_t dim = 0;
-  ElementKind element = ElementKind::F32;
+  ElementType element = ElementType::F32;
   /// Absent in an inference program.
   std::optional<OptimizerSpec> optimizer;
   /// Columns of the whole table; 0 stands for `dim`.
@@ -39,7 +39,7 @@ struct SlotSpec {
 struct LookupSpec {
   /// Index into ProgramSpec::slots.
   int64_t slot = 0;
-  IdKind id = IdKind::I64;
+  IdType id = IdType::I64;
   bool pooled = true;
   bool weighted = false;
 };

@@ -1,18 +1,17 @@
-//===- PlannerEnums.h - Enumerations of the dialect and the planner -------===//
+//===- ModelEnums.h - Enumerations of the dialect and of Model -*- C++ -*-===//
 //
 // Both sides have the same enumerators in the same order; the assertions hold
 // them to it.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_LIB_TRANSFORMS_PLANNING_PLANNERENUMS_H
-#define NEUROSHARD_LIB_TRANSFORMS_PLANNING_PLANNERENUMS_H
+#ifndef NEUROSHARD_DIALECT_MODELENUMS_H
+#define NEUROSHARD_DIALECT_MODELENUMS_H
 
 #include "neuroshard/Dialect/NeuroShard.h"
-#include "neuroshard/Model/Shard.h"
-#include "neuroshard/Model/ShardingProblem.h"
-
-#include <optional>
+#include "neuroshard/Model/Optimizer.h"
+#include "neuroshard/Model/Target.h"
+#include "neuroshard/Model/Types.h"
 
 namespace neuroshard {
 
@@ -34,16 +33,16 @@ static_assert(same(OptimizerSemantics::Exact, ir::OptimizerSemantics::Exact) &&
 static_assert(same(Tier::Hbm, ir::MemoryTier::Hbm) &&
               same(Tier::Dram, ir::MemoryTier::Dram));
 
-inline Pooling toPlanner(ir::Pooling value) {
+inline Pooling toModel(ir::Pooling value) {
   return static_cast<Pooling>(value);
 }
-inline OptimizerKind toPlanner(ir::OptimizerKind value) {
+inline OptimizerKind toModel(ir::OptimizerKind value) {
   return static_cast<OptimizerKind>(value);
 }
-inline OptimizerSemantics toPlanner(ir::OptimizerSemantics value) {
+inline OptimizerSemantics toModel(ir::OptimizerSemantics value) {
   return static_cast<OptimizerSemantics>(value);
 }
-inline Tier toPlanner(ir::MemoryTier value) { return static_cast<Tier>(value); }
+inline Tier toModel(ir::MemoryTier value) { return static_cast<Tier>(value); }
 
 inline ir::Pooling toIR(Pooling value) {
   return static_cast<ir::Pooling>(value);
@@ -58,29 +57,6 @@ inline ir::MemoryTier toIR(Tier value) {
   return static_cast<ir::MemoryTier>(value);
 }
 
-/// f32, f16 and bf16; the dialect's verifiers allow no other element type.
-inline ElementType elementTypeOf(mlir::Type type) {
-  if (type.isF16())
-    return ElementType::F16;
-  return type.isBF16() ? ElementType::BF16 : ElementType::F32;
-}
-
-inline mlir::Type typeOf(ElementType type, mlir::MLIRContext *context) {
-  switch (type) {
-  case ElementType::F32:
-    break;
-  case ElementType::F16:
-    return mlir::Float16Type::get(context);
-  case ElementType::BF16:
-    return mlir::BFloat16Type::get(context);
-  }
-  return mlir::Float32Type::get(context);
-}
-
-inline llvm::StringRef nameOf(std::string_view text) {
-  return {text.data(), text.size()};
-}
-
 } // namespace neuroshard
 
-#endif // NEUROSHARD_LIB_TRANSFORMS_PLANNING_PLANNERENUMS_H
+#endif // NEUROSHARD_DIALECT_MODELENUMS_H

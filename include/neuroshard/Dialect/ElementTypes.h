@@ -1,0 +1,32 @@
+//===- ElementTypes.h - MLIR's types of a table's elements -----*- C++ -*-===//
+
+#ifndef NEUROSHARD_DIALECT_ELEMENTTYPES_H
+#define NEUROSHARD_DIALECT_ELEMENTTYPES_H
+
+#include "mlir/IR/BuiltinTypes.h"
+#include "neuroshard/Model/Types.h"
+
+namespace neuroshard {
+
+/// Of f32, f16 or bf16; the dialect's verifiers allow no other element type.
+inline ElementType elementTypeOf(mlir::Type type) {
+  if (type.isF16())
+    return ElementType::F16;
+  return type.isBF16() ? ElementType::BF16 : ElementType::F32;
+}
+
+inline mlir::Type typeOf(ElementType type, mlir::MLIRContext *context) {
+  switch (type) {
+  case ElementType::F32:
+    break;
+  case ElementType::F16:
+    return mlir::Float16Type::get(context);
+  case ElementType::BF16:
+    return mlir::BFloat16Type::get(context);
+  }
+  return mlir::Float32Type::get(context);
+}
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_DIALECT_ELEMENTTYPES_H
