@@ -2,7 +2,6 @@
 
 #include "neuroshard/Model/Coverage.h"
 #include "neuroshard/Model/ShardingProblem.h"
-#include "neuroshard/Planner/Memory.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,7 +1,6 @@
 //===- Snapshots.cpp - Statistics of several periods ----------------------===//
 
 #include "neuroshard/Model/ShardingProblem.h"
-#include "neuroshard/Planner/Memory.h"
 
 #include <algorithm>
 #include <array>

@@ -32,6 +32,12 @@ struct Feature {
   bool operator==(const Feature &) const = default;
 };
 
+/// Ids per sample of a feature that 99 % of batches stay below.
+inline double p99Pooling(const Feature &feature) {
+  return feature.p99Pooling > 0 ? feature.p99Pooling
+                                : feature.meanPooling * feature.presence;
+}
+
 struct Batch {
   /// Samples over all devices.
   int64_t globalSize = 0;

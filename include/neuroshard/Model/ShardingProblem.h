@@ -84,6 +84,12 @@ struct ShardingProblem {
   bool operator==(const ShardingProblem &) const = default;
 };
 
+/// Global batch of a feature.
+inline int64_t featureBatch(const ShardingProblem &problem,
+                            const Feature &feature) {
+  return feature.batch > 0 ? feature.batch : problem.batch.globalSize;
+}
+
 /// The problem with the statistics of one of its snapshots in place of its own,
 /// and without snapshots. Here and below the problem is one that check() finds
 /// nothing wrong with.

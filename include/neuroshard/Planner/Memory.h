@@ -47,11 +47,6 @@ struct MemoryReport {
 /// Features of each table, by table index; made once per problem.
 std::vector<std::vector<int>> featuresOfTables(const ShardingProblem &problem);
 
-/// Ids per sample of a feature that 99 % of batches stay below.
-double p99Pooling(const Feature &feature);
-/// Global batch of a feature.
-int64_t featureBatch(const ShardingProblem &problem, const Feature &feature);
-
 /// What a shard adds on each device that holds it. `features` are those of its
 /// table; `norms`: exchangesNorms() of all the table's shards.
 MemoryTerms shardMemory(const ShardingProblem &problem, const Table &table,

@@ -186,16 +186,6 @@ neuroshard::featuresOfTables(const ShardingProblem &problem) {
   return features;
 }
 
-double neuroshard::p99Pooling(const Feature &feature) {
-  return feature.p99Pooling > 0 ? feature.p99Pooling
-                                : feature.meanPooling * feature.presence;
-}
-
-int64_t neuroshard::featureBatch(const ShardingProblem &problem,
-                                 const Feature &feature) {
-  return feature.batch > 0 ? feature.batch : problem.batch.globalSize;
-}
-
 MemoryTerms neuroshard::shardMemory(const ShardingProblem &problem,
                                     const Table &table,
                                     const std::vector<int> &features,

@@ -7,8 +7,6 @@
 
 #include "UpdateMemory.h"
 
-#include "neuroshard/Planner/Memory.h"
-
 #include <algorithm>
 
 using namespace neuroshard;
