@@ -1,9 +1,8 @@
-//===- Names.cpp - The written form of every enumeration ------------------===//
+//===- Names.cpp - The written form of enumerations ----------------------===//
 
+#include "neuroshard/Model/EnumNames.h"
 #include "neuroshard/Model/Shard.h"
 #include "neuroshard/Model/ShardingProblem.h"
-#include "neuroshard/Planner/Objective.h"
-#include "neuroshard/Planner/Search.h"
 
 #include <array>
 
@@ -25,29 +24,6 @@ constexpr std::array<std::string_view, 2> kTargets = {"native", "torchrec-1.9"};
 constexpr std::array<std::string_view, 6> kKinds = {
     "table_wise",     "column_wise", "row_wise",
     "table_row_wise", "row_column",  "replicated"};
-constexpr std::array<std::string_view, 2> kObjectives = {"published", "step"};
-constexpr std::array<std::string_view, 10> kAlgorithms = {
-    "default", "published",   "random",     "dim",      "size",
-    "lookup",  "size-lookup", "dreamshard", "torchrec", "threshold"};
-constexpr std::array<std::string_view, 6> kLimits = {
-    "bad input",  "device memory", "host memory",
-    "constraint", "target",        "algorithm"};
-
-template <typename Enum, size_t N>
-std::string_view nameOf(const std::array<std::string_view, N> &names,
-                        Enum value) {
-  size_t index = static_cast<size_t>(value);
-  return index < N ? names[index] : "unknown";
-}
-
-template <typename Enum, size_t N>
-std::optional<Enum> valueOf(const std::array<std::string_view, N> &names,
-                            std::string_view text) {
-  for (size_t i = 0; i < N; ++i)
-    if (names[i] == text)
-      return static_cast<Enum>(i);
-  return std::nullopt;
-}
 
 } // namespace
 
@@ -77,15 +53,6 @@ std::string_view neuroshard::toString(Target target) {
 }
 std::string_view neuroshard::toString(ShardingKind kind) {
   return nameOf(kKinds, kind);
-}
-std::string_view neuroshard::toString(ObjectiveKind kind) {
-  return nameOf(kObjectives, kind);
-}
-std::string_view neuroshard::toString(Algorithm algorithm) {
-  return nameOf(kAlgorithms, algorithm);
-}
-std::string_view neuroshard::toString(Limit limit) {
-  return nameOf(kLimits, limit);
 }
 
 std::string neuroshard::tierError(Target target, Tier tier) {
@@ -122,20 +89,4 @@ std::optional<Target> neuroshard::parseTarget(std::string_view text) {
 std::optional<ShardingKind>
 neuroshard::parseShardingKind(std::string_view text) {
   return valueOf<ShardingKind>(kKinds, text);
-}
-std::optional<ObjectiveKind>
-neuroshard::parseObjectiveKind(std::string_view text) {
-  return valueOf<ObjectiveKind>(kObjectives, text);
-}
-std::optional<Algorithm> neuroshard::parseAlgorithm(std::string_view text) {
-  return valueOf<Algorithm>(kAlgorithms, text);
-}
-
-std::span<const Algorithm> neuroshard::allAlgorithms() {
-  static constexpr std::array<Algorithm, 10> kAll = {
-      Algorithm::Default,    Algorithm::Published,  Algorithm::Random,
-      Algorithm::Dim,        Algorithm::Size,       Algorithm::Lookup,
-      Algorithm::SizeLookup, Algorithm::DreamShard, Algorithm::TorchRec,
-      Algorithm::Threshold};
-  return kAll;
 }
