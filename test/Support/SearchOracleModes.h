@@ -1,7 +1,7 @@
 //===- SearchOracleModes.h - Every form a table may take --------*- C++ -*-===//
 
-#ifndef NEUROSHARD_TOOLS_BENCH_SEARCHORACLEMODES_H
-#define NEUROSHARD_TOOLS_BENCH_SEARCHORACLEMODES_H
+#ifndef NEUROSHARD_TEST_SUPPORT_SEARCHORACLEMODES_H
+#define NEUROSHARD_TEST_SUPPORT_SEARCHORACLEMODES_H
 
 #include "neuroshard/Model/ShardingPlan.h"
 #include "neuroshard/Model/ShardingProblem.h"
@@ -23,12 +23,12 @@ struct Mode {
   /// On every device.
   int64_t everywhere = 0;
   /// At least this much more, on some of these devices.
-  int64_t liquid = 0;
-  Mask liquidOn = 0;
+  int64_t relaxation = 0;
+  Mask relaxedOn = 0;
   /// The devices that hold some of it, if `exactSupport`; else a superset.
   Mask support = 0;
   bool exactSupport = true;
-  /// Only if there is no liquid: the table's shards, not named.
+  /// Only if there is no relaxation: the table's shards, not named.
   std::vector<Shard> shards;
 };
 
@@ -73,7 +73,7 @@ private:
   void addReplicas(size_t table, std::vector<Mode> &modes) const;
   bool addColumns(size_t table, std::vector<Mode> &modes) const;
   void addRowBlocks(size_t table, std::vector<Mode> &modes) const;
-  void addLiquid(size_t table, std::vector<Mode> &modes) const;
+  void addRelaxation(size_t table, std::vector<Mode> &modes) const;
   bool addRowSupports(size_t table, Mask on, std::vector<Mode> &modes) const;
   void addSupports(size_t table, Mode mode, std::vector<Mode> &modes) const;
   void addRest(size_t table, std::vector<Mode> &modes) const;
@@ -82,8 +82,8 @@ private:
   void addRestForTorchRec(size_t table, std::vector<Mode> &modes) const;
   void addColumnsBeside(size_t table, std::vector<Mode> &modes) const;
   double leastPerRow(size_t table, int64_t colBegin, int64_t colEnd) const;
-  int64_t liquidBytes(size_t table, int64_t colBegin, int64_t colEnd,
-                      bool columns) const;
+  int64_t relaxedBytes(size_t table, int64_t colBegin, int64_t colEnd,
+                       bool columns) const;
 
   ShardingProblem source;
   std::vector<std::vector<int>> features;
@@ -93,4 +93,4 @@ private:
 
 } // namespace neuroshard::oracle
 
-#endif // NEUROSHARD_TOOLS_BENCH_SEARCHORACLEMODES_H
+#endif // NEUROSHARD_TEST_SUPPORT_SEARCHORACLEMODES_H

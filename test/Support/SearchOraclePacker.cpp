@@ -168,7 +168,7 @@ bool Packer::putWhole(size_t table) {
   const Rules &rule = cases.rules(table);
   if (!rule.allows(ShardingKind::TableWise) || !rule.fixed.empty())
     return false;
-  for (int device : devicesOf(chosen[table]->liquidOn)) {
+  for (int device : devicesOf(chosen[table]->relaxedOn)) {
     Shard shard = cases.whole(table);
     shard.devices = {device};
     if (roomFor(table, shard, device) < 0)
@@ -184,7 +184,7 @@ bool Packer::pourTable(size_t table) {
   bool wanted = mode.exactSupport;
   if (!wanted && below(2) > 0 && putWhole(table))
     return true;
-  Mask on = mode.liquidOn;
+  Mask on = mode.relaxedOn;
   for (const Shard &rectangle : rectangles(table))
     if (!pour(table, rectangle, on, wanted))
       return false;
@@ -213,9 +213,10 @@ std::optional<ShardingPlan> Packer::attempt() {
 }
 
 std::optional<ShardingPlan> Packer::run() {
-  bool liquid = std::any_of(chosen.begin(), chosen.end(),
-                            [](const Mode *m) { return m->shards.empty(); });
-  for (int i = 0; i < (liquid ? kTries : 1); ++i)
+  bool relaxation =
+      std::any_of(chosen.begin(), chosen.end(),
+                  [](const Mode *m) { return m->shards.empty(); });
+  for (int i = 0; i < (relaxation ? kTries : 1); ++i)
     if (auto plan = attempt())
       return plan;
   return std::nullopt;

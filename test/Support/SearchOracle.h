@@ -5,8 +5,8 @@
 /// plan occupies (Memory.h) and the verifier.
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_TOOLS_BENCH_SEARCHORACLE_H
-#define NEUROSHARD_TOOLS_BENCH_SEARCHORACLE_H
+#ifndef NEUROSHARD_TEST_SUPPORT_SEARCHORACLE_H
+#define NEUROSHARD_TEST_SUPPORT_SEARCHORACLE_H
 
 #include "neuroshard/Model/ShardingPlan.h"
 #include "neuroshard/Model/ShardingProblem.h"
@@ -31,9 +31,9 @@ struct Judgement {
 ///
 /// Infeasible is a proof: for each table every form it may take is gone
 /// through, where a form without a finite list of cuts (rows, rows and columns)
-/// is replaced by something weaker, a liquid of the least bytes any such cut
-/// takes that any allowed device may hold; for no combination do places,
-/// separation, co-location and memory (a flow, for the liquids) agree.
+/// is replaced by something weaker, a relaxation of the least bytes any such
+/// cut takes that any allowed device may hold; for no combination do places,
+/// separation, co-location and memory (a flow, for the relaxations) agree.
 /// Feasible comes with a plan that verify() accepts, made by trying every
 /// combination or by pouring tables into devices in random orders.
 Judgement judge(const ShardingProblem &problem);
@@ -45,4 +45,4 @@ ShardingProblem randomProblem(uint64_t seed);
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_TOOLS_BENCH_SEARCHORACLE_H
+#endif // NEUROSHARD_TEST_SUPPORT_SEARCHORACLE_H

@@ -15,7 +15,7 @@ using namespace neuroshard::oracle;
 
 namespace {
 
-/// More column cuts than this are replaced by a liquid.
+/// More column cuts than this are replaced by a relaxation.
 constexpr size_t kMaxColumnModes = 3000;
 
 constexpr ShardingKind kColumn = ShardingKind::ColumnWise;
@@ -311,16 +311,16 @@ void Cases::addRest(size_t table, std::vector<Mode> &modes) const {
   // Above and below the shard, and beside it.
   double beside =
       static_cast<double>(hand.rows()) / static_cast<double>(what.rows);
-  auto liquid = [&](int64_t colBegin, int64_t colEnd, double share) {
+  auto relaxation = [&](int64_t colBegin, int64_t colEnd, double share) {
     if (colBegin < colEnd)
-      mode.liquid += static_cast<int64_t>(
+      mode.relaxation += static_cast<int64_t>(
           share *
-          static_cast<double>(liquidBytes(table, colBegin, colEnd, true)));
+          static_cast<double>(relaxedBytes(table, colBegin, colEnd, true)));
   };
-  liquid(0, what.dim, 1 - beside);
-  liquid(0, hand.colBegin, beside);
-  liquid(hand.colEnd, what.dim, beside);
-  mode.liquidOn = rule.devices;
+  relaxation(0, what.dim, 1 - beside);
+  relaxation(0, hand.colBegin, beside);
+  relaxation(hand.colEnd, what.dim, beside);
+  mode.relaxedOn = rule.devices;
   addSupports(table, mode, modes);
 }
 
@@ -394,24 +394,24 @@ std::vector<Mode> Cases::modes(size_t table) const {
     return modes;
   }
   addReplicas(table, modes);
-  // The liquid then stands for whole tables and columns, too.
+  // The relaxation then stands for whole tables and columns, too.
   bool allCuts = !torchRec && !rule.inSet && cutsBothWays(table);
   if (allCuts) {
-    addLiquid(table, modes);
+    addRelaxation(table, modes);
     return modes;
   }
   addWhole(table, modes);
-  bool liquid = !addColumns(table, modes);
+  bool relaxation = !addColumns(table, modes);
   if (torchRec)
     addRowBlocks(table, modes);
   else
-    addLiquid(table, modes);
-  if (!liquid)
+    addRelaxation(table, modes);
+  if (!relaxation)
     return modes;
   Mode mode;
   mode.bytes.resize(static_cast<size_t>(devices()));
-  mode.liquid = liquidBytes(table, 0, source.tables[table].dim, true);
-  mode.liquidOn = rule.devices;
+  mode.relaxation = relaxedBytes(table, 0, source.tables[table].dim, true);
+  mode.relaxedOn = rule.devices;
   addSupports(table, mode, modes);
   return modes;
 }

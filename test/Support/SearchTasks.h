@@ -1,7 +1,7 @@
 //===- SearchTasks.h - Generated tasks for searches -------------*- C++ -*-===//
 
-#ifndef NEUROSHARD_TOOLS_BENCH_SEARCHTASKS_H
-#define NEUROSHARD_TOOLS_BENCH_SEARCHTASKS_H
+#ifndef NEUROSHARD_TEST_SUPPORT_SEARCHTASKS_H
+#define NEUROSHARD_TEST_SUPPORT_SEARCHTASKS_H
 
 #include "neuroshard/Model/ShardingPlan.h"
 #include "neuroshard/Model/ShardingProblem.h"
@@ -44,4 +44,4 @@ KnownTask taskFromPlan(double fill, uint64_t seed);
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_TOOLS_BENCH_SEARCHTASKS_H
+#endif // NEUROSHARD_TEST_SUPPORT_SEARCHTASKS_H

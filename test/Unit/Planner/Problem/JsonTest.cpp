@@ -26,7 +26,8 @@ std::string sourceFile(const std::string &path) {
 }
 
 /// A workload text with one place to break.
-std::string workload(const std::string &table, const std::string &rest = "") {
+std::string workloadJson(const std::string &table,
+                         const std::string &rest = "") {
   return R"({"schema": "neuroshard.workload.v1", "batch": {"global_size": 8},
     "tables": [)" +
          table + R"(], "features": [])" + rest + "}";
@@ -129,20 +130,20 @@ TEST(JsonTest, ColossalHasItsKnownSize) {
 }
 
 TEST(JsonTest, UnknownFieldsAreNamedByPath) {
-  EXPECT_EQ(errorOf(workload(
+  EXPECT_EQ(errorOf(workloadJson(
                 R"({"name": "a", "rows": 1, "dim": 4, "colour": "red"})")),
             "tables[0].colour: unknown field");
-  EXPECT_EQ(errorOf(workload(R"({"name": "a", "rows": 1, "dim": 4})",
-                             R"(, "constraints": {"pin": []})")),
+  EXPECT_EQ(errorOf(workloadJson(R"({"name": "a", "rows": 1, "dim": 4})",
+                                 R"(, "constraints": {"pin": []})")),
             "constraints.pin: unknown field");
 }
 
 TEST(JsonTest, MissingFieldsAndWrongTypes) {
-  EXPECT_EQ(errorOf(workload(R"({"name": "a", "dim": 4})")),
+  EXPECT_EQ(errorOf(workloadJson(R"({"name": "a", "dim": 4})")),
             "tables[0]: missing field 'rows'");
-  EXPECT_EQ(errorOf(workload(R"({"name": "a", "rows": "9", "dim": 4})")),
+  EXPECT_EQ(errorOf(workloadJson(R"({"name": "a", "rows": "9", "dim": 4})")),
             "tables[0].rows: expected a whole number below 2^63, got: \"9\"");
-  EXPECT_EQ(errorOf(workload(R"({"name": "a", "rows": 1.5, "dim": 4})")),
+  EXPECT_EQ(errorOf(workloadJson(R"({"name": "a", "rows": 1.5, "dim": 4})")),
             "tables[0].rows: expected a whole number below 2^63, got: 1.5");
   EXPECT_EQ(errorOf("[]"), "expected an object, got: array");
   EXPECT_EQ(errorOf(R"({"schema": "neuroshard.plan.v1", "tables": [],
@@ -152,18 +153,19 @@ TEST(JsonTest, MissingFieldsAndWrongTypes) {
 }
 
 TEST(JsonTest, NegativeNanAndOverflow) {
-  EXPECT_THAT(errorOf(workload(R"({"name": "a", "rows": -1, "dim": 4})")),
+  EXPECT_THAT(errorOf(workloadJson(R"({"name": "a", "rows": -1, "dim": 4})")),
               HasSubstr("tables[0].rows: expected a whole number in [1, "));
-  EXPECT_EQ(errorOf(workload(
+  EXPECT_EQ(errorOf(workloadJson(
                 R"({"name": "a", "rows": 18446744073709551615, "dim": 4})")),
             "tables[0].rows: expected a whole number below 2^63, got: "
             "18446744073709551615");
-  EXPECT_THAT(errorOf(workload(R"({"name": "a", "rows": 1e999, "dim": 4})")),
-              HasSubstr("json: number overflow parsing '1e999'"));
-  EXPECT_THAT(errorOf(workload(R"({"name": "a", "rows": NaN, "dim": 4})")),
+  EXPECT_THAT(
+      errorOf(workloadJson(R"({"name": "a", "rows": 1e999, "dim": 4})")),
+      HasSubstr("json: number overflow parsing '1e999'"));
+  EXPECT_THAT(errorOf(workloadJson(R"({"name": "a", "rows": NaN, "dim": 4})")),
               HasSubstr("json: parse error at line 2"));
   EXPECT_EQ(
-      errorOf(workload(R"({"name": "a", "rows": 1, "dim": 99999999999})")),
+      errorOf(workloadJson(R"({"name": "a", "rows": 1, "dim": 99999999999})")),
       "tables[0].dim: expected a whole number in [1, 1048576], got: "
       "99999999999");
 }
@@ -182,7 +184,7 @@ TEST(JsonTest, TruncatedAtEveryByteIsOneClearError) {
 
 TEST(JsonTest, FieldsGivenTwiceAreRefused) {
   EXPECT_EQ(
-      errorOf(workload(R"({"name": "a", "rows": 1, "rows": 2, "dim": 4})")),
+      errorOf(workloadJson(R"({"name": "a", "rows": 1, "rows": 2, "dim": 4})")),
       "json: an object has the field 'rows' twice");
 }
 
@@ -233,24 +235,24 @@ TEST(JsonTest, ExamplesInTheDocumentation) {
 }
 
 TEST(JsonTest, UnknownNamesAreRefused) {
-  EXPECT_EQ(
-      errorOf(workload(R"({"name": "a", "rows": 1, "dim": 4, "type": "f64"})")),
-      "tables[0].type: expected f32, f16 or bf16, got: 'f64'");
-  EXPECT_EQ(errorOf(workload(
+  EXPECT_EQ(errorOf(workloadJson(
+                R"({"name": "a", "rows": 1, "dim": 4, "type": "f64"})")),
+            "tables[0].type: expected f32, f16 or bf16, got: 'f64'");
+  EXPECT_EQ(errorOf(workloadJson(
                 R"({"name": "a", "rows": 1, "dim": 4, "optimizer": "lamb"})")),
             "tables[0].optimizer: expected sgd, adagrad, rowwise_adagrad or "
             "adam, got: 'lamb'");
-  EXPECT_THAT(errorOf(workload(R"({"name": "a", "rows": 1, "dim": 4})",
-                               R"(, "topology": "8xTPU")")),
+  EXPECT_THAT(errorOf(workloadJson(R"({"name": "a", "rows": 1, "dim": 4})",
+                                   R"(, "topology": "8xTPU")")),
               HasSubstr("topology: unknown device class 'TPU'"));
-  EXPECT_EQ(errorOf(workload(R"({"name": "a", "rows": 1, "dim": 4})",
-                             R"(, "topology": "2xCPU", "constraints":
+  EXPECT_EQ(errorOf(workloadJson(R"({"name": "a", "rows": 1, "dim": 4})",
+                                 R"(, "topology": "2xCPU", "constraints":
                              {"pins": [{"table": "z", "devices": [0]}]})")),
             "constraints.pins[0].table: unknown table 'z'");
 }
 
 TEST(JsonTest, HistogramOfWrongLength) {
-  EXPECT_EQ(errorOf(workload(R"({"name": "a", "rows": 1, "dim": 4,
+  EXPECT_EQ(errorOf(workloadJson(R"({"name": "a", "rows": 1, "dim": 4,
                      "access": {"batch": 1, "reuse": [1, 0]}})")),
             "tables[0].access.reuse: expected 17 shares, got: 2");
 }
@@ -349,8 +351,8 @@ TEST(JsonTest, PublishedHistogramsFitTheSchema) {
   for (size_t at = pools.find("\"access\": {"); at != std::string::npos;
        at = pools.find("\"access\": {", at + 1)) {
     std::string object = pools.substr(at, pools.find('}', at) + 1 - at);
-    EXPECT_EQ(errorOf(workload(R"({"name": "a", "rows": 1, "dim": 4, )" +
-                               object + "}")),
+    EXPECT_EQ(errorOf(workloadJson(R"({"name": "a", "rows": 1, "dim": 4, )" +
+                                   object + "}")),
               "no error");
     ++count;
   }

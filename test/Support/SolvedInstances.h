@@ -1,7 +1,7 @@
 //===- SolvedInstances.h - Small problems and their optima ------*- C++ -*-===//
 
-#ifndef NEUROSHARD_TOOLS_BENCH_SOLVEDINSTANCES_H
-#define NEUROSHARD_TOOLS_BENCH_SOLVEDINSTANCES_H
+#ifndef NEUROSHARD_TEST_SUPPORT_SOLVEDINSTANCES_H
+#define NEUROSHARD_TEST_SUPPORT_SOLVEDINSTANCES_H
 
 #include "neuroshard/Planner/Objective.h"
 
@@ -20,4 +20,4 @@ double optimumMs(const ShardingProblem &problem, const CostModel &model,
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_TOOLS_BENCH_SOLVEDINSTANCES_H
+#endif // NEUROSHARD_TEST_SUPPORT_SOLVEDINSTANCES_H

@@ -20,7 +20,8 @@ using testing::IsSupersetOf;
 
 namespace {
 
-ShardingProblem workload(const std::string &name, const std::string &topology) {
+ShardingProblem problemOf(const std::string &name,
+                          const std::string &topology) {
   ShardingProblem problem = *readWorkload(std::string(NEUROSHARD_SOURCE_DIR) +
                                           "/workloads/" + name + ".json");
   problem.topology = *parseTopology(topology);
@@ -51,7 +52,7 @@ std::set<int> devicesOf(const SearchResult &result, const std::string &table) {
 class DlrmTest : public testing::TestWithParam<const char *> {};
 
 TEST_P(DlrmTest, DefaultIsNoWorseThanAnyOtherAlgorithm) {
-  ShardingProblem problem = workload("mlperf_dlrm_v2", GetParam());
+  ShardingProblem problem = problemOf("mlperf_dlrm_v2", GetParam());
   double best = mustPlan(problem).breakdown.costMs;
   for (Algorithm algorithm : allAlgorithms()) {
     SearchOptions options;
@@ -70,7 +71,7 @@ INSTANTIATE_TEST_SUITE_P(Topologies, DlrmTest,
 
 TEST(SearchTest, AdamFitsTightlyWithSmallReserves) {
   // 292 GiB of 320 GiB before activations: plans need cuts.
-  ShardingProblem problem = workload("mlperf_dlrm_v2", "8xA100-40GB");
+  ShardingProblem problem = problemOf("mlperf_dlrm_v2", "8xA100-40GB");
   for (Table &table : problem.tables)
     table.optimizer.kind = OptimizerKind::Adam;
   problem.constraints.reserves = {kGiB / 2, kGiB, kGiB / 2};
@@ -83,7 +84,7 @@ TEST(SearchTest, AdamFitsTightlyWithSmallReserves) {
 }
 
 TEST(SearchTest, LargestModelOn256Devices) {
-  ShardingProblem problem = workload("synthetic_colossal", "256xH200@192GiB");
+  ShardingProblem problem = problemOf("synthetic_colossal", "256xH200@192GiB");
   SearchOptions options;
   options.evaluationBudget = 10000;
   SearchResult result = mustPlan(problem, options);
@@ -91,13 +92,13 @@ TEST(SearchTest, LargestModelOn256Devices) {
 }
 
 TEST(SearchTest, SameInputSamePlan) {
-  ShardingProblem problem = workload("synthetic_small", "8xA100-40GB");
+  ShardingProblem problem = problemOf("synthetic_small", "8xA100-40GB");
   SearchResult first = mustPlan(problem), second = mustPlan(problem);
   EXPECT_EQ(writePlan(first.plan), writePlan(second.plan));
 }
 
 TEST(SearchTest, CostIsThatOfThePlan) {
-  ShardingProblem problem = workload("synthetic_tiny", "2x8xA100-40GB");
+  ShardingProblem problem = problemOf("synthetic_tiny", "2x8xA100-40GB");
   SearchResult result = mustPlan(problem);
   double again =
       evaluate(problem, result.plan, *makeRooflineModel(), {}).costMs;
@@ -108,14 +109,14 @@ TEST(SearchTest, CostIsThatOfThePlan) {
 }
 
 TEST(SearchTest, DeadlineStillGivesAValidPlan) {
-  ShardingProblem problem = workload("synthetic_colossal", "256xH200@192GiB");
+  ShardingProblem problem = problemOf("synthetic_colossal", "256xH200@192GiB");
   SearchOptions options;
   options.deadlineSeconds = 0;
   EXPECT_EQ(mustPlan(problem, options).stopReason, "deadline");
 }
 
 TEST(SearchTest, BudgetBoundsTheEvaluations) {
-  ShardingProblem problem = workload("synthetic_medium", "16xA100-40GB");
+  ShardingProblem problem = problemOf("synthetic_medium", "16xA100-40GB");
   SearchOptions options;
   options.evaluationBudget = 100;
   SearchResult small = mustPlan(problem, options);
@@ -125,7 +126,7 @@ TEST(SearchTest, BudgetBoundsTheEvaluations) {
 }
 
 TEST(SearchTest, ConstraintsAreKept) {
-  ShardingProblem problem = workload("mlperf_dlrm_v2", "8xH200");
+  ShardingProblem problem = problemOf("mlperf_dlrm_v2", "8xH200");
   Constraints &constraints = problem.constraints;
   constraints.pins = {{20, {2, 5}}};
   constraints.forbids = {{0, {0, 1, 2, 3}}};
@@ -142,7 +143,7 @@ TEST(SearchTest, ConstraintsAreKept) {
 }
 
 TEST(SearchTest, FixedShardsAreKeptAndPlannedAround) {
-  ShardingProblem problem = workload("mlperf_dlrm_v2", "8xH200");
+  ShardingProblem problem = problemOf("mlperf_dlrm_v2", "8xH200");
   // The middle of t20 by hand; the rest of it is left to the planner.
   problem.constraints.fixedShards = {
       makeShard("mine", "t20", 1000, 20'000'000, 32, 64, {7}),
@@ -190,7 +191,7 @@ TEST(SearchTest, FeasibleTasksAt95PercentOfMemoryArePlanned) {
 }
 
 TEST(SearchTest, UnequalDevicesGetUnequalShares) {
-  ShardingProblem problem = workload("synthetic_tiny", "2xH200");
+  ShardingProblem problem = problemOf("synthetic_tiny", "2xH200");
   problem.topology.devices[1].deviceClass = "CPU";
   SearchResult result = mustPlan(problem);
   EXPECT_GT(result.breakdown.devices[0].forwardBytes,
@@ -198,7 +199,7 @@ TEST(SearchTest, UnequalDevicesGetUnequalShares) {
 }
 
 TEST(SearchTest, TorchRecTargetGetsOnlyWhatItRuns) {
-  ShardingProblem problem = workload("mlperf_dlrm_v2", "2x4xA100-40GB");
+  ShardingProblem problem = problemOf("mlperf_dlrm_v2", "2x4xA100-40GB");
   problem.target = Target::TorchRec19;
   problem.optimizerSemantics = OptimizerSemantics::PerShard;
   double perShard = mustPlan(problem).breakdown.costMs;
@@ -262,7 +263,7 @@ public:
 
 /// Its steps are judged in batches, others one by one, so the plans may differ.
 TEST(SearchTest, ModelsWithoutIncrementalFormGivePlansAsGood) {
-  ShardingProblem problem = workload("criteo_kaggle", "4xA100-40GB");
+  ShardingProblem problem = problemOf("criteo_kaggle", "4xA100-40GB");
   SearchOptions options;
   options.evaluationBudget = 2000;
   auto plain = search(problem, PlainModel(), options);

@@ -1,4 +1,5 @@
-//===- SearchOracleLiquids.cpp - What stands for endless cuts -------------===//
+//===- ContinuousRelaxation.cpp - Bytes in place of countless cuts ------===//
+//---------===//
 
 #include "SearchOracleModes.h"
 
@@ -12,7 +13,8 @@
 using namespace neuroshard;
 using namespace neuroshard::oracle;
 
-/// More devices give no separate cases for the sets of devices a liquid is on.
+/// More devices give no separate cases for the sets of devices a relaxation is
+/// on.
 static constexpr int kMaxSupportDevices = 5;
 
 /// What a row of the table takes at least in a shard of these columns: of a
@@ -34,8 +36,8 @@ double Cases::leastPerRow(size_t table, int64_t colBegin,
 
 /// The least bytes of these columns in any tiling by rectangles: in each row,
 /// the best way to cut it into widths.
-int64_t Cases::liquidBytes(size_t table, int64_t colBegin, int64_t colEnd,
-                           bool columns) const {
+int64_t Cases::relaxedBytes(size_t table, int64_t colBegin, int64_t colEnd,
+                            bool columns) const {
   int64_t minWidth = tableRules[table].minWidth;
   std::map<int64_t, double> leastUpTo = {{colBegin, 0}};
   for (int64_t end = colBegin; end < colEnd;) {
@@ -70,13 +72,13 @@ void Cases::addSupports(size_t table, Mode mode,
                         std::vector<Mode> &modes) const {
   if (!tableRules[table].inSet || devices() > kMaxSupportDevices) {
     mode.exactSupport = false;
-    mode.support |= mode.liquidOn;
+    mode.support |= mode.relaxedOn;
     modes.push_back(mode);
     return;
   }
-  Mask certain = mode.support, all = mode.liquidOn;
+  Mask certain = mode.support, all = mode.relaxedOn;
   for (Mask part = all; part; part = (part - 1) & all) {
-    mode.liquidOn = part;
+    mode.relaxedOn = part;
     mode.support = certain | part;
     modes.push_back(mode);
   }
@@ -115,7 +117,7 @@ bool Cases::addRowSupports(size_t table, Mask on,
     slack = 0;
   Mode mode;
   auto each = static_cast<int64_t>(std::max(0.0, one - perRow - slack));
-  mode.liquid = static_cast<int64_t>(
+  mode.relaxation = static_cast<int64_t>(
       std::max(0.0, perRow * static_cast<double>(rows) * (1 - 1e-12) - slack));
   for (Mask part = on; part; part = (part - 1) & on) {
     bool single = (part & (part - 1)) == 0;
@@ -123,13 +125,13 @@ bool Cases::addRowSupports(size_t table, Mask on,
     for (int device = 0; device < devices(); ++device)
       if (part & bit(device))
         mode.bytes[static_cast<size_t>(device)] = single ? 2 * each : each;
-    mode.liquidOn = mode.support = part;
+    mode.relaxedOn = mode.support = part;
     modes.push_back(mode);
   }
   return true;
 }
 
-void Cases::addLiquid(size_t table, std::vector<Mode> &modes) const {
+void Cases::addRelaxation(size_t table, std::vector<Mode> &modes) const {
   const Rules &rule = tableRules[table];
   const Table &what = source.tables[table];
   bool both = cutsBothWays(table);
@@ -137,15 +139,15 @@ void Cases::addLiquid(size_t table, std::vector<Mode> &modes) const {
   bool inner = rule.allows(ShardingKind::TableRowWise) && what.rows > 1;
   Mode mode;
   mode.bytes.resize(static_cast<size_t>(devices()));
-  mode.liquid = liquidBytes(table, 0, what.dim, both);
-  mode.liquidOn = rule.devices;
+  mode.relaxation = relaxedBytes(table, 0, what.dim, both);
+  mode.relaxedOn = rule.devices;
   if (both)
     return addSupports(table, mode, modes);
   for (Mask group : rows ? std::vector<Mask>{rule.devices} : groups) {
-    mode.liquidOn = rule.devices & group;
-    if (!(rows || inner) || !mode.liquidOn)
+    mode.relaxedOn = rule.devices & group;
+    if (!(rows || inner) || !mode.relaxedOn)
       continue;
-    if (!addRowSupports(table, mode.liquidOn, modes))
+    if (!addRowSupports(table, mode.relaxedOn, modes))
       addSupports(table, mode, modes);
   }
 }

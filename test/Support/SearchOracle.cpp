@@ -15,23 +15,23 @@ using namespace neuroshard::oracle;
 namespace {
 
 constexpr int64_t kMaxNodes = 200'000;
-/// Combinations with liquids that are poured before giving up.
+/// Combinations with relaxations that are poured before giving up.
 constexpr int kMaxPours = 12;
 
-/// Can the liquids be spread so that no device gets more than its room? By
-/// augmenting paths: liquids are few.
+/// Can the relaxations be spread so that no device gets more than its room? By
+/// augmenting paths: relaxations are few.
 class Flow {
 public:
-  Flow(std::vector<int64_t> room, size_t liquids)
+  Flow(std::vector<int64_t> room, size_t relaxations)
       : room(std::move(room)),
-        poured(liquids, std::vector<int64_t>(this->room.size())),
-        masks(liquids) {}
+        poured(relaxations, std::vector<int64_t>(this->room.size())),
+        masks(relaxations) {}
 
-  bool add(size_t liquid, int64_t amount, Mask on) {
-    masks[liquid] = on;
+  bool add(size_t relaxation, int64_t amount, Mask on) {
+    masks[relaxation] = on;
     while (amount > 0) {
       std::vector<bool> seen(masks.size());
-      int64_t moved = push(liquid, amount, seen);
+      int64_t moved = push(relaxation, amount, seen);
       if (moved == 0)
         return false;
       amount -= moved;
@@ -40,21 +40,21 @@ public:
   }
 
 private:
-  /// Finds room for up to `amount` more of a liquid, moving others.
-  int64_t push(size_t liquid, int64_t amount, std::vector<bool> &seen) {
-    seen[liquid] = true;
+  /// Finds room for up to `amount` more of a relaxation, moving others.
+  int64_t push(size_t relaxation, int64_t amount, std::vector<bool> &seen) {
+    seen[relaxation] = true;
     for (size_t d = 0; d < room.size(); ++d) {
-      if (!(masks[liquid] & bit(static_cast<int>(d))))
+      if (!(masks[relaxation] & bit(static_cast<int>(d))))
         continue;
       int64_t moved = std::min(amount, room[d]);
       if (moved > 0) {
         room[d] -= moved;
-        poured[liquid][d] += moved;
+        poured[relaxation][d] += moved;
         return moved;
       }
     }
     for (size_t d = 0; d < room.size(); ++d) {
-      if (!(masks[liquid] & bit(static_cast<int>(d))))
+      if (!(masks[relaxation] & bit(static_cast<int>(d))))
         continue;
       for (size_t other = 0; other < masks.size(); ++other) {
         if (seen[other] || poured[other][d] == 0)
@@ -63,7 +63,7 @@ private:
         if (moved == 0)
           continue;
         poured[other][d] -= moved;
-        poured[liquid][d] += moved;
+        poured[relaxation][d] += moved;
         return moved;
       }
     }
@@ -126,10 +126,11 @@ void Judge::sortTables() {
   for (size_t depth = order.size(); depth-- > 0;) {
     int64_t least = INT64_MAX;
     for (const Mode &mode : modes[order[depth]])
-      least = std::min(
-          least, std::accumulate(mode.bytes.begin(), mode.bytes.end(),
-                                 mode.liquid + mode.everywhere *
-                                                   int64_t(cases.devices())));
+      least =
+          std::min(least, std::accumulate(mode.bytes.begin(), mode.bytes.end(),
+                                          mode.relaxation +
+                                              mode.everywhere *
+                                                  int64_t(cases.devices())));
     leastFrom[depth] = leastFrom[depth + 1] + least;
   }
 }
@@ -174,27 +175,28 @@ bool Judge::fits(size_t depth) const {
   }
   int64_t total = std::accumulate(room.begin(), room.end(), int64_t(0));
   for (size_t i = 0; i < depth; ++i)
-    total -= chosen[order[i]]->liquid;
+    total -= chosen[order[i]]->relaxation;
   if (total < leastFrom[depth])
     return false;
   Flow flow(std::move(room), depth);
   for (size_t i = 0; i < depth; ++i)
     if (const Mode &mode = *chosen[order[i]];
-        !flow.add(i, mode.liquid, mode.liquidOn))
+        !flow.add(i, mode.relaxation, mode.relaxedOn))
       return false;
   return true;
 }
 
 /// A combination in which everything agrees: a plan, or a hint at one.
 void Judge::leaf() {
-  bool liquid = std::any_of(chosen.begin(), chosen.end(), [](const Mode *m) {
-    return m->liquid > 0 || m->shards.empty();
-  });
-  pours += liquid;
+  bool relaxation =
+      std::any_of(chosen.begin(), chosen.end(), [](const Mode *m) {
+        return m->relaxation > 0 || m->shards.empty();
+      });
+  pours += relaxation;
   if (auto plan = pack(original, cases, chosen)) {
     answer.verdict = Verdict::Feasible;
     answer.plan = std::move(*plan);
-  } else if (!liquid) {
+  } else if (!relaxation) {
     // Cannot be: what agrees here is a plan. Say nothing rather than a lie.
     pours = kMaxPours + 1;
   }

@@ -1,7 +1,7 @@
 //===- SearchOraclePacker.h - Makes a plan of chosen forms ------*- C++ -*-===//
 
-#ifndef NEUROSHARD_TOOLS_BENCH_SEARCHORACLEPACKER_H
-#define NEUROSHARD_TOOLS_BENCH_SEARCHORACLEPACKER_H
+#ifndef NEUROSHARD_TEST_SUPPORT_SEARCHORACLEPACKER_H
+#define NEUROSHARD_TEST_SUPPORT_SEARCHORACLEPACKER_H
 
 #include "SearchOracleModes.h"
 
@@ -9,7 +9,7 @@
 
 namespace neuroshard::oracle {
 
-/// A plan that verify() accepts with each table in its chosen form, liquids
+/// A plan that verify() accepts with each table in its chosen form, relaxations
 /// poured into the devices by rows in a number of random orders, or nothing.
 std::optional<ShardingPlan> pack(const ShardingProblem &problem,
                                  const Cases &cases,
@@ -17,4 +17,4 @@ std::optional<ShardingPlan> pack(const ShardingProblem &problem,
 
 } // namespace neuroshard::oracle
 
-#endif // NEUROSHARD_TOOLS_BENCH_SEARCHORACLEPACKER_H
+#endif // NEUROSHARD_TEST_SUPPORT_SEARCHORACLEPACKER_H
