@@ -17,9 +17,10 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-using neuroshard::runtime::fail;
+namespace neuroshard {
 
-namespace neuroshard::cuda {
+using runtime::fail;
+
 namespace {
 
 class OpenFile {
@@ -97,4 +98,4 @@ std::string readHashed(const std::filesystem::path &path,
   return bytes;
 }
 
-} // namespace neuroshard::cuda
+} // namespace neuroshard

@@ -1,22 +1,20 @@
-//===- ExchangeLayout.cpp - Derives the layout of the exchanges -----------===//
-//
-// Derives the layouts of all exchanges from a checked manifest.
-//
-//===----------------------------------------------------------------------===//
+//===- ExchangeLayout.cpp - Layout of the exchanges of a plan -------------===//
 
 #include "neuroshard/Artifact/ExchangeLayout.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 #include <tuple>
 
-namespace neuroshard::runtime {
+namespace neuroshard {
 namespace {
 
 class LayoutBuilder {
 public:
-  LayoutBuilder(const Manifest &manifest, int32_t exchange)
-      : manifest(manifest), spec(manifest.exchanges[exchange]),
+  LayoutBuilder(const Manifest &manifest, const DeviceGroups &groups,
+                int32_t exchange)
+      : manifest(manifest), groups(groups), spec(manifest.exchanges[exchange]),
         exchange(exchange) {}
 
   ExchangeLayout build() {
@@ -27,13 +25,13 @@ public:
     for (int32_t device = 0; device < manifest.numDevices; ++device)
       addEntries(device);
     for (ResultLayout &result : layout.results)
-      sortPieces(result);
-    markRelayed(manifest, spec, layout);
+      sortParts(result);
+    markRelayed(groups, spec, layout);
     for (int32_t device = 0; device < manifest.numDevices; ++device) {
       placePooledColumns(layout.locals[device]);
       placePooledColumns(layout.owners[device]);
     }
-    addRelays(manifest, layout);
+    addRelays(groups, layout);
     return std::move(layout);
   }
 
@@ -41,23 +39,44 @@ private:
   void addBuckets() {
     layout.bucketsOfLookup.resize(spec.lookups.size());
     for (size_t k = 0; k < spec.lookups.size(); ++k) {
-      const LookupSpec &lookup = spec.lookups[k];
+      const ExchangeLookup &lookup = spec.lookups[k];
       std::set<Range> ranges;
       for (const ShardSpec &shard : manifest.shards)
         if (shard.table == lookup.table)
           ranges.insert(shard.rows);
       Range all{0, manifest.tables[lookup.table].rows};
+      std::vector<int64_t> ends; // of the last range of each layer
       for (const Range &rows : ranges) {
         layout.bucketsOfLookup[k].push_back(int32_t(layout.buckets.size()));
-        bool whole = rows == all && !lookup.dropsPadding();
-        layout.buckets.push_back({int32_t(k), rows, whole, {}});
+        auto layer = std::find_if(ends.begin(), ends.end(), [&](int64_t end) {
+          return end <= rows.begin;
+        });
+        auto number = int32_t(layer - ends.begin());
+        if (layer == ends.end())
+          ends.push_back(rows.end);
+        else
+          *layer = rows.end;
+        bool hasAllRows = rows == all;
+        layout.buckets.push_back({int32_t(k),
+                                  rows,
+                                  number,
+                                  !hasAllRows,
+                                  hasAllRows && !lookup.dropsPadding(),
+                                  {}});
       }
     }
   }
 
   void addEntries(int32_t device) {
     const DeviceBinding &binding = manifest.bindings[device];
-    for (size_t i = 0; i < binding.lookups.size(); ++i) {
+    // The same order of lookups on every device, so that copies have their
+    // columns at the same places.
+    std::vector<size_t> order(binding.lookups.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+      return binding.lookups[a].lookup < binding.lookups[b].lookup;
+    });
+    for (size_t i : order) {
       const LookupBinding &bound = binding.lookups[i];
       if (bound.exchange != exchange)
         continue;
@@ -67,12 +86,7 @@ private:
       else
         addRemoteEntry(device, int32_t(i), bound, shard);
     }
-    // Replicated streams are in the order of the lookups on every device.
     StreamSet &local = layout.locals[device];
-    std::sort(local.entries.begin(), local.entries.end(),
-              [](const EntryLayout &a, const EntryLayout &b) {
-                return a.lookup < b.lookup;
-              });
     for (size_t i = 0; i < local.entries.size(); ++i) {
       EntryLayout &entry = local.entries[i];
       int32_t bucket = layout.bucketsOfLookup[entry.lookup][0];
@@ -86,7 +100,7 @@ private:
 
   void addLocalEntry(int32_t device, int32_t kernel,
                      const LookupBinding &bound) {
-    const LookupSpec &lookup = spec.lookups[bound.lookup];
+    const ExchangeLookup &lookup = spec.lookups[bound.lookup];
     Range cols{0, manifest.tables[lookup.table].dim};
     layout.locals[device].entries.push_back(
         {kernel, bound.slot, bound.lookup, 0, cols, lookup.pooled(), 0});
@@ -103,7 +117,7 @@ private:
       stream = addStream(owner, bucket);
       layout.buckets[bucket].destinations.push_back({device, stream});
     }
-    layout.results[bound.lookup].pieces.push_back(
+    layout.results[bound.lookup].parts.push_back(
         {device, int32_t(owner.entries.size()), bucket, shard.rows,
          shard.cols});
     owner.entries.push_back({kernel, bound.slot, bound.lookup, stream,
@@ -128,35 +142,40 @@ private:
 
   int32_t addStream(StreamSet &set, int32_t bucket) const {
     const BucketLayout &source = layout.buckets[bucket];
-    const LookupSpec &lookup = spec.lookups[source.lookup];
+    const ExchangeLookup &lookup = spec.lookups[source.lookup];
     set.streams.push_back(
         {source.lookup, bucket, source.rows, lookup.pooled(), lookup.weighted});
     return int32_t(set.streams.size()) - 1;
   }
 
   static void placePooledColumns(StreamSet &set) {
-    for (EntryLayout &entry : set.entries)
+    int64_t padded = 0;
+    for (EntryLayout &entry : set.entries) {
+      entry.paddedColumn = padded;
+      padded += paddedColumns(entry.cols.size());
       if (entry.pooled) {
         int64_t &width = entry.relayed ? set.relayedWidth : set.pooledWidth;
         entry.pooledColumn = width;
         width += entry.cols.size();
       }
+    }
   }
 
-  /// Puts pieces into the order of addition.
-  static void sortPieces(ResultLayout &result) {
-    std::stable_sort(result.pieces.begin(), result.pieces.end(),
-                     [](const Piece &a, const Piece &b) {
+  /// Puts parts into the order of addition.
+  static void sortParts(ResultLayout &result) {
+    std::stable_sort(result.parts.begin(), result.parts.end(),
+                     [](const PartialColumns &a, const PartialColumns &b) {
                        return std::tie(a.device, a.rows, a.cols) <
                               std::tie(b.device, b.rows, b.cols);
                      });
     std::vector<Range> cols;
-    for (const Piece &piece : result.pieces)
-      cols.push_back(piece.cols);
+    for (const PartialColumns &part : result.parts)
+      cols.push_back(part.cols);
     result.segments = cutColumns(cols);
   }
 
   const Manifest &manifest;
+  const DeviceGroups &groups;
   const ExchangeSpec &spec;
   int32_t exchange;
   ExchangeLayout layout;
@@ -174,8 +193,8 @@ std::vector<Segment> cutColumns(const std::vector<Range> &ranges) {
     Segment segment{{*it, *std::next(it)}, {}};
     for (size_t i = 0; i < ranges.size(); ++i)
       if (ranges[i].overlaps(segment.cols))
-        segment.pieces.push_back(int32_t(i));
-    if (!segment.pieces.empty())
+        segment.parts.push_back(int32_t(i));
+    if (!segment.parts.empty())
       segments.push_back(std::move(segment));
   }
   return segments;
@@ -183,9 +202,10 @@ std::vector<Segment> cutColumns(const std::vector<Range> &ranges) {
 
 std::vector<ExchangeLayout> makeLayouts(const Manifest &manifest) {
   std::vector<ExchangeLayout> layouts;
+  DeviceGroups groups(manifest);
   for (size_t i = 0; i < manifest.exchanges.size(); ++i)
-    layouts.push_back(LayoutBuilder(manifest, int32_t(i)).build());
+    layouts.push_back(LayoutBuilder(manifest, groups, int32_t(i)).build());
   return layouts;
 }
 
-} // namespace neuroshard::runtime
+} // namespace neuroshard

@@ -1,25 +1,27 @@
-//===- GpuProgram.cpp - What <program>.gpu.json says ----------------------===//
+//===- GpuProgram.cpp - Record of a device program for GPUs ---------------===//
 //
-// Reads the document, holds it against the manifest, chooses an image.
+// Writes and reads the record, compares it with the manifest, chooses an image.
 //
 //===----------------------------------------------------------------------===//
 
 #include "neuroshard/Artifact/GpuProgram.h"
 #include "neuroshard/Artifact/Error.h"
 #include "neuroshard/Artifact/JsonValue.h"
+#include "neuroshard/Artifact/Manifest.h"
 #include "neuroshard/RuntimeCuda/GpuKernelABI.h"
 
 #include <algorithm>
 #include <charconv>
 #include <limits>
 
-using namespace neuroshard::runtime;
+namespace neuroshard {
 
-namespace neuroshard::cuda {
+using runtime::fail;
+using runtime::JsonValue;
+
 namespace {
 
 constexpr const char *document = "GPU program";
-constexpr const char *schemaId = "neuroshard.gpu_program/1";
 constexpr int32_t maxVariant = 1 << 20;
 constexpr int32_t maxItems = 1 << 20;
 
@@ -34,19 +36,19 @@ int capabilityOf(const std::string &arch) {
   return result.ec == std::errc() && result.ptr == end ? capability : -1;
 }
 
-ElementType readElementType(const JsonValue &value) {
-  return value.oneOf<ElementType>({{"f32", ElementType::F32},
-                                   {"f16", ElementType::F16},
-                                   {"bf16", ElementType::BF16}});
+ElementType readOutputType(const JsonValue &value) {
+  return value.oneOfNames(
+      {ElementType::F32, ElementType::F16, ElementType::BF16},
+      [](ElementType type) { return toString(type); });
 }
 
 int32_t readVariant(const JsonValue &value) {
   return int32_t(value.integer(-1, maxVariant));
 }
 
-GpuImage readImage(const JsonValue &value) {
-  GpuImage image{value["arch"].text(), value["file"].text(),
-                 value["xxh3"].text()};
+GpuImageFile readImage(const JsonValue &value) {
+  GpuImageFile image{value["arch"].text(), value["file"].text(),
+                     value["xxh3"].text()};
   if (image.arch != "ptx" && !image.arch.starts_with("sm_"))
     value["arch"].wrong("\"ptx\" or \"sm_\" and a compute capability");
   return image;
@@ -60,7 +62,7 @@ GpuLookup readLookup(const JsonValue &value, size_t numSlots) {
     value["id_bytes"].wrong("4 or 8");
   lookup.pooled = value["pooled"].boolean();
   lookup.weighted = value["weighted"].boolean();
-  lookup.output = readElementType(value["output"]);
+  lookup.output = readOutputType(value["output"]);
   lookup.variant = int32_t(value["variant"].integer(0, maxVariant));
   lookup.meanVariant = readVariant(value["mean_variant"]);
   lookup.fixedVariant = readVariant(value["fixed_variant"]);
@@ -76,7 +78,7 @@ GpuLookup readLookup(const JsonValue &value, size_t numSlots) {
 GpuSlot readSlot(const JsonValue &value) {
   GpuSlot slot;
   slot.dim = value["dim"].integer(1, maxItems);
-  slot.element = readElementType(value["element"]);
+  slot.element = readOutputType(value["element"]);
   slot.elementStates = int32_t(value["state_elements"].integer(0, 2));
   slot.rowStates = int32_t(value["state_rows"].integer(0, 2));
   slot.twoPhase = value["two_phase"].boolean();
@@ -98,6 +100,46 @@ GpuSlot readSlot(const JsonValue &value) {
     value["small_update_variant"].wrong(
         "-1, or a small_sums_variant with it and no other update");
   return slot;
+}
+
+using Json = nlohmann::ordered_json;
+
+Json imageJson(const GpuImageFile &image) {
+  Json json = Json::object();
+  if (!image.arch.empty())
+    json["arch"] = image.arch;
+  json["file"] = image.file;
+  json["xxh3"] = image.hash;
+  return json;
+}
+
+Json lookupJson(const GpuLookup &lookup) {
+  return {{"slot", lookup.slot},
+          {"id_bytes", lookup.idBytes},
+          {"pooled", lookup.pooled},
+          {"weighted", lookup.weighted},
+          {"output", toString(lookup.output)},
+          {"variant", lookup.variant},
+          {"mean_variant", lookup.meanVariant},
+          {"fixed_variant", lookup.fixedVariant},
+          {"fixed_mean_variant", lookup.fixedMeanVariant},
+          {"items_per_block", lookup.itemsPerBlock},
+          {"gradient_variant", lookup.gradientVariant},
+          {"gradient_items_per_block", lookup.gradientItemsPerBlock}};
+}
+
+Json slotJson(const GpuSlot &slot) {
+  return {{"dim", slot.dim},
+          {"element", toString(slot.element)},
+          {"state_elements", slot.elementStates},
+          {"state_rows", slot.rowStates},
+          {"two_phase", slot.twoPhase},
+          {"update_variant", slot.updateVariant},
+          {"reduce_variant", slot.reduceVariant},
+          {"apply_variant", slot.applyVariant},
+          {"partial_variant", slot.partialVariant},
+          {"small_sums_variant", slot.smallSumsVariant},
+          {"small_update_variant", slot.smallUpdateVariant}};
 }
 
 /// Whatever has a variant needs its kernel.
@@ -162,10 +204,30 @@ bool GpuProgram::hasFactors() const {
       [](const GpuLookup &lookup) { return lookup.weighted || lookup.mean; });
 }
 
+std::string writeGpuProgram(const GpuProgram &program) {
+  Json images = Json::array(), lookups = Json::array(), slots = Json::array();
+  for (const GpuImageFile &image : program.images)
+    images.push_back(imageJson(image));
+  for (const GpuLookup &lookup : program.lookups)
+    lookups.push_back(lookupJson(lookup));
+  for (const GpuSlot &slot : program.slots)
+    slots.push_back(slotJson(slot));
+  Json json = {{"schema", kGpuProgramSchema},
+               {"abi", NSG_VERSION},
+               {"module", program.module},
+               {"images", images},
+               {"kernels", program.kernels},
+               {"lookups", lookups},
+               {"slots", slots}};
+  if (program.emulated)
+    json["emulated"] = imageJson(*program.emulated);
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
 GpuProgram parseGpuProgram(const std::string &text) {
-  nlohmann::json json = parseJson(text, document);
+  nlohmann::json json = runtime::parseJson(text, document);
   JsonValue root(json, document);
-  root["schema"].oneOf<bool>({{schemaId, true}});
+  root["schema"].oneOf<bool>({{kGpuProgramSchema, true}});
   int64_t abi = root["abi"].integer(0, std::numeric_limits<int32_t>::max());
   if (abi != NSG_VERSION)
     root["abi"].wrong("version " + std::to_string(NSG_VERSION) +
@@ -198,10 +260,9 @@ void checkGpuProgram(const GpuProgram &program, const Manifest &manifest,
     std::string path = indexed("slots", i);
     expect(path, "dim", shard.cols.size(), slot.dim);
     expect(path, "element", int32_t(table.elementType), int32_t(slot.element));
-    expect(path, "state_elements", int32_t(table.optimizer.numElementStates()),
+    expect(path, "state_elements", int32_t(table.states().perElement),
            slot.elementStates);
-    expect(path, "state_rows", int32_t(table.optimizer.numRowStates()),
-           slot.rowStates);
+    expect(path, "state_rows", int32_t(table.states().perRow), slot.rowStates);
     bool exchanges = manifest.needsNormExchange(shard);
     if (slot.trainable() && slot.twoPhase != exchanges)
       expect(path, "two_phase", exchanges, slot.twoPhase);
@@ -215,11 +276,11 @@ void checkGpuProgram(const GpuProgram &program, const Manifest &manifest,
   for (size_t i = 0; i < program.lookups.size(); ++i) {
     const LookupBinding &bound = binding.lookups[i];
     const ExchangeSpec &exchange = manifest.exchanges[size_t(bound.exchange)];
-    const LookupSpec &spec = exchange.lookups[size_t(bound.lookup)];
+    const ExchangeLookup &spec = exchange.lookups[size_t(bound.lookup)];
     const GpuLookup &lookup = program.lookups[i];
     std::string path = indexed("lookups", i);
     expect(path, "slot", bound.slot, lookup.slot);
-    expect(path, "id_bytes", exchange.idBytes, lookup.idBytes);
+    expect(path, "id_bytes", exchange.idBytes(), lookup.idBytes);
     expect(path, "pooled", spec.pooled(), lookup.pooled);
     expect(path, "weighted", spec.weighted, lookup.weighted);
   }
@@ -229,8 +290,8 @@ void bindMeans(GpuProgram &program, const Manifest &manifest, int32_t device) {
   const DeviceBinding &binding = manifest.bindings[size_t(device)];
   for (size_t i = 0; i < program.lookups.size(); ++i) {
     const LookupBinding &bound = binding.lookups[i];
-    const LookupSpec &lookup = manifest.exchanges[size_t(bound.exchange)]
-                                   .lookups[size_t(bound.lookup)];
+    const ExchangeLookup &lookup = manifest.exchanges[size_t(bound.exchange)]
+                                       .lookups[size_t(bound.lookup)];
     const ShardSpec &shard =
         manifest.shards[size_t(binding.slots[size_t(bound.slot)])];
     bool hasAllRows = shard.rows.size() == manifest.tableOf(shard).rows;
@@ -242,11 +303,11 @@ void bindMeans(GpuProgram &program, const Manifest &manifest, int32_t device) {
   }
 }
 
-const GpuImage &chooseImage(const GpuProgram &program, int capability) {
-  const GpuImage *best = nullptr;
-  const GpuImage *ptx = nullptr;
+const GpuImageFile &chooseImage(const GpuProgram &program, int capability) {
+  const GpuImageFile *best = nullptr;
+  const GpuImageFile *ptx = nullptr;
   std::string there;
-  for (const GpuImage &image : program.images) {
+  for (const GpuImageFile &image : program.images) {
     there += (there.empty() ? "" : ", ") + image.arch;
     if (image.arch == "ptx")
       ptx = &image;
@@ -264,4 +325,4 @@ const GpuImage &chooseImage(const GpuProgram &program, int capability) {
   return *best;
 }
 
-} // namespace neuroshard::cuda
+} // namespace neuroshard

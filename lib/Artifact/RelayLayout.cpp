@@ -1,7 +1,8 @@
-//===- RelayLayout.cpp - Which partial sums are added on their way --------===//
+//===- RelayLayout.cpp - Layout of the hierarchical all-to-all ------------===//
 //
-// A table whose row shards lie inside one group would send one partial sum per
-// owner over the slow links between groups; the sum of all is as good.
+// A table with several row shards inside one group would send one partial sum
+// per owner over the slow links between groups. A relay in the group adds them
+// up and sends one.
 //
 //===----------------------------------------------------------------------===//
 
@@ -9,46 +10,45 @@
 
 #include <algorithm>
 
-namespace neuroshard::runtime {
+namespace neuroshard {
 namespace {
 
 /// True if two devices of one group have partial sums of the same columns.
-bool addsUpInAGroup(const Manifest &manifest, const ResultLayout &result) {
-  for (const Piece &a : result.pieces)
-    for (const Piece &b : result.pieces)
+bool addsUpInAGroup(const DeviceGroups &groups, const ResultLayout &result) {
+  for (const PartialColumns &a : result.parts)
+    for (const PartialColumns &b : result.parts)
       if (a.device < b.device && a.cols.overlaps(b.cols) &&
-          manifest.places[a.device].group == manifest.places[b.device].group)
+          groups.sameGroup(a.device, b.device))
         return true;
   return false;
 }
 
 bool isRelayed(const ExchangeLayout &layout, const ResultLayout &result) {
-  if (result.pieces.empty())
+  if (result.parts.empty())
     return false;
-  const Piece &piece = result.pieces.front();
-  return layout.owners[piece.device].entries[piece.entry].relayed;
+  const PartialColumns &part = result.parts.front();
+  return layout.owners[part.device].entries[part.entry].relayed;
 }
 
-/// Adds what the members of a group have of one result.
-void addSums(const Manifest &manifest, int32_t group, ExchangeLayout &layout,
+/// Adds the sums of what the devices of a group have of one result.
+void addSums(const DeviceGroups &groups, int32_t group, ExchangeLayout &layout,
              ResultLayout &result) {
-  std::vector<const Piece *> pieces;
+  std::vector<const PartialColumns *> parts;
   std::vector<Range> cols;
-  for (const Piece &piece : result.pieces)
-    if (manifest.places[piece.device].group == group) {
-      pieces.push_back(&piece);
-      cols.push_back(piece.cols);
+  for (const PartialColumns &part : result.parts)
+    if (groups.placeOf(part.device).group == group) {
+      parts.push_back(&part);
+      cols.push_back(part.cols);
     }
   RelayLayout &relay = layout.relays[group];
   for (const Segment &segment : cutColumns(cols)) {
     RelaySum sum{relay.width, segment.cols.size(), {}};
-    for (int32_t i : segment.pieces) {
-      const Piece &piece = *pieces[i];
-      const EntryLayout &entry =
-          layout.owners[piece.device].entries[piece.entry];
+    for (int32_t i : segment.parts) {
+      const PartialColumns &part = *parts[i];
+      const EntryLayout &entry = layout.owners[part.device].entries[part.entry];
       sum.sources.push_back(
-          {manifest.places[piece.device].member,
-           entry.pooledColumn + segment.cols.begin - piece.cols.begin});
+          {groups.placeOf(part.device).index,
+           entry.pooledColumn + segment.cols.begin - part.cols.begin});
     }
     result.relayed.push_back({group, segment.cols, relay.width});
     relay.width += sum.size;
@@ -58,31 +58,31 @@ void addSums(const Manifest &manifest, int32_t group, ExchangeLayout &layout,
 
 } // namespace
 
-void markRelayed(const Manifest &manifest, const ExchangeSpec &spec,
+void markRelayed(const DeviceGroups &groups, const ExchangeSpec &spec,
                  ExchangeLayout &layout) {
-  if (manifest.groups.size() < 2)
+  if (groups.numGroups() < 2)
     return;
   for (size_t k = 0; k < layout.results.size(); ++k) {
     const ResultLayout &result = layout.results[k];
-    if (!spec.lookups[k].pooled() || !addsUpInAGroup(manifest, result))
+    if (!spec.lookups[k].pooled() || !addsUpInAGroup(groups, result))
       continue;
-    for (const Piece &piece : result.pieces)
-      layout.owners[piece.device].entries[piece.entry].relayed = true;
-    layout.relays.resize(manifest.groups.size());
+    for (const PartialColumns &part : result.parts)
+      layout.owners[part.device].entries[part.entry].relayed = true;
+    layout.relays.resize(size_t(groups.numGroups()));
   }
 }
 
-void addRelays(const Manifest &manifest, ExchangeLayout &layout) {
+void addRelays(const DeviceGroups &groups, ExchangeLayout &layout) {
   for (ResultLayout &result : layout.results) {
     if (!isRelayed(layout, result))
       continue;
     for (size_t group = 0; group < layout.relays.size(); ++group)
-      addSums(manifest, int32_t(group), layout, result);
+      addSums(groups, int32_t(group), layout, result);
     std::vector<Range> cols;
-    for (const RelayedPiece &piece : result.relayed)
-      cols.push_back(piece.cols);
+    for (const RelayedColumns &part : result.relayed)
+      cols.push_back(part.cols);
     result.segments = cutColumns(cols);
   }
 }
 
-} // namespace neuroshard::runtime
+} // namespace neuroshard

@@ -2,14 +2,13 @@
 
 #include "LocalProgram.h"
 
-#include <nlohmann/json.hpp>
+#include "neuroshard/Artifact/Manifest.h"
 
 #include <algorithm>
 #include <numeric>
 
 using namespace neuroshard;
 using namespace neuroshard::collect;
-using nlohmann::json;
 
 namespace {
 
@@ -57,18 +56,6 @@ Expected<bool> isTwoPhase(const MeasuredSet &set, const LocalTable &local) {
   return true;
 }
 
-json optimizerJson(const Optimizer &optimizer) {
-  json result = {{"kind", toString(optimizer.kind)}};
-  if (optimizer.kind == OptimizerKind::Adam) {
-    result["beta1"] = optimizer.beta1;
-    result["beta2"] = optimizer.beta2;
-  }
-  if (optimizer.kind == OptimizerKind::Adagrad ||
-      optimizer.kind == OptimizerKind::RowWiseAdagrad)
-    result["initial_accumulator"] = 0;
-  return result;
-}
-
 class ProgramMaker {
 public:
   ProgramMaker(const MeasuredSet &set, LocalProgram &program)
@@ -90,8 +77,8 @@ private:
 
   const MeasuredSet &set;
   LocalProgram &program;
-  json manifest;
-  json bindingSlots = json::array(), bindingLookups = json::array();
+  Manifest manifest;
+  DeviceBinding binding;
 };
 
 void ProgramMaker::addLookups() {
@@ -107,29 +94,25 @@ void ProgramMaker::addExchange(const std::vector<LocalLookup> &lookups,
                                bool weighted) {
   if (lookups.empty())
     return;
-  json exchange = {{"input", weighted ? "weighted" : "ids"},
-                   {"id_type", toString(set.problem.batch.idType)},
-                   {"weighted", weighted},
-                   {"features", json::array()},
-                   {"lookups", json::array()}};
+  ExchangeSpec exchange;
+  exchange.input = weighted ? "weighted" : "ids";
+  exchange.idType = set.problem.batch.idType;
+  exchange.weighted = weighted;
   for (const LocalLookup &lookup : lookups) {
     Pooling pooling = featureOf(lookup).pooling;
-    exchange["lookups"].push_back(
-        {{"table", lookup.localTable},
-         {"feature", exchange["features"].size()},
-         {"pooling", toString(pooling)},
-         {"weighted", weighted && pooling != Pooling::None},
-         {"padding_idx", nullptr},
-         {"result_type", "f32"}});
-    exchange["features"].push_back(numbered('f', exchange["features"].size()));
+    exchange.lookups.push_back({lookup.localTable,
+                                static_cast<int32_t>(exchange.features.size()),
+                                pooling, weighted && pooling != Pooling::None,
+                                std::nullopt, ElementType::F32});
+    exchange.features.push_back(numbered('f', exchange.features.size()));
   }
-  manifest["exchanges"].push_back(std::move(exchange));
+  manifest.exchanges.push_back(std::move(exchange));
 }
 
 /// The lookups of a slot, in the order of the exchanges.
 void ProgramMaker::bind(size_t tableIndex, size_t slot, int64_t width) {
   const Table &table = tableOf(program.tables[tableIndex]);
-  size_t exchange = 0;
+  int32_t exchange = 0;
   for (const std::vector<LocalLookup> &lookups : program.lookups) {
     if (lookups.empty())
       continue;
@@ -143,7 +126,8 @@ void ProgramMaker::bind(size_t tableIndex, size_t slot, int64_t width) {
            static_cast<int>(idBytes(set.problem.batch.idType)), pooled,
            feature.weighted && pooled});
       program.slotOfKernel.push_back(static_cast<int>(slot));
-      bindingLookups.push_back({exchange, k, slot});
+      binding.lookups.push_back(
+          {exchange, static_cast<int32_t>(k), static_cast<int32_t>(slot)});
     }
     ++exchange;
   }
@@ -162,47 +146,41 @@ Expected<void> ProgramMaker::addSlots(size_t index) {
                     return feature.table == local.table && feature.weighted &&
                            feature.pooling != Pooling::None;
                   });
-  manifest["tables"].push_back({{"name", numbered('t', index)},
-                                {"rows", rows},
-                                {"dim", dimOf(local)},
-                                {"element_type", toString(table.elementType)},
-                                {"optimizer", optimizerJson(table.optimizer)}});
+  Optimizer optimizer = table.optimizer;
+  optimizer.initialAccumulator = 0;
+  manifest.tables.push_back(
+      {numbered('t', index), rows, dimOf(local), table.elementType, optimizer});
   int64_t column = 0;
   for (int64_t width : local.widths) {
     size_t slot = program.slots.size();
     program.slots.push_back({width, std::string(toString(table.elementType)),
                              std::string(toString(table.optimizer.kind)),
                              weighted, *twoPhase});
-    manifest["shards"].push_back({{"name", numbered('s', slot)},
-                                  {"table", index},
-                                  {"rows", {0, rows}},
-                                  {"cols", {column, column + width}},
-                                  {"devices", {0}},
-                                  {"tier", "hbm"}});
+    manifest.shards.push_back({numbered('s', slot),
+                               static_cast<int32_t>(index),
+                               {0, rows},
+                               {column, column + width},
+                               {0}});
     column += width;
-    bindingSlots.push_back(slot);
+    binding.slots.push_back(static_cast<int32_t>(slot));
     bind(index, slot, width);
   }
   return {};
 }
 
 Expected<void> ProgramMaker::make() {
-  bool exact = set.problem.optimizerSemantics == OptimizerSemantics::Exact;
-  manifest = {{"schema", "neuroshard.manifest/1"},
-              {"target_cpu", "host"},
-              {"devices", 1},
-              {"optimizer_semantics", exact ? "exact" : "per_shard"},
-              {"functions", json::object()},
-              {"programs", {{{"library", "kernels"}}}}};
+  manifest.targetCpu = "host";
+  manifest.numDevices = 1;
+  manifest.optimizerSemantics = set.problem.optimizerSemantics;
+  manifest.programs.push_back({"kernels", ""});
   addLookups();
   addExchange(program.lookups[0], false);
   addExchange(program.lookups[1], true);
   for (size_t t = 0; t < program.tables.size(); ++t)
     if (Expected<void> done = addSlots(t); !done)
       return done;
-  manifest["bindings"] = {
-      {{"program", 0}, {"slots", bindingSlots}, {"lookups", bindingLookups}}};
-  program.manifest = manifest.dump();
+  manifest.bindings.push_back(std::move(binding));
+  program.manifest = writeManifest(manifest);
   return {};
 }
 

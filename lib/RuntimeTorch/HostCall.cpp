@@ -3,7 +3,6 @@
 #include "HostCall.h"
 
 #include "neuroshard/Artifact/Error.h"
-#include "neuroshard/Artifact/JsonValue.h"
 
 #include <ATen/ops/from_blob.h>
 
@@ -14,37 +13,42 @@
 namespace neuroshard::runtime {
 namespace {
 
-at::ScalarType readType(const JsonValue &value) {
-  return value.oneOf<at::ScalarType>({{"f32", at::kFloat},
-                                      {"f16", at::kHalf},
-                                      {"bf16", at::kBFloat16},
-                                      {"i32", at::kInt},
-                                      {"i64", at::kLong}});
+at::ScalarType scalarTypeOf(const std::string &name) {
+  static const std::map<std::string, at::ScalarType> kTypes = {
+      {"f32", at::kFloat},
+      {"f16", at::kHalf},
+      {"bf16", at::kBFloat16},
+      {"i32", at::kInt},
+      {"i64", at::kLong}};
+  auto found = kTypes.find(name);
+  if (found == kTypes.end())
+    fail("manifest: a result has type \"", name,
+         "\"; expected one of \"f32\", \"f16\", \"bf16\", \"i32\", \"i64\"");
+  return found->second;
 }
 
-ResultSpec readResult(const JsonValue &value) {
-  ResultSpec spec;
-  spec.handle =
-      value["kind"].oneOf<bool>({{"handle", true}, {"tensor", false}});
-  if (spec.handle)
-    return spec;
-  spec.type = readType(value["type"]);
-  spec.rank =
-      int64_t(value["shape"].list([](const JsonValue &) { return 0; }).size());
-  return spec;
+ResultSpec describe(const ValueSpec &value) {
+  if (value.kind == ValueKind::Handle)
+    return {.handle = true};
+  if (value.kind != ValueKind::Tensor)
+    fail("manifest: a result is neither a handle nor a tensor");
+  return {.type = scalarTypeOf(value.type),
+          .rank = int64_t(value.shape.size())};
 }
 
 } // namespace
 
 std::map<std::string, std::vector<ResultSpec>>
-readResults(const std::string &manifestText) {
-  nlohmann::json json = parseJson(manifestText, "manifest");
-  JsonValue functions = JsonValue(json, "manifest")["functions"];
+resultsOf(const Manifest &manifest) {
   std::map<std::string, std::vector<ResultSpec>> results;
-  for (const char *name :
-       {"embeddings_start", "embeddings_wait", "embeddings_update"})
-    if (functions.has(name))
-      results[name] = functions[name]["results"].list(readResult);
+  for (const FunctionSpec &function : manifest.functions)
+    for (const char *name :
+         {"embeddings_start", "embeddings_wait", "embeddings_update"})
+      if (function.name == name) {
+        std::vector<ResultSpec> &specs = results[name];
+        for (const ValueSpec &value : function.results)
+          specs.push_back(describe(value));
+      }
   return results;
 }
 

@@ -7,6 +7,7 @@
 #ifndef NEUROSHARD_LIB_RUNTIMETORCH_HOSTCALL_H
 #define NEUROSHARD_LIB_RUNTIMETORCH_HOSTCALL_H
 
+#include "neuroshard/Artifact/Manifest.h"
 #include "neuroshard/Runtime/DriverABI.h"
 
 #include <ATen/core/Tensor.h>
@@ -28,10 +29,10 @@ struct ResultSpec {
   int64_t words() const { return handle ? 1 : 3 + 2 * rank; }
 };
 
-/// The results of each function of an artifact, from its manifest. Throws a
-/// RuntimeError if something is missing.
+/// The results of each function of an artifact. Throws a RuntimeError for a
+/// result that is neither a handle nor a tensor of a known type.
 std::map<std::string, std::vector<ResultSpec>>
-readResults(const std::string &manifestText);
+resultsOf(const Manifest &manifest);
 
 /// What a function has returned. Tensors that are not taken are freed.
 class Results {

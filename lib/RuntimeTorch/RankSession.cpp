@@ -83,9 +83,8 @@ World openWorld(const std::string &directory, const std::string &groupName,
 Member::Member(const std::string &directory, const std::string &groupName,
                int64_t threads)
     : world(nullptr, nsrt_world_close) {
-  std::string text = readManifest(directory);
-  manifest = parseManifest(text);
-  results = readResults(text);
+  manifest = parseManifest(readManifest(directory));
+  results = resultsOf(manifest);
   TORCH_CHECK_VALUE(manifest.exchanges.size() == 1, "the artifact in ",
                     directory, " has ", manifest.exchanges.size(),
                     " inputs of ids; expected one");
@@ -124,8 +123,8 @@ void Member::invoke(HostCall &call, const char *function) {
 }
 
 void Member::checkInput(const Ids &input) const {
-  checkDense(input.ids, exchange().idBytes == 8 ? at::kLong : at::kInt, 1,
-             "ids");
+  checkDense(input.ids, exchange().idType == IdType::I64 ? at::kLong : at::kInt,
+             1, "ids");
   checkDense(input.offsets, at::kLong, 1, "offsets");
   auto features = static_cast<int64_t>(exchange().features.size());
   TORCH_CHECK_VALUE(input.offsets.numel() % features == 1 || features == 1,
@@ -160,7 +159,7 @@ void Member::refuse(const std::string &text) {
     return;
   TORCH_CHECK(nsrt_device_refuse(ownDevice, text.c_str()) == 0,
               nsrt_last_error());
-  auto idType = exchange().idBytes == 8 ? at::kLong : at::kInt;
+  auto idType = exchange().idType == IdType::I64 ? at::kLong : at::kInt;
   Ids none{at::empty({0}, idType), at::zeros({1}, at::kLong), std::nullopt};
   if (exchange().weighted)
     none.weights = at::empty({0});

@@ -19,7 +19,7 @@ class BuildError(Exception):
 
 
 def build(name, artifacts, target):
-    """Seconds that it took. artifacts: where nlohmann-json was carried along."""
+    """Seconds that it took. artifacts: where headers of other libraries were carried along."""
     target.parent.mkdir(parents=True, exist_ok=True)
     begin = time.monotonic()
     if name == CUDA:
@@ -42,7 +42,9 @@ def call(*command):
 def sources():
     return [*sorted((ROOT / "lib" / "RuntimeCuda").rglob("*.cpp")),
             *sorted((ROOT / "lib" / "Artifact").glob("*.cpp")),
-            *(ROOT / "lib" / "Runtime" / name for name in SHARED)]
+            *(ROOT / "lib" / "Runtime" / name for name in SHARED),
+            # The names of types, optimizers and tiers, as files have them.
+            ROOT / "lib" / "Model" / "Names.cpp"]
 
 
 def compile_cuda(include, target):

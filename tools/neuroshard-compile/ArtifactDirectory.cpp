@@ -2,8 +2,6 @@
 
 #include "ArtifactDirectory.h"
 
-#include "neuroshard/Conversion/Manifest/Manifest.h"
-
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -33,7 +31,7 @@ static bool isArtifact(StringRef path) {
   SmallString<128> manifest(path);
   llvm::sys::path::append(manifest, "manifest.json");
   auto file = llvm::MemoryBuffer::getFile(manifest);
-  return file && (*file)->getBuffer().contains(manifest::kSchema);
+  return file && (*file)->getBuffer().contains("neuroshard.manifest/");
 }
 
 LogicalResult ArtifactDirectory::create(StringRef path, Location loc) {

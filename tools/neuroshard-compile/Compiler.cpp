@@ -41,8 +41,8 @@ private:
   ModuleOp module;
   Location loc;
   ArtifactDirectory directory;
-  manifest::Manifest manifest;
-  std::vector<manifest::Function> referenceFunctions;
+  Manifest manifest;
+  std::vector<FunctionSpec> referenceFunctions;
 };
 } // namespace
 
@@ -97,7 +97,7 @@ LogicalResult Compiler::compileReference() {
   if (failed(lowerReference(*lowered)) ||
       failed(writeIR(*lowered, "reference")))
     return failure();
-  FailureOr<std::vector<manifest::Function>> functions =
+  FailureOr<std::vector<FunctionSpec>> functions =
       describeReference(*logical, *lowered);
   if (failed(functions))
     return failure();
@@ -126,12 +126,12 @@ LogicalResult Compiler::compilePrograms() {
 
 LogicalResult Compiler::writeManifest() {
   StringRef cpu = options.native.targetCpu;
-  manifest.targetCpu = cpu == "host" ? llvm::sys::getHostCPUName() : cpu;
+  manifest.targetCpu =
+      (cpu == "host" ? llvm::sys::getHostCPUName() : cpu).str();
   if (options.reference) {
-    manifest.referenceLibrary = "reference.so";
-    manifest.referenceFunctions = std::move(referenceFunctions);
+    manifest.reference = {"reference.so", std::move(referenceFunctions)};
   }
-  return directory.write("manifest.json", manifest::writeManifest(manifest),
+  return directory.write("manifest.json", neuroshard::writeManifest(manifest),
                          loc);
 }
 
@@ -142,7 +142,7 @@ LogicalResult Compiler::run() {
     return failure();
   if (failed(goToPartitioned()) || failed(writeIR(module, "4-partitioned")))
     return failure();
-  FailureOr<manifest::Manifest> described = describeArtifact(module);
+  FailureOr<Manifest> described = describeArtifact(module);
   FailureOr<std::string> planJson = getPlanJson(module);
   if (failed(described) || failed(planJson))
     return failure();

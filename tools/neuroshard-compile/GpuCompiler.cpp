@@ -4,7 +4,7 @@
 
 #include "neuroshard/Conversion/ConvertToGpu.h"
 #include "neuroshard/Conversion/Emulation/Emulation.h"
-#include "neuroshard/Conversion/GPU/GpuProgramJson.h"
+#include "neuroshard/Conversion/GPU/GpuImages.h"
 
 #include "mlir/Pass/PassManager.h"
 
@@ -31,7 +31,7 @@ private:
   StringRef name;
   ArtifactDirectory &directory;
   Location loc;
-  GpuProgramFiles files;
+  GpuProgram program;
 };
 } // namespace
 
@@ -51,7 +51,7 @@ LogicalResult GpuCompiler::writeImages() {
     FailureOr<std::string> hash = directory.hash(file, loc);
     if (failed(hash))
       return failure();
-    files.images.push_back({image.arch, file, *hash});
+    program.images.push_back({image.arch, file, *hash});
   }
   return success();
 }
@@ -67,20 +67,21 @@ LogicalResult GpuCompiler::writeEmulated() {
   FailureOr<std::string> hash = directory.hash(file, loc);
   if (failed(hash))
     return failure();
-  files.emulated = {"", file, *hash};
+  program.emulated = {"", file, *hash};
   return success();
 }
 
 FailureOr<std::string> GpuCompiler::run() {
-  FailureOr<GpuProgram> program =
+  FailureOr<GpuProgram> converted =
       convertToGpu(*module, name, options.gpuProgram);
-  if (failed(program))
+  if (failed(converted))
     return failure();
+  program = std::move(*converted);
   PassManager pm(module->getContext());
   buildGpuSimplification(pm);
   if (failed(pm.run(*module)))
     return failure();
-  files.moduleHash = hashOfGpuModule(*module);
+  program.module = hashOfGpuModule(*module);
   if (options.emitIR) {
     std::string text;
     llvm::raw_string_ostream(text) << *module << "\n";
@@ -90,7 +91,7 @@ FailureOr<std::string> GpuCompiler::run() {
   if (failed(writeImages()) || failed(writeEmulated()))
     return failure();
   std::string file = (name + ".gpu.json").str();
-  if (failed(directory.write(file, writeGpuProgram(*program, files), loc)))
+  if (failed(directory.write(file, writeGpuProgram(program), loc)))
     return failure();
   return directory.hash(file, loc);
 }

@@ -14,9 +14,9 @@ static int64_t descriptorWords(size_t rank) {
 }
 
 static int64_t wordsOf(const ValueSpec &spec) {
-  if (spec.kind == ValueSpec::Kind::Tensor)
+  if (spec.kind == ValueKind::Tensor)
     return descriptorWords(spec.shape.size());
-  if (spec.kind == ValueSpec::Kind::Handle)
+  if (spec.kind == ValueKind::Handle)
     return 1;
   throw std::runtime_error("only functions whose results are tensors or "
                            "handles can be driven");
@@ -88,7 +88,7 @@ std::vector<Result> Call::takeResults() {
   const int64_t *next = results.data();
   for (const ValueSpec &spec : resultSpecs) {
     Result &result = taken.emplace_back();
-    if (spec.kind == ValueSpec::Kind::Tensor)
+    if (spec.kind == ValueKind::Tensor)
       result.tensor = takeTensor(spec, next);
     else
       result.handle = reinterpret_cast<void *>(*next);

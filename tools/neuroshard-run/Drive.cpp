@@ -46,9 +46,9 @@ World openWorld(const DriveOptions &options) {
 }
 
 int64_t featuresOf(const Signature &signature, const ValueSpec &spec) {
-  return spec.kind == ValueSpec::Kind::Jagged
+  return spec.kind == ValueKind::Jagged
              ? static_cast<int64_t>(
-                   signature.inputs.at(spec.exchange).features.size())
+                   signature.inputs.at(*spec.exchange).features.size())
              : 0;
 }
 
@@ -60,7 +60,7 @@ std::vector<Value> localInputs(const Signature &signature,
   std::vector<Value> local;
   size_t next = 0;
   for (const ValueSpec &spec : function.arguments)
-    if (spec.kind != ValueSpec::Kind::Device)
+    if (spec.kind != ValueKind::Device)
       local.push_back(localPart(spec, inputs.at(next++),
                                 featuresOf(signature, spec), batch, rank,
                                 signature.devices));
@@ -207,9 +207,9 @@ std::vector<Value> Driver::idsOf(const std::vector<Value> &arguments) const {
   std::vector<Value> ids;
   auto next = arguments.begin();
   for (const ValueSpec &spec : function.arguments) {
-    if (spec.kind == ValueSpec::Kind::Device)
+    if (spec.kind == ValueKind::Device)
       continue;
-    if (spec.kind == ValueSpec::Kind::Jagged)
+    if (spec.kind == ValueKind::Jagged)
       ids.push_back(*next);
     ++next;
   }

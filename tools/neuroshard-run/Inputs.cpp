@@ -141,15 +141,15 @@ std::vector<Value> randomInputs(const Signature &signature,
   std::vector<Value> values;
   for (const ValueSpec &spec : function.arguments) {
     switch (spec.kind) {
-    case ValueSpec::Kind::Device:
+    case ValueKind::Device:
       break;
-    case ValueSpec::Kind::Tensor:
+    case ValueKind::Tensor:
       values.push_back({randomTensor(spec, batch, random)});
       break;
-    case ValueSpec::Kind::Jagged:
-      if (spec.exchange < 0)
+    case ValueKind::Jagged:
+      if (!spec.exchange)
         throw std::runtime_error("cannot make up ids that no lookup reads");
-      values.push_back(randomJagged(signature.inputs.at(spec.exchange), batch,
+      values.push_back(randomJagged(signature.inputs.at(*spec.exchange), batch,
                                     pooling, random));
       break;
     default:
@@ -165,7 +165,7 @@ Value localPart(const ValueSpec &spec, const Value &value, int64_t features,
   int64_t each = batch / devices, more = batch % devices;
   int64_t begin = rank * each + std::min(rank, more);
   int64_t end = begin + each + (rank < more ? 1 : 0);
-  if (spec.kind == ValueSpec::Kind::Jagged)
+  if (spec.kind == ValueKind::Jagged)
     return sliceJagged(value, features, batch, begin, end);
   if (hasBatch(spec))
     return {sliceRows(value[0], begin, end)};

@@ -13,7 +13,8 @@
 namespace neuroshard::run {
 
 static Tensor readTable(nsrt_world *world, const TableSpec &table) {
-  Tensor values(table.type, {table.rows, table.dim});
+  Tensor values(std::string(toString(table.elementType)),
+                {table.rows, table.dim});
   int32_t index = nsrt_world_find_table(world, table.name.c_str());
   if (index < 0 ||
       nsrt_table_read(world, index, 0, table.rows, values.bytes.data()))
@@ -66,11 +67,11 @@ nsrt_host_function Reference::find(const std::string &name) const {
 }
 
 bool Reference::addTable(const ValueSpec &spec, Call &call) {
-  if (spec.kind == ValueSpec::Kind::Weights) {
+  if (spec.kind == ValueKind::Weights) {
     call.addTensor(tables.at(spec.table));
     return true;
   }
-  if (spec.kind != ValueSpec::Kind::State)
+  if (spec.kind != ValueKind::State)
     return false;
   Tensor &state = states.at(spec.table).at(spec.state);
   // One state per row has no second dimension there.

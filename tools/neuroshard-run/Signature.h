@@ -1,12 +1,14 @@
-//===- Signature.h - Functions and tables of a manifest ---------*- C++ -*-===//
+//===- Signature.h - Inputs and functions of an artifact --------*- C++ -*-===//
 //
-// The parts of manifest.json that a driver needs: tables, jagged inputs, and
-// the arguments and results of the functions.
+// The parts of a manifest that a driver needs: tables, jagged inputs, and the
+// arguments and results of the functions by name.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef NEUROSHARD_TOOLS_RUN_SIGNATURE_H
 #define NEUROSHARD_TOOLS_RUN_SIGNATURE_H
+
+#include "neuroshard/Artifact/Manifest.h"
 
 #include <cstdint>
 #include <map>
@@ -15,11 +17,6 @@
 
 namespace neuroshard::run {
 
-struct TableSpec {
-  std::string name, type;
-  int64_t rows = 0, dim = 0;
-};
-
 /// A jagged input: for each feature the rows that its ids may name.
 struct InputSpec {
   std::string idType;
@@ -27,21 +24,6 @@ struct InputSpec {
   std::vector<std::string> features;
   std::vector<int64_t> rows;
   int64_t lookups = 0;
-};
-
-/// An argument or result.
-struct ValueSpec {
-  enum class Kind { Device, Tensor, Jagged, Scalar, Handle, Weights, State };
-  Kind kind = Kind::Device;
-  std::string type;           ///< Tensor: element type; Scalar: its type.
-  std::vector<int64_t> shape; ///< Tensor: -1 is the batch.
-  int64_t exchange = -1;      ///< Jagged: index of the input, -1 if not read.
-  int64_t table = 0;          ///< Weights, State: index of the table.
-  int64_t state = 0;          ///< State: number of the table's state array.
-};
-
-struct FunctionSpec {
-  std::vector<ValueSpec> arguments, results;
 };
 
 struct Signature {

@@ -13,7 +13,7 @@
 #include <string>
 #include <string_view>
 
-namespace neuroshard::cuda {
+namespace neuroshard {
 
 /// The whole of a regular file. Throws a RuntimeError that names it if there is
 /// none or it cannot be read.
@@ -28,6 +28,6 @@ std::string hashOf(std::string_view bytes);
 std::string readHashed(const std::filesystem::path &path,
                        const std::string &hash, const std::string &source);
 
-} // namespace neuroshard::cuda
+} // namespace neuroshard
 
 #endif // NEUROSHARD_ARTIFACT_ARTIFACTFILE_H

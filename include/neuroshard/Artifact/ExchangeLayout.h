@@ -1,26 +1,28 @@
-//===- ExchangeLayout.h - Streams and sizes of exchanges --------*- C++ -*-===//
+//===- ExchangeLayout.h - Layout of the exchanges of a plan ----*- C++ -*-===//
 //
-// Everything about the exchanges that follows from the manifest alone and is
-// therefore the same on every device: streams of ids, the rows of partial
-// results, and which of them make up each result.
+// Which ids, partial results and gradients travel between which devices. All of
+// it follows from the plan and the lookups, and so is the same on every device:
+// streams of ids, the rows of partial results, and which of them make up each
+// result. ExchangeSizes.h has the bytes of a step.
 //
 // A bucket holds the ids of one lookup that fall into one row range. It goes
 // as a stream to each device that has columns of these rows. A pooled entry
-// (lookup of one shard) owns some columns of the pooled rows its device sends
-// to every bag's home; an unpooled entry has a block of its own. Where devices
-// of one group have partial sums of the same columns, a relay in the group
-// adds them up and sends the sum home.
+// (lookup of one shard) owns some columns of the pooled rows that its device
+// sends to the rank of each sample; an unpooled entry has a block of its own.
+// Where devices of one group have partial sums of the same columns, a relay in
+// the group adds them up and sends the sum on.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef NEUROSHARD_ARTIFACT_EXCHANGELAYOUT_H
 #define NEUROSHARD_ARTIFACT_EXCHANGELAYOUT_H
 
+#include "neuroshard/Artifact/DeviceGroups.h"
 #include "neuroshard/Artifact/Manifest.h"
 
 #include <vector>
 
-namespace neuroshard::runtime {
+namespace neuroshard {
 
 struct StreamLayout {
   int32_t lookup;
@@ -41,14 +43,17 @@ struct EntryLayout {
   /// to relays.
   int64_t pooledColumn;
   bool relayed = false;
+  /// First column in rows in which each entry, pooled or not, begins at a
+  /// multiple of 16 bytes of f32, as engines on GPUs have them.
+  int64_t paddedColumn = 0;
 };
 
 /// What one device looks up in one exchange.
 struct StreamSet {
   std::vector<StreamLayout> streams;
   std::vector<EntryLayout> entries;
-  int64_t pooledWidth = 0;  ///< columns of pooled entries that go home,
-  int64_t relayedWidth = 0; ///< and of those that go to relays.
+  int64_t pooledWidth = 0;  ///< columns of pooled entries sent directly,
+  int64_t relayedWidth = 0; ///< and by relays.
 };
 
 struct Destination {
@@ -59,13 +64,17 @@ struct Destination {
 struct BucketLayout {
   int32_t lookup;
   Range rows;
+  /// Buckets of one layer of a lookup have no id in common.
+  int32_t layer;
+  /// Other rows of the table are elsewhere: results are partial sums.
+  bool isPartOfRows;
   /// Takes every id of its feature, so ids need no sifting.
   bool whole;
   std::vector<Destination> destinations;
 };
 
 /// Columns of a result that one entry of one device contributes to.
-struct Piece {
+struct PartialColumns {
   int32_t device;
   int32_t entry;
   int32_t bucket;
@@ -73,43 +82,43 @@ struct Piece {
   Range cols;
 };
 
-/// Columns of a result to which the same pieces contribute, in the order in
+/// Columns of a result to which the same parts contribute, in the order in
 /// which they are added.
 struct Segment {
   Range cols;
-  std::vector<int32_t> pieces;
+  std::vector<int32_t> parts;
 };
 
 /// Columns of a result that the relays of one group send.
-struct RelayedPiece {
+struct RelayedColumns {
   int32_t group;
   Range cols;
   int64_t column; ///< first column in the relays' rows.
 };
 
 struct ResultLayout {
-  std::vector<Piece> pieces; ///< by rank, then row, then column.
-  /// Takes the place of `pieces` for results and gradients; by group.
-  std::vector<RelayedPiece> relayed;
+  std::vector<PartialColumns> parts; ///< by rank, then row, then column.
+  /// Takes the place of `parts` for results and gradients; by group.
+  std::vector<RelayedColumns> relayed;
   std::vector<Segment> segments;
   bool replicated = false;
   int32_t localEntry = -1; ///< of a replicated table.
 };
 
-/// Columns of the relayed rows of one member of a group.
+/// Columns of the relayed rows of one device of a group.
 struct RelaySource {
-  int32_t member;
+  int32_t index; ///< of the device in its group.
   int64_t column;
 };
 
-/// Columns that the members of a group add up, in this order.
+/// Columns that a relay adds up, in this order.
 struct RelaySum {
   int64_t column; ///< first column in the relays' rows.
   int64_t size;
   std::vector<RelaySource> sources;
 };
 
-/// What every relay of one group sends to its homes.
+/// What every relay of one group sends to the ranks of the samples.
 struct RelayLayout {
   std::vector<RelaySum> sums;
   int64_t width = 0; ///< columns of all sums.
@@ -130,6 +139,11 @@ struct ExchangeLayout {
   bool hasReplicated = false; ///< some lookup is.
 };
 
+/// f32 columns with those that fill up to 16 bytes.
+constexpr int64_t paddedColumns(int64_t columns) {
+  return (columns + 3) / 4 * 4;
+}
+
 /// The destination number of a device's own replicated tables.
 constexpr int32_t localDestination = -1;
 
@@ -139,12 +153,12 @@ std::vector<ExchangeLayout> makeLayouts(const Manifest &manifest);
 /// the ranges that contain it, of which there is at least one.
 std::vector<Segment> cutColumns(const std::vector<Range> &ranges);
 
-/// Marks the entries that go by relay. Pieces must be in their final order.
-void markRelayed(const Manifest &manifest, const ExchangeSpec &spec,
+/// Marks the entries that go by relay. Parts must be in their final order.
+void markRelayed(const DeviceGroups &groups, const ExchangeSpec &spec,
                  ExchangeLayout &layout);
 /// Adds the relays of marked entries, whose columns must have been placed.
-void addRelays(const Manifest &manifest, ExchangeLayout &layout);
+void addRelays(const DeviceGroups &groups, ExchangeLayout &layout);
 
-} // namespace neuroshard::runtime
+} // namespace neuroshard
 
 #endif // NEUROSHARD_ARTIFACT_EXCHANGELAYOUT_H

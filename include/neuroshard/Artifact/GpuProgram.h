@@ -1,46 +1,53 @@
-//===- GpuProgram.h - What <program>.gpu.json says -------------*- C++ -*-===//
+//===- GpuProgram.h - Record of a device program for GPUs ------*- C++ -*-===//
 //
-// The kernels of a device program: their images, and which bodies of them
-// serve which lookup and slot ("neuroshard.gpu_program/1").
+// The contents of <program>.gpu.json: the images of a program's kernels, and
+// which variants of the kernels serve which lookup and slot. This is the one
+// struct, writer and reader of the schema; docs/compile.md describes it.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef NEUROSHARD_ARTIFACT_GPUPROGRAM_H
 #define NEUROSHARD_ARTIFACT_GPUPROGRAM_H
 
-#include "neuroshard/Artifact/Manifest.h"
+#include "neuroshard/Model/Types.h"
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
-namespace neuroshard::cuda {
+namespace neuroshard {
 
-struct GpuImage {
+struct Manifest;
+
+struct GpuImageFile {
   std::string arch; ///< "sm_90" or "ptx"; "" for the emulator's.
   std::string file; ///< beside the manifest.
   std::string hash; ///< of the file: hashOf.
 };
 
+/// Variants of the kernels for one lookup; -1: none. Devices that share a
+/// program may sum or average, so there are variants for both, and for bags of
+/// one length that need no offsets.
 struct GpuLookup {
   int32_t slot = 0;
   int32_t idBytes = 8;
   bool pooled = true;
-  /// Divides by the ids of the bag; set by bindMeans. Not where rows of the
+  /// Divides by the ids of the bag. Not part of the file: bindMeans sets it,
+  /// from the manifest. Not where rows of the
   /// table are elsewhere, too: partial sums are divided after they are added.
   bool mean = false;
   bool weighted = false;
-  runtime::ElementType output = runtime::ElementType::F32;
+  ElementType output = ElementType::F32;
   /// Of nsg_lookup: sums and means of bags with offsets, and of fixed bags. Ids
   /// that are not pooled have `variant` alone.
-  int32_t variant = 0;
+  int32_t variant = -1;
   int32_t meanVariant = -1;
   int32_t fixedVariant = -1;
   int32_t fixedMeanVariant = -1;
-  int32_t itemsPerBlock = 1;
+  int32_t itemsPerBlock = 0;
   int32_t gradientVariant = -1; ///< of nsg_weight_gradient.
-  int32_t gradientItemsPerBlock = 1;
+  int32_t gradientItemsPerBlock = 0;
 
   /// The body of nsg_lookup for bags with offsets or of a fixed size, or for
   /// ids; -1 if there is none.
@@ -51,9 +58,10 @@ struct GpuLookup {
   }
 };
 
+/// Variants of the kernels for one slot; -1: none.
 struct GpuSlot {
   int64_t dim = 0;
-  runtime::ElementType element = runtime::ElementType::F32;
+  ElementType element = ElementType::F32;
   int32_t elementStates = 0;
   int32_t rowStates = 0;
   bool twoPhase = false;
@@ -70,10 +78,11 @@ struct GpuSlot {
   bool trainable() const { return isSmall() || isSorted(); }
 };
 
+/// Slots and lookups are in the order of the manifest's bindings.
 struct GpuProgram {
   std::string module; ///< hash of the gpu.module.
-  std::vector<GpuImage> images;
-  std::optional<GpuImage> emulated; ///< for the emulator.
+  std::vector<GpuImageFile> images;
+  std::optional<GpuImageFile> emulated; ///< for the emulator.
   std::vector<std::string> kernels;
   std::vector<GpuLookup> lookups;
   std::vector<GpuSlot> slots;
@@ -83,24 +92,28 @@ struct GpuProgram {
   bool hasFactors() const;
 };
 
+inline constexpr char kGpuProgramSchema[] = "neuroshard.gpu_program/1";
+
+/// The text of <program>.gpu.json.
+std::string writeGpuProgram(const GpuProgram &program);
+
 /// Reads a document. Throws a RuntimeError with the place in it, what is
 /// expected and what was found.
 GpuProgram parseGpuProgram(const std::string &text);
 
 /// Throws a RuntimeError if the program does not fit the manifest's binding of
 /// `device`.
-void checkGpuProgram(const GpuProgram &program,
-                     const runtime::Manifest &manifest, int32_t device);
+void checkGpuProgram(const GpuProgram &program, const Manifest &manifest,
+                     int32_t device);
 
 /// Sets GpuLookup::mean. Expects a program that checkGpuProgram accepts.
-void bindMeans(GpuProgram &program, const runtime::Manifest &manifest,
-               int32_t device);
+void bindMeans(GpuProgram &program, const Manifest &manifest, int32_t device);
 
 /// The image for a GPU of `capability` (90 for sm_90): machine code of the same
 /// major version and at most its minor one, the newest of these; else PTX.
 /// Throws a RuntimeError with what there is if none fits.
-const GpuImage &chooseImage(const GpuProgram &program, int capability);
+const GpuImageFile &chooseImage(const GpuProgram &program, int capability);
 
-} // namespace neuroshard::cuda
+} // namespace neuroshard
 
 #endif // NEUROSHARD_ARTIFACT_GPUPROGRAM_H

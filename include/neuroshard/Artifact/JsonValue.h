@@ -40,6 +40,17 @@ public:
     return result;
   }
 
+  /// A list of read(name, value) for each field of an object.
+  template <typename Read> auto fields(Read read) const {
+    if (!value.is_object())
+      wrong("an object");
+    std::vector<decltype(read(std::string(), *this))> result;
+    for (const auto &[name, field] : value.items())
+      result.push_back(
+          read(name, JsonValue(field, document, path + "." + name)));
+    return result;
+  }
+
   bool isNull() const { return value.is_null(); }
 
   int64_t integer(int64_t least, int64_t most) const;
@@ -56,6 +67,19 @@ public:
       if (value.is_string() && value.get<std::string>() == name)
         return result;
       names += (names.empty() ? "\"" : ", \"") + std::string(name) + "\"";
+    }
+    wrong("one of " + names);
+  }
+
+  /// One of `choices`, by its name.
+  template <typename T, typename Name>
+  T oneOfNames(std::initializer_list<T> choices, const Name &nameOf) const {
+    std::string names;
+    for (T choice : choices) {
+      std::string name(nameOf(choice));
+      if (value.is_string() && value.get<std::string>() == name)
+        return choice;
+      names += (names.empty() ? "\"" : ", \"") + name + "\"";
     }
     wrong("one of " + names);
   }

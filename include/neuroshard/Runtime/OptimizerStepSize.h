@@ -1,6 +1,6 @@
-//===- OptimizerStepSize.h - Learning rate with bias correction -*- C++ -*-===//
+//===- OptimizerStepSize.h - Step size of an optimizer ---------*- C++ -*-===//
 //
-// Shared by the runtimes of the CPU and of the GPU.
+// The factor of an update: the learning rate, with Adam's correction of bias.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,7 +17,7 @@ namespace neuroshard::runtime {
 /// Adam corrects the bias of its moments by the global step (torch.optim.
 /// SparseAdam); the other optimizers take the learning rate. Throws a
 /// RuntimeError if Adam's step is less than 1.
-inline float stepSize(const OptimizerSpec &optimizer, float learningRate,
+inline float stepSize(const Optimizer &optimizer, float learningRate,
                       int64_t step) {
   if (optimizer.kind != OptimizerKind::Adam)
     return learningRate;

@@ -1,4 +1,4 @@
-//===- GpuProgram.cpp - A device program for GPUs -------------------------===//
+//===- GpuProgram.cpp - GPU module of a device program --------------------===//
 //
 // Makes the variants that the program's lookups and slots need, and then the
 // kernels that choose among them.
@@ -27,9 +27,7 @@ public:
                  const GpuProgramOptions &options)
       : module(module), program(program), options(options), lookups(module),
         gradients(module), partials(module), updates(module), reduces(module),
-        applies(module), smallSums(module), smallUpdates(module) {
-    result.output = options.output;
-  }
+        applies(module), smallSums(module), smallUpdates(module) {}
 
   FailureOr<GpuProgram> run();
 
@@ -54,13 +52,14 @@ private:
 } // namespace
 
 static LogicalResult make(VariantSet &set, const VariantSpec &spec,
-                          int64_t &number, int64_t *itemsPerBlock = nullptr) {
+                          int32_t &number, int32_t *itemsPerBlock = nullptr) {
   FailureOr<int64_t> made = set.getOrCreate(spec);
   if (failed(made))
     return failure();
-  number = *made;
+  number = static_cast<int32_t>(*made);
   if (itemsPerBlock)
-    *itemsPerBlock = set.get()[number].shape.itemsPerBlock();
+    *itemsPerBlock =
+        static_cast<int32_t>(set.get()[number].shape.itemsPerBlock());
   return success();
 }
 
@@ -83,14 +82,19 @@ LogicalResult ProgramBuilder::addLookup(const LookupSpec &lookup) {
            << "lookup of slot " << lookup.slot << " in a program of "
            << program.slots.size() << " slots";
   const SlotSpec &slot = program.slots[lookup.slot];
-  GpuLookup entry{lookup};
+  GpuLookup entry;
+  entry.slot = static_cast<int32_t>(lookup.slot);
+  entry.idBytes = static_cast<int32_t>(idBytes(lookup.id));
+  entry.pooled = lookup.pooled;
+  entry.weighted = lookup.weighted;
+  entry.output = options.output;
   VariantSpec spec;
   spec.kernel.dim = slot.dim;
   spec.kernel.element = slot.element;
   spec.kernel.id = lookup.id;
   spec.kernel.pooled = lookup.pooled;
   spec.kernel.weighted = lookup.weighted;
-  spec.output = result.output;
+  spec.output = options.output;
   if (failed(make(lookups, spec, entry.variant, &entry.itemsPerBlock)))
     return failure();
   if (lookup.pooled && failed(addPooledVariants(spec, entry)))
@@ -119,15 +123,15 @@ static VariantSpec describeSums(KernelKind kind, int64_t dim) {
 }
 
 LogicalResult ProgramBuilder::addUpdate(VariantSpec spec, GpuSlot &entry) {
-  VariantSpec sums = describeSums(KernelKind::Partial, entry.spec.dim);
+  VariantSpec sums = describeSums(KernelKind::Partial, entry.dim);
   if (failed(make(partials, sums, entry.partialVariant)))
     return failure();
   spec.kernel.weighted = true;
-  auto add = [&](KernelKind kind, VariantSet &set, int64_t &number) {
+  auto add = [&](KernelKind kind, VariantSet &set, int32_t &number) {
     spec.kernel.kind = kind;
     return make(set, spec, number);
   };
-  if (!entry.spec.twoPhase)
+  if (!entry.twoPhase)
     return add(KernelKind::Update, updates, entry.updateVariant);
   if (failed(add(KernelKind::Reduce, reduces, entry.reduceVariant)))
     return failure();
@@ -136,7 +140,7 @@ LogicalResult ProgramBuilder::addUpdate(VariantSpec spec, GpuSlot &entry) {
 
 /// Factors are in the sums.
 LogicalResult ProgramBuilder::addSmallUpdate(VariantSpec spec, GpuSlot &entry) {
-  VariantSpec sums = describeSums(KernelKind::SmallSums, entry.spec.dim);
+  VariantSpec sums = describeSums(KernelKind::SmallSums, entry.dim);
   if (failed(make(smallSums, sums, entry.smallSumsVariant)))
     return failure();
   spec.kernel.kind = KernelKind::Update;
@@ -145,8 +149,14 @@ LogicalResult ProgramBuilder::addSmallUpdate(VariantSpec spec, GpuSlot &entry) {
 }
 
 LogicalResult ProgramBuilder::addSlot(const SlotSpec &slot) {
-  GpuSlot entry{slot};
+  GpuSlot entry;
+  entry.dim = slot.dim;
+  entry.element = slot.element;
+  entry.twoPhase = slot.twoPhase;
   if (slot.optimizer) {
+    OptimizerStates states = optimizerStates(slot.optimizer->kind);
+    entry.elementStates = states.perElement;
+    entry.rowStates = states.perRow;
     VariantSpec spec;
     spec.kernel.dim = slot.dim;
     spec.kernel.element = slot.element;
@@ -162,7 +172,7 @@ LogicalResult ProgramBuilder::addSlot(const SlotSpec &slot) {
 }
 
 StringRef ProgramBuilder::add(StringRef kernel) {
-  result.kernels.push_back(kernel);
+  result.kernels.push_back(kernel.str());
   return kernel;
 }
 

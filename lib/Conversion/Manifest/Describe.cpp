@@ -22,8 +22,14 @@ template <typename OpT> static Numbers numberSymbols(ModuleOp module) {
   return numbers;
 }
 
-static manifest::Optimizer describe(ir::OptimizerAttr optimizer) {
-  return {stringifyOptimizerKind(optimizer.getKind()).str(),
+// The dialect's enums and the Model's have the same names.
+static ElementType elementTypeOf(Type type) {
+  return *parseElementType(nameOfType(type));
+}
+
+static Optimizer describe(ir::OptimizerAttr optimizer) {
+  return {*parseOptimizerKind(
+              std::string_view(stringifyOptimizerKind(optimizer.getKind()))),
           optimizer.epsilon(),
           optimizer.firstBeta(),
           optimizer.secondBeta(),
@@ -31,37 +37,51 @@ static manifest::Optimizer describe(ir::OptimizerAttr optimizer) {
           optimizer.decay()};
 }
 
-static manifest::Exchange describe(ir::ExchangeOp op, const Numbers &tables) {
+static Pooling describe(ir::Pooling pooling) {
+  switch (pooling) {
+  case ir::Pooling::Sum:
+    return Pooling::Sum;
+  case ir::Pooling::Mean:
+    return Pooling::Mean;
+  case ir::Pooling::Unpooled:
+    return Pooling::None;
+  }
+  llvm_unreachable("unknown pooling");
+}
+
+static ExchangeSpec describe(ir::ExchangeOp op, const Numbers &tables) {
   auto input = cast<ir::JaggedType>(op.getInput());
-  manifest::Exchange exchange;
+  ExchangeSpec exchange;
   exchange.input = op.getSymName();
-  exchange.idType = nameOfType(input.getIdType());
+  exchange.idType = *parseIdType(nameOfType(input.getIdType()));
   exchange.weighted = input.getWeighted();
   exchange.features = namesOfFeatures(input);
-  for (auto [lookup, result] :
+  for (auto [attr, result] :
        llvm::zip_equal(op.getLookups().getAsRange<ir::LookupAttr>(),
                        op.getResults().getAsValueRange<TypeAttr>())) {
-    bool isPooled = lookup.getPooling() != ir::Pooling::Unpooled;
-    exchange.lookups.push_back(
-        {tables.at(lookup.getTable().getAttr()),
-         *input.indexOf(lookup.getFeature()),
-         isPooled ? stringifyPooling(lookup.getPooling()).str() : "none",
-         lookup.getWeighted(), lookup.getPaddingIdx(),
-         nameOfType(cast<ShapedType>(result).getElementType())});
+    ExchangeLookup lookup;
+    lookup.table = static_cast<int32_t>(tables.at(attr.getTable().getAttr()));
+    lookup.feature = static_cast<int32_t>(*input.indexOf(attr.getFeature()));
+    lookup.pooling = describe(attr.getPooling());
+    lookup.weighted = attr.getWeighted();
+    lookup.paddingIdx = attr.getPaddingIdx();
+    lookup.resultType =
+        elementTypeOf(cast<ShapedType>(result).getElementType());
+    exchange.lookups.push_back(lookup);
   }
   return exchange;
 }
 
-static manifest::Shard describe(ir::ShardOp op, const Numbers &tables) {
-  manifest::Shard shard;
+static ShardSpec describe(ir::ShardOp op, const Numbers &tables) {
+  ShardSpec shard;
   shard.name = op.getName();
-  shard.table = tables.at(op.getTableAttr().getAttr());
+  shard.table = static_cast<int32_t>(tables.at(op.getTableAttr().getAttr()));
   shard.rows = {static_cast<int64_t>(op.getRowBegin()),
                 static_cast<int64_t>(op.getRowEnd())};
   shard.cols = {static_cast<int64_t>(op.getColBegin()),
                 static_cast<int64_t>(op.getColEnd())};
-  shard.devices = op.getDevices().vec();
-  shard.tier = stringifyMemoryTier(op.getTier());
+  shard.devices.assign(op.getDevices().begin(), op.getDevices().end());
+  shard.tier = *parseTier(std::string_view(stringifyMemoryTier(op.getTier())));
   return shard;
 }
 
@@ -72,7 +92,7 @@ public:
       : module(module), tables(numberSymbols<ir::TableOp>(module)),
         exchanges(numberSymbols<ir::ExchangeOp>(module)) {}
 
-  FailureOr<manifest::Manifest> describeModule();
+  FailureOr<Manifest> describeModule();
 
 private:
   LogicalResult addPlan();
@@ -80,12 +100,12 @@ private:
   void addGroups(ir::TopologyOp topology);
   void addTables();
   LogicalResult addProgram(ir::DeviceProgramOp program, int64_t number);
-  FailureOr<manifest::Binding> bind(ir::DeviceProgramOp program, size_t member);
+  FailureOr<DeviceBinding> bind(ir::DeviceProgramOp program, size_t member);
 
   ModuleOp module;
   Numbers tables, exchanges;
   llvm::StringMap<int64_t> shards;
-  manifest::Manifest result;
+  Manifest result;
 };
 } // namespace
 
@@ -97,10 +117,10 @@ LogicalResult ArtifactDescriber::addPlan() {
   ir::PlanOp plan = plans.front();
   auto topology =
       module.lookupSymbol<ir::TopologyOp>(plan.getTopologyAttr().getAttr());
-  result.devices = topology.getNumDevices();
+  result.numDevices = static_cast<int32_t>(topology.getNumDevices());
   addGroups(topology);
-  result.optimizerSemantics =
-      stringifyOptimizerSemantics(plan.getSemantics()).str();
+  result.optimizerSemantics = *parseOptimizerSemantics(
+      std::string_view(stringifyOptimizerSemantics(plan.getSemantics())));
   for (auto shard : plan.getBody().getOps<ir::ShardOp>()) {
     shards[shard.getName()] = result.shards.size();
     result.shards.push_back(describe(shard, tables));
@@ -116,10 +136,10 @@ void ArtifactDescriber::addGroups(ir::TopologyOp topology) {
   ArrayRef<int64_t> sizes = innermost.getGroups();
   if (sizes.size() < 2 || sizes.front() < 2 || !llvm::all_equal(sizes))
     return;
-  for (int64_t device = 0; device < result.devices; ++device) {
+  for (int64_t device = 0; device < result.numDevices; ++device) {
     if (device % sizes.front() == 0)
       result.groups.emplace_back();
-    result.groups.back().push_back(device);
+    result.groups.back().push_back(static_cast<int32_t>(device));
   }
 }
 
@@ -132,11 +152,13 @@ LogicalResult ArtifactDescriber::addWireType() {
   if (!value)
     return success();
   auto name = dyn_cast<StringAttr>(value);
-  if (!name || !llvm::is_contained({"f32", "f16", "bf16"}, name.getValue()))
+  std::optional<ElementType> type =
+      name ? parseElementType(name.getValue()) : std::nullopt;
+  if (!type)
     return module.emitError("'wire_type' of 'neuroshard.planning' must be "
                             "\"f32\", \"f16\" or \"bf16\", got: ")
            << value;
-  result.wireType = name.getValue();
+  result.wireType = *type;
   return success();
 }
 
@@ -151,76 +173,76 @@ void ArtifactDescriber::addTables() {
       trained.insert(result.shards[shards.lookup(name.getValue())].table);
   });
   for (auto [i, table] : llvm::enumerate(module.getOps<ir::TableOp>())) {
-    manifest::Table described;
+    TableSpec described;
     described.name = table.getSymName();
     described.rows = table.getRows();
     described.dim = table.getDim();
-    described.elementType = nameOfType(table.getElementType());
+    described.elementType = elementTypeOf(table.getElementType());
     if (trained.contains(i) && table.getOptimizer())
       described.optimizer = describe(*table.getOptimizer());
     result.tables.push_back(std::move(described));
   }
 }
 
-FailureOr<manifest::Binding>
-ArtifactDescriber::bind(ir::DeviceProgramOp program, size_t member) {
-  manifest::Binding binding;
+FailureOr<DeviceBinding> ArtifactDescriber::bind(ir::DeviceProgramOp program,
+                                                 size_t member) {
+  DeviceBinding binding;
   for (auto slot : program.getOps<ir::LocalTableOp>()) {
     auto name = cast<StringAttr>(slot.getShards()[member]);
     auto shard = shards.find(name.getValue());
     if (shard == shards.end())
       return slot.emitOpError("binds shard ")
              << name << ", which the plan does not have";
-    binding.slots.push_back(shard->second);
+    binding.slots.push_back(static_cast<int32_t>(shard->second));
   }
   for (auto lookup : program.getOps<ir::LocalLookupOp>())
-    binding.lookups.push_back({exchanges.at(lookup.getExchangeAttr().getAttr()),
-                               lookup.getBinds()[member],
-                               static_cast<int64_t>(lookup.getSlot())});
+    binding.lookups.push_back(
+        {static_cast<int32_t>(exchanges.at(lookup.getExchangeAttr().getAttr())),
+         static_cast<int32_t>(lookup.getBinds()[member]),
+         static_cast<int32_t>(lookup.getSlot())});
   return binding;
 }
 
 LogicalResult ArtifactDescriber::addProgram(ir::DeviceProgramOp program,
                                             int64_t number) {
   for (auto [member, device] : llvm::enumerate(program.getDevices())) {
-    if (device >= result.devices)
+    if (device >= result.numDevices)
       return program.emitOpError("is for device ")
-             << device << ", the topology has " << result.devices;
-    FailureOr<manifest::Binding> binding = bind(program, member);
+             << device << ", the topology has " << result.numDevices;
+    FailureOr<DeviceBinding> binding = bind(program, member);
     if (failed(binding))
       return failure();
-    binding->program = number;
+    binding->program = static_cast<int32_t>(number);
     result.bindings[device] = std::move(*binding);
   }
   return success();
 }
 
-FailureOr<manifest::Manifest> ArtifactDescriber::describeModule() {
+FailureOr<Manifest> ArtifactDescriber::describeModule() {
   if (failed(addPlan()) || failed(addWireType()))
     return failure();
   for (auto exchange : module.getOps<ir::ExchangeOp>())
     result.exchanges.push_back(describe(exchange, tables));
-  result.bindings.resize(result.devices);
+  result.bindings.resize(result.numDevices);
   for (auto [i, program] :
        llvm::enumerate(module.getOps<ir::DeviceProgramOp>()))
     if (failed(addProgram(program, i)))
       return failure();
   addTables();
-  FailureOr<std::vector<manifest::Function>> functions =
-      describeFunctions(module);
+  FailureOr<std::vector<FunctionSpec>> functions = describeFunctions(module);
   if (failed(functions))
     return failure();
   result.functions = std::move(*functions);
   return std::move(result);
 }
 
-FailureOr<manifest::Manifest> describeArtifact(ModuleOp module) {
+FailureOr<Manifest> describeArtifact(ModuleOp module) {
   return ArtifactDescriber(module).describeModule();
 }
 
 /// Appends the tables that lowering gave the function.
 static void addTableArguments(func::FuncOp function, const Numbers &tables,
-                              std::vector<manifest::Value> &arguments) {
+                              std::vector<ValueSpec> &arguments) {
   for (unsigned i = 0; i < function.getNumArguments(); ++i) {
     auto weights =
         function.getArgAttrOfType<StringAttr>(i, kWeightsArgumentAttr);
@@ -228,26 +250,25 @@ static void addTableArguments(func::FuncOp function, const Numbers &tables,
     if (!weights && !state)
       continue;
     auto type = cast<MemRefType>(function.getArgumentTypes()[i]);
-    manifest::Value value;
-    value.kind = weights ? "weights" : "state";
+    ValueSpec value;
+    value.kind = weights ? ValueKind::Weights : ValueKind::State;
     value.type = nameOfType(type.getElementType());
     value.shape = type.getShape().vec();
-    value.table = tables.at(weights ? weights : state);
-    if (state && arguments.back().kind == "state" &&
+    value.table = static_cast<int32_t>(tables.at(weights ? weights : state));
+    if (state && arguments.back().kind == ValueKind::State &&
         arguments.back().table == value.table)
       value.state = arguments.back().state + 1;
     arguments.push_back(std::move(value));
   }
 }
 
-FailureOr<std::vector<manifest::Function>> describeReference(ModuleOp logical,
-                                                             ModuleOp lowered) {
-  FailureOr<std::vector<manifest::Function>> functions =
-      describeFunctions(logical);
+FailureOr<std::vector<FunctionSpec>> describeReference(ModuleOp logical,
+                                                       ModuleOp lowered) {
+  FailureOr<std::vector<FunctionSpec>> functions = describeFunctions(logical);
   if (failed(functions))
     return failure();
   Numbers tables = numberSymbols<ir::TableOp>(logical);
-  for (manifest::Function &function : *functions)
+  for (FunctionSpec &function : *functions)
     addTableArguments(lowered.lookupSymbol<func::FuncOp>(function.name), tables,
                       function.arguments);
   return functions;

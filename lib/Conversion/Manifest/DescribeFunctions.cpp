@@ -24,16 +24,16 @@ std::vector<std::string> namesOfFeatures(ir::JaggedType type) {
   return names;
 }
 
-static manifest::Value makeValue(StringRef kind, Type type = {}) {
-  manifest::Value value;
+static ValueSpec makeValue(ValueKind kind, Type type = {}) {
+  ValueSpec value;
   value.kind = kind;
   if (type)
     value.type = nameOfType(type);
   return value;
 }
 
-static manifest::Value makeTensor(Type element, ArrayRef<int64_t> shape) {
-  manifest::Value value = makeValue("tensor", element);
+static ValueSpec makeTensor(Type element, ArrayRef<int64_t> shape) {
+  ValueSpec value = makeValue(ValueKind::Tensor, element);
   for (int64_t size : shape)
     value.shape.push_back(ShapedType::isDynamic(size) ? -1 : size);
   return value;
@@ -41,7 +41,7 @@ static manifest::Value makeTensor(Type element, ArrayRef<int64_t> shape) {
 
 /// The tensors that a jagged value consists of.
 static void addJaggedParts(ir::JaggedType type,
-                           std::vector<manifest::Value> &values) {
+                           std::vector<ValueSpec> &values) {
   MLIRContext *context = type.getContext();
   values.push_back(makeTensor(type.getIdType(), ShapedType::kDynamic));
   values.push_back(
@@ -53,7 +53,7 @@ static void addJaggedParts(ir::JaggedType type,
 
 /// Appends what a value of `type` is at the border of a function.
 static LogicalResult addParts(func::FuncOp function, Type type,
-                              std::vector<manifest::Value> &values) {
+                              std::vector<ValueSpec> &values) {
   auto addAll = [&](ArrayRef<Type> types) -> LogicalResult {
     for (Type part : types)
       if (failed(addParts(function, part, values)))
@@ -69,17 +69,17 @@ static LogicalResult addParts(func::FuncOp function, Type type,
     return success();
   }
   if (isa<ir::DeviceType>(type))
-    values.push_back(makeValue("device"));
+    values.push_back(makeValue(ValueKind::Device));
   else if (isa<ir::RoutedType, ir::PartialsType>(type))
-    values.push_back(makeValue("handle"));
+    values.push_back(makeValue(ValueKind::Handle));
   else if (auto shaped = dyn_cast<ShapedType>(type);
            shaped && shaped.hasRank() && !isa<VectorType>(type))
     values.push_back(makeTensor(shaped.getElementType(), shaped.getShape()));
   else if (type.isIndex())
     values.push_back(
-        makeValue("scalar", IntegerType::get(type.getContext(), 64)));
+        makeValue(ValueKind::Scalar, IntegerType::get(type.getContext(), 64)));
   else if (type.isIntOrFloat())
-    values.push_back(makeValue("scalar", type));
+    values.push_back(makeValue(ValueKind::Scalar, type));
   else
     return function.emitOpError("is public, but host code cannot pass a value "
                                 "of type ")
@@ -106,9 +106,9 @@ static ir::ExchangeOp findExchange(BlockArgument argument, int depth = 0) {
   return {};
 }
 
-static manifest::Value describeJagged(BlockArgument argument) {
+static ValueSpec describeJagged(BlockArgument argument) {
   auto type = cast<ir::JaggedType>(argument.getType());
-  manifest::Value value = makeValue("jagged", type.getIdType());
+  ValueSpec value = makeValue(ValueKind::Jagged, type.getIdType());
   value.weighted = type.getWeighted();
   value.features = namesOfFeatures(type);
   ir::ExchangeOp exchange = findExchange(argument);
@@ -117,12 +117,12 @@ static manifest::Value describeJagged(BlockArgument argument) {
   auto module = exchange->getParentOfType<ModuleOp>();
   for (auto [i, other] : llvm::enumerate(module.getOps<ir::ExchangeOp>()))
     if (other == exchange)
-      value.exchange = i;
+      value.exchange = static_cast<int32_t>(i);
   return value;
 }
 
-static FailureOr<manifest::Function> describe(func::FuncOp function) {
-  manifest::Function result;
+static FailureOr<FunctionSpec> describe(func::FuncOp function) {
+  FunctionSpec result;
   result.name = function.getName();
   for (BlockArgument argument : function.getArguments()) {
     if (isa<ir::JaggedType>(argument.getType()))
@@ -136,12 +136,12 @@ static FailureOr<manifest::Function> describe(func::FuncOp function) {
   return result;
 }
 
-FailureOr<std::vector<manifest::Function>> describeFunctions(ModuleOp module) {
-  std::vector<manifest::Function> functions;
+FailureOr<std::vector<FunctionSpec>> describeFunctions(ModuleOp module) {
+  std::vector<FunctionSpec> functions;
   for (auto function : module.getOps<func::FuncOp>()) {
     if (!function.isPublic() || function.isExternal())
       continue;
-    FailureOr<manifest::Function> described = describe(function);
+    FailureOr<FunctionSpec> described = describe(function);
     if (failed(described))
       return failure();
     functions.push_back(std::move(*described));

@@ -3,7 +3,7 @@
 #ifndef NEUROSHARD_LIB_CONVERSION_MANIFEST_DESCRIBEFUNCTIONS_H
 #define NEUROSHARD_LIB_CONVERSION_MANIFEST_DESCRIBEFUNCTIONS_H
 
-#include "neuroshard/Conversion/Manifest/Manifest.h"
+#include "neuroshard/Artifact/Manifest.h"
 #include "neuroshard/Dialect/NeuroShard.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -11,7 +11,7 @@
 namespace neuroshard {
 
 /// Arguments and results of all public functions with a body.
-mlir::FailureOr<std::vector<manifest::Function>>
+mlir::FailureOr<std::vector<FunctionSpec>>
 describeFunctions(mlir::ModuleOp module);
 
 /// A type as manifests name it, such as "f32".

@@ -1,4 +1,4 @@
-//===- DriverABI.cpp - Implements the calls of drivers --------------------===//
+//===- DriverABI.cpp - The calls of drivers -------------------------------===//
 //
 // Turns exceptions into return values and the thread's last error.
 //
@@ -13,11 +13,12 @@
 
 #include <cmath>
 
+using namespace neuroshard;
 using namespace neuroshard::runtime;
 
 namespace {
 
-nsrt_shard_info describeShard(const Shard &shard) {
+nsrt_shard_info describeShard(const runtime::Shard &shard) {
   const ShardSpec &spec = shard.spec();
   int64_t elementSize = elementBytes(shard.table().elementType);
   nsrt_shard_info info{};
@@ -141,7 +142,7 @@ NSRT_EXPORT int32_t nsrt_world_reset(nsrt_world *world) {
 NSRT_EXPORT int32_t nsrt_world_touch_memory(nsrt_world *world) {
   return status([&] {
     for (const auto &device : world->devices)
-      for (Shard &shard : device->slots)
+      for (runtime::Shard &shard : device->slots)
         shard.touchPages(device->threads);
   });
 }
@@ -166,8 +167,7 @@ NSRT_EXPORT int32_t nsrt_world_table_info(const nsrt_world *world,
     if (!isTable(world, table))
       fail("there is no table ", table);
     const TableSpec &spec = world->manifest().tables[size_t(table)];
-    int states =
-        spec.optimizer.numElementStates() + spec.optimizer.numRowStates();
+    int states = spec.states().count();
     int64_t width = stateWidth(world->manifest(), table);
     *info = {spec.name.c_str(),
              spec.rows,
@@ -317,7 +317,7 @@ NSRT_EXPORT int64_t nsrt_device_memory_bytes(const nsrt_device *device,
   if (kind == NSRT_MEMORY_BUFFERS)
     return device->buffers->heldBytes();
   int64_t bytes = 0;
-  for (const Shard &shard : device->slots) {
+  for (const runtime::Shard &shard : device->slots) {
     if (kind == NSRT_MEMORY_WEIGHTS)
       bytes += shard.weightBytes();
     if (kind == NSRT_MEMORY_STATE)

@@ -1,4 +1,4 @@
-//===- HostProgramABI.cpp - Implements calls of host code -----------------===//
+//===- HostProgramABI.cpp - The calls of generated host code --------------===//
 //
 // Each call runs its step function and turns exceptions into the device's
 // failure. A failure that the other ranks cannot know of aborts the group.
@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <utility>
 
+using namespace neuroshard;
 using namespace neuroshard::runtime;
 
 namespace {
@@ -82,7 +83,7 @@ void zeroResult(const nsrt_device *device, const nsrt_routed *routed,
   if (!routed || lookup < 0 || size_t(lookup) >= routed->lookups.size())
     return;
   const ExchangeSpec &exchange = device->manifest().exchanges[routed->exchange];
-  const LookupSpec &spec = exchange.lookups[size_t(lookup)];
+  const ExchangeLookup &spec = exchange.lookups[size_t(lookup)];
   int64_t bytes = routed->lookups[size_t(lookup)].resultRows *
                   device->manifest().tables[spec.table].dim *
                   (type == int32_t(ElementType::F32) ? 4 : 2);

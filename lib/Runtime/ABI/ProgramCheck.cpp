@@ -48,15 +48,14 @@ private:
     expect(name + "element bytes", elementBytes(table.elementType),
            slot.element_bytes);
     bool trains = slot.update || slot.reduce || slot.apply;
-    if (trains && table.optimizer.kind == OptimizerKind::None)
+    if (trains && !table.trained())
       fail(where, ": ", name, "has update kernels, but table \"", table.name,
            "\" has no optimizer");
     if (!trains)
       return;
-    expect(name + "states per element", table.optimizer.numElementStates(),
+    expect(name + "states per element", table.states().perElement,
            slot.state_elements);
-    expect(name + "states per row", table.optimizer.numRowStates(),
-           slot.state_rows);
+    expect(name + "states per row", table.states().perRow, slot.state_rows);
     bool twoPhase = manifest.needsNormExchange(shard);
     bool hasBoth = slot.reduce && slot.apply;
     if (bool(slot.update) == twoPhase || hasBoth != twoPhase)
@@ -73,7 +72,7 @@ private:
     return false;
   }
 
-  const LookupSpec &lookupOf(const LookupBinding &bound) const {
+  const ExchangeLookup &lookupOf(const LookupBinding &bound) const {
     return manifest.exchanges[size_t(bound.exchange)]
         .lookups[size_t(bound.lookup)];
   }
@@ -84,7 +83,8 @@ private:
     std::string name = "lookup " + std::to_string(index) + " ";
     expect(name + "slot", bound.slot, entry.slot);
     expect(name + "id bytes",
-           manifest.exchanges[size_t(bound.exchange)].idBytes, entry.id_bytes);
+           manifest.exchanges[size_t(bound.exchange)].idBytes(),
+           entry.id_bytes);
     expect(name + "pooled flag", lookupOf(bound).pooled(), entry.pooled);
     expect(name + "weighted flag", lookupOf(bound).weighted, entry.weighted);
     if (!entry.forward)

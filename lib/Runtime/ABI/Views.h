@@ -1,7 +1,7 @@
 //===- Views.h - Rows of the batch side of an exchange ---------*- C++ -*-===//
 //
 // The rows that make up one result, or into which one gradient goes: one view
-// per piece, wherever it was received from or will be sent to.
+// per part, wherever it was received from or will be sent to.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,7 +28,7 @@ template <typename Float> struct RowsView {
   Float *row(int64_t index) const { return first + index * stride; }
 };
 
-/// The views of a lookup, in the order of ResultLayout::pieces; one view for a
+/// The views of a lookup, in the order of ResultLayout::parts; one view for a
 /// replicated table, and of a relayed lookup one per ResultLayout::relayed.
 /// `blocks` and `rows` are per owner, `relayedRows` per group.
 template <typename Float>
@@ -39,7 +39,7 @@ makeViews(const Device &device, const Routed &routed, int64_t lookup,
           Float *localRows) {
   const ExchangeLayout &layout = device.layout(routed.exchange);
   const ResultLayout &result = layout.results[size_t(lookup)];
-  const LookupSpec &spec =
+  const ExchangeLookup &spec =
       device.manifest().exchanges[routed.exchange].lookups[size_t(lookup)];
   auto view = [&](const Block &block, Float *base, int32_t entry, Range cols,
                   int32_t bucket) {
@@ -55,15 +55,15 @@ makeViews(const Device &device, const Routed &routed, int64_t lookup,
     views.push_back(view(localBlock, localRows, result.localEntry, all,
                          layout.bucketsOfLookup[size_t(lookup)][0]));
   }
-  for (const RelayedPiece &piece : result.relayed)
-    views.push_back({relayedRows[piece.group] + piece.column,
-                     layout.relays[piece.group].width, piece.cols, routed.batch,
+  for (const RelayedColumns &part : result.relayed)
+    views.push_back({relayedRows[part.group] + part.column,
+                     layout.relays[part.group].width, part.cols, routed.batch,
                      nullptr});
   if (!result.relayed.empty())
     return views;
-  for (const Piece &piece : result.pieces)
-    views.push_back(view(blocks[piece.device], rows[piece.device], piece.entry,
-                         piece.cols, piece.bucket));
+  for (const PartialColumns &part : result.parts)
+    views.push_back(view(blocks[part.device], rows[part.device], part.entry,
+                         part.cols, part.bucket));
   return views;
 }
 

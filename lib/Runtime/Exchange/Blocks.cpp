@@ -1,36 +1,13 @@
-//===- Blocks.cpp - Layout of the rows between owners and bags ------------===//
+//===- Blocks.cpp - Layout of the rows that travel in one step ------------===//
 //
-// Both sides derive the same layout: the owner from the ids it received, the
-// bags' home from the ids it sent.
+// Both sides lay out the same: the owner from the ids that it received, the
+// rank of the samples from the ids that it sent.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Step/Steps.h"
 
 namespace neuroshard::runtime {
-
-Block makeBlock(const StreamSet &set, int64_t batch,
-                const std::function<int64_t(size_t stream)> &idsOfStream) {
-  Block block;
-  block.size = batch * set.pooledWidth;
-  for (const EntryLayout &entry : set.entries) {
-    if (entry.pooled) {
-      block.begin.push_back(entry.pooledColumn);
-      block.stride.push_back(entry.relayed ? set.relayedWidth
-                                           : set.pooledWidth);
-      continue;
-    }
-    block.begin.push_back(block.size);
-    block.stride.push_back(entry.cols.size());
-    block.size += idsOfStream(size_t(entry.stream)) * entry.cols.size();
-  }
-  block.directSize = block.size;
-  for (size_t e = 0; e < set.entries.size(); ++e)
-    if (set.entries[e].relayed)
-      block.begin[e] += block.directSize;
-  block.size += batch * set.relayedWidth;
-  return block;
-}
 
 std::vector<Block> makeOwnerBlocks(const StreamSet &set,
                                    const ReceivedSet &received) {

@@ -42,7 +42,7 @@ void Bucketer::run() {
   fill();
 }
 
-const LookupSpec &Bucketer::lookupOf(int32_t bucket) const {
+const ExchangeLookup &Bucketer::lookupOf(int32_t bucket) const {
   return spec.lookups[layout.buckets[bucket].lookup];
 }
 
@@ -71,8 +71,8 @@ void Bucketer::countIds() {
   for (size_t i = 0; i < layout.buckets.size(); ++i)
     firstIds[i].resize(size_t(chunksOfLookup[layout.buckets[i].lookup]) + 1);
   auto count = [&](int64_t i) {
-    spec.idBytes == 4 ? countChunk<int32_t>(size_t(i))
-                      : countChunk<int64_t>(size_t(i));
+    spec.idBytes() == 4 ? countChunk<int32_t>(size_t(i))
+                        : countChunk<int64_t>(size_t(i));
   };
   bool allWhole =
       std::all_of(layout.buckets.begin(), layout.buckets.end(),
@@ -88,7 +88,7 @@ void Bucketer::countIds() {
     for (size_t c = 1; c < first.size(); ++c)
       first[c] += first[c - 1];
     routed.buckets[i].numIds = first.back();
-    const LookupSpec &lookup = lookupOf(int32_t(i));
+    const ExchangeLookup &lookup = lookupOf(int32_t(i));
     if (!layout.buckets[i].whole && (!lookup.pooled() || lookup.weighted))
       routed.buckets[i].positions =
           device.buffers->acquireArray<int64_t>(first.back());
@@ -100,7 +100,7 @@ template <typename Id> void Bucketer::countChunk(size_t index) {
   const Chunk &chunk = chunks[index];
   Range range = idsOf(chunk);
   const Id *ids = static_cast<const Id *>(input.ids);
-  const LookupSpec &lookup = spec.lookups[chunk.lookup];
+  const ExchangeLookup &lookup = spec.lookups[chunk.lookup];
   bool checked = false;
   for (int32_t bucket : layout.bucketsOfLookup[chunk.lookup]) {
     int64_t &count = firstIds[bucket][size_t(chunk.number) + 1];
@@ -133,12 +133,12 @@ void Bucketer::throwBadId() {
     int64_t position = badIds[i].position;
     if (position < 0)
       continue;
-    const LookupSpec &lookup = spec.lookups[chunks[i].lookup];
+    const ExchangeLookup &lookup = spec.lookups[chunks[i].lookup];
     const TableSpec &table = device.manifest().tables[lookup.table];
     const int64_t *first = input.offsets + lookup.feature * routed.batch;
     const int64_t *bag =
         std::upper_bound(first, first + routed.batch + 1, position) - 1;
-    int64_t id = spec.idBytes == 4
+    int64_t id = spec.idBytes() == 4
                      ? static_cast<const int32_t *>(input.ids)[position]
                      : static_cast<const int64_t *>(input.ids)[position];
     fail(spec.where, "feature \"", spec.features[lookup.feature], "\", bag ",
@@ -151,7 +151,7 @@ void Bucketer::throwBadId() {
 void Bucketer::placePayloads() {
   int64_t totalBytes = 0;
   for (const StreamSet &set : layout.owners) {
-    ownerLayouts.emplace_back(set, routed.batch, spec.idBytes);
+    ownerLayouts.emplace_back(set, routed.batch, spec.idBytes());
     std::vector<int64_t> counts;
     for (const StreamLayout &stream : set.streams)
       counts.push_back(routed.buckets[stream.bucket].numIds);
@@ -169,7 +169,7 @@ void Bucketer::placePayloads() {
   if (!layout.hasReplicated)
     return;
   const StreamSet &local = layout.locals[device.rank()];
-  localLayout.emplace_back(local, routed.batch, spec.idBytes);
+  localLayout.emplace_back(local, routed.batch, spec.idBytes());
   std::vector<int64_t> counts;
   for (const StreamLayout &stream : local.streams)
     counts.push_back(routed.buckets[stream.bucket].numIds);
@@ -205,7 +205,7 @@ void Bucketer::keepStreams() {
 
 /// Writes the counts of unpooled streams.
 void Bucketer::placePayload(const StreamSet &set, std::byte *memory,
-                            const PayloadLayout &payload) {
+                            const IdPayload &payload) {
   for (size_t i = 0; i < set.streams.size(); ++i)
     if (!set.streams[i].pooled)
       *payload.count(memory, i) = routed.buckets[set.streams[i].bucket].numIds;
@@ -226,22 +226,22 @@ void Bucketer::fillChunk(size_t index) {
   if (spec.lookups[chunk.lookup].pooling == Pooling::Mean)
     countBags(chunk);
   for (int32_t bucket : layout.bucketsOfLookup[chunk.lookup]) {
-    spec.idBytes == 4 ? fillBucket<int32_t>(index, bucket)
-                      : fillBucket<int64_t>(index, bucket);
+    spec.idBytes() == 4 ? fillBucket<int32_t>(index, bucket)
+                        : fillBucket<int64_t>(index, bucket);
     copyToOthers(chunk, bucket);
   }
 }
 
 /// A mean divides by the ids of the whole bag, wherever their rows live.
 void Bucketer::countBags(const Chunk &chunk) {
-  const LookupSpec &lookup = spec.lookups[chunk.lookup];
+  const ExchangeLookup &lookup = spec.lookups[chunk.lookup];
   const int64_t *offsets = input.offsets + lookup.feature * routed.batch;
   float *counts = as<float>(routed.lookups[chunk.lookup].bagCounts);
   for (int64_t b = chunk.bags.begin; b < chunk.bags.end; ++b) {
     int64_t count = offsets[b + 1] - offsets[b];
     if (lookup.dropsPadding())
       for (int64_t j = offsets[b]; j < offsets[b + 1]; ++j) {
-        int64_t id = spec.idBytes == 4
+        int64_t id = spec.idBytes() == 4
                          ? static_cast<const int32_t *>(input.ids)[j]
                          : static_cast<const int64_t *>(input.ids)[j];
         count -= id == *lookup.paddingIdx;
@@ -252,7 +252,7 @@ void Bucketer::countBags(const Chunk &chunk) {
 
 Bucketer::Target Bucketer::targetOf(const Destination &destination) const {
   bool local = destination.device == localDestination;
-  const PayloadLayout &payload =
+  const IdPayload &payload =
       local ? localLayout[0] : ownerLayouts[destination.device];
   std::byte *memory =
       local ? routed.localPayload.get() : ownerPayloads[destination.device];
@@ -274,7 +274,7 @@ template <typename Id> void Bucketer::fillBucket(size_t index, int32_t bucket) {
 template <typename Id>
 void Bucketer::fillWhole(size_t index, int32_t bucket, const Target &target) {
   const Chunk &chunk = chunks[index];
-  const LookupSpec &lookup = lookupOf(bucket);
+  const ExchangeLookup &lookup = lookupOf(bucket);
   Range range = idsOf(chunk);
   const Id *in = static_cast<const Id *>(input.ids) + range.begin;
   int64_t first = firstIds[bucket][size_t(chunk.number)];
@@ -308,7 +308,7 @@ void Bucketer::fillWhole(size_t index, int32_t bucket, const Target &target) {
 template <typename Id>
 void Bucketer::fillSifted(const Chunk &chunk, int32_t bucket,
                           const Target &target) {
-  const LookupSpec &lookup = lookupOf(bucket);
+  const ExchangeLookup &lookup = lookupOf(bucket);
   const int64_t *from = input.offsets + lookup.feature * routed.batch;
   const Id *in = static_cast<const Id *>(input.ids);
   Id *out = reinterpret_cast<Id *>(target.ids);
@@ -338,14 +338,15 @@ void Bucketer::fillSifted(const Chunk &chunk, int32_t bucket,
 
 void Bucketer::copyToOthers(const Chunk &chunk, int32_t bucket) {
   const std::vector<Destination> &all = layout.buckets[bucket].destinations;
-  const LookupSpec &lookup = lookupOf(bucket);
+  const ExchangeLookup &lookup = lookupOf(bucket);
   int64_t begin = firstIds[bucket][size_t(chunk.number)];
   auto count = size_t(firstIds[bucket][size_t(chunk.number) + 1] - begin);
   Target from = targetOf(all[0]);
   for (size_t i = 1; i < all.size(); ++i) {
     Target to = targetOf(all[i]);
-    std::memcpy(to.ids + begin * spec.idBytes, from.ids + begin * spec.idBytes,
-                count * size_t(spec.idBytes));
+    std::memcpy(to.ids + begin * spec.idBytes(),
+                from.ids + begin * spec.idBytes(),
+                count * size_t(spec.idBytes()));
     if (lookup.weighted)
       std::memcpy(to.weights + begin, from.weights + begin,
                   count * sizeof(float));

@@ -9,8 +9,8 @@
 #ifndef NEUROSHARD_LIB_RUNTIME_EXCHANGE_BUCKETER_H
 #define NEUROSHARD_LIB_RUNTIME_EXCHANGE_BUCKETER_H
 
-#include "Payload.h"
 #include "Step/Steps.h"
+#include "neuroshard/Artifact/IdPayload.h"
 
 #include <vector>
 
@@ -55,7 +55,7 @@ private:
   void keepStreams();
   void placePayloads();
   void placePayload(const StreamSet &set, std::byte *memory,
-                    const PayloadLayout &layout);
+                    const IdPayload &layout);
   void fill();
   void fillChunk(size_t chunk);
   void countBags(const Chunk &chunk);
@@ -71,7 +71,7 @@ private:
 
   Target targetOf(const Destination &destination) const;
   Range idsOf(const Chunk &chunk) const;
-  const LookupSpec &lookupOf(int32_t bucket) const;
+  const ExchangeLookup &lookupOf(int32_t bucket) const;
 
   Device &device;
   const ExchangeSpec &spec;
@@ -87,9 +87,9 @@ private:
 
   /// Of each stream that stays on this device, batch + 1; else null.
   int64_t *keptOffsets = nullptr;
-  std::vector<PayloadLayout> ownerLayouts; ///< per device.
+  std::vector<IdPayload> ownerLayouts; ///< per device.
   std::vector<std::byte *> ownerPayloads;
-  std::vector<PayloadLayout> localLayout; ///< at most one.
+  std::vector<IdPayload> localLayout; ///< at most one.
 };
 
 } // namespace neuroshard::runtime

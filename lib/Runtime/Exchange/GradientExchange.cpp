@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "HierarchicalAllToAll.h"
-#include "Payload.h"
 #include "Step/Steps.h"
 #include "neuroshard/Artifact/Error.h"
+#include "neuroshard/Artifact/IdPayload.h"
 
 #include <cstring>
 
@@ -52,7 +52,7 @@ void startGather(Device &device, const Routed &routed, Partials &gradients) {
 std::vector<const std::byte *>
 receiveGathered(Device &device, const Routed &routed, Partials &gradients) {
   const StreamSet &set = device.layout(routed.exchange).locals[device.rank()];
-  int32_t idBytes = device.manifest().exchanges[routed.exchange].idBytes;
+  int32_t idBytes = device.manifest().exchanges[routed.exchange].idBytes();
   std::vector<const std::byte *> payloads;
   std::vector<const std::byte *> rows;
   for (const auto &message : gradients.gather->wait()) {

@@ -99,7 +99,7 @@ private:
 
   Device &device;
   const LookupState &state;
-  const LookupSpec &spec;
+  const ExchangeLookup &spec;
   ElementType type;
   const std::byte *in;
   int64_t dim;

@@ -1,10 +1,11 @@
-//===- HierarchicalAllToAll.h - Exchange by relays in groups ----*- C++ -*-===//
+//===- HierarchicalAllToAll.h - Exchanges in two stages --------*- C++ -*-===//
 //
-// Of relayed lookups, the owners of a group send their partial sums of a bag
-// to the member of their own group that has the same place as the bag's home
-// has in its group. This relay adds them up and sends one sum home. Gradients
-// go the same way back. All else travels directly, in the first hop of results
-// and gradients alike; a home is its own relay for its own group.
+// Of relayed lookups, the owners of a group send their partial sums of a sample
+// to the relay: the device of their own group that has the same index in the
+// group as the sample's rank has in its own. The relay adds them up and sends
+// one sum to the sample's rank. Gradients go the same way back. All else
+// travels directly, in the first stage of results and gradients alike; a rank
+// is its own relay for its own group.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,26 +13,65 @@
 #define NEUROSHARD_LIB_RUNTIME_EXCHANGE_HIERARCHICALALLTOALL_H
 
 #include "Wire.h"
+#include "neuroshard/Artifact/HierarchicalSizes.h"
 
 namespace neuroshard::runtime {
 
-/// Begins the first hop of results: `partials.send` in `partials.sendBlocks`.
+/// One exchange with relays, from the view of one device.
+class HierarchicalExchange : public HierarchicalSizes {
+public:
+  HierarchicalExchange(Device &device, const Routed &routed)
+      : HierarchicalSizes(device.layout(routed.exchange), device.plan->groups,
+                          routed.batchOfPeer),
+        device(device), rank(device.rank()),
+        relay(layout.relays[size_t(groups.placeOf(rank).group)]) {}
+
+  int64_t numRanks() const { return groups.numDevices(); }
+  const std::vector<int32_t> &ownGroup() const {
+    return groups.group(groups.placeOf(rank).group);
+  }
+  int32_t ownIndex() const { return groups.placeOf(rank).index; }
+  /// The ranks that a relay serves; also the relays that serve a rank, one in
+  /// each group.
+  std::vector<int32_t> ranksServedBy(int64_t relay) const {
+    return groups.devicesWithIndex(groups.placeOf(relay).index);
+  }
+
+  /// countOf(rank) for all ranks.
+  template <typename Function>
+  std::vector<int64_t> countsOf(const Function &countOf) const {
+    std::vector<int64_t> counts;
+    for (int64_t peer = 0; peer < numRanks(); ++peer)
+      counts.push_back(countOf(peer));
+    return counts;
+  }
+
+  using HierarchicalSizes::batches;
+  using HierarchicalSizes::groups;
+  using HierarchicalSizes::layout;
+
+  Device &device;
+  int64_t rank;
+  const RelayLayout &relay; ///< of the own group.
+};
+
+/// Begins the first stage of results: `partials.send` in `partials.sendBlocks`.
 void startRelayedResults(Device &device, const Routed &routed,
                          Partials &partials);
-/// The second hop. Sets receivedRows, for which receivedBlocks must be set,
+/// The second stage. Sets receivedRows, for which receivedBlocks must be set,
 /// and relayedRows.
 void receiveRelayedResults(Device &device, const Routed &routed,
                            Partials &partials);
 
-/// Values of the gradients that a home sends to the relays of all groups, one
+/// Values of the gradients that a rank sends to the relays of all groups, one
 /// group after the other.
 int64_t relayedGradientValues(const ExchangeLayout &layout,
                               const Routed &routed);
-/// Begins the first hop of gradients: `gradients.send` has the blocks and then
-/// what goes to relays.
+/// Begins the first stage of gradients: `gradients.send` has the blocks and
+/// then what goes to relays.
 void startRelayedGradients(Device &device, const Routed &routed,
                            Partials &gradients);
-/// The second hop. Returns for each home the gradients that have come by
+/// The second stage. Returns for each rank the gradients that have come by
 /// relay, as they travel, valid as long as both requests.
 std::vector<const std::byte *> receiveRelayedGradients(Device &device,
                                                        const Routed &routed,

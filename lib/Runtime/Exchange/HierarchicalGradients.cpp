@@ -1,14 +1,13 @@
-//===- HierarchicalGradients.cpp - Gradients by relays in groups ----------===//
+//===- HierarchicalGradients.cpp - Hierarchical all-to-all of gradients ---===//
 //
-// First hop: what owners get directly, and the gradients of each bag once to
-// each group. Second hop: relays hand the columns out to their owners, as they
-// have come, so that nothing is rounded twice.
+// First stage: what owners get directly, and the gradients of each bag once to
+// each group. Second stage: relays hand the columns out to their owners, as
+// they have come, so that nothing is rounded twice.
 //
 //===----------------------------------------------------------------------===//
 
 #include "ABI/Views.h"
 #include "HierarchicalAllToAll.h"
-#include "HierarchicalSizes.h"
 #include "Step/Steps.h"
 
 #include <cstring>
@@ -16,86 +15,90 @@
 namespace neuroshard::runtime {
 namespace {
 
-/// What the first hop takes from `gradients.send`, rank after rank.
-std::vector<Values> gradientPartsToSend(const Hops &hops,
+/// What the first stage takes from `gradients.send`, rank after rank.
+std::vector<Values> gradientPartsToSend(const HierarchicalExchange &exchange,
                                         const Partials &gradients) {
   const float *direct = as<const float>(gradients.send);
   const float *next = direct + totalFloats(gradients.sendBlocks);
   std::vector<Values> ofGroup;
-  for (int32_t relay : hops.homesOf(hops.member)) {
-    ofGroup.push_back({next, hops.ofHop(relay, hops.rank)});
+  for (int32_t relay : exchange.ranksServedBy(exchange.rank)) {
+    ofGroup.push_back({next, exchange.relayToSamples(relay, exchange.rank)});
     next += ofGroup.back().count;
   }
   std::vector<Values> parts;
-  for (int64_t peer = 0; peer < hops.numRanks(); ++peer) {
+  for (int64_t peer = 0; peer < exchange.numRanks(); ++peer) {
     int64_t size = gradients.sendBlocks[size_t(peer)].size;
     parts.push_back({direct, size});
     direct += size;
-    if (hops.place(peer).member == hops.member)
-      parts.push_back(ofGroup[size_t(hops.place(peer).group)]);
+    if (exchange.groups.placeOf(peer).index == exchange.ownIndex())
+      parts.push_back(ofGroup[size_t(exchange.groups.placeOf(peer).group)]);
   }
   return parts;
 }
 
-/// A run of columns that a relay copies from a home's row to an owner's.
+/// A run of columns that a relay copies from a row of gradients to an owner's.
 struct ColumnCopy {
   int64_t from;
   int64_t to;
   int64_t count;
 };
 
-std::vector<ColumnCopy> copiesFor(const RelayLayout &relay, int32_t member) {
+std::vector<ColumnCopy> copiesFor(const RelayLayout &relay, int32_t index) {
   std::vector<ColumnCopy> copies;
   for (const RelaySum &sum : relay.sums)
     for (const RelaySource &source : sum.sources)
-      if (source.member == member)
+      if (source.index == index)
         copies.push_back({sum.column, source.column, sum.size});
   return copies;
 }
 
-/// Writes what one owner gets of one home's gradients.
-void handOut(const Hops &hops, int32_t owner, int32_t home,
-             const std::byte *from, std::byte *to) {
-  int64_t bytes = wireBytes(hops.device, 1);
-  int64_t width = hops.layout.owners[size_t(owner)].relayedWidth;
+/// Writes what one owner gets of the gradients of one rank's samples.
+void handOut(const HierarchicalExchange &exchange, int32_t owner,
+             int32_t sampleRank, const std::byte *from, std::byte *to) {
+  int64_t bytes = wireBytes(exchange.device, 1);
+  int64_t width = exchange.layout.owners[size_t(owner)].relayedWidth;
   std::vector<ColumnCopy> copies =
-      copiesFor(hops.relay, hops.place(owner).member);
+      copiesFor(exchange.relay, exchange.groups.placeOf(owner).index);
   auto copyRows = [&](int64_t begin, int64_t end) {
     for (int64_t bag = begin; bag < end; ++bag)
       for (const ColumnCopy &copy : copies)
         std::memcpy(to + (bag * width + copy.to) * bytes,
-                    from + (bag * hops.relay.width + copy.from) * bytes,
+                    from + (bag * exchange.relay.width + copy.from) * bytes,
                     size_t(copy.count * bytes));
   };
-  forRowRanges(hops.device.threads, hops.batches[size_t(home)], width,
-               copyRows);
+  forRowRanges(exchange.device.threads, exchange.batches[size_t(sampleRank)],
+               width, copyRows);
 }
 
-/// Waits for the first hop and begins the second.
-void startSecondHopOfGradients(const Hops &hops, Partials &gradients) {
+/// Waits for the first stage and begins the second.
+void startSecondStageOfGradients(const HierarchicalExchange &exchange,
+                                 Partials &gradients) {
   const auto &messages = gradients.request->wait();
-  std::vector<int64_t> counts = hops.countsOf(
-      [&](int64_t owner) { return hops.ofRelay(owner, hops.rank); });
+  std::vector<int64_t> counts = exchange.countsOf([&](int64_t owner) {
+    return exchange.ownerToRelay(owner, exchange.rank);
+  });
   int64_t total = 0;
   for (int64_t count : counts)
     total += count;
-  Buffer send = hops.device.buffers->acquire(wireBytes(hops.device, total));
+  Buffer send =
+      exchange.device.buffers->acquire(wireBytes(exchange.device, total));
   std::byte *to = send.get();
-  for (int32_t owner = 0; owner < hops.numRanks(); ++owner) {
-    if (!hops.isInOwnGroup(owner))
+  for (int32_t owner = 0; owner < exchange.numRanks(); ++owner) {
+    if (!exchange.groups.sameGroup(owner, exchange.rank))
       continue;
-    for (int32_t home : hops.homesOf(hops.member)) {
-      int64_t direct = gradients.receivedBlocks[size_t(home)].directSize;
-      handOut(hops, owner, home,
-              messages[size_t(home)].data() + wireBytes(hops.device, direct),
+    for (int32_t sampleRank : exchange.ranksServedBy(exchange.rank)) {
+      int64_t direct = gradients.receivedBlocks[size_t(sampleRank)].directSize;
+      handOut(exchange, owner, sampleRank,
+              messages[size_t(sampleRank)].data() +
+                  wireBytes(exchange.device, direct),
               to);
-      to += wireBytes(hops.device, hops.ofHome(owner, home));
+      to += wireBytes(exchange.device, exchange.ofSamples(owner, sampleRank));
     }
   }
   gradients.relayRequest =
-      startValues(hops.device, Phase::GradientsExchange, send, counts,
-                  hops.countsOf([&](int64_t peer) {
-                    return hops.ofRelay(hops.rank, peer);
+      startValues(exchange.device, Phase::GradientsExchange, send, counts,
+                  exchange.countsOf([&](int64_t peer) {
+                    return exchange.ownerToRelay(exchange.rank, peer);
                   }));
 }
 
@@ -111,36 +114,37 @@ int64_t relayedGradientValues(const ExchangeLayout &layout,
 
 void startRelayedGradients(Device &device, const Routed &routed,
                            Partials &gradients) {
-  Hops hops(device, routed);
-  std::vector<Block> receive =
-      makeOwnerBlocks(hops.layout.owners[size_t(hops.rank)], routed.owned);
-  gradients.request = startValues(
-      device, Phase::GradientsExchange,
-      encodeAll(device, gradientPartsToSend(hops, gradients)),
-      hops.countsOf([&](int64_t peer) {
-        return gradients.sendBlocks[size_t(peer)].size +
-               hops.ofHop(peer, hops.rank);
-      }),
-      hops.countsOf([&](int64_t peer) {
-        return receive[size_t(peer)].directSize + hops.ofHop(hops.rank, peer);
-      }));
+  HierarchicalExchange exchange(device, routed);
+  std::vector<Block> receive = makeOwnerBlocks(
+      exchange.layout.owners[size_t(exchange.rank)], routed.owned);
+  gradients.request =
+      startValues(device, Phase::GradientsExchange,
+                  encodeAll(device, gradientPartsToSend(exchange, gradients)),
+                  exchange.countsOf([&](int64_t peer) {
+                    return gradients.sendBlocks[size_t(peer)].size +
+                           exchange.relayToSamples(peer, exchange.rank);
+                  }),
+                  exchange.countsOf([&](int64_t peer) {
+                    return receive[size_t(peer)].directSize +
+                           exchange.relayToSamples(exchange.rank, peer);
+                  }));
 }
 
 std::vector<const std::byte *> receiveRelayedGradients(Device &device,
                                                        const Routed &routed,
                                                        Partials &gradients) {
-  Hops hops(device, routed);
-  startSecondHopOfGradients(hops, gradients);
+  HierarchicalExchange exchange(device, routed);
+  startSecondStageOfGradients(exchange, gradients);
   const auto &messages = gradients.relayRequest->wait();
-  std::vector<const std::byte *> ofHome(size_t(hops.numRanks()));
-  for (int32_t relay : hops.members) {
+  std::vector<const std::byte *> ofRank(size_t(exchange.numRanks()));
+  for (int32_t relay : exchange.ownGroup()) {
     const std::byte *rows = messages[size_t(relay)].data();
-    for (int32_t home : hops.homesOf(hops.place(relay).member)) {
-      ofHome[size_t(home)] = rows;
-      rows += wireBytes(device, hops.ofHome(hops.rank, home));
+    for (int32_t sampleRank : exchange.ranksServedBy(relay)) {
+      ofRank[size_t(sampleRank)] = rows;
+      rows += wireBytes(device, exchange.ofSamples(exchange.rank, sampleRank));
     }
   }
-  return ofHome;
+  return ofRank;
 }
 
 } // namespace neuroshard::runtime

@@ -1,13 +1,13 @@
-//===- HierarchicalResults.cpp - Adds partial sums in a group -------------===//
+//===- HierarchicalResults.cpp - Hierarchical all-to-all of results -------===//
 //
-// First hop: partial sums to the relays of the own group, and all that goes
-// home directly. Second hop: one sum from each group to each home.
+// First stage: partial sums to the relays of the own group, and all that goes
+// to the ranks of the samples directly. Second stage: one sum from each group
+// to the rank of each sample.
 //
 //===----------------------------------------------------------------------===//
 
 #include "ABI/Views.h"
 #include "HierarchicalAllToAll.h"
-#include "HierarchicalSizes.h"
 #include "Step/Steps.h"
 
 #include <cstring>
@@ -15,8 +15,8 @@
 namespace neuroshard::runtime {
 namespace {
 
-/// What the first hop takes from `partials.send`, rank after rank.
-std::vector<Values> resultPartsToSend(const Hops &hops,
+/// What the first stage takes from `partials.send`, rank after rank.
+std::vector<Values> resultPartsToSend(const HierarchicalExchange &exchange,
                                       const Partials &partials) {
   std::vector<const float *> rows;
   const float *next = as<const float>(partials.send);
@@ -25,31 +25,32 @@ std::vector<Values> resultPartsToSend(const Hops &hops,
     next += block.size;
   }
   std::vector<Values> parts;
-  for (int64_t peer = 0; peer < hops.numRanks(); ++peer) {
+  for (int64_t peer = 0; peer < exchange.numRanks(); ++peer) {
     parts.push_back(
         {rows[size_t(peer)], partials.sendBlocks[size_t(peer)].directSize});
-    if (!hops.isInOwnGroup(peer))
+    if (!exchange.groups.sameGroup(peer, exchange.rank))
       continue;
-    for (int32_t home : hops.homesOf(hops.place(peer).member))
-      parts.push_back(
-          {rows[size_t(home)] + partials.sendBlocks[size_t(home)].directSize,
-           hops.ofHome(hops.rank, home)});
+    for (int32_t sampleRank : exchange.ranksServedBy(peer))
+      parts.push_back({rows[size_t(sampleRank)] +
+                           partials.sendBlocks[size_t(sampleRank)].directSize,
+                       exchange.ofSamples(exchange.rank, sampleRank)});
   }
   return parts;
 }
 
-/// Adds up bags [begin, end) of one home; `rows` are the members' partial sums
-/// of its bags.
-void addUp(const Hops &hops, const std::vector<const float *> &rows,
-           int64_t begin, int64_t end, float *out) {
+/// Adds up bags [begin, end) of one rank; `rows` are the partial sums that the
+/// devices of the group have of its bags.
+void addUp(const HierarchicalExchange &exchange,
+           const std::vector<const float *> &rows, int64_t begin, int64_t end,
+           float *out) {
   auto source = [&](const RelaySource &part, int64_t bag) {
-    size_t owner = size_t(hops.members[size_t(part.member)]);
-    return rows[size_t(part.member)] +
-           bag * hops.layout.owners[owner].relayedWidth + part.column;
+    size_t owner = size_t(exchange.ownGroup()[size_t(part.index)]);
+    return rows[size_t(part.index)] +
+           bag * exchange.layout.owners[owner].relayedWidth + part.column;
   };
   for (int64_t bag = begin; bag < end; ++bag)
-    for (const RelaySum &sum : hops.relay.sums) {
-      float *to = out + bag * hops.relay.width + sum.column;
+    for (const RelaySum &sum : exchange.relay.sums) {
+      float *to = out + bag * exchange.relay.width + sum.column;
       std::memcpy(to, source(sum.sources[0], bag),
                   size_t(sum.size) * sizeof(float));
       for (size_t i = 1; i < sum.sources.size(); ++i) {
@@ -60,76 +61,86 @@ void addUp(const Hops &hops, const std::vector<const float *> &rows,
     }
 }
 
-/// What this relay sends, encoded, home after home in the order of the ranks.
-/// `rows` are per member, home after home in the order of the groups.
-Buffer addUpAll(const Hops &hops, std::vector<const float *> rows) {
-  Device &device = hops.device;
+/// What this relay sends, encoded, in the order of the receiving ranks. `rows`
+/// are per device of the group, each in the order of the groups of the ranks.
+Buffer addUpAll(const HierarchicalExchange &exchange,
+                std::vector<const float *> rows) {
+  Device &device = exchange.device;
   std::vector<int64_t> begins = {0};
-  for (int64_t home = 0; home < hops.numRanks(); ++home)
-    begins.push_back(begins.back() + hops.ofHop(hops.rank, home));
+  for (int64_t sampleRank = 0; sampleRank < exchange.numRanks(); ++sampleRank)
+    begins.push_back(begins.back() +
+                     exchange.relayToSamples(exchange.rank, sampleRank));
   Buffer sums = device.buffers->acquireArray<float>(begins.back());
-  for (int32_t home : hops.homesOf(hops.member)) {
-    float *out = as<float>(sums) + begins[size_t(home)];
-    forRowRanges(device.threads, hops.batches[size_t(home)], hops.relay.width,
-                 [&](int64_t begin, int64_t end) {
-                   addUp(hops, rows, begin, end, out);
+  for (int32_t sampleRank : exchange.ranksServedBy(exchange.rank)) {
+    float *out = as<float>(sums) + begins[size_t(sampleRank)];
+    forRowRanges(device.threads, exchange.batches[size_t(sampleRank)],
+                 exchange.relay.width, [&](int64_t begin, int64_t end) {
+                   addUp(exchange, rows, begin, end, out);
                  });
     for (size_t m = 0; m < rows.size(); ++m)
-      rows[m] += hops.ofHome(hops.members[m], home);
+      rows[m] += exchange.ofSamples(exchange.ownGroup()[m], sampleRank);
   }
   return encodeBuffer(device, sums, begins.back());
 }
 
-/// Adds up what the first hop has brought, and begins the second.
-void startSecondHopOfResults(const Hops &hops, Partials &partials) {
+/// Adds up what the first stage has brought, and begins the second.
+void startSecondStageOfResults(const HierarchicalExchange &exchange,
+                               Partials &partials) {
   std::vector<MessagePart> relayed;
-  for (int64_t peer = 0; peer < hops.numRanks(); ++peer)
+  for (int64_t peer = 0; peer < exchange.numRanks(); ++peer)
     relayed.push_back({partials.receivedBlocks[size_t(peer)].size,
-                       hops.ofRelay(peer, hops.rank)});
+                       exchange.ownerToRelay(peer, exchange.rank)});
   Buffer storage;
   std::vector<const float *> rows =
-      waitValues(hops.device, *partials.request, relayed, storage);
-  std::vector<const float *> ofMembers;
-  for (int32_t owner : hops.members)
-    ofMembers.push_back(rows[size_t(owner)]);
-  partials.relayRequest = startValues(
-      hops.device, Phase::ResultsExchange, addUpAll(hops, std::move(ofMembers)),
-      hops.countsOf([&](int64_t peer) { return hops.ofHop(hops.rank, peer); }),
-      hops.countsOf([&](int64_t peer) { return hops.ofHop(peer, hops.rank); }));
+      waitValues(exchange.device, *partials.request, relayed, storage);
+  std::vector<const float *> ofOwners;
+  for (int32_t owner : exchange.ownGroup())
+    ofOwners.push_back(rows[size_t(owner)]);
+  partials.relayRequest =
+      startValues(exchange.device, Phase::ResultsExchange,
+                  addUpAll(exchange, std::move(ofOwners)),
+                  exchange.countsOf([&](int64_t peer) {
+                    return exchange.relayToSamples(exchange.rank, peer);
+                  }),
+                  exchange.countsOf([&](int64_t peer) {
+                    return exchange.relayToSamples(peer, exchange.rank);
+                  }));
 }
 
 } // namespace
 
 void startRelayedResults(Device &device, const Routed &routed,
                          Partials &partials) {
-  Hops hops(device, routed);
-  std::vector<Block> receive = makeBatchBlocks(hops.layout, routed);
-  partials.request = startValues(
-      device, Phase::ResultsExchange,
-      encodeAll(device, resultPartsToSend(hops, partials)),
-      hops.countsOf([&](int64_t peer) {
-        return partials.sendBlocks[size_t(peer)].directSize +
-               hops.ofRelay(hops.rank, peer);
-      }),
-      hops.countsOf([&](int64_t peer) {
-        return receive[size_t(peer)].size + hops.ofRelay(peer, hops.rank);
-      }));
+  HierarchicalExchange exchange(device, routed);
+  std::vector<Block> receive = makeBatchBlocks(exchange.layout, routed);
+  partials.request =
+      startValues(device, Phase::ResultsExchange,
+                  encodeAll(device, resultPartsToSend(exchange, partials)),
+                  exchange.countsOf([&](int64_t peer) {
+                    return partials.sendBlocks[size_t(peer)].directSize +
+                           exchange.ownerToRelay(exchange.rank, peer);
+                  }),
+                  exchange.countsOf([&](int64_t peer) {
+                    return receive[size_t(peer)].size +
+                           exchange.ownerToRelay(peer, exchange.rank);
+                  }));
 }
 
 void receiveRelayedResults(Device &device, const Routed &routed,
                            Partials &partials) {
-  Hops hops(device, routed);
-  startSecondHopOfResults(hops, partials);
+  HierarchicalExchange exchange(device, routed);
+  startSecondStageOfResults(exchange, partials);
   std::vector<MessagePart> direct, sums;
-  for (int64_t peer = 0; peer < hops.numRanks(); ++peer) {
+  for (int64_t peer = 0; peer < exchange.numRanks(); ++peer) {
     direct.push_back({0, partials.receivedBlocks[size_t(peer)].size});
-    sums.push_back({0, hops.ofHop(peer, hops.rank)});
+    sums.push_back({0, exchange.relayToSamples(peer, exchange.rank)});
   }
   partials.receivedRows =
       waitValues(device, *partials.request, direct, partials.receivedStorage);
   std::vector<const float *> rows =
       waitValues(device, *partials.relayRequest, sums, partials.relayedStorage);
-  for (int32_t relay : hops.homesOf(hops.member)) // one in each group
+  for (int32_t relay :
+       exchange.ranksServedBy(exchange.rank)) // one in each group
     partials.relayedRows.push_back(rows[size_t(relay)]);
 }
 

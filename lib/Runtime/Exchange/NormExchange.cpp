@@ -55,7 +55,7 @@ private:
 
   bool meet(const ShardSpec &a, const ShardSpec &b) const {
     return a.table == b.table && a.rows.overlaps(b.rows) &&
-           manifest.needsNormExchange(a);
+           device.plan->exchangesNorms[size_t(a.table)];
   }
 
   /// The distinct rows of this device's `slot` that lie in table rows `rows`.

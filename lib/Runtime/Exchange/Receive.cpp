@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Payload.h"
 #include "Step/Steps.h"
+#include "neuroshard/Artifact/IdPayload.h"
 
 #include <cstring>
 
@@ -120,7 +120,7 @@ private:
   int32_t idBytes;
   std::span<const std::byte *const> payloads;
   ReceivedSet &received;
-  std::vector<PayloadLayout> layouts; ///< per peer.
+  std::vector<IdPayload> layouts; ///< per peer.
   std::vector<Storage> storage;
 };
 
@@ -136,7 +136,7 @@ void receiveIds(Device &device, Routed &routed) {
   if (routed.received)
     return;
   const ExchangeLayout &layout = device.layout(routed.exchange);
-  int32_t idBytes = device.manifest().exchanges[routed.exchange].idBytes;
+  int32_t idBytes = device.manifest().exchanges[routed.exchange].idBytes();
   std::vector<const std::byte *> payloads;
   if (routed.request) {
     PhaseTimer timer(device.figures, Phase::IdsExchange);

@@ -105,12 +105,11 @@ void send(Device &device, Routed &routed, Bucketer &bucketer,
 
 void countSentBytes(Device &device, Phase phase,
                     std::span<const int64_t> bytesOfPeer) {
-  const std::vector<GroupPlace> &places = device.manifest().places;
-  int32_t ownGroup = places[size_t(device.rank())].group;
+  const DeviceGroups &groups = device.plan->groups;
   for (size_t peer = 0; peer < bytesOfPeer.size(); ++peer) {
     if (int32_t(peer) != device.rank())
       device.figures.sentBytes[size_t(phase)] += bytesOfPeer[peer];
-    if (places[peer].group != ownGroup)
+    if (!groups.sameGroup(int64_t(peer), device.rank()))
       device.figures.leftGroupBytes[size_t(phase)] += bytesOfPeer[peer];
   }
 }

@@ -23,14 +23,12 @@ int64_t weightStride(const ShardSpec &spec, const TableSpec &table) {
 }
 
 int64_t stateRowFloats(const ShardSpec &spec, const TableSpec &table) {
-  return table.optimizer.numRowStates() > 0
+  return table.states().perRow > 0
              ? 1
              : nsrt_row_stride(spec.cols.size(), sizeof(float));
 }
 
-int64_t numStates(const TableSpec &table) {
-  return table.optimizer.numElementStates() + table.optimizer.numRowStates();
-}
+int64_t numStates(const TableSpec &table) { return table.states().count(); }
 
 template <typename Function>
 void forRows(ThreadPool &threads, int64_t rows, const Function &function) {
@@ -53,7 +51,8 @@ Shard::Shard(const ShardSpec &spec, const TableSpec &table, ThreadPool &threads)
   for (int64_t i = 0; i < numStates(table); ++i)
     stateMemory.emplace_back(spec.rows.size() * stateRowFloats(spec, table) *
                              int64_t(sizeof(float)));
-  if (table.optimizer.initialAccumulator != 0) // else new memory is right
+  if (table.trained() &&
+      table.optimizer->initialAccumulator != 0) // else new memory is right
     resetState(threads);
 }
 
@@ -67,9 +66,7 @@ int64_t Shard::weightStrideBytes() const {
   return weightStride(*shardSpec, *tableSpec);
 }
 
-bool Shard::hasRowState() const {
-  return tableSpec->optimizer.numRowStates() > 0;
-}
+bool Shard::hasRowState() const { return tableSpec->states().perRow > 0; }
 
 int64_t Shard::stateWidth() const {
   return hasRowState() ? 1 : shardSpec->cols.size();
@@ -95,7 +92,7 @@ int64_t Shard::stateBytes() const {
 }
 
 void Shard::resetState(ThreadPool &threads) {
-  auto value = static_cast<float>(tableSpec->optimizer.initialAccumulator);
+  auto value = static_cast<float>(tableSpec->optimizer->initialAccumulator);
   for (const PageBlock &block : stateMemory) {
     auto *values = reinterpret_cast<float *>(block.data());
     forRows(threads, shardSpec->rows.size(), [&](int64_t begin, int64_t end) {

@@ -51,8 +51,7 @@ void checkState(const nsrt_world &world, int32_t table, int32_t state,
                 const Range &rows) {
   checkRange(world, table, rows);
   const TableSpec &spec = world.manifest().tables[size_t(table)];
-  int states =
-      spec.optimizer.numElementStates() + spec.optimizer.numRowStates();
+  int states = spec.states().count();
   if (state < 0 || state >= states)
     fail("table \"", spec.name, "\" has ", states,
          " state arrays; there is no state ", state);
@@ -88,7 +87,7 @@ void take(bool first, const void *from, void *to, int64_t bytes,
 /// row-wise state among theirs.
 int64_t statePlace(const Manifest &manifest, const ShardSpec &shard,
                    int64_t row) {
-  if (manifest.exactOptimizers)
+  if (manifest.optimizerSemantics == OptimizerSemantics::Exact)
     return 0;
   return std::count_if(manifest.shards.begin(), manifest.shards.end(),
                        [&](const ShardSpec &other) {
@@ -111,7 +110,8 @@ bool isFirstCopy(const Manifest &manifest, const Device &device,
                  const Shard &shard, bool state) {
   if (shard.spec().replicated())
     return device.rank() == 0;
-  return !state || !shard.hasRowState() || !manifest.exactOptimizers ||
+  return !state || !shard.hasRowState() ||
+         manifest.optimizerSemantics == OptimizerSemantics::PerShard ||
          shard.spec().cols.begin == 0;
 }
 
@@ -150,7 +150,7 @@ void readTable(nsrt_world &world, int32_t table, Range rows,
 
 int64_t stateWidth(const Manifest &manifest, int32_t table) {
   const TableSpec &spec = manifest.tables[size_t(table)];
-  if (spec.optimizer.numRowStates() == 0)
+  if (spec.states().perRow == 0)
     return spec.dim;
   int64_t width = 1;
   for (const ShardSpec &shard : manifest.shards)

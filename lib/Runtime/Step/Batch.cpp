@@ -80,7 +80,7 @@ void describeBatch(const Device &device, const JaggedInput &input,
   checkShape(spec, input);
   checkOffsets(spec, input);
   for (size_t k = 0; k < spec.lookups.size(); ++k) {
-    const LookupSpec &lookup = spec.lookups[k];
+    const ExchangeLookup &lookup = spec.lookups[k];
     LookupState &state = routed.lookups[k];
     int64_t begin = input.offsets[lookup.feature * routed.batch];
     int64_t end = input.offsets[(lookup.feature + 1) * routed.batch];

@@ -13,6 +13,7 @@
 #include "Memory/Shard.h"
 #include "Phases.h"
 #include "neuroshard/Artifact/ExchangeLayout.h"
+#include "neuroshard/Artifact/ExchangeSizes.h"
 #include "neuroshard/Runtime/Communicator.h"
 #include "neuroshard/Runtime/HostProgramABI.h"
 #include "neuroshard/Runtime/KernelABI.h"
@@ -30,8 +31,13 @@ class ProgramLibrary;
 
 /// What is the same for all devices of a world.
 struct WorldPlan {
+  explicit WorldPlan(Manifest manifest);
+
   Manifest manifest;
   std::vector<ExchangeLayout> layouts;
+  DeviceGroups groups;
+  /// Per table: its update exchanges norms.
+  std::vector<bool> exchangesNorms;
 };
 
 /// A lookup of the local batch.
@@ -72,16 +78,6 @@ struct ReceivedSet {
   }
 };
 
-/// f32 rows that travel between one owner and one bags' home. Entry e begins
-/// at begin[e]; its rows are stride[e] apart. Offsets are in floats. What goes
-/// by relay comes last.
-struct Block {
-  std::vector<int64_t> begin;
-  std::vector<int64_t> stride;
-  int64_t size = 0;
-  int64_t directSize = 0;
-};
-
 } // namespace neuroshard::runtime
 
 struct nsrt_routed {
@@ -118,10 +114,10 @@ struct nsrt_partials {
 
   // Consecutive blocks, one per peer, to be sent.
   neuroshard::runtime::Buffer send;
-  std::vector<neuroshard::runtime::Block> sendBlocks;
+  std::vector<neuroshard::Block> sendBlocks;
   /// Rows of replicated tables: results, or gradients after a header.
   neuroshard::runtime::Buffer local;
-  neuroshard::runtime::Block localBlock;
+  neuroshard::Block localBlock;
   float *localRows = nullptr;
 
   std::unique_ptr<neuroshard::runtime::CommunicatorRequest> request;
@@ -129,7 +125,7 @@ struct nsrt_partials {
 
   // Results that have arrived, per owner; filled when first needed.
   bool received = false;
-  std::vector<neuroshard::runtime::Block> receivedBlocks;
+  std::vector<neuroshard::Block> receivedBlocks;
   std::vector<const float *> receivedRows;
   neuroshard::runtime::Buffer receivedStorage; ///< unless they are in place.
   /// Sums of relayed lookups that have arrived, per group.
@@ -144,7 +140,7 @@ struct nsrt_partials {
   int64_t numFloats = 0;
   /// Replicated tables, with the ids of all peers.
   neuroshard::runtime::ReceivedSet gathered;
-  std::vector<neuroshard::runtime::Block> gatheredBlocks;
+  std::vector<neuroshard::Block> gatheredBlocks;
 };
 
 struct nsrt_device {
@@ -155,10 +151,8 @@ struct nsrt_device {
 
   int32_t rank() const { return ownRank; }
   int32_t numDevices() const { return plan->manifest.numDevices; }
-  const neuroshard::runtime::Manifest &manifest() const {
-    return plan->manifest;
-  }
-  const neuroshard::runtime::ExchangeLayout &layout(int64_t exchange) const {
+  const neuroshard::Manifest &manifest() const { return plan->manifest; }
+  const neuroshard::ExchangeLayout &layout(int64_t exchange) const {
     return plan->layouts[size_t(exchange)];
   }
 

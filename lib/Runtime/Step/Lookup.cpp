@@ -173,7 +173,7 @@ void runAll(Device &device, const std::vector<Task> &whole) {
 /// shard is what the kernels write, so they may as well write it where the
 /// caller wants it.
 bool isDirect(const Device &device, const Routed &routed, int32_t lookup) {
-  const LookupSpec &spec =
+  const ExchangeLookup &spec =
       device.manifest().exchanges[routed.exchange].lookups[size_t(lookup)];
   const std::vector<Segment> &segments =
       device.layout(routed.exchange).results[size_t(lookup)].segments;
@@ -181,7 +181,7 @@ bool isDirect(const Device &device, const Routed &routed, int32_t lookup) {
          spec.resultType == ElementType::F32 && !segments.empty() &&
          std::all_of(
              segments.begin(), segments.end(),
-             [](const Segment &segment) { return segment.pieces.size() == 1; });
+             [](const Segment &segment) { return segment.parts.size() == 1; });
 }
 
 /// The tasks of a direct result, [bags, dim] at `out`.
@@ -192,10 +192,10 @@ void addDirect(const Device &device, const Routed &routed, size_t lookup,
   int64_t dim = device.manifest().tables[spec.lookups[lookup].table].dim;
   bool isMean = spec.lookups[lookup].pooling == Pooling::Mean;
   size_t first = tasks.size();
-  for (const Piece &piece : layout.results[lookup].pieces)
-    addEntry(device, spec.idBytes,
-             layout.owners[0].entries[size_t(piece.entry)], routed.owned, 0,
-             out + piece.cols.begin, dim, tasks);
+  for (const PartialColumns &part : layout.results[lookup].parts)
+    addEntry(device, spec.idBytes(),
+             layout.owners[0].entries[size_t(part.entry)], routed.owned, 0,
+             out + part.cols.begin, dim, tasks);
   for (size_t i = first; isMean && i < tasks.size(); ++i)
     tasks[i].divisors = as<const float>(routed.lookups[lookup].bagCounts);
 }
@@ -208,7 +208,7 @@ void lookUp(Device &device, Routed &routed, Partials &partials) {
   const ExchangeLayout &layout = device.layout(routed.exchange);
   const StreamSet &owned = layout.owners[device.rank()];
   const StreamSet &local = layout.locals[device.rank()];
-  int32_t idBytes = device.manifest().exchanges[routed.exchange].idBytes;
+  int32_t idBytes = device.manifest().exchanges[routed.exchange].idBytes();
 
   partials.sendBlocks = makeOwnerBlocks(owned, routed.owned);
   partials.send =
@@ -261,7 +261,7 @@ void finishDeferred(Device &device) {
   for (auto [routed, partials] : device.deferred) {
     const ExchangeLayout &layout = device.layout(routed->exchange);
     addSet(
-        device, device.manifest().exchanges[routed->exchange].idBytes,
+        device, device.manifest().exchanges[routed->exchange].idBytes(),
         layout.owners[0], routed->owned, partials->sendBlocks,
         as<float>(partials->send),
         [routed = routed, &device](const EntryLayout &entry) {

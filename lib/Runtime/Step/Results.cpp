@@ -68,13 +68,13 @@ private:
   void sumSegment(const Segment &segment, int64_t bag, float *row) const {
     int64_t size = segment.cols.size();
     float *to = row + segment.cols.begin;
-    auto source = [&](int32_t piece) {
-      const View &view = views[piece];
+    auto source = [&](int32_t part) {
+      const View &view = views[part];
       return view.row(bag) + (segment.cols.begin - view.cols.begin);
     };
-    std::memcpy(to, source(segment.pieces[0]), size_t(size) * sizeof(float));
-    for (size_t i = 1; i < segment.pieces.size(); ++i) {
-      const float *from = source(segment.pieces[i]);
+    std::memcpy(to, source(segment.parts[0]), size_t(size) * sizeof(float));
+    for (size_t i = 1; i < segment.parts.size(); ++i) {
+      const float *from = source(segment.parts[i]);
       for (int64_t c = 0; c < size; ++c)
         to[c] += from[c];
     }

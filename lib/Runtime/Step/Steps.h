@@ -44,10 +44,6 @@ void layOutStreams(Device &device, const StreamSet &set, int32_t idBytes,
                    std::span<const std::byte *const> payloads,
                    std::span<const int64_t> batches, ReceivedSet &received);
 
-/// Layout of the rows between one owner (or a device itself) and one bags'
-/// home, given its batch and its ids per stream.
-Block makeBlock(const StreamSet &set, int64_t batch,
-                const std::function<int64_t(size_t stream)> &idsOfStream);
 /// The blocks on the owner's side, one per peer.
 std::vector<Block> makeOwnerBlocks(const StreamSet &set,
                                    const ReceivedSet &received);

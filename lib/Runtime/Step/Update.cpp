@@ -81,11 +81,9 @@ void prepare(Device &device, SlotUpdate &slot) {
   slot.norms = device.buffers->acquireArray<float>(slot.sorted->numRows);
 }
 
-bool anyNeedsNorms(const Manifest &manifest) {
-  return std::any_of(manifest.shards.begin(), manifest.shards.end(),
-                     [&](const ShardSpec &shard) {
-                       return manifest.needsNormExchange(shard);
-                     });
+bool anyExchangesNorms(const WorldPlan &plan) {
+  return std::find(plan.exchangesNorms.begin(), plan.exchangesNorms.end(),
+                   true) != plan.exchangesNorms.end();
 }
 
 } // namespace
@@ -98,8 +96,8 @@ void update(Device &device, std::span<Routed *const> routed,
   std::vector<float> stepSizes(device.slots.size());
   for (SlotUpdate &slot : work.slots) {
     prepare(device, slot);
-    stepSizes[slot.slot] =
-        stepSize(device.slots[slot.slot].table().optimizer, learningRate, step);
+    stepSizes[slot.slot] = stepSize(*device.slots[slot.slot].table().optimizer,
+                                    learningRate, step);
   }
   std::vector<Task> tasks = makeTasks(work.slots);
   {
@@ -109,7 +107,7 @@ void update(Device &device, std::span<Routed *const> routed,
       runFirstPhase(device, task, stepSizes[task.slot->slot]);
     });
   }
-  if (!anyNeedsNorms(device.manifest()))
+  if (!anyExchangesNorms(*device.plan))
     return;
   exchangeNorms(device, work.slots);
   PhaseTimer timer(device.figures, Phase::Update);

@@ -87,19 +87,18 @@ void UpdateStep::addSource(size_t exchange, const EntryLayout &entry,
                            const std::vector<Block> &blocks,
                            const StreamSet &layout) {
   // A table without an optimizer is only read.
-  if (device.slots[size_t(entry.slot)].table().optimizer.kind ==
-      OptimizerKind::None)
+  if (!device.slots[size_t(entry.slot)].table().trained())
     return;
   size_t index = size_t(&entry - layout.entries.data());
   const ExchangeSpec &spec =
       device.manifest().exchanges[routed[exchange]->exchange];
-  const LookupSpec &lookup = spec.lookups[entry.lookup];
+  const ExchangeLookup &lookup = spec.lookups[entry.lookup];
   SlotUpdate &slot = allSlots[size_t(entry.slot)];
   GradientSource source;
   source.set = &set;
   source.stream = &set.streams[size_t(entry.stream)];
   source.exchange = exchange;
-  source.idBytes = spec.idBytes;
+  source.idBytes = spec.idBytes();
   source.pooled = entry.pooled;
   if (lookup.paddingIdx)
     source.padding =

@@ -95,7 +95,7 @@ private:
     GradientSource source{.set = &received,
                           .stream = &stream,
                           .exchange = 0,
-                          .idBytes = spec.idBytes,
+                          .idBytes = spec.idBytes(),
                           .pooled = entry.pooled,
                           .padding = std::nullopt,
                           .beginOfPeer = {},
@@ -113,7 +113,7 @@ private:
       int64_t chunks =
           (ids.size() + gradientIdsPerChunk - 1) / gradientIdsPerChunk;
       device.threads.parallelFor(chunks, [&](int64_t i) {
-        kernel(weights, stream.ids + ids.begin * spec.idBytes,
+        kernel(weights, stream.ids + ids.begin * spec.idBytes(),
                as<int64_t>(offsets) + ids.begin, rows, to,
                i * gradientIdsPerChunk,
                std::min((i + 1) * gradientIdsPerChunk, ids.size()));
@@ -180,11 +180,10 @@ private:
       addValues(lookup, layout.bucketsOfLookup[lookup][0],
                 local + firstValue(set, size_t(result.localEntry)));
     }
-    for (const Piece &piece : result.pieces)
-      addValues(
-          lookup, piece.bucket,
-          fromOwners[size_t(piece.device)] +
-              firstValue(layout.owners[piece.device], size_t(piece.entry)));
+    for (const PartialColumns &part : result.parts)
+      addValues(lookup, part.bucket,
+                fromOwners[size_t(part.device)] +
+                    firstValue(layout.owners[part.device], size_t(part.entry)));
   }
 
   void addValues(size_t lookup, int32_t bucket, const float *values) {

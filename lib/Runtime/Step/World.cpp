@@ -94,7 +94,7 @@ std::unique_ptr<nsrt_world> openWorld(const std::string &directory,
   fs::path root = fs::absolute(directory);
   Manifest manifest = parseManifest(readFile(root / "manifest.json"));
   nsrt_world::Libraries libraries;
-  for (const ProgramSpec &program : manifest.programs)
+  for (const ProgramFiles &program : manifest.programs)
     libraries.push_back(loadProgram(root, program.library));
   return std::make_unique<nsrt_world>(std::move(manifest), std::move(libraries),
                                       threadsPerDevice);
@@ -118,6 +118,7 @@ joinWorld(const std::string &directory, int threads,
 
 } // namespace neuroshard::runtime
 
+using namespace neuroshard;
 using namespace neuroshard::runtime;
 
 nsrt_world::nsrt_world(Manifest manifest, Libraries programLibraries,
@@ -150,9 +151,7 @@ void nsrt_world::setPlan(Manifest manifest) {
     fail("the manifest has ", manifest.programs.size(), " programs, found ",
          libraries.size());
   checkRows(manifest);
-  std::vector<ExchangeLayout> layouts = makeLayouts(manifest);
-  plan = std::make_shared<const WorldPlan>(
-      WorldPlan{std::move(manifest), std::move(layouts)});
+  plan = std::make_shared<const WorldPlan>(std::move(manifest));
 }
 
 void nsrt_world::addDevice(int32_t rank, int threads,

@@ -23,18 +23,15 @@ struct nsrt_world {
 
   /// Throws a RuntimeError if programs and manifest do not fit, or the machine
   /// has not enough memory.
-  nsrt_world(neuroshard::runtime::Manifest manifest, Libraries libraries,
+  nsrt_world(neuroshard::Manifest manifest, Libraries libraries,
              int threadsPerDevice);
   /// The same for one device, that of the communicator's rank.
-  nsrt_world(neuroshard::runtime::Manifest manifest, Libraries libraries,
-             int threads,
+  nsrt_world(neuroshard::Manifest manifest, Libraries libraries, int threads,
              std::unique_ptr<neuroshard::runtime::Communicator> communicator);
   /// Ends running steps and waits for them.
   ~nsrt_world();
 
-  const neuroshard::runtime::Manifest &manifest() const {
-    return plan->manifest;
-  }
+  const neuroshard::Manifest &manifest() const { return plan->manifest; }
 
   /// Null if the device is in another process.
   nsrt_device *device(int32_t rank) const;
@@ -53,7 +50,7 @@ struct nsrt_world {
   std::vector<std::unique_ptr<nsrt_device>> devices;
 
 private:
-  void setPlan(neuroshard::runtime::Manifest manifest);
+  void setPlan(neuroshard::Manifest manifest);
   void addDevice(int32_t rank, int threads,
                  std::unique_ptr<neuroshard::runtime::Communicator>);
   /// On all devices or none.

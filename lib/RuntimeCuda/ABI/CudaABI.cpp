@@ -81,7 +81,7 @@ template <typename T> T &checked(T *result, const char *what) {
 
 CUstream streamOf(void *stream) { return static_cast<CUstream>(stream); }
 
-TableMemory &tableOf(Device &device, int32_t slot) {
+ShardMemory &tableOf(Device &device, int32_t slot) {
   if (slot < 0 || size_t(slot) >= device.tables.size())
     fail("there is no slot ", slot, "; the device has ", device.tables.size());
   return device.tables[size_t(slot)];
@@ -166,7 +166,7 @@ NSC_EXPORT nsc_status nsc_get_memory(nsc_device *handle, nsc_memory *result) {
 NSC_EXPORT nsc_status nsc_get_slot(nsc_device *handle, int32_t slot,
                                    nsc_slot *result) {
   return onDevice(handle, [&](Device &device) {
-    const TableMemory &table = tableOf(device, slot);
+    const ShardMemory &table = tableOf(device, slot);
     const GpuSlot &spec = device.binding.program.slots[size_t(slot)];
     nsc_slot info = {};
     info.table = table.table().name.c_str();
@@ -180,8 +180,8 @@ NSC_EXPORT nsc_status nsc_get_slot(nsc_device *handle, int32_t slot,
     info.row_state = table.hasRowState();
     info.trainable = spec.trainable();
     info.two_phase = spec.twoPhase;
-    info.weight_stride = table.weightStrideBytes() /
-                         runtime::elementBytes(table.table().elementType);
+    info.weight_stride =
+        table.weightStrideBytes() / elementBytes(table.table().elementType);
     info.state_stride = table.stateStride();
     info.weight_bytes = table.weightBytes();
     info.state_bytes = table.stateBytes();

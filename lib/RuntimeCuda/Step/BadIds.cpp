@@ -89,7 +89,7 @@ std::string BadIds::describe(const StepPlan &plan, uint64_t word) const {
     return "a kernel reported a bad id of a part that there is not";
   const nsc_part &part = plan.parts[task];
   auto lookup = size_t(part.lookup);
-  const runtime::ShardSpec &shard =
+  const ShardSpec &shard =
       binding.shardOf(size_t(binding.program.lookups[lookup].slot));
   std::ostringstream text;
   text << "device " << binding.device << ": "
@@ -124,7 +124,7 @@ std::string BadIds::describeValue(const StepPlan &plan, size_t task,
                                   int64_t position) const {
   const nsc_part &part = plan.parts[task];
   const GpuLookup &lookup = binding.program.lookups[size_t(part.lookup)];
-  const runtime::ShardSpec &shard = binding.shardOf(size_t(lookup.slot));
+  const ShardSpec &shard = binding.shardOf(size_t(lookup.slot));
   const char *unknown = "an id out of range (overwritten by now)";
   if (position < part.id_begin || position >= part.id_end)
     return unknown;

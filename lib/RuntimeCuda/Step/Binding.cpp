@@ -13,7 +13,7 @@ using namespace neuroshard::runtime;
 namespace neuroshard::cuda {
 
 std::string Binding::nameOf(size_t lookup) const {
-  const LookupSpec &spec = specOf(lookup);
+  const ExchangeLookup &spec = specOf(lookup);
   std::ostringstream text;
   text << "lookup " << lookup << " (table \""
        << manifest.tables[size_t(spec.table)].name << "\", feature \""
@@ -25,7 +25,7 @@ namespace {
 
 /// The text of a program's .gpu.json.
 std::string readProgram(const std::filesystem::path &folder,
-                        const ProgramSpec &program) {
+                        const ProgramFiles &program) {
   std::filesystem::path file =
       folder /
       std::filesystem::path(program.library).replace_extension(".gpu.json");
@@ -50,7 +50,7 @@ Binding readBinding(const std::string &directory, int32_t device) {
     fail("there is no device ", device, " in '", directory, "'; its plan has ",
          binding.manifest.numDevices, ", numbered from 0");
   binding.device = device;
-  const ProgramSpec &program =
+  const ProgramFiles &program =
       binding.manifest.programs[size_t(binding.bound().program)];
   binding.program = parseGpuProgram(readProgram(folder, program));
   checkGpuProgram(binding.program, binding.manifest, device);

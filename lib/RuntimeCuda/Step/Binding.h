@@ -8,32 +8,33 @@
 #define NEUROSHARD_LIB_RUNTIMECUDA_STEP_BINDING_H
 
 #include "neuroshard/Artifact/GpuProgram.h"
+#include "neuroshard/Artifact/Manifest.h"
 
 #include <string>
 
 namespace neuroshard::cuda {
 
 struct Binding {
-  runtime::Manifest manifest;
+  Manifest manifest;
   int32_t device = 0;
   GpuProgram program;
 
-  const runtime::DeviceBinding &bound() const {
+  const DeviceBinding &bound() const {
     return manifest.bindings[size_t(device)];
   }
   size_t numLookups() const { return program.lookups.size(); }
   size_t numSlots() const { return program.slots.size(); }
 
-  const runtime::ExchangeSpec &exchangeOf(size_t lookup) const {
+  const ExchangeSpec &exchangeOf(size_t lookup) const {
     return manifest.exchanges[size_t(bound().lookups[lookup].exchange)];
   }
-  const runtime::LookupSpec &specOf(size_t lookup) const {
+  const ExchangeLookup &specOf(size_t lookup) const {
     return exchangeOf(lookup).lookups[size_t(bound().lookups[lookup].lookup)];
   }
-  const runtime::ShardSpec &shardOf(size_t slot) const {
+  const ShardSpec &shardOf(size_t slot) const {
     return manifest.shards[size_t(bound().slots[slot])];
   }
-  const runtime::TableSpec &tableOf(size_t slot) const {
+  const TableSpec &tableOf(size_t slot) const {
     return manifest.tableOf(shardOf(slot));
   }
   /// "lookup 3 (table "user", feature "id")", for messages.

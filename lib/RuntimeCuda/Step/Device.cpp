@@ -15,14 +15,14 @@ using namespace neuroshard::runtime;
 namespace neuroshard::cuda {
 namespace {
 
-std::vector<TableMemory> makeTables(const Gpu &gpu, const Binding &binding,
+std::vector<ShardMemory> makeTables(const Gpu &gpu, const Binding &binding,
                                     const nsc_options &options) {
   const nsc_slot_memory *given = options.slots;
   auto count = size_t(options.num_slots);
   if (given && count != 0 && count != binding.numSlots())
     fail("expected memory for ", binding.numSlots(), " slots, those of device ",
          binding.device, ", found it for ", options.num_slots);
-  std::vector<TableMemory> tables;
+  std::vector<ShardMemory> tables;
   tables.reserve(binding.numSlots());
   for (size_t slot = 0; slot < binding.numSlots(); ++slot)
     tables.emplace_back(gpu, binding.shardOf(slot), binding.tableOf(slot),
@@ -43,7 +43,7 @@ Device::Device(const Gpu &gpu, const std::string &directory, int32_t planDevice,
       tables(makeTables(gpu, binding, options)), side(gpu), uploads(gpu),
       stepMemory(gpu, binding, keys, uploads), plans(gpu),
       badIds(gpu, binding, uploads), stepSizes(gpu, binding) {
-  for (const TableMemory &table : tables)
+  for (const ShardMemory &table : tables)
     weights.push_back(table.weights());
   if (options.initialize)
     initialize(options.seed);
@@ -51,13 +51,13 @@ Device::Device(const Gpu &gpu, const std::string &directory, int32_t planDevice,
 
 void Device::initialize(uint64_t seed) {
   ThreadPool threads(initializerThreads());
-  for (TableMemory &table : tables)
+  for (ShardMemory &table : tables)
     table.initialize(seed, threads);
 }
 
 nsc_memory Device::memoryBytes() const {
   nsc_memory memory = {};
-  for (const TableMemory &table : tables) {
+  for (const ShardMemory &table : tables) {
     memory.weights += table.weightBytes();
     memory.states += table.numStates() * table.stateBytes();
   }

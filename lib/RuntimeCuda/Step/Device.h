@@ -49,7 +49,7 @@ public:
   const Binding binding;
   const Kernels kernels;
   const KeySpace keys;
-  std::vector<TableMemory> tables;
+  std::vector<ShardMemory> tables;
 
 private:
   // DevicePlans.cpp

@@ -109,7 +109,7 @@ Device::expectedPlaces(std::span<const nsc_part> parts) const {
 
 /// What an update of either kind needs of its slot.
 nsg_slot Device::describeSlot(size_t slot) const {
-  const TableMemory &table = tables[slot];
+  const ShardMemory &table = tables[slot];
   nsg_slot entry = {};
   entry.weights = table.weights();
   entry.state0 = table.state(0);

@@ -19,7 +19,7 @@ constexpr const char *kernelNames[] = {
     "nsg_partials",    "nsg_update",          "nsg_reduce",      "nsg_apply",
     "nsg_small_order", "nsg_small_sums",      "nsg_small_update"};
 
-const GpuImage &imageFor(const Gpu &gpu, const GpuProgram &program) {
+const GpuImageFile &imageFor(const Gpu &gpu, const GpuProgram &program) {
   if (!gpu.driver.emulated)
     return chooseImage(program, gpu.capability);
   if (!program.emulated)

@@ -41,7 +41,7 @@ public:
 
   /// Fills all but lookup and results. False if it takes more than there is:
   /// how many ids each feature has.
-  bool read(const LookupSpec &lookup, nsc_part &part) const {
+  bool read(const ExchangeLookup &lookup, nsc_part &part) const {
     int64_t feature = lookup.feature;
     bool fixed = !input.offsets;
     bool alone = spec.features.size() == 1;

@@ -71,13 +71,13 @@ void writeRows(const Gpu &gpu, const Rows &rows, int64_t begin, int64_t end,
   gpu.waitForAll(); // a copy from pageable memory may return early
 }
 
-Rows weightRows(const TableMemory &memory, CUdeviceptr address) {
+Rows weightRows(const ShardMemory &memory, CUdeviceptr address) {
   return {address, memory.weightStrideBytes(),
           memory.shard().cols.size() *
               elementBytes(memory.table().elementType)};
 }
 
-Rows stateRows(const TableMemory &memory, CUdeviceptr address) {
+Rows stateRows(const ShardMemory &memory, CUdeviceptr address) {
   int64_t width = memory.hasRowState() ? 1 : memory.shard().cols.size();
   return {address, memory.stateStride() * int64_t(sizeof(float)),
           width * int64_t(sizeof(float))};
@@ -93,7 +93,7 @@ std::string describe(const TableSpec &table, const ShardSpec &shard) {
 
 } // namespace
 
-TableMemory::TableMemory(const Gpu &gpu, const ShardSpec &shard,
+ShardMemory::ShardMemory(const Gpu &gpu, const ShardSpec &shard,
                          const TableSpec &table, const nsc_slot_memory *given)
     : gpu(gpu), shardSpec(&shard), tableSpec(&table) {
   if (given)
@@ -102,7 +102,7 @@ TableMemory::TableMemory(const Gpu &gpu, const ShardSpec &shard,
     allocate();
 }
 
-void TableMemory::take(const nsc_slot_memory &given) {
+void ShardMemory::take(const nsc_slot_memory &given) {
   const void *parts[] = {given.weights, given.state0, given.state1};
   for (int i = 0; i <= 2; ++i) {
     bool needed = i <= numStates();
@@ -120,7 +120,7 @@ void TableMemory::take(const nsc_slot_memory &given) {
                   reinterpret_cast<CUdeviceptr>(given.state1)};
 }
 
-void TableMemory::allocate() {
+void ShardMemory::allocate() {
   std::string name = describe(*tableSpec, *shardSpec);
   blocks[0] = DeviceBlock(gpu, weightBytes(), "weights of " + name);
   weightAddress = blocks[0].address();
@@ -135,31 +135,28 @@ void TableMemory::allocate() {
   resetState();
 }
 
-int TableMemory::numStates() const {
-  return tableSpec->optimizer.numElementStates() +
-         tableSpec->optimizer.numRowStates();
-}
+int ShardMemory::numStates() const { return tableSpec->states().count(); }
 
-int64_t TableMemory::weightStrideBytes() const {
+int64_t ShardMemory::weightStrideBytes() const {
   int64_t bytes = elementBytes(tableSpec->elementType);
   return nsrt_row_stride(shardSpec->cols.size(), bytes) * bytes;
 }
 
-int64_t TableMemory::stateStride() const {
+int64_t ShardMemory::stateStride() const {
   return hasRowState() ? 1
                        : nsrt_row_stride(shardSpec->cols.size(), sizeof(float));
 }
 
-int64_t TableMemory::weightBytes() const {
+int64_t ShardMemory::weightBytes() const {
   return shardSpec->rows.size() * weightStrideBytes();
 }
 
-int64_t TableMemory::stateBytes() const {
+int64_t ShardMemory::stateBytes() const {
   return shardSpec->rows.size() * stateStride() * int64_t(sizeof(float));
 }
 
-void TableMemory::resetState() {
-  auto value = static_cast<float>(tableSpec->optimizer.initialAccumulator);
+void ShardMemory::resetState() {
+  auto value = static_cast<float>(tableSpec->optimizer->initialAccumulator);
   for (int i = 0; i < numStates(); ++i)
     gpu.driver.check(
         gpu.driver.memsetD32Async(stateAddress[size_t(i)],
@@ -169,7 +166,7 @@ void TableMemory::resetState() {
   gpu.waitForAll();
 }
 
-void TableMemory::initialize(uint64_t seed, ThreadPool &threads) {
+void ShardMemory::initialize(uint64_t seed, ThreadPool &threads) {
   constexpr int64_t rowsPerTask = 256;
   TableInitializer initializer(*tableSpec, seed);
   Rows rows = weightRows(*this, weightAddress);
@@ -197,14 +194,14 @@ void TableMemory::initialize(uint64_t seed, ThreadPool &threads) {
   resetState();
 }
 
-void TableMemory::checkRows(int64_t begin, int64_t end) const {
+void ShardMemory::checkRows(int64_t begin, int64_t end) const {
   if (begin < 0 || begin > end || end > shardSpec->rows.size())
     fail("rows [", begin, ", ", end, ") of a shard with ",
          shardSpec->rows.size(), " rows (", describe(*tableSpec, *shardSpec),
          "); rows count from the shard's first");
 }
 
-CUdeviceptr TableMemory::checkedState(int32_t state, int64_t begin,
+CUdeviceptr ShardMemory::checkedState(int32_t state, int64_t begin,
                                       int64_t end) const {
   checkRows(begin, end);
   if (state < 0 || state >= numStates())
@@ -213,23 +210,23 @@ CUdeviceptr TableMemory::checkedState(int32_t state, int64_t begin,
   return stateAddress[size_t(state)];
 }
 
-void TableMemory::readWeights(int64_t begin, int64_t end, void *values) const {
+void ShardMemory::readWeights(int64_t begin, int64_t end, void *values) const {
   checkRows(begin, end);
   readRows(gpu, weightRows(*this, weightAddress), begin, end, values);
 }
 
-void TableMemory::writeWeights(int64_t begin, int64_t end, const void *values) {
+void ShardMemory::writeWeights(int64_t begin, int64_t end, const void *values) {
   checkRows(begin, end);
   writeRows(gpu, weightRows(*this, weightAddress), begin, end, values);
 }
 
-void TableMemory::readState(int32_t state, int64_t begin, int64_t end,
+void ShardMemory::readState(int32_t state, int64_t begin, int64_t end,
                             float *values) const {
   CUdeviceptr address = checkedState(state, begin, end);
   readRows(gpu, stateRows(*this, address), begin, end, values);
 }
 
-void TableMemory::writeState(int32_t state, int64_t begin, int64_t end,
+void ShardMemory::writeState(int32_t state, int64_t begin, int64_t end,
                              const float *values) {
   CUdeviceptr address = checkedState(state, begin, end);
   writeRows(gpu, stateRows(*this, address), begin, end, values);

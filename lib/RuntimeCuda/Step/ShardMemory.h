@@ -17,15 +17,15 @@
 
 namespace neuroshard::cuda {
 
-class TableMemory {
+class ShardMemory {
 public:
   /// Allocates weights (zero) and state (initial values), or takes what the
   /// caller gives. The context is current, here and in all functions.
-  TableMemory(const Gpu &gpu, const runtime::ShardSpec &shard,
-              const runtime::TableSpec &table, const nsc_slot_memory *given);
+  ShardMemory(const Gpu &gpu, const ShardSpec &shard, const TableSpec &table,
+              const nsc_slot_memory *given);
 
-  const runtime::ShardSpec &shard() const { return *shardSpec; }
-  const runtime::TableSpec &table() const { return *tableSpec; }
+  const ShardSpec &shard() const { return *shardSpec; }
+  const TableSpec &table() const { return *tableSpec; }
 
   void *weights() const { return reinterpret_cast<void *>(weightAddress); }
   /// Null if the optimizer has fewer states.
@@ -34,7 +34,7 @@ public:
   }
 
   int numStates() const;
-  bool hasRowState() const { return tableSpec->optimizer.numRowStates() > 0; }
+  bool hasRowState() const { return tableSpec->states().perRow > 0; }
   int64_t weightStrideBytes() const;
   int64_t stateStride() const; ///< f32 values from row to row.
   int64_t weightBytes() const;
@@ -61,8 +61,8 @@ private:
   CUdeviceptr checkedState(int32_t state, int64_t begin, int64_t end) const;
 
   const Gpu &gpu;
-  const runtime::ShardSpec *shardSpec;
-  const runtime::TableSpec *tableSpec;
+  const ShardSpec *shardSpec;
+  const TableSpec *tableSpec;
   std::array<DeviceBlock, 3> blocks;
   CUdeviceptr weightAddress = 0;
   std::array<CUdeviceptr, 2> stateAddress = {};

@@ -15,7 +15,7 @@ using namespace neuroshard::runtime;
 namespace neuroshard::cuda {
 namespace {
 
-bool sameStepSize(const OptimizerSpec &a, const OptimizerSpec &b) {
+bool sameStepSize(const Optimizer &a, const Optimizer &b) {
   bool adam = a.kind == OptimizerKind::Adam;
   if (adam != (b.kind == OptimizerKind::Adam))
     return false;
@@ -26,16 +26,16 @@ bool sameStepSize(const OptimizerSpec &a, const OptimizerSpec &b) {
 
 StepSizes::StepSizes(const Gpu &gpu, const Binding &binding) : gpu(gpu) {
   for (size_t slot = 0; slot < binding.numSlots(); ++slot) {
-    const OptimizerSpec &optimizer = binding.tableOf(slot).optimizer;
-    auto kind = std::find_if(kinds.begin(), kinds.end(),
-                             [&](const OptimizerSpec &other) {
-                               return sameStepSize(optimizer, other);
-                             });
-    wordOfSlot.push_back(size_t(kind - kinds.begin()));
-    if (kind == kinds.end())
-      kinds.push_back(optimizer);
+    // Slots that are not trained have no step; they share that of SGD.
+    Optimizer optimizer = binding.tableOf(slot).optimizer.value_or(Optimizer());
+    auto same = std::find_if(
+        optimizers.begin(), optimizers.end(),
+        [&](const Optimizer &other) { return sameStepSize(optimizer, other); });
+    wordOfSlot.push_back(size_t(same - optimizers.begin()));
+    if (same == optimizers.end())
+      optimizers.push_back(optimizer);
   }
-  memory = DeviceBlock(gpu, int64_t(kinds.size() * sizeof(float)),
+  memory = DeviceBlock(gpu, int64_t(optimizers.size() * sizeof(float)),
                        "the learning rates");
 }
 
@@ -43,8 +43,8 @@ void StepSizes::set(float learningRate, int64_t step, CUstream stream) {
   if (!std::isfinite(learningRate))
     fail("the learning rate must be finite, found ", learningRate);
   std::vector<float> sizes;
-  for (const OptimizerSpec &kind : kinds)
-    sizes.push_back(stepSize(kind, learningRate, step));
+  for (const Optimizer &optimizer : optimizers)
+    sizes.push_back(stepSize(optimizer, learningRate, step));
   for (size_t i = 0; i < sizes.size(); ++i)
     gpu.driver.check(
         gpu.driver.memsetD32Async(memory.address() + i * sizeof(float),

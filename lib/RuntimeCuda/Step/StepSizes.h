@@ -32,7 +32,7 @@ public:
 
 private:
   const Gpu &gpu;
-  std::vector<runtime::OptimizerSpec> kinds; ///< per word.
+  std::vector<Optimizer> optimizers; ///< per word.
   std::vector<size_t> wordOfSlot;
   DeviceBlock memory;
   bool known = false;

@@ -38,12 +38,12 @@ func.func @forward(%ids: !ids) -> (tensor<?x64xf32>, tensor<?x128xf32>, tensor<?
 // NONE-NOT: sqrt.approx
 // NONE-NOT: fma.rn.f32
 
+// JSON: "schema": "neuroshard.gpu_program/1"
 // JSON: "abi": 2
+// JSON: "module": "{{[0-9a-f]+}}"
 // JSON: "file": "program0.sm_80.cubin"
 // JSON: "kernels": [
 // JSON-NEXT: "nsg_lookup"
-// JSON: "module": "{{[0-9a-f]+}}"
-// JSON: "schema": "neuroshard.gpu_program/1"
 
 // SASS-DAG: nsg_lookup
 // SASS-DAG: nsg_update

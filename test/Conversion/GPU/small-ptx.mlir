@@ -39,10 +39,10 @@ func.func @forward(%ids: !ids) -> (tensor<?x128xf32>, tensor<?x20xf32>) {
 // NONE-NOT: bar.sync
 // NONE-NOT: fma.rn.f32
 
+// JSON: "update_variant": -1
 // JSON: "partial_variant": -1
 // JSON: "small_sums_variant": 0
 // JSON: "small_update_variant": 0
-// JSON: "update_variant": -1
 
 // SASS-DAG: nsg_small_order
 // SASS-DAG: nsg_small_sums

@@ -64,9 +64,9 @@ TEST_F(ManifestTest, FieldErrorsNameTheirPlace) {
     json value;
     const char *message;
   } cases[] = {
-      {"/schema", "neuroshard.manifest/2",
-       "$.schema: expected one of \"neuroshard.manifest/1\", found "
-       "\"neuroshard.manifest/2\""},
+      {"/schema", "neuroshard.manifest/9",
+       "$.schema: expected one of \"neuroshard.manifest/2\", found "
+       "\"neuroshard.manifest/9\""},
       {"/shards/0/tier", "dram",
        "$.shards[0].tier: expected \"hbm\", the only tier that runtimes keep "
        "shards in, found \"dram\""},

@@ -182,7 +182,7 @@ TEST(Initialization, DoesNotDependOnThePlan) {
 }
 
 TEST(Initialization, IsUniform) {
-  TableSpec table;
+  neuroshard::TableSpec table;
   table.name = "t";
   table.rows = 1;
   TableInitializer initializer(table, 1);

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 namespace {
 
 const char *manifest = R"({
-  "schema": "neuroshard.manifest/1", "devices": 1,
+  "schema": "neuroshard.manifest/2", "target_cpu": "generic", "devices": 1,
   "optimizer_semantics": "exact",
   "tables": [{"name": "t", "rows": 3, "dim": 4, "element_type": "f32",
               "optimizer": null}],
@@ -28,7 +28,8 @@ const char *manifest = R"({
     "lookups": [{"table": 0, "feature": 0, "pooling": "sum",
       "weighted": false, "padding_idx": null, "result_type": "f32"}]}],
   "shards": [{"name": "t0", "table": 0, "rows": [0, 3], "cols": [0, 4],
-              "devices": [0]}],
+              "devices": [0], "tier": "hbm"}],
+  "functions": {},
   "programs": [{"library": "program0.so"}],
   "bindings": [{"program": 0, "slots": [0], "lookups": [[0, 0, 0]]}]
 })";
@@ -90,9 +91,9 @@ TEST_F(SharedLibrary, RunsAnArtifact) {
 
 TEST_F(SharedLibrary, HidesItsInside) {
   EXPECT_TRUE(dlsym(runtime, "nsrt_route"));
-  // neuroshard::runtime::checkManifest(Manifest const &)
-  EXPECT_FALSE(dlsym(
-      runtime, "_ZN10neuroshard7runtime13checkManifestERKNS0_8ManifestE"));
+  // neuroshard::checkManifest(Manifest const &)
+  EXPECT_FALSE(
+      dlsym(runtime, "_ZN10neuroshard13checkManifestERKNS_8ManifestE"));
 }
 
 TEST_F(SharedLibrary, BrokenLibrariesAreNamed) {

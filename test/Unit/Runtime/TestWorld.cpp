@@ -15,106 +15,99 @@ namespace neuroshard::test {
 
 namespace {
 
-const char *name(Element type) {
-  return type == Element::F32 ? "f32" : type == Element::F16 ? "f16" : "bf16";
-}
+// Element and Pool are in the order of the Model's ElementType and Pooling.
+ElementType typeOf(Element type) { return static_cast<ElementType>(type); }
 
-const char *name(Pool pooling) {
-  return pooling == Pool::Sum ? "sum" : pooling == Pool::Mean ? "mean" : "none";
-}
-
-json optimizerJson(const Model &model) {
+std::optional<neuroshard::Optimizer> optimizerOf(const Model &model) {
+  neuroshard::Optimizer optimizer;
+  optimizer.beta1 = beta1;
+  optimizer.beta2 = beta2;
   switch (model.optimizer) {
   case Optimizer::None:
-    return nullptr;
+    return std::nullopt;
   case Optimizer::Sgd:
-    return {{"kind", "sgd"}};
+    optimizer.kind = OptimizerKind::SGD;
+    return optimizer;
   case Optimizer::Adagrad:
-    return {{"kind", "adagrad"},
-            {"initial_accumulator", model.initialAccumulator}};
+    optimizer.kind = OptimizerKind::Adagrad;
+    break;
   case Optimizer::RowwiseAdagrad:
-    return {{"kind", "rowwise_adagrad"},
-            {"initial_accumulator", model.initialAccumulator}};
+    optimizer.kind = OptimizerKind::RowWiseAdagrad;
+    break;
   case Optimizer::Adam:
-    return {{"kind", "adam"}, {"beta1", beta1}, {"beta2", beta2}};
+    optimizer.kind = OptimizerKind::Adam;
+    return optimizer;
   }
-  return nullptr;
+  optimizer.initialAccumulator = model.initialAccumulator;
+  return optimizer;
 }
 
-json exchangeJson(const Exchange &exchange, size_t index) {
-  json result = {{"input", "input" + std::to_string(index)},
-                 {"id_type", exchange.idBytes == 4 ? "i32" : "i64"},
-                 {"weighted", exchange.weighted},
-                 {"features", json::array()},
-                 {"lookups", json::array()}};
+ExchangeSpec describe(const Exchange &exchange, size_t index) {
+  ExchangeSpec spec;
+  spec.input = "input" + std::to_string(index);
+  spec.idType = exchange.idBytes == 4 ? IdType::I32 : IdType::I64;
+  spec.weighted = exchange.weighted;
   for (int f = 0; f < exchange.numFeatures; ++f)
-    result["features"].push_back("f" + std::to_string(f));
+    spec.features.push_back("f" + std::to_string(f));
   for (const Lookup &lookup : exchange.lookups)
-    result["lookups"].push_back(
-        {{"table", lookup.table},
-         {"feature", lookup.feature},
-         {"pooling", name(lookup.pooling)},
-         {"weighted", lookup.weighted},
-         {"padding_idx",
-          lookup.padding ? json(*lookup.padding) : json(nullptr)},
-         {"result_type", name(lookup.result)}});
-  return result;
+    spec.lookups.push_back(
+        {lookup.table, lookup.feature, static_cast<Pooling>(lookup.pooling),
+         lookup.weighted, lookup.padding, typeOf(lookup.result)});
+  return spec;
 }
 
-json bindingJson(const Model &model, const std::vector<ShardPlace> &shards,
-                 int device) {
-  json binding = {{"program", device},
-                  {"slots", json::array()},
-                  {"lookups", json::array()}};
+DeviceBinding bind(const Model &model, const std::vector<ShardPlace> &shards,
+                   int device) {
+  DeviceBinding binding;
+  binding.program = device;
   for (size_t s = 0; s < shards.size(); ++s) {
     const std::vector<int> &devices = shards[s].devices;
     if (std::find(devices.begin(), devices.end(), device) == devices.end())
       continue;
-    size_t slot = binding["slots"].size();
-    binding["slots"].push_back(s);
+    auto slot = int32_t(binding.slots.size());
+    binding.slots.push_back(int32_t(s));
     for (size_t x = 0; x < model.exchanges.size(); ++x)
       for (size_t k = 0; k < model.exchanges[x].lookups.size(); ++k)
         if (model.exchanges[x].lookups[k].table == shards[s].table)
-          binding["lookups"].push_back({x, k, slot});
+          binding.lookups.push_back({int32_t(x), int32_t(k), slot});
   }
   return binding;
 }
 
 } // namespace
 
-json makeManifest(const Model &model, const std::vector<ShardPlace> &shards,
+Manifest describe(const Model &model, const std::vector<ShardPlace> &shards,
                   int devices) {
-  json manifest = {{"schema", "neuroshard.manifest/1"},
-                   {"target_cpu", "generic"},
-                   {"devices", devices},
-                   {"optimizer_semantics", model.exact ? "exact" : "per_shard"},
-                   {"wire_type", name(model.wire)},
-                   {"functions", json::object()}};
-  if (!model.groups.empty())
-    manifest["groups"] = model.groups;
+  Manifest manifest;
+  manifest.targetCpu = "generic";
+  manifest.numDevices = devices;
+  manifest.optimizerSemantics =
+      model.exact ? OptimizerSemantics::Exact : OptimizerSemantics::PerShard;
+  manifest.wireType = typeOf(model.wire);
+  for (const std::vector<int> &group : model.groups)
+    manifest.groups.emplace_back(group.begin(), group.end());
   for (const Table &table : model.tables)
-    manifest["tables"].push_back(
-        {{"name", table.name},
-         {"rows", table.rows},
-         {"dim", table.dim},
-         {"element_type", name(table.type)},
-         {"optimizer", table.frozen ? json(nullptr) : optimizerJson(model)}});
+    manifest.tables.push_back(
+        {table.name, table.rows, table.dim, typeOf(table.type),
+         table.frozen ? std::nullopt : optimizerOf(model)});
   for (size_t x = 0; x < model.exchanges.size(); ++x)
-    manifest["exchanges"].push_back(exchangeJson(model.exchanges[x], x));
-  for (size_t s = 0; s < shards.size(); ++s)
-    manifest["shards"].push_back(
-        {{"name", "shard" + std::to_string(s)},
-         {"table", shards[s].table},
-         {"rows", {shards[s].rowBegin, shards[s].rowEnd}},
-         {"cols", {shards[s].colBegin, shards[s].colEnd}},
-         {"devices", shards[s].devices},
-         {"tier", "hbm"}});
+    manifest.exchanges.push_back(describe(model.exchanges[x], x));
+  for (const ShardPlace &shard : shards)
+    manifest.shards.push_back({"shard" + std::to_string(manifest.shards.size()),
+                               shard.table,
+                               {shard.rowBegin, shard.rowEnd},
+                               {shard.colBegin, shard.colEnd},
+                               {shard.devices.begin(), shard.devices.end()}});
   for (int d = 0; d < devices; ++d) {
-    manifest["programs"].push_back(
-        {{"library", "program" + std::to_string(d) + ".so"}});
-    manifest["bindings"].push_back(bindingJson(model, shards, d));
+    manifest.programs.push_back({"program" + std::to_string(d) + ".so", ""});
+    manifest.bindings.push_back(bind(model, shards, d));
   }
   return manifest;
+}
+
+json makeManifest(const Model &model, const std::vector<ShardPlace> &shards,
+                  int devices) {
+  return json::parse(writeManifest(describe(model, shards, devices)));
 }
 
 namespace {

@@ -9,6 +9,7 @@
 #define NEUROSHARD_TEST_RUNTIME_TESTWORLD_H
 
 #include "ScalarKernels.h"
+#include "neuroshard/Artifact/Manifest.h"
 #include "neuroshard/Runtime/DriverABI.h"
 
 #include <memory>
@@ -79,7 +80,10 @@ struct StepResult {
       weightGradients; ///< [exchange][feature][bag][position].
 };
 
-/// The manifest of a model and its shards; tests change it to break it.
+/// The manifest of a model and its shards.
+Manifest describe(const Model &model, const std::vector<ShardPlace> &shards,
+                  int devices);
+/// Its text as JSON; tests change it to break it.
 nlohmann::json makeManifest(const Model &model,
                             const std::vector<ShardPlace> &shards, int devices);
 

@@ -62,8 +62,7 @@ TEST_F(DeviceTest, InitialWeightsAreThoseOfTheCpu) {
   options.initialize = 1;
   options.seed = 42;
   OpenDevice device(artifact, 0, &options);
-  runtime::Manifest manifest =
-      runtime::parseManifest(smallModel().manifest().dump());
+  Manifest manifest = parseManifest(smallModel().manifest().dump());
   runtime::TableInitializer expected(manifest.tables[1], 42);
   std::vector<float> values(5);
   ASSERT_EQ(nsc_read_weights(device, 2, 0, 5, values.data()), NSC_OK);
@@ -202,9 +201,9 @@ TEST_F(DeviceTest, FilesOfOtherCompilationsAreRefused) {
 
 TEST_F(DeviceTest, HashesAreThoseOfTheCompiler) {
   // XXH3 of 128 bits, as the specification of xxHash has it for no bytes.
-  EXPECT_EQ(cuda::hashOf(""), "99aa06d3014798d86001c324468d497f");
-  EXPECT_EQ(cuda::hashOf("NeuroShard"), cuda::hashOf("NeuroShard"));
-  EXPECT_NE(cuda::hashOf("NeuroShard"), cuda::hashOf("Neuroshard"));
+  EXPECT_EQ(hashOf(""), "99aa06d3014798d86001c324468d497f");
+  EXPECT_EQ(hashOf("NeuroShard"), hashOf("NeuroShard"));
+  EXPECT_NE(hashOf("NeuroShard"), hashOf("Neuroshard"));
 }
 
 TEST_F(DeviceTest, WhatIsNoFileIsRefusedAtOnce) {

@@ -35,10 +35,10 @@ class SmallSlotsTest : public FakeTest {
 protected:
   Binding bind(const Model &model) {
     Binding binding;
-    binding.manifest = runtime::parseManifest(model.manifest().dump());
-    binding.program = cuda::parseGpuProgram(model.program(0, fake).dump());
-    cuda::checkGpuProgram(binding.program, binding.manifest, 0);
-    cuda::bindMeans(binding.program, binding.manifest, 0);
+    binding.manifest = parseManifest(model.manifest().dump());
+    binding.program = parseGpuProgram(model.program(0, fake).dump());
+    checkGpuProgram(binding.program, binding.manifest, 0);
+    bindMeans(binding.program, binding.manifest, 0);
     return binding;
   }
 
@@ -211,9 +211,8 @@ TEST_F(SmallSlotsTest, ProgramsThatDoNotFitAreRefused) {
     nlohmann::json program = model.program(0, fake);
     change(program);
     try {
-      cuda::GpuProgram parsed = cuda::parseGpuProgram(program.dump());
-      cuda::checkGpuProgram(parsed,
-                            runtime::parseManifest(model.manifest().dump()), 0);
+      GpuProgram parsed = parseGpuProgram(program.dump());
+      checkGpuProgram(parsed, parseManifest(model.manifest().dump()), 0);
     } catch (const runtime::RuntimeError &error) {
       return error.what();
     }

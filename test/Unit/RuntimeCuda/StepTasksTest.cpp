@@ -27,7 +27,7 @@ Binding bind(const test::Model &model, int32_t device = 0) {
     void reset(unsigned) override {}
   } bodies;
   Binding binding;
-  binding.manifest = runtime::parseManifest(model.manifest().dump());
+  binding.manifest = parseManifest(model.manifest().dump());
   binding.device = device;
   binding.program = parseGpuProgram(model.program(device, bodies).dump());
   bindMeans(binding.program, binding.manifest, device);

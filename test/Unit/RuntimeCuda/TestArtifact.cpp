@@ -6,7 +6,7 @@
 
 #include "TestArtifact.h"
 #include "neuroshard/Artifact/ArtifactFile.h"
-#include "neuroshard/RuntimeCuda/GpuKernelABI.h"
+#include "neuroshard/Artifact/GpuProgram.h"
 
 #include <cstdlib>
 #include <fstream>
@@ -20,16 +20,15 @@ std::string numbered(const char *name, int64_t number) {
   return std::string(name).append(std::to_string(number));
 }
 
-json optimizerOf(Rule rule) {
+std::optional<Optimizer> optimizerOf(Rule rule) {
   if (rule == Rule::None)
-    return nullptr;
-  if (rule == Rule::Sgd)
-    return {{"kind", "sgd"}};
-  return {{"kind", "rowwise_adagrad"}, {"initial_accumulator", 1.0}};
-}
-
-const char *textOf(Bags bags) {
-  return bags == Bags::Sum ? "sum" : bags == Bags::Mean ? "mean" : "none";
+    return std::nullopt;
+  Optimizer optimizer;
+  if (rule == Rule::RowwiseAdagrad) {
+    optimizer.kind = OptimizerKind::RowWiseAdagrad;
+    optimizer.initialAccumulator = 1;
+  }
+  return optimizer;
 }
 
 } // namespace
@@ -68,59 +67,44 @@ bool Model::splitsColumns(int32_t table) const {
 }
 
 json Model::manifest() const {
-  json root = {{"schema", "neuroshard.manifest/1"},
-               {"devices", devices},
-               {"optimizer_semantics", "exact"}};
-  root["tables"] = json::array();
+  Manifest manifest;
+  manifest.targetCpu = "generic";
+  manifest.numDevices = devices;
   for (size_t i = 0; i < tables.size(); ++i)
-    root["tables"].push_back({{"name", numbered("t", int64_t(i))},
-                              {"rows", tables[i].rows},
-                              {"dim", tables[i].dim},
-                              {"element_type", "f32"},
-                              {"optimizer", optimizerOf(tables[i].rule)}});
-  root["exchanges"] = json::array();
+    manifest.tables.push_back({numbered("t", int64_t(i)), tables[i].rows,
+                               tables[i].dim, ElementType::F32,
+                               optimizerOf(tables[i].rule)});
   for (size_t x = 0; x < exchanges.size(); ++x) {
-    json features = json::array(), lookups = json::array();
+    ExchangeSpec exchange;
+    exchange.input = numbered("input", int64_t(x));
+    exchange.idType = exchanges[x].idBytes == 8 ? IdType::I64 : IdType::I32;
+    exchange.weighted = exchanges[x].weighted;
     for (int32_t f = 0; f < exchanges[x].features; ++f)
-      features.push_back(numbered("f", f));
+      exchange.features.push_back(numbered("f", f));
     for (const LookupText &lookup : exchanges[x].lookups)
-      lookups.push_back({{"table", lookup.table},
-                         {"feature", lookup.feature},
-                         {"pooling", textOf(lookup.bags)},
-                         {"weighted", lookup.weighted},
-                         {"padding_idx", nullptr},
-                         {"result_type", "f32"}});
-    root["exchanges"].push_back(
-        {{"input", numbered("input", int64_t(x))},
-         {"id_type", exchanges[x].idBytes == 8 ? "i64" : "i32"},
-         {"weighted", exchanges[x].weighted},
-         {"features", features},
-         {"lookups", lookups}});
+      exchange.lookups.push_back(
+          {lookup.table, lookup.feature, static_cast<Pooling>(lookup.bags),
+           lookup.weighted, std::nullopt, ElementType::F32});
+    manifest.exchanges.push_back(std::move(exchange));
   }
-  root["shards"] = json::array();
-  for (size_t i = 0; i < shards.size(); ++i) {
-    const ShardText &shard = shards[i];
-    root["shards"].push_back({{"name", numbered("s", int64_t(i))},
-                              {"table", shard.table},
-                              {"rows", {shard.rowBegin, shard.rowEnd}},
-                              {"cols", {shard.colBegin, shard.colEnd}},
-                              {"devices", {shard.device}}});
-  }
-  root["programs"] = json::array();
-  root["bindings"] = json::array();
+  for (const ShardText &shard : shards)
+    manifest.shards.push_back({numbered("s", int64_t(manifest.shards.size())),
+                               shard.table,
+                               {shard.rowBegin, shard.rowEnd},
+                               {shard.colBegin, shard.colEnd},
+                               {shard.device}});
   for (int32_t d = 0; d < devices; ++d) {
-    root["programs"].push_back({{"library", numbered("program", d) + ".so"}});
-    json lookups = json::array();
+    manifest.programs.push_back({numbered("program", d) + ".so", ""});
+    DeviceBinding binding{d, slotsOf(d), {}};
     for (const Bound &bound : lookupsOf(d))
-      lookups.push_back({bound.exchange, bound.lookup, bound.slot});
-    root["bindings"].push_back(
-        {{"program", d}, {"slots", slotsOf(d)}, {"lookups", lookups}});
+      binding.lookups.push_back({bound.exchange, bound.lookup, bound.slot});
+    manifest.bindings.push_back(std::move(binding));
   }
-  return root;
+  return json::parse(writeManifest(manifest));
 }
 
 json Model::program(int32_t device, fake::State &state) const {
-  json lookups = json::array(), slots = json::array();
+  GpuProgram program;
   std::vector<int32_t> local = slotsOf(device);
   bool updates = false, reduces = false, small = false, gradients = false;
   for (const Bound &bound : lookupsOf(device)) {
@@ -136,7 +120,7 @@ json Model::program(int32_t device, fake::State &state) const {
                              exchange.idBytes,
                              itemsPerBlock};
     // A sum, then a mean; then both for bags of a fixed size.
-    int32_t variant = int32_t(state.lookups.size());
+    auto variant = int32_t(state.lookups.size());
     for (bool fixed : {false, true})
       for (bool mean : {false, true}) {
         body.fixed = fixed;
@@ -144,70 +128,64 @@ json Model::program(int32_t device, fake::State &state) const {
         state.lookups.push_back(body);
       }
     gradients |= lookup.weighted;
-    lookups.push_back(
-        {{"slot", bound.slot},
-         {"id_bytes", exchange.idBytes},
-         {"pooled", pooled},
-         {"weighted", body.weighted},
-         {"output", "f32"},
-         {"variant", variant},
-         {"mean_variant", pooled ? variant + 1 : -1},
-         {"fixed_variant", pooled ? variant + 2 : -1},
-         {"fixed_mean_variant", pooled ? variant + 3 : -1},
-         {"items_per_block", itemsPerBlock},
-         {"gradient_variant", lookup.weighted ? variant : -1},
-         {"gradient_items_per_block", lookup.weighted ? itemsPerBlock : 0}});
+    GpuLookup entry;
+    entry.slot = bound.slot;
+    entry.idBytes = exchange.idBytes;
+    entry.pooled = pooled;
+    entry.weighted = body.weighted;
+    entry.variant = variant;
+    if (pooled) {
+      entry.meanVariant = variant + 1;
+      entry.fixedVariant = variant + 2;
+      entry.fixedMeanVariant = variant + 3;
+    }
+    entry.itemsPerBlock = int32_t(itemsPerBlock);
+    if (lookup.weighted) {
+      entry.gradientVariant = variant;
+      entry.gradientItemsPerBlock = int32_t(itemsPerBlock);
+    }
+    program.lookups.push_back(entry);
   }
   for (int32_t index : local) {
     const ShardText &shard = shards[size_t(index)];
     const TableText &table = tables[size_t(shard.table)];
-    bool rowwise = table.rule == Rule::RowwiseAdagrad;
-    bool twoPhase = rowwise && splitsColumns(shard.table);
     // The fake's only update is SGD; its row-wise rule has two phases.
     bool few = shard.rowEnd - shard.rowBegin <= smallRows;
-    bool updated = table.rule == Rule::Sgd && !few;
-    bool updatedSmall = table.rule == Rule::Sgd && few;
-    int32_t variant = int32_t(state.updates.size());
+    auto variant = int32_t(state.updates.size());
     state.updates.push_back({shard.colEnd - shard.colBegin, table.dim});
-    updates |= updated;
-    small |= updatedSmall;
-    reduces |= twoPhase;
-    slots.push_back({{"dim", shard.colEnd - shard.colBegin},
-                     {"element", "f32"},
-                     {"state_elements", 0},
-                     {"state_rows", rowwise ? 1 : 0},
-                     {"two_phase", twoPhase},
-                     {"update_variant", updated ? variant : -1},
-                     {"reduce_variant", twoPhase ? variant : -1},
-                     {"apply_variant", twoPhase ? variant : -1},
-                     {"partial_variant", variant},
-                     {"small_sums_variant", updatedSmall ? variant : -1},
-                     {"small_update_variant", updatedSmall ? variant : -1}});
+    GpuSlot slot;
+    slot.dim = shard.colEnd - shard.colBegin;
+    slot.rowStates = table.rule == Rule::RowwiseAdagrad;
+    slot.twoPhase = slot.rowStates && splitsColumns(shard.table);
+    slot.partialVariant = variant;
+    if (table.rule == Rule::Sgd && few)
+      slot.smallSumsVariant = slot.smallUpdateVariant = variant;
+    else if (table.rule == Rule::Sgd)
+      slot.updateVariant = variant;
+    if (slot.twoPhase)
+      slot.reduceVariant = slot.applyVariant = variant;
+    updates |= slot.updateVariant >= 0;
+    small |= slot.isSmall();
+    reduces |= slot.twoPhase;
+    program.slots.push_back(slot);
   }
-  json kernels = json::array({"nsg_lookup"});
-  if (updates || reduces || small || gradients)
-    kernels.push_back("nsg_expand");
-  if (updates || reduces)
-    kernels.insert(kernels.end(), {"nsg_ranges", "nsg_partials"});
-  if (small)
-    kernels.insert(kernels.end(),
-                   {"nsg_small_order", "nsg_small_sums", "nsg_small_update"});
-  if (updates)
-    kernels.push_back("nsg_update");
-  if (reduces)
-    kernels.insert(kernels.end(), {"nsg_reduce", "nsg_apply"});
-  if (gradients)
-    kernels.push_back("nsg_weight_gradient");
-  return {{"schema", "neuroshard.gpu_program/1"},
-          {"abi", NSG_VERSION},
-          {"module", "0123"},
-          {"images",
-           {{{"arch", "sm_80"}, {"file", "old.cubin"}, {"xxh3", ""}},
-            {{"arch", "sm_90"}, {"file", "new.cubin"}, {"xxh3", ""}},
-            {{"arch", "ptx"}, {"file", "any.ptx"}, {"xxh3", ""}}}},
-          {"kernels", kernels},
-          {"lookups", lookups},
-          {"slots", slots}};
+  auto add = [&](bool needed, std::initializer_list<const char *> kernels) {
+    if (needed)
+      program.kernels.insert(program.kernels.end(), kernels.begin(),
+                             kernels.end());
+  };
+  add(true, {"nsg_lookup"});
+  add(updates || reduces || small || gradients, {"nsg_expand"});
+  add(updates || reduces, {"nsg_ranges", "nsg_partials"});
+  add(small, {"nsg_small_order", "nsg_small_sums", "nsg_small_update"});
+  add(updates, {"nsg_update"});
+  add(reduces, {"nsg_reduce", "nsg_apply"});
+  add(gradients, {"nsg_weight_gradient"});
+  program.module = "0123";
+  program.images = {{"sm_80", "old.cubin", ""},
+                    {"sm_90", "new.cubin", ""},
+                    {"ptx", "any.ptx", ""}};
+  return json::parse(writeGpuProgram(program));
 }
 
 Artifact::Artifact(const Model &model, fake::State &state) {
@@ -237,7 +215,7 @@ void Artifact::sign() const {
 }
 
 std::string Artifact::hashOfFile(const std::string &file) const {
-  return cuda::hashOf(cuda::readFile(folder / file));
+  return hashOf(readFile(folder / file));
 }
 
 Artifact::~Artifact() {

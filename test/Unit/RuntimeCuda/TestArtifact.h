@@ -18,6 +18,7 @@
 namespace neuroshard::test {
 
 enum class Rule { None, Sgd, RowwiseAdagrad };
+/// In the order of the Model's Pooling.
 enum class Bags { Sum, Mean, None };
 
 struct TableText {

@@ -1,16 +1,15 @@
-"""Who sends what to whom: all that follows from the manifest alone, equal on every rank.
+"""The layout of exchanges, as the manifest has it; the same on every rank.
 
 A bucket holds the ids of one lookup that fall into one range of rows. It goes as a stream to
 each rank that has columns of these rows, or, for a replicated table, to every rank: copies of
 a table learn from all ids. An entry is a lookup on one slot of a rank; its results are columns
-of the rows that the rank sends to every bag's home, or a block of its own if it is not pooled.
+of the rows that the rank sends to the rank of each sample, or a block of its own if it is not
+pooled.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import pairwise
 
 from neuroshard.distributed.shards import Manifest
 from neuroshard.errors import TensorError
@@ -156,71 +155,28 @@ def make_layout(manifest: Manifest) -> Layout:
         raise TensorError("some lookups of the artifact are weighted and some are not; expected "
                           "one kind in a collection")
     rows = tuple(manifest.table(one.table)["rows"] for one in lookups)
-    buckets = make_buckets(plain, lookups)
-    owners = tuple(make_owner(plain, rank, buckets, lookups)
-                   for rank in range(plain["devices"]))
+    layout = plain["layout"][0]
+    buckets = tuple(Bucket(one["lookup"], tuple(one["rows"]), one["layer"])
+                    for one in layout["buckets"])
+    owners = tuple(read_owner(one) for one in layout["devices"])
     tables = tuple(one["name"] for one in plain["tables"])
-    results = tuple(make_result(number, lookup, owners, buckets)
-                    for number, lookup in enumerate(lookups))
+    results = tuple(read_result(lookup, one, owners)
+                    for lookup, one in zip(lookups, layout["results"], strict=True))
     return Layout(tuple(exchange["features"]), pooled == {True},
                   exchange["weighted"], lookups, rows, tables, buckets, owners, results)
 
 
-def make_buckets(plain: dict, lookups: Iterable[Lookup]) -> tuple[Bucket, ...]:
-    result = []
-    for number, lookup in enumerate(lookups):
-        ranges = {tuple(shard["rows"]) for shard in plain["shards"]
-                  if shard["table"] == lookup.table}
-        ends: list[int] = []  # of the last range of each layer
-        for begin, end in sorted(ranges):
-            layer = next((one for one, last in enumerate(ends) if last <= begin), len(ends))
-            ends[layer:layer + 1] = [end]
-            result.append(Bucket(number, (begin, end), layer))
-    return tuple(result)
+def read_owner(plain: dict) -> Owner:
+    entries = tuple(Entry(one["kernel"], one["slot"], one["lookup"], one["stream"],
+                          tuple(one["cols"]), one["padded_column"], one["replicated"],
+                          one["divided"])
+                    for one in plain["entries"])
+    return Owner(tuple(plain["streams"]), plain["own_streams"], entries)
 
 
-def make_owner(plain: dict, rank: int, buckets: tuple[Bucket, ...],
-               lookups: tuple[Lookup, ...]) -> Owner:
-    """Entries by lookup: a row's gradients are added in this order."""
-    binding = plain["bindings"][rank]
-    bound = []
-    for kernel, (_, lookup, slot) in enumerate(binding["lookups"]):
-        shard = plain["shards"][binding["slots"][slot]]
-        bucket = next(number for number, one in enumerate(buckets)
-                      if one.lookup == lookup and one.rows == tuple(shard["rows"]))
-        # One of one is not a copy.
-        bound.append((kernel, slot, lookup, bucket, shard, len(shard["devices"]) > 1))
-    # The same order on every rank, so that copies have their columns at the same places.
-    bound.sort(key=lambda one: one[2])
-    own = dict.fromkeys(one[3] for one in bound if not one[5])
-    copies = sorted({one[3] for one in bound if one[5]})
-    streams = [*own, *copies]
-    entries, next_column = [], {False: 0, True: 0}
-    for kernel, slot, lookup, bucket, shard, copied in bound:
-        whole = tuple(shard["rows"]) == (0, plain["tables"][shard["table"]]["rows"])
-        entry = Entry(kernel, slot, lookup, streams.index(bucket), tuple(shard["cols"]),
-                      next_column[copied], copied, lookups[lookup].mean and not whole)
-        next_column[copied] += entry.stride
-        entries.append(entry)
-    return Owner(tuple(streams), len(own), tuple(entries))
-
-
-def make_result(number: int, lookup: Lookup, owners: tuple[Owner, ...],
-                buckets: tuple[Bucket, ...]) -> Result:
-    """Pieces by rank, then row, then column; columns cut wherever a piece begins or ends."""
-    found = [(rank, entry) for rank, owner in enumerate(owners) for entry in owner.entries
-             if entry.lookup == number]
-    if any(entry.replicated for _, entry in found):
-        return Result(lookup, (), True)
-
-    def rows_of(piece: tuple[int, Entry]) -> Range:
-        rank, entry = piece
-        return buckets[owners[rank].streams[entry.stream]].rows
-
-    found.sort(key=lambda piece: (piece[0], rows_of(piece), piece[1].cols))
-    cuts = sorted({cut for _, entry in found for cut in entry.cols})
+def read_result(lookup: Lookup, plain: dict, owners: tuple[Owner, ...]) -> Result:
     segments = tuple(
-        Segment((begin, end), tuple(piece for piece in found
-                                    if piece[1].cols[0] < end and begin < piece[1].cols[1]))
-        for begin, end in pairwise(cuts))
-    return Result(lookup, segments, False)
+        Segment(tuple(one["cols"]),
+                tuple((rank, owners[rank].entries[entry]) for rank, entry in one["parts"]))
+        for one in plain["segments"])
+    return Result(lookup, segments, plain["replicated"])

@@ -1,4 +1,4 @@
-//===- Payload.h - How ids travel ------------------------------*- C++ -*-===//
+//===- IdPayload.h - Layout of the ids of a message -------------*- C++ -*-===//
 //
 // The bytes one device sends to one destination for one StreamSet:
 //   i64 number of ids of each unpooled stream,
@@ -9,21 +9,21 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_LIB_RUNTIME_EXCHANGE_PAYLOAD_H
-#define NEUROSHARD_LIB_RUNTIME_EXCHANGE_PAYLOAD_H
+#ifndef NEUROSHARD_ARTIFACT_IDPAYLOAD_H
+#define NEUROSHARD_ARTIFACT_IDPAYLOAD_H
 
 #include "neuroshard/Artifact/ExchangeLayout.h"
 
 #include <cstddef>
 #include <vector>
 
-namespace neuroshard::runtime {
+namespace neuroshard {
 
 /// Byte offsets of the parts of a payload.
-class PayloadLayout {
+class IdPayload {
 public:
   /// Places counts and lengths, which depend on the batch alone.
-  PayloadLayout(const StreamSet &set, int64_t batch, int32_t idBytes);
+  IdPayload(const StreamSet &set, int64_t batch, int32_t idBytes);
 
   /// Places ids and weights.
   void placeIds(const std::vector<int64_t> &idsOfStream);
@@ -53,6 +53,6 @@ private:
   int64_t totalBytes = 0;
 };
 
-} // namespace neuroshard::runtime
+} // namespace neuroshard
 
-#endif // NEUROSHARD_LIB_RUNTIME_EXCHANGE_PAYLOAD_H
+#endif // NEUROSHARD_ARTIFACT_IDPAYLOAD_H

@@ -1,4 +1,4 @@
-//===- ManifestCheck.cpp - What must hold between a manifest's parts ------===//
+//===- CheckManifest.cpp - Checks between the parts of a manifest ---------===//
 //
 // Coverage of tables by shards, shards by bindings, and lookups by devices.
 // A manifest that passes needs no further checks while steps run.
@@ -13,7 +13,9 @@
 #include <string>
 #include <tuple>
 
-namespace neuroshard::runtime {
+namespace neuroshard {
+
+using runtime::fail;
 
 static std::ostream &operator<<(std::ostream &os, const Range &range) {
   return os << "[" << range.begin << ", " << range.end << ")";
@@ -118,7 +120,7 @@ void checkLookups(const Manifest &manifest, int32_t device) {
   for (size_t i = 0; i < binding.lookups.size(); ++i) {
     const LookupBinding &entry = binding.lookups[i];
     const ShardSpec &shard = manifest.shards[binding.slots[entry.slot]];
-    const LookupSpec &lookup =
+    const ExchangeLookup &lookup =
         manifest.exchanges[entry.exchange].lookups[entry.lookup];
     if (lookup.table != shard.table)
       fail("manifest: ", path, "[", i, "]: the lookup reads table \"",
@@ -148,4 +150,4 @@ void checkManifest(const Manifest &manifest) {
     checkLookups(manifest, device);
 }
 
-} // namespace neuroshard::runtime
+} // namespace neuroshard

@@ -1,22 +1,17 @@
-//===- Payload.cpp - How ids travel ---------------------------------------===//
-//
-// Offsets within a payload.
-//
-//===----------------------------------------------------------------------===//
+//===- IdPayload.cpp - Layout of the ids of a message ---------------------===//
 
-#include "Payload.h"
+#include "neuroshard/Artifact/IdPayload.h"
 
 #include <cstring>
 #include <numeric>
 
-namespace neuroshard::runtime {
+namespace neuroshard {
 
 namespace {
 int64_t alignTo8(int64_t bytes) { return (bytes + 7) / 8 * 8; }
 } // namespace
 
-PayloadLayout::PayloadLayout(const StreamSet &set, int64_t batch,
-                             int32_t idBytes)
+IdPayload::IdPayload(const StreamSet &set, int64_t batch, int32_t idBytes)
     : set(&set), batch(batch), idBytes(idBytes), headOffset(set.streams.size()),
       idsOffset(set.streams.size()), weightsOffset(set.streams.size()) {
   for (size_t i = 0; i < set.streams.size(); ++i)
@@ -32,7 +27,7 @@ PayloadLayout::PayloadLayout(const StreamSet &set, int64_t batch,
   totalBytes = alignTo8(totalBytes);
 }
 
-void PayloadLayout::placeIds(const std::vector<int64_t> &idsOfStream) {
+void IdPayload::placeIds(const std::vector<int64_t> &idsOfStream) {
   for (size_t i = 0; i < idsOfStream.size(); ++i) {
     idsOffset[i] = totalBytes;
     totalBytes += idsOfStream[i] * idBytes;
@@ -46,7 +41,7 @@ void PayloadLayout::placeIds(const std::vector<int64_t> &idsOfStream) {
   totalBytes = alignTo8(totalBytes);
 }
 
-std::vector<int64_t> PayloadLayout::readCounts(const std::byte *payload) const {
+std::vector<int64_t> IdPayload::readCounts(const std::byte *payload) const {
   std::vector<int64_t> counts(set->streams.size());
   for (size_t i = 0; i < counts.size(); ++i) {
     if (set->streams[i].pooled) {
@@ -59,35 +54,33 @@ std::vector<int64_t> PayloadLayout::readCounts(const std::byte *payload) const {
   return counts;
 }
 
-int64_t *PayloadLayout::count(std::byte *payload, size_t stream) const {
+int64_t *IdPayload::count(std::byte *payload, size_t stream) const {
   return reinterpret_cast<int64_t *>(payload + headOffset[stream]);
 }
 
-int32_t *PayloadLayout::lengths(std::byte *payload, size_t stream) const {
+int32_t *IdPayload::lengths(std::byte *payload, size_t stream) const {
   return reinterpret_cast<int32_t *>(payload + headOffset[stream]);
 }
 
-std::byte *PayloadLayout::ids(std::byte *payload, size_t stream) const {
+std::byte *IdPayload::ids(std::byte *payload, size_t stream) const {
   return payload + idsOffset[stream];
 }
 
-float *PayloadLayout::weights(std::byte *payload, size_t stream) const {
+float *IdPayload::weights(std::byte *payload, size_t stream) const {
   return reinterpret_cast<float *>(payload + weightsOffset[stream]);
 }
 
-const int32_t *PayloadLayout::lengths(const std::byte *payload,
-                                      size_t stream) const {
+const int32_t *IdPayload::lengths(const std::byte *payload,
+                                  size_t stream) const {
   return reinterpret_cast<const int32_t *>(payload + headOffset[stream]);
 }
 
-const std::byte *PayloadLayout::ids(const std::byte *payload,
-                                    size_t stream) const {
+const std::byte *IdPayload::ids(const std::byte *payload, size_t stream) const {
   return payload + idsOffset[stream];
 }
 
-const float *PayloadLayout::weights(const std::byte *payload,
-                                    size_t stream) const {
+const float *IdPayload::weights(const std::byte *payload, size_t stream) const {
   return reinterpret_cast<const float *>(payload + weightsOffset[stream]);
 }
 
-} // namespace neuroshard::runtime
+} // namespace neuroshard

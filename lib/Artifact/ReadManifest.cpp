@@ -1,0 +1,282 @@
+//===- ReadManifest.cpp - Reads manifest.json -----------------------------===//
+//
+// Turns JSON into a Manifest and checks types and ranges on the way; what must
+// hold between the parts is checked in CheckManifest.cpp.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ManifestNames.h"
+
+#include "neuroshard/Artifact/Error.h"
+#include "neuroshard/Artifact/JsonValue.h"
+#include "neuroshard/Artifact/Manifest.h"
+#include "neuroshard/Model/Target.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace neuroshard {
+namespace {
+
+using Value = runtime::JsonValue;
+
+// So that the elements of a table can be counted in 64 bits.
+constexpr int64_t maxRows = int64_t(1) << 40;
+constexpr int64_t maxDim = int64_t(1) << 20;
+
+/// A value that is written by its name in the Model.
+template <typename T>
+T readName(const Value &value, std::initializer_list<T> all) {
+  return value.oneOfNames(all, [](T one) { return toString(one); });
+}
+
+ElementType readElementType(const Value &value) {
+  return readName(value,
+                  {ElementType::F32, ElementType::F16, ElementType::BF16});
+}
+
+std::optional<Optimizer> readOptimizer(const Value &value) {
+  if (value.isNull())
+    return std::nullopt;
+  Optimizer optimizer;
+  optimizer.kind = readName(
+      value["kind"], {OptimizerKind::SGD, OptimizerKind::Adagrad,
+                      OptimizerKind::RowWiseAdagrad, OptimizerKind::Adam});
+  optimizer.eps = value["eps"].number();
+  optimizer.beta1 = value["beta1"].number();
+  optimizer.beta2 = value["beta2"].number();
+  optimizer.initialAccumulator = value["initial_accumulator"].number();
+  optimizer.weightDecay = value["weight_decay"].number();
+  if (optimizer.kind != OptimizerKind::Adam)
+    return optimizer;
+  if (!(optimizer.beta1 >= 0 && optimizer.beta1 < 1))
+    value["beta1"].wrong("a number in [0, 1)");
+  if (!(optimizer.beta2 >= 0 && optimizer.beta2 < 1))
+    value["beta2"].wrong("a number in [0, 1)");
+  return optimizer;
+}
+
+TableSpec readTable(const Value &value) {
+  TableSpec table;
+  table.name = value["name"].text();
+  table.rows = value["rows"].integer(1, maxRows);
+  table.dim = value["dim"].integer(1, maxDim);
+  table.elementType = readElementType(value["element_type"]);
+  table.optimizer = readOptimizer(value["optimizer"]);
+  return table;
+}
+
+ExchangeLookup readLookup(const Value &value, const Manifest &manifest,
+                          const ExchangeSpec &exchange) {
+  ExchangeLookup lookup;
+  lookup.table = value["table"].index(manifest.tables.size());
+  lookup.feature = value["feature"].index(exchange.features.size());
+  lookup.pooling =
+      readName(value["pooling"], {Pooling::Sum, Pooling::Mean, Pooling::None});
+  lookup.weighted = value["weighted"].boolean();
+  if (lookup.weighted && !exchange.weighted)
+    value["weighted"].wrong("false, as the exchange has no weights");
+  if (lookup.weighted && !lookup.pooled())
+    value["weighted"].wrong("false for a lookup without pooling");
+  if (Value padding = value["padding_idx"]; !padding.isNull())
+    lookup.paddingIdx =
+        padding.integer(0, manifest.tables[lookup.table].rows - 1);
+  lookup.resultType = readElementType(value["result_type"]);
+  return lookup;
+}
+
+ExchangeSpec readExchange(const Value &value, const Manifest &manifest) {
+  ExchangeSpec exchange;
+  exchange.input = value["input"].text();
+  exchange.idType = readName(value["id_type"], {IdType::I32, IdType::I64});
+  exchange.weighted = value["weighted"].boolean();
+  exchange.features =
+      value["features"].list([](const Value &item) { return item.text(); });
+  if (exchange.features.empty())
+    value["features"].wrong("at least one feature");
+  exchange.lookups = value["lookups"].list(
+      [&](const Value &item) { return readLookup(item, manifest, exchange); });
+  return exchange;
+}
+
+Range readRange(const Value &value, int64_t size) {
+  std::vector<int64_t> bounds =
+      value.list([&](const Value &item) { return item.integer(0, size); });
+  if (bounds.size() != 2 || bounds[0] >= bounds[1])
+    value.wrong("[begin, end] with begin < end");
+  return {bounds[0], bounds[1]};
+}
+
+ShardSpec readShard(const Value &value, const Manifest &manifest) {
+  ShardSpec shard;
+  shard.name = value["name"].text();
+  shard.table = value["table"].index(manifest.tables.size());
+  const TableSpec &table = manifest.tableOf(shard);
+  shard.rows = readRange(value["rows"], table.rows);
+  shard.cols = readRange(value["cols"], table.dim);
+  shard.devices = value["devices"].list([&](const Value &item) {
+    return item.index(size_t(manifest.numDevices));
+  });
+  if (shard.devices.empty())
+    value["devices"].wrong("at least one device");
+  shard.tier = readName(value["tier"], {Tier::Hbm, Tier::Dram});
+  if (!runsTier(Target::Native, shard.tier))
+    value["tier"].wrong("\"hbm\", the only tier that runtimes keep shards in");
+  return shard;
+}
+
+LookupBinding readLookupBinding(const Value &value, const Manifest &manifest,
+                                const DeviceBinding &binding) {
+  std::vector<Value> parts = value.list([](const Value &item) { return item; });
+  if (parts.size() != 3)
+    value.wrong("[exchange, lookup, slot]");
+  LookupBinding result;
+  result.exchange = parts[0].index(manifest.exchanges.size());
+  result.lookup =
+      parts[1].index(manifest.exchanges[result.exchange].lookups.size());
+  result.slot = parts[2].index(binding.slots.size());
+  return result;
+}
+
+DeviceBinding readBinding(const Value &value, const Manifest &manifest) {
+  DeviceBinding binding;
+  binding.program = value["program"].index(manifest.programs.size());
+  binding.slots = value["slots"].list(
+      [&](const Value &item) { return item.index(manifest.shards.size()); });
+  binding.lookups = value["lookups"].list([&](const Value &item) {
+    return readLookupBinding(item, manifest, binding);
+  });
+  return binding;
+}
+
+/// Groups of one size that name every device once.
+std::vector<std::vector<int32_t>> readGroups(const Value &value,
+                                             int32_t numDevices) {
+  auto groups = value.list([&](const Value &group) {
+    return group.list(
+        [&](const Value &item) { return item.index(size_t(numDevices)); });
+  });
+  std::vector<bool> named(size_t(numDevices), false);
+  bool good = !groups.empty();
+  for (const std::vector<int32_t> &group : groups) {
+    good &= group.size() == groups.front().size();
+    for (int32_t device : group) {
+      good &= !named[size_t(device)];
+      named[size_t(device)] = true;
+    }
+  }
+  if (!good || std::find(named.begin(), named.end(), false) != named.end())
+    value.wrong("groups of one size that name every device once");
+  return groups;
+}
+
+std::string readScalarType(const Value &value) {
+  std::string name = value.text();
+  if (name.empty())
+    value.wrong("the name of a type");
+  return name;
+}
+
+ValueSpec readValue(const Value &value, const Manifest &manifest) {
+  ValueSpec spec;
+  std::string kind = value["kind"].text();
+  auto known = std::find(kValueKinds.begin(), kValueKinds.end(), kind);
+  if (known == kValueKinds.end())
+    value["kind"].wrong("a kind of value");
+  spec.kind = static_cast<ValueKind>(known - kValueKinds.begin());
+  if (spec.kind == ValueKind::Device || spec.kind == ValueKind::Handle)
+    return spec;
+  if (spec.kind == ValueKind::Jagged) {
+    spec.type = readScalarType(value["id_type"]);
+    spec.weighted = value["weighted"].boolean();
+    spec.features =
+        value["features"].list([](const Value &item) { return item.text(); });
+    if (value.has("exchange"))
+      spec.exchange = value["exchange"].index(manifest.exchanges.size());
+    return spec;
+  }
+  spec.type = readScalarType(value["type"]);
+  if (spec.kind == ValueKind::Scalar)
+    return spec;
+  spec.shape = value["shape"].list(
+      [](const Value &item) { return item.integer(-1, int64_t(1) << 60); });
+  if (spec.kind != ValueKind::Tensor)
+    spec.table = value["table"].index(manifest.tables.size());
+  if (spec.kind == ValueKind::State)
+    spec.state = static_cast<int32_t>(value["state"].integer(0, 1));
+  return spec;
+}
+
+std::vector<FunctionSpec> readFunctions(const Value &value,
+                                        const Manifest &manifest) {
+  auto readOne = [&](const Value &item) { return readValue(item, manifest); };
+  return value.fields([&](const std::string &name, const Value &function) {
+    return FunctionSpec{name, function["args"].list(readOne),
+                        function["results"].list(readOne)};
+  });
+}
+
+Manifest readManifest(const Value &root) {
+  Manifest manifest;
+  root["schema"].oneOf<bool>({{kManifestSchema, true}});
+  manifest.targetCpu = root["target_cpu"].text();
+  manifest.numDevices =
+      static_cast<int32_t>(root["devices"].integer(1, 1 << 20));
+  manifest.optimizerSemantics =
+      readName(root["optimizer_semantics"],
+               {OptimizerSemantics::Exact, OptimizerSemantics::PerShard});
+  if (root.has("wire_type"))
+    manifest.wireType = readElementType(root["wire_type"]);
+  if (root.has("groups"))
+    manifest.groups = readGroups(root["groups"], manifest.numDevices);
+  manifest.tables = root["tables"].list(readTable);
+  manifest.exchanges = root["exchanges"].list(
+      [&](const Value &item) { return readExchange(item, manifest); });
+  manifest.shards = root["shards"].list(
+      [&](const Value &item) { return readShard(item, manifest); });
+  manifest.programs = root["programs"].list([](const Value &item) {
+    return ProgramFiles{item["library"].text(),
+                        item.has("gpu_xxh3") ? item["gpu_xxh3"].text() : ""};
+  });
+  manifest.bindings = root["bindings"].list(
+      [&](const Value &item) { return readBinding(item, manifest); });
+  if (manifest.bindings.size() != size_t(manifest.numDevices))
+    root["bindings"].wrong(std::to_string(manifest.numDevices) +
+                           " bindings, one per device");
+  manifest.functions = readFunctions(root["functions"], manifest);
+  if (root.has("reference"))
+    manifest.reference = {
+        root["reference"]["library"].text(),
+        readFunctions(root["reference"]["functions"], manifest)};
+  return manifest;
+}
+
+} // namespace
+
+bool Manifest::needsNormExchange(const ShardSpec &shard) const {
+  return tablesWithNormExchange()[size_t(shard.table)];
+}
+
+std::vector<bool> Manifest::tablesWithNormExchange() const {
+  std::vector<bool> result(tables.size(), false);
+  for (const ShardSpec &shard : shards) {
+    const TableSpec &table = tableOf(shard);
+    bool columnSplit = shard.cols.size() < table.dim;
+    if (table.optimizer &&
+        exchangesNorms(table.optimizer->kind, optimizerSemantics, columnSplit))
+      result[size_t(shard.table)] = true;
+  }
+  return result;
+}
+
+Manifest parseManifest(const std::string &text) {
+  nlohmann::json document = runtime::parseJson(text, "manifest");
+  Manifest manifest = readManifest(Value(document, "manifest"));
+  checkManifest(manifest);
+  if (manifest.exchanges.size() > 1)
+    for (ExchangeSpec &exchange : manifest.exchanges)
+      exchange.where.append("input \"").append(exchange.input).append("\": ");
+  return manifest;
+}
+
+} // namespace neuroshard

@@ -1,0 +1,61 @@
+//===- ManifestTest.cpp - Manifests survive writing and reading -----------===//
+//
+// Shows that a manifest that is written and read is the same, whatever it says,
+// and that norms are exchanged by tables, not by shards.
+//
+//===----------------------------------------------------------------------===//
+
+#include "RandomManifest.h"
+
+#include "neuroshard/Artifact/Error.h"
+
+#include <gtest/gtest.h>
+
+using namespace neuroshard;
+using namespace neuroshard::test;
+
+namespace {
+
+TEST(Manifest, RoundTrips) {
+  std::mt19937 random(7);
+  for (int round = 0; round < 300; ++round) {
+    Manifest manifest = randomManifest(random);
+    std::string text = writeManifest(manifest);
+    Manifest read = parseManifest(text);
+    ASSERT_EQ(writeManifest(read), text);
+    ASSERT_EQ(read.numDevices, manifest.numDevices);
+    for (size_t i = 0; i < manifest.tables.size(); ++i)
+      ASSERT_EQ(read.tables[i].optimizer, manifest.tables[i].optimizer);
+    for (size_t i = 0; i < manifest.shards.size(); ++i)
+      ASSERT_EQ(read.needsNormExchange(read.shards[i]),
+                manifest.needsNormExchange(manifest.shards[i]));
+  }
+}
+
+TEST(Manifest, OneColumnCutMakesAllShardsOfATableExchangeNorms) {
+  Manifest manifest;
+  manifest.numDevices = 2;
+  Optimizer rowwise;
+  rowwise.kind = OptimizerKind::RowWiseAdagrad;
+  manifest.tables = {{"a", 100, 8, ElementType::F32, rowwise},
+                     {"b", 100, 8, ElementType::F32, rowwise}};
+  manifest.shards = {{"whole rows", 0, {0, 90}, {0, 8}, {0}},
+                     {"left", 0, {90, 100}, {0, 4}, {0}},
+                     {"right", 0, {90, 100}, {4, 8}, {1}},
+                     {"other", 1, {0, 100}, {0, 8}, {1}}};
+  EXPECT_TRUE(manifest.needsNormExchange(manifest.shards[0]));
+  EXPECT_TRUE(manifest.needsNormExchange(manifest.shards[1]));
+  EXPECT_FALSE(manifest.needsNormExchange(manifest.shards[3]));
+  manifest.optimizerSemantics = OptimizerSemantics::PerShard;
+  EXPECT_FALSE(manifest.needsNormExchange(manifest.shards[0]));
+}
+
+TEST(Manifest, NamesThatAreNotUtf8AreReplaced) {
+  std::mt19937 random(1);
+  Manifest manifest = randomManifest(random);
+  manifest.tables[0].name = "caf\xe9";
+  EXPECT_EQ(parseManifest(writeManifest(manifest)).tables[0].name,
+            "caf\xef\xbf\xbd");
+}
+
+} // namespace
