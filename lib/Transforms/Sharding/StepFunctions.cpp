@@ -71,11 +71,11 @@ static LogicalResult findTrainingOps(StepFunctions &step) {
   FailureOr<SaveOp> save = findOnly<SaveOp>(step.wait);
   FailureOr<RestoreOp> restore = findOnly<RestoreOp>(step.update);
   if (failed(save) || failed(restore))
-    return failure();
+    return mlir::failure();
   step.save = *save;
   step.restore = *restore;
   if (failed(verifyHandOver(step.wait, *save, step.update, *restore)))
-    return failure();
+    return mlir::failure();
   return verifyUpdateArguments(step);
 }
 
@@ -83,27 +83,27 @@ FailureOr<StepFunctions> StepFunctions::find(ModuleOp module) {
   FailureOr<func::FuncOp> start =
       findFunction(module, kStartName, "neuroshard-outline");
   if (failed(start))
-    return failure();
+    return mlir::failure();
   FailureOr<func::FuncOp> wait =
       findFunction(module, kWaitName, "neuroshard-outline");
   if (failed(wait))
-    return failure();
+    return mlir::failure();
   FailureOr<SuspendOp> suspend = findOnly<SuspendOp>(*start);
   FailureOr<ResumeOp> resume = findOnly<ResumeOp>(*wait);
   if (failed(suspend) || failed(resume))
-    return failure();
+    return mlir::failure();
   if (failed(verifyHandOver(*start, *suspend, *wait, *resume)))
-    return failure();
+    return mlir::failure();
   StepFunctions step = {*start, *wait, *suspend, *resume, {}, {}, {}};
   if (!module.lookupSymbol(kUpdateName))
     return step;
   FailureOr<func::FuncOp> update =
       findFunction(module, kUpdateName, "neuroshard-differentiate");
   if (failed(update))
-    return failure();
+    return mlir::failure();
   step.update = *update;
   if (failed(findTrainingOps(step)))
-    return failure();
+    return mlir::failure();
   return step;
 }
 
