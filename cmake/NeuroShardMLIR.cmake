@@ -97,11 +97,21 @@ function(neuroshard_mlir_target name)
   neuroshard_precompile(${name} mlir)
 endfunction()
 
+# The dialects of most files, and those below them, which conversions lower to.
 neuroshard_add_precompiled_headers(mlir
   <mlir/Bytecode/BytecodeOpInterface.h>
   <mlir/Dialect/Arith/IR/Arith.h>
+  <mlir/Dialect/Bufferization/IR/Bufferization.h>
   <mlir/Dialect/Func/IR/FuncOps.h>
+  <mlir/Dialect/GPU/IR/GPUDialect.h>
+  <mlir/Dialect/LLVMIR/LLVMDialect.h>
+  <mlir/Dialect/LLVMIR/NVVMDialect.h>
+  <mlir/Dialect/Linalg/IR/Linalg.h>
+  <mlir/Dialect/Math/IR/Math.h>
+  <mlir/Dialect/MemRef/IR/MemRef.h>
+  <mlir/Dialect/SCF/IR/SCF.h>
   <mlir/Dialect/Tensor/IR/Tensor.h>
+  <mlir/Dialect/Vector/IR/VectorOps.h>
   <mlir/IR/Builders.h>
   <mlir/IR/BuiltinOps.h>
   <mlir/IR/DialectImplementation.h>
