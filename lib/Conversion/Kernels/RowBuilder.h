@@ -9,8 +9,11 @@
 #ifndef NEUROSHARD_LIB_CONVERSION_KERNELS_ROWBUILDER_H
 #define NEUROSHARD_LIB_CONVERSION_KERNELS_ROWBUILDER_H
 
-#include "neuroshard/Conversion/Kernels/Kernels.h"
+#include "neuroshard/Conversion/Kernels/KernelSpec.h"
+#include "neuroshard/Conversion/Kernels/RowShape.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace neuroshard {

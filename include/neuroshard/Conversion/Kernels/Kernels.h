@@ -11,6 +11,7 @@
 #define NEUROSHARD_CONVERSION_KERNELS_KERNELS_H
 
 #include "neuroshard/Conversion/Kernels/KernelSpec.h"
+#include "neuroshard/Conversion/Kernels/RowShape.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -20,22 +21,6 @@ class DialectRegistry;
 } // namespace mlir
 
 namespace neuroshard {
-
-/// How a row is cut into vectors. The defaults are for the CPU.
-struct RowShape {
-  /// Elements of one vector: 16 f32 are one AVX-512 register. For a warp,
-  /// four per lane.
-  int64_t chunk = 16;
-  /// Columns held in registers at a time, a multiple of `chunk`; a longer
-  /// row is processed in blocks of this many columns.
-  int64_t block = 256;
-  /// Rows of a sum that are read before any of them is added.
-  int64_t inFlight = 1;
-  /// Columns of weights and states that an update reads before it adds up the
-  /// gradients, which then wait for one another no longer; what is more is read
-  /// after the sum.
-  int64_t ahead = 0;
-};
 
 /// Marks a function whose memref arguments are passed as bare pointers
 /// (understood by MLIR's conversion of functions to LLVM).

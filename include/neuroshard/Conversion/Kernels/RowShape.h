@@ -1,0 +1,28 @@
+//===- RowShape.h - How kernels cut rows into vectors -----------*- C++ -*-===//
+
+#ifndef NEUROSHARD_CONVERSION_KERNELS_ROWSHAPE_H
+#define NEUROSHARD_CONVERSION_KERNELS_ROWSHAPE_H
+
+#include <cstdint>
+
+namespace neuroshard {
+
+/// How a row is cut into vectors. The defaults are for the CPU.
+struct RowShape {
+  /// Elements of one vector: 16 f32 are one AVX-512 register. For a warp,
+  /// four per lane.
+  int64_t chunk = 16;
+  /// Columns held in registers at a time, a multiple of `chunk`; a longer
+  /// row is processed in blocks of this many columns.
+  int64_t block = 256;
+  /// Rows of a sum that are read before any of them is added.
+  int64_t inFlight = 1;
+  /// Columns of weights and states that an update reads before it adds up the
+  /// gradients, which then wait for one another no longer; what is more is read
+  /// after the sum.
+  int64_t ahead = 0;
+};
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_CONVERSION_KERNELS_ROWSHAPE_H
