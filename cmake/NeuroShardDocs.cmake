@@ -7,6 +7,10 @@ function(neuroshard_tablegen_doc output td)
   cmake_path(GET td PARENT_PATH td_dir)
   cmake_path(GET output PARENT_PATH output_dir)
   file(GLOB dependencies CONFIGURE_DEPENDS ${td_dir}/*.td)
+  if(td MATCHES "PlanPasses.td")
+    list(APPEND dependencies NeuroShardPlanPassesIncGen
+      ${PROJECT_BINARY_DIR}/include/neuroshard/Transforms/SearchOptions.td)
+  endif()
   add_custom_command(OUTPUT ${output}
     COMMAND ${CMAKE_COMMAND} -E make_directory ${output_dir}
     COMMAND ${MLIR_TABLEGEN_EXE} ${ARGN} ${includes} -I ${MLIR_INCLUDE_DIRS} ${td} -o ${output}

@@ -9,11 +9,11 @@ get_property(NEUROSHARD_COMPILER_COMPONENTS GLOBAL PROPERTY NEUROSHARD_COMPILER_
 
 # The source folder and the folder of what TableGen made have the same shape.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/neuroshard DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-  FILES_MATCHING PATTERN "*.h" PATTERN "*.td")
+  FILES_MATCHING PATTERN "*.h" PATTERN "*.td" PATTERN "*.def")
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/neuroshard-c DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   FILES_MATCHING PATTERN "*.h")
 install(DIRECTORY ${PROJECT_BINARY_DIR}/include/neuroshard DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-  OPTIONAL FILES_MATCHING PATTERN "*.inc" PATTERN "CMakeFiles" EXCLUDE)
+  OPTIONAL FILES_MATCHING PATTERN "*.inc" PATTERN "*.td" PATTERN "CMakeFiles" EXCLUDE)
 
 foreach(group Core Compiler)
   string(TOUPPER ${group} group_upper)

@@ -40,7 +40,6 @@ llvm_config.add_tool_substitutions(
         "neuroshard-bench",
         "neuroshard-translate",
         "neuroshard-compile",
-        "neuroshard-report",
         "neuroshard-run",
     ],
     [config.neuroshard_tools_dir],

@@ -64,17 +64,15 @@ NEUROSHARD_C_EXPORTED const char *neuroshardVersion(void);
 /// Frees a text that a function of this header returned; null is allowed.
 NEUROSHARD_C_EXPORTED void neuroshardStringFree(char *text);
 
-/// Decides where every piece of every table lives.
+/// Decides where every shard of every table lies.
 ///
 /// \param workloadJson  A workload (schema neuroshard.workload.v1).
 /// \param optionsJson   An object, or null for all defaults. The fields are the
-///     arguments of plan() in Python (docs/python.md), all optional:
-///     "algorithm", "cost_model", "objective" (a name, or an object with
-///     "kind", "dense_bottom_ms", "dense_rest_ms", "pipeline_depth"), "target",
-///     "deadline_s", "seed", "threads", "evaluation_budget", "policy",
-///     "policy_samples", "published", "warm_start" (an object with "previous",
-///     a plan, "horizon_steps", "tolerance"); and "topology", such as "8xH200",
-///     for a workload without one.
+///     keys of include/neuroshard/Planner/SearchOptions.def, which says their
+///     ranges, all optional: "algorithm", "cost_model", "objective", "seed",
+///     "deadline_s", "evaluation_budget", ...; "previous" is a plan. Besides
+///     there are "target", and "topology", such as "8xH200", for a workload
+///     without one.
 /// \param progress      Called meanwhile, with `userData`; may be null.
 /// \param resultJson    Set to what `neuroshard plan --json` prints: "cost_ms",
 ///     "lower_bound_ms", "breakdown", "memory", "explanation", ... and "plan"

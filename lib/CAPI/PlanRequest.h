@@ -1,4 +1,4 @@
-//===- PlanRequest.h - What a C caller asks of the planner ------*- C++ -*-===//
+//===- PlanRequest.h - A plan request of a C caller -------------*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_CAPI_PLANREQUEST_H
 #define NEUROSHARD_LIB_CAPI_PLANREQUEST_H

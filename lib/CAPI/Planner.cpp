@@ -2,13 +2,13 @@
 
 #include "neuroshard-c/Planner.h"
 
-#include "PlanAnswer.h"
 #include "PlanRequest.h"
 
 #include "neuroshard/CostModel/Registry.h"
 #include "neuroshard/Planner/PlacementPolicy.h"
 #include "neuroshard/Planner/Verify.h"
 #include "neuroshard/Serialization/Json.h"
+#include "neuroshard/Serialization/SearchJson.h"
 
 #include <cstdlib>
 #include <cstring>
@@ -18,6 +18,18 @@ using namespace neuroshard;
 using namespace neuroshard::capi;
 
 namespace {
+
+/// Wrong input as a diagnosis: the first error is the message.
+Diagnosis diagnosisOf(const Diagnostics &errors) {
+  Diagnosis diagnosis;
+  for (const Diagnostic &error : errors)
+    diagnosis.details.push_back(error.str());
+  if (diagnosis.details.empty())
+    return diagnosis;
+  diagnosis.message = diagnosis.details.front();
+  diagnosis.details.erase(diagnosis.details.begin());
+  return diagnosis;
+}
 
 /// Null when there is no memory.
 char *copyOf(const std::string &text) {
@@ -29,7 +41,7 @@ char *copyOf(const std::string &text) {
 
 int32_t fail(int32_t status, const Diagnosis &diagnosis, char **errorJson) {
   if (errorJson)
-    *errorJson = copyOf(writeError(diagnosis));
+    *errorJson = copyOf(writeDiagnosis(diagnosis));
   return status;
 }
 
@@ -91,7 +103,7 @@ int32_t plan(const char *workloadJson, const char *optionsJson,
     return fail(result.error().limit == Limit::BadInput ? NEUROSHARD_BAD_INPUT
                                                         : NEUROSHARD_NO_PLAN,
                 result.error(), errorJson);
-  *resultJson = copyOf(writeAnswer(
+  *resultJson = copyOf(writeSearchResult(
       *result, remarksOnPlan(request->problem, result->plan, *request->model)));
   return *resultJson ? NEUROSHARD_OK : failInside("out of memory", errorJson);
 }

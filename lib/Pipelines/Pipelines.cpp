@@ -13,13 +13,13 @@ using namespace neuroshard;
 
 PlanOptions PlanningOptions::toPlanOptions() const {
   PlanOptions options;
-  options.algorithm = algorithm;
-  options.objective = objective;
-  options.costModel = costModel;
+#define SEARCH_TEXT(ID, ...) options.ID = ID;
+#define SEARCH_WHOLE(ID, ...) options.ID = ID;
+#define SEARCH_NUMBER(ID, ...) options.ID = ID;
+#include "neuroshard/Planner/SearchOptions.def"
   options.target = target;
   options.batch = batch;
   options.topology = topology;
-  options.seed = seed;
   return options;
 }
 
@@ -76,7 +76,14 @@ void neuroshard::buildPartitionedToNative(OpPassManager &pm,
   buildNativePipeline(pm);
 }
 
+static void addKeepEntry(OpPassManager &pm, llvm::StringRef entry) {
+  KeepEntryOptions options;
+  options.entry = entry.str();
+  pm.addPass(createKeepEntry(options));
+}
+
 static void buildToSharded(OpPassManager &pm, const StepOptions &options) {
+  addKeepEntry(pm, options.entry);
   buildToPlanned(pm, options.toPlanOptions(), options.toGridOptions());
   buildPlannedToSharded(pm, options.entry, options.training);
 }

@@ -1,4 +1,4 @@
-//===- BindCostModel.cpp - What a cost model sees, for Python -------------===//
+//===- BindCostModel.cpp - Inputs of cost models, for Python --------------===//
 
 #include "Bindings.h"
 #include "CostModelHandle.h"

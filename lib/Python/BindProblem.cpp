@@ -11,6 +11,7 @@
 #include "neuroshard/Model/DeviceClass.h"
 #include "neuroshard/Planner/Memory.h"
 #include "neuroshard/Planner/Verify.h"
+#include "neuroshard/Serialization/Files.h"
 #include "neuroshard/Serialization/Json.h"
 
 #include <nanobind/stl/shared_ptr.h>
@@ -79,12 +80,15 @@ nb::dict toDict(const Topology &topology) {
   return result;
 }
 
-void writeText(const std::string &path, const std::string &text) {
-  Expected<void> written = writeFile(path, text);
-  if (written)
+void succeedOrRaise(const Expected<void> &done) {
+  if (done)
     return;
-  PyErr_SetString(PyExc_OSError, toString(written.error()).c_str());
+  PyErr_SetString(PyExc_OSError, toString(done.error()).c_str());
   throw nb::python_error();
+}
+
+void writeText(const std::string &path, const std::string &text) {
+  succeedOrRaise(writeFile(path, text));
 }
 
 void bindPlan(nb::module_ &module) {
@@ -149,6 +153,10 @@ void python::bindProblem(nb::module_ &module) {
       },
       nb::arg("text"), "Bytes of a text such as '80GiB'.");
   module.def("format_bytes", &formatBytes, nb::arg("bytes"));
+  module.def(
+      "check_writable",
+      [](const std::string &path) { succeedOrRaise(checkWritable(path)); },
+      nb::arg("path"), "Raises an OSError where write_file() would.");
   module.def("write_file", &writeText, nb::arg("path"), nb::arg("text"),
              "Writes a file whole: to a temporary beside it, then renamed.");
 }

@@ -3,21 +3,21 @@
 #include "Bindings.h"
 #include "CostModelHandle.h"
 #include "Errors.h"
-#include "Results.h"
 
 #include "neuroshard/CostModel/PlacementPolicy.h"
 #include "neuroshard/CostModel/Registry.h"
+#include "neuroshard/Planner/SearchOptionTable.h"
 #include "neuroshard/Planner/TerminalProgress.h"
 #include "neuroshard/Planner/Verify.h"
+#include "neuroshard/Serialization/SearchJson.h"
 
-#include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
-#include <nanobind/stl/vector.h>
 
 #include <exception>
 #include <functional>
+#include <memory>
 #include <optional>
 
 namespace nb = nanobind;
@@ -26,10 +26,19 @@ using namespace neuroshard::python;
 
 namespace {
 
-/// Options that own what they point to.
-struct PlanOptions : SearchOptions {
-  std::shared_ptr<const PlacementPolicy> ownPolicy;
-};
+/// What a text of options asks for; a ValueError names all that is wrong.
+SearchOptions readOptions(std::string_view json,
+                          std::unique_ptr<PlacementPolicy> *policy = nullptr) {
+  Expected<SearchRequest> request = parseSearchRequest(json);
+  if (!request)
+    throw nb::value_error(toString(request.error()).c_str());
+  if (policy && request->options.algorithm == Algorithm::DreamShard) {
+    *policy =
+        valueOrRaise(readPlacementPolicy(request->policy), "UnknownPolicy");
+    request->options.policy = policy->get();
+  }
+  return std::move(request->options);
+}
 
 /// Keeps the interpreter responsive while the search runs without the GIL:
 /// Ctrl-C, progress, the end after a user's model failed.
@@ -84,28 +93,13 @@ private:
   std::exception_ptr error;
 };
 
-nb::dict toPython(const ShardingProblem &problem, const CostModelHandle &model,
-                  SearchResult &result) {
-  nb::dict answer;
-  answer["remarks"] =
-      nb::cast(remarksOnPlan(problem, result.plan, *model.model));
-  answer["breakdown"] = python::toPython(result.breakdown);
-  answer["memory"] = python::toPython(result.memory);
-  answer["lower_bound_ms"] = result.lowerBoundMs;
-  answer["explanation"] = nb::cast(result.explanation);
-  answer["tried"] = nb::cast(result.tried);
-  answer["stop_reason"] = result.stopReason;
-  answer["evaluations"] = result.evaluations;
-  answer["seconds"] = result.seconds;
-  answer["migration"] = result.migration
-                            ? nb::object(python::toPython(*result.migration))
-                            : nb::object(nb::none());
-  answer["plan"] =
-      nb::cast(std::make_shared<ShardingPlan>(std::move(result.plan)));
-  return answer;
+std::string write(const ShardingProblem &problem, const CostModelHandle &model,
+                  const SearchResult &result) {
+  return writeSearchResult(result,
+                           remarksOnPlan(problem, result.plan, *model.model));
 }
 
-/// Whether the model serves the objective. Python has checked the numbers.
+/// Whether the model serves the objective.
 void checkServes(const CostModelHandle &model,
                  const ObjectiveOptions &objective) {
   Diagnostics errors = checkObjective(*model.model, objective);
@@ -113,9 +107,11 @@ void checkServes(const CostModelHandle &model,
     raise("CostModelError", toString(errors));
 }
 
-nb::dict runSearch(const std::shared_ptr<ShardingProblem> &problem,
-                   const CostModelHandle &model, PlanOptions options,
-                   nb::object report) {
+std::string runSearch(const std::shared_ptr<ShardingProblem> &problem,
+                      const CostModelHandle &model, std::string_view json,
+                      nb::object report) {
+  std::unique_ptr<PlacementPolicy> policy;
+  SearchOptions options = readOptions(json, &policy);
   checkServes(model, options.objective);
   Watch watch(model, std::move(report));
   options.progress = [&](const SearchProgress &progress) {
@@ -128,11 +124,13 @@ nb::dict runSearch(const std::shared_ptr<ShardingProblem> &problem,
   watch.rethrow();
   if (!result)
     raise(result.error());
-  return toPython(*problem, model, *result);
+  return write(*problem, model, *result);
 }
 
-nb::dict runEvaluate(const ShardingProblem &problem, const ShardingPlan &plan,
-                     const CostModelHandle &model, const PlanOptions &options) {
+std::string runEvaluate(const ShardingProblem &problem,
+                        const ShardingPlan &plan, const CostModelHandle &model,
+                        std::string_view json) {
+  SearchOptions options = readOptions(json);
   checkServes(model, options.objective);
   Diagnostics errors = verify(plan, problem);
   if (!errors.empty())
@@ -140,12 +138,13 @@ nb::dict runEvaluate(const ShardingProblem &problem, const ShardingPlan &plan,
   CostBreakdown breakdown =
       evaluate(problem, plan, *model.model, options.objective);
   model.rethrow();
-  return python::toPython(breakdown);
+  return writeBreakdown(breakdown);
 }
 
 /// What search() answers, for a plan that was not searched.
-nb::dict runInspect(const ShardingProblem &problem, const ShardingPlan &plan,
-                    const CostModelHandle &model, const PlanOptions &options) {
+std::string runInspect(const ShardingProblem &problem, const ShardingPlan &plan,
+                       const CostModelHandle &model, std::string_view json) {
+  SearchOptions options = readOptions(json);
   checkServes(model, options.objective);
   Diagnostics errors = verify(plan, problem);
   if (!errors.empty())
@@ -161,105 +160,53 @@ nb::dict runInspect(const ShardingProblem &problem, const ShardingPlan &plan,
   }
   result.stopReason = "the plan was given";
   result.evaluations = 1;
-  nb::dict answer = toPython(problem, model, result);
+  std::string answer = write(problem, model, result);
   model.rethrow();
   return answer;
 }
 
-template <typename Enum>
-void setEnum(Enum &field, std::optional<Enum> value, const char *what,
-             const std::string &expected, std::string_view got) {
-  if (!value) {
-    std::string message = what;
-    message.append(": expected ").append(expected).append(", got: '");
-    message.append(got).append("'");
-    throw nb::value_error(message.c_str());
+nb::list optionTable() {
+  nb::list rows;
+  for (const SearchOption &option : searchOptionTable()) {
+    nb::dict row;
+    row["key"] = option.key;
+    row["flag"] = option.flag;
+    row["kind"] = option.kind == OptionKind::Text    ? "text"
+                  : option.kind == OptionKind::Whole ? "whole"
+                                                     : "number";
+    row["default"] = option.defaultText;
+    row["low"] = option.low;
+    row["high"] = option.high;
+    row["range"] = option.range;
+    row["scope"] = option.scope == OptionScope::Published    ? "published"
+                   : option.scope == OptionScope::DreamShard ? "dreamshard"
+                                                             : "";
+    row["help"] = helpOf(option);
+    rows.append(row);
   }
-  field = *value;
-}
-
-std::string algorithmNames() {
-  std::string names;
-  for (Algorithm algorithm : allAlgorithms())
-    names.append(names.empty() ? "" : ", ").append(toString(algorithm));
-  return names;
-}
-
-void bindOptions(nb::module_ &module) {
-  auto options = nb::class_<PlanOptions>(module, "SearchOptions");
-  options.def(nb::init<>())
-      .def_prop_rw(
-          "algorithm",
-          [](const PlanOptions &o) { return toString(o.algorithm); },
-          [](PlanOptions &o, std::string_view name) {
-            setEnum(o.algorithm, parseAlgorithm(name), "algorithm",
-                    algorithmNames(), name);
-          })
-      .def_prop_rw(
-          "objective",
-          [](const PlanOptions &o) { return toString(o.objective.kind); },
-          [](PlanOptions &o, std::string_view name) {
-            setEnum(o.objective.kind, parseObjectiveKind(name), "objective",
-                    "published, step", name);
-          })
-      .def_rw("seed", &PlanOptions::seed)
-      .def_rw("threads", &PlanOptions::threads)
-      .def_rw("deadline_s", &PlanOptions::deadlineSeconds, nb::arg().none())
-      .def_rw("evaluation_budget", &PlanOptions::evaluationBudget)
-      .def(
-          "set_dense",
-          [](PlanOptions &o, double bottomMs, double restMs, int depth) {
-            o.objective.denseBottomMs = bottomMs;
-            o.objective.denseRestMs = restMs;
-            o.objective.pipelineDepth = depth;
-          },
-          nb::arg("bottom_ms"), nb::arg("rest_ms"), nb::arg("pipeline_depth"))
-      .def(
-          "set_published",
-          [](PlanOptions &o, int candidates, int beamWidth, int depth,
-             int gridPoints, double gridBegin, double gridEnd) {
-            o.published = {candidates, beamWidth, depth,
-                           gridPoints, gridBegin, gridEnd};
-          },
-          nb::arg("candidates"), nb::arg("beam_width"), nb::arg("depth"),
-          nb::arg("grid_points"), nb::arg("grid_begin"), nb::arg("grid_end"))
-      .def(
-          "set_policy",
-          [](PlanOptions &o, const std::string &path, int samples) {
-            o.ownPolicy =
-                valueOrRaise(readPlacementPolicy(path), "UnknownPolicy");
-            o.policy = o.ownPolicy.get();
-            o.policySamples = samples;
-          },
-          nb::arg("path"), nb::arg("samples"))
-      .def(
-          "set_warm_start",
-          [](PlanOptions &o, const ShardingPlan &previous, double horizonSteps,
-             double tolerance) {
-            o.warmStart = WarmStart{previous, horizonSteps, tolerance};
-          },
-          nb::arg("previous"), nb::arg("horizon_steps"), nb::arg("tolerance"));
+  return rows;
 }
 
 } // namespace
 
 void python::bindSearch(nb::module_ &module) {
-  bindOptions(module);
   module.def("search", &runSearch, nb::arg("problem"), nb::arg("model"),
              nb::arg("options"), nb::arg("report"),
-             nb::sig("def search(problem: Problem, model: Model, options: "
-                     "SearchOptions, report: object) -> dict[str, typing.Any]"),
+             "options: a JSON object, with the keys of search_options(). "
              "report(seconds, share, best_cost_ms, phase) is called several "
              "times a second, and ends the search by returning False; in its "
-             "place True shows a line on a terminal, False nothing.");
+             "place True shows a line on a terminal, False nothing. Returns "
+             "JSON, as `neuroshard plan --json` prints it.");
   module.def("evaluate", &runEvaluate, nb::arg("problem"), nb::arg("plan"),
-             nb::arg("model"), nb::arg("options"),
-             nb::sig("def evaluate(problem: Problem, plan: Plan, model: Model, "
-                     "options: SearchOptions) -> dict[str, typing.Any]"));
+             nb::arg("model"), nb::arg("options"));
   module.def("inspect", &runInspect, nb::arg("problem"), nb::arg("plan"),
-             nb::arg("model"), nb::arg("options"),
-             nb::sig("def inspect(problem: Problem, plan: Plan, model: Model, "
-                     "options: SearchOptions) -> dict[str, typing.Any]"));
+             nb::arg("model"), nb::arg("options"));
+  module.def(
+      "search_options", &optionTable,
+      nb::sig("def search_options() -> list[dict[str, typing.Any]]"),
+      "Every option of a search: key, flag, kind (text, whole or number), "
+      "default, low, high, range, scope (the only algorithm that reads it), "
+      "help.");
   module.def(
       "algorithms",
       [] {

@@ -1,4 +1,4 @@
-//===- Module.cpp - The compiled half of the Python package ---------------===//
+//===- Module.cpp - The compiled module of the Python package -------------===//
 
 #include "Bindings.h"
 

@@ -1,4 +1,4 @@
-//===- ShardJson.cpp - What both schemas write alike ----------------------===//
+//===- ShardJson.cpp - Shards in workload and plan files ------------------===//
 
 #include "ShardJson.h"
 

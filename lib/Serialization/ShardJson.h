@@ -1,4 +1,4 @@
-//===- ShardJson.h - What both schemas write alike --------------*- C++ -*-===//
+//===- ShardJson.h - Shards in workload and plan files ----------*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_SERIALIZATION_SHARDJSON_H
 #define NEUROSHARD_LIB_SERIALIZATION_SHARDJSON_H

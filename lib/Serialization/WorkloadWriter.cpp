@@ -1,4 +1,4 @@
-//===- WorkloadWriter.cpp - Writing a workload as JSON ----------------===//
+//===- WorkloadWriter.cpp - Writing a workload as JSON --------------------===//
 
 #include "ShardJson.h"
 #include "neuroshard/Serialization/Json.h"

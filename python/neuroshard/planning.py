@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Callable
@@ -17,10 +18,35 @@ from neuroshard.results import Breakdown, PlanResult, breakdown_of_plain, result
 
 ObjectiveKind = Literal["step", "published"]
 
-MAX_THREADS = 1024
-MAX_COUNT = 10**6
-MAX_HORIZON = 1e15
-MAX_DENSE_MS = 10**11
+# Of every option of a search: kind, default, range, help.
+OPTIONS = {row["key"]: row for row in _planner.search_options()}
+
+
+def default_of(key: str) -> Any:
+    row = OPTIONS[key]
+    return row["default"] if row["kind"] == "text" else (
+        int if row["kind"] == "whole" else float)(row["default"])
+
+
+def checked(key: str, value: Any, where: str | None = None) -> Any:
+    """The value of an option that is a number, in its range."""
+    row, where = OPTIONS[key], where or key
+    value = (fields.whole if row["kind"] == "whole" else fields.number)(value, where)
+    low, high = json.loads(row["range"][row["range"].index("["):])  # Exact, unlike floats.
+    if not low <= value <= high:
+        raise ValueError(f"{where}: {row['range']}, got: {value}")
+    return value
+
+
+class Settings(fields.Record):
+    """A dataclass whose numbers are options of the search."""
+
+    def _check_options(self, *names: str) -> None:
+        for name in names:
+            self._set(name, checked(name, getattr(self, name), f"{type(self).__name__}.{name}"))
+
+    def _options(self, *names: str) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in names}
 
 
 class Progress(NamedTuple):
@@ -34,7 +60,7 @@ class Progress(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Objective(fields.Record):
+class Objective(Settings):
     """From compute and communication to one number, in milliseconds.
 
     kind: "step", the time of a training step, or "published", the paper's. dense_bottom_ms:
@@ -44,70 +70,63 @@ class Objective(fields.Record):
     """
 
     kind: ObjectiveKind = "step"
-    dense_bottom_ms: float = 0
-    dense_rest_ms: float = 0
-    pipeline_depth: int = 1
+    dense_bottom_ms: float = default_of("dense_bottom_ms")
+    dense_rest_ms: float = default_of("dense_rest_ms")
+    pipeline_depth: int = default_of("pipeline_depth")
 
     def __post_init__(self) -> None:
         self._choice("kind", ("step", "published"))
-        self._number("dense_bottom_ms", "dense_rest_ms")
-        self._whole("pipeline_depth")
-        _at_least("Objective.dense_bottom_ms", self.dense_bottom_ms, 0, MAX_DENSE_MS)
-        _at_least("Objective.dense_rest_ms", self.dense_rest_ms, 0, MAX_DENSE_MS)
-        _at_least("Objective.pipeline_depth", self.pipeline_depth, 1, MAX_COUNT)
+        self._check_options("dense_bottom_ms", "dense_rest_ms", "pipeline_depth")
 
 
 @dataclass(frozen=True, kw_only=True)
-class PublishedSettings(fields.Record):
+class PublishedSettings(Settings):
     """Settings of algorithm="published"; the defaults are the paper's."""
 
-    candidates: int = 10
-    beam_width: int = 3
-    depth: int = 10
-    grid_points: int = 11
-    grid_begin: float = 1.0
-    grid_end: float = 1.5
+    candidates: int = default_of("candidates")
+    beam_width: int = default_of("beam_width")
+    depth: int = default_of("depth")
+    grid_points: int = default_of("grid_points")
+    grid_begin: float = default_of("grid_begin")
+    grid_end: float = default_of("grid_end")
 
     def __post_init__(self) -> None:
-        self._whole("candidates", "beam_width", "depth", "grid_points")
-        self._number("grid_begin", "grid_end")
-        for name, low in (("candidates", 1), ("beam_width", 1), ("depth", 0),
-                          ("grid_points", 1)):
-            _at_least(f"PublishedSettings.{name}", getattr(self, name), low, MAX_COUNT)
-        _at_least("PublishedSettings.grid_begin", self.grid_begin, 0)
-        _at_least("PublishedSettings.grid_end", self.grid_end, self.grid_begin)
+        self._check_options(*PUBLISHED)
+        if self.grid_end < self.grid_begin:
+            raise ValueError("PublishedSettings.grid_end: expected at least grid_begin, "
+                             f"{self.grid_begin}, got: {self.grid_end}")
+
+
+PUBLISHED = ("candidates", "beam_width", "depth", "grid_points", "grid_begin", "grid_end")
 
 
 @dataclass(frozen=True)
-class WarmStart(fields.Record):
+class WarmStart(Settings):
     """A plan in use. horizon_steps: steps for which the new plan will be used; a change pays
     when it saves more time over them than moving its bytes takes. tolerance: plans whose costs
     differ by less than this share are equally good, and the one that moves least is taken."""
 
     previous: Plan
-    horizon_steps: float = 1e5
-    tolerance: float = 0.02
+    horizon_steps: float = default_of("horizon_steps")
+    tolerance: float = default_of("tolerance")
 
     def __post_init__(self) -> None:
         self._record("previous", Plan)
-        self._number("horizon_steps", "tolerance")
-        if not 0 < self.horizon_steps <= MAX_HORIZON:
-            raise ValueError("WarmStart.horizon_steps: expected a number above 0 and at most "
-                             f"{MAX_HORIZON:g}, got: {self.horizon_steps}")
-        if not 0 <= self.tolerance <= 1:
-            raise ValueError("WarmStart.tolerance: expected a number in [0, 1], got: "
-                             f"{self.tolerance}")
+        self._check_options("horizon_steps", "tolerance")
 
 
-def plan(problem: ShardingProblem, *, cost_model: ModelChoice = "auto",
-         objective: Union[ObjectiveKind, Objective] = "step", algorithm: str = "default",
-         target: Target | None = None, deadline_s: float | None = None, seed: int = 0,
-         threads: int = 0, warm_start: Union[Plan, WarmStart, None] = None,
+def plan(problem: ShardingProblem, *, cost_model: ModelChoice = default_of("cost_model"),
+         objective: Union[ObjectiveKind, Objective] = default_of("objective"),
+         algorithm: str = default_of("algorithm"), target: Target | None = None,
+         deadline_s: float | None = None, seed: int = default_of("seed"),
+         threads: int = default_of("threads"),
+         warm_start: Union[Plan, WarmStart, None] = None,
          published: PublishedSettings | None = None,
-         policy: str | os.PathLike[str] | None = None, policy_samples: int = 0,
-         evaluation_budget: int = 0,
+         policy: str | os.PathLike[str] | None = None,
+         policy_samples: int = default_of("policy_samples"),
+         evaluation_budget: int = default_of("evaluation_budget"),
          progress: Callable[[Progress], object] | bool = True) -> PlanResult:
-    """Decides where every piece of every table lives.
+    """Decides where every shard of every table lies.
 
     cost_model: "auto" (the measured models of the devices, else the roofline), "roofline",
     "reference" (of the published tasks), a path of a .safetensors model file or a list of
@@ -128,17 +147,18 @@ def plan(problem: ShardingProblem, *, cost_model: ModelChoice = "auto",
     if target is not None:
         problem = problem.replace(target=target)
     options = _options(objective, algorithm)
-    if deadline_s is not None:
-        options.deadline_s = _at_least("deadline_s", fields.number(deadline_s, "deadline_s"), 0)
-    options.seed = _at_least("seed", fields.whole(seed, "seed"), 0, 2**64 - 1)
-    options.threads = _at_least("threads", fields.whole(threads, "threads"), 0, MAX_THREADS)
-    options.evaluation_budget = _at_least(
-        "evaluation_budget", fields.whole(evaluation_budget, "evaluation_budget"), 0, 2**62)
-    _set_published(options, published)
-    _set_warm_start(options, warm_start)
-    _set_policy(options, policy, policy_samples)
+    numbers = {"deadline_s": deadline_s, "seed": seed, "threads": threads,
+               "evaluation_budget": evaluation_budget, "policy_samples": policy_samples}
+    options |= {key: checked(key, value) for key, value in numbers.items() if value is not None}
+    if policy is not None:
+        options["policy"] = fields.path(policy, "policy")
+    options |= _published(algorithm, published) | _warm_start(warm_start)
+    for key in ("policy", "policy_samples"):
+        if options.get(key):
+            _only_for(algorithm, key, "dreamshard")
     model = model_for(cost_model, problem)
-    return result_of_plain(_planner.search(problem._native, model, options, _report(progress)))
+    answer = _planner.search(problem._native, model, json.dumps(options), _report(progress))
+    return result_of_plain(json.loads(answer))
 
 
 def inspect(problem: ShardingProblem, plan: Plan, *, cost_model: ModelChoice = "auto",
@@ -150,7 +170,7 @@ def inspect(problem: ShardingProblem, plan: Plan, *, cost_model: ModelChoice = "
     """
     started = time.perf_counter()
     arguments = _given(problem, plan, "inspect", cost_model, objective)
-    answer = _planner.inspect(*arguments)
+    answer = json.loads(_planner.inspect(*arguments))
     return result_of_plain({**answer, "seconds": time.perf_counter() - started})
 
 
@@ -158,8 +178,8 @@ def evaluate(problem: ShardingProblem, plan: Plan, *,
              cost_model: ModelChoice = "auto",
              objective: Union[ObjectiveKind, Objective] = "step") -> Breakdown:
     """The predicted cost of a plan, which must be valid (else InvalidPlan)."""
-    return breakdown_of_plain(_planner.evaluate(
-        *_given(problem, plan, "evaluate", cost_model, objective)))
+    arguments = _given(problem, plan, "evaluate", cost_model, objective)
+    return breakdown_of_plain(json.loads(_planner.evaluate(*arguments)))
 
 
 def algorithms() -> tuple[str, ...]:
@@ -178,12 +198,12 @@ def _report(progress: Callable[[Progress], object] | bool) -> object:
 
 def _given(problem: ShardingProblem, plan: Plan, caller: str, cost_model: ModelChoice,
            objective: Union[ObjectiveKind, Objective]
-           ) -> tuple[_planner.Problem, _planner.Plan, _planner.Model, _planner.SearchOptions]:
+           ) -> tuple[_planner.Problem, _planner.Plan, _planner.Model, str]:
     """What a function for a given plan passes on."""
     problem = _ready(problem, caller)
     if not isinstance(plan, Plan):
         raise TypeError(f"{caller}: plan: expected a Plan, got: {fields.shown(plan)}")
-    options = _options(objective, "default")
+    options = json.dumps(_options(objective, "default"))
     return problem._native, plan._native, model_for(cost_model, problem), options
 
 
@@ -197,7 +217,8 @@ def _ready(problem: ShardingProblem, caller: str) -> ShardingProblem:
     return problem
 
 
-def _options(objective: Union[ObjectiveKind, Objective], algorithm: str) -> _planner.SearchOptions:
+def _options(objective: Union[ObjectiveKind, Objective], algorithm: str) -> dict[str, Any]:
+    """The options, by their keys, that every function here has."""
     if isinstance(objective, str):
         objective = Objective(objective)
     if not isinstance(objective, Objective):
@@ -207,57 +228,33 @@ def _options(objective: Union[ObjectiveKind, Objective], algorithm: str) -> _pla
     if algorithm not in algorithms():
         raise ValueError(f"algorithm: expected {', '.join(algorithms())}, "
                          f"got: {fields.shown(algorithm)}")
-    options = _planner.SearchOptions()
-    options.objective = objective.kind
-    options.algorithm = algorithm
-    options.set_dense(objective.dense_bottom_ms, objective.dense_rest_ms,
-                      objective.pipeline_depth)
-    return options
+    dense = objective._options("dense_bottom_ms", "dense_rest_ms", "pipeline_depth")
+    return {"algorithm": algorithm, "objective": objective.kind,
+            **(dense if objective.kind == "step" else {})}
 
 
-def _set_published(options: _planner.SearchOptions, settings: PublishedSettings | None) -> None:
+def _published(algorithm: str, settings: PublishedSettings | None) -> dict[str, Any]:
     if settings is None:
-        return
+        return {}
     if not isinstance(settings, PublishedSettings):
         raise TypeError(f"published: expected PublishedSettings, got: {fields.shown(settings)}")
-    _only_for(options, "published", "published")
-    options.set_published(settings.candidates, settings.beam_width, settings.depth,
-                          settings.grid_points, settings.grid_begin, settings.grid_end)
+    _only_for(algorithm, "published", "published")
+    return settings._options(*PUBLISHED)
 
 
-def _set_policy(options: _planner.SearchOptions, policy: str | os.PathLike[str] | None,
-                samples: int) -> None:
-    samples = _at_least("policy_samples", fields.whole(samples, "policy_samples"), 0, MAX_COUNT)
-    file = "" if policy is None else fields.path(policy, "policy")
-    if policy is not None:
-        _only_for(options, "policy", "dreamshard")
-    if samples:
-        _only_for(options, "policy_samples", "dreamshard")
-    if options.algorithm == "dreamshard":
-        options.set_policy(file, samples)
-
-
-def _only_for(options: _planner.SearchOptions, setting: str, algorithm: str) -> None:
-    if options.algorithm != algorithm:
+def _only_for(chosen: str, setting: str, algorithm: str) -> None:
+    if chosen != algorithm:
         raise ValueError(f"{setting}: only algorithm='{algorithm}' has this setting, "
-                         f"algorithm: '{options.algorithm}'")
+                         f"algorithm: '{chosen}'")
 
 
-def _set_warm_start(options: _planner.SearchOptions,
-                    warm_start: Union[Plan, WarmStart, None]) -> None:
+def _warm_start(warm_start: Union[Plan, WarmStart, None]) -> dict[str, Any]:
     if warm_start is None:
-        return
+        return {}
     if isinstance(warm_start, Plan):
         warm_start = WarmStart(warm_start)
     if not isinstance(warm_start, WarmStart):
         raise TypeError("warm_start: expected a Plan or a WarmStart, "
                         f"got: {fields.shown(warm_start)}")
-    options.set_warm_start(warm_start.previous._native, warm_start.horizon_steps,
-                               warm_start.tolerance)
-
-
-def _at_least(where: str, value: Any, low: float, high: float | None = None) -> Any:
-    if value < low or (high is not None and value > high):
-        most = "" if high is None else f" and at most {high}"
-        raise ValueError(f"{where}: expected at least {low}{most}, got: {value}")
-    return value
+    return {"previous": json.loads(warm_start.previous.to_json()),
+            **warm_start._options("horizon_steps", "tolerance")}

@@ -209,7 +209,11 @@ def piece(shard: Shard, rows: int, cols: int) -> str:
 
 
 def plan_of_native(native: _planner.Plan) -> Plan:
-    plain = json.loads(native.to_json())
+    return plan_of_plain(json.loads(native.to_json()))
+
+
+def plan_of_plain(plain: dict[str, Any]) -> Plan:
+    """What a plan file says."""
     provenance = plain.get("provenance")
     if provenance:
         settings = tuple(Setting(**one) for one in provenance.get("settings", ()))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from neuroshard import _planner, fields
-from neuroshard.plans import Plan, plan_of_native
+from neuroshard.plans import Plan, plan_of_plain
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,7 +186,7 @@ def breakdown_of_plain(plain: dict[str, Any]) -> Breakdown:
 
 
 def result_of_plain(plain: dict[str, Any]) -> PlanResult:
-    """What _planner.search() answers, as a PlanResult."""
+    """What _planner.search() answers, read from JSON, as a PlanResult."""
     memory = Memory(
         devices=tuple(DeviceMemory(**device) for device in plain["memory"]["devices"]),
         host_bytes=tuple(plain["memory"]["host_bytes"]))
@@ -195,11 +195,11 @@ def result_of_plain(plain: dict[str, Any]) -> PlanResult:
         moves = tuple(TableMove(**move) for move in migration["moves"])
         migration = Migration(**{**migration, "moves": moves})
     return PlanResult(
-        plan=plan_of_native(plain["plan"]),
+        plan=plan_of_plain(plain["plan"]),
         breakdown=breakdown_of_plain(plain["breakdown"]),
         memory=memory,
         migration=migration,
-        lower_bound_ms=plain["lower_bound_ms"],
+        lower_bound_ms=plain["lower_bound_ms"] or 0.0,
         explanation=tuple(plain["explanation"]),
         tried=tuple(plain["tried"]),
         remarks=tuple(plain["remarks"]),

@@ -131,7 +131,7 @@ int main(void) {
   // CHECK: bad options: 2 result no error {
   // CHECK:  "message": "options: {{.*}}line 1, column
   // CHECK: wrong options: 2 result no error {
-  // CHECK:  "message": "options.threads: expected a number in [0, 1024],
+  // CHECK:  "message": "options.threads: expected a whole number in [0, 1024],
   // CHECK:  "details": [
   // CHECK:  "options.colour: unknown field"
   // CHECK: no such model: 2 result no error {

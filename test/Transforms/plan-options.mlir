@@ -1,8 +1,8 @@
 // Every option of neuroshard-plan that makes no sense is one error that says what would.
 // RUN: not neuroshard-opt %s --neuroshard-plan="algorithm=magic" 2>&1 | FileCheck %s --check-prefix=ALGORITHM --implicit-check-not=error:
-// ALGORITHM: error: option 'algorithm' must be default, published, random, dim, size, lookup, size-lookup, dreamshard, torchrec or threshold, got: 'magic'
+// ALGORITHM: error: option 'algorithm': expected default, published, random, dim, size, lookup, size-lookup, dreamshard, torchrec or threshold, got: 'magic'
 // RUN: not neuroshard-opt %s --neuroshard-plan="objective=fame" 2>&1 | FileCheck %s --check-prefix=OBJECTIVE --implicit-check-not=error:
-// OBJECTIVE: error: option 'objective' must be step or published, got: 'fame'
+// OBJECTIVE: error: option 'objective': expected step or published, got: 'fame'
 // RUN: not neuroshard-opt %s --neuroshard-plan="cost-model=guess" 2>&1 | FileCheck %s --check-prefix=MODEL --implicit-check-not=error:
 // MODEL: error: option 'cost-model': cost_model: expected auto, roofline, reference or .safetensors files separated by commas, got: 'guess'
 // The reference model predicts no backward pass of its own, which a step needs.
@@ -11,9 +11,9 @@
 // RUN: not neuroshard-opt %s --neuroshard-plan="algorithm=dreamshard policy=no/such.safetensors" 2>&1 | FileCheck %s --check-prefix=POLICY --implicit-check-not=error:
 // POLICY: error: option 'policy': no/such.safetensors: {{.*}}
 // RUN: not neuroshard-opt %s --neuroshard-plan="policy=some.safetensors" 2>&1 | FileCheck %s --check-prefix=IDLE --implicit-check-not=error:
-// IDLE: error: option 'policy' is for the algorithm dreamshard only, not default
-// RUN: not neuroshard-opt %s --neuroshard-plan="policy-samples=-2" 2>&1 | FileCheck %s --check-prefix=SAMPLES --implicit-check-not=error:
-// SAMPLES: error: option 'policy-samples' must be at least 0, got: -2
+// IDLE: error: option 'policy': only the algorithm 'dreamshard' reads it
+// RUN: not neuroshard-opt %s --neuroshard-plan="algorithm=dreamshard policy-samples=-2" 2>&1 | FileCheck %s --check-prefix=SAMPLES --implicit-check-not=error:
+// SAMPLES: error: option 'policy-samples': expected a whole number in [0, 1000000], got: -2
 // RUN: not neuroshard-opt %s --neuroshard-plan="target=toaster" 2>&1 | FileCheck %s --check-prefix=TARGET --implicit-check-not=error:
 // TARGET: error: option 'target' must be native or torchrec-1.9, got: 'toaster'
 // RUN: not neuroshard-opt %s --neuroshard-plan="memory-model=none" 2>&1 | FileCheck %s --check-prefix=MEMORY --implicit-check-not=error:
@@ -25,21 +25,30 @@
 // RUN: not neuroshard-opt %s --neuroshard-plan="dense-reserve=much" 2>&1 | FileCheck %s --check-prefix=RESERVE --implicit-check-not=error:
 // RESERVE: error: option 'dense-reserve': {{.*}}expected a size such as 40GiB{{.*}} got: 'much'
 // RUN: not neuroshard-opt %s --neuroshard-plan="dense-rest-ms=-1" 2>&1 | FileCheck %s --check-prefix=DENSE --implicit-check-not=error:
-// DENSE: error: option 'dense-rest-ms' must be a finite number of at least 0, got: -1
-// RUN: not neuroshard-opt %s --neuroshard-plan="deadline=nan" 2>&1 | FileCheck %s --check-prefix=DEADLINE --implicit-check-not=error:
-// DEADLINE: error: option 'deadline' must be a finite number of at least 0, got: nan
+// DENSE: error: option 'dense-rest-ms': expected a number in [0, 1e+11], got: -1
+// RUN: not neuroshard-opt %s --neuroshard-plan="deadline-s=nan" 2>&1 | FileCheck %s --check-prefix=DEADLINE --implicit-check-not=error:
+// DEADLINE: error: option 'deadline-s': expected a number in [0, 1e+09], got: nan
 // RUN: not neuroshard-opt %s --neuroshard-plan="pipeline-depth=0" 2>&1 | FileCheck %s --check-prefix=DEPTH --implicit-check-not=error:
-// DEPTH: error: option 'pipeline-depth' must be at least 1, got: 0
-// RUN: not neuroshard-opt %s --neuroshard-plan="evaluations=-3" 2>&1 | FileCheck %s --check-prefix=EVALUATIONS --implicit-check-not=error:
-// EVALUATIONS: error: option 'evaluations' must be at least 0, got: -3
+// DEPTH: error: option 'pipeline-depth': expected a whole number in [1, 1000000], got: 0
+// RUN: not neuroshard-opt %s --neuroshard-plan="evaluation-budget=-3" 2>&1 | FileCheck %s --check-prefix=EVALUATIONS --implicit-check-not=error:
+// EVALUATIONS: error: option 'evaluation-budget': expected a whole number in [0, 4611686018427387904], got: -3
 // RUN: not neuroshard-opt %s --neuroshard-plan="threads=-1" 2>&1 | FileCheck %s --check-prefix=THREADS --implicit-check-not=error:
-// THREADS: error: option 'threads' must be in [0, 1024], got: -1
+// THREADS: error: option 'threads': expected a whole number in [0, 1024], got: -1
 // RUN: not neuroshard-opt %s --neuroshard-plan="threads=100000" 2>&1 | FileCheck %s --check-prefix=MANY --implicit-check-not=error:
-// MANY: error: option 'threads' must be in [0, 1024], got: 100000
+// MANY: error: option 'threads': expected a whole number in [0, 1024], got: 100000
 // RUN: not neuroshard-opt %s --neuroshard-plan="previous=no/such.json" 2>&1 | FileCheck %s --check-prefix=PREVIOUS --implicit-check-not=error:
 // PREVIOUS: error: option 'previous': no/such.json: {{.*}}
-// RUN: not neuroshard-opt %s --neuroshard-plan="horizon-steps=inf" 2>&1 | FileCheck %s --check-prefix=HORIZON --implicit-check-not=error:
-// HORIZON: error: option 'horizon-steps' must be a finite number of at least 0, got: inf
+// RUN: echo '{"schema": "neuroshard.plan.v1", "device_count": 2, "shards": []}' > %t.json
+// RUN: not neuroshard-opt %s --neuroshard-plan="previous=%t.json horizon-steps=inf" 2>&1 | FileCheck %s --check-prefix=HORIZON --implicit-check-not=error:
+// HORIZON: error: option 'horizon-steps': expected a number in [1e-09, 1e+15], got: inf
+// RUN: not neuroshard-opt %s --neuroshard-plan="previous=%t.json tolerance=2" 2>&1 | FileCheck %s --check-prefix=TOLERANCE --implicit-check-not=error:
+// TOLERANCE: error: option 'tolerance': expected a number in [0, 1], got: 2
+// RUN: not neuroshard-opt %s --neuroshard-plan="horizon-steps=7" 2>&1 | FileCheck %s --check-prefix=ALONE --implicit-check-not=error:
+// ALONE: error: option 'horizon-steps': it needs the option 'previous'
+// RUN: not neuroshard-opt %s --neuroshard-plan="beam-width=7" 2>&1 | FileCheck %s --check-prefix=BEAM --implicit-check-not=error:
+// BEAM: error: option 'beam-width': only the algorithm 'published' reads it
+// RUN: not neuroshard-opt %s --neuroshard-plan="algorithm=published grid-end=0.5" 2>&1 | FileCheck %s --check-prefix=GRID --implicit-check-not=error:
+// GRID: error: option 'grid-end': expected at least grid_begin, 1, got: 0.5
 // RUN: not neuroshard-opt %s --neuroshard-plan="batch=-3" 2>&1 | FileCheck %s --check-prefix=BATCH --implicit-check-not=error:
 // BATCH: error: batch.global_size: expected a whole number in [1, 2147483648], got: -3
 // RUN: not neuroshard-opt %s --neuroshard-plan="topology=4xCPU" 2>&1 | FileCheck %s --check-prefix=OTHER --implicit-check-not=error:

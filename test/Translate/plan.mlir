@@ -17,7 +17,7 @@
 // RUN: neuroshard-translate --plan-to-json %t/again.mlir | diff %t/byhand.json -
 //
 // Found by search.
-// RUN: neuroshard-opt %t/tables.mlir --neuroshard-plan="batch=16 seed=3 semantics=per_shard deadline=60" \
+// RUN: neuroshard-opt %t/tables.mlir --neuroshard-plan="batch=16 seed=3 semantics=per_shard deadline-s=60" \
 // RUN:     -o %t/found.mlir
 // RUN: neuroshard-translate --plan-to-json %t/found.mlir -o %t/found.json
 // RUN: sed -e '/neuroshard.plan @/,/^  }/d' %t/found.mlir > %t/unplanned.mlir

@@ -8,6 +8,7 @@
 #include "neuroshard/Serialization/Json.h"
 #include "neuroshard/Transforms/Passes.h"
 #include "neuroshard/Transforms/PlannerConversion.h"
+#include "neuroshard/Transforms/StepFunctions.h"
 
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
@@ -84,6 +85,8 @@ static LogicalResult addPlanFromFile(ModuleOp module,
 }
 
 LogicalResult plan(ModuleOp module, const CompileOptions &options) {
+  if (!options.entry.empty() && failed(keepEntry(module, options.entry)))
+    return mlir::failure();
   // Given both, neuroshard-plan compares what comes of them.
   if (options.plan.topology.empty() || !options.grid.deviceClass.empty())
     if (failed(runPasses(module, [&](OpPassManager &pm) {

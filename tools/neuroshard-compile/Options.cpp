@@ -2,6 +2,7 @@
 
 #include "Options.h"
 
+#include "neuroshard/Planner/SearchOptionTable.h"
 #include "neuroshard/RuntimeCuda/GpuKernelABI.h"
 
 #include <CLI/CLI.hpp>
@@ -20,9 +21,14 @@ static void addPlanOptions(CLI::App &app, PlanOptions &plan,
   add("--device-class", grid.deviceClass,
       "devices of the module's shard.grid, such as H200");
   add("--batch", plan.batch, "global batch in samples");
-  add("--algorithm", plan.algorithm, "search");
-  add("--objective", plan.objective, "step or published");
-  add("--cost-model", plan.costModel, "predictor of times");
+  auto addSearch = [&](std::string_view key, auto &value) {
+    const SearchOption &option = searchOption(key);
+    app.add_option("--" + option.flag, value, helpOf(option))->group(group);
+  };
+#define SEARCH_TEXT(ID, KEY, ...) addSearch(KEY, plan.ID);
+#define SEARCH_WHOLE(ID, KEY, ...) addSearch(KEY, plan.ID);
+#define SEARCH_NUMBER(ID, KEY, ...) addSearch(KEY, plan.ID);
+#include "neuroshard/Planner/SearchOptions.def"
   add("--target", plan.target, "native or torchrec-1.9");
   add("--memory-model", plan.memoryModel, "full or weights_only");
   add("--semantics", plan.semantics, "exact or per_shard");
@@ -33,12 +39,6 @@ static void addPlanOptions(CLI::App &app, PlanOptions &plan,
       "memory lost to fragmentation");
   add("--communicator-reserve", plan.communicatorReserve,
       "memory for communicators");
-  add("--dense-bottom-ms", plan.denseBottomMs, "dense work that overlaps");
-  add("--dense-rest-ms", plan.denseRestMs, "other dense work");
-  add("--pipeline-depth", plan.pipelineDepth, "batches in flight");
-  add("--deadline", plan.deadline, "seconds of search");
-  add("--evaluations", plan.evaluations, "candidate plans to evaluate");
-  add("--seed", plan.seed, "seed of random choices");
   add("--plan-name", plan.planName, "symbol of the plan");
 }
 
@@ -82,7 +82,8 @@ static void addOptions(CLI::App &app, CompileOptions &options) {
   app.add_flag("--training", options.training, "also compile the update");
   app.add_option("--plan", options.planFile, "plan to follow, as JSON");
   app.add_option("--entry", options.entry,
-                 "function with the lookups; default: the only one");
+                 "function with the lookups, in place of the others that have "
+                 "some; default: the only one");
   app.add_flag("--reference", options.reference,
                "also compile the unsharded program, as reference.so");
   app.add_flag("--emit-ir", options.emitIR,

@@ -1,4 +1,4 @@
-//===- Translations.cpp - Between IR and JSON -----------------------------===//
+//===- Translations.cpp - IR to workload and plan JSON, and back ----------===//
 
 #include "Translations.h"
 

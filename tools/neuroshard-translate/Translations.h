@@ -1,4 +1,4 @@
-//===- Translations.h - Between IR and JSON --------------------*- C++ -*-===//
+//===- Translations.h - IR to workload and plan JSON, and back --*- C++ -*-===//
 
 #ifndef NEUROSHARD_TOOLS_TRANSLATE_TRANSLATIONS_H
 #define NEUROSHARD_TOOLS_TRANSLATE_TRANSLATIONS_H

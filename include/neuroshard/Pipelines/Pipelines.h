@@ -8,6 +8,7 @@
 #ifndef NEUROSHARD_PIPELINES_PIPELINES_H
 #define NEUROSHARD_PIPELINES_PIPELINES_H
 
+#include "neuroshard/Planner/SearchOptionTable.h"
 #include "neuroshard/Transforms/Passes.h"
 #include "neuroshard/Transforms/PlanPasses.h"
 
@@ -16,19 +17,21 @@
 
 namespace neuroshard {
 
-/// What the pipelines that plan let the user say; the rest of the planner's
-/// options have their defaults. See neuroshard-plan for each.
+/// The options of the pipelines that plan: every one of the search, and the
+/// commonest of the problem. See neuroshard-plan for each.
 struct PlanningOptions : public mlir::PassPipelineOptions<PlanningOptions> {
-  Option<std::string> algorithm{*this, "algorithm",
-                                llvm::cl::desc("Search of neuroshard-plan"),
-                                llvm::cl::init("default")};
-  Option<std::string> objective{*this, "objective",
-                                llvm::cl::desc("What is made small"),
-                                llvm::cl::init("step")};
-  Option<std::string> costModel{
-      *this, "cost-model",
-      llvm::cl::desc("Predictor of compute and communication times"),
-      llvm::cl::init("auto")};
+#define PIPELINE_OPTION(ID, KEY, TYPE, DEFAULT)                                \
+  Option<TYPE> ID{*this, searchOption(KEY).flag,                               \
+                  llvm::cl::desc(searchOption(KEY).help),                      \
+                  llvm::cl::init(DEFAULT)};
+#define SEARCH_TEXT(ID, KEY, DEFAULT, ...)                                     \
+  PIPELINE_OPTION(ID, KEY, std::string, DEFAULT)
+#define SEARCH_WHOLE(ID, KEY, TYPE, DEFAULT, ...)                              \
+  PIPELINE_OPTION(ID, KEY, TYPE, DEFAULT)
+#define SEARCH_NUMBER(ID, KEY, DEFAULT, ...)                                   \
+  PIPELINE_OPTION(ID, KEY, double, DEFAULT)
+#include "neuroshard/Planner/SearchOptions.def"
+#undef PIPELINE_OPTION
   Option<std::string> target{*this, "target",
                              llvm::cl::desc("What the plan's executor can run"),
                              llvm::cl::init("")};
@@ -44,8 +47,6 @@ struct PlanningOptions : public mlir::PassPipelineOptions<PlanningOptions> {
       llvm::cl::desc("Class of the devices of the module's 'shard.grid', for a "
                      "module without a topology"),
       llvm::cl::init("")};
-  Option<uint64_t> seed{*this, "seed", llvm::cl::desc("Seed of random choices"),
-                        llvm::cl::init(0)};
 
   /// The same as options of the passes.
   PlanOptions toPlanOptions() const;

@@ -5,6 +5,7 @@
 
 #include "neuroshard/Model/ShardingPlan.h"
 #include "neuroshard/Planner/CostModel.h"
+#include "neuroshard/Planner/SearchDefaults.h"
 
 #include <optional>
 #include <span>
@@ -21,14 +22,12 @@ enum class ObjectiveKind { Published, Step };
 std::string_view toString(ObjectiveKind kind);
 std::optional<ObjectiveKind> parseObjectiveKind(std::string_view text);
 
+/// See SearchOptions.def.
 struct ObjectiveOptions {
   ObjectiveKind kind = ObjectiveKind::Step;
-  /// Dense work that needs no embeddings (hides forward communication), and
-  /// all other dense work, forward + backward.
-  double denseBottomMs = 0;
-  double denseRestMs = 0;
-  /// Batches in flight; from 2 on the input exchange runs behind the step.
-  int pipelineDepth = 1;
+  double denseBottomMs = search_defaults::denseBottomMs;
+  double denseRestMs = search_defaults::denseRestMs;
+  int pipelineDepth = search_defaults::pipelineDepth;
 };
 
 struct DeviceCost {

@@ -8,6 +8,7 @@
 #include "neuroshard/Planner/CostModel.h"
 #include "neuroshard/Planner/Memory.h"
 #include "neuroshard/Planner/Objective.h"
+#include "neuroshard/Planner/SearchDefaults.h"
 
 #include <cstdint>
 #include <functional>
@@ -45,29 +46,25 @@ std::optional<Algorithm> parseAlgorithm(std::string_view text);
 /// Every algorithm, Default first.
 std::span<const Algorithm> allAlgorithms();
 
-/// Settings of the published search; the defaults are the paper's.
+/// Settings of the published search, in the units of SearchOptions.def, as
+/// those below; the defaults are the paper's.
 struct PublishedSettings {
-  int candidates = 10;
-  int beamWidth = 3;
-  int depth = 10;
-  int gridPoints = 11;
-  double gridBegin = 1.0;
-  double gridEnd = 1.5;
+  int candidates = search_defaults::candidates;
+  int beamWidth = search_defaults::beamWidth;
+  int depth = search_defaults::depth;
+  int gridPoints = search_defaults::gridPoints;
+  double gridBegin = search_defaults::gridBegin;
+  double gridEnd = search_defaults::gridEnd;
 };
 
 /// A plan in use, to be kept where changing it does not pay.
 struct WarmStart {
   ShardingPlan previous;
-  /// Steps for which the new plan will be used: a change pays when it saves
-  /// more time over them than moving its bytes takes.
-  double horizonSteps = 1e5;
-  /// Plans whose costs differ by less than this share are equally good; the
-  /// one that moves least is taken. Keeps small changes of the statistics from
-  /// reshuffling.
-  double tolerance = 0.02;
+  double horizonSteps = search_defaults::horizonSteps;
+  double tolerance = search_defaults::tolerance;
 };
 
-/// One table of which bytes move.
+/// A table that must be migrated.
 struct TableMove {
   std::string table;
   /// Weights and optimizer state that come to devices that did not hold them.
@@ -76,7 +73,7 @@ struct TableMove {
   std::string what;
 };
 
-/// What changing from the previous plan takes and brings.
+/// The cost of changing from the previous plan, and its gain.
 struct Migration {
   /// The cost of the previous plan for today's problem; nothing when it does
   /// not serve it, for the reason given.
@@ -99,24 +96,20 @@ struct SearchProgress {
   std::string_view phase;
 };
 
+/// Names, ranges and meaning of the numbers are in SearchOptions.def.
 struct SearchOptions {
   Algorithm algorithm = Algorithm::Default;
   ObjectiveOptions objective;
   PublishedSettings published;
-  /// For DreamShard, which needs it; lives longer than the search. The episodes
-  /// it plays by chance besides the one in which it takes the best device of
-  /// each step; the cheapest counts.
+  /// For DreamShard, which needs it. Must outlive the search.
   const PlacementPolicy *policy = nullptr;
-  int policySamples = 0;
-  uint64_t seed = 0;
-  /// 0: as many as the machine runs at once. The result does not depend on it.
-  int threads = 0;
-  /// Stop improving after this time and return the best plan so far. Without
-  /// it the result depends on nothing but the arguments.
+  int policySamples = search_defaults::policySamples;
+  uint64_t seed = search_defaults::seed;
+  /// The result does not depend on it.
+  int threads = search_defaults::threads;
+  /// Without it the result depends on nothing but the arguments.
   std::optional<double> deadlineSeconds;
-  /// Candidate plans the local search may evaluate; 0: a default that grows
-  /// with the problem.
-  int64_t evaluationBudget = 0;
+  int64_t evaluationBudget = search_defaults::evaluationBudget;
   std::optional<WarmStart> warmStart;
   /// Called now and then by the thread that called search(), several times a
   /// second. Returning false ends the search as a deadline does.

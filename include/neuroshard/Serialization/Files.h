@@ -1,4 +1,4 @@
-//===- Files.h - Where a file may be written --------------------*- C++ -*-===//
+//===- Files.h - Check where a file may be written --------------*- C++ -*-===//
 
 #ifndef NEUROSHARD_SERIALIZATION_FILES_H
 #define NEUROSHARD_SERIALIZATION_FILES_H

@@ -9,6 +9,29 @@
 
 include "mlir/Pass/PassBase.td"
 
+def KeepEntry : Pass<"neuroshard-keep-entry", "::mlir::ModuleOp"> {
+  let summary = "Erase the functions with lookups that are not the entry";
+  let description = [{
+    A plan and the step functions made by it serve one entry function. In a
+    module with several functions that have lookups, the option `entry` names
+    the one to compile; the others go, so that the plan is made for the lookups
+    of the entry alone. A function that is called by what stays is refused.
+    Without the option nothing changes.
+
+    ```mlir
+    // Before, with entry=train:
+    func.func @train(%ids: !ids) -> tensor<?x64xf32> { ... neuroshard.lookup ... }
+    func.func @score(%ids: !ids) -> tensor<?x64xf32> { ... neuroshard.lookup ... }
+    // After:
+    func.func @train(%ids: !ids) -> tensor<?x64xf32> { ... neuroshard.lookup ... }
+    ```
+  }];
+  let options = [
+    Option<"entry", "entry", "std::string", /*default=*/"",
+      "Function to keep. Default: all are kept.">
+  ];
+}
+
 def Outline : Pass<"neuroshard-outline", "::mlir::ModuleOp"> {
   let summary = "Move all lookups into a start and a wait function";
   let description = [{
@@ -16,7 +39,8 @@ def Outline : Pass<"neuroshard-outline", "::mlir::ModuleOp"> {
     after the ids are there, the call of wait right before the first use of a
     result; ids that are made later than that move up if they can. Lookups of
     unused results are dropped. All lookups must be in the top block of the
-    entry function: every device takes part in every lookup.
+    entry function: every device takes part in every lookup. An entry that is
+    named is kept as by neuroshard-keep-entry.
 
     ```mlir
     // Before:

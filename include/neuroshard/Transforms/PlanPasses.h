@@ -1,6 +1,6 @@
 //===- PlanPasses.h - The pass that plans ----------------------*- C++ -*-===//
 //
-// Generated from PlanPasses.td.
+// Generated from PlanPasses.td, and from SearchOptions.def through it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -8,6 +8,8 @@
 #define NEUROSHARD_TRANSFORMS_PLANPASSES_H
 
 #include "mlir/Pass/Pass.h"
+
+#include <cmath>
 
 namespace neuroshard {
 

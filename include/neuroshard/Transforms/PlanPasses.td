@@ -8,9 +8,10 @@
 #define NEUROSHARD_TRANSFORMS_PLANPASSES
 
 include "mlir/Pass/PassBase.td"
+include "neuroshard/Transforms/SearchOptions.td"
 
 def Plan : Pass<"neuroshard-plan", "::mlir::ModuleOp"> {
-  let summary = "Decide where every piece of every table lives";
+  let summary = "Decide where every shard of every table lies";
   let description = [{
     Completes the module's plan, or makes one: searches for the shards with the
     lowest predicted cost that fit the memory of every device. Shards and pins
@@ -21,7 +22,8 @@ def Plan : Pass<"neuroshard-plan", "::mlir::ModuleOp"> {
     lookups with the statistics of their ids, the topology, `neuroshard.batch`
     and `neuroshard.planning`. Options that change it are written back there, so
     that a later verification judges the plan by the same problem. Options left
-    empty change nothing.
+    empty change nothing. Those of the search are the rows of SearchOptions.def;
+    `previous` is a file of plan JSON.
 
     Every decision is a remark of the category `neuroshard-plan`, shown with
     `--remarks-filter=neuroshard-plan`. When there is no plan, the error says
@@ -45,22 +47,7 @@ def Plan : Pass<"neuroshard-plan", "::mlir::ModuleOp"> {
       }
     ```
   }];
-  let options = [
-    Option<"algorithm", "algorithm", "std::string", "\"default\"",
-           "Search: default, published, random, dim, size, lookup, "
-           "size-lookup, dreamshard, torchrec or threshold">,
-    Option<"objective", "objective", "std::string", "\"step\"",
-           "What is made small: step (time of a training step) or published "
-           "(largest compute + communication of a device)">,
-    Option<"costModel", "cost-model", "std::string", "\"auto\"",
-           "Predictor of compute and communication times: auto (the measured "
-           "models for the topology, else the closed form), roofline, "
-           "reference, or model files separated by commas">,
-    Option<"policy", "policy", "std::string", "",
-           "Placement policy of algorithm dreamshard; empty: the shipped one">,
-    Option<"policySamples", "policy-samples", "int", "0",
-           "Episodes that dreamshard plays by chance besides the first; the "
-           "cheapest plan counts">,
+  let options = searchOptions # [
     Option<"target", "target", "std::string", "",
            "What the plan's executor can run: native or torchrec-1.9">,
     Option<"batch", "batch", "int64_t", "0", "Global batch in samples">,
@@ -79,25 +66,6 @@ def Plan : Pass<"neuroshard-plan", "::mlir::ModuleOp"> {
            "Memory per device held back for fragmentation">,
     Option<"communicatorReserve", "communicator-reserve", "std::string", "",
            "Memory per device held back for communicators">,
-    Option<"denseBottomMs", "dense-bottom-ms", "double", "0",
-           "Time in ms of the dense work that needs no embeddings and hides "
-           "their communication">,
-    Option<"denseRestMs", "dense-rest-ms", "double", "0",
-           "Time in ms of all other dense work, forward and backward">,
-    Option<"pipelineDepth", "pipeline-depth", "int", "1",
-           "Batches in flight; from 2 on the ids travel behind the step before">,
-    Option<"deadline", "deadline", "double", "0",
-           "Seconds after which the search stops improving; 0: none, and the "
-           "plan depends on nothing but module and options">,
-    Option<"evaluations", "evaluations", "int64_t", "0",
-           "Candidate plans the search may evaluate; 0: grows with the problem">,
-    Option<"seed", "seed", "uint64_t", "0", "Seed of random choices">,
-    Option<"threads", "threads", "int", "0",
-           "Threads of the search, which do not change the plan; 0: all">,
-    Option<"previous", "previous", "std::string", "",
-           "Plan JSON in use: it is changed only where that pays">,
-    Option<"horizonSteps", "horizon-steps", "double", "1e5",
-           "Steps the plan will be used for, with 'previous'">,
     Option<"planName", "plan-name", "std::string", "",
            "Symbol of the plan; default: the module's only plan, or @plan">
   ];

@@ -23,6 +23,11 @@ inline constexpr llvm::StringLiteral kWaitName = "embeddings_wait";
 /// the gradients of per-sample weights.
 inline constexpr llvm::StringLiteral kUpdateName = "embeddings_update";
 
+/// Erases the functions with lookups that are not the entry: a step serves one
+/// entry. An error if the module has no such function with a body, or if one of
+/// the others is called by a function that stays.
+mlir::LogicalResult keepEntry(mlir::ModuleOp module, llvm::StringRef entry);
+
 /// The step functions of a module at the logical, planned or sharded level.
 struct StepFunctions {
   mlir::func::FuncOp start, wait;

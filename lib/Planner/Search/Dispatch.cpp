@@ -6,6 +6,7 @@
 #include "RunSearch.h"
 #include "WarmStart.h"
 #include "neuroshard/Planner/Search.h"
+#include "neuroshard/Planner/SearchOptionTable.h"
 #include "neuroshard/Planner/Verify.h"
 
 #include <algorithm>
@@ -14,54 +15,32 @@ using namespace neuroshard;
 
 namespace {
 
-/// More than any machine makes use of.
-constexpr int kMaxThreads = 1024;
-
 Diagnostics checkOptions(const SearchOptions &options) {
-  Diagnostics errors;
-  const PublishedSettings &settings = options.published;
-  auto want = [&](const char *where, double value, double low) {
-    if (!(value >= low && value <= 1e6))
-      errors.push_back(
-          {where, "expected a number in [" + std::to_string(low) +
-                      ", 1000000], got: " + std::to_string(value)});
-  };
-  want("published.candidates", settings.candidates, 1);
-  want("published.beam_width", settings.beamWidth, 1);
-  want("published.depth", settings.depth, 0);
-  want("published.grid_points", settings.gridPoints, 1);
-  want("published.grid_begin", settings.gridBegin, 0);
-  want("published.grid_end", settings.gridEnd, settings.gridBegin);
-  if (options.threads < 0 || options.threads > kMaxThreads)
-    errors.push_back({"threads", "expected a whole number in [0, " +
-                                     std::to_string(kMaxThreads) + "], got: " +
-                                     std::to_string(options.threads)});
-  if (options.deadlineSeconds)
-    want("deadline", *options.deadlineSeconds, 0);
-  want("policy_samples", options.policySamples, 0);
+  Diagnostics errors = checkRanges(valuesOf(options));
   if (options.algorithm == Algorithm::DreamShard && !options.policy)
     errors.push_back({"policy",
                       "algorithm dreamshard needs a placement policy; "
                       "pass one, such as the shipped "
                       "placement_policy.safetensors"});
   if (options.warmStart) {
-    double horizon = options.warmStart->horizonSteps;
-    if (!(horizon > 0 && horizon <= 1e15))
-      errors.push_back({"horizon_steps",
-                        "expected a number above 0 and at most 1e15, got: " +
-                            std::to_string(horizon)});
-    double tolerance = options.warmStart->tolerance;
-    if (!(tolerance >= 0 && tolerance <= 1))
-      errors.push_back({"tolerance", "expected a number in [0, 1], got: " +
-                                         std::to_string(tolerance)});
     Diagnostics more = checkPrevious(options.warmStart->previous);
     errors.insert(errors.end(), more.begin(), more.end());
   }
-  if (options.evaluationBudget < 0)
-    errors.push_back(
-        {"evaluation_budget", "expected at least 0, got: " +
-                                  std::to_string(options.evaluationBudget)});
   return errors;
+}
+
+/// The facts of the problem that a plan depends on and does not show, and the
+/// settings of the search.
+std::vector<std::pair<std::string, std::string>>
+provenanceSettings(const ShardingProblem &problem,
+                   const SearchOptions &options) {
+  std::vector<std::pair<std::string, std::string>> settings = {
+      {"batch", std::to_string(problem.batch.globalSize)},
+      {"target", std::string(toString(problem.target))},
+      {"memory_model", std::string(toString(problem.memoryModel))}};
+  for (auto &setting : settingsOf(options))
+    settings.push_back(std::move(setting));
+  return settings;
 }
 
 /// Also plans with a group chosen for each table whose rows stay inside one,
@@ -95,10 +74,16 @@ neuroshard::search(const ShardingProblem &problem, const CostModel &model,
     errors.insert(errors.end(), more.begin(), more.end());
   if (!errors.empty())
     return tl::unexpected(diagnoseBadInput(errors));
-  if (options.warmStart)
-    return searchFromPrevious(problem, model, options);
-  if (options.algorithm == Algorithm::Default)
-    if (auto grouped = withRowGroups(problem, model))
-      return searchBothWays(problem, *grouped, model, options);
-  return runSearch(problem, model, options, runAlgorithm);
+  auto result = [&]() -> tl::expected<SearchResult, Diagnosis> {
+    if (options.warmStart)
+      return searchFromPrevious(problem, model, options);
+    if (options.algorithm == Algorithm::Default)
+      if (auto grouped = withRowGroups(problem, model))
+        return searchBothWays(problem, *grouped, model, options);
+    return runSearch(problem, model, options, runAlgorithm);
+  }();
+  // Of the whole search: its parts have a share of the time.
+  if (result)
+    result->plan.provenance.settings = provenanceSettings(problem, options);
+  return result;
 }

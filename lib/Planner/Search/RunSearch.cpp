@@ -9,7 +9,6 @@
 #include "Forms/EvenColumns.h"
 #include "LocalSearch/RandomRestarts.h"
 #include "Units/InitialUnits.h"
-#include "neuroshard/Planner/PlacementPolicy.h"
 #include "neuroshard/Planner/Verify.h"
 
 #include <algorithm>
@@ -17,34 +16,6 @@
 using namespace neuroshard;
 
 namespace {
-
-std::vector<std::pair<std::string, std::string>>
-settingsOf(const SearchOptions &options) {
-  std::vector<std::pair<std::string, std::string>> settings;
-  auto add = [&](const char *name, auto value) {
-    settings.emplace_back(name, std::to_string(value));
-  };
-  if (options.objective.kind == ObjectiveKind::Step) {
-    add("dense_bottom_ms", options.objective.denseBottomMs);
-    add("dense_rest_ms", options.objective.denseRestMs);
-    add("pipeline_depth", options.objective.pipelineDepth);
-  }
-  if (options.algorithm == Algorithm::Published) {
-    add("candidates", options.published.candidates);
-    add("beam_width", options.published.beamWidth);
-    add("depth", options.published.depth);
-    add("grid_points", options.published.gridPoints);
-  }
-  if (options.algorithm == Algorithm::DreamShard) {
-    settings.emplace_back("policy", options.policy->name());
-    add("policy_samples", options.policySamples);
-  }
-  if (options.evaluationBudget > 0)
-    add("evaluation_budget", options.evaluationBudget);
-  if (options.deadlineSeconds)
-    add("deadline_s", *options.deadlineSeconds);
-  return settings;
-}
 
 SearchResult finish(const ShardingProblem &problem,
                     const SearchContext &context,
@@ -71,7 +42,6 @@ SearchResult finish(const ShardingProblem &problem,
   provenance.predictedCostMs = result.breakdown.costMs;
   provenance.lowerBoundMs = result.lowerBoundMs;
   provenance.seed = context.options.seed;
-  provenance.settings = settingsOf(context.options);
   result.seconds = context.seconds();
   return result;
 }

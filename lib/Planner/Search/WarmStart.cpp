@@ -220,8 +220,6 @@ SearchResult WarmSearch::finish() {
     result.explanation.push_back(compare(best, candidates[i]));
   for (const Candidate &candidate : candidates)
     result.tried.push_back(describe(candidate));
-  std::snprintf(horizon, sizeof horizon, "%g", warm.horizonSteps);
-  result.plan.provenance.settings.emplace_back("horizon_steps", horizon);
   result.evaluations = evaluations;
   result.seconds = seconds;
   return result;

@@ -1,4 +1,4 @@
-//===- GridTopology.cpp - The devices that a grid's shape means -----------===//
+//===- GridTopology.cpp - Topology of a device grid -----------------------===//
 
 #include "GridTopology.h"
 

@@ -1,4 +1,4 @@
-//===- GridTopology.h - The devices that a grid's shape means ---*- C++ -*-===//
+//===- GridTopology.h - Topology of a device grid ---------------*- C++ -*-===//
 //
 // Shared by the pass that reads 'shard.grid' and by nothing that knows MLIR.
 //

@@ -1,4 +1,4 @@
-//===- Plan.cpp - Decide where every piece of every table lives -----------===//
+//===- Plan.cpp - Decide where every shard of every table lies ------------===//
 
 #include "neuroshard/Dialect/ModelEnums.h"
 #include "neuroshard/Transforms/PlanPasses.h"
@@ -7,6 +7,7 @@
 
 #include "neuroshard/CostModel/PlacementPolicy.h"
 #include "neuroshard/CostModel/Registry.h"
+#include "neuroshard/Planner/SearchOptionTable.h"
 #include "neuroshard/Planner/TerminalProgress.h"
 #include "neuroshard/Planner/Verify.h"
 #include "neuroshard/Serialization/Json.h"
@@ -14,9 +15,6 @@
 
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
 #include "llvm/Support/MathExtras.h"
-
-#include <charconv>
-#include <cmath>
 
 using namespace mlir;
 using namespace neuroshard;
@@ -60,12 +58,6 @@ LogicalResult parseBytes(Operation *op, llvm::StringRef option,
            << option << "': " << toString(bytes.error());
   out = *bytes;
   return success();
-}
-
-std::string format(double value) {
-  char text[32];
-  auto [end, error] = std::to_chars(text, text + sizeof text, value);
-  return error == std::errc() ? std::string(text, end) : std::string("?");
 }
 
 /// Whether the shards fill all tables. Shards of a table do not overlap: see
@@ -114,9 +106,6 @@ private:
   LogicalResult readPolicy(std::unique_ptr<PlacementPolicy> &out,
                            SearchOptions &options);
   LogicalResult complete(PlanOp plan, ShardingProblem &problem);
-  Provenance provenanceOf(const SearchResult &result,
-                          const ShardingProblem &problem,
-                          const CostModel &model);
 };
 
 /// A topology given as an option must be the one that is there.
@@ -221,104 +210,41 @@ LogicalResult PlanPass::changeProblem(ShardingProblem &problem) {
 }
 
 FailureOr<SearchOptions> PlanPass::readSearchOptions() {
-  ModuleOp module = getOperation();
-  SearchOptions options;
-  if (failed(parseName(module, "algorithm", algorithm, parseAlgorithm,
-                       "default, published, random, dim, size, lookup, "
-                       "size-lookup, dreamshard, torchrec or threshold",
-                       options.algorithm)) ||
-      failed(parseName(module, "objective", objective, parseObjectiveKind,
-                       "step or published", options.objective.kind)))
-    return failure();
-  for (auto [name, value] :
-       {std::pair("dense-bottom-ms", denseBottomMs.getValue()),
-        std::pair("dense-rest-ms", denseRestMs.getValue()),
-        std::pair("deadline", deadline.getValue()),
-        std::pair("horizon-steps", horizonSteps.getValue())})
-    if (!std::isfinite(value) || value < 0)
-      return emitError(module.getLoc(), "option '")
-             << name << "' must be a finite number of at least 0, got: "
-             << format(value);
-  if (pipelineDepth < 1)
-    return emitError(module.getLoc(),
-                     "option 'pipeline-depth' must be at least 1, got: ")
-           << pipelineDepth.getValue();
-  if (evaluations < 0)
-    return emitError(module.getLoc(),
-                     "option 'evaluations' must be at least 0, got: ")
-           << evaluations.getValue();
-  if (threads < 0 || threads > 1024)
-    return emitError(module.getLoc(),
-                     "option 'threads' must be in [0, 1024], got: ")
-           << threads.getValue();
+  Location loc = getOperation().getLoc();
+  SearchOptionValues values;
+#define SEARCH_TEXT(ID, ...) values.ID = ID;
+#define SEARCH_WHOLE(ID, ...) values.ID = ID;
+#define SEARCH_NUMBER(ID, ...) values.ID = ID;
+#include "neuroshard/Planner/SearchOptions.def"
+  std::optional<ShardingPlan> inUse;
   if (!previous.empty()) {
     Expected<ShardingPlan> plan = readPlan(previous);
     if (!plan)
-      return emitError(module.getLoc(), "option 'previous': ")
-             << toString(plan.error());
-    options.warmStart = WarmStart{*std::move(plan), horizonSteps};
+      return emitError(loc, "option 'previous': ") << toString(plan.error());
+    inUse = *std::move(plan);
   }
-  options.threads = threads;
-  options.objective.denseBottomMs = denseBottomMs;
-  options.objective.denseRestMs = denseRestMs;
-  options.objective.pipelineDepth = pipelineDepth;
-  options.evaluationBudget = evaluations;
-  options.seed = seed;
-  if (deadline > 0)
-    options.deadlineSeconds = deadline;
-  return options;
+  Expected<SearchOptions> options =
+      makeSearchOptions(values, inUse ? &*inUse : nullptr);
+  if (options)
+    return *std::move(options);
+  for (const neuroshard::Diagnostic &error : options.error())
+    emitError(loc, "option '")
+        << searchOption(error.where).flag << "': " << error.message;
+  return failure();
 }
 
 /// Only algorithm dreamshard has a policy.
 LogicalResult PlanPass::readPolicy(std::unique_ptr<PlacementPolicy> &out,
                                    SearchOptions &options) {
-  Location loc = getOperation().getLoc();
-  if (policySamples < 0)
-    return emitError(loc, "option 'policy-samples' must be at least 0, got: ")
-           << policySamples.getValue();
-  if (options.algorithm != Algorithm::DreamShard) {
-    if (!policy.empty())
-      return emitError(loc, "option 'policy' is for the algorithm dreamshard "
-                            "only, not ")
-             << toString(options.algorithm);
+  if (options.algorithm != Algorithm::DreamShard)
     return success();
-  }
   Expected<std::unique_ptr<PlacementPolicy>> read = readPlacementPolicy(policy);
   if (!read)
-    return emitError(loc, "option 'policy': ") << toString(read.error());
+    return emitError(getOperation().getLoc(), "option 'policy': ")
+           << toString(read.error());
   out = std::move(*read);
   options.policy = out.get();
-  options.policySamples = policySamples;
   return success();
-}
-
-Provenance PlanPass::provenanceOf(const SearchResult &result,
-                                  const ShardingProblem &problem,
-                                  const CostModel &model) {
-  Provenance provenance;
-  provenance.algorithm = algorithm;
-  provenance.objective = objective;
-  provenance.costModel = model.name();
-  provenance.predictedCostMs = result.breakdown.costMs;
-  provenance.lowerBoundMs = result.lowerBoundMs;
-  provenance.seed = seed;
-  auto setting = [&](const char *name, std::string value) {
-    provenance.settings.emplace_back(name, std::move(value));
-  };
-  setting("batch", std::to_string(problem.batch.globalSize));
-  setting("target", std::string(toString(problem.target)));
-  setting("memory_model", std::string(toString(problem.memoryModel)));
-  setting("dense_bottom_ms", format(denseBottomMs));
-  setting("dense_rest_ms", format(denseRestMs));
-  setting("pipeline_depth", std::to_string(pipelineDepth));
-  if (deadline > 0)
-    setting("deadline_s", format(deadline));
-  if (evaluations > 0)
-    setting("evaluations", std::to_string(evaluations));
-  for (const auto &[name, value] : result.plan.provenance.settings)
-    if (llvm::StringRef(name).starts_with("policy") || name == "horizon_steps")
-      setting(name.c_str(), value);
-  return provenance;
 }
 
 LogicalResult PlanPass::complete(PlanOp plan, ShardingProblem &problem) {
@@ -338,7 +264,6 @@ LogicalResult PlanPass::complete(PlanOp plan, ShardingProblem &problem) {
   auto result = search(problem, **model, *options);
   if (!result)
     return emitDiagnosis(plan.getLoc(), result.error());
-  result->plan.provenance = provenanceOf(*result, problem, **model);
   if (failed(planToIR(result->plan, plan)))
     return failure();
   numShards = result->plan.shards.size();

@@ -1,4 +1,4 @@
-//===- PlanRemarks.cpp - What a search decided, and why -------------------===//
+//===- PlanRemarks.cpp - Remarks on the decisions of a search -------------===//
 
 #include "PlanRemarks.h"
 

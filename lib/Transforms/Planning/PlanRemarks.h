@@ -1,4 +1,4 @@
-//===- PlanRemarks.h - What a search decided, and why -----------*- C++ -*-===//
+//===- PlanRemarks.h - Remarks on the decisions of a search -----*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_TRANSFORMS_PLANNING_PLANREMARKS_H
 #define NEUROSHARD_LIB_TRANSFORMS_PLANNING_PLANREMARKS_H

@@ -1,4 +1,4 @@
-//===- PlannerConversion.cpp - What both directions need ------------------===//
+//===- PlannerConversion.cpp - Finding plan and topology ------------------===//
 
 #include "neuroshard/Transforms/PlannerConversion.h"
 

@@ -1,4 +1,4 @@
-//===- PlanningAttr.cpp - The attribute neuroshard.planning ---------------===//
+//===- PlanningAttr.cpp - Constraints as neuroshard.planning --------------===//
 
 #include "PlanningAttr.h"
 

@@ -1,4 +1,4 @@
-//===- PlanningAttr.h - The attribute neuroshard.planning -------*- C++ -*-===//
+//===- PlanningAttr.h - Constraints as neuroshard.planning ------*- C++ -*-===//
 //
 // What a workload file says that tables, lookups, topology and plan do not:
 // constraints other than pins, reserves, memory model, target. Defaults are

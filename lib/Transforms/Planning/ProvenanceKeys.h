@@ -1,4 +1,4 @@
-//===- ProvenanceKeys.h - Entries of a plan's provenance --------*- C++ -*-===//
+//===- ProvenanceKeys.h - Keys of the provenance attribute ------*- C++ -*-===//
 //
 // The dictionary on the plan op; absent entries have their defaults.
 //

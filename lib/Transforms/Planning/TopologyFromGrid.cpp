@@ -1,4 +1,4 @@
-//===- TopologyFromGrid.cpp - Make the topology that a grid means ---------===//
+//===- TopologyFromGrid.cpp - Pass: a topology from a grid ----------------===//
 
 #include "neuroshard/Transforms/Passes.h"
 

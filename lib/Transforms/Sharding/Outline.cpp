@@ -9,6 +9,7 @@
 #include "llvm/ADT/SetVector.h"
 
 namespace neuroshard {
+#define GEN_PASS_DEF_KEEPENTRY
 #define GEN_PASS_DEF_OUTLINE
 #include "neuroshard/Transforms/Passes.h.inc"
 } // namespace neuroshard
@@ -211,6 +212,20 @@ LogicalResult Outliner::run() {
   return success();
 }
 
+bool hasLookup(func::FuncOp function) {
+  return function.walk([](LookupOp) { return WalkResult::interrupt(); })
+      .wasInterrupted();
+}
+
+struct KeepEntry : neuroshard::impl::KeepEntryBase<KeepEntry> {
+  using KeepEntryBase::KeepEntryBase;
+
+  void runOnOperation() override {
+    if (!entry.empty() && failed(keepEntry(getOperation(), entry)))
+      signalPassFailure();
+  }
+};
+
 struct Outline : neuroshard::impl::OutlineBase<Outline> {
   using OutlineBase::OutlineBase;
 
@@ -221,17 +236,13 @@ struct Outline : neuroshard::impl::OutlineBase<Outline> {
 FailureOr<func::FuncOp> Outline::findEntry() {
   ModuleOp module = getOperation();
   if (!entry.empty()) {
-    auto function = module.lookupSymbol<func::FuncOp>(entry);
-    if (function && !function.isExternal())
-      return function;
-    return module.emitError("the module has no function '@")
-           << entry << "' with a body (option 'entry')";
+    if (failed(keepEntry(module, entry)))
+      return failure();
+    return module.lookupSymbol<func::FuncOp>(entry);
   }
   func::FuncOp found;
   for (auto function : module.getOps<func::FuncOp>()) {
-    WalkResult hasLookup =
-        function.walk([](LookupOp) { return WalkResult::interrupt(); });
-    if (!hasLookup.wasInterrupted())
+    if (!hasLookup(function))
       continue;
     if (found) {
       InFlightDiagnostic diagnostic =
@@ -266,3 +277,35 @@ void Outline::runOnOperation() {
 }
 
 } // namespace
+
+LogicalResult neuroshard::keepEntry(ModuleOp module, llvm::StringRef entry) {
+  auto kept = module.lookupSymbol<func::FuncOp>(entry);
+  if (!kept || kept.isExternal())
+    return module.emitError("the module has no function '@")
+           << entry << "' with a body (option 'entry')";
+  llvm::SmallSetVector<Operation *, 4> others;
+  for (auto function : module.getOps<func::FuncOp>())
+    if (function != kept && hasLookup(function))
+      others.insert(function);
+  for (Operation *other : others) {
+    auto function = cast<func::FuncOp>(other);
+    auto uses = SymbolTable::getSymbolUses(function.getSymNameAttr(), module);
+    if (!uses)
+      continue;
+    for (const SymbolTable::SymbolUse &use : *uses) {
+      Operation *user = use.getUser();
+      auto caller = user->getParentOfType<func::FuncOp>();
+      if (caller && others.contains(caller))
+        continue;
+      InFlightDiagnostic diagnostic =
+          function.emitError("'@")
+          << function.getSymName() << "' has lookups and is not the entry '@"
+          << entry << "', but is used by what stays; inline it";
+      diagnostic.attachNote(user->getLoc()) << "it is used here";
+      return diagnostic;
+    }
+  }
+  for (Operation *other : others)
+    other->erase();
+  return success();
+}

@@ -6,19 +6,19 @@ from typing import Any
 
 import click
 
-from neuroshard.cli import options
+from neuroshard.cli import options, search_options
 
 
 @click.command("compare")
 @options.workload_options
 @click.argument("plans", nargs=-1, type=click.Path())
-@options.model_options
-@options.search_options
-@click.option("-a", "--algorithm", "algorithms", type=options.Algorithm(), multiple=True,
-              help="Plan with this one; several times for several. Without plans and "
-                   "algorithms: all of them.")
+@search_options.model_options
+@search_options.search_options
+@search_options.algorithm_option(
+    multiple=True, help="Plan with this one; several times for several. Without plans and "
+                        "algorithms: all of them.")
 @options.json_option
-def command(plans: tuple[str, ...], algorithms: tuple[str, ...], as_json: bool,
+def command(plans: tuple[str, ...], algorithm: tuple[str, ...], as_json: bool,
             **values: Any) -> None:
     """Costs the files PLANS, and plans that algorithms make for WORKLOAD, under one cost
     model."""
@@ -27,8 +27,8 @@ def command(plans: tuple[str, ...], algorithms: tuple[str, ...], as_json: bool,
 
     loaded = {path: sources.load_plan(path) for path in plans}
     problem = options.take_workload(values)
-    model, search = options.take_model(values), options.take_search(values)
-    names = algorithms or (() if plans else ns.algorithms())
+    model, search = search_options.take_model(values), search_options.take_search(values)
+    names = algorithm or (() if plans else ns.algorithms())
     entries = [contest.of_plan(problem, path, plan, model) for path, plan in loaded.items()]
     for name in names:
         with show.searching(f"planning ({name})") as progress:

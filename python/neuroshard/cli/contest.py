@@ -26,6 +26,9 @@ class Entry(NamedTuple):
 
 def of_algorithm(problem: ns.ShardingProblem, algorithm: str, model: dict[str, Any],
                  search: dict[str, Any], progress: Any = False) -> Entry:
+    from neuroshard.cli.search_options import for_algorithm
+
+    search = for_algorithm(search, algorithm)
     try:
         return Entry(algorithm, True, ns.plan(problem, algorithm=algorithm, progress=progress,
                                               **model, **search))

@@ -6,13 +6,13 @@ from typing import Any
 
 import click
 
-from neuroshard.cli import options
+from neuroshard.cli import options, search_options
 
 
 @click.command("explain")
 @options.workload_options
 @click.argument("plan", required=False, type=click.Path())
-@options.model_options
+@search_options.model_options
 @click.option("-t", "--table", "tables", multiple=True,
               help="Explain this one, cut or not; several times for several.")
 @options.json_option
@@ -25,7 +25,7 @@ def command(plan: str | None, tables: tuple[str, ...], as_json: bool, **values: 
 
     brought = sources.load_plan(plan) if plan else None
     problem = options.take_workload(values)
-    model = options.take_model(values)
+    model = search_options.take_model(values)
     unknown = set(tables) - {table.name for table in problem.tables}
     if unknown:
         raise ns.InvalidProblem([("--table", f"there is no table '{sorted(unknown)[0]}'")])

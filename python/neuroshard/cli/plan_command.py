@@ -6,45 +6,52 @@ from typing import Any
 
 import click
 
-from neuroshard.cli import options
+from neuroshard.cli import options, search_options
+from neuroshard.planning import OPTIONS
 
 
 @click.command("plan")
 @options.workload_options
-@options.model_options
-@options.search_options
-@click.option("-a", "--algorithm", type=options.Algorithm(), default="default",
-              show_default=True, help="How the plan is made.")
-@click.option("--previous", type=click.Path(), metavar="PLAN",
-              help="The plan in use: changed only where that pays.")
-@click.option("--horizon-steps", type=float, default=1e5, show_default=True,
-              help="With --previous: steps for which the new plan will be used.")
+@search_options.model_options
+@search_options.search_options
+@search_options.algorithm_option()
+@search_options.warm_options
+@click.option("--given", type=click.Path(), metavar="PLAN",
+              help="Show this plan instead of making one.")
 @click.option("-o", "--output", type=click.Path(), metavar="PLAN", help="Write the plan here.")
 @click.option("--html", type=click.Path(), metavar="FILE",
               help="Write a report, one file that opens offline; it also plans with the other "
                    "algorithms, for comparison.")
 @options.json_option
-def command(previous: str | None, horizon_steps: float, output: str | None, html: str | None,
-            as_json: bool, algorithm: str, **values: Any) -> None:
+def command(given: str | None, output: str | None, html: str | None, as_json: bool,
+            **values: Any) -> None:
     """Plans WORKLOAD: a file workload.json, or model.py:function that gives a ShardingProblem
     or a torch module."""
     import neuroshard as ns
     from neuroshard.cli import plain, show, sources, views
 
-    warm = None
-    if previous is not None:
-        warm = ns.WarmStart(sources.load_plan(previous), horizon_steps)
+    inputs = (values["workload"], given, values["previous"])
+    for path in (output, html):
+        sources.check_output(path, inputs)
+    brought = sources.load_plan(given) if given is not None else None
+    warm = search_options.take_warm_start(values)
     problem = options.take_workload(values)
-    model, search = options.take_model(values), options.take_search(values)
-    with show.searching("planning") as progress:
-        result = ns.plan(problem, algorithm=algorithm, warm_start=warm, progress=progress,
-                         **model, **search)
+    model, search = search_options.take_model(values), search_options.take_search(values)
+    algorithm = values.pop("algorithm") or OPTIONS["algorithm"]["default"]
+    if brought is not None:
+        check_given(warm, output, search, html)
+        result = ns.inspect(problem, brought, **model)
+    else:
+        with show.searching("planning") as progress:
+            result = ns.plan(problem, algorithm=algorithm, progress=progress, **warm, **model,
+                             **search)
     if output:
         result.save(output)
     if html:
         from neuroshard.cli import report
 
-        others = report.baselines(problem, result, algorithm, model, search)
+        left_out = "" if brought is not None else algorithm
+        others = report.baselines(problem, result, left_out, model, search)
         report.write(html, problem, result, others)
     if as_json:
         show.print_json(plain.result(result))
@@ -53,3 +60,13 @@ def command(previous: str | None, horizon_steps: float, output: str | None, html
     for what, path in (("the plan", output), ("the report", html)):
         if path:
             show.messages().print(f"wrote {what} to {path}", markup=False)
+
+
+def check_given(warm: Any, output: str | None, search: Any, html: str | None) -> None:
+    """Raises where an option would have no effect on a plan that is shown."""
+    if warm or output:
+        raise click.UsageError("--given shows a plan: there is none to make, for --previous, or "
+                               "to write, for --output")
+    if search and not html:
+        raise click.UsageError("--given shows a plan and searches for none: "
+                               f"--{next(iter(search)).replace('_', '-')} has no effect")

@@ -6,14 +6,14 @@ import importlib.util
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import neuroshard as ns
 from neuroshard.cli.failures import InputError, UserCodeError, place_of
 
 
-def load_workload(source: str, *, devices: str | None = None, batch: int | None = None,
+def load_workload(source: str, *, topology: str | None = None, batch: int | None = None,
                   optimizer: str | None = None,
                   mean_pooling: Mapping[str, float] | None = None) -> ns.ShardingProblem:
     """workload.json, or model.py:function. The others change or complete it; optimizer and
@@ -21,7 +21,7 @@ def load_workload(source: str, *, devices: str | None = None, batch: int | None 
     if names_function(source):
         made = call(source)
         if not isinstance(made, ns.ShardingProblem):
-            made = of_module(made, source, devices, batch, optimizer, mean_pooling)
+            made = of_module(made, source, topology, batch, optimizer, mean_pooling)
         elif optimizer or mean_pooling:
             raise InputError(f"{source} gives a whole problem: --optimizer and --mean-pooling are "
                              "for torch modules; set them there")
@@ -30,8 +30,8 @@ def load_workload(source: str, *, devices: str | None = None, batch: int | None 
                          "--mean-pooling are for torch modules")
     else:
         made = ns.ShardingProblem.load(existing(source, "a workload"))
-    if devices is not None:
-        made = made.replace(topology=devices)
+    if topology is not None:
+        made = made.replace(topology=topology)
     if batch is not None and batch != made.batch.global_size:
         made = made.replace(batch=made.batch.replace(global_size=batch))
     return made
@@ -39,12 +39,23 @@ def load_workload(source: str, *, devices: str | None = None, batch: int | None 
 
 def with_topology(problem: ns.ShardingProblem, source: str) -> ns.ShardingProblem:
     if problem.topology is None:
-        raise InputError(f"{source} names no devices: add --devices, for instance --devices 8xH200")
+        raise InputError(f"{source} names no devices: add --topology, for instance "
+                         "--topology 8xH200")
     return problem
 
 
 def load_plan(path: str) -> ns.Plan:
     return ns.Plan.load(existing(path, "a plan"))
+
+
+def check_output(path: str | None, inputs: Iterable[str | None]) -> None:
+    """Raises where a result could not be written, before the minutes that planning may take."""
+    if path is None:
+        return
+    if any(one is not None and os.path.exists(one) and os.path.exists(path)
+           and os.path.samefile(one, path) for one in inputs):
+        raise InputError(f"{path} is an input; name another file to write")
+    ns._planner.check_writable(path)
 
 
 def existing(path: str, what: str) -> str:
@@ -106,7 +117,7 @@ def run_user_code(source: str, path: str, code: Callable[[], Any]) -> Any:
                             f"({place_of(error, path)})") from error
 
 
-def of_module(made: object, source: str, devices: str | None, batch: int | None,
+def of_module(made: object, source: str, topology: str | None, batch: int | None,
               optimizer: str | None, mean_pooling: Mapping[str, float] | None
               ) -> ns.ShardingProblem:
     if not isinstance(made, Mapping) and not hasattr(made, "named_modules"):
@@ -120,12 +131,12 @@ def of_module(made: object, source: str, devices: str | None, batch: int | None,
     if batch is None:
         raise InputError(f"{source} gives a {type(made).__name__}, which names no batch: add "
                          "--batch, the samples over all devices")
-    if devices is None:
+    if topology is None:
         raise InputError(f"{source} gives a {type(made).__name__}, which names no devices: add "
-                         "--devices, for instance --devices 8xH200")
+                         "--topology, for instance --topology 8xH200")
     tables = tables_in(made, source)
     pooling = dict(mean_pooling or {})
-    return problem_of(tables, batch=batch, topology=devices, optimizer=optimizer or "sgd",
+    return problem_of(tables, batch=batch, topology=topology, optimizer=optimizer or "sgd",
                       mean_pooling=pooling.pop("", 1) if set(pooling) <= {""} else pooling)
 
 

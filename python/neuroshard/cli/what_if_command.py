@@ -6,15 +6,16 @@ from typing import Any
 
 import click
 
-from neuroshard.cli import options
+from neuroshard.cli import options, search_options
 
 
 @click.command("what-if")
 @options.workload_options
-@options.model_options
-@options.search_options
-@click.option("-t", "--topology", "topologies", multiple=True, metavar="TOPOLOGY",
-              help="A cluster to plan for, as --devices; several times for several.")
+@search_options.model_options
+@search_options.search_options
+@search_options.algorithm_option()
+@click.option("-c", "--cluster", "topologies", multiple=True, metavar="TOPOLOGY",
+              help="A cluster to plan for, as --topology; several times for several.")
 @click.option("-n", "--count", "counts", type=click.IntRange(min=1), multiple=True,
               help="As many devices of the workload's own kind; several times for several.")
 @options.json_option
@@ -25,12 +26,13 @@ def command(topologies: tuple[str, ...], counts: tuple[int, ...], as_json: bool,
     from neuroshard.cli import show
 
     if not topologies and not counts:
-        raise click.UsageError("give --topology or --count, for instance -t 8xH200 -n 4 -n 16")
+        raise click.UsageError("give --cluster or --count, for instance -c 8xH200 -n 4 -n 16")
     for topology in topologies:
         ns.Topology.parse(topology)
     # Numbers are of the workload's own devices; whole clusters need none of its own.
     problem = options.take_workload(values, needs_devices=bool(counts))
-    arguments = {**options.take_model(values), **options.take_search(values)}
+    arguments = {**search_options.take_model(values), **search_options.take_search(values),
+                 **search_options.take(values, "algorithm")}
     cases = []
     for asked in [*({"topologies": one} for one in topologies), *({"devices": n} for n in counts)]:
         with show.searching(f"planning for {next(iter(asked.values()))}") as progress:

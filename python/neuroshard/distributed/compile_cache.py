@@ -10,7 +10,6 @@ import subprocess
 import tempfile
 from collections.abc import Sequence
 
-from neuroshard.constraints import Constraints
 from neuroshard.distributed.library import compiler_path
 from neuroshard.errors import Error, InvalidPlan
 from neuroshard.plans import Plan
@@ -72,8 +71,9 @@ def compile_plan(plan: Plan, problem: ShardingProblem, folder: str | os.PathLike
     compiler = compiler_path()
     with tempfile.TemporaryDirectory() as scratch:
         scratch = pathlib.Path(scratch)
-        # The plan is made: fixed shards would be a second one in the module.
-        problem.replace(constraints=Constraints()).save(scratch / "workload.json")
+        # Pins and fixed shards are parts of a plan in IR: there would be two.
+        rules = problem.constraints.replace(pins=(), fixed_shards=())
+        problem.replace(constraints=rules).save(scratch / "workload.json")
         plan.save(scratch / "plan.json")
         run(compiler.with_name("neuroshard-translate"), "--workload-to-mlir",
             scratch / "workload.json", "-o", scratch / "model.mlir")

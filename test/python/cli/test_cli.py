@@ -1,6 +1,8 @@
 """neuroshard plan, compare, explain, what-if: what they print is what the API answers."""
 
 import json
+import os
+import stat
 
 import pytest
 
@@ -36,7 +38,7 @@ def test_plan_writes_the_plan_of_the_api(run, tmp_path):
 
 
 def test_plan_as_json(run):
-    found = run("plan", "small.json", "--json", "--batch", 8192, "--devices", "4xCPU@4GiB").json
+    found = run("plan", "small.json", "--json", "--batch", 8192, "--topology", "4xCPU@4GiB").json
     expected = ns.plan(small_problem(batch=8192, topology="4xCPU@4GiB"))
     assert found["cost_ms"] == expected.cost_ms
     assert found["explanation"] == list(expected.explanation)
@@ -59,7 +61,7 @@ def test_plan_of_a_function(run, tmp_path):
         "def build():\n"
         "    return ns.ShardingProblem(tables=[ns.Table('t', ROWS, 16)],\n"
         "                              features=[ns.Feature('f', 't')], batch=64)\n")
-    found = run("plan", "model.py:build", "-d", "2xCPU", "--json").json
+    found = run("plan", "model.py:build", "--topology", "2xCPU", "--json").json
     assert {one["table"] for one in found["plan"]["shards"]} == {"t"}
 
 
@@ -71,10 +73,10 @@ def test_plan_of_a_torch_module(run, tmp_path):
         "        super().__init__()\n"
         "        self.user = torch.nn.EmbeddingBag(500, 16, mode='sum', device='meta')\n"
         "        self.item = torch.nn.EmbeddingBag(300, 8, mode='mean', device='meta')\n")
-    found = run("plan", "model.py:Model", "-d", "2xCPU", "--batch", 64, "--optimizer", "adam",
+    found = run("plan", "model.py:Model", "--topology", "2xCPU", "--batch", 64, "--optimizer", "adam",
                 "--mean-pooling", "item=5", "--json").json
     assert {(one["table"], one["cols"][1]) for one in found["plan"]["shards"]} >= {("user", 16)}
-    without = run("plan", "model.py:Model", "-d", "2xCPU")
+    without = run("plan", "model.py:Model", "--topology", "2xCPU")
     assert without.code == 1 and "--batch" in without.err
 
 
@@ -94,11 +96,11 @@ def test_plan_of_all_tables_of_a_torch_module(run, tmp_path):
         "    def __init__(self):\n"
         "        super().__init__()\n"
         "        self.bags = bags()\n")
-    found = run("plan", "model.py:Model", "-d", "2xCPU", "--batch", 64, "--json").json
+    found = run("plan", "model.py:Model", "--topology", "2xCPU", "--batch", 64, "--json").json
     assert {one["table"] for one in found["plan"]["shards"]} == {"bag", "row"}
-    mixed = run("plan", "model.py:Mixed", "-d", "2xCPU", "--batch", 64)
+    mixed = run("plan", "model.py:Mixed", "--topology", "2xCPU", "--batch", 64)
     assert mixed.code == 1 and "several places (bags, bag, row)" in mixed.err
-    one = run("plan", "model.py:bags", "-d", "2xCPU", "--batch", 64, "--json").json
+    one = run("plan", "model.py:bags", "--topology", "2xCPU", "--batch", 64, "--json").json
     assert {shard["table"] for shard in one["plan"]["shards"]} == {"t"}
 
 
@@ -107,8 +109,8 @@ def test_plan_of_all_tables_of_a_torch_module(run, tmp_path):
     (["plan", "broken.json"], "broken.json"),
     (["plan", "model.py:build"], "ZeroDivisionError: division by zero (model.py, line 2)"),
     (["plan", "model.py:other"], "no function other; it has build"),
-    (["plan", "small.json", "-d", "8xTPU"], "TPU"),
-    (["plan", "small.json", "-d", "1xCPU@1MiB"], "device memory"),
+    (["plan", "small.json", "--topology", "8xTPU"], "TPU"),
+    (["plan", "small.json", "--topology", "1xCPU@1MiB"], "device memory"),
     (["plan", "small.json", "--optimizer", "sgd"], "--optimizer"),
     (["explain", "small.json", "small.json"], "plan.v1"),
     (["explain", "small.json", "-t", "nothing"], "there is no table 'nothing'"),
@@ -149,9 +151,72 @@ def test_compare_ranks_plans_and_algorithms(run):
 def test_compare_says_which_have_no_plan(run, tmp_path):
     cut_problem().replace(topology="8xCPU@400MiB").save(tmp_path / "tight.json")
     run("plan", "small.json", "-o", "other.json")
-    done = run("compare", "small.json", "other.json", "-d", "4xCPU@4GiB", "-a", "dim")
+    done = run("compare", "small.json", "other.json", "--topology", "4xCPU@4GiB", "-a", "dim")
     assert done.code == 0 and "other.json: no plan: " in done.out
-    assert run("compare", "small.json", "other.json", "-d", "4xCPU@4GiB").code == 1
+    assert run("compare", "small.json", "other.json", "--topology", "4xCPU@4GiB").code == 1
+
+
+def test_a_plan_that_is_given_is_shown(run, tmp_path):
+    """Weights and state by kind: 2^20 x 256 x 4 bytes is 1 GiB, and Adam keeps two values."""
+    rows = 1 << 20
+    problem = ns.ShardingProblem(
+        tables=[ns.Table("a", rows, 256, optimizer="adam"), ns.Table("b", rows, 128)],
+        features=[ns.Feature("a_id", "a"), ns.Feature("b_id", "b")], batch=1024,
+        topology="2xA100-40GB")
+    problem.save(tmp_path / "two.json")
+    plan = ns.Plan(device_count=2, shards=[
+        ns.Shard(table="a", rows=(0, rows), cols=(0, 256), devices=0),
+        ns.Shard(table="b", rows=(0, rows), cols=(0, 128), devices=1)])
+    plan.save(tmp_path / "given.json")
+    found = run("plan", "two.json", "--given", "given.json", "-m", "roofline", "--json").json
+    memory = found["memory"]["devices"]
+    assert [(one["weights_bytes"], one["optimizer_state_bytes"]) for one in memory] == [
+        (1 << 30, 2 << 30), (1 << 29, 0)]
+    assert found["cost_ms"] == ns.evaluate(problem, plan, cost_model="roofline").cost_ms
+    plan.replace(shards=[plan.shards[0], plan.shards[1].replace(devices=(2,))]).save(
+        tmp_path / "wrong.json")
+    wrong = run("plan", "two.json", "--given", "wrong.json")
+    assert wrong.code == 1 and "device" in wrong.err
+
+
+def test_options_without_effect_are_refused(run):
+    assert run("plan", "small.json", "-o", "given.json").code == 0
+    for arguments in (("--horizon-steps", 10), ("--given", "given.json", "--previous", "given.json"),
+                      ("--given", "given.json", "--seed", 1),
+                      ("--given", "given.json", "-o", "plan2.json")):
+        done = run("plan", "small.json", *arguments)
+        assert done.code == 2 and "Usage" in done.err, arguments
+    for arguments in (("--policy-samples", 3), ("--beam-width", 5),
+                      ("-a", "random", "--policy", "x.safetensors")):
+        done = run("plan", "small.json", *arguments)
+        assert done.code == 1 and "only algorithm=" in done.err, arguments
+
+
+def test_where_no_plan_can_be_written_none_is_made(run, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    before = (tmp_path / "small.json").read_text()
+    for output, message in (("pipe", "it is there and is no file"), (".", "is no file"),
+                            ("no/x", "no folder"), ("small.json", "is an input")):
+        done = run("plan", "small.json", "-o", output)
+        assert done.code == 1 and done.out == "" and message in done.err, done.err
+    assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
+    assert (tmp_path / "small.json").read_text() == before
+
+
+def test_options_out_of_range_are_named(run):
+    for flag, value in (("--deadline-s", "-1"), ("--threads", "100000"), ("--seed", "-1"),
+                        ("--seed", str(1 << 64)), ("--evaluation-budget", "-1"),
+                        ("--pipeline-depth", "0"), ("--dense-rest-ms", "nan")):
+        done = run("plan", "small.json", flag, value)
+        assert done.code == 1 and value in done.err, done.err
+
+
+def test_compare_gives_each_algorithm_its_own_options(run):
+    found = run("compare", "small.json", "-a", "dim", "-a", "published", "--depth", 0,
+                "--json").json
+    settings = {one["name"]: one["cost_ms"] for one in found["plans"]}
+    assert settings["published"] == ns.plan(
+        small_problem(), algorithm="published", published=ns.PublishedSettings(depth=0)).cost_ms
 
 
 def test_explain_costs_each_cut_table_whole(run, tmp_path):
@@ -188,20 +253,20 @@ def test_explain_when_a_whole_table_does_not_fit(run, tmp_path):
 
 
 def test_what_if_over_clusters(run):
-    found = run("what-if", "small.json", "-t", "2xH200", "-t", "1xCPU@1MiB", "-n", 4, "--json")
+    found = run("what-if", "small.json", "-c", "2xH200", "-c", "1xCPU@1MiB", "-n", 4, "--json")
     expected = ns.what_if(small_problem(), topologies=["2xH200", "1xCPU@1MiB"], devices=4)
     cases = found.json["cases"]
     assert found.code == 0
     assert [one["name"] for one in cases] == ["2xH200", "1xCPU@1MiB", "devices=4"]
     assert [one.get("cost_ms") for one in cases] == [one.cost_ms for one in expected]
     assert cases[1]["error"]["limit"] == "device memory"
-    shown = run("what-if", "small.json", "-t", "1xCPU@1MiB")
+    shown = run("what-if", "small.json", "-c", "1xCPU@1MiB")
     assert shown.code == 1 and "no plan: device memory" in shown.out
 
 
 def test_what_if_of_a_workload_without_devices(run, tmp_path):
     small_problem(topology=None).save(tmp_path / "bare.json")
-    found = run("what-if", "bare.json", "-t", "2xH200", "--json").json["cases"]
+    found = run("what-if", "bare.json", "-c", "2xH200", "--json").json["cases"]
     assert found[0]["cost_ms"] == ns.plan(small_problem(topology="2xH200")).cost_ms
-    counted = run("what-if", "bare.json", "-t", "2xH200", "-n", 4)
-    assert counted.code == 1 and "add --devices" in counted.err
+    counted = run("what-if", "bare.json", "-c", "2xH200", "-n", 4)
+    assert counted.code == 1 and "add --topology" in counted.err

@@ -70,7 +70,7 @@ def test_a_reader_that_leaves_the_plain_doctor(tmp_path):
     # Ends a search, and a function of the user.
     ("import neuroshard as ns\ndef build():\n    print('ready', flush=True)\n"
      f"    return ns.ShardingProblem.load({str(ROOT / 'workloads/synthetic_jumbo.json')!r})\n",
-     ["plan", "user.py:build", "-d", "256xH200"]),
+     ["plan", "user.py:build", "--topology", "256xH200"]),
     ("import time\ndef build():\n    print('ready', flush=True)\n    time.sleep(99)\n",
      ["profile", "small.json", "user.py:build"])])
 def test_ctrl_c(tmp_path, code, arguments):

@@ -3,39 +3,20 @@ figures, the same errors."""
 
 import ctypes
 import json
-import os
 from pathlib import Path
 
 import pytest
 
 import neuroshard as ns
 from neuroshard.cli import plain
+from support.planner_c import BAD_INPUT, NO_PLAN, OK, load_library, plan_in_c
 
-BUILD = Path(os.environ["NEUROSHARD_BUILD_DIR"])
 ROOT = Path(__file__).resolve().parents[3]
-OK, NO_PLAN, BAD_INPUT = 0, 1, 2
 
 
 @pytest.fixture(scope="module")
 def library():
-    library = ctypes.CDLL(str(BUILD / "lib" / "libneuroshard_planner_c.so"))
-    library.neuroshardStringFree.argtypes = [ctypes.c_void_p]
-    library.neuroshardPlan.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_void_p,
-                                       ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p),
-                                       ctypes.POINTER(ctypes.c_void_p)]
-    return library
-
-
-def plan_in_c(library, workload, **options):
-    """The status, and the result or the error."""
-    result, error = ctypes.c_void_p(), ctypes.c_void_p()
-    status = library.neuroshardPlan(workload.encode(), json.dumps(options).encode(), None, None,
-                                    ctypes.byref(result), ctypes.byref(error))
-    assert bool(result) == (status == OK) and bool(error) == (status != OK)
-    text = ctypes.string_at((result if status == OK else error).value)
-    library.neuroshardStringFree(result)
-    library.neuroshardStringFree(error)
-    return status, json.loads(text)
+    return load_library()
 
 
 def workload(topology, **changes):
@@ -47,10 +28,9 @@ def workload(topology, **changes):
     {"seed": 5},
     {"seed": 5, "algorithm": "random"},
     {"cost_model": "roofline", "target": "torchrec-1.9", "threads": 2, "evaluation_budget": 2000},
-    {"objective": {"kind": "step", "dense_bottom_ms": 1.5, "dense_rest_ms": 2,
-                   "pipeline_depth": 2}},
+    {"dense_bottom_ms": 1.5, "dense_rest_ms": 2, "pipeline_depth": 2},
     {"algorithm": "published", "objective": "published", "cost_model": "reference",
-     "published": {"candidates": 3, "beam_width": 2, "depth": 2}},
+     "candidates": 3, "beam_width": 2, "depth": 2},
     {"algorithm": "dreamshard", "policy_samples": 2, "seed": 9},
 ], ids=lambda options: options.get("algorithm", "default") + "-" + "-".join(options))
 def test_same_result(library, options):
@@ -58,10 +38,13 @@ def test_same_result(library, options):
     status, found = plan_in_c(library, problem.to_json(), **options)
     assert status == OK, found
     arguments = dict(options)
-    if isinstance(options.get("objective"), dict):
-        arguments["objective"] = ns.Objective(**options["objective"])
-    if "published" in options:
-        arguments["published"] = ns.PublishedSettings(**options["published"])
+    dense = {name: arguments.pop(name) for name in options
+             if name.startswith("dense_") or name == "pipeline_depth"}
+    arguments["objective"] = ns.Objective(options.get("objective", "step"), **dense)
+    published = {name: arguments.pop(name) for name in ("candidates", "beam_width", "depth")
+                 if name in options}
+    if published:
+        arguments["published"] = ns.PublishedSettings(**published)
     expected = plain.result(ns.plan(problem, progress=False, **arguments))
     del expected["seconds"], found["seconds"]
     assert found == expected
@@ -70,8 +53,9 @@ def test_same_result(library, options):
 def test_same_plan_from_a_warm_start(library):
     problem = workload("4xCPU@8GiB")
     previous = ns.plan(problem, algorithm="size", progress=False).plan
-    status, found = plan_in_c(library, problem.to_json(), warm_start={
-        "previous": json.loads(previous.to_json()), "horizon_steps": 1000.0, "tolerance": 0.0})
+    status, found = plan_in_c(library, problem.to_json(),
+                              previous=json.loads(previous.to_json()), horizon_steps=1000.0,
+                              tolerance=0.0)
     assert status == OK, found
     expected = plain.result(ns.plan(problem, progress=False, warm_start=ns.WarmStart(
         previous, horizon_steps=1000.0, tolerance=0.0)))

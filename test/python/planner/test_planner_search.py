@@ -99,19 +99,6 @@ def test_published_settings_reach_the_search():
     assert costs[1] > costs[0]
 
 
-@pytest.mark.parametrize("topology", ["8xH200", "2x8xA100-40GB"])
-def test_same_cost_as_the_report_tool(topology):
-    tool = shutil.which("neuroshard-report")
-    if not tool:
-        pytest.skip("this build has no compiler tools")
-    workload = ROOT / "workloads" / "mlperf_dlrm_v2.json"
-    printed = run(tool, workload, "--topology", topology).stdout
-    shown = re.search(r"^this plan\s+([\d.]+) ms", printed, re.M)
-    assert shown, printed
-    problem = ns.ShardingProblem.load(workload).replace(topology=topology)
-    assert f"{ns.plan(problem).cost_ms:.3f}" == shown[1]
-
-
 def test_same_plan_as_the_compiler(tmp_path):
     opt, translate = shutil.which("neuroshard-opt"), shutil.which("neuroshard-translate")
     if not opt or not translate:
@@ -218,12 +205,12 @@ def test_a_problem_without_devices_is_refused():
     ({"objective": "speed"}, ValueError, "kind: expected one of step"),
     ({"objective": 1}, TypeError, "objective: expected"),
     ({"target": "jax"}, ValueError, "target: expected one of native"),
-    ({"deadline_s": -1}, ValueError, "deadline_s: expected at least 0"),
+    ({"deadline_s": -1}, ValueError, r"deadline_s: expected a number in \[0, 1e\+09\], got: -1"),
     ({"deadline_s": "1"}, TypeError, "deadline_s: expected a number"),
-    ({"seed": -1}, ValueError, "seed: expected at least 0"),
+    ({"seed": -1}, ValueError, r"seed: expected a whole number in \[0, 18446744073709551615\]"),
     ({"seed": 0.5}, TypeError, "seed: expected a whole number"),
-    ({"threads": -2}, ValueError, "threads: expected at least 0"),
-    ({"evaluation_budget": -1}, ValueError, "evaluation_budget: expected at least 0"),
+    ({"threads": -2}, ValueError, r"threads: expected a whole number in \[0, 1024\]"),
+    ({"evaluation_budget": -1}, ValueError, "evaluation_budget: expected a whole number in"),
     ({"published": 3}, TypeError, "published: expected PublishedSettings"),
     ({"published": ns.PublishedSettings()}, ValueError,
      "published: only algorithm='published' has this setting, algorithm: 'default'"),

@@ -202,7 +202,8 @@ TEST(DiagnosisTest, BadInputListsEveryError) {
   EXPECT_EQ(diagnosis.limit, Limit::BadInput);
   EXPECT_THAT(diagnosis.message, HasSubstr("tables[0].rows"));
   ASSERT_EQ(diagnosis.details.size(), 1u);
-  EXPECT_THAT(diagnosis.details[0], HasSubstr("published.beam_width"));
+  EXPECT_THAT(diagnosis.details[0],
+              HasSubstr("beam_width: expected a whole number in"));
 }
 
 TEST(DiagnosisTest, OneNumberModelUnderStep) {

@@ -1,8 +1,7 @@
-//===- PlanAnswer.cpp - What the planner answers a C caller ---------------===//
-
-#include "PlanAnswer.h"
+//===- SearchResultJson.cpp - Results of a search as JSON -----------------===//
 
 #include "neuroshard/Serialization/Json.h"
+#include "neuroshard/Serialization/SearchJson.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -12,7 +11,7 @@ using namespace neuroshard;
 using Json = nlohmann::ordered_json;
 
 /// Paths of files in messages need not be UTF-8.
-static std::string print(const Json &json) {
+static std::string printAnswer(const Json &json) {
   return json.dump(1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -88,7 +87,8 @@ static int64_t peakBytes(const MemoryReport &memory) {
   return peak;
 }
 
-std::string capi::writeAnswer(const SearchResult &result,
+std::string
+neuroshard::writeSearchResult(const SearchResult &result,
                               const std::vector<std::string> &remarks) {
   Json json = {{"cost_ms", result.breakdown.costMs}};
   // Zero is what is known when nothing is.
@@ -107,23 +107,16 @@ std::string capi::writeAnswer(const SearchResult &result,
   json["evaluations"] = result.evaluations;
   json["migration"] = result.migration ? toJson(*result.migration) : Json();
   json["plan"] = Json::parse(writePlan(result.plan));
-  return print(json);
+  return printAnswer(json);
 }
 
-std::string capi::writeError(const Diagnosis &diagnosis) {
-  return print({{"limit", toString(diagnosis.limit)},
-                {"message", diagnosis.message},
-                {"details", diagnosis.details},
-                {"advice", diagnosis.advice}});
+std::string neuroshard::writeBreakdown(const CostBreakdown &breakdown) {
+  return printAnswer(toJson(breakdown));
 }
 
-Diagnosis capi::diagnosisOf(const Diagnostics &errors) {
-  Diagnosis diagnosis;
-  for (const Diagnostic &error : errors)
-    diagnosis.details.push_back(error.str());
-  if (diagnosis.details.empty())
-    return diagnosis;
-  diagnosis.message = diagnosis.details.front();
-  diagnosis.details.erase(diagnosis.details.begin());
-  return diagnosis;
+std::string neuroshard::writeDiagnosis(const Diagnosis &diagnosis) {
+  return printAnswer({{"limit", toString(diagnosis.limit)},
+                      {"message", diagnosis.message},
+                      {"details", diagnosis.details},
+                      {"advice", diagnosis.advice}});
 }
