@@ -3,7 +3,7 @@
 // RUN: neuroshard-opt %s --neuroshard-plan="algorithm=dreamshard policy-samples=2" | FileCheck %s
 
 // CHECK: neuroshard.plan @plan {{.*}}algorithm = "dreamshard"
-// CHECK-SAME: ["policy", "placement_policy"], ["policy_samples", "2"]
+// CHECK-SAME: ["policy", "placement_policy"]{{.*}}["policy_samples", "2"]
 // CHECK-DAG: shard {{.*}} of @user rows [0, 20000000) cols [0, 16) on [[[#USER:]]]
 // CHECK-DAG: shard {{.*}} of @item rows [0, 20000000) cols [0, 16) on [[[#1 - USER]]]
 

@@ -7,6 +7,7 @@
 #include "TestArtifact.h"
 #include "neuroshard/Artifact/ArtifactFile.h"
 #include "neuroshard/Artifact/GpuProgram.h"
+#include "neuroshard/Artifact/Manifest.h"
 
 #include <cstdlib>
 #include <fstream>
