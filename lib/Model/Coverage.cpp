@@ -1,4 +1,4 @@
-//===- Coverage.cpp - Do rectangles cover a table exactly once? -----------===//
+//===- Coverage.cpp - Exact cover of a table by shards --------------------===//
 
 #include "neuroshard/Model/Coverage.h"
 

@@ -1,4 +1,4 @@
-//===- ShardingKinds.cpp - How the shards of a table cut it ---------------===//
+//===- ShardingKinds.cpp - Sharding kind of a table's shards --------------===//
 
 #include "neuroshard/Model/ShardingPlan.h"
 

@@ -1,4 +1,4 @@
-//===- Files.cpp - Whole files in and out ---------------------------------===//
+//===- Files.cpp - Reading and writing whole files ------------------------===//
 
 #include "neuroshard/Serialization/Files.h"
 

@@ -1,4 +1,4 @@
-//===- Levels.h - Which op belongs to which level --------------*- C++ -*-===//
+//===- Levels.h - Ops of each level of the program --------------*- C++ -*-===//
 //
 // For the checks between the levels.
 //

@@ -1,4 +1,4 @@
-//===- Manifest.h - What an artifact consists of ---------------*- C++ -*-===//
+//===- Manifest.h - Contents of manifest.json -------------------*- C++ -*-===//
 //
 // The contents of manifest.json: tables, exchanges and their lookups, shards,
 // programs, which device binds what, how functions are called. This is the one

@@ -1,4 +1,4 @@
-//===- EmulatorABI.h - What emulated GPU kernels call ----------*- C++ -*-===//
+//===- EmulatorABI.h - Calls of emulated GPU kernels ------------*- C++ -*-===//
 //
 // The contract between kernels that neuroshard-emulate-gpu made for the CPU
 // and libneuroshard_emulator. Plain C. An emulated module exports for each

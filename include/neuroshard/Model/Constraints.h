@@ -1,4 +1,4 @@
-//===- Constraints.h - What a plan must keep to -----------------*- C++ -*-===//
+//===- Constraints.h - Constraints on a plan --------------------*- C++ -*-===//
 
 #ifndef NEUROSHARD_MODEL_CONSTRAINTS_H
 #define NEUROSHARD_MODEL_CONSTRAINTS_H

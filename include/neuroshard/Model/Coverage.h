@@ -1,4 +1,4 @@
-//===- Coverage.h - Do rectangles cover a table exactly once? ---*- C++ -*-===//
+//===- Coverage.h - Exact cover of a table by shards ------------*- C++ -*-===//
 
 #ifndef NEUROSHARD_MODEL_COVERAGE_H
 #define NEUROSHARD_MODEL_COVERAGE_H

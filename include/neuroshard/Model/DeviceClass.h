@@ -1,4 +1,4 @@
-//===- DeviceClass.h - What is known about each kind of device --*- C++ -*-===//
+//===- DeviceClass.h - Hardware figures by device class ---------*- C++ -*-===//
 ///
 /// \file
 /// The one table of defaults per device class: usable memory, reserves, rates

@@ -1,4 +1,4 @@
-//===- Rows.h - How rows of a shard lie in memory ---------------*- C++ -*-===//
+//===- Rows.h - Memory layout of a shard's rows -----------------*- C++ -*-===//
 
 #ifndef NEUROSHARD_MODEL_ROWS_H
 #define NEUROSHARD_MODEL_ROWS_H

@@ -1,4 +1,4 @@
-//===- ShardingPlan.h - Where every piece of every table lives --*- C++ -*-===//
+//===- ShardingPlan.h - Placement of all shards -----------------*- C++ -*-===//
 
 #ifndef NEUROSHARD_MODEL_SHARDINGPLAN_H
 #define NEUROSHARD_MODEL_SHARDINGPLAN_H

@@ -1,4 +1,4 @@
-//===- ShardingProblem.h - What is to be sharded, onto what -----*- C++ -*-===//
+//===- ShardingProblem.h - Input of the planner -----------------*- C++ -*-===//
 
 #ifndef NEUROSHARD_MODEL_SHARDINGPROBLEM_H
 #define NEUROSHARD_MODEL_SHARDINGPROBLEM_H

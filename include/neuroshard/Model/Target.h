@@ -1,4 +1,4 @@
-//===- Target.h - What runs a plan, and which tiers it has ------*- C++ -*-===//
+//===- Target.h - Executors and their memory tiers --------------*- C++ -*-===//
 
 #ifndef NEUROSHARD_MODEL_TARGET_H
 #define NEUROSHARD_MODEL_TARGET_H

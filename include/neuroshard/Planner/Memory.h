@@ -1,4 +1,4 @@
-//===- Memory.h - What a plan occupies on each device and host --*- C++ -*-===//
+//===- Memory.h - Memory of a plan by device, host --------------*- C++ -*-===//
 ///
 /// \file
 /// The terms, their formulas and sources are in docs/memory.md.

@@ -1,4 +1,4 @@
-//===- KernelABI.h - What a compiled device program exports ----*- C++ -*-===//
+//===- KernelABI.h - Exports of compiled programs ---------------*- C++ -*-===//
 //
 // The contract between generated kernels and the runtime. A program library
 // exports one `nsrt_program` named `neuroshard_program`. The runtime owns

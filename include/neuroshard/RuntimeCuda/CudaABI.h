@@ -1,4 +1,4 @@
-//===- CudaABI.h - How a driver runs an artifact on a GPU ------*- C++ -*-===//
+//===- CudaABI.h - C interface of the GPU runtime ---------------*- C++ -*-===//
 //
 // The C interface of libneuroshard_cuda: opens one device of a compiled
 // artifact on a GPU, owns the memory of its shards, and launches its kernels

@@ -1,4 +1,4 @@
-//===- KernelBody.cpp - What the bodies of the kernels share --------------===//
+//===- KernelBody.cpp - Common parts of kernel bodies ---------------------===//
 
 #include "KernelBody.h"
 

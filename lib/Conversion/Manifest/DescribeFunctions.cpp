@@ -1,4 +1,4 @@
-//===- DescribeFunctions.cpp - How host code calls functions --------------===//
+//===- DescribeFunctions.cpp - Signatures of host functions ---------------===//
 //
 // What a jagged value or a bundle is made of at the borders of functions is
 // decided in Conversion/Jagged; this says the same in words.

@@ -1,4 +1,4 @@
-//===- DescribeFunctions.h - How host code calls functions -----*- C++ -*-===//
+//===- DescribeFunctions.h - Signatures of host functions -------*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_CONVERSION_MANIFEST_DESCRIBEFUNCTIONS_H
 #define NEUROSHARD_LIB_CONVERSION_MANIFEST_DESCRIBEFUNCTIONS_H

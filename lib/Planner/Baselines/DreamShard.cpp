@@ -1,4 +1,4 @@
-//===- DreamShard.cpp - Whole tables placed by a trained policy -----------===//
+//===- DreamShard.cpp - Placement by a trained policy ---------------------===//
 ///
 /// \file
 /// DreamShard (Zha et al., NeurIPS 2022): no search, one pass in which a policy

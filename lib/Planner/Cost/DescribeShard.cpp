@@ -1,4 +1,4 @@
-//===- DescribeShard.cpp - What a cost model sees of a shard --------------===//
+//===- DescribeShard.cpp - Features of a shard for cost models ------------===//
 
 #include "neuroshard/Planner/CostModel.h"
 #include "neuroshard/Planner/Memory.h"

@@ -1,4 +1,4 @@
-//===- CutRules.cpp - Which tables to cut before placing ------------------===//
+//===- CutRules.cpp - Choice of tables to cut -----------------------------===//
 
 #include "CutRules.h"
 

@@ -1,4 +1,4 @@
-//===- CutRules.h - Which tables to cut before placing ----------*- C++ -*-===//
+//===- CutRules.h - Choice of tables to cut ---------------------*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_PLANNER_FORMS_CUTRULES_H
 #define NEUROSHARD_LIB_PLANNER_FORMS_CUTRULES_H

@@ -1,4 +1,4 @@
-//===- Memory.cpp - What a plan occupies on each device and host ----------===//
+//===- Memory.cpp - Memory of a plan by device and host -------------------===//
 ///
 /// \file
 /// Every formula here is a row of docs/memory.md; keep them together.

@@ -1,4 +1,4 @@
-//===- Migration.h - What stays of a previous plan, what moves --*- C++ -*-===//
+//===- Migration.h - Shards kept of a previous plan -------------*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_PLANNER_REPLAN_MIGRATION_H
 #define NEUROSHARD_LIB_PLANNER_REPLAN_MIGRATION_H

@@ -1,4 +1,4 @@
-//===- InitialSolutions.cpp - Where the local search begins ---------------===//
+//===- InitialSolutions.cpp - Initial solutions of local search -----------===//
 
 #include "InitialSolutions.h"
 

@@ -1,4 +1,4 @@
-//===- InitialSolutions.h - Where the local search begins -------*- C++ -*-===//
+//===- InitialSolutions.h - Initial solutions of local search ---*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_PLANNER_SEARCH_INITIALSOLUTIONS_H
 #define NEUROSHARD_LIB_PLANNER_SEARCH_INITIALSOLUTIONS_H

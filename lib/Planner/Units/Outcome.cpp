@@ -1,4 +1,4 @@
-//===- Outcome.cpp - What an algorithm returns ----------------------------===//
+//===- Outcome.cpp - Result of a search algorithm -------------------------===//
 
 #include "Outcome.h"
 

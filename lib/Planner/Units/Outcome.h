@@ -1,4 +1,4 @@
-//===- Outcome.h - What an algorithm returns --------------------*- C++ -*-===//
+//===- Outcome.h - Result of a search algorithm -----------------*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_PLANNER_UNITS_OUTCOME_H
 #define NEUROSHARD_LIB_PLANNER_UNITS_OUTCOME_H

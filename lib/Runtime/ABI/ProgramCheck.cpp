@@ -1,4 +1,4 @@
-//===- ProgramCheck.cpp - Does a program fit its device? ------------------===//
+//===- ProgramCheck.cpp - Validation of a program for a device ------------===//
 //
 // Compares the table a program library exports with the manifest's binding,
 // so that no kernel ever runs on memory it was not compiled for.

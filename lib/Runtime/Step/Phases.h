@@ -1,4 +1,4 @@
-//===- Phases.h - Where the time of a step goes ----------------*- C++ -*-===//
+//===- Phases.h - Time and bytes of a step's phases -------------*- C++ -*-===//
 //
 // Wall time and sent bytes of each phase on one device.
 //

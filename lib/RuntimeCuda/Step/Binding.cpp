@@ -1,4 +1,4 @@
-//===- Binding.cpp - What a device's lookups and slots are ----------------===//
+//===- Binding.cpp - Lookups and slots of a device ------------------------===//
 //
 // Reads the two documents of a device.
 //

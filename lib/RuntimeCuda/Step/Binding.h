@@ -1,4 +1,4 @@
-//===- Binding.h - What a device's lookups and slots are -------*- C++ -*-===//
+//===- Binding.h - Lookups and slots of a device ----------------*- C++ -*-===//
 //
 // The manifest and the GPU program of one device, read together.
 //

@@ -1,4 +1,4 @@
-//===- DevicePlans.cpp - What a step needs, before it runs ----------------===//
+//===- DevicePlans.cpp - Cache of prepared GPU steps ----------------------===//
 //
 // Finds or makes the plan of a step: its tasks, its memory and its arrays on
 // the GPU.

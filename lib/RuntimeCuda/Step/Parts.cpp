@@ -1,4 +1,4 @@
-//===- Parts.cpp - What the lookups of a step read and write --------------===//
+//===- Parts.cpp - Inputs and outputs of a step's lookups -----------------===//
 //
 // Everything a kernel would not check itself is checked here.
 //

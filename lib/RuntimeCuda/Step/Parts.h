@@ -1,4 +1,4 @@
-//===- Parts.h - What the lookups of a step read and write -----*- C++ -*-===//
+//===- Parts.h - Inputs and outputs of lookups ------------------*- C++ -*-===//
 //
 // Checks parts that a caller gives, and makes parts from whole jagged inputs.
 //

@@ -1,4 +1,4 @@
-//===- StepMemory.cpp - What a training step needs on the GPU -------------===//
+//===- StepMemory.cpp - Buffers of a training step on a GPU ---------------===//
 //
 // Addresses depend on what was reserved, not on the step, so that what kernels
 // are told stays the same from step to step.

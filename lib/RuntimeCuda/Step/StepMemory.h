@@ -1,4 +1,4 @@
-//===- StepMemory.h - What a training step needs on the GPU ----*- C++ -*-===//
+//===- StepMemory.h - Buffers of a training step on a GPU -------*- C++ -*-===//
 //
 // One block of device memory for keys, their sort, the places of gradients and
 // what two-phase optimizers keep. It only grows, and is never given back while

@@ -1,4 +1,4 @@
-//===- StepTasks.cpp - What the kernels of a step are told ----------------===//
+//===- StepTasks.cpp - Task arrays of a step's kernels --------------------===//
 //
 // Tasks, their blocks, and the keys and positions of an update.
 //

@@ -1,4 +1,4 @@
-//===- StepTasks.h - What the kernels of a step are told -------*- C++ -*-===//
+//===- StepTasks.h - Task arrays of a step's kernels ------------*- C++ -*-===//
 //
 // The arrays of GpuKernelABI.h for one set of parts, made on the host. Nothing
 // here touches a GPU.

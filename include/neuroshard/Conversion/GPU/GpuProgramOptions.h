@@ -1,4 +1,4 @@
-//===- GpuProgramOptions.h - How GPU programs are made ---------*- C++ -*-===//
+//===- GpuProgramOptions.h - Options of GPU programs ------------*- C++ -*-===//
 
 #ifndef NEUROSHARD_CONVERSION_GPU_GPUPROGRAMOPTIONS_H
 #define NEUROSHARD_CONVERSION_GPU_GPUPROGRAMOPTIONS_H

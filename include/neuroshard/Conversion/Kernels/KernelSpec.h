@@ -1,4 +1,4 @@
-//===- KernelSpec.h - What one embedding kernel computes -------*- C++ -*-===//
+//===- KernelSpec.h - Specification of a kernel -----------------*- C++ -*-===//
 //
 // A kernel is specialised for its columns, element and id types, pooling and
 // optimizer. Two specifications with the same name are the same kernel.

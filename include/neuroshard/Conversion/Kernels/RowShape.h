@@ -1,4 +1,4 @@
-//===- RowShape.h - How kernels cut rows into vectors -----------*- C++ -*-===//
+//===- RowShape.h - Vector shape of table rows ------------------*- C++ -*-===//
 
 #ifndef NEUROSHARD_CONVERSION_KERNELS_ROWSHAPE_H
 #define NEUROSHARD_CONVERSION_KERNELS_ROWSHAPE_H
