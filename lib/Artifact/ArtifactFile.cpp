@@ -58,7 +58,7 @@ std::string readFile(const std::filesystem::path &path) {
   if (!S_ISREG(status.st_mode))
     fail("cannot read '", path.string(), "': expected a file, found ",
          kindOf(status.st_mode));
-  std::string bytes(size_t(status.st_size), '\0');
+  std::string bytes(static_cast<size_t>(status.st_size), '\0');
   size_t done = 0;
   while (done < bytes.size()) {
     ssize_t count = read(file.number, &bytes[done], bytes.size() - done);
@@ -68,7 +68,7 @@ std::string readFile(const std::filesystem::path &path) {
       fail("cannot read '", path.string(), "': ", std::strerror(errno));
     if (count == 0) // somebody cuts it short just now
       break;
-    done += size_t(count);
+    done += static_cast<size_t>(count);
   }
   bytes.resize(done);
   return bytes;

@@ -36,7 +36,7 @@ void checkDevices(const Manifest &manifest, int32_t index) {
          ": names a device more than once");
   if (!shard.replicated())
     return;
-  if (shard.devices.size() != size_t(manifest.numDevices))
+  if (shard.devices.size() != static_cast<size_t>(manifest.numDevices))
     fail("manifest: ", shardPath(manifest, index),
          ": a replicated shard must be on all ", manifest.numDevices,
          " devices, found ", shard.devices.size());
@@ -81,11 +81,11 @@ void checkCoverage(const Manifest &manifest, int32_t table,
 void checkShards(const Manifest &manifest) {
   std::vector<std::vector<int32_t>> shardsOfTable(manifest.tables.size());
   for (size_t i = 0; i < manifest.shards.size(); ++i) {
-    checkDevices(manifest, int32_t(i));
-    shardsOfTable[manifest.shards[i].table].push_back(int32_t(i));
+    checkDevices(manifest, static_cast<int32_t>(i));
+    shardsOfTable[manifest.shards[i].table].push_back(static_cast<int32_t>(i));
   }
   for (size_t i = 0; i < manifest.tables.size(); ++i)
-    checkCoverage(manifest, int32_t(i), shardsOfTable[i]);
+    checkCoverage(manifest, static_cast<int32_t>(i), shardsOfTable[i]);
 }
 
 void checkSlots(const Manifest &manifest) {
@@ -107,9 +107,9 @@ void checkSlots(const Manifest &manifest) {
   }
   for (size_t i = 0; i < manifest.shards.size(); ++i)
     for (int32_t device : manifest.shards[i].devices)
-      if (!bound.count({int32_t(i), device}))
-        fail("manifest: ", shardPath(manifest, int32_t(i)), ": device ", device,
-             " does not bind it to a slot");
+      if (!bound.count({static_cast<int32_t>(i), device}))
+        fail("manifest: ", shardPath(manifest, static_cast<int32_t>(i)),
+             ": device ", device, " does not bind it to a slot");
 }
 
 /// Every slot of a device has each lookup of its table exactly once.
@@ -134,7 +134,8 @@ void checkLookups(const Manifest &manifest, int32_t device) {
       for (size_t k = 0; k < manifest.exchanges[x].lookups.size(); ++k) {
         int32_t table = manifest.exchanges[x].lookups[k].table;
         if (table == manifest.shards[binding.slots[slot]].table &&
-            !found.count({int32_t(x), int32_t(k), int32_t(slot)}))
+            !found.count({static_cast<int32_t>(x), static_cast<int32_t>(k),
+                          static_cast<int32_t>(slot)}))
           fail("manifest: ", path, ": expected [", x, ", ", k, ", ", slot,
                "] (a lookup of table \"", manifest.tables[table].name,
                "\"), found none");

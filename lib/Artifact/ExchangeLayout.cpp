@@ -18,8 +18,8 @@ public:
         exchange(exchange) {}
 
   ExchangeLayout build() {
-    layout.owners.resize(size_t(manifest.numDevices));
-    layout.locals.resize(size_t(manifest.numDevices));
+    layout.owners.resize(static_cast<size_t>(manifest.numDevices));
+    layout.locals.resize(static_cast<size_t>(manifest.numDevices));
     layout.results.resize(spec.lookups.size());
     addBuckets();
     for (int32_t device = 0; device < manifest.numDevices; ++device)
@@ -47,17 +47,18 @@ private:
       Range all{0, manifest.tables[lookup.table].rows};
       std::vector<int64_t> ends; // of the last range of each layer
       for (const Range &rows : ranges) {
-        layout.bucketsOfLookup[k].push_back(int32_t(layout.buckets.size()));
+        layout.bucketsOfLookup[k].push_back(
+            static_cast<int32_t>(layout.buckets.size()));
         auto layer = std::find_if(ends.begin(), ends.end(), [&](int64_t end) {
           return end <= rows.begin;
         });
-        auto number = int32_t(layer - ends.begin());
+        auto number = static_cast<int32_t>(layer - ends.begin());
         if (layer == ends.end())
           ends.push_back(rows.end);
         else
           *layer = rows.end;
         bool hasAllRows = rows == all;
-        layout.buckets.push_back({int32_t(k),
+        layout.buckets.push_back({static_cast<int32_t>(k),
                                   rows,
                                   number,
                                   !hasAllRows,
@@ -82,16 +83,16 @@ private:
         continue;
       const ShardSpec &shard = manifest.shards[binding.slots[bound.slot]];
       if (shard.replicated())
-        addLocalEntry(device, int32_t(i), bound);
+        addLocalEntry(device, static_cast<int32_t>(i), bound);
       else
-        addRemoteEntry(device, int32_t(i), bound, shard);
+        addRemoteEntry(device, static_cast<int32_t>(i), bound, shard);
     }
     StreamSet &local = layout.locals[device];
     for (size_t i = 0; i < local.entries.size(); ++i) {
       EntryLayout &entry = local.entries[i];
       int32_t bucket = layout.bucketsOfLookup[entry.lookup][0];
       entry.stream = addStream(local, bucket);
-      layout.results[entry.lookup].localEntry = int32_t(i);
+      layout.results[entry.lookup].localEntry = static_cast<int32_t>(i);
       if (device == 0)
         layout.buckets[bucket].destinations.push_back(
             {localDestination, entry.stream});
@@ -118,7 +119,7 @@ private:
       layout.buckets[bucket].destinations.push_back({device, stream});
     }
     layout.results[bound.lookup].parts.push_back(
-        {device, int32_t(owner.entries.size()), bucket, shard.rows,
+        {device, static_cast<int32_t>(owner.entries.size()), bucket, shard.rows,
          shard.cols});
     owner.entries.push_back({kernel, bound.slot, bound.lookup, stream,
                              shard.cols, spec.lookups[bound.lookup].pooled(),
@@ -136,7 +137,7 @@ private:
   static int32_t findStream(const StreamSet &set, int32_t bucket) {
     for (size_t i = 0; i < set.streams.size(); ++i)
       if (set.streams[i].bucket == bucket)
-        return int32_t(i);
+        return static_cast<int32_t>(i);
     return -1;
   }
 
@@ -145,7 +146,7 @@ private:
     const ExchangeLookup &lookup = spec.lookups[source.lookup];
     set.streams.push_back(
         {source.lookup, bucket, source.rows, lookup.pooled(), lookup.weighted});
-    return int32_t(set.streams.size()) - 1;
+    return static_cast<int32_t>(set.streams.size()) - 1;
   }
 
   static void placePooledColumns(StreamSet &set) {
@@ -193,7 +194,7 @@ std::vector<Segment> cutColumns(const std::vector<Range> &ranges) {
     Segment segment{{*it, *std::next(it)}, {}};
     for (size_t i = 0; i < ranges.size(); ++i)
       if (ranges[i].overlaps(segment.cols))
-        segment.parts.push_back(int32_t(i));
+        segment.parts.push_back(static_cast<int32_t>(i));
     if (!segment.parts.empty())
       segments.push_back(std::move(segment));
   }
@@ -204,7 +205,8 @@ std::vector<ExchangeLayout> makeLayouts(const Manifest &manifest) {
   std::vector<ExchangeLayout> layouts;
   DeviceGroups groups(manifest);
   for (size_t i = 0; i < manifest.exchanges.size(); ++i)
-    layouts.push_back(LayoutBuilder(manifest, groups, int32_t(i)).build());
+    layouts.push_back(
+        LayoutBuilder(manifest, groups, static_cast<int32_t>(i)).build());
   return layouts;
 }
 

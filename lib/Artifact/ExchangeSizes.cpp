@@ -20,7 +20,8 @@ Block makeBlock(const StreamSet &set, int64_t batch,
     }
     block.begin.push_back(block.size);
     block.stride.push_back(entry.cols.size());
-    block.size += idsOfStream(size_t(entry.stream)) * entry.cols.size();
+    block.size +=
+        idsOfStream(static_cast<size_t>(entry.stream)) * entry.cols.size();
   }
   block.directSize = block.size;
   for (size_t e = 0; e < set.entries.size(); ++e)
@@ -31,8 +32,8 @@ Block makeBlock(const StreamSet &set, int64_t batch,
 }
 
 int64_t HierarchicalSizes::ofSamples(int64_t owner, int64_t sampleRank) const {
-  return batches[size_t(sampleRank)] *
-         layout.owners[size_t(owner)].relayedWidth;
+  return batches[static_cast<size_t>(sampleRank)] *
+         layout.owners[static_cast<size_t>(owner)].relayedWidth;
 }
 
 int64_t HierarchicalSizes::ownerToRelay(int64_t owner, int64_t relay) const {
@@ -48,8 +49,8 @@ int64_t HierarchicalSizes::relayToSamples(int64_t relay,
                                           int64_t sampleRank) const {
   if (groups.placeOf(relay).index != groups.placeOf(sampleRank).index)
     return 0;
-  return batches[size_t(sampleRank)] *
-         layout.relays[size_t(groups.placeOf(relay).group)].width;
+  return batches[static_cast<size_t>(sampleRank)] *
+         layout.relays[static_cast<size_t>(groups.placeOf(relay).group)].width;
 }
 
 ExchangeBytes exchangeBytes(const ExchangeLayout &layout,
@@ -68,7 +69,7 @@ ExchangeBytes exchangeBytes(const ExchangeLayout &layout,
       const std::vector<int64_t> &ids = load.idsOfBucket[rank];
       std::vector<int64_t> idsOfStream;
       for (const StreamLayout &stream : set.streams)
-        idsOfStream.push_back(ids[size_t(stream.bucket)]);
+        idsOfStream.push_back(ids[static_cast<size_t>(stream.bucket)]);
       IdPayload payload(set, load.batches[rank], spec.idBytes());
       payload.placeIds(idsOfStream);
       bytes.ids[rank][owner] = payload.bytes();
@@ -81,8 +82,10 @@ ExchangeBytes exchangeBytes(const ExchangeLayout &layout,
       if (!hasRelays)
         continue;
       // The other device of the pair is a relay here.
-      int64_t inGroup = relayed.ownerToRelay(int64_t(owner), int64_t(rank));
-      int64_t across = relayed.relayToSamples(int64_t(owner), int64_t(rank));
+      int64_t inGroup = relayed.ownerToRelay(static_cast<int64_t>(owner),
+                                             static_cast<int64_t>(rank));
+      int64_t across = relayed.relayToSamples(static_cast<int64_t>(owner),
+                                              static_cast<int64_t>(rank));
       bytes.results[owner][rank] += inGroup * valueBytes;
       bytes.relayedGradients[rank][owner] += inGroup * valueBytes;
       bytes.relayedResults[owner][rank] += across * valueBytes;

@@ -43,7 +43,7 @@ ElementType readOutputType(const JsonValue &value) {
 }
 
 int32_t readVariant(const JsonValue &value) {
-  return int32_t(value.integer(-1, maxVariant));
+  return static_cast<int32_t>(value.integer(-1, maxVariant));
 }
 
 GpuImageFile readImage(const JsonValue &value) {
@@ -57,21 +57,23 @@ GpuImageFile readImage(const JsonValue &value) {
 GpuLookup readLookup(const JsonValue &value, size_t numSlots) {
   GpuLookup lookup;
   lookup.slot = value["slot"].index(numSlots);
-  lookup.idBytes = int32_t(value["id_bytes"].integer(4, 8));
+  lookup.idBytes = static_cast<int32_t>(value["id_bytes"].integer(4, 8));
   if (lookup.idBytes != 4 && lookup.idBytes != 8)
     value["id_bytes"].wrong("4 or 8");
   lookup.pooled = value["pooled"].boolean();
   lookup.weighted = value["weighted"].boolean();
   lookup.output = readOutputType(value["output"]);
-  lookup.variant = int32_t(value["variant"].integer(0, maxVariant));
+  lookup.variant =
+      static_cast<int32_t>(value["variant"].integer(0, maxVariant));
   lookup.meanVariant = readVariant(value["mean_variant"]);
   lookup.fixedVariant = readVariant(value["fixed_variant"]);
   lookup.fixedMeanVariant = readVariant(value["fixed_mean_variant"]);
-  lookup.itemsPerBlock = int32_t(value["items_per_block"].integer(1, maxItems));
+  lookup.itemsPerBlock =
+      static_cast<int32_t>(value["items_per_block"].integer(1, maxItems));
   lookup.gradientVariant = readVariant(value["gradient_variant"]);
   int64_t least = lookup.gradientVariant >= 0 ? 1 : 0;
-  lookup.gradientItemsPerBlock =
-      int32_t(value["gradient_items_per_block"].integer(least, maxItems));
+  lookup.gradientItemsPerBlock = static_cast<int32_t>(
+      value["gradient_items_per_block"].integer(least, maxItems));
   return lookup;
 }
 
@@ -79,8 +81,9 @@ GpuSlot readSlot(const JsonValue &value) {
   GpuSlot slot;
   slot.dim = value["dim"].integer(1, maxItems);
   slot.element = readOutputType(value["element"]);
-  slot.elementStates = int32_t(value["state_elements"].integer(0, 2));
-  slot.rowStates = int32_t(value["state_rows"].integer(0, 2));
+  slot.elementStates =
+      static_cast<int32_t>(value["state_elements"].integer(0, 2));
+  slot.rowStates = static_cast<int32_t>(value["state_rows"].integer(0, 2));
   slot.twoPhase = value["two_phase"].boolean();
   slot.updateVariant = readVariant(value["update_variant"]);
   slot.reduceVariant = readVariant(value["reduce_variant"]);
@@ -250,19 +253,22 @@ GpuProgram parseGpuProgram(const std::string &text) {
 
 void checkGpuProgram(const GpuProgram &program, const Manifest &manifest,
                      int32_t device) {
-  const DeviceBinding &binding = manifest.bindings[size_t(device)];
+  const DeviceBinding &binding = manifest.bindings[static_cast<size_t>(device)];
   checkCount("slots", binding.slots.size(), program.slots.size());
   checkCount("lookups", binding.lookups.size(), program.lookups.size());
   for (size_t i = 0; i < program.slots.size(); ++i) {
-    const ShardSpec &shard = manifest.shards[size_t(binding.slots[i])];
+    const ShardSpec &shard =
+        manifest.shards[static_cast<size_t>(binding.slots[i])];
     const TableSpec &table = manifest.tableOf(shard);
     const GpuSlot &slot = program.slots[i];
     std::string path = indexed("slots", i);
     expect(path, "dim", shard.cols.size(), slot.dim);
-    expect(path, "element", int32_t(table.elementType), int32_t(slot.element));
-    expect(path, "state_elements", int32_t(table.states().perElement),
-           slot.elementStates);
-    expect(path, "state_rows", int32_t(table.states().perRow), slot.rowStates);
+    expect(path, "element", static_cast<int32_t>(table.elementType),
+           static_cast<int32_t>(slot.element));
+    expect(path, "state_elements",
+           static_cast<int32_t>(table.states().perElement), slot.elementStates);
+    expect(path, "state_rows", static_cast<int32_t>(table.states().perRow),
+           slot.rowStates);
     bool exchanges = manifest.needsNormExchange(shard);
     if (slot.trainable() && slot.twoPhase != exchanges)
       expect(path, "two_phase", exchanges, slot.twoPhase);
@@ -275,8 +281,10 @@ void checkGpuProgram(const GpuProgram &program, const Manifest &manifest,
   }
   for (size_t i = 0; i < program.lookups.size(); ++i) {
     const LookupBinding &bound = binding.lookups[i];
-    const ExchangeSpec &exchange = manifest.exchanges[size_t(bound.exchange)];
-    const ExchangeLookup &spec = exchange.lookups[size_t(bound.lookup)];
+    const ExchangeSpec &exchange =
+        manifest.exchanges[static_cast<size_t>(bound.exchange)];
+    const ExchangeLookup &spec =
+        exchange.lookups[static_cast<size_t>(bound.lookup)];
     const GpuLookup &lookup = program.lookups[i];
     std::string path = indexed("lookups", i);
     expect(path, "slot", bound.slot, lookup.slot);
@@ -287,13 +295,14 @@ void checkGpuProgram(const GpuProgram &program, const Manifest &manifest,
 }
 
 void bindMeans(GpuProgram &program, const Manifest &manifest, int32_t device) {
-  const DeviceBinding &binding = manifest.bindings[size_t(device)];
+  const DeviceBinding &binding = manifest.bindings[static_cast<size_t>(device)];
   for (size_t i = 0; i < program.lookups.size(); ++i) {
     const LookupBinding &bound = binding.lookups[i];
-    const ExchangeLookup &lookup = manifest.exchanges[size_t(bound.exchange)]
-                                       .lookups[size_t(bound.lookup)];
-    const ShardSpec &shard =
-        manifest.shards[size_t(binding.slots[size_t(bound.slot)])];
+    const ExchangeLookup &lookup =
+        manifest.exchanges[static_cast<size_t>(bound.exchange)]
+            .lookups[static_cast<size_t>(bound.lookup)];
+    const ShardSpec &shard = manifest.shards[static_cast<size_t>(
+        binding.slots[static_cast<size_t>(bound.slot)])];
     bool hasAllRows = shard.rows.size() == manifest.tableOf(shard).rows;
     program.lookups[i].mean = lookup.pooling == Pooling::Mean && hasAllRows;
     if (program.lookups[i].variantFor(/*fixed=*/false) < 0)

@@ -17,12 +17,12 @@ IdPayload::IdPayload(const StreamSet &set, int64_t batch, int32_t idBytes)
   for (size_t i = 0; i < set.streams.size(); ++i)
     if (!set.streams[i].pooled) {
       headOffset[i] = totalBytes;
-      totalBytes += int64_t(sizeof(int64_t));
+      totalBytes += static_cast<int64_t>(sizeof(int64_t));
     }
   for (size_t i = 0; i < set.streams.size(); ++i)
     if (set.streams[i].pooled) {
       headOffset[i] = totalBytes;
-      totalBytes += batch * int64_t(sizeof(int32_t));
+      totalBytes += batch * static_cast<int64_t>(sizeof(int32_t));
     }
   totalBytes = alignTo8(totalBytes);
 }
@@ -36,7 +36,7 @@ void IdPayload::placeIds(const std::vector<int64_t> &idsOfStream) {
   for (size_t i = 0; i < idsOfStream.size(); ++i)
     if (set->streams[i].weighted) {
       weightsOffset[i] = totalBytes;
-      totalBytes += idsOfStream[i] * int64_t(sizeof(float));
+      totalBytes += idsOfStream[i] * static_cast<int64_t>(sizeof(float));
     }
   totalBytes = alignTo8(totalBytes);
 }
@@ -46,7 +46,7 @@ std::vector<int64_t> IdPayload::readCounts(const std::byte *payload) const {
   for (size_t i = 0; i < counts.size(); ++i) {
     if (set->streams[i].pooled) {
       const int32_t *begin = lengths(payload, i);
-      counts[i] = std::accumulate(begin, begin + batch, int64_t(0));
+      counts[i] = std::accumulate(begin, begin + batch, int64_t{0});
     } else {
       std::memcpy(&counts[i], payload + headOffset[i], sizeof(int64_t));
     }

@@ -36,10 +36,10 @@ bool JsonValue::has(const char *field) const {
 }
 
 int64_t JsonValue::integer(int64_t least, int64_t most) const {
-  bool fits =
-      value.is_number_integer() &&
-      !(value.is_number_unsigned() &&
-        value.get<uint64_t>() > uint64_t(std::numeric_limits<int64_t>::max()));
+  bool fits = value.is_number_integer() &&
+              !(value.is_number_unsigned() &&
+                value.get<uint64_t>() >
+                    static_cast<uint64_t>(std::numeric_limits<int64_t>::max()));
   if (!fits || value.get<int64_t>() < least || value.get<int64_t>() > most)
     wrong("an integer from " + std::to_string(least) + " to " +
           std::to_string(most));
@@ -49,7 +49,7 @@ int64_t JsonValue::integer(int64_t least, int64_t most) const {
 int32_t JsonValue::index(size_t count) const {
   if (count == 0)
     wrong("an index into a list that is empty");
-  return static_cast<int32_t>(integer(0, int64_t(count) - 1));
+  return static_cast<int32_t>(integer(0, static_cast<int64_t>(count) - 1));
 }
 
 double JsonValue::number() const {

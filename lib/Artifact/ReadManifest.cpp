@@ -21,8 +21,8 @@ namespace {
 using Value = runtime::JsonValue;
 
 // So that the elements of a table can be counted in 64 bits.
-constexpr int64_t maxRows = int64_t(1) << 40;
-constexpr int64_t maxDim = int64_t(1) << 20;
+constexpr int64_t maxRows = int64_t{1} << 40;
+constexpr int64_t maxDim = int64_t{1} << 20;
 
 /// A value that is written by its name in the Model.
 template <typename T>
@@ -115,7 +115,7 @@ ShardSpec readShard(const Value &value, const Manifest &manifest) {
   shard.rows = readRange(value["rows"], table.rows);
   shard.cols = readRange(value["cols"], table.dim);
   shard.devices = value["devices"].list([&](const Value &item) {
-    return item.index(size_t(manifest.numDevices));
+    return item.index(static_cast<size_t>(manifest.numDevices));
   });
   if (shard.devices.empty())
     value["devices"].wrong("at least one device");
@@ -153,16 +153,17 @@ DeviceBinding readBinding(const Value &value, const Manifest &manifest) {
 std::vector<std::vector<int32_t>> readGroups(const Value &value,
                                              int32_t numDevices) {
   auto groups = value.list([&](const Value &group) {
-    return group.list(
-        [&](const Value &item) { return item.index(size_t(numDevices)); });
+    return group.list([&](const Value &item) {
+      return item.index(static_cast<size_t>(numDevices));
+    });
   });
-  std::vector<bool> named(size_t(numDevices), false);
+  std::vector<bool> named(static_cast<size_t>(numDevices), false);
   bool good = !groups.empty();
   for (const std::vector<int32_t> &group : groups) {
     good &= group.size() == groups.front().size();
     for (int32_t device : group) {
-      good &= !named[size_t(device)];
-      named[size_t(device)] = true;
+      good &= !named[static_cast<size_t>(device)];
+      named[static_cast<size_t>(device)] = true;
     }
   }
   if (!good || std::find(named.begin(), named.end(), false) != named.end())
@@ -199,7 +200,7 @@ ValueSpec readValue(const Value &value, const Manifest &manifest) {
   if (spec.kind == ValueKind::Scalar)
     return spec;
   spec.shape = value["shape"].list(
-      [](const Value &item) { return item.integer(-1, int64_t(1) << 60); });
+      [](const Value &item) { return item.integer(-1, int64_t{1} << 60); });
   if (spec.kind != ValueKind::Tensor)
     spec.table = value["table"].index(manifest.tables.size());
   if (spec.kind == ValueKind::State)
@@ -240,7 +241,7 @@ Manifest readManifest(const Value &root) {
   });
   manifest.bindings = root["bindings"].list(
       [&](const Value &item) { return readBinding(item, manifest); });
-  if (manifest.bindings.size() != size_t(manifest.numDevices))
+  if (manifest.bindings.size() != static_cast<size_t>(manifest.numDevices))
     root["bindings"].wrong(std::to_string(manifest.numDevices) +
                            " bindings, one per device");
   manifest.functions = readFunctions(root["functions"], manifest);
@@ -254,7 +255,7 @@ Manifest readManifest(const Value &root) {
 } // namespace
 
 bool Manifest::needsNormExchange(const ShardSpec &shard) const {
-  return tablesWithNormExchange()[size_t(shard.table)];
+  return tablesWithNormExchange()[static_cast<size_t>(shard.table)];
 }
 
 std::vector<bool> Manifest::tablesWithNormExchange() const {
@@ -264,7 +265,7 @@ std::vector<bool> Manifest::tablesWithNormExchange() const {
     bool columnSplit = shard.cols.size() < table.dim;
     if (table.optimizer &&
         exchangesNorms(table.optimizer->kind, optimizerSemantics, columnSplit))
-      result[size_t(shard.table)] = true;
+      result[static_cast<size_t>(shard.table)] = true;
   }
   return result;
 }

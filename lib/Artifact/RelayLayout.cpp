@@ -68,7 +68,7 @@ void markRelayed(const DeviceGroups &groups, const ExchangeSpec &spec,
       continue;
     for (const PartialColumns &part : result.parts)
       layout.owners[part.device].entries[part.entry].relayed = true;
-    layout.relays.resize(size_t(groups.numGroups()));
+    layout.relays.resize(static_cast<size_t>(groups.numGroups()));
   }
 }
 
@@ -77,7 +77,7 @@ void addRelays(const DeviceGroups &groups, ExchangeLayout &layout) {
     if (!isRelayed(layout, result))
       continue;
     for (size_t group = 0; group < layout.relays.size(); ++group)
-      addSums(groups, int32_t(group), layout, result);
+      addSums(groups, static_cast<int32_t>(group), layout, result);
     std::vector<Range> cols;
     for (const RelayedColumns &part : result.relayed)
       cols.push_back(part.cols);

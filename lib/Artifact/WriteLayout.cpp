@@ -56,20 +56,24 @@ public:
 private:
   Json entry(const EntryLayout &entry, bool copied) const {
     const StreamSet &set = copied ? local : owner;
-    int64_t firstStream = copied ? int64_t(owner.streams.size()) : 0;
-    const StreamLayout &stream = set.streams[size_t(entry.stream)];
-    bool isMean = spec.lookups[size_t(entry.lookup)].pooling == Pooling::Mean;
-    return {{"kernel", entry.kernel},
-            {"slot", entry.slot},
-            {"lookup", entry.lookup},
-            {"stream", firstStream + entry.stream},
-            {"cols", boundsJson(entry.cols)},
-            {"column", entry.pooledColumn},
-            {"padded_column", entry.paddedColumn},
-            {"replicated", copied},
-            {"relayed", entry.relayed},
-            {"divided",
-             isMean && layout.buckets[size_t(stream.bucket)].isPartOfRows}};
+    int64_t firstStream =
+        copied ? static_cast<int64_t>(owner.streams.size()) : 0;
+    const StreamLayout &stream = set.streams[static_cast<size_t>(entry.stream)];
+    bool isMean = spec.lookups[static_cast<size_t>(entry.lookup)].pooling ==
+                  Pooling::Mean;
+    return {
+        {"kernel", entry.kernel},
+        {"slot", entry.slot},
+        {"lookup", entry.lookup},
+        {"stream", firstStream + entry.stream},
+        {"cols", boundsJson(entry.cols)},
+        {"column", entry.pooledColumn},
+        {"padded_column", entry.paddedColumn},
+        {"replicated", copied},
+        {"relayed", entry.relayed},
+        {"divided",
+         isMean &&
+             layout.buckets[static_cast<size_t>(stream.bucket)].isPartOfRows}};
   }
 
   const ExchangeLayout &layout;
@@ -82,10 +86,10 @@ Json segmentJson(const Segment &segment, const ResultLayout &result,
                  const std::vector<DeviceWriter> &devices) {
   Json parts = Json::array();
   for (int32_t index : segment.parts) {
-    const PartialColumns &part = result.parts[size_t(index)];
+    const PartialColumns &part = result.parts[static_cast<size_t>(index)];
     parts.push_back(Json::array(
-        {part.device,
-         devices[size_t(part.device)].numberOfEntry[size_t(part.entry)]}));
+        {part.device, devices[static_cast<size_t>(part.device)]
+                          .numberOfEntry[static_cast<size_t>(part.entry)]}));
   }
   return {{"cols", boundsJson(segment.cols)}, {"parts", parts}};
 }

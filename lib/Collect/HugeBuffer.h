@@ -26,7 +26,7 @@ public:
   }
 
 private:
-  static constexpr size_t kPageBytes = size_t(2) << 20;
+  static constexpr size_t kPageBytes = size_t{2} << 20;
 
   void grow(int64_t count) {
     size_t bytes =

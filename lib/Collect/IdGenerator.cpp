@@ -32,7 +32,7 @@ Permutation::Permutation(uint64_t size, uint64_t key) : size(size) {
 }
 
 uint64_t Permutation::operator()(uint64_t value) const {
-  const uint64_t mask = (uint64_t(1) << halfBits) - 1;
+  const uint64_t mask = (uint64_t{1} << halfBits) - 1;
   do {
     uint64_t left = value >> halfBits, right = value & mask;
     for (uint64_t key : keys) {

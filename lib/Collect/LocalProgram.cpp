@@ -19,7 +19,7 @@ std::string numbered(char letter, size_t number) {
 }
 
 int64_t dimOf(const LocalTable &table) {
-  return std::accumulate(table.widths.begin(), table.widths.end(), int64_t(0));
+  return std::accumulate(table.widths.begin(), table.widths.end(), int64_t{0});
 }
 
 Expected<std::vector<LocalTable>> makeTables(const MeasuredSet &set) {

@@ -164,7 +164,7 @@ ShardingProblem neuroshard::makePlanTask(const TablePool &pool, uint64_t seed,
   }
   // Beside its share of the tables, a device holds the batch.
   int64_t perDevice =
-      (int64_t(256) << 20) +
+      (int64_t{256} << 20) +
       static_cast<int64_t>(kMemorySlack * static_cast<double>(bytes) / devices);
   problem.topology = *parseTopology(std::to_string(devices) + "xCPU@" +
                                     std::to_string(perDevice));

@@ -26,7 +26,7 @@ double maxForwardPlusBackward(std::span<const ComputeMs> devices) {
 
 std::vector<double> ranks(std::span<const double> values) {
   std::vector<size_t> order(values.size());
-  std::iota(order.begin(), order.end(), size_t(0));
+  std::iota(order.begin(), order.end(), size_t{0});
   std::sort(order.begin(), order.end(),
             [&](size_t a, size_t b) { return values[a] < values[b]; });
   std::vector<double> result(values.size());

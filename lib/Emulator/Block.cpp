@@ -39,7 +39,7 @@ void Block::prepare() {
 std::optional<KernelError> Block::run(const Kernel &launched, uint32_t block) {
   kernel = &launched;
   index = block;
-  random = SplitMix64(launched.seed ^ (uint64_t(block) + 1) << 20);
+  random = SplitMix64(launched.seed ^ (static_cast<uint64_t>(block) + 1) << 20);
   prepare();
   currentBlock = this;
   current = takeRunnable();
@@ -79,7 +79,7 @@ void Block::switchTo(uint32_t thread) {
 }
 
 uint32_t Block::takeRunnable() {
-  auto position = uint32_t(random.below(runnable.size()));
+  auto position = static_cast<uint32_t>(random.below(runnable.size()));
   uint32_t thread = runnable[position];
   runnable[position] = runnable.back();
   runnable.pop_back();
@@ -141,7 +141,7 @@ bool Block::completeWarpOp(uint32_t warp, uint32_t mask) {
       reject(thread, ", but " + describeThread(first) + describeWait(first));
       return false;
     }
-    ballot |= uint32_t(threads[thread].value != 0) << lane;
+    ballot |= static_cast<uint32_t>(threads[thread].value != 0) << lane;
   }
   for (uint32_t left = mask; left; left &= left - 1) {
     uint32_t thread = warp * warpSize + __builtin_ctz(left);
@@ -173,9 +173,9 @@ bool Block::shuffle(uint32_t thread) {
   switch (self.op) {
   case WarpOp::ShuffleUp: {
     // `last` is the least lane here.
-    int32_t from = int32_t(lane) - int32_t(offset);
-    valid = from >= int32_t(last);
-    source = uint32_t(from);
+    int32_t from = static_cast<int32_t>(lane) - static_cast<int32_t>(offset);
+    valid = from >= static_cast<int32_t>(last);
+    source = static_cast<uint32_t>(from);
     break;
   }
   case WarpOp::ShuffleDown:
@@ -197,7 +197,8 @@ bool Block::shuffle(uint32_t thread) {
                        ", which is not among them");
     return false;
   }
-  self.result = uint64_t(valid) << 32 | threads[thread - lane + source].value;
+  self.result = static_cast<uint64_t>(valid) << 32 |
+                threads[thread - lane + source].value;
   return true;
 }
 

@@ -36,7 +36,7 @@ struct Kernel {
   uint64_t seed = 0;
   /// A block that takes more is stopped; by default a million for each of 256
   /// threads.
-  uint64_t maximumSteps = uint64_t(1) << 28;
+  uint64_t maximumSteps = uint64_t{1} << 28;
   /// Null: nobody looks for races.
   RaceFinder *races = nullptr;
 };
@@ -94,7 +94,7 @@ public:
   /// `kind` with the bits of an alignment.
   void access(const void *address, size_t bytes, int32_t kind) {
     countStep();
-    uintptr_t alignment = uintptr_t(1) << (kind >> NSE_ALIGNMENT_SHIFT);
+    uintptr_t alignment = uintptr_t{1} << (kind >> NSE_ALIGNMENT_SHIFT);
     if (reinterpret_cast<uintptr_t>(address) & (alignment - 1))
       stopMisaligned(address, bytes, alignment);
     constexpr int32_t kinds = (1 << NSE_ALIGNMENT_SHIFT) - 1;

@@ -16,7 +16,7 @@ namespace {
 
 std::string describeMask(uint32_t mask) {
   char text[16];
-  std::snprintf(text, sizeof(text), "0x%08x", unsigned(mask));
+  std::snprintf(text, sizeof(text), "0x%08x", static_cast<unsigned>(mask));
   return text;
 }
 

@@ -40,7 +40,7 @@ size_t roundUp(size_t value, size_t multiple) {
 }
 
 size_t getPageBytes() {
-  static const size_t bytes = size_t(sysconf(_SC_PAGESIZE));
+  static const size_t bytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   return bytes;
 }
 
@@ -138,8 +138,8 @@ bool isAllocated(const void *address, size_t bytes) {
   int device;
   if (!findAllocation(address, begin, size, device))
     return false;
-  auto offset = size_t(static_cast<const std::byte *>(address) -
-                       static_cast<std::byte *>(begin));
+  auto offset = static_cast<size_t>(static_cast<const std::byte *>(address) -
+                                    static_cast<std::byte *>(begin));
   return bytes <= size - offset;
 }
 

@@ -148,13 +148,13 @@ EMULATOR_EXPORT CUresult cuDeviceGetName(char *name, int length,
     return result;
   if (length <= 0)
     return fail(CUDA_ERROR_INVALID_VALUE, "no room for a device's name");
-  std::snprintf(name, size_t(length), "NeuroShard emulator");
+  std::snprintf(name, static_cast<size_t>(length), "NeuroShard emulator");
   return CUDA_SUCCESS;
 }
 
 EMULATOR_EXPORT CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice device) {
   std::memcpy(uuid->bytes, "neuroshard-emul", 16);
-  uuid->bytes[15] = char(device);
+  uuid->bytes[15] = static_cast<char>(device);
   return checkDevice(device);
 }
 

@@ -19,7 +19,7 @@ using namespace neuroshard::emulator;
 
 namespace {
 void *toPointer(CUdeviceptr pointer) {
-  return reinterpret_cast<void *>(uintptr_t(pointer));
+  return reinterpret_cast<void *>(static_cast<uintptr_t>(pointer));
 }
 
 /// Success if `bytes` from `pointer` on are device memory.
@@ -37,19 +37,19 @@ class PinnedMemory {
 public:
   void add(void *pointer, size_t bytes) {
     std::lock_guard lock(mutex);
-    blocks[uintptr_t(pointer)] = bytes;
+    blocks[reinterpret_cast<uintptr_t>(pointer)] = bytes;
   }
   bool remove(void *pointer) {
     std::lock_guard lock(mutex);
-    return blocks.erase(uintptr_t(pointer)) > 0;
+    return blocks.erase(reinterpret_cast<uintptr_t>(pointer)) > 0;
   }
   bool contains(const void *pointer, size_t bytes) {
     std::lock_guard lock(mutex);
-    auto after = blocks.upper_bound(uintptr_t(pointer));
+    auto after = blocks.upper_bound(reinterpret_cast<uintptr_t>(pointer));
     if (after == blocks.begin())
       return false;
     auto [begin, size] = *std::prev(after);
-    return uintptr_t(pointer) - begin + bytes <= size;
+    return reinterpret_cast<uintptr_t>(pointer) - begin + bytes <= size;
   }
 
 private:

@@ -54,7 +54,7 @@ bool writeAll(int file, const char *data, size_t bytes) {
     if (written <= 0)
       return false;
     data += written;
-    bytes -= size_t(written);
+    bytes -= static_cast<size_t>(written);
   }
   return true;
 }

@@ -33,13 +33,15 @@ std::string measureElfImage(const void *image, size_t &bytes) {
   if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != machine ||
       header.e_type != ET_DYN || header.e_shentsize != sizeof(Elf64_Shdr))
     return "not a shared library for this machine";
-  bytes = header.e_shoff + size_t(header.e_shnum) * sizeof(Elf64_Shdr);
+  bytes =
+      header.e_shoff + static_cast<size_t>(header.e_shnum) * sizeof(Elf64_Shdr);
   for (size_t i = 0; i < header.e_shnum; ++i) {
     Elf64_Shdr section;
     std::memcpy(&section, data + header.e_shoff + i * sizeof(section),
                 sizeof(section));
     if (section.sh_type != SHT_NOBITS)
-      bytes = std::max(bytes, size_t(section.sh_offset + section.sh_size));
+      bytes = std::max(
+          bytes, static_cast<size_t>(section.sh_offset + section.sh_size));
   }
   return {};
 }

@@ -38,12 +38,13 @@ EXPORT int64_t nse_grid_dim(void) {
 
 EXPORT uint64_t nse_shuffle(uint32_t mask, uint32_t value, uint32_t offset,
                             uint32_t mask_and_clamp, int32_t kind) {
-  static_assert(int(WarpOp::ShuffleIdx) - int(WarpOp::ShuffleBfly) ==
+  static_assert(static_cast<int>(WarpOp::ShuffleIdx) -
+                    static_cast<int>(WarpOp::ShuffleBfly) ==
                 NSE_SHUFFLE_IDX);
   Block *block = Block::getCurrent();
   if (!block)
-    return uint64_t(1) << 32 | value;
-  auto op = WarpOp(int(WarpOp::ShuffleBfly) + kind);
+    return uint64_t{1} << 32 | value;
+  auto op = WarpOp(static_cast<int>(WarpOp::ShuffleBfly) + kind);
   return block->meetLanes(op, mask, value, offset, mask_and_clamp);
 }
 
@@ -51,7 +52,8 @@ EXPORT uint32_t nse_ballot(uint32_t mask, uint32_t predicate) {
   Block *block = Block::getCurrent();
   if (!block)
     return predicate != 0;
-  return uint32_t(block->meetLanes(WarpOp::Ballot, mask, predicate, 0, 0));
+  return static_cast<uint32_t>(
+      block->meetLanes(WarpOp::Ballot, mask, predicate, 0, 0));
 }
 
 EXPORT void nse_warp_sync(uint32_t mask) {
@@ -66,11 +68,11 @@ EXPORT void nse_barrier(void) {
 
 EXPORT void nse_access(const void *address, int64_t bytes, int32_t kind) {
   if (Block *block = Block::getCurrent())
-    block->access(address, size_t(bytes), kind);
+    block->access(address, static_cast<size_t>(bytes), kind);
 }
 
 EXPORT void *nse_allocate(int64_t bytes) {
-  return bytes < 0 ? nullptr : allocateMemory(0, size_t(bytes));
+  return bytes < 0 ? nullptr : allocateMemory(0, static_cast<size_t>(bytes));
 }
 
 EXPORT int32_t nse_free(void *memory) {

@@ -65,7 +65,7 @@ std::byte *FiberStacks::getTop(size_t index) const {
 bool FiberStacks::isGuard(const void *address) const {
   auto *byte = static_cast<const std::byte *>(address);
   return memory && byte >= memory && byte < memory + size &&
-         size_t(byte - memory) % slotBytes < guardBytes;
+         static_cast<size_t>(byte - memory) % slotBytes < guardBytes;
 }
 
 } // namespace neuroshard::emulator

@@ -67,7 +67,8 @@ public:
       uint64_t turn = next.fetch_add(1, std::memory_order_relaxed);
       if (turn >= kernel.gridSize || failed.load(std::memory_order_relaxed))
         break;
-      auto index = uint32_t((start + turn * stride) % kernel.gridSize);
+      auto index =
+          static_cast<uint32_t>((start + turn * stride) % kernel.gridSize);
       if (std::optional<KernelError> error = block->run(kernel, index))
         fail(std::move(*error));
     }

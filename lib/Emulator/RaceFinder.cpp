@@ -102,7 +102,7 @@ std::optional<std::string> RaceFinder::access(uint32_t thread,
   Stamp stamp{block,
               barrier,
               clocks[thread][thread % warpSize],
-              uint16_t(thread),
+              static_cast<uint16_t>(thread),
               kind == NSE_ATOMIC,
               true};
   auto first = reinterpret_cast<uintptr_t>(address);

@@ -16,7 +16,7 @@ using namespace neuroshard::emulator;
 namespace {
 /// What the GPU's sort asks for depends on n; so does this.
 size_t getScratchBytes(int64_t n, int32_t keyBytes) {
-  return 256 + size_t(n) * size_t(keyBytes);
+  return 256 + static_cast<size_t>(n) * static_cast<size_t>(keyBytes);
 }
 
 /// Success if all arrays lie in device memory with room for n elements.
@@ -39,8 +39,9 @@ template <typename Key> struct Sort {
   int64_t n;
 
   void run(int32_t endBit) const {
-    Key mask = endBit < int32_t(8 * sizeof(Key)) ? Key((Key(1) << endBit) - 1)
-                                                 : Key(~Key(0));
+    Key mask = endBit < static_cast<int32_t>(8 * sizeof(Key))
+                   ? Key((Key(1) << endBit) - 1)
+                   : Key(~Key(0));
     std::copy_n(iota, n, order);
     std::stable_sort(order, order + n, [&](int32_t a, int32_t b) {
       return (keys[a] & mask) < (keys[b] & mask);
@@ -53,7 +54,7 @@ template <typename Key> struct Sort {
       if (i > 0 && sortedKeys[i] == sortedKeys[i - 1])
         continue;
       uniqueKeys[runs] = sortedKeys[i];
-      starts[runs++] = int32_t(i);
+      starts[runs++] = static_cast<int32_t>(i);
     }
     *numRuns = runs;
   }
@@ -93,8 +94,8 @@ EMULATOR_EXPORT int nsg_sort(void *temp, size_t *temp_bytes, const void *keys,
     return fail(CUDA_ERROR_INVALID_VALUE, "nsg_sort: too little scratch");
   if (CUresult result = checkCall(static_cast<CUstream>(stream)))
     return result;
-  size_t keys_bytes = size_t(n) * size_t(key_bytes),
-         index_bytes = size_t(n) * 4;
+  size_t keys_bytes = static_cast<size_t>(n) * static_cast<size_t>(key_bytes),
+         index_bytes = static_cast<size_t>(n) * 4;
   if (CUresult result = checkArrays({{temp, *temp_bytes},
                                      {keys, keys_bytes},
                                      {iota, index_bytes},

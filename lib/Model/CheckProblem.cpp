@@ -14,9 +14,9 @@ using namespace neuroshard;
 
 namespace {
 
-constexpr int64_t kMaxRows = int64_t(1) << 48;
-constexpr int64_t kMaxDim = int64_t(1) << 20;
-constexpr int64_t kMaxBatch = int64_t(1) << 31;
+constexpr int64_t kMaxRows = int64_t{1} << 48;
+constexpr int64_t kMaxDim = int64_t{1} << 20;
+constexpr int64_t kMaxBatch = int64_t{1} << 31;
 constexpr double kMaxPooling = 1e6;
 constexpr int kMaxInputCopies = 16;
 constexpr double kMaxWeight = 1e9;
@@ -338,7 +338,7 @@ void Checker::checkReserves() {
         std::pair(".communicator_bytes", reserves.communicatorBytes)})
     if (bytes)
       wantInteger(std::string("constraints.reserves") + name, *bytes, 0,
-                  int64_t(1) << 50);
+                  int64_t{1} << 50);
 }
 
 void Checker::checkFixedShards() {

@@ -16,8 +16,8 @@
 
 using namespace neuroshard;
 
-static constexpr int64_t kMiB = int64_t(1) << 20;
-static constexpr int64_t kGiB = int64_t(1) << 30;
+static constexpr int64_t kMiB = int64_t{1} << 20;
+static constexpr int64_t kGiB = int64_t{1} << 30;
 
 static constexpr std::array<DeviceClass, 4> kClasses = {{
     {.name = "H200",

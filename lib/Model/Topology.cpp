@@ -43,7 +43,7 @@ void checkLevel(const TopologyLevel &level, size_t index, int devices,
                         "a group needs at least 1 device, got: " +
                             std::to_string(level.groupSizes[i])});
   int64_t sum = std::accumulate(level.groupSizes.begin(),
-                                level.groupSizes.end(), int64_t(0));
+                                level.groupSizes.end(), int64_t{0});
   if (sum != devices)
     errors.push_back(
         {where + ".groups", "group sizes must add up to the " +
@@ -127,7 +127,9 @@ std::vector<int> nodeSizes(const std::vector<std::string_view> &counts,
   }
   if (counts.size() == 2) {
     std::optional<int> repeat = parseCount(counts.front());
-    if (!repeat || int64_t(*repeat) * int64_t(nodes.size()) > kMaxDevices)
+    if (!repeat ||
+        static_cast<int64_t>(*repeat) * static_cast<int64_t>(nodes.size()) >
+            kMaxDevices)
       return {};
     std::vector<int> once = nodes;
     for (int i = 1; i < *repeat; ++i)
@@ -241,7 +243,7 @@ Expected<Topology> neuroshard::parseTopology(std::string_view text) {
                    "2x8xA100-40GB, got: " +
                        inQuotes(text));
   std::vector<int> nodes = nodeSizes(parts, *deviceClass);
-  int64_t total = std::accumulate(nodes.begin(), nodes.end(), int64_t(0));
+  int64_t total = std::accumulate(nodes.begin(), nodes.end(), int64_t{0});
   if (nodes.empty() || total > kMaxDevices)
     return failure("topology", "counts must be whole numbers, and 1 to " +
                                    std::to_string(kMaxDevices) +

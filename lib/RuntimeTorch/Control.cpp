@@ -53,7 +53,8 @@ ProcessGroupCommunicator &Control::connected() {
 std::vector<int64_t> Control::gatherNumbers(int64_t kind, int64_t number) {
   ProcessGroupCommunicator &group = connected();
   using Message = std::array<int64_t, 2>;
-  std::vector<Message> sent(size_t(group.size()), Message{kind, number});
+  std::vector<Message> sent(static_cast<size_t>(group.size()),
+                            Message{kind, number});
   std::vector<int64_t> sizes(sent.size(), sizeof(Message));
   auto request = group.startAllToAll(
       copyBytes(sent.data(), sent.size() * sizeof(Message)), sizes, sizes);
@@ -79,11 +80,12 @@ std::vector<at::Tensor> Control::gatherBytes(int64_t kind,
                                              const at::Tensor &bytes) {
   std::vector<int64_t> sizes = gatherNumbers(kind, bytes.numel());
   auto request = connected().startAllGather(
-      copyBytes(bytes.const_data_ptr(), size_t(bytes.numel())), bytes.numel(),
-      sizes);
+      copyBytes(bytes.const_data_ptr(), static_cast<size_t>(bytes.numel())),
+      bytes.numel(), sizes);
   std::vector<at::Tensor> gathered;
   for (const auto &piece : request->wait()) {
-    gathered.push_back(at::empty({int64_t(piece.size())}, at::kByte));
+    gathered.push_back(
+        at::empty({static_cast<int64_t>(piece.size())}, at::kByte));
     if (!piece.empty())
       std::memcpy(gathered.back().mutable_data_ptr(), piece.data(),
                   piece.size());
@@ -170,7 +172,7 @@ TORCH_LIBRARY_FRAGMENT(neuroshard, m) {
   m.def("watch(str control, str group, str prefix, float silence) -> ()",
         [](const std::string &control, const std::string &group,
            const std::string &prefix, double silence) {
-          std::chrono::milliseconds limit(int64_t(silence * 1000));
+          std::chrono::milliseconds limit(static_cast<int64_t>(silence * 1000));
           orDistError([&] {
             addControl(control,
                        std::make_shared<Control>(group, prefix, limit));

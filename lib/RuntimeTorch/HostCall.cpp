@@ -33,7 +33,7 @@ ResultSpec describe(const ValueSpec &value) {
   if (value.kind != ValueKind::Tensor)
     fail("manifest: a result is neither a handle nor a tensor");
   return {.type = scalarTypeOf(value.type),
-          .rank = int64_t(value.shape.size())};
+          .rank = static_cast<int64_t>(value.shape.size())};
 }
 
 } // namespace
@@ -59,7 +59,7 @@ Results::Results(const std::vector<ResultSpec> &resultSpecs)
     begins.push_back(size);
     size += spec.words();
   }
-  words.resize(size_t(size));
+  words.resize(static_cast<size_t>(size));
 }
 
 Results::Results(Results &&other) noexcept { *this = std::move(other); }
@@ -84,7 +84,7 @@ void Results::reset() {
 }
 
 void *Results::handle(size_t index) const {
-  return reinterpret_cast<void *>(words[size_t(begins[index])]);
+  return reinterpret_cast<void *>(words[static_cast<size_t>(begins[index])]);
 }
 
 at::Tensor Results::take(size_t index) {
@@ -92,15 +92,17 @@ at::Tensor Results::take(size_t index) {
   int64_t *descriptor = wordsOf(index);
   void *allocated =
       reinterpret_cast<void *>(std::exchange(descriptor[0], 0)); // now taken
-  auto *aligned = reinterpret_cast<std::byte *>(descriptor[1]) +
-                  descriptor[2] * int64_t(c10::elementSize(spec.type));
-  at::IntArrayRef sizes(descriptor + 3, size_t(spec.rank));
+  auto *aligned =
+      reinterpret_cast<std::byte *>(descriptor[1]) +
+      descriptor[2] * static_cast<int64_t>(c10::elementSize(spec.type));
+  at::IntArrayRef sizes(descriptor + 3, static_cast<size_t>(spec.rank));
   return at::from_blob(
       aligned, sizes, [allocated](void *) { std::free(allocated); }, spec.type);
 }
 
 Results Results::splitFrom(size_t first) {
-  std::vector<ResultSpec> rest(specs.begin() + int64_t(first), specs.end());
+  std::vector<ResultSpec> rest(specs.begin() + static_cast<int64_t>(first),
+                               specs.end());
   Results split(rest);
   if (first < specs.size())
     std::copy(words.begin() + begins[first], words.end(), split.words.begin());

@@ -73,7 +73,7 @@ void join(const std::string &model, const std::string &directory,
 }
 
 std::vector<at::Tensor> shardTensors(const std::string &model, int64_t shard) {
-  return findMember(model)->shards().at(size_t(shard));
+  return findMember(model)->shards().at(static_cast<size_t>(shard));
 }
 
 std::vector<double> phaseMs(const std::string &model) {
@@ -140,10 +140,11 @@ TORCH_LIBRARY_FRAGMENT(neuroshard, m) {
   m.def("reset_phases(str model) -> ()", [](const std::string &model) {
     nsrt_device_reset_phases(findMember(model)->device());
   });
-  m.def("memory_bytes(str model, int kind) -> int", [](const std::string &model,
-                                                       int64_t kind) {
-    return nsrt_device_memory_bytes(findMember(model)->device(), int32_t(kind));
-  });
+  m.def("memory_bytes(str model, int kind) -> int",
+        [](const std::string &model, int64_t kind) {
+          return nsrt_device_memory_bytes(findMember(model)->device(),
+                                          static_cast<int32_t>(kind));
+        });
 }
 
 TORCH_LIBRARY_IMPL(neuroshard, CPU, m) {

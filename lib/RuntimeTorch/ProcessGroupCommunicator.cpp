@@ -19,7 +19,7 @@ namespace neuroshard::runtime {
 namespace {
 
 int64_t sum(std::span<const int64_t> counts) {
-  return std::accumulate(counts.begin(), counts.end(), int64_t(0));
+  return std::accumulate(counts.begin(), counts.end(), int64_t{0});
 }
 
 at::Tensor makeBytes(int64_t count) { return at::empty({count}, at::kByte); }
@@ -46,7 +46,8 @@ public:
     const auto *data =
         static_cast<const std::byte *>(this->output.const_data_ptr());
     for (size_t peer = 0; peer < counts.size(); ++peer)
-      pieces.emplace_back(data + offsets[peer], size_t(counts[peer]));
+      pieces.emplace_back(data + offsets[peer],
+                          static_cast<size_t>(counts[peer]));
   }
 
   const std::vector<std::span<const std::byte>> &wait() override {
@@ -113,7 +114,7 @@ ProcessGroupCommunicator::startAllToAll(SharedBytes send,
   });
   std::vector<int64_t> offsets(receiveBytes.size());
   std::exclusive_scan(receiveBytes.begin(), receiveBytes.end(), offsets.begin(),
-                      int64_t(0));
+                      int64_t{0});
   return std::make_unique<ProcessGroupRequest>(watch, name(), std::move(work),
                                                output, offsets, receiveBytes);
 }
@@ -127,10 +128,11 @@ std::unique_ptr<CommunicatorRequest> ProcessGroupCommunicator::startAllGather(
   int64_t padded = (largest + 15) / 16 * 16;
   at::Tensor input = makeBytes(padded);
   if (sendBytes > 0)
-    std::memcpy(input.mutable_data_ptr(), send.get(), size_t(sendBytes));
+    std::memcpy(input.mutable_data_ptr(), send.get(),
+                static_cast<size_t>(sendBytes));
   if (sendBytes < padded)
     std::memset(static_cast<std::byte *>(input.mutable_data_ptr()) + sendBytes,
-                0, size_t(padded - sendBytes));
+                0, static_cast<size_t>(padded - sendBytes));
   at::Tensor output = makeBytes(padded * size());
   auto work = start([&] { return group->all_gather_single(output, input); });
   std::vector<int64_t> offsets;

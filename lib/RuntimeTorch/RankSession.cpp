@@ -238,7 +238,7 @@ void Member::checkGradients(const Step &step,
     std::string what =
         std::string("gradient of result ").append(std::to_string(i));
     checkDense(gradients[i], scalarType(lookups[i].resultType), 2, what);
-    int64_t dim = manifest.tables[size_t(lookups[i].table)].dim;
+    int64_t dim = manifest.tables[static_cast<size_t>(lookups[i].table)].dim;
     TORCH_CHECK_VALUE(gradients[i].size(0) == step.resultRows[i] &&
                           gradients[i].size(1) == dim,
                       what, ": expected shape [", step.resultRows[i], ", ", dim,
@@ -303,7 +303,8 @@ std::vector<std::vector<at::Tensor>> Member::shards() const {
     TORCH_CHECK(nsrt_device_shard(ownDevice, i, &info) == 0, nsrt_last_error());
     int64_t rows = info.row_end - info.row_begin;
     int64_t cols = info.col_end - info.col_begin;
-    ElementType type = manifest.tables[size_t(info.table)].elementType;
+    ElementType type =
+        manifest.tables[static_cast<size_t>(info.table)].elementType;
     std::vector<at::Tensor> &shard = shards.emplace_back();
     shard.push_back(at::from_blob(info.weights, {rows, cols},
                                   {info.weight_stride, 1}, scalarType(type)));

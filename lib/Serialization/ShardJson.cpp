@@ -21,8 +21,8 @@ Shard neuroshard::json::readShard(Reader &reader, const Json &value,
     Path where(path, key);
     if (!range->is_array() || range->size() != 2)
       return reader.error(where, "expected [begin, end]");
-    reader.read((*range)[0], Path(where, size_t(0)), begin);
-    reader.read((*range)[1], Path(where, size_t(1)), end);
+    reader.read((*range)[0], Path(where, size_t{0}), begin);
+    reader.read((*range)[1], Path(where, size_t{1}), end);
   };
   readRange("rows", shard.rowBegin, shard.rowEnd);
   readRange("cols", shard.colBegin, shard.colEnd);

@@ -68,7 +68,7 @@ double neuroshard::kendallTau(std::span<const double> a,
                               std::span<const double> b) {
   size_t count = a.size();
   std::vector<size_t> order(count);
-  std::iota(order.begin(), order.end(), size_t(0));
+  std::iota(order.begin(), order.end(), size_t{0});
   std::sort(order.begin(), order.end(), [&](size_t i, size_t j) {
     return a[i] != a[j] ? a[i] < a[j] : b[i] < b[j];
   });

@@ -118,7 +118,7 @@ bool Judge::hostsFit() const {
 /// Those with the fewest forms first.
 void Judge::sortTables() {
   order.resize(modes.size());
-  std::iota(order.begin(), order.end(), size_t(0));
+  std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
     return modes[a].size() < modes[b].size();
   });
@@ -126,11 +126,11 @@ void Judge::sortTables() {
   for (size_t depth = order.size(); depth-- > 0;) {
     int64_t least = INT64_MAX;
     for (const Mode &mode : modes[order[depth]])
-      least =
-          std::min(least, std::accumulate(mode.bytes.begin(), mode.bytes.end(),
-                                          mode.relaxation +
-                                              mode.everywhere *
-                                                  int64_t(cases.devices())));
+      least = std::min(
+          least, std::accumulate(mode.bytes.begin(), mode.bytes.end(),
+                                 mode.relaxation +
+                                     mode.everywhere * static_cast<int64_t>(
+                                                           cases.devices())));
     leastFrom[depth] = leastFrom[depth + 1] + least;
   }
 }
@@ -173,7 +173,7 @@ bool Judge::fits(size_t depth) const {
       return false;
     room.push_back(left);
   }
-  int64_t total = std::accumulate(room.begin(), room.end(), int64_t(0));
+  int64_t total = std::accumulate(room.begin(), room.end(), int64_t{0});
   for (size_t i = 0; i < depth; ++i)
     total -= chosen[order[i]]->relaxation;
   if (total < leastFrom[depth])

@@ -79,7 +79,8 @@ std::vector<int> Packer::devicesOf(Mask mask) {
     if (mask & bit(device))
       list.push_back(device);
   for (size_t i = list.size(); i > 1; --i)
-    std::swap(list[i - 1], list[static_cast<size_t>(below(int64_t(i)))]);
+    std::swap(list[i - 1],
+              list[static_cast<size_t>(below(static_cast<int64_t>(i)))]);
   int64_t how = below(3);
   if (how < 2)
     std::stable_sort(list.begin(), list.end(), [&](int a, int b) {
@@ -198,7 +199,8 @@ std::optional<ShardingPlan> Packer::attempt() {
     if (chosen[table]->shards.empty())
       order.push_back(table);
   for (size_t i = order.size(); i > 1; --i)
-    std::swap(order[i - 1], order[static_cast<size_t>(below(int64_t(i)))]);
+    std::swap(order[i - 1],
+              order[static_cast<size_t>(below(static_cast<int64_t>(i)))]);
   for (size_t table : order)
     if (!pourTable(table))
       return std::nullopt;

@@ -80,7 +80,7 @@ ShardingProblem neuroshard::randomTask(const TaskSettings &settings,
   int devices = random.between(settings.minDevices, settings.maxDevices);
   for (int i = 0; i < tables; ++i) {
     double rows = std::pow(10, 2 + 5.08 * positive(random));
-    int64_t dim = int64_t(4) << random.between(0, 5);
+    int64_t dim = int64_t{4} << random.between(0, 5);
     double pooling = 4.4 * std::exp(settings.poolingSpread * normal(random));
     addTable(problem, static_cast<int64_t>(rows), dim,
              std::max(1.125, std::round(8 * pooling) / 8));
@@ -111,7 +111,7 @@ KnownTask neuroshard::taskFromPlan(double fill, uint64_t seed) {
   int devices = random.between(2, 12);
   problem.topology =
       *parseTopology(numbered("", static_cast<size_t>(devices)) + "xH200");
-  const int64_t memory = int64_t(64) << 20;
+  const int64_t memory = int64_t{64} << 20;
   for (Device &device : problem.topology.devices)
     device.memoryBytes = memory;
   const int64_t full = static_cast<int64_t>(fill * static_cast<double>(memory));

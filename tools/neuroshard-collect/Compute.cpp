@@ -31,12 +31,12 @@ CLI::App *neuroshard::addComputeCommand(CLI::App &app,
       ->add_option("-o,--output", options.path, "File to write (safetensors)")
       ->required();
   command->add_option("--samples", options.samples, "Sets to measure")
-      ->check(CLI::Range(int64_t(1), int64_t(1000000)))
+      ->check(CLI::Range(int64_t{1}, int64_t{1000000}))
       ->capture_default_str();
   command
       ->add_option("--repeats", options.repeats,
                    "Sets to measure a second time, half a run later")
-      ->check(CLI::Range(int64_t(0), int64_t(1000000)))
+      ->check(CLI::Range(int64_t{0}, int64_t{1000000}))
       ->capture_default_str();
   command
       ->add_option("--held-out", options.heldOutShare,

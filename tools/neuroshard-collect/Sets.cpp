@@ -17,7 +17,7 @@ CLI::App *neuroshard::addSetsCommand(CLI::App &app, SetListOptions &options) {
                    "Class of the device that will measure them, such as H200")
       ->required();
   command->add_option("--samples", options.samples, "Sets to list")
-      ->check(CLI::Range(int64_t(1), int64_t(1000000)))
+      ->check(CLI::Range(int64_t{1}, int64_t{1000000}))
       ->capture_default_str();
   command
       ->add_option("--held-out", options.heldOutShare,
@@ -38,12 +38,12 @@ CLI::App *neuroshard::addSetsCommand(CLI::App &app, SetListOptions &options) {
   command
       ->add_option("--lookups", options.sets.maxLookups,
                    "Ids of a batch over all tables, at most")
-      ->check(CLI::Range(int64_t(1), int64_t(1) << 40))
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40))
       ->capture_default_str();
   command
       ->add_option("--batch-factor", options.sets.batchFactor,
                    "Multiplies the batches of 512 to 16384 samples")
-      ->check(CLI::Range(int64_t(1), int64_t(1024)))
+      ->check(CLI::Range(int64_t{1}, int64_t{1024}))
       ->capture_default_str();
   return command;
 }

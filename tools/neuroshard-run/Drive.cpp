@@ -136,7 +136,8 @@ void printMemory(nsrt_world *world, std::ostream &out) {
   for (int32_t rank = 0; rank < nsrt_world_num_devices(world); ++rank) {
     nsrt_device *device = nsrt_world_device(world, rank);
     auto mebibytes = [&](int32_t kind) {
-      return nsrt_device_memory_bytes(device, kind) / double(1 << 20);
+      return nsrt_device_memory_bytes(device, kind) /
+             static_cast<double>(1 << 20);
     };
     out << format("device %d: weights %.1f MiB, state %.1f MiB, buffers %.1f "
                   "MiB\n",

@@ -31,7 +31,7 @@ struct Tensor {
         bytes(elements() * bytesOf(type)) {}
 
   int64_t elements() const {
-    return std::accumulate(shape.begin(), shape.end(), int64_t(1),
+    return std::accumulate(shape.begin(), shape.end(), int64_t{1},
                            std::multiplies<>());
   }
   template <typename T> T *as() { return reinterpret_cast<T *>(bytes.data()); }

@@ -40,7 +40,7 @@ int main(int argc, char **argv) {
   app.add_option("--function", options.function, "function to run")
       ->capture_default_str();
   app.add_option("--batch", options.batch, "global batch, samples")
-      ->check(CLI::Range(int64_t(1), int64_t(1) << 31))
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 31))
       ->capture_default_str();
   app.add_option("--steps", options.steps)
       ->check(CLI::Range(1, 1000000))

@@ -190,7 +190,7 @@ void addTrain(CLI::App &app, PlacementCommand &chosen) {
                   "also write the learning curve, as CSV");
   addTasks(*sub, training.tasks);
   sub->add_option("--seed", training.seed)
-      ->check(CLI::Range(uint64_t(0), uint64_t(1) << 28))
+      ->check(CLI::Range(uint64_t{0}, uint64_t{1} << 28))
       ->capture_default_str();
   sub->add_option("--iterations", training.iterations)->capture_default_str();
   sub->add_option("--tasks", training.tasksPerIteration, "per iteration")
@@ -223,7 +223,7 @@ void addEvaluate(CLI::App &app, PlacementCommand &chosen) {
   sub->add_option("-o,--output", settings->output, "also write the table");
   addTasks(*sub, evaluation.tasks);
   sub->add_option("--seed", evaluation.seed)
-      ->check(CLI::Range(uint64_t(0), uint64_t(1) << 28))
+      ->check(CLI::Range(uint64_t{0}, uint64_t{1} << 28))
       ->capture_default_str();
   sub->add_option("--count", evaluation.count, "tasks")->capture_default_str();
   sub->add_option("--samples", evaluation.samples,

@@ -54,14 +54,14 @@ void addTraining(CLI::App &app, Settings &settings) {
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   app.add_option("--epochs", training.epochs, "passes over the samples")
-      ->check(CLI::Range(int64_t(1), int64_t(1000000)))
+      ->check(CLI::Range(int64_t{1}, int64_t{1000000}))
       ->capture_default_str();
   app.add_option("--min-steps", training.minSteps,
                  "more passes where they would make fewer steps")
-      ->check(CLI::Range(int64_t(0), int64_t(1000000)))
+      ->check(CLI::Range(int64_t{0}, int64_t{1000000}))
       ->capture_default_str();
   app.add_option("--batch", training.batch, "samples in a step")
-      ->check(CLI::Range(int64_t(1), int64_t(1000000)))
+      ->check(CLI::Range(int64_t{1}, int64_t{1000000}))
       ->capture_default_str();
   app.add_option("--learning-rate", training.learningRate)
       ->check(numberFrom(1e-8, 1))
@@ -162,7 +162,7 @@ int main(int argc, char **argv) {
   addFrom(*curve, settings);
   curve->add_option("--counts", settings.counts, "numbers of samples")
       ->delimiter(',')
-      ->check(CLI::Range(size_t(2), size_t(1) << 40));
+      ->check(CLI::Range(size_t{2}, size_t{1} << 40));
 
   CLI::App *evaluate = add("evaluate", "figures of a model on held-out samples",
                            evaluateModelFile);

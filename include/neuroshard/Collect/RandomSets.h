@@ -12,7 +12,7 @@ namespace neuroshard {
 
 struct RandomSetOptions {
   /// Weights and optimizer state of a set.
-  int64_t memoryBytes = int64_t(2) << 30;
+  int64_t memoryBytes = int64_t{2} << 30;
   /// Ids of a batch over all tables.
   int64_t maxLookups = 500000;
   /// Multiplies the batches, for devices that small ones leave idle.

@@ -28,7 +28,8 @@ inline uint64_t mixBits(uint64_t x) {
 class TableInitializer {
 public:
   TableInitializer(const TableSpec &table, uint64_t seed)
-      : bound(static_cast<float>(1.0 / std::sqrt(double(table.rows)))),
+      : bound(static_cast<float>(1.0 /
+                                 std::sqrt(static_cast<double>(table.rows)))),
         key(mixBits(seed)) {
     for (char character : table.name)
       key = mixBits(key ^ static_cast<unsigned char>(character));
@@ -36,9 +37,11 @@ public:
 
   /// 24 random bits make a multiple of 2^-23 in [-1, 1), times the bound.
   float value(int64_t row, int64_t column) const {
-    uint64_t bits =
-        mixBits(mixBits(key ^ uint64_t(row)) ^ uint64_t(column)) >> 40;
-    return (static_cast<float>(int32_t(bits)) * 0x1p-23f - 1.0f) * bound;
+    uint64_t bits = mixBits(mixBits(key ^ static_cast<uint64_t>(row)) ^
+                            static_cast<uint64_t>(column)) >>
+                    40;
+    return (static_cast<float>(static_cast<int32_t>(bits)) * 0x1p-23f - 1.0f) *
+           bound;
   }
 
 private:

@@ -34,9 +34,10 @@ inline uint16_t toF16(float value) {
 }
 
 inline float fromF16(uint16_t half) {
-  uint32_t sign = uint32_t(half & 0x8000u) << 16;
+  uint32_t sign = static_cast<uint32_t>(half & 0x8000u) << 16;
   uint32_t magnitude = half & 0x7fffu;
-  float subnormal = static_cast<float>(int32_t(magnitude)) * 0x1p-24f;
+  float subnormal =
+      static_cast<float>(static_cast<int32_t>(magnitude)) * 0x1p-24f;
   uint32_t rebias = magnitude >= 0x7c00u ? (224u << 23) : (112u << 23);
   uint32_t normal = (magnitude << 13) + rebias;
   uint32_t bits =
@@ -53,7 +54,7 @@ inline uint16_t toBF16(float value) {
 }
 
 inline float fromBF16(uint16_t half) {
-  return std::bit_cast<float>(uint32_t(half) << 16);
+  return std::bit_cast<float>(static_cast<uint32_t>(half) << 16);
 }
 
 /// Rounds `count` f32 values once to the element type.
@@ -62,7 +63,7 @@ inline void storeElements(const float *values, int64_t count, ElementType type,
   auto *halves = reinterpret_cast<uint16_t *>(out);
   switch (type) {
   case ElementType::F32:
-    std::memcpy(out, values, size_t(count) * sizeof(float));
+    std::memcpy(out, values, static_cast<size_t>(count) * sizeof(float));
     return;
   case ElementType::F16:
     for (int64_t i = 0; i < count; ++i)
@@ -81,7 +82,7 @@ inline void loadElements(const std::byte *in, int64_t count, ElementType type,
   const auto *halves = reinterpret_cast<const uint16_t *>(in);
   switch (type) {
   case ElementType::F32:
-    std::memcpy(values, in, size_t(count) * sizeof(float));
+    std::memcpy(values, in, static_cast<size_t>(count) * sizeof(float));
     return;
   case ElementType::F16:
     for (int64_t i = 0; i < count; ++i)

@@ -23,10 +23,12 @@ inline float stepSize(const Optimizer &optimizer, float learningRate,
     return learningRate;
   if (step < 1)
     fail("the step of an Adam update must be at least 1, found ", step);
-  double correction1 = 1.0 - std::pow(optimizer.beta1, double(step));
-  double correction2 = 1.0 - std::pow(optimizer.beta2, double(step));
-  return static_cast<float>(double(learningRate) * std::sqrt(correction2) /
-                            correction1);
+  double correction1 =
+      1.0 - std::pow(optimizer.beta1, static_cast<double>(step));
+  double correction2 =
+      1.0 - std::pow(optimizer.beta2, static_cast<double>(step));
+  return static_cast<float>(static_cast<double>(learningRate) *
+                            std::sqrt(correction2) / correction1);
 }
 
 } // namespace neuroshard::runtime

@@ -27,7 +27,7 @@ public:
   ThreadPool(const ThreadPool &) = delete;
   ThreadPool &operator=(const ThreadPool &) = delete;
 
-  int numThreads() const { return int(workers.size()) + 1; }
+  int numThreads() const { return static_cast<int>(workers.size()) + 1; }
 
   /// Calls function(i) for all i in [0, count) and returns when all are done.
   /// Rethrows the first exception. A call from inside a parallelFor runs in

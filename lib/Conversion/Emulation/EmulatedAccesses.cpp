@@ -72,9 +72,10 @@ void reportAccesses(ModuleOp module) {
     ImplicitLocOpBuilder b(op->getLoc(), op);
     auto bytes =
         static_cast<int64_t>(layout.getTypeSize(access.type).getFixedValue());
-    uint64_t alignment =
-        access.alignment ? access.alignment : llvm::bit_ceil(uint64_t(bytes));
-    int32_t kind = access.kind | int32_t(llvm::Log2_64(alignment))
+    uint64_t alignment = access.alignment
+                             ? access.alignment
+                             : llvm::bit_ceil(static_cast<uint64_t>(bytes));
+    int32_t kind = access.kind | static_cast<int32_t>(llvm::Log2_64(alignment))
                                      << NSE_ALIGNMENT_SHIFT;
     Value operands[] = {
         access.address,

@@ -163,10 +163,10 @@ LogicalResult OpConverter::shuffle(gpu::ShuffleOp op) {
 }
 
 LogicalResult OpConverter::shuffle(NVVM::ShflOp op) {
-  static_assert(int(NVVM::ShflKind::bfly) == NSE_SHUFFLE_BFLY &&
-                int(NVVM::ShflKind::up) == NSE_SHUFFLE_UP &&
-                int(NVVM::ShflKind::down) == NSE_SHUFFLE_DOWN &&
-                int(NVVM::ShflKind::idx) == NSE_SHUFFLE_IDX);
+  static_assert(static_cast<int>(NVVM::ShflKind::bfly) == NSE_SHUFFLE_BFLY &&
+                static_cast<int>(NVVM::ShflKind::up) == NSE_SHUFFLE_UP &&
+                static_cast<int>(NVVM::ShflKind::down) == NSE_SHUFFLE_DOWN &&
+                static_cast<int>(NVVM::ShflKind::idx) == NSE_SHUFFLE_IDX);
   auto [value, valid] =
       shuffle(op.getThreadMask(), op.getVal(), op.getOffset(),
               op.getMaskAndClamp(), static_cast<int32_t>(op.getKind()));

@@ -12,7 +12,7 @@ namespace neuroshard {
 /// NVVM's number of the global address space.
 static constexpr unsigned kGlobalSpace = 1;
 /// More elements of any array than a device's memory holds.
-static constexpr int64_t kUnbounded = int64_t(1) << 40;
+static constexpr int64_t kUnbounded = int64_t{1} << 40;
 
 LLVM::LLVMPointerType getDevicePointerType(MLIRContext *context) {
   return LLVM::LLVMPointerType::get(context, kGlobalSpace);
@@ -55,7 +55,7 @@ Value DeviceStruct::array(size_t offset, MemRefType type, bool invariant) {
 DeviceStruct structAt(ImplicitLocOpBuilder &b, Value array, size_t size,
                       Value number) {
   Value bytes = arith::MulIOp::create(
-      b, number, arith::ConstantIndexOp::create(b, int64_t(size)));
+      b, number, arith::ConstantIndexOp::create(b, static_cast<int64_t>(size)));
   Value offset = arith::IndexCastOp::create(b, b.getI64Type(), bytes);
   Value address = LLVM::GEPOp::create(b, array.getType(), b.getI8Type(), array,
                                       ArrayRef<LLVM::GEPArg>{offset});

@@ -311,7 +311,7 @@ void Distributor::writeScalar(vector::TransferWriteOp op) {
 /// may be in different places, and each shuffles under its own mask.
 Value Distributor::shuffle(Value value, int32_t offset) {
   if (lanes.count == kWarp)
-    return gpu::ShuffleOp::create(b, value, offset, int32_t(kWarp),
+    return gpu::ShuffleOp::create(b, value, offset, static_cast<int32_t>(kWarp),
                                   gpu::ShuffleMode::XOR)
         .getShuffleResult();
   auto constant = [&](int32_t number) -> Value {
@@ -329,12 +329,13 @@ LogicalResult Distributor::convertReduction(vector::ReductionOp op) {
       !isCut(op.getSourceVectorType()))
     return fail(*op);
   Value own = get(op.getVector());
-  Value sum = vector::ExtractOp::create(b, own, int64_t(0));
+  Value sum = vector::ExtractOp::create(b, own, int64_t{0});
   for (int64_t i = 1, n = cast<VectorType>(own.getType()).getNumElements();
        i < n; ++i)
     sum = arith::AddFOp::create(b, sum, vector::ExtractOp::create(b, own, i));
   for (int64_t offset = 1; offset < lanes.count; offset *= 2)
-    sum = arith::AddFOp::create(b, sum, shuffle(sum, int32_t(offset)));
+    sum = arith::AddFOp::create(b, sum,
+                                shuffle(sum, static_cast<int32_t>(offset)));
   map.map(op.getResult(), sum);
   return success();
 }

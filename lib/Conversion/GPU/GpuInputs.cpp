@@ -344,7 +344,7 @@ Value RunInputs::getFactor(Value place) {
       LLVM::ICmpOp::create(b, LLVM::ICmpPredicate::eq, factors, null);
   Value one = LLVM::GEPOp::create(
       b, factors.getType(), b.getI8Type(), sorted.getAddress(),
-      ArrayRef<LLVM::GEPArg>{int32_t(offsetof(nsg_sorted, one))});
+      ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offsetof(nsg_sorted, one))});
   Value from =
       structAt(b, factors, sizeof(float), getPosition(place)).getAddress();
   Value address = arith::SelectOp::create(b, isNull, one, from);

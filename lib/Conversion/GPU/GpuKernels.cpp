@@ -71,13 +71,14 @@ static Group makeGroup(KernelBuilder &k, int64_t lanes) {
   group.lane = arith::RemUIOp::create(b, k.thread, k.constant(lanes));
   auto i32 = [&](int64_t value) -> Value {
     return arith::ConstantOp::create(
-        b, b.getIntegerAttr(b.getI32Type(), APInt(32, uint64_t(value), false,
-                                                  /*implicitTrunc=*/true)));
+        b, b.getIntegerAttr(b.getI32Type(),
+                            APInt(32, static_cast<uint64_t>(value), false,
+                                  /*implicitTrunc=*/true)));
   };
   Value inWarp = arith::RemUIOp::create(b, k.thread, k.constant(kWarp));
   Value first = arith::SubIOp::create(b, inWarp, group.lane);
   group.mask = arith::ShLIOp::create(
-      b, i32((int64_t(1) << lanes) - 1),
+      b, i32((int64_t{1} << lanes) - 1),
       arith::IndexCastOp::create(b, b.getI32Type(), first));
   return group;
 }
@@ -90,7 +91,7 @@ static void switchVariants(KernelBuilder &k, Value number,
   SmallVector<int64_t> cases =
       llvm::to_vector(llvm::seq<int64_t>(0, variants.size()));
   auto choice = scf::IndexSwitchOp::create(b, TypeRange{}, number, cases,
-                                           unsigned(cases.size()));
+                                           static_cast<unsigned>(cases.size()));
   OpBuilder::InsertionGuard guard(b);
   b.createBlock(&choice.getDefaultRegion());
   scf::YieldOp::create(b);

@@ -66,7 +66,8 @@ static LogicalResult lowerLoad(Operation *op, Value memref, ValueRange indices,
   if (failed(checkArray(op, memref)))
     return failure();
   ImplicitLocOpBuilder b(op->getLoc(), op);
-  auto bytes = unsigned(alignment.value_or(getElementSize(memref)));
+  auto bytes =
+      static_cast<unsigned>(alignment.value_or(getElementSize(memref)));
   auto load =
       LLVM::LoadOp::create(b, op->getResult(0).getType(),
                            getElementAddress(b, memref, indices), bytes,
@@ -82,7 +83,8 @@ static LogicalResult lowerStore(vector::StoreOp op) {
   if (failed(checkArray(op, memref)))
     return failure();
   ImplicitLocOpBuilder b(op.getLoc(), op);
-  auto bytes = unsigned(op.getAlignment().value_or(getElementSize(memref)));
+  auto bytes =
+      static_cast<unsigned>(op.getAlignment().value_or(getElementSize(memref)));
   LLVM::StoreOp::create(b, op.getValueToStore(),
                         getElementAddress(b, memref, op.getIndices()), bytes);
   op.erase();

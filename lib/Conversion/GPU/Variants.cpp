@@ -227,8 +227,10 @@ FailureOr<int64_t> VariantSet::getOrCreate(const VariantSpec &spec) {
   lanes.count = shape.lanes;
   lanes.columns = spec.kernel.dim;
   bool ofTask = readsTasks(spec.kernel);
-  lanes.laneArgument = ofTask ? unsigned(kTaskLane) : unsigned(kRunLane);
-  lanes.maskArgument = ofTask ? unsigned(kTaskMask) : unsigned(kRunMask);
+  lanes.laneArgument = ofTask ? static_cast<unsigned>(kTaskLane)
+                              : static_cast<unsigned>(kRunLane);
+  lanes.maskArgument = ofTask ? static_cast<unsigned>(kTaskMask)
+                              : static_cast<unsigned>(kRunMask);
   markForLanes(whole, lanes);
   int64_t number = static_cast<int64_t>(variants.size());
   variants.push_back({whole, shape, isLarge(spec.kernel, shape)});

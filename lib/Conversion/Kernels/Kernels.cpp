@@ -26,7 +26,7 @@ using namespace mlir;
 namespace neuroshard {
 
 /// More elements of any array than a machine's memory holds.
-static constexpr int64_t kUnbounded = int64_t(1) << 40;
+static constexpr int64_t kUnbounded = int64_t{1} << 40;
 
 namespace {
 enum class Access { Read, Write, ReadWrite };

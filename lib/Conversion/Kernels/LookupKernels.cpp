@@ -129,7 +129,7 @@ static void emitWeightGradient(const LookupBody &body) {
           return products;
         };
         SmallVector<Value> dots =
-            rows.sumColumns(int64_t(ids.size()), multiply);
+            rows.sumColumns(static_cast<int64_t>(ids.size()), multiply);
         for (auto [id, dot] : llvm::zip_equal(ids, dots)) {
           if (Value divisor = inputs.getGradientDivisor(id.position))
             dot = arith::DivFOp::create(b, dot, divisor);

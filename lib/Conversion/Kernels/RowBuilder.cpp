@@ -222,7 +222,7 @@ SmallVector<Value> RowBuilder::sumColumns(
   if (dim >= shape.chunk) {
     auto type = VectorType::get({shape.chunk}, b.getF32Type());
     Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
-    lanes.assign(size_t(count), zero);
+    lanes.assign(static_cast<size_t>(count), zero);
   }
   // Only the last block, which is never in a loop, has narrower pieces.
   SmallVector<SmallVector<Value>> parts(static_cast<size_t>(count));

@@ -98,7 +98,7 @@ PublishedSearch::candidates(const std::vector<UnitPtr> &units) const {
   size_t count =
       std::min(units.size(), static_cast<size_t>(settings.candidates));
   auto choose = [&](auto key) {
-    std::iota(order.begin(), order.end(), size_t(0));
+    std::iota(order.begin(), order.end(), size_t{0});
     std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
       return key(*units[a]) > key(*units[b]);
     });

@@ -365,7 +365,7 @@ std::optional<Diagnosis> Limits::checkUncuttable() const {
 
 /// Would the default search find no plan with all the memory in the world?
 bool rulesAloneForbid(const SearchContext &context) {
-  constexpr int64_t kPlenty = int64_t(1) << 50;
+  constexpr int64_t kPlenty = int64_t{1} << 50;
   ShardingProblem roomy = context.problem;
   for (Device &device : roomy.topology.devices)
     device.memoryBytes = kPlenty;

@@ -59,7 +59,7 @@ FormPlacer::orderBy(const std::function<double(const TableForm &)> &key) const {
                        -key(*form));
   }
   std::vector<size_t> order(forms.size());
-  std::iota(order.begin(), order.end(), size_t(0));
+  std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return ranks[a] < ranks[b]; });
   return order;

@@ -154,7 +154,7 @@ bool Descent::takeBest() {
   std::vector<double> energies(batch.size());
   std::vector<double> moves(batch.size());
   std::vector<size_t> order(batch.size());
-  std::iota(order.begin(), order.end(), size_t(0));
+  std::iota(order.begin(), order.end(), size_t{0});
   for (size_t i : order) {
     moves[i] = moveMsAfter(i);
     energies[i] = cost.energyAfter(batch.change(i)) + moves[i];

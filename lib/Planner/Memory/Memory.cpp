@@ -25,7 +25,7 @@ constexpr int64_t kCacheSetSlots = 32;
 constexpr int64_t kCacheRowBytes = 4;
 constexpr int64_t kCacheSlotBytes = 16;
 /// Largest bucket of a dense all-reduce.
-constexpr int64_t kAllReduceBucketBytes = int64_t(25) << 20;
+constexpr int64_t kAllReduceBucketBytes = int64_t{25} << 20;
 
 int64_t ceilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 

@@ -60,7 +60,7 @@ int64_t hostUpdateBytes(const Feature &feature, int64_t ids, int64_t width) {
   int64_t perId = feature.pooling == Pooling::None ? kUnpooledTemporaryBytes
                                                    : kPooledTemporaryBytes;
   return ids * (perId + kSortScratchBytes) +
-         ids / kLongSegmentIds * width * int64_t(4);
+         ids / kLongSegmentIds * width * int64_t{4};
 }
 
 /// Sums of chunks are as wide as the widest row of the device; a shard knows

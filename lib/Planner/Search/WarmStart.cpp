@@ -129,7 +129,8 @@ void WarmSearch::tryNear(const ShardingPlan &carried) {
   for (const TopologyLevel &level : problem.topology.levels)
     slowest = std::min(slowest, level.bandwidthGBps);
   double msPerByte = 1 / (slowest * 1e6) / warm.horizonSteps;
-  for (double together : {1.0, double(problem.topology.deviceCount())}) {
+  for (double together :
+       {1.0, static_cast<double>(problem.topology.deviceCount())}) {
     auto run = [&](const SearchContext &context,
                    const std::vector<UnitPtr> &units) {
       return searchNear(context, units, carried, warm.previous,

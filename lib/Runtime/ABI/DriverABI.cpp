@@ -24,7 +24,7 @@ nsrt_shard_info describeShard(const runtime::Shard &shard) {
   nsrt_shard_info info{};
   info.name = spec.name.c_str();
   info.table = spec.table;
-  info.num_copies = int32_t(spec.devices.size());
+  info.num_copies = static_cast<int32_t>(spec.devices.size());
   info.row_begin = spec.rows.begin;
   info.row_end = spec.rows.end;
   info.col_begin = spec.cols.begin;
@@ -68,11 +68,12 @@ template <typename Function> int32_t status(const Function &function) noexcept {
 }
 
 bool isTable(const nsrt_world *world, int32_t table) {
-  return table >= 0 && size_t(table) < world->manifest().tables.size();
+  return table >= 0 &&
+         static_cast<size_t>(table) < world->manifest().tables.size();
 }
 
 bool isPhase(int32_t phase) {
-  return phase >= 0 && size_t(phase) < phaseNames.size();
+  return phase >= 0 && static_cast<size_t>(phase) < phaseNames.size();
 }
 
 } // namespace
@@ -105,9 +106,9 @@ NSRT_EXPORT int32_t nsrt_world_register(nsrt_world *world, int32_t program,
                                         const char *name,
                                         nsrt_host_function function) {
   return status([&] {
-    if (program < 0 || size_t(program) >= world->libraries.size())
+    if (program < 0 || static_cast<size_t>(program) >= world->libraries.size())
       fail("there is no program ", program);
-    world->libraries[size_t(program)]->add(name, function);
+    world->libraries[static_cast<size_t>(program)]->add(name, function);
   });
 }
 
@@ -148,7 +149,7 @@ NSRT_EXPORT int32_t nsrt_world_touch_memory(nsrt_world *world) {
 }
 
 NSRT_EXPORT int32_t nsrt_world_num_tables(const nsrt_world *world) {
-  return int32_t(world->manifest().tables.size());
+  return static_cast<int32_t>(world->manifest().tables.size());
 }
 
 NSRT_EXPORT int32_t nsrt_world_find_table(const nsrt_world *world,
@@ -156,7 +157,7 @@ NSRT_EXPORT int32_t nsrt_world_find_table(const nsrt_world *world,
   const auto &tables = world->manifest().tables;
   for (size_t i = 0; i < tables.size(); ++i)
     if (tables[i].name == name)
-      return int32_t(i);
+      return static_cast<int32_t>(i);
   return -1;
 }
 
@@ -166,13 +167,14 @@ NSRT_EXPORT int32_t nsrt_world_table_info(const nsrt_world *world,
   return status([&] {
     if (!isTable(world, table))
       fail("there is no table ", table);
-    const TableSpec &spec = world->manifest().tables[size_t(table)];
+    const TableSpec &spec =
+        world->manifest().tables[static_cast<size_t>(table)];
     int states = spec.states().count();
     int64_t width = stateWidth(world->manifest(), table);
     *info = {spec.name.c_str(),
              spec.rows,
              spec.dim,
-             int32_t(spec.elementType),
+             static_cast<int32_t>(spec.elementType),
              states,
              {states > 0 ? width : 0, states > 1 ? width : 0}};
   });
@@ -221,16 +223,16 @@ NSRT_EXPORT int32_t nsrt_table_initialize(nsrt_world *world, int32_t table,
 }
 
 NSRT_EXPORT int32_t nsrt_device_num_shards(const nsrt_device *device) {
-  return int32_t(device->slots.size());
+  return static_cast<int32_t>(device->slots.size());
 }
 
 NSRT_EXPORT int32_t nsrt_device_shard(nsrt_device *device, int32_t index,
                                       nsrt_shard_info *info) {
   return status([&] {
-    if (index < 0 || size_t(index) >= device->slots.size())
+    if (index < 0 || static_cast<size_t>(index) >= device->slots.size())
       fail("device ", device->rank(), " has ", device->slots.size(),
            " shards; there is no shard ", index);
-    *info = describeShard(device->slots[size_t(index)]);
+    *info = describeShard(device->slots[static_cast<size_t>(index)]);
   });
 }
 
@@ -290,22 +292,27 @@ NSRT_EXPORT const char *nsrt_device_error(const nsrt_device *device) {
   return device->error.c_str();
 }
 
-NSRT_EXPORT int32_t nsrt_num_phases(void) { return int32_t(phaseNames.size()); }
+NSRT_EXPORT int32_t nsrt_num_phases(void) {
+  return static_cast<int32_t>(phaseNames.size());
+}
 
 NSRT_EXPORT const char *nsrt_phase_name(int32_t phase) {
-  return isPhase(phase) ? phaseNames[size_t(phase)] : nullptr;
+  return isPhase(phase) ? phaseNames[static_cast<size_t>(phase)] : nullptr;
 }
 
 NSRT_EXPORT double nsrt_device_phase_ms(const nsrt_device *device,
                                         int32_t phase) {
   return isPhase(phase)
-             ? double(device->figures.nanoseconds[size_t(phase)]) * 1e-6
+             ? static_cast<double>(
+                   device->figures.nanoseconds[static_cast<size_t>(phase)]) *
+                   1e-6
              : 0;
 }
 
 NSRT_EXPORT int64_t nsrt_device_phase_bytes(const nsrt_device *device,
                                             int32_t phase) {
-  return isPhase(phase) ? device->figures.sentBytes[size_t(phase)] : 0;
+  return isPhase(phase) ? device->figures.sentBytes[static_cast<size_t>(phase)]
+                        : 0;
 }
 
 NSRT_EXPORT void nsrt_device_reset_phases(nsrt_device *device) {

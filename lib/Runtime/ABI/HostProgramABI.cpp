@@ -67,12 +67,12 @@ bool usable(nsrt_device *device, const nsrt_routed *routed) {
 void checkLookupIndex(const nsrt_device *device, const nsrt_routed *routed,
                       int64_t lookup) {
   size_t count = device->manifest().exchanges[routed->exchange].lookups.size();
-  if (lookup < 0 || lookup >= int64_t(count))
+  if (lookup < 0 || lookup >= static_cast<int64_t>(count))
     fail("exchange ", routed->exchange, " has no lookup ", lookup);
 }
 
 ElementType checkType(int32_t type) {
-  if (type < 0 || type > int32_t(ElementType::BF16))
+  if (type < 0 || type > static_cast<int32_t>(ElementType::BF16))
     fail("unknown element type ", type,
          "; expected 0 (f32), 1 (f16) or 2 (bf16)");
   return ElementType(type);
@@ -80,25 +80,27 @@ ElementType checkType(int32_t type) {
 
 void zeroResult(const nsrt_device *device, const nsrt_routed *routed,
                 int64_t lookup, int32_t type, void *out) {
-  if (!routed || lookup < 0 || size_t(lookup) >= routed->lookups.size())
+  if (!routed || lookup < 0 ||
+      static_cast<size_t>(lookup) >= routed->lookups.size())
     return;
   const ExchangeSpec &exchange = device->manifest().exchanges[routed->exchange];
-  const ExchangeLookup &spec = exchange.lookups[size_t(lookup)];
-  int64_t bytes = routed->lookups[size_t(lookup)].resultRows *
+  const ExchangeLookup &spec = exchange.lookups[static_cast<size_t>(lookup)];
+  int64_t bytes = routed->lookups[static_cast<size_t>(lookup)].resultRows *
                   device->manifest().tables[spec.table].dim *
-                  (type == int32_t(ElementType::F32) ? 4 : 2);
+                  (type == static_cast<int32_t>(ElementType::F32) ? 4 : 2);
   std::fill_n(static_cast<std::byte *>(out), bytes, std::byte{});
 }
 
 nsrt_routed *route(nsrt_device *device, int64_t exchange,
                    const JaggedInput &input) {
   auto routed = std::make_unique<nsrt_routed>();
-  if (exchange < 0 || exchange >= int64_t(device->plan->layouts.size())) {
+  if (exchange < 0 ||
+      exchange >= static_cast<int64_t>(device->plan->layouts.size())) {
     guarded(device, routed.get(),
             [&] { fail("the manifest has no exchange ", exchange); });
     return routed.release();
   }
-  routed->exchange = int32_t(exchange);
+  routed->exchange = static_cast<int32_t>(exchange);
   std::string error = std::exchange(device->refusal, {});
   try {
     describeBatch(*device, input, *routed);
@@ -149,9 +151,10 @@ NSRT_EXPORT void nsrt_results_start(nsrt_device *device, nsrt_routed *routed,
 
 NSRT_EXPORT int64_t nsrt_result_rows(nsrt_device *, nsrt_routed *routed,
                                      int64_t lookup) {
-  if (!routed || lookup < 0 || size_t(lookup) >= routed->lookups.size())
+  if (!routed || lookup < 0 ||
+      static_cast<size_t>(lookup) >= routed->lookups.size())
     return 0;
-  return routed->lookups[size_t(lookup)].resultRows;
+  return routed->lookups[static_cast<size_t>(lookup)].resultRows;
 }
 
 NSRT_EXPORT void nsrt_result_wait(nsrt_device *device, nsrt_routed *routed,
@@ -235,8 +238,9 @@ NSRT_EXPORT void nsrt_update(nsrt_device *device, int64_t num_exchanges,
     ready = usable(device, routed[i]) && gradients[i] && ready;
   if (ready)
     guarded(device, [&] {
-      update(*device, {routed, size_t(num_exchanges)},
-             {gradients, size_t(num_exchanges)}, learning_rate, step);
+      update(*device, {routed, static_cast<size_t>(num_exchanges)},
+             {gradients, static_cast<size_t>(num_exchanges)}, learning_rate,
+             step);
     });
 }
 

@@ -15,14 +15,16 @@ class ProgramChecker {
 public:
   ProgramChecker(const Manifest &manifest, int32_t device,
                  const nsrt_program &program)
-      : manifest(manifest), binding(manifest.bindings[size_t(device)]),
+      : manifest(manifest),
+        binding(manifest.bindings[static_cast<size_t>(device)]),
         program(program), where("program " + std::to_string(binding.program) +
                                 " for device " + std::to_string(device)) {}
 
   void check() const {
     expect("version", NSRT_PROGRAM_VERSION, program.version);
-    expect("number of slots", int64_t(binding.slots.size()), program.num_slots);
-    expect("number of lookups", int64_t(binding.lookups.size()),
+    expect("number of slots", static_cast<int64_t>(binding.slots.size()),
+           program.num_slots);
+    expect("number of lookups", static_cast<int64_t>(binding.lookups.size()),
            program.num_lookups);
     for (size_t i = 0; i < binding.slots.size(); ++i)
       checkSlot(i);
@@ -40,7 +42,8 @@ private:
 
   void checkSlot(size_t index) const {
     const nsrt_slot_entry &slot = program.slots[index];
-    const ShardSpec &shard = manifest.shards[size_t(binding.slots[index])];
+    const ShardSpec &shard =
+        manifest.shards[static_cast<size_t>(binding.slots[index])];
     const TableSpec &table = manifest.tableOf(shard);
     std::string name =
         "slot " + std::to_string(index) + " (shard \"" + shard.name + "\") ";
@@ -58,7 +61,7 @@ private:
     expect(name + "states per row", table.states().perRow, slot.state_rows);
     bool twoPhase = manifest.needsNormExchange(shard);
     bool hasBoth = slot.reduce && slot.apply;
-    if (bool(slot.update) == twoPhase || hasBoth != twoPhase)
+    if (static_cast<bool>(slot.update) == twoPhase || hasBoth != twoPhase)
       fail(where, ": ", name, "expected ",
            twoPhase ? "a reduce and an apply kernel" : "an update kernel",
            ", found another set of kernels");
@@ -67,14 +70,14 @@ private:
 
   bool hasWeightedLookup(size_t slot) const {
     for (const LookupBinding &bound : binding.lookups)
-      if (size_t(bound.slot) == slot && lookupOf(bound).weighted)
+      if (static_cast<size_t>(bound.slot) == slot && lookupOf(bound).weighted)
         return true;
     return false;
   }
 
   const ExchangeLookup &lookupOf(const LookupBinding &bound) const {
-    return manifest.exchanges[size_t(bound.exchange)]
-        .lookups[size_t(bound.lookup)];
+    return manifest.exchanges[static_cast<size_t>(bound.exchange)]
+        .lookups[static_cast<size_t>(bound.lookup)];
   }
 
   void checkLookup(size_t index) const {
@@ -83,7 +86,7 @@ private:
     std::string name = "lookup " + std::to_string(index) + " ";
     expect(name + "slot", bound.slot, entry.slot);
     expect(name + "id bytes",
-           manifest.exchanges[size_t(bound.exchange)].idBytes(),
+           manifest.exchanges[static_cast<size_t>(bound.exchange)].idBytes(),
            entry.id_bytes);
     expect(name + "pooled flag", lookupOf(bound).pooled(), entry.pooled);
     expect(name + "weighted flag", lookupOf(bound).weighted, entry.weighted);

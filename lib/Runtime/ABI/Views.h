@@ -38,9 +38,10 @@ makeViews(const Device &device, const Routed &routed, int64_t lookup,
           const std::vector<Float *> &relayedRows, const Block &localBlock,
           Float *localRows) {
   const ExchangeLayout &layout = device.layout(routed.exchange);
-  const ResultLayout &result = layout.results[size_t(lookup)];
-  const ExchangeLookup &spec =
-      device.manifest().exchanges[routed.exchange].lookups[size_t(lookup)];
+  const ResultLayout &result = layout.results[static_cast<size_t>(lookup)];
+  const ExchangeLookup &spec = device.manifest()
+                                   .exchanges[routed.exchange]
+                                   .lookups[static_cast<size_t>(lookup)];
   auto view = [&](const Block &block, Float *base, int32_t entry, Range cols,
                   int32_t bucket) {
     const BucketState &state = routed.buckets[bucket];
@@ -52,8 +53,9 @@ makeViews(const Device &device, const Routed &routed, int64_t lookup,
   std::vector<RowsView<Float>> views;
   if (result.replicated) {
     Range all{0, device.manifest().tables[spec.table].dim};
-    views.push_back(view(localBlock, localRows, result.localEntry, all,
-                         layout.bucketsOfLookup[size_t(lookup)][0]));
+    views.push_back(
+        view(localBlock, localRows, result.localEntry, all,
+             layout.bucketsOfLookup[static_cast<size_t>(lookup)][0]));
   }
   for (const RelayedColumns &part : result.relayed)
     views.push_back({relayedRows[part.group] + part.column,

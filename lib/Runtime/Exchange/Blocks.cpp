@@ -16,7 +16,8 @@ std::vector<Block> makeOwnerBlocks(const StreamSet &set,
     blocks.push_back(makeBlock(set, received.bagsOf(peer), [&](size_t stream) {
       const std::vector<int64_t> &first =
           received.streams[stream].firstIdOfPeer;
-      return first[size_t(peer) + 1] - first[size_t(peer)];
+      return first[static_cast<size_t>(peer) + 1] -
+             first[static_cast<size_t>(peer)];
     }));
   return blocks;
 }

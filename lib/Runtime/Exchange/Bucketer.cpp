@@ -57,38 +57,39 @@ void Bucketer::makeChunks() {
     int64_t numChunks =
         std::clamp<int64_t>(routed.lookups[k].numIds / idsPerChunk, 1,
                             std::max<int64_t>(routed.batch, 1));
-    chunksOfLookup[k] = int32_t(numChunks);
+    chunksOfLookup[k] = static_cast<int32_t>(numChunks);
     for (int64_t i = 0; i < numChunks; ++i)
       chunks.push_back(
-          {int32_t(k),
+          {static_cast<int32_t>(k),
            {routed.batch * i / numChunks, routed.batch * (i + 1) / numChunks},
-           int32_t(i)});
+           static_cast<int32_t>(i)});
   }
   badIds.resize(chunks.size());
 }
 
 void Bucketer::countIds() {
   for (size_t i = 0; i < layout.buckets.size(); ++i)
-    firstIds[i].resize(size_t(chunksOfLookup[layout.buckets[i].lookup]) + 1);
+    firstIds[i].resize(
+        static_cast<size_t>(chunksOfLookup[layout.buckets[i].lookup]) + 1);
   auto count = [&](int64_t i) {
-    spec.idBytes() == 4 ? countChunk<int32_t>(size_t(i))
-                        : countChunk<int64_t>(size_t(i));
+    spec.idBytes() == 4 ? countChunk<int32_t>(static_cast<size_t>(i))
+                        : countChunk<int64_t>(static_cast<size_t>(i));
   };
   bool allWhole =
       std::all_of(layout.buckets.begin(), layout.buckets.end(),
                   [](const BucketLayout &bucket) { return bucket.whole; });
   if (allWhole) // nothing is read: not worth waking threads
     for (size_t i = 0; i < chunks.size(); ++i)
-      count(int64_t(i));
+      count(static_cast<int64_t>(i));
   else
-    device.threads.parallelFor(int64_t(chunks.size()), count);
+    device.threads.parallelFor(static_cast<int64_t>(chunks.size()), count);
   throwBadId();
   for (size_t i = 0; i < layout.buckets.size(); ++i) {
     std::vector<int64_t> &first = firstIds[i];
     for (size_t c = 1; c < first.size(); ++c)
       first[c] += first[c - 1];
     routed.buckets[i].numIds = first.back();
-    const ExchangeLookup &lookup = lookupOf(int32_t(i));
+    const ExchangeLookup &lookup = lookupOf(static_cast<int32_t>(i));
     if (!layout.buckets[i].whole && (!lookup.pooled() || lookup.weighted))
       routed.buckets[i].positions =
           device.buffers->acquireArray<int64_t>(first.back());
@@ -103,7 +104,7 @@ template <typename Id> void Bucketer::countChunk(size_t index) {
   const ExchangeLookup &lookup = spec.lookups[chunk.lookup];
   bool checked = false;
   for (int32_t bucket : layout.bucketsOfLookup[chunk.lookup]) {
-    int64_t &count = firstIds[bucket][size_t(chunk.number) + 1];
+    int64_t &count = firstIds[bucket][static_cast<size_t>(chunk.number) + 1];
     if (layout.buckets[bucket].whole) { // checked when it is filled
       count = range.size();
       continue;
@@ -186,12 +187,12 @@ void Bucketer::keepStreams() {
   owned.firstBagOfPeer = {0, routed.batch};
   owned.streams.resize(set.streams.size());
   Buffer storage = device.buffers->acquireArray<int64_t>(
-      int64_t(set.streams.size()) * (routed.batch + 1));
+      static_cast<int64_t>(set.streams.size()) * (routed.batch + 1));
   keptOffsets = as<int64_t>(storage);
   owned.storage.push_back(std::move(storage));
   for (size_t i = 0; i < set.streams.size(); ++i) {
     ReceivedStream &stream = owned.streams[i];
-    Target target = targetOf({0, int32_t(i)});
+    Target target = targetOf({0, static_cast<int32_t>(i)});
     stream.ids = target.ids;
     if (set.streams[i].weighted)
       stream.weights = target.weights;
@@ -216,8 +217,9 @@ void Bucketer::fill() {
     if (spec.lookups[k].pooling == Pooling::Mean)
       routed.lookups[k].bagCounts =
           device.buffers->acquireArray<float>(routed.batch);
-  device.threads.parallelFor(int64_t(chunks.size()),
-                             [&](int64_t i) { fillChunk(size_t(i)); });
+  device.threads.parallelFor(
+      static_cast<int64_t>(chunks.size()),
+      [&](int64_t i) { fillChunk(static_cast<size_t>(i)); });
   throwBadId();
 }
 
@@ -256,10 +258,11 @@ Bucketer::Target Bucketer::targetOf(const Destination &destination) const {
       local ? localLayout[0] : ownerLayouts[destination.device];
   std::byte *memory =
       local ? routed.localPayload.get() : ownerPayloads[destination.device];
-  size_t stream = size_t(destination.stream);
+  size_t stream = static_cast<size_t>(destination.stream);
   bool kept = keptOffsets && !local;
   return {kept ? nullptr : payload.lengths(memory, stream),
-          kept ? keptOffsets + int64_t(stream) * (routed.batch + 1) : nullptr,
+          kept ? keptOffsets + static_cast<int64_t>(stream) * (routed.batch + 1)
+               : nullptr,
           payload.ids(memory, stream), payload.weights(memory, stream)};
 }
 
@@ -277,7 +280,7 @@ void Bucketer::fillWhole(size_t index, int32_t bucket, const Target &target) {
   const ExchangeLookup &lookup = lookupOf(bucket);
   Range range = idsOf(chunk);
   const Id *in = static_cast<const Id *>(input.ids) + range.begin;
-  int64_t first = firstIds[bucket][size_t(chunk.number)];
+  int64_t first = firstIds[bucket][static_cast<size_t>(chunk.number)];
   Id *out = reinterpret_cast<Id *>(target.ids) + first;
   Id last = lastRowOf<Id>(device.manifest().tables[lookup.table].rows);
   Id bad = 0;
@@ -315,7 +318,7 @@ void Bucketer::fillSifted(const Chunk &chunk, int32_t bucket,
   auto *positions = as<int64_t>(routed.buckets[bucket].positions);
   Range rows = layout.buckets[bucket].rows;
   int64_t padding = lookup.dropsPadding() ? *lookup.paddingIdx : -1;
-  int64_t next = firstIds[bucket][size_t(chunk.number)];
+  int64_t next = firstIds[bucket][static_cast<size_t>(chunk.number)];
   for (int64_t b = chunk.bags.begin; b < chunk.bags.end; ++b) {
     int64_t begin = next;
     for (int64_t j = from[b]; j < from[b + 1]; ++j) {
@@ -339,21 +342,22 @@ void Bucketer::fillSifted(const Chunk &chunk, int32_t bucket,
 void Bucketer::copyToOthers(const Chunk &chunk, int32_t bucket) {
   const std::vector<Destination> &all = layout.buckets[bucket].destinations;
   const ExchangeLookup &lookup = lookupOf(bucket);
-  int64_t begin = firstIds[bucket][size_t(chunk.number)];
-  auto count = size_t(firstIds[bucket][size_t(chunk.number) + 1] - begin);
+  int64_t begin = firstIds[bucket][static_cast<size_t>(chunk.number)];
+  auto count = static_cast<size_t>(
+      firstIds[bucket][static_cast<size_t>(chunk.number) + 1] - begin);
   Target from = targetOf(all[0]);
   for (size_t i = 1; i < all.size(); ++i) {
     Target to = targetOf(all[i]);
     std::memcpy(to.ids + begin * spec.idBytes(),
                 from.ids + begin * spec.idBytes(),
-                count * size_t(spec.idBytes()));
+                count * static_cast<size_t>(spec.idBytes()));
     if (lookup.weighted)
       std::memcpy(to.weights + begin, from.weights + begin,
                   count * sizeof(float));
     if (lookup.pooled() && to.lengths)
       std::memcpy(to.lengths + chunk.bags.begin,
                   from.lengths + chunk.bags.begin,
-                  size_t(chunk.bags.size()) * sizeof(int32_t));
+                  static_cast<size_t>(chunk.bags.size()) * sizeof(int32_t));
   }
 }
 

@@ -29,7 +29,7 @@ Buffer makeMessage(Device &device, const Routed &routed,
     return gradients.local;
   Buffer message = device.buffers->acquire(bytes);
   std::memcpy(message.get(), gradients.local.get(),
-              size_t(routed.localPayloadBytes));
+              static_cast<size_t>(routed.localPayloadBytes));
   Outgoing rows{gradients.localRows, gradients.localBlock.size,
                 message.get() + routed.localPayloadBytes};
   encode(device, {&rows, 1});

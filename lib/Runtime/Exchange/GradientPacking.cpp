@@ -21,10 +21,10 @@ class GradientWriter {
 public:
   GradientWriter(Device &device, const Routed &routed, Partials &gradients,
                  int64_t lookup, ElementType type, const std::byte *in)
-      : device(device), state(routed.lookups[size_t(lookup)]),
+      : device(device), state(routed.lookups[static_cast<size_t>(lookup)]),
         spec(device.manifest()
                  .exchanges[routed.exchange]
-                 .lookups[size_t(lookup)]),
+                 .lookups[static_cast<size_t>(lookup)]),
         type(type), in(in), dim(device.manifest().tables[spec.table].dim) {
     std::vector<float *> rows;
     float *next = as<float>(gradients.send);
@@ -66,7 +66,7 @@ private:
   void writePooled(int64_t begin, int64_t end) const {
     bool direct = type == ElementType::F32 && spec.pooling == Pooling::Sum &&
                   device.gradientScale == 1;
-    std::vector<float> scratch(direct ? 0 : size_t(dim));
+    std::vector<float> scratch(direct ? 0 : static_cast<size_t>(dim));
     for (int64_t b = begin; b < end; ++b) {
       const float *row = reinterpret_cast<const float *>(inAt(b, 0));
       if (!direct) {
@@ -78,7 +78,7 @@ private:
       }
       for (const View &view : views)
         std::memcpy(view.row(b), row + view.cols.begin,
-                    size_t(view.cols.size()) * sizeof(float));
+                    static_cast<size_t>(view.cols.size()) * sizeof(float));
     }
   }
 
@@ -119,11 +119,12 @@ void beginGradients(Device &device, Routed &routed, Partials &gradients) {
   if (!layout.hasReplicated)
     return;
   gradients.localBlock = makeLocalBlock(device, routed);
-  int64_t rowBytes = gradients.localBlock.size * int64_t(sizeof(float));
+  int64_t rowBytes =
+      gradients.localBlock.size * static_cast<int64_t>(sizeof(float));
   gradients.local =
       device.buffers->acquire(routed.localPayloadBytes + rowBytes);
   std::memcpy(gradients.local.get(), routed.localPayload.get(),
-              size_t(routed.localPayloadBytes));
+              static_cast<size_t>(routed.localPayloadBytes));
   gradients.localRows = reinterpret_cast<float *>(gradients.local.get() +
                                                   routed.localPayloadBytes);
 }

@@ -24,7 +24,7 @@ public:
       : HierarchicalSizes(device.layout(routed.exchange), device.plan->groups,
                           routed.batchOfPeer),
         device(device), rank(device.rank()),
-        relay(layout.relays[size_t(groups.placeOf(rank).group)]) {}
+        relay(layout.relays[static_cast<size_t>(groups.placeOf(rank).group)]) {}
 
   int64_t numRanks() const { return groups.numDevices(); }
   const std::vector<int32_t> &ownGroup() const {

@@ -27,11 +27,12 @@ std::vector<Values> gradientPartsToSend(const HierarchicalExchange &exchange,
   }
   std::vector<Values> parts;
   for (int64_t peer = 0; peer < exchange.numRanks(); ++peer) {
-    int64_t size = gradients.sendBlocks[size_t(peer)].size;
+    int64_t size = gradients.sendBlocks[static_cast<size_t>(peer)].size;
     parts.push_back({direct, size});
     direct += size;
     if (exchange.groups.placeOf(peer).index == exchange.ownIndex())
-      parts.push_back(ofGroup[size_t(exchange.groups.placeOf(peer).group)]);
+      parts.push_back(
+          ofGroup[static_cast<size_t>(exchange.groups.placeOf(peer).group)]);
   }
   return parts;
 }
@@ -56,7 +57,8 @@ std::vector<ColumnCopy> copiesFor(const RelayLayout &relay, int32_t index) {
 void handOut(const HierarchicalExchange &exchange, int32_t owner,
              int32_t sampleRank, const std::byte *from, std::byte *to) {
   int64_t bytes = wireBytes(exchange.device, 1);
-  int64_t width = exchange.layout.owners[size_t(owner)].relayedWidth;
+  int64_t width =
+      exchange.layout.owners[static_cast<size_t>(owner)].relayedWidth;
   std::vector<ColumnCopy> copies =
       copiesFor(exchange.relay, exchange.groups.placeOf(owner).index);
   auto copyRows = [&](int64_t begin, int64_t end) {
@@ -64,10 +66,11 @@ void handOut(const HierarchicalExchange &exchange, int32_t owner,
       for (const ColumnCopy &copy : copies)
         std::memcpy(to + (bag * width + copy.to) * bytes,
                     from + (bag * exchange.relay.width + copy.from) * bytes,
-                    size_t(copy.count * bytes));
+                    static_cast<size_t>(copy.count * bytes));
   };
-  forRowRanges(exchange.device.threads, exchange.batches[size_t(sampleRank)],
-               width, copyRows);
+  forRowRanges(exchange.device.threads,
+               exchange.batches[static_cast<size_t>(sampleRank)], width,
+               copyRows);
 }
 
 /// Waits for the first stage and begins the second.
@@ -87,9 +90,10 @@ void startSecondStageOfGradients(const HierarchicalExchange &exchange,
     if (!exchange.groups.sameGroup(owner, exchange.rank))
       continue;
     for (int32_t sampleRank : exchange.ranksServedBy(exchange.rank)) {
-      int64_t direct = gradients.receivedBlocks[size_t(sampleRank)].directSize;
+      int64_t direct =
+          gradients.receivedBlocks[static_cast<size_t>(sampleRank)].directSize;
       handOut(exchange, owner, sampleRank,
-              messages[size_t(sampleRank)].data() +
+              messages[static_cast<size_t>(sampleRank)].data() +
                   wireBytes(exchange.device, direct),
               to);
       to += wireBytes(exchange.device, exchange.ofSamples(owner, sampleRank));
@@ -116,18 +120,18 @@ void startRelayedGradients(Device &device, const Routed &routed,
                            Partials &gradients) {
   HierarchicalExchange exchange(device, routed);
   std::vector<Block> receive = makeOwnerBlocks(
-      exchange.layout.owners[size_t(exchange.rank)], routed.owned);
-  gradients.request =
-      startValues(device, Phase::GradientsExchange,
-                  encodeAll(device, gradientPartsToSend(exchange, gradients)),
-                  exchange.countsOf([&](int64_t peer) {
-                    return gradients.sendBlocks[size_t(peer)].size +
-                           exchange.relayToSamples(peer, exchange.rank);
-                  }),
-                  exchange.countsOf([&](int64_t peer) {
-                    return receive[size_t(peer)].directSize +
-                           exchange.relayToSamples(exchange.rank, peer);
-                  }));
+      exchange.layout.owners[static_cast<size_t>(exchange.rank)], routed.owned);
+  gradients.request = startValues(
+      device, Phase::GradientsExchange,
+      encodeAll(device, gradientPartsToSend(exchange, gradients)),
+      exchange.countsOf([&](int64_t peer) {
+        return gradients.sendBlocks[static_cast<size_t>(peer)].size +
+               exchange.relayToSamples(peer, exchange.rank);
+      }),
+      exchange.countsOf([&](int64_t peer) {
+        return receive[static_cast<size_t>(peer)].directSize +
+               exchange.relayToSamples(exchange.rank, peer);
+      }));
 }
 
 std::vector<const std::byte *> receiveRelayedGradients(Device &device,
@@ -136,11 +140,12 @@ std::vector<const std::byte *> receiveRelayedGradients(Device &device,
   HierarchicalExchange exchange(device, routed);
   startSecondStageOfGradients(exchange, gradients);
   const auto &messages = gradients.relayRequest->wait();
-  std::vector<const std::byte *> ofRank(size_t(exchange.numRanks()));
+  std::vector<const std::byte *> ofRank(
+      static_cast<size_t>(exchange.numRanks()));
   for (int32_t relay : exchange.ownGroup()) {
-    const std::byte *rows = messages[size_t(relay)].data();
+    const std::byte *rows = messages[static_cast<size_t>(relay)].data();
     for (int32_t sampleRank : exchange.ranksServedBy(relay)) {
-      ofRank[size_t(sampleRank)] = rows;
+      ofRank[static_cast<size_t>(sampleRank)] = rows;
       rows += wireBytes(device, exchange.ofSamples(exchange.rank, sampleRank));
     }
   }

@@ -27,13 +27,15 @@ std::vector<Values> resultPartsToSend(const HierarchicalExchange &exchange,
   std::vector<Values> parts;
   for (int64_t peer = 0; peer < exchange.numRanks(); ++peer) {
     parts.push_back(
-        {rows[size_t(peer)], partials.sendBlocks[size_t(peer)].directSize});
+        {rows[static_cast<size_t>(peer)],
+         partials.sendBlocks[static_cast<size_t>(peer)].directSize});
     if (!exchange.groups.sameGroup(peer, exchange.rank))
       continue;
     for (int32_t sampleRank : exchange.ranksServedBy(peer))
-      parts.push_back({rows[size_t(sampleRank)] +
-                           partials.sendBlocks[size_t(sampleRank)].directSize,
-                       exchange.ofSamples(exchange.rank, sampleRank)});
+      parts.push_back(
+          {rows[static_cast<size_t>(sampleRank)] +
+               partials.sendBlocks[static_cast<size_t>(sampleRank)].directSize,
+           exchange.ofSamples(exchange.rank, sampleRank)});
   }
   return parts;
 }
@@ -44,15 +46,16 @@ void addUp(const HierarchicalExchange &exchange,
            const std::vector<const float *> &rows, int64_t begin, int64_t end,
            float *out) {
   auto source = [&](const RelaySource &part, int64_t bag) {
-    size_t owner = size_t(exchange.ownGroup()[size_t(part.index)]);
-    return rows[size_t(part.index)] +
+    size_t owner = static_cast<size_t>(
+        exchange.ownGroup()[static_cast<size_t>(part.index)]);
+    return rows[static_cast<size_t>(part.index)] +
            bag * exchange.layout.owners[owner].relayedWidth + part.column;
   };
   for (int64_t bag = begin; bag < end; ++bag)
     for (const RelaySum &sum : exchange.relay.sums) {
       float *to = out + bag * exchange.relay.width + sum.column;
       std::memcpy(to, source(sum.sources[0], bag),
-                  size_t(sum.size) * sizeof(float));
+                  static_cast<size_t>(sum.size) * sizeof(float));
       for (size_t i = 1; i < sum.sources.size(); ++i) {
         const float *from = source(sum.sources[i], bag);
         for (int64_t c = 0; c < sum.size; ++c)
@@ -72,8 +75,9 @@ Buffer addUpAll(const HierarchicalExchange &exchange,
                      exchange.relayToSamples(exchange.rank, sampleRank));
   Buffer sums = device.buffers->acquireArray<float>(begins.back());
   for (int32_t sampleRank : exchange.ranksServedBy(exchange.rank)) {
-    float *out = as<float>(sums) + begins[size_t(sampleRank)];
-    forRowRanges(device.threads, exchange.batches[size_t(sampleRank)],
+    float *out = as<float>(sums) + begins[static_cast<size_t>(sampleRank)];
+    forRowRanges(device.threads,
+                 exchange.batches[static_cast<size_t>(sampleRank)],
                  exchange.relay.width, [&](int64_t begin, int64_t end) {
                    addUp(exchange, rows, begin, end, out);
                  });
@@ -88,14 +92,14 @@ void startSecondStageOfResults(const HierarchicalExchange &exchange,
                                Partials &partials) {
   std::vector<MessagePart> relayed;
   for (int64_t peer = 0; peer < exchange.numRanks(); ++peer)
-    relayed.push_back({partials.receivedBlocks[size_t(peer)].size,
+    relayed.push_back({partials.receivedBlocks[static_cast<size_t>(peer)].size,
                        exchange.ownerToRelay(peer, exchange.rank)});
   Buffer storage;
   std::vector<const float *> rows =
       waitValues(exchange.device, *partials.request, relayed, storage);
   std::vector<const float *> ofOwners;
   for (int32_t owner : exchange.ownGroup())
-    ofOwners.push_back(rows[size_t(owner)]);
+    ofOwners.push_back(rows[static_cast<size_t>(owner)]);
   partials.relayRequest =
       startValues(exchange.device, Phase::ResultsExchange,
                   addUpAll(exchange, std::move(ofOwners)),
@@ -113,17 +117,17 @@ void startRelayedResults(Device &device, const Routed &routed,
                          Partials &partials) {
   HierarchicalExchange exchange(device, routed);
   std::vector<Block> receive = makeBatchBlocks(exchange.layout, routed);
-  partials.request =
-      startValues(device, Phase::ResultsExchange,
-                  encodeAll(device, resultPartsToSend(exchange, partials)),
-                  exchange.countsOf([&](int64_t peer) {
-                    return partials.sendBlocks[size_t(peer)].directSize +
-                           exchange.ownerToRelay(exchange.rank, peer);
-                  }),
-                  exchange.countsOf([&](int64_t peer) {
-                    return receive[size_t(peer)].size +
-                           exchange.ownerToRelay(peer, exchange.rank);
-                  }));
+  partials.request = startValues(
+      device, Phase::ResultsExchange,
+      encodeAll(device, resultPartsToSend(exchange, partials)),
+      exchange.countsOf([&](int64_t peer) {
+        return partials.sendBlocks[static_cast<size_t>(peer)].directSize +
+               exchange.ownerToRelay(exchange.rank, peer);
+      }),
+      exchange.countsOf([&](int64_t peer) {
+        return receive[static_cast<size_t>(peer)].size +
+               exchange.ownerToRelay(peer, exchange.rank);
+      }));
 }
 
 void receiveRelayedResults(Device &device, const Routed &routed,
@@ -132,7 +136,8 @@ void receiveRelayedResults(Device &device, const Routed &routed,
   startSecondStageOfResults(exchange, partials);
   std::vector<MessagePart> direct, sums;
   for (int64_t peer = 0; peer < exchange.numRanks(); ++peer) {
-    direct.push_back({0, partials.receivedBlocks[size_t(peer)].size});
+    direct.push_back(
+        {0, partials.receivedBlocks[static_cast<size_t>(peer)].size});
     sums.push_back({0, exchange.relayToSamples(peer, exchange.rank)});
   }
   partials.receivedRows =
@@ -141,7 +146,7 @@ void receiveRelayedResults(Device &device, const Routed &routed,
       waitValues(device, *partials.relayRequest, sums, partials.relayedStorage);
   for (int32_t relay :
        exchange.ranksServedBy(exchange.rank)) // one in each group
-    partials.relayedRows.push_back(rows[size_t(relay)]);
+    partials.relayedRows.push_back(rows[static_cast<size_t>(relay)]);
 }
 
 } // namespace neuroshard::runtime

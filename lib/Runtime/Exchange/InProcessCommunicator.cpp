@@ -30,7 +30,7 @@ public:
     Parts parts;
     for (size_t peer = 0; peer < expected.size(); ++peer) {
       parts.push_back(operation->parts[peer][rank]);
-      if (int64_t(parts[peer].size()) != expected[peer])
+      if (static_cast<int64_t>(parts[peer].size()) != expected[peer])
         fail("rank ", rank, " expected ", expected[peer], " bytes from rank ",
              peer, ", which sent ", parts[peer].size());
     }
@@ -60,7 +60,7 @@ public:
     Parts parts;
     const std::byte *data = send.get();
     for (int64_t bytes : sendBytes) {
-      parts.emplace_back(data, size_t(bytes));
+      parts.emplace_back(data, static_cast<size_t>(bytes));
       data += bytes;
     }
     return start(std::move(send), std::move(parts), receiveBytes);
@@ -69,7 +69,8 @@ public:
   std::unique_ptr<CommunicatorRequest>
   startAllGather(SharedBytes send, int64_t sendBytes,
                  std::span<const int64_t> receiveBytes) override {
-    Parts parts(size_t(size()), {send.get(), size_t(sendBytes)});
+    Parts parts(static_cast<size_t>(size()),
+                {send.get(), static_cast<size_t>(sendBytes)});
     return start(std::move(send), std::move(parts), receiveBytes);
   }
 
@@ -171,9 +172,9 @@ void InProcessGroup::reset() {
   for (auto &[number, operation] : operations)
     operation->cancelled = true;
   operations.clear();
-  numStarted.assign(size_t(size), 0);
-  stepsEntered.assign(size_t(size), 0);
-  stepsLeft.assign(size_t(size), 0);
+  numStarted.assign(static_cast<size_t>(size), 0);
+  stepsEntered.assign(static_cast<size_t>(size), 0);
+  stepsLeft.assign(static_cast<size_t>(size), 0);
   aborted = false;
   cause.clear();
 }

@@ -50,12 +50,13 @@ public:
 
 private:
   const ShardSpec &shardOf(int32_t rank, size_t slot) const {
-    return manifest.shards[manifest.bindings[size_t(rank)].slots[slot]];
+    return manifest
+        .shards[manifest.bindings[static_cast<size_t>(rank)].slots[slot]];
   }
 
   bool meet(const ShardSpec &a, const ShardSpec &b) const {
     return a.table == b.table && a.rows.overlaps(b.rows) &&
-           device.plan->exchangesNorms[size_t(a.table)];
+           device.plan->exchangesNorms[static_cast<size_t>(a.table)];
   }
 
   /// The distinct rows of this device's `slot` that lie in table rows `rows`.
@@ -75,7 +76,7 @@ private:
   template <typename Function>
   void forMeetings(int32_t peer, bool peerSends, const Function &function) {
     size_t own = device.slots.size();
-    size_t others = manifest.bindings[size_t(peer)].slots.size();
+    size_t others = manifest.bindings[static_cast<size_t>(peer)].slots.size();
     size_t outer = peerSends ? others : own;
     size_t inner = peerSends ? own : others;
     for (size_t i = 0; i < outer; ++i)
@@ -102,8 +103,8 @@ private:
   }
 
   std::unique_ptr<CommunicatorRequest> start() {
-    std::vector<int64_t> sendBytes(size_t(device.numDevices()));
-    std::vector<int64_t> receiveBytes(size_t(device.numDevices()));
+    std::vector<int64_t> sendBytes(static_cast<size_t>(device.numDevices()));
+    std::vector<int64_t> receiveBytes(static_cast<size_t>(device.numDevices()));
     std::vector<std::pair<const float *, int64_t>> sections;
     int64_t total = 0;
     for (int32_t peer = 0; peer < device.numDevices(); ++peer) {
@@ -115,12 +116,14 @@ private:
           return;
         sections.push_back(
             {as<const float>(updates[slot]->norms) + rows.begin, rows.size()});
-        sendBytes[size_t(peer)] += rows.size() * int64_t(sizeof(float));
+        sendBytes[static_cast<size_t>(peer)] +=
+            rows.size() * static_cast<int64_t>(sizeof(float));
         total += rows.size();
       });
       forMeetings(peer, true, [&](size_t slot, const ShardSpec &other) {
-        receiveBytes[size_t(peer)] +=
-            section(slot, other.rows).size() * int64_t(sizeof(float));
+        receiveBytes[static_cast<size_t>(peer)] +=
+            section(slot, other.rows).size() *
+            static_cast<int64_t>(sizeof(float));
       });
     }
     Buffer send = device.buffers->acquireArray<float>(total);
@@ -136,8 +139,8 @@ private:
     for (int32_t peer = 0; peer < device.numDevices(); ++peer) {
       if (peer == device.rank())
         continue;
-      auto *next =
-          reinterpret_cast<const float *>(messages[size_t(peer)].data());
+      auto *next = reinterpret_cast<const float *>(
+          messages[static_cast<size_t>(peer)].data());
       forMeetings(peer, true, [&](size_t slot, const ShardSpec &other) {
         Range rows = section(slot, other.rows);
         if (rows.size() == 0)

@@ -36,8 +36,9 @@ public:
       allocate(i);
     int64_t peers = received.numPeers();
     device.threads.parallelFor(
-        int64_t(set.streams.size()) * peers,
-        [&](int64_t i) { fill(size_t(i / peers), size_t(i % peers)); });
+        static_cast<int64_t>(set.streams.size()) * peers, [&](int64_t i) {
+          fill(static_cast<size_t>(i / peers), static_cast<size_t>(i % peers));
+        });
   }
 
 private:
@@ -94,11 +95,11 @@ private:
     if (own.ids)
       std::memcpy(own.ids + first * idBytes,
                   layouts[peer].ids(payloads[peer], index),
-                  size_t(count * idBytes));
+                  static_cast<size_t>(count * idBytes));
     if (own.weights)
       std::memcpy(own.weights + first,
                   layouts[peer].weights(payloads[peer], index),
-                  size_t(count) * sizeof(float));
+                  static_cast<size_t>(count) * sizeof(float));
   }
 
   void fillOffsets(size_t index, size_t peer) {
@@ -106,12 +107,12 @@ private:
     const int32_t *lengths = layouts[peer].lengths(payloads[peer], index);
     int64_t *offsets = storage[index].offsets + received.firstBagOfPeer[peer];
     int64_t next = stream.firstIdOfPeer[peer];
-    int64_t bags = received.bagsOf(int64_t(peer));
+    int64_t bags = received.bagsOf(static_cast<int64_t>(peer));
     for (int64_t b = 0; b < bags; ++b) {
       offsets[b] = next;
       next += lengths[b];
     }
-    if (int64_t(peer) + 1 == received.numPeers())
+    if (static_cast<int64_t>(peer) + 1 == received.numPeers())
       offsets[bags] = next;
   }
 

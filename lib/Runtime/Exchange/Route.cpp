@@ -26,7 +26,7 @@ struct Header {
 };
 
 Buffer copyOf(Device &device, const void *data, size_t bytes) {
-  Buffer buffer = device.buffers->acquire(int64_t(bytes));
+  Buffer buffer = device.buffers->acquire(static_cast<int64_t>(bytes));
   std::memcpy(buffer.get(), data, bytes);
   return buffer;
 }
@@ -37,8 +37,9 @@ std::vector<Header> exchangeHeaders(Device &device, Routed &routed,
   std::vector<Header> headers;
   int64_t localFloats = makeLocalBlock(device, routed).size;
   for (int64_t bytes : payloadBytes)
-    headers.push_back({routed.exchange, int64_t(error.size()), routed.batch,
-                       bytes, routed.localPayloadBytes, localFloats});
+    headers.push_back({routed.exchange, static_cast<int64_t>(error.size()),
+                       routed.batch, bytes, routed.localPayloadBytes,
+                       localFloats});
   std::vector<int64_t> bytes(headers.size(), sizeof(Header));
   auto request = device.communicator->startAllToAll(
       copyOf(device, headers.data(), headers.size() * sizeof(Header)), bytes,
@@ -61,7 +62,8 @@ std::string exchangeErrors(Device &device, const std::string &error,
   for (const Header &header : headers)
     bytes.push_back(header.errorBytes);
   auto request = device.communicator->startAllGather(
-      copyOf(device, error.data(), error.size()), int64_t(error.size()), bytes);
+      copyOf(device, error.data(), error.size()),
+      static_cast<int64_t>(error.size()), bytes);
   for (const auto &text : request->wait())
     if (!text.empty())
       return std::string(reinterpret_cast<const char *>(text.data()),
@@ -78,7 +80,7 @@ void keep(Routed &routed, Bucketer &bucketer, const std::string &error) {
 
 void send(Device &device, Routed &routed, Bucketer &bucketer,
           const std::string &error) {
-  bucketer.payloadBytes.resize(size_t(device.numDevices()));
+  bucketer.payloadBytes.resize(static_cast<size_t>(device.numDevices()));
   PhaseTimer timer(device.figures, Phase::IdsExchange);
   std::vector<Header> headers =
       exchangeHeaders(device, routed, error, bucketer.payloadBytes);
@@ -107,10 +109,11 @@ void countSentBytes(Device &device, Phase phase,
                     std::span<const int64_t> bytesOfPeer) {
   const DeviceGroups &groups = device.plan->groups;
   for (size_t peer = 0; peer < bytesOfPeer.size(); ++peer) {
-    if (int32_t(peer) != device.rank())
-      device.figures.sentBytes[size_t(phase)] += bytesOfPeer[peer];
-    if (!groups.sameGroup(int64_t(peer), device.rank()))
-      device.figures.leftGroupBytes[size_t(phase)] += bytesOfPeer[peer];
+    if (static_cast<int32_t>(peer) != device.rank())
+      device.figures.sentBytes[static_cast<size_t>(phase)] += bytesOfPeer[peer];
+    if (!groups.sameGroup(static_cast<int64_t>(peer), device.rank()))
+      device.figures.leftGroupBytes[static_cast<size_t>(phase)] +=
+          bytesOfPeer[peer];
   }
 }
 

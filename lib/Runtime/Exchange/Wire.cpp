@@ -28,10 +28,11 @@ void forRanges(Device &device, std::span<const Part> parts,
   for (const Part &part : parts)
     for (int64_t begin = 0; begin < part.count; begin += valuesPerChunk)
       chunks.push_back({&part, begin});
-  device.threads.parallelFor(int64_t(chunks.size()), [&](int64_t i) {
-    auto [part, begin] = chunks[size_t(i)];
-    function(*part, begin, std::min(begin + valuesPerChunk, part->count));
-  });
+  device.threads.parallelFor(
+      static_cast<int64_t>(chunks.size()), [&](int64_t i) {
+        auto [part, begin] = chunks[static_cast<size_t>(i)];
+        function(*part, begin, std::min(begin + valuesPerChunk, part->count));
+      });
 }
 
 std::vector<int64_t> bytesOf(const Device &device,

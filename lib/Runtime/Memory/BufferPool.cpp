@@ -38,7 +38,7 @@ PageBlock::PageBlock(int64_t size) : bytes(size) {
 }
 
 void PageBlock::allocate() {
-  auto rounded = size_t(roundUp(bytes, alignmentBytes));
+  auto rounded = static_cast<size_t>(roundUp(bytes, alignmentBytes));
   memory =
       static_cast<std::byte *>(std::aligned_alloc(alignmentBytes, rounded));
   if (!memory)
@@ -48,7 +48,8 @@ void PageBlock::allocate() {
 
 void PageBlock::map() {
   // A huge page begins at a multiple of its size; mappings do not.
-  mappedBytes = size_t(roundUp(bytes, hugePageBytes) + hugePageBytes);
+  mappedBytes =
+      static_cast<size_t>(roundUp(bytes, hugePageBytes) + hugePageBytes);
   void *address = mmap(nullptr, mappedBytes, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (address == MAP_FAILED)
@@ -57,7 +58,8 @@ void PageBlock::map() {
   memory = reinterpret_cast<std::byte *>(
       roundUp(reinterpret_cast<intptr_t>(mapping), hugePageBytes));
   // A kernel without huge pages refuses; small pages work as well.
-  madvise(memory, size_t(roundUp(bytes, hugePageBytes)), MADV_HUGEPAGE);
+  madvise(memory, static_cast<size_t>(roundUp(bytes, hugePageBytes)),
+          MADV_HUGEPAGE);
 }
 
 PageBlock::PageBlock(PageBlock &&other) noexcept { *this = std::move(other); }

@@ -57,7 +57,7 @@ public:
   Buffer acquire(int64_t bytes);
 
   template <typename T> Buffer acquireArray(int64_t count) {
-    return acquire(count * int64_t(sizeof(T)));
+    return acquire(count * static_cast<int64_t>(sizeof(T)));
   }
 
   /// Bytes the pool holds, in use or free.

@@ -42,7 +42,7 @@ void forRows(ThreadPool &threads, int64_t rows, const Function &function) {
 int64_t shardBytes(const ShardSpec &spec, const TableSpec &table) {
   return spec.rows.size() * (weightStride(spec, table) +
                              numStates(table) * stateRowFloats(spec, table) *
-                                 int64_t(sizeof(float)));
+                                 static_cast<int64_t>(sizeof(float)));
 }
 
 Shard::Shard(const ShardSpec &spec, const TableSpec &table, ThreadPool &threads)
@@ -50,7 +50,7 @@ Shard::Shard(const ShardSpec &spec, const TableSpec &table, ThreadPool &threads)
       weightMemory(spec.rows.size() * weightStride(spec, table)) {
   for (int64_t i = 0; i < numStates(table); ++i)
     stateMemory.emplace_back(spec.rows.size() * stateRowFloats(spec, table) *
-                             int64_t(sizeof(float)));
+                             static_cast<int64_t>(sizeof(float)));
   if (table.trained() &&
       table.optimizer->initialAccumulator != 0) // else new memory is right
     resetState(threads);
@@ -103,7 +103,7 @@ void Shard::resetState(ThreadPool &threads) {
 }
 
 void Shard::touchPages(ThreadPool &threads) {
-  constexpr int64_t step = 4096, taskBytes = int64_t(64) << 20;
+  constexpr int64_t step = 4096, taskBytes = int64_t{64} << 20;
   auto touch = [&](const PageBlock &block) {
     threads.parallelFor(
         (block.size() + taskBytes - 1) / taskBytes, [&](int64_t task) {
@@ -127,7 +127,8 @@ void Shard::initialize(uint64_t seed, ThreadPool &threads) {
     for (int64_t r = begin; r < end; ++r) {
       int64_t tableRow = shardSpec->rows.begin + r;
       for (int64_t c = 0; c < dim; ++c)
-        row[size_t(c)] = initializer.value(tableRow, shardSpec->cols.begin + c);
+        row[static_cast<size_t>(c)] =
+            initializer.value(tableRow, shardSpec->cols.begin + c);
       storeElements(row.data(), dim, tableSpec->elementType,
                     weightRow(tableRow));
     }

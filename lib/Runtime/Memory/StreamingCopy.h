@@ -15,7 +15,7 @@ namespace neuroshard::runtime {
 
 /// Bytes of results from which on they are streamed: more than the caches of
 /// the cores hold, so that whoever reads them next would not find them there.
-constexpr int64_t streamedBytes = int64_t(8) << 20;
+constexpr int64_t streamedBytes = int64_t{8} << 20;
 
 /// True if rows of `width` floats, `stride` apart from `to` on, can be
 /// streamed: they begin and end where vectors do.

@@ -38,19 +38,19 @@ Range intersect(const Range &a, const Range &b) {
 
 void checkRange(const nsrt_world &world, int32_t table, const Range &rows) {
   const auto &tables = world.manifest().tables;
-  if (table < 0 || size_t(table) >= tables.size())
+  if (table < 0 || static_cast<size_t>(table) >= tables.size())
     fail("there is no table ", table, "; the artifact has ", tables.size());
   if (rows.begin < 0 || rows.begin > rows.end ||
-      rows.end > tables[size_t(table)].rows)
+      rows.end > tables[static_cast<size_t>(table)].rows)
     fail("rows [", rows.begin, ", ", rows.end, ") are not in table \"",
-         tables[size_t(table)].name, "\" with ", tables[size_t(table)].rows,
-         " rows");
+         tables[static_cast<size_t>(table)].name, "\" with ",
+         tables[static_cast<size_t>(table)].rows, " rows");
 }
 
 void checkState(const nsrt_world &world, int32_t table, int32_t state,
                 const Range &rows) {
   checkRange(world, table, rows);
-  const TableSpec &spec = world.manifest().tables[size_t(table)];
+  const TableSpec &spec = world.manifest().tables[static_cast<size_t>(table)];
   int states = spec.states().count();
   if (state < 0 || state >= states)
     fail("table \"", spec.name, "\" has ", states,
@@ -77,8 +77,8 @@ void forRowsOf(Device &device, const Shard &shard, const Range &rows,
 void take(bool first, const void *from, void *to, int64_t bytes,
           const Shard &shard, const char *what, int64_t row) {
   if (first)
-    std::memcpy(to, from, size_t(bytes));
-  else if (std::memcmp(to, from, size_t(bytes)) != 0)
+    std::memcpy(to, from, static_cast<size_t>(bytes));
+  else if (std::memcmp(to, from, static_cast<size_t>(bytes)) != 0)
     fail("copies of the ", what, " of table \"", shard.table().name,
          "\" differ in row ", row);
 }
@@ -127,7 +127,7 @@ void writeTable(nsrt_world &world, int32_t table, Range rows,
     forRowsOf(device, shard, rows, [&](int64_t row) {
       int64_t offset = (row - rows.begin) * shard.table().dim + cols.begin;
       std::memcpy(shard.weightRow(row), values + offset * size,
-                  size_t(cols.size() * size));
+                  static_cast<size_t>(cols.size() * size));
     });
   });
 }
@@ -149,7 +149,7 @@ void readTable(nsrt_world &world, int32_t table, Range rows,
 }
 
 int64_t stateWidth(const Manifest &manifest, int32_t table) {
-  const TableSpec &spec = manifest.tables[size_t(table)];
+  const TableSpec &spec = manifest.tables[static_cast<size_t>(table)];
   if (spec.states().perRow == 0)
     return spec.dim;
   int64_t width = 1;
@@ -169,7 +169,7 @@ void writeState(nsrt_world &world, int32_t table, int32_t state, Range rows,
       int64_t offset = (row - rows.begin) * width +
                        stateColumn(world.manifest(), shard, row);
       std::copy_n(values + offset, shard.stateWidth(),
-                  shard.stateRow(size_t(state), row));
+                  shard.stateRow(static_cast<size_t>(state), row));
     });
   });
 }
@@ -185,8 +185,9 @@ void readState(nsrt_world &world, int32_t table, int32_t state, Range rows,
     forRowsOf(device, shard, rows, [&](int64_t row) {
       int64_t offset = (row - rows.begin) * width +
                        stateColumn(world.manifest(), shard, row);
-      take(first, shard.stateRow(size_t(state), row), values + offset,
-           shard.stateWidth() * int64_t(sizeof(float)), shard,
+      take(first, shard.stateRow(static_cast<size_t>(state), row),
+           values + offset,
+           shard.stateWidth() * static_cast<int64_t>(sizeof(float)), shard,
            "optimizer state", row);
     });
   });

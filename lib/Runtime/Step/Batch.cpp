@@ -14,7 +14,7 @@ namespace neuroshard::runtime {
 namespace {
 
 void checkShape(const ExchangeSpec &spec, const JaggedInput &input) {
-  int64_t features = int64_t(spec.features.size());
+  int64_t features = static_cast<int64_t>(spec.features.size());
   if (input.numIds < 0)
     fail(spec.where, "negative number of ids ", input.numIds);
   if (input.numOffsets < 1 || (input.numOffsets - 1) % features != 0)
@@ -34,10 +34,11 @@ constexpr int64_t largestBag = std::numeric_limits<int32_t>::max();
 bool bagsAreSized(const int64_t *offsets, int64_t bags) {
   uint64_t bad = 0; // its sign bit, without an early end: the loop vectorises
   for (int64_t i = 0; i < bags; ++i) {
-    uint64_t size = uint64_t(offsets[i + 1]) - uint64_t(offsets[i]);
-    bad |= size | (uint64_t(largestBag) - size);
+    uint64_t size = static_cast<uint64_t>(offsets[i + 1]) -
+                    static_cast<uint64_t>(offsets[i]);
+    bad |= size | (static_cast<uint64_t>(largestBag) - size);
   }
-  return int64_t(bad) >= 0;
+  return static_cast<int64_t>(bad) >= 0;
 }
 
 void checkLastOffset(const ExchangeSpec &spec, const JaggedInput &input) {
@@ -68,7 +69,7 @@ void checkOffsets(const ExchangeSpec &spec, const JaggedInput &input) {
 void describeBatch(const Device &device, const JaggedInput &input,
                    Routed &routed) {
   const ExchangeSpec &spec = device.manifest().exchanges[routed.exchange];
-  int64_t features = int64_t(spec.features.size());
+  int64_t features = static_cast<int64_t>(spec.features.size());
   routed.batch = std::max<int64_t>(0, (input.numOffsets - 1) / features);
   routed.numIds = std::max<int64_t>(0, input.numIds);
   routed.lookups.resize(spec.lookups.size());

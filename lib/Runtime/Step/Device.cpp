@@ -24,8 +24,8 @@ nsrt_device::nsrt_device(std::shared_ptr<const WorldPlan> worldPlan,
       program(programLibrary.program()), communicator(std::move(groupEnd)),
       threads(numThreads), buffers(std::make_shared<BufferPool>()) {
   checkProgram(manifest(), rank, program);
-  for (int32_t shard : manifest().bindings[size_t(rank)].slots) {
-    const ShardSpec &spec = manifest().shards[size_t(shard)];
+  for (int32_t shard : manifest().bindings[static_cast<size_t>(rank)].slots) {
+    const ShardSpec &spec = manifest().shards[static_cast<size_t>(shard)];
     slots.emplace_back(spec, manifest().tableOf(spec), threads);
   }
 }

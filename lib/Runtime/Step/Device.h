@@ -72,7 +72,9 @@ struct ReceivedSet {
   std::vector<ReceivedStream> streams;
   std::vector<Buffer> storage;
 
-  int64_t numPeers() const { return int64_t(firstBagOfPeer.size()) - 1; }
+  int64_t numPeers() const {
+    return static_cast<int64_t>(firstBagOfPeer.size()) - 1;
+  }
   int64_t bagsOf(int64_t peer) const {
     return firstBagOfPeer[peer + 1] - firstBagOfPeer[peer];
   }
@@ -153,7 +155,7 @@ struct nsrt_device {
   int32_t numDevices() const { return plan->manifest.numDevices; }
   const neuroshard::Manifest &manifest() const { return plan->manifest; }
   const neuroshard::ExchangeLayout &layout(int64_t exchange) const {
-    return plan->layouts[size_t(exchange)];
+    return plan->layouts[static_cast<size_t>(exchange)];
   }
 
   bool failed() const { return !error.empty(); }

@@ -68,12 +68,13 @@ std::vector<Task> cut(const std::vector<Task> &tasks, int threads) {
 void addEntry(const Device &device, int32_t idBytes, const EntryLayout &entry,
               const ReceivedSet &received, size_t peer, float *out,
               int64_t stride, std::vector<Task> &tasks) {
-  const ReceivedStream &stream = received.streams[size_t(entry.stream)];
+  const ReceivedStream &stream =
+      received.streams[static_cast<size_t>(entry.stream)];
   int64_t firstId = stream.firstIdOfPeer[peer];
   int64_t ids = stream.firstIdOfPeer[peer + 1] - firstId;
   const nsrt_slot_entry &slot = device.program.slots[entry.slot];
   Task task{device.program.lookups[entry.kernel].forward,
-            device.slots[size_t(entry.slot)].weights(),
+            device.slots[static_cast<size_t>(entry.slot)].weights(),
             stream.ids,
             nullptr,
             stream.weights,
@@ -81,7 +82,7 @@ void addEntry(const Device &device, int32_t idBytes, const EntryLayout &entry,
             entry.cols.size(),
             stride,
             0,
-            entry.pooled ? received.bagsOf(int64_t(peer)) : ids,
+            entry.pooled ? received.bagsOf(static_cast<int64_t>(peer)) : ids,
             ids * entry.cols.size() * slot.element_bytes};
   if (slot.element_bytes == sizeof(float) && !stream.weights)
     task.single = {reinterpret_cast<const float *>(task.weights),
@@ -123,10 +124,10 @@ void runInto(const Task &task, float *out, int64_t stride) {
 void runStreamed(const Task &task) {
   thread_local std::vector<float> rows;
   int64_t count = task.end - task.begin;
-  rows.resize(std::max(rows.size(), size_t(count * task.width)));
+  rows.resize(std::max(rows.size(), static_cast<size_t>(count * task.width)));
   // Kernels count from bag 0.
   auto first = reinterpret_cast<uintptr_t>(rows.data()) -
-               uintptr_t(task.begin * task.width) * sizeof(float);
+               static_cast<uintptr_t>(task.begin * task.width) * sizeof(float);
   runInto(task, reinterpret_cast<float *>(first), task.width);
   streamRows(rows.data(), count, task.width,
              task.out + task.begin * task.stride, task.stride);
@@ -157,7 +158,8 @@ void run(const Task &task) {
 void chooseStreamed(std::vector<Task> &tasks) {
   int64_t bytes = 0;
   for (const Task &task : tasks)
-    bytes += (task.end - task.begin) * task.width * int64_t(sizeof(float));
+    bytes += (task.end - task.begin) * task.width *
+             static_cast<int64_t>(sizeof(float));
   for (Task &task : tasks)
     task.isStreamed =
         bytes >= streamedBytes && canStream(task.out, task.width, task.stride);
@@ -165,18 +167,22 @@ void chooseStreamed(std::vector<Task> &tasks) {
 
 void runAll(Device &device, const std::vector<Task> &whole) {
   std::vector<Task> tasks = cut(whole, device.threads.numThreads());
-  device.threads.parallelFor(int64_t(tasks.size()),
-                             [&](int64_t i) { run(tasks[size_t(i)]); });
+  device.threads.parallelFor(
+      static_cast<int64_t>(tasks.size()),
+      [&](int64_t i) { run(tasks[static_cast<size_t>(i)]); });
 }
 
 /// On a single device a pooled f32 result of which every column comes from one
 /// shard is what the kernels write, so they may as well write it where the
 /// caller wants it.
 bool isDirect(const Device &device, const Routed &routed, int32_t lookup) {
-  const ExchangeLookup &spec =
-      device.manifest().exchanges[routed.exchange].lookups[size_t(lookup)];
+  const ExchangeLookup &spec = device.manifest()
+                                   .exchanges[routed.exchange]
+                                   .lookups[static_cast<size_t>(lookup)];
   const std::vector<Segment> &segments =
-      device.layout(routed.exchange).results[size_t(lookup)].segments;
+      device.layout(routed.exchange)
+          .results[static_cast<size_t>(lookup)]
+          .segments;
   return device.numDevices() == 1 && spec.pooled() &&
          spec.resultType == ElementType::F32 && !segments.empty() &&
          std::all_of(
@@ -194,8 +200,8 @@ void addDirect(const Device &device, const Routed &routed, size_t lookup,
   size_t first = tasks.size();
   for (const PartialColumns &part : layout.results[lookup].parts)
     addEntry(device, spec.idBytes(),
-             layout.owners[0].entries[size_t(part.entry)], routed.owned, 0,
-             out + part.cols.begin, dim, tasks);
+             layout.owners[0].entries[static_cast<size_t>(part.entry)],
+             routed.owned, 0, out + part.cols.begin, dim, tasks);
   for (size_t i = first; isMean && i < tasks.size(); ++i)
     tasks[i].divisors = as<const float>(routed.lookups[lookup].bagCounts);
 }
@@ -245,9 +251,9 @@ std::vector<bool> writeDirectly(Device &device, const Routed &routed,
   for (size_t i = 0; i < targets.size(); ++i) {
     const ResultTarget &target = targets[i];
     if (target.type != ElementType::F32 ||
-        !isDirect(device, routed, int32_t(target.lookup)))
+        !isDirect(device, routed, static_cast<int32_t>(target.lookup)))
       continue;
-    addDirect(device, routed, size_t(target.lookup),
+    addDirect(device, routed, static_cast<size_t>(target.lookup),
               reinterpret_cast<float *>(target.out), tasks);
     written[i] = true;
   }

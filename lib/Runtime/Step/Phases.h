@@ -50,7 +50,7 @@ struct PhaseFigures {
 class PhaseTimer {
 public:
   PhaseTimer(PhaseFigures &figures, Phase phase)
-      : nanoseconds(figures.nanoseconds[size_t(phase)]),
+      : nanoseconds(figures.nanoseconds[static_cast<size_t>(phase)]),
         start(std::chrono::steady_clock::now()) {}
   ~PhaseTimer() {
     nanoseconds += std::chrono::duration_cast<std::chrono::nanoseconds>(

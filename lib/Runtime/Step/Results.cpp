@@ -20,11 +20,12 @@ class ResultWriter {
 public:
   ResultWriter(Device &device, const Routed &routed, const Partials &partials,
                int64_t lookup, ElementType type, std::byte *out)
-      : device(device), state(routed.lookups[size_t(lookup)]),
-        result(device.layout(routed.exchange).results[size_t(lookup)]),
+      : device(device), state(routed.lookups[static_cast<size_t>(lookup)]),
+        result(device.layout(routed.exchange)
+                   .results[static_cast<size_t>(lookup)]),
         pooling(device.manifest()
                     .exchanges[routed.exchange]
-                    .lookups[size_t(lookup)]
+                    .lookups[static_cast<size_t>(lookup)]
                     .pooling),
         type(type), out(out),
         views(makeViews<const float>(
@@ -51,7 +52,8 @@ private:
   }
 
   void writePooled(int64_t begin, int64_t end) const {
-    std::vector<float> scratch(type == ElementType::F32 ? 0 : size_t(dim));
+    std::vector<float> scratch(
+        type == ElementType::F32 ? 0 : static_cast<size_t>(dim));
     for (int64_t b = begin; b < end; ++b) {
       float *row = type == ElementType::F32
                        ? reinterpret_cast<float *>(outAt(b, 0))
@@ -72,7 +74,8 @@ private:
       const View &view = views[part];
       return view.row(bag) + (segment.cols.begin - view.cols.begin);
     };
-    std::memcpy(to, source(segment.parts[0]), size_t(size) * sizeof(float));
+    std::memcpy(to, source(segment.parts[0]),
+                static_cast<size_t>(size) * sizeof(float));
     for (size_t i = 1; i < segment.parts.size(); ++i) {
       const float *from = source(segment.parts[i]);
       for (int64_t c = 0; c < size; ++c)
@@ -156,7 +159,8 @@ void writeResults(Device &device, Routed &routed, Partials &partials,
       continue;
     const ResultTarget &target = targets[i];
     if (partials.deferred &&
-        target.type != spec.lookups[size_t(target.lookup)].resultType)
+        target.type !=
+            spec.lookups[static_cast<size_t>(target.lookup)].resultType)
       finishDeferred(device); // another type than planned is asked for
     receiveResults(device, routed, partials);
     PhaseTimer timer(device.figures, Phase::Results);

@@ -15,7 +15,7 @@ namespace neuroshard::runtime {
 namespace {
 
 constexpr int digitBits = 11;
-constexpr size_t numDigits = size_t(1) << digitBits;
+constexpr size_t numDigits = size_t{1} << digitBits;
 
 uint64_t digitOf(RowKey key, int shift) {
   return key >> shift & (numDigits - 1);
@@ -50,7 +50,7 @@ SortedRows sortRows(BufferPool &buffers, RowKey *keys, int64_t count,
   Buffer other = buffers.acquireArray<RowKey>(count);
   RowKey *from = keys;
   RowKey *to = as<RowKey>(other);
-  int rowBits = std::bit_width(uint64_t(numRows - 1));
+  int rowBits = std::bit_width(static_cast<uint64_t>(numRows - 1));
   for (int bit = 0; count > 0 && bit < rowBits; bit += digitBits)
     if (sortDigit(from, to, count, 32 + bit))
       std::swap(from, to);

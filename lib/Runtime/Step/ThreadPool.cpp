@@ -68,7 +68,7 @@ void ThreadPool::run(int64_t jobCount, const void *jobContext, Call jobCall) {
     count = jobCount;
     next.store(0, std::memory_order_relaxed);
     error = nullptr;
-    busyWorkers = int(workers.size());
+    busyWorkers = static_cast<int>(workers.size());
     ++generation;
   }
   started.notify_all();

@@ -102,10 +102,11 @@ void update(Device &device, std::span<Routed *const> routed,
   std::vector<Task> tasks = makeTasks(work.slots);
   {
     PhaseTimer timer(device.figures, Phase::Update);
-    device.threads.parallelFor(int64_t(tasks.size()), [&](int64_t i) {
-      const Task &task = tasks[size_t(i)];
-      runFirstPhase(device, task, stepSizes[task.slot->slot]);
-    });
+    device.threads.parallelFor(
+        static_cast<int64_t>(tasks.size()), [&](int64_t i) {
+          const Task &task = tasks[static_cast<size_t>(i)];
+          runFirstPhase(device, task, stepSizes[task.slot->slot]);
+        });
   }
   if (!anyExchangesNorms(*device.plan))
     return;
@@ -114,10 +115,11 @@ void update(Device &device, std::span<Routed *const> routed,
   std::erase_if(tasks, [&](const Task &task) {
     return kernelsOf(device, *task.slot).update != nullptr;
   });
-  device.threads.parallelFor(int64_t(tasks.size()), [&](int64_t i) {
-    const Task &task = tasks[size_t(i)];
-    runSecondPhase(device, task, stepSizes[task.slot->slot]);
-  });
+  device.threads.parallelFor(
+      static_cast<int64_t>(tasks.size()), [&](int64_t i) {
+        const Task &task = tasks[static_cast<size_t>(i)];
+        runSecondPhase(device, task, stepSizes[task.slot->slot]);
+      });
 }
 
 } // namespace neuroshard::runtime

@@ -87,28 +87,29 @@ void UpdateStep::addSource(size_t exchange, const EntryLayout &entry,
                            const std::vector<Block> &blocks,
                            const StreamSet &layout) {
   // A table without an optimizer is only read.
-  if (!device.slots[size_t(entry.slot)].table().trained())
+  if (!device.slots[static_cast<size_t>(entry.slot)].table().trained())
     return;
-  size_t index = size_t(&entry - layout.entries.data());
+  size_t index = static_cast<size_t>(&entry - layout.entries.data());
   const ExchangeSpec &spec =
       device.manifest().exchanges[routed[exchange]->exchange];
   const ExchangeLookup &lookup = spec.lookups[entry.lookup];
-  SlotUpdate &slot = allSlots[size_t(entry.slot)];
+  SlotUpdate &slot = allSlots[static_cast<size_t>(entry.slot)];
   GradientSource source;
   source.set = &set;
-  source.stream = &set.streams[size_t(entry.stream)];
+  source.stream = &set.streams[static_cast<size_t>(entry.stream)];
   source.exchange = exchange;
   source.idBytes = spec.idBytes();
   source.pooled = entry.pooled;
   if (lookup.paddingIdx)
     source.padding =
-        *lookup.paddingIdx - layout.streams[size_t(entry.stream)].rows.begin;
+        *lookup.paddingIdx -
+        layout.streams[static_cast<size_t>(entry.stream)].rows.begin;
   for (const Block &block : blocks)
     source.beginOfPeer.push_back(block.begin[index]);
   source.stride = blocks[0].stride[index];
   source.firstNumber = slot.numIds;
   slot.numIds += source.stream->numIds();
-  if (slot.numIds >= int64_t(1) << 32)
+  if (slot.numIds >= int64_t{1} << 32)
     fail("a shard of table \"", device.slots[slot.slot].table().name, "\" has ",
          slot.numIds, " ids in one step; at most 2^32 - 1 work");
   slot.sources.push_back(std::move(source));
@@ -134,11 +135,13 @@ void UpdateStep::mergeGradients() {
     total += part->numFloats;
   }
   merged = device.buffers->acquireArray<float>(total);
-  device.threads.parallelFor(int64_t(gradients.size()), [&](int64_t i) {
-    const Partials &part = *gradients[size_t(i)];
-    std::memcpy(as<float>(merged) + begin[size_t(i)], part.gradients,
-                size_t(part.numFloats) * sizeof(float));
-  });
+  device.threads.parallelFor(
+      static_cast<int64_t>(gradients.size()), [&](int64_t i) {
+        const Partials &part = *gradients[static_cast<size_t>(i)];
+        std::memcpy(as<float>(merged) + begin[static_cast<size_t>(i)],
+                    part.gradients,
+                    static_cast<size_t>(part.numFloats) * sizeof(float));
+      });
   for (SlotUpdate &slot : slots) {
     slot.gradients = as<float>(merged);
     for (GradientSource &source : slot.sources)
@@ -158,11 +161,13 @@ void UpdateStep::sort() {
     if (isNew)
       work.push_back({&slot, &group->second});
   }
-  device.threads.parallelFor(int64_t(work.size()), [&](int64_t i) {
-    sortGroup(*work[size_t(i)].first, *work[size_t(i)].second);
+  device.threads.parallelFor(static_cast<int64_t>(work.size()), [&](int64_t i) {
+    sortGroup(*work[static_cast<size_t>(i)].first,
+              *work[static_cast<size_t>(i)].second);
   });
-  device.threads.parallelFor(int64_t(slots.size()),
-                             [&](int64_t i) { fillSlot(slots[size_t(i)]); });
+  device.threads.parallelFor(
+      static_cast<int64_t>(slots.size()),
+      [&](int64_t i) { fillSlot(slots[static_cast<size_t>(i)]); });
 }
 
 void UpdateStep::sortGroup(const SlotUpdate &slot, SortedRows &sorted) {
@@ -174,7 +179,8 @@ void UpdateStep::sortGroup(const SlotUpdate &slot, SortedRows &sorted) {
       int64_t row = idAt(source, j);
       if (row != source.padding)
         as<RowKey>(keys)[count++] =
-            makeRowKey(uint64_t(row), uint64_t(source.firstNumber + j));
+            makeRowKey(static_cast<uint64_t>(row),
+                       static_cast<uint64_t>(source.firstNumber + j));
     }
   }
   sorted = sortRows(*device.buffers, as<RowKey>(keys), count,

@@ -49,7 +49,7 @@ private:
   /// Number of values for each peer.
   std::vector<int64_t> valuesOfPeer(const StreamSet &set,
                                     const ReceivedSet &received) const {
-    std::vector<int64_t> values(size_t(received.numPeers()));
+    std::vector<int64_t> values(static_cast<size_t>(received.numPeers()));
     for (const EntryLayout &entry : set.entries)
       if (isWeighted(entry))
         for (size_t peer = 0; peer < values.size(); ++peer)
@@ -60,7 +60,7 @@ private:
   static Range idsOf(const ReceivedSet &received, const EntryLayout &entry,
                      size_t peer) {
     const std::vector<int64_t> &first =
-        received.streams[size_t(entry.stream)].firstIdOfPeer;
+        received.streams[static_cast<size_t>(entry.stream)].firstIdOfPeer;
     return {first[peer], first[peer + 1]};
   }
 
@@ -86,7 +86,8 @@ private:
                     const float *rows, float *values,
                     std::vector<int64_t> &next) {
     const EntryLayout &entry = set.entries[index];
-    const ReceivedStream &stream = received.streams[size_t(entry.stream)];
+    const ReceivedStream &stream =
+        received.streams[static_cast<size_t>(entry.stream)];
     nsrt_weight_gradient_kernel kernel =
         device.program.lookups[entry.kernel].weight_gradient;
     if (!kernel)
@@ -105,7 +106,8 @@ private:
       source.beginOfPeer.push_back(block.begin[index]);
     Buffer offsets = device.buffers->acquireArray<int64_t>(stream.numIds());
     fillGradientOffsets(source, as<int64_t>(offsets));
-    const std::byte *weights = device.slots[size_t(entry.slot)].weights();
+    const std::byte *weights =
+        device.slots[static_cast<size_t>(entry.slot)].weights();
     for (size_t peer = 0; peer < next.size(); ++peer) {
       Range ids = idsOf(received, entry, peer);
       float *to = values + next[peer];
@@ -136,11 +138,11 @@ private:
     std::vector<int64_t> sendBytes = valuesOfPeer(owned, routed.owned);
     std::vector<int64_t> receiveBytes(layout.owners.size());
     for (size_t peer = 0; peer < layout.owners.size(); ++peer) {
-      sendBytes[peer] *= int64_t(sizeof(float));
+      sendBytes[peer] *= static_cast<int64_t>(sizeof(float));
       for (const EntryLayout &entry : layout.owners[peer].entries)
         if (isWeighted(entry))
-          receiveBytes[peer] +=
-              valuesOf(layout.owners[peer], entry) * int64_t(sizeof(float));
+          receiveBytes[peer] += valuesOf(layout.owners[peer], entry) *
+                                static_cast<int64_t>(sizeof(float));
     }
     countSentBytes(device, Phase::WeightsGradient, sendBytes);
     request = device.communicator->startAllToAll(kept, sendBytes, receiveBytes);
@@ -159,7 +161,8 @@ private:
 
   /// Ids of the local batch that an owner's entry has.
   int64_t valuesOf(const StreamSet &set, const EntryLayout &entry) const {
-    return routed.buckets[set.streams[size_t(entry.stream)].bucket].numIds;
+    return routed.buckets[set.streams[static_cast<size_t>(entry.stream)].bucket]
+        .numIds;
   }
 
   /// First value of an entry among those of its set.
@@ -178,12 +181,14 @@ private:
     if (result.replicated) {
       const StreamSet &set = layout.locals[device.rank()];
       addValues(lookup, layout.bucketsOfLookup[lookup][0],
-                local + firstValue(set, size_t(result.localEntry)));
+                local +
+                    firstValue(set, static_cast<size_t>(result.localEntry)));
     }
     for (const PartialColumns &part : result.parts)
       addValues(lookup, part.bucket,
-                fromOwners[size_t(part.device)] +
-                    firstValue(layout.owners[part.device], size_t(part.entry)));
+                fromOwners[static_cast<size_t>(part.device)] +
+                    firstValue(layout.owners[part.device],
+                               static_cast<size_t>(part.entry)));
   }
 
   void addValues(size_t lookup, int32_t bucket, const float *values) {

@@ -37,9 +37,9 @@ std::string readFile(const fs::path &path) {
 /// Bytes of a device's shards.
 double bytesOfDevice(const Manifest &manifest, int32_t rank) {
   double bytes = 0;
-  for (int32_t index : manifest.bindings[size_t(rank)].slots) {
-    const ShardSpec &shard = manifest.shards[size_t(index)];
-    bytes += double(shardBytes(shard, manifest.tableOf(shard)));
+  for (int32_t index : manifest.bindings[static_cast<size_t>(rank)].slots) {
+    const ShardSpec &shard = manifest.shards[static_cast<size_t>(index)];
+    bytes += static_cast<double>(shardBytes(shard, manifest.tableOf(shard)));
   }
   return bytes;
 }
@@ -47,8 +47,8 @@ double bytesOfDevice(const Manifest &manifest, int32_t rank) {
 /// Memory is handed out when it is first touched, which is too late for an
 /// error message.
 void checkMemory(double needed, const std::string &whose) {
-  double machine =
-      double(sysconf(_SC_PHYS_PAGES)) * double(sysconf(_SC_PAGE_SIZE));
+  double machine = static_cast<double>(sysconf(_SC_PHYS_PAGES)) *
+                   static_cast<double>(sysconf(_SC_PAGE_SIZE));
   if (needed > machine)
     fail(std::fixed, std::setprecision(1), "the shards of ", whose, " need ",
          needed / 0x1p30, " GiB, but this machine has ", machine / 0x1p30,
@@ -58,7 +58,7 @@ void checkMemory(double needed, const std::string &whose) {
 /// A row and the number of an id share one 64-bit key when they are sorted.
 void checkRows(const Manifest &manifest) {
   for (const ShardSpec &shard : manifest.shards)
-    if (shard.rows.size() > int64_t(1) << 32)
+    if (shard.rows.size() > int64_t{1} << 32)
       fail("manifest: shard \"", shard.name, "\" has ", shard.rows.size(),
            " rows; at most 2^32 work");
 }
@@ -69,7 +69,8 @@ int chooseThreads(int requested, int32_t devices) {
          ", found ", requested);
   if (requested > 0)
     return requested;
-  return std::max(1, int(std::thread::hardware_concurrency()) / devices);
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()) /
+                         devices);
 }
 
 std::unique_ptr<ProgramLibrary> loadProgram(const fs::path &root,
@@ -109,9 +110,10 @@ joinWorld(const std::string &directory, int threads,
     fail("the artifact in ", root.string(), " is for ", manifest.numDevices,
          " devices, but the group has ", communicator->size(), " ranks");
   nsrt_world::Libraries libraries(manifest.programs.size());
-  int32_t own = manifest.bindings[size_t(communicator->rank())].program;
-  libraries[size_t(own)] =
-      loadProgram(root, manifest.programs[size_t(own)].library);
+  int32_t own =
+      manifest.bindings[static_cast<size_t>(communicator->rank())].program;
+  libraries[static_cast<size_t>(own)] =
+      loadProgram(root, manifest.programs[static_cast<size_t>(own)].library);
   return std::make_unique<nsrt_world>(std::move(manifest), std::move(libraries),
                                       threads, std::move(communicator));
 }
@@ -156,10 +158,10 @@ void nsrt_world::setPlan(Manifest manifest) {
 
 void nsrt_world::addDevice(int32_t rank, int threads,
                            std::unique_ptr<Communicator> communicator) {
-  int32_t program = plan->manifest.bindings[size_t(rank)].program;
-  devices.push_back(
-      std::make_unique<nsrt_device>(plan, rank, *libraries[size_t(program)],
-                                    std::move(communicator), threads));
+  int32_t program = plan->manifest.bindings[static_cast<size_t>(rank)].program;
+  devices.push_back(std::make_unique<nsrt_device>(
+      plan, rank, *libraries[static_cast<size_t>(program)],
+      std::move(communicator), threads));
 }
 
 nsrt_device *nsrt_world::device(int32_t rank) const {

@@ -70,7 +70,7 @@ template <typename T>
 std::span<T> spanOf(T *items, int32_t count, const char *what) {
   if (count < 0 || (count > 0 && !items))
     fail("expected ", what, ", found ", count, items ? "" : " at null");
-  return {items, size_t(count)};
+  return {items, static_cast<size_t>(count)};
 }
 
 template <typename T> T &checked(T *result, const char *what) {
@@ -82,9 +82,9 @@ template <typename T> T &checked(T *result, const char *what) {
 CUstream streamOf(void *stream) { return static_cast<CUstream>(stream); }
 
 ShardMemory &tableOf(Device &device, int32_t slot) {
-  if (slot < 0 || size_t(slot) >= device.tables.size())
+  if (slot < 0 || static_cast<size_t>(slot) >= device.tables.size())
     fail("there is no slot ", slot, "; the device has ", device.tables.size());
-  return device.tables[size_t(slot)];
+  return device.tables[static_cast<size_t>(slot)];
 }
 
 const void *checkedValues(const void *values, int64_t begin, int64_t end) {
@@ -148,11 +148,13 @@ NSC_EXPORT nsc_status nsc_get_info(nsc_device *handle, nsc_info *result) {
     info.module = device.binding.program.module.c_str();
     info.capability = device.gpu.capability;
     info.driver = device.gpu.driverVersion;
-    info.num_slots = int32_t(device.binding.numSlots());
-    info.num_lookups = int32_t(device.binding.numLookups());
-    info.num_exchanges = int32_t(device.binding.manifest.exchanges.size());
+    info.num_slots = static_cast<int32_t>(device.binding.numSlots());
+    info.num_lookups = static_cast<int32_t>(device.binding.numLookups());
+    info.num_exchanges =
+        static_cast<int32_t>(device.binding.manifest.exchanges.size());
     for (int32_t slot : device.keys.updated)
-      info.two_phase |= device.binding.program.slots[size_t(slot)].twoPhase;
+      info.two_phase |=
+          device.binding.program.slots[static_cast<size_t>(slot)].twoPhase;
     checked(result, "the info") = info;
   });
 }
@@ -167,7 +169,8 @@ NSC_EXPORT nsc_status nsc_get_slot(nsc_device *handle, int32_t slot,
                                    nsc_slot *result) {
   return onDevice(handle, [&](Device &device) {
     const ShardMemory &table = tableOf(device, slot);
-    const GpuSlot &spec = device.binding.program.slots[size_t(slot)];
+    const GpuSlot &spec =
+        device.binding.program.slots[static_cast<size_t>(slot)];
     nsc_slot info = {};
     info.table = table.table().name.c_str();
     info.shard = table.shard().name.c_str();
@@ -175,7 +178,7 @@ NSC_EXPORT nsc_status nsc_get_slot(nsc_device *handle, int32_t slot,
     info.row_end = table.shard().rows.end;
     info.col_begin = table.shard().cols.begin;
     info.col_end = table.shard().cols.end;
-    info.element_type = int32_t(table.table().elementType);
+    info.element_type = static_cast<int32_t>(table.table().elementType);
     info.num_states = table.numStates();
     info.row_state = table.hasRowState();
     info.trainable = spec.trainable();
@@ -196,24 +199,25 @@ NSC_EXPORT nsc_status nsc_get_lookup(nsc_device *handle, int32_t index,
                                      nsc_lookup *result) {
   return onDevice(handle, [&](Device &device) {
     const Binding &binding = device.binding;
-    if (index < 0 || size_t(index) >= binding.numLookups())
+    if (index < 0 || static_cast<size_t>(index) >= binding.numLookups())
       fail("there is no lookup ", index, "; the device has ",
            binding.numLookups());
-    auto lookup = size_t(index);
+    auto lookup = static_cast<size_t>(index);
     const GpuLookup &spec = binding.program.lookups[lookup];
     nsc_lookup info = {};
     info.input = binding.exchangeOf(lookup).input.c_str();
     info.feature_index = binding.specOf(lookup).feature;
-    info.feature =
-        binding.exchangeOf(lookup).features[size_t(info.feature_index)].c_str();
+    info.feature = binding.exchangeOf(lookup)
+                       .features[static_cast<size_t>(info.feature_index)]
+                       .c_str();
     info.exchange = binding.bound().lookups[lookup].exchange;
     info.slot = spec.slot;
     info.id_bytes = spec.idBytes;
     info.pooled = spec.pooled;
     info.mean = spec.mean;
     info.weighted = spec.weighted;
-    info.output_type = int32_t(spec.output);
-    info.dim = binding.program.slots[size_t(spec.slot)].dim;
+    info.output_type = static_cast<int32_t>(spec.output);
+    info.dim = binding.program.slots[static_cast<size_t>(spec.slot)].dim;
     checked(result, "the lookup") = info;
   });
 }
@@ -265,7 +269,8 @@ NSC_EXPORT nsc_status nsc_make_parts(nsc_device *handle,
   return onDevice(handle, [&](Device &device) {
     makeParts(device.binding, spanOf(inputs, numInputs, "inputs"),
               spanOf(outputs, numOutputs, "outputs"),
-              spanOf(parts, int32_t(device.binding.numLookups()), "parts"));
+              spanOf(parts, static_cast<int32_t>(device.binding.numLookups()),
+                     "parts"));
   });
 }
 

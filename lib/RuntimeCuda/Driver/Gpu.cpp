@@ -92,7 +92,7 @@ DeviceBlock::DeviceBlock(const Gpu &gpu, int64_t bytes,
     : gpu(&gpu) {
   if (bytes == 0)
     return;
-  CUresult result = gpu.driver.memAlloc(&pointer, size_t(bytes));
+  CUresult result = gpu.driver.memAlloc(&pointer, static_cast<size_t>(bytes));
   if (result == CUDA_ERROR_OUT_OF_MEMORY) {
     size_t free = 0, total = 0;
     gpu.driver.memGetInfo(&free, &total);
@@ -121,7 +121,8 @@ void DeviceBlock::swap(DeviceBlock &other) noexcept {
 PinnedBlock::PinnedBlock(const Gpu &gpu, int64_t bytes) : gpu(&gpu) {
   if (bytes == 0)
     return;
-  CUresult result = gpu.driver.memAllocHost(&pointer, size_t(bytes));
+  CUresult result =
+      gpu.driver.memAllocHost(&pointer, static_cast<size_t>(bytes));
   if (result == CUDA_ERROR_OUT_OF_MEMORY)
     failWith(NSC_OUT_OF_MEMORY, "no pinned host memory: ", bytes,
              " bytes asked for");

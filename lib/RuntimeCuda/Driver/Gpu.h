@@ -81,7 +81,8 @@ public:
   CUdeviceptr address() const { return pointer; }
   int64_t size() const { return bytes; }
   template <typename T> T *as(int64_t offset = 0) const {
-    return pointer ? reinterpret_cast<T *>(pointer + CUdeviceptr(offset))
+    return pointer ? reinterpret_cast<T *>(pointer +
+                                           static_cast<CUdeviceptr>(offset))
                    : nullptr;
   }
 

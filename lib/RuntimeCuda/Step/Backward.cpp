@@ -60,8 +60,9 @@ StepPlan &Device::planOfBackward(size_t numGradients, bool capturing) {
 /// Something of this part goes into an update or a gradient.
 bool Device::hasGradients(const StepPlan &plan, size_t part) const {
   const nsc_part &spec = plan.parts[part];
-  const GpuLookup &lookup = binding.program.lookups[size_t(spec.lookup)];
-  return keys.hasPositions(size_t(lookup.slot)) &&
+  const GpuLookup &lookup =
+      binding.program.lookups[static_cast<size_t>(spec.lookup)];
+  return keys.hasPositions(static_cast<size_t>(lookup.slot)) &&
          spec.id_end > spec.id_begin && plan.step.tasks[part].items > 0;
 }
 
@@ -72,9 +73,10 @@ Device::checkGradients(const StepPlan &plan,
   const float *base = nullptr;
   for (size_t i = 0; i < gradients.size(); ++i) {
     const nsc_gradient &gradient = gradients[i];
-    auto lookup = size_t(plan.parts[i].lookup);
+    auto lookup = static_cast<size_t>(plan.parts[i].lookup);
     const GpuSlot &slot =
-        binding.program.slots[size_t(binding.program.lookups[lookup].slot)];
+        binding.program
+            .slots[static_cast<size_t>(binding.program.lookups[lookup].slot)];
     if (!gradient.gradient) {
       bool needed = slot.trainable() || gradient.weight_gradient;
       if (needed && hasGradients(plan, i))
@@ -84,7 +86,9 @@ Device::checkGradients(const StepPlan &plan,
     }
     uintptr_t alignment = slot.dim % 4 == 0 ? 16 : sizeof(float);
     if (!isMultiple(gradient.gradient, alignment) ||
-        gradient.stride * int64_t(sizeof(float)) % int64_t(alignment) != 0)
+        gradient.stride * static_cast<int64_t>(sizeof(float)) %
+                static_cast<int64_t>(alignment) !=
+            0)
       fail("part ", i, ", ", binding.nameOf(lookup),
            ": expected a gradient and a stride that are multiples of ",
            alignment, " bytes");
@@ -129,7 +133,7 @@ void Device::backward(std::span<const nsc_gradient> gradients,
       expand(plan, &plan.trainingArray.as<TrainingHead>()->again, stream);
     const std::vector<int64_t> &blocks = plan.step.blocks[GradientBlocks];
     kernels.launch(Kernel::WeightGradient,
-                   std::accumulate(blocks.begin(), blocks.end(), int64_t(0)),
+                   std::accumulate(blocks.begin(), blocks.end(), int64_t{0}),
                    stream, plan.tasks.as<nsg_lookup_task>(),
                    plan.taskOfBlock[GradientBlocks].as<int32_t>());
     addChunks(plan, stream);
@@ -152,7 +156,8 @@ void Device::addChunks(const StepPlan &plan, CUstream stream) const {
   kernels.launch(
       Kernel::Partials, blocks, stream,
       plan.trainingArray.as<nsg_slot>(TrainingLayout(keys).sortedSlots),
-      int32_t(keys.updated.size()), &plan.sortedArray.as<SortedHead>()->sorted);
+      static_cast<int32_t>(keys.updated.size()),
+      &plan.sortedArray.as<SortedHead>()->sorted);
 }
 
 /// Launches an update kernel if some slot has a body of it.
@@ -160,7 +165,7 @@ void Device::updateWith(Kernel kernel, const StepPlan &plan,
                         CUstream stream) const {
   bool needed =
       std::any_of(keys.updated.begin(), keys.updated.end(), [&](int32_t slot) {
-        const GpuSlot &spec = binding.program.slots[size_t(slot)];
+        const GpuSlot &spec = binding.program.slots[static_cast<size_t>(slot)];
         return (kernel == Kernel::Update) == (spec.updateVariant >= 0);
       });
   if (!needed)
@@ -172,7 +177,8 @@ void Device::updateWith(Kernel kernel, const StepPlan &plan,
   kernels.launch(
       kernel, blocks, stream,
       plan.trainingArray.as<nsg_slot>(TrainingLayout(keys).sortedSlots),
-      int32_t(keys.updated.size()), &plan.sortedArray.as<SortedHead>()->sorted);
+      static_cast<int32_t>(keys.updated.size()),
+      &plan.sortedArray.as<SortedHead>()->sorted);
 }
 
 /// Adds up what each row of the small slots has in its pieces, and then updates
@@ -193,7 +199,7 @@ void Device::updateSmall(const StepPlan &plan, CUstream stream) const {
     kernels.launch(
         kernel, blocks, stream,
         plan.trainingArray.as<nsg_slot>(TrainingLayout(keys).smallSlots),
-        int32_t(keys.small.size()), sorted);
+        static_cast<int32_t>(keys.small.size()), sorted);
   };
   run(Kernel::SmallSums, sums, &head->smallSums);
   run(Kernel::SmallUpdate, rows, &head->smallUpdate);
@@ -213,14 +219,14 @@ void Device::applyNorms(CUstream stream) {
 nsc_norms Device::normsOf(int32_t slot) const {
   auto updated = std::find(keys.updated.begin(), keys.updated.end(), slot);
   if (updated == keys.updated.end() ||
-      !binding.program.slots[size_t(slot)].twoPhase)
+      !binding.program.slots[static_cast<size_t>(slot)].twoPhase)
     fail("slot ", slot,
          " has no norms: its optimizer takes one phase, or it "
          "has none");
   if (!reduced)
     fail("the norms of slot ", slot,
          " are there between nsc_backward and nsc_backward_apply");
-  auto index = size_t(updated - keys.updated.begin());
+  auto index = static_cast<size_t>(updated - keys.updated.begin());
   return {stepMemory.norms(index), stepMemory.reducedRows(index),
           stepMemory.runBegin() + index};
 }

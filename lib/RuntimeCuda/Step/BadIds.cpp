@@ -14,7 +14,7 @@ namespace neuroshard::cuda {
 namespace {
 
 constexpr size_t maxPlans = 4096;
-constexpr uint64_t none = ~uint64_t(0);
+constexpr uint64_t none = ~uint64_t{0};
 constexpr int positionBits = 40;
 
 } // namespace
@@ -83,14 +83,15 @@ uint64_t BadIds::readWord(const StepPlan &plan) const {
 }
 
 std::string BadIds::describe(const StepPlan &plan, uint64_t word) const {
-  auto task = size_t(word >> positionBits);
-  auto position = int64_t(word & ((uint64_t(1) << positionBits) - 1));
+  auto task = static_cast<size_t>(word >> positionBits);
+  auto position =
+      static_cast<int64_t>(word & ((uint64_t{1} << positionBits) - 1));
   if (task >= plan.parts.size())
     return "a kernel reported a bad id of a part that there is not";
   const nsc_part &part = plan.parts[task];
-  auto lookup = size_t(part.lookup);
-  const ShardSpec &shard =
-      binding.shardOf(size_t(binding.program.lookups[lookup].slot));
+  auto lookup = static_cast<size_t>(part.lookup);
+  const ShardSpec &shard = binding.shardOf(
+      static_cast<size_t>(binding.program.lookups[lookup].slot));
   std::ostringstream text;
   text << "device " << binding.device << ": "
        << binding.exchangeOf(lookup).where
@@ -123,8 +124,9 @@ bool BadIds::copyBack(void *to, CUdeviceptr from, size_t bytes) const {
 std::string BadIds::describeValue(const StepPlan &plan, size_t task,
                                   int64_t position) const {
   const nsc_part &part = plan.parts[task];
-  const GpuLookup &lookup = binding.program.lookups[size_t(part.lookup)];
-  const ShardSpec &shard = binding.shardOf(size_t(lookup.slot));
+  const GpuLookup &lookup =
+      binding.program.lookups[static_cast<size_t>(part.lookup)];
+  const ShardSpec &shard = binding.shardOf(static_cast<size_t>(lookup.slot));
   const char *unknown = "an id out of range (overwritten by now)";
   if (position < part.id_begin || position >= part.id_end)
     return unknown;
@@ -132,8 +134,8 @@ std::string BadIds::describeValue(const StepPlan &plan, size_t task,
   int64_t wide = 0;
   void *to = lookup.idBytes == 4 ? static_cast<void *>(&narrow) : &wide;
   CUdeviceptr from = reinterpret_cast<CUdeviceptr>(part.ids) +
-                     CUdeviceptr(position * lookup.idBytes);
-  bool copied = copyBack(to, from, size_t(lookup.idBytes));
+                     static_cast<CUdeviceptr>(position * lookup.idBytes);
+  bool copied = copyBack(to, from, static_cast<size_t>(lookup.idBytes));
   int64_t id = lookup.idBytes == 4 ? narrow : wide;
   if (!copied || (id >= shard.rows.begin && id < shard.rows.end))
     return unknown;

@@ -16,8 +16,10 @@ std::string Binding::nameOf(size_t lookup) const {
   const ExchangeLookup &spec = specOf(lookup);
   std::ostringstream text;
   text << "lookup " << lookup << " (table \""
-       << manifest.tables[size_t(spec.table)].name << "\", feature \""
-       << exchangeOf(lookup).features[size_t(spec.feature)] << "\")";
+       << manifest.tables[static_cast<size_t>(spec.table)].name
+       << "\", feature \""
+       << exchangeOf(lookup).features[static_cast<size_t>(spec.feature)]
+       << "\")";
   return text.str();
 }
 
@@ -51,7 +53,7 @@ Binding readBinding(const std::string &directory, int32_t device) {
          binding.manifest.numDevices, ", numbered from 0");
   binding.device = device;
   const ProgramFiles &program =
-      binding.manifest.programs[size_t(binding.bound().program)];
+      binding.manifest.programs[static_cast<size_t>(binding.bound().program)];
   binding.program = parseGpuProgram(readProgram(folder, program));
   checkGpuProgram(binding.program, binding.manifest, device);
   bindMeans(binding.program, binding.manifest, device);

@@ -20,19 +20,21 @@ struct Binding {
   GpuProgram program;
 
   const DeviceBinding &bound() const {
-    return manifest.bindings[size_t(device)];
+    return manifest.bindings[static_cast<size_t>(device)];
   }
   size_t numLookups() const { return program.lookups.size(); }
   size_t numSlots() const { return program.slots.size(); }
 
   const ExchangeSpec &exchangeOf(size_t lookup) const {
-    return manifest.exchanges[size_t(bound().lookups[lookup].exchange)];
+    return manifest
+        .exchanges[static_cast<size_t>(bound().lookups[lookup].exchange)];
   }
   const ExchangeLookup &specOf(size_t lookup) const {
-    return exchangeOf(lookup).lookups[size_t(bound().lookups[lookup].lookup)];
+    return exchangeOf(lookup)
+        .lookups[static_cast<size_t>(bound().lookups[lookup].lookup)];
   }
   const ShardSpec &shardOf(size_t slot) const {
-    return manifest.shards[size_t(bound().slots[slot])];
+    return manifest.shards[static_cast<size_t>(bound().slots[slot])];
   }
   const TableSpec &tableOf(size_t slot) const {
     return manifest.tableOf(shardOf(slot));

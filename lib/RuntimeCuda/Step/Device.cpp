@@ -18,7 +18,7 @@ namespace {
 std::vector<ShardMemory> makeTables(const Gpu &gpu, const Binding &binding,
                                     const nsc_options &options) {
   const nsc_slot_memory *given = options.slots;
-  auto count = size_t(options.num_slots);
+  auto count = static_cast<size_t>(options.num_slots);
   if (given && count != 0 && count != binding.numSlots())
     fail("expected memory for ", binding.numSlots(), " slots, those of device ",
          binding.device, ", found it for ", options.num_slots);
@@ -31,7 +31,8 @@ std::vector<ShardMemory> makeTables(const Gpu &gpu, const Binding &binding,
 }
 
 int initializerThreads() {
-  return int(std::clamp(std::thread::hardware_concurrency(), 1u, 16u));
+  return static_cast<int>(
+      std::clamp(std::thread::hardware_concurrency(), 1u, 16u));
 }
 
 } // namespace

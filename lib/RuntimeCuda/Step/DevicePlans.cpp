@@ -80,7 +80,8 @@ void Device::reserveFor(const StepPlan &plan) {
   for (const SmallStep &small : plan.step.small)
     needs.sumRows.push_back(small.sumRows());
   for (size_t i = 0; i < keys.updated.size(); ++i) {
-    const GpuSlot &slot = binding.program.slots[size_t(keys.updated[i])];
+    const GpuSlot &slot =
+        binding.program.slots[static_cast<size_t>(keys.updated[i])];
     needs.reducedRows.push_back(slot.twoPhase ? plan.step.rowsOfUpdated[i] : 0);
   }
   if (needs.positions > 0 && !keys.updated.empty()) {
@@ -93,7 +94,7 @@ void Device::reserveFor(const StepPlan &plan) {
     if (result != 0)
       failWith(NSC_CUDA_ERROR, "the sort cannot say what memory it needs for ",
                needs.positions, " ids: ", gpu.driver.text(result));
-    needs.sortBytes = int64_t(bytes);
+    needs.sortBytes = static_cast<int64_t>(bytes);
   }
   uint64_t before = stepMemory.generation();
   stepMemory.reserve(needs, plan.captured);
@@ -121,7 +122,7 @@ nsg_slot Device::describeSlot(size_t slot) const {
 }
 
 nsg_slot Device::describeSorted(size_t updated) const {
-  auto slot = size_t(keys.updated[updated]);
+  auto slot = static_cast<size_t>(keys.updated[updated]);
   const GpuSlot &spec = binding.program.slots[slot];
   nsg_slot entry = describeSlot(slot);
   entry.reduced = stepMemory.reduced(updated);
@@ -134,7 +135,7 @@ nsg_slot Device::describeSorted(size_t updated) const {
 }
 
 nsg_slot Device::describeSmall(size_t small, const SmallStep &step) const {
-  auto slot = size_t(keys.small[small]);
+  auto slot = static_cast<size_t>(keys.small[small]);
   const GpuSlot &spec = binding.program.slots[slot];
   nsg_slot entry = describeSlot(slot);
   entry.reduced = stepMemory.sums(small);
@@ -143,10 +144,10 @@ nsg_slot Device::describeSmall(size_t small, const SmallStep &step) const {
   entry.reduce_variant = -1;
   entry.apply_variant = -1;
   entry.partial_variant = spec.smallSumsVariant;
-  entry.first_piece = int32_t(step.firstPiece);
-  entry.num_pieces = int32_t(step.numPieces);
-  entry.pieces_per_sum = int32_t(step.piecesPerSum);
-  entry.num_sums = int32_t(step.numSums);
+  entry.first_piece = static_cast<int32_t>(step.firstPiece);
+  entry.num_pieces = static_cast<int32_t>(step.numPieces);
+  entry.pieces_per_sum = static_cast<int32_t>(step.piecesPerSum);
+  entry.num_sums = static_cast<int32_t>(step.numSums);
   return entry;
 }
 
@@ -165,8 +166,8 @@ void Device::putTraining(StepPlan &plan, Uploader &uploader) const {
   for (size_t i = 0; i < keys.small.size(); ++i) {
     const SmallStep &small = plan.step.small[i];
     slots.push_back(describeSmall(i, small));
-    sums.push_back(sums.back() + int32_t(small.sumRows()));
-    rows.push_back(rows.back() + int32_t(small.rows));
+    sums.push_back(sums.back() + static_cast<int32_t>(small.sumRows()));
+    rows.push_back(rows.back() + static_cast<int32_t>(small.rows));
   }
   std::vector<std::byte> bytes;
   auto append = [&](const void *values, size_t size) {

@@ -14,7 +14,7 @@ namespace neuroshard::cuda {
 namespace {
 
 int64_t sum(const std::vector<int64_t> &values) {
-  return std::accumulate(values.begin(), values.end(), int64_t(0));
+  return std::accumulate(values.begin(), values.end(), int64_t{0});
 }
 
 int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -90,14 +90,15 @@ void Device::fillKeys(const StepPlan &plan, CUstream stream) const {
   auto fill = [&](void *array, unsigned char value, int64_t bytes,
                   const char *what) {
     auto address = reinterpret_cast<CUdeviceptr>(array);
-    gpu.driver.check(
-        gpu.driver.memsetD8Async(address, value, size_t(bytes), stream), what);
+    gpu.driver.check(gpu.driver.memsetD8Async(
+                         address, value, static_cast<size_t>(bytes), stream),
+                     what);
   };
   if (positions > 0 && plan.step.filled)
     fill(stepMemory.keys(), 0xff, positions * keys.keyBytes, "filling keys");
   if (positions == 0 && !keys.updated.empty())
     fill(stepMemory.runBegin(), 0,
-         int64_t((keys.updated.size() + 1) * sizeof(int32_t)),
+         static_cast<int64_t>((keys.updated.size() + 1) * sizeof(int32_t)),
          "clearing the runs");
 }
 
@@ -109,7 +110,7 @@ void Device::expand(const StepPlan &plan, const nsg_positions *positions,
 }
 
 void Device::sortPositions(const StepPlan &plan, CUstream stream) {
-  auto bytes = size_t(stepMemory.sortBytes());
+  auto bytes = static_cast<size_t>(stepMemory.sortBytes());
   int result =
       sort(stepMemory.sortTemp(), &bytes, stepMemory.keys(), keys.keyBytes,
            keys.endBit, stepMemory.iota(), stepMemory.sortedKeys(),
@@ -117,7 +118,7 @@ void Device::sortPositions(const StepPlan &plan, CUstream stream) {
            stepMemory.numRuns(), plan.step.numPositions, stream);
   if (result != 0)
     failWith(NSC_CUDA_ERROR, "sorting ids: ", gpu.driver.text(result));
-  auto numSlots = int32_t(keys.updated.size());
+  auto numSlots = static_cast<int32_t>(keys.updated.size());
   kernels.launch(
       Kernel::Ranges, ceilDiv(numSlots + 1, NSG_THREADS), stream,
       plan.trainingArray.as<nsg_slot>(TrainingLayout(keys).sortedSlots),

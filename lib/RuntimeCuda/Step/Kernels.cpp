@@ -67,7 +67,8 @@ void Kernels::findFunctions(const GpuProgram &program) {
       gpu.driver.check(gpu.driver.occupancyMaxActiveBlocks(
                            &blocks, functions[i], NSG_THREADS, 0),
                        "asking how many blocks run at once");
-    resident[i] = int64_t(std::max(1, blocks)) * gpu.multiprocessors;
+    resident[i] =
+        static_cast<int64_t>(std::max(1, blocks)) * gpu.multiprocessors;
   }
 }
 
@@ -75,13 +76,13 @@ void Kernels::launchWith(Kernel kernel, int64_t blocks, CUstream stream,
                          void **arguments) const {
   if (blocks == 0)
     return;
-  const char *name = kernelNames[size_t(kernel)];
-  CUfunction function = functions[size_t(kernel)];
+  const char *name = kernelNames[static_cast<size_t>(kernel)];
+  CUfunction function = functions[static_cast<size_t>(kernel)];
   if (!function)
     fail("'", file, "' was compiled without the kernel ", name);
   CUresult result =
-      gpu.driver.launchKernel(function, unsigned(blocks), 1, 1, NSG_THREADS, 1,
-                              1, 0, stream, arguments, nullptr);
+      gpu.driver.launchKernel(function, static_cast<unsigned>(blocks), 1, 1,
+                              NSG_THREADS, 1, 1, 0, stream, arguments, nullptr);
   if (result != CUDA_SUCCESS)
     failWith(NSC_CUDA_ERROR, "launching ", name, ": ", gpu.driver.text(result));
 }

@@ -42,7 +42,7 @@ public:
 
   /// Blocks of this kernel that fill the GPU.
   int64_t residentBlocks(Kernel kernel) const {
-    return resident[size_t(kernel)];
+    return resident[static_cast<size_t>(kernel)];
   }
 
   /// Launches `blocks` blocks; none is no launch.
@@ -61,7 +61,8 @@ private:
   const Gpu &gpu;
   std::string file;
   CUmodule module = nullptr;
-  static constexpr size_t numKernels = size_t(Kernel::SmallUpdate) + 1;
+  static constexpr size_t numKernels =
+      static_cast<size_t>(Kernel::SmallUpdate) + 1;
   std::array<CUfunction, numKernels> functions = {};
   std::array<int64_t, numKernels> resident = {};
 };

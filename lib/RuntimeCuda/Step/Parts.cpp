@@ -15,16 +15,16 @@ using namespace neuroshard::runtime;
 namespace neuroshard::cuda {
 namespace {
 
-constexpr int64_t maxIds = int64_t(1) << 40; // positions in a bad-id word
-constexpr size_t maxParts = size_t(1) << 24; // and task numbers
-constexpr int64_t maxPooling = int64_t(1) << 31;
+constexpr int64_t maxIds = int64_t{1} << 40; // positions in a bad-id word
+constexpr size_t maxParts = size_t{1} << 24; // and task numbers
+constexpr int64_t maxPooling = int64_t{1} << 31;
 
 /// Where lookups on one jagged input find their ids.
 class InputReader {
 public:
   InputReader(const Binding &binding, size_t exchange, const nsc_input &input)
       : spec(binding.manifest.exchanges[exchange]), input(input) {
-    int64_t features = int64_t(spec.features.size());
+    int64_t features = static_cast<int64_t>(spec.features.size());
     if (input.num_ids < 0 || input.num_ids >= maxIds)
       wrong("num_ids", "a number of ids", input.num_ids);
     if (input.batch < 0 || input.batch >= maxIds / features)
@@ -104,7 +104,8 @@ public:
       : binding(binding), part(parts[index]), index(index) {}
 
   void run(bool training) const {
-    if (part.lookup < 0 || size_t(part.lookup) >= binding.numLookups())
+    if (part.lookup < 0 ||
+        static_cast<size_t>(part.lookup) >= binding.numLookups())
       fail("part ", index, ": there is no lookup ", part.lookup,
            "; the device has ", binding.numLookups());
     checkIds();
@@ -115,20 +116,21 @@ public:
     checkOutput();
     // A pooled lookup's caller has left padding out already.
     if (training && !lookup().pooled &&
-        binding.specOf(size_t(part.lookup)).paddingIdx &&
-        binding.program.slots[size_t(lookup().slot)].trainable())
+        binding.specOf(static_cast<size_t>(part.lookup)).paddingIdx &&
+        binding.program.slots[static_cast<size_t>(lookup().slot)].trainable())
       fail(name(), ": a padding_idx without pooling cannot be trained on a "
                    "GPU");
   }
 
 private:
   const GpuLookup &lookup() const {
-    return binding.program.lookups[size_t(part.lookup)];
+    return binding.program.lookups[static_cast<size_t>(part.lookup)];
   }
   int64_t numIds() const { return part.id_end - part.id_begin; }
   std::string name() const {
     std::ostringstream text;
-    text << "part " << index << ", " << binding.nameOf(size_t(part.lookup));
+    text << "part " << index << ", "
+         << binding.nameOf(static_cast<size_t>(part.lookup));
     return text.str();
   }
 
@@ -139,7 +141,7 @@ private:
            part.id_end, ")");
     if (numIds() > 0 && !part.ids)
       fail(name(), ": ids is null");
-    if (!isMultiple(part.ids, uintptr_t(lookup().idBytes)))
+    if (!isMultiple(part.ids, static_cast<uintptr_t>(lookup().idBytes)))
       fail(name(), ": ids is not aligned to its ", lookup().idBytes, " bytes");
     if (!isMultiple(part.sample_weights, 4))
       fail(name(), ": sample_weights is not aligned to 4 bytes");
@@ -166,16 +168,18 @@ private:
   /// Kernels store 16 bytes at a time where a row is a multiple of these.
   void checkOutput() const {
     int64_t bytes = elementBytes(lookup().output);
-    int64_t dim = binding.program.slots[size_t(lookup().slot)].dim;
-    uintptr_t alignment = dim * bytes % 16 == 0 ? 16 : uintptr_t(bytes);
+    int64_t dim = binding.program.slots[static_cast<size_t>(lookup().slot)].dim;
+    uintptr_t alignment =
+        dim * bytes % 16 == 0 ? 16 : static_cast<uintptr_t>(bytes);
     if (!isMultiple(part.out, alignment))
       fail(name(), ": out is not aligned to ", alignment, " bytes");
     if (part.out && itemsOf(lookup(), part) > 1 &&
         (part.out_stride < dim || part.out_stride > kMaxStride ||
-         part.out_stride * bytes % int64_t(alignment) != 0))
+         part.out_stride * bytes % static_cast<int64_t>(alignment) != 0))
       fail(name(), ": expected out_stride to be at least ", dim, ", at most ",
-           kMaxStride, " and a multiple of ", int64_t(alignment) / bytes,
-           ", found ", part.out_stride);
+           kMaxStride, " and a multiple of ",
+           static_cast<int64_t>(alignment) / bytes, ", found ",
+           part.out_stride);
   }
 
   const Binding &binding;
@@ -185,7 +189,7 @@ private:
 
 /// Ids of such lookups must be sorted out before kernels see them.
 void checkWhole(const Binding &binding, size_t lookup) {
-  size_t slot = size_t(binding.program.lookups[lookup].slot);
+  size_t slot = static_cast<size_t>(binding.program.lookups[lookup].slot);
   const char *what = nullptr;
   if (binding.specOf(lookup).paddingIdx)
     what = " has a padding_idx: leave such ids out";
@@ -208,12 +212,12 @@ void makeParts(const Binding &binding, std::span<const nsc_input> inputs,
   std::vector<std::optional<InputReader>> readers(inputs.size());
   for (size_t i = 0; i < parts.size(); ++i) {
     checkWhole(binding, i);
-    size_t exchange = size_t(binding.bound().lookups[i].exchange);
+    size_t exchange = static_cast<size_t>(binding.bound().lookups[i].exchange);
     std::optional<InputReader> &reader = readers[exchange];
     if (!reader)
       reader.emplace(binding, exchange, inputs[exchange]);
     nsc_part part = {};
-    part.lookup = int32_t(i);
+    part.lookup = static_cast<int32_t>(i);
     if (!reader->read(binding.specOf(i), part))
       fail(binding.nameOf(i),
            " is not pooled: its input needs feature_begin, which says how many "

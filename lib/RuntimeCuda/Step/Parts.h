@@ -16,7 +16,7 @@ namespace neuroshard::cuda {
 
 /// Elements from one result or gradient to the next, at most: more than a
 /// device's memory holds, and few enough that no address overflows.
-constexpr int64_t kMaxStride = int64_t(1) << 40;
+constexpr int64_t kMaxStride = int64_t{1} << 40;
 
 /// Rows of results that a part has: its bags, or its ids.
 inline int64_t itemsOf(const GpuLookup &lookup, const nsc_part &part) {

@@ -19,7 +19,7 @@ using namespace neuroshard::runtime;
 namespace neuroshard::cuda {
 namespace {
 
-constexpr int64_t chunkBytes = int64_t(16) << 20;
+constexpr int64_t chunkBytes = int64_t{16} << 20;
 
 /// How rows of an array lie on the GPU, and dense on the host.
 struct Rows {
@@ -29,7 +29,7 @@ struct Rows {
 
   int64_t perChunk() const { return std::max<int64_t>(1, chunkBytes / stride); }
   CUdeviceptr at(int64_t row) const {
-    return address + CUdeviceptr(row * stride);
+    return address + static_cast<CUdeviceptr>(row * stride);
   }
 };
 
@@ -40,12 +40,13 @@ void readRows(const Gpu &gpu, const Rows &rows, int64_t begin, int64_t end,
   std::vector<std::byte> chunk;
   for (int64_t row = begin; row < end; row += rows.perChunk()) {
     int64_t count = std::min(rows.perChunk(), end - row);
-    chunk.resize(size_t(count * rows.stride));
+    chunk.resize(static_cast<size_t>(count * rows.stride));
     gpu.driver.check(
         gpu.driver.memcpyDtoH(chunk.data(), rows.at(row), chunk.size()),
         "copying rows from the GPU");
     for (int64_t i = 0; i < count; ++i, to += rows.width)
-      std::memcpy(to, chunk.data() + i * rows.stride, size_t(rows.width));
+      std::memcpy(to, chunk.data() + i * rows.stride,
+                  static_cast<size_t>(rows.width));
   }
 }
 
@@ -63,9 +64,10 @@ void writeRows(const Gpu &gpu, const Rows &rows, int64_t begin, int64_t end,
   std::vector<std::byte> chunk;
   for (int64_t row = begin; row < end; row += rows.perChunk()) {
     int64_t count = std::min(rows.perChunk(), end - row);
-    chunk.assign(size_t(count * rows.stride), std::byte(0));
+    chunk.assign(static_cast<size_t>(count * rows.stride), std::byte(0));
     for (int64_t i = 0; i < count; ++i, from += rows.width)
-      std::memcpy(chunk.data() + i * rows.stride, from, size_t(rows.width));
+      std::memcpy(chunk.data() + i * rows.stride, from,
+                  static_cast<size_t>(rows.width));
     writeChunk(gpu, rows, row, chunk);
   }
   gpu.waitForAll(); // a copy from pageable memory may return early
@@ -79,8 +81,8 @@ Rows weightRows(const ShardMemory &memory, CUdeviceptr address) {
 
 Rows stateRows(const ShardMemory &memory, CUdeviceptr address) {
   int64_t width = memory.hasRowState() ? 1 : memory.shard().cols.size();
-  return {address, memory.stateStride() * int64_t(sizeof(float)),
-          width * int64_t(sizeof(float))};
+  return {address, memory.stateStride() * static_cast<int64_t>(sizeof(float)),
+          width * static_cast<int64_t>(sizeof(float))};
 }
 
 std::string describe(const TableSpec &table, const ShardSpec &shard) {
@@ -125,13 +127,15 @@ void ShardMemory::allocate() {
   blocks[0] = DeviceBlock(gpu, weightBytes(), "weights of " + name);
   weightAddress = blocks[0].address();
   for (int i = 0; i < numStates(); ++i) {
-    blocks[size_t(i) + 1] =
+    blocks[static_cast<size_t>(i) + 1] =
         DeviceBlock(gpu, stateBytes(), "optimizer state of " + name);
-    stateAddress[size_t(i)] = blocks[size_t(i) + 1].address();
+    stateAddress[static_cast<size_t>(i)] =
+        blocks[static_cast<size_t>(i) + 1].address();
   }
-  gpu.driver.check(
-      gpu.driver.memsetD8Async(weightAddress, 0, size_t(weightBytes()), {}),
-      "clearing weights");
+  gpu.driver.check(gpu.driver.memsetD8Async(weightAddress, 0,
+                                            static_cast<size_t>(weightBytes()),
+                                            {}),
+                   "clearing weights");
   resetState();
 }
 
@@ -152,17 +156,18 @@ int64_t ShardMemory::weightBytes() const {
 }
 
 int64_t ShardMemory::stateBytes() const {
-  return shardSpec->rows.size() * stateStride() * int64_t(sizeof(float));
+  return shardSpec->rows.size() * stateStride() *
+         static_cast<int64_t>(sizeof(float));
 }
 
 void ShardMemory::resetState() {
   auto value = static_cast<float>(tableSpec->optimizer->initialAccumulator);
   for (int i = 0; i < numStates(); ++i)
-    gpu.driver.check(
-        gpu.driver.memsetD32Async(stateAddress[size_t(i)],
-                                  std::bit_cast<uint32_t>(value),
-                                  size_t(stateBytes()) / sizeof(float), {}),
-        "filling optimizer state");
+    gpu.driver.check(gpu.driver.memsetD32Async(
+                         stateAddress[static_cast<size_t>(i)],
+                         std::bit_cast<uint32_t>(value),
+                         static_cast<size_t>(stateBytes()) / sizeof(float), {}),
+                     "filling optimizer state");
   gpu.waitForAll();
 }
 
@@ -176,15 +181,15 @@ void ShardMemory::initialize(uint64_t seed, ThreadPool &threads) {
   gpu.waitForAll();
   for (int64_t first = 0; first < numRows; first += rows.perChunk()) {
     int64_t count = std::min(rows.perChunk(), numRows - first);
-    chunk.assign(size_t(count * rows.stride), std::byte(0));
+    chunk.assign(static_cast<size_t>(count * rows.stride), std::byte(0));
     int64_t tasks = (count + rowsPerTask - 1) / rowsPerTask;
     threads.parallelFor(tasks, [&](int64_t task) {
       std::vector<float> row(static_cast<size_t>(dim));
       int64_t end = std::min(count, (task + 1) * rowsPerTask);
       for (int64_t r = task * rowsPerTask; r < end; ++r) {
         for (int64_t c = 0; c < dim; ++c)
-          row[size_t(c)] = initializer.value(shardSpec->rows.begin + first + r,
-                                             shardSpec->cols.begin + c);
+          row[static_cast<size_t>(c)] = initializer.value(
+              shardSpec->rows.begin + first + r, shardSpec->cols.begin + c);
         storeElements(row.data(), dim, tableSpec->elementType,
                       chunk.data() + r * rows.stride);
       }
@@ -207,7 +212,7 @@ CUdeviceptr ShardMemory::checkedState(int32_t state, int64_t begin,
   if (state < 0 || state >= numStates())
     fail("there is no optimizer state ", state, " of table \"", tableSpec->name,
          "\"; it has ", numStates());
-  return stateAddress[size_t(state)];
+  return stateAddress[static_cast<size_t>(state)];
 }
 
 void ShardMemory::readWeights(int64_t begin, int64_t end, void *values) const {

@@ -50,16 +50,17 @@ StepMemory::StepMemory(const Gpu &gpu, const Binding &binding,
     : gpu(gpu), uploads(uploads), keyBytes(keys.keyBytes),
       hasFactors(binding.program.hasFactors()) {
   for (int32_t slot : keys.updated) {
-    const GpuSlot &spec = binding.program.slots[size_t(slot)];
+    const GpuSlot &spec = binding.program.slots[static_cast<size_t>(slot)];
     int64_t stride = nsrt_row_stride(spec.dim, sizeof(float));
     reducedStride.push_back(spec.twoPhase ? stride : 0);
     widest = std::max(widest, stride);
   }
   for (int32_t slot : keys.small) {
-    const GpuSlot &spec = binding.program.slots[size_t(slot)];
+    const GpuSlot &spec = binding.program.slots[static_cast<size_t>(slot)];
     sumStride.push_back(nsrt_row_stride(spec.dim, sizeof(float)));
     pieceStride =
-        std::max(pieceStride, binding.shardOf(size_t(slot)).rows.size() + 1);
+        std::max(pieceStride,
+                 binding.shardOf(static_cast<size_t>(slot)).rows.size() + 1);
   }
   capacity.reducedRows.resize(keys.updated.size());
   capacity.sumRows.resize(keys.small.size());
@@ -82,7 +83,7 @@ StepMemory::Layout StepMemory::makeLayout(const StepNeeds &needs) const {
   result.offsets = take(all * 8);
   result.factors = take(hasFactors ? all * 4 : 0);
   result.numRuns = take(4);
-  result.runBegin = take(int64_t(reducedStride.size() + 1) * 4);
+  result.runBegin = take(static_cast<int64_t>(reducedStride.size() + 1) * 4);
   result.sortTemp = take(needs.sortBytes);
   result.partials = take(n / NSG_CHUNK * widest * 4);
   for (size_t i = 0; i < reducedStride.size(); ++i) {
@@ -134,11 +135,13 @@ void StepMemory::fillIota() {
   auto *value = reinterpret_cast<int32_t *>(values.data());
   for (int64_t begin = 0; begin < capacity.positions; begin += chunk) {
     int64_t count = std::min(chunk, capacity.positions - begin);
-    std::iota(value, value + count, int32_t(begin));
-    CUdeviceptr to = block.address() + CUdeviceptr(layout.iota + begin * 4);
-    gpu.driver.check(
-        gpu.driver.memcpyHtoDAsync(to, value, size_t(count) * 4, uploads.get()),
-        "filling the sort's values");
+    std::iota(value, value + count, static_cast<int32_t>(begin));
+    CUdeviceptr to =
+        block.address() + static_cast<CUdeviceptr>(layout.iota + begin * 4);
+    gpu.driver.check(gpu.driver.memcpyHtoDAsync(to, value,
+                                                static_cast<size_t>(count) * 4,
+                                                uploads.get()),
+                     "filling the sort's values");
     uploads.wait();
   }
 }

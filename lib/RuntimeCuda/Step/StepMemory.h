@@ -93,7 +93,8 @@ private:
   };
 
   template <typename T> T *at(int64_t offset) const {
-    return reinterpret_cast<T *>(block.address() + CUdeviceptr(offset));
+    return reinterpret_cast<T *>(block.address() +
+                                 static_cast<CUdeviceptr>(offset));
   }
   Layout makeLayout(const StepNeeds &needs) const;
   void fillIota();

@@ -33,12 +33,13 @@ int64_t StepPlan::allocatedBytes() const {
 
 TrainingLayout::TrainingLayout(const KeySpace &keys) {
   auto bytesOf = [](const std::vector<int32_t> &slots) {
-    return int64_t(slots.size() * sizeof(nsg_slot));
+    return static_cast<int64_t>(slots.size() * sizeof(nsg_slot));
   };
   sortedSlots = sizeof(TrainingHead);
   smallSlots = sortedSlots + bytesOf(keys.updated);
   sumsBegin = smallSlots + bytesOf(keys.small);
-  rowsBegin = sumsBegin + int64_t((keys.small.size() + 1) * sizeof(int32_t));
+  rowsBegin = sumsBegin +
+              static_cast<int64_t>((keys.small.size() + 1) * sizeof(int32_t));
 }
 
 Uploader::Uploader(const Gpu &gpu, StepPlan &plan, CUstream stream,
@@ -60,8 +61,8 @@ void Uploader::makeRoom(UploadedArray &array, int64_t bytes) {
 void Uploader::putBytes(UploadedArray &array, const void *values,
                         int64_t bytes) {
   bool same = array.bytes == bytes &&
-              (bytes == 0 ||
-               std::memcmp(array.host.data(), values, size_t(bytes)) == 0);
+              (bytes == 0 || std::memcmp(array.host.data(), values,
+                                         static_cast<size_t>(bytes)) == 0);
   if (same)
     return;
   if (copies++ == 0 && !plan.captured)
@@ -69,11 +70,11 @@ void Uploader::putBytes(UploadedArray &array, const void *values,
   array.bytes = -1;       // until it is uploaded
   makeRoom(array, bytes);
   if (bytes > 0) {
-    std::memcpy(array.host.data(), values, size_t(bytes));
-    gpu.driver.check(gpu.driver.memcpyHtoDAsync(array.device.address(),
-                                                array.host.data(),
-                                                size_t(bytes), stream),
-                     "uploading what kernels are told");
+    std::memcpy(array.host.data(), values, static_cast<size_t>(bytes));
+    gpu.driver.check(
+        gpu.driver.memcpyHtoDAsync(array.device.address(), array.host.data(),
+                                   static_cast<size_t>(bytes), stream),
+        "uploading what kernels are told");
   }
   array.bytes = bytes;
 }

@@ -98,7 +98,7 @@ public:
 
   template <typename T>
   void put(UploadedArray &array, std::span<const T> values) {
-    putBytes(array, values.data(), int64_t(values.size_bytes()));
+    putBytes(array, values.data(), static_cast<int64_t>(values.size_bytes()));
   }
 
   /// Uploads the tasks and, for kernels whose blocks have changed, the task of

@@ -31,12 +31,13 @@ StepSizes::StepSizes(const Gpu &gpu, const Binding &binding) : gpu(gpu) {
     auto same = std::find_if(
         optimizers.begin(), optimizers.end(),
         [&](const Optimizer &other) { return sameStepSize(optimizer, other); });
-    wordOfSlot.push_back(size_t(same - optimizers.begin()));
+    wordOfSlot.push_back(static_cast<size_t>(same - optimizers.begin()));
     if (same == optimizers.end())
       optimizers.push_back(optimizer);
   }
-  memory = DeviceBlock(gpu, int64_t(optimizers.size() * sizeof(float)),
-                       "the learning rates");
+  memory =
+      DeviceBlock(gpu, static_cast<int64_t>(optimizers.size() * sizeof(float)),
+                  "the learning rates");
 }
 
 void StepSizes::set(float learningRate, int64_t step, CUstream stream) {

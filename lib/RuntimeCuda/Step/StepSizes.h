@@ -27,7 +27,8 @@ public:
   int64_t bytes() const { return memory.size(); }
 
   const float *ofSlot(size_t slot) const {
-    return memory.as<const float>(int64_t(wordOfSlot[slot] * sizeof(float)));
+    return memory.as<const float>(
+        static_cast<int64_t>(wordOfSlot[slot] * sizeof(float)));
   }
 
 private:

@@ -101,8 +101,9 @@ int32_t flagsOf(const GpuLookup &lookup, const nsc_part &part) {
 /// What lookup and expansion share.
 nsg_lookup_task makeTask(const Binding &binding, const nsc_part &part,
                          void *weights) {
-  const GpuLookup &lookup = binding.program.lookups[size_t(part.lookup)];
-  const ShardSpec &shard = binding.shardOf(size_t(lookup.slot));
+  const GpuLookup &lookup =
+      binding.program.lookups[static_cast<size_t>(part.lookup)];
+  const ShardSpec &shard = binding.shardOf(static_cast<size_t>(lookup.slot));
   nsg_lookup_task task = {};
   task.flags = flagsOf(lookup, part);
   task.weights = weights;
@@ -123,18 +124,20 @@ nsg_lookup_task makeTask(const Binding &binding, const nsc_part &part,
 
 /// Blocks of a lookup or weight gradient.
 int64_t blocksOf(const nsg_lookup_task &task, int32_t itemsPerBlock) {
-  return ceilDiv(task.items, int64_t(itemsPerBlock) * task.items_per_group);
+  return ceilDiv(task.items,
+                 static_cast<int64_t>(itemsPerBlock) * task.items_per_group);
 }
 
 /// Ids of a part, as far as the host knows.
 int64_t estimateIds(const Binding &binding, const nsc_part &part) {
-  auto lookup = size_t(part.lookup);
-  size_t exchange = size_t(binding.bound().lookups[lookup].exchange);
+  auto lookup = static_cast<size_t>(part.lookup);
+  size_t exchange =
+      static_cast<size_t>(binding.bound().lookups[lookup].exchange);
   int64_t ids = part.id_end - part.id_begin;
   // They are those of all features of an input.
   return part.exact
              ? ids
-             : ids / int64_t(
+             : ids / static_cast<int64_t>(
                          binding.manifest.exchanges[exchange].features.size());
 }
 
@@ -151,14 +154,14 @@ int32_t chooseItemsPerGroup(int64_t waves, int64_t items, int64_t ids,
   // Rows of ids without bags are read together.
   if (!pooled && waves >= rowsAtOnce)
     k = std::max(k, rowsAtOnce);
-  return int32_t(k);
+  return static_cast<int32_t>(k);
 }
 
 /// Sets how many items groups of lanes take, and the blocks of lookups.
 void groupItems(const Binding &binding, std::span<const nsc_part> parts,
                 int64_t residentBlocks, StepTasks &step) {
   auto lookupOf = [&](size_t i) -> const GpuLookup & {
-    return binding.program.lookups[size_t(parts[i].lookup)];
+    return binding.program.lookups[static_cast<size_t>(parts[i].lookup)];
   };
   int64_t blocks = 0;
   for (size_t i = 0; i < parts.size(); ++i)
@@ -179,7 +182,7 @@ void numberBlocks(StepTasks &step, TaskKernel kernel,
                   int32_t nsg_lookup_task::*first) {
   int64_t total = 0;
   for (size_t i = 0; i < step.tasks.size(); ++i) {
-    step.tasks[i].*first = int32_t(total);
+    step.tasks[i].*first = static_cast<int32_t>(total);
     total += step.blocks[kernel][i];
     if (total > maxBlocks)
       fail("the step takes more than ", maxBlocks,
@@ -207,25 +210,27 @@ void addPieces(const Binding &binding, const KeySpace &keys,
                std::span<const nsc_part> parts, StepTasks &step) {
   std::vector<std::vector<size_t>> partsOfSlot(binding.numSlots());
   for (size_t i = 0; i < parts.size(); ++i) {
-    auto lookup = size_t(parts[i].lookup);
+    auto lookup = static_cast<size_t>(parts[i].lookup);
     if (step.tasks[i].items > 0)
-      partsOfSlot[size_t(binding.program.lookups[lookup].slot)].push_back(i);
+      partsOfSlot[static_cast<size_t>(binding.program.lookups[lookup].slot)]
+          .push_back(i);
   }
   int64_t total = 0;
   for (int32_t slot : keys.small) {
     int64_t first = total;
-    for (size_t i : partsOfSlot[size_t(slot)]) {
+    for (size_t i : partsOfSlot[static_cast<size_t>(slot)]) {
       nsg_lookup_task &task = step.tasks[i];
       int64_t pieces = ceilDiv(parts[i].id_end - parts[i].id_begin, NSG_PIECE);
       checkPositions(total * NSG_PIECE, pieces * NSG_PIECE);
-      task.first_piece = int32_t(total);
-      task.num_pieces = int32_t(pieces);
+      task.first_piece = static_cast<int32_t>(total);
+      task.num_pieces = static_cast<int32_t>(pieces);
       step.blocks[OrderBlocks][i] =
           ceilDiv(pieces * (task.rows + 1), NSG_THREADS);
       total += pieces;
     }
-    step.small.push_back(makeSmallStep(
-        binding.shardOf(size_t(slot)).rows.size(), first, total - first));
+    step.small.push_back(
+        makeSmallStep(binding.shardOf(static_cast<size_t>(slot)).rows.size(),
+                      first, total - first));
   }
 }
 
@@ -239,18 +244,21 @@ KeySpace::KeySpace(const Binding &binding)
   };
   for (size_t slot = 0; slot < binding.numSlots(); ++slot)
     if (binding.program.slots[slot].isSmall()) {
-      small.push_back(int32_t(slot));
+      small.push_back(static_cast<int32_t>(slot));
       smallSlots[slot] = true;
     } else if (binding.program.slots[slot].isSorted()) {
-      updated.push_back(int32_t(slot));
+      updated.push_back(static_cast<int32_t>(slot));
       append(slot);
     }
   for (const GpuLookup &lookup : binding.program.lookups)
-    if (lookup.gradientVariant >= 0 && !hasPositions(size_t(lookup.slot)))
-      append(size_t(lookup.slot));
-  keyBytes = end < int64_t(std::numeric_limits<uint32_t>::max()) ? 4 : 8;
+    if (lookup.gradientVariant >= 0 &&
+        !hasPositions(static_cast<size_t>(lookup.slot)))
+      append(static_cast<size_t>(lookup.slot));
+  keyBytes =
+      end < static_cast<int64_t>(std::numeric_limits<uint32_t>::max()) ? 4 : 8;
   // The filler has all bits set: 2^endBit - 1 >= end.
-  endBit = std::max(1, int(std::bit_width(uint64_t(end))));
+  endBit =
+      std::max(1, static_cast<int>(std::bit_width(static_cast<uint64_t>(end))));
 }
 
 StepTasks makeTasks(const Binding &binding, const KeySpace &keys,
@@ -261,8 +269,9 @@ StepTasks makeTasks(const Binding &binding, const KeySpace &keys,
   PositionMaker positions, unsorted;
   std::vector<int64_t> idsOfSlot(binding.numSlots());
   for (const nsc_part &part : parts) {
-    const GpuLookup &lookup = binding.program.lookups[size_t(part.lookup)];
-    size_t slot = size_t(lookup.slot);
+    const GpuLookup &lookup =
+        binding.program.lookups[static_cast<size_t>(part.lookup)];
+    size_t slot = static_cast<size_t>(lookup.slot);
     nsg_lookup_task task = makeTask(binding, part, weights[slot]);
     bool isUpdated = training && keys.hasPositions(slot);
     if (isUpdated) {
@@ -291,8 +300,9 @@ StepTasks makeTasks(const Binding &binding, const KeySpace &keys,
   if (training)
     addPieces(binding, keys, parts, step);
   for (int32_t slot : keys.updated)
-    step.rowsOfUpdated.push_back(std::min(
-        idsOfSlot[size_t(slot)], binding.shardOf(size_t(slot)).rows.size()));
+    step.rowsOfUpdated.push_back(
+        std::min(idsOfSlot[static_cast<size_t>(slot)],
+                 binding.shardOf(static_cast<size_t>(slot)).rows.size()));
   numberBlocks(step, LookupBlocks, &nsg_lookup_task::first_block);
   numberBlocks(step, ExpandBlocks, &nsg_lookup_task::first_expand_block);
   numberBlocks(step, OrderBlocks, &nsg_lookup_task::first_order_block);
@@ -316,9 +326,11 @@ void addWeightGradients(const Binding &binding, StepTasks &step,
     float *to = gradients[i].weight_gradient;
     if (!to)
       continue;
-    const GpuLookup &lookup = binding.program.lookups[size_t(parts[i].lookup)];
+    const GpuLookup &lookup =
+        binding.program.lookups[static_cast<size_t>(parts[i].lookup)];
     if (lookup.gradientVariant < 0)
-      fail("part ", i, ", ", binding.nameOf(size_t(parts[i].lookup)),
+      fail("part ", i, ", ",
+           binding.nameOf(static_cast<size_t>(parts[i].lookup)),
            ": the program does not compute gradients of its sample weights");
     task.gradients = base;
     task.weight_gradient = to;
@@ -331,7 +343,8 @@ void addWeightGradients(const Binding &binding, StepTasks &step,
 std::vector<int32_t> makeTaskOfBlock(std::span<const int64_t> blocks) {
   std::vector<int32_t> tasks;
   for (size_t i = 0; i < blocks.size(); ++i)
-    tasks.insert(tasks.end(), size_t(blocks[i]), int32_t(i));
+    tasks.insert(tasks.end(), static_cast<size_t>(blocks[i]),
+                 static_cast<int32_t>(i));
   return tasks;
 }
 
@@ -340,7 +353,8 @@ std::vector<GradientPlace> placesOfResults(const Binding &binding,
   std::vector<GradientPlace> places(parts.size());
   const void *first = nullptr;
   for (size_t i = 0; i < parts.size(); ++i) {
-    const GpuLookup &lookup = binding.program.lookups[size_t(parts[i].lookup)];
+    const GpuLookup &lookup =
+        binding.program.lookups[static_cast<size_t>(parts[i].lookup)];
     if (!parts[i].out)
       continue;
     if (!first)

@@ -68,7 +68,7 @@ private:
 
 std::vector<int64_t> allOf(const ExchangeData &data) {
   std::vector<int64_t> all(data.size());
-  std::iota(all.begin(), all.end(), int64_t(0));
+  std::iota(all.begin(), all.end(), int64_t{0});
   return all;
 }
 

@@ -45,7 +45,7 @@ double neuroshard::optimise(
                                     .weight_decay(options.weightDecay));
   MersenneTwister random(options.seed);
   std::vector<int64_t> order(samples);
-  std::iota(order.begin(), order.end(), int64_t(0));
+  std::iota(order.begin(), order.end(), int64_t{0});
   size_t batch = static_cast<size_t>(options.batch);
   size_t batches = (samples + batch - 1) / batch;
   double steps =

@@ -17,7 +17,7 @@ using namespace neuroshard;
 namespace {
 
 /// Training draws from below, whatever its seed: see PlacementTraining.cpp.
-constexpr uint64_t kHeldOutSeeds = uint64_t(1) << 62;
+constexpr uint64_t kHeldOutSeeds = uint64_t{1} << 62;
 /// Costs that differ by less are the same plan, near enough.
 constexpr double kSame = 1e-9;
 

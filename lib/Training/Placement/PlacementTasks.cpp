@@ -148,7 +148,7 @@ Expected<PlacementExample> Maker::make() {
     return tl::unexpected(topology.error());
   problem.topology = std::move(*topology);
   problem.memoryModel = MemoryModel::WeightsOnly;
-  problem.batch.globalSize = int64_t(1024) << between(trained ? 0 : 2, 6);
+  problem.batch.globalSize = int64_t{1024} << between(trained ? 0 : 2, 6);
   addTables();
   setMemory(problem.topology.deviceCount());
   Expected<std::unique_ptr<CostModel>> model =

@@ -20,7 +20,7 @@ namespace {
 constexpr int kScaleTasks = 64;
 constexpr int kScaleEpisodes = 2;
 /// Seeds of validation, scale and learning lie apart.
-constexpr uint64_t kSeedsApart = uint64_t(1) << 32;
+constexpr uint64_t kSeedsApart = uint64_t{1} << 32;
 constexpr double kLastRate = 0.05;
 
 std::optional<double> costOf(const PlacementExample &example,

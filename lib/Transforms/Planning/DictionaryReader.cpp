@@ -10,7 +10,7 @@ void DictionaryReader::text(llvm::StringRef key, std::string &out) {
     auto string = dyn_cast<StringAttr>(value);
     if (string)
       out = string.str();
-    return bool(string);
+    return static_cast<bool>(string);
   });
 }
 
@@ -27,7 +27,7 @@ void DictionaryReader::number(llvm::StringRef key, double &out) {
     auto number = dyn_cast<FloatAttr>(value);
     if (number)
       out = number.getValueAsDouble();
-    return bool(number);
+    return static_cast<bool>(number);
   });
 }
 
@@ -54,7 +54,7 @@ void DictionaryReader::tableSets(llvm::StringRef key,
         tables.push_back(*table);
       }
     }
-    return bool(sets);
+    return static_cast<bool>(sets);
   });
 }
 

@@ -100,7 +100,7 @@ void DictionaryReader::items(llvm::StringRef key, ReadItem readItem) {
       if (mlir::failed(result))
         break;
     }
-    return bool(list);
+    return static_cast<bool>(list);
   });
 }
 

@@ -52,14 +52,14 @@ static bool readText(Attribute value, std::string &out) {
   auto text = dyn_cast<StringAttr>(value);
   if (text)
     out = text.str();
-  return bool(text);
+  return static_cast<bool>(text);
 }
 
 static bool readNumber(Attribute value, std::optional<double> &out) {
   auto number = dyn_cast<FloatAttr>(value);
   if (number)
     out = number.getValueAsDouble();
-  return bool(number);
+  return static_cast<bool>(number);
 }
 
 static bool readSeed(Attribute value, uint64_t &out) {

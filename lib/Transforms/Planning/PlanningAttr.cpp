@@ -36,7 +36,7 @@ void readTableConstraint(DictionaryReader &reader, Constraints &out) {
         return false;
       constraint.allowedKinds.push_back(*parsed);
     }
-    return bool(kinds);
+    return static_cast<bool>(kinds);
   });
 }
 

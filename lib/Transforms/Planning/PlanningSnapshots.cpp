@@ -43,7 +43,7 @@ static void readTable(DictionaryReader &reader, Snapshot &snapshot) {
     auto access = dyn_cast<ir::AccessAttr>(value);
     if (access)
       entry.access = accessFrom(access);
-    return bool(access);
+    return static_cast<bool>(access);
   });
 }
 

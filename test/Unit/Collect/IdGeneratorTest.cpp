@@ -27,7 +27,7 @@ Histogram drawHistogram(IdGenerator &ids, int64_t lookups) {
   for (int64_t i = 0; i < lookups; ++i)
     ++counts[ids.next()];
   Histogram histogram;
-  histogram.ids = double(counts.size());
+  histogram.ids = static_cast<double>(counts.size());
   for (auto [row, count] : counts) {
     size_t bin = 0;
     while (bin + 1 < kReuseBins && count > kReuseBinUpper[bin])
@@ -54,15 +54,16 @@ TEST(IdGenerator, BatchOfTheMeasuredSizeShowsTheHistogram) {
   int checked = 0;
   for (size_t i = 0; i < pool.tables.size() && checked < 20; i += 7) {
     const AccessStatistics &access = (*pool.access)[i];
-    double lookups = pool.tables[i].pooling * double(access.batch);
+    double lookups = pool.tables[i].pooling * static_cast<double>(access.batch);
     // Where there are too few rows, ids must repeat more than the histogram
     // says.
-    if (double(pool.tables[i].rows) < lookups || lookups > 2e6)
+    if (static_cast<double>(pool.tables[i].rows) < lookups || lookups > 2e6)
       continue;
     ++checked;
     IdGenerator ids(&access, lookups, pool.tables[i].rows, i);
     // One id of the hottest bins more or less is up to a tenth of the batch.
-    EXPECT_NEAR(double(ids.batchLookups()), lookups, 0.1 * lookups);
+    EXPECT_NEAR(static_cast<double>(ids.batchLookups()), lookups,
+                0.1 * lookups);
     // A batch, and the one after it: another part of the cold rows.
     for (int batch = 0; batch < 2; ++batch) {
       Histogram drawn = drawHistogram(ids, ids.batchLookups());
@@ -100,7 +101,7 @@ TEST(IdGenerator, WithoutStatisticsIdsAreUniform) {
   IdGenerator ids(nullptr, 0, 10, 5);
   std::array<int, 10> counts = {};
   for (int i = 0; i < 10000; ++i)
-    ++counts[size_t(ids.next())];
+    ++counts[static_cast<size_t>(ids.next())];
   for (int count : counts)
     EXPECT_NEAR(count, 1000, 150);
 }
@@ -122,7 +123,7 @@ TEST(TablePool, HasThePublishedMeans) {
   ASSERT_EQ(pool.tables.size(), 856u);
   double rows = 0, pooling = 0, meanOnce = 0;
   for (size_t i = 0; i < pool.tables.size(); ++i) {
-    rows += double(pool.tables[i].rows) / 856;
+    rows += static_cast<double>(pool.tables[i].rows) / 856;
     pooling += pool.tables[i].pooling / 856;
     meanOnce += (*pool.access)[i].reuse[0] / 856;
   }

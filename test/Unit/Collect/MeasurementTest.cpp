@@ -90,7 +90,7 @@ TEST(Measurement, RefusesWhatOneDeviceCannotRun) {
   unknown.shards[0].table = "item";
   EXPECT_THAT(refusal(unknown), HasSubstr("there is no table 'item'"));
   MeasuredSet huge = makeSet();
-  huge.problem.tables[0].rows = huge.shards[0].rowEnd = int64_t(1) << 31;
+  huge.problem.tables[0].rows = huge.shards[0].rowEnd = int64_t{1} << 31;
   EXPECT_THAT(refusal(huge), HasSubstr("GiB"));
 }
 

@@ -25,21 +25,22 @@ TEST(RandomSets, KeepTheirLimits) {
     for (const Table &table : set.problem.tables) {
       EXPECT_EQ(table.dim % 4, 0);
       EXPECT_LE(table.dim, 512);
-      EXPECT_EQ(TablePool::isHeldOut(size_t(poolIndex(table))),
+      EXPECT_EQ(TablePool::isHeldOut(static_cast<size_t>(poolIndex(table))),
                 options.heldOut);
       EXPECT_TRUE(used.insert(poolIndex(table)).second) << "drawn twice";
     }
     double bytes = 0;
     for (const Shard &shard : set.shards) {
       const Table &table =
-          set.problem.tables[size_t(set.problem.tableIndex(shard.table))];
+          set.problem
+              .tables[static_cast<size_t>(set.problem.tableIndex(shard.table))];
       EXPECT_LE(shard.rowEnd, table.rows);
       EXPECT_LE(shard.colEnd, table.dim);
       EXPECT_EQ(shard.width() % 4, 0);
-      bytes += double(shard.rows() * shard.width() *
-                      elementBytes(table.elementType));
+      bytes += static_cast<double>(shard.rows() * shard.width() *
+                                   elementBytes(table.elementType));
     }
-    EXPECT_LE(bytes, double(options.memoryBytes));
+    EXPECT_LE(bytes, static_cast<double>(options.memoryBytes));
     EXPECT_EQ(describeSet(set).size(), set.shards.size());
   }
 }

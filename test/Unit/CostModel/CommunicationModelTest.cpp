@@ -121,7 +121,7 @@ protected:
   /// Devices in another order, within the groups of the topology.
   std::vector<size_t> shuffled(const Topology &topology) {
     std::vector<size_t> order(topology.devices.size());
-    std::iota(order.begin(), order.end(), size_t(0));
+    std::iota(order.begin(), order.end(), size_t{0});
     auto begin = order.begin();
     for (int size : topology.levels.back().groupSizes) {
       std::shuffle(begin, begin + size, random);

@@ -83,7 +83,7 @@ TEST(DeviceMemory, KnowsWhatLiesBesideAnArray) {
 TEST(DeviceMemory, TestsGetItWithoutAContext) {
   auto *array = static_cast<char *>(nse_allocate(20));
   ASSERT_TRUE(array);
-  EXPECT_EQ(array[19], char(0xFF));
+  EXPECT_EQ(array[19], static_cast<char>(0xFF));
   EXPECT_EQ(nse_free(array), 0);
   EXPECT_NE(nse_free(array), 0);
   EXPECT_EQ(nse_free(nullptr), 0);

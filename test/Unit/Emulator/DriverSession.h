@@ -59,7 +59,7 @@ public:
   DeviceArray &operator=(const DeviceArray &) = delete;
   ~DeviceArray() { EXPECT_EQ(cuMemFree_v2(pointer), CUDA_SUCCESS); }
 
-  T *begin() { return reinterpret_cast<T *>(uintptr_t(pointer)); }
+  T *begin() { return reinterpret_cast<T *>(static_cast<uintptr_t>(pointer)); }
   T *end() { return begin() + bytes / sizeof(T); }
   T &operator[](size_t i) { return begin()[i]; }
 

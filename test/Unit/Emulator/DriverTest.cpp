@@ -144,8 +144,9 @@ TEST(Driver, RefusesCopiesOutsideAnAllocation) {
             CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(cuMemcpyDtoH_v2(host.data(), array.pointer + 400, 4),
             CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(cuMemcpyDtoH_v2(host.data(), uintptr_t(host.data()), 4),
-            CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(
+      cuMemcpyDtoH_v2(host.data(), reinterpret_cast<uintptr_t>(host.data()), 4),
+      CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(cuMemsetD8Async(array.pointer, 0, 401, nullptr),
             CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(cuMemsetD32Async(array.pointer + 2, 0, 1, nullptr),
@@ -201,7 +202,7 @@ TEST(Driver, RefusesImagesThatAreNone) {
             CUDA_ERROR_NO_BINARY_FOR_GPU);
   EXPECT_THAT(nse_last_error(), HasSubstr("PTX runs on a GPU only"));
   char cubin[64] = "\177ELF\2\1\1";
-  cubin[18] = char(190);
+  cubin[18] = static_cast<char>(190);
   EXPECT_EQ(cuModuleLoadData(&module, cubin), CUDA_ERROR_NO_BINARY_FOR_GPU);
   EXPECT_THAT(nse_last_error(), HasSubstr("a cubin runs on a GPU only"));
 }

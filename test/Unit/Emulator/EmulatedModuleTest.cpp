@@ -136,11 +136,11 @@ protected:
     for (int bag = 0; bag < numBags; ++bag) {
       float sum = 0;
       for (uint32_t i = random() % 6; i > 0; --i) {
-        ids.push_back(int32_t(random() % numRows));
+        ids.push_back(static_cast<int32_t>(random() % numRows));
         for (int column = 0; column < width; ++column)
           sum += getWeight(ids.back(), column);
       }
-      offsets.push_back(int32_t(ids.size()));
+      offsets.push_back(static_cast<int32_t>(ids.size()));
       expected.sums.push_back(sum);
       expected.copies.insert(expected.copies.end(), 8, sum);
     }
@@ -150,7 +150,7 @@ protected:
 
   /// Whole numbers, whose sums are exact in any order.
   static float getWeight(int row, int column) {
-    return float((row * 7 + column * 3) % 23 - 11);
+    return static_cast<float>((row * 7 + column * 3) % 23 - 11);
   }
 
   Outcome run(const std::string &text, int seed = 0) {

@@ -24,8 +24,8 @@ std::string getMessage(const std::optional<KernelError> &error) {
 
 void countThread(std::vector<int> &counts) {
   int64_t index = nse_block_id() * nse_block_dim() + nse_thread_id();
-  if (nse_grid_dim() * nse_block_dim() == int64_t(counts.size()))
-    ++counts[size_t(index)];
+  if (nse_grid_dim() * nse_block_dim() == static_cast<int64_t>(counts.size()))
+    ++counts[static_cast<size_t>(index)];
 }
 
 TEST(Scheduler, RunsEveryThreadOfEveryBlockOnce) {
@@ -43,7 +43,8 @@ TEST(Scheduler, OutsideAKernelThereIsOneThread) {
   EXPECT_EQ(nse_grid_dim(), 1);
   nse_barrier();
   nse_warp_sync(1);
-  EXPECT_EQ(uint32_t(nse_shuffle(1, 42, 1, 31, NSE_SHUFFLE_BFLY)), 42u);
+  EXPECT_EQ(static_cast<uint32_t>(nse_shuffle(1, 42, 1, 31, NSE_SHUFFLE_BFLY)),
+            42u);
   EXPECT_EQ(nse_ballot(1, 5), 1u);
 }
 
@@ -72,9 +73,10 @@ struct Exchange {
 
 /// Each thread reads what another warp has written.
 void exchange(Exchange &data) {
-  auto thread = size_t(nse_thread_id()), threads = data.values.size();
+  auto thread = static_cast<size_t>(nse_thread_id()),
+       threads = data.values.size();
   for (int round = 0; round < 3; ++round) {
-    data.values[thread] = int64_t(thread) + round;
+    data.values[thread] = static_cast<int64_t>(thread) + round;
     nse_barrier();
     data.results[thread] += data.values[(thread + 100) % threads];
     nse_barrier();
@@ -86,12 +88,13 @@ TEST(Scheduler, NoThreadPassesABarrierBeforeAllHaveReachedIt) {
     Exchange data{std::vector<int64_t>(256), std::vector<int64_t>(256)};
     EXPECT_FALSE((launchTest<exchange>({1, 256, seed}, data)));
     for (size_t i = 0; i < 256; ++i)
-      EXPECT_EQ(data.results[i], int64_t(3 * ((i + 100) % 256) + 3));
+      EXPECT_EQ(data.results[i],
+                static_cast<int64_t>(3 * ((i + 100) % 256) + 3));
   }
 }
 
 void exchangeUnsynchronised(Exchange &data) {
-  auto thread = size_t(nse_thread_id());
+  auto thread = static_cast<size_t>(nse_thread_id());
   data.values[thread] = 1;
   data.results[thread] = data.values[thread ^ 1];
 }

@@ -20,21 +20,21 @@ struct Group {
 };
 
 uint32_t getMask(uint32_t lanes) {
-  auto first = uint32_t(nse_thread_id()) % 32 / lanes * lanes;
+  auto first = static_cast<uint32_t>(nse_thread_id()) % 32 / lanes * lanes;
   return (lanes == 32 ? ~0u : (1u << lanes) - 1) << first;
 }
 
 /// Sums the threads of each group by butterflies, each group in a loop of its
 /// own length.
 void sumGroups(Group &data) {
-  auto thread = uint32_t(nse_thread_id());
-  int rounds = int(thread / data.lanes % 5);
+  auto thread = static_cast<uint32_t>(nse_thread_id());
+  int rounds = static_cast<int>(thread / data.lanes % 5);
   for (int round = 0; round <= rounds; ++round) {
     uint32_t sum = thread;
     for (uint32_t offset = 1; offset < data.lanes; offset *= 2)
-      sum += uint32_t(
+      sum += static_cast<uint32_t>(
           nse_shuffle(getMask(data.lanes), sum, offset, 31, NSE_SHUFFLE_BFLY));
-    data.sums[thread] = int(sum);
+    data.sums[thread] = static_cast<int>(sum);
     ++data.rounds[thread];
   }
 }
@@ -46,15 +46,16 @@ TEST(Shuffle, GroupsOfLanesGoTheirOwnWays) {
       ASSERT_FALSE((launchTest<sumGroups>({1, 256, seed}, data)));
       for (uint32_t i = 0; i < 256; ++i) {
         uint32_t first = i / lanes * lanes;
-        EXPECT_EQ(data.sums[i], int(lanes * first + lanes * (lanes - 1) / 2));
-        EXPECT_EQ(data.rounds[i], int(i / lanes % 5) + 1);
+        EXPECT_EQ(data.sums[i],
+                  static_cast<int>(lanes * first + lanes * (lanes - 1) / 2));
+        EXPECT_EQ(data.rounds[i], static_cast<int>(i / lanes % 5) + 1);
       }
     }
 }
 
 void sumWithWholeMask(Group &data) {
-  auto thread = uint32_t(nse_thread_id());
-  int rounds = int(thread / data.lanes % 5);
+  auto thread = static_cast<uint32_t>(nse_thread_id());
+  int rounds = static_cast<int>(thread / data.lanes % 5);
   for (int round = 0; round <= rounds; ++round)
     nse_shuffle(~0u, thread, 1, 31, NSE_SHUFFLE_BFLY);
 }
@@ -77,7 +78,7 @@ struct Read {
 };
 
 void readLane(Read &data) {
-  auto lane = uint32_t(nse_thread_id());
+  auto lane = static_cast<uint32_t>(nse_thread_id());
   if (data.mask >> lane & 1)
     data.results[lane] = nse_shuffle(data.mask, 100 + lane, data.offset,
                                      data.maskAndClamp, data.kind);
@@ -111,7 +112,7 @@ uint64_t expectLane(const Read &data, int lane) {
   }
   if (!p)
     j = lane;
-  return uint64_t(p) << 32 | uint64_t(100 + j);
+  return static_cast<uint64_t>(p) << 32 | static_cast<uint64_t>(100 + j);
 }
 
 TEST(Shuffle, EveryKindReadsAsPtxSays) {
@@ -123,7 +124,8 @@ TEST(Shuffle, EveryKindReadsAsPtxSays) {
           Read data{kind, offset, segment << 8 | clamp};
           ASSERT_FALSE((launchTest<readLane>({1, 32}, data)));
           for (int lane = 0; lane < 32; ++lane)
-            EXPECT_EQ(data.results[size_t(lane)], expectLane(data, lane))
+            EXPECT_EQ(data.results[static_cast<size_t>(lane)],
+                      expectLane(data, lane))
                 << "kind " << kind << " segment " << segment << " clamp "
                 << clamp << " offset " << offset << " lane " << lane;
         }
@@ -140,7 +142,7 @@ TEST(Shuffle, ALaneThatTakesNoPartCannotBeRead) {
 }
 
 void vote(std::vector<uint32_t> &results) {
-  auto thread = uint32_t(nse_thread_id());
+  auto thread = static_cast<uint32_t>(nse_thread_id());
   results[thread] = nse_ballot(getMask(8), thread % 3 == 0 ? 4 : 0);
 }
 
@@ -150,7 +152,7 @@ TEST(Vote, ABallotHasTheLanesOfTheMask) {
   for (uint32_t i = 0; i < 64; ++i) {
     uint32_t expected = 0;
     for (uint32_t j = i / 8 * 8; j < i / 8 * 8 + 8; ++j)
-      expected |= uint32_t(j % 3 == 0) << j % 32;
+      expected |= static_cast<uint32_t>(j % 3 == 0) << j % 32;
     EXPECT_EQ(results[i], expected);
   }
 }

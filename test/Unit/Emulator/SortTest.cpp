@@ -21,9 +21,9 @@ namespace {
 /// Arrays of nsg_sort in device memory.
 template <typename Key> struct Arrays {
   explicit Arrays(const std::vector<Key> &values)
-      : n(int64_t(values.size())), keys(values), sorted(values.size()),
-        unique(values.size()), iota(values.size()), order(values.size()),
-        starts(values.size()), numRuns(1) {
+      : n(static_cast<int64_t>(values.size())), keys(values),
+        sorted(values.size()), unique(values.size()), iota(values.size()),
+        order(values.size()), starts(values.size()), numRuns(1) {
     std::iota(iota.begin(), iota.end(), 0);
   }
 
@@ -50,12 +50,12 @@ void expectSorted(const std::vector<Key> &keys, int32_t endBit) {
   ASSERT_EQ(arrays.sort(endBit), 0) << nse_last_error();
   std::map<Key, std::vector<int32_t>> runs;
   for (size_t i = 0; i < keys.size(); ++i)
-    runs[keys[i]].push_back(int32_t(i));
-  ASSERT_EQ(arrays.numRuns[0], int32_t(runs.size()));
+    runs[keys[i]].push_back(static_cast<int32_t>(i));
+  ASSERT_EQ(arrays.numRuns[0], static_cast<int32_t>(runs.size()));
   size_t run = 0, position = 0;
   for (const auto &[key, positions] : runs) {
     EXPECT_EQ(arrays.unique[run], key);
-    EXPECT_EQ(arrays.starts[run++], int32_t(position));
+    EXPECT_EQ(arrays.starts[run++], static_cast<int32_t>(position));
     for (int32_t expected : positions)
       ASSERT_EQ(arrays.order[position++], expected);
   }
@@ -63,7 +63,7 @@ void expectSorted(const std::vector<Key> &keys, int32_t endBit) {
 
 template <typename Key> void expectAllSizes() {
   std::mt19937_64 random(1);
-  for (int endBit : {1, 7, int(8 * sizeof(Key))})
+  for (int endBit : {1, 7, static_cast<int>(8 * sizeof(Key))})
     for (size_t n : {0, 1, 2, 31, 1000, 20000}) {
       std::vector<Key> keys(n);
       Key mask = endBit == 8 * sizeof(Key) ? ~Key(0) : (Key(1) << endBit) - 1;

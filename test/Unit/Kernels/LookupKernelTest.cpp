@@ -157,7 +157,7 @@ TEST_P(LookupKernels, GradientOfSampleWeights) {
     for (int64_t j = 0; j < numIds; ++j) {
       double expected = 0, magnitude = 0;
       for (int64_t column = 0; column < slot.dim; ++column) {
-        double product = double(weights.get(bags.ids[j], column)) *
+        double product = static_cast<double>(weights.get(bags.ids[j], column)) *
                          gradients[starts[j] + column];
         expected += product;
         magnitude += std::abs(product);

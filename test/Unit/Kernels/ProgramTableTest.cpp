@@ -22,7 +22,8 @@ namespace {
 TEST(ProgramTable, HasEverySlot) {
   const KernelGrid &grid = getKernelGrid();
   ASSERT_EQ(grid.program->version, NSRT_PROGRAM_VERSION);
-  ASSERT_EQ(grid.program->num_slots, int32_t(grid.spec.slots.size()));
+  ASSERT_EQ(grid.program->num_slots,
+            static_cast<int32_t>(grid.spec.slots.size()));
   for (size_t i = 0; i < grid.spec.slots.size(); ++i) {
     const SlotSpec &slot = grid.spec.slots[i];
     const nsrt_slot_entry &entry = grid.program->slots[i];
@@ -41,8 +42,9 @@ TEST(ProgramTable, NamesOptimizerState) {
   std::pair<int, int> expected[] = {{0, 0}, {1, 0}, {0, 1}, {2, 0}};
   for (size_t i = 0; i < grid.spec.slots.size(); ++i) {
     const SlotSpec &slot = grid.spec.slots[i];
-    auto [elements, rows] = slot.optimizer ? expected[int(slot.optimizer->kind)]
-                                           : std::pair<int, int>{0, 0};
+    auto [elements, rows] =
+        slot.optimizer ? expected[static_cast<int>(slot.optimizer->kind)]
+                       : std::pair<int, int>{0, 0};
     EXPECT_EQ(grid.program->slots[i].state_elements, elements);
     EXPECT_EQ(grid.program->slots[i].state_rows, rows);
   }
@@ -50,7 +52,8 @@ TEST(ProgramTable, NamesOptimizerState) {
 
 TEST(ProgramTable, HasEveryLookup) {
   const KernelGrid &grid = getKernelGrid();
-  ASSERT_EQ(grid.program->num_lookups, int32_t(grid.spec.lookups.size()));
+  ASSERT_EQ(grid.program->num_lookups,
+            static_cast<int32_t>(grid.spec.lookups.size()));
   for (size_t i = 0; i < grid.spec.lookups.size(); ++i) {
     const LookupSpec &lookup = grid.spec.lookups[i];
     const nsrt_lookup_entry &entry = grid.program->lookups[i];

@@ -104,7 +104,7 @@ ExpectedTable stepElement(const OptimizerSpec &optimizer, float weight,
                           float state0, float state1, float gradient) {
   float g = gradient;
   if (optimizer.weightDecay != 0)
-    g += float(optimizer.weightDecay) * weight;
+    g += static_cast<float>(optimizer.weightDecay) * weight;
   float eps = optimizer.eps;
   switch (optimizer.kind) {
   case OptimizerKind::SGD:
@@ -114,9 +114,10 @@ ExpectedTable stepElement(const OptimizerSpec &optimizer, float weight,
     return {weight - kStepSize * (g / (std::sqrt(sum) + eps)), {sum, state1}};
   }
   case OptimizerKind::Adam: {
-    float m = float(optimizer.beta1) * state0 + float(1 - optimizer.beta1) * g;
-    float v =
-        float(optimizer.beta2) * state1 + float(1 - optimizer.beta2) * (g * g);
+    float m = static_cast<float>(optimizer.beta1) * state0 +
+              static_cast<float>(1 - optimizer.beta1) * g;
+    float v = static_cast<float>(optimizer.beta2) * state1 +
+              static_cast<float>(1 - optimizer.beta2) * (g * g);
     return {weight - kStepSize * (m / (std::sqrt(v) + eps)), {m, v}};
   }
   case OptimizerKind::RowWiseAdagrad:
@@ -221,11 +222,13 @@ void checkRowwiseRow(Shard &shard, int64_t row,
   double expected = before + norm / getTableDim(slot);
   float after = shard.rowState[row];
   if (data == Data::Integers)
-    ASSERT_EQ(after, before + float(norm) / float(getTableDim(slot)));
+    ASSERT_EQ(after, before + static_cast<float>(norm) /
+                                  static_cast<float>(getTableDim(slot)));
   else
     ASSERT_NEAR(after, expected, 4 * ulpOf(expected)) << "row " << row;
 
-  float factor = kStepSize / (std::sqrt(after) + float(slot.optimizer->eps));
+  float factor =
+      kStepSize / (std::sqrt(after) + static_cast<float>(slot.optimizer->eps));
   for (int64_t column = 0; column < slot.dim; ++column) {
     float weight = shard.initialWeights[row * slot.dim + column];
     ASSERT_EQ(bitsOf(shard.weights.get(row, column)),
@@ -237,7 +240,7 @@ void checkRowwiseRow(Shard &shard, int64_t row,
 double squaredNorm(const std::vector<float> &gradient) {
   double norm = 0;
   for (float g : gradient)
-    norm += double(g) * g;
+    norm += static_cast<double>(g) * g;
   return norm;
 }
 
@@ -251,7 +254,7 @@ void checkRowwise(const SlotSpec &slot, const nsrt_slot_entry &entry,
     std::vector<float> gradient = segments.sum(unique, slot.dim, slot.weighted);
     if (slot.optimizer->weightDecay != 0)
       for (int64_t column = 0; column < slot.dim; ++column)
-        gradient[column] += float(slot.optimizer->weightDecay) *
+        gradient[column] += static_cast<float>(slot.optimizer->weightDecay) *
                             shard.initialWeights[row * slot.dim + column];
     ASSERT_NO_FATAL_FAILURE(
         checkRowwiseRow(shard, row, gradient, squaredNorm(gradient), data));

@@ -11,8 +11,8 @@
 
 namespace neuroshard::test {
 
-inline constexpr int64_t kGiB = int64_t(1) << 30;
-inline constexpr int64_t kMiB = int64_t(1) << 20;
+inline constexpr int64_t kGiB = int64_t{1} << 30;
+inline constexpr int64_t kMiB = int64_t{1} << 20;
 
 /// "t7" of "t" and 7.
 template <typename Number>

@@ -53,7 +53,7 @@ TEST(Communicator, AllToAllWithUnevenCounts) {
       std::vector<int> send;
       std::vector<int64_t> sendBytes, receiveBytes;
       for (int peer = 0; peer < size; ++peer) {
-        send.insert(send.end(), size_t(count(self.rank(), peer)),
+        send.insert(send.end(), static_cast<size_t>(count(self.rank(), peer)),
                     10 * self.rank() + peer);
         sendBytes.push_back(4 * count(self.rank(), peer));
         receiveBytes.push_back(4 * count(peer, self.rank()));
@@ -62,10 +62,11 @@ TEST(Communicator, AllToAllWithUnevenCounts) {
       auto second = self.startAllGather(bytesOf({self.rank()}), 4,
                                         std::vector<int64_t>(size, 4));
       for (int peer = 0; peer < size; ++peer) {
-        EXPECT_EQ(valuesOf(request->wait()[size_t(peer)]),
-                  std::vector<int>(size_t(count(peer, self.rank())),
-                                   10 * peer + self.rank()));
-        EXPECT_EQ(valuesOf(second->wait()[size_t(peer)]),
+        EXPECT_EQ(
+            valuesOf(request->wait()[static_cast<size_t>(peer)]),
+            std::vector<int>(static_cast<size_t>(count(peer, self.rank())),
+                             10 * peer + self.rank()));
+        EXPECT_EQ(valuesOf(second->wait()[static_cast<size_t>(peer)]),
                   std::vector<int>{peer});
       }
     }

@@ -81,8 +81,10 @@ protected:
 
 TEST_F(Failures, BadIdIsNamedOnEveryRank) {
   for (int rank = 0; rank < devices; ++rank)
-    for (int64_t id : {int64_t(11), int64_t(-1), INT64_MAX, INT64_MIN}) {
-      size_t bag = size_t(rank) * 3 + 2; // the third of the rank's bags
+    for (int64_t id :
+         {int64_t{11}, static_cast<int64_t>(-1), INT64_MAX, INT64_MIN}) {
+      size_t bag =
+          static_cast<size_t>(rank) * 3 + 2; // the third of the rank's bags
       std::vector<Batch> bad = withId(0, 2, bag, id);
       StepResult result;
       EXPECT_FALSE(world.forward(bad, result));
@@ -128,8 +130,8 @@ TEST_F(Failures, FailedTrainingStepChangesNoTable) {
   // A gradient for the longer result of the unpooled lookup as well.
   std::vector<Batch> bad = withId(0, 2, 5, 99);
   EXPECT_FALSE(world.train(bad, maker.gradients(oracle, bad), 1.0f, 1, result));
-  for (int t = 0; t < int(model.tables.size()); ++t)
-    EXPECT_EQ(world.table(t), oracle.tables[size_t(t)]);
+  for (int t = 0; t < static_cast<int>(model.tables.size()); ++t)
+    EXPECT_EQ(world.table(t), oracle.tables[static_cast<size_t>(t)]);
   for (const auto &feature : result.weightGradients[0])
     for (const auto &bag : feature)
       EXPECT_THAT(bag, Each(0.0f));
@@ -156,7 +158,7 @@ void routeWithOffsets(void **args) {
   }
   nsrt_routed *routed =
       nsrt_route(device, 1, ids.data(), numIds, offsets.data(),
-                 int64_t(offsets.size()), nullptr);
+                 static_cast<int64_t>(offsets.size()), nullptr);
   nsrt_partials_release(device, nsrt_lookup(device, routed));
   nsrt_routed_release(device, routed);
 }
@@ -325,14 +327,14 @@ void startPart(void **args) {
   int rank = nsrt_device_rank(device);
   const int32_t ids[] = {5, rank == step.badRank ? 5000 : 6};
   const int64_t offsets[] = {0, 2, 2};
-  step.routed[size_t(rank)] =
+  step.routed[static_cast<size_t>(rank)] =
       nsrt_route(device, 1, ids, 2, offsets, 3, nullptr);
 }
 
 void waitPart(void **args) {
   auto *device = static_cast<nsrt_device *>(args[0]);
   auto &step = *static_cast<TwoPart *>(args[1]);
-  size_t rank = size_t(nsrt_device_rank(device));
+  size_t rank = static_cast<size_t>(nsrt_device_rank(device));
   nsrt_partials *partials = nsrt_lookup(device, step.routed[rank]);
   nsrt_results_start(device, step.routed[rank], partials);
   step.results[rank].assign(12, -1);
@@ -411,9 +413,9 @@ TEST(SingleInvocations, RunOneThreadPerDevice) {
       OffsetCase good{{0, 1, 2, 3, 4}, 4, ""};
       nsrt_device *device = nsrt_world_device(world.get(), rank);
       void *args[] = {device, &good};
-      status[size_t(rank)] = 0;
+      status[static_cast<size_t>(rank)] = 0;
       for (int step = 0; step < 50; ++step)
-        status[size_t(rank)] |= nsrt_invoke(device, "route", args);
+        status[static_cast<size_t>(rank)] |= nsrt_invoke(device, "route", args);
     });
   }
   for (std::thread &thread : threads)
@@ -439,7 +441,8 @@ TEST(SingleInvocations, NeedNoResetAfterABadId) {
         void *args[] = {device, &step};
         for (const char *name : {"start", "wait"}) {
           nsrt_invoke(device, name, args);
-          errors[size_t(rank)].push_back(nsrt_device_error(device));
+          errors[static_cast<size_t>(rank)].push_back(
+              nsrt_device_error(device));
         }
       }
     });

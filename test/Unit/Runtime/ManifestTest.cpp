@@ -30,7 +30,7 @@ protected:
   std::string open(const std::string &text) {
     nsrt_world *world =
         nsrt_world_create(text.c_str(), programs.pointers.data(),
-                          int32_t(programs.pointers.size()), 1);
+                          static_cast<int32_t>(programs.pointers.size()), 1);
     if (!world)
       return nsrt_last_error();
     nsrt_world_close(world);
@@ -142,8 +142,8 @@ TEST_F(ManifestTest, SwappedShardsAreFound) {
   EXPECT_THAT(open(changed.dump()), HasSubstr("is not on device"));
   changed = manifest; // two slots of one device, of different tables
   json &slots = changed["bindings"][0]["slots"];
-  ASSERT_NE(changed["shards"][size_t(slots.front())]["table"],
-            changed["shards"][size_t(slots.back())]["table"]);
+  ASSERT_NE(changed["shards"][static_cast<size_t>(slots.front())]["table"],
+            changed["shards"][static_cast<size_t>(slots.back())]["table"]);
   std::swap(slots.front(), slots.back());
   EXPECT_THAT(open(changed.dump()), HasSubstr("the lookup reads table"));
 }
@@ -206,7 +206,7 @@ TEST_F(ManifestTest, ProgramsMustFit) {
 TEST_F(ManifestTest, TooLargeForTheMachine) {
   json changed =
       makeManifest(model, makePlan(model, PlanKind::TableWise, 3), 3);
-  int64_t rows = int64_t(1) << 32, dim = 1 << 20; // 8 PiB of bf16
+  int64_t rows = int64_t{1} << 32, dim = 1 << 20; // 8 PiB of bf16
   changed["tables"][2]["rows"] = rows;
   changed["tables"][2]["dim"] = dim;
   changed["shards"][2]["rows"] = {0, rows};

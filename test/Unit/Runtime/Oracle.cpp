@@ -25,7 +25,9 @@ bool counts(const Lookup &lookup, int64_t id) {
 }
 
 float weightOf(const Lookup &lookup, const Batch &batch, size_t bag, size_t j) {
-  return lookup.weighted ? batch.weights[size_t(lookup.feature)][bag][j] : 1.0f;
+  return lookup.weighted
+             ? batch.weights[static_cast<size_t>(lookup.feature)][bag][j]
+             : 1.0f;
 }
 
 float countOf(const Lookup &lookup, const std::vector<int64_t> &bag) {
@@ -40,10 +42,11 @@ void forIds(
     const Lookup &lookup, const Batch &batch,
     const std::function<void(size_t, size_t, int64_t, int64_t)> &function) {
   int64_t unpooledRow = 0;
-  for (size_t b = 0; b < size_t(batch.size); ++b) {
-    const auto &bag = batch.ids[size_t(lookup.feature)][b];
+  for (size_t b = 0; b < static_cast<size_t>(batch.size); ++b) {
+    const auto &bag = batch.ids[static_cast<size_t>(lookup.feature)][b];
     for (size_t j = 0; j < bag.size(); ++j) {
-      int64_t row = lookup.pooling == Pool::None ? unpooledRow++ : int64_t(b);
+      int64_t row = lookup.pooling == Pool::None ? unpooledRow++
+                                                 : static_cast<int64_t>(b);
       if (counts(lookup, bag[j]))
         function(b, j, bag[j], row);
     }
@@ -55,11 +58,13 @@ void forIds(
 Oracle::Oracle(Model oracleModel, std::vector<int64_t> groups)
     : model(std::move(oracleModel)), columnGroups(std::move(groups)) {
   for (const Table &table : model.tables) {
-    tables.emplace_back(size_t(table.rows * table.dim));
+    tables.emplace_back(static_cast<size_t>(table.rows * table.dim));
     bool rowwise = model.optimizer == Optimizer::RowwiseAdagrad;
-    int64_t width = rowwise ? int64_t(columnGroups.size()) : table.dim;
+    int64_t width =
+        rowwise ? static_cast<int64_t>(columnGroups.size()) : table.dim;
     for (auto &state : states)
-      state.emplace_back(size_t(table.rows * width), model.initialAccumulator);
+      state.emplace_back(static_cast<size_t>(table.rows * width),
+                         model.initialAccumulator);
   }
 }
 
@@ -69,8 +74,9 @@ int64_t Oracle::resultRows(size_t exchange, size_t lookup,
   if (spec.pooling != Pool::None)
     return batches[exchange].size;
   int64_t rows = 0;
-  for (const auto &bag : batches[exchange].ids[size_t(spec.feature)])
-    rows += int64_t(bag.size());
+  for (const auto &bag :
+       batches[exchange].ids[static_cast<size_t>(spec.feature)])
+    rows += static_cast<int64_t>(bag.size());
   return rows;
 }
 
@@ -81,20 +87,23 @@ StepResult Oracle::forward(const std::vector<Batch> &batches) const {
     const auto &lookups = model.exchanges[x].lookups;
     for (size_t k = 0; k < lookups.size(); ++k) {
       const Lookup &lookup = lookups[k];
-      int64_t dim = model.tables[size_t(lookup.table)].dim;
-      std::vector<float> result(size_t(resultRows(x, k, batches) * dim));
-      forIds(
-          lookup, batches[x], [&](size_t b, size_t j, int64_t id, int64_t r) {
-            float weight = weightOf(lookup, batches[x], b, j);
-            for (int64_t c = 0; c < dim; ++c)
-              result[size_t(r * dim + c)] +=
-                  weight * tables[size_t(lookup.table)][size_t(id * dim + c)];
-          });
+      int64_t dim = model.tables[static_cast<size_t>(lookup.table)].dim;
+      std::vector<float> result(
+          static_cast<size_t>(resultRows(x, k, batches) * dim));
+      forIds(lookup, batches[x],
+             [&](size_t b, size_t j, int64_t id, int64_t r) {
+               float weight = weightOf(lookup, batches[x], b, j);
+               for (int64_t c = 0; c < dim; ++c)
+                 result[static_cast<size_t>(r * dim + c)] +=
+                     weight * tables[static_cast<size_t>(lookup.table)]
+                                    [static_cast<size_t>(id * dim + c)];
+             });
       for (size_t i = 0; i < result.size(); ++i) {
         result[i] = roundTo(model.wire, result[i]);
         if (lookup.pooling == Pool::Mean) {
           float count = countOf(
-              lookup, batches[x].ids[size_t(lookup.feature)][i / size_t(dim)]);
+              lookup, batches[x].ids[static_cast<size_t>(lookup.feature)]
+                                    [i / static_cast<size_t>(dim)]);
           result[i] = count > 0 ? result[i] / count : 0;
         }
         result[i] = roundTo(lookup.result, result[i]);
@@ -133,9 +142,9 @@ float Oracle::summed(const std::vector<Term> &terms, int64_t column) const {
 
 void Oracle::updateRow(int table, int64_t row, const std::vector<Term> &terms,
                        float stepSize) {
-  int64_t dim = model.tables[size_t(table)].dim;
-  Element type = model.tables[size_t(table)].type;
-  auto &weights = tables[size_t(table)];
+  int64_t dim = model.tables[static_cast<size_t>(table)].dim;
+  Element type = model.tables[static_cast<size_t>(table)].type;
+  auto &weights = tables[static_cast<size_t>(table)];
   bool rowwise = model.optimizer == Optimizer::RowwiseAdagrad;
   for (size_t group = 0; group < columnGroups.size(); ++group) {
     int64_t begin = columnGroups[group];
@@ -147,17 +156,17 @@ void Oracle::updateRow(int table, int64_t row, const std::vector<Term> &terms,
     float norm = 0;
     for (int64_t c = begin; c < end; ++c)
       norm += summed(terms, c) * summed(terms, c);
-    float mean = norm / float(end - begin);
+    float mean = norm / static_cast<float>(end - begin);
     if (rowwise)
-      mean =
-          states[0][size_t(table)][size_t(row) * columnGroups.size() + group] +=
+      mean = states[0][static_cast<size_t>(table)]
+                   [static_cast<size_t>(row) * columnGroups.size() + group] +=
           mean;
     for (int64_t c = begin; c < end; ++c) {
-      size_t at = size_t(row * dim + c);
-      stepElement(model.optimizer, stepSize, summed(terms, c), mean,
-                  weights[at],
-                  rowwise ? nullptr : &states[0][size_t(table)][at],
-                  rowwise ? nullptr : &states[1][size_t(table)][at]);
+      size_t at = static_cast<size_t>(row * dim + c);
+      stepElement(
+          model.optimizer, stepSize, summed(terms, c), mean, weights[at],
+          rowwise ? nullptr : &states[0][static_cast<size_t>(table)][at],
+          rowwise ? nullptr : &states[1][static_cast<size_t>(table)][at]);
       weights[at] = roundTo(type, weights[at]);
     }
   }
@@ -179,13 +188,14 @@ StepResult Oracle::train(const std::vector<Batch> &batches,
         std::fill(bag.begin(), bag.end(), 0.0f);
     for (size_t k = 0; k < exchange.lookups.size(); ++k) {
       const Lookup &lookup = exchange.lookups[k];
-      int64_t dim = model.tables[size_t(lookup.table)].dim;
+      int64_t dim = model.tables[static_cast<size_t>(lookup.table)].dim;
       std::vector<float> &rows = scaled[x][k];
       for (size_t i = 0; i < rows.size(); ++i) {
         rows[i] = roundTo(lookup.result, rows[i]);
         if (lookup.pooling == Pool::Mean) {
           float count = countOf(
-              lookup, batches[x].ids[size_t(lookup.feature)][i / size_t(dim)]);
+              lookup, batches[x].ids[static_cast<size_t>(lookup.feature)]
+                                    [i / static_cast<size_t>(dim)]);
           rows[i] = count > 0 ? rows[i] / count : rows[i];
         }
         rows[i] = roundTo(model.wire, rows[i]);
@@ -194,25 +204,28 @@ StepResult Oracle::train(const std::vector<Batch> &batches,
              [&](size_t b, size_t j, int64_t id, int64_t r) {
                const float *gradient = rows.data() + r * dim;
                if (id != lookup.padding &&
-                   !model.tables[size_t(lookup.table)].frozen)
+                   !model.tables[static_cast<size_t>(lookup.table)].frozen)
                  terms[{lookup.table, id}].push_back(
                      {weightOf(lookup, batches[x], b, j), gradient});
                if (!lookup.weighted)
                  return;
                float dot = 0;
                for (int64_t c = 0; c < dim; ++c)
-                 dot += tables[size_t(lookup.table)][size_t(id * dim + c)] *
+                 dot += tables[static_cast<size_t>(lookup.table)]
+                              [static_cast<size_t>(id * dim + c)] *
                         gradient[c];
-               weightGradient[size_t(lookup.feature)][b][j] += dot;
+               weightGradient[static_cast<size_t>(lookup.feature)][b][j] += dot;
              });
     }
     result.weightGradients.push_back(std::move(weightGradient));
   }
   float stepSize = learningRate;
   if (model.optimizer == Optimizer::Adam)
-    stepSize = float(double(learningRate) *
-                     std::sqrt(1 - std::pow(double(beta2), double(step))) /
-                     (1 - std::pow(double(beta1), double(step))));
+    stepSize = static_cast<float>(
+        static_cast<double>(learningRate) *
+        std::sqrt(1 - std::pow(static_cast<double>(beta2),
+                               static_cast<double>(step))) /
+        (1 - std::pow(static_cast<double>(beta1), static_cast<double>(step))));
   for (const auto &[key, list] : terms)
     updateRow(key.first, key.second, list, stepSize);
   return result;

@@ -47,7 +47,7 @@ TEST(Numerics, F16RoundsToNearestEven) {
   // zero to infinity.
   for (uint64_t bits = 0; bits <= 0x7f800000u; bits += 0x800) {
     for (uint32_t offset : {0u, 1u, 0x7ffu}) {
-      float value = std::bit_cast<float>(uint32_t(bits) + offset);
+      float value = std::bit_cast<float>(static_cast<uint32_t>(bits) + offset);
       if (std::isnan(value))
         continue;
       auto expected = std::bit_cast<uint16_t>(static_cast<_Float16>(value));
@@ -75,13 +75,14 @@ TEST(Numerics, BF16RoundsToNearestEven) {
 TEST(RowSort, IsStableAndGroupsRows) {
   std::mt19937 random(1);
   for (int64_t numRows :
-       {int64_t(1), int64_t(2), int64_t(3000), int64_t(1) << 32}) {
+       {int64_t{1}, int64_t{2}, int64_t{3000}, int64_t{1} << 32}) {
     for (int64_t count : {0, 1, 1000, 40000}) {
       std::vector<RowKey> keys;
       for (int64_t i = 0; i < count; ++i)
-        keys.push_back(makeRowKey((uint64_t(random()) << 16 ^ random()) %
-                                      uint64_t(numRows),
-                                  uint64_t(i)));
+        keys.push_back(
+            makeRowKey((static_cast<uint64_t>(random()) << 16 ^ random()) %
+                           static_cast<uint64_t>(numRows),
+                       static_cast<uint64_t>(i)));
       std::vector<RowKey> expected = keys;
       std::stable_sort(expected.begin(), expected.end(),
                        [](RowKey a, RowKey b) { return a >> 32 < b >> 32; });
@@ -91,13 +92,14 @@ TEST(RowSort, IsStableAndGroupsRows) {
       for (int64_t u = 0; u < sorted.numRows; ++u)
         for (int64_t k = as<int64_t>(sorted.segments)[u];
              k < as<int64_t>(sorted.segments)[u + 1]; ++k)
-          found.push_back(makeRowKey(uint64_t(as<int64_t>(sorted.rows)[u]),
-                                     as<uint32_t>(sorted.order)[k]));
+          found.push_back(
+              makeRowKey(static_cast<uint64_t>(as<int64_t>(sorted.rows)[u]),
+                         as<uint32_t>(sorted.order)[k]));
       ASSERT_EQ(found, expected);
       std::set<uint64_t> distinct;
       for (RowKey key : expected)
         distinct.insert(key >> 32);
-      EXPECT_EQ(sorted.numRows, int64_t(distinct.size()));
+      EXPECT_EQ(sorted.numRows, static_cast<int64_t>(distinct.size()));
     }
   }
 }
@@ -107,11 +109,12 @@ TEST(ThreadPool, CallsEveryIndexOnce) {
     ThreadPool pool(threads);
     EXPECT_EQ(pool.numThreads(), threads);
     for (int64_t count : {0, 1, 2, 5, 1000}) {
-      std::vector<std::atomic<int>> calls(size_t(count) + 1);
-      pool.parallelFor(count, [&](int64_t i) { ++calls[size_t(i)]; });
+      std::vector<std::atomic<int>> calls(static_cast<size_t>(count) + 1);
+      pool.parallelFor(count,
+                       [&](int64_t i) { ++calls[static_cast<size_t>(i)]; });
       for (int64_t i = 0; i < count; ++i)
-        ASSERT_EQ(calls[size_t(i)], 1);
-      EXPECT_EQ(calls[size_t(count)], 0);
+        ASSERT_EQ(calls[static_cast<size_t>(i)], 1);
+      EXPECT_EQ(calls[static_cast<size_t>(count)], 0);
     }
   }
 }
@@ -206,7 +209,7 @@ TEST(TableAccess, RowRangesAndErrors) {
   TestWorld world(model, makePlan(model, PlanKind::RowColumn, 3), 3);
   std::vector<float> values;
   for (int i = 0; i < 37 * 10; ++i)
-    values.push_back(float(i));
+    values.push_back(static_cast<float>(i));
   world.setTable(0, values);
   std::vector<float> part(5 * 10);
   ASSERT_EQ(nsrt_table_read(world.get(), 0, 10, 15, part.data()), 0);
@@ -216,7 +219,7 @@ TEST(TableAccess, RowRangesAndErrors) {
     value = -value;
   ASSERT_EQ(nsrt_table_write(world.get(), 0, 10, 15, part.data()), 0);
   for (int i = 100; i < 150; ++i)
-    values[size_t(i)] = -values[size_t(i)];
+    values[static_cast<size_t>(i)] = -values[static_cast<size_t>(i)];
   EXPECT_EQ(world.table(0), values);
 
   std::vector<float> state(37 * 10, 2.0f);
@@ -258,7 +261,8 @@ TEST(Figures, PhasesAndBytes) {
   std::vector<Batch> batches = maker.batches({6});
   int64_t ids = 0;
   for (int64_t b = 0; b < 3; ++b)
-    ids += int64_t(batches[0].ids[0][size_t(b)].size());
+    ids +=
+        static_cast<int64_t>(batches[0].ids[0][static_cast<size_t>(b)].size());
   StepResult result;
   ASSERT_TRUE(world.forward(batches, result));
   nsrt_device *sender = nsrt_world_device(world.get(), 0);

@@ -111,10 +111,11 @@ void expectSameTraining(TestWorld &world, Oracle &oracle, DataMaker &maker,
     if (bitwiseWeightGradients) {
       EXPECT_EQ(result.weightGradients[0], expected.weightGradients[0]);
     }
-    for (int t = 0; t < int(world.model.tables.size()); ++t) {
-      EXPECT_EQ(world.table(t), oracle.tables[size_t(t)]) << "table " << t;
+    for (int t = 0; t < static_cast<int>(world.model.tables.size()); ++t) {
+      EXPECT_EQ(world.table(t), oracle.tables[static_cast<size_t>(t)])
+          << "table " << t;
       for (int s = 0; s < states; ++s)
-        EXPECT_EQ(world.state(t, s), oracle.states[s][size_t(t)])
+        EXPECT_EQ(world.state(t, s), oracle.states[s][static_cast<size_t>(t)])
             << "state " << s << " of table " << t;
     }
   }
@@ -167,9 +168,10 @@ TEST_P(Plans, ExactRowwiseAdagradIsOneOptimizerOverColumnShards) {
     ASSERT_TRUE(world.train(batches, gradients, 0.125f, step, result))
         << world.error();
     oracle.train(batches, gradients, 0.125f, step);
-    for (int t = 0; t < int(model.tables.size()); ++t) {
-      EXPECT_EQ(world.table(t), oracle.tables[size_t(t)]) << "table " << t;
-      EXPECT_EQ(world.state(t, 0), oracle.states[0][size_t(t)])
+    for (int t = 0; t < static_cast<int>(model.tables.size()); ++t) {
+      EXPECT_EQ(world.table(t), oracle.tables[static_cast<size_t>(t)])
+          << "table " << t;
+      EXPECT_EQ(world.state(t, 0), oracle.states[0][static_cast<size_t>(t)])
           << "state of table " << t;
     }
   }
@@ -193,7 +195,7 @@ TEST_P(Plans, ThreadsDoNotChangeABit) {
     std::vector<std::vector<float>> all;
     for (const Values &values : result.results)
       all.insert(all.end(), values.begin(), values.end());
-    for (int t = 0; t < int(model.tables.size()); ++t)
+    for (int t = 0; t < static_cast<int>(model.tables.size()); ++t)
       for (auto values : {world.table(t), world.state(t, 0)})
         all.push_back(values);
     if (first.empty())
@@ -269,7 +271,8 @@ TEST(LateResults, AreThoseOfTheWeightsAtTheLookup) {
     invoke("update");
     invoke("wait");
     EXPECT_EQ(late[0].result, sum) << devices;
-    EXPECT_EQ(world.table(0)[4], 4.0f - float(devices)); // one bag per device
+    EXPECT_EQ(world.table(0)[4],
+              4.0f - static_cast<float>(devices)); // one bag per device
     world.setTable(0, table);
     invoke("start");
     world.setTable(0, std::vector<float>(16, 100));
@@ -294,8 +297,9 @@ TEST_P(Plans, TablesWithoutAnOptimizerStay) {
   ASSERT_TRUE(world.train(batches, gradients, 1, 1, result)) << world.error();
   StepResult expected = oracle.train(batches, gradients, 1, 1);
   EXPECT_EQ(result.weightGradients[0], expected.weightGradients[0]);
-  for (int t = 0; t < int(model.tables.size()); ++t)
-    EXPECT_EQ(world.table(t), oracle.tables[size_t(t)]) << "table " << t;
+  for (int t = 0; t < static_cast<int>(model.tables.size()); ++t)
+    EXPECT_EQ(world.table(t), oracle.tables[static_cast<size_t>(t)])
+        << "table " << t;
   EXPECT_EQ(world.table(3), before);
 }
 

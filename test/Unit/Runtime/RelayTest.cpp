@@ -27,7 +27,7 @@ const Groups twoFours = {{0, 1, 2, 3}, {4, 5, 6, 7}};
 const Groups fourPairs = {{0, 1}, {2, 3}, {4, 5}, {6, 7}};
 
 int devicesIn(const Groups &groups) {
-  return int(groups.size() * groups[0].size());
+  return static_cast<int>(groups.size() * groups[0].size());
 }
 
 struct RelayCase {
@@ -115,8 +115,9 @@ TEST_P(Relays, TrainingIsBitwise) {
       ASSERT_TRUE(world.train(batches, gradients, 0.125f, step, result))
           << world.error();
       oracle.train(batches, gradients, 0.125f, step++);
-      for (int t = 0; t < int(grouped.tables.size()); ++t)
-        EXPECT_EQ(world.table(t), oracle.tables[size_t(t)]) << "table " << t;
+      for (int t = 0; t < static_cast<int>(grouped.tables.size()); ++t)
+        EXPECT_EQ(world.table(t), oracle.tables[static_cast<size_t>(t)])
+            << "table " << t;
       if (rowwise)
         break; // later values are no integers any more
     }
@@ -139,7 +140,7 @@ TEST_P(Relays, ThreadsDoNotChangeABit) {
     std::vector<std::vector<float>> all;
     for (const Values &values : result.results)
       all.insert(all.end(), values.begin(), values.end());
-    for (int t = 0; t < int(grouped.tables.size()); ++t)
+    for (int t = 0; t < static_cast<int>(grouped.tables.size()); ++t)
       all.push_back(world.table(t));
     if (first.empty())
       first = all;
@@ -153,15 +154,15 @@ std::vector<ShardPlace> rowsInsideGroups(const Model &model) {
   std::vector<ShardPlace> shards;
   for (size_t t = 0; t < model.tables.size(); ++t) {
     const std::vector<int> &group = model.groups[t % model.groups.size()];
-    auto count = int64_t(group.size());
+    auto count = static_cast<int64_t>(group.size());
     const Table &table = model.tables[t];
     for (int64_t i = 0; i < count; ++i)
-      shards.push_back({int(t),
+      shards.push_back({static_cast<int>(t),
                         table.rows * i / count,
                         table.rows * (i + 1) / count,
                         0,
                         table.dim,
-                        {group[size_t(i)]}});
+                        {group[static_cast<size_t>(i)]}});
   }
   return shards;
 }
@@ -186,7 +187,7 @@ TEST(RelayedRows, InsideOneGroupHaveTheBitsOfADirectExchange) {
     }
     EXPECT_EQ(results[0].results, results[1].results);
     EXPECT_EQ(results[0].weightGradients, results[1].weightGradients);
-    for (int t = 0; t < int(direct.tables.size()); ++t)
+    for (int t = 0; t < static_cast<int>(direct.tables.size()); ++t)
       EXPECT_EQ(worlds[0].table(t), worlds[1].table(t));
   }
 }
@@ -194,14 +195,15 @@ TEST(RelayedRows, InsideOneGroupHaveTheBitsOfADirectExchange) {
 /// A table with one column, and one row on each device.
 struct RowPerDevice {
   RowPerDevice(const std::vector<float> &values, Groups groups, Element wire)
-      : model{{{"t", int64_t(values.size()), 1, Element::F32}},
+      : model{{{"t", static_cast<int64_t>(values.size()), 1, Element::F32}},
               {{8, false, 1, {{0, 0}}}},
               Optimizer::Sgd,
               0,
               true,
               wire,
               std::move(groups)},
-        world(model, placesOf(int(values.size())), int(values.size())) {
+        world(model, placesOf(static_cast<int>(values.size())),
+              static_cast<int>(values.size())) {
     world.setTable(0, values);
   }
 
@@ -213,13 +215,13 @@ struct RowPerDevice {
   }
 
   Batch batchOf(const std::vector<std::vector<int64_t>> &bags) {
-    return {int64_t(bags.size()), {bags}, {{}}};
+    return {static_cast<int64_t>(bags.size()), {bags}, {{}}};
   }
 
   /// The sum of all rows, for each rank.
   std::vector<float> sums() {
     StepResult result;
-    std::vector<int64_t> all(size_t(model.tables[0].rows));
+    std::vector<int64_t> all(static_cast<size_t>(model.tables[0].rows));
     std::iota(all.begin(), all.end(), 0);
     std::vector<std::vector<int64_t>> bags(all.size(), all);
     EXPECT_TRUE(world.forward({batchOf(bags)}, result)) << world.error();
@@ -276,7 +278,7 @@ int64_t bytesBetweenGroups(TestWorld &world, const std::vector<Batch> &batches,
   EXPECT_TRUE(world.train(batches, gradients, 1, 1, result)) << world.error();
   for (int32_t rank = 0; rank < devices; ++rank)
     bytes += nsrt_world_device(world.get(), rank)
-                 ->figures.leftGroupBytes[size_t(phase)];
+                 ->figures.leftGroupBytes[static_cast<size_t>(phase)];
   return bytes;
 }
 

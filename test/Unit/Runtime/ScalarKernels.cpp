@@ -19,7 +19,8 @@ float loadElement(Element type, const void *row, int64_t column) {
     return static_cast<const float *>(row)[column];
   if (type == Element::F16)
     return static_cast<float>(static_cast<const _Float16 *>(row)[column]);
-  uint32_t bits = uint32_t(static_cast<const uint16_t *>(row)[column]) << 16;
+  uint32_t bits =
+      static_cast<uint32_t>(static_cast<const uint16_t *>(row)[column]) << 16;
   float value;
   std::memcpy(&value, &bits, sizeof(value));
   return value;
@@ -186,7 +187,7 @@ auto byDim(int dim, const Choose &choose, std::integer_sequence<int, Dims...>) {
   using Kernel = decltype(choose(std::integral_constant<int, 1>()));
   std::array<Kernel, sizeof...(Dims)> kernels = {
       choose(std::integral_constant<int, Dims + 1>())...};
-  return kernels.at(size_t(dim - 1));
+  return kernels.at(static_cast<size_t>(dim - 1));
 }
 
 template <typename Choose> auto byDim(int dim, const Choose &choose) {

@@ -64,7 +64,7 @@ TEST_F(SharedLibrary, RunsAnArtifact) {
   ASSERT_TRUE(world) << NSRT(nsrt_last_error)();
   float table[12];
   for (int i = 0; i < 12; ++i)
-    table[i] = float(i);
+    table[i] = static_cast<float>(i);
   EXPECT_EQ(NSRT(nsrt_table_write)(world, 0, 0, 3, table), 0);
   int64_t ids[] = {0, 2, 1}, numIds = 3, offsets[] = {0, 2, 2, 3};
   int64_t numOffsets = 4;

@@ -68,7 +68,7 @@ TEST(Streaming, RowsGoWhereTheyBelongAndNowhereElse) {
 template <typename Id>
 void checkSingleRows(int64_t width, int64_t stride, int64_t to) {
   constexpr int64_t kIds = 101, kRows = 9;
-  AlignedFloats out(size_t(to + kIds * stride));
+  AlignedFloats out(static_cast<size_t>(to + kIds * stride));
   float *first = out.data() + to;
   if (!canStream(first, width, stride))
     GTEST_SKIP() << "nothing is streamed on this processor";

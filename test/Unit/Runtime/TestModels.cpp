@@ -106,13 +106,17 @@ public:
   std::vector<ShardPlace> shards;
 
 private:
-  int64_t rows(int table) const { return model.tables[size_t(table)].rows; }
-  int64_t dim(int table) const { return model.tables[size_t(table)].dim; }
+  int64_t rows(int table) const {
+    return model.tables[static_cast<size_t>(table)].rows;
+  }
+  int64_t dim(int table) const {
+    return model.tables[static_cast<size_t>(table)].dim;
+  }
 
   /// Shards go round the devices backwards, leaving device 1 without any when
   /// there are enough others.
   void add(int table, int64_t r0, int64_t r1, int64_t c0, int64_t c1) {
-    int device = devices - 1 - int(shards.size()) % devices;
+    int device = devices - 1 - static_cast<int>(shards.size()) % devices;
     if (devices > 2 && device == 1)
       device = 0;
     shards.push_back({table, r0, r1, c0, c1, {device}});
@@ -127,11 +131,12 @@ private:
 std::vector<ShardPlace> makePlan(const Model &model, PlanKind kind,
                                  int devices) {
   PlanMaker maker(model, devices);
-  for (int table = 0; table < int(model.tables.size()); ++table) {
+  for (int table = 0; table < static_cast<int>(model.tables.size()); ++table) {
     PlanKind own = kind;
     if (kind == PlanKind::Mixed)
       own = std::array{PlanKind::RowColumn, PlanKind::Replicated,
-                       PlanKind::TableWise, PlanKind::Row}[size_t(table)];
+                       PlanKind::TableWise,
+                       PlanKind::Row}[static_cast<size_t>(table)];
     switch (own) {
     case PlanKind::TableWise:
       maker.whole(table);
@@ -164,17 +169,20 @@ std::vector<Batch> DataMaker::batches(std::vector<int64_t> sizes) {
       int64_t rows = INT64_MAX; // the smallest table the feature looks up
       for (const Lookup &lookup : exchange.lookups)
         if (lookup.feature == f)
-          rows = std::min(rows, model.tables[size_t(lookup.table)].rows);
+          rows = std::min(rows,
+                          model.tables[static_cast<size_t>(lookup.table)].rows);
       std::vector<std::vector<int64_t>> ids;
       std::vector<std::vector<float>> weights;
       for (int64_t b = 0; b < batch.size; ++b) {
         size_t length = std::array<size_t, 4>{0, 1, 2, 4}[random() % 4];
         std::vector<int64_t> bag;
         for (size_t j = 0; j < length; ++j) // squared: low rows are hot
-          bag.push_back(int64_t(random() % uint64_t(rows)) *
-                        int64_t(random() % uint64_t(rows)) / rows);
+          bag.push_back(
+              static_cast<int64_t>(random() % static_cast<uint64_t>(rows)) *
+              static_cast<int64_t>(random() % static_cast<uint64_t>(rows)) /
+              rows);
         ids.push_back(bag);
-        weights.push_back(values(int64_t(length)));
+        weights.push_back(values(static_cast<int64_t>(length)));
       }
       batch.ids.push_back(std::move(ids));
       batch.weights.push_back(std::move(weights));
@@ -188,8 +196,10 @@ std::vector<float> DataMaker::values(int64_t count) {
   std::normal_distribution<float> normal;
   std::vector<float> result;
   for (int64_t i = 0; i < count; ++i)
-    result.push_back(data == Data::Integers ? float(int(random() % 7)) - 3
-                                            : normal(random));
+    result.push_back(data == Data::Integers
+                         ? static_cast<float>(static_cast<int>(random() % 7)) -
+                               3
+                         : normal(random));
   return result;
 }
 
@@ -203,7 +213,7 @@ std::vector<Values> DataMaker::gradients(const Oracle &oracle,
       // Multiples of 12, so that means over 1 to 4 ids stay integers.
       std::vector<float> gradient =
           values(oracle.resultRows(x, k, batches) *
-                 model.tables[size_t(lookups[k].table)].dim);
+                 model.tables[static_cast<size_t>(lookups[k].table)].dim);
       if (data == Data::Integers)
         for (float &value : gradient)
           value *= 12;
@@ -220,7 +230,7 @@ void DataMaker::fillTables(Oracle &oracle, TestWorld &world) {
     oracle.tables[t] = values(table.rows * table.dim);
     for (float &value : oracle.tables[t])
       value = roundTo(table.type, value);
-    world.setTable(int(t), oracle.tables[t]);
+    world.setTable(static_cast<int>(t), oracle.tables[t]);
   }
 }
 

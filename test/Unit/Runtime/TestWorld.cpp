@@ -64,12 +64,13 @@ DeviceBinding bind(const Model &model, const std::vector<ShardPlace> &shards,
     const std::vector<int> &devices = shards[s].devices;
     if (std::find(devices.begin(), devices.end(), device) == devices.end())
       continue;
-    auto slot = int32_t(binding.slots.size());
-    binding.slots.push_back(int32_t(s));
+    auto slot = static_cast<int32_t>(binding.slots.size());
+    binding.slots.push_back(static_cast<int32_t>(s));
     for (size_t x = 0; x < model.exchanges.size(); ++x)
       for (size_t k = 0; k < model.exchanges[x].lookups.size(); ++k)
         if (model.exchanges[x].lookups[k].table == shards[s].table)
-          binding.lookups.push_back({int32_t(x), int32_t(k), slot});
+          binding.lookups.push_back(
+              {static_cast<int32_t>(x), static_cast<int32_t>(k), slot});
   }
   return binding;
 }
@@ -114,8 +115,9 @@ namespace {
 
 bool slotIsWeighted(const Model &model, const json &binding, size_t slot) {
   for (const json &entry : binding["lookups"])
-    if (entry[2] == slot &&
-        model.exchanges[entry[0]].lookups[size_t(entry[1])].weighted)
+    if (entry[2] == slot && model.exchanges[entry[0]]
+                                .lookups[static_cast<size_t>(entry[1])]
+                                .weighted)
       return true;
   return false;
 }
@@ -124,16 +126,18 @@ bool slotIsWeighted(const Model &model, const json &binding, size_t slot) {
 bool isColumnSplit(const Model &model, const json &shards, const json &shard) {
   for (const json &other : shards)
     if (other["table"] == shard["table"] &&
-        int64_t(other["cols"][1]) - int64_t(other["cols"][0]) <
-            model.tables[size_t(shard["table"])].dim)
+        static_cast<int64_t>(other["cols"][1]) -
+                static_cast<int64_t>(other["cols"][0]) <
+            model.tables[static_cast<size_t>(shard["table"])].dim)
       return true;
   return false;
 }
 
 nsrt_slot_entry makeSlot(const Model &model, const json &shards,
                          const json &shard, bool weighted) {
-  const Table &table = model.tables[size_t(shard["table"])];
-  int dim = int(shard["cols"][1]) - int(shard["cols"][0]);
+  const Table &table = model.tables[static_cast<size_t>(shard["table"])];
+  int dim =
+      static_cast<int>(shard["cols"][1]) - static_cast<int>(shard["cols"][0]);
   nsrt_slot_entry slot = {};
   slot.dim = dim;
   slot.element_bytes = table.type == Element::F32 ? 4 : 2;
@@ -148,7 +152,7 @@ nsrt_slot_entry makeSlot(const Model &model, const json &shards,
       model.exact && slot.state_rows && isColumnSplit(model, shards, shard);
   if (twoPhase) {
     slot.reduce = reduceKernel(dim, weighted);
-    slot.apply = applyKernel(dim, int(table.dim), table.type);
+    slot.apply = applyKernel(dim, static_cast<int>(table.dim), table.type);
   } else {
     slot.update = updateKernel(dim, table.type, model.optimizer, weighted);
   }
@@ -157,13 +161,15 @@ nsrt_slot_entry makeSlot(const Model &model, const json &shards,
 
 nsrt_lookup_entry makeLookup(const Model &model, const json &shards,
                              const json &binding, const json &entry) {
-  const Exchange &exchange = model.exchanges[size_t(entry[0])];
-  const Lookup &lookup = exchange.lookups[size_t(entry[1])];
-  const json &shard = shards[size_t(binding["slots"][size_t(entry[2])])];
-  int dim = int(shard["cols"][1]) - int(shard["cols"][0]);
-  Element type = model.tables[size_t(lookup.table)].type;
+  const Exchange &exchange = model.exchanges[static_cast<size_t>(entry[0])];
+  const Lookup &lookup = exchange.lookups[static_cast<size_t>(entry[1])];
+  const json &shard = shards[static_cast<size_t>(
+      binding["slots"][static_cast<size_t>(entry[2])])];
+  int dim =
+      static_cast<int>(shard["cols"][1]) - static_cast<int>(shard["cols"][0]);
+  Element type = model.tables[static_cast<size_t>(lookup.table)].type;
   bool pooled = lookup.pooling != Pool::None;
-  return {int32_t(entry[2]),
+  return {static_cast<int32_t>(entry[2]),
           exchange.idBytes,
           pooled,
           lookup.weighted,
@@ -179,16 +185,16 @@ Programs makePrograms(const Model &model, const json &manifest) {
   for (const json &binding : manifest["bindings"]) {
     auto program = std::make_unique<Programs::Program>();
     for (size_t slot = 0; slot < binding["slots"].size(); ++slot)
-      program->slots.push_back(
-          makeSlot(model, manifest["shards"],
-                   manifest["shards"][size_t(binding["slots"][slot])],
-                   slotIsWeighted(model, binding, slot)));
+      program->slots.push_back(makeSlot(
+          model, manifest["shards"],
+          manifest["shards"][static_cast<size_t>(binding["slots"][slot])],
+          slotIsWeighted(model, binding, slot)));
     for (const json &entry : binding["lookups"])
       program->lookups.push_back(
           makeLookup(model, manifest["shards"], binding, entry));
     program->program = {NSRT_PROGRAM_VERSION,
-                        int32_t(program->slots.size()),
-                        int32_t(program->lookups.size()),
+                        static_cast<int32_t>(program->slots.size()),
+                        static_cast<int32_t>(program->lookups.size()),
                         0,
                         program->slots.data(),
                         program->lookups.data()};
@@ -223,8 +229,9 @@ int64_t bytesOf(Element type) { return type == Element::F32 ? 4 : 2; }
 
 nsrt_routed *routeLocal(nsrt_device *device, LocalStep &step, size_t x) {
   LocalExchange &local = step.exchanges[x];
-  return nsrt_route(device, int64_t(x), local.ids.data(), local.numIds,
-                    local.offsets.data(), int64_t(local.offsets.size()),
+  return nsrt_route(device, static_cast<int64_t>(x), local.ids.data(),
+                    local.numIds, local.offsets.data(),
+                    static_cast<int64_t>(local.offsets.size()),
                     local.weights.empty() ? nullptr : local.weights.data());
 }
 
@@ -235,13 +242,14 @@ nsrt_partials *lookUpLocal(nsrt_device *device, LocalStep &step, size_t x,
   const Exchange &exchange = step.model->exchanges[x];
   for (size_t k = 0; k < exchange.lookups.size(); ++k) {
     const Lookup &lookup = exchange.lookups[k];
-    int64_t values = nsrt_result_rows(device, routed, int64_t(k)) *
-                     step.model->tables[size_t(lookup.table)].dim;
+    int64_t values = nsrt_result_rows(device, routed, static_cast<int64_t>(k)) *
+                     step.model->tables[static_cast<size_t>(lookup.table)].dim;
     std::vector<std::byte> &result = step.exchanges[x].results[k];
     // Not zero: a failed step has to zero it.
-    result.assign(size_t(values * bytesOf(lookup.result)), std::byte{0x5a});
-    nsrt_result_wait(device, routed, partials, int64_t(k),
-                     int32_t(lookup.result), result.data());
+    result.assign(static_cast<size_t>(values * bytesOf(lookup.result)),
+                  std::byte{0x5a});
+    nsrt_result_wait(device, routed, partials, static_cast<int64_t>(k),
+                     static_cast<int32_t>(lookup.result), result.data());
   }
   return partials;
 }
@@ -271,17 +279,18 @@ void hostTrain(void **args) {
     gradients.push_back(nsrt_gradients_begin(device, routed[x]));
     const auto &lookups = step.model->exchanges[x].lookups;
     for (size_t k = 0; k < lookups.size(); ++k)
-      nsrt_gradient_set(device, routed[x], gradients[x], int64_t(k),
-                        int32_t(lookups[k].result), local.gradients[k].data());
+      nsrt_gradient_set(
+          device, routed[x], gradients[x], static_cast<int64_t>(k),
+          static_cast<int32_t>(lookups[k].result), local.gradients[k].data());
     nsrt_gradients_start(device, routed[x], gradients[x]);
     if (!step.model->exchanges[x].weighted)
       continue;
-    local.weightGradient.assign(size_t(local.numIds), -77.0f);
+    local.weightGradient.assign(static_cast<size_t>(local.numIds), -77.0f);
     nsrt_weights_gradient(device, routed[x], gradients[x],
                           local.weightGradient.data());
   }
-  nsrt_update(device, int64_t(routed.size()), routed.data(), gradients.data(),
-              step.learningRate, step.step);
+  nsrt_update(device, static_cast<int64_t>(routed.size()), routed.data(),
+              gradients.data(), step.learningRate, step.step);
   for (nsrt_partials *partials : gradients)
     nsrt_partials_release(device, partials);
   for (nsrt_routed *handle : routed)
@@ -301,20 +310,22 @@ int64_t rowsBefore(const Lookup &lookup, const Batch &batch, int64_t bag) {
     return bag;
   int64_t rows = 0;
   for (int64_t b = 0; b < bag; ++b)
-    rows += int64_t(batch.ids[size_t(lookup.feature)][size_t(b)].size());
+    rows += static_cast<int64_t>(
+        batch.ids[static_cast<size_t>(lookup.feature)][static_cast<size_t>(b)]
+            .size());
   return rows;
 }
 
 void appendIds(LocalExchange &local, const std::vector<int64_t> &ids,
                int idBytes) {
   for (int64_t id : ids) {
-    int32_t narrow = int32_t(id);
+    int32_t narrow = static_cast<int32_t>(id);
     auto *from = reinterpret_cast<const std::byte *>(&id);
     if (idBytes == 4)
       from = reinterpret_cast<const std::byte *>(&narrow);
     local.ids.insert(local.ids.end(), from, from + idBytes);
   }
-  local.numIds += int64_t(ids.size());
+  local.numIds += static_cast<int64_t>(ids.size());
   local.offsets.push_back(local.numIds);
 }
 
@@ -325,9 +336,12 @@ LocalExchange makeLocal(const Exchange &exchange, const Batch &batch,
   local.offsets.push_back(0);
   for (int f = 0; f < exchange.numFeatures; ++f)
     for (int64_t b = bags.first; b < bags.second; ++b) {
-      appendIds(local, batch.ids[size_t(f)][size_t(b)], exchange.idBytes);
+      appendIds(local,
+                batch.ids[static_cast<size_t>(f)][static_cast<size_t>(b)],
+                exchange.idBytes);
       if (exchange.weighted) {
-        const auto &weights = batch.weights[size_t(f)][size_t(b)];
+        const auto &weights =
+            batch.weights[static_cast<size_t>(f)][static_cast<size_t>(b)];
         local.weights.insert(local.weights.end(), weights.begin(),
                              weights.end());
       }
@@ -342,9 +356,11 @@ std::vector<std::byte> sliceGradient(const Lookup &lookup, const Batch &batch,
                                      const std::vector<float> &gradient) {
   int64_t begin = rowsBefore(lookup, batch, bags.first) * dim;
   int64_t end = rowsBefore(lookup, batch, bags.second) * dim;
-  std::vector<std::byte> slice(size_t((end - begin) * bytesOf(lookup.result)));
+  std::vector<std::byte> slice(
+      static_cast<size_t>((end - begin) * bytesOf(lookup.result)));
   for (int64_t i = begin; i < end; ++i)
-    storeElement(lookup.result, slice.data(), i - begin, gradient[size_t(i)]);
+    storeElement(lookup.result, slice.data(), i - begin,
+                 gradient[static_cast<size_t>(i)]);
   return slice;
 }
 
@@ -357,7 +373,8 @@ void collect(const Model &model, const LocalStep &step,
     const LocalExchange &local = step.exchanges[x];
     for (size_t k = 0; k < exchange.lookups.size(); ++k) {
       Element type = exchange.lookups[k].result;
-      int64_t count = int64_t(local.results[k].size()) / bytesOf(type);
+      int64_t count =
+          static_cast<int64_t>(local.results[k].size()) / bytesOf(type);
       for (int64_t i = 0; i < count; ++i)
         result.results[x][k].push_back(
             loadElement(type, local.results[k].data(), i));
@@ -368,10 +385,13 @@ void collect(const Model &model, const LocalStep &step,
     size_t next = 0;
     for (int f = 0; f < exchange.numFeatures; ++f)
       for (int64_t b = bags.first; b < bags.second; ++b) {
-        size_t length = batches[x].ids[size_t(f)][size_t(b)].size();
-        auto from = local.weightGradient.begin() + int64_t(next);
-        result.weightGradients[x][size_t(f)][size_t(b)].assign(
-            from, from + int64_t(length));
+        size_t length = batches[x]
+                            .ids[static_cast<size_t>(f)][static_cast<size_t>(b)]
+                            .size();
+        auto from = local.weightGradient.begin() + static_cast<int64_t>(next);
+        result
+            .weightGradients[x][static_cast<size_t>(f)][static_cast<size_t>(b)]
+            .assign(from, from + static_cast<int64_t>(length));
         next += length;
       }
   }
@@ -386,12 +406,13 @@ TestWorld::TestWorld(Model model, const std::vector<ShardPlace> &shards,
 TestWorld::TestWorld(Model testModel, const json &manifest, int threads)
     : model(std::move(testModel)), programs(makePrograms(model, manifest)) {
   world = nsrt_world_create(manifest.dump().c_str(), programs.pointers.data(),
-                            int32_t(programs.pointers.size()), threads);
+                            static_cast<int32_t>(programs.pointers.size()),
+                            threads);
   if (!world) {
     message = nsrt_last_error();
     return;
   }
-  for (int32_t p = 0; p < int32_t(programs.pointers.size()); ++p) {
+  for (int32_t p = 0; p < static_cast<int32_t>(programs.pointers.size()); ++p) {
     nsrt_world_register(world, p, "forward", hostForward);
     nsrt_world_register(world, p, "train", hostTrain);
   }
@@ -403,8 +424,9 @@ TestWorld::~TestWorld() {
 }
 
 std::vector<float> TestWorld::table(int index) const {
-  const Table &spec = model.tables[size_t(index)];
-  std::vector<std::byte> raw(size_t(spec.rows * spec.dim * bytesOf(spec.type)));
+  const Table &spec = model.tables[static_cast<size_t>(index)];
+  std::vector<std::byte> raw(
+      static_cast<size_t>(spec.rows * spec.dim * bytesOf(spec.type)));
   if (nsrt_table_read(world, index, 0, spec.rows, raw.data()) != 0)
     return {};
   std::vector<float> values;
@@ -414,17 +436,19 @@ std::vector<float> TestWorld::table(int index) const {
 }
 
 void TestWorld::setTable(int index, const std::vector<float> &values) {
-  const Table &spec = model.tables[size_t(index)];
-  std::vector<std::byte> raw(values.size() * size_t(bytesOf(spec.type)));
+  const Table &spec = model.tables[static_cast<size_t>(index)];
+  std::vector<std::byte> raw(values.size() *
+                             static_cast<size_t>(bytesOf(spec.type)));
   for (size_t i = 0; i < values.size(); ++i)
-    storeElement(spec.type, raw.data(), int64_t(i), values[i]);
+    storeElement(spec.type, raw.data(), static_cast<int64_t>(i), values[i]);
   nsrt_table_write(world, index, 0, spec.rows, raw.data());
 }
 
 std::vector<float> TestWorld::state(int table, int index) const {
   nsrt_table_info info;
   nsrt_world_table_info(world, table, &info);
-  std::vector<float> values(size_t(info.rows * info.state_width[index]));
+  std::vector<float> values(
+      static_cast<size_t>(info.rows * info.state_width[index]));
   if (nsrt_state_read(world, table, index, 0, info.rows, values.data()) != 0)
     return {};
   return values;
@@ -452,17 +476,18 @@ bool TestWorld::run(const char *function, const std::vector<Batch> &batches,
       auto bags = bagsOfRank(batches[x].size, devices, rank);
       local.exchanges.push_back(makeLocal(exchange, batches[x], bags));
       for (size_t k = 0; gradients && k < exchange.lookups.size(); ++k)
-        local.exchanges[x].gradients.push_back(
-            sliceGradient(exchange.lookups[k], batches[x], bags,
-                          model.tables[size_t(exchange.lookups[k].table)].dim,
-                          (*gradients)[x][k]));
+        local.exchanges[x].gradients.push_back(sliceGradient(
+            exchange.lookups[k], batches[x], bags,
+            model.tables[static_cast<size_t>(exchange.lookups[k].table)].dim,
+            (*gradients)[x][k]));
     }
     steps.push_back(std::move(local));
   }
   std::vector<std::vector<void *>> args;
   std::vector<void **> argPointers;
   for (int rank = 0; rank < devices; ++rank)
-    args.push_back({nsrt_world_device(world, rank), &steps[size_t(rank)]});
+    args.push_back(
+        {nsrt_world_device(world, rank), &steps[static_cast<size_t>(rank)]});
   for (auto &list : args)
     argPointers.push_back(list.data());
   bool good = nsrt_invoke_all(world, function, argPointers.data()) == 0;
@@ -472,11 +497,12 @@ bool TestWorld::run(const char *function, const std::vector<Batch> &batches,
   for (size_t x = 0; x < batches.size(); ++x) {
     result.results.emplace_back(model.exchanges[x].lookups.size());
     result.weightGradients.emplace_back(
-        size_t(model.exchanges[x].numFeatures),
-        std::vector<std::vector<float>>(size_t(batches[x].size)));
+        static_cast<size_t>(model.exchanges[x].numFeatures),
+        std::vector<std::vector<float>>(static_cast<size_t>(batches[x].size)));
   }
   for (int rank = 0; rank < devices; ++rank)
-    collect(model, steps[size_t(rank)], batches, devices, rank, result);
+    collect(model, steps[static_cast<size_t>(rank)], batches, devices, rank,
+            result);
   return good;
 }
 

@@ -30,7 +30,7 @@ public:
       for (int d = 0; d < devices; d += 2)
         model.groups.push_back({d, d + 1});
     for (size_t table = 0; table < model.tables.size(); ++table)
-      place(int(table));
+      place(static_cast<int>(table));
   }
 
   std::mt19937 &random;
@@ -39,7 +39,9 @@ public:
   std::vector<ShardPlace> shards;
 
 private:
-  int64_t below(int64_t count) { return int64_t(random() % uint64_t(count)); }
+  int64_t below(int64_t count) {
+    return static_cast<int64_t>(random() % static_cast<uint64_t>(count));
+  }
 
   std::vector<int64_t> cuts(int64_t size, int64_t count) {
     std::set<int64_t> bounds = {0, size};
@@ -49,9 +51,9 @@ private:
   }
 
   void place(int index) {
-    const test::Table &table = model.tables[size_t(index)];
+    const test::Table &table = model.tables[static_cast<size_t>(index)];
     if (below(6) == 0) {
-      std::vector<int> all(size_t(devices), 0);
+      std::vector<int> all(static_cast<size_t>(devices), 0);
       std::iota(all.begin(), all.end(), 0);
       shards.push_back({index, 0, table.rows, 0, table.dim, all});
       return;
@@ -65,7 +67,7 @@ private:
                           rows[r + 1],
                           cols[c],
                           cols[c + 1],
-                          {int(below(devices))}});
+                          {static_cast<int>(below(devices))}});
     }
   }
 };
@@ -85,10 +87,12 @@ ExchangeLoad loadOf(const ExchangeLayout &layout, const ExchangeSpec &spec,
     load.batches.push_back(end - begin);
     std::vector<int64_t> ids;
     for (const BucketLayout &bucket : layout.buckets) {
-      const ExchangeLookup &lookup = spec.lookups[size_t(bucket.lookup)];
+      const ExchangeLookup &lookup =
+          spec.lookups[static_cast<size_t>(bucket.lookup)];
       int64_t count = 0;
       for (int64_t bag = begin; bag < end; ++bag)
-        for (int64_t id : batch.ids[size_t(lookup.feature)][size_t(bag)]) {
+        for (int64_t id : batch.ids[static_cast<size_t>(lookup.feature)]
+                                   [static_cast<size_t>(bag)]) {
           bool padding = lookup.dropsPadding() && id == *lookup.paddingIdx;
           count += !padding && id >= bucket.rows.begin && id < bucket.rows.end;
         }
@@ -128,7 +132,7 @@ TEST(Traffic, IsWhatTheLayoutSays) {
     DeviceGroups groups(manifest);
     TestWorld world(plan.model, plan.shards, plan.devices);
     ASSERT_TRUE(world.get()) << world.error();
-    DataMaker maker(plan.model, Data::Integers, unsigned(round));
+    DataMaker maker(plan.model, Data::Integers, static_cast<unsigned>(round));
     std::vector<Batch> batches = maker.batches({9, 14});
     StepResult result;
     ASSERT_TRUE(world.forward(batches, result)) << world.error();

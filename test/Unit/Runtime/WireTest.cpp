@@ -84,8 +84,9 @@ TEST_P(Wire, GradientsAreRoundedOnce) {
       ASSERT_TRUE(world.train(batches, gradients, 0.125f, step, result))
           << world.error();
       StepResult expected = oracle.train(batches, gradients, 0.125f, step);
-      for (int t = 0; t < int(wired.tables.size()); ++t)
-        EXPECT_EQ(world.table(t), oracle.tables[size_t(t)]) << "table " << t;
+      for (int t = 0; t < static_cast<int>(wired.tables.size()); ++t)
+        EXPECT_EQ(world.table(t), oracle.tables[static_cast<size_t>(t)])
+            << "table " << t;
       if (GetParam().plan == PlanKind::TableWise) { // columns add otherwise
         EXPECT_EQ(result.weightGradients[0], expected.weightGradients[0]);
       }
@@ -97,7 +98,7 @@ TEST_P(Wire, GradientsAreRoundedOnce) {
 struct SmallWorld {
   SmallWorld(const std::vector<ShardPlace> &shards,
              const std::vector<float> &values, int devices, Element wire)
-      : model{{{"t", int64_t(values.size()), 1, Element::F32}},
+      : model{{{"t", static_cast<int64_t>(values.size()), 1, Element::F32}},
               {{8, false, 1, {{0, 0}}}},
               Optimizer::Sgd,
               0,
@@ -111,7 +112,8 @@ struct SmallWorld {
   /// The results of bags of ids.
   std::vector<float> sums(const std::vector<std::vector<int64_t>> &bags) {
     StepResult result;
-    EXPECT_TRUE(world.forward({{int64_t(bags.size()), {bags}, {{}}}}, result))
+    EXPECT_TRUE(world.forward(
+        {{static_cast<int64_t>(bags.size()), {bags}, {{}}}}, result))
         << world.error();
     return result.results[0][0];
   }
@@ -120,7 +122,7 @@ struct SmallWorld {
   std::vector<float> train(const std::vector<std::vector<int64_t>> &bags,
                            const std::vector<float> &gradient) {
     StepResult result;
-    EXPECT_TRUE(world.train({{int64_t(bags.size()), {bags}, {{}}}},
+    EXPECT_TRUE(world.train({{static_cast<int64_t>(bags.size()), {bags}, {{}}}},
                             {{gradient}}, 1, 1, result))
         << world.error();
     return world.table(0);
@@ -215,7 +217,7 @@ TEST(WireBytes, OfGatheredIdsStay) {
   int64_t values = 0;
   for (const Values &list : maker.gradients(oracle, batches))
     for (const std::vector<float> &gradient : list)
-      values += int64_t(gradient.size());
+      values += static_cast<int64_t>(gradient.size());
   EXPECT_EQ(wide["gradients_exchange"] - narrow["gradients_exchange"],
             values * 3 * 2);
   EXPECT_EQ(wide["results_exchange"], 0);

@@ -67,7 +67,7 @@ TEST_F(DeviceTest, InitialWeightsAreThoseOfTheCpu) {
   std::vector<float> values(5);
   ASSERT_EQ(nsc_read_weights(device, 2, 0, 5, values.data()), NSC_OK);
   for (int64_t row = 0; row < 5; ++row)
-    EXPECT_EQ(values[size_t(row)], expected.value(row, 2));
+    EXPECT_EQ(values[static_cast<size_t>(row)], expected.value(row, 2));
   std::vector<float> state(5);
   ASSERT_EQ(nsc_read_state(device, 2, 0, 0, 5, state.data()), NSC_OK);
   EXPECT_THAT(state, testing::Each(1.0f)); // the initial accumulator
@@ -264,7 +264,7 @@ TEST_F(DeviceTest, AStepWithoutMemoryFailsAndTheNextWorks) {
   Simulation simulation(smallModel(), 3);
   StepCase step = simulation.partStep(0);
   std::vector<nsc_part> parts = step.raw();
-  auto count = int32_t(parts.size());
+  auto count = static_cast<int32_t>(parts.size());
   OpenDevice device(artifact);
   simulation.fillTables(device, 0);
   fake.freeBytes = 64;
@@ -290,13 +290,15 @@ TEST_F(DeviceTest, FailuresOfTheDriverAreReported) {
   std::vector<nsc_part> parts = step.raw();
   OpenDevice device(artifact);
   fake.failingCall = "cuLaunchKernel";
-  EXPECT_EQ(nsc_forward(device, parts.data(), int32_t(parts.size()),
-                        NSC_INFERENCE, stream),
+  EXPECT_EQ(nsc_forward(device, parts.data(),
+                        static_cast<int32_t>(parts.size()), NSC_INFERENCE,
+                        stream),
             NSC_CUDA_ERROR);
   EXPECT_THAT(device.error(), HasSubstr("launching nsg_lookup: "));
   fake.failingCall = "nsg_sort";
-  EXPECT_EQ(nsc_forward(device, parts.data(), int32_t(parts.size()),
-                        NSC_TRAINING, stream),
+  EXPECT_EQ(nsc_forward(device, parts.data(),
+                        static_cast<int32_t>(parts.size()), NSC_TRAINING,
+                        stream),
             NSC_CUDA_ERROR);
   EXPECT_THAT(device.error(), HasSubstr("sorting ids"));
 }

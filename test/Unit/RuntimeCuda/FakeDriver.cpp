@@ -37,7 +37,7 @@ public:
     queues.finishAll();
     count = 1;
     capability = 90;
-    freeBytes = int64_t(1) << 40;
+    freeBytes = int64_t{1} << 40;
     lookups.clear();
     updates.clear();
     launches.clear();
@@ -127,7 +127,7 @@ FAKE_API CUresult cuDeviceGet(CUdevice *device, int ordinal) {
   return ok;
 }
 FAKE_API CUresult cuDeviceGetName(char *name, int length, CUdevice) {
-  std::strncpy(name, "Fake GPU", size_t(length));
+  std::strncpy(name, "Fake GPU", static_cast<size_t>(length));
   return ok;
 }
 FAKE_API CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice) {
@@ -194,7 +194,7 @@ FAKE_API CUresult cuLaunchKernel(CUfunction function, unsigned blocks, unsigned,
   if (gpu.fails("cuLaunchKernel") || blocks == 0)
     return CUDA_ERROR_INVALID_VALUE;
   const auto &name = *reinterpret_cast<std::string *>(function);
-  gpu.launches.push_back({name, int64_t(blocks)});
+  gpu.launches.push_back({name, static_cast<int64_t>(blocks)});
   return later(stream, fake::makeKernel(gpu, name, blocks, arguments));
 }
 FAKE_API CUresult cuMemAlloc_v2(CUdeviceptr *pointer, size_t bytes) {
@@ -202,14 +202,14 @@ FAKE_API CUresult cuMemAlloc_v2(CUdeviceptr *pointer, size_t bytes) {
     return fake::captureUnsupported;
   if (bytes == 0)
     return CUDA_ERROR_INVALID_VALUE;
-  if (int64_t(bytes) > gpu.freeBytes)
+  if (static_cast<int64_t>(bytes) > gpu.freeBytes)
     return CUDA_ERROR_OUT_OF_MEMORY;
   void *memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
   std::memset(memory, 0xff, bytes);
   *pointer = reinterpret_cast<CUdeviceptr>(memory);
   gpu.blocks[*pointer] = bytes;
-  gpu.freeBytes -= int64_t(bytes);
-  gpu.liveBytes += int64_t(bytes);
+  gpu.freeBytes -= static_cast<int64_t>(bytes);
+  gpu.liveBytes += static_cast<int64_t>(bytes);
   ++gpu.deviceAllocations;
   ++gpu.liveBlocks;
   return ok;
@@ -220,16 +220,16 @@ FAKE_API CUresult cuMemFree_v2(CUdeviceptr pointer) {
   if (!gpu.queues.idle())
     gpu.violations.push_back("memory was freed while work was queued");
   auto block = gpu.blocks.find(pointer);
-  gpu.freeBytes += int64_t(block->second);
-  gpu.liveBytes -= int64_t(block->second);
+  gpu.freeBytes += static_cast<int64_t>(block->second);
+  gpu.liveBytes -= static_cast<int64_t>(block->second);
   --gpu.liveBlocks;
   gpu.blocks.erase(block);
   std::free(reinterpret_cast<void *>(pointer));
   return ok;
 }
 FAKE_API CUresult cuMemGetInfo_v2(size_t *freeBytes, size_t *totalBytes) {
-  *freeBytes = size_t(gpu.freeBytes);
-  *totalBytes = size_t(gpu.freeBytes + gpu.liveBytes);
+  *freeBytes = static_cast<size_t>(gpu.freeBytes);
+  *totalBytes = static_cast<size_t>(gpu.freeBytes + gpu.liveBytes);
   return ok;
 }
 FAKE_API CUresult cuMemAllocHost_v2(void **pointer, size_t bytes) {
@@ -366,10 +366,10 @@ FAKE_API int nsg_sort(void *temp, size_t *tempBytes, const void *keys,
                       int32_t *starts, int32_t *numRuns, int64_t n,
                       void *stream) {
   if (!temp) {
-    *tempBytes = size_t(n) * 3 + 64;
+    *tempBytes = static_cast<size_t>(n) * 3 + 64;
     return 0;
   }
-  if (*tempBytes < size_t(n) * 3 + 64 || gpu.fails("nsg_sort"))
+  if (*tempBytes < static_cast<size_t>(n) * 3 + 64 || gpu.fails("nsg_sort"))
     return CUDA_ERROR_INVALID_VALUE;
   gpu.launches.push_back({"nsg_sort", 1});
   return later(static_cast<CUstream>(stream), [=] {

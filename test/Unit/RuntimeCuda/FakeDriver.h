@@ -55,7 +55,7 @@ struct State {
   // What the fake pretends.
   int count = 1;
   int capability = 90;
-  int64_t freeBytes = int64_t(1) << 40;
+  int64_t freeBytes = int64_t{1} << 40;
   std::vector<LookupBody> lookups;
   std::vector<UpdateBody> updates;
   std::string failingCall; ///< this function returns an error once.

@@ -53,8 +53,9 @@ void forItems(State &state, const nsg_lookup_task *tasks,
     const nsg_lookup_task &task = tasks[t];
     int64_t perBlock = itemsPerBlock;
     if (itemsPerBlock == 0)
-      perBlock = state.lookups[size_t(task.variant)].itemsPerBlock *
-                 task.items_per_group;
+      perBlock =
+          state.lookups[static_cast<size_t>(task.variant)].itemsPerBlock *
+          task.items_per_group;
     int64_t begin = (block - task.*firstBlock) * perBlock;
     if (begin < 0 || begin >= task.items)
       state.violations.push_back("a block has no items");
@@ -65,7 +66,7 @@ void forItems(State &state, const nsg_lookup_task *tasks,
 }
 
 void checkBody(State &state, const nsg_lookup_task &task) {
-  const LookupBody &body = state.lookups[size_t(task.variant)];
+  const LookupBody &body = state.lookups[static_cast<size_t>(task.variant)];
   int32_t flags = (body.pooled ? NSG_POOLED : 0) | (body.mean ? NSG_MEAN : 0) |
                   (body.weighted ? NSG_WEIGHTED : 0) |
                   (body.fixed ? NSG_FIXED : 0) |
@@ -80,7 +81,7 @@ void lookUp(State &state, int64_t blocks, const nsg_lookup_task *tasks,
            [&](int32_t t, int64_t item) {
              const nsg_lookup_task &task = tasks[t];
              checkBody(state, task);
-             int64_t dim = state.lookups[size_t(task.variant)].dim;
+             int64_t dim = state.lookups[static_cast<size_t>(task.variant)].dim;
              auto *out =
                  static_cast<float *>(task.out) + item * task.out_stride;
              std::fill_n(out, dim, 0.0f);
@@ -90,7 +91,8 @@ void lookUp(State &state, int64_t blocks, const nsg_lookup_task *tasks,
                const float *row = static_cast<const float *>(task.weights) +
                                   rowOf(task, j, &bad) * strideOf(dim);
                if (bad)
-                 *badId = std::min(*badId, uint64_t(t) << 40 | uint64_t(j));
+                 *badId = std::min(*badId, static_cast<uint64_t>(t) << 40 |
+                                               static_cast<uint64_t>(j));
                float scale =
                    task.flags & NSG_WEIGHTED ? task.sample_weights[j] : 1.0f;
                for (int64_t c = 0; c < dim; ++c)
@@ -98,7 +100,7 @@ void lookUp(State &state, int64_t blocks, const nsg_lookup_task *tasks,
              }
              if (task.flags & NSG_MEAN && ids.end > ids.begin)
                for (int64_t c = 0; c < dim; ++c)
-                 out[c] /= float(ids.end - ids.begin);
+                 out[c] /= static_cast<float>(ids.end - ids.begin);
            });
 }
 
@@ -115,9 +117,11 @@ void expand(State &state, int64_t blocks, const nsg_lookup_task *tasks,
                int64_t p = task.position_begin + j;
                bool sorted = !(task.flags & NSG_UNSORTED);
                if (sorted && positions->key_bytes == 4)
-                 static_cast<uint32_t *>(positions->keys)[p] = uint32_t(key);
+                 static_cast<uint32_t *>(positions->keys)[p] =
+                     static_cast<uint32_t>(key);
                if (sorted && positions->key_bytes == 8)
-                 static_cast<uint64_t *>(positions->keys)[p] = uint64_t(key);
+                 static_cast<uint64_t *>(positions->keys)[p] =
+                     static_cast<uint64_t>(key);
                positions->gradient_offsets[p] =
                    task.gradient_begin + item * task.gradient_stride;
                if (!positions->factors)
@@ -125,7 +129,7 @@ void expand(State &state, int64_t blocks, const nsg_lookup_task *tasks,
                float factor =
                    task.flags & NSG_WEIGHTED ? task.sample_weights[j] : 1.0f;
                if (task.flags & NSG_MEAN)
-                 factor /= float(ids.end - ids.begin);
+                 factor /= static_cast<float>(ids.end - ids.begin);
                positions->factors[p] = factor;
              }
            });
@@ -133,23 +137,25 @@ void expand(State &state, int64_t blocks, const nsg_lookup_task *tasks,
 
 void weightGradient(State &state, int64_t blocks, const nsg_lookup_task *tasks,
                     const int32_t *taskOfBlock) {
-  forItems(
-      state, tasks, taskOfBlock, blocks, &nsg_lookup_task::first_gradient_block,
-      0, [&](int32_t t, int64_t item) {
-        const nsg_lookup_task &task = tasks[t];
-        int64_t dim = state.lookups[size_t(task.variant)].dim;
-        const float *gradient =
-            task.gradients + task.gradient_begin + item * task.gradient_stride;
-        Ids ids = idsOf(task, item);
-        for (int64_t j = ids.begin; j < ids.end; ++j) {
-          bool bad;
-          const float *row = static_cast<const float *>(task.weights) +
-                             rowOf(task, j, &bad) * strideOf(dim);
-          float dot = std::inner_product(row, row + dim, gradient, 0.0f);
-          task.weight_gradient[j] =
-              task.flags & NSG_MEAN ? dot / float(ids.end - ids.begin) : dot;
-        }
-      });
+  forItems(state, tasks, taskOfBlock, blocks,
+           &nsg_lookup_task::first_gradient_block, 0,
+           [&](int32_t t, int64_t item) {
+             const nsg_lookup_task &task = tasks[t];
+             int64_t dim = state.lookups[static_cast<size_t>(task.variant)].dim;
+             const float *gradient = task.gradients + task.gradient_begin +
+                                     item * task.gradient_stride;
+             Ids ids = idsOf(task, item);
+             for (int64_t j = ids.begin; j < ids.end; ++j) {
+               bool bad;
+               const float *row = static_cast<const float *>(task.weights) +
+                                  rowOf(task, j, &bad) * strideOf(dim);
+               float dot = std::inner_product(row, row + dim, gradient, 0.0f);
+               task.weight_gradient[j] =
+                   task.flags & NSG_MEAN
+                       ? dot / static_cast<float>(ids.end - ids.begin)
+                       : dot;
+             }
+           });
 }
 
 uint64_t keyAt(const nsg_sorted &sorted, int64_t run) {
@@ -161,13 +167,13 @@ uint64_t keyAt(const nsg_sorted &sorted, int64_t run) {
 void findRanges(const nsg_slot *slots, int32_t numSlots,
                 const nsg_sorted *sorted) {
   int32_t runs = *sorted->num_runs;
-  sorted->starts[runs] = int32_t(sorted->num_positions);
+  sorted->starts[runs] = static_cast<int32_t>(sorted->num_positions);
   for (int32_t s = 0; s <= numSlots; ++s) {
     int64_t key = s < numSlots    ? slots[s].key_begin
                   : numSlots == 0 ? 0
                                   : slots[numSlots - 1].key_end;
     int32_t run = 0;
-    while (run < runs && keyAt(*sorted, run) < uint64_t(key))
+    while (run < runs && keyAt(*sorted, run) < static_cast<uint64_t>(key))
       ++run;
     sorted->run_begin[s] = run;
   }
@@ -181,7 +187,7 @@ void forRuns(const nsg_slot *slots, int32_t numSlots, const nsg_sorted *sorted,
     for (int32_t run = sorted->run_begin[s];
          slots[s].*variant >= 0 && run < sorted->run_begin[s + 1]; ++run)
       function(slots[s], run, run - sorted->run_begin[s],
-               int64_t(keyAt(*sorted, run)) - slots[s].key_begin);
+               static_cast<int64_t>(keyAt(*sorted, run)) - slots[s].key_begin);
 }
 
 /// Adds gradients of the positions order[begin] ... order[end - 1].
@@ -201,7 +207,8 @@ void addChunks(State &state, const nsg_slot *slots, int32_t numSlots,
     for (int32_t run = sorted->run_begin[s]; run < sorted->run_begin[s + 1];
          ++run) {
       int64_t begin = sorted->starts[run], end = sorted->starts[run + 1];
-      int64_t dim = state.updates[size_t(slots[s].partial_variant)].dim;
+      int64_t dim =
+          state.updates[static_cast<size_t>(slots[s].partial_variant)].dim;
       for (int64_t chunk = (begin + NSG_CHUNK - 1) / NSG_CHUNK;
            (chunk + 1) * NSG_CHUNK <= end; ++chunk) {
         float *sum = sorted->partials + chunk * sorted->partial_stride;
@@ -225,7 +232,7 @@ std::vector<float> sumOf(const nsg_sorted &sorted, int32_t run, int64_t dim) {
     const float *chunk =
         sorted.partials + i / NSG_CHUNK * sorted.partial_stride;
     for (int64_t c = 0; c < dim; ++c)
-      sum[size_t(c)] += chunk[c];
+      sum[static_cast<size_t>(c)] += chunk[c];
     i += NSG_CHUNK;
   }
   return sum;
@@ -235,12 +242,13 @@ void update(State &state, const nsg_slot *slots, int32_t numSlots,
             const nsg_sorted *sorted) {
   forRuns(slots, numSlots, sorted, &nsg_slot::update_variant,
           [&](const nsg_slot &slot, int32_t run, int32_t, int64_t row) {
-            int64_t dim = state.updates[size_t(slot.update_variant)].dim;
+            int64_t dim =
+                state.updates[static_cast<size_t>(slot.update_variant)].dim;
             std::vector<float> sum = sumOf(*sorted, run, dim);
             auto *weights =
                 static_cast<float *>(slot.weights) + row * strideOf(dim);
             for (int64_t c = 0; c < dim; ++c)
-              weights[c] -= *slot.step_size * sum[size_t(c)];
+              weights[c] -= *slot.step_size * sum[static_cast<size_t>(c)];
           });
 }
 
@@ -248,7 +256,8 @@ void reduce(State &state, const nsg_slot *slots, int32_t numSlots,
             const nsg_sorted *sorted) {
   forRuns(slots, numSlots, sorted, &nsg_slot::reduce_variant,
           [&](const nsg_slot &slot, int32_t run, int32_t local, int64_t) {
-            int64_t dim = state.updates[size_t(slot.reduce_variant)].dim;
+            int64_t dim =
+                state.updates[static_cast<size_t>(slot.reduce_variant)].dim;
             std::vector<float> sum = sumOf(*sorted, run, dim);
             std::copy(sum.begin(), sum.end(),
                       slot.reduced + local * strideOf(dim));
@@ -261,8 +270,10 @@ void apply(State &state, const nsg_slot *slots, int32_t numSlots,
            const nsg_sorted *sorted) {
   forRuns(slots, numSlots, sorted, &nsg_slot::apply_variant,
           [&](const nsg_slot &slot, int32_t, int32_t local, int64_t row) {
-            const UpdateBody &body = state.updates[size_t(slot.apply_variant)];
-            slot.state0[row] += slot.norms[local] / float(body.tableDim);
+            const UpdateBody &body =
+                state.updates[static_cast<size_t>(slot.apply_variant)];
+            slot.state0[row] +=
+                slot.norms[local] / static_cast<float>(body.tableDim);
             float scale = *slot.step_size / std::sqrt(slot.state0[row]);
             auto *weights =
                 static_cast<float *>(slot.weights) + row * strideOf(body.dim);
@@ -286,10 +297,10 @@ void orderRow(const nsg_lookup_task &task, const nsg_pieces &pieces,
   int64_t number = task.first_piece + piece, place = number * NSG_PIECE;
   for (int64_t j = begin; j < end; ++j)
     place += isIn(j, [&](int64_t own) { return own < row; });
-  pieces.starts[number * pieces.stride + row] = int32_t(place);
+  pieces.starts[number * pieces.stride + row] = static_cast<int32_t>(place);
   for (int64_t j = begin; j < end; ++j)
     if (isIn(j, [&](int64_t own) { return own == row; }))
-      pieces.order[place++] = int32_t(task.position_begin + j);
+      pieces.order[place++] = static_cast<int32_t>(task.position_begin + j);
 }
 
 void orderPieces(State &state, int64_t blocks, const nsg_lookup_task *tasks,
@@ -311,7 +322,7 @@ void addPieces(State &state, const nsg_slot *slots, int32_t numSlots,
                const nsg_sorted *sorted) {
   for (int32_t s = 0; s < numSlots; ++s) {
     const nsg_slot &slot = slots[s];
-    int64_t dim = state.updates[size_t(slot.partial_variant)].dim;
+    int64_t dim = state.updates[static_cast<size_t>(slot.partial_variant)].dim;
     int64_t items = sorted->run_begin[s + 1] - sorted->run_begin[s];
     if (items != slot.num_sums * rowsOf(slot))
       state.violations.push_back("a small slot has other sums than items");
@@ -329,7 +340,7 @@ void addPieces(State &state, const nsg_slot *slots, int32_t numSlots,
             sorted->starts +
             (slot.first_piece + piece) * sorted->partial_stride + row;
         addGradients(*sorted, start[0], start[1], dim, sum);
-        slot.norms[item] += float(start[1] - start[0]);
+        slot.norms[item] += static_cast<float>(start[1] - start[0]);
       }
     }
   }
@@ -339,7 +350,7 @@ void updateSmall(State &state, const nsg_slot *slots, int32_t numSlots,
                  const nsg_sorted *sorted) {
   for (int32_t s = 0; s < numSlots; ++s) {
     const nsg_slot &slot = slots[s];
-    int64_t dim = state.updates[size_t(slot.update_variant)].dim;
+    int64_t dim = state.updates[static_cast<size_t>(slot.update_variant)].dim;
     if (sorted->run_begin[s + 1] - sorted->run_begin[s] != rowsOf(slot))
       state.violations.push_back("a small slot has other rows than items");
     for (int64_t row = 0; row < rowsOf(slot); ++row) {
@@ -349,11 +360,11 @@ void updateSmall(State &state, const nsg_slot *slots, int32_t numSlots,
         int64_t item = i * rowsOf(slot) + row;
         count += slot.norms[item];
         for (int64_t c = 0; c < dim; ++c)
-          sum[size_t(c)] += slot.reduced[item * strideOf(dim) + c];
+          sum[static_cast<size_t>(c)] += slot.reduced[item * strideOf(dim) + c];
       }
       auto *weights = static_cast<float *>(slot.weights) + row * strideOf(dim);
       for (int64_t c = 0; c < dim && count > 0; ++c)
-        weights[c] -= *slot.step_size * sum[size_t(c)];
+        weights[c] -= *slot.step_size * sum[static_cast<size_t>(c)];
     }
   }
 }
@@ -368,8 +379,9 @@ template <typename Key>
 void sortKeys(const Key *keys, int32_t endBit, const int32_t *iota,
               Key *sortedKeys, int32_t *order, Key *uniqueKeys, int32_t *starts,
               int32_t *numRuns, int64_t n) {
-  Key mask =
-      endBit >= int32_t(8 * sizeof(Key)) ? ~Key(0) : (Key(1) << endBit) - 1;
+  Key mask = endBit >= static_cast<int32_t>(8 * sizeof(Key))
+                 ? ~Key(0)
+                 : (Key(1) << endBit) - 1;
   std::copy_n(iota, n, order);
   std::stable_sort(order, order + n, [&](int32_t a, int32_t b) {
     return (keys[a] & mask) < (keys[b] & mask);

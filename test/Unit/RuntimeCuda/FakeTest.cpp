@@ -30,7 +30,8 @@ OpenDevice::OpenDevice(const Artifact &artifact, int32_t planDevice,
 }
 
 FakeTest::FakeTest() {
-  fake.reset(unsigned(testing::UnitTest::GetInstance()->random_seed() + 1));
+  fake.reset(static_cast<unsigned>(
+      testing::UnitTest::GetInstance()->random_seed() + 1));
   stream = fake.makeStream();
 }
 

@@ -34,15 +34,15 @@ protected:
   void forward(nsc_device *device, const StepCase &step,
                int32_t how = NSC_TRAINING) {
     std::vector<nsc_part> parts = step.raw();
-    ASSERT_EQ(
-        nsc_forward(device, parts.data(), int32_t(parts.size()), how, stream),
-        NSC_OK)
+    ASSERT_EQ(nsc_forward(device, parts.data(),
+                          static_cast<int32_t>(parts.size()), how, stream),
+              NSC_OK)
         << nsc_last_error(device);
   }
 
   void backward(nsc_device *device, const StepCase &step) {
     ASSERT_EQ(nsc_backward(device, step.gradients.data(),
-                           int32_t(step.gradients.size()), stream),
+                           static_cast<int32_t>(step.gradients.size()), stream),
               NSC_OK)
         << nsc_last_error(device);
     ASSERT_EQ(nsc_backward_apply(device, stream), NSC_OK)
@@ -168,13 +168,14 @@ TEST_F(GraphTest, HalvesOfAStepAreCapturedTogether) {
   forward(device, step, NSC_TRAINING_JOINED);
   fake.beginCapture(stream);
   EXPECT_EQ(nsc_backward(device, step.gradients.data(),
-                         int32_t(step.gradients.size()), stream),
+                         static_cast<int32_t>(step.gradients.size()), stream),
             NSC_ERROR);
   EXPECT_THAT(device.error(), testing::HasSubstr("capture both or none"));
   EXPECT_EQ(nsc_check(device, stream), NSC_ERROR);
   std::vector<nsc_part> parts = step.raw();
-  EXPECT_EQ(nsc_prepare(device, parts.data(), int32_t(parts.size()),
-                        NSC_TRAINING, stream),
+  EXPECT_EQ(nsc_prepare(device, parts.data(),
+                        static_cast<int32_t>(parts.size()), NSC_TRAINING,
+                        stream),
             NSC_ERROR);
   fake.endCapture(stream);
 }
@@ -215,8 +216,9 @@ TEST_F(GraphTest, PreparedStepsAllocateNothing) {
   OpenDevice device(artifact);
   setStep(device, 0.5f);
   std::vector<nsc_part> parts = step.raw();
-  ASSERT_EQ(nsc_prepare(device, parts.data(), int32_t(parts.size()),
-                        NSC_TRAINING, stream),
+  ASSERT_EQ(nsc_prepare(device, parts.data(),
+                        static_cast<int32_t>(parts.size()), NSC_TRAINING,
+                        stream),
             NSC_OK)
       << device.error();
   EXPECT_TRUE(fake.launches.empty());
@@ -234,17 +236,19 @@ TEST_F(GraphTest, NewGradientsInTheSameOrderCostOneUpload) {
     // One array with all gradients, each `gap` floats after the last.
     int64_t size = 0;
     for (size_t i = 0; i < step.parts.size(); ++i)
-      size +=
-          int64_t(step.parts[i].bags.size()) * step.gradients[i].stride + gap;
-    buffers.emplace_back(size_t(size));
+      size += static_cast<int64_t>(step.parts[i].bags.size()) *
+                  step.gradients[i].stride +
+              gap;
+    buffers.emplace_back(static_cast<size_t>(size));
     float *to = buffers.back().data();
     for (size_t i = 0; i < step.parts.size(); ++i) {
       nsc_gradient &gradient = step.gradients[i];
-      size_t count = step.parts[i].bags.size() * size_t(gradient.stride);
+      size_t count =
+          step.parts[i].bags.size() * static_cast<size_t>(gradient.stride);
       std::copy_n(gradient.gradient, count, to);
       gradient.gradient = to;
       gradient.weight_gradient = nullptr; // its task would have new addresses
-      to += int64_t(count) + gap;
+      to += static_cast<int64_t>(count) + gap;
     }
   };
   OpenDevice device(artifact);

@@ -15,7 +15,7 @@ class BadIdTest : public DeviceTest {
 protected:
   BadIdTest() {
     ids.emplace_back(std::vector<int64_t>{0, 1, 2, 3});
-    out.emplace_back(size_t(64));
+    out.emplace_back(size_t{64});
     part.lookup = 1; // rows 0 ... 4 of t1
     part.ids = ids[0].data();
     part.pooling = 2;
@@ -170,7 +170,7 @@ TEST_F(BadIdTest, PlansAreNotUsedAgainWhileTheirSortRuns) {
   // blocks than the last, which use their plans again.
   std::vector<int64_t> rows(80, 3);
   DeviceArray<int64_t> many(rows);
-  DeviceArray<float> results(size_t(40) * 4);
+  DeviceArray<float> results(size_t{40} * 4);
   OpenDevice device(artifact);
   fake.preferred = stream;
   for (int i = 0; i < 12; ++i) {

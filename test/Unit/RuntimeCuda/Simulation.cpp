@@ -36,9 +36,10 @@ Simulation::Simulation(Model model, unsigned seed, int64_t mostBags)
   for (int32_t d = 0; d < spec.devices; ++d)
     lookups.push_back(spec.lookupsOf(d));
   for (const TableText &table : spec.tables)
-    tables.emplace_back(size_t(table.rows * table.dim));
+    tables.emplace_back(static_cast<size_t>(table.rows * table.dim));
   for (const ShardText &shard : spec.shards)
-    states.emplace_back(size_t(shard.rowEnd - shard.rowBegin), 1.0f);
+    states.emplace_back(static_cast<size_t>(shard.rowEnd - shard.rowBegin),
+                        1.0f);
 }
 
 Model Simulation::randomModel(std::mt19937 &random) {
@@ -46,7 +47,7 @@ Model Simulation::randomModel(std::mt19937 &random) {
     return std::uniform_int_distribution<int64_t>(least, most)(random);
   };
   Model model;
-  model.devices = int32_t(draw(1, 2));
+  model.devices = static_cast<int32_t>(draw(1, 2));
   model.itemsPerBlock = draw(1, 5);
   model.smallRows = draw(0, 2) * 20; // tables have 3 to 40 rows
   for (int64_t count = draw(1, 4); count > 0; --count)
@@ -57,7 +58,7 @@ Model Simulation::randomModel(std::mt19937 &random) {
   for (int64_t count = draw(1, 2); count > 0; --count) {
     ExchangeText exchange;
     exchange.idBytes = draw(0, 1) ? 8 : 4;
-    exchange.features = int32_t(draw(1, 3));
+    exchange.features = static_cast<int32_t>(draw(1, 3));
     exchange.weighted = draw(0, 1);
     for (int64_t k = draw(1, 5); k > 0; --k) {
       Bags bags = draw(0, 4) == 0   ? Bags::None
@@ -66,16 +67,20 @@ Model Simulation::randomModel(std::mt19937 &random) {
       bool weighted =
           exchange.weighted && bags != Bags::None && draw(0, 1) == 0;
       exchange.lookups.push_back(
-          {int32_t(draw(0, int64_t(model.tables.size()) - 1)),
-           int32_t(draw(0, exchange.features - 1)), bags, weighted});
+          {static_cast<int32_t>(
+               draw(0, static_cast<int64_t>(model.tables.size()) - 1)),
+           static_cast<int32_t>(draw(0, exchange.features - 1)), bags,
+           weighted});
     }
     model.exchanges.push_back(exchange);
   }
   for (size_t i = 0; i < model.tables.size(); ++i) {
     const TableText &table = model.tables[i];
-    auto device = [&] { return int32_t(draw(0, model.devices - 1)); };
+    auto device = [&] {
+      return static_cast<int32_t>(draw(0, model.devices - 1));
+    };
     int64_t row = draw(1, table.rows - 1), column = draw(1, table.dim - 1);
-    int32_t index = int32_t(i);
+    int32_t index = static_cast<int32_t>(i);
     switch (draw(0, 2)) {
     case 0:
       model.shards.push_back({index, 0, table.rows, 0, table.dim, device()});
@@ -95,7 +100,8 @@ Model Simulation::randomModel(std::mt19937 &random) {
 }
 
 const ShardText &Simulation::shardOf(int32_t device, int32_t slot) const {
-  return spec.shards[size_t(spec.slotsOf(device)[size_t(slot)])];
+  return spec.shards[static_cast<size_t>(
+      spec.slotsOf(device)[static_cast<size_t>(slot)])];
 }
 
 Simulation::Jagged Simulation::drawBags(int64_t count, int64_t firstId,
@@ -108,7 +114,7 @@ Simulation::Jagged Simulation::drawBags(int64_t count, int64_t firstId,
     int64_t length = jagged.pooling ? *jagged.pooling : lengths[draw(0, 3)];
     for (int64_t i = 0; i < length; ++i) {
       bag.ids.push_back(draw(firstId, lastId));
-      bag.weights.push_back(float(draw(-2, 2)));
+      bag.weights.push_back(static_cast<float>(draw(-2, 2)));
     }
     jagged.bags.push_back(std::move(bag));
   }
@@ -123,7 +129,7 @@ void Simulation::putBags(StepCase &step, const Jagged &jagged, int32_t idBytes,
   for (const Bag &bag : jagged.bags) {
     wide.insert(wide.end(), bag.ids.begin(), bag.ids.end());
     weights.insert(weights.end(), bag.weights.begin(), bag.weights.end());
-    offsets.push_back(int64_t(wide.size()));
+    offsets.push_back(static_cast<int64_t>(wide.size()));
   }
   narrow.assign(wide.begin(), wide.end());
   step.offsets.emplace_back(offsets);
@@ -131,8 +137,8 @@ void Simulation::putBags(StepCase &step, const Jagged &jagged, int32_t idBytes,
   part.offsets = jagged.pooling ? nullptr : step.offsets.back().data();
   part.pooling = jagged.pooling.value_or(0);
   part.sample_weights = weighted ? step.values.back().data() : nullptr;
-  part.bags = int64_t(jagged.bags.size());
-  part.id_end = int64_t(wide.size());
+  part.bags = static_cast<int64_t>(jagged.bags.size());
+  part.id_end = static_cast<int64_t>(wide.size());
   if (idBytes == 4)
     part.ids = step.narrowIds.emplace_back(narrow).data();
   else
@@ -143,7 +149,7 @@ StepCase Simulation::partStep(int32_t device) {
   StepCase step;
   // Column shards of the same rows read the same stream.
   std::map<std::tuple<int32_t, int32_t, int64_t>, std::vector<PartCase>> known;
-  const std::vector<Bound> &bounds = lookups[size_t(device)];
+  const std::vector<Bound> &bounds = lookups[static_cast<size_t>(device)];
   int64_t peers = draw(1, 2);
   for (size_t i = 0; i < bounds.size(); ++i) {
     const Bound &bound = bounds[i];
@@ -157,16 +163,17 @@ StepCase Simulation::partStep(int32_t device) {
         Jagged jagged = drawBags(
             draw(mostBags > 9 ? mostBags / 2 : 0, mostBags), shard.rowBegin,
             shard.rowEnd - 1, lookup.bags == Bags::None);
-        putBags(step, jagged, spec.exchanges[size_t(bound.exchange)].idBytes,
+        putBags(step, jagged,
+                spec.exchanges[static_cast<size_t>(bound.exchange)].idBytes,
                 lookup.weighted, made.part);
         made.bags = jagged.bags;
-        made.part.exact = int32_t(draw(0, 1));
+        made.part.exact = static_cast<int32_t>(draw(0, 1));
         made.part.feature = lookup.feature;
         streams.push_back(std::move(made));
       }
     for (const PartCase &stream : streams) {
       step.parts.push_back(stream);
-      step.parts.back().part.lookup = int32_t(i);
+      step.parts.back().part.lookup = static_cast<int32_t>(i);
     }
   }
   addResults(step, device);
@@ -190,17 +197,18 @@ StepCase Simulation::wholeStep(int32_t device) {
       int64_t rows = 1 << 20;
       for (const LookupText &lookup : exchange.lookups)
         if (lookup.feature == f)
-          rows = std::min(rows, spec.tables[size_t(lookup.table)].rows);
+          rows = std::min(rows,
+                          spec.tables[static_cast<size_t>(lookup.table)].rows);
       Jagged jagged = drawBags(batch, 0, rows - 1, false);
       for (Bag &bag : jagged.bags)
         if (fixed) {
-          bag.ids.resize(size_t(*fixed), rows - 1);
-          bag.weights.resize(size_t(*fixed), 1.0f);
+          bag.ids.resize(static_cast<size_t>(*fixed), rows - 1);
+          bag.weights.resize(static_cast<size_t>(*fixed), 1.0f);
         }
       all.bags.insert(all.bags.end(), jagged.bags.begin(), jagged.bags.end());
       int64_t ids = 0;
       for (const Bag &bag : jagged.bags)
-        ids += int64_t(bag.ids.size());
+        ids += static_cast<int64_t>(bag.ids.size());
       begins.push_back(begins.back() + ids);
       features.back().push_back(std::move(jagged));
     }
@@ -221,11 +229,12 @@ StepCase Simulation::wholeStep(int32_t device) {
       input.feature_begin = step.featureBegins.back().data();
     step.inputs.push_back(input);
   }
-  for (const Bound &bound : lookups[size_t(device)]) {
+  for (const Bound &bound : lookups[static_cast<size_t>(device)]) {
     PartCase made;
-    made.part.lookup = int32_t(step.parts.size());
-    made.bags =
-        features[size_t(bound.exchange)][size_t(lookupOf(bound).feature)].bags;
+    made.part.lookup = static_cast<int32_t>(step.parts.size());
+    made.bags = features[static_cast<size_t>(bound.exchange)]
+                        [static_cast<size_t>(lookupOf(bound).feature)]
+                            .bags;
     if (lookupOf(bound).bags == Bags::None) {
       std::vector<Bag> singles;
       for (const Bag &bag : made.bags)
@@ -244,7 +253,7 @@ void Simulation::addResults(StepCase &step, int32_t device) {
   for (PartCase &part : step.parts) {
     int64_t dim = widthOf(shardOf(device, boundOf(part, device).slot));
     int64_t stride = padded(dim) + 4 * draw(0, 2);
-    size_t size = part.bags.size() * size_t(stride);
+    size_t size = part.bags.size() * static_cast<size_t>(stride);
     step.values.push_back(DeviceArray<float>(std::vector<float>(size, 777.0f)));
     part.part.out = step.values.back().data();
     part.part.out_stride = stride;
@@ -257,16 +266,16 @@ void Simulation::drawGradients(StepCase &step, int32_t device) {
   for (const PartCase &part : step.parts) {
     int64_t dim = widthOf(shardOf(device, boundOf(part, device).slot));
     int64_t stride = padded(dim) + 4 * draw(0, 2);
-    std::vector<float> values(part.bags.size() * size_t(stride));
+    std::vector<float> values(part.bags.size() * static_cast<size_t>(stride));
     for (float &value : values)
-      value = float(draw(-3, 3));
+      value = static_cast<float>(draw(-3, 3));
     step.values.push_back(DeviceArray<float>(values));
     step.gradients.push_back({step.values.back().data(), stride, nullptr});
     const Bound &bound = boundOf(part, device);
     if (!lookupOf(bound).weighted || draw(0, 1))
       continue;
     step.values.push_back(DeviceArray<float>(
-        std::vector<float>(size_t(part.part.id_end), 777.0f)));
+        std::vector<float>(static_cast<size_t>(part.part.id_end), 777.0f)));
     step.gradients.back().weight_gradient = step.values.back().data();
   }
 }
@@ -274,14 +283,15 @@ void Simulation::drawGradients(StepCase &step, int32_t device) {
 void Simulation::redrawIds(PartCase &part, int32_t device) {
   const Bound &bound = boundOf(part, device);
   const ShardText &shard = shardOf(device, bound.slot);
-  bool narrow = spec.exchanges[size_t(bound.exchange)].idBytes == 4;
+  bool narrow =
+      spec.exchanges[static_cast<size_t>(bound.exchange)].idBytes == 4;
   auto *ids = const_cast<void *>(part.part.ids);
   int64_t position = 0;
   for (Bag &bag : part.bags)
     for (int64_t &id : bag.ids) {
       id = draw(shard.rowBegin, shard.rowEnd - 1);
       if (narrow)
-        static_cast<int32_t *>(ids)[position++] = int32_t(id);
+        static_cast<int32_t *>(ids)[position++] = static_cast<int32_t>(id);
       else
         static_cast<int64_t *>(ids)[position++] = id;
     }
@@ -298,8 +308,8 @@ void Simulation::redraw(StepCase &step, int32_t device) {
       part.bags = first->second->bags;
     const nsc_gradient &gradient = step.gradients[i];
     std::generate_n(const_cast<float *>(gradient.gradient),
-                    int64_t(part.bags.size()) * gradient.stride,
-                    [&] { return float(draw(-3, 3)); });
+                    static_cast<int64_t>(part.bags.size()) * gradient.stride,
+                    [&] { return static_cast<float>(draw(-3, 3)); });
   }
 }
 
@@ -307,16 +317,17 @@ void Simulation::fillTables(nsc_device *handle, int32_t device) {
   for (std::vector<float> &table : tables)
     if (table[0] == 0)
       for (float &value : table)
-        value = float(draw(1, 9));
+        value = static_cast<float>(draw(1, 9));
   std::vector<int32_t> slots = spec.slotsOf(device);
   for (size_t s = 0; s < slots.size(); ++s) {
-    const ShardText &shard = spec.shards[size_t(slots[s])];
-    int64_t dim = spec.tables[size_t(shard.table)].dim;
+    const ShardText &shard = spec.shards[static_cast<size_t>(slots[s])];
+    int64_t dim = spec.tables[static_cast<size_t>(shard.table)].dim;
     std::vector<float> values;
     for (int64_t r = shard.rowBegin; r < shard.rowEnd; ++r)
       for (int64_t c = shard.colBegin; c < shard.colEnd; ++c)
-        values.push_back(tables[size_t(shard.table)][size_t(r * dim + c)]);
-    EXPECT_EQ(nsc_write_weights(handle, int32_t(s), 0,
+        values.push_back(tables[static_cast<size_t>(shard.table)]
+                               [static_cast<size_t>(r * dim + c)]);
+    EXPECT_EQ(nsc_write_weights(handle, static_cast<int32_t>(s), 0,
                                 shard.rowEnd - shard.rowBegin, values.data()),
               NSC_OK);
   }
@@ -328,8 +339,8 @@ void Simulation::expectResults(const StepCase &step, int32_t device) const {
     const Bound &bound = boundOf(part, device);
     const LookupText &lookup = lookupOf(bound);
     const ShardText &shard = shardOf(device, bound.slot);
-    int64_t dim = spec.tables[size_t(shard.table)].dim;
-    const std::vector<float> &table = tables[size_t(shard.table)];
+    int64_t dim = spec.tables[static_cast<size_t>(shard.table)].dim;
+    const std::vector<float> &table = tables[static_cast<size_t>(shard.table)];
     const auto *out = static_cast<const float *>(part.part.out);
     for (size_t b = 0; b < part.bags.size(); ++b)
       for (int64_t c = 0; c < part.part.out_stride; ++c) {
@@ -339,11 +350,13 @@ void Simulation::expectResults(const StepCase &step, int32_t device) const {
           expected = 0;
           for (size_t j = 0; j < bag.ids.size(); ++j)
             expected += (lookup.weighted ? bag.weights[j] : 1.0f) *
-                        table[size_t(bag.ids[j] * dim + shard.colBegin + c)];
+                        table[static_cast<size_t>(bag.ids[j] * dim +
+                                                  shard.colBegin + c)];
           if (divides(bound, shard) && !bag.ids.empty())
-            expected /= float(bag.ids.size());
+            expected /= static_cast<float>(bag.ids.size());
         }
-        ASSERT_EQ(out[int64_t(b) * part.part.out_stride + c], expected)
+        ASSERT_EQ(out[static_cast<int64_t>(b) * part.part.out_stride + c],
+                  expected)
             << "part " << i << " item " << b << " column " << c;
       }
   }
@@ -357,18 +370,20 @@ void Simulation::expectWeightGradients(const StepCase &step,
       continue;
     const Bound &bound = boundOf(step.parts[i], device);
     const ShardText &shard = shardOf(device, bound.slot);
-    int64_t dim = spec.tables[size_t(shard.table)].dim;
-    const std::vector<float> &table = tables[size_t(shard.table)];
+    int64_t dim = spec.tables[static_cast<size_t>(shard.table)].dim;
+    const std::vector<float> &table = tables[static_cast<size_t>(shard.table)];
     int64_t position = step.parts[i].part.id_begin;
     for (size_t b = 0; b < step.parts[i].bags.size(); ++b) {
       const Bag &bag = step.parts[i].bags[b];
       for (int64_t id : bag.ids) {
-        const float *row = &table[size_t(id * dim + shard.colBegin)];
-        const float *values = gradient.gradient + int64_t(b) * gradient.stride;
+        const float *row =
+            &table[static_cast<size_t>(id * dim + shard.colBegin)];
+        const float *values =
+            gradient.gradient + static_cast<int64_t>(b) * gradient.stride;
         float expected =
             std::inner_product(row, row + widthOf(shard), values, 0.0f);
         if (divides(bound, shard))
-          expected /= float(bag.ids.size());
+          expected /= static_cast<float>(bag.ids.size());
         ASSERT_EQ(gradient.weight_gradient[position++], expected)
             << "part " << i << " position " << position - 1;
       }
@@ -380,8 +395,8 @@ void Simulation::update(const StepCase &step, int32_t device,
                         float learningRate) {
   std::vector<int32_t> slots = spec.slotsOf(device);
   for (size_t s = 0; s < slots.size(); ++s) {
-    const ShardText &shard = spec.shards[size_t(slots[s])];
-    const TableText &spec_ = spec.tables[size_t(shard.table)];
+    const ShardText &shard = spec.shards[static_cast<size_t>(slots[s])];
+    const TableText &spec_ = spec.tables[static_cast<size_t>(shard.table)];
     bool twoPhase =
         spec_.rule == Rule::RowwiseAdagrad && spec.splitsColumns(shard.table);
     if (spec_.rule != Rule::Sgd && !twoPhase)
@@ -390,21 +405,21 @@ void Simulation::update(const StepCase &step, int32_t device,
     for (size_t i = 0; i < step.parts.size(); ++i) {
       const PartCase &part = step.parts[i];
       const Bound &bound = boundOf(part, device);
-      if (bound.slot != int32_t(s))
+      if (bound.slot != static_cast<int32_t>(s))
         continue;
       for (size_t b = 0; b < part.bags.size(); ++b)
         for (size_t j = 0; j < part.bags[b].ids.size(); ++j) {
           const Bag &bag = part.bags[b];
           float factor = lookupOf(bound).weighted ? bag.weights[j] : 1.0f;
           if (divides(bound, shard))
-            factor /= float(bag.ids.size());
+            factor /= static_cast<float>(bag.ids.size());
           std::vector<float> &sum = sums[bag.ids[j]];
-          sum.resize(size_t(widthOf(shard)));
+          sum.resize(static_cast<size_t>(widthOf(shard)));
           for (size_t c = 0; c < sum.size(); ++c)
-            sum[c] +=
-                factor * step.gradients[i]
-                             .gradient[int64_t(b) * step.gradients[i].stride +
-                                       int64_t(c)];
+            sum[c] += factor *
+                      step.gradients[i].gradient[static_cast<int64_t>(b) *
+                                                     step.gradients[i].stride +
+                                                 static_cast<int64_t>(c)];
         }
     }
     for (const auto &[row, sum] : sums) {
@@ -413,13 +428,15 @@ void Simulation::update(const StepCase &step, int32_t device,
         float norm = 0;
         for (float value : sum)
           norm += value * value;
-        float &state = states[size_t(slots[s])][size_t(row - shard.rowBegin)];
-        state += norm / float(spec_.dim);
+        float &state = states[static_cast<size_t>(slots[s])]
+                             [static_cast<size_t>(row - shard.rowBegin)];
+        state += norm / static_cast<float>(spec_.dim);
         scale = learningRate / std::sqrt(state);
       }
       for (size_t c = 0; c < sum.size(); ++c)
-        tables[size_t(shard.table)]
-              [size_t(row * spec_.dim + shard.colBegin) + c] -= scale * sum[c];
+        tables[static_cast<size_t>(shard.table)]
+              [static_cast<size_t>(row * spec_.dim + shard.colBegin) + c] -=
+            scale * sum[c];
     }
   }
 }
@@ -427,17 +444,18 @@ void Simulation::update(const StepCase &step, int32_t device,
 void Simulation::expectTables(nsc_device *handle, int32_t device) const {
   std::vector<int32_t> slots = spec.slotsOf(device);
   for (size_t s = 0; s < slots.size(); ++s) {
-    const ShardText &shard = spec.shards[size_t(slots[s])];
-    int64_t dim = spec.tables[size_t(shard.table)].dim;
+    const ShardText &shard = spec.shards[static_cast<size_t>(slots[s])];
+    int64_t dim = spec.tables[static_cast<size_t>(shard.table)].dim;
     int64_t rows = shard.rowEnd - shard.rowBegin;
-    std::vector<float> values(size_t(rows * widthOf(shard)));
-    ASSERT_EQ(nsc_read_weights(handle, int32_t(s), 0, rows, values.data()),
+    std::vector<float> values(static_cast<size_t>(rows * widthOf(shard)));
+    ASSERT_EQ(nsc_read_weights(handle, static_cast<int32_t>(s), 0, rows,
+                               values.data()),
               NSC_OK)
         << nsc_last_error(handle);
     for (int64_t r = 0; r < rows; ++r)
       for (int64_t c = 0; c < widthOf(shard); ++c)
-        ASSERT_EQ(values[size_t(r * widthOf(shard) + c)],
-                  tables[size_t(shard.table)][size_t(
+        ASSERT_EQ(values[static_cast<size_t>(r * widthOf(shard) + c)],
+                  tables[static_cast<size_t>(shard.table)][static_cast<size_t>(
                       (shard.rowBegin + r) * dim + shard.colBegin + c)])
             << "slot " << s << " row " << r << " column " << c;
   }

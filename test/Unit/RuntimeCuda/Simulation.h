@@ -91,16 +91,18 @@ private:
   void drawGradients(StepCase &step, int32_t device);
   const ShardText &shardOf(int32_t device, int32_t slot) const;
   const Bound &boundOf(const PartCase &part, int32_t device) const {
-    return lookups[size_t(device)][size_t(part.part.lookup)];
+    return lookups[static_cast<size_t>(device)]
+                  [static_cast<size_t>(part.part.lookup)];
   }
   /// Sums of some of a table's rows are divided elsewhere.
   bool divides(const Bound &bound, const ShardText &shard) const {
     return lookupOf(bound).bags == Bags::Mean &&
            shard.rowEnd - shard.rowBegin ==
-               spec.tables[size_t(shard.table)].rows;
+               spec.tables[static_cast<size_t>(shard.table)].rows;
   }
   const LookupText &lookupOf(const Bound &bound) const {
-    return spec.exchanges[size_t(bound.exchange)].lookups[size_t(bound.lookup)];
+    return spec.exchanges[static_cast<size_t>(bound.exchange)]
+        .lookups[static_cast<size_t>(bound.lookup)];
   }
 
   Model spec;

@@ -166,12 +166,13 @@ TEST_F(SmallSlotsTest, WithoutOtherSlotsNothingIsSorted) {
   for (int i = 0; i < 2; ++i) {
     StepCase step = simulation.partStep(0);
     std::vector<nsc_part> parts = step.raw();
-    ASSERT_EQ(nsc_forward(device, parts.data(), int32_t(parts.size()),
-                          NSC_TRAINING, stream),
+    ASSERT_EQ(nsc_forward(device, parts.data(),
+                          static_cast<int32_t>(parts.size()), NSC_TRAINING,
+                          stream),
               NSC_OK)
         << device.error();
-    ASSERT_EQ(nsc_backward(device, step.gradients.data(), int32_t(parts.size()),
-                           stream),
+    ASSERT_EQ(nsc_backward(device, step.gradients.data(),
+                           static_cast<int32_t>(parts.size()), stream),
               NSC_OK)
         << device.error();
     ASSERT_EQ(nsc_check(device, stream), NSC_OK);
@@ -194,11 +195,12 @@ TEST_F(SmallSlotsTest, WithoutSmallSlotsTheirKernelsAreNotLaunched) {
   StepCase step = simulation.partStep(0);
   std::vector<nsc_part> parts = step.raw();
   ASSERT_EQ(nsc_set_step(device, 0.5f, 1, stream), NSC_OK);
-  ASSERT_EQ(nsc_forward(device, parts.data(), int32_t(parts.size()),
-                        NSC_TRAINING, stream),
+  ASSERT_EQ(nsc_forward(device, parts.data(),
+                        static_cast<int32_t>(parts.size()), NSC_TRAINING,
+                        stream),
             NSC_OK);
-  ASSERT_EQ(nsc_backward(device, step.gradients.data(), int32_t(parts.size()),
-                         stream),
+  ASSERT_EQ(nsc_backward(device, step.gradients.data(),
+                         static_cast<int32_t>(parts.size()), stream),
             NSC_OK);
   ASSERT_EQ(nsc_check(device, stream), NSC_OK);
   for (const fake::Launch &launch : fake.launches)

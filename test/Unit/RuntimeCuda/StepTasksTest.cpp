@@ -108,14 +108,15 @@ TEST(KeySpaceTest, KeysAreAsWideAsTheyMustBe) {
     test::Model model;
     test::ExchangeText exchange;
     for (int64_t count : rows) {
-      exchange.lookups.push_back({int32_t(model.tables.size()), 0});
+      exchange.lookups.push_back(
+          {static_cast<int32_t>(model.tables.size()), 0});
       model.tables.push_back({count, 4});
     }
     model.exchanges = {exchange};
     model.placeWhole();
     return KeySpace(bind(model));
   };
-  constexpr int64_t full = (int64_t(1) << 32) - 1;
+  constexpr int64_t full = (int64_t{1} << 32) - 1;
   EXPECT_EQ(of({full - 1}).keyBytes, 4);
   EXPECT_EQ(of({full - 1}).endBit, 32);
   EXPECT_EQ(of({full}).keyBytes, 8);
@@ -124,7 +125,7 @@ TEST(KeySpaceTest, KeysAreAsWideAsTheyMustBe) {
   EXPECT_EQ(of({127}).endBit, 7); // keys to 126, and 127 for none
   EXPECT_EQ(of({128}).endBit, 8);
   EXPECT_EQ(of({1}).endBit, 1);
-  EXPECT_EQ(of({int64_t(1) << 40}).endBit, 41);
+  EXPECT_EQ(of({int64_t{1} << 40}).endBit, 41);
 }
 
 TEST(PositionsTest, FeaturesOfAnInputShareALayer) {
@@ -167,7 +168,7 @@ TEST(PositionsTest, TooManyIdsAreRefused) {
   Binding binding = bind(model);
   nsc_part part = {};
   part.ids = at<void>(4096);
-  part.id_end = part.bags = int64_t(1) << 31;
+  part.id_end = part.bags = int64_t{1} << 31;
   part.pooling = 1;
   EXPECT_NO_THROW(tasksOf(binding, std::span(&part, 1), false));
   try {

@@ -19,9 +19,10 @@ protected:
 
   void makeParts(nsc_device *device, StepCase &step) {
     std::vector<nsc_part> parts(step.parts.size());
-    ASSERT_EQ(nsc_make_parts(device, step.inputs.data(),
-                             int32_t(step.inputs.size()), step.outputs.data(),
-                             int32_t(step.outputs.size()), parts.data()),
+    ASSERT_EQ(nsc_make_parts(
+                  device, step.inputs.data(),
+                  static_cast<int32_t>(step.inputs.size()), step.outputs.data(),
+                  static_cast<int32_t>(step.outputs.size()), parts.data()),
               NSC_OK)
         << nsc_last_error(device);
     for (size_t i = 0; i < parts.size(); ++i)
@@ -31,10 +32,11 @@ protected:
   void train(nsc_device *device, const StepCase &step, int32_t how) {
     std::vector<nsc_part> parts = step.raw();
     ok(nsc_set_step(device, 0.5f, 1, stream), device);
-    ok(nsc_forward(device, parts.data(), int32_t(parts.size()), how, stream),
+    ok(nsc_forward(device, parts.data(), static_cast<int32_t>(parts.size()),
+                   how, stream),
        device);
     ok(nsc_backward(device, step.gradients.data(),
-                    int32_t(step.gradients.size()), stream),
+                    static_cast<int32_t>(step.gradients.size()), stream),
        device);
     ok(nsc_backward_apply(device, stream), device);
   }
@@ -42,14 +44,15 @@ protected:
   bool trains(const Model &model, int32_t device) {
     for (const Bound &bound : model.lookupsOf(device)) {
       const LookupText &lookup =
-          model.exchanges[size_t(bound.exchange)].lookups[size_t(bound.lookup)];
-      Rule rule = model.tables[size_t(lookup.table)].rule;
+          model.exchanges[static_cast<size_t>(bound.exchange)]
+              .lookups[static_cast<size_t>(bound.lookup)];
+      Rule rule = model.tables[static_cast<size_t>(lookup.table)].rule;
       if (rule == Rule::Sgd || lookup.weighted)
         return true;
     }
     for (int32_t shard : model.slotsOf(device)) {
-      int32_t table = model.shards[size_t(shard)].table;
-      Rule rule = model.tables[size_t(table)].rule;
+      int32_t table = model.shards[static_cast<size_t>(shard)].table;
+      Rule rule = model.tables[static_cast<size_t>(table)].rule;
       if (rule == Rule::Sgd ||
           (rule == Rule::RowwiseAdagrad && model.splitsColumns(table)))
         return true;
@@ -75,8 +78,9 @@ TEST_F(StepsTest, RandomPartsGiveTheResultsAndUpdatesOfPlainLoops) {
           train(device, step, i == 0 ? NSC_TRAINING_JOINED : NSC_TRAINING);
         } else {
           std::vector<nsc_part> parts = step.raw();
-          ok(nsc_forward(device, parts.data(), int32_t(parts.size()),
-                         NSC_INFERENCE, stream),
+          ok(nsc_forward(device, parts.data(),
+                         static_cast<int32_t>(parts.size()), NSC_INFERENCE,
+                         stream),
              device);
         }
         ok(nsc_check(device, stream), device);
@@ -111,7 +115,7 @@ TEST_F(StepsTest, StepsThatNobodyWaitsForDoNotMix) {
       std::vector<nsc_part> parts = step.raw();
       // Some forwards are never followed by their update.
       if (random() % 3 == 0)
-        ok(nsc_forward(device, parts.data(), int32_t(parts.size()),
+        ok(nsc_forward(device, parts.data(), static_cast<int32_t>(parts.size()),
                        NSC_TRAINING, stream),
            device);
       train(device, step, NSC_TRAINING);
@@ -142,8 +146,8 @@ TEST_F(StepsTest, ForwardsWithoutUpdatesDoNotDisturbTheNext) {
       steps.push_back(simulation.partStep(0));
     for (const StepCase &step : steps) {
       std::vector<nsc_part> parts = step.raw();
-      ok(nsc_forward(device, parts.data(), int32_t(parts.size()), NSC_TRAINING,
-                     stream),
+      ok(nsc_forward(device, parts.data(), static_cast<int32_t>(parts.size()),
+                     NSC_TRAINING, stream),
          device);
     }
     train(device, steps.back(), NSC_TRAINING);
@@ -168,7 +172,7 @@ TEST_F(StepsTest, WholeInputsBecomeParts) {
       return shard.rowBegin > 0; // whole rows
     });
     for (ShardText &shard : model.shards)
-      shard.rowEnd = model.tables[size_t(shard.table)].rows;
+      shard.rowEnd = model.tables[static_cast<size_t>(shard.table)].rows;
     Simulation simulation(model, seed);
     Artifact artifact(model, fake);
     for (int32_t d = 0; d < model.devices; ++d) {
@@ -184,8 +188,9 @@ TEST_F(StepsTest, WholeInputsBecomeParts) {
         if (trains(model, d))
           train(device, step, NSC_TRAINING);
         else
-          ok(nsc_forward(device, parts.data(), int32_t(parts.size()),
-                         NSC_INFERENCE, stream),
+          ok(nsc_forward(device, parts.data(),
+                         static_cast<int32_t>(parts.size()), NSC_INFERENCE,
+                         stream),
              device);
         ok(nsc_check(device, stream), device);
         simulation.expectResults(step, d);

@@ -37,14 +37,15 @@ std::optional<Optimizer> optimizerOf(Rule rule) {
 void Model::placeWhole() {
   shards.clear();
   for (size_t i = 0; i < tables.size(); ++i)
-    shards.push_back({int32_t(i), 0, tables[i].rows, 0, tables[i].dim, 0});
+    shards.push_back(
+        {static_cast<int32_t>(i), 0, tables[i].rows, 0, tables[i].dim, 0});
 }
 
 std::vector<int32_t> Model::slotsOf(int32_t device) const {
   std::vector<int32_t> slots;
   for (size_t i = 0; i < shards.size(); ++i)
     if (shards[i].device == device)
-      slots.push_back(int32_t(i));
+      slots.push_back(static_cast<int32_t>(i));
   return slots;
 }
 
@@ -54,15 +55,17 @@ std::vector<Bound> Model::lookupsOf(int32_t device) const {
   for (size_t x = 0; x < exchanges.size(); ++x)
     for (size_t k = 0; k < exchanges[x].lookups.size(); ++k)
       for (size_t s = 0; s < slots.size(); ++s)
-        if (shards[size_t(slots[s])].table == exchanges[x].lookups[k].table)
-          bound.push_back({int32_t(x), int32_t(k), int32_t(s)});
+        if (shards[static_cast<size_t>(slots[s])].table ==
+            exchanges[x].lookups[k].table)
+          bound.push_back({static_cast<int32_t>(x), static_cast<int32_t>(k),
+                           static_cast<int32_t>(s)});
   return bound;
 }
 
 bool Model::splitsColumns(int32_t table) const {
   for (const ShardText &shard : shards)
     if (shard.table == table &&
-        shard.colEnd - shard.colBegin < tables[size_t(table)].dim)
+        shard.colEnd - shard.colBegin < tables[static_cast<size_t>(table)].dim)
       return true;
   return false;
 }
@@ -72,12 +75,12 @@ json Model::manifest() const {
   manifest.targetCpu = "generic";
   manifest.numDevices = devices;
   for (size_t i = 0; i < tables.size(); ++i)
-    manifest.tables.push_back({numbered("t", int64_t(i)), tables[i].rows,
-                               tables[i].dim, ElementType::F32,
+    manifest.tables.push_back({numbered("t", static_cast<int64_t>(i)),
+                               tables[i].rows, tables[i].dim, ElementType::F32,
                                optimizerOf(tables[i].rule)});
   for (size_t x = 0; x < exchanges.size(); ++x) {
     ExchangeSpec exchange;
-    exchange.input = numbered("input", int64_t(x));
+    exchange.input = numbered("input", static_cast<int64_t>(x));
     exchange.idType = exchanges[x].idBytes == 8 ? IdType::I64 : IdType::I32;
     exchange.weighted = exchanges[x].weighted;
     for (int32_t f = 0; f < exchanges[x].features; ++f)
@@ -89,11 +92,12 @@ json Model::manifest() const {
     manifest.exchanges.push_back(std::move(exchange));
   }
   for (const ShardText &shard : shards)
-    manifest.shards.push_back({numbered("s", int64_t(manifest.shards.size())),
-                               shard.table,
-                               {shard.rowBegin, shard.rowEnd},
-                               {shard.colBegin, shard.colEnd},
-                               {shard.device}});
+    manifest.shards.push_back(
+        {numbered("s", static_cast<int64_t>(manifest.shards.size())),
+         shard.table,
+         {shard.rowBegin, shard.rowEnd},
+         {shard.colBegin, shard.colEnd},
+         {shard.device}});
   for (int32_t d = 0; d < devices; ++d) {
     manifest.programs.push_back({numbered("program", d) + ".so", ""});
     DeviceBinding binding{d, slotsOf(d), {}};
@@ -109,9 +113,12 @@ json Model::program(int32_t device, fake::State &state) const {
   std::vector<int32_t> local = slotsOf(device);
   bool updates = false, reduces = false, small = false, gradients = false;
   for (const Bound &bound : lookupsOf(device)) {
-    const ExchangeText &exchange = exchanges[size_t(bound.exchange)];
-    const LookupText &lookup = exchange.lookups[size_t(bound.lookup)];
-    const ShardText &shard = shards[size_t(local[size_t(bound.slot)])];
+    const ExchangeText &exchange =
+        exchanges[static_cast<size_t>(bound.exchange)];
+    const LookupText &lookup =
+        exchange.lookups[static_cast<size_t>(bound.lookup)];
+    const ShardText &shard =
+        shards[static_cast<size_t>(local[static_cast<size_t>(bound.slot)])];
     bool pooled = lookup.bags != Bags::None;
     fake::LookupBody body = {shard.colEnd - shard.colBegin,
                              pooled,
@@ -121,7 +128,7 @@ json Model::program(int32_t device, fake::State &state) const {
                              exchange.idBytes,
                              itemsPerBlock};
     // A sum, then a mean; then both for bags of a fixed size.
-    auto variant = int32_t(state.lookups.size());
+    auto variant = static_cast<int32_t>(state.lookups.size());
     for (bool fixed : {false, true})
       for (bool mean : {false, true}) {
         body.fixed = fixed;
@@ -140,19 +147,19 @@ json Model::program(int32_t device, fake::State &state) const {
       entry.fixedVariant = variant + 2;
       entry.fixedMeanVariant = variant + 3;
     }
-    entry.itemsPerBlock = int32_t(itemsPerBlock);
+    entry.itemsPerBlock = static_cast<int32_t>(itemsPerBlock);
     if (lookup.weighted) {
       entry.gradientVariant = variant;
-      entry.gradientItemsPerBlock = int32_t(itemsPerBlock);
+      entry.gradientItemsPerBlock = static_cast<int32_t>(itemsPerBlock);
     }
     program.lookups.push_back(entry);
   }
   for (int32_t index : local) {
-    const ShardText &shard = shards[size_t(index)];
-    const TableText &table = tables[size_t(shard.table)];
+    const ShardText &shard = shards[static_cast<size_t>(index)];
+    const TableText &table = tables[static_cast<size_t>(shard.table)];
     // The fake's only update is SGD; its row-wise rule has two phases.
     bool few = shard.rowEnd - shard.rowBegin <= smallRows;
-    auto variant = int32_t(state.updates.size());
+    auto variant = static_cast<int32_t>(state.updates.size());
     state.updates.push_back({shard.colEnd - shard.colBegin, table.dim});
     GpuSlot slot;
     slot.dim = shard.colEnd - shard.colBegin;
@@ -205,7 +212,8 @@ Artifact::Artifact(const Model &model, fake::State &state) {
 void Artifact::sign() const {
   json manifest = read("manifest.json");
   for (size_t i = 0; i < manifest["programs"].size(); ++i) {
-    std::string file = numbered("program", int64_t(i)) + ".gpu.json";
+    std::string file =
+        numbered("program", static_cast<int64_t>(i)) + ".gpu.json";
     json program = read(file);
     for (json &image : program["images"])
       image["xxh3"] = hashOfFile(image["file"]);

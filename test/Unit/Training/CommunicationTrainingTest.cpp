@@ -72,7 +72,7 @@ TEST(CommunicationTraining, PlainInferenceAgreesWithLibTorch) {
   auto parameters = trainCommunication(samples, split, quick());
   ASSERT_TRUE(parameters) << toString(parameters.error());
   std::vector<size_t> all(samples.samples.size());
-  std::iota(all.begin(), all.end(), size_t(0));
+  std::iota(all.begin(), all.end(), size_t{0});
   std::vector<double> torch = predictWithTorch(*parameters, samples, all);
   size_t next = 0;
   for (const auto &times :

@@ -127,7 +127,7 @@ void addKernelsBenchmark(CLI::App &app) {
                    "another shape: tables,rows,dim,batch,ids per bag")
       ->delimiter(',')
       ->expected(5)
-      ->check(CLI::Range(int64_t(1), int64_t(1) << 40))
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40))
       ->excludes(shapes);
   command
       ->add_option("--optimizer", options->optimizer,

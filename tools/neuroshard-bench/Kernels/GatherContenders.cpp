@@ -21,7 +21,7 @@ namespace neuroshard::bench {
 
 namespace {
 
-constexpr int64_t kHugePage = int64_t(2) << 20;
+constexpr int64_t kHugePage = int64_t{2} << 20;
 constexpr int64_t kRowsAhead = 48;
 constexpr int64_t kIdsPerChunk = 2048;
 

@@ -11,7 +11,7 @@ namespace neuroshard::bench {
 namespace {
 
 /// More than last-level caches hold.
-constexpr int64_t kBytesOfSets = int64_t(3) << 29;
+constexpr int64_t kBytesOfSets = int64_t{3} << 29;
 constexpr int64_t kLargestSets = 64;
 
 /// Ids whose popularity falls with a power of their rank, by the inverse of

@@ -218,7 +218,7 @@ private:
         {"gradient_clipping", false},
         {"max_gradient", 1.0},
         {"stochastic_rounding", false},
-        {"output_dtype", int64_t(0)}};
+        {"output_dtype", int64_t{0}}};
   }
 
   void setUpOptimizer() {
@@ -226,7 +226,7 @@ private:
     fixed["eps"] = kEps;
     fixed["beta1"] = kBeta1;
     fixed["beta2"] = kBeta2;
-    fixed["weight_decay_mode"] = int64_t(0); // its default is of another type
+    fixed["weight_decay_mode"] = int64_t{0}; // its default is of another type
     int64_t width = shape.optimizer == "rowwise_adagrad" ? 1 : shape.dim;
     for (const char *name : {"momentum1", "momentum2"}) {
       if (!takes(std::string(name).append("_host")))

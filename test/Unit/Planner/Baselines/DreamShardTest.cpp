@@ -94,7 +94,8 @@ TEST(DreamShardTest, WithoutAPolicyItSaysWhatIsMissing) {
 
 TEST(DreamShardTest, TakesTheHighestScoreAndTheFirstOfEqualOnes) {
   ShardingProblem problem = rowsProblem({10, 10, 10}, 3, 100);
-  TestPolicy last([](size_t, const auto &, size_t d) { return float(d); });
+  TestPolicy last(
+      [](size_t, const auto &, size_t d) { return static_cast<float>(d); });
   TestPolicy equal([](size_t, const auto &, size_t) { return 1.0f; });
   auto model = makeRooflineModel();
   EXPECT_THAT(devicesOf(search(problem, *model, dreamShard(last))->plan),

@@ -100,7 +100,7 @@ private:
     std::set<size_t> chosen;
     auto choose = [&](auto key) {
       std::vector<size_t> order(pieces.size());
-      std::iota(order.begin(), order.end(), size_t(0));
+      std::iota(order.begin(), order.end(), size_t{0});
       std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
         return key(pieces[a]) > key(pieces[b]);
       });
@@ -130,7 +130,7 @@ private:
     for (const Piece &piece : pieces)
       dims += piece.load.dims;
     std::vector<size_t> order(pieces.size());
-    std::iota(order.begin(), order.end(), size_t(0));
+    std::iota(order.begin(), order.end(), size_t{0});
     std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
       return pieces[a].aloneMs > pieces[b].aloneMs;
     });

@@ -24,7 +24,7 @@ protected:
   /// What becomes of these column shards.
   std::vector<Piece> even(const std::vector<Piece> &pieces) {
     problem.tables.front().dim = std::accumulate(
-        pieces.begin(), pieces.end(), int64_t(0),
+        pieces.begin(), pieces.end(), int64_t{0},
         [](int64_t sum, const Piece &piece) { return sum + piece.first; });
     SearchContext context(problem, *model, options);
     std::vector<UnitPtr> units;

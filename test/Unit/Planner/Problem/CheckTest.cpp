@@ -58,11 +58,11 @@ TEST(CheckTest, Histogram) {
 
 TEST(CheckTest, SizesThatOverflowAreRefused) {
   ShardingProblem problem = twoTables();
-  problem.tables[0].rows = int64_t(1) << 48;
+  problem.tables[0].rows = int64_t{1} << 48;
   problem.tables[0].dim = 1 << 20;
   EXPECT_THAT(text(check(problem)), HasSubstr("too large to count"));
   problem = twoTables();
-  problem.batch.globalSize = int64_t(1) << 31;
+  problem.batch.globalSize = int64_t{1} << 31;
   problem.features[0].meanPooling = 1e6;
   EXPECT_THAT(text(check(problem)), HasSubstr("a batch is too large"));
 }

@@ -85,9 +85,9 @@ void checkLimit(uint64_t seed, ShardingProblem problem,
   if (judge(free).verdict != Verdict::Feasible)
     return;
   for (Device &device : problem.topology.devices)
-    device.memoryBytes = int64_t(1) << 40;
+    device.memoryBytes = int64_t{1} << 40;
   for (Host &host : problem.topology.hosts)
-    host.memoryBytes = int64_t(1) << 40;
+    host.memoryBytes = int64_t{1} << 40;
   if (judge(problem).verdict == Verdict::Infeasible) {
     EXPECT_FALSE(memory) << describe(seed, problem, diagnosis);
   }
