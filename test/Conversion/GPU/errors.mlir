@@ -1,3 +1,4 @@
+// Options for GPUs that cannot be taken are one error each, and no artifact is written.
 // RUN: rm -rf %t && not neuroshard-compile %s --batch 64 --gpu sm_70 -o %t 2>&1 | FileCheck %s --check-prefix=ARCH
 // RUN: not neuroshard-compile %s --batch 64 --gpu ninety -o %t 2>&1 | FileCheck %s --check-prefix=NAME
 // RUN: not neuroshard-compile %s --batch 64 --gpu sm_90 --cuda-toolkit %t/none -o %t 2>&1 | FileCheck %s --check-prefix=TOOLKIT
