@@ -31,7 +31,7 @@ def violations(root):
         "layers": check_layers(tree, layers, includes),
         "private headers": check_private(layers, includes),
         "circles of units": check_unit_cycles(units, includes),
-        "circles of folders": check_folder_cycles(layers, units, includes),
+        "circles of folders": check_folder_cycles(units, includes),
         "class names": check_names(tree),
         "sizes": check_sizes(tree),
         "header lines and guards": check_headers(tree),

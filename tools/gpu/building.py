@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 CUDA, SORT = LIBRARIES = ("libneuroshard_cuda.so", "libneuroshard_cuda_sort.so")
 # Files of lib/Runtime that are part of the CUDA runtime, too.
-SHARED = ("Memory/BufferPool.cpp", "Step/ThreadPool.cpp")
+SHARED = ("Memory/BufferPool.cpp", "Device/ThreadPool.cpp")
 
 
 class BuildError(Exception):

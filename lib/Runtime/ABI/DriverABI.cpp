@@ -7,7 +7,8 @@
 #include "neuroshard/Runtime/DriverABI.h"
 #include "Export.h"
 #include "Step/Steps.h"
-#include "Step/World.h"
+#include "World/TableAccess.h"
+#include "World/World.h"
 #include "neuroshard/Artifact/Error.h"
 #include "neuroshard/Runtime/Join.h"
 

@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Exchange/GradientExchange.h"
+#include "Exchange/IdExchange.h"
 #include "Export.h"
 #include "Step/Steps.h"
 #include "neuroshard/Artifact/Error.h"

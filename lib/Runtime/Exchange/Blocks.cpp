@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Step/Steps.h"
+#include "Blocks.h"
 
 namespace neuroshard::runtime {
 

@@ -9,7 +9,7 @@
 #ifndef NEUROSHARD_LIB_RUNTIME_EXCHANGE_BUCKETER_H
 #define NEUROSHARD_LIB_RUNTIME_EXCHANGE_BUCKETER_H
 
-#include "Step/Steps.h"
+#include "IdExchange.h"
 #include "neuroshard/Artifact/IdPayload.h"
 
 #include <vector>

@@ -5,8 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "GradientExchange.h"
+#include "Blocks.h"
 #include "HierarchicalAllToAll.h"
-#include "Step/Steps.h"
+#include "IdExchange.h"
 #include "neuroshard/Artifact/Error.h"
 #include "neuroshard/Artifact/IdPayload.h"
 

@@ -5,9 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ABI/Views.h"
+#include "Blocks.h"
+#include "GradientExchange.h"
 #include "HierarchicalAllToAll.h"
-#include "Step/Steps.h"
+#include "IdExchange.h"
+#include "RowViews.h"
 #include "neuroshard/Runtime/Numerics.h"
 
 #include <cstring>

@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ABI/Views.h"
+#include "Blocks.h"
 #include "HierarchicalAllToAll.h"
-#include "Step/Steps.h"
+#include "RowViews.h"
 
 #include <cstring>
 

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Step/Steps.h"
+#include "IdExchange.h"
 #include "neuroshard/Artifact/IdPayload.h"
 
 #include <cstring>

@@ -6,7 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Blocks.h"
 #include "Bucketer.h"
+#include "Wire.h"
 #include "neuroshard/Artifact/Error.h"
 
 #include <algorithm>
@@ -104,18 +106,6 @@ void send(Device &device, Routed &routed, Bucketer &bucketer,
 }
 
 } // namespace
-
-void countSentBytes(Device &device, Phase phase,
-                    std::span<const int64_t> bytesOfPeer) {
-  const DeviceGroups &groups = device.plan->groups;
-  for (size_t peer = 0; peer < bytesOfPeer.size(); ++peer) {
-    if (static_cast<int32_t>(peer) != device.rank())
-      device.figures.sentBytes[static_cast<size_t>(phase)] += bytesOfPeer[peer];
-    if (!groups.sameGroup(static_cast<int64_t>(peer), device.rank()))
-      device.figures.leftGroupBytes[static_cast<size_t>(phase)] +=
-          bytesOfPeer[peer];
-  }
-}
 
 void routeIds(Device &device, const JaggedInput &input, Routed &routed,
               const std::string &earlierError) {

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Wire.h"
-#include "Step/Steps.h"
+#include "Blocks.h"
 #include "neuroshard/Runtime/Numerics.h"
 
 #include <algorithm>
@@ -94,6 +94,18 @@ Buffer encodeBuffer(Device &device, const Buffer &values, int64_t count) {
     return values;
   Values all{as<float>(values), count};
   return encodeAll(device, {&all, 1});
+}
+
+void countSentBytes(Device &device, Phase phase,
+                    std::span<const int64_t> bytesOfPeer) {
+  const DeviceGroups &groups = device.plan->groups;
+  for (size_t peer = 0; peer < bytesOfPeer.size(); ++peer) {
+    if (static_cast<int32_t>(peer) != device.rank())
+      device.figures.sentBytes[static_cast<size_t>(phase)] += bytesOfPeer[peer];
+    if (!groups.sameGroup(static_cast<int64_t>(peer), device.rank()))
+      device.figures.leftGroupBytes[static_cast<size_t>(phase)] +=
+          bytesOfPeer[peer];
+  }
 }
 
 std::unique_ptr<CommunicatorRequest>

@@ -9,7 +9,7 @@
 #ifndef NEUROSHARD_LIB_RUNTIME_EXCHANGE_WIRE_H
 #define NEUROSHARD_LIB_RUNTIME_EXCHANGE_WIRE_H
 
-#include "Step/Device.h"
+#include "Device/Device.h"
 
 #include <span>
 #include <vector>
@@ -45,6 +45,10 @@ Buffer encodeAll(Device &device, std::span<const Values> parts);
 
 /// The first values of a buffer; the buffer itself if they travel as f32.
 Buffer encodeBuffer(Device &device, const Buffer &values, int64_t count);
+
+/// Adds what a send to other devices takes to the phase's figures.
+void countSentBytes(Device &device, Phase phase,
+                    std::span<const int64_t> bytesOfPeer);
 
 /// Sends and receives values that are encoded already, counting the bytes to
 /// other devices. Counts are values per peer.

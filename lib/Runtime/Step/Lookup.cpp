@@ -6,6 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Exchange/Blocks.h"
+#include "Exchange/IdExchange.h"
 #include "Memory/StreamingCopy.h"
 #include "Steps.h"
 #include "neuroshard/Runtime/Numerics.h"

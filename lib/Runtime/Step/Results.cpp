@@ -5,8 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ABI/Views.h"
+#include "Exchange/Blocks.h"
 #include "Exchange/HierarchicalAllToAll.h"
+#include "Exchange/RowViews.h"
 #include "Steps.h"
 #include "neuroshard/Artifact/Error.h"
 #include "neuroshard/Runtime/Numerics.h"

@@ -5,7 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "UpdateStep.h"
+#include "NormExchange.h"
+#include "Steps.h"
 #include "neuroshard/Artifact/Error.h"
 #include "neuroshard/Runtime/OptimizerStepSize.h"
 

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "UpdateStep.h"
+#include "Exchange/GradientExchange.h"
 #include "neuroshard/Artifact/Error.h"
 
 #include <algorithm>

@@ -8,8 +8,8 @@
 #ifndef NEUROSHARD_LIB_RUNTIME_STEP_UPDATESTEP_H
 #define NEUROSHARD_LIB_RUNTIME_STEP_UPDATESTEP_H
 
+#include "Device/Device.h"
 #include "RowSort.h"
-#include "Steps.h"
 
 #include <map>
 #include <optional>
@@ -76,10 +76,6 @@ private:
   /// Slots that read the same streams share a sort.
   std::map<std::vector<const ReceivedStream *>, SortedRows> groups;
 };
-
-/// Replaces the norms of two-phase slots by the sums over all columns of
-/// their tables, in column order.
-void exchangeNorms(Device &device, std::span<SlotUpdate> slots);
 
 } // namespace neuroshard::runtime
 

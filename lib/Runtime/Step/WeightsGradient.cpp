@@ -5,7 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ABI/Views.h"
+#include "Exchange/GradientExchange.h"
+#include "Exchange/RowViews.h"
+#include "Exchange/Wire.h"
+#include "Steps.h"
 #include "UpdateStep.h"
 #include "neuroshard/Artifact/Error.h"
 

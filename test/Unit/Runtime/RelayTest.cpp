@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Step/Device.h"
+#include "Device/Device.h"
 #include "TestModels.h"
 
 #include <gmock/gmock.h>

@@ -155,15 +155,14 @@ def check_unit_cycles(units, includes):
                         f"move what both need to a unit of its own: {describe(graph, component)}")
 
 
-def check_folder_cycles(layers, units, includes):
+def check_folder_cycles(units, includes):
     """No circle between the folders inside a library. Public headers without a source file are
     no folder's."""
     def room(path):
         return units.room.get(units.of[path], units.of[path])
 
     edges = [(room(include.source), room(include.target)) for include in includes.inside
-             if part_of(include.source) == part_of(include.target)
-             and part_of(include.source) not in layers.in_circles]
+             if part_of(include.source) == part_of(include.target)]
     graph = graph_of({name for edge in edges for name in edge}, edges)
     for component in cycles(graph):
         folders = [name for name in component if name.startswith("lib/")]

@@ -28,7 +28,6 @@ class Layers:
         self.python = {name: Part(set(row["uses"])) for name, row in table.get("python", {}).items()}
         self.outside = table.get("outside", {})
         self.tests = table.get("tests", {})
-        self.in_circles = table.get("folders", {}).get("in_circles", [])
         self._check("cxx", self.cxx)
         self._check("python", self.python)
 

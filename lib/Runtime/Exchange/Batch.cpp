@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Steps.h"
+#include "IdExchange.h"
 #include "neuroshard/Artifact/Error.h"
 
 #include <algorithm>

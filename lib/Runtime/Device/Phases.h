@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_LIB_RUNTIME_STEP_PHASES_H
-#define NEUROSHARD_LIB_RUNTIME_STEP_PHASES_H
+#ifndef NEUROSHARD_LIB_RUNTIME_DEVICE_PHASES_H
+#define NEUROSHARD_LIB_RUNTIME_DEVICE_PHASES_H
 
 #include <array>
 #include <chrono>
@@ -67,4 +67,4 @@ private:
 
 } // namespace neuroshard::runtime
 
-#endif // NEUROSHARD_LIB_RUNTIME_STEP_PHASES_H
+#endif // NEUROSHARD_LIB_RUNTIME_DEVICE_PHASES_H

@@ -1,14 +1,15 @@
-//===- Views.h - Rows of the batch side of an exchange ---------*- C++ -*-===//
+//===- RowViews.h - Rows of the batch side of an exchange ------*- C++ -*-===//
+//-*-===//
 //
 // The rows that make up one result, or into which one gradient goes: one view
 // per part, wherever it was received from or will be sent to.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_LIB_RUNTIME_ABI_VIEWS_H
-#define NEUROSHARD_LIB_RUNTIME_ABI_VIEWS_H
+#ifndef NEUROSHARD_LIB_RUNTIME_EXCHANGE_ROWVIEWS_H
+#define NEUROSHARD_LIB_RUNTIME_EXCHANGE_ROWVIEWS_H
 
-#include "Step/Device.h"
+#include "Device/Device.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -83,4 +84,4 @@ void forRowRanges(ThreadPool &threads, int64_t rows, int64_t dim,
 
 } // namespace neuroshard::runtime
 
-#endif // NEUROSHARD_LIB_RUNTIME_ABI_VIEWS_H
+#endif // NEUROSHARD_LIB_RUNTIME_EXCHANGE_ROWVIEWS_H

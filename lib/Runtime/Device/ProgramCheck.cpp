@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Step/Device.h"
+#include "ProgramCheck.h"
 #include "neuroshard/Artifact/Error.h"
 
 namespace neuroshard::runtime {

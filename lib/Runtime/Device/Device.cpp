@@ -5,7 +5,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "Device.h"
-#include "ABI/ProgramLibrary.h"
+#include "ProgramCheck.h"
+#include "ProgramLibrary.h"
 #include "neuroshard/Artifact/Error.h"
 
 #include <utility>

@@ -6,12 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_LIB_RUNTIME_STEP_DEVICE_H
-#define NEUROSHARD_LIB_RUNTIME_STEP_DEVICE_H
+#ifndef NEUROSHARD_LIB_RUNTIME_DEVICE_DEVICE_H
+#define NEUROSHARD_LIB_RUNTIME_DEVICE_DEVICE_H
 
 #include "Memory/BufferPool.h"
-#include "Memory/Shard.h"
 #include "Phases.h"
+#include "Shard.h"
 #include "neuroshard/Artifact/ExchangeLayout.h"
 #include "neuroshard/Artifact/ExchangeSizes.h"
 #include "neuroshard/Runtime/Communicator.h"
@@ -191,11 +191,6 @@ namespace neuroshard::runtime {
 using Device = nsrt_device;
 using Routed = nsrt_routed;
 using Partials = nsrt_partials;
-
-/// Throws a RuntimeError if a program does not fit the device's binding: its
-/// version, its counts, or the dims, types, states and kernels of its slots.
-void checkProgram(const Manifest &manifest, int32_t device,
-                  const nsrt_program &program);
 } // namespace neuroshard::runtime
 
-#endif // NEUROSHARD_LIB_RUNTIME_STEP_DEVICE_H
+#endif // NEUROSHARD_LIB_RUNTIME_DEVICE_DEVICE_H

@@ -5,11 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_LIB_RUNTIME_STEP_WORLD_H
-#define NEUROSHARD_LIB_RUNTIME_STEP_WORLD_H
+#ifndef NEUROSHARD_LIB_RUNTIME_WORLD_WORLD_H
+#define NEUROSHARD_LIB_RUNTIME_WORLD_WORLD_H
 
-#include "ABI/ProgramLibrary.h"
-#include "Device.h"
+#include "Device/Device.h"
+#include "Device/ProgramLibrary.h"
 #include "Exchange/InProcessCommunicator.h"
 
 #include <memory>
@@ -71,18 +71,6 @@ std::unique_ptr<nsrt_world> openWorld(const std::string &directory,
 std::unique_ptr<nsrt_world> joinWorld(const std::string &directory, int threads,
                                       std::unique_ptr<Communicator>);
 
-// Access to tables over all shards (TableAccess.cpp); these throw.
-void writeTable(nsrt_world &world, int32_t table, Range rows,
-                const std::byte *values);
-void readTable(nsrt_world &world, int32_t table, Range rows, std::byte *values);
-/// f32 values per row of a state array, as nsrt_table_info describes it.
-int64_t stateWidth(const Manifest &manifest, int32_t table);
-void writeState(nsrt_world &world, int32_t table, int32_t state, Range rows,
-                const float *values);
-void readState(nsrt_world &world, int32_t table, int32_t state, Range rows,
-               float *values);
-void initializeTable(nsrt_world &world, int32_t table, uint64_t seed);
-
 } // namespace neuroshard::runtime
 
-#endif // NEUROSHARD_LIB_RUNTIME_STEP_WORLD_H
+#endif // NEUROSHARD_LIB_RUNTIME_WORLD_WORLD_H

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "TableAccess.h"
 #include "Step/Steps.h"
-#include "Step/World.h"
 #include "neuroshard/Artifact/Error.h"
 
 #include <algorithm>

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_LIB_RUNTIME_ABI_PROGRAMLIBRARY_H
-#define NEUROSHARD_LIB_RUNTIME_ABI_PROGRAMLIBRARY_H
+#ifndef NEUROSHARD_LIB_RUNTIME_DEVICE_PROGRAMLIBRARY_H
+#define NEUROSHARD_LIB_RUNTIME_DEVICE_PROGRAMLIBRARY_H
 
 #include "neuroshard/Runtime/DriverABI.h"
 
@@ -45,4 +45,4 @@ private:
 
 } // namespace neuroshard::runtime
 
-#endif // NEUROSHARD_LIB_RUNTIME_ABI_PROGRAMLIBRARY_H
+#endif // NEUROSHARD_LIB_RUNTIME_DEVICE_PROGRAMLIBRARY_H

@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Step/UpdateStep.h"
+#include "NormExchange.h"
+#include "Exchange/Wire.h"
 
 #include <algorithm>
 #include <cstring>

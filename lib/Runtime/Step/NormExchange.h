@@ -1,0 +1,21 @@
+//===- NormExchange.h - Norms of gradients over all columns -----*- C++ -*-===//
+//
+// Row-wise optimizers with exact semantics need the norm of a whole row of
+// gradients, also where its columns lie in several shards.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_LIB_RUNTIME_STEP_NORMEXCHANGE_H
+#define NEUROSHARD_LIB_RUNTIME_STEP_NORMEXCHANGE_H
+
+#include "UpdateStep.h"
+
+namespace neuroshard::runtime {
+
+/// Replaces the norms of two-phase slots by the sums over all columns of
+/// their tables, in column order.
+void exchangeNorms(Device &device, std::span<SlotUpdate> slots);
+
+} // namespace neuroshard::runtime
+
+#endif // NEUROSHARD_LIB_RUNTIME_STEP_NORMEXCHANGE_H
