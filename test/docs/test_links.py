@@ -1,24 +1,62 @@
-"""Every relative link on README.md and the pages of docs/ leads to a file that is there."""
+"""Every relative link on README.md and the pages of docs/ leads to a file, and a heading in it,
+that is there. So does every source file that these pages name."""
 
 import re
+import subprocess
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+PAGES = [ROOT / "README.md", ROOT / "models/README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
+HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
+SOURCE = re.compile(r"(?<![\w./*-])(?:\./)?([\w*][\w./*-]*\.(?:h|cpp|py|td|def|mlir|cu|toml))\b")
+# Files of a page's own example, and those that are not ours.
+FOREIGN = {"m.mlir", "path.mlir", "xxhash.h"}
 
 
 def relative_links(text):
     return [link for link in LINK.findall(text) if "://" not in link]
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))],
-                         ids=lambda page: str(page.relative_to(ROOT)))
+def anchors(text):
+    """The names under which a reader of the repository links to the headings of a page."""
+    headings = HEADING.findall(FENCED.sub("", text))
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def named_files(text):
+    """The source files that the prose of a page names; `*` stands for any characters."""
+    prose = FENCED.sub("", text).replace("\\", "")
+    return {name for name in SOURCE.findall(prose) if name not in FOREIGN}
+
+
+def source_files():
+    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, text=True,
+                            capture_output=True, check=True).stdout
+    return ["/" + name for name in listed.splitlines()]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page):
-    missing = [link for link in relative_links(page.read_text(encoding="utf-8"))
-               if not (page.parent / link).exists()]
+    missing = []
+    for link in relative_links(page.read_text(encoding="utf-8")):
+        path, _, anchor = link.partition("#")
+        target = page.parent / path if path else page
+        if not target.exists() or (anchor and anchor not in anchors(target.read_text())):
+            missing.append(link)
     assert missing == []
+
+
+def test_named_files_are_there():
+    files = source_files()
+    missing = {f"{page.relative_to(ROOT)}: {name}" for page in PAGES
+               for name in named_files(page.read_text(encoding="utf-8"))
+               if not any(fnmatch(file, "*/" + name) for file in files)}
+    assert missing == set()
 
 
 def test_the_index_names_every_page():
@@ -28,6 +66,9 @@ def test_the_index_names_every_page():
     assert pages - linked == set()
 
 
-def test_links_are_found():
-    text = "[a](b.md), ![c](d/e.svg) [f](g.md#h) [i](https://j) [k](#l)"
-    assert relative_links(text) == ["b.md", "d/e.svg", "g.md"]
+def test_links_headings_and_names_are_found():
+    text = ("# A `b`: c-d\n[a](b.md), ![c](d/e.svg) [f](g.md#h) [i](https://j) [k](#l)\n"
+            "```\n# no heading, no/file.h\n```\n`x/A.h`, `y/t_\\*.py`\n")
+    assert relative_links(text) == ["b.md", "d/e.svg", "g.md#h", "#l"]
+    assert anchors(text) == {"a-b-c-d"}
+    assert named_files(text) == {"x/A.h", "y/t_*.py"}
