@@ -25,7 +25,7 @@ namespace {
 /// The header's length is a multiple of this, so that the data is aligned.
 constexpr size_t kAlignment = 8;
 
-template <typename T> constexpr TensorType typeOf() {
+template <typename T> constexpr TensorType tensorTypeOf() {
   if constexpr (std::is_same_v<T, uint8_t>)
     return TensorType::U8;
   else if constexpr (std::is_same_v<T, int32_t>)
@@ -124,7 +124,7 @@ Tensor neuroshard::makeTensor(std::span<const T> values,
                               std::vector<int64_t> shape) {
   if (shape.empty())
     shape = {static_cast<int64_t>(values.size())};
-  Tensor tensor{typeOf<T>(), std::move(shape),
+  Tensor tensor{tensorTypeOf<T>(), std::move(shape),
                 std::vector<std::byte>(values.size_bytes())};
   if (!values.empty())
     std::memcpy(tensor.bytes.data(), values.data(), values.size_bytes());
@@ -136,11 +136,11 @@ Expected<std::vector<T>>
 TensorFile::get(const std::string &name,
                 const std::vector<int64_t> &shape) const {
   auto found = tensors.find(name);
-  std::string wanted = "expected " + describe(typeOf<T>(), shape);
+  std::string wanted = "expected " + describe(tensorTypeOf<T>(), shape);
   if (found == tensors.end())
     return failure(name, "no such tensor, " + wanted);
   const Tensor &tensor = found->second;
-  if (tensor.type != typeOf<T>() || !matches(tensor.shape, shape))
+  if (tensor.type != tensorTypeOf<T>() || !matches(tensor.shape, shape))
     return failure(name,
                    wanted + ", got " + describe(tensor.type, tensor.shape));
   std::vector<T> values(tensor.bytes.size() / sizeof(T));

@@ -44,6 +44,12 @@ inline OptimizerSemantics toModel(ir::OptimizerSemantics value) {
 }
 inline Tier toModel(ir::MemoryTier value) { return static_cast<Tier>(value); }
 
+inline Optimizer toModel(ir::OptimizerAttr optimizer) {
+  return {toModel(optimizer.getKind()), optimizer.epsilon(),
+          optimizer.firstBeta(),        optimizer.secondBeta(),
+          optimizer.accumulatorStart(), optimizer.decay()};
+}
+
 inline ir::Pooling toIR(Pooling value) {
   return static_cast<ir::Pooling>(value);
 }

@@ -5,6 +5,8 @@
 #include "DescribeFunctions.h"
 
 #include "neuroshard/Conversion/Passes.h"
+#include "neuroshard/Dialect/ElementTypes.h"
+#include "neuroshard/Dialect/ModelEnums.h"
 
 #include "llvm/ADT/StringMap.h"
 
@@ -22,33 +24,6 @@ template <typename OpT> static Numbers numberSymbols(ModuleOp module) {
   return numbers;
 }
 
-// The dialect's enums and the Model's have the same names.
-static ElementType elementTypeOf(Type type) {
-  return *parseElementType(nameOfType(type));
-}
-
-static Optimizer describe(ir::OptimizerAttr optimizer) {
-  return {*parseOptimizerKind(
-              std::string_view(stringifyOptimizerKind(optimizer.getKind()))),
-          optimizer.epsilon(),
-          optimizer.firstBeta(),
-          optimizer.secondBeta(),
-          optimizer.accumulatorStart(),
-          optimizer.decay()};
-}
-
-static Pooling describe(ir::Pooling pooling) {
-  switch (pooling) {
-  case ir::Pooling::Sum:
-    return Pooling::Sum;
-  case ir::Pooling::Mean:
-    return Pooling::Mean;
-  case ir::Pooling::Unpooled:
-    return Pooling::None;
-  }
-  llvm_unreachable("unknown pooling");
-}
-
 static ExchangeSpec describe(ir::ExchangeOp op, const Numbers &tables) {
   auto input = cast<ir::JaggedType>(op.getInput());
   ExchangeSpec exchange;
@@ -62,7 +37,7 @@ static ExchangeSpec describe(ir::ExchangeOp op, const Numbers &tables) {
     ExchangeLookup lookup;
     lookup.table = static_cast<int32_t>(tables.at(attr.getTable().getAttr()));
     lookup.feature = static_cast<int32_t>(*input.indexOf(attr.getFeature()));
-    lookup.pooling = describe(attr.getPooling());
+    lookup.pooling = toModel(attr.getPooling());
     lookup.weighted = attr.getWeighted();
     lookup.paddingIdx = attr.getPaddingIdx();
     lookup.resultType =
@@ -81,7 +56,7 @@ static ShardSpec describe(ir::ShardOp op, const Numbers &tables) {
   shard.cols = {static_cast<int64_t>(op.getColBegin()),
                 static_cast<int64_t>(op.getColEnd())};
   shard.devices.assign(op.getDevices().begin(), op.getDevices().end());
-  shard.tier = *parseTier(std::string_view(stringifyMemoryTier(op.getTier())));
+  shard.tier = toModel(op.getTier());
   return shard;
 }
 
@@ -119,8 +94,7 @@ LogicalResult ArtifactDescriber::addPlan() {
       module.lookupSymbol<ir::TopologyOp>(plan.getTopologyAttr().getAttr());
   result.numDevices = static_cast<int32_t>(topology.getNumDevices());
   addGroups(topology);
-  result.optimizerSemantics = *parseOptimizerSemantics(
-      std::string_view(stringifyOptimizerSemantics(plan.getSemantics())));
+  result.optimizerSemantics = toModel(plan.getSemantics());
   for (auto shard : plan.getBody().getOps<ir::ShardOp>()) {
     shards[shard.getName()] = result.shards.size();
     result.shards.push_back(describe(shard, tables));
@@ -179,7 +153,7 @@ void ArtifactDescriber::addTables() {
     described.dim = table.getDim();
     described.elementType = elementTypeOf(table.getElementType());
     if (trained.contains(i) && table.getOptimizer())
-      described.optimizer = describe(*table.getOptimizer());
+      described.optimizer = toModel(*table.getOptimizer());
     result.tables.push_back(std::move(described));
   }
 }

@@ -19,7 +19,7 @@ using namespace neuroshard::runtime;
 
 namespace {
 
-nsrt_shard_info describeShard(const runtime::Shard &shard) {
+nsrt_shard_info infoOf(const runtime::Shard &shard) {
   const ShardSpec &spec = shard.spec();
   int64_t elementSize = elementBytes(shard.table().elementType);
   nsrt_shard_info info{};
@@ -233,7 +233,7 @@ NSRT_EXPORT int32_t nsrt_device_shard(nsrt_device *device, int32_t index,
     if (index < 0 || static_cast<size_t>(index) >= device->slots.size())
       fail("device ", device->rank(), " has ", device->slots.size(),
            " shards; there is no shard ", index);
-    *info = describeShard(device->slots[static_cast<size_t>(index)]);
+    *info = infoOf(device->slots[static_cast<size_t>(index)]);
   });
 }
 

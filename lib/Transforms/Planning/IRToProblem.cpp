@@ -27,17 +27,6 @@ namespace {
 /// The planner's own limit; a larger count must not become a larger vector.
 constexpr int64_t kMaxDevices = 65536;
 
-Optimizer optimizerFrom(ir::OptimizerAttr attr) {
-  Optimizer optimizer;
-  optimizer.kind = toModel(attr.getKind());
-  optimizer.eps = attr.epsilon();
-  optimizer.beta1 = attr.firstBeta();
-  optimizer.beta2 = attr.secondBeta();
-  optimizer.initialAccumulator = attr.accumulatorStart();
-  optimizer.weightDecay = attr.decay();
-  return optimizer;
-}
-
 Table tableFrom(TableOp op) {
   Table table;
   table.name = op.getSymName().str();
@@ -45,7 +34,7 @@ Table tableFrom(TableOp op) {
   table.dim = op.getDim();
   table.elementType = elementTypeOf(op.getElementType());
   if (op.getOptimizer())
-    table.optimizer = optimizerFrom(*op.getOptimizer());
+    table.optimizer = toModel(*op.getOptimizer());
   table.hashed = op.getHashed();
   if (op.getAccess())
     table.access = accessFrom(*op.getAccess());
