@@ -1,6 +1,6 @@
 //===- BuiltFor.cpp - Says which PyTorch the library was built for --------===//
 //
-// Read from the file (python/neuroshard/parts.py) before the library is
+// Read from the file (python/neuroshard/_binaries.py) before the library is
 // loaded: into another PyTorch it might load, and then do anything.
 //
 //===----------------------------------------------------------------------===//

@@ -88,6 +88,24 @@ class TensorError(Error, ValueError):
     """A tensor or an artifact is not what tables need; the text says what they do."""
 
 
+class MissingLibrary(Error, ImportError):
+    """A library or tool of NeuroShard was not found. The text says where it was looked for and how
+    to install it."""
+
+
+class CompileError(Error, RuntimeError):
+    """A plan could not be compiled; the text is the compiler's."""
+
+
+class GroupError(Error, RuntimeError):
+    """Something failed, or differs, on some rank of a process group; the text names the rank
+    and the cause. It is raised on all ranks."""
+
+
+class CheckpointError(GroupError):
+    """A checkpoint could not be saved or loaded; the same on all ranks."""
+
+
 class Unsupported(Error, ValueError):
     """A module, a constraint or a plan that TorchRec cannot run; the text names it, what it has,
     and what is expected."""

@@ -14,11 +14,11 @@ from dataclasses import asdict
 from pathlib import Path
 
 import neuroshard as ns
-from neuroshard.bench.output import check_output, write_output
-from neuroshard.bench.planners_contest import contest, held_back
-from neuroshard.bench.planners_report import print_report
-from neuroshard.bench.planners_score import Score, score
-from neuroshard.bench.planners_setup import Case, make_case, versions
+from neuroshard.bench._output import check_output, write_output
+from neuroshard.bench._planners.contest import contest, held_back
+from neuroshard.bench._planners.report import print_report
+from neuroshard.bench._planners.score import Score, score
+from neuroshard.bench._planners.setup import Case, make_case, versions
 
 WORKLOADS = ("mlperf_dlrm_v2", "criteo_terabyte", "synthetic_tiny", "synthetic_small")
 

@@ -18,10 +18,10 @@ import torch
 import torch.distributed as dist
 
 import neuroshard as ns
-from neuroshard.bench.output import check_output, write_output
-from neuroshard.bench.report import print_report
-from neuroshard.bench.tasks import draw_ids, make_task
-from neuroshard.distributed.agreement import gather
+from neuroshard.bench._output import check_output, write_output
+from neuroshard.bench._plans.report import print_report
+from neuroshard.bench._plans.tasks import draw_ids, make_task
+from neuroshard._group.agreement import gather
 
 INPUT_SETS = 4
 WARM_UP = 3

@@ -10,25 +10,25 @@ import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 
-from neuroshard.cli import process
+from neuroshard.cli import _process
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command line; returns its exit code: 0, 1 for wrong input, 2 for wrong usage, 130
     after Ctrl-C, 141 when whoever reads the output has left."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
-    missing = [package for module, package in process.NEEDED.items() if find_spec(module) is None]
+    missing = [package for module, package in _process.NEEDED.items() if find_spec(module) is None]
     if not missing:
-        from neuroshard.cli.app import run
+        from neuroshard.cli._app import run
 
         return run(arguments)
     if arguments[:1] == ["doctor"]:
-        from neuroshard.cli.checkup import print_plain
+        from neuroshard.cli._analysis.checkup import print_plain
 
         try:
             return print_plain("--json" in arguments[1:])
         except BrokenPipeError:
-            return process.forget_output()
+            return _process.forget_output()
     print(f"neuroshard: the command line needs {', '.join(missing)}: pip install "
           "\"neuroshard[cli]\"; without them only `neuroshard doctor` runs", file=sys.stderr)
     return 1

@@ -12,7 +12,7 @@ import argparse
 import os
 import sys
 
-from .errors import CollectError
+from neuroshard.collect._errors import CollectError
 
 # The planner's device classes.
 DEVICE_CLASSES = ("H200", "A100-80GB", "A100-40GB", "CPU")
@@ -80,7 +80,7 @@ def main():
         return 2
     try:
         # Only now: it takes seconds.
-        from . import job
+        from neuroshard.collect._measuring import job
     except ImportError as error:
         if rank == "0":
             print(f"error: {error}; install torch, numpy and safetensors", file=sys.stderr)

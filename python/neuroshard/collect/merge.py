@@ -5,8 +5,8 @@ usage: python -m neuroshard.collect.merge FILE... -o FILE"""
 import argparse
 import sys
 
-from . import samples
-from .errors import CollectError
+from neuroshard.collect._samples import samples
+from neuroshard.collect._errors import CollectError
 
 
 def main():

@@ -9,7 +9,7 @@ import argparse
 import subprocess
 import sys
 
-from .communication import Parser
+from neuroshard.collect.communication import Parser
 
 
 def device_counts(text):

@@ -15,19 +15,20 @@ from typing import TYPE_CHECKING
 
 # Artifacts run on GPUs (distributed/gpu) where the planner's module is not.
 if TYPE_CHECKING or find_spec("neuroshard._planner"):
-    from neuroshard.distributed.compile_cache import compile_plan
-    from neuroshard.distributed.collection import (Pending, ShardedEmbeddingBagCollection,
-                                                   ShardedEmbeddingCollection)
-    from neuroshard.distributed.convert import problem_of
-    from neuroshard.distributed.planning import plan
+    from neuroshard.distributed._compile_cache import compile_plan
+    from neuroshard.distributed._collection import (Pending, ShardedEmbeddingBagCollection,
+                                                    ShardedEmbeddingCollection)
+    from neuroshard.distributed._convert import problem_of
+    from neuroshard.distributed._planning import plan
 
-from neuroshard.distributed.control import GroupError
-from neuroshard.distributed.lockstep import lockstep
-from neuroshard.distributed.shards import LocalShard
+from neuroshard.distributed._lockstep import lockstep
+from neuroshard.distributed._shards import LocalShard
+from neuroshard.errors import GroupError
 from neuroshard.jagged import Jagged
 
 if TYPE_CHECKING:
-    from neuroshard.distributed.checkpoint import CheckpointError, latest, load, save
+    from neuroshard.distributed._checkpoint.checkpoint import latest, load, save
+    from neuroshard.errors import CheckpointError
 
 __all__ = ["CheckpointError", "GroupError", "Jagged", "LocalShard", "Pending",
            "ShardedEmbeddingBagCollection", "ShardedEmbeddingCollection", "compile_plan", "latest",
@@ -38,6 +39,6 @@ def __getattr__(name: str) -> object:
     # torch.distributed.checkpoint takes as long to import as all else.
     if name not in ("CheckpointError", "latest", "load", "save"):
         raise AttributeError(f"module 'neuroshard.distributed' has no attribute {name!r}")
-    from neuroshard.distributed import checkpoint
+    from neuroshard.distributed._checkpoint import checkpoint
 
     return getattr(checkpoint, name)

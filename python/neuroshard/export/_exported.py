@@ -28,8 +28,7 @@ class Exported(Parts):
     def problem(self, topology: Topology | str | None = None, *,
                 batch: int | None = None) -> ShardingProblem:
         """What is to be planned. batch: over all devices; None: that of the example."""
-        from neuroshard.distributed.compile_cache import run
-        from neuroshard.distributed.library import compiler_path
+        from neuroshard._compiler import compiler_path, run
         from neuroshard.problem import ShardingProblem
 
         if batch is not None:

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 
 import torch
 
-# Types of tables and of all other values, as the IR has them.
-TABLE_TYPES = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16"}
-VALUE_TYPES = {**TABLE_TYPES, torch.float64: "f64", torch.int64: "i64", torch.int32: "i32",
+from neuroshard._tensors import ELEMENT_TYPES
+
+# Types of values, as the IR has them.
+VALUE_TYPES = {**ELEMENT_TYPES, torch.float64: "f64", torch.int64: "i64", torch.int32: "i32",
                torch.int16: "i16", torch.int8: "i8", torch.uint8: "ui8", torch.bool: "i1"}
 DTYPES = {name: dtype for dtype, name in VALUE_TYPES.items()}
 

@@ -15,7 +15,7 @@ except ModuleNotFoundError as error:
     raise ImportError("neuroshard.torchrec needs torch and torchrec 1.9 "
                       f"(pip install neuroshard[torchrec]): {error}") from error
 
-from neuroshard.torchrec.planner import NeuroShardPlanner
-from neuroshard.torchrec.plans import from_torchrec, to_torchrec
+from neuroshard.torchrec._planner import NeuroShardPlanner
+from neuroshard.torchrec._plans import from_torchrec, to_torchrec
 
 __all__ = ["NeuroShardPlanner", "from_torchrec", "to_torchrec"]

@@ -15,12 +15,11 @@ from torchrec.distributed.planner.storage_reservations import FixedAbsoluteStora
 
 import neuroshard as ns
 from neuroshard.bench import planners
-from neuroshard.bench import planners_contest as contest
-from neuroshard.bench import planners_setup as setup
-from neuroshard.bench.output import write_output
-from neuroshard.bench.planners_rating import Rating
-from neuroshard.bench.planners_report import BEST, lines_of, mean_ratio
-from neuroshard.bench.planners_score import read_back, score
+from neuroshard.bench._planners import contest, setup
+from neuroshard.bench._output import write_output
+from neuroshard.bench._planners.rating import Rating
+from neuroshard.bench._planners.report import BEST, lines_of, mean_ratio
+from neuroshard.bench._planners.score import read_back, score
 from neuroshard.torchrec import to_torchrec
 from support.artifact import tool
 from support.planning import ROOT

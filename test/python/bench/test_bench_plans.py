@@ -9,8 +9,8 @@ import pytest
 
 pytest.importorskip("torch")
 
-from neuroshard.bench.report import ranks_of, spearman
-from neuroshard.bench.tasks import draw_ids, make_task
+from neuroshard.bench._plans.report import ranks_of, spearman
+from neuroshard.bench._plans.tasks import draw_ids, make_task
 from support.artifact import tool
 
 

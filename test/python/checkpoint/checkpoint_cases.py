@@ -14,7 +14,7 @@ from torch import nn
 from torch.distributed.checkpoint.metadata import TensorStorageMetadata
 
 import checkpoint_tables as tables
-from neuroshard.distributed import checkpoint, checkpoint_files, state_pieces
+from neuroshard.distributed._checkpoint import checkpoint, files, sharded
 
 BEFORE, AFTER = 100, 100
 TOLERANCE = 1e-5
@@ -133,7 +133,7 @@ def bits_load(folder, semantics):
 
 def blocks(folder):
     """Each element is written once, in blocks, and read back across blocks."""
-    state_pieces.BLOCK_BYTES = 200
+    sharded.BLOCK_BYTES = 200
     problem, kinds = bits("exact")
     trained = module(problem, kinds, 3)
     checkpoint.save(folder / "blocks", {"tables": trained})
@@ -146,7 +146,7 @@ def blocks(folder):
     other = module(problem, kinds[7:] + kinds[:7], 4, weights=9)
     checkpoint.load(folder / "blocks", {"tables": other})
     assert_same(tables.whole(other, everywhere), tables.whole(trained, everywhere))
-    state_pieces.BLOCK_BYTES = 32 << 20
+    sharded.BLOCK_BYTES = 32 << 20
 
 
 def per_shard(folder, source="per_shard", target="per_shard", real=""):
@@ -300,10 +300,10 @@ def full_disk(folder):
     expected = tables.whole(trained, everywhere)
     trained.train(1)
     rank, last = dist.get_rank(), dist.get_world_size() - 1
-    for victim, owner, name in ((last, checkpoint_files.Writer, "write_data"),
-                                (0, checkpoint_files.Writer, "write_data"),
-                                (0, checkpoint_files.Writer, "finish"),
-                                (0, checkpoint_files, "write_marker")):
+    for victim, owner, name in ((last, files.Writer, "write_data"),
+                                (0, files.Writer, "write_data"),
+                                (0, files.Writer, "finish"),
+                                (0, files, "write_marker")):
         for target in (path, path.with_name("step-2")):
             with full_in(owner, name, rank == victim):
                 message = refusal(lambda: checkpoint.save(target, {"tables": trained}))
@@ -400,10 +400,10 @@ def killed(folder, where, victim):
     checkpoint.save(path, {"tables": trained})
     trained.train(1)
     if dist.get_rank() == int(victim):
-        kill_in(*{"write": (checkpoint_files.Writer, "write_data"),
-                  "complete": (checkpoint_files, "check_files"),
-                  "rename": (checkpoint_files, "sync_parent"),
-                  "remove": (checkpoint_files, "remove")}[where])
+        kill_in(*{"write": (files.Writer, "write_data"),
+                  "complete": (files, "check_files"),
+                  "rename": (files, "sync_parent"),
+                  "remove": (files, "remove")}[where])
     try:
         checkpoint.save(path, {"tables": trained})
     except checkpoint.CheckpointError as error:

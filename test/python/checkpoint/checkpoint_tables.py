@@ -9,8 +9,8 @@ import torch
 import torch.distributed as dist
 
 import neuroshard as ns
-from neuroshard.distributed import state
-from neuroshard.distributed.shards import STATE_NAMES, LocalShard
+from neuroshard.distributed._checkpoint import state
+from neuroshard.distributed._shards import STATE_NAMES, LocalShard
 from support import plans
 
 KINDS = plans.KINDS

@@ -12,8 +12,8 @@ from torch.distributed.checkpoint.format_utils import dcp_to_torch_save, torch_s
 
 import checkpoint_tables as tables
 import neuroshard as ns
-from neuroshard.distributed import checkpoint, checkpoint_files, state, state_merge, state_pieces
-from neuroshard.distributed.checkpoint_run import CheckpointError
+from neuroshard.distributed._checkpoint import checkpoint, files, row_state_merge, sharded, state
+from neuroshard.errors import CheckpointError
 
 TABLE = "t"
 pytestmark = pytest.mark.filterwarnings("ignore:.*assuming the intent is to")
@@ -87,7 +87,7 @@ def test_values_are_the_shards_own_memory():
 
 
 def test_exact_states_are_written_once(monkeypatch):
-    monkeypatch.setattr(state_pieces, "BLOCK_BYTES", 8)
+    monkeypatch.setattr(sharded, "BLOCK_BYTES", 8)
     for cuts in (GRID, BRICKS, columns(0, 4, 8, 16)):
         value = make(cuts).state_dict()["embedding_bags.t.sum"]
         written = [item.tensor_data.chunk for item in value.__create_write_items__("x", value)]
@@ -184,7 +184,7 @@ def test_a_merged_state_is_the_one_of_training_under_the_new_plan(tmp_path):
 
 
 def test_merges_go_by_rows_in_runs(tmp_path, monkeypatch):
-    monkeypatch.setattr(state_merge, "MERGED_ROWS", 4)
+    monkeypatch.setattr(row_state_merge, "MERGED_ROWS", 4)
     test_a_new_state_is_the_mean_of_the_old_ones_over_its_columns(
         tmp_path, BRICKS, GRID, "per_shard", "per_shard")
 
@@ -395,7 +395,7 @@ def test_files_of_another_disk_are_missed(tmp_path):
     checkpoint.save(tmp_path / "a", {"x": make(GRID)})
     (tmp_path / "a" / "__0_0.distcp").unlink()
     with pytest.raises(FileNotFoundError, match="a file system that they share"):
-        checkpoint_files.check_files(tmp_path / "a")
+        files.check_files(tmp_path / "a")
 
 
 def test_other_keys_are_left_alone():

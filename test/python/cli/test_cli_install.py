@@ -11,7 +11,7 @@ import sys
 import pytest
 
 import neuroshard as ns
-from neuroshard import parts
+from neuroshard import _binaries
 from support.planning import ROOT
 
 ELF = b"\x7fELF"
@@ -43,8 +43,8 @@ print(ns.__file__)
 
 # What a package without the parts says.
 MISSING = """
-from neuroshard.distributed import library
-for look in (library.load_library, library.compiler_path):
+from neuroshard import _compiler, _torch_library
+for look in (_torch_library.load_library, _compiler.compiler_path):
     try:
         look()
     except ImportError as error:
@@ -87,7 +87,7 @@ def python(installed, code):
 
 def test_it_has_types_models_and_the_report(installed):
     package = installed / "neuroshard"
-    for name in ("py.typed", "_planner.pyi", "__main__.py", "cli/report.html",
+    for name in ("py.typed", "_planner.pyi", "__main__.py", "cli/_output/report.html",
                  "models/cpu_compute.safetensors"):
         assert (package / name).is_file(), name
     size = sum(one.stat().st_size for one in package.rglob("*") if one.is_file())
@@ -152,7 +152,7 @@ def test_a_wheel_may_have_libraries_and_tools_that_name_no_other_folder(complete
 
 def test_its_tools_plan_with_its_models_and_compile(complete, tmp_path):
     small().save(tmp_path / "workload.json")
-    tool = "import sys; from neuroshard.parts import run_tool; run_tool(sys.argv.pop(1))"
+    tool = "import sys; from neuroshard._binaries import run_tool; run_tool(sys.argv.pop(1))"
     for name, *options in (
             ("neuroshard-translate", "--workload-to-mlir", "workload.json", "-o", "model.mlir"),
             ("neuroshard-compile", "model.mlir", "-o", "artifact")):
@@ -196,37 +196,37 @@ def test_without_them_it_names_what_brings_them(installed):
                           env={"PYTHONPATH": str(installed), "PATH": ""}, timeout=100)
     library, compiler = done.stdout.splitlines()
     assert library.startswith("libneuroshard_torch.so is neither in lib/ of this package")
-    assert parts.BUILD_WITH_TORCH in library
+    assert _binaries.BUILD_WITH_TORCH in library
     assert compiler.startswith("neuroshard-compile is neither in bin/ of this package")
-    assert "artifact=" in compiler and parts.BUILD_WITH_COMPILER in compiler
+    assert "artifact=" in compiler and _binaries.BUILD_WITH_COMPILER in compiler
 
 
 def test_another_torch_is_refused_before_its_library_is_loaded(complete, tmp_path):
     import torch
 
-    real = complete / "neuroshard" / "lib" / parts.TORCH_LIBRARY
-    assert parts.torch_of(real) == torch.__version__.split("+")[0]
-    assert parts.torch_mismatch(real, torch.__version__) == ""
-    other = tmp_path / parts.TORCH_LIBRARY
+    real = complete / "neuroshard" / "lib" / _binaries.TORCH_LIBRARY
+    assert _binaries.torch_of(real) == torch.__version__.split("+")[0]
+    assert _binaries.torch_mismatch(real, torch.__version__) == ""
+    other = tmp_path / _binaries.TORCH_LIBRARY
     other.write_bytes(ELF + b" neuroshard built for torch 1.13.1\0 ")
-    assert parts.torch_mismatch(other, "1.13.0+cpu") == ""
-    assert parts.torch_mismatch(other, "2.14.1+cu130") == (
+    assert _binaries.torch_mismatch(other, "1.13.0+cpu") == ""
+    assert _binaries.torch_mismatch(other, "2.14.1+cu130") == (
         f"{other} was built for PyTorch 1.13.1, but the one installed is 2.14.1+cu130: either pip "
         "install \"torch==1.13.*\", or build NeuroShard for yours "
-        f"({parts.BUILD_WITH_TORCH})")
+        f"({_binaries.BUILD_WITH_TORCH})")
     plain = tmp_path / "plain.so"
     plain.write_bytes(ELF)
-    assert parts.torch_of(plain) is None
+    assert _binaries.torch_of(plain) is None
 
 
 def test_the_cuda_toolkit_is_that_of_the_interpreter(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
     for name in [name for name in sys.modules if name.split(".")[0] == "nvidia"]:
         monkeypatch.delitem(sys.modules, name)
-    assert parts.cuda_toolkit() is None
+    assert _binaries.cuda_toolkit() is None
     (tmp_path / "nvidia" / "cu13" / "bin").mkdir(parents=True)
     importlib.invalidate_caches()
-    assert parts.cuda_toolkit() is None
+    assert _binaries.cuda_toolkit() is None
     (tmp_path / "nvidia" / "cu13" / "bin" / "ptxas").touch()
-    assert parts.cuda_toolkit() == tmp_path / "nvidia" / "cu13"
+    assert _binaries.cuda_toolkit() == tmp_path / "nvidia" / "cu13"
     monkeypatch.delitem(sys.modules, "nvidia")

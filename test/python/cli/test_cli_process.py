@@ -108,7 +108,7 @@ def test_completion_scripts(shell, capsys, tmp_path):
 
 def test_every_command_has_help(capsys, tmp_path):
     command = make_runner(capsys, tmp_path)
-    from neuroshard.cli.app import COMMANDS
+    from neuroshard.cli._app import COMMANDS
 
     for name in COMMANDS:
         done = command(name, "--help")
@@ -116,7 +116,7 @@ def test_every_command_has_help(capsys, tmp_path):
 
 
 def test_a_failure_of_ours_is_one_line_too(capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr("neuroshard.cli.sources.load_plan", lambda path: {}["nothing"])
+    monkeypatch.setattr("neuroshard.cli._input.sources.load_plan", lambda path: {}["nothing"])
     done = make_runner(capsys, tmp_path)("explain", "small.json", "plan.json")
     assert done.code == 1 and done.err.startswith("error: KeyError: 'nothing' (")
     assert done.err.count("\n") == 1
@@ -148,7 +148,8 @@ def test_doctor_without_the_planner():
 
 
 def test_without_its_libraries(capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr(neuroshard.cli.process, "NEEDED", {"click": "click", "no_such_module": "rich"})
+    monkeypatch.setattr(neuroshard.cli._process, "NEEDED",
+                        {"click": "click", "no_such_module": "rich"})
     for module in HEAVY:
         monkeypatch.setitem(sys.modules, module, None)
     command = make_runner(capsys, tmp_path)

@@ -6,7 +6,8 @@ from html.parser import HTMLParser
 import pytest
 
 import neuroshard as ns
-from neuroshard.cli import contest, report
+from neuroshard.cli._analysis import comparison
+from neuroshard.cli._output import report
 from support.commands import make_runner
 from support.planning import small_problem
 
@@ -121,8 +122,8 @@ def test_every_algorithm_and_the_bound_are_there(planned, page):
 def test_algorithms_without_a_plan_say_why(planned):
     problem, result, _ = planned
     error = ns.PlanningError("device memory", "too <large>")
-    page = Page(report.render(problem, result, [contest.Entry("this plan", True, result),
-                                                contest.Entry("dim", True, error=error)]))
+    page = Page(report.render(problem, result, [comparison.Entry("this plan", True, result),
+                                                comparison.Entry("dim", True, error=error)]))
     assert "dim has no plan: device memory: too <large>" in page.words("baselines")
 
 

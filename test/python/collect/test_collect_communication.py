@@ -6,13 +6,14 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from neuroshard.collect import communication, draws, fit, links, samples
+from neuroshard.collect import communication, fit
+from neuroshard.collect._measuring import draws
+from neuroshard.collect._samples import links, samples
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -11,9 +11,9 @@ from distributed_models import make_plan, random_parts
 from distributed_steps import given, small
 from distributed_torch import MODELS
 from distributed_training import Training, describe, local_sizes
-from neuroshard.distributed.compile_cache import make_artifact
+from neuroshard.distributed._compile_cache import make_artifact
 from neuroshard import cuda
-from neuroshard.distributed.gpu import operators
+from neuroshard.distributed._gpu import operators
 from neuroshard.errors import TensorError
 
 OF_GPUS = {"engine": "cuda", "device": "cpu"}

@@ -13,7 +13,7 @@ import neuroshard as ns
 from distributed_context import raises, whole
 from distributed_models import make_plan, random_parts
 from distributed_steps import Model, given, small
-from neuroshard.distributed.engine import CpuEngine
+from neuroshard.distributed._engine.engine import CpuEngine
 
 SIZES = (4, 4, 3, 6)
 # Of the exchanges of a first step, the first of which is that of sizes.

@@ -3,7 +3,7 @@
 import subprocess
 
 import neuroshard as ns
-from neuroshard.distributed.compile_cache import compile_plan
+from neuroshard.distributed._compile_cache import compile_plan
 from support import artifact
 
 

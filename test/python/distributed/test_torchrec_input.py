@@ -19,7 +19,7 @@ from torchrec.distributed.types import (EmbeddingModuleShardingPlan, ParameterSh
 
 import neuroshard as ns
 from neuroshard.torchrec import NeuroShardPlanner, from_torchrec, to_torchrec
-from neuroshard.torchrec.errors import Unsupported
+from neuroshard.errors import Unsupported
 
 PLAN = ns.Plan(shards=[ns.Shard(table="m.t", rows=(0, 60), cols=(0, 8), devices=3)],
                device_count=4)

@@ -2,14 +2,12 @@
 raises ends the rank's program as it would end a user's."""
 
 import os
-import random
 import resource
 import signal
 import sys
 import threading
 import time
 import warnings
-from pathlib import Path
 
 import torch
 import torch.distributed as dist
@@ -194,7 +192,7 @@ def killed(folder, victim, point, step, delay_ms):
 
 def slow_compiler(ends):
     """In place of neuroshard-compile: on the victim one that kills its caller."""
-    from neuroshard.distributed import compile_cache
+    from neuroshard.distributed import _compile_cache as compile_cache
     compile_cache.artifact_key = lambda *_: f"killed-{os.environ['MASTER_PORT']}"
     real = compile_cache.compile_plan
 

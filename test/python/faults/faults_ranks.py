@@ -22,7 +22,8 @@ import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
 
 import faults_cases  # noqa: E402
-from neuroshard.distributed import operators, save  # noqa: E402, F401
+from neuroshard.distributed import save  # noqa: E402, F401
+from neuroshard.distributed._engine import operators  # noqa: E402, F401
 
 AT_ONCE = 2
 GIVE_UP_S = 300

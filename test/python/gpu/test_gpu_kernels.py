@@ -1,7 +1,6 @@
 """The GPU kernels, run by the emulator, against numpy: forward, backward with every optimizer,
 shards, edges, bad ids and rows far away. Bits must be equal wherever an order is stated."""
 
-import contextlib
 import json
 import os
 
@@ -17,8 +16,7 @@ pytestmark = pytest.mark.skipif(bool(unusable()), reason=unusable())
 if not unusable():
     from neuroshard import cuda
 
-    import gpu_reference as reference
-    from gpu_device import OpenDevice, assert_within, random_tables
+    from gpu_device import OpenDevice, random_tables
     from gpu_shards import train_shards
     from gpu_steps import Step, train_step
 

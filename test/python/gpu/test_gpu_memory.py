@@ -14,7 +14,7 @@ import torch
 import gpu_memory
 import neuroshard as ns
 from neuroshard import cuda
-from neuroshard.distributed.compile_cache import make_artifact
+from neuroshard.distributed._compile_cache import make_artifact
 
 pytestmark = pytest.mark.skipif(bool(gpu_memory.unusable()), reason=gpu_memory.unusable())
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import neuroshard as ns
-from neuroshard.cli import plain
+from neuroshard.cli._output import plain
 from support.planner_c import BAD_INPUT, NO_PLAN, OK, load_library, plan_in_c
 
 ROOT = Path(__file__).resolve().parents[3]

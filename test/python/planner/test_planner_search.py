@@ -3,7 +3,6 @@
 import ast
 import os
 import pickle
-import re
 import shutil
 import signal
 import subprocess

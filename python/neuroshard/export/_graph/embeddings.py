@@ -10,13 +10,14 @@ import torch
 from torch.export.graph_signature import InputKind
 from torch.fx import Node
 
+from neuroshard._tensors import ELEMENT_TYPES, ID_DTYPES
 from neuroshard.export.errors import ExportError
 from neuroshard.export._trace.locations import describe
 from neuroshard.export._options import require_symbol
-from neuroshard.export._program import TABLE_TYPES, Table
+from neuroshard.export._program import Table
 from neuroshard.export._trace.sizes import size_of
 
-ID_TYPES = {torch.int32: "i32", torch.int64: "i64"}
+ID_TYPES = {dtype: name for name, dtype in ID_DTYPES.items()}
 _BAGS = ("aten.embedding_bag.padding_idx", "aten.embedding_bag.default",
          "aten._embedding_bag.default", "aten._embedding_bag_forward_only.default")
 _MODES = ("sum", "mean", "max")
@@ -91,10 +92,10 @@ class Tables:
     def _describe(self, name: str, target: str, reader: Node) -> Table:
         require_symbol("table", name)
         values = self.state[target]
-        if values.dtype not in TABLE_TYPES:
+        if values.dtype not in ELEMENT_TYPES:
             raise ExportError(f"table \"{name}\" read by {describe(reader)} is of type "
                               f"{values.dtype}; expected f32, f16 or bf16")
-        return Table(name, target, *values.shape, TABLE_TYPES[values.dtype], values.requires_grad)
+        return Table(name, target, *values.shape, ELEMENT_TYPES[values.dtype], values.requires_grad)
 
     def name_of(self, parameter: Node) -> str | None:
         """Parameters on the same memory have the name of the first."""

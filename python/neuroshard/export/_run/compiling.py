@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 def compile_parts(parts: Parts, folder: str | os.PathLike, plan: Plan | None, devices: int,
                   training: bool) -> pathlib.Path:
     """See Exported.compile."""
-    from neuroshard.distributed.compile_cache import run
-    from neuroshard.distributed.library import compiler_path
+    from neuroshard._compiler import compiler_path, run
 
     count = device_count(plan, devices)
     if parts.dense.linalg and count > 1 and (reason := why_not_shared(parts)):

@@ -14,11 +14,12 @@ from itertools import chain
 
 import torch
 
+from neuroshard._tensors import DTYPES as ELEMENT_DTYPES
 from neuroshard.errors import TensorError
+from neuroshard.export._program import DTYPES
 
-DTYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16,
-          "i1": torch.bool, "i32": torch.int32, "i64": torch.int64, "f64": torch.float64}
-_TABLE_TYPES = (torch.float32, torch.float16, torch.bfloat16)
+# By the numbers that the runtime has for them.
+_TABLE_TYPES = tuple(ELEMENT_DTYPES.values())
 
 
 class _TableInfo(ctypes.Structure):
@@ -29,7 +30,7 @@ class _TableInfo(ctypes.Structure):
 
 @cache
 def _runtime() -> ctypes.CDLL:
-    from neuroshard.distributed.library import library_path
+    from neuroshard._torch_library import library_path
 
     pointer, text = ctypes.c_void_p, ctypes.c_char_p
     library = ctypes.CDLL(str(library_path().with_name("libneuroshard_runtime.so")),

@@ -1,0 +1,38 @@
+"""Finds and runs neuroshard-compile and the tools beside it."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import shutil
+import subprocess
+from functools import cache
+
+from neuroshard import _binaries
+from neuroshard.errors import CompileError, MissingLibrary
+
+
+@cache
+def compiler_path() -> pathlib.Path:
+    """NEUROSHARD_COMPILE, or bin/ of this package, of its build or installation, or PATH."""
+    if named := os.environ.get("NEUROSHARD_COMPILE"):
+        if not os.access(named, os.X_OK) or os.path.isdir(named):
+            raise MissingLibrary(f"NEUROSHARD_COMPILE names {named}, which is no program")
+        return pathlib.Path(named)
+    if found := _binaries.tool(_binaries.COMPILER) or shutil.which(_binaries.COMPILER):
+        return pathlib.Path(found)
+    raise MissingLibrary(
+        f"{_binaries.COMPILER} is neither in bin/ of this package, its build or installation, nor "
+        "in PATH, nor named by NEUROSHARD_COMPILE; give artifact= a folder that it has written "
+        f"elsewhere, or build it: {_binaries.BUILD_WITH_COMPILER} (docs/install.md)")
+
+
+def run(*command: str | os.PathLike) -> None:
+    try:
+        done = subprocess.run([str(part) for part in command], capture_output=True, text=True,
+                              check=False, stdin=subprocess.DEVNULL)
+    except OSError as error:
+        raise CompileError(f"cannot run {command[0]}: {error.strerror}") from error
+    if done.returncode:
+        raise CompileError(done.stderr.strip() or
+                           f"{command[0]} ended with status {done.returncode}")

@@ -1,0 +1,1 @@
+"""Tables of an artifact in device memory as tensors of PyTorch; for torch_cuda and distributed."""

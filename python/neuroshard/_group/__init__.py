@@ -1,0 +1,1 @@
+"""The ranks of a process group: what they agree on, and how an error on one reaches all."""

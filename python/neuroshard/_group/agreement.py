@@ -1,0 +1,95 @@
+"""Ranks of a process group that must agree before they go on.
+
+What one rank cannot do, all ranks learn: each gets the same error, with the rank that it
+happened on, instead of waiting for it."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+import torch.distributed as dist
+
+from neuroshard._group.control import control_of
+from neuroshard.errors import GroupError
+
+T = TypeVar("T")
+
+
+def rank_of(group: dist.ProcessGroup | None) -> int:
+    """The rank within the group; 0 without torch.distributed."""
+    return dist.get_rank(group) if dist.is_initialized() else 0
+
+
+def size_of(group: dist.ProcessGroup | None) -> int:
+    """Ranks of the group; 1 without torch.distributed."""
+    return dist.get_world_size(group) if dist.is_initialized() else 1
+
+
+def gather(value: T, group: dist.ProcessGroup | None) -> list[T]:
+    """The values of all ranks, in rank order, on every rank. Raises a GroupError with the cause,
+    the same everywhere, if ranks are gone."""
+    if size_of(group) == 1:
+        return [value]
+    return [pickle.loads(data) for data in control_of(group).gather_bytes(pickle.dumps(value))]
+
+
+def attempt(work: Callable[[], T]) -> tuple[T | None, BaseException | None]:
+    """The result of work(), or why there is none."""
+    try:
+        return work(), None
+    except Exception as error:  # noqa: BLE001, whatever it is, the others must learn of it
+        return None, error
+
+
+def together(work: Callable[[], T], group: dist.ProcessGroup | None, what: str,
+             ranks: Sequence[int] | None = None) -> T | None:
+    """Runs work() on the given ranks (default: all) and returns its own result.
+
+    If it failed anywhere, raises on all ranks: on the rank itself its own error, elsewhere a
+    GroupError that names the first such rank and its error."""
+    mine = ranks is None or rank_of(group) in ranks
+    result, error = attempt(work) if mine else (None, None)
+    texts = gather(f"{type(error).__name__}: {error}" if error else None, group)
+    if error:
+        raise error
+    for rank, text in enumerate(texts):
+        if text is not None:
+            raise GroupError(f"rank {rank}: {what} failed: {text}")
+    return result
+
+
+def require_same(values: Mapping[str, str], group: dist.ProcessGroup | None, advice: str) -> None:
+    """Raises a GroupError on all ranks unless every value is the same on all of them."""
+    everyone = gather(dict(values), group)
+    for name, expected in everyone[0].items():
+        for rank, theirs in enumerate(everyone):
+            if theirs.get(name) != expected:
+                raise GroupError(f"rank {rank} has another {name} than rank 0 "
+                                 f"({theirs.get(name)}, not {expected}); {advice}")
+
+
+def host_leaders(group: dist.ProcessGroup | None) -> list[int]:
+    """The first rank of each host."""
+    hosts = gather(f"{socket.gethostname()}:{boot_id()}", group)
+    return [rank for rank, host in enumerate(hosts) if host not in hosts[:rank]]
+
+
+def boot_id() -> str:
+    """Tells hosts of the same name apart."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
+
+
+def local_ranks() -> int:
+    """Ranks on this host, as torchrun says."""
+    try:
+        return max(1, int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
+    except ValueError:
+        return 1

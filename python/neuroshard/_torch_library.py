@@ -1,0 +1,50 @@
+"""Finds and loads libneuroshard_torch.so, the runtime and operators of lib/RuntimeTorch."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pathlib
+from functools import cache
+
+import torch
+
+from neuroshard import _binaries
+from neuroshard.errors import MissingLibrary
+
+
+@cache
+def library_path() -> pathlib.Path:
+    """NEUROSHARD_TORCH_LIBRARY, or lib/ of this package, or of its build or installation."""
+    if named := os.environ.get("NEUROSHARD_TORCH_LIBRARY"):
+        return pathlib.Path(named)
+    if found := _binaries.library(_binaries.TORCH_LIBRARY):
+        return found
+    raise MissingLibrary(
+        f"{_binaries.TORCH_LIBRARY} is neither in lib/ of this package, its build or installation, "
+        "nor named by NEUROSHARD_TORCH_LIBRARY; it is built with PyTorch: "
+        f"{_binaries.BUILD_WITH_TORCH} (docs/install.md)")
+
+
+@cache
+def load_library() -> None:
+    """Defines the operators of lib/RuntimeTorch in torch.ops.neuroshard."""
+    path = library_path()
+    try:
+        if mismatch := _binaries.torch_mismatch(path, torch.__version__):
+            raise MissingLibrary(mismatch)
+        torch.ops.load_library(str(path))
+    except (OSError, ValueError) as error:
+        raise MissingLibrary(f"cannot load {path}: {error}; it must be built with this version "
+                             f"of PyTorch ({torch.__version__})") from error
+
+
+@cache
+def code_version() -> str:
+    """Changes with the code that exchanges: a hash of the libraries."""
+    digest = hashlib.sha256()
+    path = library_path()
+    for name in (path, path.with_name("libneuroshard_runtime.so")):
+        if name.exists():
+            digest.update(name.read_bytes())
+    return digest.hexdigest()[:16]

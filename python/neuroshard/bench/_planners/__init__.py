@@ -1,0 +1,1 @@
+"""The comparison with TorchRec's planner: its cases, contestants, prices and tables."""

@@ -1,0 +1,126 @@
+"""Memory reserves from what one run used, beside what its plan predicts for the tables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import neuroshard as ns
+from neuroshard.cli._failures import InputError
+from neuroshard.cli._input.sources import existing
+
+ALLOCATED, RESERVED = "allocated_bytes.all.peak", "reserved_bytes.all.peak"
+USED = "device_used_bytes"
+
+
+class Use(NamedTuple):
+    """Peaks of one rank, in bytes. used: of the whole device; None when not measured."""
+
+    allocated: int
+    reserved: int
+    used: int | None
+
+
+class RankFit(NamedTuple):
+    """tables: what the plan predicts for them on this rank. rest: what else was allocated.
+    fragmentation: reserved and not allocated. beyond: used outside the allocator."""
+
+    tables: int
+    use: Use
+    rest: int
+    fragmentation: int
+    beyond: int | None
+
+
+class Fit(NamedTuple):
+    reserves: ns.Reserves
+    ranks: tuple[RankFit, ...]
+    remarks: tuple[str, ...]
+
+
+def read_uses(paths: Sequence[str], devices: int) -> list[Use]:
+    """Of one file with a list of the ranks, or of a file for each rank, in their order."""
+    records: list[tuple[str, Any]] = []
+    for path in paths:
+        try:
+            with open(existing(path, "memory statistics"), encoding="utf-8") as file:
+                plain = json.load(file)
+        except (ValueError, UnicodeDecodeError) as error:
+            raise InputError(f"{path}: not JSON: {error}") from error
+        if isinstance(plain, dict) and isinstance(plain.get("ranks"), list):
+            plain = plain["ranks"]
+        many = plain if isinstance(plain, list) else [plain]
+        records += [(f"{path}: rank {index}" if isinstance(plain, list) else path, one)
+                    for index, one in enumerate(many)]
+    if len(records) != devices:
+        raise InputError(f"the plan is for {devices} devices, and the statistics are of "
+                         f"{len(records)}; expected those of every rank")
+    return [use_of(one, where) for where, one in records]
+
+
+def use_of(record: Any, where: str) -> Use:
+    if not isinstance(record, dict):
+        raise InputError(f"{where}: expected the object that torch.cuda.memory_stats() gives")
+    values = []
+    for key in (ALLOCATED, RESERVED, USED):
+        value = record.get(key, nested(record, key))
+        if value is None and key == USED:
+            values.append(None)
+            continue
+        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+            raise InputError(f"{where}: {key}: expected bytes, as torch.cuda.memory_stats() gives "
+                             f"them, got: {value!r}")
+        values.append(value)
+    use = Use(*values)
+    if not use.allocated <= use.reserved <= (use.used if use.used is not None else use.reserved):
+        raise InputError(f"{where}: expected {ALLOCATED} <= {RESERVED} <= {USED}, got: "
+                         f"{use.allocated}, {use.reserved}, {use.used}")
+    return use
+
+
+def nested(record: dict[str, Any], key: str) -> Any:
+    """As torch.cuda.memory_stats_as_nested_dict() gives it."""
+    found: Any = record
+    for part in key.split("."):
+        found = found.get(part) if isinstance(found, dict) else None
+    return found
+
+
+def fit(problem: ns.ShardingProblem, plan: ns.Plan, uses: Sequence[Use]) -> Fit:
+    """Each reserve is the most that any rank needed beyond what the plan predicts."""
+    if problem.memory_model != "full":
+        raise InputError("the workload counts weights alone (memory_model), so it has no reserves; "
+                         "give one with memory_model full")
+    memory = ns.inspect(problem, plan, cost_model="roofline").memory
+    ranks = []
+    for device, use in zip(memory.devices, uses, strict=True):
+        tables = device.peak_bytes - (device.communicator_bytes + device.dense_reserve_bytes
+                                      + device.fragmentation_reserve_bytes)
+        ranks.append(RankFit(tables, use, use.allocated - tables, use.reserved - use.allocated,
+                             None if use.used is None else use.used - use.reserved))
+    beyond = [one.beyond for one in ranks if one.beyond is not None]
+    communicator = max(beyond) if len(beyond) == len(ranks) else None
+    reserves = ns.Reserves(
+        dense_bytes=max(0, *(one.rest for one in ranks)),
+        fragmentation_bytes=max(one.fragmentation for one in ranks),
+        communicator_bytes=(problem.constraints.reserves.communicator_bytes
+                            if communicator is None else communicator))
+    return Fit(reserves, tuple(ranks), tuple(remarks_on(ranks, communicator)))
+
+
+def remarks_on(ranks: Sequence[RankFit], communicator: int | None) -> list[str]:
+    remarks = []
+    low = [str(rank) for rank, one in enumerate(ranks) if one.rest < 0]
+    if low:
+        remarks.append(f"rank {', '.join(low)} allocated less than the plan predicts for its "
+                       "tables alone: p99_pooling may be too high, or the run had another batch "
+                       "or plan")
+    rests = [one.rest for one in ranks]
+    if max(rests) > 0 and max(rests) - min(rests) > max(rests) / 2:
+        remarks.append("what is allocated beside the tables differs by more than half between "
+                       "ranks; a dense model is alike on all, so the prediction for the tables "
+                       "may be off")
+    if communicator is None:
+        remarks.append(f"without {USED} of every rank the communicator's reserve stays as it was")
+    return remarks

@@ -1,0 +1,157 @@
+"""What batches say about features and tables: pooling, presence, reuse, hot rows.
+
+The definitions are those of docs/formats.md.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+
+import numpy
+
+import neuroshard as ns
+from neuroshard.cli._failures import InputError
+from neuroshard.tables import REUSE_BINS
+
+# Shares of the rows at which the hottest rows' share of the lookups is written down.
+ROW_SHARES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.03, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0)
+DIGITS = 6
+
+
+class FeatureCounts:
+    """samples, present: of all batches. per_sample: ids per sample, of each batch."""
+
+    def __init__(self) -> None:
+        self.samples = 0
+        self.present = 0
+        self.ids = 0
+        self.per_sample: list[float] = []
+
+    def add(self, lengths: numpy.ndarray) -> None:
+        self.samples += len(lengths)
+        self.present += int((lengths > 0).sum())
+        self.ids += int(lengths.sum())
+        self.per_sample.append(float(lengths.sum()) / len(lengths))
+
+    def statistics(self, feature: str) -> ns.FeatureStatistics:
+        presence = self.present / self.samples
+        pooling = self.ids / self.present if self.present else 0.0
+        # Never below what it holds 99 of 100 batches to, nor below the mean over all batches.
+        p99 = float(numpy.quantile(self.per_sample, 0.99, method="higher"))
+        p99 = max(p99, pooling * presence)
+        return ns.FeatureStatistics(feature, mean_pooling=pooling, p99_pooling=p99,
+                                    presence=presence)
+
+
+class TableCounts:
+    """bins: distinct ids of a batch by how often it has them, summed over the batches. rows,
+    counts: of all rows seen, ascending, and how often."""
+
+    def __init__(self) -> None:
+        self.bins = numpy.zeros(REUSE_BINS, dtype=numpy.int64)
+        self.rows = numpy.zeros(0, dtype=numpy.int64)
+        self.counts = numpy.zeros(0, dtype=numpy.int64)
+        self.samples: list[int] = []
+
+    def add(self, ids: numpy.ndarray, samples: int) -> None:
+        rows, counts = numpy.unique(ids.astype(numpy.int64), return_counts=True)
+        self.bins += numpy.bincount(bin_of(counts), minlength=REUSE_BINS)
+        merged, places = numpy.unique(numpy.concatenate([self.rows, rows]), return_inverse=True)
+        both = numpy.concatenate([self.counts, counts])
+        self.counts = numpy.bincount(places, both, minlength=len(merged)).astype(numpy.int64)
+        self.rows = merged
+        self.samples.append(samples)
+
+    def access(self, table: ns.Table) -> ns.Access | None:
+        """None when no id was seen."""
+        total = int(self.bins.sum())
+        if not total:
+            return None
+        return ns.Access(batch=round(sum(self.samples) / len(self.samples)),
+                         reuse=[int(one) / total for one in self.bins],
+                         row_mass=self.row_mass(table.rows))
+
+    def row_mass(self, rows: int) -> list[ns.RowMass]:
+        hottest = numpy.cumsum(numpy.sort(self.counts)[::-1])
+        points = []
+        for share in ROW_SHARES:
+            count = int(share * rows)
+            if count < 1:
+                continue
+            lookups = hottest[min(count, len(hottest)) - 1] / hottest[-1]
+            points.append(ns.RowMass(round(count / rows, 9), round(float(lookups), DIGITS)))
+            if lookups >= 1:
+                break
+        return points
+
+
+def bin_of(counts: numpy.ndarray) -> numpy.ndarray:
+    """0 for once, 1 for twice, 2 for 3-4, 3 for 5-8, ..., 15 up to 32768, 16 beyond."""
+    bits = numpy.frexp(counts - 1)[1]
+    return numpy.minimum(bits, REUSE_BINS - 1)
+
+
+class Profile:
+    """Counts batches, one after the other."""
+
+    def __init__(self, problem: ns.ShardingProblem) -> None:
+        self.problem = problem
+        self.features = {one.name: FeatureCounts() for one in problem.features}
+        self.tables = {one.name: TableCounts() for one in problem.tables}
+        self.readers = defaultdict(list)
+        for one in problem.features:
+            self.readers[one.table].append(one.name)
+        self.ignored: set[str] = set()
+        self.batches = 0
+
+    def add(self, batch: Mapping[str, tuple[numpy.ndarray, numpy.ndarray]], where: str) -> None:
+        self.ignored |= set(batch) - set(self.features)
+        known = set(batch) & set(self.features)
+        if not known:
+            raise InputError(f"{where}: none of the workload's features is in it; it has "
+                             f"{', '.join(sorted(batch)) or 'nothing'}, the workload has "
+                             f"{', '.join(list(self.features)[:8])}")
+        for name in known:
+            if len(batch[name][1]):
+                self.features[name].add(batch[name][1])
+        for table in self.problem.tables:
+            seen = [name for name in self.readers[table.name] if name in known]
+            if seen:
+                ids = numpy.concatenate([batch[name][0] for name in seen])
+                check_rows(ids, table, f"{where}: {', '.join(seen)}")
+                self.tables[table.name].add(ids, max(len(batch[name][1]) for name in seen))
+        self.batches += 1
+
+    def feature_statistics(self) -> list[ns.FeatureStatistics]:
+        """Of the features that were seen, in the workload's order."""
+        return [counts.statistics(name) for name, counts in self.features.items()
+                if counts.samples]
+
+    def table_statistics(self) -> list[ns.TableStatistics]:
+        found = ((table.name, self.tables[table.name].access(table))
+                 for table in self.problem.tables)
+        return [ns.TableStatistics(name, access) for name, access in found if access]
+
+
+def check_rows(ids: numpy.ndarray, table: ns.Table, where: str) -> None:
+    if len(ids) and (ids.min() < 0 or ids.max() >= table.rows):
+        wrong = ids.min() if ids.min() < 0 else ids.max()
+        raise InputError(f"{where}: id {wrong} is no row of table '{table.name}', which has "
+                         f"{table.rows}; give ids as the table sees them, after hashing")
+
+
+def apply(problem: ns.ShardingProblem, features: list[ns.FeatureStatistics],
+          tables: list[ns.TableStatistics]) -> ns.ShardingProblem:
+    """The problem with these statistics in place of its own."""
+    by_feature = {one.feature: one for one in features}
+    by_table = {one.table: one.access for one in tables}
+    changed = []
+    for feature in problem.features:
+        if one := by_feature.get(feature.name):
+            feature = feature.replace(mean_pooling=one.mean_pooling, p99_pooling=one.p99_pooling,
+                                      presence=one.presence)
+        changed.append(feature)
+    return problem.replace(
+        features=changed, tables=[one.replace(access=by_table.get(one.name, one.access))
+                                  for one in problem.tables])

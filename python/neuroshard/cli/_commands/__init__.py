@@ -1,0 +1,1 @@
+"""The commands of neuroshard, a module each; cli/_app.py imports the one that runs."""

@@ -1,0 +1,69 @@
+"""neuroshard calibrate-memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from neuroshard.cli._input import options
+
+
+@click.command("calibrate-memory")
+@options.workload_options
+@click.argument("plan", type=click.Path())
+@click.argument("statistics", nargs=-1, required=True, type=click.Path())
+@click.option("-o", "--output", type=click.Path(), metavar="WORKLOAD",
+              help="Write the workload with these reserves here.")
+@options.json_option
+def command(plan: str, statistics: tuple[str, ...], output: str | None, as_json: bool,
+            **values: Any) -> None:
+    """Fits the memory reserves to the JSON files STATISTICS: what torch.cuda.memory_stats()
+    gave on every rank after some steps of WORKLOAD under PLAN."""
+    from neuroshard.cli._analysis import calibration
+    from neuroshard.cli._output import plain, show
+    from neuroshard.cli._input import sources
+
+    source = values["workload"]
+    problem = options.take_workload(values)
+    brought = sources.load_plan(plan)
+    uses = calibration.read_uses(statistics, problem.topology.device_count)
+    found = calibration.fit(problem, brought, uses)
+    if output:
+        # The file keeps what it said of devices, or did not.
+        own = problem if sources.names_function(source) else sources.load_workload(source)
+        own.replace(constraints=own.constraints.replace(reserves=found.reserves)).save(output)
+    if as_json:
+        show.print_json({"reserves": plain.whole(found.reserves),
+                         "ranks": [{**one._asdict(), "use": one.use._asdict()}
+                                   for one in found.ranks],
+                         "remarks": list(found.remarks)})
+    else:
+        print_fit(found, output)
+
+
+def print_fit(found: Any, output: str | None) -> None:
+    from neuroshard.cli._output import show
+
+    def sized(count: int | None) -> str:
+        if count is None:
+            return "not measured"
+        return ("-" if count < 0 else "") + show.size(abs(count))
+
+    out = show.console()
+    made = show.table("Peaks", "rank", "tables, predicted", "allocated", "beside the tables",
+                      "reserved", "fragmentation", "used", "outside the allocator")
+    for rank, one in enumerate(found.ranks):
+        made.add_row(str(rank), sized(one.tables), sized(one.use.allocated), sized(one.rest),
+                     sized(one.use.reserved), sized(one.fragmentation), sized(one.use.used),
+                     sized(one.beyond))
+    out.print(made)
+    reserves = found.reserves
+    for name, count in (("dense", reserves.dense_bytes),
+                        ("fragmentation", reserves.fragmentation_bytes),
+                        ("communicator", reserves.communicator_bytes)):
+        text = "the default of the device's class" if count is None else sized(count)
+        out.print(f"{name} reserve: {text}")
+    show.sentences(out, found.remarks)
+    if output:
+        show.messages().print(f"wrote the workload to {output}", markup=False)

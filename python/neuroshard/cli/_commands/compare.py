@@ -1,0 +1,90 @@
+"""neuroshard compare."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from neuroshard.cli._input import options, search_options
+
+
+@click.command("compare")
+@options.workload_options
+@click.argument("plans", nargs=-1, type=click.Path())
+@search_options.model_options
+@search_options.search_options
+@search_options.algorithm_option(
+    multiple=True, help="Plan with this one; several times for several. Without plans and "
+                        "algorithms: all of them.")
+@options.json_option
+def command(plans: tuple[str, ...], algorithm: tuple[str, ...], as_json: bool,
+            **values: Any) -> None:
+    """Costs the files PLANS, and plans that algorithms make for WORKLOAD, under one cost
+    model."""
+    import neuroshard as ns
+    from neuroshard.cli._analysis import comparison
+    from neuroshard.cli._output import show
+    from neuroshard.cli._input import sources
+
+    loaded = {path: sources.load_plan(path) for path in plans}
+    problem = options.take_workload(values)
+    model, search = search_options.take_model(values), search_options.take_search(values)
+    names = algorithm or (() if plans else ns.algorithms())
+    entries = [comparison.of_plan(problem, path, plan, model) for path, plan in loaded.items()]
+    for name in names:
+        with show.searching(f"planning ({name})") as progress:
+            entries.append(comparison.of_algorithm(problem, name, model, search, progress))
+    entries = comparison.ranked(entries)
+    if as_json:
+        show.print_json(as_plain(entries))
+    else:
+        print_entries(problem, entries)
+    if entries and not any(one.result for one in entries):
+        raise click.exceptions.Exit(1)
+
+
+def as_plain(entries: list[Any]) -> dict[str, Any]:
+    from neuroshard.cli._analysis import comparison
+    from neuroshard.cli._output import plain
+
+    rows = []
+    for one in entries:
+        row: dict[str, Any] = {"name": one.name, "planned_here": one.made}
+        if one.result is not None:
+            row |= {**plain.summary(one.result), "breakdown": plain.whole(one.result.breakdown)}
+        else:
+            row["error"] = one.message
+        rows.append(row)
+    return {"lower_bound_ms": comparison.best_bound(entries) or None, "plans": rows}
+
+
+def print_entries(problem: Any, entries: list[Any]) -> None:
+    from rich.markup import escape
+
+    from neuroshard.cli._analysis import comparison
+    from neuroshard.cli._output import show
+
+    out = show.console()
+    made = show.table(f"{len(problem.tables)} tables on {problem.topology}", "plan", "step, ms",
+                      "to the best", "forward", "backward", "exchange", "fullest device",
+                      "shards", "planned in, s")
+    best = next((one.result.cost_ms for one in entries if one.result), 0)
+    for one in entries:
+        if one.result is None:
+            continue
+        parts = one.result.breakdown
+        exchange = (parts.input_ms + parts.exposed_forward_communication_ms
+                    + parts.backward_communication_ms)
+        made.add_row(escape(one.name), show.ms(one.result.cost_ms),
+                     show.percent(one.result.cost_ms / best - 1) if best else "",
+                     show.ms(parts.max_forward_ms), show.ms(parts.max_backward_ms),
+                     show.ms(exchange), show.size(one.result.memory.peak_bytes),
+                     str(len(one.result.plan.shards)),
+                     f"{one.result.seconds:.2f}" if one.made else "")
+    out.print(made)
+    for one in entries:
+        if one.result is None:
+            out.print(f"{one.name}: no plan: {one.message}", markup=False, soft_wrap=True)
+    bound = comparison.best_bound(entries)
+    out.print(f"No plan is below {bound:.3f} ms." if bound > 0 else "No lower bound is known.")

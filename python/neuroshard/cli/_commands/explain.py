@@ -1,0 +1,81 @@
+"""neuroshard explain."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from neuroshard.cli._input import options, search_options
+
+
+@click.command("explain")
+@options.workload_options
+@click.argument("plan", required=False, type=click.Path())
+@search_options.model_options
+@click.option("-t", "--table", "tables", multiple=True,
+              help="Explain this one, cut or not; several times for several.")
+@options.json_option
+def command(plan: str | None, tables: tuple[str, ...], as_json: bool, **values: Any) -> None:
+    """Says why PLAN, or the plan that `neuroshard plan` makes, is as it is: for each table that
+    is cut what a step would take if it were whole; for each --table that is whole what it would
+    take elsewhere. All else stays as it is."""
+    import neuroshard as ns
+    from neuroshard.cli._analysis import cuts, reasons
+    from neuroshard.cli._output import show
+    from neuroshard.cli._input import sources
+
+    brought = sources.load_plan(plan) if plan else None
+    problem = options.take_workload(values)
+    model = search_options.take_model(values)
+    unknown = set(tables) - {table.name for table in problem.tables}
+    if unknown:
+        raise ns.InvalidProblem([("--table", f"there is no table '{sorted(unknown)[0]}'")])
+    if brought is not None:
+        result = ns.inspect(problem, brought, **model)
+    else:
+        with show.searching("planning") as progress:
+            result = ns.plan(problem, progress=progress, **model)
+    cuts = [one for one in cuts.cuts_of(problem, result.plan)
+            if (one.table.name in tables if tables else one.kind != "whole")]
+    with show.searching("explaining") as progress:
+        found = []
+        for index, cut in enumerate(cuts):
+            found.append(reasons.reason_for(problem, result, cut, model))
+            if progress:
+                progress(ns.Progress(0, (index + 1) / len(cuts), result.cost_ms, cut.table.name))
+    if as_json:
+        show.print_json(as_plain(result, found))
+    else:
+        print_reasons(problem, result, found)
+
+
+def as_plain(result: Any, found: list[Any]) -> dict[str, Any]:
+    from neuroshard.cli._output import plain
+
+    return {**plain.summary(result), "explanation": list(result.explanation),
+            "remarks": list(result.remarks),
+            "tables": [{"table": one.cut.table.name, "cut_by": one.cut.kind,
+                        "shards": plain.whole(one.cut.shards), "other_ms": one.other_ms,
+                        "other_device": one.device, "why": one.text} for one in found]}
+
+
+def print_reasons(problem: Any, result: Any, found: list[Any]) -> None:
+    from rich.markup import escape
+
+    from neuroshard.cli._output import show, views
+
+    out = show.console()
+    views.print_summary(out, problem, result)
+    if found:
+        made = show.table("Tables", "table", "cut by", "pieces", "devices", "why", left=5,
+                          long=("pieces", "why"))
+        for one in found:
+            made.add_row(escape(one.cut.table.name), one.cut.kind, one.cut.pieces,
+                         one.cut.devices, escape(one.text))
+        out.print(made)
+    else:
+        out.print("No table is cut; --table explains one that is whole.")
+    rest = [line for line in (*result.explanation, *result.remarks)
+            if not line.startswith("table '")]
+    show.sentences(out, rest)

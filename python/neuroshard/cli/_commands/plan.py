@@ -1,0 +1,74 @@
+"""neuroshard plan."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from neuroshard.cli._input import options, search_options
+from neuroshard.planning import OPTIONS
+
+
+@click.command("plan")
+@options.workload_options
+@search_options.model_options
+@search_options.search_options
+@search_options.algorithm_option()
+@search_options.warm_options
+@click.option("--given", type=click.Path(), metavar="PLAN",
+              help="Show this plan instead of making one.")
+@click.option("-o", "--output", type=click.Path(), metavar="PLAN", help="Write the plan here.")
+@click.option("--html", type=click.Path(), metavar="FILE",
+              help="Write a report, one file that opens offline; it also plans with the other "
+                   "algorithms, for comparison.")
+@options.json_option
+def command(given: str | None, output: str | None, html: str | None, as_json: bool,
+            **values: Any) -> None:
+    """Plans WORKLOAD: a file workload.json, or model.py:function that gives a ShardingProblem
+    or a torch module."""
+    import neuroshard as ns
+    from neuroshard.cli._output import plain, show
+    from neuroshard.cli._input import sources
+    from neuroshard.cli._output import views
+
+    inputs = (values["workload"], given, values["previous"])
+    for path in (output, html):
+        sources.check_output(path, inputs)
+    brought = sources.load_plan(given) if given is not None else None
+    warm = search_options.take_warm_start(values)
+    problem = options.take_workload(values)
+    model, search = search_options.take_model(values), search_options.take_search(values)
+    algorithm = values.pop("algorithm") or OPTIONS["algorithm"]["default"]
+    if brought is not None:
+        check_given(warm, output, search, html)
+        result = ns.inspect(problem, brought, **model)
+    else:
+        with show.searching("planning") as progress:
+            result = ns.plan(problem, algorithm=algorithm, progress=progress, **warm, **model,
+                             **search)
+    if output:
+        result.save(output)
+    if html:
+        from neuroshard.cli._output import report
+
+        left_out = "" if brought is not None else algorithm
+        others = report.baselines(problem, result, left_out, model, search)
+        report.write(html, problem, result, others)
+    if as_json:
+        show.print_json(plain.result(result))
+        return
+    views.print_result(show.console(), problem, result)
+    for what, path in (("the plan", output), ("the report", html)):
+        if path:
+            show.messages().print(f"wrote {what} to {path}", markup=False)
+
+
+def check_given(warm: Any, output: str | None, search: Any, html: str | None) -> None:
+    """Raises where an option would have no effect on a plan that is shown."""
+    if warm or output:
+        raise click.UsageError("--given shows a plan: there is none to make, for --previous, or "
+                               "to write, for --output")
+    if search and not html:
+        raise click.UsageError("--given shows a plan and searches for none: "
+                               f"--{next(iter(search)).replace('_', '-')} has no effect")

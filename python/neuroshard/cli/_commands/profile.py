@@ -1,0 +1,102 @@
+"""neuroshard profile."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from neuroshard.cli._input import options
+
+
+@click.command("profile")
+@click.argument("workload", type=click.Path())
+@click.argument("batches", nargs=-1, required=True, type=click.Path())
+@click.option("-o", "--output", type=click.Path(), metavar="WORKLOAD",
+              help="Write the workload with these statistics here.")
+@click.option("--snapshot", metavar="NAME",
+              help="Add them as a snapshot of that name instead of replacing the workload's.")
+@click.option("--weight", type=float, default=1, show_default=True, help="Of the snapshot.")
+@click.option("--limit", type=click.IntRange(min=1), help="Read at most so many batches.")
+@options.json_option
+def command(workload: str, batches: tuple[str, ...], output: str | None, snapshot: str | None,
+            weight: float, limit: int | None, as_json: bool) -> None:
+    """Measures BATCHES: files of one global batch each (.npz or .safetensors with
+    FEATURE.ids and FEATURE.offsets), or data.py:function that gives an iterable of
+    KeyedJaggedTensors or of dicts {feature: (ids, offsets)}."""
+    try:
+        import numpy  # noqa: F401
+    except ImportError:
+        from neuroshard.cli._failures import InputError
+        raise InputError("profiling needs numpy: pip install \"neuroshard[profile]\"") from None
+    import neuroshard as ns
+    from neuroshard.cli._input import batches as reader
+    from neuroshard.cli._output import show
+    from neuroshard.cli._input import sources
+    from neuroshard.cli._analysis import statistics
+
+    problem = sources.load_workload(workload)
+    found = statistics.Profile(problem)
+    with show.messages().status("profiling") as status:
+        for where, batch in reader.read_batches(batches):
+            found.add(batch, where)
+            status.update(f"profiling: {found.batches} batches")
+            if limit and found.batches >= limit:
+                break
+    features, tables = found.feature_statistics(), found.table_statistics()
+    if snapshot:
+        made = problem.replace(snapshots=[*problem.snapshots,
+                                          ns.Snapshot(snapshot, weight, features, tables)])
+    else:
+        made = statistics.apply(problem, features, tables)
+    if output:
+        made.save(output)
+    if as_json:
+        show.print_json(as_plain(found, features, tables))
+    else:
+        print_profile(found, features, tables, output)
+
+
+def as_plain(found: Any, features: list[Any], tables: list[Any]) -> dict[str, Any]:
+    from neuroshard.cli._output import plain
+
+    return {"batches": found.batches, "ignored": sorted(found.ignored),
+            "features": [plain.whole(one) for one in features],
+            "tables": [plain.whole(one) for one in tables]}
+
+
+def print_profile(found: Any, features: list[Any], tables: list[Any],
+                  output: str | None) -> None:
+    from rich.markup import escape
+
+    from neuroshard.cli._output import show
+
+    out = show.console()
+    by_table = {one.table: one.access for one in tables}
+    made = show.table(f"{found.batches} batches", "feature", "table", "ids per sample", "p99",
+                      "presence", "ids seen once", "hottest rows", left=2)
+    tables_of = {one.name: one.table for one in found.problem.features}
+    for one in features:
+        access = by_table.get(tables_of[one.feature])
+        made.add_row(escape(one.feature), escape(tables_of[one.feature]),
+                     f"{one.mean_pooling:.2f}", f"{one.p99_pooling:.2f}", f"{one.presence:.1%}",
+                     f"{access.reuse[0]:.0%}" if access else "", hottest(access))
+    out.print(made)
+    unseen = set(tables_of) - {one.feature for one in features}
+    for what, names in (("not in the batches, and left as they were", unseen),
+                        ("not in the workload, and left out", found.ignored)):
+        if names:
+            out.print(f"Features {what}: {', '.join(sorted(names))}", markup=False,
+                      soft_wrap=True)
+    if found.batches < 100:
+        out.print(f"p99 of {found.batches} batches is their largest; 100 or more say it better.")
+    if output:
+        show.messages().print(f"wrote the workload to {output}", markup=False)
+
+
+def hottest(access: Any) -> str:
+    """The point of the hottest rows nearest to half of the lookups."""
+    if access is None or not access.row_mass:
+        return ""
+    point = min(access.row_mass, key=lambda one: abs(one.lookup_share - 0.5))
+    return f"{point.row_share:.2g} of rows: {point.lookup_share:.0%}"

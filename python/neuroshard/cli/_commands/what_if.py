@@ -1,0 +1,80 @@
+"""neuroshard what-if."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from neuroshard.cli._input import options, search_options
+
+
+@click.command("what-if")
+@options.workload_options
+@search_options.model_options
+@search_options.search_options
+@search_options.algorithm_option()
+@click.option("-c", "--cluster", "topologies", multiple=True, metavar="TOPOLOGY",
+              help="A cluster to plan for, as --topology; several times for several.")
+@click.option("-n", "--count", "counts", type=click.IntRange(min=1), multiple=True,
+              help="As many devices of the workload's own kind; several times for several.")
+@options.json_option
+def command(topologies: tuple[str, ...], counts: tuple[int, ...], as_json: bool,
+            **values: Any) -> None:
+    """Plans WORKLOAD for several clusters: more, fewer or other devices."""
+    import neuroshard as ns
+    from neuroshard.cli._output import show
+
+    if not topologies and not counts:
+        raise click.UsageError("give --cluster or --count, for instance -c 8xH200 -n 4 -n 16")
+    for topology in topologies:
+        ns.Topology.parse(topology)
+    # Numbers are of the workload's own devices; whole clusters need none of its own.
+    problem = options.take_workload(values, needs_devices=bool(counts))
+    arguments = {**search_options.take_model(values), **search_options.take_search(values),
+                 **search_options.take(values, "algorithm")}
+    cases = []
+    for asked in [*({"topologies": one} for one in topologies), *({"devices": n} for n in counts)]:
+        with show.searching(f"planning for {next(iter(asked.values()))}") as progress:
+            cases += ns.what_if(problem, **asked, progress=progress, **arguments)
+    if as_json:
+        show.print_json({"cases": [as_plain(case) for case in cases]})
+    else:
+        print_cases(cases)
+    if not any(case.result for case in cases):
+        raise click.exceptions.Exit(1)
+
+
+def as_plain(case: Any) -> dict[str, Any]:
+    from neuroshard.cli._output import plain
+
+    row = {"name": case.name, "topology": str(case.topology),
+           "device_count": case.topology.device_count}
+    return row | (plain.summary(case.result) if case.result else
+                  {"error": plain.error(case.error)})
+
+
+def print_cases(cases: list[Any]) -> None:
+    from rich.markup import escape
+
+    from neuroshard.cli._output import show
+
+    out = show.console()
+    made = show.table("What if", "cluster", "devices", "step, ms", "bound, ms", "fullest device",
+                      "of its memory", "shards", "planned in, s")
+    for case in cases:
+        if case.result is None:
+            made.add_row(escape(case.name), str(case.topology.device_count), "no plan")
+            continue
+        result = case.result
+        fullest = max(memory.peak_bytes / device.memory_bytes for memory, device in
+                      zip(result.memory.devices, case.topology.devices, strict=True))
+        made.add_row(escape(case.name), str(case.topology.device_count), show.ms(result.cost_ms),
+                     show.ms(result.lower_bound_ms) if result.lower_bound_ms > 0 else "unknown",
+                     show.size(result.memory.peak_bytes), f"{fullest:.0%}",
+                     str(len(result.plan.shards)), f"{result.seconds:.2f}")
+    out.print(made)
+    for case in cases:
+        if case.error is not None:
+            out.print(f"{case.name}: no plan: {case.error.limit}: {case.error.message}",
+                      markup=False, soft_wrap=True)

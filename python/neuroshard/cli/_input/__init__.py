@@ -1,0 +1,1 @@
+"""Options, workloads, plans and batches that the commands read."""

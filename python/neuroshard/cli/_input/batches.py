@@ -1,0 +1,156 @@
+"""Batches to profile: files of ids and offsets, or what a user's function gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from typing import Any
+
+import numpy
+
+from neuroshard.cli._failures import InputError
+from neuroshard.cli._input.sources import existing, names_function, run_user_code, call
+
+# Of a feature: its ids, and the lengths of its samples.
+Bags = tuple[numpy.ndarray, numpy.ndarray]
+
+
+def read_batches(sources: Sequence[str]) -> Iterator[tuple[str, dict[str, Bags]]]:
+    """(where it comes from, {feature: (ids, lengths)}) of each batch."""
+    for source in sources:
+        if names_function(source):
+            yield from of_function(source)
+        elif source.endswith(".npz"):
+            yield source, of_arrays(read_npz(existing(source, "a batch")), source)
+        elif source.endswith(".safetensors"):
+            yield source, of_arrays(read_safetensors(existing(source, "a batch")), source)
+        else:
+            raise InputError(f"{source}: expected a .npz or .safetensors file, or "
+                             "file.py:function")
+
+
+def read_npz(path: str) -> dict[str, numpy.ndarray]:
+    try:
+        with closing(numpy.load(path, allow_pickle=False)) as file:
+            return {name: file[name] for name in file.files}
+    except (ValueError, AttributeError, EOFError, OSError) as error:
+        raise InputError(f"{path}: not a .npz file that can be read: {error}") from error
+
+
+def read_safetensors(path: str) -> dict[str, numpy.ndarray]:
+    try:
+        from safetensors import SafetensorError
+        from safetensors.numpy import load_file
+    except ImportError as error:
+        raise InputError(f"{path}: reading it needs safetensors: "
+                         "pip install \"neuroshard[profile]\"") from error
+    try:
+        return load_file(path)
+    except SafetensorError as error:
+        raise InputError(f"{path}: not a .safetensors file that can be read: {error}") from error
+
+
+def of_arrays(arrays: Mapping[str, numpy.ndarray], where: str) -> dict[str, Bags]:
+    """"F.ids" with "F.offsets" or "F.lengths"; or "F" alone, [batch, ids per sample]."""
+    batch = {}
+    for name, array in arrays.items():
+        feature, _, part = name.rpartition(".")
+        if part == "ids" and feature:
+            offsets, lengths = (arrays.get(f"{feature}.{one}") for one in ("offsets", "lengths"))
+            if (offsets is None) == (lengths is None):
+                raise InputError(f"{where}: {name}: expected {feature}.offsets or "
+                                 f"{feature}.lengths beside it")
+            batch[feature] = bags(array, offsets, lengths, f"{where}: {feature}")
+        elif not feature or part not in ("offsets", "lengths", "weights"):
+            batch[name] = dense_bags(array, f"{where}: {name}")
+        elif f"{feature}.ids" not in arrays:
+            raise InputError(f"{where}: {name}: expected {feature}.ids beside it")
+    return batch
+
+
+def of_function(source: str) -> Iterator[tuple[str, dict[str, Bags]]]:
+    given = call(source)
+    if not isinstance(given, Iterable) or isinstance(given, (str, bytes, Mapping)):
+        raise InputError(f"{source}: expected an iterable of batches, got a "
+                         f"{type(given).__name__}")
+    path, iterator, end = source.rpartition(":")[0], iter(given), object()
+    index = 0
+    while (one := run_user_code(source, path, lambda: next(iterator, end))) is not end:
+        where = f"{source}: batch {index}"
+        yield where, of_keyed(one) if is_keyed(one) else of_mapping(one, where)
+        index += 1
+
+
+def is_keyed(value: Any) -> bool:
+    """Whether it looks like a KeyedJaggedTensor."""
+    return all(callable(getattr(value, name, None)) for name in ("keys", "lengths", "values",
+                                                                 "offset_per_key"))
+
+
+def of_keyed(value: Any) -> dict[str, Bags]:
+    ids, lengths = to_array(value.values()), to_array(value.lengths())
+    keys, begin = list(value.keys()), list(value.offset_per_key())
+    strides = list(value.stride_per_key()) if hasattr(value, "stride_per_key") else [
+        len(lengths) // len(keys)] * len(keys)
+    batch, first = {}, 0
+    for index, (key, stride) in enumerate(zip(keys, strides)):
+        batch[key] = (ids[begin[index]:begin[index + 1]], lengths[first:first + stride])
+        first += stride
+    return batch
+
+
+def of_mapping(value: Any, where: str) -> dict[str, Bags]:
+    if not isinstance(value, Mapping):
+        raise InputError(f"{where}: expected a KeyedJaggedTensor or a dict by feature, got a "
+                         f"{type(value).__name__}")
+    batch = {}
+    for feature, one in value.items():
+        place = f"{where}: {feature}"
+        if isinstance(one, (tuple, list)) and 2 <= len(one) <= 3:
+            batch[feature] = bags(to_array(one[0]), to_array(one[1]), None, place)
+        else:
+            batch[feature] = dense_bags(to_array(one), place)
+    return batch
+
+
+def to_array(value: Any) -> numpy.ndarray:
+    if hasattr(value, "detach"):
+        value = value.detach().cpu()
+    return numpy.asarray(value)
+
+
+def bags(ids: numpy.ndarray, offsets: numpy.ndarray | None, lengths: numpy.ndarray | None,
+         where: str) -> Bags:
+    check_ids(ids, 1, where)
+    if lengths is None:
+        check_counts(offsets, "offsets", where)
+        if len(offsets) < 1 or offsets[0] != 0 or offsets[-1] != len(ids):
+            raise InputError(f"{where}: expected offsets of all samples and the end, from 0 to "
+                             f"{len(ids)} (the number of ids), got: {offsets[:1].tolist()} to "
+                             f"{offsets[-1:].tolist()}")
+        lengths = numpy.diff(offsets)
+    else:
+        check_counts(lengths, "lengths", where)
+    if (lengths < 0).any() or lengths.sum() != len(ids):
+        raise InputError(f"{where}: expected lengths from 0 on that add up to {len(ids)}, the "
+                         f"number of ids, got: at least {lengths.min(initial=0)}, in all "
+                         f"{lengths.sum()}")
+    return ids, lengths
+
+
+def dense_bags(ids: numpy.ndarray, where: str) -> Bags:
+    check_ids(ids, 2, where)
+    return ids.reshape(-1), numpy.full(ids.shape[0], ids.shape[1])
+
+
+def check_ids(ids: numpy.ndarray, dimensions: int, where: str) -> None:
+    if ids.ndim != dimensions or ids.dtype.kind not in "iu":
+        shape = "[ids] with offsets" if dimensions == 1 else "[batch, ids per sample]"
+        raise InputError(f"{where}: expected whole numbers {shape}, got: {ids.dtype} of shape "
+                         f"{list(ids.shape)}")
+
+
+def check_counts(values: numpy.ndarray, what: str, where: str) -> None:
+    if values.ndim != 1 or values.dtype.kind not in "iu":
+        raise InputError(f"{where}: expected {what} as a list of whole numbers, got: "
+                         f"{values.dtype} of shape {list(values.shape)}")

@@ -1,0 +1,83 @@
+"""The options of a search on the command line, from the planner's table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+import neuroshard as ns
+from neuroshard.cli._input.options import combined
+
+algorithms = ns.algorithms  # Before the planner's modules: its error says what is missing.
+from neuroshard.planning import OPTIONS, PUBLISHED  # noqa: E402
+
+TYPES = {"text": str, "whole": int, "number": float}
+MODEL = ("cost_model", "objective", "dense_bottom_ms", "dense_rest_ms", "pipeline_depth")
+WARM = ("previous", "horizon_steps", "tolerance")
+
+
+def option(key: str, *names: str, **settings: Any) -> Any:
+    """A flag with name, type, help and default of the table. None: it is not given."""
+    row = OPTIONS[key]
+    settings = {"type": TYPES[row["kind"]], "help": row["help"], "default": None, **settings}
+    return click.option(*names, f"--{row['flag']}", key, **settings)
+
+
+def algorithm_option(**settings: Any) -> Any:
+    return option("algorithm", "-a", type=click.Choice(algorithms()), **settings)
+
+
+model_options = combined(
+    option("cost_model", "-m", multiple=True),
+    option("objective", type=click.Choice(["step", "published"])),
+    *(option(key) for key in MODEL[2:]))
+
+# All that a plan from nothing takes, but the algorithm.
+search_options = combined(
+    *(option(key) for key in OPTIONS if key not in ("algorithm", *MODEL, *WARM)),
+    click.option("--target", type=click.Choice(["native", "torchrec-1.9"]),
+                 help="What runs the plan; in place of the workload's own."))
+
+warm_options = combined(option("previous", type=click.Path(), metavar="PLAN"),
+                        *(option(key) for key in WARM[1:]))
+
+
+def take(values: dict[str, Any], *keys: str) -> dict[str, Any]:
+    """Those of the options that are given, taken out of the values."""
+    taken = {key: values.pop(key, None) for key in keys}
+    return {key: value for key, value in taken.items() if value is not None}
+
+
+def take_model(values: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of neuroshard.plan and inspect that model_options describe."""
+    given = take(values, *MODEL)
+    names = list(given.pop("cost_model", ()))
+    kind = given.pop("objective", OPTIONS["objective"]["default"])
+    chosen = names[0] if len(names) == 1 else names or OPTIONS["cost_model"]["default"]
+    return {"cost_model": chosen, "objective": ns.Objective(kind, **given)}
+
+
+def take_search(values: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of neuroshard.plan that search_options describe."""
+    search = take(values, *(key for key in OPTIONS if key not in ("algorithm", *MODEL, *WARM)))
+    published = take(search, *PUBLISHED)
+    return search | ({"published": ns.PublishedSettings(**published)} if published else {})
+
+
+def take_warm_start(values: dict[str, Any]) -> dict[str, Any]:
+    """The argument of neuroshard.plan that warm_options describe."""
+    from neuroshard.cli._input.sources import load_plan
+
+    given = take(values, *WARM)
+    if not given:
+        return {}
+    if "previous" not in given:
+        raise click.UsageError(f"--{OPTIONS[next(iter(given))]['flag']} needs --previous")
+    return {"warm_start": ns.WarmStart(load_plan(given.pop("previous")), **given)}
+
+
+def for_algorithm(search: dict[str, Any], algorithm: str) -> dict[str, Any]:
+    """Without what other algorithms alone read: for comparing several."""
+    scopes = {key: row["scope"] for key, row in OPTIONS.items()} | {"published": "published"}
+    return {key: value for key, value in search.items() if scopes[key] in ("", algorithm)}

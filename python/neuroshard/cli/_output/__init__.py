@@ -1,0 +1,1 @@
+"""Results as tables for people, JSON for programs, and an HTML report."""

@@ -1,0 +1,149 @@
+"""A plan as one HTML file that opens offline."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import jinja2
+
+import neuroshard as ns
+from neuroshard import _planner
+from neuroshard.cli._analysis import comparison
+from neuroshard.cli._output import show, views
+from neuroshard.cli._analysis.cuts import Cut, cuts_of
+
+TEMPLATE = "report.html"
+MAX_TABLES = 400
+QUOTED = re.compile(r"^table '(.*?)' .*?; (.*)$", re.DOTALL)
+
+
+class Part(NamedTuple):
+    """A piece of a bar. percent: of the longest bar."""
+
+    kind: str
+    percent: float
+    text: str
+
+
+class Bar(NamedTuple):
+    """limit: where a line is drawn, in percent; None for none."""
+
+    label: str
+    parts: tuple[Part, ...]
+    total: str
+    limit: float | None = None
+
+
+class Row(NamedTuple):
+    """A table of the plan."""
+
+    cut: Cut
+    size: str
+    why: str
+
+
+def baselines(problem: ns.ShardingProblem, result: ns.PlanResult, algorithm: str,
+              model: dict[str, Any], search: dict[str, Any]) -> list[comparison.Entry]:
+    """The plan among those of all other algorithms."""
+    entries = [comparison.Entry("this plan", True, result)]
+    for name in ns.algorithms():
+        if name != algorithm:
+            with show.searching(f"planning ({name})") as progress:
+                entries.append(comparison.of_algorithm(problem, name, model, search, progress))
+    return comparison.ranked(entries)
+
+
+def write(path: str, problem: ns.ShardingProblem, result: ns.PlanResult,
+          others: Sequence[comparison.Entry]) -> None:
+    _planner.write_file(os.fspath(path), render(problem, result, others))
+
+
+def render(problem: ns.ShardingProblem, result: ns.PlanResult,
+           others: Sequence[comparison.Entry]) -> str:
+    loader = jinja2.FileSystemLoader(os.path.dirname(os.path.abspath(__file__)))
+    environment = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True,
+                                     lstrip_blocks=True, undefined=jinja2.StrictUndefined)
+    rows = table_rows(problem, result)
+    devices = views.shown_devices(result)
+    return environment.get_template(TEMPLATE).render(
+        problem=problem, result=result, devices=devices,
+        times=time_bars(result, devices), memory=memory_bars(problem, result, devices),
+        step=step_bar(result), others=other_bars(result, others),
+        failures=[one for one in others if one.result is None],
+        rows=rows[:MAX_TABLES], row_count=len(rows),
+        cut_count=sum(one.cut.kind != "whole" for one in rows),
+        notes=[line for line in result.explanation if not QUOTED.match(line)],
+        bound=views.bound_of(result), peak=show.size(result.memory.peak_bytes),
+        provenance=result.plan.provenance)
+
+
+def table_rows(problem: ns.ShardingProblem, result: ns.PlanResult) -> list[Row]:
+    """Those that are cut first, then by size."""
+    reasons = dict(match.groups() for line in result.explanation
+                   if (match := QUOTED.match(line)))
+    state = {"f32": 4, "f16": 2, "bf16": 2}
+    rows = [Row(cut, show.size(cut.table.rows * cut.table.dim * state[cut.table.type]),
+                reasons.get(cut.table.name, "")) for cut in cuts_of(problem, result.plan)]
+    return sorted(rows, key=lambda one: one.cut.kind == "whole")
+
+
+def bars(lines: Sequence[tuple[str, Sequence[tuple[str, float]], float | None]],
+         shown: Any) -> list[Bar]:
+    """lines: (label, [(kind, value)], limit), drawn to one scale."""
+    longest = max([sum(value for _, value in parts) for _, parts, _ in lines]
+                  + [limit for _, _, limit in lines if limit is not None], default=0) or 1
+    return [Bar(label,
+                tuple(Part(kind, 100 * value / longest, f"{kind}: {shown(value)}")
+                      for kind, value in parts if value > 0),
+                shown(sum(value for _, value in parts)),
+                None if limit is None else 100 * limit / longest)
+            for label, parts, limit in lines]
+
+
+def in_ms(value: float) -> str:
+    return f"{value:.3f} ms"
+
+
+def time_bars(result: ns.PlanResult, devices: Sequence[int]) -> list[Bar]:
+    lines = []
+    for device in devices:
+        cost = result.breakdown.devices[device]
+        lines.append((str(device), [("forward", cost.forward_ms), ("backward", cost.backward_ms),
+                                    ("exchange", views.exchange_ms(cost))], None))
+    return bars(lines, in_ms)
+
+
+def memory_bars(problem: ns.ShardingProblem, result: ns.PlanResult,
+                devices: Sequence[int]) -> list[Bar]:
+    lines = []
+    for device in devices:
+        memory = result.memory.devices[device]
+        lines.append((str(device), [("weights", memory.weights_bytes),
+                                    ("optimizer state", memory.optimizer_state_bytes),
+                                    ("step data", views.step_bytes(memory)),
+                                    ("reserves", views.reserved_bytes(memory))],
+                      problem.topology.devices[device].memory_bytes))
+    return bars(lines, show.size)
+
+
+def step_parts(result: ns.PlanResult) -> list[tuple[str, float]]:
+    """What a step is made of; under other objectives than "step" this need not add up."""
+    parts = result.breakdown
+    return [("forward", parts.max_forward_ms), ("backward", parts.max_backward_ms),
+            ("exchange", parts.input_ms + parts.exposed_forward_communication_ms
+             + parts.backward_communication_ms), ("dense", parts.dense_ms)]
+
+
+def step_bar(result: ns.PlanResult) -> Bar:
+    return bars([("step", step_parts(result), None)], in_ms)[0]
+
+
+def other_bars(result: ns.PlanResult, others: Sequence[comparison.Entry]) -> list[Bar]:
+    lines = [(one.name, [("this" if one.result is result else "other", one.result.cost_ms)], None)
+             for one in others if one.result is not None]
+    if result.lower_bound_ms > 0:
+        lines.append(("lower bound", [("bound", result.lower_bound_ms)], None))
+    return bars(lines, in_ms)

@@ -1,0 +1,130 @@
+"""A plan's result as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.console import Console
+from rich.markup import escape
+
+import neuroshard as ns
+from neuroshard.cli._output import show
+from neuroshard.cli._analysis.cuts import Cut, cuts_of
+
+# More devices than this are shown as the most and the least loaded ones.
+MAX_DEVICES = 32
+MAX_CUTS = 40
+# Columns of text that the table of devices takes.
+WIDE = 124
+
+
+def print_result(out: Console, problem: ns.ShardingProblem, result: ns.PlanResult) -> None:
+    print_summary(out, problem, result)
+    print_devices(out, problem, result)
+    print_cuts(out, cuts_of(problem, result.plan))
+    if result.explanation:
+        out.print("[bold]Why[/bold]")
+        show.sentences(out, result.explanation)
+    if result.remarks:
+        out.print("[bold]Remarks[/bold]")
+        show.sentences(out, result.remarks)
+
+
+def print_summary(out: Console, problem: ns.ShardingProblem, result: ns.PlanResult) -> None:
+    out.print(f"[bold]{result.cost_ms:.3f} ms[/bold] per step, {bound_of(result)}; "
+              f"{len(problem.tables)} tables in {len(result.plan.shards)} shards on "
+              f"{escape(str(problem.topology))}; fullest device "
+              f"{show.size(result.memory.peak_bytes)}", soft_wrap=True)
+    for line in str(result).splitlines()[1:]:
+        # Snapshots and migration, which only the API words.
+        if line.strip().startswith(("snapshots (", "the previous plan")):
+            out.print(line, markup=False)
+
+
+def bound_of(result: ns.PlanResult) -> str:
+    if result.lower_bound_ms <= 0:
+        return "no lower bound is known"
+    above = show.percent(result.cost_ms / result.lower_bound_ms - 1)
+    return f"no plan is below {result.lower_bound_ms:.3f} ms ({above} above it)"
+
+
+def print_devices(out: Console, problem: ns.ShardingProblem, result: ns.PlanResult) -> None:
+    """One table, or two where the terminal is narrow."""
+    numbers = shown_devices(result)
+    held = {"shards": [str(len(result.plan.shards_on(device))) for device in numbers],
+            **memory_columns(problem, result, numbers)}
+    times = time_columns(result, numbers)
+    classes = {"class": [problem.topology.devices[device].device_class for device in numbers]}
+    if out.width >= WIDE:
+        print_columns(out, "Devices", numbers, {**classes, **held, **times}, left=2)
+    else:
+        print_columns(out, "Memory of the devices", numbers, held, left=1)
+        print_columns(out, "Time of the devices", numbers, {**classes, **times}, left=2)
+    if len(numbers) < result.plan.device_count:
+        out.print(f"  ... the {len(numbers)} of {result.plan.device_count} devices that compute "
+                  "longest; --json has all")
+
+
+def print_columns(out: Console, title: str, devices: list[int], columns: dict[str, list[str]],
+                  left: int) -> None:
+    made = show.table(title, "device", *columns, left=left)
+    for row in zip(map(str, devices), *columns.values()):
+        made.add_row(*row)
+    out.print(made)
+
+
+def memory_columns(problem: ns.ShardingProblem, result: ns.PlanResult,
+                   devices: list[int]) -> dict[str, list[str]]:
+    memory = [result.memory.devices[device] for device in devices]
+    rooms = [problem.topology.devices[device].memory_bytes for device in devices]
+    return {"weights": [show.size(one.weights_bytes) for one in memory],
+            "state": [show.size(one.optimizer_state_bytes) for one in memory],
+            "step data": [show.size(step_bytes(one)) for one in memory],
+            "reserves": [show.size(reserved_bytes(one)) for one in memory],
+            "peak": [show.size(one.peak_bytes) for one in memory],
+            "of": [f"{one.peak_bytes / room:.0%}" for one, room in zip(memory, rooms)]}
+
+
+def time_columns(result: ns.PlanResult, devices: list[int]) -> dict[str, list[str]]:
+    costs = [result.breakdown.devices[device] for device in devices]
+    return {"forward, ms": [show.ms(one.forward_ms) for one in costs],
+            "backward, ms": [show.ms(one.backward_ms) for one in costs],
+            "exchange, ms": [show.ms(exchange_ms(one)) for one in costs]}
+
+
+def shown_devices(result: ns.PlanResult) -> list[int]:
+    costs = result.breakdown.devices
+    order = sorted(range(len(costs)), key=lambda one: -compute_ms(costs[one]))
+    return sorted(order[:MAX_DEVICES])
+
+
+def step_bytes(memory: ns.DeviceMemory) -> int:
+    return memory.ids_bytes + max(memory.forward_bytes, memory.backward_bytes)
+
+
+def reserved_bytes(memory: ns.DeviceMemory) -> int:
+    return (memory.communicator_bytes + memory.dense_reserve_bytes
+            + memory.fragmentation_reserve_bytes)
+
+
+def compute_ms(cost: ns.DeviceCost) -> float:
+    return cost.forward_ms + cost.backward_ms
+
+
+def exchange_ms(cost: ns.DeviceCost) -> float:
+    return cost.input_ms + cost.forward_communication_ms + cost.backward_communication_ms
+
+
+def print_cuts(out: Console, cuts: Iterable[Cut]) -> None:
+    cut = [one for one in cuts if one.kind != "whole"]
+    if not cut:
+        out.print("No table is cut.")
+        return
+    made = show.table("What is cut", "table", "rows x dim", "cut by", "pieces", "devices",
+                      "shards", left=5, long=("pieces",))
+    for one in cut[:MAX_CUTS]:
+        made.add_row(escape(one.table.name), f"{one.table.rows:,} x {one.table.dim}", one.kind,
+                     one.pieces, one.devices, str(len(one.shards)))
+    out.print(made)
+    if len(cut) > MAX_CUTS:
+        out.print(f"  ... and {len(cut) - MAX_CUTS} more; --json has all")

@@ -1,0 +1,1 @@
+"""A collection: the exchanges to measure, how ranks time them, and the job that runs them."""

@@ -1,0 +1,1 @@
+"""The file of measured exchanges, and the closed form fitted to it."""

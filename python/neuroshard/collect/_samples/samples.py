@@ -1,0 +1,180 @@
+"""The file of measured exchanges: schema neuroshard.communication_samples.v1.
+
+A safetensors file: a column per field, facts about the run in the metadata.
+docs/communication-model.md lists both."""
+
+import json
+import os
+from dataclasses import dataclass, field, fields
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from neuroshard.collect._errors import CollectError
+from neuroshard.collect._samples.links import fit_links
+
+SCHEMA = "neuroshard.communication_samples.v1"
+# The facts that every row of a file shares.
+IDENTITY = ("backend", "device_class", "machine", "torch", "seed", "rule")
+
+# The rejection rule. It sees only the reference exchange and how the runs of a sample
+# scatter, never a prediction.
+REFERENCE_LIMIT = 2.0
+SPREAD_LIMIT = 1.0
+RULE = (f"a reference exchange beside the sample takes over {REFERENCE_LIMIT:g} x the median "
+        "of those among as many devices, or the quartiles of the slowest device's runs lie "
+        f"over {SPREAD_LIMIT:g} x their median apart")
+
+DEVICE_COLUMNS = {"bytes_out": np.float64, "bytes_in": np.float64, "dims": np.float64,
+                  "skews_ms": np.float64, "times_ms": np.float64, "spreads": np.float32,
+                  "lateness_ms": np.float32}
+SAMPLE_COLUMNS = {"topology": np.int64, "direction": np.uint8, "batch": np.int64,
+                  "runs": np.int64, "draw": np.int64, "repeat_of": np.int64,
+                  "held_out": np.uint8, "reference_before_ms": np.float64,
+                  "reference_after_ms": np.float64, "time": np.int64}
+
+
+@dataclass
+class Sample:
+    """One exchange among D devices; arrays are [D]. `repeat_of` is the row it measures
+    again, or -1. `spreads`: (third - first quartile) / median of the runs."""
+
+    topology: int
+    direction: int
+    batch: int
+    runs: int
+    draw: int
+    repeat_of: int
+    held_out: int
+    reference_before_ms: float
+    reference_after_ms: float
+    time: int
+    bytes_out: np.ndarray
+    bytes_in: np.ndarray
+    dims: np.ndarray
+    skews_ms: np.ndarray
+    times_ms: np.ndarray
+    spreads: np.ndarray
+    lateness_ms: np.ndarray
+
+    @property
+    def devices(self):
+        return len(self.times_ms)
+
+
+@dataclass
+class SampleFile:
+    """`identity`: IDENTITY -> text. `topologies`: as in a workload's JSON, without the
+    links' figures."""
+
+    identity: dict
+    topologies: list
+    samples: list = field(default_factory=list)
+
+    def topology_index(self, topology):
+        if topology not in self.topologies:
+            self.topologies.append(topology)
+        return self.topologies.index(topology)
+
+    def key(self, sample):
+        """What tells a sample from all others."""
+        return json.dumps(self.topologies[sample.topology]), sample.draw, sample.repeat_of >= 0
+
+    def rejected(self):
+        """For each sample whether the rule drops it."""
+        medians = {}
+        for sample in self.samples:
+            medians.setdefault(sample.topology, []).extend(
+                [sample.reference_before_ms, sample.reference_after_ms])
+        medians = {topology: np.median(times) for topology, times in medians.items()}
+        return [max(sample.reference_before_ms, sample.reference_after_ms)
+                > REFERENCE_LIMIT * medians[sample.topology]
+                or sample.spreads[np.argmax(sample.times_ms)] > SPREAD_LIMIT
+                for sample in self.samples]
+
+    def accepted(self):
+        return [sample for sample, rejected in zip(self.samples, self.rejected(), strict=True)
+                if not rejected]
+
+    def metadata(self, rejected):
+        fitted = fit_links(self.accepted(), self.topologies)
+        counts = {"samples": len(self.samples), "rejected": int(sum(rejected)),
+                  "repeats": sum(sample.repeat_of >= 0 for sample in self.samples),
+                  "held_out": sum(bool(sample.held_out) for sample in self.samples)}
+        links = [link.to_json() for link in fitted[0]] if fitted else []
+        return {**self.identity, "schema": SCHEMA, "measured": "true",
+                "topologies": json.dumps(self.topologies), "links": json.dumps(links),
+                "counts": json.dumps(counts)}
+
+    def write(self, path):
+        """Writes beside `path` and renames: an interrupted call leaves the earlier file."""
+        rejected = self.rejected()
+        ends = np.cumsum([0, *(sample.devices for sample in self.samples)])
+        tensors = {"sample.first_device": ends.astype(np.int64),
+                   "sample.rejected": np.array(rejected, dtype=np.uint8)}
+        for name, kind in SAMPLE_COLUMNS.items():
+            tensors[f"sample.{name}"] = np.array(
+                [getattr(sample, name) for sample in self.samples], dtype=kind)
+        for name, kind in DEVICE_COLUMNS.items():
+            values = [np.asarray(getattr(sample, name), dtype=kind) for sample in self.samples]
+            tensors[f"device.{name}"] = np.concatenate([np.empty(0, dtype=kind), *values])
+        temporary = f"{path}.part"
+        try:
+            save_file(tensors, temporary, self.metadata(rejected))
+            os.replace(temporary, path)
+        except (OSError, SafetensorError) as error:
+            raise CollectError(f"{path}: cannot be written: {error}") from None
+
+
+def read(path):
+    try:
+        with safe_open(path, framework="numpy") as file:
+            metadata = file.metadata() or {}
+            if metadata.get("schema") != SCHEMA:
+                raise CollectError(f"{path}: not a file of measured exchanges: expected schema "
+                                   f"{SCHEMA}, got: {metadata.get('schema', 'none')}")
+            tensors = {name: file.get_tensor(name) for name in file.keys()}
+        return from_tensors(metadata, tensors)
+    except FileNotFoundError:
+        raise CollectError(f"{path}: no such file") from None
+    except (OSError, SafetensorError, KeyError, ValueError, IndexError) as error:
+        raise CollectError(f"{path}: damaged: {error!r}") from None
+
+
+def from_tensors(metadata, tensors):
+    ends = tensors["sample.first_device"]
+    samples = []
+    for row, (first, last) in enumerate(zip(ends, ends[1:], strict=False)):
+        values = {name: tensors[f"sample.{name}"][row].item() for name in SAMPLE_COLUMNS}
+        values |= {name: tensors[f"device.{name}"][first:last] for name in DEVICE_COLUMNS}
+        samples.append(Sample(**{item.name: values[item.name] for item in fields(Sample)}))
+    identity = {name: metadata[name] for name in IDENTITY}
+    return SampleFile(identity, json.loads(metadata["topologies"]), samples)
+
+
+def check_same(path, identity, other):
+    """Refuses to put rows of different machines, back ends or settings together."""
+    for name in IDENTITY:
+        if identity[name] != other[name]:
+            raise CollectError(f"{path}: its {name} is '{identity[name]}', but this is "
+                               f"'{other[name]}'; measure into another file")
+
+
+def merge(files):
+    """One file of the rows of several, `files` as (path, SampleFile)."""
+    first_path, first = files[0]
+    merged = SampleFile(dict(first.identity), [], [])
+    for path, file in files:
+        check_same(path, file.identity, first.identity)
+        offset = len(merged.samples)
+        seen = set(map(merged.key, merged.samples))
+        for sample in file.samples:
+            topology = file.topologies[sample.topology]
+            if file.key(sample) in seen:
+                raise CollectError(f"{path}: has draw {sample.draw} of {sample.devices} devices, "
+                                   "which a file before it has as well")
+            sample.topology = merged.topology_index(topology)
+            sample.repeat_of += offset if sample.repeat_of >= 0 else 0
+            merged.samples.append(sample)
+    return merged

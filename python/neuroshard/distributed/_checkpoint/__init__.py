@@ -1,0 +1,1 @@
+"""Checkpoints of sharded tables: their state dict, its files, saving and loading."""

@@ -1,0 +1,261 @@
+"""Checkpoints of whole training states: sharded tables, dense models, optimizers, values.
+
+The files are those of torch.distributed.checkpoint. What save() and load() add: a checkpoint
+appears whole or not at all, damage is noticed, plans with other cuts are converted, and when
+anything is wrong on any rank, all ranks raise the same CheckpointError. docs/checkpoints.md has
+examples.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, MutableMapping
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+import torch.distributed.checkpoint as dcp
+from torch import nn
+from torch.distributed._shard.sharded_tensor import ShardedTensor
+from torch.distributed.checkpoint._nested_dict import flatten_state_dict
+from torch.distributed.checkpoint.metadata import Metadata, TensorStorageMetadata
+from torch.distributed.tensor import DTensor
+from torch.utils import _pytree as pytree
+
+from neuroshard import fields
+from neuroshard.distributed._checkpoint import files
+from neuroshard.distributed._checkpoint.run import Run
+from neuroshard.distributed._checkpoint.state import Part, is_sharded, key_of_tables, state_of
+from neuroshard.distributed._checkpoint.row_state_merge import Merge, plan_merges
+from neuroshard.distributed._checkpoint.sharded import Sharded
+from neuroshard.errors import CheckpointError
+
+State = MutableMapping[str, Any] | nn.Module
+Group = dist.ProcessGroup | None
+
+MAX_LISTED = 5
+
+
+def save(path: str | os.PathLike[str], state: State, process_group: Group = None,
+         keep: int | None = None) -> None:
+    """Saves to the folder `path`, which all ranks share; called on all ranks.
+
+    state: nn.Modules, optimizers, anything with state_dict() and load_state_dict(), and values
+    (numbers, texts, tensors, nested in dicts and lists), by name; or one nn.Module. Optimizers
+    and values must be equal on all ranks: one rank's is kept. keep: of checkpoints whose names
+    differ in the number at the end (step-100, step-200), only the newest so many stay.
+
+    Everything is written to PATH.partial and renamed when it is complete. A checkpoint that is
+    already there is replaced then, and not before; another folder is refused. On a
+    CheckpointError nothing has changed.
+    """
+    path = _path(path, "save")
+    if keep is not None and fields.whole(keep, "save: keep") < 1:
+        raise ValueError(f"save: keep: expected at least 1, got: {keep}")
+    run = Run(process_group, f"saving {path}")
+    run.compare(_named(state))
+    partial = files.beside(path, files.PARTIAL)
+    run.on_first(lambda: _prepare(path))
+    try:
+        values = run.on_each(lambda: _values_to_save(state))
+        run.checkpoint(lambda **options: dcp.save(
+            values, storage_writer=files.Writer(partial), **options))
+        run.on_first(lambda: _complete(partial, path, run.ranks))
+    except CheckpointError:
+        if not run.lost:
+            run.on_first(lambda: files.remove(partial) if partial.exists() else None)
+        raise
+    if keep is not None:
+        run.on_first(lambda: files.remove_older(path, keep))
+
+
+def load(path: str | os.PathLike[str], state: State, process_group: Group = None,
+         only: Part | None = None) -> None:
+    """Loads what is in `state` from the folder `path`; called on all ranks.
+
+    Modules and optimizers are loaded in place; for a value, state[name] is replaced (a tensor:
+    filled). The checkpoint may have been written by any number of ranks under any plan, by
+    save() or by torch.distributed.checkpoint, and may hold more than is asked for, but no other
+    tables. only: of sharded tables and optimizers, "weights" or "optimizer" alone.
+
+    Keys, shapes and types are compared before anything is written. After a later error (a
+    damaged file) what has been loaded is undefined.
+    """
+    path = _path(path, "load")
+    if only not in (None, "weights", "optimizer"):
+        raise ValueError(f"load: only: expected 'weights' or 'optimizer', got: {only!r}")
+    run = Run(process_group, f"loading {path}")
+    run.compare(_named(state))
+    folder = run.on_first(lambda: _locate(path))
+    metadata = run.on_each(lambda: files.Reader(folder).read_metadata())
+    target = run.on_each(lambda: _target(state, only))
+    merges = run.on_each(lambda: plan_merges(target, metadata.state_dict_metadata))
+    run.on_each(lambda: _check(state, target, metadata))
+    run.checkpoint(lambda **options: dcp.load(
+        target, storage_reader=files.Reader(folder), **options))
+    run.on_each(lambda: _take(state, target, merges))
+
+
+def latest(folder: str | os.PathLike[str], name: str = "step-") -> Path | None:
+    """The complete checkpoint of the highest number among <name><number>; None if there is none."""
+    folder = _path(folder, "latest")
+    if not folder.is_dir():
+        return None
+    paths = {*files.numbered(folder, name),
+             *(one.with_name(one.name.removesuffix(files.REPLACED))
+               for one in files.numbered(folder, name, files.REPLACED))}
+    complete = [path for path in paths if files.complete(path)]
+    return max(complete, key=files.number, default=None)
+
+
+def _path(path: Any, caller: str) -> Path:
+    return Path(os.path.realpath(fields.path(path, f"{caller}: path")))
+
+
+def _prepare(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    files.clean(path)
+    if path.exists() and not files.is_checkpoint(path):
+        raise CheckpointError("it exists and is no checkpoint of neuroshard; remove it or save "
+                              "elsewhere")
+    files.beside(path, files.PARTIAL).mkdir()
+
+
+def _complete(partial: Path, path: Path, ranks: int) -> None:
+    files.check_files(partial)
+    files.write_marker(partial, {"ranks": ranks, "torch": torch.__version__})
+    files.put_in_place(partial, path)
+
+
+def _locate(path: Path) -> Path:
+    found = files.complete(path) or (path if (path / files.METADATA).is_file() else None)
+    if found:
+        return found
+    if not path.is_dir():
+        raise CheckpointError("there is no such folder")
+    inside = [one.name for one in path.iterdir() if files.is_checkpoint(one)]
+    hint = f"; it holds {', '.join(sorted(inside)[:MAX_LISTED])}" if inside else ""
+    raise CheckpointError(f"it is no checkpoint, or not a complete one: it has no "
+                          f"{files.METADATA}{hint}")
+
+
+def _named(state: State) -> Mapping[str, Any]:
+    return {"": state} if isinstance(state, nn.Module) else state
+
+
+def _is_stateful(value: Any) -> bool:
+    return hasattr(value, "state_dict") and hasattr(value, "load_state_dict")
+
+
+def _values_to_save(state: State) -> dict[str, Any]:
+    """What torch.distributed.checkpoint is given: modules by key; the rest whole, as optimizers
+    have no state to load into before their first step, and keys that are no texts."""
+    values = {}
+    for name, value in _named(state).items():
+        if isinstance(value, nn.Module):
+            values |= value.state_dict() if not name else {name: value.state_dict()}
+        elif _is_stateful(value):
+            values[name] = (_whole(name, value.state_dict()),)
+        else:
+            values[name] = value
+    return values
+
+
+def _whole(name: str, state: Any) -> Any:
+    if any(isinstance(leaf, (DTensor, ShardedTensor, Sharded))
+           for leaf in pytree.tree_leaves(state)):
+        raise CheckpointError(f"'{name}' has tensors that are spread over ranks; pass what "
+                              "torch.distributed.checkpoint.state_dict.get_optimizer_state_dict "
+                              "gives instead")
+    return state
+
+
+def _key(name: str, key: str) -> str:
+    return f"{name}.{key}" if name else key
+
+
+def _tables(state: State) -> Iterator[tuple[str, nn.Module]]:
+    """Sharded tables anywhere in the modules, with what their keys begin with."""
+    for name, value in _named(state).items():
+        for inner, module in value.named_modules() if isinstance(value, nn.Module) else ():
+            if is_sharded(module):
+                yield "".join(f"{part}." for part in (name, inner) if part), module
+
+
+def _target(state: State, only: Part | None) -> dict[str, Any]:
+    """What is to be loaded, by the keys of the checkpoint."""
+    target: dict[str, Any] = {}
+    for name, value in _named(state).items():
+        if isinstance(value, nn.Module):
+            target |= {_key(name, key): one for key, one in value.state_dict().items()}
+        elif _is_stateful(value):
+            target[name] = None
+        else:
+            target[name] = value
+    if only is None:
+        return target
+    optimizer = _optimizer_keys(state)
+    return {key: value for key, value in target.items()
+            if (key in optimizer) == (only == "optimizer")}
+
+
+def _optimizer_keys(state: State) -> set[str]:
+    """Keys of what only training needs."""
+    keys = {name for name, value in _named(state).items()
+            if isinstance(value, torch.optim.Optimizer)}
+    return keys.union(*({prefix + key for key in state_of(tables, only="optimizer")}
+                        for prefix, tables in _tables(state)))
+
+
+def _check(state: State, target: dict[str, Any], metadata: Metadata) -> None:
+    saved = metadata.state_dict_metadata
+    optimizer = _optimizer_keys(state)
+    wrong = [message for key, value in flatten_state_dict(target)[0].items()
+             if (message := _mismatch(key, value, saved, key in optimizer))]
+    for prefix, tables in _tables(state):
+        wrong += _other_tables(prefix, tables, saved)
+    if not wrong:
+        return
+    more = f"; and {len(wrong) - MAX_LISTED} more" if len(wrong) > MAX_LISTED else ""
+    raise CheckpointError("; ".join(wrong[:MAX_LISTED]) + more)
+
+
+def _mismatch(key: str, value: Any, saved: Mapping[str, Any], optimizer: bool) -> str:
+    if key not in saved:
+        hint = "; only='weights' loads what does not belong to optimizers" if optimizer else ""
+        return f"{key} is not in the checkpoint{hint}"
+    found = saved[key]
+    if not isinstance(value, torch.Tensor):
+        return ""
+    if not isinstance(found, TensorStorageMetadata):
+        return f"{key}: expected a tensor of {list(value.shape)}, the checkpoint has a value"
+    mine, other = (value.shape, value.dtype), (found.size, found.properties.dtype)
+    if mine[0] != other[0] or (isinstance(value, Sharded) and mine[1] != other[1]):
+        return (f"{key}: expected {list(mine[0])} of {mine[1]}, the checkpoint has "
+                f"{list(other[0])} of {other[1]}")
+    return ""
+
+
+def _other_tables(prefix: str, tables: Any, saved: Mapping[str, Any]) -> list[str]:
+    begin = f"{prefix}{key_of_tables(tables)}."
+    found = {key.removeprefix(begin).removesuffix(".weight") for key in saved
+             if key.startswith(begin) and key.endswith(".weight")}
+    others = sorted(found - {table.name for table in tables.problem.tables})
+    return [f"the checkpoint has a table '{name}', the module has not" for name in others]
+
+
+def _take(state: State, target: dict[str, Any], merges: list[Merge]) -> None:
+    """Gives modules, optimizers and values what was loaded, as far as it is not there yet."""
+    for merge in merges:
+        merge.finish()
+        for key in merge.keys:
+            del target[key]
+    for name, value in _named(state).items():
+        if isinstance(value, nn.Module):
+            keys = [key for key in value.state_dict() if _key(name, key) in target]
+            value.load_state_dict({key: target[_key(name, key)] for key in keys}, strict=False)
+        elif name in target and _is_stateful(value):
+            value.load_state_dict(target[name][0])
+        elif name in target:
+            state[name] = target[name]

@@ -1,0 +1,295 @@
+"""Sharded embedding collections: modules of PyTorch over the tables of a plan."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+
+import torch
+import torch.distributed as dist
+
+from neuroshard._group.agreement import require_same, together
+from neuroshard.distributed._convert import key_of
+from neuroshard.distributed._engine.engine import Engine, make_engine
+from neuroshard.distributed._optimizer import FusedOptimizer
+from neuroshard.distributed._outputs import make_keyed, make_jagged_tensors, split_rows
+from neuroshard.distributed._session import Session
+from neuroshard.distributed._shards import LocalShard
+from neuroshard.errors import TensorError
+from neuroshard.jagged import Jagged, as_jagged, fixed_offsets
+from neuroshard.plans import Plan
+from neuroshard.problem import ShardingProblem
+
+
+class Pending:
+    """Ids on their way to the ranks that own their rows; wait() gives the results."""
+
+    def __init__(self, owner: _Sharded, ticket: torch.Tensor, ids: Jagged, keyed: bool) -> None:
+        self._owner, self._ticket, self._ids, self._keyed = owner, ticket, ids, keyed
+
+    def wait(self) -> object:
+        """The results, as calling the module gives them. Once."""
+        if self._ticket is None:
+            raise TensorError("the results of these ids have been taken")
+        ticket, self._ticket = self._ticket, None
+        return self._owner._finish(ticket, self._ids, self._keyed)
+
+
+class _Sharded(torch.nn.Module):
+    """What the two collections have in common."""
+
+    def __init__(self, plan: Plan, problem: ShardingProblem, *, learning_rate: float,
+                 process_group: dist.ProcessGroup | None = None, seed: int = 0,
+                 artifact: str | os.PathLike | None = None, name: str | None = None,
+                 gradient_division: bool = True, threads: int | None = None,
+                 device: torch.device | str | int | None = None,
+                 engine: str | None = None) -> None:
+        super().__init__()
+        self._plan, self._problem = plan, problem
+        # Plain tensors: neither parameters nor buffers, which optimizers, to() and
+        # DistributedDataParallel would take for theirs.
+        self._anchor = torch.zeros((), requires_grad=True)
+        self._token = torch.zeros(())
+        self._optimizer, own_engine = together(
+            lambda: self._make_parts(problem, learning_rate, device, engine), process_group,
+            "the check of the arguments")
+        require_same({"seed": str(seed), "learning rate": str(learning_rate),
+                      "gradient_division": str(gradient_division)}, process_group,
+                     "all ranks must build the same model")
+        optimizer = self._optimizer
+        self._session = Session(plan, problem, process_group, artifact, name, threads,
+                                own_engine, lambda: optimizer.learning_rate)
+        self._engine = self._session.engine
+        self._name = self._session.name
+        self._keys = {one.name: key_of(one.name, one.table) for one in problem.features}
+        self._engine.initialize(seed)
+        if gradient_division:
+            self._engine.set_gradient_scale(1 / self._session.size)
+
+    def _make_parts(self, problem: ShardingProblem, learning_rate: float,
+                    device: torch.device | str | int | None,
+                    engine: str | None) -> tuple[FusedOptimizer, Engine]:
+        self._check_features(problem)
+        return FusedOptimizer(self._anchor, learning_rate), make_engine(device, engine)
+
+    def _check_features(self, problem: ShardingProblem) -> None:
+        raise NotImplementedError
+
+    # What it is made of
+
+    @property
+    def plan(self) -> Plan:
+        return self._plan
+
+    @property
+    def problem(self) -> ShardingProblem:
+        return self._problem
+
+    @property
+    def process_group(self) -> dist.ProcessGroup | None:
+        """The group it was made with; None: the default one."""
+        return self._session.group
+
+    @property
+    def name(self) -> str:
+        """What traced programs call the tables."""
+        return self._name
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """In the order in which a Jagged has them."""
+        return self._session.input.features
+
+    @property
+    def optimizer(self) -> FusedOptimizer:
+        """Holds the learning rate; for schedulers."""
+        return self._optimizer
+
+    @property
+    def learning_rate(self) -> float:
+        return self._optimizer.learning_rate
+
+    def set_learning_rate(self, rate: float) -> None:
+        """For the updates that follow, also those of lookups that have been done."""
+        self._optimizer.learning_rate = rate
+
+    @property
+    def step(self) -> int:
+        """Updates so far."""
+        return self._engine.num_updates()
+
+    @step.setter
+    def step(self, count: int) -> None:
+        self._engine.set_num_updates(count)
+
+    def local_shards(self) -> tuple[LocalShard, ...]:
+        """This rank's shards as tensors on their own memory: writing to them is allowed."""
+        return self._session.shards()
+
+    def phases(self) -> dict[str, tuple[float, int]]:
+        """Milliseconds and bytes sent to other ranks, by phase, since reset_phases()."""
+        return self._engine.phases()
+
+    def reset_phases(self) -> None:
+        self._engine.reset_phases()
+
+    def close(self) -> None:
+        """Frees the tables. Tensors of local_shards() must not be used any more."""
+        self._session.close()
+
+    # A step
+
+    def start(self, features: object) -> Pending:
+        """Checks the ids and sends them to the owners of their rows, while the caller goes on.
+
+        features: as forward's. Ranks must start and wait in the same order."""
+        keyed = is_keyed(features)
+        try:
+            ids = self._as_jagged(features)
+            if ids.ids.is_meta or ids.offsets.is_meta:
+                raise TensorError("ids and offsets on the meta device have no values to look up")
+        except (TypeError, ValueError) as error:
+            if not torch.compiler.is_compiling():
+                self._session.refuse(str(error))  # the others must not wait for this rank
+            raise
+        ticket = self._engine.start(self._token, ids.ids, ids.offsets, ids.weights,
+                                    self._learns())
+        return Pending(self, ticket, ids, keyed)
+
+    def forward(self, features: object) -> object:
+        """features: a KeyedJaggedTensor, a Jagged or (ids, offsets[, weights]) with all features
+        one after the other, or {feature: (ids, offsets[, weights]) or ids [batch, pooling]}.
+
+        Wrong ids, offsets or tensors on any rank are an error on all, with rank, feature, position
+        and id, and the tables stay as they are."""
+        return self.start(features).wait()
+
+    def _finish(self, ticket: torch.Tensor, ids: Jagged, keyed: bool) -> object:
+        results = self._engine.wait(self._token, ticket, ids.ids, ids.offsets, ids.weights,
+                                    self._anchor if self._learns() else None)
+        return self._as_output(results, ids, keyed)
+
+    def _learns(self) -> bool:
+        return torch.is_grad_enabled() and self.training
+
+    def _as_output(self, results: Sequence[torch.Tensor], ids: Jagged, keyed: bool) -> object:
+        raise NotImplementedError
+
+    def _as_jagged(self, features: object) -> Jagged:
+        expected = self._session.input
+        ids = as_jagged(pick_features(features, expected.features, self._keys), expected)
+        if ids.offsets is None:
+            bags = ids.ids.shape[0] // ids.pooling if ids.pooling else 0
+            ids = ids._replace(offsets=fixed_offsets(bags, ids.pooling, ids.ids.device))
+        if ids.ids.dtype == torch.int32 and expected.id_dtype == torch.int64:
+            ids = ids._replace(ids=ids.ids.long())
+        return ids if expected.weighted else ids._replace(weights=None)
+
+    # torch's own hooks
+
+    def _save_to_state_dict(self, destination: dict, prefix: str, keep_vars: bool) -> None:
+        from neuroshard.distributed._checkpoint.state import state_of
+        for key, value in state_of(self).items():
+            destination[prefix + key] = value
+
+    def _load_from_state_dict(self, state_dict: Mapping, prefix: str, local_metadata: object,
+                              strict: bool, missing_keys: list, unexpected_keys: list,
+                              error_msgs: list) -> None:
+        from neuroshard.distributed._checkpoint.state import load_from_state_dict
+        load_from_state_dict(self, state_dict, prefix, strict, missing_keys, unexpected_keys,
+                             error_msgs)
+
+    def __reduce_ex__(self, protocol: int) -> object:
+        """Copies would share, or lack, the tables and the group of processes."""
+        raise TypeError(f"a {type(self).__name__} cannot be copied or pickled; make another from "
+                        "its plan and problem, and load its state_dict()")
+
+    def extra_repr(self) -> str:
+        return f"{len(self._problem.tables)} tables, rank {self._session.rank} of " \
+               f"{self._session.size}, {len(self._plan.shards_on(self._session.rank))} shards here"
+
+
+class ShardedEmbeddingBagCollection(_Sharded):
+    """Tables sharded by a plan, whose features are pooled (sum or mean) per sample.
+
+    A drop-in for torchrec's EmbeddingBagCollection and for a dict of nn.EmbeddingBag: called
+    with a KeyedJaggedTensor it gives a KeyedTensor, else {feature: [batch, dim]}. Each rank
+    calls it with its own samples, any number of them. A backward also updates the tables, with
+    the optimizers of the problem.
+
+    All ranks of the process group make it together, with the same plan and problem, which is
+    checked. learning_rate: see also set_learning_rate and optimizer. seed: of the first weights,
+    uniform in +-1/sqrt(rows), which depend on seed, table, row and column alone. artifact: a
+    folder of neuroshard-compile --training for this plan; None: compiled now, or taken from the
+    cache (NEUROSHARD_CACHE). name: what exported programs call it. gradient_division: gradients
+    are divided by the number of ranks, so that with a loss that is the mean over a rank's
+    samples tables learn as from the mean over all ranks' (TorchRec does the same); gradients of
+    sample weights are those of the rank's own loss, as of any tensor of its own. threads: of
+    this rank; None: the machine's divided by the ranks on it. device: where ids, tables and
+    results are, "cpu" or "cuda". engine: "cpu" or "cuda"; None: that of the device. "cuda" takes
+    the device "cpu" with the emulator as driver alone (docs/distributed-gpu.md)."""
+
+    def _check_features(self, problem: ShardingProblem) -> None:
+        for feature in problem.features:
+            if feature.pooling == "none":
+                raise ValueError(f"feature \"{feature.name}\" is not pooled; use "
+                                 "ShardedEmbeddingCollection")
+
+    def _as_output(self, results: Sequence[torch.Tensor], ids: Jagged, keyed: bool) -> object:
+        names = [self.features[one.feature] for one in self._session.results]
+        return make_keyed(names, results) if keyed else dict(zip(names, results))
+
+
+class ShardedEmbeddingCollection(_Sharded):
+    """The twin without pooling: a row per id.
+
+    Called with a KeyedJaggedTensor it gives {feature: JaggedTensor} as torchrec's
+    EmbeddingCollection, else {feature: (values [ids, dim], offsets [batch + 1])}. All else is as
+    in ShardedEmbeddingBagCollection."""
+
+    tables_key = "embeddings"
+
+    def _check_features(self, problem: ShardingProblem) -> None:
+        for feature in problem.features:
+            if feature.pooling != "none":
+                raise ValueError(f"feature \"{feature.name}\" is pooled; use "
+                                 "ShardedEmbeddingBagCollection")
+
+    def _as_output(self, results: Sequence[torch.Tensor], ids: Jagged, keyed: bool) -> object:
+        offsets = split_rows(ids.offsets, len(self.features))
+        rows = {self.features[one.feature]: (values, offsets[one.feature])
+                for one, values in zip(self._session.results, results)}
+        return make_jagged_tensors(rows) if keyed else rows
+
+
+def is_keyed(features: object) -> bool:
+    """Whether it is a KeyedJaggedTensor, or looks like one."""
+    return not isinstance(features, (Mapping, tuple, list)) and callable(
+        getattr(features, "keys", None)) and callable(getattr(features, "offsets", None))
+
+
+def pick_features(features: object, names: tuple[str, ...],
+                  keys_of: Mapping[str, str]) -> object:
+    """Features of a KeyedJaggedTensor in our order, without those that are not ours; of both, and
+    of a dict, those that several tables read once for each of them.
+
+    keys_of: of each name the key that stands for it in a batch, unless the name itself does."""
+    if isinstance(features, Mapping):
+        shared = {name: features[keys_of[name]] for name in names
+                  if name not in features and keys_of[name] in features}
+        done = {keys_of[name] for name in shared} - set(names)
+        return {key: one for key, one in features.items() if key not in done} | shared
+    if not is_keyed(features):
+        return features
+    keys = list(features.keys())
+    if tuple(keys) == names:
+        return features
+    wanted = [name if name in keys else keys_of[name] for name in names]
+    missing = [key for key in wanted if key not in keys]
+    if missing:
+        raise TensorError(f"expected the features {list(dict.fromkeys(wanted))}, found {keys}: "
+                          f"there is no {missing[0]}")
+    picked = features.permute([keys.index(key) for key in wanted])
+    if wanted == list(names):
+        return picked
+    return Jagged(picked.values(), picked.offsets(), picked.weights_or_none())

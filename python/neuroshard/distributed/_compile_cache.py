@@ -1,0 +1,101 @@
+"""Compiled models: made when needed, and kept for the next run."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import pathlib
+import tempfile
+from collections.abc import Sequence
+
+from neuroshard._compiler import compiler_path, run
+from neuroshard.errors import CompileError, InvalidPlan
+from neuroshard.plans import Plan
+from neuroshard.problem import ShardingProblem
+
+
+def cache_folder() -> pathlib.Path:
+    """NEUROSHARD_CACHE, or neuroshard in the user's cache folder."""
+    if named := os.environ.get("NEUROSHARD_CACHE"):
+        return pathlib.Path(named)
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return pathlib.Path(base) / "neuroshard"
+
+
+def processor() -> str:
+    """What machine code depends on: one home folder may serve different machines."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            lines = {line.split(":")[0].strip(): line for line in file if ":" in line}
+    except OSError:
+        return ""
+    return "".join(lines.get(name, "") for name in ("model name", "flags", "Features"))
+
+
+def artifact_key(plan: Plan, problem: ShardingProblem, options: Sequence[str] = ()) -> str:
+    """Names what the plan and the problem compile to with this compiler on this machine."""
+    compiler = compiler_path().stat()
+    digest = hashlib.sha256()
+    for part in (plan.to_json(), problem.to_json(), processor(),
+                 f"{compiler.st_size} {compiler.st_mtime_ns}", *options):
+        digest.update(part.encode() + b"\0")
+    return digest.hexdigest()[:32]
+
+
+def make_artifact(plan: Plan, problem: ShardingProblem,
+                  options: Sequence[str] = ()) -> pathlib.Path:
+    """The folder of the compiled model, from the cache if it is there.
+
+    Ranks on one host share it; one of them should call this before the others look."""
+    folder = cache_folder() / artifact_key(plan, problem, options)
+    if not (folder / "manifest.json").exists():
+        try:
+            folder.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise CompileError(f"cannot keep compiled plans in {folder.parent}: {error.strerror}; "
+                               "NEUROSHARD_CACHE names another folder") from error
+        compile_plan(plan, problem, folder, options)
+    return folder
+
+
+def compile_plan(plan: Plan, problem: ShardingProblem, folder: str | os.PathLike,
+                 options: Sequence[str] = ()) -> None:
+    """Compiles the tables and features of a problem, with updates, by a plan. The folder
+    appears when it is complete. options: more of neuroshard-compile's."""
+    compiler = compiler_path()
+    with tempfile.TemporaryDirectory() as scratch:
+        scratch = pathlib.Path(scratch)
+        # Pins and fixed shards are parts of a plan in IR: there would be two.
+        rules = problem.constraints.replace(pins=(), fixed_shards=())
+        problem.replace(constraints=rules).save(scratch / "workload.json")
+        plan.save(scratch / "plan.json")
+        run(compiler.with_name("neuroshard-translate"), "--workload-to-mlir",
+            scratch / "workload.json", "-o", scratch / "model.mlir")
+        run(compiler, scratch / "model.mlir", "--plan", scratch / "plan.json", "--training",
+            *options, "-o", folder)
+
+
+def check_artifact(folder: pathlib.Path, plan: Plan) -> None:
+    """Raises a ValueError if the artifact is of another plan."""
+    try:
+        compiled = Plan.load(folder / "plan.json")
+    except (OSError, InvalidPlan) as error:
+        raise ValueError(f"{folder} is no artifact of neuroshard-compile: {error}") from error
+    if (compiled.shards, compiled.device_count, compiled.optimizer_semantics) != (
+            plan.shards, plan.device_count, plan.optimizer_semantics):
+        raise ValueError(f"the artifact in {folder} was compiled for another plan; compile this "
+                         "one, or leave artifact= out")
+
+
+def fingerprints(plan: Plan, problem: ShardingProblem) -> dict[str, str]:
+    """Short names of everything that ranks must have in common."""
+    def short(text: str) -> str:
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+    plain = json.loads(problem.to_json())
+    return {"plan": short(json.dumps(json.loads(plan.to_json())["shards"])
+                          + plan.optimizer_semantics),
+            "topology": short(json.dumps(plain.get("topology"), sort_keys=True)),
+            "tables": short(json.dumps([plain["tables"], plain["features"], plain["batch"]],
+                                       sort_keys=True))}

@@ -1,0 +1,1 @@
+"""Engines, which run a collection's plan on a rank, and the operators that call them."""

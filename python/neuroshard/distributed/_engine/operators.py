@@ -1,0 +1,135 @@
+"""torch.ops.neuroshard.embeddings_*: shapes for tracing, autograd, the learning rate of updates.
+
+The operators themselves are C++ (lib/RuntimeTorch). Models are known by name, since an operator
+of a traced program takes values only. `token` stands for the contents of the tables:
+embeddings_update changes it, so that no tracer moves a lookup over an update. `anchor` requires
+a gradient and never gets one: it makes autograd call the backward of lookups that have no other
+input to differentiate; None: no backward follows. The learning rate is no argument either, or a
+traced program would keep the one of its trace: each update asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+from neuroshard._torch_library import load_library
+from neuroshard.errors import TensorError
+
+
+@dataclass(frozen=True)
+class Result:
+    """One lookup of a model."""
+
+    feature: int
+    pooled: bool
+    dim: int
+    dtype: torch.dtype
+
+
+@dataclass(frozen=True)
+class Shapes:
+    """What tracing needs to know of a model."""
+
+    features: int
+    results: tuple[Result, ...]
+
+    def allocate(self, ids: torch.Tensor, offsets: torch.Tensor) -> list[torch.Tensor]:
+        batch = (offsets.shape[0] - 1) // self.features
+        return [offsets.new_empty((batch if one.pooled else self._rows(one, ids), one.dim),
+                                  dtype=one.dtype) for one in self.results]
+
+    def _rows(self, result: Result, ids: torch.Tensor) -> int:
+        if self.features == 1:
+            return ids.shape[0]
+        return torch.library.get_ctx().new_dynamic_size()
+
+
+@dataclass(frozen=True)
+class _Model:
+    shapes: Shapes
+    learning_rate: Callable[[], float]
+
+
+_models: dict[str, _Model] = {}
+
+
+def add_model(name: str, shapes: Shapes, learning_rate: Callable[[], float]) -> None:
+    """learning_rate: called at each update."""
+    _models[name] = _Model(shapes, learning_rate)
+
+
+def remove_model(name: str) -> None:
+    _models.pop(name, None)
+
+
+def _model(name: str) -> _Model:
+    try:
+        return _models[name]
+    except KeyError:
+        raise TensorError(f"there is no open model named \"{name}\"; it has been closed, or not "
+                          "been made") from None
+
+
+def shapes_of(name: str) -> Shapes:
+    return _model(name).shapes
+
+
+def learning_rate_of(name: str) -> float:
+    return _model(name).learning_rate()
+
+
+def _run_update(model, token, ticket, gradients, ids):
+    return torch.ops.neuroshard.update_at_rate(model, token, ticket, gradients,
+                                               learning_rate_of(model))
+
+
+def _start(model, token, ids, offsets, weights):
+    return torch.empty(1, dtype=torch.int64, device=ids.device)
+
+
+def _wait(model, token, ticket, ids, offsets, weights, anchor):
+    return shapes_of(model).allocate(ids, offsets)
+
+
+def _update(model, token, ticket, gradients, ids):
+    return torch.empty(ids.shape[0], dtype=torch.float32, device=ids.device)
+
+
+def _save(ctx, inputs, output):
+    model, token, ticket, ids, _, weights, _ = inputs
+    ctx.save_for_backward(ticket, ids)
+    # Not saved by autograd: a backward changes it, and others may follow.
+    ctx.token, ctx.model = token, model
+    ctx.weighted = weights is not None
+    ctx.shapes = [(result.shape, result.dtype, result.device) for result in output]
+
+
+def _backward(ctx, gradients, update="embeddings_update"):
+    ticket, ids = ctx.saved_tensors
+    # A result that the loss does not read has no gradient: zeros.
+    gradients = [torch.zeros(shape, dtype=dtype, device=device) if gradient is None
+                 else gradient.contiguous()
+                 for gradient, (shape, dtype, device) in zip(gradients, ctx.shapes)]
+    update = getattr(torch.ops.neuroshard, update)
+    of_weights = update(ctx.model, ctx.token, ticket, gradients, ids)
+    wanted = ctx.weighted and ctx.needs_input_grad[5]
+    return None, None, None, None, None, of_weights if wanted else None, None
+
+
+def register() -> None:
+    """Loads the library and completes its operators; again: does nothing."""
+    if _registered:
+        return
+    load_library()
+    library = torch.library.Library("neuroshard", "FRAGMENT")
+    library.impl("embeddings_update", _run_update, "CPU")
+    _registered.append(library)
+    for name, fake in (("start", _start), ("wait", _wait), ("update", _update)):
+        torch.library.register_fake(f"neuroshard::embeddings_{name}", fake)
+    torch.library.register_autograd("neuroshard::embeddings_wait", _backward,
+                                    setup_context=_save)
+
+
+_registered: list[torch.library.Library] = []

@@ -1,0 +1,108 @@
+"""torch.ops.neuroshard.sharded_*: steps on GPUs, which tracers take as they are.
+
+As embeddings_* (distributed/operators.py) does for CPUs; written in Python."""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from collections.abc import Sequence
+from functools import cache, partial
+from typing import Protocol
+
+import torch
+
+from neuroshard.distributed._engine import operators
+from neuroshard.errors import TensorError
+from neuroshard.jagged import Jagged
+
+
+class Steps(Protocol):
+    """An open model, of which steps are known by number."""
+
+    steps: dict[int, object]
+
+    def start_step(self, given: Jagged, learns: bool) -> int: ...
+
+    def finish_step(self, number: int, learns: bool) -> list[torch.Tensor]: ...
+
+    def update_step(self, number: int,
+                    gradients: Sequence[torch.Tensor]) -> torch.Tensor | None: ...
+
+
+_open: weakref.WeakValueDictionary[str, Steps] = weakref.WeakValueDictionary()
+
+
+def find(model: str) -> Steps:
+    engine = _open.get(model)
+    if engine is None:
+        raise TensorError(f"there is no open model named \"{model}\"")
+    return engine
+
+
+def add(model: str, engine: Steps) -> None:
+    if model in _open:
+        raise TensorError(f"a model named \"{model}\" is open already")
+    _open[model] = engine
+
+
+def remove(model: str) -> None:
+    _open.pop(model, None)
+
+
+class _Number(ctypes.c_int64):
+    """The memory of a ticket: when it goes, so does the step."""
+
+
+def make_ticket(engine: Steps, number: int) -> torch.Tensor:
+    memory = _Number(number)
+    weakref.finalize(memory, drop, weakref.ref(engine), number)
+    return torch.frombuffer(memory, dtype=torch.int64)
+
+
+def drop(engine: weakref.ref, number: int) -> None:
+    if alive := engine():
+        alive.steps.pop(number, None)
+
+
+def _start(model, token, ids, offsets, weights, learns):
+    engine = find(model)
+    return make_ticket(engine, engine.start_step(Jagged(ids, offsets, weights), learns))
+
+
+def _wait(model, token, ticket, ids, offsets, weights, anchor):
+    return find(model).finish_step(int(ticket), anchor is not None)
+
+
+def _update(model, token, ticket, gradients, ids):
+    result = find(model).update_step(int(ticket), gradients)
+    token += 1
+    return result if result is not None else ids.new_empty(ids.shape, dtype=torch.float32)
+
+
+def _start_shape(model, token, ids, offsets, weights, learns):
+    return torch.empty(1, dtype=torch.int64)
+
+
+def _update_shape(model, token, ticket, gradients, ids):
+    return torch.empty(ids.shape[0], dtype=torch.float32, device=ids.device)
+
+
+@cache
+def register() -> torch.library.Library:
+    """Defines the operators; again: does nothing."""
+    library = torch.library.Library("neuroshard", "FRAGMENT")
+    library.define("sharded_start(str model, Tensor token, Tensor ids, Tensor offsets, "
+                   "Tensor? weights, bool learns) -> Tensor")
+    library.define("sharded_wait(str model, Tensor token, Tensor ticket, Tensor ids, "
+                   "Tensor offsets, Tensor? weights, Tensor? anchor) -> Tensor[]")
+    library.define("sharded_update(str model, Tensor(a!) token, Tensor ticket, "
+                   "Tensor[] gradients, Tensor ids) -> Tensor")
+    for name, run, shape in (("start", _start, _start_shape), ("wait", _wait, operators._wait),
+                             ("update", _update, _update_shape)):
+        library.impl(f"sharded_{name}", run, "CompositeExplicitAutograd")
+        torch.library.register_fake(f"neuroshard::sharded_{name}", shape, lib=library)
+    torch.library.register_autograd(
+        "neuroshard::sharded_wait", partial(operators._backward, update="sharded_update"),
+        setup_context=operators._save, lib=library)
+    return library

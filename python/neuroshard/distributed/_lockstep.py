@@ -1,0 +1,53 @@
+"""Loaders of all ranks, stopped at the same step."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+import torch.distributed as dist
+
+from neuroshard._group.agreement import size_of
+from neuroshard._group.control import control_of
+from neuroshard.errors import GroupError
+
+T = TypeVar("T")
+
+
+def lockstep(loader: Iterable[T], process_group: dist.ProcessGroup | None = None) -> Iterator[T]:
+    """The batches of a rank's loader, for as many steps as every rank has one.
+
+    Each step begins with an exchange of one number. When a loader ends before the others, all
+    ranks stop at that step, and those that still had a batch warn which ranks ran out. An error
+    of a loader is raised on its rank and ends the others with a GroupError. A rank that leaves
+    its loop earlier must do so at the same step on all ranks."""
+    batches = iter(loader)
+    step = 0
+    while True:
+        error = None
+        try:
+            batch, state = next(batches), 1
+        except StopIteration:
+            batch, state = None, 0
+        except Exception as failure:  # noqa: BLE001, the others must not wait for this rank
+            batch, state, error = None, -1, failure
+        states = exchange(state, process_group)
+        if error:
+            raise error
+        failed = [rank for rank, one in enumerate(states) if one < 0]
+        if failed:
+            raise GroupError(f"rank {failed[0]}: its loader failed before step {step}")
+        short = [rank for rank, one in enumerate(states) if one == 0]
+        if short:
+            if state:
+                warnings.warn(f"stopped after {step} steps: the loader of rank "
+                              f"{', '.join(map(str, short))} has no more batches", stacklevel=2)
+            return
+        yield batch
+        step += 1
+
+
+def exchange(state: int, group: dist.ProcessGroup | None) -> list[int]:
+    """One number of each rank."""
+    return [state] if size_of(group) == 1 else control_of(group).gather_numbers(state)

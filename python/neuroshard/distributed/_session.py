@@ -1,0 +1,171 @@
+"""An open model: this rank's shards and its end of the process group."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import itertools
+import os
+import pathlib
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+import torch.distributed as dist
+
+from neuroshard.distributed._engine import operators
+from neuroshard._group.agreement import (host_leaders, local_ranks, rank_of, require_same, size_of,
+                                         together)
+from neuroshard.distributed._compile_cache import check_artifact, fingerprints, make_artifact
+from neuroshard._tensors import DTYPES, ID_DTYPES
+from neuroshard._group.control import control_of, is_forked
+from neuroshard.distributed._engine.engine import Engine
+from neuroshard.distributed._shards import LocalShard, Manifest, local_shards
+from neuroshard.errors import TensorError
+from neuroshard.plans import Plan
+from neuroshard.problem import ShardingProblem
+
+_numbers = itertools.count()
+_open: "weakref.WeakSet[Session]" = weakref.WeakSet()
+
+
+@dataclass(frozen=True)
+class Input:
+    """The jagged input of a model, as neuroshard.jagged wants to know it."""
+
+    name: str
+    features: tuple[str, ...]
+    unpooled: bool
+    weighted: bool
+    id_dtype: torch.dtype
+
+
+class Session:
+    """Opens a plan's tables on this rank. All ranks of the group open together: what differs
+    between them, or fails on one, is an error on all before anything is built."""
+
+    def __init__(self, plan: Plan, problem: ShardingProblem,
+                 process_group: dist.ProcessGroup | None, artifact: str | os.PathLike | None,
+                 name: str | None, threads: int | None, engine: Engine,
+                 learning_rate: Callable[[], float]) -> None:
+        """learning_rate: called at each update."""
+        self.engine = engine
+        self.group = process_group
+        self.rank, self.size = rank_of(process_group), size_of(process_group)
+        self.name = name or f"neuroshard_{next(_numbers)}"
+        together(lambda: self._check(plan, problem), process_group, "the check of plan and problem")
+        require_same({"code version": engine.code_version(), "torch version": torch.__version__,
+                      **fingerprints(plan, problem)}, process_group,
+                     "all ranks must build the same model; neuroshard.distributed.plan gives "
+                     "the plan of rank 0 to all")
+        folder = self._artifact(plan, problem, artifact)
+        self.manifest = Manifest.read(folder)
+        self.input = self._describe_input()
+        self._own_group = None
+        together(lambda: self._join(folder, threads), process_group, "opening the tables")
+        operators.add_model(self.name, self._describe_shapes(), learning_rate)
+        _open.add(self)
+
+    def _check(self, plan: Plan, problem: ShardingProblem) -> None:
+        self.engine.load()
+        if plan.device_count != self.size:
+            raise ValueError(
+                f"the plan is for {plan.device_count} devices, but there are {self.size} ranks"
+                + ("" if dist.is_initialized() else "; torch.distributed is not initialised"))
+        plan.verify(problem)
+        own = [feature.name for feature in problem.features
+               if feature.batch not in (0, problem.batch.global_size)]
+        if own:
+            raise ValueError(f"feature \"{own[0]}\" has a batch of its own; all features of a "
+                             "collection must have one batch")
+        if len({feature.weighted for feature in problem.features}) > 1:
+            raise ValueError("some features have sample weights and some have none; all features "
+                             "of a collection must, or none")
+        odd = [feature.name for feature in problem.features
+               if feature.weighted and feature.pooling != "sum"]
+        if odd:
+            raise ValueError(f"feature \"{odd[0]}\" has sample weights, which are for pooling "
+                             "\"sum\" only")
+        host = [shard.name for shard in plan.shards if shard.tier != "hbm"]
+        if host:
+            raise ValueError(f"shard \"{host[0]}\" is in host memory (tier \"dram\"), which "
+                             "collections do not run")
+
+    def _artifact(self, plan: Plan, problem: ShardingProblem,
+                  given: str | os.PathLike | None) -> pathlib.Path:
+        if given is not None:
+            folder = pathlib.Path(given)
+            together(lambda: check_artifact(folder, plan), self.group, "reading the artifact")
+            return folder
+        leaders = host_leaders(self.group)
+
+        def make() -> pathlib.Path:
+            return make_artifact(plan, problem, self.engine.compile_options)
+
+        together(make, self.group, "compiling the plan", leaders)
+        return together(make, self.group, "compiling the plan")
+
+    def _join(self, folder: pathlib.Path, threads: int | None) -> None:
+        if self.size > 1:
+            self._own_group = control_of(self.group).new_group(self.engine.backend)
+        if threads is not None and (not isinstance(threads, int) or threads < 0):
+            raise ValueError(f"threads: expected a number from 1, or None, found {threads!r}")
+        if threads is None:
+            threads = max(1, (os.cpu_count() or 1) // local_ranks())
+        self.engine.join(self.name, folder, self.manifest, self._own_group, threads, self.group)
+
+    def _describe_input(self) -> Input:
+        exchange = self.manifest.exchange
+        return Input("ids", tuple(exchange["features"]),
+                     any(one["pooling"] == "none" for one in exchange["lookups"]),
+                     exchange["weighted"],
+                     ID_DTYPES[exchange["id_type"]])
+
+    def _describe_shapes(self) -> operators.Shapes:
+        exchange = self.manifest.exchange
+        return operators.Shapes(len(exchange["features"]), tuple(
+            operators.Result(one["feature"], one["pooling"] != "none",
+                             self.manifest.table(one["table"])["dim"],
+                             DTYPES[one["result_type"]])
+            for one in exchange["lookups"]))
+
+    @property
+    def results(self) -> tuple[operators.Result, ...]:
+        return operators.shapes_of(self.name).results
+
+    def shards(self) -> tuple[LocalShard, ...]:
+        self.require_open()
+        self.engine.settle()
+        return local_shards(self.engine.shard_tensors, self.manifest, self.rank)
+
+    def refuse(self, text: str) -> None:
+        """Ends the step that the other ranks start with this rank's mistake."""
+        if self in _open:
+            self.engine.refuse(text)
+
+    def require_open(self) -> None:
+        if self not in _open:
+            raise TensorError("the tables have been closed")
+
+    def close(self) -> None:
+        """Frees the tables; tensors on them must not be used any more. Again: does nothing."""
+        if self not in _open:
+            return
+        _open.discard(self)
+        operators.remove_model(self.name)
+        self.engine.close()
+        if self._own_group is not None:
+            with contextlib.suppress(ValueError):  # destroyed with all groups
+                dist.destroy_process_group(self._own_group)
+        self._own_group = None
+
+
+@atexit.register
+def _close_all() -> None:
+    """Threads of open models must not outlive the interpreter."""
+    if is_forked():
+        return
+    for session in list(_open):
+        session.engine.close()
+

@@ -1,0 +1,77 @@
+"""What one rank holds of the tables."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import torch
+
+from neuroshard._tensors import STATE_NAMES
+
+
+@dataclass(frozen=True)
+class LocalShard:
+    """One shard of a table on this rank; the tensors are the shard's own memory.
+
+    rows, cols: half-open ranges of the table. devices: the ranks that hold it, all of them for
+    a replicated table. weights: [rows, cols] of the table's type; rows may be further apart
+    than they are wide. states: by name ("sum"; "exp_avg", "exp_avg_sq"), f32, [rows, cols], or
+    [rows] for row-wise optimizers, whose state is equal on all column shards of a row under
+    exact semantics, and each column shard's own under per_shard."""
+
+    name: str
+    table: str
+    rows: tuple[int, int]
+    cols: tuple[int, int]
+    devices: tuple[int, ...]
+    weights: torch.Tensor
+    states: dict[str, torch.Tensor] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The parts of an artifact's manifest.json that Python needs."""
+
+    plain: dict
+
+    @classmethod
+    def read(cls, artifact: str | os.PathLike) -> Manifest:
+        try:
+            with open(os.path.join(artifact, "manifest.json"), encoding="utf-8") as file:
+                plain = json.load(file)
+        except (OSError, ValueError) as error:
+            raise ValueError(f"cannot read the manifest of the artifact {artifact}: {error}; "
+                             "compile it again") from error
+        if not isinstance(plain, dict) or not plain.get("exchanges"):
+            raise ValueError(f"the manifest of the artifact {artifact} has no input of ids; "
+                             "compile it again")
+        return cls(plain)
+
+    @property
+    def exchange(self) -> dict:
+        """The one input of ids."""
+        return self.plain["exchanges"][0]
+
+    def shards_of(self, rank: int) -> list[dict]:
+        """In the order of the runtime's shards."""
+        return [self.plain["shards"][slot] for slot in self.plain["bindings"][rank]["slots"]]
+
+    def table(self, index: int) -> dict:
+        return self.plain["tables"][index]
+
+
+def local_shards(tensors_of: Callable[[int], Sequence[torch.Tensor]], manifest: Manifest,
+                 rank: int) -> tuple[LocalShard, ...]:
+    """The shards of an open model on this rank. tensors_of: weights and states of a shard."""
+    shards = []
+    for index, spec in enumerate(manifest.shards_of(rank)):
+        weights, *states = tensors_of(index)
+        table = manifest.table(spec["table"])
+        names = STATE_NAMES[table["optimizer"]["kind"]] if table["optimizer"] else ()
+        shards.append(LocalShard(spec["name"], table["name"], tuple(spec["rows"]),
+                                 tuple(spec["cols"]), tuple(spec["devices"]), weights,
+                                 dict(zip(names, states, strict=True))))
+    return tuple(shards)

@@ -1,0 +1,233 @@
+"""Inputs and results of a device program, from its manifest, and the tensors that results are
+written into."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from neuroshard import cuda
+from neuroshard._tensors import ALIGNMENT, DTYPES, ID_DTYPES
+from neuroshard.errors import Error, TensorError
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """A jagged input; weighted: some lookup reads its sample weights. key: the compiler's name
+    for it; name: what users know of it, its features."""
+
+    key: str
+    name: str
+    features: tuple[str, ...]
+    id_dtype: torch.dtype
+    weighted: bool
+    unpooled: bool  # some lookup gives a row per id
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one lookup of the model gives: columns [column, column + dim) of a group. dtype: as
+    kernels write it; final: as the model was written."""
+
+    name: str
+    exchange: int
+    feature: int
+    pooled: bool
+    weighted: bool
+    dtype: torch.dtype
+    final: torch.dtype
+    dim: int
+    group: int = 0
+    column: int = 0
+
+
+@dataclass(frozen=True)
+class Group:
+    """One tensor of results of one type. columns: without the padding that stride has."""
+
+    results: tuple[Result, ...]
+    columns: int
+    stride: int
+
+    @property
+    def first(self) -> Result:
+        return self.results[0]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """What a shard computes of a result; one for each lookup of the device, in their order."""
+
+    result: Result
+    column: int  # of the group
+    dim: int
+
+
+@dataclass(frozen=True)
+class Layout:
+    """All of it."""
+
+    exchanges: tuple[Exchange, ...]
+    results: tuple[Result, ...]
+    groups: tuple[Group, ...]
+    pieces: tuple[Piece, ...]
+
+    def needs_feature_begin(self, exchange: int) -> bool:
+        """Whether the host must know how many ids each feature of a ragged input has."""
+        spec = self.exchanges[exchange]
+        return spec.unpooled and len(spec.features) > 1
+
+
+def load_manifest(artifact: Path) -> dict:
+    path = artifact / "manifest.json"
+    try:
+        if path.exists() and not path.is_file():
+            raise OSError("it is a directory or a pipe")
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise TensorError(f"{path} cannot be read ({error}); expected the directory that "
+                          "neuroshard-compile wrote") from None
+
+
+@contextlib.contextmanager
+def reading(artifact: Path) -> Iterator[None]:
+    """Makes what a manifest lacks one error; the library, which checks all of it, comes later."""
+    try:
+        yield
+    except Error:
+        raise
+    except (LookupError, TypeError, AttributeError, ValueError, OverflowError) as error:
+        raise TensorError(f"{artifact / 'manifest.json'} is not what neuroshard-compile writes "
+                          f"({type(error).__name__}: {error}); compile the model again") from None
+
+
+def check_whole(manifest: dict) -> None:
+    """The module has no exchange between devices, and ids go to kernels as they are."""
+    devices = manifest["devices"]
+    if devices != 1:
+        raise TensorError(f"expected an artifact for 1 device, found {devices}; "
+                          "neuroshard.cuda runs the devices of a larger plan one by one")
+    for shard in manifest["shards"]:
+        table = manifest["tables"][shard["table"]]
+        if shard["rows"] != [0, table["rows"]]:
+            raise TensorError(f"table \"{table['name']}\" is split by rows, whose ids must be "
+                              "sorted out first; compile with a plan that keeps its rows together")
+    for exchange in manifest["exchanges"]:
+        for lookup in exchange["lookups"]:
+            if lookup["padding_idx"] is not None:
+                raise TensorError(
+                    f"feature \"{exchange['features'][lookup['feature']]}\" is looked up with a "
+                    "padding_idx; leave such ids out of the bags instead")
+
+
+def make_layout(manifest: dict, lookups: list[cuda.Lookup], concatenate: bool) -> Layout:
+    """lookups: of the device. concatenate: all results side by side in one tensor, else a
+    tensor for each."""
+    exchanges = tuple(make_exchange(spec) for spec in manifest["exchanges"])
+    results = make_results(manifest, lookups)
+    if concatenate:
+        check_alike(list(results.values()))
+    results = place_results(results, concatenate)
+    pieces, binding = [], manifest["bindings"][0]
+    for (exchange, lookup, slot), native in zip(binding["lookups"], lookups, strict=True):
+        cols, result = manifest["shards"][binding["slots"][slot]]["cols"], results[exchange, lookup]
+        if native.dim != cols[1] - cols[0] or native.exchange != exchange:
+            raise TensorError("the manifest is not that of the program; compile the artifact again")
+        pieces.append(Piece(result, result.column + cols[0], cols[1] - cols[0]))
+    ordered = tuple(results.values())
+    return Layout(exchanges, ordered, make_groups(ordered, pieces), tuple(pieces))
+
+
+def make_exchange(spec: dict) -> Exchange:
+    features = tuple(spec["features"])
+    return Exchange(spec["input"], name_of(features), features, ID_DTYPES[spec["id_type"]],
+                    any(lookup["weighted"] for lookup in spec["lookups"]),
+                    any(lookup["pooling"] == "none" for lookup in spec["lookups"]))
+
+
+def name_of(features: tuple[str, ...]) -> str:
+    """All of them, or the first and the last."""
+    if len(features) <= 4:
+        return ", ".join(features)
+    return f"{features[0]}, ..., {features[-1]} ({len(features)} features)"
+
+
+def make_results(manifest: dict, lookups: list[cuda.Lookup]) -> dict[tuple[int, int], Result]:
+    """By number of exchange and lookup, not yet placed."""
+    found, bound = {}, manifest["bindings"][0]["lookups"]
+    written = {(exchange, lookup): cuda.ELEMENT_TYPES[native.output_type]
+               for (exchange, lookup, _), native in zip(bound, lookups)}
+    for number, exchange in enumerate(manifest["exchanges"]):
+        for index, lookup in enumerate(exchange["lookups"]):
+            found[number, index] = (exchange["features"][lookup["feature"]],
+                                    manifest["tables"][lookup["table"]], lookup)
+    names = unique_names([(feature, table["name"]) for feature, table, _ in found.values()])
+    return {key: Result(name, key[0], lookup["feature"], lookup["pooling"] != "none",
+                        lookup["weighted"], DTYPES[written[key]], DTYPES[lookup["result_type"]],
+                        table["dim"])
+            for (key, (_, table, lookup)), name in zip(found.items(), names)}
+
+
+def unique_names(lookups: list[tuple[str, str]]) -> list[str]:
+    """The feature; where several lookups have it, feature@table; then with #1, #2, ..."""
+    features, both, seen = Counter(f for f, _ in lookups), Counter(lookups), Counter()
+    names = []
+    for feature, table in lookups:
+        name = feature if features[feature] == 1 else f"{feature}@{table}"
+        if both[feature, table] > 1:
+            seen[feature, table] += 1
+            name = f"{name}#{seen[feature, table]}"
+        names.append(name)
+    return names
+
+
+def check_alike(results: list[Result]) -> None:
+    """Results can be side by side in one tensor."""
+    for result in results:
+        if not result.pooled:
+            raise TensorError(f"concatenate: \"{result.name}\" is not pooled, so it has no row per "
+                              "sample")
+        if (result.dtype, result.final) != (results[0].dtype, results[0].final):
+            raise TensorError(f"concatenate: \"{result.name}\" is {result.final}, "
+                              f"\"{results[0].name}\" {results[0].final}; one tensor has one type")
+
+
+def place_results(results: dict, concatenate: bool) -> dict:
+    placed, column = {}, 0
+    for number, (key, result) in enumerate(results.items()):
+        group, begin = (0, column) if concatenate else (number, 0)
+        placed[key] = Result(**{**result.__dict__, "group": group, "column": begin})
+        column += result.dim
+    return placed
+
+
+def make_groups(results: tuple[Result, ...], pieces: list[Piece]) -> tuple[Group, ...]:
+    groups = []
+    for number in range(max((result.group for result in results), default=-1) + 1):
+        members = tuple(result for result in results if result.group == number)
+        columns, bytes_ = sum(m.dim for m in members), members[0].dtype.itemsize
+        aligned = [piece for piece in pieces if piece.result.group == number
+                   and is_aligned(piece, bytes_)]
+        unit = ALIGNMENT // bytes_
+        stride = -(-columns // unit) * unit if aligned else columns
+        groups.append(Group(members, columns, stride))
+    return tuple(groups)
+
+
+def is_aligned(piece: Piece, element_bytes: int) -> bool:
+    """Whether kernels store its rows, or read their gradients, 16 bytes at a time."""
+    stores = piece.dim * element_bytes % ALIGNMENT == 0
+    # Gradients are f32 in any case.
+    for aligned, bytes_ in ((stores, element_bytes), (piece.dim % 4 == 0, 4)):
+        if aligned and piece.column * bytes_ % ALIGNMENT != 0:
+            raise TensorError(
+                f"\"{piece.result.name}\" with {piece.dim} columns would begin at column "
+                f"{piece.column} of a {piece.result.dtype} tensor, which is no multiple of "
+                f"{ALIGNMENT} bytes; use concatenate=False, or dims that are multiples of 8")
+    return stores

@@ -1,0 +1,283 @@
+"""One artifact opened on a GPU, and its steps: allocates tensors, and passes what is in them
+to the library."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from neuroshard import cuda, fields
+from neuroshard.cuda import within
+from neuroshard._gpu import memory
+from neuroshard.errors import TensorError
+from neuroshard.torch_cuda._layout import (ALIGNMENT, Group, check_whole, load_manifest,
+                                          make_layout, reading)
+from neuroshard._gpu.place import pick_place, require_driver
+from neuroshard.torch_cuda._step import (Step, address, check_offsets, check_sizes, check_tensors,
+                                        expect_count)
+from neuroshard.torch_cuda._weight_gradients import WeightGradients
+
+_open: weakref.WeakValueDictionary[str, Program] = weakref.WeakValueDictionary()
+
+
+def find_program(name: str) -> Program:
+    """The program that operators call `name`."""
+    program = _open.get(name)
+    if program is None:
+        raise TensorError(f"no embedding tables named \"{name}\" are open (open: "
+                          f"{sorted(_open) or 'none'}); make EmbeddingTables(artifact, "
+                          f"name=\"{name}\") first")
+    return program
+
+
+def pick_name(name: str | None) -> str:
+    if name is None:
+        number = 0
+        while f"embedding_tables_{number}" in _open:
+            number += 1
+        return f"embedding_tables_{number}"
+    if not fields.text(name, "name"):
+        raise ValueError("name: expected a text that is not empty")
+    if name in _open:
+        raise TensorError(f"embedding tables named \"{name}\" are open already; names tell "
+                          "operators which tables they work on")
+    return name
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Of EmbeddingTables, which says what they mean."""
+
+    concatenate: bool
+    check_every: int
+    check_offsets: bool
+    join_sort: bool | None
+
+
+class Program:
+    """Tables in memory of torch, and the steps on them."""
+
+    def __init__(self, artifact: str | os.PathLike, name: str | None,
+                 device: torch.device | str | int | None, seed: int, settings: Settings) -> None:
+        self.artifact = folder = Path(fields.path(artifact, "artifact"))
+        seed = within(seed, "seed", 0, 2**64 - 1)
+        self.name = pick_name(name)
+        self.place = pick_place(device)
+        manifest = load_manifest(folder)
+        with reading(folder):
+            check_whole(manifest)
+            arrays = memory.find_arrays(manifest)
+        self.allocate(folder, arrays)
+        with reading(folder):
+            self.layout = make_layout(manifest, self.device.lookups, settings.concatenate)
+        self.device.initialize(seed)
+        self.trainable = any(slot.trainable for slot in self.device.slots)
+        self.learning_rate, self.step = 0.0, 0
+        self.settings, self._calls = settings, 0
+        # Backward passes may be another thread's.
+        self._lock = threading.RLock()
+        self._held: object = None
+        self._sorted: tuple | None = None
+        _open[self.name] = self
+
+    def allocate(self, artifact: str | os.PathLike,
+                    arrays: dict[str, list[memory.Array]]) -> None:
+        """Sets `tables`: by name, the tensors that a user sees. On a GPU they are of torch."""
+        tensors = None
+        if self.place.type == "cuda":
+            tensors = [memory.allocate(group, self.place) for group in arrays.values()]
+        # Writes nothing before it is known that the driver takes this memory.
+        self.device = cuda.Device(
+            artifact, 0, self.place.index or 0, seed=None,
+            memory=tensors and [memory.as_slot_memory(group) for group in tensors])
+        self._lease = memory.Lease(self.device)
+        require_driver(self.device, self.place)
+        for (name, group), slot in zip(arrays.items(), self.device.slots):
+            memory.check_sizes(name, group, slot)
+        if tensors is None:
+            tensors = [memory.adopt(group, slot, self._lease)
+                       for group, slot in zip(arrays.values(), self.device.slots)]
+        self.tables = {
+            name: {array.name: array.visible(tensor) for array, tensor in zip(group, own)}
+            for (name, group), own in zip(arrays.items(), tensors)}
+
+    def require_open(self) -> None:
+        if self._lease is None:
+            raise TensorError(f"the embedding tables \"{self.name}\" are closed")
+
+    def open_tables(self) -> dict[str, dict[str, torch.Tensor]]:
+        self.require_open()
+        return self.tables
+
+    def close(self) -> None:
+        if _open.get(self.name) is self:
+            del _open[self.name]
+        self._lease = None
+        self.tables.clear()
+        self._held = self._sorted = None
+
+    # Streams
+
+    def stream(self) -> int | None:
+        if self.place.type == "cpu":
+            return None
+        return torch.cuda.current_stream(self.place).cuda_stream
+
+    def is_capturing(self) -> bool:
+        if self.place.type == "cpu":
+            return False
+        with torch.cuda.device(self.place):
+            return torch.cuda.is_current_stream_capturing()
+
+    # Steps
+
+    def set_step(self) -> None:
+        """Writes learning rate and number of the next update to the GPU."""
+        self.require_open()
+        self.device.set_step(self.learning_rate, self.step + 1, self.stream())
+
+    def advance(self) -> None:
+        self.set_step()
+        self.step += 1
+
+    def check(self) -> None:
+        self.require_open()
+        self.device.check(self.stream())
+
+    def check_values(self, step: Step) -> None:
+        check_tensors(step, self.place)
+        check_sizes(step)
+        if (self.settings.check_offsets or self.place.type == "cpu") and not self.is_capturing():
+            check_offsets(step)
+
+    def check_now_and_then(self) -> None:
+        self._calls += 1
+        every = self.settings.check_every
+        if every and self._calls % every == 0 and not self.is_capturing():
+            self.check()
+
+    def forward(self, step: Step, training: bool) -> list[torch.Tensor]:
+        with self._lock:
+            return self._forward(step, training)
+
+    def _forward(self, step: Step, training: bool) -> list[torch.Tensor]:
+        self.check_values(step)
+        results = step.make_results(self.place)
+        parts = self.make_parts(step, results)
+        if not training:
+            mode = cuda.INFERENCE
+        elif self.joins_sort():
+            mode = cuda.TRAINING_JOINED
+        else:
+            mode = cuda.TRAINING
+        self.launch(step, parts, mode)
+        if not training:
+            self.check_now_and_then()
+        return results
+
+    def joins_sort(self) -> bool:
+        join = self.settings.join_sort
+        return self.is_capturing() if join is None else join
+
+    def launch(self, step: Step, parts: object, mode: int) -> None:
+        self._sorted = None
+        memory.with_torch_memory(lambda: self.device.forward(parts, mode, self.stream()),
+                                 self.is_capturing())
+        # A stream of the library reads ids beside this one, until the next call: nobody may
+        # get their memory before. A check reads them, too.
+        self._held = step
+        if mode != cuda.INFERENCE:
+            self._sorted = self.identity(step)
+
+    def identity(self, step: Step) -> tuple:
+        return (self.is_capturing(), step.identity())
+
+    def make_parts(self, step: Step, results: Sequence[torch.Tensor] | None) -> object:
+        """Parts for all lookups. Without results only the ids count."""
+        inputs = []
+        for number, given in enumerate(step.inputs):
+            # Addresses: check_tensors has seen the tensors.
+            inputs.append(cuda.Input(
+                address(given.ids), address(given.offsets), step.batch(number), given.pooling,
+                given.ids.shape[0], address(given.weights), given.feature_begin))
+        outputs = [(None, 0)] * len(self.layout.pieces)
+        if results is not None:
+            places = [(result.data_ptr(), result.element_size()) for result in results]
+            outputs = []
+            for piece in self.layout.pieces:
+                begin, size = places[piece.result.group]
+                stride = self.layout.groups[piece.result.group].stride
+                outputs.append((begin + size * piece.column if begin else None, stride))
+        return self.device.make_parts(inputs, outputs)
+
+    def backward(self, step: Step, gradients: Sequence[torch.Tensor],
+                 weight_gradients: Sequence[torch.Tensor]) -> None:
+        """Updates the tables; writes the gradients of sample weights, if there is any."""
+        with self._lock:
+            self._backward(step, gradients, weight_gradients)
+
+    def _backward(self, step: Step, gradients: Sequence[torch.Tensor],
+                  weight_gradients: Sequence[torch.Tensor]) -> None:
+        self.check_values(step)
+        expect_count("gradients", gradients, len(self.layout.groups))
+        gradients = [self.readable(step, group, gradient)
+                     for group, gradient in zip(self.layout.groups, gradients)]
+        if self._sorted != self.identity(step):
+            # The last forward was of another batch: sort this one's ids (again).
+            self.launch(step, self.make_parts(step, None), cuda.TRAINING_JOINED)
+        sums = WeightGradients(step, weight_gradients) if weight_gradients else None
+        native = []
+        for piece in self.layout.pieces:
+            gradient = gradients[piece.result.group]
+            begin = gradient.data_ptr() + 4 * piece.column if gradient.numel() else None
+            weights = sums.target(piece) if sums else None
+            native.append((begin, gradient.stride(0), address(weights)))
+        capturing = self.is_capturing()
+        if not capturing:
+            self.set_step()
+        self._sorted = None
+        self.device.backward((cuda.Gradient * len(native))(*native), self.stream())
+        if self.device.info.two_phase:
+            self.add_norms()
+            self.device.backward_apply(self.stream())
+        if not capturing:
+            self.step += 1
+        if sums:
+            sums.finish()
+        self.check_now_and_then()
+
+    def readable(self, step: Step, group: Group, gradient: torch.Tensor) -> torch.Tensor:
+        """f32, rows contiguous and aligned: the gradient itself, or a copy."""
+        rows = step.rows(group)
+        if gradient.device != self.place or tuple(gradient.shape) != (rows, group.columns):
+            raise TensorError(f"gradient of \"{group.first.name}\": expected {rows} x "
+                              f"{group.columns} on {self.place}, found "
+                              f"{' x '.join(map(str, gradient.shape))} on {gradient.device}")
+        gradient = gradient.float()
+        if (gradient.stride(1) == 1 and gradient.stride(0) >= group.columns
+                and gradient.stride(0) * 4 % ALIGNMENT == 0
+                and gradient.data_ptr() % ALIGNMENT == 0):
+            return gradient
+        copy = gradient.new_empty((rows, memory.padded(group.columns, 4)))[:, :group.columns]
+        return copy.copy_(gradient)
+
+    def add_norms(self) -> None:
+        """Rows that are split by columns: the norm of a row is the sum over its columns."""
+        shards = {}
+        for number, slot in enumerate(self.device.slots):
+            if slot.two_phase:
+                shards.setdefault(slot.table, []).append((slot.col_begin, number))
+        for members in shards.values():
+            norms = [self.device.norms(number) for _, number in sorted(members)]
+            parts = [memory.foreign(norm.norms, norm.capacity, self.place) for norm in norms]
+            total = parts[0].clone()
+            for part in parts[1:]:
+                total += part
+            for part in parts:
+                part.copy_(total)

@@ -1,0 +1,234 @@
+"""The tables that TorchRec's sharders would shard, as tables and features of a problem."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import torch
+from fbgemm_gpu.split_embedding_configs import EmbOptimType
+from torchrec.distributed.planner.types import ParameterConstraints
+from torchrec.distributed.types import ModuleSharder
+from torchrec.modules.embedding_configs import BaseEmbeddingConfig
+
+from neuroshard.constraints import TableRule
+from neuroshard.tables import Feature, Optimizer, Table
+from neuroshard.errors import Unsupported
+from neuroshard._tensors import ELEMENT_TYPES
+from neuroshard._torchrec_plans import COLUMNS, KINDS, table_name
+
+OPTIMIZERS = {EmbOptimType.EXACT_SGD: "sgd", EmbOptimType.EXACT_ADAGRAD: "adagrad",
+              EmbOptimType.EXACT_ROWWISE_ADAGRAD: "rowwise_adagrad", EmbOptimType.ADAM: "adam"}
+# What TorchRec 1.9 runs wrong. Where a table with mean pooling is cut by rows, it divides the
+# results of all other tables of the module that are not, too. Replicated tables without pooling
+# lose rows in a forward.
+RUN_WRONG = {"mean": {"row_wise", "table_row_wise"}, "none": {"data_parallel"}}
+# Fields of ParameterConstraints that put rows outside device memory.
+BEYOND_MEMORY = ("key_value_params", "use_virtual_table")
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Where the model will run. local: ranks of one host. device: "cpu", "cuda"."""
+
+    ranks: int
+    local: int
+    device: str
+
+    def can_cut_rows(self, rows: int, blocks: int) -> bool:
+        """Into blocks of ceil(rows / blocks)? On the CPU none may be empty. On GPUs some may,
+        but a table that only the first host has rows of is table-row-wise there."""
+        filled = -(-rows // -(-rows // blocks))
+        if self.device == "cpu":
+            return filled == blocks > 1
+        return filled > (self.local if blocks == self.ranks > self.local else 1)
+
+
+@dataclass
+class Found:
+    """What a model has. modules: the names of the tables of each module, by its path; unpooled:
+    the paths of EmbeddingCollections. constraints: of each of our tables, what the user asked
+    for."""
+
+    tables: list[Table] = field(default_factory=list)
+    features: list[Feature] = field(default_factory=list)
+    feature_names: set[str] = field(default_factory=set)
+    rules: list[TableRule] = field(default_factory=list)
+    modules: dict[str, list[str]] = field(default_factory=dict)
+    unpooled: list[str] = field(default_factory=list)
+    constraints: dict[str, ParameterConstraints] = field(default_factory=dict)
+
+
+def find_tables(module: torch.nn.Module, sharders: Sequence[ModuleSharder],
+                constraints: Mapping[str, ParameterConstraints], cluster: Cluster,
+                optimizer: Optimizer | None) -> Found:
+    """Everything below `module` that one of the sharders takes."""
+    by_type = {sharder.module_type: sharder for sharder in sharders}
+    found = Found()
+    queue = [("", module)]
+    while queue:
+        path, one = queue.pop(0)
+        sharder = by_type.get(type(one))
+        if sharder is None:
+            queue += [(table_name(path, name), child) for name, child in one.named_children()]
+        else:
+            add_module(found, path, one, sharder, constraints, cluster, optimizer)
+    if not found.tables:
+        raise Unsupported("the model has no module that one of the sharders takes; they take "
+                          + ", ".join(sorted(one.__name__ for one in by_type)))
+    return found
+
+
+def add_module(found: Found, path: str, module: torch.nn.Module, sharder: ModuleSharder,
+               constraints: Mapping[str, ParameterConstraints], cluster: Cluster,
+               optimizer: Optimizer | None) -> None:
+    pooled = hasattr(module, "embedding_bag_configs")
+    if not pooled and not hasattr(module, "embedding_configs"):
+        raise Unsupported(f"module \"{path}\": a {type(module).__name__} does not say its tables; "
+                          "expected an EmbeddingBagCollection or EmbeddingCollection")
+    configs = module.embedding_bag_configs() if pooled else module.embedding_configs()
+    parameters = sharder.shardable_parameters(module)
+    weighted = bool(pooled and module.is_weighted())
+    if not pooled:
+        found.unpooled.append(path)
+    found.modules[path] = [config.name for config in configs if config.name in parameters]
+    for config in configs:
+        if config.name not in parameters:
+            continue
+        name = table_name(path, config.name)
+        limits = constraints.get(config.name, ParameterConstraints())
+        check_limits(name, limits)
+        parameter = parameters[config.name]
+        if parameter.dtype not in ELEMENT_TYPES:
+            raise Unsupported(f"table \"{name}\" is of type {parameter.dtype}; expected float32, "
+                              "float16 or bfloat16")
+        found.tables.append(Table(name, config.num_embeddings, config.embedding_dim,
+                                  ELEMENT_TYPES[parameter.dtype],
+                                  optimizer or optimizer_of(name, parameter, sharder)))
+        pooling = config.pooling.name.lower() if pooled else "none"
+        check_features(name, config.feature_names)
+        add_features(found, name, config.feature_names, limits, pooling,
+                     weighted or bool(limits.is_weighted), cluster.ranks)
+        kinds = allowed_kinds(name, pooling, sharder, limits, cluster.device)
+        width = limits.min_partition or COLUMNS
+        if not can_be_cut(config, kinds, width, cluster, pooled):
+            kinds = sorted({*kinds, "table_wise"})
+        found.rules.append(TableRule(name, kinds, width))
+        found.constraints[name] = limits
+
+
+def check_limits(name: str, limits: ParameterConstraints) -> None:
+    for one in BEYOND_MEMORY:
+        if getattr(limits, one):
+            raise Unsupported(f"table \"{name}\": {one} is set; tables outside device memory "
+                              "cannot be planned for TorchRec yet")
+    kernels = set(limits.compute_kernels or ("fused", "dense"))
+    if not kernels & {"fused", "dense"}:
+        raise Unsupported(f"table \"{name}\": compute_kernels {sorted(kernels)}; expected fused or "
+                          "dense among them")
+
+
+def check_features(table: str, names: Sequence[str]) -> None:
+    """TorchRec takes one twice, and without an error gives the columns of different shards in the
+    wrong order, and rows of twice the width in an EmbeddingCollection."""
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            raise Unsupported(f"table \"{table}\": it reads feature \"{name}\" twice, which "
+                              "TorchRec runs wrong; expected each feature once, and its result "
+                              "used twice")
+
+
+def add_features(found: Found, table: str, names: Sequence[str], limits: ParameterConstraints,
+                 pooling: str, weighted: bool, ranks: int) -> None:
+    """TorchRec's constraints list one number for each feature, or one for all."""
+    for index, name in enumerate(names):
+        factor = number(limits.pooling_factors, index, len(names), 1.0, table)
+        factor *= number(limits.num_poolings, index, len(names), 1.0, table)
+        batch = number(limits.batch_sizes, index, len(names), 0, table)
+        found.features.append(Feature(new_name(found, f"{table}/{name}"), table, pooling,
+                                      mean_pooling=factor, batch=int(batch) * ranks,
+                                      weighted=weighted))
+
+
+def new_name(found: Found, name: str) -> str:
+    """Names of tables and features may have slashes of their own."""
+    tried = itertools.chain([name], (f"{name} ({count})" for count in itertools.count(2)))
+    result = next(one for one in tried if one not in found.feature_names)
+    found.feature_names.add(result)
+    return result
+
+
+def number(values: Sequence[float] | None, index: int, count: int, default: float,
+           table: str) -> float:
+    if not values:
+        return default
+    if len(values) == 1:
+        return values[0]
+    if len(values) != count:
+        raise Unsupported(f"table \"{table}\": the constraints have {len(values)} numbers for "
+                          f"{count} features; expected one for each, or one")
+    return values[index]
+
+
+def allowed_kinds(name: str, pooling: str, sharder: ModuleSharder,
+                  limits: ParameterConstraints, device: str) -> list[str]:
+    # For the CPU sharders list fewer types than their modules run there.
+    types = set(sharder.sharding_types("cuda" if device == "cpu" else device))
+    asked = set(limits.sharding_types or ())
+    # The fused optimizer does not update replicated tables, so nobody gets them unasked.
+    types = types & asked if asked else types - {"data_parallel"}
+    if limits.compute_kernels and "dense" not in limits.compute_kernels:
+        types.discard("data_parallel")
+    if limits.compute_kernels and "fused" not in limits.compute_kernels:
+        types &= {"data_parallel"}
+    wrong = RUN_WRONG.get(pooling, set())
+    kinds = sorted({KINDS[one] for one in types - wrong if one in KINDS})
+    if not kinds:
+        good = ", ".join(one for one in KINDS if one not in wrong)
+        raise Unsupported(f"table \"{name}\" (pooling {pooling}): of the sharding types "
+                          f"{sorted(asked)} TorchRec runs none right; it runs {good}")
+    return kinds
+
+
+def can_be_cut(config: BaseEmbeddingConfig, kinds: Sequence[str], width: int,
+               cluster: Cluster, pooled: bool) -> bool:
+    """TorchRec calls a table of one piece row-wise or column-wise if it was asked to."""
+    rows = config.num_embeddings
+    return ("replicated" in kinds
+            or "column_wise" in kinds and can_cut_columns(config.embedding_dim, width, cluster,
+                                                          pooled)
+            or "row_wise" in kinds and cluster.can_cut_rows(rows, cluster.ranks)
+            or "table_row_wise" in kinds and cluster.can_cut_rows(rows, cluster.local))
+
+
+def can_cut_columns(dim: int, width: int, cluster: Cluster, pooled: bool) -> bool:
+    """Tables without pooling go in halves, which all tables of their module have in common. A
+    single rank's shards must be equally wide."""
+    width = COLUMNS * -(-width // COLUMNS)
+    if not pooled:
+        return dim % (2 * COLUMNS) == 0 and dim >= 2 * width
+    if cluster.ranks > 1:
+        return dim >= 2 * width
+    return any(dim % (COLUMNS * count) == 0 for count in range(2, dim // width + 1))
+
+
+def optimizer_of(name: str, parameter: torch.nn.Parameter, sharder: ModuleSharder) -> Optimizer:
+    """What TorchRec would run: the one applied in backward, else the sharder's fused_params."""
+    settings = dict(getattr(sharder, "fused_params", None) or {})
+    applied = getattr(parameter, "_optimizer_classes", None)
+    if applied:
+        kind = {torch.optim.SGD: "sgd", torch.optim.Adagrad: "adagrad",
+                torch.optim.Adam: "adam"}.get(applied[0])
+        kind = kind or {"SGD": "sgd", "Adagrad": "adagrad", "Adam": "adam",
+                        "RowWiseAdagrad": "rowwise_adagrad"}.get(applied[0].__name__)
+        settings = dict(getattr(parameter, "_optimizer_kwargs", [{}])[0])
+        shown = applied[0].__name__
+    else:
+        chosen = settings.get("optimizer", EmbOptimType.EXACT_SGD)
+        kind, shown = OPTIMIZERS.get(chosen), str(chosen)
+    if kind is None:
+        raise Unsupported(f"table \"{name}\": its optimizer {shown} is not known; give the one "
+                          "nearest to it in memory, optimizer=\"adam\" for instance")
+    eps = settings.get("eps")
+    return Optimizer(kind, eps=eps) if eps is not None and kind != "sgd" else Optimizer(kind)
