@@ -14,6 +14,9 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 SOURCE = re.compile(r"(?<![\w./*-])(?:\./)?([\w*][\w./*-]*\.(?:h|cpp|py|td|def|mlir|cu|toml))\b")
+# A path into the checkout, as the commands of a page that only shows them have it.
+SHOWN = re.compile(r"(?<![\w./-])(?:examples|include|lib|models|test|tools|workloads)/[\w./*{},-]+")
+BRACES = re.compile(r"(.*)\{(.*)\}(.*)")
 # Files of a page's own example, and those that are not ours.
 FOREIGN = {"m.mlir", "path.mlir", "xxhash.h"}
 
@@ -32,6 +35,17 @@ def named_files(text):
     """The source files that the prose of a page names; `*` stands for any characters."""
     prose = FENCED.sub("", text).replace("\\", "")
     return {name for name in SOURCE.findall(prose) if name not in FOREIGN}
+
+
+def expanded(path):
+    """The paths that a shell makes of one with {a,b}."""
+    braces = BRACES.fullmatch(path)
+    return [braces[1] + one + braces[3] for one in braces[2].split(",")] if braces else [path]
+
+
+def shown_paths(text):
+    return {path for block in FENCED.findall(text) if block.startswith("```sh\n")
+            for shown in SHOWN.findall(block) for path in expanded(shown)}
 
 
 def source_files():
@@ -59,6 +73,13 @@ def test_named_files_are_there():
     assert missing == set()
 
 
+def test_paths_of_shown_commands_are_there():
+    missing = {f"{page.relative_to(ROOT)}: {path}" for page in PAGES
+               for path in shown_paths(page.read_text(encoding="utf-8"))
+               if not any(ROOT.glob(path.rstrip("/")))}
+    assert missing == set()
+
+
 def test_the_index_names_every_page():
     docs = ROOT / "docs"
     linked = set(relative_links((docs / "index.md").read_text(encoding="utf-8")))
@@ -68,7 +89,9 @@ def test_the_index_names_every_page():
 
 def test_links_headings_and_names_are_found():
     text = ("# A `b`: c-d\n[a](b.md), ![c](d/e.svg) [f](g.md#h) [i](https://j) [k](#l)\n"
-            "```\n# no heading, no/file.h\n```\n`x/A.h`, `y/t_\\*.py`\n")
+            "```sh\n# no heading, no/file.h\ncp lib/{A/b,C/d}.cpp -o out/e.so\n```\n"
+            "`x/A.h`, `y/t_\\*.py`\n")
     assert relative_links(text) == ["b.md", "d/e.svg", "g.md#h", "#l"]
     assert anchors(text) == {"a-b-c-d"}
+    assert shown_paths(text) == {"lib/A/b.cpp", "lib/C/d.cpp"}
     assert named_files(text) == {"x/A.h", "y/t_*.py"}
