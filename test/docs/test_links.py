@@ -14,6 +14,8 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 SOURCE = re.compile(r"(?<![\w./*-])(?:\./)?([\w*][\w./*-]*\.(?:h|cpp|py|td|def|mlir|cu|toml))\b")
+# "`name` in [File.cpp](path)", as the walkthrough says where things are.
+NAMED_IN = re.compile(r"`(\w+)`\s+in\s+\[[^\]]*\]\(([^)#]+)\)")
 # A path into the checkout, as the commands of a page that only shows them have it.
 SHOWN = re.compile(r"(?<![\w./-])(?:examples|include|lib|models|test|tools|workloads)/[\w./*{},-]+")
 BRACES = re.compile(r"(.*)\{(.*)\}(.*)")
@@ -77,6 +79,15 @@ def test_paths_of_shown_commands_are_there():
     missing = {f"{page.relative_to(ROOT)}: {path}" for page in PAGES
                for path in shown_paths(page.read_text(encoding="utf-8"))
                if not any(ROOT.glob(path.rstrip("/")))}
+    assert missing == set()
+
+
+def test_names_are_in_the_files_that_pages_say():
+    found = [(page, name, file) for page in PAGES
+             for name, file in NAMED_IN.findall(page.read_text(encoding="utf-8"))]
+    assert len(found) > 25
+    missing = {f"{file}: {name}" for page, name, file in found
+               if not re.search(rf"\b{name}\b", (page.parent / file).read_text())}
     assert missing == set()
 
 
