@@ -3,30 +3,29 @@
 #ifndef NEUROSHARD_TOOLS_BENCH_BENCH_H
 #define NEUROSHARD_TOOLS_BENCH_BENCH_H
 
-#include <CLI/CLI.hpp>
+#include "CommandLine.h"
 
 namespace neuroshard {
 
-/// Each adds its subcommand to `app`, to be run by its callback. A callback
-/// that fails throws CLI::RuntimeError after saying why on standard error.
+// Each adds its subcommand.
 
 /// Head evaluations of a neural compute model per second.
-void addHeadsBenchmark(CLI::App &app);
+void addHeadsBenchmark(CommandLine &line);
 
 /// Speed of lookups and updates on the CPU, beside that of others.
-void addKernelsBenchmark(CLI::App &app);
+void addKernelsBenchmark(CommandLine &line);
 
 /// TorchRec's planner beside ours.
-void addPlannersBenchmark(CLI::App &app);
+void addPlannersBenchmark(CommandLine &line);
 
 /// Measured step times of whole plans on ranks of torch.distributed.
-void addPlansBenchmark(CLI::App &app);
+void addPlansBenchmark(CommandLine &line);
 
 /// Speed of the searches and quality of their plans.
-void addSearchBenchmark(CLI::App &app);
+void addSearchBenchmark(CommandLine &line);
 
 /// Writes a compute model with random weights.
-void addModelCommand(CLI::App &app);
+void addModelCommand(CommandLine &line);
 
 } // namespace neuroshard
 

@@ -14,18 +14,16 @@
 
 namespace neuroshard {
 
-void addPlannersBenchmark(CLI::App &app) {
+void addPlannersBenchmark(CommandLine &line) {
   auto python = std::make_shared<std::string>(NEUROSHARD_BENCH_PYTHON);
-  CLI::App *command = app.add_subcommand(
+  Command command = line.addCommand(
       "planners", "Plans of TorchRec's planner beside ours: predicted step, "
                   "planning seconds, memory; further options: WORKLOAD... "
                   "--source DIR --devices 8xH200 --repeats N --quick -o FILE");
-  command
-      ->add_option("--python", *python, "Python interpreter that has torchrec")
-      ->capture_default_str();
-  command->allow_extras();
-  command->callback([=] {
-    std::vector<std::string> words = command->remaining();
+  command.add("--python", *python, "Python interpreter that has torchrec");
+  command.allowRest();
+  command.action([=]() -> Expected<void> {
+    std::vector<std::string> words = command.rest();
     words.insert(words.begin(), {"-m", "neuroshard.bench.planners"});
     runPython(*python, words);
   });

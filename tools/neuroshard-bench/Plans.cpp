@@ -35,22 +35,18 @@ struct PlansOptions {
 
 } // namespace
 
-void addPlansBenchmark(CLI::App &app) {
+void addPlansBenchmark(CommandLine &line) {
   auto options = std::make_shared<PlansOptions>();
-  CLI::App *command = app.add_subcommand(
+  Command command = line.addCommand(
       "plans", "Measured step times of the plans of all algorithms, run by the "
                "module of PyTorch on ranks of this machine; further options: "
                "-o FILE --tasks N --rounds N --seed N --batch N --megabytes N "
                "--algorithms A,B");
-  command->add_option("--ranks", options->ranks, "Processes")
-      ->check(CLI::Range(2, 64))
-      ->capture_default_str();
-  command
-      ->add_option("--python", options->python,
-                   "Python interpreter that has torch")
-      ->capture_default_str();
-  command->allow_extras();
-  command->callback([=] { runRanks(*options, command->remaining()); });
+  command.add("--ranks", options->ranks, "Processes").range(2, 64);
+  command.add("--python", options->python, "Python interpreter that has torch");
+  command.allowRest();
+  command.action(
+      [=]() -> Expected<void> { runRanks(*options, command.rest()); });
 }
 
 } // namespace neuroshard

@@ -2,12 +2,10 @@
 
 #include "Python.h"
 
-#include "Bench.h"
-
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <iostream>
+#include <stdexcept>
 #include <unistd.h>
 
 namespace neuroshard {
@@ -28,9 +26,9 @@ void runPython(const std::string &python, std::vector<std::string> words) {
   arguments.push_back(nullptr);
   setPythonPath();
   execvp(arguments[0], arguments.data());
-  std::cerr << "error: cannot run " << python << ": " << std::strerror(errno)
-            << "; --python names an interpreter that has torch\n";
-  throw CLI::RuntimeError(1);
+  throw std::runtime_error("cannot run " + python + ": " +
+                           std::strerror(errno) +
+                           "; --python names an interpreter that has torch");
 }
 
 } // namespace neuroshard

@@ -9,7 +9,7 @@
 namespace neuroshard {
 
 /// Becomes `python words...`, with this build's package first on its path.
-/// Throws CLI::RuntimeError, after saying why, if it cannot be run.
+/// Throws std::runtime_error if it cannot be run.
 [[noreturn]] void runPython(const std::string &python,
                             std::vector<std::string> words);
 

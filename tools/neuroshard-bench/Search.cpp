@@ -12,6 +12,7 @@
 #include <cstdarg>
 #include <cstdio>
 #include <ctime>
+#include <stdexcept>
 
 namespace neuroshard {
 
@@ -58,8 +59,7 @@ TimedSearch timedSearch(const ShardingProblem &problem, const CostModel &model,
 }
 
 [[noreturn]] static void fail(const Diagnostics &errors) {
-  std::fprintf(stderr, "neuroshard-bench: %s\n", toString(errors).c_str());
-  throw CLI::RuntimeError(1);
+  throw std::runtime_error(toString(errors));
 }
 
 ShardingProblem mustRead(const std::string &path) {
@@ -87,45 +87,44 @@ std::unique_ptr<CostModel> mustMakeFor(const std::string &name,
   return mustMake(name, topology);
 }
 
-void addSearchBenchmark(CLI::App &app) {
+static Expected<void> runSearchBenchmark(SearchBenchOptions &options) {
+  auto policy = readPlacementPolicy(options.policyFile);
+  if (!policy)
+    return tl::unexpected(policy.error());
+  options.policy = std::move(*policy);
+  if (!options.curves.empty())
+    return writeCurves(options, options.curves);
+  SearchReport report;
+  reportSpeed(options, report);
+  reportReferenceTasks(options, report);
+  reportGenerated(options, report);
+  reportFeasibility(options, report);
+  reportDrift(options, report);
+  reportBound(options, report);
+  reportRefusals(options, report);
+  std::string missed = format("%d figures miss their aim", report.missed());
+  report.line("\n" + missed + ".");
+  if (report.missed())
+    return failure("search", missed);
+  return {};
+}
+
+void addSearchBenchmark(CommandLine &line) {
   auto options = std::make_shared<SearchBenchOptions>();
-  CLI::App *command = app.add_subcommand(
+  Command command = line.addCommand(
       "search",
       "Speed of the searches and quality of their plans, as Markdown; "
       "exit code 1 when a figure misses its aim");
-  command->add_option("--source", options->source,
-                      "the source tree, for workloads and reference tasks");
-  command->add_option("--policy", options->policyFile,
-                      "placement policy of algorithm dreamshard; the shipped "
-                      "one if there is none");
-  command->add_option("--threads", options->threads, "of each search")
-      ->check(CLI::Range(1, 1024));
-  command->add_flag("--quick", options->quick, "leave out what takes minutes");
-  command->add_option("--curves", options->curves,
-                      "instead: write data for plot_search.py to this file");
-  command->callback([options] {
-    auto policy = readPlacementPolicy(options->policyFile);
-    if (!policy)
-      fail(policy.error());
-    options->policy = std::move(*policy);
-    if (!options->curves.empty()) {
-      if (Expected<void> written = writeCurves(*options, options->curves);
-          !written)
-        fail(written.error());
-      return;
-    }
-    SearchReport report;
-    reportSpeed(*options, report);
-    reportReferenceTasks(*options, report);
-    reportGenerated(*options, report);
-    reportFeasibility(*options, report);
-    reportDrift(*options, report);
-    reportBound(*options, report);
-    reportRefusals(*options, report);
-    report.line(format("\n%d figures miss their aim.", report.missed()));
-    if (report.missed())
-      throw CLI::RuntimeError(1);
-  });
+  command.add("--source", options->source,
+              "the source tree, for workloads and reference tasks");
+  command.add("--policy", options->policyFile,
+              "placement policy of algorithm dreamshard; the shipped one if "
+              "there is none");
+  command.add("--threads", options->threads, "of each search").range(1, 1024);
+  command.addFlag("--quick", options->quick, "leave out what takes minutes");
+  command.add("--curves", options->curves,
+              "instead: write data for plot_search.py to this file");
+  command.action([options] { return runSearchBenchmark(*options); });
 }
 
 } // namespace neuroshard

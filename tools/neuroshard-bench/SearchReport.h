@@ -52,7 +52,7 @@ struct TimedSearch {
 TimedSearch timedSearch(const ShardingProblem &problem, const CostModel &model,
                         const SearchOptions &options, int repeats = 1);
 
-/// A file's workload, or an exit with a message.
+/// A file's workload. Throws std::runtime_error if it cannot be read.
 ShardingProblem mustRead(const std::string &path);
 
 /// The cost model of that name, and the devices it is for: `auto` stands for

@@ -262,7 +262,9 @@ void Driver::run() {
 
 } // namespace
 
-void drive(const DriveOptions &options, std::ostream &out) {
+void drive(DriveOptions options, std::ostream &out) {
+  if (!options.workload.empty())
+    readMeans(options.workload, options.pooling);
   Driver(options, out).run();
 }
 

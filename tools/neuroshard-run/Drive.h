@@ -18,7 +18,9 @@ struct DriveOptions {
   int64_t steps = 3;
   int32_t threadsPerDevice = 0;
   uint64_t seed = 1;
-  Pooling pooling;
+  PoolingFactors pooling;
+  /// File with the features' mean pooling; empty: none.
+  std::string workload;
   /// Also a training step of the embeddings after each forward.
   bool train = false;
   float learningRate = 0.125;
@@ -28,7 +30,7 @@ struct DriveOptions {
 
 /// Runs the steps and prints times, phases and differences. Throws
 /// std::runtime_error if something fails or a difference is too large.
-void drive(const DriveOptions &options, std::ostream &out);
+void drive(DriveOptions options, std::ostream &out);
 
 } // namespace neuroshard::run
 

@@ -2,6 +2,8 @@
 
 #include "Inputs.h"
 
+#include "neuroshard/Serialization/Json.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -16,6 +18,15 @@ bool hasBatch(const ValueSpec &spec) {
 }
 
 } // namespace
+
+void readMeans(const std::string &workload, PoolingFactors &pooling) {
+  Expected<ShardingProblem> problem = readWorkload(workload);
+  if (!problem)
+    throw std::runtime_error(toString(problem.error()));
+  for (const Feature &feature : problem->features)
+    pooling.meanOfFeature[feature.name] =
+        feature.meanPooling * feature.presence;
+}
 
 void fillUniform(Tensor &tensor, float low, float high,
                  std::mt19937_64 &random) {
@@ -63,7 +74,7 @@ void storeId(Tensor &ids, int64_t position, int64_t id) {
 }
 
 Value randomJagged(const InputSpec &input, int64_t batch,
-                   const Pooling &pooling, std::mt19937_64 &random) {
+                   const PoolingFactors &pooling, std::mt19937_64 &random) {
   int64_t features = static_cast<int64_t>(input.features.size());
   Tensor offsets("i64", {features * batch + 1});
   int64_t *offset = offsets.as<int64_t>();
@@ -136,7 +147,7 @@ Value sliceJagged(const Value &value, int64_t features, int64_t batch,
 
 std::vector<Value> randomInputs(const Signature &signature,
                                 const FunctionSpec &function, int64_t batch,
-                                const Pooling &pooling,
+                                const PoolingFactors &pooling,
                                 std::mt19937_64 &random) {
   std::vector<Value> values;
   for (const ValueSpec &spec : function.arguments) {

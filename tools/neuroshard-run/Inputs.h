@@ -13,13 +13,18 @@
 
 namespace neuroshard::run {
 
-/// How many ids a sample has: the mean of its feature, or `otherwise`; exactly
-/// so (rounded), or Poisson distributed around it.
-struct Pooling {
+/// The number of ids per sample: the mean of the feature, or `otherwise` if it
+/// is not listed. Every sample has the rounded mean, or with `poisson` a number
+/// drawn around it.
+struct PoolingFactors {
   std::map<std::string, double> meanOfFeature;
   double otherwise = 1;
   bool poisson = false;
 };
+
+/// Sets the means of the features that a workload file lists. Throws
+/// std::runtime_error if the file cannot be read.
+void readMeans(const std::string &workload, PoolingFactors &pooling);
 
 /// Fills an f32 tensor with values in [low, high).
 void fillUniform(Tensor &tensor, float low, float high,
@@ -32,10 +37,10 @@ Tensor sliceRows(const Tensor &tensor, int64_t begin, int64_t end);
 /// uniform ids below the rows of their tables; dense inputs and sample weights
 /// uniform in [0, 1); weights, that is tensors without a batch dimension,
 /// uniform within 1 / sqrt(first dimension). Throws std::runtime_error for an
-/// argument that cannot be made up.
+/// argument of another kind.
 std::vector<Value> randomInputs(const Signature &signature,
                                 const FunctionSpec &function, int64_t batch,
-                                const Pooling &pooling,
+                                const PoolingFactors &pooling,
                                 std::mt19937_64 &random);
 
 /// The part of one argument that belongs to a device: the first batch mod

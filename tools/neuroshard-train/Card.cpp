@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <cmath>
 #include <filesystem>
 
 using namespace neuroshard;
@@ -19,6 +20,20 @@ Expected<Json> describeFile(const std::string &path) {
     return tl::unexpected(hash.error());
   std::string name = std::filesystem::path(path).filename().string();
   return Json{{"file", name}, {"sha1", *hash}};
+}
+
+/// Six digits, so that a card is readable.
+double rounded(double value) { return std::round(value * 1e6) / 1e6; }
+
+Json curveOf(const std::vector<PlacementCurvePoint> &curve) {
+  Json points = Json::array();
+  for (const PlacementCurvePoint &point : curve)
+    points.push_back({{"iteration", point.iteration},
+                      {"episodes", point.episodes},
+                      {"ratio", rounded(point.validationRatio)},
+                      {"missing", point.missing},
+                      {"entropy", rounded(point.entropy)}});
+  return points;
 }
 
 } // namespace
@@ -55,5 +70,28 @@ Expected<std::string> neuroshard::makeCard(const CardFacts &facts) {
   }
   card["held_out"] = Json::parse(toJson(facts.heldOut));
   card["repeat_floor"] = Json::parse(toJson(facts.repeats));
+  return card.dump();
+}
+
+std::string
+neuroshard::makePlacementCard(const PlacementTrainingOptions &options,
+                              const TrainedPlacement &trained) {
+  const PlacementTaskSettings &tasks = options.tasks;
+  Json models = Json::array();
+  for (const std::string &name : tasks.costModels)
+    models.push_back(std::filesystem::path(name).filename().string());
+  Json card;
+  card["training"] = {{"seed", options.seed},
+                      {"iterations", options.iterations},
+                      {"tasks_per_iteration", options.tasksPerIteration},
+                      {"episodes_per_task", options.episodesPerTask},
+                      {"learning_rate", options.learningRate},
+                      {"entropy_weight", options.entropyWeight},
+                      {"torch", torchVersion()}};
+  card["tasks"] = {{"tables", {tasks.minTables, tasks.maxTables}},
+                   {"devices", {tasks.minDevices, tasks.maxDevices}},
+                   {"fill", {tasks.minFill, tasks.maxFill}},
+                   {"cost_models", models}};
+  card["curve"] = curveOf(trained.curve);
   return card.dump();
 }

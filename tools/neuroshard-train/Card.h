@@ -6,6 +6,7 @@
 #include "neuroshard/Model/Diagnostics.h"
 #include "neuroshard/Training/Evaluation.h"
 #include "neuroshard/Training/Options.h"
+#include "neuroshard/Training/PlacementTraining.h"
 #include "neuroshard/Training/Split.h"
 
 #include <map>
@@ -13,9 +14,10 @@
 
 namespace neuroshard {
 
+/// What the card of a cost model states.
 struct CardFacts {
   std::vector<std::string> dataFiles;
-  /// Of the data.
+  /// Metadata of the data files.
   std::map<std::string, std::string> metadata;
   Split split;
   TrainingOptions options;
@@ -28,6 +30,10 @@ struct CardFacts {
 /// The card as JSON. It holds nothing that changes from run to run, so that the
 /// same data gives the same file.
 Expected<std::string> makeCard(const CardFacts &facts);
+
+/// The card of a placement policy as JSON: settings and learning curve.
+std::string makePlacementCard(const PlacementTrainingOptions &options,
+                              const TrainedPlacement &trained);
 
 } // namespace neuroshard
 

@@ -29,6 +29,8 @@ uses = ["Low"]
 json = ["nlohmann/"]
 [tests]
 "test/Unit/Renamed" = "Low"
+[tools]
+shared = ["tools/words"]
 [python.core]
 uses = []
 [python.top]
@@ -186,6 +188,14 @@ def test_finds(tmp_path, case):
     changes, (rule, path, advice) = VIOLATIONS[case]
     assert [one for one in found(tmp_path, changes)
             if one[:2] == (rule, path) and advice in one[2]], found(tmp_path, changes)
+
+
+def test_tools_and_tests_may_use_what_tools_share_and_libraries_may_not(tmp_path):
+    changes = {"tools/words/Words.h": "", "tools/neuroshard-a/Main.cpp": '#include "Words.h"',
+               "test/Unit/Words/WordsTest.cpp": '#include "Words.h"'}
+    assert found(tmp_path, changes) == []
+    changes["lib/Low/Base.cpp"] = '#include "Words.h"'
+    assert [one[:2] for one in found(tmp_path, changes)] == [("private headers", "lib/Low/Base.cpp")]
 
 
 def test_allows_the_same_class_name_in_separate_programs(tmp_path):

@@ -91,6 +91,8 @@ def check_private(layers, includes):
                             f'write "{include.spelling}" relative to lib/{owner}')
         if is_public(target) or part == owner:
             continue
+        if owner in layers.shared_tools and source.startswith(("tools/", "test/")):
+            continue
         if target.startswith("lib/"):
             if not source.startswith("test/") or tested_part(layers, source) != owner:
                 yield Violation(source, "private header",

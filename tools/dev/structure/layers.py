@@ -28,6 +28,7 @@ class Layers:
         self.python = {name: Part(set(row["uses"])) for name, row in table.get("python", {}).items()}
         self.outside = table.get("outside", {})
         self.tests = table.get("tests", {})
+        self.shared_tools = set(table.get("tools", {}).get("shared", ()))
         self._check("cxx", self.cxx)
         self._check("python", self.python)
 

@@ -99,48 +99,47 @@ double embeddingRate(const NeuralCompute &model, double seconds) {
   return static_cast<double>(done) / passed;
 }
 
-std::unique_ptr<NeuralCompute> readModel(const std::string &path) {
+Expected<std::unique_ptr<NeuralCompute>> readModel(const std::string &path) {
   Expected<TensorFile> file = readTensorFile(path);
   Expected<NeuralComputeParameters> parameters =
       file ? toComputeParameters(*file) : tl::unexpected(file.error());
-  if (!parameters) {
-    std::fprintf(stderr, "neuroshard-bench: %s\n",
-                 toString(parameters.error()).c_str());
-    throw CLI::RuntimeError(1);
-  }
+  if (!parameters)
+    return tl::unexpected(parameters.error());
   return std::make_unique<NeuralCompute>(*parameters);
 }
 
-void runHeads(const HeadsOptions &options) {
+Expected<void> runHeads(const HeadsOptions &options) {
   std::printf("%-12s %8s %8s %14s\n", "model", "threads", "rows",
               "M heads / s");
   if (!options.model.empty()) {
-    std::unique_ptr<NeuralCompute> model = readModel(options.model);
-    printRates("file", *model, options);
+    Expected<std::unique_ptr<NeuralCompute>> model = readModel(options.model);
+    if (!model)
+      return tl::unexpected(model.error());
+    printRates("file", **model, options);
     std::printf("embeddings: %.0f k / s\n",
-                embeddingRate(*model, options.seconds) / 1e3);
-    return;
+                embeddingRate(**model, options.seconds) / 1e3);
+    return {};
   }
   NeuralCompute three(randomModel(3, "CPU")), one(randomModel(1, "CPU"));
   printRates("3 members", three, options);
   printRates("1 member", one, options);
   std::printf("embeddings of 3 members: %.0f k / s\n",
               embeddingRate(three, options.seconds) / 1e3);
+  return {};
 }
 
 } // namespace
 
-void addHeadsBenchmark(CLI::App &app) {
+void addHeadsBenchmark(CommandLine &line) {
   auto options = std::make_shared<HeadsOptions>();
-  CLI::App *command = app.add_subcommand(
+  Command command = line.addCommand(
       "heads", "Head evaluations of a neural compute model per second");
-  command->add_option("--model", options->model,
-                      "a compute model's file; without it random weights");
-  command->add_option("--seconds", options->seconds, "per line")
-      ->check(CLI::Range(0.001, 60.0));
-  command->add_option("--threads", options->threads, "1, 2, ... up to this")
-      ->check(CLI::Range(1, 256));
-  command->callback([options] { runHeads(*options); });
+  command.add("--model", options->model,
+              "a compute model's file; without it random weights");
+  command.add("--seconds", options->seconds, "per line").range(0.001, 60.0);
+  command.add("--threads", options->threads, "1, 2, ... up to this")
+      .range(1, 256);
+  command.action([options] { return runHeads(*options); });
 }
 
 } // namespace neuroshard

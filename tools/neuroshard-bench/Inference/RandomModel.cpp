@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <memory>
 #include <random>
 
@@ -31,16 +30,11 @@ struct ModelOptions {
   int members = 3;
 };
 
-void writeModel(const ModelOptions &options) {
+Expected<void> writeModel(const ModelOptions &options) {
   Expected<TensorFile> file =
       toTensorFile(randomModel(options.members, options.deviceClass));
-  Expected<void> written = file ? writeTensorFile(*file, options.path)
-                                : tl::unexpected(file.error());
-  if (written)
-    return;
-  std::fprintf(stderr, "neuroshard-bench: %s\n",
-               toString(written.error()).c_str());
-  throw CLI::RuntimeError(1);
+  return file ? writeTensorFile(*file, options.path)
+              : tl::unexpected(file.error());
 }
 
 } // namespace
@@ -63,16 +57,16 @@ NeuralComputeParameters randomModel(int members, std::string deviceClass) {
   return model;
 }
 
-void addModelCommand(CLI::App &app) {
+void addModelCommand(CommandLine &line) {
   auto options = std::make_shared<ModelOptions>();
-  CLI::App *command = app.add_subcommand(
+  Command command = line.addCommand(
       "model", "Writes a compute model with random weights, to try out what a "
                "model of its size costs");
-  command->add_option("file", options->path, "file to write")->required();
-  command->add_option("--device-class", options->deviceClass, "such as CPU");
-  command->add_option("--members", options->members, "of the ensemble")
-      ->check(CLI::Range(1, kMaxMembers));
-  command->callback([options] { writeModel(*options); });
+  command.add("file", options->path, "file to write").required();
+  command.add("--device-class", options->deviceClass, "such as H200");
+  command.add("--members", options->members, "of the ensemble")
+      .range(1, kMaxMembers);
+  command.action([options] { return writeModel(*options); });
 }
 
 } // namespace neuroshard

@@ -4,7 +4,6 @@
 #include "Measure.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <fstream>
 #include <memory>
 #include <stdexcept>
@@ -96,51 +95,41 @@ void runKernels(const KernelsOptions &options) {
 
 } // namespace
 
-void addKernelsBenchmark(CLI::App &app) {
+void addKernelsBenchmark(CommandLine &line) {
   auto options = std::make_shared<KernelsOptions>();
-  CLI::App *command = app.add_subcommand(
+  MeasureOptions &measure = options->measure;
+  Command command = line.addCommand(
       "kernels", "Lookups and updates on the CPU, beside PyTorch, FBGEMM and "
                  "what the machine can do");
+  command.add("--threads", measure.threads, "of every contender").range(1, 256);
+  command.add("--rounds", measure.rounds, "timed runs of each contender")
+      .range(1, 10000);
   command
-      ->add_option("--threads", options->measure.threads,
-                   "of every contender (default 2)")
-      ->check(CLI::Range(1, 256));
+      .add("--seconds", measure.seconds, "of a shape's timed rounds, at most")
+      .range(0.001, 3600.0);
+  command.add("--seed", measure.seed, "of the ids");
   command
-      ->add_option("--rounds", options->measure.rounds,
-                   "timed runs of each contender (default 25)")
-      ->check(CLI::Range(1, 10000));
+      .add("--fbgemm", measure.fbgemm,
+           "folder of the package fbgemm_gpu; default: beside PyTorch")
+      .existingFolder();
+  CommandOption shapes =
+      command.add("--shapes", options->shapes, "names of shapes; default: all");
+  shapes.commas();
   command
-      ->add_option("--seconds", options->measure.seconds,
-                   "of a shape's timed rounds, at most (default 30)")
-      ->check(CLI::Range(0.001, 3600.0));
-  command->add_option("--seed", options->measure.seed, "of the ids");
+      .add("--custom", options->custom,
+           "another shape: tables,rows,dim,batch,ids per bag")
+      .commas()
+      .count(5)
+      .range(int64_t{1}, int64_t{1} << 40)
+      .excludes(shapes);
   command
-      ->add_option("--fbgemm", options->measure.fbgemm,
-                   "folder of the package fbgemm_gpu; default: beside PyTorch")
-      ->check(CLI::ExistingDirectory);
-  auto *shapes = command
-                     ->add_option("--shapes", options->shapes,
-                                  "names of shapes; default: all")
-                     ->delimiter(',');
-  command
-      ->add_option("--custom", options->custom,
-                   "another shape: tables,rows,dim,batch,ids per bag")
-      ->delimiter(',')
-      ->expected(5)
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40))
-      ->excludes(shapes);
-  command
-      ->add_option("--optimizer", options->optimizer,
-                   "also train the custom shape's tables with it")
-      ->check(CLI::IsMember({"sgd", "adagrad", "rowwise_adagrad", "adam"}));
-  command->add_option("--json", options->json, "file for the figures");
-  command->callback([options] {
-    try {
-      runKernels(*options);
-    } catch (const std::exception &error) {
-      std::fprintf(stderr, "neuroshard-bench: %s\n", error.what());
-      throw CLI::RuntimeError(1);
-    }
+      .add("--optimizer", options->optimizer,
+           "also train the custom shape's tables with it")
+      .oneOf({"sgd", "adagrad", "rowwise_adagrad", "adam"});
+  command.add("--json", options->json, "file for the figures");
+  command.action([options]() -> Expected<void> {
+    runKernels(*options);
+    return {};
   });
 }
 

@@ -1,0 +1,188 @@
+//===- CommandLine.cpp - Options and subcommands of a tool ----------------===//
+
+#include "CommandLine.h"
+
+#include <CLI/CLI.hpp>
+
+#include <charconv>
+#include <cstdio>
+#include <utility>
+
+using namespace neuroshard;
+
+namespace {
+
+/// Reads a number that is the whole text and that T holds; "nan" is none.
+template <typename T> bool readNumber(const std::string &text, T &value) {
+  const char *end = text.data() + text.size();
+  auto [stop, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc() && stop == end && value == value;
+}
+
+template <typename T> CLI::Validator isNumber() {
+  return CLI::Validator(
+      [](std::string &text) {
+        T value{};
+        if (readNumber(text, value))
+          return std::string();
+        const char *expected = std::is_floating_point_v<T> ? "a number"
+                               : std::is_signed_v<T>
+                                   ? "a whole number"
+                                   : "a whole number of at least 0";
+        return std::string("expected ") + expected + ", got: " + text;
+      },
+      "");
+}
+
+template <typename T> CLI::Validator inRange(T least, T most) {
+  std::string range = "[" + CLI::detail::to_string(least) + ", " +
+                      CLI::detail::to_string(most) + "]";
+  return CLI::Validator(
+      [=](std::string &text) {
+        T value{};
+        if (readNumber(text, value) && value >= least && value <= most)
+          return std::string();
+        return "expected a number in " + range + ", got: " + text;
+      },
+      range);
+}
+
+template <typename T> struct ElementOf {
+  using Type = T;
+  static constexpr bool kIsList = false;
+};
+template <typename T> struct ElementOf<std::vector<T>> {
+  using Type = T;
+  static constexpr bool kIsList = true;
+};
+
+template <typename T> bool isEmpty(const T &value) {
+  if constexpr (ElementOf<T>::kIsList)
+    return value.empty();
+  else
+    return false;
+}
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// CommandOption
+//===----------------------------------------------------------------------===//
+
+CommandOption CommandOption::required() {
+  option->required();
+  return *this;
+}
+
+CommandOption CommandOption::wholeRange(int64_t least, int64_t most) {
+  option->check(inRange(least, most));
+  return *this;
+}
+
+CommandOption CommandOption::realRange(double least, double most) {
+  option->check(inRange(least, most));
+  return *this;
+}
+
+CommandOption CommandOption::oneOf(const std::vector<std::string> &texts) {
+  option->check(CLI::IsMember(texts));
+  return *this;
+}
+
+CommandOption CommandOption::existingFolder() {
+  option->check(CLI::ExistingDirectory);
+  return *this;
+}
+
+CommandOption CommandOption::commas() {
+  option->delimiter(',');
+  return *this;
+}
+
+CommandOption CommandOption::count(int values) {
+  option->expected(values);
+  return *this;
+}
+
+CommandOption CommandOption::excludes(CommandOption other) {
+  option->excludes(other.option);
+  return *this;
+}
+
+//===----------------------------------------------------------------------===//
+// Command
+//===----------------------------------------------------------------------===//
+
+template <typename T>
+CommandOption Command::add(const std::string &names, T &value,
+                           const std::string &help) {
+  using Element = typename ElementOf<T>::Type;
+  CLI::Option *option = app->add_option(names, value, help);
+  if constexpr (std::is_arithmetic_v<Element>)
+    option->check(isNumber<Element>());
+  if (!isEmpty(value))
+    option->capture_default_str();
+  return CommandOption(option);
+}
+
+#define NEUROSHARD_ADD_OPTION(T)                                               \
+  template CommandOption Command::add(const std::string &, T &,                \
+                                      const std::string &);                    \
+  template CommandOption Command::add(const std::string &, std::vector<T> &,   \
+                                      const std::string &);
+NEUROSHARD_ADD_OPTION(std::string)
+NEUROSHARD_ADD_OPTION(int)
+NEUROSHARD_ADD_OPTION(int64_t)
+NEUROSHARD_ADD_OPTION(uint64_t)
+NEUROSHARD_ADD_OPTION(float)
+NEUROSHARD_ADD_OPTION(double)
+#undef NEUROSHARD_ADD_OPTION
+
+CommandOption Command::addFlag(const std::string &names, bool &value,
+                               const std::string &help) {
+  return CommandOption(app->add_flag(names, value, help));
+}
+
+void Command::allowRest() { app->allow_extras(); }
+
+std::vector<std::string> Command::rest() const { return app->remaining(); }
+
+void Command::action(Action action) {
+  app->callback(
+      [line = line, action = std::move(action)] { line->chosen = action; });
+}
+
+//===----------------------------------------------------------------------===//
+// CommandLine
+//===----------------------------------------------------------------------===//
+
+CommandLine::CommandLine(std::string program, const std::string &description)
+    : name(std::move(program)),
+      app(std::make_unique<CLI::App>(description, name)) {}
+
+CommandLine::~CommandLine() = default;
+
+Command CommandLine::program() { return {this, app.get()}; }
+
+Command CommandLine::addCommand(const std::string &command,
+                                const std::string &description) {
+  app->require_subcommand(1);
+  return {this, app->add_subcommand(command, description)};
+}
+
+int CommandLine::run(int argc, char **argv) {
+  Expected<void> done;
+  try {
+    app->parse(argc, argv);
+    done = chosen();
+  } catch (const CLI::ParseError &error) {
+    return app->exit(error) == 0 ? 0 : 1;
+  } catch (const std::exception &error) {
+    done = failure("", error.what());
+  }
+  if (done)
+    return 0;
+  std::fprintf(stderr, "%s: %s\n", name.c_str(),
+               toString(done.error()).c_str());
+  return 1;
+}
