@@ -10,6 +10,7 @@ from torchrec.distributed.types import (EmbeddingModuleShardingPlan, ParameterSh
                                         ShardingPlan)
 
 from neuroshard import _torchrec_checks as checks
+from neuroshard._vocabulary import COLUMN_ALIGNMENT
 from neuroshard.constraints import Shard
 from neuroshard.errors import Unsupported
 
@@ -17,8 +18,6 @@ from neuroshard.errors import Unsupported
 KINDS = {"data_parallel": "replicated", "table_wise": "table_wise",
          "column_wise": "column_wise", "table_column_wise": "column_wise",
          "row_wise": "row_wise", "table_row_wise": "table_row_wise"}
-# A shard's columns are a multiple of this.
-COLUMNS = 4
 
 
 def table_name(path: str, parameter: str) -> str:
@@ -117,9 +116,9 @@ def kind_of(shards: Sequence[Shard], ranks: int, local_ranks: int, device: str) 
     runs it wrong."""
     table = shards[0].table
     for shard in shards:
-        if shard.width % COLUMNS:
+        if shard.width % COLUMN_ALIGNMENT:
             raise Unsupported(f"table \"{table}\": TorchRec needs widths that are multiples of "
-                              f"{COLUMNS}, shard \"{shard.name}\" has {shard.width} columns")
+                              f"{COLUMN_ALIGNMENT}, shard \"{shard.name}\" has {shard.width} columns")
     if len(shards) == 1:
         return "table_wise"
     by_rows = len({shard.rows for shard in shards}) > 1

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from neuroshard import fields
-
-TIERS = ("hbm", "dram")
-KINDS = ("table_wise", "column_wise", "row_wise", "table_row_wise", "row_column", "replicated")
+from neuroshard._vocabulary import KINDS, TIERS
 
 Tier = Literal["hbm", "dram"]
 Kind = Literal["table_wise", "column_wise", "row_wise", "table_row_wise", "row_column",

@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Union
+from typing import Any, Literal, NamedTuple, Union, get_args
 
 from neuroshard import _planner, fields
 from neuroshard.costs import ModelChoice, model_for
@@ -75,7 +75,7 @@ class Objective(Settings):
     pipeline_depth: int = default_of("pipeline_depth")
 
     def __post_init__(self) -> None:
-        self._choice("kind", ("step", "published"))
+        self._choice("kind", get_args(ObjectiveKind))
         self._check_options("dense_bottom_ms", "dense_rest_ms", "pipeline_depth")
 
 

@@ -10,9 +10,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from neuroshard import _planner, fields
+from neuroshard._vocabulary import SEMANTICS
 from neuroshard.constraints import Shard, named, shard_of_plain
 from neuroshard.errors import Diagnostic, InvalidPlan
-from neuroshard.problem import SEMANTICS, Semantics, ShardingProblem
+from neuroshard.problem import Semantics, ShardingProblem
 
 SCHEMA = "neuroshard.plan.v1"
 

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from neuroshard import _planner, fields
+from neuroshard._vocabulary import MEMORY_MODELS, SEMANTICS, TARGETS
 from neuroshard.constraints import Constraints, constraints_of_plain
 from neuroshard.errors import Diagnostic, InvalidProblem
 from neuroshard.tables import (Batch, Feature, Snapshot, Table, snapshot_of_plain,
@@ -18,9 +19,6 @@ from neuroshard.tables import (Batch, Feature, Snapshot, Table, snapshot_of_plai
 from neuroshard.topology import Topology, as_topology, topology_of_plain
 
 SCHEMA = "neuroshard.workload.v1"
-MEMORY_MODELS = ("full", "weights_only")
-TARGETS = ("native", "torchrec-1.9")
-SEMANTICS = ("exact", "per_shard")
 
 Target = Literal["native", "torchrec-1.9"]
 MemoryModel = Literal["full", "weights_only"]

@@ -7,12 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from neuroshard import fields
-
-ELEMENT_TYPES = ("f32", "f16", "bf16")
-ID_TYPES = ("i32", "i64")
-OPTIMIZERS = ("sgd", "adagrad", "rowwise_adagrad", "adam")
-POOLINGS = ("sum", "mean", "none")
-REUSE_BINS = 17
+from neuroshard._vocabulary import ELEMENT_TYPES, ID_TYPES, OPTIMIZERS, POOLINGS, REUSE_BINS
 
 ElementType = Literal["f32", "f16", "bf16"]
 IdType = Literal["i32", "i64"]

@@ -5,6 +5,7 @@
 #include "SearchReport.h"
 
 #include "neuroshard/CostModel/PlacementPolicy.h"
+#include "neuroshard/Planner/SearchOptionTable.h"
 #include "neuroshard/Serialization/Json.h"
 
 #include <algorithm>
@@ -117,10 +118,12 @@ void addSearchBenchmark(CommandLine &line) {
       "exit code 1 when a figure misses its aim");
   command.add("--source", options->source,
               "the source tree, for workloads and reference tasks");
-  command.add("--policy", options->policyFile,
-              "placement policy of algorithm dreamshard; the shipped one if "
-              "there is none");
-  command.add("--threads", options->threads, "of each search").range(1, 1024);
+  const SearchOption &policy = searchOption("policy");
+  command.add("--" + policy.flag, options->policyFile,
+              std::string(policy.help));
+  const SearchOption &threads = searchOption("threads");
+  command.add("--" + threads.flag, options->threads, std::string(threads.help))
+      .range(static_cast<int>(threads.low), static_cast<int>(threads.high));
   command.addFlag("--quick", options->quick, "leave out what takes minutes");
   command.add("--curves", options->curves,
               "instead: write data for plot_search.py to this file");

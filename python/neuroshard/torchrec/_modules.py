@@ -16,7 +16,8 @@ from neuroshard.constraints import TableRule
 from neuroshard.tables import Feature, Optimizer, Table
 from neuroshard.errors import Unsupported
 from neuroshard._tensors import ELEMENT_TYPES
-from neuroshard._torchrec_plans import COLUMNS, KINDS, table_name
+from neuroshard._torchrec_plans import KINDS, table_name
+from neuroshard._vocabulary import COLUMN_ALIGNMENT
 
 OPTIMIZERS = {EmbOptimType.EXACT_SGD: "sgd", EmbOptimType.EXACT_ADAGRAD: "adagrad",
               EmbOptimType.EXACT_ROWWISE_ADAGRAD: "rowwise_adagrad", EmbOptimType.ADAM: "adam"}
@@ -111,7 +112,7 @@ def add_module(found: Found, path: str, module: torch.nn.Module, sharder: Module
         add_features(found, name, config.feature_names, limits, pooling,
                      weighted or bool(limits.is_weighted), cluster.ranks)
         kinds = allowed_kinds(name, pooling, sharder, limits, cluster.device)
-        width = limits.min_partition or COLUMNS
+        width = limits.min_partition or COLUMN_ALIGNMENT
         if not can_be_cut(config, kinds, width, cluster, pooled):
             kinds = sorted({*kinds, "table_wise"})
         found.rules.append(TableRule(name, kinds, width))
@@ -205,12 +206,12 @@ def can_be_cut(config: BaseEmbeddingConfig, kinds: Sequence[str], width: int,
 def can_cut_columns(dim: int, width: int, cluster: Cluster, pooled: bool) -> bool:
     """Tables without pooling go in halves, which all tables of their module have in common. A
     single rank's shards must be equally wide."""
-    width = COLUMNS * -(-width // COLUMNS)
+    width = COLUMN_ALIGNMENT * -(-width // COLUMN_ALIGNMENT)
     if not pooled:
-        return dim % (2 * COLUMNS) == 0 and dim >= 2 * width
+        return dim % (2 * COLUMN_ALIGNMENT) == 0 and dim >= 2 * width
     if cluster.ranks > 1:
         return dim >= 2 * width
-    return any(dim % (COLUMNS * count) == 0 for count in range(2, dim // width + 1))
+    return any(dim % (COLUMN_ALIGNMENT * count) == 0 for count in range(2, dim // width + 1))
 
 
 def optimizer_of(name: str, parameter: torch.nn.Parameter, sharder: ModuleSharder) -> Optimizer:

@@ -20,6 +20,7 @@ from neuroshard.problem import ShardingProblem
 from neuroshard.results import PlanResult
 from neuroshard.tables import Optimizer
 from neuroshard.torchrec import _checks as checks
+from neuroshard._tensors import ROW_WISE
 from neuroshard._torchrec_plans import table_name
 from neuroshard.torchrec._modules import Found, Cluster, find_tables
 from neuroshard.torchrec._plans import to_torchrec
@@ -148,7 +149,7 @@ class NeuroShardPlanner(ShardingPlanner):
 
     def _warn_of_states(self) -> None:
         cut = [table.name for table in self.problem.tables
-               if table.optimizer.kind == "rowwise_adagrad" and any(
+               if table.optimizer.kind in ROW_WISE and any(
                    shard.width < table.dim for shard in self.result.plan.shards_of(table.name))]
         if cut:
             warnings.warn(f"tables cut by columns keep a row-wise state for each shard, and train "

@@ -23,6 +23,7 @@ from torchrec.distributed.planner.types import ParameterConstraints, Topology
 from torchrec.modules.embedding_configs import DataType
 
 import neuroshard as ns
+from neuroshard._tensors import ROW_WISE
 from neuroshard.tables import Table
 
 TYPES = {"f32": DataType.FP32, "f16": DataType.FP16, "bf16": DataType.BF16}
@@ -78,7 +79,7 @@ class Case:
 
 
 def row_wise_state(table: Table) -> bool:
-    return table.optimizer.kind == "rowwise_adagrad"
+    return table.optimizer.kind in ROW_WISE
 
 
 def make_case(name: str, workload: ns.ShardingProblem, devices: str) -> Case:

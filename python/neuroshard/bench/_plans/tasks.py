@@ -9,7 +9,8 @@ import torch
 
 from neuroshard.jagged import Jagged
 from neuroshard.problem import ShardingProblem
-from neuroshard.tables import OPTIMIZERS, Feature, Table
+from neuroshard._vocabulary import OPTIMIZERS
+from neuroshard.tables import Feature, Table
 
 MEGABYTE = 1_000_000
 

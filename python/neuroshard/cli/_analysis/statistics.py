@@ -12,7 +12,7 @@ import numpy
 
 import neuroshard as ns
 from neuroshard.cli._failures import InputError
-from neuroshard.tables import REUSE_BINS
+from neuroshard._vocabulary import REUSE_BINS
 
 # Shares of the rows at which the hottest rows' share of the lookups is written down.
 ROW_SHARES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.03, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0)

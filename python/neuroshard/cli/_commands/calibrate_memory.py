@@ -6,11 +6,11 @@ from typing import Any
 
 import click
 
-from neuroshard.cli._input import options
+from neuroshard.cli._input import options, workload
 
 
 @click.command("calibrate-memory")
-@options.workload_options
+@workload.options
 @click.argument("plan", type=click.Path())
 @click.argument("statistics", nargs=-1, required=True, type=click.Path())
 @click.option("-o", "--output", type=click.Path(), metavar="WORKLOAD",
@@ -25,7 +25,7 @@ def command(plan: str, statistics: tuple[str, ...], output: str | None, as_json:
     from neuroshard.cli._input import sources
 
     source = values["workload"]
-    problem = options.take_workload(values)
+    problem = workload.take(values)
     brought = sources.load_plan(plan)
     uses = calibration.read_uses(statistics, problem.topology.device_count)
     found = calibration.fit(problem, brought, uses)

@@ -6,11 +6,11 @@ from typing import Any
 
 import click
 
-from neuroshard.cli._input import options, search_options
+from neuroshard.cli._input import options, search_options, workload
 
 
 @click.command("compare")
-@options.workload_options
+@workload.options
 @click.argument("plans", nargs=-1, type=click.Path())
 @search_options.model_options
 @search_options.search_options
@@ -28,7 +28,7 @@ def command(plans: tuple[str, ...], algorithm: tuple[str, ...], as_json: bool,
     from neuroshard.cli._input import sources
 
     loaded = {path: sources.load_plan(path) for path in plans}
-    problem = options.take_workload(values)
+    problem = workload.take(values)
     model, search = search_options.take_model(values), search_options.take_search(values)
     names = algorithm or (() if plans else ns.algorithms())
     entries = [comparison.of_plan(problem, path, plan, model) for path, plan in loaded.items()]

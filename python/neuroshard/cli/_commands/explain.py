@@ -6,11 +6,11 @@ from typing import Any
 
 import click
 
-from neuroshard.cli._input import options, search_options
+from neuroshard.cli._input import options, search_options, workload
 
 
 @click.command("explain")
-@options.workload_options
+@workload.options
 @click.argument("plan", required=False, type=click.Path())
 @search_options.model_options
 @click.option("-t", "--table", "tables", multiple=True,
@@ -26,7 +26,7 @@ def command(plan: str | None, tables: tuple[str, ...], as_json: bool, **values: 
     from neuroshard.cli._input import sources
 
     brought = sources.load_plan(plan) if plan else None
-    problem = options.take_workload(values)
+    problem = workload.take(values)
     model = search_options.take_model(values)
     unknown = set(tables) - {table.name for table in problem.tables}
     if unknown:

@@ -6,12 +6,12 @@ from typing import Any
 
 import click
 
-from neuroshard.cli._input import options, search_options
+from neuroshard.cli._input import options, search_options, workload
 from neuroshard.planning import OPTIONS
 
 
 @click.command("plan")
-@options.workload_options
+@workload.options
 @search_options.model_options
 @search_options.search_options
 @search_options.algorithm_option()
@@ -37,7 +37,7 @@ def command(given: str | None, output: str | None, html: str | None, as_json: bo
         sources.check_output(path, inputs)
     brought = sources.load_plan(given) if given is not None else None
     warm = search_options.take_warm_start(values)
-    problem = options.take_workload(values)
+    problem = workload.take(values)
     model, search = search_options.take_model(values), search_options.take_search(values)
     algorithm = values.pop("algorithm") or OPTIONS["algorithm"]["default"]
     if brought is not None:

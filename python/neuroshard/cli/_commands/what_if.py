@@ -6,11 +6,11 @@ from typing import Any
 
 import click
 
-from neuroshard.cli._input import options, search_options
+from neuroshard.cli._input import options, search_options, workload
 
 
 @click.command("what-if")
-@options.workload_options
+@workload.options
 @search_options.model_options
 @search_options.search_options
 @search_options.algorithm_option()
@@ -30,7 +30,7 @@ def command(topologies: tuple[str, ...], counts: tuple[int, ...], as_json: bool,
     for topology in topologies:
         ns.Topology.parse(topology)
     # Numbers are of the workload's own devices; whole clusters need none of its own.
-    problem = options.take_workload(values, needs_devices=bool(counts))
+    problem = workload.take(values, needs_devices=bool(counts))
     arguments = {**search_options.take_model(values), **search_options.take_search(values),
                  **search_options.take(values, "algorithm")}
     cases = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import click
 
@@ -10,7 +10,8 @@ import neuroshard as ns
 from neuroshard.cli._input.options import combined
 
 algorithms = ns.algorithms  # Before the planner's modules: its error says what is missing.
-from neuroshard.planning import OPTIONS, PUBLISHED  # noqa: E402
+from neuroshard._vocabulary import TARGETS  # noqa: E402
+from neuroshard.planning import OPTIONS, PUBLISHED, ObjectiveKind  # noqa: E402
 
 TYPES = {"text": str, "whole": int, "number": float}
 MODEL = ("cost_model", "objective", "dense_bottom_ms", "dense_rest_ms", "pipeline_depth")
@@ -30,13 +31,13 @@ def algorithm_option(**settings: Any) -> Any:
 
 model_options = combined(
     option("cost_model", "-m", multiple=True),
-    option("objective", type=click.Choice(["step", "published"])),
+    option("objective", type=click.Choice(get_args(ObjectiveKind))),
     *(option(key) for key in MODEL[2:]))
 
 # All that a plan from nothing takes, but the algorithm.
 search_options = combined(
     *(option(key) for key in OPTIONS if key not in ("algorithm", *MODEL, *WARM)),
-    click.option("--target", type=click.Choice(["native", "torchrec-1.9"]),
+    click.option("--target", type=click.Choice(TARGETS),
                  help="What runs the plan; in place of the workload's own."))
 
 warm_options = combined(option("previous", type=click.Path(), metavar="PLAN"),

@@ -11,6 +11,7 @@ import jinja2
 
 import neuroshard as ns
 from neuroshard import _planner
+from neuroshard._vocabulary import ELEMENT_BYTES
 from neuroshard.cli._analysis import comparison
 from neuroshard.cli._output import show, views
 from neuroshard.cli._analysis.cuts import Cut, cuts_of
@@ -84,8 +85,7 @@ def table_rows(problem: ns.ShardingProblem, result: ns.PlanResult) -> list[Row]:
     """Those that are cut first, then by size."""
     reasons = dict(match.groups() for line in result.explanation
                    if (match := QUOTED.match(line)))
-    state = {"f32": 4, "f16": 2, "bf16": 2}
-    rows = [Row(cut, show.size(cut.table.rows * cut.table.dim * state[cut.table.type]),
+    rows = [Row(cut, show.size(cut.table.rows * cut.table.dim * ELEMENT_BYTES[cut.table.type]),
                 reasons.get(cut.table.name, "")) for cut in cuts_of(problem, result.plan)]
     return sorted(rows, key=lambda one: one.cut.kind == "whole")
 

@@ -1,0 +1,76 @@
+//===- BindVocabulary.cpp - Model's names and constants for Python --------===//
+
+#include "Bindings.h"
+
+#include "neuroshard/Model/Constraints.h"
+#include "neuroshard/Model/Optimizer.h"
+#include "neuroshard/Model/Rows.h"
+#include "neuroshard/Model/ShardingProblem.h"
+#include "neuroshard/Model/Table.h"
+#include "neuroshard/Model/Target.h"
+#include "neuroshard/Model/Types.h"
+
+#include <nanobind/stl/string_view.h>
+
+namespace nb = nanobind;
+using namespace neuroshard;
+
+namespace {
+
+/// The names of all values of an enumeration, in order: toString() knows no
+/// value after the last.
+template <typename Enum> nb::list namesOf() {
+  nb::list names;
+  for (int i = 0; toString(static_cast<Enum>(i)) != "unknown"; ++i)
+    names.append(toString(static_cast<Enum>(i)));
+  return names;
+}
+
+/// By optimizer: [states per element, states per row].
+nb::dict stateCounts() {
+  nb::dict counts;
+  for (nb::handle name : namesOf<OptimizerKind>()) {
+    OptimizerStates states =
+        optimizerStates(*parseOptimizerKind(nb::cast<std::string_view>(name)));
+    nb::list pair;
+    pair.append(states.perElement);
+    pair.append(states.perRow);
+    counts[name] = pair;
+  }
+  return counts;
+}
+
+template <typename Enum>
+nb::dict bytesOf(std::optional<Enum> (*parse)(std::string_view),
+                 int64_t (*bytes)(Enum)) {
+  nb::dict result;
+  for (nb::handle name : namesOf<Enum>())
+    result[name] = bytes(*parse(nb::cast<std::string_view>(name)));
+  return result;
+}
+
+nb::dict vocabulary() {
+  nb::dict words;
+  words["element_bytes"] = bytesOf(&parseElementType, &elementBytes);
+  words["id_bytes"] = bytesOf(&parseIdType, &idBytes);
+  words["poolings"] = namesOf<Pooling>();
+  words["optimizers"] = namesOf<OptimizerKind>();
+  words["optimizer_states"] = stateCounts();
+  words["semantics"] = namesOf<OptimizerSemantics>();
+  words["tiers"] = namesOf<Tier>();
+  words["kinds"] = namesOf<ShardingKind>();
+  words["targets"] = namesOf<Target>();
+  words["memory_models"] = namesOf<MemoryModel>();
+  words["reuse_bins"] = kReuseBins;
+  words["column_alignment"] = kColumnAlignment;
+  words["row_alignment_bytes"] = kRowAlignmentBytes;
+  return words;
+}
+
+} // namespace
+
+void neuroshard::python::bindVocabulary(nb::module_ &module) {
+  module.def("vocabulary", &vocabulary,
+             nb::sig("def vocabulary() -> dict[str, typing.Any]"),
+             "The names and constants of include/neuroshard/Model.");
+}

@@ -1,0 +1,26 @@
+"""The names and constants of problems and plans, from include/neuroshard/Model.
+
+Type checkers need the names written out, as the Literal types beside the dataclasses do;
+test/python/planner/test_vocabulary.py compares them."""
+
+from __future__ import annotations
+
+from neuroshard import _planner
+
+_WORDS = _planner.vocabulary()
+
+# By name.
+ELEMENT_BYTES = _WORDS["element_bytes"]
+ELEMENT_TYPES = tuple(ELEMENT_BYTES)
+ID_TYPES = tuple(_WORDS["id_bytes"])
+POOLINGS = tuple(_WORDS["poolings"])
+OPTIMIZERS = tuple(_WORDS["optimizers"])
+SEMANTICS = tuple(_WORDS["semantics"])
+TIERS = tuple(_WORDS["tiers"])
+KINDS = tuple(_WORDS["kinds"])
+TARGETS = tuple(_WORDS["targets"])
+MEMORY_MODELS = tuple(_WORDS["memory_models"])
+# Shares of Access.reuse.
+REUSE_BINS = _WORDS["reuse_bins"]
+# A shard's width is a multiple of this, unless the table's is not.
+COLUMN_ALIGNMENT = _WORDS["column_alignment"]

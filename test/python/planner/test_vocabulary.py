@@ -1,0 +1,49 @@
+"""Names and constants that Python writes out are those of include/neuroshard/Model."""
+
+from typing import get_args
+
+import pytest
+import torch
+
+from neuroshard import _planner, _tensors, constraints, cuda, problem, tables
+from neuroshard.cuda import _parts
+from neuroshard.cuda._arrays import ELEMENT_DTYPES
+
+WORDS = _planner.vocabulary()
+
+
+@pytest.mark.parametrize("literal, word", [
+    (tables.ElementType, "element_bytes"), (tables.IdType, "id_bytes"),
+    (tables.OptimizerKind, "optimizers"), (tables.Pooling, "poolings"),
+    (constraints.Tier, "tiers"), (constraints.Kind, "kinds"), (problem.Target, "targets"),
+    (problem.MemoryModel, "memory_models"), (problem.Semantics, "semantics")])
+def test_literal_types(literal, word):
+    assert get_args(literal) == tuple(WORDS[word])
+
+
+def test_vocabulary_is_not_empty():
+    assert WORDS["optimizer_states"] == {"sgd": [0, 0], "adagrad": [1, 0],
+                                         "rowwise_adagrad": [0, 1], "adam": [2, 0]}
+    assert WORDS["element_bytes"] == {"f32": 4, "f16": 2, "bf16": 2}
+    assert WORDS["tiers"] == ["hbm", "dram"] and WORDS["reuse_bins"] == 17
+
+
+def test_optimizer_states():
+    states = WORDS["optimizer_states"]
+    assert {name: len(found) for name, found in _tensors.STATE_NAMES.items()} == {
+        name: sum(counts) for name, counts in states.items()}
+    assert _tensors.ROW_WISE == tuple(name for name, counts in states.items() if counts[1])
+
+
+def test_types_of_tensors():
+    for found, word in ((_tensors.DTYPES, "element_bytes"), (_tensors.ID_DTYPES, "id_bytes")):
+        assert {name: dtype.itemsize for name, dtype in found.items()} == WORDS[word]
+    assert _tensors.ALIGNMENT == WORDS["row_alignment_bytes"]
+
+
+def test_types_of_the_gpu_library():
+    assert list(cuda.ELEMENT_TYPES) == list(WORDS["element_bytes"])
+    assert _parts.ELEMENT_BYTES == WORDS["element_bytes"]
+    assert {name: getattr(torch, dtype) for name, dtype in ELEMENT_DTYPES.items()} \
+        == _tensors.DTYPES
+    assert sorted(_parts.ID_DTYPES) == sorted(WORDS["id_bytes"].values())
