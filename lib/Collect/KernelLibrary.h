@@ -20,7 +20,7 @@
 
 namespace neuroshard::collect {
 
-/// By the names of Planner/ShardingProblem.h: "f32", "f16", "bf16"; "sgd",
+/// By the names of Model/Types.h and Optimizer.h: "f32", "f16", "bf16"; "sgd",
 /// "adagrad", "rowwise_adagrad", "adam".
 struct SlotKey {
   int64_t dim = 0;

@@ -1,5 +1,5 @@
 """Every relative link on README.md and the pages of docs/ leads to a file, and a heading in it,
-that is there. So does every source file that these pages name."""
+that is there. So does every file that these pages, and comments in C++, name."""
 
 import re
 import subprocess
@@ -14,6 +14,8 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 SOURCE = re.compile(r"(?<![\w./*-])(?:\./)?([\w*][\w./*-]*\.(?:h|cpp|py|td|def|mlir|cu|toml))\b")
+COMMENT = re.compile(r"//[^\n]*")
+IN_COMMENT = re.compile(r"(?<![\w./*-])([\w*][\w./*-]*\.(?:h|cpp|py|td(?:\.in)?|def|md))\b")
 # "`name` in [File.cpp](path)", as the walkthrough says where things are.
 NAMED_IN = re.compile(r"`(\w+)`\s+in\s+\[[^\]]*\]\(([^)#]+)\)")
 # A path into the checkout, as the commands of a page that only shows them have it.
@@ -72,6 +74,15 @@ def test_named_files_are_there():
     missing = {f"{page.relative_to(ROOT)}: {name}" for page in PAGES
                for name in named_files(page.read_text(encoding="utf-8"))
                if not any(fnmatch(file, "*/" + name) for file in files)}
+    assert missing == set()
+
+
+def test_files_that_comments_name_are_there():
+    files = source_files()
+    missing = {f"{file}: {name}" for file in files if file.endswith((".h", ".cpp", ".td", ".def"))
+               for comment in COMMENT.findall((ROOT / file[1:]).read_text(errors="replace"))
+               for name in IN_COMMENT.findall(comment)
+               if not any(fnmatch(known, "*/" + name) for known in files)}
     assert missing == set()
 
 

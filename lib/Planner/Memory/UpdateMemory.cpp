@@ -1,7 +1,7 @@
 //===- UpdateMemory.cpp - Temporaries of an update, by what runs it -------===//
 ///
 /// \file
-/// Terms of GPUs are those of lib/RuntimeCuda/StepMemory.cpp;
+/// Terms of GPUs are those of lib/RuntimeCuda/Step/StepMemory.cpp;
 /// test/python/gpu/test_gpu_memory.py holds the two against each other.
 //===----------------------------------------------------------------------===//
 

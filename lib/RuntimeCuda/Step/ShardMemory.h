@@ -1,7 +1,8 @@
 //===- ShardMemory.h - Weights and state of one shard on a GPU -*- C++ -*-===//
 //
-// The same layout as on the CPU (Runtime/Shard.h): rows of weights and of
-// per-element state are padded to 16 bytes; per-row state is one f32 per row.
+// The same layout as on the CPU (lib/Runtime/Device/Shard.h): rows of weights
+// and of per-element state are padded to 16 bytes; per-row state is one f32 per
+// row.
 //
 //===----------------------------------------------------------------------===//
 

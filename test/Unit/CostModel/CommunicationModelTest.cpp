@@ -18,7 +18,7 @@ using testing::IsEmpty;
 namespace {
 
 //===----------------------------------------------------------------------===//
-// The definition in Communication.h, in double, one number at a time.
+// The definition in CommunicationModel.h, in double, one number at a time.
 //===----------------------------------------------------------------------===//
 
 using Numbers = std::vector<double>;

@@ -16,7 +16,7 @@ namespace {
 const DeviceClass &cpu() { return *findDeviceClass("CPU"); }
 
 //===----------------------------------------------------------------------===//
-// The definition in NeuralModel.h, in double, one number at a time.
+// The definition in NeuralCompute.h, in double, one number at a time.
 //===----------------------------------------------------------------------===//
 
 std::vector<double> applyLayer(const DenseLayer &layer,
