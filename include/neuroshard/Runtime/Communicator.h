@@ -1,12 +1,12 @@
-//===- Communicator.h - Bytes between the devices --------------*- C++ -*-===//
+//===- Communicator.h - Collectives between the devices --------*- C++ -*-===//
 //
-// What the runtime needs from a group of ranks. Counts are bytes per peer and
-// sizes are known on both sides, so that the interface maps onto
-// alltoall_base with split sizes as well as onto threads of one process.
-// Every rank starts the same collectives in the same order.
+// The collectives that the runtime needs from a group of ranks. Both sides know
+// all sizes, in bytes per peer, so that threads of one process can implement
+// the interface as well as alltoall_base with split sizes. Every rank starts
+// the same collectives in the same order.
 //
-// A rank that cannot go on calls abort; then every wait of every rank throws
-// CommunicatorError with that rank's cause, and no rank waits for ever.
+// A rank that cannot go on calls abort. Every wait of every rank then throws
+// CommunicatorError with that rank's cause, so that no rank waits for ever.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,13 +27,14 @@ namespace neuroshard::runtime {
 // be one type in all of them.
 #define NSRT_SHARED_TYPE __attribute__((visibility("default")))
 
-/// The group was aborted; what() is the cause on the rank that ended it.
+/// Thrown after the group was aborted; what() is the cause of the rank that
+/// aborted it.
 class NSRT_SHARED_TYPE CommunicatorError : public std::runtime_error {
 public:
   using std::runtime_error::runtime_error;
 };
 
-/// A collective under way. Destroying it without waiting is allowed.
+/// A started collective. May be destroyed without waiting.
 class NSRT_SHARED_TYPE CommunicatorRequest {
 public:
   virtual ~CommunicatorRequest() = default;
@@ -53,9 +54,10 @@ public:
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  /// Sends the p-th of consecutive pieces of `send` (sendBytes[p] bytes) to
-  /// rank p and receives receiveBytes[p] bytes from it. The communicator
-  /// keeps `send` alive as long as it needs it; it must not change any more.
+  /// Sends consecutive slices of `send` to the ranks in order, sendBytes[p]
+  /// bytes to rank p, and receives receiveBytes[p] bytes from rank p. The
+  /// communicator shares `send` as long as it needs it; the caller must not
+  /// change it any more.
   virtual std::unique_ptr<CommunicatorRequest>
   startAllToAll(SharedBytes send, std::span<const int64_t> sendBytes,
                 std::span<const int64_t> receiveBytes) = 0;
@@ -70,8 +72,8 @@ public:
   /// Whether a rank has ended the group.
   virtual bool ended() const = 0;
 
-  /// Bracket a rank's step. A rank that leaves a step without having sent
-  /// what others wait for in the same step aborts the group.
+  /// Called at the begin and end of a rank's step. If a rank leaves a step
+  /// without sending what others wait for in it, the group is aborted.
   virtual void enterStep() {}
   virtual void leaveStep() noexcept {}
 };

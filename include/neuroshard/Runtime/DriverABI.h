@@ -121,9 +121,9 @@ int32_t nsrt_state_read(nsrt_world *, int32_t table, int32_t state,
 /// initial values. table -1 means all.
 int32_t nsrt_table_initialize(nsrt_world *, int32_t table, uint64_t seed);
 
-/// Makes the operating system provide all memory of all shards now: a page
-/// that no step has written to yet costs time in the step that does. For
-/// measurements; filling the tables does the same.
+/// Writes to all pages of all shards, so that the operating system provides
+/// them now and not in a step. For measurements; filling the tables does the
+/// same.
 int32_t nsrt_world_touch_memory(nsrt_world *);
 
 //===----------------------------------------------------------------------===//
@@ -150,17 +150,17 @@ typedef struct nsrt_shard_info {
 int32_t nsrt_device_num_shards(const nsrt_device *);
 int32_t nsrt_device_shard(nsrt_device *, int32_t index, nsrt_shard_info *);
 
-/// Computes results that lookups have left for later. To be called before
-/// weights are written through nsrt_shard_info.
+/// Computes results that lookups have deferred. Call it before you write
+/// weights through nsrt_shard_info.
 int32_t nsrt_device_settle(nsrt_device *);
 
-/// The next ids that the device routes are refused with this text, whatever
-/// they are: the step ends on all ranks as if they were wrong. For drivers that
-/// find a mistake before they can call a function.
+/// Makes the device refuse the next ids that it routes with this text: the step
+/// fails on all ranks as it does for wrong ids. For drivers that find a mistake
+/// before they can call a function.
 int32_t nsrt_device_refuse(nsrt_device *, const char *text);
 
-/// Updates multiply gradients by this, 1 at first; gradients of sample weights
-/// do not. 1 / ranks makes the sum over ranks a mean.
+/// Multiplies all gradients but those of sample weights by `scale`, 1 at first.
+/// 1 / ranks makes the sum over ranks a mean.
 int32_t nsrt_device_set_gradient_scale(nsrt_device *, float scale);
 
 //===----------------------------------------------------------------------===//
@@ -168,24 +168,23 @@ int32_t nsrt_device_set_gradient_scale(nsrt_device *, float scale);
 //===----------------------------------------------------------------------===//
 
 /// Runs function `name` of the device's program in this thread. Functions are
-/// invoked on all devices, each on a thread of its own, in the same order: a
-/// rank that has returned from as many functions as another has entered is
-/// not waited for. Returns nsrt_device_status. If the function ran, its results
-/// are valid to free whatever the status; if it did not run (unknown name),
-/// they are untouched.
+/// invoked on all devices, each on a thread of its own, in the same order. If a
+/// rank returns without sending what another waits for, the step fails. Returns
+/// nsrt_device_status. If the function ran, its results are valid to free
+/// whatever the status; if it did not run (unknown name), they are untouched.
 int32_t nsrt_invoke(nsrt_device *, const char *name, void **args);
 
 /// Runs `name` on all devices, each in a thread of its own; args[r] are the
-/// arguments on device r. Fails at once, and runs it nowhere, while a device is
-/// in another step. On failure nsrt_last_error names the cause on the
-/// first rank that failed by itself, not the ranks that failed with it.
+/// arguments on device r. Fails, and runs it on no device, while a device is in
+/// another step. On failure nsrt_last_error gives the cause on the first rank
+/// that failed, not on those that failed with it.
 int32_t nsrt_invoke_all(nsrt_world *, const char *name, void ***args);
 
 int32_t nsrt_device_rank(const nsrt_device *);
 /// 1 if the device's group was aborted: no later step can succeed on it.
 /// Ids out of range, for one, end a step but not the group.
 int32_t nsrt_device_group_ended(const nsrt_device *);
-/// 0 if the device's last step went well.
+/// 0 if the device's last step succeeded.
 int32_t nsrt_device_status(const nsrt_device *);
 /// Why the device's last step failed, "" if it did not. Valid until the
 /// device's next step.
@@ -208,7 +207,7 @@ int64_t nsrt_device_phase_bytes(const nsrt_device *, int32_t phase);
 void nsrt_device_reset_phases(nsrt_device *);
 
 /// Kinds of memory for nsrt_device_memory_bytes. Weights and state include
-/// the padding of rows; buffers is what steps have held at most.
+/// the padding of rows; buffers is the peak of the step buffers.
 enum {
   NSRT_MEMORY_WEIGHTS = 0,
   NSRT_MEMORY_STATE = 1,

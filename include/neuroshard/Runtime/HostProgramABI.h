@@ -20,8 +20,8 @@ extern "C" {
 #endif
 
 typedef struct nsrt_device nsrt_device;
-/// Ids of one step on their way to and at their owners, with what later
-/// phases need (bag lengths, original positions, the sort).
+/// The ids of one step, sent and received, with what later phases need of them
+/// (bag lengths, original positions).
 typedef struct nsrt_routed nsrt_routed;
 /// f32 rows of one step at their owners: partial results of a lookup, or
 /// gradients, in the exchange layout.
@@ -52,7 +52,7 @@ void nsrt_result_wait(nsrt_device *, nsrt_routed *, nsrt_partials *,
                       int64_t lookup, int32_t element_type, void *out);
 
 /// The same for the results 0 to count - 1, result i as element_types[i] to
-/// outs[i]: faster than one by one, as kernels of all of them run together.
+/// outs[i]. Faster than one by one, since the kernels of all run together.
 void nsrt_results_wait(nsrt_device *, nsrt_routed *, nsrt_partials *,
                        int64_t count, const int32_t *element_types,
                        void *const *outs);
@@ -66,8 +66,9 @@ void nsrt_gradient_set(nsrt_device *, nsrt_routed *, nsrt_partials *,
                        const void *gradient);
 void nsrt_gradients_start(nsrt_device *, nsrt_routed *, nsrt_partials *);
 
-/// Gradient of the per-sample weights from the weights before the update;
-/// out has one value per id of the input, zero where no weighted lookup reads.
+/// Gradient of the per-sample weights, from the table before its update. `out`
+/// has one value per id of the input, zero for ids that no weighted lookup
+/// reads.
 void nsrt_weights_gradient(nsrt_device *, nsrt_routed *, nsrt_partials *,
                            float *out);
 

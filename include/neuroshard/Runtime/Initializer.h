@@ -1,8 +1,8 @@
-//===- Initializer.h - Initial weights that no plan can change -*- C++ -*-===//
+//===- Initializer.h - Initial weights of tables ---------------*- C++ -*-===//
 //
-// A counter-based generator: the value at (seed, table name, row, column) is
-// a function of these four and nothing else, so shards can be filled in any
-// order on any device.
+// A counter-based generator: a value depends on seed, table name, row and
+// column only. So every plan has the same weights, and shards can be filled in
+// any order on any device.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,7 +35,7 @@ public:
       key = mixBits(key ^ static_cast<unsigned char>(character));
   }
 
-  /// 24 random bits make a multiple of 2^-23 in [-1, 1), times the bound.
+  /// 24 random bits as a multiple of 2^-23 in [-1, 1), times the bound.
   float value(int64_t row, int64_t column) const {
     uint64_t bits = mixBits(mixBits(key ^ static_cast<uint64_t>(row)) ^
                             static_cast<uint64_t>(column)) >>

@@ -1,7 +1,7 @@
-//===- Join.h - One rank of a world of processes ---------------*- C++ -*-===//
+//===- Join.h - Opens one device of an artifact in this process -*- C++ -*-===//
 //
-// Opens an artifact in each of several processes, one device each. C++, since
-// the caller brings the communicator that connects the ranks.
+// For a world whose devices are in several processes, one each. C++, since the
+// caller passes the communicator that connects the ranks.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,12 +12,12 @@
 #include "neuroshard/Runtime/DriverABI.h"
 
 /// Opens device communicator->rank() of `directory`/manifest.json, whose number
-/// of devices must be communicator->size(). Only this device's memory is
-/// allocated, and nsrt_world_device knows no other. Functions run by
-/// nsrt_invoke; tables are reached through nsrt_device_shard and
-/// nsrt_table_initialize, written by nsrt_table_write and nsrt_state_write
-/// (each rank takes its own part), and not read as a whole. Takes the
-/// communicator, also on failure, which is null and nsrt_last_error.
+/// of devices must be communicator->size(). Allocates this device's memory
+/// only; nsrt_world_device knows no other. Run functions with nsrt_invoke. Read
+/// shards through nsrt_device_shard; whole tables cannot be read.
+/// nsrt_table_initialize, nsrt_table_write and nsrt_state_write write this
+/// rank's part. Takes ownership of the communicator, also on failure: then
+/// returns null, and nsrt_last_error says why.
 extern "C" nsrt_world *
 nsrt_world_join(const char *directory, int32_t threads,
                 neuroshard::runtime::Communicator *communicator);

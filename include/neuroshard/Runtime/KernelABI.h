@@ -86,10 +86,10 @@ typedef struct nsrt_lookup_entry {
 } nsrt_lookup_entry;
 
 /// One slot. Exactly one of {update} and {reduce, apply} is set in a training
-/// program, none in an inference program; which of them is decided per table,
-/// since all shards of a table take part in an exchange of norms or none. If
-/// any lookup of the slot is weighted the kernels read sample_weights (1.0 for
-/// unweighted lookups).
+/// program, none in an inference program. Which is decided per table, since
+/// either all shards of a table exchange norms or none does. If any lookup of
+/// the slot is weighted, the kernels read sample_weights (1.0 for unweighted
+/// lookups).
 typedef struct nsrt_slot_entry {
   int32_t dim;            ///< columns of the shard.
   int32_t element_bytes;  ///< 4 or 2.

@@ -76,7 +76,7 @@ inline void storeElements(const float *values, int64_t count, ElementType type,
   }
 }
 
-/// The reverse, exact.
+/// Converts `count` elements to f32, exactly.
 inline void loadElements(const std::byte *in, int64_t count, ElementType type,
                          float *values) {
   const auto *halves = reinterpret_cast<const uint16_t *>(in);
@@ -95,7 +95,7 @@ inline void loadElements(const std::byte *in, int64_t count, ElementType type,
   }
 }
 
-/// A sum becomes a mean; the sum over no ids stays as it is.
+/// Divides the sum of a bag by its count; leaves the sum of an empty bag.
 inline void divideRow(float *row, int64_t dim, float count) {
   if (count == 0)
     return;

@@ -1,8 +1,8 @@
 //===- ThreadPool.h - The threads of one device ----------------*- C++ -*-===//
 //
-// parallelFor hands out indices one by one to the workers and the caller.
-// Which thread gets which index does not matter to any result: an index
-// always writes its own part of the output.
+// parallelFor hands out indices one by one to the workers and the caller. Each
+// index writes its own part of the output, so that results do not depend on
+// which thread runs it.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,4 +1,4 @@
-//===- DriverABI.cpp - The calls of drivers -------------------------------===//
+//===- DriverABI.cpp - C interface to open and run an artifact ------------===//
 //
 // Turns exceptions into return values and the thread's last error.
 //
@@ -74,7 +74,7 @@ bool isTable(const nsrt_world *world, int32_t table) {
 }
 
 bool isPhase(int32_t phase) {
-  return phase >= 0 && static_cast<size_t>(phase) < phaseNames.size();
+  return phase >= 0 && static_cast<size_t>(phase) < kPhaseNames.size();
 }
 
 } // namespace
@@ -294,11 +294,11 @@ NSRT_EXPORT const char *nsrt_device_error(const nsrt_device *device) {
 }
 
 NSRT_EXPORT int32_t nsrt_num_phases(void) {
-  return static_cast<int32_t>(phaseNames.size());
+  return static_cast<int32_t>(kPhaseNames.size());
 }
 
 NSRT_EXPORT const char *nsrt_phase_name(int32_t phase) {
-  return isPhase(phase) ? phaseNames[static_cast<size_t>(phase)] : nullptr;
+  return isPhase(phase) ? kPhaseNames[static_cast<size_t>(phase)] : nullptr;
 }
 
 NSRT_EXPORT double nsrt_device_phase_ms(const nsrt_device *device,

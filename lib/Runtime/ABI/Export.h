@@ -1,7 +1,7 @@
 //===- Export.h - Marks the functions the library exports ------*- C++ -*-===//
 //
-// The library is compiled with hidden visibility; only the nsrt_* functions
-// carry this mark.
+// The library is compiled with hidden visibility; only the nsrt_* functions are
+// exported.
 //
 //===----------------------------------------------------------------------===//
 

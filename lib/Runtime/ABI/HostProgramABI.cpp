@@ -1,6 +1,6 @@
-//===- HostProgramABI.cpp - The calls of generated host code --------------===//
+//===- HostProgramABI.cpp - C interface for compiled host code ------------===//
 //
-// Each call runs its step function and turns exceptions into the device's
+// Each call runs one phase of a step and records exceptions as the device's
 // failure. A failure that the other ranks cannot know of aborts the group.
 //
 //===----------------------------------------------------------------------===//
@@ -19,7 +19,7 @@ using namespace neuroshard::runtime;
 
 namespace {
 
-/// Runs `function` unless the step has failed; returns true if all went well.
+/// Runs `function` unless the step has failed. Returns true if it succeeded.
 template <typename Function>
 bool guarded(nsrt_device *device, const Function &function) noexcept {
   if (device->failed())
@@ -42,8 +42,8 @@ bool guarded(nsrt_device *device, const Function &function) noexcept {
   return false;
 }
 
-/// The same for a call on a step's ids, which fail with it: later calls on
-/// them, in whatever function, fail for the same reason.
+/// The same for a call on the ids of a step. Records the failure with the ids,
+/// so that later calls on them, in any function, fail for the same reason.
 template <typename Function>
 bool guarded(nsrt_device *device, nsrt_routed *routed,
              const Function &function) noexcept {

@@ -1,6 +1,6 @@
 //===- Device.cpp - One device --------------------------------------------===//
 //
-// Construction and the state of a step.
+// Allocates the shards; begins, ends and fails steps.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,7 +31,6 @@ nsrt_device::nsrt_device(std::shared_ptr<const WorldPlan> worldPlan,
   }
 }
 
-/// For a device that is in a step.
 static void failBusy(int32_t rank) {
   fail("device ", rank,
        " is already in a step; a device runs one function at a time");

@@ -1,8 +1,7 @@
 //===- Device.h - One device and the handles of its steps ------*- C++ -*-===//
 //
 // The objects behind nsrt_device, nsrt_routed and nsrt_partials. A device owns
-// its shards, threads, buffers and its end of the group; nothing of it is
-// shared with other devices.
+// its shards, threads, buffers and communicator, and shares none of them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,11 +35,11 @@ struct WorldPlan {
   Manifest manifest;
   std::vector<ExchangeLayout> layouts;
   DeviceGroups groups;
-  /// Per table: its update exchanges norms.
+  /// Per table: whether its update exchanges norms.
   std::vector<bool> exchangesNorms;
 };
 
-/// A lookup of the local batch.
+/// What the local batch has for one lookup.
 struct LookupState {
   int64_t firstId = 0; ///< of its feature in the input.
   int64_t numIds = 0;
@@ -48,15 +47,15 @@ struct LookupState {
   Buffer bagCounts; ///< f32 [batch]; for mean only.
 };
 
-/// A bucket of the local batch.
+/// What the local batch has for one bucket.
 struct BucketState {
   int64_t numIds = 0;
-  /// i64 place in the input of each id of the bucket; null if the bucket is
-  /// all of its feature, in order.
+  /// i64 place in the input of each id of the bucket; null if the bucket has
+  /// all ids of its feature, in order.
   Buffer positions;
 };
 
-/// A stream at its owner, over the bags of all peers.
+/// One stream as its owner received it, over the bags of all peers.
 struct ReceivedStream {
   const std::byte *ids = nullptr;
   const float *weights = nullptr;     ///< null unless weighted.
@@ -66,7 +65,7 @@ struct ReceivedStream {
   int64_t numIds() const { return firstIdOfPeer.back(); }
 };
 
-/// The streams of one StreamSet with ids from one or all peers.
+/// The received streams of one StreamSet, from one or all peers.
 struct ReceivedSet {
   std::vector<int64_t> firstBagOfPeer; ///< [peers + 1].
   std::vector<ReceivedStream> streams;
@@ -86,7 +85,7 @@ struct nsrt_routed {
   int32_t exchange = 0;
   /// Why this step failed, "" if it has not.
   std::string error;
-  /// Other ranks may not know of the failure.
+  /// True if other ranks may not know of the failure.
   bool failedAlone = false;
 
   // The local batch.
@@ -95,16 +94,16 @@ struct nsrt_routed {
   std::vector<neuroshard::runtime::LookupState> lookups;
   std::vector<neuroshard::runtime::BucketState> buckets;
 
-  // Ids on their way.
+  // Ids that travel.
   std::vector<int64_t> batchOfPeer;
-  /// Of replicated tables: bytes of ids, floats of gradients.
+  /// Of replicated tables, per peer: bytes of ids, floats of gradients.
   std::vector<std::pair<int64_t, int64_t>> replicatedOfPeer;
   std::unique_ptr<neuroshard::runtime::CommunicatorRequest> request;
   neuroshard::runtime::Buffer ownPayload; ///< kept while streams point to it.
   neuroshard::runtime::Buffer localPayload;
   int64_t localPayloadBytes = 0;
 
-  // Ids at their owner, filled when they are first needed.
+  // Ids at their owner, received when they are first needed.
   bool received = false;
   neuroshard::runtime::ReceivedSet owned;
   neuroshard::runtime::ReceivedSet local; ///< replicated tables, own batch.
@@ -114,7 +113,7 @@ struct nsrt_partials {
   /// Direct results (see Lookup.cpp) are not computed yet.
   bool deferred = false;
 
-  // Consecutive blocks, one per peer, to be sent.
+  // The blocks to send: consecutive, one per peer.
   neuroshard::runtime::Buffer send;
   std::vector<neuroshard::Block> sendBlocks;
   /// Rows of replicated tables: results, or gradients after a header.
@@ -125,18 +124,18 @@ struct nsrt_partials {
   std::unique_ptr<neuroshard::runtime::CommunicatorRequest> request;
   std::unique_ptr<neuroshard::runtime::CommunicatorRequest> gather;
 
-  // Results that have arrived, per owner; filled when first needed.
+  // Received results, per owner; received when they are first needed.
   bool received = false;
   std::vector<neuroshard::Block> receivedBlocks;
   std::vector<const float *> receivedRows;
-  neuroshard::runtime::Buffer receivedStorage; ///< unless they are in place.
-  /// Sums of relayed lookups that have arrived, per group.
+  neuroshard::runtime::Buffer receivedStorage; ///< null if read in place.
+  /// Received sums of relayed lookups, per group.
   std::vector<const float *> relayedRows;
   neuroshard::runtime::Buffer relayedStorage;
   std::unique_ptr<neuroshard::runtime::CommunicatorRequest> relayRequest;
 
-  // Gradients that have arrived, per peer; blocks begin at an offset from
-  // `gradients`, which has `numFloats` floats.
+  // Received gradients, per peer; blocks begin at an offset from `gradients`,
+  // which has `numFloats` floats.
   neuroshard::runtime::Buffer merged;
   const float *gradients = nullptr;
   int64_t numFloats = 0;
@@ -165,7 +164,7 @@ struct nsrt_device {
   void endStep() noexcept;
   /// Records why the step failed; the first reason stays.
   void recordFailure(const std::string &cause) noexcept;
-  /// Drops lookups whose results can no longer be asked for.
+  /// Drops deferred lookups whose handles are released.
   void forget(const nsrt_routed *routed, const nsrt_partials *partials);
 
   std::shared_ptr<const neuroshard::runtime::WorldPlan> plan;
@@ -176,13 +175,13 @@ struct nsrt_device {
   neuroshard::runtime::ThreadPool threads;
   std::shared_ptr<neuroshard::runtime::BufferPool> buffers;
   std::vector<neuroshard::runtime::Shard> slots;
-  /// Gradients are multiplied by it on their way to the owners.
+  /// Factor of all gradients, applied before they travel.
   float gradientScale = 1;
-  /// Lookups with results still to be computed.
+  /// Lookups whose results are not computed yet.
   std::vector<std::pair<nsrt_routed *, nsrt_partials *>> deferred;
   neuroshard::runtime::PhaseFigures figures;
   std::string error;
-  /// Why the next ids are refused, "" if they are not.
+  /// Why the device refuses the next ids, "" if it does not.
   std::string refusal;
   std::atomic<bool> inStep{false};
 };

@@ -1,6 +1,6 @@
-//===- Phases.h - Time and bytes of a step's phases -------------*- C++ -*-===//
+//===- Phases.h - Wall time and sent bytes of a step's phases ---*- C++ -*-===//
 //
-// Wall time and sent bytes of each phase on one device.
+// Counted per device and phase since the world was opened.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,23 +27,23 @@ enum class Phase : int32_t {
   Update,
 };
 
-constexpr std::array<const char *, 11> phaseNames = {"route",
-                                                     "ids_exchange",
-                                                     "lookup",
-                                                     "results_exchange",
-                                                     "results",
-                                                     "gradients",
-                                                     "gradients_exchange",
-                                                     "weights_gradient",
-                                                     "sort",
-                                                     "norm_exchange",
-                                                     "update"};
+constexpr std::array<const char *, 11> kPhaseNames = {"route",
+                                                      "ids_exchange",
+                                                      "lookup",
+                                                      "results_exchange",
+                                                      "results",
+                                                      "gradients",
+                                                      "gradients_exchange",
+                                                      "weights_gradient",
+                                                      "sort",
+                                                      "norm_exchange",
+                                                      "update"};
 
 struct PhaseFigures {
-  std::array<int64_t, phaseNames.size()> nanoseconds{};
-  std::array<int64_t, phaseNames.size()> sentBytes{};
-  /// Those of sentBytes that went to other groups.
-  std::array<int64_t, phaseNames.size()> leftGroupBytes{};
+  std::array<int64_t, kPhaseNames.size()> nanoseconds{};
+  std::array<int64_t, kPhaseNames.size()> sentBytes{};
+  /// The part of sentBytes that went to other groups.
+  std::array<int64_t, kPhaseNames.size()> leftGroupBytes{};
 };
 
 /// Adds the time from construction to destruction to a phase.

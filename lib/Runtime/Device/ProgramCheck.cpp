@@ -1,7 +1,7 @@
 //===- ProgramCheck.cpp - Validation of a program for a device ------------===//
 //
-// Compares the table a program library exports with the manifest's binding,
-// so that no kernel ever runs on memory it was not compiled for.
+// Compares the program that a library exports with the manifest's binding, so
+// that no kernel runs on memory it was not compiled for.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,8 +1,8 @@
 //===- ProgramLibrary.cpp - A compiled device program ---------------------===//
 //
-// Program libraries refer to the nsrt_* functions without naming the library
-// that has them, so this library must be visible to them even if it was
-// itself loaded privately, as Python's ctypes does.
+// Program libraries call the nsrt_* functions but do not name the library that
+// has them. So this library must be globally visible, also if it was loaded
+// privately, as Python's ctypes does.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,9 +20,9 @@ std::string lastLoadError() {
   return text ? text : "unknown error";
 }
 
-/// Makes the symbols of the library this code is in globally visible. If the
-/// code is in the program itself there is nothing to do, or nothing that
-/// could be done: then loading a library names the missing symbol.
+/// Makes the symbols of this library globally visible. Does nothing if this
+/// code is linked into the executable: if the executable does not export the
+/// symbols, loading a program library fails and names the missing one.
 void makeRuntimeVisible() {
   Dl_info info;
   if (dladdr(reinterpret_cast<void *>(&nsrt_route), &info) && info.dli_fname)

@@ -1,7 +1,7 @@
 //===- ProgramLibrary.h - A compiled device program ------------*- C++ -*-===//
 //
-// The kernel table and the host functions of one program: from a shared
-// library of an artifact, or from this process.
+// The kernels and host functions of one program, from a shared library of an
+// artifact or from this process.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +21,7 @@ public:
   /// Loads a library; throws a RuntimeError if that fails or it exports no
   /// `neuroshard_program`.
   explicit ProgramLibrary(const std::string &path);
-  /// A program of this process, which must outlive the object.
+  /// Takes a program of this process, which must outlive the object.
   explicit ProgramLibrary(const nsrt_program &program);
   ~ProgramLibrary();
   ProgramLibrary(const ProgramLibrary &) = delete;

@@ -15,7 +15,7 @@ namespace neuroshard::runtime {
 
 namespace {
 
-constexpr int64_t rowsPerTask = 1 << 14;
+constexpr int64_t kRowsPerTask = 1 << 14;
 
 int64_t weightStride(const ShardSpec &spec, const TableSpec &table) {
   int64_t bytes = elementBytes(table.elementType);
@@ -32,8 +32,8 @@ int64_t numStates(const TableSpec &table) { return table.states().count(); }
 
 template <typename Function>
 void forRows(ThreadPool &threads, int64_t rows, const Function &function) {
-  threads.parallelFor((rows + rowsPerTask - 1) / rowsPerTask, [&](int64_t i) {
-    function(i * rowsPerTask, std::min((i + 1) * rowsPerTask, rows));
+  threads.parallelFor((rows + kRowsPerTask - 1) / kRowsPerTask, [&](int64_t i) {
+    function(i * kRowsPerTask, std::min((i + 1) * kRowsPerTask, rows));
   });
 }
 
@@ -52,7 +52,7 @@ Shard::Shard(const ShardSpec &spec, const TableSpec &table, ThreadPool &threads)
     stateMemory.emplace_back(spec.rows.size() * stateRowFloats(spec, table) *
                              static_cast<int64_t>(sizeof(float)));
   if (table.trained() &&
-      table.optimizer->initialAccumulator != 0) // else new memory is right
+      table.optimizer->initialAccumulator != 0) // new memory is zero
     resetState(threads);
 }
 
@@ -103,12 +103,12 @@ void Shard::resetState(ThreadPool &threads) {
 }
 
 void Shard::touchPages(ThreadPool &threads) {
-  constexpr int64_t step = 4096, taskBytes = int64_t{64} << 20;
+  constexpr int64_t kPageBytes = 4096, kTaskBytes = int64_t{64} << 20;
   auto touch = [&](const PageBlock &block) {
     threads.parallelFor(
-        (block.size() + taskBytes - 1) / taskBytes, [&](int64_t task) {
-          int64_t end = std::min((task + 1) * taskBytes, block.size());
-          for (int64_t i = task * taskBytes; i < end; i += step) {
+        (block.size() + kTaskBytes - 1) / kTaskBytes, [&](int64_t task) {
+          int64_t end = std::min((task + 1) * kTaskBytes, block.size());
+          for (int64_t i = task * kTaskBytes; i < end; i += kPageBytes) {
             volatile std::byte &byte = block.data()[i];
             byte = byte;
           }

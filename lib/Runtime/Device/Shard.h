@@ -42,10 +42,10 @@ public:
   int64_t weightBytes() const { return weightMemory.size(); }
   int64_t stateBytes() const;
 
-  /// Writes to every page, so that none is made during a step.
+  /// Writes to every page, so that the operating system provides them now.
   void touchPages(ThreadPool &threads);
 
-  /// Fills weights with the values of uniformWeight and resets the state.
+  /// Fills weights with the values of TableInitializer and resets the state.
   void initialize(uint64_t seed, ThreadPool &threads);
 
 private:

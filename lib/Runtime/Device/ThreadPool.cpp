@@ -1,9 +1,9 @@
 //===- ThreadPool.cpp - The threads of one device -------------------------===//
 //
-// One job at a time; workers sleep between jobs, because devices of one
-// process share the machine's cores and spinning would take them from others.
-// Before they sleep they look for the next job for about as long as it takes
-// to wake a thread, and let others run meanwhile.
+// Runs one job at a time. Workers sleep between jobs: the devices of a process
+// share the cores, and a worker that spins takes one from another device.
+// Before a worker sleeps it polls for about as long as waking a thread takes,
+// and yields its core meanwhile.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,11 +23,11 @@ public:
   ~InsideScope() { insideParallelFor = false; }
 };
 
-constexpr std::chrono::microseconds patience(100);
+constexpr std::chrono::microseconds kPatience(100);
 
-/// Waits for `done`, but not long.
+/// Polls `done` for at most kPatience.
 template <typename Done> void waitBriefly(const Done &done) {
-  auto end = std::chrono::steady_clock::now() + patience;
+  auto end = std::chrono::steady_clock::now() + kPatience;
   while (!done() && std::chrono::steady_clock::now() < end)
     std::this_thread::yield();
 }
@@ -37,7 +37,7 @@ ThreadPool::ThreadPool(int threads) {
   try {
     for (int i = 1; i < threads; ++i)
       workers.emplace_back([this] { work(); });
-  } catch (...) { // No more threads to be had: those that run must end first.
+  } catch (...) { // no more threads available: end those that run
     stop();
     throw;
   }

@@ -1,6 +1,7 @@
 //===- Batch.cpp - The shape of the local batch ---------------------------===//
 //
-// Checks the offsets of a jagged input and derives what each lookup reads.
+// Checks the offsets of a jagged input and finds the ids that each lookup
+// reads.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,17 +27,17 @@ void checkShape(const ExchangeSpec &spec, const JaggedInput &input) {
     fail(spec.where, "the input is weighted, but its weights are null");
 }
 
-constexpr int64_t largestBag = std::numeric_limits<int32_t>::max();
+constexpr int64_t kLargestBag = std::numeric_limits<int32_t>::max();
 
-/// True if no offset, from the first one, 0, is less than the one before it or
-/// larger by more than largestBag. Differences wrap around, but none can seem
-/// right before one was wrong: that takes 2^32 offsets.
+/// Whether no offset is less than the one before it or larger by more than
+/// kLargestBag; the first is 0. Differences may wrap around: a wrong one could
+/// pass for a right one only after 2^32 offsets.
 bool bagsAreSized(const int64_t *offsets, int64_t bags) {
-  uint64_t bad = 0; // its sign bit, without an early end: the loop vectorises
+  uint64_t bad = 0; // sign bit: a bad bag. No early exit, to vectorise
   for (int64_t i = 0; i < bags; ++i) {
     uint64_t size = static_cast<uint64_t>(offsets[i + 1]) -
                     static_cast<uint64_t>(offsets[i]);
-    bad |= size | (static_cast<uint64_t>(largestBag) - size);
+    bad |= size | (static_cast<uint64_t>(kLargestBag) - size);
   }
   return static_cast<int64_t>(bad) >= 0;
 }
@@ -56,7 +57,8 @@ void checkOffsets(const ExchangeSpec &spec, const JaggedInput &input) {
   if (bagsAreSized(offsets, last)) // the usual case, in a fast loop
     return checkLastOffset(spec, input);
   for (int64_t i = 0; i < last; ++i) {
-    if (offsets[i + 1] < offsets[i] || offsets[i + 1] - offsets[i] > largestBag)
+    if (offsets[i + 1] < offsets[i] ||
+        offsets[i + 1] - offsets[i] > kLargestBag)
       fail(spec.where,
            "offsets must not decrease and bags "
            "hold less than 2^31 ids: offset ",

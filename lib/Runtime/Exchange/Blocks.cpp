@@ -1,7 +1,7 @@
-//===- Blocks.cpp - Layout of the rows that travel in one step ------------===//
+//===- Blocks.cpp - Layout of results and gradients -----------------------===//
 //
-// Both sides lay out the same: the owner from the ids that it received, the
-// rank of the samples from the ids that it sent.
+// Both sides compute the same layout: the owner from the ids that it received,
+// the rank of the samples from the ids that it sent.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,7 +30,7 @@ std::vector<Block> makeBatchBlocks(const ExchangeLayout &layout,
       return routed.buckets[set.streams[stream].bucket].numIds;
     }));
   for (Block &block : blocks)
-    block.size = block.directSize; // the rest is at the relays
+    block.size = block.directSize; // relays have the rest
   return blocks;
 }
 

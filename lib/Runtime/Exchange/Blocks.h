@@ -1,6 +1,7 @@
 //===- Blocks.h - Layout of results and gradients ---------------*- C++ -*-===//
 //
-// Where the rows of each lookup lie in the values that two devices exchange.
+// A block is what one owner and one rank of samples exchange: the values of all
+// entries of the owner for the bags of the rank.
 //
 //===----------------------------------------------------------------------===//
 
@@ -11,10 +12,10 @@
 
 namespace neuroshard::runtime {
 
-/// The blocks on the owner's side, one per peer.
+/// The blocks of an owner, one per peer.
 std::vector<Block> makeOwnerBlocks(const StreamSet &set,
                                    const ReceivedSet &received);
-/// The blocks on the bags' side, one per owner, without what goes by relay.
+/// The blocks of a rank of samples, one per owner, without relayed values.
 std::vector<Block> makeBatchBlocks(const ExchangeLayout &layout,
                                    const Routed &routed);
 /// The block of the device's replicated tables.

@@ -1,7 +1,7 @@
 //===- Bucketer.cpp - Checks ids and sorts them by owner ------------------===//
 //
-// Buckets that take every id of their feature are copied in one pass with the
-// check; the others are counted first.
+// A bucket with all ids of its feature is checked and copied in one pass; the
+// ids of other buckets are counted first.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,9 +15,10 @@
 namespace neuroshard::runtime {
 
 namespace {
-constexpr int64_t idsPerChunk = 1 << 14;
+constexpr int64_t kIdsPerChunk = 1 << 14;
 
-/// True if id < 0 or id >= rows; a sign bit, so that loops over ids vectorise.
+/// Negative if id < 0 or id > lastRow: a sign bit, so that loops over ids
+/// vectorise.
 template <typename Id> Id outOfRange(Id id, Id lastRow) {
   using Unsigned = std::make_unsigned_t<Id>;
   return id | Id(Unsigned(lastRow) - Unsigned(id));
@@ -55,7 +56,7 @@ Range Bucketer::idsOf(const Chunk &chunk) const {
 void Bucketer::makeChunks() {
   for (size_t k = 0; k < spec.lookups.size(); ++k) {
     int64_t numChunks =
-        std::clamp<int64_t>(routed.lookups[k].numIds / idsPerChunk, 1,
+        std::clamp<int64_t>(routed.lookups[k].numIds / kIdsPerChunk, 1,
                             std::max<int64_t>(routed.batch, 1));
     chunksOfLookup[k] = static_cast<int32_t>(numChunks);
     for (int64_t i = 0; i < numChunks; ++i)
@@ -78,7 +79,7 @@ void Bucketer::countIds() {
   bool allWhole =
       std::all_of(layout.buckets.begin(), layout.buckets.end(),
                   [](const BucketLayout &bucket) { return bucket.whole; });
-  if (allWhole) // nothing is read: not worth waking threads
+  if (allWhole) // counts are known: not worth waking threads
     for (size_t i = 0; i < chunks.size(); ++i)
       count(static_cast<int64_t>(i));
   else
@@ -180,7 +181,7 @@ void Bucketer::placePayloads() {
   placePayload(local, routed.localPayload.get(), localLayout[0]);
 }
 
-/// On a single device kernels read the payload in place.
+/// On a single device kernels read the payload in place: nothing is received.
 void Bucketer::keepStreams() {
   const StreamSet &set = layout.owners[0];
   ReceivedSet &owned = routed.owned;

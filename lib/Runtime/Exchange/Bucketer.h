@@ -1,8 +1,8 @@
 //===- Bucketer.h - Checks ids and sorts them by owner ---------*- C++ -*-===//
 //
-// Fills the payloads of one exchange from the local batch. Work is cut into
-// chunks of bags of one lookup; every chunk has its place in the output
-// before it is written, so the order of ids does not depend on threads.
+// Fills the payloads of one exchange from the local batch. Threads work on
+// chunks of bags of one lookup. The place of each chunk in the output is known
+// before it is written, so the order of ids does not depend on the threads.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,16 +33,15 @@ private:
   struct Chunk {
     int32_t lookup;
     Range bags;
-    int32_t number; ///< among the chunks of the lookup.
+    int32_t number; ///< index among the chunks of the lookup.
   };
 
   struct BadId {
     int64_t position = -1;
   };
 
-  /// Where a bucket's ids go: its first destination, from which further
-  /// destinations are copied. Bags are described by their lengths or, where
-  /// the ids stay on this device, by the offsets that its kernels read.
+  /// Where the ids of a bucket are written. Bags are described by their lengths
+  /// or, if the ids stay on this device, by the offsets that its kernels read.
   struct Target {
     int32_t *lengths;
     int64_t *offsets;
@@ -81,11 +80,12 @@ private:
 
   std::vector<Chunk> chunks;
   std::vector<int32_t> chunksOfLookup;
-  /// First id of each chunk of a bucket's lookup, then the bucket's size.
+  /// Per bucket: the first id of each chunk, then the number of ids.
   std::vector<std::vector<int64_t>> firstIds;
-  std::vector<BadId> badIds; ///< first one of each chunk.
+  std::vector<BadId> badIds; ///< the first of each chunk.
 
-  /// Of each stream that stays on this device, batch + 1; else null.
+  /// Offsets of the streams that stay on this device, batch + 1 each; else
+  /// null.
   int64_t *keptOffsets = nullptr;
   std::vector<IdPayload> ownerLayouts; ///< per device.
   std::vector<std::byte *> ownerPayloads;

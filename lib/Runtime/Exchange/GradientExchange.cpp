@@ -1,7 +1,7 @@
-//===- GradientExchange.cpp - Gradients on their way and at their owners --===//
+//===- GradientExchange.cpp - Gradients to owners -------------------------===//
 //
-// Kernels address the gradients of a step as offsets from one pointer, so
-// what arrives from the peers is put into one array.
+// Kernels address the gradients of a step as offsets from one pointer, so the
+// owner copies the gradients of all peers into one array.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,9 +17,9 @@
 namespace neuroshard::runtime {
 namespace {
 
-/// A message of gradients that goes into the one array.
-struct Part {
-  const std::byte *from;
+/// The gradients of one block, as they were received.
+struct ReceivedBlock {
+  const std::byte *direct;
   const std::byte *relayed; ///< the block's last values.
   Block *block;
 };
@@ -67,20 +67,21 @@ receiveGathered(Device &device, const Routed &routed, Partials &gradients) {
   return rows;
 }
 
-void merge(Device &device, Partials &gradients, std::vector<Part> &parts) {
-  for (Part &part : parts) {
-    for (int64_t &begin : part.block->begin)
+void merge(Device &device, Partials &gradients,
+           std::vector<ReceivedBlock> &received) {
+  for (ReceivedBlock &next : received) {
+    for (int64_t &begin : next.block->begin)
       begin += gradients.numFloats;
-    gradients.numFloats += part.block->size;
+    gradients.numFloats += next.block->size;
   }
   gradients.merged = device.buffers->acquireArray<float>(gradients.numFloats);
   float *out = as<float>(gradients.merged);
   std::vector<Incoming> messages;
-  for (const Part &part : parts) {
-    int64_t direct = part.block->directSize;
-    messages.push_back({part.from, direct, out});
-    messages.push_back({part.relayed, part.block->size - direct, out + direct});
-    out += part.block->size;
+  for (const ReceivedBlock &next : received) {
+    int64_t size = next.block->size, direct = next.block->directSize;
+    messages.push_back({next.direct, direct, out});
+    messages.push_back({next.relayed, size - direct, out + direct});
+    out += size;
   }
   decode(device, messages);
   gradients.gradients = as<float>(gradients.merged);
@@ -118,8 +119,8 @@ void receiveGradients(Device &device, Routed &routed, Partials &gradients) {
   if ((layout.hasRemote && !gradients.request) ||
       (layout.hasReplicated && !gradients.gather))
     fail("gradients of exchange ", routed.exchange,
-         " are used before nsrt_gradients_start");
-  std::vector<Part> parts;
+         " are read before nsrt_gradients_start");
+  std::vector<ReceivedBlock> received;
   gradients.receivedBlocks =
       makeOwnerBlocks(layout.owners[device.rank()], routed.owned);
   if (gradients.request) {
@@ -128,16 +129,17 @@ void receiveGradients(Device &device, Routed &routed, Partials &gradients) {
     if (!layout.relays.empty())
       relayed = receiveRelayedGradients(device, routed, gradients);
     for (size_t peer = 0; peer < messages.size(); ++peer)
-      parts.push_back({messages[peer].data(), relayed[peer],
-                       &gradients.receivedBlocks[peer]});
+      received.push_back({messages[peer].data(), relayed[peer],
+                          &gradients.receivedBlocks[peer]});
   }
   if (gradients.gather) {
     std::vector<const std::byte *> rows =
         receiveGathered(device, routed, gradients);
     for (size_t peer = 0; peer < rows.size(); ++peer)
-      parts.push_back({rows[peer], nullptr, &gradients.gatheredBlocks[peer]});
+      received.push_back(
+          {rows[peer], nullptr, &gradients.gatheredBlocks[peer]});
   }
-  merge(device, gradients, parts);
+  merge(device, gradients, received);
   gradients.request.reset();
   gradients.relayRequest.reset();
   gradients.gather.reset();

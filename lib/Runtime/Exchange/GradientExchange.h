@@ -13,12 +13,12 @@
 
 namespace neuroshard::runtime {
 
-/// nsrt_gradients_begin, nsrt_gradient_set, nsrt_gradients_start.
+// As nsrt_gradients_begin, nsrt_gradient_set and nsrt_gradients_start ask.
 void beginGradients(Device &device, Routed &routed, Partials &gradients);
 void setGradient(Device &device, Routed &routed, Partials &gradients,
                  int64_t lookup, ElementType type, const std::byte *gradient);
 void startGradients(Device &device, Routed &routed, Partials &gradients);
-/// Waits for the gradients of an exchange and puts them into one array.
+/// Waits for the gradients of an exchange and copies them into one array.
 void receiveGradients(Device &device, Routed &routed, Partials &gradients);
 
 } // namespace neuroshard::runtime

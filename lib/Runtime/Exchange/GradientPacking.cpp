@@ -1,7 +1,8 @@
 //===- GradientPacking.cpp - Packs gradients for their owners -------------===//
 //
-// The reverse of the results exchange. Gradients of replicated tables are
-// gathered on every device together with the ids they belong to.
+// Writes the gradients of results into the blocks to send, the reverse of
+// Results.cpp. Gradients of replicated tables are packed behind the ids they
+// belong to, since every device gathers both.
 //
 //===----------------------------------------------------------------------===//
 

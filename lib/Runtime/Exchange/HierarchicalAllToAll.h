@@ -1,11 +1,12 @@
-//===- HierarchicalAllToAll.h - Exchanges in two stages --------*- C++ -*-===//
+//===- HierarchicalAllToAll.h - Hierarchical all-to-all --------*- C++ -*-===//
 //
-// Of relayed lookups, the owners of a group send their partial sums of a sample
-// to the relay: the device of their own group that has the same index in the
-// group as the sample's rank has in its own. The relay adds them up and sends
-// one sum to the sample's rank. Gradients go the same way back. All else
-// travels directly, in the first stage of results and gradients alike; a rank
-// is its own relay for its own group.
+// An exchange in two stages that sends one sum per group and sample to other
+// groups. First, the owners of a group send their partial sums of a sample to
+// the relay: the device of their group with the same index in it as the
+// sample's rank has in its own group. Then the relay adds them up and sends one
+// sum to the sample's rank. Gradients go the same way back. The values of
+// lookups that are not relayed travel directly, in the first stage. A rank is
+// its own relay for its own group.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,7 +18,7 @@
 
 namespace neuroshard::runtime {
 
-/// One exchange with relays, from the view of one device.
+/// One exchange with relays as one device sees it.
 class HierarchicalExchange : public HierarchicalSizes {
 public:
   HierarchicalExchange(Device &device, const Routed &routed)
@@ -31,8 +32,8 @@ public:
     return groups.group(groups.placeOf(rank).group);
   }
   int32_t ownIndex() const { return groups.placeOf(rank).index; }
-  /// The ranks that a relay serves; also the relays that serve a rank, one in
-  /// each group.
+  /// The ranks that a relay serves, one in each group; also the relays that
+  /// serve a rank.
   std::vector<int32_t> ranksServedBy(int64_t relay) const {
     return groups.devicesWithIndex(groups.placeOf(relay).index);
   }
@@ -52,27 +53,26 @@ public:
 
   Device &device;
   int64_t rank;
-  const RelayLayout &relay; ///< of the own group.
+  const RelayLayout &relay; ///< of this device's group.
 };
 
-/// Begins the first stage of results: `partials.send` in `partials.sendBlocks`.
+/// Begins the first stage of results: sends `partials.sendBlocks`.
 void startRelayedResults(Device &device, const Routed &routed,
                          Partials &partials);
-/// The second stage. Sets receivedRows, for which receivedBlocks must be set,
-/// and relayedRows.
+/// Runs the second stage of results. Sets receivedRows, for which
+/// receivedBlocks must be set, and relayedRows.
 void receiveRelayedResults(Device &device, const Routed &routed,
                            Partials &partials);
 
-/// Values of the gradients that a rank sends to the relays of all groups, one
-/// group after the other.
+/// Number of values that a rank sends to the relays of all groups.
 int64_t relayedGradientValues(const ExchangeLayout &layout,
                               const Routed &routed);
-/// Begins the first stage of gradients: `gradients.send` has the blocks and
-/// then what goes to relays.
+/// Begins the first stage of gradients. `gradients.send` has the blocks, then
+/// the values for the relays, group after group.
 void startRelayedGradients(Device &device, const Routed &routed,
                            Partials &gradients);
-/// The second stage. Returns for each rank the gradients that have come by
-/// relay, as they travel, valid as long as both requests.
+/// Runs the second stage of gradients. Returns the relayed gradients of each
+/// rank, in the wire type, valid as long as both requests.
 std::vector<const std::byte *> receiveRelayedGradients(Device &device,
                                                        const Routed &routed,
                                                        Partials &gradients);

@@ -1,8 +1,8 @@
 //===- HierarchicalGradients.cpp - Hierarchical all-to-all of gradients ---===//
 //
-// First stage: what owners get directly, and the gradients of each bag once to
-// each group. Second stage: relays hand the columns out to their owners, as
-// they have come, so that nothing is rounded twice.
+// First stage: direct gradients to their owners, and the relayed gradients of
+// each bag once to the relay of each group. Second stage: relays copy the
+// columns to their owners in the wire type, so that nothing is rounded twice.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,9 +15,9 @@
 namespace neuroshard::runtime {
 namespace {
 
-/// What the first stage takes from `gradients.send`, rank after rank.
-std::vector<Values> gradientPartsToSend(const HierarchicalExchange &exchange,
-                                        const Partials &gradients) {
+/// The values of `gradients.send` that the first stage sends, rank after rank.
+std::vector<Values> gradientsToSend(const HierarchicalExchange &exchange,
+                                    const Partials &gradients) {
   const float *direct = as<const float>(gradients.send);
   const float *next = direct + totalFloats(gradients.sendBlocks);
   std::vector<Values> ofGroup;
@@ -25,19 +25,20 @@ std::vector<Values> gradientPartsToSend(const HierarchicalExchange &exchange,
     ofGroup.push_back({next, exchange.relayToSamples(relay, exchange.rank)});
     next += ofGroup.back().count;
   }
-  std::vector<Values> parts;
+  std::vector<Values> values;
   for (int64_t peer = 0; peer < exchange.numRanks(); ++peer) {
     int64_t size = gradients.sendBlocks[static_cast<size_t>(peer)].size;
-    parts.push_back({direct, size});
+    values.push_back({direct, size});
     direct += size;
     if (exchange.groups.placeOf(peer).index == exchange.ownIndex())
-      parts.push_back(
+      values.push_back(
           ofGroup[static_cast<size_t>(exchange.groups.placeOf(peer).group)]);
   }
-  return parts;
+  return values;
 }
 
-/// A run of columns that a relay copies from a row of gradients to an owner's.
+/// Consecutive columns that a relay copies from the gradient of a bag to one
+/// owner's.
 struct ColumnCopy {
   int64_t from;
   int64_t to;
@@ -53,7 +54,7 @@ std::vector<ColumnCopy> copiesFor(const RelayLayout &relay, int32_t index) {
   return copies;
 }
 
-/// Writes what one owner gets of the gradients of one rank's samples.
+/// Writes the gradients of one rank's samples that one owner gets.
 void handOut(const HierarchicalExchange &exchange, int32_t owner,
              int32_t sampleRank, const std::byte *from, std::byte *to) {
   int64_t bytes = wireBytes(exchange.device, 1);
@@ -123,7 +124,7 @@ void startRelayedGradients(Device &device, const Routed &routed,
       exchange.layout.owners[static_cast<size_t>(exchange.rank)], routed.owned);
   gradients.request = startValues(
       device, Phase::GradientsExchange,
-      encodeAll(device, gradientPartsToSend(exchange, gradients)),
+      encodeAll(device, gradientsToSend(exchange, gradients)),
       exchange.countsOf([&](int64_t peer) {
         return gradients.sendBlocks[static_cast<size_t>(peer)].size +
                exchange.relayToSamples(peer, exchange.rank);

@@ -1,8 +1,8 @@
 //===- HierarchicalResults.cpp - Hierarchical all-to-all of results -------===//
 //
-// First stage: partial sums to the relays of the own group, and all that goes
-// to the ranks of the samples directly. Second stage: one sum from each group
-// to the rank of each sample.
+// First stage: relayed partial sums to the relays of the owner's group, direct
+// results to the ranks of the samples. Second stage: one sum from each group to
+// the rank of each sample.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,29 +15,29 @@
 namespace neuroshard::runtime {
 namespace {
 
-/// What the first stage takes from `partials.send`, rank after rank.
-std::vector<Values> resultPartsToSend(const HierarchicalExchange &exchange,
-                                      const Partials &partials) {
+/// The values of `partials.send` that the first stage sends, rank after rank.
+std::vector<Values> resultsToSend(const HierarchicalExchange &exchange,
+                                  const Partials &partials) {
   std::vector<const float *> rows;
   const float *next = as<const float>(partials.send);
   for (const Block &block : partials.sendBlocks) {
     rows.push_back(next);
     next += block.size;
   }
-  std::vector<Values> parts;
+  std::vector<Values> values;
   for (int64_t peer = 0; peer < exchange.numRanks(); ++peer) {
-    parts.push_back(
+    values.push_back(
         {rows[static_cast<size_t>(peer)],
          partials.sendBlocks[static_cast<size_t>(peer)].directSize});
     if (!exchange.groups.sameGroup(peer, exchange.rank))
       continue;
     for (int32_t sampleRank : exchange.ranksServedBy(peer))
-      parts.push_back(
+      values.push_back(
           {rows[static_cast<size_t>(sampleRank)] +
                partials.sendBlocks[static_cast<size_t>(sampleRank)].directSize,
            exchange.ofSamples(exchange.rank, sampleRank)});
   }
-  return parts;
+  return values;
 }
 
 /// Adds up bags [begin, end) of one rank; `rows` are the partial sums that the
@@ -64,8 +64,9 @@ void addUp(const HierarchicalExchange &exchange,
     }
 }
 
-/// What this relay sends, encoded, in the order of the receiving ranks. `rows`
-/// are per device of the group, each in the order of the groups of the ranks.
+/// The sums that this relay sends, in the wire type and in the order of the
+/// receiving ranks. `rows` are per device of the group, each in the order of
+/// the groups of the ranks.
 Buffer addUpAll(const HierarchicalExchange &exchange,
                 std::vector<const float *> rows) {
   Device &device = exchange.device;
@@ -87,10 +88,10 @@ Buffer addUpAll(const HierarchicalExchange &exchange,
   return encodeBuffer(device, sums, begins.back());
 }
 
-/// Adds up what the first stage has brought, and begins the second.
+/// Adds up the partial sums of the first stage and begins the second.
 void startSecondStageOfResults(const HierarchicalExchange &exchange,
                                Partials &partials) {
-  std::vector<MessagePart> relayed;
+  std::vector<MessageSection> relayed;
   for (int64_t peer = 0; peer < exchange.numRanks(); ++peer)
     relayed.push_back({partials.receivedBlocks[static_cast<size_t>(peer)].size,
                        exchange.ownerToRelay(peer, exchange.rank)});
@@ -119,7 +120,7 @@ void startRelayedResults(Device &device, const Routed &routed,
   std::vector<Block> receive = makeBatchBlocks(exchange.layout, routed);
   partials.request = startValues(
       device, Phase::ResultsExchange,
-      encodeAll(device, resultPartsToSend(exchange, partials)),
+      encodeAll(device, resultsToSend(exchange, partials)),
       exchange.countsOf([&](int64_t peer) {
         return partials.sendBlocks[static_cast<size_t>(peer)].directSize +
                exchange.ownerToRelay(exchange.rank, peer);
@@ -134,7 +135,7 @@ void receiveRelayedResults(Device &device, const Routed &routed,
                            Partials &partials) {
   HierarchicalExchange exchange(device, routed);
   startSecondStageOfResults(exchange, partials);
-  std::vector<MessagePart> direct, sums;
+  std::vector<MessageSection> direct, sums;
   for (int64_t peer = 0; peer < exchange.numRanks(); ++peer) {
     direct.push_back(
         {0, partials.receivedBlocks[static_cast<size_t>(peer)].size});

@@ -24,22 +24,23 @@ struct JaggedInput {
   const float *weights;
 };
 
-/// Sets up what later calls ask about the local batch. Throws a RuntimeError
-/// if the offsets are wrong; an unpooled lookup then has no rows.
+/// Sets the sizes of the local batch in `routed`. Throws a RuntimeError if the
+/// offsets are wrong; results of unpooled lookups then have no rows.
 void describeBatch(const Device &device, const JaggedInput &input,
                    Routed &routed);
 
-/// nsrt_route after describeBatch. `earlierError` is the text of an error
-/// this rank has already found; it ends the step on all ranks. Wrong ids do
-/// the same: then routed.error is set on return, on every rank.
+/// Checks ids and starts their exchange, after describeBatch. `earlierError` is
+/// the text of an error that this rank has found already, or "". An error, or a
+/// wrong id, ends the step on all ranks: routed.error is then set on each.
 void routeIds(Device &device, const JaggedInput &input, Routed &routed,
               const std::string &earlierError);
 
-/// Waits for the ids of an exchange and lays them out for the kernels.
+/// Waits for the ids of an exchange and makes the streams that kernels read.
 void receiveIds(Device &device, Routed &routed);
 
-/// Lays out the payloads of one or more peers, with their batches, as streams
-/// over all their bags. A single payload is read in place and must stay.
+/// Makes streams over all bags of one or more peers from their payloads.
+/// `batches` are the bags per peer. A single payload is read in place and must
+/// outlive the streams.
 void layOutStreams(Device &device, const StreamSet &set, int32_t idBytes,
                    std::span<const std::byte *const> payloads,
                    std::span<const int64_t> batches, ReceivedSet &received);

@@ -1,8 +1,8 @@
 //===- InProcessCommunicator.cpp - Ranks that are threads -----------------===//
 //
-// All state is behind one mutex: a step has about ten collectives, so there
-// is nothing to gain from more. No wait has a timeout: it ends with the data,
-// with an abort, or because a rank has left the step without sending.
+// One mutex guards all state: a step has about ten collectives, so more locks
+// would gain nothing. No wait has a timeout: it ends with the data, with an
+// abort, or because a rank has left the step without sending.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,7 +13,7 @@
 
 namespace neuroshard::runtime {
 
-using Parts = std::vector<std::span<const std::byte>>;
+using Slices = std::vector<std::span<const std::byte>>;
 
 class InProcessRequest : public CommunicatorRequest {
 public:
@@ -23,18 +23,18 @@ public:
       : group(std::move(group)), operation(std::move(operation)), rank(rank),
         expected(receiveBytes.begin(), receiveBytes.end()) {}
 
-  const Parts &wait() override {
+  const Slices &wait() override {
     if (!received.empty())
       return received;
     group->waitForAll(*operation, rank);
-    Parts parts;
+    Slices slices;
     for (size_t peer = 0; peer < expected.size(); ++peer) {
-      parts.push_back(operation->parts[peer][rank]);
-      if (static_cast<int64_t>(parts[peer].size()) != expected[peer])
+      slices.push_back(operation->slices[peer][rank]);
+      if (static_cast<int64_t>(slices[peer].size()) != expected[peer])
         fail("rank ", rank, " expected ", expected[peer], " bytes from rank ",
-             peer, ", which sent ", parts[peer].size());
+             peer, ", which sent ", slices[peer].size());
     }
-    received = std::move(parts);
+    received = std::move(slices);
     return received;
   }
 
@@ -43,7 +43,7 @@ private:
   std::shared_ptr<InProcessGroup::Operation> operation;
   int rank;
   std::vector<int64_t> expected;
-  Parts received;
+  Slices received;
 };
 
 class InProcessCommunicator : public Communicator {
@@ -57,21 +57,21 @@ public:
   std::unique_ptr<CommunicatorRequest>
   startAllToAll(SharedBytes send, std::span<const int64_t> sendBytes,
                 std::span<const int64_t> receiveBytes) override {
-    Parts parts;
+    Slices slices;
     const std::byte *data = send.get();
     for (int64_t bytes : sendBytes) {
-      parts.emplace_back(data, static_cast<size_t>(bytes));
+      slices.emplace_back(data, static_cast<size_t>(bytes));
       data += bytes;
     }
-    return start(std::move(send), std::move(parts), receiveBytes);
+    return start(std::move(send), std::move(slices), receiveBytes);
   }
 
   std::unique_ptr<CommunicatorRequest>
   startAllGather(SharedBytes send, int64_t sendBytes,
                  std::span<const int64_t> receiveBytes) override {
-    Parts parts(static_cast<size_t>(size()),
-                {send.get(), static_cast<size_t>(sendBytes)});
-    return start(std::move(send), std::move(parts), receiveBytes);
+    Slices slices(static_cast<size_t>(size()),
+                  {send.get(), static_cast<size_t>(sendBytes)});
+    return start(std::move(send), std::move(slices), receiveBytes);
   }
 
   void abort(const std::string &cause) noexcept override {
@@ -80,16 +80,17 @@ public:
   bool ended() const override { return !group->abortCause().empty(); }
   void enterStep() override { group->enterStep(ownRank); }
   void leaveStep() noexcept override {
-    auto keep = group; // the world may go as soon as the last rank has left
+    auto keep = group; // the world may be freed once the last rank has left
     keep->leaveStep(ownRank);
   }
 
 private:
   std::unique_ptr<CommunicatorRequest>
-  start(SharedBytes send, Parts parts, std::span<const int64_t> receiveBytes) {
+  start(SharedBytes send, Slices slices,
+        std::span<const int64_t> receiveBytes) {
     return std::make_unique<InProcessRequest>(
-        group, group->post(ownRank, std::move(send), std::move(parts)), ownRank,
-        receiveBytes);
+        group, group->post(ownRank, std::move(send), std::move(slices)),
+        ownRank, receiveBytes);
   }
 
   std::shared_ptr<InProcessGroup> group;
@@ -104,7 +105,7 @@ std::unique_ptr<Communicator> InProcessGroup::makeCommunicator(int rank) {
 }
 
 std::shared_ptr<InProcessGroup::Operation>
-InProcessGroup::post(int rank, SharedBytes send, Parts parts) {
+InProcessGroup::post(int rank, SharedBytes send, Slices slices) {
   std::lock_guard lock(mutex);
   throwIfAborted();
   uint64_t number = numStarted[rank]++;
@@ -112,7 +113,7 @@ InProcessGroup::post(int rank, SharedBytes send, Parts parts) {
   if (!entry)
     entry = std::make_shared<Operation>(size);
   std::shared_ptr<Operation> operation = entry;
-  operation->parts[rank] = std::move(parts);
+  operation->slices[rank] = std::move(slices);
   operation->owners[rank] = std::move(send);
   if (++operation->started == size) {
     operations.erase(number);
@@ -131,7 +132,7 @@ void InProcessGroup::waitForAll(Operation &operation, int rank) {
       throw CommunicatorError(
           "the exchange was cancelled with an earlier step");
     for (int peer = 0; peer < size; ++peer)
-      if (operation.parts[peer].empty() &&
+      if (operation.slices[peer].empty() &&
           stepsLeft[peer] >= stepsEntered[rank] && stepsEntered[rank] > 0) {
         lock.unlock();
         abort("rank " + std::to_string(peer) +

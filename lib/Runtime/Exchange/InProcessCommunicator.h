@@ -1,7 +1,8 @@
 //===- InProcessCommunicator.h - Ranks that are threads --------*- C++ -*-===//
 //
-// Receivers read a sender's buffer in place and share its ownership: nothing
-// is copied on the way and no sender waits for its receivers.
+// A communicator for devices of one process. Receivers read a sender's buffer
+// in place and share its ownership: nothing is copied, and no sender waits for
+// its receivers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,10 +37,10 @@ private:
   friend class InProcessCommunicator;
   friend class InProcessRequest;
 
-  /// One collective: parts[s][r] is what rank s sends to rank r.
+  /// One collective: slices[s][r] is what rank s sends to rank r.
   struct Operation {
-    explicit Operation(int size) : parts(size), owners(size) {}
-    std::vector<std::vector<std::span<const std::byte>>> parts;
+    explicit Operation(int size) : slices(size), owners(size) {}
+    std::vector<std::vector<std::span<const std::byte>>> slices;
     std::vector<SharedBytes> owners;
     int started = 0;
     bool cancelled = false;
@@ -47,7 +48,7 @@ private:
 
   std::shared_ptr<Operation>
   post(int rank, SharedBytes send,
-       std::vector<std::span<const std::byte>> parts);
+       std::vector<std::span<const std::byte>> slices);
   void waitForAll(Operation &operation, int rank);
   void throwIfAborted() const;
   void enterStep(int rank);

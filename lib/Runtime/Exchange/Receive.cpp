@@ -1,7 +1,8 @@
 //===- Receive.cpp - Lays out received ids for the kernels ----------------===//
 //
-// Kernels read each stream as one TBE input over the bags of all peers. With
-// one peer the payload already has that form but for the offsets.
+// Kernels read each stream as one jagged array (ids and offsets) over the bags
+// of all peers. The payload of a single peer is read in place: only the offsets
+// are made.
 //
 //===----------------------------------------------------------------------===//
 
@@ -55,7 +56,8 @@ private:
     }
   }
 
-  /// Where a stream's own copy is written; what it needs none of is null.
+  /// Where the copy of a stream is written; null where the payload is read in
+  /// place.
   struct Storage {
     std::byte *ids = nullptr;
     float *weights = nullptr;
@@ -141,13 +143,13 @@ void receiveIds(Device &device, Routed &routed) {
   std::vector<const std::byte *> payloads;
   if (routed.request) {
     PhaseTimer timer(device.figures, Phase::IdsExchange);
-    for (const auto &piece : routed.request->wait())
-      payloads.push_back(piece.data());
-  } else { // Nothing but replicated tables: no streams; or one device.
+    for (const auto &payload : routed.request->wait())
+      payloads.push_back(payload.data());
+  } else { // a single device, or replicated tables only, which have no streams
     payloads.assign(routed.batchOfPeer.size(), routed.ownPayload.get());
   }
   PhaseTimer timer(device.figures, Phase::Lookup);
-  if (device.numDevices() > 1) // else the Bucketer has laid them out
+  if (device.numDevices() > 1) // else the Bucketer made the streams
     layOutStreams(device, layout.owners[device.rank()], idBytes, payloads,
                   routed.batchOfPeer, routed.owned);
   routed.request.reset();

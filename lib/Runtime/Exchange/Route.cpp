@@ -1,8 +1,8 @@
 //===- Route.cpp - Sends the ids of the local batch to their owners -------===//
 //
-// A header with a status word and all sizes goes first. A rank that found an
-// error says so there, and all ranks then exchange the error's text instead
-// of ids: everyone ends the step with the same cause.
+// Ranks first exchange headers with all sizes and the length of an error's
+// text. If a rank has found an error, all ranks exchange texts instead of ids
+// and end the step with the same cause.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,7 +17,7 @@
 namespace neuroshard::runtime {
 namespace {
 
-/// What every rank tells every other before ids travel.
+/// Sent to every rank before the ids.
 struct Header {
   int64_t exchange;
   int64_t errorBytes; ///< 0: no error.
@@ -73,7 +73,7 @@ std::string exchangeErrors(Device &device, const std::string &error,
   return error;
 }
 
-/// One device: nothing travels, owners read the payload in place.
+/// For a single device: nothing travels, kernels read the payload in place.
 void keep(Routed &routed, Bucketer &bucketer, const std::string &error) {
   routed.error = error;
   routed.ownPayload = bucketer.payloads;

@@ -1,8 +1,7 @@
-//===- RowViews.h - Rows of the batch side of an exchange ------*- C++ -*-===//
-//-*-===//
+//===- RowViews.h - Where the rows of a result lie -------------*- C++ -*-===//
 //
-// The rows that make up one result, or into which one gradient goes: one view
-// per part, wherever it was received from or will be sent to.
+// The partial rows that make up one result, as they were received from their
+// owners; or those into which one gradient is split, as they will be sent.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,20 +16,20 @@
 
 namespace neuroshard::runtime {
 
-/// Rows of some columns of a result.
+/// The rows of some columns of a result in a received or sent buffer.
 template <typename Float> struct RowsView {
   Float *first;
   int64_t stride;
   Range cols;
   int64_t numRows;
-  /// Place in the input of each row's id; null for all rows in order.
+  /// Place in the input of each row's id; null if all rows are in order.
   const int64_t *positions;
 
   Float *row(int64_t index) const { return first + index * stride; }
 };
 
-/// The views of a lookup, in the order of ResultLayout::parts; one view for a
-/// replicated table, and of a relayed lookup one per ResultLayout::relayed.
+/// The views of a lookup in the order of ResultLayout::parts, or of
+/// ResultLayout::relayed for a relayed lookup; one view for a replicated table.
 /// `blocks` and `rows` are per owner, `relayedRows` per group.
 template <typename Float>
 std::vector<RowsView<Float>>
@@ -74,8 +73,8 @@ makeViews(const Device &device, const Routed &routed, int64_t lookup,
 template <typename Function>
 void forRowRanges(ThreadPool &threads, int64_t rows, int64_t dim,
                   const Function &function) {
-  constexpr int64_t valuesPerChunk = 1 << 15;
-  int64_t chunks = std::clamp<int64_t>(rows * dim / valuesPerChunk, 1,
+  constexpr int64_t kValuesPerChunk = 1 << 15;
+  int64_t chunks = std::clamp<int64_t>(rows * dim / kValuesPerChunk, 1,
                                        std::max<int64_t>(rows, 1));
   threads.parallelFor(chunks, [&](int64_t i) {
     function(rows * i / chunks, rows * (i + 1) / chunks);

@@ -1,7 +1,7 @@
 //===- Wire.cpp - Values as they travel between devices -------------------===//
 //
-// Values of type f32 travel from and to the place where kernels need them;
-// others pass through one buffer on each side.
+// With wire type f32 values travel from and to the memory that kernels use;
+// with others they pass through one more buffer on each side.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,24 +14,25 @@
 namespace neuroshard::runtime {
 namespace {
 
-/// Calls function(part, begin, end) in parallel on ranges of the values of all
-/// parts.
-template <typename Part, typename Function>
-void forRanges(Device &device, std::span<const Part> parts,
+/// Calls function(section, begin, end) in parallel on ranges of the values of
+/// all sections.
+template <typename Section, typename Function>
+void forRanges(Device &device, std::span<const Section> sections,
                const Function &function) {
-  constexpr int64_t valuesPerChunk = 1 << 15;
+  constexpr int64_t kValuesPerChunk = 1 << 15;
   struct Chunk {
-    const Part *part;
+    const Section *section;
     int64_t begin;
   };
   std::vector<Chunk> chunks;
-  for (const Part &part : parts)
-    for (int64_t begin = 0; begin < part.count; begin += valuesPerChunk)
-      chunks.push_back({&part, begin});
+  for (const Section &section : sections)
+    for (int64_t begin = 0; begin < section.count; begin += kValuesPerChunk)
+      chunks.push_back({&section, begin});
   device.threads.parallelFor(
       static_cast<int64_t>(chunks.size()), [&](int64_t i) {
-        auto [part, begin] = chunks[static_cast<size_t>(i)];
-        function(*part, begin, std::min(begin + valuesPerChunk, part->count));
+        auto [section, begin] = chunks[static_cast<size_t>(i)];
+        function(*section, begin,
+                 std::min(begin + kValuesPerChunk, section->count));
       });
 }
 
@@ -56,34 +57,34 @@ int64_t wireBytes(const Device &device, int64_t count) {
   return count * elementBytes(device.manifest().wireType);
 }
 
-void encode(Device &device, std::span<const Outgoing> parts) {
+void encode(Device &device, std::span<const Outgoing> sections) {
   ElementType type = device.manifest().wireType;
-  forRanges(device, parts,
-            [&](const Outgoing &part, int64_t begin, int64_t end) {
-              storeElements(part.values + begin, end - begin, type,
-                            part.to + begin * elementBytes(type));
+  forRanges(device, sections,
+            [&](const Outgoing &section, int64_t begin, int64_t end) {
+              storeElements(section.values + begin, end - begin, type,
+                            section.to + begin * elementBytes(type));
             });
 }
 
-void decode(Device &device, std::span<const Incoming> parts) {
+void decode(Device &device, std::span<const Incoming> sections) {
   ElementType type = device.manifest().wireType;
-  forRanges(device, parts,
-            [&](const Incoming &part, int64_t begin, int64_t end) {
-              loadElements(part.from + begin * elementBytes(type), end - begin,
-                           type, part.to + begin);
+  forRanges(device, sections,
+            [&](const Incoming &section, int64_t begin, int64_t end) {
+              loadElements(section.from + begin * elementBytes(type),
+                           end - begin, type, section.to + begin);
             });
 }
 
-Buffer encodeAll(Device &device, std::span<const Values> parts) {
+Buffer encodeAll(Device &device, std::span<const Values> sections) {
   int64_t total = 0;
-  for (const Values &part : parts)
-    total += part.count;
+  for (const Values &section : sections)
+    total += section.count;
   Buffer message = device.buffers->acquire(wireBytes(device, total));
   std::byte *to = message.get();
   std::vector<Outgoing> outgoing;
-  for (const Values &part : parts) {
-    outgoing.push_back({part.first, part.count, to});
-    to += wireBytes(device, part.count);
+  for (const Values &section : sections) {
+    outgoing.push_back({section.first, section.count, to});
+    to += wireBytes(device, section.count);
   }
   encode(device, outgoing);
   return message;
@@ -120,28 +121,28 @@ startValues(Device &device, Phase phase, const Buffer &encoded,
 
 std::vector<const float *> waitValues(Device &device,
                                       CommunicatorRequest &request,
-                                      std::span<const MessagePart> parts,
+                                      std::span<const MessageSection> sections,
                                       Buffer &storage) {
   const auto &messages = request.wait();
   auto from = [&](size_t peer) {
-    return messages[peer].data() + wireBytes(device, parts[peer].begin);
+    return messages[peer].data() + wireBytes(device, sections[peer].begin);
   };
   std::vector<const float *> rows;
   if (device.manifest().wireType == ElementType::F32) {
-    for (size_t peer = 0; peer < parts.size(); ++peer)
+    for (size_t peer = 0; peer < sections.size(); ++peer)
       rows.push_back(reinterpret_cast<const float *>(from(peer)));
     return rows;
   }
   int64_t total = 0;
-  for (const MessagePart &part : parts)
-    total += part.count;
+  for (const MessageSection &section : sections)
+    total += section.count;
   storage = device.buffers->acquireArray<float>(total);
   float *next = as<float>(storage);
   std::vector<Incoming> incoming;
-  for (size_t peer = 0; peer < parts.size(); ++peer) {
-    incoming.push_back({from(peer), parts[peer].count, next});
+  for (size_t peer = 0; peer < sections.size(); ++peer) {
+    incoming.push_back({from(peer), sections[peer].count, next});
     rows.push_back(next);
-    next += parts[peer].count;
+    next += sections[peer].count;
   }
   decode(device, incoming);
   return rows;

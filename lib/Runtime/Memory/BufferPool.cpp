@@ -1,6 +1,6 @@
 //===- BufferPool.cpp - Memory of shards and of steps ---------------------===//
 //
-// Page mapping and the pool of step buffers.
+// Maps pages, and keeps free blocks by size.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,9 +19,9 @@
 namespace neuroshard::runtime {
 
 namespace {
-constexpr int64_t alignmentBytes = 64;
-constexpr int64_t pageBytes = 4096;
-constexpr int64_t hugePageBytes = 2 << 20;
+constexpr int64_t kAlignmentBytes = 64;
+constexpr int64_t kPageBytes = 4096;
+constexpr int64_t kHugePageBytes = 2 << 20;
 
 int64_t roundUp(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
@@ -31,34 +31,34 @@ int64_t roundUp(int64_t value, int64_t multiple) {
 PageBlock::PageBlock(int64_t size) : bytes(size) {
   if (size < 0 || size > std::numeric_limits<int64_t>::max() / 2)
     fail("cannot allocate ", size, " bytes");
-  if (size >= hugePageBytes)
+  if (size >= kHugePageBytes)
     map();
   else if (size > 0)
     allocate();
 }
 
 void PageBlock::allocate() {
-  auto rounded = static_cast<size_t>(roundUp(bytes, alignmentBytes));
+  auto rounded = static_cast<size_t>(roundUp(bytes, kAlignmentBytes));
   memory =
-      static_cast<std::byte *>(std::aligned_alloc(alignmentBytes, rounded));
+      static_cast<std::byte *>(std::aligned_alloc(kAlignmentBytes, rounded));
   if (!memory)
     fail("cannot allocate ", bytes, " bytes");
   std::memset(memory, 0, rounded);
 }
 
 void PageBlock::map() {
-  // A huge page begins at a multiple of its size; mappings do not.
+  // Huge pages begin at multiples of their size, a mapping anywhere.
   mappedBytes =
-      static_cast<size_t>(roundUp(bytes, hugePageBytes) + hugePageBytes);
+      static_cast<size_t>(roundUp(bytes, kHugePageBytes) + kHugePageBytes);
   void *address = mmap(nullptr, mappedBytes, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (address == MAP_FAILED)
     fail("cannot allocate ", bytes, " bytes: ", std::strerror(errno));
   mapping = address;
   memory = reinterpret_cast<std::byte *>(
-      roundUp(reinterpret_cast<intptr_t>(mapping), hugePageBytes));
-  // A kernel without huge pages refuses; small pages work as well.
-  madvise(memory, static_cast<size_t>(roundUp(bytes, hugePageBytes)),
+      roundUp(reinterpret_cast<intptr_t>(mapping), kHugePageBytes));
+  // Fails on a system without huge pages, which then uses small ones.
+  madvise(memory, static_cast<size_t>(roundUp(bytes, kHugePageBytes)),
           MADV_HUGEPAGE);
 }
 
@@ -82,7 +82,7 @@ PageBlock::~PageBlock() {
 PageBlock BufferPool::takeFree(int64_t bytes) {
   std::lock_guard lock(mutex);
   auto best = free.lower_bound(bytes);
-  // A block far too large is left for someone who needs it.
+  // Leave a block that is far too large for a larger request.
   if (best == free.end() || best->first > 4 * bytes)
     return PageBlock();
   PageBlock block = std::move(best->second);
@@ -91,11 +91,11 @@ PageBlock BufferPool::takeFree(int64_t bytes) {
 }
 
 Buffer BufferPool::acquire(int64_t bytes) {
-  bytes = roundUp(std::max<int64_t>(bytes, 1), pageBytes);
+  bytes = roundUp(std::max<int64_t>(bytes, 1), kPageBytes);
   PageBlock block = takeFree(bytes);
   if (!block.data()) {
-    // Room to spare: the next batch has a few more ids.
-    block = PageBlock(roundUp(bytes + bytes / 8, pageBytes));
+    // With room to spare: the next batch may have a few more ids.
+    block = PageBlock(roundUp(bytes + bytes / 8, kPageBytes));
     std::lock_guard lock(mutex);
     held += block.size();
   }
@@ -112,7 +112,7 @@ void BufferPool::giveBack(PageBlock block) noexcept {
   try {
     free.emplace(size, std::move(block));
   } catch (const std::bad_alloc &) {
-    held -= size; // not even a list entry is to be had: let the block go
+    held -= size; // no memory for a list entry: free the block
   }
 }
 

@@ -1,9 +1,9 @@
 //===- BufferPool.h - Memory of shards and of steps -------------*- C++ -*-===//
 //
-// Large blocks come straight from the operating system, on huge pages: random
-// rows of a table then cost fewer TLB misses. BufferPool hands such memory to
-// the buffers of a step and takes it back, so that after the first steps
-// nothing is allocated or faulted in.
+// Large blocks are mapped from the operating system on huge pages, so that
+// random rows of a table cost fewer TLB misses. BufferPool reuses such blocks
+// for the buffers of steps, so that after the first steps nothing is allocated
+// or faulted in.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +22,7 @@ namespace neuroshard::runtime {
 class PageBlock {
 public:
   PageBlock() = default;
-  /// Throws a RuntimeError if the memory is not to be had.
+  /// Throws a RuntimeError if there is not enough memory.
   explicit PageBlock(int64_t bytes);
   PageBlock(PageBlock &&other) noexcept;
   PageBlock &operator=(PageBlock &&other) noexcept;
@@ -37,20 +37,20 @@ private:
 
   std::byte *memory = nullptr;
   int64_t bytes = 0;
-  void *mapping = nullptr; ///< of a large block.
+  void *mapping = nullptr; ///< of a large block; else null.
   size_t mappedBytes = 0;
 };
 
-/// A shared piece of a pool's memory; the last owner gives it back. Contents
-/// are undefined at first.
+/// Shared memory from a pool; the last owner gives it back. Contents are
+/// undefined at first.
 using Buffer = std::shared_ptr<std::byte>;
 
 template <typename T> T *as(const Buffer &buffer) {
   return reinterpret_cast<T *>(buffer.get());
 }
 
-/// Safe to use from several threads: a receiver may be the last owner of a
-/// sender's buffer.
+/// Reuses memory. Thread-safe: a receiver may be the last owner of a sender's
+/// buffer.
 class BufferPool : public std::enable_shared_from_this<BufferPool> {
 public:
   /// At least `bytes` bytes, aligned to 64.

@@ -1,4 +1,9 @@
 //===- StreamingCopy.cpp - Copies with non-temporal stores ----------------===//
+//
+// One loop per width of vectors, chosen by what the processor has. Processors
+// other than x86-64 copy nothing here: canStream is false.
+//
+//===----------------------------------------------------------------------===//
 
 #include "StreamingCopy.h"
 
@@ -12,11 +17,11 @@ namespace neuroshard::runtime {
 
 namespace {
 
-constexpr int64_t vectorFloats = 8;
+constexpr int64_t kVectorFloats = 8;
 
 [[gnu::target("avx")]] void streamWide(const float *from, int64_t count,
                                        float *to) {
-  for (int64_t i = 0; i < count; i += vectorFloats)
+  for (int64_t i = 0; i < count; i += kVectorFloats)
     _mm256_stream_ps(to + i, _mm256_loadu_ps(from + i));
 }
 
@@ -25,8 +30,8 @@ void streamNarrow(const float *from, int64_t count, float *to) {
     _mm_stream_ps(to + i, _mm_loadu_ps(from + i));
 }
 
-/// Rows fetched ahead, into the second-level cache, as kernels do it.
-constexpr int64_t rowsAhead = 48;
+/// Rows to prefetch ahead, into the second-level cache, as the kernels do.
+constexpr int64_t kRowsAhead = 48;
 
 [[gnu::always_inline]] inline void prefetchRow(const float *row,
                                                int64_t width) {
@@ -41,14 +46,14 @@ template <typename Id>
   return rows.weights + id * rows.weightsStride;
 }
 
-// Rows of `width` floats plus 0. Only what is used here is fetched ahead: the
-// rows that follow may be another core's. No template over the vectors, since
-// a function for one target cannot be inlined into one without.
+// Writes rows of `width` floats plus 0. Prefetches this range's rows only: the
+// next ones may be another core's. A macro and no template over the vector
+// types: a function for one target cannot be inlined into one for another.
 #define STREAM_ROWS(name, floats, target, stream, add, zero, load)             \
   template <typename Id>                                                       \
   target void name(const SingleRows &rows, int64_t begin, int64_t end,         \
                    int64_t width, float *to, int64_t stride) {                 \
-    int64_t ahead = begin + rowsAhead < end ? begin + rowsAhead : end;         \
+    int64_t ahead = begin + kRowsAhead < end ? begin + kRowsAhead : end;       \
     for (int64_t i = begin; i < ahead; ++i)                                    \
       prefetchRow(rowOf<Id>(rows, i), width);                                  \
     for (int64_t i = begin; i < end; ++i, ++ahead, to += stride) {             \
@@ -81,7 +86,8 @@ bool hasLineVectors() {
   return has;
 }
 
-/// A line of which a part is written keeps a buffer of the core busy.
+/// Whether rows are whole cache lines: a partly written line keeps one of the
+/// core's write buffers busy.
 bool isOfLines(const float *to, int64_t width, int64_t stride) {
   return reinterpret_cast<uintptr_t>(to) % 64 == 0 && width % 16 == 0 &&
          stride % 16 == 0;
@@ -97,9 +103,9 @@ StreamRows *loopFor(const float *to, int64_t width, int64_t stride) {
 } // namespace
 
 bool canStream(const float *to, int64_t width, int64_t stride) {
-  return reinterpret_cast<uintptr_t>(to) % (vectorFloats * sizeof(float)) ==
+  return reinterpret_cast<uintptr_t>(to) % (kVectorFloats * sizeof(float)) ==
              0 &&
-         width % vectorFloats == 0 && stride % vectorFloats == 0;
+         width % kVectorFloats == 0 && stride % kVectorFloats == 0;
 }
 
 void streamRows(const float *from, int64_t rows, int64_t width, float *to,
@@ -121,7 +127,7 @@ void streamSingleRows(const SingleRows &rows, int64_t begin, int64_t end,
   loop(rows, begin, end, width, to, stride);
 }
 
-#else // nothing is streamed: see canStream
+#else // canStream is false
 
 bool canStream(const float *, int64_t, int64_t) { return false; }
 

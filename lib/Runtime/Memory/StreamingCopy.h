@@ -1,8 +1,8 @@
 //===- StreamingCopy.h - Copies with non-temporal stores --------*- C++ -*-===//
 //
-// An ordinary store first reads its cache line from memory. For results that
-// are larger than the caches this is a third of all traffic of a lookup of
-// single ids, and the lines displace others.
+// An ordinary store reads its cache line from memory first. For results larger
+// than the caches that is a third of the memory traffic of a lookup with one id
+// per bag, and the lines displace others. Non-temporal stores avoid both.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,19 +13,19 @@
 
 namespace neuroshard::runtime {
 
-/// Bytes of results from which on they are streamed: more than the caches of
-/// the cores hold, so that whoever reads them next would not find them there.
-constexpr int64_t streamedBytes = int64_t{8} << 20;
+/// Results of at least this many bytes are streamed: more than the caches of
+/// the cores hold, so that the next reader would not find them there.
+constexpr int64_t kStreamedBytes = int64_t{8} << 20;
 
-/// True if rows of `width` floats, `stride` apart from `to` on, can be
-/// streamed: they begin and end where vectors do.
+/// Whether rows of `width` floats, `stride` apart, from `to` on can be
+/// streamed: they must begin and end at multiples of a vector.
 bool canStream(const float *to, int64_t width, int64_t stride);
 
 /// Copies `rows` contiguous rows. Visible to other threads on return.
 void streamRows(const float *from, int64_t rows, int64_t width, float *to,
                 int64_t stride);
 
-/// Lookups of f32 rows by bags of one id each.
+/// A lookup of f32 rows in which every bag has one id.
 struct SingleRows {
   const float *weights;
   int64_t weightsStride; ///< floats from row to row.
@@ -33,8 +33,8 @@ struct SingleRows {
   int32_t idBytes;
 };
 
-/// Streams rows ids[begin] ... ids[end - 1] to `to`, the sums of bags of one
-/// id: 0 + x, which is x but for -0.
+/// Streams rows ids[begin] ... ids[end - 1] to `to`, each as the sum 0 + x,
+/// which differs from x for -0 only.
 void streamSingleRows(const SingleRows &rows, int64_t begin, int64_t end,
                       int64_t width, float *to, int64_t stride);
 

@@ -1,8 +1,9 @@
 //===- Lookup.cpp - Runs the forward kernels ------------------------------===//
 //
-// One parallel launch over chunks of bags of all entries. Results go straight
-// into the layout in which they travel; or, if nothing has to travel or to be
-// put together, straight to the caller, once it says where.
+// One parallel launch over chunks of bags of all entries. Kernels write into
+// the layout in which results travel; or straight into the caller's memory,
+// once it is known, for results that need no exchange and no sum over shards
+// (direct results).
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,11 +18,11 @@
 namespace neuroshard::runtime {
 namespace {
 
-/// Bytes of rows to read in a task: enough to be worth handing out, as every
-/// task waits for its first rows; little enough that all threads end at about
-/// the same time.
-constexpr int64_t leastBytes = 1 << 16, mostBytes = 1 << 19;
-constexpr int64_t tasksPerThread = 16;
+/// Bytes of rows that one task reads: enough to be worth a task, since each
+/// waits for its first rows; few enough that all threads end at about the same
+/// time.
+constexpr int64_t kLeastBytes = 1 << 16, kMostBytes = 1 << 19;
+constexpr int64_t kTasksPerThread = 16;
 
 /// Bags (or ids, if unpooled) of one entry and one peer.
 struct Task {
@@ -36,20 +37,20 @@ struct Task {
   int64_t begin;
   int64_t end;
   int64_t bytes; ///< of rows to read.
-  /// Of each bag of a mean that the task completes, else null.
+  /// Of each bag, if the task computes a mean; else null.
   const float *divisors = nullptr;
   bool isStreamed = false;
-  /// Of f32 rows without sample weights; else null.
+  /// Set for f32 rows without sample weights; else null.
   SingleRows single = {};
 };
 
-/// Cuts the tasks into ones that read about the same number of bytes.
+/// Cuts tasks into tasks that read about the same number of bytes each.
 std::vector<Task> cut(const std::vector<Task> &tasks, int threads) {
   int64_t total = 0;
   for (const Task &task : tasks)
     total += task.bytes;
   int64_t bytes =
-      std::clamp(total / (threads * tasksPerThread), leastBytes, mostBytes);
+      std::clamp(total / (threads * kTasksPerThread), kLeastBytes, kMostBytes);
   std::vector<Task> all;
   for (const Task &whole : tasks) {
     int64_t items = whole.end;
@@ -66,7 +67,7 @@ std::vector<Task> cut(const std::vector<Task> &tasks, int threads) {
   return all;
 }
 
-/// One entry for the bags of one peer.
+/// Adds the task of one entry for the bags of one peer.
 void addEntry(const Device &device, int32_t idBytes, const EntryLayout &entry,
               const ReceivedSet &received, size_t peer, float *out,
               int64_t stride, std::vector<Task> &tasks) {
@@ -97,8 +98,8 @@ void addEntry(const Device &device, int32_t idBytes, const EntryLayout &entry,
   tasks.push_back(task);
 }
 
-/// The entries of a set for which `takes(entry)`; `blocks` and their first
-/// rows `rows` are per peer of the set.
+/// Adds the tasks of those entries of a set for which `takes(entry)`. `blocks`
+/// are per peer and lie one after the other from `rows` on.
 template <typename Takes>
 void addSet(const Device &device, int32_t idBytes, const StreamSet &set,
             const ReceivedSet &received, std::span<const Block> blocks,
@@ -113,8 +114,8 @@ void addSet(const Device &device, int32_t idBytes, const StreamSet &set,
   }
 }
 
-/// Bags of the task into rows of `stride` floats, of which the first is that
-/// of bag 0, as in a result.
+/// Runs the kernel and divides means. `out` is the row of bag 0, `stride` the
+/// floats between rows.
 void runInto(const Task &task, float *out, int64_t stride) {
   task.kernel(task.weights, task.ids, task.offsets, task.sampleWeights, out,
               stride, task.begin, task.end);
@@ -122,7 +123,8 @@ void runInto(const Task &task, float *out, int64_t stride) {
     divideRow(out + b * stride, task.width, task.divisors[b]);
 }
 
-/// Rows come together in memory of the thread that stays in its cache.
+/// Sums rows in memory of the thread, which stays in its cache, and streams
+/// them to the result.
 void runStreamed(const Task &task) {
   thread_local std::vector<float> rows;
   int64_t count = task.end - task.begin;
@@ -139,7 +141,7 @@ void runStreamed(const Task &task) {
 bool isCopy(const Task &task) {
   if (!task.single.weights || task.divisors)
     return false;
-  int64_t other = 0; // no early end, so that the loop vectorises
+  int64_t other = 0; // no early exit, to vectorise
   for (int64_t b = task.begin; b < task.end; ++b)
     other |= (task.offsets[b + 1] - task.offsets[b]) ^ 1;
   return other == 0;
@@ -156,7 +158,7 @@ void run(const Task &task) {
     runInto(task, task.out, task.stride);
 }
 
-/// Marks the tasks that stream if their results are large together.
+/// Lets tasks stream if their results are large together.
 void chooseStreamed(std::vector<Task> &tasks) {
   int64_t bytes = 0;
   for (const Task &task : tasks)
@@ -164,7 +166,7 @@ void chooseStreamed(std::vector<Task> &tasks) {
              static_cast<int64_t>(sizeof(float));
   for (Task &task : tasks)
     task.isStreamed =
-        bytes >= streamedBytes && canStream(task.out, task.width, task.stride);
+        bytes >= kStreamedBytes && canStream(task.out, task.width, task.stride);
 }
 
 void runAll(Device &device, const std::vector<Task> &whole) {
@@ -174,9 +176,8 @@ void runAll(Device &device, const std::vector<Task> &whole) {
       [&](int64_t i) { run(tasks[static_cast<size_t>(i)]); });
 }
 
-/// On a single device a pooled f32 result of which every column comes from one
-/// shard is what the kernels write, so they may as well write it where the
-/// caller wants it.
+/// Whether kernels can write a result into the caller's memory: a pooled f32
+/// result on a single device, each column of which comes from one shard.
 bool isDirect(const Device &device, const Routed &routed, int32_t lookup) {
   const ExchangeLookup &spec = device.manifest()
                                    .exchanges[routed.exchange]
@@ -192,7 +193,7 @@ bool isDirect(const Device &device, const Routed &routed, int32_t lookup) {
              [](const Segment &segment) { return segment.parts.size() == 1; });
 }
 
-/// The tasks of a direct result, [bags, dim] at `out`.
+/// Adds the tasks of a direct result, [bags, dim] at `out`.
 void addDirect(const Device &device, const Routed &routed, size_t lookup,
                float *out, std::vector<Task> &tasks) {
   const ExchangeLayout &layout = device.layout(routed.exchange);

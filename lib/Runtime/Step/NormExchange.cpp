@@ -1,7 +1,7 @@
 //===- NormExchange.cpp - Norms of gradients over all columns -------------===//
 //
-// Column shards of the same rows see the same ids, so their lists of distinct
-// rows agree wherever their row ranges overlap, and norms travel without row
+// Column shards of the same rows receive the same ids. So they have the same
+// distinct rows where their row ranges overlap, and norms travel without row
 // numbers.
 //
 //===----------------------------------------------------------------------===//
@@ -15,8 +15,7 @@
 namespace neuroshard::runtime {
 namespace {
 
-/// Norms of some consecutive distinct rows of a slot, from one of the shards
-/// that have these rows.
+/// The norms over one shard's columns of consecutive distinct rows of a slot.
 struct Contribution {
   int64_t firstCol;
   Range distinctRows; ///< of the receiving slot.
@@ -43,7 +42,7 @@ public:
     for (size_t slot = 0; slot < updates.size(); ++slot)
       if (!contributions[slot].empty())
         sum(slot);
-    // Only now: the sums read each other's norms.
+    // Only after all sums are done, since they read these norms.
     for (size_t slot = 0; slot < updates.size(); ++slot)
       if (totals[slot])
         updates[slot]->norms = totals[slot];
@@ -55,6 +54,7 @@ private:
         .shards[manifest.bindings[static_cast<size_t>(rank)].slots[slot]];
   }
 
+  /// Whether two shards exchange norms.
   bool meet(const ShardSpec &a, const ShardSpec &b) const {
     return a.table == b.table && a.rows.overlaps(b.rows) &&
            device.plan->exchangesNorms[static_cast<size_t>(a.table)];
@@ -152,10 +152,10 @@ private:
     }
   }
 
-  /// Shards that begin at column 0 come first and have every row once.
+  /// Adds norms in column order. Shards from column 0 have every row once.
   void sum(size_t slot) {
-    std::vector<Contribution> &parts = contributions[slot];
-    std::stable_sort(parts.begin(), parts.end(),
+    std::vector<Contribution> &terms = contributions[slot];
+    std::stable_sort(terms.begin(), terms.end(),
                      [](const Contribution &a, const Contribution &b) {
                        return a.firstCol < b.firstCol;
                      });
@@ -163,9 +163,9 @@ private:
     totals[slot] = device.buffers->acquireArray<float>(rows);
     float *total = as<float>(totals[slot]);
     std::fill_n(total, rows, 0.0f);
-    for (const Contribution &part : parts)
-      for (int64_t i = 0; i < part.distinctRows.size(); ++i)
-        total[part.distinctRows.begin + i] += part.norms[i];
+    for (const Contribution &term : terms)
+      for (int64_t i = 0; i < term.distinctRows.size(); ++i)
+        total[term.distinctRows.begin + i] += term.norms[i];
   }
 
   Device &device;

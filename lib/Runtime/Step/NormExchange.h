@@ -1,7 +1,7 @@
 //===- NormExchange.h - Norms of gradients over all columns -----*- C++ -*-===//
 //
-// Row-wise optimizers with exact semantics need the norm of a whole row of
-// gradients, also where its columns lie in several shards.
+// An exact row-wise optimizer needs the norm of a whole row of gradients, also
+// if several shards have its columns.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,7 +1,7 @@
 //===- Results.cpp - From partial results to results ----------------------===//
 //
-// Column pieces go side by side; partial sums of row shards are added in rank
-// order; a mean then divides by the bag's full count; the sum is rounded once.
+// Puts columns side by side, adds the partial sums of row shards in rank order,
+// divides means by the bag's full count, and rounds once.
 //
 //===----------------------------------------------------------------------===//
 
@@ -109,11 +109,11 @@ private:
   int64_t dim = 0;
 };
 
-std::vector<MessagePart> wholeOf(const std::vector<Block> &blocks) {
-  std::vector<MessagePart> parts;
+std::vector<MessageSection> wholeBlocks(const std::vector<Block> &blocks) {
+  std::vector<MessageSection> sections;
   for (const Block &block : blocks)
-    parts.push_back({0, block.size});
-  return parts;
+    sections.push_back({0, block.size});
+  return sections;
 }
 
 void receiveResults(Device &device, const Routed &routed, Partials &partials) {
@@ -123,15 +123,15 @@ void receiveResults(Device &device, const Routed &routed, Partials &partials) {
   const ExchangeLayout &layout = device.layout(routed.exchange);
   if (device.numDevices() > 1 && layout.hasRemote && !partials.request)
     fail("results of exchange ", routed.exchange,
-         " are waited for before nsrt_results_start");
+         " are read before nsrt_results_start");
   partials.receivedBlocks = makeBatchBlocks(layout, routed);
   if (partials.request && !layout.relays.empty())
     receiveRelayedResults(device, routed, partials);
   else if (partials.request)
-    partials.receivedRows =
-        waitValues(device, *partials.request, wholeOf(partials.receivedBlocks),
-                   partials.receivedStorage);
-  else // one device, or nothing but replicated tables: then no rows
+    partials.receivedRows = waitValues(device, *partials.request,
+                                       wholeBlocks(partials.receivedBlocks),
+                                       partials.receivedStorage);
+  else // a single device, or replicated tables only, which have no blocks
     partials.receivedRows.assign(partials.receivedBlocks.size(),
                                  as<float>(partials.send));
   partials.received = true;
@@ -162,7 +162,7 @@ void writeResults(Device &device, Routed &routed, Partials &partials,
     if (partials.deferred &&
         target.type !=
             spec.lookups[static_cast<size_t>(target.lookup)].resultType)
-      finishDeferred(device); // another type than planned is asked for
+      finishDeferred(device); // kernels write the compiled type only
     receiveResults(device, routed, partials);
     PhaseTimer timer(device.figures, Phase::Results);
     ResultWriter(device, routed, partials, target.lookup, target.type,

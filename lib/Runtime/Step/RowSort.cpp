@@ -1,7 +1,7 @@
 //===- RowSort.cpp - Groups the ids of a step by row ----------------------===//
 //
-// A radix sort from the lowest digit of the row; digits that are the same in
-// all keys are skipped.
+// A radix sort from the lowest digit of the row. Skips digits that are equal in
+// all keys.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,17 +14,17 @@
 namespace neuroshard::runtime {
 namespace {
 
-constexpr int digitBits = 11;
-constexpr size_t numDigits = size_t{1} << digitBits;
+constexpr int kDigitBits = 11;
+constexpr size_t kNumDigits = size_t{1} << kDigitBits;
 
 uint64_t digitOf(RowKey key, int shift) {
-  return key >> shift & (numDigits - 1);
+  return key >> shift & (kNumDigits - 1);
 }
 
-/// One pass over the digit at `shift`. Returns false if there was nothing to
-/// move.
+/// Sorts by the digit at `shift`. Returns false, and writes nothing, if all
+/// keys have the same digit.
 bool sortDigit(const RowKey *from, RowKey *to, int64_t count, int shift) {
-  std::array<int64_t, numDigits> next{};
+  std::array<int64_t, kNumDigits> next{};
   for (int64_t i = 0; i < count; ++i)
     ++next[digitOf(from[i], shift)];
   if (next[digitOf(from[0], shift)] == count)
@@ -51,7 +51,7 @@ SortedRows sortRows(BufferPool &buffers, RowKey *keys, int64_t count,
   RowKey *from = keys;
   RowKey *to = as<RowKey>(other);
   int rowBits = std::bit_width(static_cast<uint64_t>(numRows - 1));
-  for (int bit = 0; count > 0 && bit < rowBits; bit += digitBits)
+  for (int bit = 0; count > 0 && bit < rowBits; bit += kDigitBits)
     if (sortDigit(from, to, count, 32 + bit))
       std::swap(from, to);
 

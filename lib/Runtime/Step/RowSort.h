@@ -1,7 +1,7 @@
 //===- RowSort.h - Groups the ids of a step by row -------------*- C++ -*-===//
 //
-// Sorts (row, order) stably by row, so that the gradients of a row are added
-// in the order in which its ids came.
+// The sort is stable, so that the gradients of a row are added in the order of
+// its ids.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +21,7 @@ struct SortedRows {
   int64_t numIds = 0;
 };
 
-/// One id: its row in the upper half, its number in the lower.
+/// Sort key of one id: its row in the upper half, its number in the lower.
 using RowKey = uint64_t;
 inline RowKey makeRowKey(uint64_t row, uint64_t number) {
   return row << 32 | number;

@@ -16,33 +16,36 @@
 
 namespace neuroshard::runtime {
 
-/// nsrt_lookup.
+/// Waits for the ids and runs the forward kernels. Leaves direct results
+/// (Lookup.cpp) to writeDirectly.
 void lookUp(Device &device, Routed &routed, Partials &partials);
-/// Where a caller wants a result, and as what.
+
+/// Where and in which type a caller wants a result.
 struct ResultTarget {
   int64_t lookup;
   ElementType type;
   std::byte *out;
 };
 
-/// Writes those results that lookUp has left to be computed in place, all at
-/// once, and says which; the others have to be put together from partials.
+/// Computes those of the targets that lookUp has left, all at once, into the
+/// caller's memory. Returns for each target whether it is written; the others
+/// must be made from partials.
 std::vector<bool> writeDirectly(Device &device, const Routed &routed,
                                 const Partials &partials,
                                 std::span<const ResultTarget> targets);
-/// Computes what lookUp has left, before the weights change.
+/// Computes all that lookUp has left. To be called before weights change.
 void finishDeferred(Device &device);
-/// nsrt_results_start.
+/// Starts to send partial results to the ranks of the samples.
 void startResults(Device &device, Routed &routed, Partials &partials);
-/// nsrt_result_wait, nsrt_results_wait.
+/// Waits and writes results.
 void writeResults(Device &device, Routed &routed, Partials &partials,
                   std::span<const ResultTarget> targets);
 
-/// nsrt_weights_gradient.
+/// Writes the gradients of the sample weights, one per id of the input.
 void computeWeightsGradient(Device &device, Routed &routed, Partials &gradients,
                             float *out);
 
-/// nsrt_update.
+/// Waits for the gradients and applies the optimizers.
 void update(Device &device, std::span<Routed *const> routed,
             std::span<Partials *const> gradients, float learningRate,
             int64_t step);

@@ -1,7 +1,7 @@
 //===- Update.cpp - Applies the optimizers --------------------------------===//
 //
-// One parallel launch over chunks of distinct rows of all slots; two-phase
-// optimizers have a second one after the exchange of norms.
+// One parallel launch over chunks of distinct rows of all slots, and a second
+// one after the exchange of norms for two-phase optimizers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,7 +15,7 @@
 namespace neuroshard::runtime {
 namespace {
 
-constexpr int64_t sortedIdsPerChunk = 1 << 12;
+constexpr int64_t kSortedIdsPerChunk = 1 << 12;
 
 struct Task {
   const SlotUpdate *slot;
@@ -34,7 +34,7 @@ std::vector<Task> makeTasks(std::span<const SlotUpdate> slots) {
     if (rows == 0)
       continue;
     int64_t chunks =
-        std::clamp<int64_t>(slot.sorted->numIds / sortedIdsPerChunk, 1, rows);
+        std::clamp<int64_t>(slot.sorted->numIds / kSortedIdsPerChunk, 1, rows);
     for (int64_t i = 0; i < chunks; ++i)
       tasks.push_back({&slot, rows * i / chunks, rows * (i + 1) / chunks});
   }

@@ -1,4 +1,4 @@
-//===- UpdateStep.cpp - The ids and gradients of each slot ----------------===//
+//===- UpdateStep.cpp - Inputs of the update kernels ----------------------===//
 //
 // Ids are numbered by exchange, lookup, bag of the global batch and position,
 // so that a row's gradients are added in the same order for every plan.

@@ -1,7 +1,7 @@
-//===- UpdateStep.h - The ids and gradients of each slot -------*- C++ -*-===//
+//===- UpdateStep.h - Inputs of the update kernels -------------*- C++ -*-===//
 //
-// What the update kernels of a step read: for each slot that has ids, its
-// distinct rows and where their gradients are.
+// For each slot that has ids in a step: its distinct rows and the places of
+// their gradients.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,7 +18,7 @@
 
 namespace neuroshard::runtime {
 
-/// One lookup of a slot: ids and the places of their gradients.
+/// The ids of one lookup on a slot and the places of their gradients.
 struct GradientSource {
   const ReceivedSet *set;
   const ReceivedStream *stream;
@@ -29,7 +29,7 @@ struct GradientSource {
   /// First gradient row of each peer, as an offset in floats.
   std::vector<int64_t> beginOfPeer;
   int64_t stride;
-  int64_t firstNumber; ///< of its ids among the slot's ids.
+  int64_t firstNumber; ///< number of its first id among the slot's ids.
 };
 
 struct SlotUpdate {

@@ -1,7 +1,7 @@
 //===- WeightsGradient.cpp - Gradients of per-sample weights --------------===//
 //
-// Owners compute one value per id and send it back; column shards and lookups
-// of the same feature add up on the batch side.
+// Owners compute one value per id and send it back. The rank of the sample adds
+// up the values of column shards and of lookups on the same feature.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,7 +17,7 @@
 namespace neuroshard::runtime {
 namespace {
 
-constexpr int64_t gradientIdsPerChunk = 1 << 12;
+constexpr int64_t kGradientIdsPerChunk = 1 << 12;
 
 class WeightsGradient {
 public:
@@ -116,12 +116,12 @@ private:
       float *to = values + next[peer];
       next[peer] += ids.size();
       int64_t chunks =
-          (ids.size() + gradientIdsPerChunk - 1) / gradientIdsPerChunk;
+          (ids.size() + kGradientIdsPerChunk - 1) / kGradientIdsPerChunk;
       device.threads.parallelFor(chunks, [&](int64_t i) {
         kernel(weights, stream.ids + ids.begin * spec.idBytes(),
                as<int64_t>(offsets) + ids.begin, rows, to,
-               i * gradientIdsPerChunk,
-               std::min((i + 1) * gradientIdsPerChunk, ids.size()));
+               i * kGradientIdsPerChunk,
+               std::min((i + 1) * kGradientIdsPerChunk, ids.size()));
       });
     }
   }
@@ -168,7 +168,7 @@ private:
         .numIds;
   }
 
-  /// First value of an entry among those of its set.
+  /// Index of an entry's first value among the values of its set.
   int64_t firstValue(const StreamSet &set, size_t entry) const {
     int64_t first = 0;
     for (size_t e = 0; e < entry; ++e)
@@ -205,7 +205,8 @@ private:
                  });
   }
 
-  /// Weights belong to the rank, whose own loss is not scaled.
+  /// The gradient scale averages tables over ranks; sample weights belong to
+  /// one rank.
   void undoScale() {
     if (device.gradientScale == 1)
       return;
@@ -219,7 +220,7 @@ private:
   float *out;
   const ExchangeLayout &layout;
   const ExchangeSpec &spec;
-  Buffer kept; ///< values in place, if nothing travels.
+  Buffer kept; ///< this owner's values, alive until they are read.
   std::unique_ptr<CommunicatorRequest> request;
 };
 

@@ -1,7 +1,8 @@
 //===- TableAccess.cpp - Tables over all their shards ---------------------===//
 //
-// Copies between a dense row-major buffer and the shards of one table. Copies
-// that must agree (replicas, shared row-wise state) are compared on reading.
+// Copies between a dense row-major buffer and the shards of one table. Reading
+// compares values that several shards hold: replicas, row-wise state of column
+// shards.
 //
 //===----------------------------------------------------------------------===//
 
@@ -62,18 +63,18 @@ void checkState(const nsrt_world &world, int32_t table, int32_t state,
 template <typename Function>
 void forRowsOf(Device &device, const Shard &shard, const Range &rows,
                const Function &function) {
-  constexpr int64_t rowsPerTask = 4096;
+  constexpr int64_t kRowsPerTask = 4096;
   Range part = intersect(shard.spec().rows, rows);
-  int64_t tasks = (part.size() + rowsPerTask - 1) / rowsPerTask;
+  int64_t tasks = (part.size() + kRowsPerTask - 1) / kRowsPerTask;
   device.threads.parallelFor(tasks, [&](int64_t i) {
-    int64_t end = std::min(part.begin + (i + 1) * rowsPerTask, part.end);
-    for (int64_t row = part.begin + i * rowsPerTask; row < end; ++row)
+    int64_t end = std::min(part.begin + (i + 1) * kRowsPerTask, part.end);
+    for (int64_t row = part.begin + i * kRowsPerTask; row < end; ++row)
       function(row);
   });
 }
 
-/// Copies `bytes` bytes from a shard, or compares them if they have been
-/// copied from another one.
+/// Copies `bytes` bytes from a shard, or, unless it is the `first`, compares
+/// them with those copied from another one.
 void take(bool first, const void *from, void *to, int64_t bytes,
           const Shard &shard, const char *what, int64_t row) {
   if (first)
@@ -83,8 +84,8 @@ void take(bool first, const void *from, void *to, int64_t bytes,
          "\" differ in row ", row);
 }
 
-/// Column shards of the table before `shard` in a row: the place of its
-/// row-wise state among theirs.
+/// Index of a shard's row-wise state among those of the column shards of a
+/// row.
 int64_t statePlace(const Manifest &manifest, const ShardSpec &shard,
                    int64_t row) {
   if (manifest.optimizerSemantics == OptimizerSemantics::Exact)
@@ -98,14 +99,15 @@ int64_t statePlace(const Manifest &manifest, const ShardSpec &shard,
                        });
 }
 
-/// First value of a shard's state within the dense row.
+/// Index of a shard's first state value in the dense row.
 int64_t stateColumn(const Manifest &manifest, const Shard &shard, int64_t row) {
   return shard.hasRowState() ? statePlace(manifest, shard.spec(), row)
                              : shard.spec().cols.begin;
 }
 
-/// Several shards hold the same values: every replica but rank 0's, and
-/// shared row-wise state of all but the first column shard.
+/// Whether this shard's values are copied; else they are compared: those of
+/// replicas but rank 0's, and exact row-wise state of column shards but the
+/// first.
 bool isFirstCopy(const Manifest &manifest, const Device &device,
                  const Shard &shard, bool state) {
   if (shard.spec().replicated())

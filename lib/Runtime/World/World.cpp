@@ -1,6 +1,6 @@
 //===- World.cpp - An artifact's devices in this process ------------------===//
 //
-// Opening an artifact and running functions on its devices.
+// Opens an artifact and runs functions on its devices.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 namespace neuroshard::runtime {
 namespace {
 
-constexpr int maxThreadsPerDevice = 1024;
+constexpr int kMaxThreadsPerDevice = 1024;
 
 std::string readFile(const fs::path &path) {
   std::ifstream file(path, std::ios::binary);
@@ -44,8 +44,8 @@ double bytesOfDevice(const Manifest &manifest, int32_t rank) {
   return bytes;
 }
 
-/// Memory is handed out when it is first touched, which is too late for an
-/// error message.
+/// Compares with the machine's memory, since the operating system provides
+/// pages on first use, when a step would be killed instead of failing.
 void checkMemory(double needed, const std::string &whose) {
   double machine = static_cast<double>(sysconf(_SC_PHYS_PAGES)) *
                    static_cast<double>(sysconf(_SC_PAGE_SIZE));
@@ -55,7 +55,7 @@ void checkMemory(double needed, const std::string &whose) {
          " GiB of memory");
 }
 
-/// A row and the number of an id share one 64-bit key when they are sorted.
+/// RowKey has 32 bits for a row.
 void checkRows(const Manifest &manifest) {
   for (const ShardSpec &shard : manifest.shards)
     if (shard.rows.size() > int64_t{1} << 32)
@@ -64,8 +64,8 @@ void checkRows(const Manifest &manifest) {
 }
 
 int chooseThreads(int requested, int32_t devices) {
-  if (requested < 0 || requested > maxThreadsPerDevice)
-    fail("threads per device must be from 0 to ", maxThreadsPerDevice,
+  if (requested < 0 || requested > kMaxThreadsPerDevice)
+    fail("threads per device must be from 0 to ", kMaxThreadsPerDevice,
          ", found ", requested);
   if (requested > 0)
     return requested;

@@ -28,13 +28,14 @@ struct nsrt_world {
   /// The same for one device, that of the communicator's rank.
   nsrt_world(neuroshard::Manifest manifest, Libraries libraries, int threads,
              std::unique_ptr<neuroshard::runtime::Communicator> communicator);
-  /// Ends running steps and waits for them.
+  /// Fails running steps and waits until they have ended.
   ~nsrt_world();
 
   const neuroshard::Manifest &manifest() const { return plan->manifest; }
 
   /// Null if the device is in another process.
   nsrt_device *device(int32_t rank) const;
+  /// Whether all devices are in this process.
   bool isWhole() const { return group != nullptr; }
   /// Throws a RuntimeError that says that `what` needs all devices.
   void requireWhole(const char *what) const;
@@ -53,10 +54,10 @@ private:
   void setPlan(neuroshard::Manifest manifest);
   void addDevice(int32_t rank, int threads,
                  std::unique_ptr<neuroshard::runtime::Communicator>);
-  /// On all devices or none.
+  /// Begins a step on all devices, or on none if it throws.
   void beginSteps();
 
-  /// Held by invokeAll from its first look at the devices to its last.
+  /// Held by invokeAll as long as it uses the devices.
   std::mutex invoking;
 };
 

@@ -327,4 +327,19 @@ TEST(PerShardSemantics, KeepsOneStatePerColumnShard) {
   EXPECT_EQ(world.state(0, 0), oracle.states[0][0]);
 }
 
+TEST(PartialSums, AreAddedInRankOrder) {
+  Model model = makeModel(Optimizer::None);
+  model.tables = {{"t", 3, 1, Element::F32}};
+  model.exchanges = {{8, false, 1, {{0, 0}}}};
+  // By rank 1e8, -1e8, 1 (sum 1); by row 1e8, 1, -1e8 (sum 0, as 1 is lost).
+  std::vector<ShardPlace> shards = {
+      {0, 0, 1, 0, 1, {0}}, {0, 1, 2, 0, 1, {2}}, {0, 2, 3, 0, 1, {1}}};
+  TestWorld world(model, shards, 3);
+  world.setTable(0, {1e8f, 1.0f, -1e8f});
+  Batch batch{1, {{{0, 1, 2}}}, {{{1, 1, 1}}}};
+  StepResult result;
+  ASSERT_TRUE(world.forward({batch}, result)) << world.error();
+  EXPECT_EQ(result.results[0][0], std::vector<float>{1.0f});
+}
+
 } // namespace

@@ -15,9 +15,7 @@
 #include <random>
 #include <set>
 
-using namespace neuroshard;
-using namespace neuroshard::test;
-
+namespace neuroshard::test {
 namespace {
 
 class RandomPlan {
@@ -153,3 +151,4 @@ TEST(Traffic, IsWhatTheLayoutSays) {
 }
 
 } // namespace
+} // namespace neuroshard::test
