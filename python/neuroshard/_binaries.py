@@ -1,6 +1,6 @@
-"""Where the compiled parts of NeuroShard are: libraries and tools. It needs Python alone.
+"""Finds the compiled libraries and tools of NeuroShard; it needs nothing but Python.
 
-A wheel has them inside the package, an installation and a build tree above it."""
+In a wheel they lie inside the package, in an installation or a build tree above it."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ LIBRARY_FOLDERS = ("lib", "lib64", "lib/x86_64-linux-gnu")
 TORCH_LIBRARY = "libneuroshard_torch.so"
 COMPILER = "neuroshard-compile"
 
-# What builds them into the package; docs/install.md says more.
+# How to build them into the package (docs/install.md).
 BUILD_WITH_TORCH = "pip install . --no-build-isolation, where torch is installed"
 BUILD_WITH_COMPILER = "pip install . --config-settings=cmake.define.NEUROSHARD_BUILD_COMPILER=ON"
 
-# lib/RuntimeTorch/BuiltFor.cpp has it.
+# The text in lib/RuntimeTorch/BuiltFor.cpp.
 _BUILT_FOR = re.compile(rb"neuroshard built for torch ([0-9A-Za-z.+]+)\0")
 
 
@@ -33,18 +33,19 @@ def roots() -> list[pathlib.Path]:
 
 
 def library(name: str) -> pathlib.Path | None:
-    """A library of the wheel, the installation or the build tree that this package is of."""
+    """The path of a library in this package's wheel, installation or build tree; None if it is
+    not there."""
     return first(root / folder / name for root in roots() for folder in LIBRARY_FOLDERS)
 
 
 def tool(name: str) -> pathlib.Path | None:
-    """A program likewise."""
+    """The path of a tool there."""
     return first(root / "bin" / name for root in roots())
 
 
 def cuda_toolkit() -> pathlib.Path | None:
-    """The folder of NVIDIA's compiler among this interpreter's packages. The one that
-    neuroshard-compile was built with may be on another machine."""
+    """The folder of NVIDIA's compiler among this interpreter's packages: the one that
+    neuroshard-compile was built with may not exist on this machine."""
     try:
         found = find_spec("nvidia.cu13")
     except ModuleNotFoundError:
@@ -55,7 +56,7 @@ def cuda_toolkit() -> pathlib.Path | None:
 
 
 def run_tool(name: str) -> NoReturn:
-    """Ends this process as that program, with the arguments of the command line."""
+    """Replaces this process by a tool, with the arguments of the command line."""
     path = tool(name)
     if path is None:
         sys.exit(f"{name} is not in bin of the package in {PACKAGE}: {BUILD_WITH_COMPILER}")

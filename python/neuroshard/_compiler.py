@@ -17,7 +17,7 @@ def compiler_path() -> pathlib.Path:
     """NEUROSHARD_COMPILE, or bin/ of this package, of its build or installation, or PATH."""
     if named := os.environ.get("NEUROSHARD_COMPILE"):
         if not os.access(named, os.X_OK) or os.path.isdir(named):
-            raise MissingLibrary(f"NEUROSHARD_COMPILE names {named}, which is no program")
+            raise MissingLibrary(f"NEUROSHARD_COMPILE names {named}, which is not a program")
         return pathlib.Path(named)
     if found := _binaries.tool(_binaries.COMPILER) or shutil.which(_binaries.COMPILER):
         return pathlib.Path(found)
@@ -28,6 +28,7 @@ def compiler_path() -> pathlib.Path:
 
 
 def run(*command: str | os.PathLike) -> None:
+    """Runs a tool. Raises a CompileError with its stderr if it fails."""
     try:
         done = subprocess.run([str(part) for part in command], capture_output=True, text=True,
                               check=False, stdin=subprocess.DEVNULL)

@@ -41,7 +41,7 @@ def load_library() -> None:
 
 @cache
 def code_version() -> str:
-    """Changes with the code that exchanges: a hash of the libraries."""
+    """A hash of the libraries: ranks that run different code have different ones."""
     digest = hashlib.sha256()
     path = library_path()
     for name in (path, path.with_name("libneuroshard_runtime.so")):

@@ -78,7 +78,8 @@ def sharding_of(shards: Sequence[Shard], ranks: int, local_ranks: int,
 
 
 def check_one_width(path: str, module: EmbeddingModuleShardingPlan) -> None:
-    """An EmbeddingCollection sends the rows of all its column shards in one exchange."""
+    """All column shards of an EmbeddingCollection must have one width, since it sends their rows
+    in one exchange."""
     first: tuple[str, int] | None = None
     for name, sharding in module.items():
         if sharding.sharding_type != "column_wise":
@@ -94,7 +95,8 @@ def check_one_width(path: str, module: EmbeddingModuleShardingPlan) -> None:
 
 
 def check_widths(shards: Sequence[Shard]) -> None:
-    """TorchRec reads all shards that a rank has of a table as rows of the first one's width."""
+    """All column shards of a table on one rank must have one width, since TorchRec reads them as
+    rows of the first one's width."""
     widths: dict[int, int] = {}
     for shard in shards:
         width = widths.setdefault(shard.devices[0], shard.width)
@@ -105,20 +107,21 @@ def check_widths(shards: Sequence[Shard]) -> None:
 
 
 def empty_ranks(shards: Sequence[Shard], ranks: int, local_ranks: int, kind: str) -> range:
-    """TorchRec lists a block for every rank, also where the rows have run out."""
+    """The ranks that get no rows: TorchRec lists an empty block for each of them."""
     first = 0 if kind == "row_wise" else shards[0].devices[0] // local_ranks * local_ranks
     count = ranks if kind == "row_wise" else local_ranks
     return range(first + len(shards), first + count)
 
 
 def kind_of(shards: Sequence[Shard], ranks: int, local_ranks: int, device: str) -> str:
-    """The sharding type of a table that is not replicated. Unsupported if TorchRec has none, or
-    runs it wrong."""
+    """The sharding type of a table that is not replicated. Raises Unsupported if TorchRec has
+    none, or computes wrong results with it."""
     table = shards[0].table
     for shard in shards:
         if shard.width % COLUMN_ALIGNMENT:
             raise Unsupported(f"table \"{table}\": TorchRec needs widths that are multiples of "
-                              f"{COLUMN_ALIGNMENT}, shard \"{shard.name}\" has {shard.width} columns")
+                              f"{COLUMN_ALIGNMENT}, shard \"{shard.name}\" has {shard.width} "
+                              "columns")
     if len(shards) == 1:
         return "table_wise"
     by_rows = len({shard.rows for shard in shards}) > 1
@@ -132,8 +135,9 @@ def kind_of(shards: Sequence[Shard], ranks: int, local_ranks: int, device: str) 
 
 
 def kind_of_rows(shards: Sequence[Shard], ranks: int, local_ranks: int, device: str) -> str:
-    """Blocks in order on all ranks, or on those of a host. TorchRec reads others from the wrong
-    ranks; and FBGEMM's CPU kernels take a table without rows for the one after it."""
+    """"row_wise" for blocks of rows in order on all ranks, "table_row_wise" for those on the ranks
+    of one host. TorchRec reads other blocks from the wrong ranks, and FBGEMM's CPU kernels mistake
+    a table without rows for the next one."""
     owners = [shard.devices[0] for shard in shards]
     rows = shards[-1].rows[1]
     empty = False
@@ -150,7 +154,8 @@ def kind_of_rows(shards: Sequence[Shard], ranks: int, local_ranks: int, device: 
         empty = True
     if empty:
         raise Unsupported(f"table \"{shards[0].table}\": its {rows} rows leave some of the ranks "
-                          "that it is cut over none, which TorchRec runs wrong on the CPU")
+                          "that it is cut over without rows, and TorchRec computes wrong results "
+                          "for such plans on the CPU")
     raise Unsupported(
         f"table \"{shards[0].table}\": TorchRec cuts rows into blocks of ceil(rows / ranks) over "
         f"all ranks or over one host; found {len(shards)} blocks on ranks {owners}, the first with "

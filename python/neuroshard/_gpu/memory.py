@@ -1,4 +1,4 @@
-"""The memory of tables as tensors: torch allocates it, kernels work on it in place."""
+"""Tables in device memory as tensors: torch allocates them, kernels work on them in place."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from neuroshard.errors import TensorError
 
 @dataclass(frozen=True)
 class Array:
-    """Weights or a state of one shard. Rows are padded from `columns` to `stride` elements;
-    no columns: a value for each row."""
+    """Weights or a state of one shard. columns: None if there is one value per row. stride:
+    elements from one row to the next, columns with padding."""
 
     name: str
     rows: int
@@ -34,13 +34,13 @@ class Array:
 
 
 def padded(columns: int, element_bytes: int) -> int:
-    """Elements from row to row."""
+    """Elements from one row to the next."""
     return -(-columns * element_bytes // ALIGNMENT) * ALIGNMENT // element_bytes
 
 
 def find_arrays(manifest: dict) -> dict[str, list[Array]]:
-    """For each slot of device 0, in order. Keys are names of tables, or TABLE.SHARD for tables
-    of several shards."""
+    """The arrays of each slot of device 0, in order. Keys are names of tables, or TABLE.SHARD for
+    tables of several shards."""
     shards = [manifest["shards"][index] for index in manifest["bindings"][0]["slots"]]
     tables, result = [shard["table"] for shard in shards], {}
     for shard in shards:
@@ -69,7 +69,7 @@ def allocate(arrays: list[Array], place: torch.device) -> list[torch.Tensor]:
 
 
 def as_slot_memory(tensors: list[torch.Tensor]) -> tuple:
-    """(weights, state0, state1), as cuda.Device takes them."""
+    """(weights, state0, state1) for cuda.Device; None where there is no such state."""
     return (*tensors, *[None] * (3 - len(tensors)))
 
 
@@ -85,8 +85,8 @@ class Lease:
 
 
 def with_torch_memory(call: Callable[[], None], capturing: bool) -> None:
-    """Makes a call of the library; again, should the GPU's memory not suffice, with what torch
-    keeps of it for later tensors given back. While a graph is captured nothing can be."""
+    """Calls the library. If the GPU runs out of memory, gives back the memory that torch keeps
+    for later tensors and calls again, except while a graph is captured."""
     try:
         call()
     except cuda.OutOfMemory:
@@ -97,8 +97,7 @@ def with_torch_memory(call: Callable[[], None], capturing: bool) -> None:
 
 
 def adopt(arrays: list[Array], slot: cuda.Slot, lease: Lease) -> list[torch.Tensor]:
-    """Tensors of the host over the memory of a stand-in for the driver, which takes no
-    other."""
+    """Tensors over memory of the emulator, which takes no memory that torch allocates."""
     pointers = [slot.weights, *slot.states]
     return [_host_bytes(pointer, array.nbytes, lease).view(array.dtype).view(array.rows,
                                                                              array.stride)
@@ -106,7 +105,7 @@ def adopt(arrays: list[Array], slot: cuda.Slot, lease: Lease) -> list[torch.Tens
 
 
 def check_sizes(name: str, arrays: list[Array], slot: cuda.Slot) -> None:
-    """What kernels take the memory for is what it is."""
+    """Raises unless the library expects arrays of these sizes."""
     found = [array.nbytes for array in arrays]
     expected = [slot.weight_bytes, *[slot.state_bytes] * slot.num_states]
     if found != expected:
@@ -115,7 +114,7 @@ def check_sizes(name: str, arrays: list[Array], slot: cuda.Slot) -> None:
 
 
 def _host_bytes(pointer: int, count: int, owner: object = None) -> torch.Tensor:
-    """Bytes of the host; the tensor keeps `owner` alive."""
+    """A tensor over host memory that keeps `owner` alive."""
     kind = type("Bytes", (ctypes.c_char * count,), {})  # plain ctypes arrays have no attributes
     array = kind.from_address(pointer)
     array.owner = owner
@@ -123,7 +122,7 @@ def _host_bytes(pointer: int, count: int, owner: object = None) -> torch.Tensor:
 
 
 class _DeviceArray:
-    """What torch.as_tensor takes for f32 values in memory of CUDA."""
+    """f32 values in CUDA memory, for torch.as_tensor."""
 
     def __init__(self, pointer: int, count: int) -> None:
         self.__cuda_array_interface__ = {"shape": (count,), "typestr": "<f4",

@@ -1,4 +1,4 @@
-"""Where tables are: a GPU, or the host with the stand-in for the driver."""
+"""The device of tables: a GPU, or the CPU with the emulator as driver."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from neuroshard.errors import TensorError
 
 
 def pick_place(device: torch.device | str | int | None) -> torch.device:
-    """With an index, as tensors have it."""
+    """The device, with an index as devices of tensors have it. None: the current GPU, else the
+    CPU."""
     if device is None:
         device = "cuda" if torch.cuda.is_available() else "cpu"
     try:
@@ -28,7 +29,7 @@ def pick_place(device: torch.device | str | int | None) -> torch.device:
 
 
 def require_driver(device: cuda.Device, place: torch.device) -> None:
-    """Host memory is device memory for the stand-in alone."""
+    """Raises unless the driver is the emulator exactly when the device is the CPU."""
     gpu = device.info.gpu.decode()
     if (gpu == cuda.EMULATOR) == (place.type == "cpu"):
         return

@@ -1,7 +1,6 @@
-"""Ranks of a process group that must agree before they go on.
+"""Agreement of the ranks of a process group: an error on one rank is raised on all.
 
-What one rank cannot do, all ranks learn: each gets the same error, with the rank that it
-happened on, instead of waiting for it."""
+No rank waits for one that failed: each raises the same error, which names the failed rank."""
 
 from __future__ import annotations
 
@@ -38,10 +37,10 @@ def gather(value: T, group: dist.ProcessGroup | None) -> list[T]:
 
 
 def attempt(work: Callable[[], T]) -> tuple[T | None, BaseException | None]:
-    """The result of work(), or why there is none."""
+    """(result of work(), None), or (None, the exception it raised)."""
     try:
         return work(), None
-    except Exception as error:  # noqa: BLE001, whatever it is, the others must learn of it
+    except Exception as error:  # noqa: BLE001, the other ranks must learn of any error
         return None, error
 
 

@@ -1,7 +1,7 @@
-"""A watched process group: its ranks learn why it has ended, and do not wait for ever.
+"""A watched process group: every rank learns why it ended, and none waits for ever.
 
-A thread of each rank gives signs of life through the group's store and looks there for the
-cause that ended the group (lib/RuntimeTorch/GroupWatch). docs/faults.md says what ranks see."""
+A thread of each rank writes heartbeats to the group's store and reads there the cause that ended
+the group (lib/RuntimeTorch/GroupWatch). docs/faults.md lists the errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from neuroshard._torch_library import load_library
 from neuroshard.errors import GroupError
 
 SILENCE_S = 20.0
-# A process that has failed may be kept by collectives of others that cannot end.
+# Seconds after which a failed process exits, even if a collective that cannot end still runs.
 EXIT_S = 8.0
 
 _numbers = itertools.count()
@@ -31,13 +31,13 @@ _owner: list[int] = []
 
 
 def is_forked() -> bool:
-    """Whether this is a child of the process that uses this. It has no threads of ours, and its
-    connections are its parent's."""
+    """Whether this process was forked from one that watches a group. It has none of the watching
+    threads, and shares its parent's connections."""
     return bool(_owner) and os.getpid() != _owner[0]
 
 
 def silence() -> float:
-    """Seconds without a sign of life after which a process counts as gone; at least 5."""
+    """Seconds without a heartbeat after which a process counts as gone; at least 5."""
     text = os.environ.get("NEUROSHARD_SILENCE_S", "")
     try:
         seconds = float(text) if text else SILENCE_S
@@ -50,7 +50,7 @@ def silence() -> float:
 
 
 def first_line(error: BaseException) -> str:
-    """The text of an error without the stack that torch's carry."""
+    """The first line of an error's text, without the stack that torch appends."""
     text = str(error).strip()
     return text.splitlines()[0] if text else type(error).__name__
 
@@ -64,7 +64,7 @@ class Control:
         self.rank = dist.get_rank(group)
         self._group = weakref.ref(group)
         self._own: dist.ProcessGroup | None = None
-        # A store may outlive its group, whose name then comes again.
+        # A store may outlive its group, and a later group have the same name.
         _times_watched[group.group_name] += 1
         prefix = f"neuroshard/{_times_watched[group.group_name]}"
         limit = silence()
@@ -81,8 +81,7 @@ class Control:
             raise
 
     def _meet(self, group: dist.ProcessGroup) -> None:
-        """Waits for all ranks, as long as it takes. A rank that has gone breaks the exchange; the
-        others wait for nothing then."""
+        """Waits for all ranks without a limit. If one is gone the exchange fails on the others."""
         place = "cuda" if dist.get_backend(group) == "nccl" else "cpu"
         count = torch.tensor([group_count()], device=place)
         try:
@@ -98,7 +97,7 @@ class Control:
         set_group_count(int(count))
 
     def new_group(self, backend: str = "gloo") -> dist.ProcessGroup:
-        """A group of the same ranks, in which collectives of others are never between ours.
+        """A group of the same ranks for our collectives alone.
 
         Ranks come here within moments of each other, so making it has a short timeout; the
         group itself has the one of the process group."""
@@ -133,7 +132,7 @@ class Control:
             raise GroupError(first_line(error)) from None
 
     def cause(self) -> str:
-        """Why the group has ended; "" while it goes on."""
+        """Why the group has ended; "" while it runs."""
         return torch.ops.neuroshard.cause_of_end(self.name)
 
     def require_going(self) -> None:
@@ -141,15 +140,15 @@ class Control:
             raise GroupError(cause)
 
     def fail(self, error: BaseException, what: str) -> None:
-        """Ends the group after an error of torch's collectives, whose cause may be a rank that
-        has gone; raises a GroupError with it."""
+        """Ends the group after an error of torch's collectives and raises a GroupError with the
+        cause, which may be that a rank is gone."""
         torch.ops.neuroshard.end_group_after(self.name,
                                              f"rank {self.rank}: {what}: {first_line(error)}")
         raise GroupError(self.cause()) from error
 
     def report(self, kind: type[BaseException], error: BaseException) -> None:
-        """Tells the others that this program ends with an error, and stderr, if the error is
-        the consequence of something else, of what."""
+        """Tells the other ranks that this program ends with an error. If the error is the
+        consequence of another, prints that one to stderr."""
         text = f"rank {self.rank}: its program ended with {kind.__name__}: {first_line(error)}"
         end = (torch.ops.neuroshard.end_group_after
                if issubclass(kind, (RuntimeError, OSError)) else torch.ops.neuroshard.end_group)
@@ -164,9 +163,9 @@ class Control:
 
 
 def group_count() -> int:
-    """torch names a group of some ranks by how many groups each has made. Ranks that have been in
-    more groups than others would look for the rest under another name, for ever: they agree on
-    the largest count first."""
+    """The number of groups that this rank has made, from which torch derives the name of the next
+    one. Ranks with different counts would wait for each other under different names, so they agree
+    on the largest count first."""
     return dist.distributed_c10d._world.group_count
 
 
@@ -181,7 +180,7 @@ def timeout_of(group: dist.ProcessGroup) -> timedelta:
 
 
 def control_of(group: dist.ProcessGroup | None) -> Control:
-    """The control of a process group; made, by all ranks together, when first asked for."""
+    """The control of a process group. All ranks make it together at the first call."""
     if is_forked():
         raise GroupError("this process was forked from one that neuroshard.distributed runs in; "
                          "start it with the method \"spawn\", or use it for data alone")
@@ -210,7 +209,7 @@ def explain(error: BaseException, group: dist.ProcessGroup | None) -> str:
 
 
 def watch_the_end() -> None:
-    """Has the group told when this program ends with an error."""
+    """Installs a hook that tells the group when this program ends with an error."""
     if _owner:
         return
     _owner.append(os.getpid())

@@ -1,4 +1,4 @@
-"""The file for a benchmark's figures: asked about before the long work, written whole after it."""
+"""The JSON file of a benchmark: checked before the measurements, written atomically after them."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from neuroshard import _planner, fields
 
 
 def check_output(path: str, inputs: Iterable[str | Path]) -> None:
-    """OSError if write_output() could not write there, or would replace one of the inputs."""
+    """Raises an OSError if write_output() could not write there or would replace an input."""
     file = Path(os.path.realpath(fields.path(path, "--output")))
     if file.exists() and not file.is_file():
-        raise OSError(f"--output {path!r}: expected a file, it is there and is none")
+        raise OSError(f"--output {path!r}: expected a file, found something else there")
     if not file.parent.is_dir():
         raise OSError(f"--output {path!r}: there is no folder {str(file.parent)!r}")
     if not os.access(file.parent, os.W_OK | os.X_OK):
@@ -24,5 +24,5 @@ def check_output(path: str, inputs: Iterable[str | Path]) -> None:
 
 
 def write_output(path: str, figures: dict) -> None:
-    """To a temporary beside it, then renamed. OSError if that fails."""
+    """Writes a temporary file beside it and renames it. Raises an OSError if that fails."""
     _planner.write_file(path, json.dumps(figures, indent=1) + "\n")

@@ -2,9 +2,9 @@
 
     torchrun --nproc-per-node 2 -m neuroshard.bench.plans -o plans.json
 
-Each task's plans are all open at once and take turns, step by step, so that what else the
-machine does meets all of them. A step is lookups and updates of one batch, without a dense
-part; its time is that of the slowest rank."""
+All plans of a task are open at once and take turns step by step, so that other load on the machine
+affects all of them alike. A step is the lookups and updates of one batch, without a dense part; its
+time is that of the slowest rank."""
 
 from __future__ import annotations
 

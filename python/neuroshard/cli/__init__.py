@@ -15,7 +15,7 @@ from neuroshard.cli import _process
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command line; returns its exit code: 0, 1 for wrong input, 2 for wrong usage, 130
-    after Ctrl-C, 141 when whoever reads the output has left."""
+    after Ctrl-C, 141 when the reader of the output has closed it."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     missing = [package for module, package in _process.NEEDED.items() if find_spec(module) is None]
     if not missing:

@@ -14,7 +14,7 @@ from neuroshard.cli._failures import Failure, describe
 from neuroshard.cli._process import forget_output
 
 NAME = "neuroshard"
-# Each is imported when it is run: completing a word must be quick.
+# A command's module is imported when it runs, so that shell completion is quick.
 COMMANDS = {
     "plan": "Decides where every piece of every table lives.",
     "compare": "Costs plans and algorithms side by side.",
@@ -22,7 +22,7 @@ COMMANDS = {
     "what-if": "Plans a workload for several clusters.",
     "profile": "Puts the statistics of real batches into a workload.",
     "calibrate-memory": "Fits the memory reserves to a run's statistics.",
-    "doctor": "Says what is installed, what works, and what to do.",
+    "doctor": "Says what is installed, what works, and what to do about the rest.",
     "completion": "Prints what makes a shell complete commands and options.",
 }
 INTERRUPTED = 130

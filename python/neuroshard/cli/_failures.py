@@ -1,4 +1,4 @@
-"""Exceptions in words for people."""
+"""Error messages of the command for exceptions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from neuroshard.errors import Error, PlanningError
 
 
 class Failure(NamedTuple):
-    """kind: what exception it was. limit: which limit binds, when there is no plan."""
+    """kind: the type of the exception. limit: the binding limit, when there is no plan."""
 
     kind: str
     message: str
@@ -39,7 +39,7 @@ def describe(error: Exception) -> Failure:
 
 
 def place_of(error: BaseException, file: str | None = None) -> str:
-    """Where it was raised; in `file`, the last line of that file on the way."""
+    """File and line where it was raised; with `file`, the innermost line in that file."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [one for one in frames if file and os.path.abspath(one.filename) == file]
     if not (own or frames):

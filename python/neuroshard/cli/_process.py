@@ -9,7 +9,7 @@ READER_LEFT = 141
 
 
 def forget_output() -> int:
-    """For when nobody reads it any more: Python flushes stdout at its end, which must not fail
-    again. Returns the exit code."""
+    """Redirects stdout to /dev/null after its reader has closed it, so that Python's last flush
+    does not fail again. Returns the exit code."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return READER_LEFT

@@ -1,5 +1,5 @@
-"""The errors that end a collection with one message and no traceback."""
+"""The error that ends a collection with one message and no traceback."""
 
 
 class CollectError(Exception):
-    """What is wrong, where, and what to do about it."""
+    """The text says what is wrong, where, and what to do."""

@@ -19,7 +19,7 @@ DEVICE_CLASSES = ("H200", "A100-80GB", "A100-40GB", "CPU")
 
 
 class Parser(argparse.ArgumentParser):
-    """Every rank parses the same command line: one of them tells what is wrong with it."""
+    """Prints errors and help on rank 0 only, since every rank parses the same command line."""
 
     def error(self, message):
         if os.environ.get("RANK", "0") == "0":
@@ -47,7 +47,7 @@ def parse_arguments():
     parser.add_argument("--repeats", type=lambda text: count(text, 0),
                         help="how many of them to measure again at the end (default: a fifth)")
     parser.add_argument("--seed", type=lambda text: count(text, 0), default=1,
-                        help="what is drawn depends on it (default 1)")
+                        help="seed of the drawn exchanges (default 1)")
     parser.add_argument("--resume", action="store_true",
                         help="add to FILE what it lacks; without this an existing file is an error")
     parser.add_argument("--backend", choices=("gloo", "nccl"),
@@ -79,7 +79,7 @@ def main():
                   "neuroshard.collect.communication", file=sys.stderr)
         return 2
     try:
-        # Only now: it takes seconds.
+        # Imported late, as it takes seconds.
         from neuroshard.collect._measuring import job
     except ImportError as error:
         if rank == "0":
@@ -90,7 +90,7 @@ def main():
     except CollectError as error:
         if job.is_speaker():
             print(f"error: {error}", file=sys.stderr, flush=True)
-    # Without leaving the group in order, which could wait for a rank that is gone.
+    # Leaving the group in order could wait for a rank that is gone.
     os._exit(1)
 
 

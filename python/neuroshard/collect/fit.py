@@ -20,7 +20,7 @@ def with_links(topology, links):
 
 
 def attribute(topology):
-    """The same as a neuroshard.topology in the IR takes it."""
+    """The levels in the syntax of a neuroshard.topology in the IR."""
     levels = [f'#neuroshard.level<"{level["name"]}", groups = {level["groups"]}, bandwidth = '
               f'{level["bandwidth_gb_per_s"]}, latency = {level["latency_us"]}>'
               for level in topology["levels"]]

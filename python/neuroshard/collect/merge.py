@@ -1,4 +1,4 @@
-"""Puts files of measured exchanges together: several numbers of devices in one file.
+"""Merges files of measured exchanges, such as those of several numbers of devices.
 
 usage: python -m neuroshard.collect.merge FILE... -o FILE"""
 

@@ -22,13 +22,13 @@ from neuroshard.problem import ShardingProblem
 
 
 class Pending:
-    """Ids on their way to the ranks that own their rows; wait() gives the results."""
+    """A lookup in flight: wait() returns its results."""
 
     def __init__(self, owner: _Sharded, ticket: torch.Tensor, ids: Jagged, keyed: bool) -> None:
         self._owner, self._ticket, self._ids, self._keyed = owner, ticket, ids, keyed
 
     def wait(self) -> object:
-        """The results, as calling the module gives them. Once."""
+        """The results, as calling the module returns them. To be called once."""
         if self._ticket is None:
             raise TensorError("the results of these ids have been taken")
         ticket, self._ticket = self._ticket, None
@@ -36,7 +36,7 @@ class Pending:
 
 
 class _Sharded(torch.nn.Module):
-    """What the two collections have in common."""
+    """The common base of the two collections."""
 
     def __init__(self, plan: Plan, problem: ShardingProblem, *, learning_rate: float,
                  process_group: dist.ProcessGroup | None = None, seed: int = 0,
@@ -46,8 +46,8 @@ class _Sharded(torch.nn.Module):
                  engine: str | None = None) -> None:
         super().__init__()
         self._plan, self._problem = plan, problem
-        # Plain tensors: neither parameters nor buffers, which optimizers, to() and
-        # DistributedDataParallel would take for theirs.
+        # Plain tensors: optimizers, to() and DistributedDataParallel would change parameters and
+        # buffers.
         self._anchor = torch.zeros((), requires_grad=True)
         self._token = torch.zeros(())
         self._optimizer, own_engine = together(
@@ -75,7 +75,7 @@ class _Sharded(torch.nn.Module):
     def _check_features(self, problem: ShardingProblem) -> None:
         raise NotImplementedError
 
-    # What it is made of
+    # Properties
 
     @property
     def plan(self) -> Plan:
@@ -87,22 +87,22 @@ class _Sharded(torch.nn.Module):
 
     @property
     def process_group(self) -> dist.ProcessGroup | None:
-        """The group it was made with; None: the default one."""
+        """The group that the collection was made with; None: the default one."""
         return self._session.group
 
     @property
     def name(self) -> str:
-        """What traced programs call the tables."""
+        """The name of the tables in traced programs."""
         return self._name
 
     @property
     def features(self) -> tuple[str, ...]:
-        """In the order in which a Jagged has them."""
+        """The features in the order of a Jagged."""
         return self._session.input.features
 
     @property
     def optimizer(self) -> FusedOptimizer:
-        """Holds the learning rate; for schedulers."""
+        """The optimizer that holds the learning rate, for schedulers."""
         return self._optimizer
 
     @property
@@ -110,7 +110,7 @@ class _Sharded(torch.nn.Module):
         return self._optimizer.learning_rate
 
     def set_learning_rate(self, rate: float) -> None:
-        """For the updates that follow, also those of lookups that have been done."""
+        """Sets the learning rate of all following updates, also of earlier lookups."""
         self._optimizer.learning_rate = rate
 
     @property
@@ -140,9 +140,9 @@ class _Sharded(torch.nn.Module):
     # A step
 
     def start(self, features: object) -> Pending:
-        """Checks the ids and sends them to the owners of their rows, while the caller goes on.
+        """Checks the ids and sends them to the owners of their rows without waiting for results.
 
-        features: as forward's. Ranks must start and wait in the same order."""
+        features: as in forward(). Ranks must start and wait in the same order."""
         keyed = is_keyed(features)
         try:
             ids = self._as_jagged(features)
@@ -160,8 +160,8 @@ class _Sharded(torch.nn.Module):
         """features: a KeyedJaggedTensor, a Jagged or (ids, offsets[, weights]) with all features
         one after the other, or {feature: (ids, offsets[, weights]) or ids [batch, pooling]}.
 
-        Wrong ids, offsets or tensors on any rank are an error on all, with rank, feature, position
-        and id, and the tables stay as they are."""
+        Wrong ids, offsets or tensors on any rank raise an error on all ranks that names rank,
+        feature, position and id; the tables stay unchanged."""
         return self.start(features).wait()
 
     def _finish(self, ticket: torch.Tensor, ids: Jagged, keyed: bool) -> object:
@@ -185,7 +185,7 @@ class _Sharded(torch.nn.Module):
             ids = ids._replace(ids=ids.ids.long())
         return ids if expected.weighted else ids._replace(weights=None)
 
-    # torch's own hooks
+    # Hooks of nn.Module
 
     def _save_to_state_dict(self, destination: dict, prefix: str, keep_vars: bool) -> None:
         from neuroshard.distributed._checkpoint.state import state_of
@@ -200,7 +200,7 @@ class _Sharded(torch.nn.Module):
                              error_msgs)
 
     def __reduce_ex__(self, protocol: int) -> object:
-        """Copies would share, or lack, the tables and the group of processes."""
+        """Refused: a copy would share, or lack, the tables and the process group."""
         raise TypeError(f"a {type(self).__name__} cannot be copied or pickled; make another from "
                         "its plan and problem, and load its state_dict()")
 
@@ -217,17 +217,17 @@ class ShardedEmbeddingBagCollection(_Sharded):
     calls it with its own samples, any number of them. A backward also updates the tables, with
     the optimizers of the problem.
 
-    All ranks of the process group make it together, with the same plan and problem, which is
+    All ranks of the process group make it together, with the same plan and problem; that is
     checked. learning_rate: see also set_learning_rate and optimizer. seed: of the first weights,
-    uniform in +-1/sqrt(rows), which depend on seed, table, row and column alone. artifact: a
-    folder of neuroshard-compile --training for this plan; None: compiled now, or taken from the
-    cache (NEUROSHARD_CACHE). name: what exported programs call it. gradient_division: gradients
-    are divided by the number of ranks, so that with a loss that is the mean over a rank's
-    samples tables learn as from the mean over all ranks' (TorchRec does the same); gradients of
-    sample weights are those of the rank's own loss, as of any tensor of its own. threads: of
-    this rank; None: the machine's divided by the ranks on it. device: where ids, tables and
-    results are, "cpu" or "cuda". engine: "cpu" or "cuda"; None: that of the device. "cuda" takes
-    the device "cpu" with the emulator as driver alone (docs/distributed-gpu.md)."""
+    which are uniform in +-1/sqrt(rows) and depend on seed, table, row and column alone. artifact:
+    a folder of neuroshard-compile --training for this plan; None: compiled now, or taken from the
+    cache (NEUROSHARD_CACHE). name: the name in exported programs. gradient_division: divides
+    gradients by the number of ranks, so that a loss that is the mean over a rank's samples trains
+    the tables by the mean over all ranks' samples (as TorchRec does). Gradients of sample weights
+    are not divided, as they belong to the rank. threads: of this rank; None: the machine's,
+    divided by the ranks on it. device: of ids, tables and results, "cpu" or "cuda". engine: "cpu"
+    or "cuda"; None: that of the device. The engine "cuda" runs on the device "cpu" only with the
+    emulator as driver (docs/distributed-gpu.md)."""
 
     def _check_features(self, problem: ShardingProblem) -> None:
         for feature in problem.features:
@@ -241,11 +241,11 @@ class ShardedEmbeddingBagCollection(_Sharded):
 
 
 class ShardedEmbeddingCollection(_Sharded):
-    """The twin without pooling: a row per id.
+    """Tables sharded by a plan, whose features are not pooled: a row per id.
 
     Called with a KeyedJaggedTensor it gives {feature: JaggedTensor} as torchrec's
-    EmbeddingCollection, else {feature: (values [ids, dim], offsets [batch + 1])}. All else is as
-    in ShardedEmbeddingBagCollection."""
+    EmbeddingCollection, else {feature: (values [ids, dim], offsets [batch + 1])}. Arguments and
+    methods are those of ShardedEmbeddingBagCollection."""
 
     tables_key = "embeddings"
 
@@ -263,17 +263,17 @@ class ShardedEmbeddingCollection(_Sharded):
 
 
 def is_keyed(features: object) -> bool:
-    """Whether it is a KeyedJaggedTensor, or looks like one."""
+    """Whether features have the interface of a KeyedJaggedTensor."""
     return not isinstance(features, (Mapping, tuple, list)) and callable(
         getattr(features, "keys", None)) and callable(getattr(features, "offsets", None))
 
 
 def pick_features(features: object, names: tuple[str, ...],
                   keys_of: Mapping[str, str]) -> object:
-    """Features of a KeyedJaggedTensor in our order, without those that are not ours; of both, and
-    of a dict, those that several tables read once for each of them.
+    """Picks the features `names` in this order from a KeyedJaggedTensor, and drops its others. In
+    a KeyedJaggedTensor or a dict, a feature that several tables read is repeated for each table.
 
-    keys_of: of each name the key that stands for it in a batch, unless the name itself does."""
+    keys_of: by name, the key in a batch if the name itself is not one."""
     if isinstance(features, Mapping):
         shared = {name: features[keys_of[name]] for name in names
                   if name not in features and keys_of[name] in features}

@@ -1,4 +1,4 @@
-"""Compiled models: made when needed, and kept for the next run."""
+"""Compiles plans, and keeps the artifacts in a cache for the next run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ def cache_folder() -> pathlib.Path:
 
 
 def processor() -> str:
-    """What machine code depends on: one home folder may serve different machines."""
+    """The processor's model and features, on which machine code depends: machines of different
+    kinds may share one cache."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
             lines = {line.split(":")[0].strip(): line for line in file if ":" in line}
@@ -34,7 +35,7 @@ def processor() -> str:
 
 
 def artifact_key(plan: Plan, problem: ShardingProblem, options: Sequence[str] = ()) -> str:
-    """Names what the plan and the problem compile to with this compiler on this machine."""
+    """A hash of everything the artifact depends on: plan, problem, options, compiler, processor."""
     compiler = compiler_path().stat()
     digest = hashlib.sha256()
     for part in (plan.to_json(), problem.to_json(), processor(),
@@ -45,9 +46,9 @@ def artifact_key(plan: Plan, problem: ShardingProblem, options: Sequence[str] = 
 
 def make_artifact(plan: Plan, problem: ShardingProblem,
                   options: Sequence[str] = ()) -> pathlib.Path:
-    """The folder of the compiled model, from the cache if it is there.
+    """The artifact's folder in the cache; compiles it if it is not there.
 
-    Ranks on one host share it; one of them should call this before the others look."""
+    Ranks on one host share the cache: one of them should call this before the others."""
     folder = cache_folder() / artifact_key(plan, problem, options)
     if not (folder / "manifest.json").exists():
         try:
@@ -61,12 +62,12 @@ def make_artifact(plan: Plan, problem: ShardingProblem,
 
 def compile_plan(plan: Plan, problem: ShardingProblem, folder: str | os.PathLike,
                  options: Sequence[str] = ()) -> None:
-    """Compiles the tables and features of a problem, with updates, by a plan. The folder
-    appears when it is complete. options: more of neuroshard-compile's."""
+    """Compiles a problem's tables and features, with updates, by a plan. The folder appears once
+    it is complete. options: further options of neuroshard-compile."""
     compiler = compiler_path()
     with tempfile.TemporaryDirectory() as scratch:
         scratch = pathlib.Path(scratch)
-        # Pins and fixed shards are parts of a plan in IR: there would be two.
+        # Pins and fixed shards would become a second plan in the IR.
         rules = problem.constraints.replace(pins=(), fixed_shards=())
         problem.replace(constraints=rules).save(scratch / "workload.json")
         plan.save(scratch / "plan.json")
@@ -89,7 +90,7 @@ def check_artifact(folder: pathlib.Path, plan: Plan) -> None:
 
 
 def fingerprints(plan: Plan, problem: ShardingProblem) -> dict[str, str]:
-    """Short names of everything that ranks must have in common."""
+    """Hashes of everything that must be equal on all ranks."""
     def short(text: str) -> str:
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 

@@ -40,13 +40,14 @@ def problem_of(module: object, *, batch: Batch | int, topology: Topology | str,
 
 
 def key_of(feature: str, table: str) -> str:
-    """The key in a batch of a feature of a problem: a feature that several tables read is one of
-    the problem for each of them, feature@table, as TorchRec calls their results."""
+    """The key in a batch of a problem's feature. A feature that several tables read appears in the
+    problem once for each of them as feature@table, TorchRec's name for their results."""
     return feature.removesuffix(f"@{table}")
 
 
 def _of_modules(modules: Mapping) -> tuple[list[dict], list[dict]]:
-    """Modules that are one object are one table, named after its first feature."""
+    """The tables and features of modules. A module under several names is one table, named after
+    its first feature."""
     tables: dict[int, dict] = {}
     features = []
     for name, module in modules.items():

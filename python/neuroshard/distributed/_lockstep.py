@@ -1,4 +1,4 @@
-"""Loaders of all ranks, stopped at the same step."""
+"""Stops the data loaders of all ranks at the same step."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 def lockstep(loader: Iterable[T], process_group: dist.ProcessGroup | None = None) -> Iterator[T]:
-    """The batches of a rank's loader, for as many steps as every rank has one.
+    """The batches of a rank's loader, until the first rank runs out.
 
     Each step begins with an exchange of one number. When a loader ends before the others, all
     ranks stop at that step, and those that still had a batch warn which ranks ran out. An error

@@ -1,4 +1,4 @@
-"""The optimizer inside the tables, as schedulers and loops of torch see it."""
+"""A torch.optim.Optimizer for tables that their backward updates: it holds the learning rate."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import torch
 class FusedOptimizer(torch.optim.Optimizer):
     """Holds the learning rate of a collection's tables in param_groups[0]["lr"].
 
-    The backward itself updates the tables, so step() and zero_grad() do nothing; schedulers
-    and loops can treat it as any optimizer. Checkpoints hold its state with the tables."""
+    The backward updates the tables, so step() and zero_grad() do nothing. Schedulers and training
+    loops can use it like any optimizer. Checkpoints save its state with the tables."""
 
     def __init__(self, anchor: torch.Tensor, learning_rate: float) -> None:
         super().__init__([anchor], {"lr": checked_rate(learning_rate)})
-        # The updates are in the backward: schedulers need not warn that step() was not called.
+        # Keeps schedulers from warning that step() was not called.
         self._opt_called = True
 
     @property
@@ -25,11 +25,11 @@ class FusedOptimizer(torch.optim.Optimizer):
         self.param_groups[0]["lr"] = checked_rate(rate)
 
     def step(self, closure=None):
-        """Nothing: the backward has updated the tables."""
+        """Does nothing: the backward has updated the tables."""
         return closure() if closure else None
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Nothing: gradients of tables are never kept."""
+        """Does nothing: gradients of tables are not kept."""
 
 
 def checked_rate(rate: float) -> float:

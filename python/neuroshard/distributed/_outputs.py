@@ -1,4 +1,4 @@
-"""Results in the forms of torchrec, which is imported when they are asked for."""
+"""Results as TorchRec's KeyedTensor and JaggedTensor; imports torchrec on the first use."""
 
 from __future__ import annotations
 

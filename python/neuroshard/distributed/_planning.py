@@ -1,4 +1,4 @@
-"""Plans on rank 0, for all ranks."""
+"""Plans on rank 0 and gives the plan to all ranks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from neuroshard.problem import ShardingProblem
 
 
 def plan(problem: ShardingProblem, process_group: object = None, **options: object) -> Plan:
-    """neuroshard.plan on rank 0; every rank gets the plan, or the error.
+    """Calls neuroshard.plan on rank 0; every rank gets the plan, or an error.
 
     options: those of neuroshard.plan. On rank 0 an error is neuroshard.plan's own, elsewhere a
     GroupError with its text."""

@@ -1,4 +1,4 @@
-"""An open model: this rank's shards and its end of the process group."""
+"""Opens a plan's tables on this rank, and closes them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _open: "weakref.WeakSet[Session]" = weakref.WeakSet()
 
 @dataclass(frozen=True)
 class Input:
-    """The jagged input of a model, as neuroshard.jagged wants to know it."""
+    """A model's jagged input (the Exchange of neuroshard.jagged)."""
 
     name: str
     features: tuple[str, ...]
@@ -42,8 +42,8 @@ class Input:
 
 
 class Session:
-    """Opens a plan's tables on this rank. All ranks of the group open together: what differs
-    between them, or fails on one, is an error on all before anything is built."""
+    """A plan's tables, open on this rank. All ranks of the group open them together: a difference
+    between ranks, or a failure on one, is an error on all before anything is built."""
 
     def __init__(self, plan: Plan, problem: ShardingProblem,
                  process_group: dist.ProcessGroup | None, artifact: str | os.PathLike | None,
@@ -140,7 +140,7 @@ class Session:
         return local_shards(self.engine.shard_tensors, self.manifest, self.rank)
 
     def refuse(self, text: str) -> None:
-        """Ends the step that the other ranks start with this rank's mistake."""
+        """Ends the step that the other ranks start, with the error of this rank's arguments."""
         if self in _open:
             self.engine.refuse(text)
 
@@ -149,14 +149,14 @@ class Session:
             raise TensorError("the tables have been closed")
 
     def close(self) -> None:
-        """Frees the tables; tensors on them must not be used any more. Again: does nothing."""
+        """Frees the tables; tensors on them must not be used any more. Later calls do nothing."""
         if self not in _open:
             return
         _open.discard(self)
         operators.remove_model(self.name)
         self.engine.close()
         if self._own_group is not None:
-            with contextlib.suppress(ValueError):  # destroyed with all groups
+            with contextlib.suppress(ValueError):  # if it was destroyed with all groups
                 dist.destroy_process_group(self._own_group)
         self._own_group = None
 

@@ -1,4 +1,4 @@
-"""What one rank holds of the tables."""
+"""The shards of one rank, and the manifest of an artifact."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class LocalShard:
     """One shard of a table on this rank; the tensors are the shard's own memory.
 
     rows, cols: half-open ranges of the table. devices: the ranks that hold it, all of them for
-    a replicated table. weights: [rows, cols] of the table's type; rows may be further apart
-    than they are wide. states: by name ("sum"; "exp_avg", "exp_avg_sq"), f32, [rows, cols], or
-    [rows] for row-wise optimizers, whose state is equal on all column shards of a row under
-    exact semantics, and each column shard's own under per_shard."""
+    a replicated table. weights: [rows, cols] of the table's type; rows may be padded. states: by
+    name ("sum"; "exp_avg", "exp_avg_sq"), f32, [rows, cols], or [rows] for row-wise optimizers.
+    Under exact semantics all column shards of a row have the same row-wise state; under per_shard
+    each has its own."""
 
     name: str
     table: str
@@ -56,7 +56,7 @@ class Manifest:
         return self.plain["exchanges"][0]
 
     def shards_of(self, rank: int) -> list[dict]:
-        """In the order of the runtime's shards."""
+        """The shards of a rank, in the order of the runtime."""
         return [self.plain["shards"][slot] for slot in self.plain["bindings"][rank]["slots"]]
 
     def table(self, index: int) -> dict:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from neuroshard.export._files.saving import save
 from neuroshard.export._options import require_batch
-from neuroshard.export._parts import Parts
-from neuroshard.export._run.compiling import compile_parts
+from neuroshard.export._split_model import SplitModel
+from neuroshard.export._run.compiling import compile_model
 from neuroshard.export._run.per_sample import why_not_shared
 
 if TYPE_CHECKING:
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Exported(Parts):
+class Exported(SplitModel):
     """A model as a program of NeuroShard."""
 
     def problem(self, topology: Topology | str | None = None, *,
                 batch: int | None = None) -> ShardingProblem:
-        """What is to be planned. batch: over all devices; None: that of the example."""
+        """The problem to plan. batch: samples over all devices; None: those of the example."""
         from neuroshard._compiler import compiler_path, run
         from neuroshard.problem import ShardingProblem
 
@@ -45,24 +45,24 @@ class Exported(Parts):
     def compile(self, folder: str | os.PathLike, *, plan: Plan | None = None,
                 devices: int = 1, training: bool = False) -> pathlib.Path:
         """Runs neuroshard-compile: an artifact for that many devices of this machine, by the
-        plan or by one that is made now. Where torch runs the dense part, @forward of the artifact
-        ends with the rows. training: with @embeddings_update, which takes gradients of rows."""
-        return compile_parts(self, folder, plan, devices, training)
+        plan or by one that is made now. If torch runs the dense part, @forward of the artifact
+        returns the rows. training: adds @embeddings_update, which takes gradients of rows."""
+        return compile_model(self, folder, plan, devices, training)
 
     def open(self, *, plan: Plan | None = None, devices: int = 1,
              folder: str | os.PathLike | None = None) -> Program:
-        """Compiles, and opens the artifact on in-process devices: a context manager to be called
-        as the model. folder: where the artifact is to stay; None: it goes when closed."""
+        """Compiles and opens the artifact on in-process devices. The result is a context manager
+        that is called like the model. folder: for the artifact; None: a temporary one."""
         from neuroshard.export._run.running import open_program
 
         return open_program(self, plan, devices, folder)
 
     def save(self, path: str | os.PathLike, *, weights: bool = False) -> list[pathlib.Path]:
-        """Writes path.mlir, path.ids.pt2, path.dense.pt2 and path.json, which says what they take
-        and give; with weights also path.safetensors. Gives their paths. neuroshard.load_export
-        reads them."""
+        """Writes path.mlir, path.ids.pt2, path.dense.pt2 and path.json, which describes them; with
+        weights also path.safetensors. Returns their paths. neuroshard.load_export reads them."""
         return save(self, pathlib.Path(path), weights)
 
     def why_not_shared(self) -> str:
-        """Why devices cannot share the samples of the dense part, tried on the example; ""."""
+        """Why devices cannot share the samples of the dense part, tried on the example; "" if they
+        can."""
         return why_not_shared(self)

@@ -29,12 +29,12 @@ def export(model: torch.nn.Module, args: Sequence, kwargs: Mapping | None = None
            batch: int | None = None, dense_tables: Collection[str] = ()) -> Exported:
     """Traces model(*args, **kwargs) and takes its embeddings out as lookups of tables.
 
-    args, kwargs: example inputs, two samples or more; how many ids they have for each sample is
-    what plans are made for. dynamic_batch: the program is for any number of samples. dense: what
-    becomes of the rest: "external" leaves it to torch, "torch-mlir" compiles it with the lookups.
-    optimizer: of the tables whose parameters need gradients; or by table. batch: samples over all
-    devices, for plans; None: those of the example. dense_tables: embeddings, by table or
-    parameter, that stay in the dense part. What cannot be exported is an ExportError."""
+    args, kwargs: example inputs of two samples or more; plans assume as many ids per sample as
+    they have. dynamic_batch: whether the program takes any number of samples. dense: the rest of
+    the model: "external" leaves it to torch, "torch-mlir" compiles it with the lookups. optimizer:
+    for all tables whose parameters need gradients, or by table. batch: samples over all devices,
+    for plans; None: those of the example. dense_tables: embeddings, by table or parameter, that
+    stay in the dense part. Raises an ExportError for what cannot be exported."""
     if dense not in ("external", "torch-mlir"):
         raise ValueError(f"dense: expected \"external\" or \"torch-mlir\", found {dense!r}")
     if isinstance(args, torch.Tensor) or not isinstance(args, Sequence):
@@ -101,8 +101,7 @@ def _optimizers(tables: Tables, given: object) -> dict[str, Optimizer]:
 
 
 def _counts(tables: Tables, found: Sequence[Found], ids: Ids, dense: Dense) -> dict[str, int]:
-    """Operations of the program, and embeddings that stayed with torch because the caller
-    wanted it."""
+    """The number of tables and lookups, and of embeddings that dense_tables left to torch."""
     left = [node for module in (ids.module, dense.module) for node in module.graph.nodes
             if node.op == "call_function" and is_embedding(str(node.target))]
     return {"neuroshard.table": len(tables.tables), "neuroshard.lookup": len(found),

@@ -19,7 +19,7 @@ def _require_count(name: str, what: str, value: object, most: int) -> None:
 
 
 def device_count(plan: object, devices: object) -> int:
-    """Those of the plan, or as many as are asked for."""
+    """The devices of the plan, or as many as are asked for."""
     from neuroshard.plans import Plan
 
     _require_count("devices", "devices", devices, _MOST_DEVICES)
@@ -41,7 +41,7 @@ def require_names(name: str, names: object) -> None:
 
 
 def require_symbol(what: str, name: str) -> None:
-    """A name that the IR and the runtime can have."""
+    """Raises unless the IR and the runtime can have this name."""
     try:
         name.encode()
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""What an exported model consists of, as plain records."""
+"""The records that an exported model consists of."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ class Table:
 
 @dataclass(frozen=True)
 class Lookup:
-    """pooling: "sum", "mean" or "unpooled". input: number of the jagged input. shape: in which
-    the model has the rows, None where it depends on the data. location: in MLIR's syntax."""
+    """A lookup of a table. pooling: "sum", "mean" or "unpooled". input: number of the jagged input.
+    shape: of the rows in the model, None where it depends on the data. location: in MLIR's
+    syntax."""
 
     table: str
     pooling: str
@@ -48,17 +49,17 @@ class Lookup:
 
     @property
     def rows_per_sample(self) -> int:
-        """1 unless the model has the rows as [batch, ..., dim]."""
+        """Rows per sample: more than 1 if the model has the rows as [batch, ..., dim]."""
         return math.prod(self.shape[1:-1])
 
     def shaped(self, rows: torch.Tensor) -> torch.Tensor:
-        """Rows [n, dim] as the model has them."""
+        """Rows [n, dim] in the shape that the model has."""
         return rows.view(-1, *self.shape[1:]) if len(self.shape) > 2 else rows
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where the ids of one feature, or of all keys of a KeyedJaggedTensor, come from: numbers of
+    """The source of the ids of one feature, or of all keys of a KeyedJaggedTensor, as numbers of
     results of the ids program.
 
     kind: "keyed" (values, lengths), "rows" (ids [batch, ...], one bag for each sample), "bags"
@@ -88,8 +89,8 @@ class Input:
 @dataclass(frozen=True)
 class Value:
     """A tensor that enters or leaves the dense part. shape: None where it depends on the batch.
-    parameter: its name in the state_dict, for what the model itself holds; constant: no
-    state_dict has it."""
+    parameter: its name in the state_dict, for tensors of the model itself; constant: whether it is
+    in no state_dict."""
 
     name: str
     shape: tuple[int | None, ...]
@@ -102,7 +103,7 @@ class Value:
 
 @dataclass
 class Dense:
-    """What is left without the tables: module(*rows, *inputs, *parameters) -> results.
+    """The model without its tables: module(*rows, *inputs, *parameters) -> results.
 
     rows: one tensor for each lookup, of its shape. results: also numbers and None. linalg: the
     text of torch-mlir, if asked for."""

@@ -19,8 +19,8 @@ from neuroshard.errors import Error, TensorError
 
 @dataclass(frozen=True)
 class Exchange:
-    """A jagged input; weighted: some lookup reads its sample weights. key: the compiler's name
-    for it; name: what users know of it, its features."""
+    """A jagged input. key: the compiler's name for it. name: its features, for messages.
+    weighted: whether some lookup reads its sample weights."""
 
     key: str
     name: str
@@ -32,8 +32,8 @@ class Exchange:
 
 @dataclass(frozen=True)
 class Result:
-    """What one lookup of the model gives: columns [column, column + dim) of a group. dtype: as
-    kernels write it; final: as the model was written."""
+    """The result of one lookup of the model: columns [column, column + dim) of a group. dtype: the
+    type that kernels write. final: the type in the model."""
 
     name: str
     exchange: int
@@ -49,7 +49,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Group:
-    """One tensor of results of one type. columns: without the padding that stride has."""
+    """Results of one type side by side in one tensor. stride: columns with padding."""
 
     results: tuple[Result, ...]
     columns: int
@@ -61,8 +61,9 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Piece:
-    """What a shard computes of a result; one for each lookup of the device, in their order."""
+class ShardColumns:
+    """The columns of a result that one shard computes. There is one for each lookup of the
+    device, in their order."""
 
     result: Result
     column: int  # of the group
@@ -71,12 +72,12 @@ class Piece:
 
 @dataclass(frozen=True)
 class Layout:
-    """All of it."""
+    """The inputs and results of a device program."""
 
     exchanges: tuple[Exchange, ...]
     results: tuple[Result, ...]
     groups: tuple[Group, ...]
-    pieces: tuple[Piece, ...]
+    shard_columns: tuple[ShardColumns, ...]
 
     def needs_feature_begin(self, exchange: int) -> bool:
         """Whether the host must know how many ids each feature of a ragged input has."""
@@ -97,7 +98,8 @@ def load_manifest(artifact: Path) -> dict:
 
 @contextlib.contextmanager
 def reading(artifact: Path) -> Iterator[None]:
-    """Makes what a manifest lacks one error; the library, which checks all of it, comes later."""
+    """Raises one error for whatever a manifest lacks. The library checks the rest when it opens
+    the artifact."""
     try:
         yield
     except Error:
@@ -108,7 +110,7 @@ def reading(artifact: Path) -> Iterator[None]:
 
 
 def check_whole(manifest: dict) -> None:
-    """The module has no exchange between devices, and ids go to kernels as they are."""
+    """Refuses artifacts that need an exchange between devices, or ids sorted by rows."""
     devices = manifest["devices"]
     if devices != 1:
         raise TensorError(f"expected an artifact for 1 device, found {devices}; "
@@ -134,14 +136,14 @@ def make_layout(manifest: dict, lookups: list[cuda.Lookup], concatenate: bool) -
     if concatenate:
         check_alike(list(results.values()))
     results = place_results(results, concatenate)
-    pieces, binding = [], manifest["bindings"][0]
+    shard_columns, binding = [], manifest["bindings"][0]
     for (exchange, lookup, slot), native in zip(binding["lookups"], lookups, strict=True):
         cols, result = manifest["shards"][binding["slots"][slot]]["cols"], results[exchange, lookup]
         if native.dim != cols[1] - cols[0] or native.exchange != exchange:
             raise TensorError("the manifest is not that of the program; compile the artifact again")
-        pieces.append(Piece(result, result.column + cols[0], cols[1] - cols[0]))
+        shard_columns.append(ShardColumns(result, result.column + cols[0], cols[1] - cols[0]))
     ordered = tuple(results.values())
-    return Layout(exchanges, ordered, make_groups(ordered, pieces), tuple(pieces))
+    return Layout(exchanges, ordered, make_groups(ordered, shard_columns), tuple(shard_columns))
 
 
 def make_exchange(spec: dict) -> Exchange:
@@ -152,14 +154,14 @@ def make_exchange(spec: dict) -> Exchange:
 
 
 def name_of(features: tuple[str, ...]) -> str:
-    """All of them, or the first and the last."""
+    """All features, or the first and the last."""
     if len(features) <= 4:
         return ", ".join(features)
     return f"{features[0]}, ..., {features[-1]} ({len(features)} features)"
 
 
 def make_results(manifest: dict, lookups: list[cuda.Lookup]) -> dict[tuple[int, int], Result]:
-    """By number of exchange and lookup, not yet placed."""
+    """The results by number of exchange and lookup, without group and column."""
     found, bound = {}, manifest["bindings"][0]["lookups"]
     written = {(exchange, lookup): cuda.ELEMENT_TYPES[native.output_type]
                for (exchange, lookup, _), native in zip(bound, lookups)}
@@ -175,7 +177,8 @@ def make_results(manifest: dict, lookups: list[cuda.Lookup]) -> dict[tuple[int, 
 
 
 def unique_names(lookups: list[tuple[str, str]]) -> list[str]:
-    """The feature; where several lookups have it, feature@table; then with #1, #2, ..."""
+    """The feature; feature@table where several lookups read it; with #1, #2, ... where they read
+    one table."""
     features, both, seen = Counter(f for f, _ in lookups), Counter(lookups), Counter()
     names = []
     for feature, table in lookups:
@@ -188,7 +191,7 @@ def unique_names(lookups: list[tuple[str, str]]) -> list[str]:
 
 
 def check_alike(results: list[Result]) -> None:
-    """Results can be side by side in one tensor."""
+    """Raises unless the results can lie side by side in one tensor."""
     for result in results:
         if not result.pooled:
             raise TensorError(f"concatenate: \"{result.name}\" is not pooled, so it has no row per "
@@ -207,27 +210,29 @@ def place_results(results: dict, concatenate: bool) -> dict:
     return placed
 
 
-def make_groups(results: tuple[Result, ...], pieces: list[Piece]) -> tuple[Group, ...]:
+def make_groups(results: tuple[Result, ...],
+                shard_columns: list[ShardColumns]) -> tuple[Group, ...]:
     groups = []
     for number in range(max((result.group for result in results), default=-1) + 1):
         members = tuple(result for result in results if result.group == number)
         columns, bytes_ = sum(m.dim for m in members), members[0].dtype.itemsize
-        aligned = [piece for piece in pieces if piece.result.group == number
-                   and is_aligned(piece, bytes_)]
+        aligned = [one for one in shard_columns if one.result.group == number
+                   and is_aligned(one, bytes_)]
         unit = ALIGNMENT // bytes_
         stride = -(-columns // unit) * unit if aligned else columns
         groups.append(Group(members, columns, stride))
     return tuple(groups)
 
 
-def is_aligned(piece: Piece, element_bytes: int) -> bool:
-    """Whether kernels store its rows, or read their gradients, 16 bytes at a time."""
-    stores = piece.dim * element_bytes % ALIGNMENT == 0
+def is_aligned(columns: ShardColumns, element_bytes: int) -> bool:
+    """Whether kernels store these columns 16 bytes at a time. Raises where such columns, or their
+    gradients, do not begin at a multiple of 16 bytes."""
+    stores = columns.dim * element_bytes % ALIGNMENT == 0
     # Gradients are f32 in any case.
-    for aligned, bytes_ in ((stores, element_bytes), (piece.dim % 4 == 0, 4)):
-        if aligned and piece.column * bytes_ % ALIGNMENT != 0:
+    for aligned, bytes_ in ((stores, element_bytes), (columns.dim % 4 == 0, 4)):
+        if aligned and columns.column * bytes_ % ALIGNMENT != 0:
             raise TensorError(
-                f"\"{piece.result.name}\" with {piece.dim} columns would begin at column "
-                f"{piece.column} of a {piece.result.dtype} tensor, which is no multiple of "
+                f"\"{columns.result.name}\" with {columns.dim} columns would begin at column "
+                f"{columns.column} of a {columns.result.dtype} tensor, which is no multiple of "
                 f"{ALIGNMENT} bytes; use concatenate=False, or dims that are multiples of 8")
     return stores

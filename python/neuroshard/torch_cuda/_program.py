@@ -1,5 +1,5 @@
-"""One artifact opened on a GPU, and its steps: allocates tensors, and passes what is in them
-to the library."""
+"""An artifact opened on a GPU, and its steps: allocates tensors and passes their addresses to the
+library."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def pick_name(name: str | None) -> str:
 
 @dataclass(frozen=True)
 class Settings:
-    """Of EmbeddingTables, which says what they mean."""
+    """Settings of EmbeddingTables, whose docstring explains them."""
 
     concatenate: bool
     check_every: int
@@ -61,7 +61,7 @@ class Settings:
 
 
 class Program:
-    """Tables in memory of torch, and the steps on them."""
+    """Tables in memory that torch allocates, and the steps on them."""
 
     def __init__(self, artifact: str | os.PathLike, name: str | None,
                  device: torch.device | str | int | None, seed: int, settings: Settings) -> None:
@@ -88,11 +88,12 @@ class Program:
 
     def allocate(self, artifact: str | os.PathLike,
                     arrays: dict[str, list[memory.Array]]) -> None:
-        """Sets `tables`: by name, the tensors that a user sees. On a GPU they are of torch."""
+        """Opens the artifact and sets `tables`: by name, the tensors that a user sees. On a GPU
+        torch allocates them; the emulator allocates its own."""
         tensors = None
         if self.place.type == "cuda":
             tensors = [memory.allocate(group, self.place) for group in arrays.values()]
-        # Writes nothing before it is known that the driver takes this memory.
+        # seed=None: nothing is written before the driver is known to accept this memory.
         self.device = cuda.Device(
             artifact, 0, self.place.index or 0, seed=None,
             memory=tensors and [memory.as_slot_memory(group) for group in tensors])
@@ -189,8 +190,8 @@ class Program:
         self._sorted = None
         memory.with_torch_memory(lambda: self.device.forward(parts, mode, self.stream()),
                                  self.is_capturing())
-        # A stream of the library reads ids beside this one, until the next call: nobody may
-        # get their memory before. A check reads them, too.
+        # Another stream of the library reads the ids until the next call, and check() reads them
+        # too: hold them, so that torch does not reuse their memory.
         self._held = step
         if mode != cuda.INFERENCE:
             self._sorted = self.identity(step)
@@ -199,21 +200,21 @@ class Program:
         return (self.is_capturing(), step.identity())
 
     def make_parts(self, step: Step, results: Sequence[torch.Tensor] | None) -> object:
-        """Parts for all lookups. Without results only the ids count."""
+        """The parts of all lookups. results: None to sort the ids without looking them up."""
         inputs = []
         for number, given in enumerate(step.inputs):
-            # Addresses: check_tensors has seen the tensors.
+            # As addresses, unchecked: check_tensors has checked the tensors.
             inputs.append(cuda.Input(
                 address(given.ids), address(given.offsets), step.batch(number), given.pooling,
                 given.ids.shape[0], address(given.weights), given.feature_begin))
-        outputs = [(None, 0)] * len(self.layout.pieces)
+        outputs = [(None, 0)] * len(self.layout.shard_columns)
         if results is not None:
             places = [(result.data_ptr(), result.element_size()) for result in results]
             outputs = []
-            for piece in self.layout.pieces:
-                begin, size = places[piece.result.group]
-                stride = self.layout.groups[piece.result.group].stride
-                outputs.append((begin + size * piece.column if begin else None, stride))
+            for one in self.layout.shard_columns:
+                begin, size = places[one.result.group]
+                stride = self.layout.groups[one.result.group].stride
+                outputs.append((begin + size * one.column if begin else None, stride))
         return self.device.make_parts(inputs, outputs)
 
     def backward(self, step: Step, gradients: Sequence[torch.Tensor],
@@ -233,10 +234,10 @@ class Program:
             self.launch(step, self.make_parts(step, None), cuda.TRAINING_JOINED)
         sums = WeightGradients(step, weight_gradients) if weight_gradients else None
         native = []
-        for piece in self.layout.pieces:
-            gradient = gradients[piece.result.group]
-            begin = gradient.data_ptr() + 4 * piece.column if gradient.numel() else None
-            weights = sums.target(piece) if sums else None
+        for one in self.layout.shard_columns:
+            gradient = gradients[one.result.group]
+            begin = gradient.data_ptr() + 4 * one.column if gradient.numel() else None
+            weights = sums.target(one) if sums else None
             native.append((begin, gradient.stride(0), address(weights)))
         capturing = self.is_capturing()
         if not capturing:
@@ -253,7 +254,7 @@ class Program:
         self.check_now_and_then()
 
     def readable(self, step: Step, group: Group, gradient: torch.Tensor) -> torch.Tensor:
-        """f32, rows contiguous and aligned: the gradient itself, or a copy."""
+        """The gradient in f32 with contiguous, aligned rows: itself, or a copy."""
         rows = step.rows(group)
         if gradient.device != self.place or tuple(gradient.shape) != (rows, group.columns):
             raise TensorError(f"gradient of \"{group.first.name}\": expected {rows} x "
@@ -268,7 +269,8 @@ class Program:
         return copy.copy_(gradient)
 
     def add_norms(self) -> None:
-        """Rows that are split by columns: the norm of a row is the sum over its columns."""
+        """Adds up the norms of rows that are split by columns: a row's norm is the sum over all its
+        columns."""
         shards = {}
         for number, slot in enumerate(self.device.slots):
             if slot.two_phase:

@@ -1,4 +1,5 @@
-"""The tensors of one step, checked: what operators get, and how large results become."""
+"""The tensors of one step: their checks, their form as arguments of operators, and the sizes of
+the results."""
 
 from __future__ import annotations
 
@@ -14,8 +15,7 @@ from neuroshard.torch_cuda._layout import Group, Layout
 
 @dataclass(frozen=True)
 class Step:
-    """One Jagged for each exchange; those of operators have no names, so lists have only what
-    an exchange needs."""
+    """The inputs of one step, a Jagged for each exchange."""
 
     layout: Layout
     inputs: tuple[Jagged, ...]
@@ -27,7 +27,7 @@ class Step:
         return (given.offsets.shape[0] - 1) // features
 
     def rows(self, group: Group) -> int:
-        """Samples, or ids of the feature if it is not pooled."""
+        """Rows of a group: samples, or ids of the feature if it is not pooled."""
         first = group.first
         if first.pooled:
             return self.batch(first.exchange)
@@ -37,7 +37,7 @@ class Step:
         return given.ids.shape[0] // len(self.layout.exchanges[first.exchange].features)
 
     def make_results(self, place: torch.device) -> list[torch.Tensor]:
-        """Not yet written. Rows are padded where kernels want it."""
+        """Empty tensors for the results, rows padded where kernels need it."""
         results = []
         for group in self.layout.groups:
             result = torch.empty((self.rows(group), group.stride), dtype=group.first.dtype,
@@ -46,7 +46,7 @@ class Step:
         return results
 
     def identity(self) -> tuple:
-        """Equal for calls that read the same memory in the same way."""
+        """Is equal for two steps that read the same memory in the same way."""
         return tuple((address(given.ids), given.ids.shape[0], address(given.offsets),
                       address(given.weights), given.pooling) for given in self.inputs)
 
@@ -59,7 +59,8 @@ def address(tensor: torch.Tensor | None) -> int | None:
 
 
 def to_arguments(step: Step) -> tuple[list, list, list, list, list]:
-    """(ids, offsets, sample_weights, poolings, feature_begin)."""
+    """(ids, offsets, sample_weights, poolings, feature_begin). Operators have no names for the
+    inputs, so each list has an entry for those exchanges alone that need one."""
     begins = [step.inputs[number].feature_begin for number in range(len(step.inputs))
               if reads_begin(step.layout, number, step.inputs[number].pooling)]
     return ([given.ids for given in step.inputs],
@@ -76,7 +77,8 @@ def reads_begin(layout: Layout, exchange: int, pooling: int) -> bool:
 
 def from_arguments(layout: Layout, ids: Sequence, offsets: Sequence, sample_weights: Sequence,
                    poolings: Sequence, feature_begin: Sequence) -> Step:
-    """Raises TensorError if they are not one for each exchange that needs it."""
+    """The reverse. Raises TensorError unless each list has one entry for each exchange that needs
+    one."""
     exchanges = layout.exchanges
     expect_count("ids", ids, len(exchanges))
     expect_count("poolings", poolings, len(exchanges))
@@ -100,7 +102,7 @@ def expect_count(name: str, values: Sequence, expected: int) -> None:
         raise TensorError(f"expected {expected} {name}, found {len(values)}")
 
 
-# Checks. Those of types and shapes also hold for tensors without values.
+# Checks. Those of types and shapes also work on tensors without values (meta, fake).
 
 
 def check_tensors(step: Step, place: torch.device) -> None:
@@ -152,7 +154,7 @@ def check_sizes(step: Step) -> None:
 
 
 def check_offsets(step: Step) -> None:
-    """Kernels trust offsets, so that this looks at the values. Waits for the GPU."""
+    """Checks the values of offsets, which kernels trust. Waits for the GPU."""
     for spec, given in zip(step.layout.exchanges, step.inputs):
         if given.offsets is None:
             continue

@@ -9,7 +9,7 @@ import torch
 
 from neuroshard import fields
 from neuroshard.cuda import checked_rate, count
-from neuroshard.torch_cuda import _operators as operators# noqa: F401, defines torch.ops.neuroshard
+from neuroshard.torch_cuda import _operators  # noqa: F401, defines torch.ops.neuroshard
 from neuroshard.errors import TensorError
 from neuroshard.jagged import Jagged, as_jagged, find_feature_begin, fixed_offsets
 from neuroshard.torch_cuda._layout import Exchange
@@ -40,9 +40,9 @@ class EmbeddingTables(torch.nn.Module):
     current CUDA device; "cpu" with the emulator as driver. seed: of the first weights. name:
     what traced programs call the tables; give one to what is exported. concatenate: one tensor
     with the results of all lookups side by side (`columns` says where), else a dict of them.
-    check_every: calls from check() to check(), 0: none. check_offsets: looks at the values of
-    offsets, which waits for the GPU; done in any case on "cpu". join_sort: whether the stream
-    waits for the sort of the ids right after the lookups rather than before the update; None:
+    check_every: calls between two calls of check(); 0: never. check_offsets: whether the values of
+    offsets are checked, which waits for the GPU; on "cpu" they always are. join_sort: whether the
+    stream waits for the sort of the ids right after the lookups, not before the update; None: only
     while a CUDA graph is captured."""
 
     def __init__(self, artifact: str | os.PathLike, *,
@@ -76,7 +76,7 @@ class EmbeddingTables(torch.nn.Module):
 
     @property
     def names(self) -> list[str]:
-        """Of the results: the feature, or feature@table if that is looked up several times."""
+        """Names of the results: the feature, or feature@table if several lookups read it."""
         return [result.name for result in self._layout.results]
 
     @property
@@ -103,7 +103,7 @@ class EmbeddingTables(torch.nn.Module):
 
     @property
     def states(self) -> dict[str, dict[str, torch.Tensor]]:
-        """Of the optimizers, by table and then by the names that torch.optim has for them."""
+        """Optimizer states by table, then by the name that torch.optim has for the state."""
         return {table: {key: value for key, value in slot.items() if key != "weight"}
                 for table, slot in self._program.open_tables().items()}
 
@@ -154,7 +154,8 @@ class EmbeddingTables(torch.nn.Module):
         return given
 
     def set_learning_rate(self, learning_rate: float) -> None:
-        """For the updates that follow; of captured graphs see before_replay."""
+        """Sets the learning rate of the updates that follow; for captured graphs see
+        before_replay."""
         self._program.require_open()
         self._program.learning_rate = rate_of(learning_rate)
         if not self._program.is_capturing():
@@ -165,23 +166,23 @@ class EmbeddingTables(torch.nn.Module):
         return self._program.learning_rate
 
     def before_replay(self) -> None:
-        """Before each replay of a CUDA graph with an update: counts it, and writes learning
-        rate and number of the step to the GPU, on the current stream."""
+        """To be called before each replay of a CUDA graph that updates: counts the update and
+        writes its learning rate and number to the GPU, on the current stream."""
         self._program.advance()
 
     def check(self) -> None:
-        """Waits for the current stream; raises cuda.BadId if an id since the last check was
-        not in its table. Its step took the first row in its place."""
+        """Waits for the current stream; raises cuda.BadId if an id since the last check was not in
+        its table. Its step read the first row instead."""
         self._program.check()
 
     def close(self) -> None:
-        """Ends the use of the tables, and frees them."""
+        """Closes and frees the tables."""
         self._program.close()
 
-    # Being a module
+    # Hooks of nn.Module
 
     def _apply(self, fn, recurse=True):
-        """Tables stay where and of what type they were compiled for."""
+        """to() and half() do not change tables: device and type are those of the artifact."""
         return self
 
     def __deepcopy__(self, memo: dict) -> NoReturn:

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import torch
 
 from neuroshard.errors import TensorError
-from neuroshard.torch_cuda._layout import Piece
+from neuroshard.torch_cuda._layout import ShardColumns
 from neuroshard.torch_cuda._step import Step, expect_count
 
 
 class WeightGradients:
-    """Gradients of sample weights. Each lookup writes those of its ids; ids that several
-    lookups read, or several shards, get the sum."""
+    """Gradients of sample weights: each lookup writes one value per id, and ids that several
+    lookups or shards read get the sum."""
 
     def __init__(self, step: Step, totals: Sequence[torch.Tensor]) -> None:
         weighted = [(number, given.weights) for number, given in enumerate(step.inputs)
@@ -22,12 +22,12 @@ class WeightGradients:
         self.totals = {}
         for (number, weights), total in zip(weighted, totals):
             check_like("gradient of the weights", total, weights)
-            self.totals[number] = total.zero_()  # of ids that no weighted lookup reads
+            self.totals[number] = total.zero_()  # ids that no weighted lookup reads keep 0
         self.more: list[tuple[int, torch.Tensor]] = []
         self.written: set[tuple[int, int]] = set()
 
-    def target(self, piece: Piece) -> torch.Tensor | None:
-        result = piece.result
+    def target(self, one: ShardColumns) -> torch.Tensor | None:
+        result = one.result
         if not result.weighted:
             return None
         total, feature = self.totals[result.exchange], (result.exchange, result.feature)

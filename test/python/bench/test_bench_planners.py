@@ -210,8 +210,8 @@ def refusal(capsys, monkeypatch, *arguments):
 
 
 @pytest.mark.parametrize(("output", "text"), [
-    ("none/x.json", "there is no folder"), ("folder", "it is there and is none"),
-    ("", "it is there and is none"), ("small.json", "it is a workload to be read"),
+    ("none/x.json", "there is no folder"), ("folder", "found something else there"),
+    ("", "found something else there"), ("small.json", "it is a workload to be read"),
     ("link.json", "it is a workload to be read")])
 def test_refuses_an_output_before_planning(tmp_path, capsys, monkeypatch, output, text):
     small().save(tmp_path / "small.json")

@@ -75,14 +75,14 @@ def test_states_of_columns_have_keys_of_their_own_where_each_shard_keeps_one():
 def test_values_are_the_shards_own_memory():
     module = make(GRID)
     value = module.state_dict()["embedding_bags.t.weight"]
-    value.pieces[1].tensor.fill_(7)
+    value.chunks[1].tensor.fill_(7)
     assert module.local_shards()[1].weights.eq(7).all()
-    assert value.detach().pieces[1].tensor.data_ptr() == value.pieces[1].tensor.data_ptr()
+    assert value.detach().chunks[1].tensor.data_ptr() == value.chunks[1].tensor.data_ptr()
     for copied in (value.clone(), copy.deepcopy(value)):
-        assert copied.pieces[1].tensor.data_ptr() != value.pieces[1].tensor.data_ptr()
-        assert torch.equal(copied.pieces[0].tensor, value.pieces[0].tensor)
+        assert copied.chunks[1].tensor.data_ptr() != value.chunks[1].tensor.data_ptr()
+        assert torch.equal(copied.chunks[0].tensor, value.chunks[0].tensor)
     assert repr(value).startswith("Sharded([6, 16], torch.float32, here: [2, 4] at [0, 0], ")
-    with pytest.raises(NotImplementedError, match="pieces that this rank holds"):
+    with pytest.raises(NotImplementedError, match="chunks that this rank holds"):
         value + 1
 
 
@@ -326,7 +326,7 @@ def test_what_is_no_checkpoint_stays(tmp_path):
         with pytest.raises(CheckpointError, match="exists and is no checkpoint of neuroshard"):
             checkpoint.save(made, {"n": 1})
     folder.rename(tmp_path / "a.partial")
-    with pytest.raises(CheckpointError, match=r"holds what is no part of a checkpoint \(thesis"):
+    with pytest.raises(CheckpointError, match=r"holds a file that is not part of a checkpoint \(thesis"):
         checkpoint.save(tmp_path / "a", {"n": 1})
     assert (tmp_path / "a.partial" / "thesis.txt").read_text() == "x"
 

@@ -129,7 +129,8 @@ FEW_ROWS = [shard((0, 2), (0, 4), 0), shard((2, 4), (0, 4), 1), shard((4, 5), (0
 
 def test_refuses_ranks_without_rows_on_the_cpu():
     with pytest.raises(Unsupported, match='table "m.t": its 5 rows leave some of the ranks '
-                       'that it is cut over none, which TorchRec runs wrong on the CPU'):
+                       'that it is cut over without rows, and TorchRec computes wrong results '
+                       'for such plans on the CPU'):
         to_torchrec(plan_of(*FEW_ROWS), {"m": ["t"]}, device="cpu")
 
 

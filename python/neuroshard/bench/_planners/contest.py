@@ -1,4 +1,4 @@
-"""Runs TorchRec's planner, in several settings, and ours on one case; with how long they take."""
+"""Runs and times TorchRec's planner in several settings, and ours, on one case."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from neuroshard.bench._planners.setup import (TRAINED, Case, make_constraints, m
 from neuroshard.torchrec import NeuroShardPlanner
 
 DEFAULT, OURS = "torchrec", "neuroshard"
-# Ours, with TorchRec's rating as its cost model: the searches alone, without the models.
+# Our search with TorchRec's rating as cost model: compares the searches without the models.
 OURS_BY_RATING = "neuroshard, by TorchRec's rating"
 MIN_PARTITIONS = (64, 32, 16, 8, 4)
-# Tried with the dynamic-programming proposer, too.
+# The min_partition also tried with the dynamic-programming proposer.
 WITH_DYNAMIC = 32
-# Kinds of one word that a user would try.
+# Sharding types that a user may try alone.
 ALONE = ("table_wise", "row_wise")
 
 
 @dataclass
 class Planned:
-    """What a planner answered in one setting. seconds, cpu_seconds: of each repeat, from the
-    planner's construction to its plan."""
+    """The plan of a planner in one setting, or why it failed. seconds, cpu_seconds: of each repeat,
+    from the construction of the planner to its plan."""
 
     setting: str
     plan: ShardingPlan | None = None
@@ -43,8 +43,8 @@ class Planned:
 
 
 def held_back(case: Case) -> int:
-    """Bytes per device that our planner keeps for the dense part, the communicator and
-    fragmentation; TorchRec's is told to reserve as many."""
+    """Bytes per device that our planner reserves for the dense part, the communicator and
+    fragmentation; TorchRec's planner reserves as many."""
     memory = ns.plan(case.problem_under("per-shard"), progress=False).memory
     return max(one.dense_reserve_bytes + one.communicator_bytes + one.fragmentation_reserve_bytes
                for one in memory.devices)
@@ -67,7 +67,7 @@ def timed(setting: str, plan: Callable[[], ShardingPlan], repeats: int) -> Plann
 def ask_torchrec(case: Case, types: dict[str, list[str] | None], reserve: int,
                  min_partition: int | None = None, dynamic: bool = False) -> ShardingPlan:
     """TorchRec's planner with its own enumerator, estimators and partitioner, no statistics
-    printed. dynamic: its dynamic-programming proposer beside the four that it has of itself."""
+    printed. dynamic: adds its dynamic-programming proposer to its four default ones."""
     proposers = [GridSearchProposer(), GreedyProposer(), GreedyProposer(use_depth=False),
                  UniformProposer(), DynamicProgrammingProposer()]
     planner = EmbeddingShardingPlanner(
@@ -111,7 +111,8 @@ def settings(case: Case, rules: str, tuned: bool) -> dict[str, dict]:
 
 
 def contest(case: Case, rules: str, reserve: int, repeats: int, tuned: bool) -> list[Planned]:
-    """All settings of TorchRec's planner, its own first, then ours. What `tuned` adds runs once."""
+    """TorchRec's planner in all settings, its default first, then ours. tuned: adds settings, each
+    of which runs once."""
     found = [timed(name, partial(ask_torchrec, case, reserve=reserve, **arguments),
                    repeats if name == DEFAULT else 1)
              for name, arguments in settings(case, rules, tuned).items()]

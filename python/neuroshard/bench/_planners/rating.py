@@ -1,7 +1,7 @@
-"""TorchRec's estimate of a plan: for plans of its form, and as a cost model of ours.
+"""TorchRec's rating of a plan: for its own plans, and as a cost model of our planner.
 
-TorchRec's planner minimises the slowest rank's sum, over its shards, of what its perf estimator
-says of each: lookup, exchange and update, each shard as if it ran alone."""
+TorchRec's planner minimises the cost of the slowest rank, the sum over its shards of the times that
+its perf estimator predicts for lookup, exchange and update of each shard alone."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from neuroshard.bench._planners.setup import Case, make_constraints, make_sharde
 
 
 class Rating(ns.CostModel):
-    """One number per shard, forward and backward together, so it serves objective="published"
-    only, under which it is TorchRec's rating. What it says of a shard is remembered."""
+    """A cost model with one time per shard, forward and backward together, for
+    objective="published" only, whose cost is then TorchRec's rating. It caches the times."""
 
     name = "torchrec-1.9's rating"
 
@@ -30,7 +30,7 @@ class Rating(ns.CostModel):
         self._enumerator = EmbeddingEnumerator(case.topology, case.batch_per_rank, limits)
         self._known: dict[tuple[str, int, int], float] = {}
         with quiet():
-            self._enumerator.enumerate(case.model, make_sharders())  # makes what estimates need
+            self._enumerator.enumerate(case.model, make_sharders())  # prepares the estimators
 
     def of_plan(self, plan: ShardingPlan) -> float:
         options = []
@@ -51,7 +51,7 @@ class Rating(ns.CostModel):
 
     def communication_ms(self, traffic: ns.Traffic, skews: Sequence[float] | None = None,
                          direction: ns.Direction = "forward") -> list[float]:
-        """None: what is exchanged counts with each shard."""
+        """Zero: the rating of each shard includes its exchange."""
         return [0.0] * len(traffic.dims)
 
     def _shard_ms(self, work: ns.ShardWork) -> float:

@@ -1,4 +1,5 @@
-"""The tables of neuroshard-bench planners, in Markdown, from what its JSON file has."""
+"""Prints the tables of neuroshard-bench planners as Markdown, from the contents of its JSON
+file."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ BEST = f"{DEFAULT}, best of"
 
 
 def lines_of(scores: list[dict], rules: str) -> list[dict]:
-    """TorchRec's planner as it comes, the best of all its settings as our model prices them, ours
-    by TorchRec's rating, and ours. The best's seconds are those of trying all."""
+    """The lines of a workload: TorchRec's planner by default, the best of all its settings by our
+    cost model (its seconds are those of trying all), ours by TorchRec's rating, and ours."""
     under = [one for one in scores if one["rules"] == rules]
     theirs = [one for one in under if one["setting"].startswith(DEFAULT)]
     lines = [theirs[0]]

@@ -1,4 +1,4 @@
-"""Prices a plan of TorchRec's form: under our cost model, and as TorchRec's planner rates it."""
+"""Prices a TorchRec plan by our cost model and by TorchRec's rating."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ PARTS = ("input_ms", "max_forward_ms", "exposed_forward_communication_ms",
 
 @dataclass
 class Score:
-    """parts: of the predicted step, in ms; they add up to it. memory: bytes of each device.
-    shapes: tables by what became of them. rating: what TorchRec's planner minimises, in its own
-    milliseconds. problems: why the plan breaks the problem's or the target's rules; then there
-    is no price."""
+    """The price of a plan. parts: the terms of the predicted step in ms, which add up to it.
+    memory: bytes of each device. shapes: the number of tables by how they are cut. rating: the
+    quantity that TorchRec's planner minimises, in its own milliseconds. problems: the rules of
+    problem or target that the plan breaks; if there are any, there is no price."""
 
     setting: str
     rules: str
@@ -61,7 +61,8 @@ def score(case: Case, rules: str, planned: Planned) -> Score:
 
 
 def read_back(case: Case, rules: str, plan: ShardingPlan) -> ns.Plan:
-    """Under exact rules the plan must train as whole tables do, which verify() then judges."""
+    """The plan as one of ours. Under exact rules its optimizer semantics are exact, which
+    verify() then checks."""
     def size(_: str, name: str) -> tuple[int, int]:
         table = case.problem.table(name)
         return table.rows, table.dim
@@ -71,7 +72,7 @@ def read_back(case: Case, rules: str, plan: ShardingPlan) -> ns.Plan:
 
 
 def shape_of(plan: ns.Plan, table: str) -> str:
-    """By what it is, not by what TorchRec calls it: it has column-wise tables of one piece."""
+    """How a table is cut by its shards, since TorchRec's "column_wise" may be a single shard."""
     shards = plan.shards_of(table)
     if len(shards[0].devices) > 1:
         return "replicated"

@@ -32,15 +32,15 @@ OPTIMIZERS = {"sgd": torch.optim.SGD, "adagrad": torch.optim.Adagrad,
 COLUMNS = ("column_wise", "table_column_wise")
 # What target torchrec-1.9 runs and the fused optimizer trains.
 TRAINED = ("table_wise", *COLUMNS, "row_wise", "table_row_wise")
-# What both planners may do. exact: what trains every table as if it were whole. per-shard: also
-# column shards of tables with row-wise optimizers. unrestricted: TorchRec's planner with no
-# constraints but the pooling factors; ours with all that it has words for.
+# The cuts that both planners may make. exact: those under which every table trains as if it were
+# whole. per-shard: also column shards of tables with row-wise optimizers. unrestricted: TorchRec's
+# planner has no constraints but the pooling factors, ours all cuts it can express.
 RULES = ("exact", "per-shard", "unrestricted")
 
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Without the log and warnings of TorchRec, which take time, too."""
+    """Silences TorchRec's log and warnings, which also take time."""
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
@@ -69,7 +69,8 @@ class Case:
         return self.problem.batch.global_size // self.ranks
 
     def rules(self) -> tuple[str, ...]:
-        """per-shard is another question than exact only where an optimizer is row-wise."""
+        """The rules that differ for this case: per-shard differs from exact only with a row-wise
+        optimizer."""
         row_wise = any(row_wise_state(table) for table in self.problem.tables)
         return RULES if row_wise else ("exact", "unrestricted")
 
@@ -83,7 +84,8 @@ def row_wise_state(table: Table) -> bool:
 
 
 def make_case(name: str, workload: ns.ShardingProblem, devices: str) -> Case:
-    """ValueError for what an EmbeddingBagCollection on equal hosts cannot be."""
+    """The case of a workload. Raises a ValueError if it cannot be an EmbeddingBagCollection on
+    hosts of one size."""
     problem = workload.replace(topology=devices, target="torchrec-1.9", memory_model="full")
     ranks = len(problem.topology.devices)
     if problem.batch.global_size % ranks:
@@ -154,14 +156,14 @@ def make_constraints(case: Case, types: dict[str, list[str] | None],
 
 
 def kernels_for(types: list[str] | None) -> list[str] | None:
-    """Those that keep all rows in device memory."""
+    """The compute kernels that keep all rows in device memory."""
     if types is None:
         return None
     return ["fused", "dense"] if "data_parallel" in types else ["fused"]
 
 
 def types_under(case: Case, rules: str) -> dict[str, list[str] | None]:
-    """What rules allow to TorchRec's planner."""
+    """By table, the sharding types that the rules allow to TorchRec's planner; None: all."""
     if rules == "unrestricted":
         return {table.name: None for table in case.problem.tables}
     return {table.name: [one for one in TRAINED if rules != "exact" or one not in COLUMNS
@@ -170,7 +172,7 @@ def types_under(case: Case, rules: str) -> dict[str, list[str] | None]:
 
 
 def versions() -> dict[str, str]:
-    """What a run's figures depend on beside the code. machine: processor and cores."""
+    """Versions and machine on which the figures depend. machine: processor and cores."""
     model = platform.processor() or platform.machine()
     if os.path.exists("/proc/cpuinfo"):
         with open("/proc/cpuinfo", encoding="utf-8") as file:

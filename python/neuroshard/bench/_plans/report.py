@@ -10,13 +10,13 @@ TERMS = ("step", "forward", "backward", "exchange")
 
 
 def ranks_of(values: list[float]) -> list[float]:
-    """Places in ascending order, from 0; equal values share the mean of theirs."""
+    """Ranks in ascending order, from 0; equal values share their mean rank."""
     order = sorted(values)
     return [(order.index(one) + len(order) - 1 - order[::-1].index(one)) / 2 for one in values]
 
 
 def spearman(first: list[float], second: list[float]) -> float:
-    """The correlation of the ranks; nan for fewer than three values, or if all are equal."""
+    """Spearman's rank correlation; nan for fewer than three values, or if all are equal."""
     a, b = ranks_of(first), ranks_of(second)
     mean = (len(a) - 1) / 2
     spread = math.sqrt(sum((x - mean) ** 2 for x in a) * sum((y - mean) ** 2 for y in b))

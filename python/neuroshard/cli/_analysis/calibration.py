@@ -1,4 +1,4 @@
-"""Memory reserves from what one run used, beside what its plan predicts for the tables."""
+"""Fits memory reserves: the memory that a run used beyond what its plan predicts for the tables."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ class Use(NamedTuple):
 
 
 class RankFit(NamedTuple):
-    """tables: what the plan predicts for them on this rank. rest: what else was allocated.
-    fragmentation: reserved and not allocated. beyond: used outside the allocator."""
+    """Memory of one rank, in bytes. tables: predicted by the plan. rest: allocated beside the
+    tables. fragmentation: reserved but not allocated. beyond: used outside the allocator; None
+    when not measured."""
 
     tables: int
     use: Use
@@ -40,7 +41,7 @@ class Fit(NamedTuple):
 
 
 def read_uses(paths: Sequence[str], devices: int) -> list[Use]:
-    """Of one file with a list of the ranks, or of a file for each rank, in their order."""
+    """Reads one file with a list of all ranks, or one file for each rank, in the order of ranks."""
     records: list[tuple[str, Any]] = []
     for path in paths:
         try:
@@ -80,7 +81,7 @@ def use_of(record: Any, where: str) -> Use:
 
 
 def nested(record: dict[str, Any], key: str) -> Any:
-    """As torch.cuda.memory_stats_as_nested_dict() gives it."""
+    """The value of a dotted key in what torch.cuda.memory_stats_as_nested_dict() gives."""
     found: Any = record
     for part in key.split("."):
         found = found.get(part) if isinstance(found, dict) else None
@@ -88,7 +89,7 @@ def nested(record: dict[str, Any], key: str) -> Any:
 
 
 def fit(problem: ns.ShardingProblem, plan: ns.Plan, uses: Sequence[Use]) -> Fit:
-    """Each reserve is the most that any rank needed beyond what the plan predicts."""
+    """The reserves: each is the most that any rank needed beyond what the plan predicts."""
     if problem.memory_model != "full":
         raise InputError("the workload counts weights alone (memory_model), so it has no reserves; "
                          "give one with memory_model full")

@@ -1,4 +1,4 @@
-"""What of NeuroShard works here, for `neuroshard doctor`. It needs Python alone."""
+"""Checks which parts of NeuroShard work here, for `neuroshard doctor`. Needs nothing but Python."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ TOOL_LIMIT_S = 20
 
 
 class Check(NamedTuple):
-    """One part. state: "ok", "missing" or "broken". what: found where, or what is wrong. advice:
-    what to do. needed: without it the planner does not work."""
+    """The check of one part. state: "ok", "missing" or "broken". what: where it was found, or what
+    is wrong. advice: what to do. needed: whether the planner needs it."""
 
     part: str
     state: str
@@ -48,7 +48,7 @@ def checks() -> Iterator[Check]:
 
 
 def works(found: list[Check]) -> bool:
-    """Whether the planner itself does."""
+    """Whether the planner itself works."""
     return all(one.state == "ok" for one in found if one.needed)
 
 

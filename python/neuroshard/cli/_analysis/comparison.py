@@ -1,4 +1,4 @@
-"""Plans side by side under one cost model."""
+"""Compares plans under one cost model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import neuroshard as ns
 
 
 class Entry(NamedTuple):
-    """result, or error when there is no valid plan. made: whether it was planned here."""
+    """A plan in the comparison: result, or error when there is no valid plan. made: whether it was
+    planned here."""
 
     name: str
     made: bool

@@ -1,4 +1,4 @@
-"""How a plan cuts its tables, in words."""
+"""Describes how a plan cuts its tables."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ MAX_LISTED = 6
 
 
 class Cut(NamedTuple):
-    """kind: "whole", "rows", "columns", "rows and columns" or "replicated". pieces, devices:
-    lists for people."""
+    """How one table is cut. kind: "whole", "rows", "columns", "rows and columns" or "replicated".
+    pieces, devices: texts that list them."""
 
     table: ns.Table
     shards: tuple[ns.Shard, ...]
@@ -22,7 +22,7 @@ class Cut(NamedTuple):
 
 
 def cuts_of(problem: ns.ShardingProblem, plan: ns.Plan) -> list[Cut]:
-    """One for each table, those of most elements first."""
+    """The cut of each table, tables with most elements first."""
     shards = defaultdict(list)
     for shard in plan.shards:
         shards[shard.table].append(shard)
@@ -62,7 +62,7 @@ def sizes(each: list[str], what: str) -> str:
 
 
 def ranges(devices: list[int]) -> list[str]:
-    """Ascending numbers, those of three and more in a row as "3-7"."""
+    """Ascending numbers as texts; three or more in a row become "3-7"."""
     runs: list[list[int]] = []
     for one in devices:
         if runs and one == runs[-1][-1] + 1:

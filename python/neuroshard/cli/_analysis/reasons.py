@@ -1,6 +1,6 @@
-"""Why a table of a plan is as it is: the plan with that table otherwise, and its cost.
+"""Explains how a table is placed by what the step would cost with the table placed otherwise.
 
-Each answer is a plan of its own, checked and costed by the planner's verifier and cost model.
+Each alternative is a plan that the planner's verifier checks and its cost model prices.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from typing import Any, NamedTuple
 import neuroshard as ns
 from neuroshard.cli._analysis.cuts import Cut
 
-# Devices on which a table is tried, those with the least to compute.
+# The most devices on which a table is tried, those with the least compute first.
 MAX_TRIED = 32
-# Smaller differences of cost are not worth a word.
+# Relative differences of cost below this count as none.
 SAME = 5e-4
 
 
 class Reason(NamedTuple):
-    """other_ms: the least cost with the table whole (if it is cut now) or whole elsewhere;
-    None when no device can hold it so. device: where that would be."""
+    """other_ms: the least cost with the table whole, or whole on another device if it is whole now;
+    None if no device can hold it. device: the device of that plan."""
 
     cut: Cut
     other_ms: float | None

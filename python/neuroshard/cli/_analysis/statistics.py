@@ -1,4 +1,4 @@
-"""What batches say about features and tables: pooling, presence, reuse, hot rows.
+"""Measures features and tables in batches: pooling, presence, reuse, hot rows.
 
 The definitions are those of docs/formats.md.
 """
@@ -14,13 +14,14 @@ import neuroshard as ns
 from neuroshard.cli._failures import InputError
 from neuroshard._vocabulary import REUSE_BINS
 
-# Shares of the rows at which the hottest rows' share of the lookups is written down.
+# The shares of hottest rows for which their share of the lookups is recorded.
 ROW_SHARES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.03, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0)
 DIGITS = 6
 
 
 class FeatureCounts:
-    """samples, present: of all batches. per_sample: ids per sample, of each batch."""
+    """Counts of one feature. samples, present: over all batches. per_sample: ids per sample of each
+    batch."""
 
     def __init__(self) -> None:
         self.samples = 0
@@ -37,7 +38,7 @@ class FeatureCounts:
     def statistics(self, feature: str) -> ns.FeatureStatistics:
         presence = self.present / self.samples
         pooling = self.ids / self.present if self.present else 0.0
-        # Never below what it holds 99 of 100 batches to, nor below the mean over all batches.
+        # At least the largest of 99 in 100 batches, and at least the mean over all batches.
         p99 = float(numpy.quantile(self.per_sample, 0.99, method="higher"))
         p99 = max(p99, pooling * presence)
         return ns.FeatureStatistics(feature, mean_pooling=pooling, p99_pooling=p99,
@@ -45,8 +46,8 @@ class FeatureCounts:
 
 
 class TableCounts:
-    """bins: distinct ids of a batch by how often it has them, summed over the batches. rows,
-    counts: of all rows seen, ascending, and how often."""
+    """Counts of one table. bins: distinct ids of a batch by how often they occur in it, summed over
+    the batches. rows, counts: all rows seen, ascending, and how often."""
 
     def __init__(self) -> None:
         self.bins = numpy.zeros(REUSE_BINS, dtype=numpy.int64)
@@ -93,7 +94,7 @@ def bin_of(counts: numpy.ndarray) -> numpy.ndarray:
 
 
 class Profile:
-    """Counts batches, one after the other."""
+    """Collects the counts of all features and tables, batch by batch."""
 
     def __init__(self, problem: ns.ShardingProblem) -> None:
         self.problem = problem
@@ -124,7 +125,7 @@ class Profile:
         self.batches += 1
 
     def feature_statistics(self) -> list[ns.FeatureStatistics]:
-        """Of the features that were seen, in the workload's order."""
+        """The statistics of features that were seen, in the workload's order."""
         return [counts.statistics(name) for name, counts in self.features.items()
                 if counts.samples]
 

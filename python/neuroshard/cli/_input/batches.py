@@ -1,4 +1,4 @@
-"""Batches to profile: files of ids and offsets, or what a user's function gives."""
+"""Reads batches to profile, from files of ids and offsets or from a user's function."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import numpy
 from neuroshard.cli._failures import InputError
 from neuroshard.cli._input.sources import existing, names_function, run_user_code, call
 
-# Of a feature: its ids, and the lengths of its samples.
+# The ids of a feature, and the length of each sample's bag.
 Bags = tuple[numpy.ndarray, numpy.ndarray]
 
 
 def read_batches(sources: Sequence[str]) -> Iterator[tuple[str, dict[str, Bags]]]:
-    """(where it comes from, {feature: (ids, lengths)}) of each batch."""
+    """(source, {feature: (ids, lengths)}) of each batch."""
     for source in sources:
         if names_function(source):
             yield from of_function(source)
@@ -82,7 +82,7 @@ def of_function(source: str) -> Iterator[tuple[str, dict[str, Bags]]]:
 
 
 def is_keyed(value: Any) -> bool:
-    """Whether it looks like a KeyedJaggedTensor."""
+    """Whether it has the interface of a KeyedJaggedTensor."""
     return all(callable(getattr(value, name, None)) for name in ("keys", "lengths", "values",
                                                                  "offset_per_key"))
 

@@ -19,7 +19,7 @@ WARM = ("previous", "horizon_steps", "tolerance")
 
 
 def option(key: str, *names: str, **settings: Any) -> Any:
-    """A flag with name, type, help and default of the table. None: it is not given."""
+    """A flag with the name, type and help of a row of the table; its value is None if not given."""
     row = OPTIONS[key]
     settings = {"type": TYPES[row["kind"]], "help": row["help"], "default": None, **settings}
     return click.option(*names, f"--{row['flag']}", key, **settings)
@@ -34,7 +34,7 @@ model_options = combined(
     option("objective", type=click.Choice(get_args(ObjectiveKind))),
     *(option(key) for key in MODEL[2:]))
 
-# All that a plan from nothing takes, but the algorithm.
+# The options of a search without a previous plan, except the algorithm and the model's.
 search_options = combined(
     *(option(key) for key in OPTIONS if key not in ("algorithm", *MODEL, *WARM)),
     click.option("--target", type=click.Choice(TARGETS),
@@ -45,7 +45,7 @@ warm_options = combined(option("previous", type=click.Path(), metavar="PLAN"),
 
 
 def take(values: dict[str, Any], *keys: str) -> dict[str, Any]:
-    """Those of the options that are given, taken out of the values."""
+    """Removes the options from the values; returns those that were given."""
     taken = {key: values.pop(key, None) for key in keys}
     return {key: value for key, value in taken.items() if value is not None}
 
@@ -79,6 +79,6 @@ def take_warm_start(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def for_algorithm(search: dict[str, Any], algorithm: str) -> dict[str, Any]:
-    """Without what other algorithms alone read: for comparing several."""
+    """The options without those that only other algorithms read."""
     scopes = {key: row["scope"] for key, row in OPTIONS.items()} | {"published": "published"}
     return {key: value for key, value in search.items() if scopes[key] in ("", algorithm)}

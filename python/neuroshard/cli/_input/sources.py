@@ -1,4 +1,4 @@
-"""Where workloads and plans come from: JSON files, and functions in Python files."""
+"""Reads workloads and plans, from JSON files or from functions in Python files."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from neuroshard.cli._failures import InputError, UserCodeError, place_of
 def load_workload(source: str, *, topology: str | None = None, batch: int | None = None,
                   optimizer: str | None = None,
                   mean_pooling: Mapping[str, float] | None = None) -> ns.ShardingProblem:
-    """workload.json, or model.py:function. The others change or complete it; optimizer and
-    mean_pooling only a torch module, which does not say them."""
+    """The problem of workload.json or model.py:function. topology and batch replace its own;
+    optimizer and mean_pooling complete a torch module, which does not have them."""
     if names_function(source):
         made = call(source)
         if not isinstance(made, ns.ShardingProblem):
@@ -49,7 +49,7 @@ def load_plan(path: str) -> ns.Plan:
 
 
 def check_output(path: str | None, inputs: Iterable[str | None]) -> None:
-    """Raises where a result could not be written, before the minutes that planning may take."""
+    """Raises if a result could not be written, before planning, which may take minutes."""
     if path is None:
         return
     if any(one is not None and os.path.exists(one) and os.path.exists(path)
@@ -67,7 +67,7 @@ def existing(path: str, what: str) -> str:
 
 
 def is_plan(path: str) -> bool:
-    """Whether a JSON file says that it is a plan; files that are not JSON are not."""
+    """Whether a file is JSON with the schema of a plan."""
     try:
         with open(path, encoding="utf-8") as file:
             return str(json.load(file).get("schema", "")).startswith("neuroshard.plan.")
@@ -88,7 +88,7 @@ def function_of(source: str) -> Callable[..., Any]:
     spec = importlib.util.spec_from_file_location("neuroshard_user_code", path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
-    # As with `python file.py`: it may import what lies beside it.
+    # As with `python file.py`, it may import modules beside it.
     sys.path.insert(0, os.path.dirname(path))
     run_user_code(source, path, lambda: spec.loader.exec_module(module))
     found = getattr(module, name, None)
@@ -100,7 +100,7 @@ def function_of(source: str) -> Callable[..., Any]:
 
 
 def call(source: str) -> Any:
-    """What the function gives."""
+    """The result of the function that file.py:name names."""
     function = function_of(source)
     return run_user_code(source, os.path.abspath(source.rpartition(":")[0]), function)
 
@@ -141,8 +141,8 @@ def of_module(made: object, source: str, topology: str | None, batch: int | None
 
 
 def tables_in(made: object, source: str) -> object:
-    """The part of a model that has the tables: one collection of TorchRec, or all
-    nn.EmbeddingBag and nn.Embedding by their paths."""
+    """The modules of a model that have tables: one collection of TorchRec, or all nn.EmbeddingBag
+    and nn.Embedding by path."""
     import torch
 
     if not isinstance(made, torch.nn.Module) or isinstance(made, torch.nn.ModuleDict):

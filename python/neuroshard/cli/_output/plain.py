@@ -1,4 +1,4 @@
-"""Results as JSON, for programs. Keys carry units as the fields of the API do."""
+"""Results as JSON, for programs. Keys end in units, as the fields of the API do."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import neuroshard as ns
 
 
 def whole(record: Any) -> Any:
-    """Every field, defaults included."""
+    """A record with every field, defaults included."""
     if isinstance(record, tuple):
         return [whole(one) for one in record]
     if dataclasses.is_dataclass(record):

@@ -21,8 +21,8 @@ MAX_TABLES = 400
 QUOTED = re.compile(r"^table '(.*?)' .*?; (.*)$", re.DOTALL)
 
 
-class Part(NamedTuple):
-    """A piece of a bar. percent: of the longest bar."""
+class Section(NamedTuple):
+    """A section of a bar. percent: of the longest bar."""
 
     kind: str
     percent: float
@@ -30,10 +30,10 @@ class Part(NamedTuple):
 
 
 class Bar(NamedTuple):
-    """limit: where a line is drawn, in percent; None for none."""
+    """A bar of a chart. limit: the position of a line, in percent; None for none."""
 
     label: str
-    parts: tuple[Part, ...]
+    sections: tuple[Section, ...]
     total: str
     limit: float | None = None
 
@@ -48,7 +48,7 @@ class Row(NamedTuple):
 
 def baselines(problem: ns.ShardingProblem, result: ns.PlanResult, algorithm: str,
               model: dict[str, Any], search: dict[str, Any]) -> list[comparison.Entry]:
-    """The plan among those of all other algorithms."""
+    """This plan and those of all other algorithms, the cheapest first."""
     entries = [comparison.Entry("this plan", True, result)]
     for name in ns.algorithms():
         if name != algorithm:
@@ -82,7 +82,7 @@ def render(problem: ns.ShardingProblem, result: ns.PlanResult,
 
 
 def table_rows(problem: ns.ShardingProblem, result: ns.PlanResult) -> list[Row]:
-    """Those that are cut first, then by size."""
+    """The tables, those that are cut first, then by size."""
     reasons = dict(match.groups() for line in result.explanation
                    if (match := QUOTED.match(line)))
     rows = [Row(cut, show.size(cut.table.rows * cut.table.dim * ELEMENT_BYTES[cut.table.type]),
@@ -92,15 +92,15 @@ def table_rows(problem: ns.ShardingProblem, result: ns.PlanResult) -> list[Row]:
 
 def bars(lines: Sequence[tuple[str, Sequence[tuple[str, float]], float | None]],
          shown: Any) -> list[Bar]:
-    """lines: (label, [(kind, value)], limit), drawn to one scale."""
-    longest = max([sum(value for _, value in parts) for _, parts, _ in lines]
+    """Bars of (label, [(kind, value)], limit), all to one scale."""
+    longest = max([sum(value for _, value in sections) for _, sections, _ in lines]
                   + [limit for _, _, limit in lines if limit is not None], default=0) or 1
     return [Bar(label,
-                tuple(Part(kind, 100 * value / longest, f"{kind}: {shown(value)}")
-                      for kind, value in parts if value > 0),
-                shown(sum(value for _, value in parts)),
+                tuple(Section(kind, 100 * value / longest, f"{kind}: {shown(value)}")
+                      for kind, value in sections if value > 0),
+                shown(sum(value for _, value in sections)),
                 None if limit is None else 100 * limit / longest)
-            for label, parts, limit in lines]
+            for label, sections, limit in lines]
 
 
 def in_ms(value: float) -> str:
@@ -129,8 +129,8 @@ def memory_bars(problem: ns.ShardingProblem, result: ns.PlanResult,
     return bars(lines, show.size)
 
 
-def step_parts(result: ns.PlanResult) -> list[tuple[str, float]]:
-    """What a step is made of; under other objectives than "step" this need not add up."""
+def step_sections(result: ns.PlanResult) -> list[tuple[str, float]]:
+    """The terms of a step; under objectives other than "step" they need not add up to its cost."""
     parts = result.breakdown
     return [("forward", parts.max_forward_ms), ("backward", parts.max_backward_ms),
             ("exchange", parts.input_ms + parts.exposed_forward_communication_ms
@@ -138,7 +138,7 @@ def step_parts(result: ns.PlanResult) -> list[tuple[str, float]]:
 
 
 def step_bar(result: ns.PlanResult) -> Bar:
-    return bars([("step", step_parts(result), None)], in_ms)[0]
+    return bars([("step", step_sections(result), None)], in_ms)[0]
 
 
 def other_bars(result: ns.PlanResult, others: Sequence[comparison.Entry]) -> list[Bar]:

@@ -1,4 +1,4 @@
-"""What every command prints with: consoles, tables, progress, JSON."""
+"""Console output of the commands: tables, progress bars, JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rich.table import Table
 
 from neuroshard import _planner
 
-# Where the output is no terminal, lines are as long as they need to be.
+# Columns of the output where it is no terminal.
 PIPED_WIDTH = 160
 
 
@@ -23,7 +23,7 @@ class QuietConsole(Console):
 
 
 def console() -> Console:
-    """For results."""
+    """The console for results."""
     made = QuietConsole(highlight=False, soft_wrap=False)
     if not made.is_terminal:
         made.width = PIPED_WIDTH
@@ -31,7 +31,7 @@ def console() -> Console:
 
 
 def messages() -> Console:
-    """For what is not a result."""
+    """The console for messages: stderr."""
     return QuietConsole(stderr=True, highlight=False)
 
 
@@ -70,7 +70,7 @@ def percent(share: float) -> str:
 
 @contextmanager
 def searching(what: str, shown: bool = True) -> Iterator[Callable[[Any], None] | bool]:
-    """Gives what neuroshard.plan takes as progress=: a bar on a terminal, else nothing."""
+    """Yields a value for progress= of neuroshard.plan: a progress bar on a terminal, else False."""
     out = messages()
     if not (shown and out.is_terminal):
         yield False

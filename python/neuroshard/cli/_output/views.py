@@ -1,4 +1,4 @@
-"""A plan's result as tables."""
+"""Prints the result of planning as tables."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Draws the exchanges to measure: who owns how much, in which direction, who starts late.
+"""Draws the exchanges to measure: bytes per owner, direction, and how late each device starts.
 
-A draw depends on nothing but the seed, the number of devices and its index, so that a
-collection can be resumed and any sample measured again."""
+A draw depends on the seed, the number of devices and its index alone, so that a collection can be
+resumed and any sample measured again."""
 
 from dataclasses import dataclass
 
@@ -17,8 +17,8 @@ ID_BYTES = 8
 
 @dataclass(frozen=True)
 class Draw:
-    """One exchange among D devices. `owner_bytes` [D] is what each owner holds for the
-    whole batch; a D-th of it belongs to each device's part of the batch."""
+    """One exchange among D devices. `owner_bytes` [D]: bytes of each owner for the whole batch; one
+    D-th of them belongs to each device's part of the batch."""
 
     direction: str
     batch: int
@@ -54,8 +54,8 @@ def log_uniform(random, low, high):
 
 
 def place_greedily(random, sizes, devices):
-    """Sums of `sizes` per device: each item goes to the device with the least, as seen
-    through noise. Without noise that is balanced, with a lot of it random."""
+    """Sums of `sizes` per device: each item goes to the device with the least load plus noise. The
+    noise varies from none (balanced) to strong (random)."""
     strength = 2 * random.random() ** 2 * sizes.sum() / devices
     loads = np.zeros(devices)
     for size in random.permutation(sizes):
@@ -81,7 +81,7 @@ def draw_tables(random, devices, direction):
 
 
 def draw_uneven(random, devices, direction):
-    """Any shares at all, also tiny ones; now and then owners of nothing."""
+    """Uneven shares, some tiny; now and then one owner has none."""
     shares = random.dirichlet(np.full(devices, 10 ** random.uniform(-0.5, 1.5)))
     if random.random() < 0.15:
         shares[random.integers(devices)] = 0
@@ -95,7 +95,7 @@ def draw_uneven(random, devices, direction):
 
 
 def draw_skews(random, devices):
-    """How much later than the first each device starts, ms; often all at once."""
+    """How much later than the first each device starts, in ms; often 0 for all."""
     if random.random() < 0.4:
         return np.zeros(devices)
     skews = random.uniform(0, random.uniform(0, LATEST_START_MS), devices)

@@ -7,8 +7,8 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 
-# A start is agreed this long ahead, so that every rank is there in time; longer after
-# some rank was late, then shorter again.
+# How long ahead a start is agreed, so that every rank is ready: longer after a rank was late, then
+# shorter again.
 LEAST_LEAD_MS = 1.0
 MOST_LEAD_MS = 50.0
 MOST_TRIES = 4
@@ -26,8 +26,8 @@ def may_spin():
 
 
 def wait_until(moment_ms, spin):
-    """Sleeps, and spins for the last part if `spin`: where ranks share cores, that would
-    keep others from starting."""
+    """Sleeps until a moment; spins for the last part if `spin`, which is for ranks with a core of
+    their own."""
     moment_ns = int(moment_ms * 1e6)
     margin_ns = SPIN_NS if spin else 0
     while (left := moment_ns - time.monotonic_ns()) > margin_ns:
@@ -37,7 +37,7 @@ def wait_until(moment_ms, spin):
 
 
 class Control:
-    """What the ranks tell each other between the measurements."""
+    """Messages between the ranks beside the measured exchanges."""
 
     def __init__(self, group):
         self.group = group
@@ -57,8 +57,8 @@ class Control:
         return everyone
 
     def clock_offset_ms(self):
-        """This rank's clock minus rank 0's. Processes of one machine share a clock;
-        otherwise the round trip with the least delay tells."""
+        """This rank's clock minus rank 0's: 0 on one machine, else taken from the fastest of
+        several round trips."""
         boots = self.gather_objects(Path("/proc/sys/kernel/random/boot_id").read_text())
         if len(set(boots)) == 1:
             return 0.0
@@ -90,7 +90,7 @@ class Control:
 
 
 class Exchanger:
-    """Uneven all-to-alls on buffers that are allocated, and touched, once."""
+    """Uneven all-to-alls on buffers that are allocated and touched once."""
 
     def __init__(self, control, device, most_bytes):
         self.control = control
@@ -112,7 +112,7 @@ class Exchanger:
         return (mine, parts) if draw.direction == "forward" else (parts, mine)
 
     def adapt_lead(self, least_slack_ms):
-        """From what all ranks know, so that they agree on it."""
+        """Adapts the lead from values that all ranks have, so that they agree on it."""
         factor = 1.5 if least_slack_ms < 0 else 0.9 if least_slack_ms > self.lead_ms / 2 else 1
         self.lead_ms = min(max(self.lead_ms * factor, LEAST_LEAD_MS), MOST_LEAD_MS)
 
@@ -121,9 +121,9 @@ class Exchanger:
             torch.cuda.synchronize(self.device)
 
     def time_once(self, draw):
-        """(time, lateness) of each rank, ms: [size, 2]. The time runs from the moment at
-        which the rank is to start until its results are there; lateness is how much of
-        it passed before the system let the rank run."""
+        """(time, lateness) of each rank in ms: [size, 2]. time: from the moment at which the rank
+        is to start until its results have arrived. lateness: how much of it passed before the
+        system ran the rank."""
         for _ in range(MOST_TRIES):
             result = self._try_once(draw)
             least_slack_ms = result[:, 2].min()
@@ -133,7 +133,8 @@ class Exchanger:
         return result[:, :2]
 
     def _try_once(self, draw):
-        """Also how long before its start each rank was there; below 0 the try is void."""
+        """One try. The third column is how long before its start each rank was ready; below 0 the
+        try is void."""
         send, receive = self.splits(draw)
         outgoing = self.outgoing[: sum(send)]
         incoming = self.incoming[: sum(receive)]

@@ -1,4 +1,4 @@
-"""A collection among the ranks of a torch.distributed job, from joining to the last row."""
+"""Runs a collection on the ranks of a torch.distributed job."""
 
 import os
 from datetime import timedelta
@@ -13,7 +13,7 @@ from neuroshard.collect._errors import CollectError
 from neuroshard.collect._measuring.exchange import Control, Exchanger
 from neuroshard.collect._measuring.session import Session, StopFlag, collect, plan
 
-# GPUs and the device class they are of: a part of the name, the least memory in GiB.
+# GPUs: a part of the name, the least memory in GiB, the device class.
 GPUS = (("H200", 0, "H200"), ("A100", 60, "A100-80GB"), ("A100", 0, "A100-40GB"))
 
 
@@ -48,7 +48,7 @@ def machine_name(device):
 
 
 def topology_of(hosts):
-    """Levels of groups of consecutive ranks on one host, outermost first."""
+    """The topology of ranks on hosts: consecutive ranks on one host are a group."""
     sizes = []
     for rank, host in enumerate(hosts):
         if rank and host == hosts[rank - 1]:
@@ -80,8 +80,8 @@ def open_file(arguments, identity):
 
 
 def prepare(arguments, control, device, backend):
-    """On rank 0 (file, topology index, todo); elsewhere (None, 0, todo). What keeps any
-    rank from taking part is raised on all of them."""
+    """On rank 0 (file, topology index, todo); elsewhere (None, 0, todo). An error on any rank is
+    raised on all."""
     identity = problem = None
     try:
         identity = {"backend": backend, "machine": machine_name(device),
@@ -135,7 +135,7 @@ def run_joined(arguments, backend, device, stop):
 
 
 def run(arguments):
-    """The exit code; raises CollectError with what ends the collection."""
+    """Runs the collection and returns the exit code. Raises CollectError if it cannot go on."""
     stop = StopFlag()
     backend = arguments.backend or ("nccl" if torch.cuda.is_available() else "gloo")
     device = find_device(backend)
@@ -151,6 +151,6 @@ def run(arguments):
 
 
 def is_speaker():
-    """Whether this rank tells of an error: rank 0; one on each machine while the ranks do
-    not know of each other."""
+    """Whether this rank prints errors: rank 0, or the first rank of each machine before the group
+    is joined."""
     return os.environ["RANK" if dist.is_initialized() else "LOCAL_RANK"] == "0"

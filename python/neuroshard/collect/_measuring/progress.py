@@ -1,4 +1,4 @@
-"""Tells on stderr how far a collection is and how much time is left."""
+"""Prints the progress of a collection and the time left to stderr."""
 
 import sys
 import time

@@ -16,12 +16,12 @@ RUNS_MS = 150.0
 REFERENCE_RUNS = 5
 SAVE_EVERY_S = 20
 CLOCK_EVERY = 100
-# One draw in five is for testing; training never sees it, nor its repeat.
+# One draw in five, and its repeat, is held out of training for testing.
 HELD_OUT_EVERY = 5
 
 
 class StopFlag:
-    """Set by Ctrl-C or by the launcher's request to end; the sample at hand is finished."""
+    """Set by Ctrl-C or SIGTERM: the collection ends after the current sample."""
 
     def __init__(self):
         self.set = False
@@ -33,8 +33,8 @@ class StopFlag:
 
 
 def plan(file, topology, devices, seed, wanted, repeats):
-    """What is still to measure: (draw, whether it is a repeat), repeats last, so that as
-    much time as there is lies between the two measurements."""
+    """The samples still to measure, as (draw, whether it is a repeat). Repeats come last, so that
+    the most time lies between the two measurements."""
     here = [sample for sample in file.samples if sample.topology == topology]
     fresh = {sample.draw for sample in here if sample.repeat_of < 0}
     again = {sample.draw for sample in here if sample.repeat_of >= 0}

@@ -1,8 +1,8 @@
-"""The closed form of communication, and its latencies and bandwidths from measurements.
+"""The closed form of communication, with latencies and bandwidths fitted to measurements.
 
-A device exchanges the share of the peers it reaches over a level's link; a level takes
-latency + max(bytes out, bytes in) / bandwidth; the slowest level counts, after the wait
-for the last starter. RooflineCommunication.cpp computes the same."""
+Over a level's link a device exchanges the bytes of the peers it reaches there, which takes
+latency + max(bytes out, bytes in) / bandwidth. The time is that of the slowest level, after the
+last device has started. RooflineCommunication.cpp computes the same."""
 
 from dataclasses import dataclass
 
@@ -25,7 +25,7 @@ class Link:
 
 
 def peers_per_level(levels):
-    """[levels, devices]: peers that each device reaches over each level's link."""
+    """[levels, devices]: the number of peers that each device reaches over each level's link."""
     devices = sum(levels[0]["groups"])
     sizes = [np.repeat(level["groups"], level["groups"]) for level in levels]
     inner = [*sizes[1:], np.ones(devices, dtype=np.int64)]
@@ -57,7 +57,7 @@ def link_names(topologies):
 
 
 def rows_of(samples, topologies):
-    """The rows to fit: accepted samples, devices that exchange anything."""
+    """The rows to fit: one for each device that exchanges anything in an accepted sample."""
     names = link_names(topologies)
     crossing, wait, time = [], [], []
     for sample in samples:
@@ -120,7 +120,8 @@ def minimise(rows, parameters):
 
 
 def start_values(rows):
-    """Smallest time as latency, the rate of the largest exchanges as bandwidth."""
+    """Initial parameters: the smallest times as latency, the rate of the largest exchanges as
+    bandwidth."""
     net = np.maximum(rows.time_ms - rows.wait_ms, 1e-3)
     largest = np.nanmax(rows.crossing, axis=1)
     big = largest >= np.quantile(largest, 0.9)

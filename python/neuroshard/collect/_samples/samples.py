@@ -1,6 +1,6 @@
 """The file of measured exchanges: schema neuroshard.communication_samples.v1.
 
-A safetensors file: a column per field, facts about the run in the metadata.
+It is a safetensors file with a column per field; the metadata describe the run.
 docs/communication-model.md lists both."""
 
 import json
@@ -15,11 +15,11 @@ from neuroshard.collect._errors import CollectError
 from neuroshard.collect._samples.links import fit_links
 
 SCHEMA = "neuroshard.communication_samples.v1"
-# The facts that every row of a file shares.
+# Metadata that must be equal for all rows of a file.
 IDENTITY = ("backend", "device_class", "machine", "torch", "seed", "rule")
 
-# The rejection rule. It sees only the reference exchange and how the runs of a sample
-# scatter, never a prediction.
+# The rejection rule uses the reference exchange and the spread of a sample's runs, never a
+# prediction.
 REFERENCE_LIMIT = 2.0
 SPREAD_LIMIT = 1.0
 RULE = (f"a reference exchange beside the sample takes over {REFERENCE_LIMIT:g} x the median "
@@ -78,11 +78,11 @@ class SampleFile:
         return self.topologies.index(topology)
 
     def key(self, sample):
-        """What tells a sample from all others."""
+        """A key that no other sample has."""
         return json.dumps(self.topologies[sample.topology]), sample.draw, sample.repeat_of >= 0
 
     def rejected(self):
-        """For each sample whether the rule drops it."""
+        """For each sample, whether the rule rejects it."""
         medians = {}
         for sample in self.samples:
             medians.setdefault(sample.topology, []).extend(
@@ -154,7 +154,7 @@ def from_tensors(metadata, tensors):
 
 
 def check_same(path, identity, other):
-    """Refuses to put rows of different machines, back ends or settings together."""
+    """Raises if rows of different machines, back ends or settings would be merged."""
     for name in IDENTITY:
         if identity[name] != other[name]:
             raise CollectError(f"{path}: its {name} is '{identity[name]}', but this is "

@@ -1,9 +1,8 @@
 """Checkpoints of whole training states: sharded tables, dense models, optimizers, values.
 
-The files are those of torch.distributed.checkpoint. What save() and load() add: a checkpoint
-appears whole or not at all, damage is noticed, plans with other cuts are converted, and when
-anything is wrong on any rank, all ranks raise the same CheckpointError. docs/checkpoints.md has
-examples.
+The files are those of torch.distributed.checkpoint. In addition a checkpoint appears complete or
+not at all, damage is detected, states are converted between plans with different cuts, and an
+error on any rank raises the same CheckpointError on all. docs/checkpoints.md has examples.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from torch.utils import _pytree as pytree
 from neuroshard import fields
 from neuroshard.distributed._checkpoint import files
 from neuroshard.distributed._checkpoint.run import Run
-from neuroshard.distributed._checkpoint.state import Part, is_sharded, key_of_tables, state_of
+from neuroshard.distributed._checkpoint.state import Contents, is_sharded, key_of_tables, state_of
 from neuroshard.distributed._checkpoint.row_state_merge import Merge, plan_merges
 from neuroshard.distributed._checkpoint.sharded import Sharded
 from neuroshard.errors import CheckpointError
@@ -41,13 +40,13 @@ def save(path: str | os.PathLike[str], state: State, process_group: Group = None
          keep: int | None = None) -> None:
     """Saves to the folder `path`, which all ranks share; called on all ranks.
 
-    state: nn.Modules, optimizers, anything with state_dict() and load_state_dict(), and values
-    (numbers, texts, tensors, nested in dicts and lists), by name; or one nn.Module. Optimizers
-    and values must be equal on all ranks: one rank's is kept. keep: of checkpoints whose names
-    differ in the number at the end (step-100, step-200), only the newest so many stay.
+    state: by name nn.Modules, optimizers, other objects with state_dict() and load_state_dict(),
+    and values (numbers, texts, tensors, nested in dicts and lists); or one nn.Module. Optimizers
+    and values must be equal on all ranks, as those of one rank are saved. keep: how many
+    checkpoints stay whose names differ only in the number at the end (step-100, step-200).
 
-    Everything is written to PATH.partial and renamed when it is complete. A checkpoint that is
-    already there is replaced then, and not before; another folder is refused. On a
+    Everything is written to PATH.partial, which is renamed once it is complete. Only then is an
+    existing checkpoint replaced; a folder that is no checkpoint is refused. After a
     CheckpointError nothing has changed.
     """
     path = _path(path, "save")
@@ -71,16 +70,16 @@ def save(path: str | os.PathLike[str], state: State, process_group: Group = None
 
 
 def load(path: str | os.PathLike[str], state: State, process_group: Group = None,
-         only: Part | None = None) -> None:
+         only: Contents | None = None) -> None:
     """Loads what is in `state` from the folder `path`; called on all ranks.
 
-    Modules and optimizers are loaded in place; for a value, state[name] is replaced (a tensor:
-    filled). The checkpoint may have been written by any number of ranks under any plan, by
-    save() or by torch.distributed.checkpoint, and may hold more than is asked for, but no other
-    tables. only: of sharded tables and optimizers, "weights" or "optimizer" alone.
+    Modules, optimizers and tensors are loaded in place; other values replace state[name]. The
+    checkpoint may have been written by any number of ranks under any plan, by save() or by
+    torch.distributed.checkpoint. It may hold more than `state` asks for, but no other tables.
+    only: loads "weights" or "optimizer" states alone.
 
-    Keys, shapes and types are compared before anything is written. After a later error (a
-    damaged file) what has been loaded is undefined.
+    Keys, shapes and types are compared before anything is written. After a later error, such as a
+    damaged file, the contents of `state` are undefined.
     """
     path = _path(path, "load")
     if only not in (None, "weights", "optimizer"):
@@ -149,8 +148,9 @@ def _is_stateful(value: Any) -> bool:
 
 
 def _values_to_save(state: State) -> dict[str, Any]:
-    """What torch.distributed.checkpoint is given: modules by key; the rest whole, as optimizers
-    have no state to load into before their first step, and keys that are no texts."""
+    """The values for torch.distributed.checkpoint: modules by key, all else as one value each,
+    since optimizers have no state to load into before their first step, and keys that are not
+    texts."""
     values = {}
     for name, value in _named(state).items():
         if isinstance(value, nn.Module):
@@ -176,15 +176,15 @@ def _key(name: str, key: str) -> str:
 
 
 def _tables(state: State) -> Iterator[tuple[str, nn.Module]]:
-    """Sharded tables anywhere in the modules, with what their keys begin with."""
+    """(prefix of its keys, module) of all sharded tables in the modules."""
     for name, value in _named(state).items():
         for inner, module in value.named_modules() if isinstance(value, nn.Module) else ():
             if is_sharded(module):
                 yield "".join(f"{part}." for part in (name, inner) if part), module
 
 
-def _target(state: State, only: Part | None) -> dict[str, Any]:
-    """What is to be loaded, by the keys of the checkpoint."""
+def _target(state: State, only: Contents | None) -> dict[str, Any]:
+    """The values to load into, by the keys of the checkpoint."""
     target: dict[str, Any] = {}
     for name, value in _named(state).items():
         if isinstance(value, nn.Module):
@@ -201,7 +201,7 @@ def _target(state: State, only: Part | None) -> dict[str, Any]:
 
 
 def _optimizer_keys(state: State) -> set[str]:
-    """Keys of what only training needs."""
+    """Keys of values that only training needs."""
     keys = {name for name, value in _named(state).items()
             if isinstance(value, torch.optim.Optimizer)}
     return keys.union(*({prefix + key for key in state_of(tables, only="optimizer")}
@@ -246,7 +246,7 @@ def _other_tables(prefix: str, tables: Any, saved: Mapping[str, Any]) -> list[st
 
 
 def _take(state: State, target: dict[str, Any], merges: list[Merge]) -> None:
-    """Gives modules, optimizers and values what was loaded, as far as it is not there yet."""
+    """Passes on the loaded values that were not loaded in place."""
     for merge in merges:
         merge.finish()
         for key in merge.keys:

@@ -1,8 +1,8 @@
-"""The folder of a checkpoint: what is in it, what it is called, and how it is read and written.
+"""The folder of a checkpoint: its files and names, how it is read, written and replaced.
 
-It is a folder of torch.distributed.checkpoint, in which .metadata also has a checksum of every
-entry, and neuroshard.json one of .metadata. Beside it there may be, until the next save or for
-good after a crash, NAME.partial (not complete) and NAME.replaced (complete; what NAME was).
+It is a folder of torch.distributed.checkpoint. In addition .metadata has a checksum of every
+entry, and neuroshard.json a checksum of .metadata. While a save runs, and after a crash until the
+next save, there may be NAME.partial (incomplete) and NAME.replaced (the complete former NAME).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _OWN_FILES = re.compile(r"__\d+_\d+\.distcp|\.metadata(\.tmp)?|neuroshard\.json(
 
 
 class Writer(FileSystemWriter):
-    """Adds a checksum to what .metadata says of every entry; others ignore it."""
+    """Adds a checksum of every entry to .metadata; other readers ignore it."""
 
     def write_data(self, plan: Any, planner: Any) -> Any:
         with disk_errors(self.path):
@@ -50,7 +50,7 @@ class Writer(FileSystemWriter):
 
 
 class Reader(FileSystemReader):
-    """Checks every entry that it reads, and what .metadata is if there is a marker."""
+    """Compares every entry that it reads with its checksum, and .metadata if there is a marker."""
 
     def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
         marker = read_marker(self.path)
@@ -70,7 +70,7 @@ class Reader(FileSystemReader):
 
 @contextmanager
 def disk_errors(path: Path) -> Iterator[None]:
-    """Raises what the disk said, and where; torch.save() hides it behind an error of its own."""
+    """Raises the operating system's error and path, which torch.save() hides behind its own."""
     try:
         yield
     except Exception as error:
@@ -83,7 +83,7 @@ def disk_errors(path: Path) -> Iterator[None]:
 
 
 def checksum(file: IO[bytes], offset: int, length: int | None = None) -> int:
-    """CRC-32 of a part of a file, as far as there is one."""
+    """CRC-32 of a part of a file, up to the end of the file if that comes first."""
     file.seek(offset)
     result = 0
     while length is None or length > 0:
@@ -105,12 +105,13 @@ def is_checkpoint(path: Path) -> bool:
 
 
 def complete(path: Path) -> Path | None:
-    """Where the complete checkpoint of this name lies: a replacement may have been cut short."""
+    """The complete checkpoint of this name: NAME, or NAME.replaced if a save was killed between
+    the two renames. None if there is neither."""
     return next((one for one in (path, beside(path, REPLACED)) if is_checkpoint(one)), None)
 
 
 def write_marker(path: Path, about: dict[str, Any]) -> None:
-    """The last file of a checkpoint, and all of it to the disk."""
+    """Writes the last file of a checkpoint, and flushes the folder to the disk."""
     with open(path / METADATA, "rb") as file:
         plain = {"schema": SCHEMA, "metadata_crc32": checksum(file, 0), **about}
     with disk_errors(path), open(path / MARKER, "w", encoding="utf-8") as file:
@@ -122,7 +123,7 @@ def write_marker(path: Path, about: dict[str, Any]) -> None:
 
 
 def read_marker(path: Path) -> dict[str, Any] | None:
-    """What save() says of its checkpoint; None when it was written by something else."""
+    """The contents of neuroshard.json; None if save() did not write the checkpoint."""
     try:
         text = (path / MARKER).read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -137,7 +138,7 @@ def read_marker(path: Path) -> dict[str, Any] | None:
 
 
 def check_files(path: Path) -> None:
-    """Raises when a file that .metadata names is missing here or too short: ranks may write to
+    """Raises if a file that .metadata names is missing or too short, as when ranks wrote to
     folders of the same name on different disks."""
     ends: dict[str, int] = {}
     for entry in FileSystemReader(path).read_metadata().storage_data.values():
@@ -146,14 +147,14 @@ def check_files(path: Path) -> None:
     for name, end in ends.items():
         file = path / name
         if not file.is_file():
-            raise FileNotFoundError(f"{file} was written by another rank and is not to be seen "
+            raise FileNotFoundError(f"{file} was written by another rank, but is missing "
                                     "here; all ranks must save to a file system that they share")
         if file.stat().st_size < end:
             raise OSError(f"{file} has {file.stat().st_size} bytes, expected {end}")
 
 
 def sync(path: Path) -> None:
-    """Brings the entries of a folder to the disk."""
+    """Flushes the entries of a folder to the disk."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
@@ -162,25 +163,25 @@ def sync(path: Path) -> None:
 
 
 def sync_parent(path: Path) -> None:
-    """Brings the name of a folder to the disk."""
+    """Flushes the name of a folder to the disk."""
     sync(path.parent)
 
 
 def remove(path: Path) -> None:
-    """Removes a folder that holds nothing but files of a checkpoint, whole or not."""
+    """Removes the folder of a checkpoint, complete or not. Raises if it holds other files."""
     foreign = sorted(entry.name for entry in path.iterdir()
                      if not _OWN_FILES.fullmatch(entry.name))
     if foreign:
-        raise FileExistsError(f"{path} holds what is no part of a checkpoint ({foreign[0]}); "
-                              "remove it or save elsewhere")
+        raise FileExistsError(f"{path} holds a file that is not part of a checkpoint "
+                              f"({foreign[0]}); remove it or save elsewhere")
     for entry in path.iterdir():
         entry.unlink()
     path.rmdir()
 
 
 def put_in_place(partial: Path, path: Path) -> None:
-    """Makes a complete partial folder the checkpoint `path`. At any moment `path` is complete,
-    or `path` is missing and what it was is NAME.replaced."""
+    """Renames a complete partial folder to `path`. At any moment either `path` is complete, or it
+    is missing and its former contents are NAME.replaced."""
     old = beside(path, REPLACED)
     if path.exists():
         path.rename(old)
@@ -192,8 +193,8 @@ def put_in_place(partial: Path, path: Path) -> None:
 
 
 def clean(path: Path) -> None:
-    """Puts right what saves under this name, whatever the number, have left behind when they
-    were killed: removes what is not complete, and completes or takes back replacements."""
+    """Cleans up after killed saves of this name with any number: removes incomplete folders, and
+    finishes or undoes replacements."""
     for old in _leftovers(path, REPLACED):
         name = old.with_name(old.name.removesuffix(REPLACED))
         if name.exists():
@@ -230,7 +231,7 @@ def numbered(folder: Path, name: str, suffix: str = "") -> list[Path]:
 
 
 def remove_older(path: Path, keep: int) -> None:
-    """Leaves the newest `keep` checkpoints up to this one, by number."""
+    """Removes all but the newest `keep` checkpoints up to this one, by number."""
     if number(path) is None:
         return
     older = [one for one in numbered(path.parent, stem(path))

@@ -1,8 +1,8 @@
-"""Row-wise optimizer states between plans that cut columns at different places.
+"""Converts row-wise optimizer states between plans that cut columns at different places.
 
-A state of some columns is the mean over them of what the optimizer sums up. That of other
-columns is therefore the mean of the states it overlaps, each weighted by how many of its columns
-it covers; docs/checkpoints.md has the formula and what it leaves out.
+The state of a range of columns is a mean over these columns. The state of another range is
+therefore the mean of the states it overlaps, each weighted by the number of common columns;
+docs/checkpoints.md has the formula and its limits.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from neuroshard.distributed._checkpoint.sharded import Piece, RowState, Sharded, Span
+from neuroshard.distributed._checkpoint.sharded import Chunk, RowState, Sharded, Span
 
-# Rows that are merged at a time, in double precision.
+# Rows merged at a time in double precision, which bounds the memory it takes.
 MERGED_ROWS = 1 << 20
 
 _SUFFIX = re.compile(r"(.*)\.columns_(\d+)_(\d+)")
 
 
 class Merge(NamedTuple):
-    """Row-wise states of a checkpoint on their way into shards with other columns.
+    """The row-wise states of one table, read from a checkpoint whose columns are cut elsewhere.
 
-    keys: what is read, in place of values of the module. states: those of this rank's shards.
-    sources: per range of columns in the checkpoint, by position in `states`, what is read for
-    it: one value per row of the shard.
+    keys: the keys to read in place of the module's own. states: the states of this rank's shards.
+    sources: for each range of columns in the checkpoint, the tensors to read it into, by position
+    in `states`; one value per row of the shard.
     """
 
     keys: tuple[str, ...]
@@ -35,8 +35,8 @@ class Merge(NamedTuple):
     sources: dict[Span, dict[int, Tensor]]
 
     def finish(self) -> None:
-        """Gives each shard its mean, in double precision and rounded once: equal states give
-        the same bits again."""
+        """Writes the weighted means to the shards. They are computed in double precision and
+        rounded once, so equal states keep their bits."""
         for number, state in enumerate(self.states):
             for begin in range(0, len(state.tensor), MERGED_ROWS):
                 rows = slice(begin, begin + MERGED_ROWS)
@@ -57,7 +57,7 @@ def shared(a: Span, b: Span) -> int:
 
 
 def saved_columns(saved: Iterable[str]) -> dict[str, dict[str, Span]]:
-    """Of all states that are saved by ranges of columns: under which keys, in order of columns."""
+    """By state that is saved by ranges of columns: its keys and their ranges, in order."""
     found: dict[str, dict[str, Span]] = {}
     for name in saved:
         match = _SUFFIX.fullmatch(name)
@@ -68,9 +68,9 @@ def saved_columns(saved: Iterable[str]) -> dict[str, dict[str, Span]]:
 
 
 def plan_merges(target: dict[str, Any], saved: Iterable[str]) -> list[Merge]:
-    """Replaces, in the target, row-wise states that are saved for other columns by what has to be
-    read; finish() each merge after that. States that are not saved are left for the caller to
-    miss. Depends on the plan and the keys alone, which are the same on all ranks."""
+    """Replaces the row-wise states in `target` that are saved for other ranges of columns by the
+    tensors to read; call finish() on each merge once they are read. States that are not saved stay
+    in the target. The result depends on the plan and the keys alone, which all ranks share."""
     saved = set(saved)
     by_columns = saved_columns(saved)
     ours: dict[str, dict[str, Sharded]] = {}
@@ -92,7 +92,7 @@ def plan_merges(target: dict[str, Any], saved: Iterable[str]) -> list[Merge]:
 
 
 def _covers(whole: Span, ranges: Iterable[Span]) -> bool:
-    """Whether ranges in order follow each other from end to end."""
+    """Whether sorted ranges follow each other without a gap from end to end of the whole."""
     reached = whole[0]
     for begin, end in ranges:
         if begin != reached:
@@ -108,6 +108,6 @@ def _plan_merge(target: dict[str, Any], value: Sharded, found: dict[str, Span]) 
         read = {number: torch.empty_like(state.tensor) for number, state in enumerate(states)
                 if shared(columns, state.columns)}
         target[key] = Sharded(value.size(), value.dtype, [
-            Piece((states[number].row,), tensor) for number, tensor in read.items()])
+            Chunk((states[number].row,), tensor) for number, tensor in read.items()])
         merge.sources[columns] = read
     return merge

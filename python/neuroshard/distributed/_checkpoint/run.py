@@ -1,4 +1,4 @@
-"""The ranks of a group that save or load a checkpoint together."""
+"""A save or load of a checkpoint by all ranks of a group, with one error for all of them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ T = TypeVar("T")
 
 
 class Run:
-    """The ranks of a group on one errand; what fails on one of them fails on all."""
+    """One save or load by the ranks of a group: an error on one rank is raised on all. errand:
+    what the ranks do, for messages."""
 
     def __init__(self, group: dist.ProcessGroup | None, errand: str) -> None:
         self.group = group
@@ -62,7 +63,8 @@ class Run:
             self._raise_lost(error)
 
     def compare(self, names: Iterable[str]) -> None:
-        """All ranks must be on the same errand before they meet in collectives."""
+        """Raises unless all ranks called with the same errand and names; otherwise their
+        collectives would not match."""
         first, *others = self.gather((self.errand, sorted(names)))
         for rank, other in enumerate(others, start=1):
             if other != first:
@@ -71,7 +73,7 @@ class Run:
                                       "must call with the same path and names")
 
     def _raise_first(self, failures: Mapping[int, str]) -> None:
-        """One cause for all ranks; the rank is named unless all have failed alike."""
+        """Raises the first failure on all ranks; names the rank unless all failed alike."""
         failed = {rank: failure for rank, failure in failures.items() if failure}
         if not failed:
             return
@@ -87,7 +89,7 @@ class Run:
 
 
 def cause_of(error: BaseException | None) -> str:
-    """In one line; the type is named where the text may not say what it is about."""
+    """One line about an error; it names the type of errors whose text may not tell."""
     if error is None:
         return ""
     text = first_line(error)

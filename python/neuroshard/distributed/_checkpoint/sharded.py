@@ -1,7 +1,7 @@
-"""A whole tensor of which this rank holds some pieces, as torch.distributed.checkpoint takes it.
+"""A whole tensor of which this rank holds some chunks, as torch.distributed.checkpoint takes it.
 
-torch's own ShardedTensor and DTensor know neither pieces that lie on several ranks nor uneven
-cuts by rows and columns at once.
+torch's own ShardedTensor and DTensor support neither replicated chunks nor uneven cuts by rows and
+columns at once.
 """
 
 from __future__ import annotations
@@ -17,39 +17,38 @@ from torch.distributed.checkpoint.planner import TensorWriteData, WriteItem, Wri
 
 Span = tuple[int, int]
 
-# A reader takes whole blocks, so their size bounds what resharding holds beside the shards.
+# A reader reads whole blocks, so their size bounds the extra memory of loading under another plan.
 BLOCK_BYTES = 32 << 20
 
 
-class Piece(NamedTuple):
+class Chunk(NamedTuple):
     """A rectangle of a tensor that this rank holds.
 
-    offsets: where it begins in the whole. tensor: the memory itself; rows may lie further
-    apart than they are wide. written: whether this piece goes into a checkpoint, as another
-    has the same values if not.
+    offsets: where it begins in the whole tensor. tensor: the memory itself, whose rows may be
+    padded. written: whether this chunk is saved; if not, another has the same values.
     """
 
     offsets: tuple[int, ...]
     tensor: Tensor
     written: bool = True
 
-    def blocks(self) -> Iterator[Piece]:
-        """The piece in runs of rows of at most BLOCK_BYTES each, or of one row."""
+    def blocks(self) -> Iterator[Chunk]:
+        """The chunk in blocks of rows of at most BLOCK_BYTES, but at least one row."""
         rows = self.tensor.shape[0]
         row_bytes = max(1, self.tensor[:1].numel() * self.tensor.element_size())
         step = max(1, BLOCK_BYTES // row_bytes)
         for begin in range(0, rows, step):
-            yield Piece((self.offsets[0] + begin, *self.offsets[1:]),
+            yield Chunk((self.offsets[0] + begin, *self.offsets[1:]),
                         self.tensor[begin:begin + step])
 
     @property
-    def chunk(self) -> ChunkStorageMetadata:
+    def metadata(self) -> ChunkStorageMetadata:
         return ChunkStorageMetadata(torch.Size(self.offsets), self.tensor.shape)
 
 
 class RowState(NamedTuple):
-    """A row-wise state of a shard: the mean over the columns [begin, end) of what the optimizer
-    sums up, for rows that begin at `row`."""
+    """A row-wise state of a shard: a mean over the columns [begin, end) for each row from `row`
+    on."""
 
     row: int
     columns: Span
@@ -57,9 +56,9 @@ class RowState(NamedTuple):
 
 
 class RowWise(NamedTuple):
-    """What else there is to a row-wise state: all of this rank's for the table, of `dim` columns;
-    what the key ends in when it is of some columns only; whether some shard, of any rank, has
-    columns of several keys."""
+    """A table's row-wise state. dim: columns of the table. states: those of this rank's shards.
+    suffix: end of the key if the state is of some columns only. spanning: whether a shard, on any
+    rank, has columns of several keys."""
 
     dim: int
     states: tuple[RowState, ...]
@@ -68,32 +67,31 @@ class RowWise(NamedTuple):
 
 
 class Sharded(Tensor):
-    """A value of a state dict: a whole tensor, of which this rank holds some pieces.
+    """A value of a state dict: a whole tensor, of which this rank holds some chunks.
 
-    torch.distributed.checkpoint saves it, loads it and cuts it anew. Other than that it can be
-    cloned; everything else is done on the tensors of its pieces. row_wise: of a row-wise
-    optimizer state.
+    torch.distributed.checkpoint saves it and loads it, also under other cuts. Operators other than
+    clone work on the tensors of its chunks. row_wise: set for row-wise optimizer states.
     """
 
-    pieces: tuple[Piece, ...]
+    chunks: tuple[Chunk, ...]
     row_wise: RowWise | None
     __torch_function__ = torch._C._disabled_torch_function_impl
 
     @staticmethod
-    def __new__(cls, size: Iterable[int], dtype: torch.dtype, pieces: Iterable[Piece],
+    def __new__(cls, size: Iterable[int], dtype: torch.dtype, chunks: Iterable[Chunk],
                 row_wise: RowWise | None = None) -> Sharded:
-        held = tuple(pieces)
+        held = tuple(chunks)
         device = held[0].tensor.device if held else torch.device("cpu")
         self = Tensor._make_wrapper_subclass(cls, tuple(size), dtype=dtype, device=device)
-        self.pieces = held
+        self.chunks = held
         self.row_wise = row_wise
         self._listed = ()
         return self
 
     def with_tensors(self, change: Any) -> Sharded:
-        """The same pieces of changed tensors."""
-        pieces = [piece._replace(tensor=change(piece.tensor)) for piece in self.pieces]
-        return Sharded(self.size(), self.dtype, pieces)
+        """The same chunks of changed tensors."""
+        chunks = [chunk._replace(tensor=change(chunk.tensor)) for chunk in self.chunks]
+        return Sharded(self.size(), self.dtype, chunks)
 
     @classmethod
     def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -103,38 +101,38 @@ class Sharded(Tensor):
         if func in changes:
             return args[0].with_tensors(changes[func])
         raise NotImplementedError(
-            f"{func}: a Sharded tensor stands for the pieces that this rank holds; compute with "
-            "the tensors of its pieces, or save it with torch.distributed.checkpoint")
+            f"{func}: a Sharded tensor stands for the chunks that this rank holds; compute with "
+            "the tensors of its chunks, or save it with torch.distributed.checkpoint")
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Sharded:
         return self.with_tensors(torch.clone)
 
     def __repr__(self) -> str:
-        places = ", ".join(f"{list(piece.tensor.shape)} at {list(piece.offsets)}"
-                           for piece in self.pieces)
+        places = ", ".join(f"{list(chunk.tensor.shape)} at {list(chunk.offsets)}"
+                           for chunk in self.chunks)
         return f"Sharded({list(self.size())}, {self.dtype}, here: {places or 'nothing'})"
 
-    # What torch.distributed.checkpoint asks for. It then wants the tensors of what it was told
-    # last: blocks when it saves, whole pieces when it loads. A block and a piece may begin at
-    # the same place, and so may pieces that hold the same values.
+    # The protocol of torch.distributed.checkpoint. It asks for the tensors of the list that it got
+    # last: blocks when it saves, whole chunks when it loads. A block and a chunk, or chunks with
+    # equal values, may begin at the same place.
 
     def __create_write_items__(self, fqn: str, _: object) -> list[WriteItem]:
-        self._listed = tuple(block for piece in self.pieces if piece.written
-                             for block in piece.blocks())
+        self._listed = tuple(block for chunk in self.chunks if chunk.written
+                             for block in chunk.blocks())
         properties = TensorProperties(dtype=self.dtype)
         return [WriteItem(MetadataIndex(fqn, block.offsets), WriteItemType.SHARD,
-                          tensor_data=TensorWriteData(block.chunk, properties, self.size()))
+                          tensor_data=TensorWriteData(block.metadata, properties, self.size()))
                 for block in self._listed]
 
     def __create_chunk_list__(self) -> list[ChunkStorageMetadata]:
-        self._listed = self.pieces
-        return [piece.chunk for piece in self.pieces]
+        self._listed = self.chunks
+        return [chunk.metadata for chunk in self.chunks]
 
     def __get_tensor_shard__(self, index: MetadataIndex) -> Tensor:
         offsets, hint = tuple(index.offset or ()), index.index
         if hint is not None and hint < len(self._listed) and self._listed[hint].offsets == offsets:
             return self._listed[hint].tensor
-        for piece in self._listed:
-            if piece.offsets == offsets:
-                return piece.tensor
+        for chunk in self._listed:
+            if chunk.offsets == offsets:
+                return chunk.tensor
         raise ValueError(f"{index.fqn}: nothing of this rank begins at {list(offsets)}")

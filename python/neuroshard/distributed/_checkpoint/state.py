@@ -1,13 +1,12 @@
 """Sharded tables as a state dict that torch.distributed.checkpoint saves and loads.
 
-Keys are those of TorchRec: embedding_bags.<table>.weight, and beside it the optimizer's
-embedding_bags.<table>.<state>, then step and learning_rate. Every value has the shape of the
-whole table and stands for the rectangles of it that this rank holds, in their own memory:
-saving copies nothing but a block at a time, loading writes in place.
+Keys are those of TorchRec: embedding_bags.<table>.weight, embedding_bags.<table>.<state> for the
+optimizer's states, step and learning_rate. Every value has the shape of the whole table and holds
+this rank's chunks of it without a copy: saving copies one block at a time, loading writes in place.
 
-A row-wise state that each column shard keeps for itself (semantics per_shard) has a key per
-range of columns, embedding_bags.<table>.<state>.columns_<begin>_<end>. docs/checkpoints.md
-has the rule by which such states are merged when columns are cut elsewhere.
+A row-wise state that each column shard keeps for itself (semantics per_shard) has a key per range
+of columns, embedding_bags.<table>.<state>.columns_<begin>_<end>. docs/checkpoints.md says how such
+states are merged when columns are cut elsewhere.
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ import torch
 from torch import Tensor, nn
 
 from neuroshard._tensors import DTYPES, ROW_WISE, STATE_NAMES
-from neuroshard.distributed._checkpoint.sharded import Piece, RowState, RowWise, Sharded
+from neuroshard.distributed._checkpoint.sharded import Chunk, RowState, RowWise, Sharded
 
-Part = Literal["weights", "optimizer"]
+Contents = Literal["weights", "optimizer"]
 
 
 
-def state_of(module: Any, only: Part | None = None) -> dict[str, Tensor]:
+def state_of(module: Any, only: Contents | None = None) -> dict[str, Tensor]:
     """The state of sharded tables, on every rank with the same keys.
 
     module: has plan, problem, local_shards(), step, learning_rate and, if it is not
@@ -50,9 +49,9 @@ def state_of(module: Any, only: Part | None = None) -> dict[str, Tensor]:
 
 
 def _elements(table: Any, dtype: torch.dtype, held: list[tuple[Any, Tensor]]) -> Sharded:
-    """Values per element of the table; replicas are equal, and the saver keeps one of equals."""
+    """A value per element of the table. Replicas hold equal chunks, of which one is saved."""
     return Sharded((table.rows, table.dim), dtype,
-                   [Piece((shard.rows[0], shard.cols[0]), tensor) for shard, tensor in held])
+                   [Chunk((shard.rows[0], shard.cols[0]), tensor) for shard, tensor in held])
 
 
 def _optimizer_state(plan: Any, table: Any, key: str, held: list[Any]) -> dict[str, Tensor]:
@@ -68,8 +67,8 @@ def _optimizer_state(plan: Any, table: Any, key: str, held: list[Any]) -> dict[s
 
 def _row_wise_state(plan: Any, table: Any, key: str,
                     held: list[tuple[Any, Tensor]]) -> dict[str, Tensor]:
-    """One value per row for each range of columns that is nowhere cut; of the whole row when the
-    semantics are exact, then written by the shards of column 0, which have each row once."""
+    """One value per row. Under exact semantics one state of whole rows, saved by the shards that
+    have column 0, since these cover each row once; else a state for each range between cuts."""
     exact = plan.optimizer_semantics == "exact"
     whole = (0, table.dim)
     spans = {whole} if exact else {shard.cols for shard in plan.shards_of(table.name)}
@@ -78,32 +77,31 @@ def _row_wise_state(plan: Any, table: Any, key: str,
                    for shard, tensor in held)
     result: dict[str, Tensor] = {}
     for columns in ranges:
-        pieces = [Piece((shard.rows[0],), tensor, not exact or shard.cols[0] == 0)
+        chunks = [Chunk((shard.rows[0],), tensor, not exact or shard.cols[0] == 0)
                   for shard, tensor in held
                   if exact or shard.cols[0] <= columns[0] < shard.cols[1]]
         suffix = "" if columns == whole else f".columns_{columns[0]}_{columns[1]}"
-        result[key + suffix] = Sharded((table.rows,), torch.float32, pieces,
+        result[key + suffix] = Sharded((table.rows,), torch.float32, chunks,
                                        RowWise(table.dim, states, suffix, spans != set(ranges)))
     return result
 
 
 def is_sharded(module: nn.Module) -> bool:
-    """Whether a module holds sharded tables, as state_of() wants them."""
+    """Whether a module holds sharded tables that state_of() accepts."""
     return callable(getattr(module, "local_shards", None)) and hasattr(module, "plan")
 
 
 def key_of_tables(module: Any) -> str:
-    """What TorchRec calls the tables of such a collection."""
+    """TorchRec's name for the tables of such a collection."""
     return getattr(module, "tables_key", "embedding_bags")
 
 
 def load_state(module: Any, values: Mapping[str, Any]) -> None:
-    """Takes values for keys of state_of(module), all or some; other keys are left alone.
+    """Loads values for all or some keys of state_of(module); ignores other keys.
 
-    Values that are this module's own memory were loaded in place. Other Sharded values must have
-    the same pieces; ordinary tensors are whole tables, of which each rank takes what it holds.
-    ValueError says what is wrong with which; nothing but weights and states that were right has
-    changed then.
+    Values on this module's own memory were loaded in place already. Other Sharded values must have
+    the same chunks; ordinary tensors are whole tables, of which each rank copies its chunks.
+    Raises a ValueError that lists all values that do not fit; the others have been loaded then.
     """
     own = state_of(module)
     wrong = [f"{key}: {message}" for key, value in own.items()
@@ -134,24 +132,24 @@ def load_from_state_dict(module: Any, state_dict: Mapping[str, Any], prefix: str
 
 
 def _copy_into(own: Sharded, value: Any) -> str:
-    """Copies a value into the memory of `own`; says why it cannot."""
+    """Copies a value into the memory of `own`. Returns "", or why it does not fit."""
     if not isinstance(value, Tensor):
         return f"expected a tensor of {list(own.size())}, got: {type(value).__name__}"
     if value.size() != own.size():
         return f"expected {list(own.size())}, got: {list(value.size())}"
     if isinstance(value, Sharded):
-        sources = [piece.tensor for piece in value.pieces]
-        if [piece.chunk for piece in value.pieces] != [piece.chunk for piece in own.pieces]:
+        sources = [chunk.tensor for chunk in value.chunks]
+        if [chunk.metadata for chunk in value.chunks] != [chunk.metadata for chunk in own.chunks]:
             return ("made under another plan; torch.distributed.checkpoint cuts it anew while it "
                     "loads into the state dict of this module")
     elif type(value) in (Tensor, nn.Parameter):
         sources = [value.detach()[tuple(slice(begin, begin + size) for begin, size in
-                                        zip(piece.offsets, piece.tensor.shape, strict=True))]
-                   for piece in own.pieces]
+                                        zip(chunk.offsets, chunk.tensor.shape, strict=True))]
+                   for chunk in own.chunks]
     else:
         return (f"expected a whole tensor or the state dict of this module, "
                 f"got: {type(value).__name__}")
-    for piece, source in zip(own.pieces, sources, strict=True):
-        if piece.tensor.data_ptr() != source.data_ptr():
-            piece.tensor.copy_(source)
+    for chunk, source in zip(own.chunks, sources, strict=True):
+        if chunk.tensor.data_ptr() != source.data_ptr():
+            chunk.tensor.copy_(source)
     return ""

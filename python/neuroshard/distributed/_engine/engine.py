@@ -1,4 +1,4 @@
-"""The interface of engines, which run the plan of a collection, and the engine for CPUs."""
+"""Engine, which runs a plan's tables on one rank: the interface, and the engine for CPUs."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from neuroshard.distributed._shards import Manifest
 
 
 class Engine(Protocol):
-    """This rank's end of a plan. All ranks call join, start, wait and, through autograd, the
-    update in the same order. backend: of the process group it talks through. compile_options:
-    of neuroshard-compile, for its artifacts."""
+    """Runs a plan's tables on this rank. All ranks call join, start, wait and, through autograd,
+    the update in the same order. backend: of the process group it uses. compile_options: options
+    of neuroshard-compile for its artifacts."""
 
     backend: str
     compile_options: tuple[str, ...]
@@ -31,8 +31,8 @@ class Engine(Protocol):
     def join(self, name: str, folder: pathlib.Path, manifest: Manifest,
              group: dist.ProcessGroup | None, threads: int,
              watched: dist.ProcessGroup | None = None) -> None:
-        """Opens the shards. group: of its own; None: one rank. watched: the process group whose
-        control (control.py) knows why the other has ended."""
+        """Opens the shards. group: a process group for this engine alone; None: one rank. watched:
+        the user's group, whose control (_group/control.py) knows why the other has ended."""
 
     def initialize(self, seed: int) -> None: ...
 
@@ -52,13 +52,13 @@ class Engine(Protocol):
         """The results of all lookups, whose backward is the update."""
 
     def refuse(self, text: str) -> None:
-        """Instead of start(): the step that the other ranks start ends there with this text."""
+        """Called instead of start(): ends the step on the other ranks with this error text."""
 
     def settle(self) -> None:
-        """Afterwards weights may be read and written."""
+        """Waits until weights may be read and written."""
 
     def shard_tensors(self, shard: int) -> Sequence[torch.Tensor]:
-        """Weights and states, on the shard's own memory."""
+        """Weights and states as tensors on the shard's own memory."""
 
     def phases(self) -> dict[str, tuple[float, int]]: ...
 
@@ -134,8 +134,8 @@ class CpuEngine:
 
 
 def make_engine(device: torch.device | str | int | None, engine: str | None) -> Engine:
-    """engine: "cpu" or "cuda"; None: that of the device. device: where ids and results are; None:
-    that of the engine. The engine "cuda" takes "cpu" with the emulator as driver alone."""
+    """engine: "cpu" or "cuda"; None: that of the device. device: of ids and results; None: that of
+    the engine. The engine "cuda" runs on the device "cpu" only with the emulator as driver."""
     if engine not in (None, "cpu", "cuda"):
         raise ValueError(f"engine: expected \"cpu\" or \"cuda\", found {engine!r}")
     place = torch.device(device if device is not None else engine or "cpu")

@@ -1,11 +1,11 @@
 """torch.ops.neuroshard.embeddings_*: shapes for tracing, autograd, the learning rate of updates.
 
-The operators themselves are C++ (lib/RuntimeTorch). Models are known by name, since an operator
-of a traced program takes values only. `token` stands for the contents of the tables:
-embeddings_update changes it, so that no tracer moves a lookup over an update. `anchor` requires
-a gradient and never gets one: it makes autograd call the backward of lookups that have no other
-input to differentiate; None: no backward follows. The learning rate is no argument either, or a
-traced program would keep the one of its trace: each update asks for it."""
+The operators themselves are C++ (lib/RuntimeTorch). They take the name of a model, since operators
+of a traced program take values only. `token` stands for the contents of the tables:
+embeddings_update changes it, so that no tracer moves a lookup past an update. `anchor` requires a
+gradient and never gets one: with it autograd calls the backward of lookups without another input to
+differentiate; None: no backward follows. The learning rate is not an argument, since a traced
+program would keep the value of its trace: each update asks for it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Shapes:
-    """What tracing needs to know of a model."""
+    """The shapes of a model's results, for tracing."""
 
     features: int
     results: tuple[Result, ...]
@@ -100,7 +100,7 @@ def _update(model, token, ticket, gradients, ids):
 def _save(ctx, inputs, output):
     model, token, ticket, ids, _, weights, _ = inputs
     ctx.save_for_backward(ticket, ids)
-    # Not saved by autograd: a backward changes it, and others may follow.
+    # Kept outside autograd, which refuses tensors that a backward has changed.
     ctx.token, ctx.model = token, model
     ctx.weighted = weights is not None
     ctx.shapes = [(result.shape, result.dtype, result.device) for result in output]
@@ -108,7 +108,7 @@ def _save(ctx, inputs, output):
 
 def _backward(ctx, gradients, update="embeddings_update"):
     ticket, ids = ctx.saved_tensors
-    # A result that the loss does not read has no gradient: zeros.
+    # A result that the loss does not read has no gradient; zeros stand for it.
     gradients = [torch.zeros(shape, dtype=dtype, device=device) if gradient is None
                  else gradient.contiguous()
                  for gradient, (shape, dtype, device) in zip(gradients, ctx.shapes)]
@@ -119,7 +119,7 @@ def _backward(ctx, gradients, update="embeddings_update"):
 
 
 def register() -> None:
-    """Loads the library and completes its operators; again: does nothing."""
+    """Loads the library and adds to its operators what Python defines. Later calls do nothing."""
     if _registered:
         return
     load_library()

@@ -1,4 +1,4 @@
-"""Runs a plan's tables on the GPU of each rank."""
+"""The engine for GPUs, which runs a plan's tables on the GPU of each rank."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from neuroshard.jagged import Jagged
 
 
 class GpuEngine:
-    """The device kernels of libneuroshard_cuda, and collectives on tensors of the device: NCCL,
-    or Gloo with the emulator as driver, whose memory is that of the host."""
+    """Kernels of libneuroshard_cuda, and collectives on device tensors by NCCL; or by Gloo with
+    the emulator as driver, whose memory is the host's."""
 
     def __init__(self, place: torch.device) -> None:
         if place.type == "cuda" and not torch.cuda.is_available():
@@ -58,7 +58,7 @@ class GpuEngine:
         cuda.load_library()
 
     def code_version(self) -> str:
-        """Of the library, and of what exchanges."""
+        """A hash of the library and of the code of the exchanges."""
         digest = hashlib.sha256(pathlib.Path(cuda.library_path()).read_bytes())
         for file in sorted(pathlib.Path(__file__).parent.glob("*.py")):
             digest.update(file.read_bytes())
@@ -71,10 +71,10 @@ class GpuEngine:
         layout = make_layout(manifest)
         rank = dist.get_rank(group) if group else 0
         wire = DTYPES[manifest.plain.get("wire_type", "f32")]
-        going = None
+        require_going = None
         if self._watched is not None and is_watched(self._watched):
-            going = control_of(self._watched).require_going
-        transport = Transport(group, rank, layout.ranks, wire, going)
+            require_going = control_of(self._watched).require_going
+        transport = Transport(group, rank, layout.ranks, wire, require_going)
         shards = ShardMemory(os.fspath(folder), manifest, rank, self.place)
         self._shards = shards
         self.stepper = Stepper(layout, transport, shards,
@@ -131,8 +131,8 @@ class GpuEngine:
 
     @contextlib.contextmanager
     def _ending_all(self) -> Iterator[None]:
-        """An error in the midst of a step, here or of another rank, ends the group: no rank waits
-        for what does not come, and all are told the first cause."""
+        """Ends the group after an error within a step on any rank, so that no rank waits for ever,
+        and raises the first cause on all."""
         try:
             yield
         except GroupError:
@@ -149,11 +149,11 @@ class GpuEngine:
         return step
 
     def refuse(self, text: str) -> None:
-        """The others learn it when this rank's program ends (control.py): lengths that are
-        exchanged between devices have no room for it."""
+        """Does nothing: messages between devices have no room for a text. The other ranks learn the
+        error when this rank's program ends (_group/control.py)."""
 
     def settle(self) -> None:
-        """Waits for the steps, and asks kernels what they have made of ids."""
+        """Waits for the steps, and raises if kernels found ids out of range."""
         self.stepper.check()
 
     def shard_tensors(self, shard: int) -> Sequence[torch.Tensor]:

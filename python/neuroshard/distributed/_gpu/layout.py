@@ -1,10 +1,9 @@
-"""The layout of exchanges, as the manifest has it; the same on every rank.
+"""The layout of exchanges, read from the manifest; it is the same on every rank.
 
-A bucket holds the ids of one lookup that fall into one range of rows. It goes as a stream to
-each rank that has columns of these rows, or, for a replicated table, to every rank: copies of
-a table learn from all ids. An entry is a lookup on one slot of a rank; its results are columns
-of the rows that the rank sends to the rank of each sample, or a block of its own if it is not
-pooled.
+A bucket holds the ids of one lookup that fall into one range of rows. It is sent as a stream to
+each rank that holds columns of these rows; for a replicated table to every rank, since each copy is
+updated with all ids. An entry is a lookup on one slot of a rank. Pooled results of an entry are
+columns of the rows that its rank sends to the rank of each sample; others are a block of their own.
 """
 
 from __future__ import annotations
@@ -40,9 +39,10 @@ class Bucket:
 
 @dataclass(frozen=True)
 class Entry:
-    """kernel: number of the lookup on its rank. column: of the rows of results, where unpooled
-    entries count as of one batch; each begins at a multiple of 16 bytes. divided: part of a mean
-    over shards of rows, which is divided after the sum; kernels divide other means themselves."""
+    """kernel: number of the lookup on its rank. column: first column in the rows of results, a
+    multiple of 16 bytes; unpooled entries are numbered as if all had one batch. divided: whether
+    it is part of a mean over row shards, which is divided after the sum; kernels divide other
+    means themselves."""
 
     kernel: int
     slot: int
@@ -59,13 +59,14 @@ class Entry:
 
     @property
     def stride(self) -> int:
-        """Columns with those that fill up to 16 bytes."""
+        """Columns, padded to a multiple of 16 bytes."""
         return padded(self.width)
 
 
 @dataclass(frozen=True)
 class Owner:
-    """What one rank looks up. streams: buckets, those of replicated tables last."""
+    """The lookups of one rank. streams: the buckets it receives, those of replicated tables last.
+    own_streams: how many are not of replicated tables."""
 
     streams: tuple[int, ...]
     own_streams: int
@@ -82,24 +83,25 @@ class Owner:
 
 @dataclass(frozen=True)
 class Segment:
-    """Columns of a result, and the (rank, entry) whose rows are added up there, in order."""
+    """Columns of a result, and the (rank, entry) whose rows are added up there in this order."""
 
     cols: Range
-    pieces: tuple[tuple[int, Entry], ...]
+    addends: tuple[tuple[int, Entry], ...]
 
 
 @dataclass(frozen=True)
 class Result:
-    """Of one lookup: segments side by side, or the rows of this rank's copy of the table."""
+    """The result of one lookup: segments side by side, or the rows of this rank's copy of the
+    table."""
 
     lookup: Lookup
     segments: tuple[Segment, ...]
     replicated: bool
 
     @property
-    def pieces(self) -> tuple[tuple[int, Entry], ...]:
-        """Each once, in the order in which they are added."""
-        return tuple(dict.fromkeys(one for segment in self.segments for one in segment.pieces))
+    def addends(self) -> tuple[tuple[int, Entry], ...]:
+        """The (rank, entry) of all segments, each once, in the order of addition."""
+        return tuple(dict.fromkeys(one for segment in self.segments for one in segment.addends))
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,7 @@ class Layout:
 
     @property
     def sifted(self) -> bool:
-        """Whether some bucket takes but some of its feature's ids."""
+        """Whether some bucket has only a part of its feature's ids."""
         return any(not self.is_whole(bucket) for bucket in self.buckets)
 
     def is_whole(self, bucket: Bucket) -> bool:

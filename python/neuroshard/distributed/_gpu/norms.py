@@ -1,8 +1,8 @@
 """Norms of gradient rows over all columns, for exact row-wise optimizers.
 
-Column shards of the same rows see the same ids, so that their lists of distinct rows agree and
-norms travel without row numbers. Where a table's column shards are cut into other ranges of
-rows, the places of common rows are looked up in those lists, which waits for the device."""
+Column shards of the same rows receive the same ids, so their lists of distinct rows are equal and
+norms are sent without row numbers. Where column shards of a table have different ranges of rows,
+the common rows are looked up in these lists, which waits for the device."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ Range = tuple[int, int]
 
 
 class NormExchange:
-    """Adds up the norms of a step's two-phase slots over the owners of the columns, in column
-    order, in place."""
+    """Sums the norms of a step's two-phase slots in place, over all owners of the row's columns in
+    column order."""
 
     def __init__(self, manifest: Manifest, transport: Transport, place: torch.device) -> None:
         self.transport, self.place = transport, place
         plain = manifest.plain
-        # Of each rank the (slot, shard) that meet others.
+        # By rank: the (slot, shard) that exchange norms.
         self.shards = [[(slot, shard) for slot, shard in enumerate(manifest.shards_of(rank))
                         if self._is_cut(plain, shard)] for rank in range(transport.ranks)]
         self.needed = any(self.shards)
@@ -46,7 +46,8 @@ class NormExchange:
                 and tuple(shard["cols"]) != (0, table["dim"]))
 
     def run(self, device: cuda.Device | None, received: Received) -> None:
-        """Between Device.backward and backward_apply, on all ranks."""
+        """Exchanges and sums norms; called between Device.backward and backward_apply on all
+        ranks."""
         rank = self.transport.rank
         own = {slot: Slot(device, slot, shard, received, shard["table"] in self.ragged, self.place)
                for slot, shard in self.shards[rank]}
@@ -91,8 +92,8 @@ class NormExchange:
 
 
 class Slot:
-    """The norms of a slot: one for each distinct row, ascending. Without the rows themselves
-    there are as many as could be, what is behind the last is never read."""
+    """The norms of a slot, one for each distinct row, ascending. If the rows are not looked up,
+    `values` has the largest possible number; those after the last row are never read."""
 
     def __init__(self, device: cuda.Device, slot: int, shard: dict, received: Received,
                  ragged: bool, place: torch.device) -> None:
@@ -113,7 +114,7 @@ class Slot:
         self.values = memory.foreign(norms.norms, count, place)
 
     def section(self, rows: Range) -> Range:
-        """Where the norms of a range of the table's rows are."""
+        """The positions of the norms of a range of the table's rows."""
         if self.rows is None:
             return 0, self.values.shape[0]
         bounds = torch.tensor(rows, dtype=self.rows.dtype, device=self.rows.device)

@@ -1,6 +1,6 @@
-"""torch.ops.neuroshard.sharded_*: steps on GPUs, which tracers take as they are.
+"""torch.ops.neuroshard.sharded_*: steps on GPUs as operators that tracers do not look into.
 
-As embeddings_* (distributed/operators.py) does for CPUs; written in Python."""
+The counterpart of embeddings_* (_engine/operators.py), written in Python."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from neuroshard.jagged import Jagged
 
 
 class Steps(Protocol):
-    """An open model, of which steps are known by number."""
+    """An open model, whose steps have numbers."""
 
     steps: dict[int, object]
 
@@ -51,7 +51,7 @@ def remove(model: str) -> None:
 
 
 class _Number(ctypes.c_int64):
-    """The memory of a ticket: when it goes, so does the step."""
+    """The memory of a ticket: when it is freed, its step is dropped."""
 
 
 def make_ticket(engine: Steps, number: int) -> torch.Tensor:
@@ -90,7 +90,7 @@ def _update_shape(model, token, ticket, gradients, ids):
 
 @cache
 def register() -> torch.library.Library:
-    """Defines the operators; again: does nothing."""
+    """Defines the operators. Later calls do nothing."""
     library = torch.library.Library("neuroshard", "FRAGMENT")
     library.define("sharded_start(str model, Tensor token, Tensor ids, Tensor offsets, "
                    "Tensor? weights, bool learns) -> Tensor")

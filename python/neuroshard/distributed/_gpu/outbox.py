@@ -1,5 +1,5 @@
 """Sends the ids of a step to the ranks that own their rows. All ranks first exchange the counts
-that the host has to know, and errors: wrong ids on one rank are an error on all."""
+that the host needs, and errors: wrong ids on one rank are an error on all."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from neuroshard.distributed._gpu.transport import Arrival, Transport
 from neuroshard.errors import TensorError
 from neuroshard.jagged import Jagged
 
-# Of a header, before the numbers of ids of each stream.
+# The fields of a header before the number of ids in each stream.
 CODE, BATCH, LEARNS, HEAD = range(4)
 
 
@@ -27,11 +27,11 @@ class Outbox:
         self.owner = layout.owners[transport.rank]
         most = max(len(owner.streams) for owner in layout.owners)
         none = len(layout.buckets)
-        # The bucket of each stream, by rank; behind the last one that no bucket has.
+        # By rank, the bucket of each stream, padded with a number that is no bucket's.
         self._buckets = torch.tensor(
             [[*owner.streams, *[none] * (most - len(owner.streams))] for owner in layout.owners],
             dtype=torch.int64, device=place).view(layout.ranks, most)
-        # By whether an update may follow: the buckets that go to each rank, and all of them.
+        # By whether an update may follow: the buckets sent to each rank, and their order.
         self._streams = {learns: [
             owner.streams[:self._count(owner, transport.rank, to, learns)]
             for to, owner in enumerate(layout.owners)] for learns in (False, True)}
@@ -40,11 +40,13 @@ class Outbox:
 
     @staticmethod
     def _count(owner: Owner, source: int, to: int, learns: bool) -> int:
-        """How many streams a rank sends to another: ids of copies only to learn from."""
+        """How many streams a rank sends to another. Ids of replicated tables go to other ranks only
+        if an update may follow."""
         return len(owner.streams) if learns or source == to else owner.own_streams
 
     def start(self, given: Jagged, learns: bool) -> Step:
-        """Checks the ids and sends them. A ValueError on all ranks if they are wrong on one."""
+        """Checks the ids and sends them. Raises a ValueError on all ranks if they are wrong on
+        one."""
         routed, error = attempt(lambda: self._route(given))
         header = self._header(routed, learns)
         even = [header.shape[1]] * self.layout.ranks

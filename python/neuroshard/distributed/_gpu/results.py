@@ -49,16 +49,16 @@ class Home:
 
 
 def bag_counts(step: Step, result: Result) -> torch.Tensor:
-    """[batch, 1]: ids of each bag of the lookup's feature, by which a mean divides; of empty
-    ones 1, as their sum is zero."""
+    """[batch, 1]: ids of each bag of the lookup's feature, by which a mean divides; 1 for empty
+    bags, whose sum is zero."""
     batch, feature = step.routed.batch, result.lookup.feature
     offsets = step.given.offsets[feature * batch:(feature + 1) * batch + 1]
     return offsets.diff().clamp_(min=1).to(torch.float32).unsqueeze(1)
 
 
 class Assembler:
-    """Puts column pieces side by side, adds shards of rows up in rank order, divides means,
-    rounds once."""
+    """Assembles results: puts columns side by side, adds row shards in rank order, divides means
+    and rounds once."""
 
     def __init__(self, layout: Layout, step: Step, home: Home, places: Places, rank: int) -> None:
         self.layout, self.step, self.home, self.places = layout, step, home, places
@@ -80,12 +80,12 @@ class Assembler:
         segments = []
         for segment in result.segments:
             total = None
-            for rank, entry in segment.pieces:
+            for rank, entry in segment.addends:
                 first = segment.cols[0] - entry.cols[0]
                 part = self.home.view(remote, rank, entry)
                 part = part[:, first:first + segment.cols[1] - segment.cols[0]]
                 total = part.float() if total is None else total + part
-            if segment.pieces[0][1].divided:
+            if segment.addends[0][1].divided:
                 total = total / bag_counts(self.step, result)
             segments.append(total)
         return torch.cat(segments, 1)
@@ -103,7 +103,7 @@ class Assembler:
     def _unpooled(self, result: Result, remote: torch.Tensor) -> torch.Tensor:
         begin, end = self._ids(result.lookup.feature)
         whole = remote.new_empty((end - begin, result.lookup.dim), dtype=torch.float32)
-        for rank, entry in result.pieces:
+        for rank, entry in result.addends:
             part = self.home.view(remote, rank, entry).float()
             target = whole[:, entry.cols[0]:entry.cols[1]]
             positions = self.step.positions_of(self._bucket(rank, entry))
@@ -120,11 +120,12 @@ class Assembler:
     def _bucket(self, rank: int, entry: Entry) -> int:
         return self.layout.owners[rank].streams[entry.stream]
 
-    # The reverse
+    # Gradients, the other way
 
     def gradients(self, given: Sequence[torch.Tensor],
                   scale: float) -> tuple[torch.Tensor, torch.Tensor]:
-        """(of the partial results of all ranks, of those of replicated tables), f32."""
+        """The f32 gradients of (the partial results of all ranks, the results of replicated
+        tables)."""
         rows = [gradient.float() if scale == 1 else gradient.float() * scale
                 for gradient in given]
         divided = {lookup: rows[lookup] / bag_counts(self.step, self.layout.results[lookup])
@@ -160,6 +161,6 @@ def in_columns(entries: Sequence[Entry]) -> list[Entry]:
 
 
 def fill_up(piece: torch.Tensor) -> torch.Tensor:
-    """With columns of zeros up to 16 bytes."""
+    """Pads columns with zeros to a multiple of 16 bytes."""
     missing = padded(piece.shape[1]) - piece.shape[1]
     return torch.nn.functional.pad(piece, (0, missing)) if missing else piece

@@ -1,4 +1,4 @@
-"""Routes ids to the ranks that own their rows, on the ids' device and without waiting for it."""
+"""Routes ids to the ranks that own their rows, on the device and without waiting for it."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from neuroshard.distributed._gpu.layout import Layout
 from neuroshard.errors import TensorError
 from neuroshard.jagged import Jagged
 
-# What is wrong with the ids of a rank, as the header tells it.
+# The state of a rank's ids, sent in the header.
 RIGHT, BAD_OFFSETS, BAD_ID, FAILED = range(4)
 
 
 @dataclass(frozen=True)
 class Routed:
-    """lengths: [buckets, batch] ids of each bag in each bucket. totals: [buckets]. orders: for
-    each layer the positions of the ids by bucket and then ascending; None: as they are, since
-    each bucket is a whole feature. feature_begin: [features + 1]. code, place: what is wrong and
-    at which position, scalars."""
+    """Ids by bucket. lengths: [buckets, batch] ids of each bag in each bucket. totals: [buckets].
+    orders: for each layer the positions of the ids, sorted by bucket and then ascending; None: ids
+    stay in place, since each bucket is a whole feature. feature_begin: [features + 1]. code,
+    place: the kind and position of the first error, scalars."""
 
     batch: int
     lengths: torch.Tensor
@@ -31,7 +31,7 @@ class Routed:
 
 
 class Router:
-    """Sorts ids by bucket. What it needs to know of the layout lies on the device."""
+    """Sorts ids by bucket, with a copy of the layout's bounds on the device."""
 
     def __init__(self, layout: Layout, place: torch.device) -> None:
         self.layout, self.place = layout, place
@@ -40,7 +40,7 @@ class Router:
             return torch.tensor(values, dtype=torch.int64, device=place)
 
         features = len(layout.features)
-        # Ids and features in one number, ascending with both.
+        # Keys are (feature << shift) + id, ascending by feature and then by id.
         self.shift = max((rows.bit_length() for rows in layout.rows_of_lookup), default=1) + 1
         rows = [0] * features
         self.lookups_of = [[] for _ in range(features)]
@@ -56,7 +56,8 @@ class Router:
         self.layer_bounds = [self._bounds(layer, on_device) for layer in range(layout.layers)]
 
     def _bounds(self, layer: int, on_device) -> tuple[torch.Tensor, torch.Tensor]:
-        """Where buckets of a layer begin, and the bucket there; behind each one begins none."""
+        """The first keys of a layer's buckets, and the bucket from each on; after a bucket's last
+        key begins the bucket `none`."""
         none = len(self.layout.buckets)
         bounds = {}
         for number, bucket in enumerate(self.layout.buckets):
@@ -70,7 +71,7 @@ class Router:
         return on_device(starts), buckets.to(torch.int32)  # fewer bits to sort by
 
     def route(self, given: Jagged) -> Routed:
-        """given: ids, offsets. Wrong values make no error here; they are told in `code`."""
+        """given: ids, offsets. Wrong values raise nothing here; `code` reports them."""
         features = len(self.layout.features)
         batch = (given.offsets.shape[0] - 1) // features
         ids, offsets, count = given.ids, given.offsets, given.ids.shape[0]
@@ -91,7 +92,7 @@ class Router:
         return Routed(batch, lengths, lengths.sum(1), orders, begin, code, place)
 
     def _keys(self, layer: int, ids: torch.Tensor, feature: torch.Tensor) -> torch.Tensor:
-        """The bucket of each id; the number of buckets: none."""
+        """The bucket of each id; the number of buckets stands for none."""
         starts, buckets = self.layer_bounds[layer]
         within = ids.long().clamp(0, (1 << self.shift) - 1)
         return buckets[torch.searchsorted(starts, (feature << self.shift) + within, right=True)]
@@ -114,13 +115,13 @@ class Router:
         return code, first
 
     def explain(self, given: Jagged, code: int, place: int) -> str:
-        """What is wrong, in the words of the CPU's runtime. Waits for the device."""
+        """The error's text, the same as the CPU runtime's. Waits for the device."""
         offsets = given.offsets.tolist()
         if code == BAD_OFFSETS:
             return offsets_message(offsets, given.ids.shape[0])
         features = len(self.layout.features)
         batch = (len(offsets) - 1) // features
-        # The last bag that begins there: empty ones come before it.
+        # The last bag that begins at or before the id: empty bags may begin there too.
         bag = max(one for one in range(features * batch) if offsets[one] <= place)
         lookup = self.lookups_of[bag // batch][0]
         return (f"feature \"{self.layout.features[bag // batch]}\", bag {bag % batch}, "

@@ -1,4 +1,4 @@
-"""This rank's device of an artifact, and its shards as tensors."""
+"""Opens a rank's shards of an artifact on its device, as tensors."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from neuroshard._gpu.place import require_driver
 
 
 class ShardMemory:
-    """Opens the shards of `rank` at `place`. On a GPU their memory is torch's; the emulator's
-    own memory is that of the host.
+    """The shards of `rank`, open on the device `place`. On a GPU torch allocates their memory; the
+    emulator allocates its own on the host.
 
     device: None if the rank owns nothing. tensors: of each shard its weights, and its states in
     the order of the optimizer."""
@@ -51,11 +51,11 @@ class ShardMemory:
                               "be f32: compile it with --gpu-output f32")
 
     def stream(self) -> int | None:
-        """Of CUDA, where the caller's work is queued."""
+        """The current CUDA stream; None on the CPU."""
         if self.place.type == "cpu":
             return None
         return torch.cuda.current_stream(self.place).cuda_stream
 
     def close(self) -> None:
-        """Ends when nobody has a tensor of it either."""
+        """Gives the device up; it closes once no tensor on its memory is left."""
         self.tensors, self.device, self._lease = [], None, None

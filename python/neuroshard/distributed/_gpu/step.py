@@ -1,6 +1,6 @@
 """The state of one step on a rank: the ids that arrived, and the arguments of kernels.
 
-Arrays by entry and source rank are tensors of the host: a step may have thousands of parts."""
+Arrays by entry and source rank are host tensors, since a step may have thousands of parts."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ GRADIENT_WORDS = ctypes.sizeof(cuda.Gradient) // 8
 
 @dataclass
 class Sizes:
-    """Numbers of the host. batches, counts: by rank, of its bags, and of the ids of each stream
-    that it sends to this rank. own: ids of this rank by bucket. feature_begin: of its ids."""
+    """Counts on the host. batches: bags of each rank. counts: by rank, the ids in each stream that
+    it sends to this rank. own: this rank's ids by bucket. feature_begin: where each feature's ids
+    begin on this rank."""
 
     batches: list[int]
     counts: list[list[int]]
@@ -32,7 +33,7 @@ class Sizes:
 
 @dataclass
 class Step:
-    """learns: an update may follow. Tensors are kept until then."""
+    """learns: whether an update may follow; tensors are kept for it."""
 
     layout: Layout
     given: Jagged
@@ -52,8 +53,8 @@ class Step:
             ends[bucket.layer] += count
 
     def span_of(self, bucket: int) -> tuple[torch.Tensor | None, int, int]:
-        """Where a bucket's ids are: an order of positions, None for the ids as they came, and
-        the range in it."""
+        """(order, begin, end): a bucket's ids are at positions order[begin:end]; order None: at
+        begin to end themselves."""
         one, orders = self.layout.buckets[bucket], self.routed.orders
         if orders is None:
             begin = self.sizes.feature_begin[self.layout.lookups[one.lookup].feature]
@@ -62,7 +63,7 @@ class Step:
         return orders[one.layer], begin, begin + self.sizes.own[bucket]
 
     def positions_of(self, bucket: int) -> torch.Tensor | None:
-        """Of a bucket's ids among those of this rank; None: all of its feature."""
+        """The positions of a bucket's ids among this rank's ids; None: all ids of its feature."""
         order, begin, end = self.span_of(bucket)
         return None if order is None else order[begin:end]
 
@@ -85,12 +86,12 @@ class Table:
 
 
 class Received:
-    """What has arrived at this rank: ids by source rank, stream, bag. Kernels read them there.
+    """The ids that arrived at this rank, by source rank, stream and bag. Kernels read them there.
 
-    count, first, first_length: [entries, ranks], of an entry's ids from a source rank, and
-    where they and their lengths begin. sent: not so are ids of copies that others need not
-    learn from. parts: those that were sent, in the order in which a row's gradients are added:
-    by entry, then by source."""
+    count, first, first_length: [entries, ranks], the number of an entry's ids from a source rank,
+    and where they and their lengths begin. sent: false for ids of replicated tables that other
+    ranks do not send. parts: those that were sent, by entry and then by source, the order in which
+    a row's gradients are added."""
 
     def __init__(self, table: Table, pooled: bool, rank: int, step: Step) -> None:
         self.table, self.pooled, self.rank, self.sizes = table, pooled, rank, step.sizes
@@ -115,8 +116,8 @@ class Received:
         return self.batches.expand(self.count.shape) if self.pooled else self.count
 
     def parts(self, out: torch.Tensor, stride: torch.Tensor) -> tuple[torch.Tensor, ctypes.Array]:
-        """For cuda.Device.forward; the tensor is their memory. out: addresses, [entries, ranks];
-        0: not computed. stride: [entries, 1]."""
+        """The parts for cuda.Device.forward, and the tensor that holds them. out: addresses of the
+        results, [entries, ranks]; 0: not computed. stride: [entries, 1]."""
         words = torch.zeros((*self.count.shape, PART_WORDS), dtype=torch.int64)
         words[..., 0] = self.table.kernel | 1 << 32  # exact
         words[..., 2] = self.ids.data_ptr()
@@ -133,7 +134,7 @@ class Received:
 
     def gradients(self, address: torch.Tensor, stride: torch.Tensor,
                   of_weights: torch.Tensor | None) -> tuple[torch.Tensor, ctypes.Array]:
-        """For cuda.Device.backward, likewise."""
+        """The gradients for cuda.Device.backward, and the tensor that holds them."""
         words = torch.zeros((*self.count.shape, GRADIENT_WORDS), dtype=torch.int64)
         words[..., 0] = address
         words[..., 1] = stride
@@ -144,15 +145,15 @@ class Received:
 
 
 def begins(counts: torch.Tensor) -> torch.Tensor:
-    """Where each of some pieces begins that lie one behind the other."""
+    """The first position of each of consecutive runs of these lengths."""
     return (counts.flatten().cumsum(0) - counts.flatten()).view(counts.shape)
 
 
 class Places:
-    """Where the results, or gradients, of this rank's entries lie, in values: for each source
-    rank a block of its bags x columns of all entries, or, if not pooled, one for each entry.
-    Those of replicated tables are in an array of their own; of each source rank from the same
-    place on.
+    """The positions of the results, or gradients, of this rank's entries, counted in values. For
+    each source rank there is a block [its bags, columns of all entries], or a block for each entry
+    if they are not pooled. Replicated tables have an array of their own, in which each source rank
+    begins at the same place.
 
     begin: [entries, ranks]. counts, copy_counts: values by source rank."""
 
@@ -173,7 +174,7 @@ class Places:
         self.counts, self.copy_counts = own.sum(0).tolist(), copies.sum(0).tolist()
 
     def addresses(self, rows: torch.Tensor, copies: torch.Tensor, rank: int) -> torch.Tensor:
-        """Of results. Copies are other ranks' to compute for their own bags."""
+        """Addresses of results. Each rank computes those of replicated tables for its own bags."""
         mine = torch.arange(self.begin.shape[1]) == rank
         array = torch.where(self.replicated, copies.data_ptr() * mine, rows.data_ptr())
         return (array + 4 * self.begin) * (array != 0)

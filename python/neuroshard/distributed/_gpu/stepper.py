@@ -31,12 +31,13 @@ class Stepper:
         self.table = Table(self.owner)
         self.outbox = Outbox(layout, transport, shards.place, id_dtype)
         self.scale, self.updates = 1.0, 0
-        # Of which step the library has sorted the ids, and whose kernels may still run.
+        # The step whose ids the library has sorted, and the one whose kernels may still run.
         self._sorted: Step | None = None
         self._held: Step | None = None
 
     def start(self, given: Jagged, learns: bool) -> Step:
-        """Checks the ids and sends them. A ValueError on all ranks if they are wrong on one."""
+        """Checks the ids and sends them. Raises a ValueError on all ranks if they are wrong on
+        one."""
         return self.outbox.start(given, learns)
 
     def finish(self, step: Step) -> list[torch.Tensor]:
@@ -58,25 +59,25 @@ class Stepper:
     def _launch(self, step: Step, out: torch.Tensor, stride: torch.Tensor, mode: int) -> None:
         if self.shards.device is None:
             return
-        # A stream of the library reads the ids beside this one: they stay until the next call has
-        # made this one wait for it. Who allocates before, in any thread, must not get their memory.
+        # Another stream of the library reads the ids until the next call makes this stream wait
+        # for it. They are held until then, so that torch does not reuse their memory.
         before, self._sorted = self._sorted, None
         held, parts = step.received.parts(out, stride)
         memory.with_torch_memory(
             lambda: self.shards.device.forward(parts, mode, self.shards.stream()),
             capturing=False)
-        del held, before  # until here the parts', and the ids of the call before
+        del held, before  # held until here: the parts, and the ids of the call before
         self._sorted = step if mode != cuda.INFERENCE else None
 
     # Gradients and the update
 
     def update(self, step: Step, gradients: Sequence[torch.Tensor],
                learning_rate: float) -> torch.Tensor | None:
-        """Updates the tables of all ranks; gives the gradient of this rank's sample weights."""
+        """Updates the tables of all ranks; returns the gradient of this rank's sample weights."""
         received, rank = step.received, self.transport.rank
         places, home = Places(received), Home(self.layout, step.sizes, step.routed.batch)
         if self._sorted is not step:
-            # Another batch was looked up since: this one's ids have to be sorted again.
+            # Another batch was looked up since: sort this one's ids again.
             self._launch(step, torch.zeros_like(places.begin), places.stride,
                          cuda.TRAINING_JOINED)
         assembler = Assembler(self.layout, step, home, places, rank)
@@ -125,7 +126,7 @@ class Stepper:
         self._held = step
 
     def check(self) -> None:
-        """Waits; raises cuda.BadId for ids of the last step that were not those checked."""
+        """Waits; raises cuda.BadId for ids of the last step that changed after their check."""
         if self.shards.device is not None:
             self.shards.device.check(self.shards.stream())
 

@@ -10,12 +10,12 @@ import torch.distributed as dist
 
 
 POLL_S = 0.0001
-# Its name since torch 2.14, and before.
+# torch 2.14 renamed it.
 all_gather = getattr(dist, "all_gather_single", None) or dist.all_gather_into_tensor
 
 
 class Arrival:
-    """A tensor that arrives: wait() gives it, valid for the current stream."""
+    """A tensor in flight: wait() returns it, valid in the current stream."""
 
     def __init__(self, tensor: torch.Tensor, work: dist.Work | None = None, held: object = None,
                  require_going: Callable[[], None] | None = None) -> None:
@@ -23,8 +23,8 @@ class Arrival:
         self._require_going = require_going
 
     def wait(self, host: bool = False) -> torch.Tensor:
-        """host: the host waits, too, as it does for Gloo in any case; not for ever if a rank has
-        gone."""
+        """host: whether the host waits too, as it always does for Gloo; it stops with an error if a
+        rank is gone."""
         if self._work is not None:
             if host or self._tensor.device.type == "cpu":
                 self._poll(self._work)
@@ -39,8 +39,8 @@ class Arrival:
 
 
 class Transport:
-    """One rank's end of the process group; None: there is but one rank. wire: the type in which
-    results and gradients travel. require_going: raises the cause once the group has ended."""
+    """Collectives of one rank. group: None if there is one rank only. wire: the type in which
+    results and gradients are sent. require_going: raises the cause once the group has ended."""
 
     def __init__(self, group: dist.ProcessGroup | None, rank: int, ranks: int, wire: torch.dtype,
                  require_going: Callable[[], None] | None = None) -> None:
@@ -49,7 +49,8 @@ class Transport:
 
     def swap(self, send: torch.Tensor, send_counts: Sequence[int],
              receive_counts: Sequence[int]) -> Arrival:
-        """Values for rank 0, 1, ... one after the other; gives what is for this rank, likewise."""
+        """All-to-all of values sorted by receiving rank; gives those for this rank, sorted by
+        sender."""
         if self.group is None:
             return Arrival(send)
         received = send.new_empty(sum(receive_counts))
@@ -59,20 +60,20 @@ class Transport:
 
     def swap_rows(self, send: torch.Tensor, send_counts: Sequence[int],
                   receive_counts: Sequence[int]) -> Arrival:
-        """The same for f32 results and gradients, which travel in the wire's type."""
+        """The same for f32 results and gradients, which are sent in the type `wire`."""
         if self.group is None:
             return Arrival(send)
         return self.swap(send.to(self.wire), send_counts, receive_counts)
 
     def gather_text(self, text: str | None) -> list[str | None]:
-        """Of all ranks, in rank order."""
+        """The texts of all ranks, in rank order."""
         texts = [text] * self.ranks
         if self.group is not None:
             dist.all_gather_object(texts, text, group=self.group)
         return texts
 
     def gather(self, send: torch.Tensor, counts: Sequence[int]) -> Arrival:
-        """The values of all ranks, f32 that travel in the wire's type; those of rank r begin at
+        """All-gather of f32 values, which are sent in the type `wire`; those of rank r begin at
         r * max(counts)."""
         if self.group is None:
             return Arrival(send)

@@ -1,5 +1,5 @@
-"""Gradients of sample weights: kernels compute one value per id where its rows are; the values
-go back, and those of column shards are added up at the ids' home."""
+"""Gradients of sample weights: kernels compute a value per id on the rank of its row, and the rank
+of the sample adds up the values of all column shards."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from neuroshard.distributed._gpu.transport import Transport
 
 
 class WeightGradients:
-    """Of one step. Values lie by rank, entry, id."""
+    """The gradients of one step's sample weights, sorted by rank, entry and id."""
 
     def __init__(self, layout: Layout, step: Step, rank: int) -> None:
         self.layout, self.step, self.rank = layout, step, rank
         received = step.received
-        # Copies of a table compute what their own rank asks for.
+        # Each rank computes the values of replicated tables for its own ids alone.
         goes = received.sent & (~received.table.replicated
                                 | (torch.arange(layout.ranks) == rank))
         counts = received.count * goes
         self.counts = counts.sum(0).tolist()
         self.values = torch.zeros(sum(self.counts), dtype=torch.float32,
                                   device=received.ids.device)
-        # Of the first of all ids, as kernels count them; 0: not computed.
+        # Kernels count from the first of all ids; 0: not computed.
         begin = begins(counts.t()).t() - received.first
         self.addresses = (self.values.data_ptr() + 4 * begin) * (counts > 0)
 
     def finish(self, transport: Transport, scale: float) -> torch.Tensor:
-        """[ids of this rank]. Weights belong to the rank, whose own loss is not scaled."""
+        """One value per id of this rank. They are not scaled, as weights belong to the rank."""
         total = torch.zeros(self.step.given.ids.shape[0], dtype=torch.float32,
                             device=self.values.device)
         pieces = []  # (rank, entry) in the order in which their values arrive

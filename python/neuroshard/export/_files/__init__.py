@@ -1,1 +1,1 @@
-"""Exported models as files."""
+"""Saves and loads exported models."""

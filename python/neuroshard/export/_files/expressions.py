@@ -1,7 +1,7 @@
-"""Expressions of sizes as plain lists and back: ["Add", "s0", 1] is s0 + 1.
+"""Converts expressions of sizes to plain lists and back: ["Add", "s0", 1] is s0 + 1.
 
-Lists, so that nothing has to be parsed and nothing is evaluated as code. A symbol is its name;
-whole numbers and truth values are themselves."""
+Lists need no parser and are never evaluated as code. Symbols are their names; whole numbers and
+truth values stay themselves."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _KINDS = {one.__name__: one for one in (
 
 
 def expression_to_plain(expression: object) -> object:
-    """A ValueError names what is not known."""
+    """The expression as lists. Raises a ValueError that names an unknown kind."""
     if isinstance(expression, (int, sympy.Integer)):
         return int(expression)
     if isinstance(expression, sympy.logic.boolalg.BooleanAtom):
@@ -37,7 +37,7 @@ def expression_to_plain(expression: object) -> object:
 
 
 def expression_of_plain(value: object) -> object:
-    """An expression, or a number as an int. A ValueError names what is not known."""
+    """The expression, or an int for a number. Raises a ValueError that names an unknown kind."""
     return int(made) if isinstance(made := _read(value), sympy.Integer) else made
 
 

@@ -1,7 +1,7 @@
-"""The files of an exported model, and what ties them together.
+"""The files of an exported model, and the checksums that tie them together.
 
-path.json says of each of the others its SHA-256, and of itself a checksum: files that are damaged,
-or of another export, are found before anything is read from them."""
+path.json has the SHA-256 of each other file and a checksum of itself, so that damaged files, or
+files of another export, are found before they are read."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _checksum(record: Mapping) -> str:
 
 
 def read_record(path: pathlib.Path) -> dict:
-    """What path.json says, once it is found to be of this version and undamaged."""
+    """The contents of path.json. Raises unless it has this version and is undamaged."""
     place = place_of(path, "json")
     try:
         record = json.loads(place.read_text(encoding="utf-8"))
@@ -67,7 +67,7 @@ def read_record(path: pathlib.Path) -> dict:
 
 
 def require_files(path: pathlib.Path, record: Mapping) -> None:
-    """The files beside path.json must be what they were when it was written."""
+    """Raises unless the files beside path.json have the checksums in it."""
     files = record["files"]
     if missing := [one for one in ("mlir", "ids.pt2", "dense.pt2") if one not in files]:
         raise ValueError(f"files: expected \"{missing[0]}\" among {sorted(files)}")

@@ -13,7 +13,7 @@ from neuroshard.export.errors import ExportError
 from neuroshard.export._exported import Exported
 from neuroshard.export._files.files import place_of, read_record, require_files, require_path
 from neuroshard.export._program import Value
-from neuroshard.export._files.record import (constants_of, dense_of, ids_of, parts_of,
+from neuroshard.export._files.record import (constants_of, dense_of, ids_of, model_of,
                                             state_shapes)
 from neuroshard.export._files.torch_programs import read_program, require_operators
 
@@ -28,21 +28,21 @@ def load_export(path: str | os.PathLike) -> Exported:
     """What neuroshard.export gave before it was saved as `path`, without the code of the model.
 
     Saved without weights, its tables and parameters are on the meta device: opened, tables are
-    zero, and program.load(state_dict) gives all values. What torch reads is code-like: load what
-    you trust. Files that are missing, damaged, of another version or of another export are an
-    ExportError, and so are dataclasses and operators that nothing here defines."""
+    zero until program.load(state_dict). The files hold programs: load only files that you trust.
+    Raises an ExportError for files that are missing, damaged, of another version or of another
+    export, and for dataclasses and operators that are not defined here."""
     path = pathlib.Path(path)
     require_path(path)
     record = read_record(path)
     try:
         require_files(path, record)
         require_operators(record["operators"])
-        parts = parts_of(record, _programs(path, record), _state(path, record))
-        exported = Exported(**vars(parts))
+        model = model_of(record, _programs(path, record), _state(path, record))
+        exported = Exported(**vars(model))
         same = exported.mlir == place_of(path, "mlir").read_bytes().decode()
     except ExportError:
         raise
-    except Exception as error:  # torch's own are of many types
+    except Exception as error:  # torch's errors have many types
         raise ExportError(f"cannot load \"{path}\", which torch {record.get('torch')} wrote and "
                           f"torch {torch.__version__} reads: {error}") from error
     if not same:
@@ -61,7 +61,7 @@ def _programs(path: pathlib.Path, record: Mapping) -> dict[str, GraphModule]:
 
 
 def _state(path: pathlib.Path, record: Mapping) -> dict[str, torch.Tensor]:
-    """The model's own tensors; those that no file has on the meta device."""
+    """The model's own tensors; on the meta device if no file has them."""
     expected = state_shapes(record)
     place = place_of(path, "safetensors")
     if "safetensors" not in record["files"]:
@@ -77,7 +77,7 @@ def _state(path: pathlib.Path, record: Mapping) -> dict[str, torch.Tensor]:
         if (one.shape, one.dtype) != (wanted.shape, wanted.dtype):
             raise ExportError(f"\"{place}\": expected \"{name}\" as {tuple(wanted.shape)} of "
                               f"{wanted.dtype}, found {tuple(one.shape)} of {one.dtype}")
-    # Tables stay in the file until they are read. What torch computes with is put where torch puts
-    # it: at other addresses kernels may round in another order.
+    # Tables stay in the mapped file until they are read. Other tensors are copied to addresses that
+    # torch chooses, since kernels may round differently at other alignments.
     tables = {one["parameter"] for one in record["tables"]}
     return {name: one if name in tables else one.clone() for name, one in found.items()}

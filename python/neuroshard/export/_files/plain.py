@@ -1,4 +1,4 @@
-"""Dataclasses, tensors and numbers as what JSON has, and back, checked."""
+"""Converts dataclasses, tensors and numbers to JSON values and back, with checks."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import torch
 
 
 def record_of_plain(kind: Any, value: object, where: str) -> Any:
-    """The dataclass, or what else the type says, that a value of JSON stands for. A ValueError
-    names the place that is of another type."""
+    """A value of type `kind` from a JSON value. Raises a ValueError that names the place of a wrong
+    type."""
     if is_dataclass(kind):
         hints, known = get_type_hints(kind), [one.name for one in fields(kind)]
         given = _require(dict, value, where)
@@ -43,7 +43,7 @@ def _require(kind: Any, value: object, where: str) -> Any:
 
 
 def number_to_plain(value: object) -> object:
-    """A number, a text or None; numbers that JSON lacks by their names."""
+    """A number, a text or None; infinities and NaN, which JSON lacks, by name."""
     if isinstance(value, float) and not math.isfinite(value):
         return {"float": repr(value)}
     if value is None or isinstance(value, (bool, int, float, str)):
@@ -56,7 +56,7 @@ def number_of_plain(value: object) -> object:
 
 
 def tensor_to_plain(value: torch.Tensor) -> dict:
-    """Its bytes, so that it stays what it is."""
+    """A tensor by its bytes, so that it keeps every bit."""
     value = value.detach().contiguous()
     raw = ctypes.string_at(value.data_ptr(), value.nbytes) if value.numel() else b""
     return {"type": str(value.dtype).removeprefix("torch."), "shape": list(value.shape),

@@ -1,4 +1,4 @@
-"""An exported model as the values of path.json, and back."""
+"""Converts an exported model to the values of path.json and back."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from neuroshard.export._trace.arguments import Arguments
-from neuroshard.export._parts import Parts
+from neuroshard.export._split_model import SplitModel
 from neuroshard.export._run.per_sample import why_not_shared
 from neuroshard.export._files.expressions import expression_of_plain, expression_to_plain
 from neuroshard.export._files.plain import (number_of_plain, number_to_plain, record_of_plain,
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from torch.fx import GraphModule
 
 
-def describe(parts: Parts, weights: bool) -> dict:
-    """Everything but the weights and the graphs. weights: whether they are in another file."""
-    text, ids, dense = parts.text, parts.ids, parts.dense
-    constants = [] if weights else [one for one in parts.parameters if one.constant]
+def describe(model: SplitModel, weights: bool) -> dict:
+    """Describes everything but weights and graphs. weights: whether another file has them."""
+    text, ids, dense = model.text, model.ids, model.dense
+    constants = [] if weights else [one for one in model.parameters if one.constant]
     return {
         "name": text.name, "batch": text.batch,
         "tables": [asdict(one) for one in text.tables],
@@ -44,11 +44,11 @@ def describe(parts: Parts, weights: bool) -> dict:
             "results": [asdict(one) if isinstance(one, Value) else {"is": number_to_plain(one)}
                         for one in dense.results],
             "linalg": dense.linalg,
-            "sharing": why_not_shared(parts) if dense.linalg else None},
-        "arguments": _arguments_to_plain(parts.arguments),
-        "sizes": parts.conditions, "counts": parts.counts,
+            "sharing": why_not_shared(model) if dense.linalg else None},
+        "arguments": _arguments_to_plain(model.arguments),
+        "sizes": model.conditions, "counts": model.counts,
         "operators": operators_of(ids.module, dense.module),
-        "constants": {one.parameter: tensor_to_plain(parts.state[one.parameter])
+        "constants": {one.parameter: tensor_to_plain(model.state[one.parameter])
                       for one in constants}}
 
 
@@ -65,9 +65,9 @@ def _arguments_to_plain(given: Arguments) -> dict:
                        for one in given.sizes.conditions]}
 
 
-def parts_of(record: Mapping, programs: Mapping[str, GraphModule],
-             state: Mapping[str, torch.Tensor]) -> Parts:
-    """What describe() described. programs: "ids" and "dense"."""
+def model_of(record: Mapping, programs: Mapping[str, GraphModule],
+             state: Mapping[str, torch.Tensor]) -> SplitModel:
+    """The model that describe() described. programs: "ids" and "dense"."""
     dense = dense_of(record, programs["dense"])
     text = ModuleText(
         record["name"], record["batch"], tables_of(record),
@@ -76,21 +76,21 @@ def parts_of(record: Mapping, programs: Mapping[str, GraphModule],
         record_of_plain(list[Lookup], record["lookups"], "lookups"),
         {(number, feature): mean for number, feature, mean in record["mean_pooling"]}, dense)
     ids, arguments = ids_of(record, programs["ids"]), _arguments_of(record["arguments"])
-    parts = Parts(text, ids, arguments, state, record["counts"], record["dense"]["sharing"])
-    _check(parts, record["ids"]["results"])
-    return parts
+    model = SplitModel(text, ids, arguments, state, record["counts"], record["dense"]["sharing"])
+    _check(model, record["ids"]["results"])
+    return model
 
 
-def _check(parts: Parts, made: int) -> None:
-    """What one part says of another must be so. made: tensors that the ids program gives."""
-    given, dense = parts.arguments, parts.dense
-    read = [*parts.ids.inputs, *(one.name for one in dense.inputs)]
+def _check(model: SplitModel, made: int) -> None:
+    """Raises unless the parts of the record fit each other. made: results of the ids program."""
+    given, dense = model.arguments, model.dense
+    read = [*model.ids.inputs, *(one.name for one in dense.inputs)]
     if (len(given.names) != given.in_spec.num_leaves
             or len(dense.results) != given.out_spec.num_leaves
             or not set(read) <= set(given.names)):
         raise ValueError(f"arguments {list(given.names)} and {len(dense.results)} results are not "
                          "those of the trees, or of the programs")
-    for input_ in parts.inputs:
+    for input_ in model.inputs:
         for one in input_.sources:
             if wrong := {one.ids, one.offsets, one.weights} - {None, *range(made)}:
                 raise ValueError(f"input \"{input_.name}\": expected sources below {made}, found "
@@ -132,7 +132,7 @@ def _arguments_of(given: Mapping) -> Arguments:
 
 
 def state_shapes(record: Mapping) -> dict[str, torch.Tensor]:
-    """What the model's own tensors have to be, by name, on the meta device."""
+    """The shapes and types of the model's own tensors by name, as tensors on the meta device."""
     shapes = {one.parameter: ((one.rows, one.dim), one.type) for one in tables_of(record)}
     for one in [*ids_of(record, None).parameters, *dense_of(record, None).parameters]:
         shapes[one.parameter] = one.shape, one.type

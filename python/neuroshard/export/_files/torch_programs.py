@@ -1,7 +1,7 @@
-"""The parts that torch runs, as files of torch.export.
+"""Writes and reads the programs that torch runs, as files of torch.export.
 
-A file has the graph that the part has in memory. Its own checks of sizes, torch's guess from the
-example, are left out: Sizes knows which there are."""
+A file has the same graph as the program in memory. The checks of sizes that torch guesses from the
+example are left out, since Sizes has the real ones."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PACKAGES = {"fbgemm": "fbgemm_gpu"}
 
 def write_program(module: torch.fx.GraphModule, example: Sequence[torch.Tensor],
                   path: pathlib.Path) -> None:
-    """The tensors that it gives, for any number of samples, as torch.export.save writes it."""
+    """Writes a program for any number of samples, with its tensor results alone."""
     free = {0: torch.export.Dim.AUTO}
     shapes = tuple(free if one.dim() and not isinstance(one, torch.nn.Parameter) else None
                    for one in example)
@@ -35,7 +35,7 @@ def write_program(module: torch.fx.GraphModule, example: Sequence[torch.Tensor],
 
 
 def _of_tensors(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
-    """Without results that are no tensors, of which torch writes some that it cannot read."""
+    """The module without results that are not tensors: torch cannot read all that it writes."""
     graph = torch.fx.Graph()
     results = graph.graph_copy(module.graph, {})
     graph.output(tuple(one for one in results if isinstance(one, torch.fx.Node)))
@@ -43,7 +43,8 @@ def _of_tensors(module: torch.fx.GraphModule) -> torch.fx.GraphModule:
 
 
 def _held(value: torch.Tensor) -> torch.Tensor:
-    """Operators refuse tensors of two devices."""
+    """The tensor, or a CPU tensor of its shape in place of one on the meta device, since operators
+    refuse tensors of two devices."""
     if not value.is_meta:
         return value
     one = torch.zeros((), dtype=value.dtype).expand(value.shape)
@@ -59,7 +60,7 @@ def _require_plain(signature: ExportGraphSignature) -> None:
 
 
 def operators_of(*modules: torch.fx.GraphModule) -> list[str]:
-    """Operators that others than torch define."""
+    """The operators that are not torch's own."""
     targets = {str(node.target) for module in modules for part in module.modules()
                if isinstance(part, torch.fx.GraphModule) for node in part.graph.nodes
                if isinstance(node.target, torch._ops.OpOverload)
@@ -68,7 +69,7 @@ def operators_of(*modules: torch.fx.GraphModule) -> list[str]:
 
 
 def require_operators(names: Sequence[str]) -> None:
-    """Those that a file has must be there before torch reads it."""
+    """Raises unless the operators of a file are defined, as torch needs them to read it."""
     for name in names:
         namespace, operator = name.split(".")[:2]
         if namespace in _PACKAGES:
@@ -80,7 +81,8 @@ def require_operators(names: Sequence[str]) -> None:
 
 def read_program(path: pathlib.Path, inputs: int,
                  results: Sequence[object]) -> torch.fx.GraphModule:
-    """inputs: how many it has to have. results: a Value for each tensor, and the others."""
+    """Reads a program. inputs: the number it must have. results: a Value for each tensor, and the
+    other results themselves."""
     program = torch.export.load(path)
     _require_plain(program.graph_signature)
     tensors = sum(isinstance(one, Value) for one in results)

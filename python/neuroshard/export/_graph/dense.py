@@ -1,4 +1,4 @@
-"""The dense part: what the model does with the rows."""
+"""The dense part of a model: all that it computes from the rows."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def make_dense(program: torch.export.ExportedProgram, found: Sequence[Found]) ->
 
 def split_inputs(program: torch.export.ExportedProgram,
                  names: Sequence[str]) -> tuple[list[str], list[Value]]:
-    """Names of arguments of the model, and the model's own tensors."""
+    """Splits inputs of the program into arguments of the model and the model's own tensors."""
     kinds = {spec.arg.name: spec for spec in program.graph_signature.input_specs}
     by_name = {node.name: node for node in program.graph.nodes if node.op == "placeholder"}
     arguments = [name for name in names if kinds[name].kind == InputKind.USER_INPUT]
@@ -47,7 +47,7 @@ def split_inputs(program: torch.export.ExportedProgram,
 
 
 def _is_constant(spec: InputSpec) -> bool:
-    """Whether it is a buffer that is not persistent, or a tensor that the forward makes."""
+    """Whether it is a non-persistent buffer, or a tensor that the forward creates."""
     return spec.kind == InputKind.CONSTANT_TENSOR or spec.persistent is False
 
 
@@ -65,7 +65,7 @@ def _value(node: Node, name: str, batches: Collection[object]) -> Value:
 def lower_dense(dense: Dense, lookups: Sequence[Lookup], inputs: Sequence[Input],
                 jagged: Sequence[Jagged], arguments: Arguments,
                 state: Mapping[str, torch.Tensor]) -> str:
-    """Its linalg. Every device must be able to run it on its own samples."""
+    """The dense part as linalg, which every device must be able to run on its own samples."""
     for value in [*dense.inputs, *dense.results]:
         if not isinstance(value, Value):
             raise ExportError(f"the model returns {value!r}, which is no tensor; with "

@@ -26,7 +26,7 @@ _OTHERS = re.compile(r"dense|forward|plan|cluster|embeddings_\w+|(exchange|progr
 
 @dataclass(frozen=True)
 class Found:
-    """One lookup: `call` reads the table, `node` is its rows, in a shape of its own; `keys` are
+    """A lookup in the graph. call: the node that reads the table. node: the node of its rows. keys:
     those of a KeyedJaggedTensor, of which it reads number `key`."""
 
     call: Node
@@ -43,15 +43,15 @@ class Found:
 
 
 def batch_size(one: Found) -> object:
-    """How many samples a lookup reads: a number, or the symbol that stands for it. None for rows
-    of a KeyedJaggedTensor, which do not say it."""
+    """The number of samples that a lookup reads, or its symbol. None for unpooled lookups in a
+    KeyedJaggedTensor, whose rows do not show it."""
     if one.kind == "keyed" and one.pooling == "unpooled":
         return None
     return size_of((one.ids if one.kind == "rows" else one.node).meta["val"].shape[0])
 
 
 class Tables:
-    """The tables of a program, by the name of the input that has their weights."""
+    """The tables of a program, found by the inputs that have their weights."""
 
     def __init__(self, program: torch.export.ExportedProgram, state: Mapping[str, torch.Tensor],
                  dense: Collection[str]) -> None:
@@ -72,7 +72,7 @@ class Tables:
         self.tables: dict[str, Table] = {}
 
     def is_kept(self, weight: object) -> bool:
-        """Whether the caller wants it to stay a dense parameter."""
+        """Whether dense_tables keeps it a parameter of the dense part."""
         if not isinstance(weight, Node) or weight.name not in self.parameters:
             return False
         return _memory(self.state[self.parameters[weight.name]]) in self.kept
@@ -113,13 +113,14 @@ def _memory(values: torch.Tensor) -> object:
 
 
 def table_name(parameter: str) -> str:
-    """The parameter's without ".weight", and another than the other symbols of a module have."""
+    """The parameter's name without ".weight"; with "table." before it where it would clash with
+    another symbol of the module."""
     name = parameter.removesuffix(".weight")
     return f"table.{name}" if _OTHERS.fullmatch(name) else name
 
 
 def find_lookups(tables: Tables) -> list[Found]:
-    """In the order of the graph. What reads a table otherwise is an error."""
+    """The lookups in the order of the graph. Raises if anything else reads a table."""
     found = []
     for node in tables.program.graph.nodes:
         target = str(node.target)
@@ -136,7 +137,7 @@ def find_lookups(tables: Tables) -> list[Found]:
 
 
 def is_embedding(target: str) -> bool:
-    """Whether an operator, by its name, looks rows up."""
+    """Whether an operator of this name looks rows up."""
     return "embedding" in target or target == "neuroshard_export.lookup.default"
 
 
@@ -221,7 +222,7 @@ def _require_ids(node: Node, ids: Node) -> None:
 
 
 def _check_readers(tables: Tables, found: list[Found]) -> None:
-    """A table is read by lookups alone."""
+    """Raises if anything but lookups reads a table."""
     lookups = {one.call for one in found}
     for node in tables.program.graph.nodes:
         name = tables.name_of(node) if node.op == "placeholder" else None

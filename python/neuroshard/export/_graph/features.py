@@ -15,8 +15,8 @@ from neuroshard.export._trace.purity import is_random
 
 
 class Features:
-    """inputs: the jagged ones. places: for each lookup the number of its input and its feature.
-    results: nodes that the sources number."""
+    """The features of a model. inputs: the jagged ones. places: by lookup, the number of its input
+    and its feature. results: the nodes that sources refer to by number."""
 
     def __init__(self, found: Sequence[Found], taken: Iterable[str]) -> None:
         """taken: names of other arguments of the program."""
@@ -78,8 +78,8 @@ class Features:
 
 
 class _Equality:
-    """Nodes that compute the same have the same key: a model that takes the column of one
-    feature twice has one feature."""
+    """Gives nodes that compute the same value the same key, so that a model which takes a column of
+    the ids twice has one feature for it."""
 
     def __init__(self) -> None:
         self._keys: dict[Node, tuple] = {}
@@ -101,7 +101,7 @@ class _Equality:
 
 
 def _origin(node: Node) -> str:
-    """The input that ids are made from: features have its name."""
+    """The name of the input that ids are made from, after which features are named."""
     while node.op != "placeholder":
         if not node.all_input_nodes:
             return node.name
@@ -110,7 +110,7 @@ def _origin(node: Node) -> str:
 
 
 def check_dynamic(found: Sequence[Found]) -> None:
-    """Every lookup reads as many samples as there are."""
+    """Raises if a lookup reads a constant number of samples."""
     for one in found:
         batch = batch_size(one)
         if not isinstance(batch, int):

@@ -1,4 +1,4 @@
-"""The dense part as linalg, by torch-mlir in a process of its own."""
+"""Lowers the dense part to linalg by torch-mlir, in a process of its own."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NAME = "dense"
 
 
 class Signature(NamedTuple):
-    """Types of a function's arguments and results, as they are written."""
+    """The types of a function's arguments and results, as text."""
 
     arguments: tuple[str, ...]
     results: tuple[str, ...]
@@ -48,13 +48,13 @@ def to_linalg(module: torch.fx.GraphModule, example: Sequence[torch.Tensor],
 
 
 def _reason(text: str) -> str:
-    """The lines that say what is wrong, without the trace and the IR around them."""
+    """The lines with errors, without the trace and the IR around them."""
     lines = [line.strip() for line in text.splitlines() if "error:" in line]
     return "\n".join(dict.fromkeys(lines[:4])) or text.strip()[-400:]
 
 
 def signature_of(text: str) -> Signature:
-    """That of @dense in a module's text."""
+    """The signature of @dense in a module's text."""
     begin = text.index(f"@{_NAME}(")
     end = text.index("{\n", begin)
     arguments, _, results = text[begin:end].partition("->")
@@ -63,8 +63,8 @@ def signature_of(text: str) -> Signature:
 
 
 def split_linalg(text: str) -> tuple[list[str], list[str]]:
-    """What stands before the module, such as aliases, and after it; and what is in it. Its
-    functions become private."""
+    """(lines before and after the module, such as aliases; lines inside it). Its functions become
+    private."""
     lines = text.rstrip().splitlines()
     begin = next(number for number, line in enumerate(lines) if line.startswith("module"))
     end = next(number for number in range(len(lines) - 1, -1, -1) if lines[number].startswith("}"))

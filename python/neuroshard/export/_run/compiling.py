@@ -13,24 +13,24 @@ from neuroshard.export._run.per_sample import why_not_shared
 from neuroshard.export.errors import ExportError
 
 if TYPE_CHECKING:
-    from neuroshard.export._parts import Parts
+    from neuroshard.export._split_model import SplitModel
     from neuroshard.plans import Plan
 
 
-def compile_parts(parts: Parts, folder: str | os.PathLike, plan: Plan | None, devices: int,
+def compile_model(model: SplitModel, folder: str | os.PathLike, plan: Plan | None, devices: int,
                   training: bool) -> pathlib.Path:
     """See Exported.compile."""
     from neuroshard._compiler import compiler_path, run
 
     count = device_count(plan, devices)
-    if parts.dense.linalg and count > 1 and (reason := why_not_shared(parts)):
+    if model.dense.linalg and count > 1 and (reason := why_not_shared(model)):
         raise ExportError(reason)
-    text = parts.text if parts.dense.linalg else replace(parts.text, dense=None)
+    text = model.text if model.dense.linalg else replace(model.text, dense=None)
     with tempfile.TemporaryDirectory() as scratch:
         source = pathlib.Path(scratch, "model.mlir")
         options = ["--training"] if training else []
         source.write_text(str(text), encoding="utf-8")
-        if parts.dense.linalg:  # what needs no row then runs while ids are on their way
+        if model.dense.linalg:  # so that work without rows overlaps the exchange of ids
             inlined = source.with_name("inlined.mlir")
             run(compiler_path().with_name("neuroshard-opt"), source, "--inline", "-o", inlined)
             source = inlined

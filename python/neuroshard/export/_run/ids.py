@@ -24,7 +24,7 @@ class Jagged(NamedTuple):
 
 
 def make_jagged(input_: Input, values: Sequence[torch.Tensor]) -> Jagged:
-    """The argument that the program takes, from results of the ids program."""
+    """The jagged argument of the program, from results of the ids program."""
     def of(number: int | None) -> torch.Tensor | None:
         return None if number is None else values[number]
 
@@ -107,7 +107,7 @@ def mean_pooling(inputs: Sequence[Input], jagged: Sequence[Jagged]) -> Mapping[t
 
 def zero_rows(lookups: Sequence[Lookup], inputs: Sequence[Input],
               jagged: Sequence[Jagged]) -> list[torch.Tensor]:
-    """Zeros of the shapes in which the model has the lookups' rows."""
+    """Zeros in the shapes of the lookups' rows in the model."""
     rows = []
     for one in lookups:
         input_, value = inputs[one.input], jagged[one.input]
@@ -120,7 +120,7 @@ def zero_rows(lookups: Sequence[Lookup], inputs: Sequence[Input],
 
 
 def local_sizes(batch: int, devices: int) -> list[int]:
-    """The first batch mod devices devices get one sample more."""
+    """Samples of each device: the first (batch mod devices) devices get one more."""
     return [batch // devices + (rank < batch % devices) for rank in range(devices)]
 
 

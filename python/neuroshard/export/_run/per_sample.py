@@ -1,4 +1,4 @@
-"""Whether a dense part acts on every sample by itself, tried on the example."""
+"""Tests on the example whether the dense part treats every sample independently."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from neuroshard.export._run.ids import Jagged, local_sizes, split_jagged, zero_r
 from neuroshard.export._program import Value
 
 if TYPE_CHECKING:
-    from neuroshard.export._parts import Parts
+    from neuroshard.export._split_model import SplitModel
 
 
-def why_not_shared(model: Parts) -> str:
-    """Why devices cannot share the samples of the dense part, tried once on the example; ""."""
+def why_not_shared(model: SplitModel) -> str:
+    """Why devices cannot share the samples of the dense part; "" if they can. Tried once."""
     if model.sharing is None:
         try:
             check_per_sample(model)
@@ -26,18 +26,18 @@ def why_not_shared(model: Parts) -> str:
     return model.sharing
 
 
-def check_per_sample(model: Parts) -> None:
-    """Raises an ExportError if parts of the example give other results than all of it: devices
-    that share a batch would, too."""
+def check_per_sample(model: SplitModel) -> None:
+    """Raises an ExportError if the dense part gives other results on parts of the example than on
+    all of it, as it would on devices that share a batch."""
     if not any(one.shape[:1] == (None,) for one in model.dense.tensors):
-        return  # neuroshard-compile says why not
+        return  # neuroshard-compile refuses it
     jagged = model.jagged(model.example())
     samples = (len(jagged[0].offsets) - 1) // len(model.inputs[0].features)
     for parts in sorted({2, min(3, samples), samples}):
         _check_parts(model, jagged, parts)
 
 
-def _check_parts(model: Parts, jagged: Sequence[Jagged], count: int) -> None:
+def _check_parts(model: SplitModel, jagged: Sequence[Jagged], count: int) -> None:
     generator = torch.Generator().manual_seed(count)
     example = {one.name: _varied(model.example()[one.name], one, generator)
                for one in model.dense.inputs}
@@ -68,8 +68,8 @@ def _check_parts(model: Parts, jagged: Sequence[Jagged], count: int) -> None:
 
 
 def _varied(value: torch.Tensor, input_: Value, generator: torch.Generator) -> torch.Tensor:
-    """Rows that differ, as those of an example may not: floats around its own, others of its rows
-    in another order."""
+    """Rows that differ even if those of the example are equal: floats with noise, other types in
+    another order."""
     if not input_.per_sample:
         return value
     value = value[torch.randperm(value.shape[0], generator=generator)]
@@ -80,7 +80,7 @@ def _varied(value: torch.Tensor, input_: Value, generator: torch.Generator) -> t
     return (value + noise).to(value.dtype)
 
 
-def _results(model: Parts, rows: list[torch.Tensor],
+def _results(model: SplitModel, rows: list[torch.Tensor],
              inputs: list[torch.Tensor]) -> list[torch.Tensor]:
     parameters = model.own(model.dense.parameters)
     try:

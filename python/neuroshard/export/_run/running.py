@@ -1,5 +1,4 @@
-"""A compiled model as a function: its tables on in-process devices, its arguments those of the
-module it was exported from."""
+"""Runs a compiled model on in-process devices, called like the module it was exported from."""
 
 from __future__ import annotations
 
@@ -14,21 +13,20 @@ from typing import TYPE_CHECKING
 import torch
 
 from neuroshard.export.errors import ExportError
-from neuroshard.export._run.compiling import compile_parts
+from neuroshard.export._run.compiling import compile_model
 from neuroshard.export._run.ids import Jagged, batch_of, local_sizes, split_jagged
 from neuroshard.export._program import DTYPES
 from neuroshard.export._run.world import World
 
 if TYPE_CHECKING:
-    from neuroshard.export._parts import Parts
+    from neuroshard.export._split_model import SplitModel
 
 
 class Program:
-    """An exported model, compiled and opened. A context manager; call it as the module. Where
-    something of the model is on the meta device, or it was saved without weights, tables are zero
-    until load()."""
+    """An exported model, compiled and opened: a context manager, called like the module. Tables are
+    zero until load() if a part of the model is on the meta device or was saved without weights."""
 
-    def __init__(self, exported: Parts, folder: str | os.PathLike,
+    def __init__(self, exported: SplitModel, folder: str | os.PathLike,
                  scratch: str | None = None) -> None:
         self.exported, self.folder, self._scratch = exported, pathlib.Path(folder), scratch
         self._world = World(folder)
@@ -45,8 +43,8 @@ class Program:
         return self._world.devices
 
     def load(self, state: Mapping[str, torch.Tensor]) -> None:
-        """Takes the tables and the other parameters from a state_dict of the model. Parameters
-        that it lacks stay as they are."""
+        """Loads the tables and other parameters from a state_dict of the model. Parameters that it
+        lacks stay unchanged."""
         if not isinstance(state, Mapping):
             raise ExportError("expected a state_dict, tensors by name, found "
                               f"{type(state).__name__}")
@@ -107,7 +105,8 @@ class Program:
 
     def _check_samples(self, values: Mapping[str, torch.Tensor],
                        jagged: Sequence[Jagged]) -> None:
-        """Devices share samples: all inputs have as many, unless torch sees them as a whole."""
+        """Raises unless all inputs have the same number of samples. They may differ if torch runs
+        the dense part on the whole batch."""
         sizes = {input_.name: batch_of(one, input_)
                  for one, input_ in zip(jagged, self.exported.inputs)}
         if len(set(sizes.values())) > 1:
@@ -141,12 +140,12 @@ def _check_weights(what: str, name: str, shape: tuple, type_: str,
                           f"{expected[1]} on the CPU, found {text}")
 
 
-def open_program(exported: Parts, plan: object, devices: int,
+def open_program(exported: SplitModel, plan: object, devices: int,
                  folder: str | os.PathLike | None) -> Program:
-    """Compiles into the folder, or into one that goes with the program."""
+    """Compiles into the folder, or into a temporary one that close() removes."""
     scratch = tempfile.mkdtemp(prefix="neuroshard-") if folder is None else None
     try:
-        place = compile_parts(exported, folder or os.path.join(scratch, "artifact"), plan, devices,
+        place = compile_model(exported, folder or os.path.join(scratch, "artifact"), plan, devices,
                               training=False)
         return Program(exported, place, scratch)
     except BaseException:

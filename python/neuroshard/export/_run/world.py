@@ -106,7 +106,7 @@ class World:
         self._lock = threading.Lock()  # a world runs one call at a time
 
     def close(self) -> None:
-        """Waits for calls that run; later ones are errors."""
+        """Waits for running calls; later calls raise."""
         with self._lock:
             if self._handle:
                 _runtime().nsrt_world_close(self._handle)
@@ -141,7 +141,7 @@ class World:
         arrays = (pointer * self.devices)(*(ctypes.cast(call[0], pointer) for call in calls))
         status = _runtime().nsrt_invoke_all(self._handle, b"forward", arrays)
         message = _runtime().nsrt_last_error().decode() if status else ""
-        # They are valid to free whatever the status.
+        # Valid to free whatever the status is.
         returned = [[getattr(call[1], f"r{number}") for number in range(len(self._results))]
                     for call in calls]
         results = [[_take(one, DTYPES[spec["type"]]) for one, spec in zip(part, self._results)]
@@ -152,7 +152,7 @@ class World:
         return results
 
     def _frame(self, rank: int, values: Sequence[torch.Tensor]) -> tuple:
-        """The array of pointers, the results, and what must live as long."""
+        """The array of pointers, the results, and all that must outlive the call."""
         fields = [(f"r{number}", _descriptor(len(spec["shape"])))
                   for number, spec in enumerate(self._results)]
         results = type("Results", (ctypes.Structure,), {"_fields_": fields})()

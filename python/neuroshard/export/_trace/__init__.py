@@ -1,1 +1,1 @@
-"""Traces a model with torch.export: its arguments, their sizes, and what the trace may hold."""
+"""Traces a model with torch.export: its arguments, their sizes, and what it may contain."""

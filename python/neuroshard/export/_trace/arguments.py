@@ -1,4 +1,4 @@
-"""Arguments of a model: in one form, flattened, and which of their sizes are dynamic."""
+"""The arguments of a model: their normal form, flattening, checks and dynamic sizes."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def _is_keyed(value: object) -> bool:
 
 
 def plain_arguments(args: Sequence, kwargs: Mapping) -> tuple[tuple, dict]:
-    """Every KeyedJaggedTensor with values, weights and lengths alone: one that has been used
-    keeps offsets, too, and would flatten otherwise than a fresh one."""
+    """The arguments with every KeyedJaggedTensor reduced to values, weights and lengths: a used one
+    also caches offsets, and would flatten differently from a fresh one."""
     return pytree.tree_map(_plain, (tuple(args), dict(kwargs)), is_leaf=_is_keyed)
 
 
@@ -38,10 +38,10 @@ def _plain(value: object) -> object:
 
 @dataclass(frozen=True)
 class Arguments:
-    """How a call becomes inputs of the program by name, and results become what the model returns.
+    """Converts a call to named inputs of the program, and results to what the model returns.
 
-    constants: arguments that are no tensors, such as numbers; the program is for these alone.
-    sizes: that the program is for."""
+    constants: arguments that are not tensors, such as numbers; the program is valid for these
+    values alone. sizes: the sizes it is valid for."""
 
     names: tuple[str, ...]
     constants: Mapping[str, object]
@@ -73,7 +73,7 @@ class Arguments:
         return values
 
     def check(self, values: Mapping[str, object]) -> None:
-        """Raises an ExportError if the program is not for these values."""
+        """Raises an ExportError if the program is not valid for these values."""
         for name, expected in self.constants.items():
             if not _is_same(values[name], expected):
                 raise ExportError(f"argument \"{name}\": the program was exported for "
@@ -85,13 +85,13 @@ class Arguments:
 
 
 def _is_same(value: object, expected: object) -> bool:
-    """Constants are of one type, and a NaN is one."""
+    """Whether two constants have one type and value; NaN equals NaN."""
     return value is expected or type(value) is type(expected) and (
         value == expected or repr(value) == repr(expected) == "nan")
 
 
 def _check_tensor(name: str, value: object, example: torch.Tensor) -> None:
-    """A call's tensor has the type of the example's, and its shape but for the first size."""
+    """Raises unless a tensor has the type of the example's and its shape except the first size."""
     if not isinstance(value, torch.Tensor):
         raise ExportError(f"argument \"{name}\": expected a tensor, found {type(value).__name__}")
     if value.dtype != example.dtype or value.dim() != example.dim() or (
@@ -104,9 +104,9 @@ def _check_tensor(name: str, value: object, example: torch.Tensor) -> None:
 
 
 def dynamic_shapes(arguments: Mapping[str, object]) -> dict[str, object]:
-    """By name of argument: the first size of every tensor is free, unless it is 0 or 1, which
-    show little of what the model does with more. With a KeyedJaggedTensor, whose lengths are
-    keys x batch, the batch has a name."""
+    """By argument, the dynamic sizes for torch.export: the first size of every tensor, unless it is
+    0 or 1, which torch treats as constants. With a KeyedJaggedTensor, whose lengths are keys x
+    batch, the batch has a name."""
     keyed = [one for one in pytree.tree_leaves(dict(arguments), is_leaf=_is_keyed)
              if _is_keyed(one)]
     batches = {one.stride() for one in keyed}
@@ -132,14 +132,14 @@ def dynamic_shapes(arguments: Mapping[str, object]) -> dict[str, object]:
 
 
 def _is_registered(value: object) -> bool:
-    """Whether torch.export takes the shapes of what it has as a list: a dataclass, for example."""
+    """Whether torch.export expects the shapes of its children as a list, as for a dataclass."""
     kind = type(value)
     return kind in pytree.SUPPORTED_NODES and kind not in pytree.BUILTIN_TYPES and not (
         pytree.is_namedtuple_class(kind))
 
 
 def _keyed_shape(value: object, batch: object | None) -> list:
-    """In the order in which torchrec flattens it."""
+    """The shapes in the order in which torchrec flattens it."""
     free = {0: torch.export.Dim.AUTO}
     keys = len(value.keys())
     lengths = free if batch is None else {0: keys * batch if keys > 1 else batch}

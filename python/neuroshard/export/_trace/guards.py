@@ -19,8 +19,8 @@ _TORCH = os.path.join(os.path.realpath(os.path.dirname(torch.__file__)), "")
 
 @contextmanager
 def exact_guards() -> Iterator[None]:
-    """Within it torch.export takes nothing for granted of a dynamic size. Else a branch on one
-    sample, or none, would be that of the example, and nothing would say so."""
+    """Makes torch.export record guards on dynamic sizes of 0 and 1 too. Otherwise a branch on one
+    sample, or none, would silently be that of the example."""
     with torch.fx.experimental._config.patch(backed_size_oblivious=True):
         yield
 
@@ -43,7 +43,7 @@ def sizes_of(program: torch.export.ExportedProgram) -> Sizes:
 
 def _conditions(environment: object, sizes: Sequence[Size]) -> list[Condition]:
     names = {}
-    # Those that say what a symbol is before those that need several.
+    # Sizes that are a single symbol first, then expressions.
     for one in sorted(sizes, key=lambda one: not isinstance(one.of, sympy.Symbol)):
         for symbol in getattr(one.of, "free_symbols", ()):
             plain = one.of == symbol
@@ -63,13 +63,13 @@ def _conditions(environment: object, sizes: Sequence[Size]) -> list[Condition]:
 
 
 def _is_of_layout(expression: sympy.Basic, place: object) -> bool:
-    """Whether torch itself asked for sizes 0 and 1, of which strides do not matter."""
+    """Whether torch itself asked about sizes 0 and 1, for which strides do not matter."""
     asked = (isinstance(expression, sympy.Ne) and expression.rhs in (0, 1)
              or isinstance(expression, sympy.Ge) and expression.rhs == 2)
     return asked and os.path.realpath(getattr(place, "filename", "")).startswith(_TORCH)
 
 
 def _at(place: object) -> str:
-    """The user's line, or nothing."""
+    """The user's line as " (file:line)", or ""."""
     name = getattr(place, "filename", None)
     return f" ({relative(name)}:{place.lineno})" if name and not is_library(name) else ""

@@ -1,8 +1,8 @@
-"""TorchRec's collections, made to trace as one operator for each lookup.
+"""Makes TorchRec's collections trace as one operator for each lookup.
 
-Their own forward cuts a KeyedJaggedTensor at places that depend on the data, of which
-torch.export makes a graph that nothing can read. While a model is traced, their forward is one
-that calls neuroshard_export::lookup on the tensors of the KeyedJaggedTensor as they are.
+Their own forward splits a KeyedJaggedTensor at positions that depend on the data, which
+torch.export turns into a graph without recognisable lookups. While a model is traced, their forward
+is replaced by calls of neuroshard_export::lookup on the tensors of the whole KeyedJaggedTensor.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def _shape_of_lookup(table: torch.Tensor, values: torch.Tensor, lengths: torch.T
 
 @contextmanager
 def traceable_collections(model: torch.nn.Module) -> Iterator[None]:
-    """Within it the collections of the model trace as lookups."""
+    """Within this context the collections of the model trace as lookups."""
     if "torchrec" not in sys.modules:
         yield
         return
@@ -101,7 +101,7 @@ def _unpooled(self: torch.nn.Module, features: object) -> object:
                                      self._embedding_names_by_table):
         for name, output in zip(names, outputs):
             rows = _lookup(features, table.weight, name, "unpooled", False)
-            # Only its keys, which need_indices asks for, would cut the values.
+            # Only need_indices asks for this key's values, which splits the tensor.
             weights = features[name].values() if self.need_indices() else None
             lengths = features.lengths().view(len(keys), -1)[keys.index(name)]
             results[output] = JaggedTensor(values=rows, lengths=lengths, weights=weights)

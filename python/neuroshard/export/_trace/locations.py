@@ -1,4 +1,4 @@
-"""Where in the model a node comes from: for locations of the IR and for messages."""
+"""The source of a node in the model, for locations of the IR and for messages."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def source_of(node: torch.fx.Node) -> tuple[str, int] | None:
 
 
 def is_library(file: str) -> bool:
-    """Whether it is torch's, or another that is installed, and none of the user."""
+    """Whether a file belongs to an installed package and not to the user."""
     return os.path.realpath(file).startswith(_LIBRARIES)
 
 
 def relative(file: str) -> str:
-    """To the working directory, if it is below."""
+    """The path relative to the working directory, if it lies below."""
     path = os.path.relpath(file)
     return file if path.startswith(os.pardir) else path
 
@@ -44,7 +44,7 @@ def module_of(node: torch.fx.Node) -> str:
 
 
 def describe(node: torch.fx.Node) -> str:
-    """For messages: "embedding (model.py:12, module user)"."""
+    """The node in messages, such as "embedding (model.py:12, module user)"."""
     where = []
     if source := source_of(node):
         where.append(f"{source[0]}:{source[1]}")
@@ -54,7 +54,7 @@ def describe(node: torch.fx.Node) -> str:
 
 
 def quote(text: str) -> str:
-    """A string of MLIR."""
+    """The text as a string of MLIR."""
     plain = (chr(byte) if 32 <= byte < 127 and byte not in b"\"\\" else f"\\{byte:02X}"
              for byte in text.encode(errors="backslashreplace"))
     return '"' + "".join(plain) + '"'

@@ -1,5 +1,5 @@
-"""Makes a traced program pure, or refuses it: no writes in place, no random numbers, no behaviour
-of training."""
+"""Makes a traced program pure or refuses it: no writes in place, no random numbers, no training
+mode."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _CHANCES = ("p", "dropout", "dropout_p")
 
 
 def without_writes(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
-    """The program with results in place of writes, also of those through views: what is cut out
-    of it follows the values alone."""
+    """The program with new values in place of writes, also of writes through views, so that it can
+    be cut along its values."""
     if not any(map(_writes, _calls(program))):
         return program
-    program = program.run_decompositions({})  # none but those, so that embeddings stay
+    program = program.run_decompositions({})  # decomposes nothing else, so that embeddings stay
     for node in filter(_writes, _calls(program)):
         raise ExportError(f"{describe(node)} writes in place with {node.target}, which cannot be "
                           "exported; expected an operator that returns the new value")
@@ -29,7 +29,7 @@ def without_writes(program: torch.export.ExportedProgram) -> torch.export.Export
 
 
 def _calls(program: torch.export.ExportedProgram) -> Iterator[Node]:
-    """All calls of operators, also in functions of functions."""
+    """All calls of operators, also in nested graphs."""
     for module in program.graph_module.modules():
         if isinstance(module, torch.fx.GraphModule):
             yield from (node for node in module.graph.nodes
@@ -41,7 +41,7 @@ def _writes(node: Node) -> bool:
 
 
 def check_pure(program: torch.export.ExportedProgram) -> None:
-    """Raises an ExportError that names what is not, of a program without writes."""
+    """Raises an ExportError that names the first impure operator, input or output."""
     for node in _calls(program):
         _check_inference(node)
     signature = program.graph_signature
@@ -57,7 +57,7 @@ def check_pure(program: torch.export.ExportedProgram) -> None:
 
 
 def _renormalises(program: torch.export.ExportedProgram) -> bool:
-    """Whether a max_norm changes a table, which has an error of its own."""
+    """Whether a max_norm changes a table, for which there is a more precise error."""
     return any("renorm" in str(node.target) for node in _calls(program))
 
 
@@ -65,7 +65,7 @@ def _check_inference(node: Node) -> None:
     given = arguments_of(node)
     modes = [given[name] for name in _MODES if name in given]
     chances = [given[name] for name in _CHANCES if name in given and (modes or name != "p")]
-    # Of a normalisation that keeps no statistics, eval() takes those of the batch, too.
+    # A normalisation without running statistics uses those of the batch in eval(), too.
     changes = any(chances) if chances else bool(modes) and given.get("running_mean", 0) is not None
     if changes and False not in modes:
         raise ExportError(f"{describe(node)} is as in training; call model.eval() before, as the "
@@ -76,7 +76,7 @@ def _check_inference(node: Node) -> None:
 
 
 def arguments_of(node: Node) -> dict[str, object]:
-    """Those of a call by name, with the operator's own values for the others."""
+    """The arguments of a call by name, with the operator's defaults."""
     named = node.target._schema.arguments
     given = {one.name: one.default_value for one in named if one.has_default_value()}
     return {**given, **dict(zip((one.name for one in named), node.args)), **node.kwargs}

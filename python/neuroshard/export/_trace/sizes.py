@@ -1,4 +1,4 @@
-"""Sizes of arguments that a program is for, and the check of those of a call."""
+"""The sizes of arguments that a program is valid for, and their check in a call."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from neuroshard.export.errors import ExportError
 
 
 def size_of(size: int | torch.SymInt) -> int | sympy.Expr:
-    """A number, or the expression of sizes of the arguments that it is."""
+    """The size as a number or as an expression of sizes of the arguments."""
     if isinstance(size, int):
         return size
     return int(size.node.expr) if size.node.expr.is_number else size.node.expr
 
 
 class Size(NamedTuple):
-    """That of an argument at a position; of: a number, or an expression of sizes."""
+    """The size of an argument at a position. of: a number, or an expression of sizes."""
 
     name: str
     position: int
@@ -32,7 +32,7 @@ class Size(NamedTuple):
 
 @dataclass(frozen=True)
 class Condition:
-    """What the model's path through the example says of sizes, and the line that asked."""
+    """A condition on sizes that held for the example, and the line that branched on it."""
 
     expression: sympy.Basic
     text: str
@@ -40,11 +40,11 @@ class Condition:
 
 
 class Sizes:
-    """What is known of the sizes of the arguments, and what must hold of them."""
+    """The sizes of the arguments, and the conditions on them."""
 
     def __init__(self, sizes: Iterable[Size], conditions: Iterable[Condition]) -> None:
         lines = [(one, _line(one.of)) for one in sizes]
-        # Those that say what a symbol is before those that need several.
+        # Sizes that determine one symbol first, then those of several.
         lines.sort(key=lambda pair: (pair[1] is None, not isinstance(pair[0].of, sympy.Symbol)))
         self._lines = lines
         self.conditions = list(conditions)
@@ -54,7 +54,7 @@ class Sizes:
         return [one for one, _ in self._lines]
 
     def check(self, values: Mapping[str, torch.Tensor]) -> None:
-        """Raises an ExportError if the program is not for arguments of these sizes."""
+        """Raises an ExportError if the program is not valid for arguments of these sizes."""
         known: dict[sympy.Symbol, int] = {}
         for one, line in self._lines:
             size = values[one.name].shape[one.position]
@@ -81,7 +81,7 @@ _Line = tuple[sympy.Symbol, int, int]
 
 
 def _expected(one: Size, line: _Line | None, size: int, known: dict[sympy.Symbol, int]) -> object:
-    """What the size should be. A symbol that is not known yet becomes what the size says."""
+    """The size that an argument should have. A symbol that is still unknown is derived from it."""
     if isinstance(one.of, int):
         return one.of
     if line is None:

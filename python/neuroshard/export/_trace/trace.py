@@ -1,4 +1,4 @@
-"""torch.export of a model whose tables are to be taken out."""
+"""Traces a model with torch.export so that its tables can be taken out."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from neuroshard.export._trace.sizes import Sizes
 
 def trace(model: torch.nn.Module, args: Sequence, kwargs: Mapping,
           dynamic_batch: bool) -> tuple[torch.export.ExportedProgram, Sizes]:
-    """The program of ATen operators, and the sizes it is for. Parameters and buffers are its
+    """The program of ATen operators and the sizes it is valid for. Parameters and buffers are its
     inputs."""
     if not isinstance(model, torch.nn.Module):
         raise ExportError(f"expected an nn.Module, found {type(model).__name__}")
@@ -38,14 +38,14 @@ def trace(model: torch.nn.Module, args: Sequence, kwargs: Mapping,
             program = without_writes(program)
         except ExportError:
             raise
-        except Exception as error:  # of a dozen types, which torch does not document
+        except Exception as error:  # torch does not document the types
             raise ExportError(_explain(model, error)) from error
     check_pure(program)
     return program, sizes
 
 
 def _check_devices(model: torch.nn.Module, arguments: object) -> None:
-    """Programs take tensors of the CPU."""
+    """Raises unless the arguments are on the CPU, and the model there or on the meta device."""
     for name, values in [*model.named_parameters(), *model.named_buffers()]:
         if values.device.type not in ("cpu", "meta"):
             raise ExportError(f"\"{name}\" is on {values.device}; expected a model on the CPU, "
@@ -57,8 +57,8 @@ def _check_devices(model: torch.nn.Module, arguments: object) -> None:
 
 @contextmanager
 def without_meta(model: torch.nn.Module) -> Iterator[None]:
-    """Within it parameters on the meta device, such as tables that no one machine can hold, are
-    on the CPU, one value in place of all: operators refuse tensors of two devices."""
+    """Within this context parameters on the meta device, such as tables too large for one machine,
+    are CPU tensors that repeat one value: operators refuse tensors of two devices."""
     replaced: list[tuple[torch.nn.Module, str, torch.nn.Parameter]] = []
     stand_ins: dict[torch.nn.Parameter, torch.nn.Parameter] = {}
     for module in model.modules():

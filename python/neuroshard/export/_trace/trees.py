@@ -1,4 +1,4 @@
-"""How arguments and results are nested, as text and back: torch's own text of its pytrees."""
+"""Writes and reads the nesting of arguments and results, in torch's text form of pytrees."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ _BY_KEY = (dict, OrderedDict, defaultdict)
 
 
 def tree_to_text(spec: pytree.TreeSpec, what: str) -> str:
-    """An ExportError if a process that reads the text would have another tree, or none."""
+    """The text of a tree. Raises an ExportError if another process could not read the same tree
+    from it."""
     advice = ("; expected tuples, lists, dicts by texts or numbers, TorchRec's types, and "
               "dataclasses and namedtuples that are registered under a name before the export: "
               "torch.export.register_dataclass(kind, serialized_type_name=\"name\"), "
@@ -46,7 +47,7 @@ def _told(error: Exception) -> str:
 
 
 def require_module(name: str, what: str) -> None:
-    """Imports what registers types or operators."""
+    """Imports a module that registers types or operators."""
     try:
         import_module(name)
     except ImportError as error:
@@ -54,8 +55,8 @@ def require_module(name: str, what: str) -> None:
 
 
 def same_tree(one: pytree.TreeSpec, other: pytree.TreeSpec) -> bool:
-    """Whether they nest alike. JSON knows no tuples: what a type keeps of itself may be a list in
-    place of one, but no key of a dict."""
+    """Whether two trees are equal. JSON has no tuples, so a type's context may have lists in place
+    of them; keys of dicts must be equal."""
     if one.type is not other.type or one.num_children != other.num_children:
         return False
     if one.context != other.context and (

@@ -1,4 +1,4 @@
-"""The parts of an exported model: its IR, the programs around it, and the model's own tensors."""
+"""A traced model taken apart: the IR of its lookups, the programs around it, its own tensors."""
 
 from __future__ import annotations
 
@@ -16,11 +16,13 @@ from neuroshard.export.errors import ExportError
 
 
 @dataclass
-class Parts:
-    """text: what is in the IR. ids: makes the jagged inputs from the arguments of the model.
-    state: the model's own tensors, by their names in its state_dict; those on the meta device
-    have no values. sharing: why devices cannot share the samples of a compiled dense part, "" if
-    they can; None: not tried yet."""
+class SplitModel:
+    """A traced model taken apart.
+
+    text: what the IR says. ids: the program that makes the jagged inputs from the model's
+    arguments. state: the model's own tensors by their names in its state_dict; those on the meta
+    device have no values. sharing: why devices cannot share the samples of a compiled dense part,
+    "" if they can, None before it is tried."""
 
     text: ModuleText
     ids: Ids
@@ -63,7 +65,7 @@ class Parts:
 
     @property
     def conditions(self) -> list[str]:
-        """What sizes of the arguments must be, as the model branched on those of the example."""
+        """Conditions on the sizes of arguments, on which the model branched for the example."""
         return [one.text for one in self.arguments.sizes.conditions]
 
     def example(self) -> Mapping[str, object]:
@@ -99,7 +101,7 @@ class Parts:
 
     def run_dense(self, rows: Sequence[torch.Tensor],
                   values: Mapping[str, torch.Tensor]) -> list[object]:
-        """What torch makes of the rows [n, dim] of all lookups and the other arguments."""
+        """Runs the dense part on the rows [n, dim] of all lookups and the other arguments."""
         shaped = [lookup.shaped(one) for lookup, one in zip(self.lookups, rows)]
         given = [*shaped, *(values[one.name] for one in self.dense.inputs),
                  *self.own(self.dense.parameters)]
@@ -107,7 +109,7 @@ class Parts:
 
 
 def _run(module: torch.fx.GraphModule, given: Sequence[torch.Tensor]) -> Sequence[object]:
-    """Its results; what it asserts of the values may not hold."""
+    """Runs a program, which may assert conditions on the values."""
     try:
         return module(*given)
     except RuntimeError as error:
