@@ -2,15 +2,31 @@
 
 #include "neuroshard/Artifact/DeviceGroups.h"
 
+#include <algorithm>
+#include <functional>
 #include <numeric>
 
 namespace neuroshard {
 
-DeviceGroups::DeviceGroups(const Manifest &manifest)
-    : groups(manifest.groups),
-      places(static_cast<size_t>(manifest.numDevices)) {
+std::vector<std::vector<int32_t>> groupsOfSizes(std::vector<int64_t> sizes) {
+  bool differ = std::adjacent_find(sizes.begin(), sizes.end(),
+                                   std::not_equal_to<>()) != sizes.end();
+  if (sizes.size() < 2 || sizes.front() < 2 || differ)
+    return {};
+  std::vector<std::vector<int32_t>> groups;
+  int32_t next = 0;
+  for (int64_t size : sizes) {
+    std::vector<int32_t> &group = groups.emplace_back(size);
+    std::iota(group.begin(), group.end(), next);
+    next += static_cast<int32_t>(size);
+  }
+  return groups;
+}
+
+DeviceGroups::DeviceGroups(const ExchangePlan &plan)
+    : groups(plan.groups), places(static_cast<size_t>(plan.numDevices)) {
   if (groups.empty()) {
-    groups.emplace_back(static_cast<size_t>(manifest.numDevices));
+    groups.emplace_back(static_cast<size_t>(plan.numDevices));
     std::iota(groups[0].begin(), groups[0].end(), 0);
   }
   for (size_t g = 0; g < groups.size(); ++g)

@@ -9,12 +9,17 @@
 #ifndef NEUROSHARD_ARTIFACT_DEVICEGROUPS_H
 #define NEUROSHARD_ARTIFACT_DEVICEGROUPS_H
 
-#include "neuroshard/Artifact/Manifest.h"
+#include "neuroshard/Artifact/ExchangePlan.h"
 
 #include <cstdint>
 #include <vector>
 
 namespace neuroshard {
+
+/// Devices by group, from the sizes of the groups of a topology's innermost
+/// level. None unless there are several of one size above 1: only then has
+/// every device a counterpart in every other group.
+std::vector<std::vector<int32_t>> groupsOfSizes(std::vector<int64_t> sizes);
 
 struct GroupPlace {
   int32_t group = 0;
@@ -23,7 +28,7 @@ struct GroupPlace {
 
 class DeviceGroups {
 public:
-  explicit DeviceGroups(const Manifest &manifest);
+  explicit DeviceGroups(const ExchangePlan &plan);
 
   int32_t numDevices() const { return static_cast<int32_t>(places.size()); }
   int32_t numGroups() const { return static_cast<int32_t>(groups.size()); }

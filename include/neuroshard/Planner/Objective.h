@@ -35,7 +35,9 @@ struct DeviceCost {
   double inputMs = 0;
   double forwardCommunicationMs = 0;
   double backwardCommunicationMs = 0;
-  /// Bytes out per step, forward and backward.
+  /// Bytes that the device sends to others and receives from them per step, as
+  /// its artifact will: planTraffic(). Results; gradients and norms. For target
+  /// torchrec-1.9 those that the cost is computed from.
   double forwardBytes = 0;
   double backwardBytes = 0;
 };

@@ -4,6 +4,7 @@
 
 #include "DescribeFunctions.h"
 
+#include "neuroshard/Artifact/DeviceGroups.h"
 #include "neuroshard/Conversion/Passes.h"
 #include "neuroshard/Dialect/ElementTypes.h"
 #include "neuroshard/Dialect/ModelEnums.h"
@@ -102,19 +103,10 @@ LogicalResult ArtifactDescriber::addPlan() {
   return success();
 }
 
-/// The groups of the innermost level, if they are alike: only then has every
-/// device a counterpart in every other group.
 void ArtifactDescriber::addGroups(ir::TopologyOp topology) {
   auto levels = topology.getLevels().getAsRange<ir::LevelAttr>();
   ir::LevelAttr innermost = *std::prev(levels.end());
-  ArrayRef<int64_t> sizes = innermost.getGroups();
-  if (sizes.size() < 2 || sizes.front() < 2 || !llvm::all_equal(sizes))
-    return;
-  for (int64_t device = 0; device < result.numDevices; ++device) {
-    if (device % sizes.front() == 0)
-      result.groups.emplace_back();
-    result.groups.back().push_back(static_cast<int32_t>(device));
-  }
+  result.groups = groupsOfSizes(innermost.getGroups().vec());
 }
 
 /// Input that is partitioned already has not been through the planner, which

@@ -49,11 +49,8 @@ constexpr int64_t kMostSumsOfRow = 512, kMostSums = 8192;
 
 int64_t divideRoundingUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-/// Whether kernels on GPUs train the tables.
 bool runsOnGpus(const ShardingProblem &problem) {
-  return problem.target == Target::Native &&
-         !problem.topology.devices.empty() &&
-         problem.topology.devices.front().deviceClass != "CPU";
+  return engineOf(problem) == Engine::Gpu;
 }
 
 int64_t hostUpdateBytes(const Feature &feature, int64_t ids, int64_t width) {
@@ -89,6 +86,13 @@ int64_t smallUpdateBytes(const ShardingProblem &problem, const Feature &feature,
 }
 
 } // namespace
+
+Engine neuroshard::engineOf(const ShardingProblem &problem) {
+  bool runsOnGpus = problem.target == Target::Native &&
+                    !problem.topology.devices.empty() &&
+                    problem.topology.devices.front().deviceClass != "CPU";
+  return runsOnGpus ? Engine::Gpu : Engine::Cpu;
+}
 
 int64_t neuroshard::updateBytes(const ShardingProblem &problem,
                                 const Table &table, const Feature &feature,

@@ -8,11 +8,15 @@
 #ifndef NEUROSHARD_LIB_PLANNER_MEMORY_UPDATEMEMORY_H
 #define NEUROSHARD_LIB_PLANNER_MEMORY_UPDATEMEMORY_H
 
+#include "neuroshard/Artifact/StepTraffic.h"
 #include "neuroshard/Model/ShardingProblem.h"
 
 #include <cstdint>
 
 namespace neuroshard {
+
+/// What will run the steps of a plan: the target and the first device tell.
+Engine engineOf(const ShardingProblem &problem);
 
 /// Bytes that the update of `shard` by `ids` ids of a feature takes beside
 /// gradients. `norms`: see shardMemory().

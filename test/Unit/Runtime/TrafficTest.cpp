@@ -1,12 +1,15 @@
-//===- TrafficTest.cpp - Bytes that travel are those of the layout --------===//
+//===- TrafficTest.cpp - Bytes that travel are those that were planned ----===//
 //
-// Shows that exchangeBytes() tells what a step sends, byte for byte: on random
-// cuts, with and without groups, for all wire types.
+// Shows that the planner, the artifact and a running step agree on what every
+// device sends, byte for byte: on random cuts, with and without groups, for all
+// wire types.
 //
 //===----------------------------------------------------------------------===//
 
+#include "neuroshard/Planner/Traffic.h"
+#include "Oracle.h"
 #include "TestModels.h"
-#include "neuroshard/Artifact/ExchangeSizes.h"
+#include "neuroshard/Artifact/StepTraffic.h"
 #include "neuroshard/Runtime/DriverABI.h"
 
 #include <algorithm>
@@ -18,10 +21,14 @@
 namespace neuroshard::test {
 namespace {
 
+using test::Batch; // Model has a Batch, too.
+
 class RandomPlan {
 public:
   explicit RandomPlan(std::mt19937 &random) : random(random) {
-    model = makeModel(test::Optimizer::Sgd);
+    model = makeModel(below(2) ? test::Optimizer::RowwiseAdagrad
+                               : test::Optimizer::Sgd);
+    model.exchanges[0].idBytes = model.exchanges[1].idBytes = below(2) ? 4 : 8;
     devices = 2 << below(3);
     model.wire = static_cast<Element>(below(3));
     if (devices >= 4 && below(2))
@@ -70,6 +77,62 @@ private:
   }
 };
 
+constexpr int64_t kBatches[] = {9, 14}; ///< of the exchanges.
+
+/// What a planner is told of the model on devices of a class.
+ShardingProblem describeProblem(const RandomPlan &plan,
+                                const std::string &deviceClass) {
+  const Model &model = plan.model;
+  ShardingProblem problem;
+  problem.batch.globalSize = kBatches[0];
+  problem.batch.idType =
+      model.exchanges[0].idBytes == 4 ? IdType::I32 : IdType::I64;
+  problem.batch.wireType = static_cast<ElementType>(model.wire);
+  for (const test::Table &table : model.tables) {
+    neuroshard::Table described;
+    described.name = table.name;
+    described.rows = table.rows;
+    described.dim = table.dim;
+    if (model.optimizer == test::Optimizer::RowwiseAdagrad)
+      described.optimizer.kind = OptimizerKind::RowWiseAdagrad;
+    problem.tables.push_back(described);
+  }
+  for (size_t x = 0; x < model.exchanges.size(); ++x)
+    for (const test::Lookup &lookup : model.exchanges[x].lookups) {
+      Feature feature;
+      feature.table = lookup.table;
+      feature.pooling = static_cast<Pooling>(lookup.pooling);
+      feature.weighted = lookup.weighted;
+      feature.batch = kBatches[x];
+      problem.features.push_back(feature);
+    }
+  auto devices = static_cast<size_t>(plan.devices);
+  problem.topology.devices.resize(devices);
+  for (neuroshard::Device &device : problem.topology.devices)
+    device.deviceClass = deviceClass;
+  problem.topology.hosts.resize(1);
+  problem.topology.levels = {{"all", {plan.devices}}};
+  if (!model.groups.empty())
+    problem.topology.levels.push_back(
+        {"pair", std::vector<int>(devices / 2, 2)});
+  return problem;
+}
+
+std::vector<neuroshard::Shard> describeShards(const RandomPlan &plan) {
+  std::vector<neuroshard::Shard> shards;
+  for (const ShardPlace &place : plan.shards) {
+    neuroshard::Shard shard;
+    shard.table = plan.model.tables[static_cast<size_t>(place.table)].name;
+    shard.rowBegin = place.rowBegin;
+    shard.rowEnd = place.rowEnd;
+    shard.colBegin = place.colBegin;
+    shard.colEnd = place.colEnd;
+    shard.devices = place.devices;
+    shards.push_back(shard);
+  }
+  return shards;
+}
+
 /// Bags [begin, end) of the global batch that a rank has.
 std::pair<int64_t, int64_t> bagsOf(int64_t batch, int devices, int rank) {
   int64_t base = batch / devices, extra = batch % devices;
@@ -77,8 +140,9 @@ std::pair<int64_t, int64_t> bagsOf(int64_t batch, int devices, int rank) {
   return {begin, begin + base + (rank < extra)};
 }
 
-ExchangeLoad loadOf(const ExchangeLayout &layout, const ExchangeSpec &spec,
-                    const Batch &batch, int devices) {
+ExchangeLoad exchangeLoad(const ExchangeLayout &layout,
+                          const ExchangeSpec &spec, const Batch &batch,
+                          int devices) {
   ExchangeLoad load;
   for (int rank = 0; rank < devices; ++rank) {
     auto [begin, end] = bagsOf(batch.size, devices, rank);
@@ -101,52 +165,93 @@ ExchangeLoad loadOf(const ExchangeLayout &layout, const ExchangeSpec &spec,
   return load;
 }
 
-/// Of all devices, to others.
-int64_t sentBytes(nsrt_world *world, int devices, const char *phase) {
+/// The step that these batches bring to a plan.
+StepLoad loadOf(const ExchangePlan &plan,
+                const std::vector<ExchangeLayout> &layouts,
+                const std::vector<Batch> &batches) {
+  StepLoad load;
+  for (size_t x = 0; x < layouts.size(); ++x)
+    load.exchanges.push_back(exchangeLoad(layouts[x], plan.exchanges[x],
+                                          batches[x], plan.numDevices));
+  load.distinctRows = [plan, batches](int32_t table, const Range &rows) {
+    std::set<int64_t> distinct;
+    for (size_t x = 0; x < batches.size(); ++x)
+      for (const ExchangeLookup &lookup : plan.exchanges[x].lookups)
+        if (lookup.table == table)
+          for (const std::vector<int64_t> &bag :
+               batches[x].ids[static_cast<size_t>(lookup.feature)])
+            for (int64_t id : bag)
+              if (id != lookup.paddingIdx) // padding updates nothing
+                distinct.insert(id);
+    int64_t count = 0;
+    for (int64_t row : distinct)
+      count += row >= rows.begin && row < rows.end;
+    return count;
+  };
+  return load;
+}
+
+/// What a device has sent to others in a phase.
+int64_t sentBytes(nsrt_world *world, int device, const std::string &phase) {
+  for (int32_t i = 0; i < nsrt_num_phases(); ++i)
+    if (nsrt_phase_name(i) == phase)
+      return nsrt_device_phase_bytes(nsrt_world_device(world, device), i);
+  ADD_FAILURE() << "no phase " << phase;
+  return 0;
+}
+
+int64_t toOthers(int device, std::initializer_list<const PairBytes *> all) {
+  auto from = static_cast<size_t>(device);
   int64_t total = 0;
-  for (int d = 0; d < devices; ++d) {
-    nsrt_device *device = nsrt_world_device(world, d);
-    for (int32_t i = 0; i < nsrt_num_phases(); ++i)
-      if (std::string(nsrt_phase_name(i)) == phase)
-        total += nsrt_device_phase_bytes(device, i);
+  for (const PairBytes *bytes : all)
+    for (size_t to = 0; to < bytes->size(); ++to)
+      total += to == from ? 0 : (*bytes)[from][to];
+  return total;
+}
+
+void expectSent(nsrt_world *world, int device, const StepTraffic &traffic) {
+  int64_t ids = 0, results = 0, gradients = 0;
+  for (const ExchangeTraffic &one : traffic.exchanges) {
+    ids += toOthers(device, {&one.ids});
+    results += toOthers(device, {&one.results, &one.relayedResults});
+    gradients +=
+        toOthers(device, {&one.gradients, &one.relayedGradients, &one.copies});
   }
-  return total;
+  EXPECT_EQ(sentBytes(world, device, "ids_exchange"), ids);
+  EXPECT_EQ(sentBytes(world, device, "results_exchange"), results);
+  EXPECT_EQ(sentBytes(world, device, "gradients_exchange"), gradients);
+  EXPECT_EQ(sentBytes(world, device, "norm_exchange"),
+            toOthers(device, {&traffic.norms}));
 }
 
-int64_t toOthers(const PairBytes &bytes) {
-  int64_t total = 0;
-  for (size_t from = 0; from < bytes.size(); ++from)
-    for (size_t to = 0; to < bytes.size(); ++to)
-      total += from == to ? 0 : bytes[from][to];
-  return total;
-}
-
-TEST(Traffic, IsWhatTheLayoutSays) {
+TEST(Traffic, PlannedIsSent) {
   std::mt19937 random(5);
   for (int round = 0; round < 200; ++round) {
+    SCOPED_TRACE(round);
     RandomPlan plan(random);
-    Manifest manifest = describe(plan.model, plan.shards, plan.devices);
-    std::vector<ExchangeLayout> layouts = makeLayouts(manifest);
-    DeviceGroups groups(manifest);
+    DataMaker maker(plan.model, Data::Integers, static_cast<unsigned>(round));
+    std::vector<Batch> batches = maker.batches({kBatches[0], kBatches[1]});
+    Manifest artifact = parseManifest(
+        writeManifest(describe(plan.model, plan.shards, plan.devices)));
+    StepLoad load = loadOf(artifact, artifact.layouts, batches);
+    auto sent = [&](Engine engine) {
+      return stepTraffic(artifact, artifact.layouts, load, engine);
+    };
+    StepTraffic onCpus = sent(Engine::Cpu);
+    std::vector<neuroshard::Shard> shards = describeShards(plan);
+    EXPECT_EQ(planTraffic(describeProblem(plan, "CPU"), shards, load), onCpus);
+    EXPECT_EQ(planTraffic(describeProblem(plan, "H200"), shards, load),
+              sent(Engine::Gpu));
+
     TestWorld world(plan.model, plan.shards, plan.devices);
     ASSERT_TRUE(world.get()) << world.error();
-    DataMaker maker(plan.model, Data::Integers, static_cast<unsigned>(round));
-    std::vector<Batch> batches = maker.batches({9, 14});
+    Oracle oracle(plan.model);
     StepResult result;
-    ASSERT_TRUE(world.forward(batches, result)) << world.error();
-    int64_t ids = 0, results = 0;
-    for (size_t x = 0; x < layouts.size(); ++x) {
-      ExchangeBytes bytes = exchangeBytes(
-          layouts[x], manifest.exchanges[x], groups, manifest.wireType,
-          loadOf(layouts[x], manifest.exchanges[x], batches[x], plan.devices));
-      if (!layouts[x].hasRemote)
-        continue;
-      ids += toOthers(bytes.ids);
-      results += toOthers(bytes.results) + toOthers(bytes.relayedResults);
-    }
-    EXPECT_EQ(sentBytes(world.get(), plan.devices, "ids_exchange"), ids);
-    EXPECT_EQ(sentBytes(world.get(), plan.devices, "results_exchange"),
-              results);
+    ASSERT_TRUE(
+        world.train(batches, maker.gradients(oracle, batches), 0.1F, 1, result))
+        << world.error();
+    for (int device = 0; device < plan.devices; ++device)
+      expectSent(world.get(), device, onCpus);
   }
 }
 

@@ -1,0 +1,130 @@
+//===- ExchangePlan.h - Tables, lookups and their shards -------*- C++ -*-===//
+//
+// What the exchanges between devices follow from. It is a part of the manifest
+// of an artifact; the planner makes one from a problem and the shards of a
+// plan.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_ARTIFACT_EXCHANGEPLAN_H
+#define NEUROSHARD_ARTIFACT_EXCHANGEPLAN_H
+
+#include "neuroshard/Model/Optimizer.h"
+#include "neuroshard/Model/Shard.h"
+#include "neuroshard/Model/Types.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace neuroshard {
+
+/// Half-open range of rows, columns, bags or ids.
+struct Range {
+  int64_t begin = 0;
+  int64_t end = 0;
+
+  int64_t size() const { return end - begin; }
+  bool overlaps(const Range &other) const {
+    return begin < other.end && other.begin < end;
+  }
+  bool operator==(const Range &) const = default;
+  auto operator<=>(const Range &) const = default;
+};
+
+struct TableSpec {
+  std::string name;
+  int64_t rows = 0;
+  int64_t dim = 0;
+  ElementType elementType = ElementType::F32;
+  /// None: nothing trains the table, so it has no state.
+  std::optional<Optimizer> optimizer;
+
+  bool trained() const { return optimizer.has_value(); }
+  OptimizerStates states() const {
+    return optimizer ? optimizerStates(optimizer->kind) : OptimizerStates();
+  }
+};
+
+/// A lookup of one feature of an exchange in one table.
+struct ExchangeLookup {
+  int32_t table = 0;
+  int32_t feature = 0;
+  Pooling pooling = Pooling::Sum;
+  bool weighted = false;
+  std::optional<int64_t> paddingIdx;
+  ElementType resultType = ElementType::F32;
+
+  bool pooled() const { return pooling != Pooling::None; }
+  /// Pooled lookups leave padding ids out; unpooled ones look them up.
+  bool dropsPadding() const { return pooled() && paddingIdx.has_value(); }
+};
+
+/// The lookups of one jagged input.
+struct ExchangeSpec {
+  std::string input;
+  IdType idType = IdType::I64;
+  bool weighted = false;
+  std::vector<std::string> features;
+  std::vector<ExchangeLookup> lookups;
+  /// What errors about the input begin with. Set by parseManifest: nothing if
+  /// the model has no other input, since its name is the compiler's and users
+  /// know their features.
+  std::string where;
+
+  int32_t idBytes() const {
+    return static_cast<int32_t>(neuroshard::idBytes(idType));
+  }
+};
+
+struct ShardSpec {
+  std::string name;
+  int32_t table = 0;
+  Range rows;
+  Range cols;
+  std::vector<int32_t> devices;
+  Tier tier = Tier::Hbm;
+
+  /// One full copy on every device.
+  bool replicated() const { return devices.size() > 1; }
+};
+
+struct LookupBinding {
+  int32_t exchange = 0;
+  int32_t lookup = 0;
+  int32_t slot = 0;
+};
+
+struct DeviceBinding {
+  int32_t program = 0;
+  std::vector<int32_t> slots; ///< shard of each slot.
+  std::vector<LookupBinding> lookups;
+};
+
+struct ExchangePlan {
+  int32_t numDevices = 0;
+  OptimizerSemantics optimizerSemantics = OptimizerSemantics::Exact;
+  /// In which results and gradients travel between devices.
+  ElementType wireType = ElementType::F32;
+  /// Devices with better links inside a group than between groups; groups are
+  /// of one size. Empty: one group of all.
+  std::vector<std::vector<int32_t>> groups;
+  std::vector<TableSpec> tables;
+  std::vector<ExchangeSpec> exchanges;
+  std::vector<ShardSpec> shards;
+  std::vector<DeviceBinding> bindings; ///< one per device.
+
+  const TableSpec &tableOf(const ShardSpec &shard) const {
+    return tables[static_cast<size_t>(shard.table)];
+  }
+  /// True if the owners of the shard's rows must exchange gradient norms; the
+  /// rule is exchangesNorms() of the Model.
+  bool needsNormExchange(const ShardSpec &shard) const;
+  /// The same for each table.
+  std::vector<bool> tablesWithNormExchange() const;
+};
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_ARTIFACT_EXCHANGEPLAN_H

@@ -1,0 +1,68 @@
+//===- StepTraffic.h - Bytes that travel in one step ------------*- C++ -*-===//
+//
+// What each device sends to each other in one step, from the layout of the
+// exchanges, the batches and the numbers of ids alone. The headers that tell
+// the sizes of messages are left out.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_ARTIFACT_STEPTRAFFIC_H
+#define NEUROSHARD_ARTIFACT_STEPTRAFFIC_H
+
+#include "neuroshard/Artifact/ExchangeLayout.h"
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+namespace neuroshard {
+
+/// What runs the steps: the runtime in C++ on CPUs, or the engine of PyTorch on
+/// GPUs. The latter sends the ids of replicated tables with the others, lets
+/// every entry begin at 16 bytes, and has no relays.
+enum class Engine { Cpu, Gpu };
+
+/// What one step brings to an exchange.
+struct ExchangeLoad {
+  std::vector<int64_t> batches; ///< per device: its samples.
+  /// Per device: how many of its ids fall into each bucket.
+  std::vector<std::vector<int64_t>> idsOfBucket;
+};
+
+struct StepLoad {
+  std::vector<ExchangeLoad> exchanges;
+  /// How many distinct rows of a table, in a range of its rows, the step
+  /// updates. Asked for tables that exchange norms.
+  std::function<int64_t(int32_t table, const Range &rows)> distinctRows;
+};
+
+/// Bytes by sender and receiver, with what stays on a device.
+using PairBytes = std::vector<std::vector<int64_t>>;
+
+struct ExchangeTraffic {
+  PairBytes ids;
+  PairBytes results;          ///< all that owners send.
+  PairBytes relayedResults;   ///< what relays send on.
+  PairBytes gradients;        ///< all that ranks of samples send.
+  PairBytes relayedGradients; ///< what relays send on.
+  /// Of replicated tables, to every device: gradients and, on CPUs, ids.
+  PairBytes copies;
+
+  bool operator==(const ExchangeTraffic &) const = default;
+};
+
+/// Of a training step.
+struct StepTraffic {
+  std::vector<ExchangeTraffic> exchanges;
+  PairBytes norms;
+
+  bool operator==(const StepTraffic &) const = default;
+};
+
+StepTraffic stepTraffic(const ExchangePlan &plan,
+                        const std::vector<ExchangeLayout> &layouts,
+                        const StepLoad &load, Engine engine);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_ARTIFACT_STEPTRAFFIC_H

@@ -1,0 +1,45 @@
+//===- Traffic.h - What the devices of a plan send each other ---*- C++ -*-===//
+///
+/// \file
+/// The bytes are those of the artifact that the plan becomes, by the same code:
+/// Artifact/StepTraffic.h. Searches add up a term for each shard instead
+/// (ShardWork), which leaves out alignment, relays and shared streams of ids.
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_PLANNER_TRAFFIC_H
+#define NEUROSHARD_PLANNER_TRAFFIC_H
+
+#include "neuroshard/Artifact/StepTraffic.h"
+#include "neuroshard/Model/ShardingProblem.h"
+
+#include <span>
+#include <vector>
+
+namespace neuroshard {
+
+/// The features of each exchange by their index: those of one global batch are
+/// one input of the model.
+std::vector<std::vector<int>>
+featuresOfExchanges(const ShardingProblem &problem);
+
+/// Tables, lookups and shards as the artifact of a plan has them, with a lookup
+/// for each feature of featuresOfExchanges(). Shards of unknown tables or
+/// devices are left out (verify() reports them).
+ExchangePlan exchangePlan(const ShardingProblem &problem,
+                          std::span<const Shard> shards);
+
+/// A step of the mean numbers of ids, spread evenly over devices and rows.
+StepLoad expectedLoad(const ShardingProblem &problem, const ExchangePlan &plan,
+                      const std::vector<ExchangeLayout> &layouts);
+
+/// Expects a problem for target native and shards that verify() accepts.
+StepTraffic planTraffic(const ShardingProblem &problem,
+                        std::span<const Shard> shards, const StepLoad &load);
+
+/// Of expectedLoad().
+StepTraffic planTraffic(const ShardingProblem &problem,
+                        std::span<const Shard> shards);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_PLANNER_TRAFFIC_H

@@ -1,0 +1,172 @@
+//===- Traffic.cpp - What the devices of a plan send each other -----------===//
+
+#include "neuroshard/Planner/Traffic.h"
+
+#include "Memory/UpdateMemory.h"
+#include "neuroshard/Planner/CostModel.h"
+#include "neuroshard/Planner/Memory.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+#include <unordered_map>
+
+using namespace neuroshard;
+
+namespace {
+
+ExchangeSpec describeExchange(const ShardingProblem &problem,
+                              const std::vector<int> &features) {
+  ExchangeSpec exchange;
+  exchange.idType = problem.batch.idType;
+  for (int index : features) {
+    const Feature &feature = problem.features[static_cast<size_t>(index)];
+    ExchangeLookup lookup;
+    lookup.table = feature.table;
+    lookup.feature = static_cast<int32_t>(exchange.features.size());
+    lookup.pooling = feature.pooling;
+    lookup.weighted = feature.weighted;
+    lookup.resultType = problem.batch.outputType;
+    exchange.weighted = exchange.weighted || feature.weighted;
+    exchange.features.push_back(feature.name);
+    exchange.lookups.push_back(lookup);
+  }
+  return exchange;
+}
+
+void addShards(const ShardingProblem &problem, std::span<const Shard> shards,
+               ExchangePlan &plan) {
+  std::unordered_map<std::string_view, int32_t> tableOfName;
+  for (size_t i = 0; i < problem.tables.size(); ++i)
+    tableOfName.emplace(problem.tables[i].name, static_cast<int32_t>(i));
+  for (const Shard &shard : shards) {
+    auto table = tableOfName.find(shard.table);
+    bool isOnKnown = std::all_of(
+        shard.devices.begin(), shard.devices.end(),
+        [&](int device) { return device >= 0 && device < plan.numDevices; });
+    if (table == tableOfName.end() || !isOnKnown || shard.devices.empty())
+      continue;
+    plan.shards.push_back({shard.name,
+                           table->second,
+                           {shard.rowBegin, shard.rowEnd},
+                           {shard.colBegin, shard.colEnd},
+                           {shard.devices.begin(), shard.devices.end()},
+                           shard.tier});
+  }
+}
+
+/// Each device looks its shards up for all lookups of their tables.
+void bindShards(ExchangePlan &plan) {
+  std::vector<std::vector<LookupBinding>> lookupsOfTable(plan.tables.size());
+  for (size_t x = 0; x < plan.exchanges.size(); ++x)
+    for (size_t k = 0; k < plan.exchanges[x].lookups.size(); ++k)
+      lookupsOfTable[static_cast<size_t>(plan.exchanges[x].lookups[k].table)]
+          .push_back({static_cast<int32_t>(x), static_cast<int32_t>(k), 0});
+  plan.bindings.resize(static_cast<size_t>(plan.numDevices));
+  for (size_t s = 0; s < plan.shards.size(); ++s)
+    for (int32_t device : plan.shards[s].devices) {
+      DeviceBinding &binding = plan.bindings[static_cast<size_t>(device)];
+      auto slot = static_cast<int32_t>(binding.slots.size());
+      binding.slots.push_back(static_cast<int32_t>(s));
+      for (LookupBinding bound :
+           lookupsOfTable[static_cast<size_t>(plan.shards[s].table)]) {
+        bound.slot = slot;
+        binding.lookups.push_back(bound);
+      }
+    }
+}
+
+int64_t rounded(double value) { return std::llround(value); }
+
+} // namespace
+
+std::vector<std::vector<int>>
+neuroshard::featuresOfExchanges(const ShardingProblem &problem) {
+  std::vector<std::vector<int>> exchanges;
+  std::unordered_map<int64_t, size_t> exchangeOfBatch;
+  for (size_t i = 0; i < problem.features.size(); ++i) {
+    auto [found, isNew] = exchangeOfBatch.try_emplace(
+        featureBatch(problem, problem.features[i]), exchanges.size());
+    if (isNew)
+      exchanges.emplace_back();
+    exchanges[found->second].push_back(static_cast<int>(i));
+  }
+  return exchanges;
+}
+
+ExchangePlan neuroshard::exchangePlan(const ShardingProblem &problem,
+                                      std::span<const Shard> shards) {
+  ExchangePlan plan;
+  plan.numDevices = problem.topology.deviceCount();
+  plan.optimizerSemantics = problem.optimizerSemantics;
+  plan.wireType = problem.batch.wireType;
+  if (!problem.topology.levels.empty()) {
+    const std::vector<int> &sizes = problem.topology.levels.back().groupSizes;
+    plan.groups = groupsOfSizes({sizes.begin(), sizes.end()});
+  }
+  for (const Table &table : problem.tables)
+    plan.tables.push_back({table.name, table.rows, table.dim, table.elementType,
+                           table.optimizer});
+  for (const std::vector<int> &features : featuresOfExchanges(problem))
+    plan.exchanges.push_back(describeExchange(problem, features));
+  addShards(problem, shards, plan);
+  bindShards(plan);
+  return plan;
+}
+
+StepLoad neuroshard::expectedLoad(const ShardingProblem &problem,
+                                  const ExchangePlan &plan,
+                                  const std::vector<ExchangeLayout> &layouts) {
+  StepLoad load;
+  std::vector<std::vector<int>> exchanges = featuresOfExchanges(problem);
+  for (size_t x = 0; x < exchanges.size(); ++x) {
+    ExchangeLoad &exchange = load.exchanges.emplace_back();
+    int64_t batch = featureBatch(
+        problem, problem.features[static_cast<size_t>(exchanges[x].front())]);
+    for (int64_t rank = 0; rank < plan.numDevices; ++rank) {
+      int64_t samples =
+          batch / plan.numDevices + (rank < batch % plan.numDevices ? 1 : 0);
+      std::vector<int64_t> ids;
+      for (const BucketLayout &bucket : layouts[x].buckets) {
+        const Feature &feature = problem.features[static_cast<size_t>(
+            exchanges[x][static_cast<size_t>(bucket.lookup)])];
+        const TableSpec &table =
+            plan.tables[static_cast<size_t>(feature.table)];
+        ids.push_back(rounded(static_cast<double>(samples) * feature.presence *
+                              feature.meanPooling *
+                              static_cast<double>(bucket.rows.size()) /
+                              static_cast<double>(table.rows)));
+      }
+      exchange.batches.push_back(samples);
+      exchange.idsOfBucket.push_back(std::move(ids));
+    }
+  }
+  std::vector<std::vector<int>> features = featuresOfTables(problem);
+  load.distinctRows = [&problem, features](int32_t index, const Range &rows) {
+    const Table &table = problem.tables[static_cast<size_t>(index)];
+    Shard whole;
+    whole.rowEnd = table.rows;
+    whole.colEnd = table.dim;
+    whole.devices = {0};
+    ShardWork work = describeShard(problem, index,
+                                   features[static_cast<size_t>(index)], whole);
+    return rounded(work.uniqueRows * static_cast<double>(rows.size()) /
+                   static_cast<double>(table.rows));
+  };
+  return load;
+}
+
+StepTraffic neuroshard::planTraffic(const ShardingProblem &problem,
+                                    std::span<const Shard> shards,
+                                    const StepLoad &load) {
+  ExchangePlan plan = exchangePlan(problem, shards);
+  return stepTraffic(plan, makeLayouts(plan), load, engineOf(problem));
+}
+
+StepTraffic neuroshard::planTraffic(const ShardingProblem &problem,
+                                    std::span<const Shard> shards) {
+  ExchangePlan plan = exchangePlan(problem, shards);
+  std::vector<ExchangeLayout> layouts = makeLayouts(plan);
+  return stepTraffic(plan, layouts, expectedLoad(problem, plan, layouts),
+                     engineOf(problem));
+}

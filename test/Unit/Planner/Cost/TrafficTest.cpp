@@ -1,0 +1,116 @@
+//===- TrafficTest.cpp - The terms of shards beside the traffic of plans --===//
+//
+// Shows that what searches add up for each shard is what the plan's artifact
+// sends, but for alignment, shared streams of ids and relays. That the planner
+// counts what is sent is shown in Runtime/TrafficTest.cpp.
+//
+//===----------------------------------------------------------------------===//
+
+#include "neuroshard/Planner/Traffic.h"
+#include "Support.h"
+#include "neuroshard/CostModel/Roofline.h"
+#include "neuroshard/Planner/CostModel.h"
+#include "neuroshard/Planner/Memory.h"
+#include "neuroshard/Planner/Objective.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+using namespace neuroshard;
+using namespace neuroshard::test;
+
+namespace {
+
+/// On 4 devices each has 16 samples, of which 64 ids are of table a.
+ShardingProblem fourDevices() { return twoTables("4xCPU@1GiB"); }
+
+/// The sum of the terms of a device's shards.
+ShardWork termsOf(const ShardingProblem &problem,
+                  const std::vector<Shard> &shards, int device) {
+  ShardWork sum;
+  for (const Shard &shard : shards) {
+    if (shard.devices != std::vector<int>{device})
+      continue;
+    int table = problem.tableIndex(shard.table);
+    ShardWork work = describeShard(
+        problem, table, featuresOfTables(problem)[static_cast<size_t>(table)],
+        shard);
+    sum.inputBytes += work.inputBytes;
+    sum.forwardBytes += work.forwardBytes;
+    sum.backwardBytes += work.backwardBytes;
+  }
+  return sum;
+}
+
+int64_t toDevice(const PairBytes &bytes, int device) {
+  int64_t total = 0;
+  for (const std::vector<int64_t> &from : bytes)
+    total += from[static_cast<size_t>(device)];
+  return total;
+}
+
+int64_t fromDevice(const PairBytes &bytes, int device) {
+  const std::vector<int64_t> &to = bytes[static_cast<size_t>(device)];
+  return std::accumulate(to.begin(), to.end(), int64_t{0});
+}
+
+void expectTermsToBeTraffic(const ShardingProblem &problem,
+                            const std::vector<Shard> &shards) {
+  StepTraffic traffic = planTraffic(problem, shards);
+  ASSERT_EQ(traffic.exchanges.size(), 1U);
+  const ExchangeTraffic &one = traffic.exchanges[0];
+  for (int device = 0; device < problem.topology.deviceCount(); ++device) {
+    ShardWork terms = termsOf(problem, shards, device);
+    EXPECT_EQ(static_cast<double>(fromDevice(one.results, device)),
+              terms.forwardBytes);
+    EXPECT_EQ(static_cast<double>(toDevice(one.gradients, device)),
+              terms.backwardBytes);
+    auto ids = static_cast<double>(toDevice(one.ids, device));
+    EXPECT_GE(ids, terms.inputBytes);
+    // Three parts of a message begin at multiples of 8 bytes.
+    EXPECT_LE(ids, terms.inputBytes + 4 * 3 * 7);
+  }
+}
+
+TEST(TrafficTest, TermsOfShardsAreTheTrafficOfAPlan) {
+  ShardingProblem problem = fourDevices();
+  expectTermsToBeTraffic(problem, {makeShard("a", "a", 0, 1000, 0, 16, {2}),
+                                   makeShard("b", "b", 0, 500, 0, 8, {2})});
+  expectTermsToBeTraffic(problem, {makeShard("a_0", "a", 0, 1000, 0, 4, {0}),
+                                   makeShard("a_1", "a", 0, 1000, 4, 16, {3}),
+                                   makeShard("b_0", "b", 0, 125, 0, 8, {1}),
+                                   makeShard("b_1", "b", 125, 500, 0, 8, {2})});
+  problem.batch.idType = IdType::I32;
+  problem.batch.wireType = ElementType::BF16;
+  problem.features[0].weighted = true;
+  expectTermsToBeTraffic(problem, {makeShard("a_0", "a", 0, 250, 0, 16, {0}),
+                                   makeShard("a_1", "a", 250, 1000, 0, 8, {0}),
+                                   makeShard("a_2", "a", 250, 1000, 8, 16, {1}),
+                                   makeShard("b", "b", 0, 500, 0, 8, {3})});
+}
+
+TEST(TrafficTest, ShardsOfTheSameRowsOnADeviceShareTheirIds) {
+  ShardingProblem problem = fourDevices();
+  std::vector<Shard> shards = {makeShard("a_0", "a", 0, 1000, 0, 8, {1}),
+                               makeShard("a_1", "a", 0, 1000, 8, 16, {1})};
+  PairBytes ids = planTraffic(problem, shards).exchanges[0].ids;
+  EXPECT_EQ(static_cast<double>(2 * toDevice(ids, 1)),
+            termsOf(problem, shards, 1).inputBytes);
+}
+
+TEST(TrafficTest, BreakdownHasTheBytesOfTheArtifact) {
+  ShardingProblem problem = fourDevices();
+  std::vector<Shard> shards = {makeShard("a", "a", 0, 1000, 0, 16, {0}),
+                               makeShard("b", "b", 0, 500, 0, 8, {1})};
+  std::unique_ptr<CostModel> model = makeRooflineModel();
+  CostBreakdown breakdown =
+      evaluate(problem, makePlan(problem, shards), *model, {});
+  // Results of 48 samples of others; device 1 has some of table a in turn.
+  EXPECT_EQ(breakdown.devices[0].forwardBytes, 48 * 16 * 4 + 16 * 8 * 4);
+  EXPECT_EQ(breakdown.devices[1].forwardBytes, 48 * 8 * 4 + 16 * 16 * 4);
+  EXPECT_EQ(breakdown.devices[2].forwardBytes, 16 * (16 + 8) * 4);
+  EXPECT_EQ(breakdown.devices[2].backwardBytes, 16 * (16 + 8) * 4);
+}
+
+} // namespace
