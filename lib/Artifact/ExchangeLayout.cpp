@@ -12,22 +12,22 @@ namespace {
 
 class LayoutBuilder {
 public:
-  LayoutBuilder(const Manifest &manifest, const DeviceGroups &groups,
+  LayoutBuilder(const ExchangePlan &plan, const DeviceGroups &groups,
                 int32_t exchange)
-      : manifest(manifest), groups(groups), spec(manifest.exchanges[exchange]),
+      : plan(plan), groups(groups), spec(plan.exchanges[exchange]),
         exchange(exchange) {}
 
   ExchangeLayout build() {
-    layout.owners.resize(static_cast<size_t>(manifest.numDevices));
-    layout.locals.resize(static_cast<size_t>(manifest.numDevices));
+    layout.owners.resize(static_cast<size_t>(plan.numDevices));
+    layout.locals.resize(static_cast<size_t>(plan.numDevices));
     layout.results.resize(spec.lookups.size());
     addBuckets();
-    for (int32_t device = 0; device < manifest.numDevices; ++device)
+    for (int32_t device = 0; device < plan.numDevices; ++device)
       addEntries(device);
     for (ResultLayout &result : layout.results)
       sortParts(result);
     markRelayed(groups, spec, layout);
-    for (int32_t device = 0; device < manifest.numDevices; ++device) {
+    for (int32_t device = 0; device < plan.numDevices; ++device) {
       placePooledColumns(layout.locals[device]);
       placePooledColumns(layout.owners[device]);
     }
@@ -38,15 +38,15 @@ public:
 private:
   void addBuckets() {
     layout.bucketsOfLookup.resize(spec.lookups.size());
+    std::vector<std::set<Range>> rangesOfTable(plan.tables.size());
+    for (const ShardSpec &shard : plan.shards)
+      rangesOfTable[static_cast<size_t>(shard.table)].insert(shard.rows);
     for (size_t k = 0; k < spec.lookups.size(); ++k) {
       const ExchangeLookup &lookup = spec.lookups[k];
-      std::set<Range> ranges;
-      for (const ShardSpec &shard : manifest.shards)
-        if (shard.table == lookup.table)
-          ranges.insert(shard.rows);
-      Range all{0, manifest.tables[lookup.table].rows};
+      Range all{0, plan.tables[lookup.table].rows};
       std::vector<int64_t> ends; // of the last range of each layer
-      for (const Range &rows : ranges) {
+      for (const Range &rows :
+           rangesOfTable[static_cast<size_t>(lookup.table)]) {
         layout.bucketsOfLookup[k].push_back(
             static_cast<int32_t>(layout.buckets.size()));
         auto layer = std::find_if(ends.begin(), ends.end(), [&](int64_t end) {
@@ -69,7 +69,7 @@ private:
   }
 
   void addEntries(int32_t device) {
-    const DeviceBinding &binding = manifest.bindings[device];
+    const DeviceBinding &binding = plan.bindings[device];
     // The same order of lookups on every device, so that copies have their
     // columns at the same places.
     std::vector<size_t> order(binding.lookups.size());
@@ -81,7 +81,7 @@ private:
       const LookupBinding &bound = binding.lookups[i];
       if (bound.exchange != exchange)
         continue;
-      const ShardSpec &shard = manifest.shards[binding.slots[bound.slot]];
+      const ShardSpec &shard = plan.shards[binding.slots[bound.slot]];
       if (shard.replicated())
         addLocalEntry(device, static_cast<int32_t>(i), bound);
       else
@@ -102,7 +102,7 @@ private:
   void addLocalEntry(int32_t device, int32_t kernel,
                      const LookupBinding &bound) {
     const ExchangeLookup &lookup = spec.lookups[bound.lookup];
-    Range cols{0, manifest.tables[lookup.table].dim};
+    Range cols{0, plan.tables[lookup.table].dim};
     layout.locals[device].entries.push_back(
         {kernel, bound.slot, bound.lookup, 0, cols, lookup.pooled(), 0});
     layout.results[bound.lookup].replicated = true;
@@ -175,7 +175,7 @@ private:
     result.segments = cutColumns(cols);
   }
 
-  const Manifest &manifest;
+  const ExchangePlan &plan;
   const DeviceGroups &groups;
   const ExchangeSpec &spec;
   int32_t exchange;
@@ -201,12 +201,12 @@ std::vector<Segment> cutColumns(const std::vector<Range> &ranges) {
   return segments;
 }
 
-std::vector<ExchangeLayout> makeLayouts(const Manifest &manifest) {
+std::vector<ExchangeLayout> makeLayouts(const ExchangePlan &plan) {
   std::vector<ExchangeLayout> layouts;
-  DeviceGroups groups(manifest);
-  for (size_t i = 0; i < manifest.exchanges.size(); ++i)
+  DeviceGroups groups(plan);
+  for (size_t i = 0; i < plan.exchanges.size(); ++i)
     layouts.push_back(
-        LayoutBuilder(manifest, groups, static_cast<int32_t>(i)).build());
+        LayoutBuilder(plan, groups, static_cast<int32_t>(i)).build());
   return layouts;
 }
 

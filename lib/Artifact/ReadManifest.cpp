@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ManifestNames.h"
+#include "ReadLayout.h"
 
 #include "neuroshard/Artifact/Error.h"
 #include "neuroshard/Artifact/JsonValue.h"
@@ -254,26 +255,12 @@ Manifest readManifest(const Value &root) {
 
 } // namespace
 
-bool Manifest::needsNormExchange(const ShardSpec &shard) const {
-  return tablesWithNormExchange()[static_cast<size_t>(shard.table)];
-}
-
-std::vector<bool> Manifest::tablesWithNormExchange() const {
-  std::vector<bool> result(tables.size(), false);
-  for (const ShardSpec &shard : shards) {
-    const TableSpec &table = tableOf(shard);
-    bool columnSplit = shard.cols.size() < table.dim;
-    if (table.optimizer &&
-        exchangesNorms(table.optimizer->kind, optimizerSemantics, columnSplit))
-      result[static_cast<size_t>(shard.table)] = true;
-  }
-  return result;
-}
-
 Manifest parseManifest(const std::string &text) {
   nlohmann::json document = runtime::parseJson(text, "manifest");
   Manifest manifest = readManifest(Value(document, "manifest"));
   checkManifest(manifest);
+  manifest.layouts =
+      readLayouts(Value(document, "manifest")["layout"], manifest);
   if (manifest.exchanges.size() > 1)
     for (ExchangeSpec &exchange : manifest.exchanges)
       exchange.where.append("input \"").append(exchange.input).append("\": ");

@@ -82,15 +82,20 @@ private:
   const StreamSet &local;
 };
 
+/// [device, number of its entry].
+Json placeJson(const PartialColumns &part,
+               const std::vector<DeviceWriter> &devices) {
+  return Json::array(
+      {part.device, devices[static_cast<size_t>(part.device)]
+                        .numberOfEntry[static_cast<size_t>(part.entry)]});
+}
+
 Json segmentJson(const Segment &segment, const ResultLayout &result,
                  const std::vector<DeviceWriter> &devices) {
   Json parts = Json::array();
-  for (int32_t index : segment.parts) {
-    const PartialColumns &part = result.parts[static_cast<size_t>(index)];
-    parts.push_back(Json::array(
-        {part.device, devices[static_cast<size_t>(part.device)]
-                          .numberOfEntry[static_cast<size_t>(part.entry)]}));
-  }
+  for (int32_t index : segment.parts)
+    parts.push_back(
+        placeJson(result.parts[static_cast<size_t>(index)], devices));
   return {{"cols", boundsJson(segment.cols)}, {"parts", parts}};
 }
 
@@ -99,16 +104,25 @@ Json resultJson(const ResultLayout &result,
   std::vector<Range> cols;
   for (const PartialColumns &part : result.parts)
     cols.push_back(part.cols);
-  Json segments = Json::array(), relayed = Json::array();
+  Json parts = Json::array(), segments = Json::array();
+  Json relayed = Json::array(), relayedSegments = Json::array();
+  for (const PartialColumns &part : result.parts)
+    parts.push_back(placeJson(part, devices));
   for (const Segment &segment : cutColumns(cols))
     segments.push_back(segmentJson(segment, result, devices));
+  if (!result.relayed.empty())
+    for (const Segment &segment : result.segments)
+      relayedSegments.push_back(
+          {{"cols", boundsJson(segment.cols)}, {"parts", segment.parts}});
   for (const RelayedColumns &columns : result.relayed)
     relayed.push_back({{"group", columns.group},
                        {"cols", boundsJson(columns.cols)},
                        {"column", columns.column}});
   return {{"replicated", result.replicated},
+          {"parts", parts},
           {"segments", segments},
-          {"relayed", relayed}};
+          {"relayed", relayed},
+          {"relayed_segments", relayedSegments}};
 }
 
 Json relayJson(const RelayLayout &relay) {
@@ -147,7 +161,8 @@ Json exchangeLayoutJson(const ExchangeLayout &layout,
 } // namespace
 
 Json layoutJson(const Manifest &manifest) {
-  std::vector<ExchangeLayout> layouts = makeLayouts(manifest);
+  const std::vector<ExchangeLayout> &layouts =
+      manifest.layouts.empty() ? makeLayouts(manifest) : manifest.layouts;
   Json json = Json::array();
   for (size_t i = 0; i < layouts.size(); ++i)
     json.push_back(exchangeLayoutJson(layouts[i], manifest.exchanges[i]));

@@ -9,7 +9,7 @@
 
 namespace neuroshard {
 
-/// makeLayouts() as JSON, per exchange.
+/// The layouts of a manifest as JSON, per exchange; made if it has none.
 nlohmann::ordered_json layoutJson(const Manifest &manifest);
 
 } // namespace neuroshard

@@ -1,9 +1,11 @@
 //===- ExchangeLayout.h - Layout of the exchanges of a plan ----*- C++ -*-===//
 //
-// Which ids, partial results and gradients travel between which devices. All of
-// it follows from the plan and the lookups, and so is the same on every device:
+// Which ids, partial results and gradients travel between which devices:
 // streams of ids, the rows of partial results, and which of them make up each
-// result. ExchangeSizes.h has the bytes of a step.
+// result. All of it follows from the plan and the lookups. The compiler makes
+// the layout and writes it into the artifact, runtimes read it from there, and
+// the planner makes it for a plan that has no artifact yet. StepTraffic.h has
+// the bytes that a step sends by it.
 //
 // A bucket holds the ids of one lookup that fall into one row range. It goes
 // as a stream to each device that has columns of these rows. A pooled entry
@@ -18,7 +20,7 @@
 #define NEUROSHARD_ARTIFACT_EXCHANGELAYOUT_H
 
 #include "neuroshard/Artifact/DeviceGroups.h"
-#include "neuroshard/Artifact/Manifest.h"
+#include "neuroshard/Artifact/ExchangePlan.h"
 
 #include <vector>
 
@@ -30,6 +32,8 @@ struct StreamLayout {
   Range rows;
   bool pooled;
   bool weighted;
+
+  bool operator==(const StreamLayout &) const = default;
 };
 
 struct EntryLayout {
@@ -46,6 +50,8 @@ struct EntryLayout {
   /// First column in rows in which each entry, pooled or not, begins at a
   /// multiple of 16 bytes of f32, as engines on GPUs have them.
   int64_t paddedColumn = 0;
+
+  bool operator==(const EntryLayout &) const = default;
 };
 
 /// What one device looks up in one exchange.
@@ -54,11 +60,15 @@ struct StreamSet {
   std::vector<EntryLayout> entries;
   int64_t pooledWidth = 0;  ///< columns of pooled entries sent directly,
   int64_t relayedWidth = 0; ///< and by relays.
+
+  bool operator==(const StreamSet &) const = default;
 };
 
 struct Destination {
   int32_t device;
   int32_t stream;
+
+  bool operator==(const Destination &) const = default;
 };
 
 struct BucketLayout {
@@ -71,6 +81,8 @@ struct BucketLayout {
   /// Takes every id of its feature, so ids need no sifting.
   bool whole;
   std::vector<Destination> destinations;
+
+  bool operator==(const BucketLayout &) const = default;
 };
 
 /// Columns of a result that one entry of one device contributes to.
@@ -80,6 +92,8 @@ struct PartialColumns {
   int32_t bucket;
   Range rows;
   Range cols;
+
+  bool operator==(const PartialColumns &) const = default;
 };
 
 /// Columns of a result to which the same parts contribute, in the order in
@@ -87,6 +101,8 @@ struct PartialColumns {
 struct Segment {
   Range cols;
   std::vector<int32_t> parts;
+
+  bool operator==(const Segment &) const = default;
 };
 
 /// Columns of a result that the relays of one group send.
@@ -94,6 +110,8 @@ struct RelayedColumns {
   int32_t group;
   Range cols;
   int64_t column; ///< first column in the relays' rows.
+
+  bool operator==(const RelayedColumns &) const = default;
 };
 
 struct ResultLayout {
@@ -103,12 +121,16 @@ struct ResultLayout {
   std::vector<Segment> segments;
   bool replicated = false;
   int32_t localEntry = -1; ///< of a replicated table.
+
+  bool operator==(const ResultLayout &) const = default;
 };
 
 /// Columns of the relayed rows of one device of a group.
 struct RelaySource {
   int32_t index; ///< of the device in its group.
   int64_t column;
+
+  bool operator==(const RelaySource &) const = default;
 };
 
 /// Columns that a relay adds up, in this order.
@@ -116,12 +138,16 @@ struct RelaySum {
   int64_t column; ///< first column in the relays' rows.
   int64_t size;
   std::vector<RelaySource> sources;
+
+  bool operator==(const RelaySum &) const = default;
 };
 
 /// What every relay of one group sends to the ranks of the samples.
 struct RelayLayout {
   std::vector<RelaySum> sums;
   int64_t width = 0; ///< columns of all sums.
+
+  bool operator==(const RelayLayout &) const = default;
 };
 
 struct ExchangeLayout {
@@ -137,6 +163,8 @@ struct ExchangeLayout {
 
   bool hasRemote = false;     ///< some lookup is not replicated.
   bool hasReplicated = false; ///< some lookup is.
+
+  bool operator==(const ExchangeLayout &) const = default;
 };
 
 /// f32 columns with those that fill up to 16 bytes.
@@ -147,7 +175,8 @@ constexpr int64_t paddedColumns(int64_t columns) {
 /// The destination number of a device's own replicated tables.
 constexpr int32_t localDestination = -1;
 
-std::vector<ExchangeLayout> makeLayouts(const Manifest &manifest);
+/// One for each exchange of the plan.
+std::vector<ExchangeLayout> makeLayouts(const ExchangePlan &plan);
 
 /// Cuts columns wherever a range begins or ends; a segment has the numbers of
 /// the ranges that contain it, of which there is at least one.

@@ -97,7 +97,7 @@ nsrt_routed *route(nsrt_device *device, int64_t exchange,
                    const JaggedInput &input) {
   auto routed = std::make_unique<nsrt_routed>();
   if (exchange < 0 ||
-      exchange >= static_cast<int64_t>(device->plan->layouts.size())) {
+      exchange >= static_cast<int64_t>(device->manifest().layouts.size())) {
     guarded(device, routed.get(),
             [&] { fail("the manifest has no exchange ", exchange); });
     return routed.release();

@@ -15,8 +15,8 @@ using namespace neuroshard;
 using namespace neuroshard::runtime;
 
 WorldPlan::WorldPlan(Manifest contents)
-    : manifest(std::move(contents)), layouts(makeLayouts(manifest)),
-      groups(manifest), exchangesNorms(manifest.tablesWithNormExchange()) {}
+    : manifest(std::move(contents)), groups(manifest),
+      exchangesNorms(manifest.tablesWithNormExchange()) {}
 
 nsrt_device::nsrt_device(std::shared_ptr<const WorldPlan> worldPlan,
                          int32_t rank, const ProgramLibrary &programLibrary,

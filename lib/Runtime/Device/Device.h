@@ -33,7 +33,6 @@ struct WorldPlan {
   explicit WorldPlan(Manifest manifest);
 
   Manifest manifest;
-  std::vector<ExchangeLayout> layouts;
   DeviceGroups groups;
   /// Per table: whether its update exchanges norms.
   std::vector<bool> exchangesNorms;
@@ -154,7 +153,7 @@ struct nsrt_device {
   int32_t numDevices() const { return plan->manifest.numDevices; }
   const neuroshard::Manifest &manifest() const { return plan->manifest; }
   const neuroshard::ExchangeLayout &layout(int64_t exchange) const {
-    return plan->layouts[static_cast<size_t>(exchange)];
+    return plan->manifest.layouts[static_cast<size_t>(exchange)];
   }
 
   bool failed() const { return !error.empty(); }

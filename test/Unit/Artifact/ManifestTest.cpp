@@ -23,6 +23,7 @@ TEST(Manifest, RoundTrips) {
     std::string text = writeManifest(manifest);
     Manifest read = parseManifest(text);
     ASSERT_EQ(writeManifest(read), text);
+    ASSERT_TRUE(read.layouts == makeLayouts(manifest));
     ASSERT_EQ(read.numDevices, manifest.numDevices);
     for (size_t i = 0; i < manifest.tables.size(); ++i)
       ASSERT_EQ(read.tables[i].optimizer, manifest.tables[i].optimizer);

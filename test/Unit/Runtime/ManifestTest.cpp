@@ -65,7 +65,7 @@ TEST_F(ManifestTest, FieldErrorsNameTheirPlace) {
     const char *message;
   } cases[] = {
       {"/schema", "neuroshard.manifest/9",
-       "$.schema: expected one of \"neuroshard.manifest/2\", found "
+       "$.schema: expected one of \"neuroshard.manifest/3\", found "
        "\"neuroshard.manifest/9\""},
       {"/shards/0/tier", "dram",
        "$.shards[0].tier: expected \"hbm\", the only tier that runtimes keep "
@@ -111,6 +111,45 @@ TEST_F(ManifestTest, FieldErrorsNameTheirPlace) {
   };
   for (const auto &test : cases)
     EXPECT_THAT(openWith(test.pointer, test.value), HasSubstr(test.message))
+        << test.pointer;
+}
+
+/// Steps run by the layout of the manifest, so what they would read or write
+/// elsewhere is refused.
+TEST_F(ManifestTest, LayoutsMustFitThePlan) {
+  EXPECT_THAT(openWithout("", "layout"), HasSubstr("a field \"layout\""));
+  const std::string entry = "/layout/0/devices/0/entries/0";
+  struct {
+    std::string pointer;
+    json value;
+    const char *message;
+  } cases[] = {
+      {"/layout", json::array(), "$.layout: expected 2 layouts"},
+      {"/layout/0/devices", json::array(), "$.layout[0].devices: expected 3"},
+      {"/layout/0/buckets/0/lookup", 7, "buckets[0].lookup: expected"},
+      {"/layout/0/buckets/0/rows", {0, 99}, "buckets[0].rows[1]: expected"},
+      {"/layout/0/devices/0/streams/0", 99, "streams[0]: expected"},
+      {"/layout/0/devices/0/entries", json::array(), "entries: expected"},
+      {entry + "/kernel", 1, "each lookup of the device once"},
+      {entry + "/slot", 1, "slot, lookup, columns and stream of shard"},
+      {entry + "/stream", 1, "slot, lookup, columns and stream of shard"},
+      {entry + "/cols", {1, 2}, "slot, lookup, columns and stream of shard"},
+      {entry + "/replicated", true, "slot, lookup, columns and stream of"},
+      {entry + "/relayed", true, "relayed: expected false"},
+      {entry + "/column", 1, "columns of pooled lookups side by side"},
+      {"/layout/0/results/0/replicated", true, "replicated: expected false"},
+      {"/layout/0/results/0/parts", json::array(), "parts: expected"},
+      {"/layout/0/results/0/parts/0", {0, 0, 0}, "parts[0]: expected 2"},
+      {"/layout/0/results/0/segments", json::array(),
+       "segments: expected each column of the table once"},
+      {"/layout/0/results/0/segments/0/parts", json::array(),
+       "parts: expected at least one part"},
+      {"/layout/0/results/0/relayed", json::array({0}), "relayed[0]"},
+      {"/layout/0/relays", json::array({0, 0}), "a relay for each group"},
+  };
+  for (const auto &test : cases)
+    EXPECT_THAT(openWith(test.pointer.c_str(), test.value),
+                HasSubstr(test.message))
         << test.pointer;
 }
 
@@ -204,20 +243,22 @@ TEST_F(ManifestTest, ProgramsMustFit) {
 }
 
 TEST_F(ManifestTest, TooLargeForTheMachine) {
-  json changed =
-      makeManifest(model, makePlan(model, PlanKind::TableWise, 3), 3);
+  neuroshard::Manifest changed =
+      describe(model, makePlan(model, PlanKind::TableWise, 3), 3);
   int64_t rows = int64_t{1} << 32, dim = 1 << 20; // 8 PiB of bf16
-  changed["tables"][2]["rows"] = rows;
-  changed["tables"][2]["dim"] = dim;
-  changed["shards"][2]["rows"] = {0, rows};
-  changed["shards"][2]["cols"] = {0, dim};
-  EXPECT_THAT(open(changed.dump()),
+  auto resize = [&](int64_t count) {
+    changed.tables[2].rows = count;
+    changed.tables[2].dim = dim;
+    changed.shards[2].rows = {0, count};
+    changed.shards[2].cols = {0, dim};
+  };
+  resize(rows);
+  EXPECT_THAT(open(writeManifest(changed)),
               AllOf(HasSubstr("the shards of all devices need 8388624.0 GiB"),
                     HasSubstr("GiB of memory")));
-  changed["shards"][2]["rows"] = {0, 2 * rows};
-  changed["tables"][2]["rows"] = 2 * rows;
+  resize(2 * rows);
   EXPECT_EQ(
-      open(changed.dump()),
+      open(writeManifest(changed)),
       "manifest: shard \"shard2\" has 8589934592 rows; at most 2^32 work");
 }
 

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 namespace {
 
 const char *manifest = R"({
-  "schema": "neuroshard.manifest/2", "target_cpu": "generic", "devices": 1,
+  "schema": "neuroshard.manifest/3", "target_cpu": "generic", "devices": 1,
   "optimizer_semantics": "exact",
   "tables": [{"name": "t", "rows": 3, "dim": 4, "element_type": "f32",
               "optimizer": null}],
@@ -30,6 +30,16 @@ const char *manifest = R"({
   "shards": [{"name": "t0", "table": 0, "rows": [0, 3], "cols": [0, 4],
               "devices": [0], "tier": "hbm"}],
   "functions": {},
+  "layout": [{
+    "buckets": [{"lookup": 0, "rows": [0, 3], "layer": 0}],
+    "devices": [{"streams": [0], "own_streams": 1, "entries": [
+      {"kernel": 0, "slot": 0, "lookup": 0, "stream": 0, "cols": [0, 4],
+       "column": 0, "padded_column": 0, "replicated": false,
+       "relayed": false, "divided": false}]}],
+    "results": [{"replicated": false, "parts": [[0, 0]],
+      "segments": [{"cols": [0, 4], "parts": [[0, 0]]}],
+      "relayed": [], "relayed_segments": []}],
+    "relays": []}],
   "programs": [{"library": "program0.so"}],
   "bindings": [{"program": 0, "slots": [0], "lookups": [[0, 0, 0]]}]
 })";

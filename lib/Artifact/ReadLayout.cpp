@@ -1,0 +1,399 @@
+//===- ReadLayout.cpp - Reads the layout of exchanges ---------------------===//
+//
+// Turns the member `layout` of manifest.json into ExchangeLayouts and checks
+// that steps can run by them: no index, row or column is out of range, and no
+// column is written twice or not at all.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ReadLayout.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace neuroshard {
+namespace {
+
+using LayoutValue = runtime::JsonValue;
+
+/// Sorts ranges. True if they cover [0, size) once.
+bool tile(std::vector<Range> ranges, int64_t size) {
+  std::sort(ranges.begin(), ranges.end());
+  int64_t end = 0;
+  for (const Range &range : ranges) {
+    if (range.begin != end)
+      return false;
+    end = range.end;
+  }
+  return end == size;
+}
+
+Range readBounds(const LayoutValue &value, int64_t size) {
+  std::vector<int64_t> bounds = value.list(
+      [&](const LayoutValue &item) { return item.integer(0, size); });
+  if (bounds.size() != 2 || bounds[0] >= bounds[1])
+    value.wrong("[begin, end] with begin < end");
+  return {bounds[0], bounds[1]};
+}
+
+constexpr int64_t kMostColumns = int64_t{1} << 40;
+
+class LayoutReader {
+public:
+  LayoutReader(const ExchangePlan &plan, const DeviceGroups &groups,
+               int32_t exchange)
+      : plan(plan), groups(groups),
+        spec(plan.exchanges[static_cast<size_t>(exchange)]),
+        exchange(exchange) {}
+
+  ExchangeLayout read(const LayoutValue &value) {
+    readBuckets(value["buckets"]);
+    readDevices(value["devices"]);
+    readRelays(value["relays"]);
+    auto results = items(value["results"], spec.lookups.size());
+    layout.results.resize(spec.lookups.size());
+    for (size_t k = 0; k < results.size(); ++k)
+      readResult(results[k], k);
+    return std::move(layout);
+  }
+
+private:
+  /// The elements of a list of a known size.
+  static std::vector<LayoutValue> items(const LayoutValue &value,
+                                        size_t count) {
+    auto all = value.list([](const LayoutValue &item) { return item; });
+    if (all.size() != count)
+      value.wrong(std::to_string(count) + " elements");
+    return all;
+  }
+
+  int64_t dimOf(size_t lookup) const {
+    return plan.tables[static_cast<size_t>(spec.lookups[lookup].table)].dim;
+  }
+
+  void readBuckets(const LayoutValue &value) {
+    auto buckets = value.list([](const LayoutValue &item) { return item; });
+    layout.bucketsOfLookup.resize(spec.lookups.size());
+    for (const LayoutValue &item : buckets) {
+      int32_t k = item["lookup"].index(spec.lookups.size());
+      const ExchangeLookup &lookup = spec.lookups[static_cast<size_t>(k)];
+      int64_t rows = plan.tables[static_cast<size_t>(lookup.table)].rows;
+      BucketLayout bucket{k,
+                          readBounds(item["rows"], rows),
+                          item["layer"].index(buckets.size()),
+                          false,
+                          false,
+                          {}};
+      bucket.isPartOfRows = bucket.rows.size() < rows;
+      bucket.whole = !bucket.isPartOfRows && !lookup.dropsPadding();
+      layout.bucketsOfLookup[static_cast<size_t>(k)].push_back(
+          static_cast<int32_t>(layout.buckets.size()));
+      layout.buckets.push_back(std::move(bucket));
+    }
+  }
+
+  void readDevices(const LayoutValue &value) {
+    auto devices = items(value, static_cast<size_t>(plan.numDevices));
+    layout.owners.resize(devices.size());
+    layout.locals.resize(devices.size());
+    numbers.resize(devices.size());
+    for (size_t device = 0; device < devices.size(); ++device) {
+      readStreams(devices[device], device);
+      readEntries(devices[device]["entries"], device);
+      if (layout.locals[device].streams != layout.locals[0].streams)
+        devices[device]["streams"].wrong(
+            "the same replicated tables as on device 0");
+    }
+  }
+
+  void readStreams(const LayoutValue &value, size_t device) {
+    std::vector<int32_t> streams =
+        value["streams"].list([&](const LayoutValue &item) {
+          return item.index(layout.buckets.size());
+        });
+    auto own = static_cast<size_t>(
+        value["own_streams"].integer(0, static_cast<int64_t>(streams.size())));
+    for (size_t i = 0; i < streams.size(); ++i) {
+      BucketLayout &bucket = layout.buckets[static_cast<size_t>(streams[i])];
+      const ExchangeLookup &lookup =
+          spec.lookups[static_cast<size_t>(bucket.lookup)];
+      StreamSet &set = i < own ? layout.owners[device] : layout.locals[device];
+      auto number = static_cast<int32_t>(set.streams.size());
+      if (i < own)
+        bucket.destinations.push_back({static_cast<int32_t>(device), number});
+      else if (device == 0)
+        bucket.destinations.push_back({localDestination, number});
+      set.streams.push_back({bucket.lookup, streams[i], bucket.rows,
+                             lookup.pooled(), lookup.weighted});
+    }
+  }
+
+  void readEntries(const LayoutValue &value, size_t device) {
+    const DeviceBinding &binding = plan.bindings[device];
+    auto isHere = [&](const LookupBinding &bound) {
+      return bound.exchange == exchange;
+    };
+    auto entries = items(
+        value, static_cast<size_t>(std::count_if(
+                   binding.lookups.begin(), binding.lookups.end(), isHere)));
+    std::vector<bool> isRead(binding.lookups.size(), false);
+    for (const LayoutValue &item : entries) {
+      int32_t kernel = item["kernel"].index(binding.lookups.size());
+      if (!isHere(binding.lookups[static_cast<size_t>(kernel)]) ||
+          isRead[static_cast<size_t>(kernel)])
+        item["kernel"].wrong("each lookup of the device once");
+      isRead[static_cast<size_t>(kernel)] = true;
+      readEntry(item, device, kernel);
+    }
+    for (StreamSet *set : {&layout.owners[device], &layout.locals[device]})
+      placeColumns(value, *set);
+  }
+
+  void readEntry(const LayoutValue &value, size_t device, int32_t kernel) {
+    const DeviceBinding &binding = plan.bindings[device];
+    const LookupBinding &bound = binding.lookups[static_cast<size_t>(kernel)];
+    const ShardSpec &shard = plan.shards[static_cast<size_t>(
+        binding.slots[static_cast<size_t>(bound.slot)])];
+    StreamSet &owner = layout.owners[device];
+    StreamSet &local = layout.locals[device];
+    StreamSet &set = shard.replicated() ? local : owner;
+    auto own = static_cast<int32_t>(owner.streams.size());
+    int32_t stream =
+        value["stream"].index(owner.streams.size() + local.streams.size());
+    bool isLocal = stream >= own;
+    EntryLayout entry{kernel,
+                      value["slot"].index(binding.slots.size()),
+                      value["lookup"].index(spec.lookups.size()),
+                      isLocal ? stream - own : stream,
+                      readBounds(value["cols"], plan.tableOf(shard).dim),
+                      spec.lookups[static_cast<size_t>(bound.lookup)].pooled(),
+                      value["column"].integer(0, kMostColumns),
+                      value["relayed"].boolean(),
+                      value["padded_column"].integer(0, kMostColumns)};
+    if (entry.slot != bound.slot || entry.lookup != bound.lookup ||
+        entry.cols != shard.cols || isLocal != shard.replicated() ||
+        value["replicated"].boolean() != shard.replicated() ||
+        set.streams[static_cast<size_t>(entry.stream)].lookup != entry.lookup ||
+        set.streams[static_cast<size_t>(entry.stream)].rows != shard.rows)
+      value.wrong("slot, lookup, columns and stream of shard \"" + shard.name +
+                  "\"");
+    if (entry.relayed && (!entry.pooled || isLocal || groups.numGroups() < 2))
+      value["relayed"].wrong("false");
+    auto number = static_cast<int32_t>(set.entries.size());
+    if (isLocal) {
+      layout.hasReplicated = true;
+      numbers[device].push_back(-1);
+    } else {
+      layout.hasRemote = true;
+      numbers[device].push_back(number);
+    }
+    set.entries.push_back(entry);
+  }
+
+  /// The pooled entries of a device lie side by side.
+  static void placeColumns(const LayoutValue &value, StreamSet &set) {
+    std::vector<Range> direct, relayed;
+    for (const EntryLayout &entry : set.entries) {
+      if (!entry.pooled)
+        continue;
+      (entry.relayed ? relayed : direct)
+          .push_back(
+              {entry.pooledColumn, entry.pooledColumn + entry.cols.size()});
+      (entry.relayed ? set.relayedWidth : set.pooledWidth) += entry.cols.size();
+    }
+    if (!tile(direct, set.pooledWidth) || !tile(relayed, set.relayedWidth))
+      value.wrong("columns of pooled lookups side by side");
+  }
+
+  void readRelays(const LayoutValue &value) {
+    auto relays = value.list([](const LayoutValue &item) { return item; });
+    if (relays.empty())
+      return;
+    if (relays.size() != static_cast<size_t>(groups.numGroups()))
+      value.wrong("a relay for each group");
+    for (size_t group = 0; group < relays.size(); ++group)
+      layout.relays.push_back(
+          readRelay(relays[group], groups.group(static_cast<int32_t>(group))));
+  }
+
+  RelayLayout readRelay(const LayoutValue &value,
+                        const std::vector<int32_t> &members) {
+    RelayLayout relay;
+    relay.width = value["width"].integer(0, kMostColumns);
+    std::vector<Range> columns;
+    relay.sums = value["sums"].list([&](const LayoutValue &item) {
+      RelaySum sum{item["column"].integer(0, relay.width),
+                   item["size"].integer(1, relay.width),
+                   {}};
+      columns.push_back({sum.column, sum.column + sum.size});
+      sum.sources = item["sources"].list([&](const LayoutValue &source) {
+        auto parts = items(source, 2);
+        int32_t index = parts[0].index(members.size());
+        const StreamSet &owner = layout.owners[static_cast<size_t>(
+            members[static_cast<size_t>(index)])];
+        int64_t last = owner.relayedWidth - sum.size;
+        if (last < 0)
+          source.wrong("a device with as many relayed columns");
+        return RelaySource{index, parts[1].integer(0, last)};
+      });
+      if (sum.sources.empty())
+        item["sources"].wrong("at least one source");
+      return sum;
+    });
+    if (!tile(columns, relay.width))
+      value["sums"].wrong("sums side by side");
+    return relay;
+  }
+
+  void readResult(const LayoutValue &value, size_t lookup) {
+    ResultLayout &result = layout.results[lookup];
+    result.replicated = value["replicated"].boolean();
+    size_t entries = 0;
+    for (const StreamSet &set : layout.owners)
+      entries += countEntries(set, lookup);
+    std::vector<std::pair<int32_t, int32_t>> places;
+    for (const LayoutValue &item : items(value["parts"], entries)) {
+      places.push_back(readPlace(item));
+      addPart(item, places, lookup);
+    }
+    for (size_t i = 0; i < layout.locals[0].entries.size(); ++i)
+      if (layout.locals[0].entries[i].lookup == static_cast<int32_t>(lookup))
+        result.localEntry = static_cast<int32_t>(i);
+    if (result.replicated != (result.localEntry >= 0))
+      value["replicated"].wrong(result.replicated ? "false" : "true");
+    if (result.replicated)
+      return;
+    result.segments =
+        readSegments(value["segments"], lookup, [&](const LayoutValue &part) {
+          auto place = readPlace(part);
+          auto found = std::find(places.begin(), places.end(), place);
+          if (found == places.end())
+            part.wrong("one of the parts");
+          size_t index = static_cast<size_t>(found - places.begin());
+          return std::pair(static_cast<int32_t>(index),
+                           result.parts[index].cols);
+        });
+    readRelayed(value, lookup);
+  }
+
+  static size_t countEntries(const StreamSet &set, size_t lookup) {
+    return static_cast<size_t>(std::count_if(
+        set.entries.begin(), set.entries.end(), [&](const EntryLayout &entry) {
+          return entry.lookup == static_cast<int32_t>(lookup);
+        }));
+  }
+
+  /// [device, number of its entry].
+  std::pair<int32_t, int32_t> readPlace(const LayoutValue &value) const {
+    auto parts = items(value, 2);
+    int32_t device = parts[0].index(numbers.size());
+    return {device,
+            parts[1].index(numbers[static_cast<size_t>(device)].size())};
+  }
+
+  void addPart(const LayoutValue &value,
+               const std::vector<std::pair<int32_t, int32_t>> &places,
+               size_t lookup) {
+    auto [device, number] = places.back();
+    int32_t entry =
+        numbers[static_cast<size_t>(device)][static_cast<size_t>(number)];
+    const StreamSet &owner = layout.owners[static_cast<size_t>(device)];
+    if (entry < 0 ||
+        owner.entries[static_cast<size_t>(entry)].lookup !=
+            static_cast<int32_t>(lookup) ||
+        std::count(places.begin(), places.end(), places.back()) > 1)
+      value.wrong("each entry of the lookup once");
+    const EntryLayout &source = owner.entries[static_cast<size_t>(entry)];
+    const StreamLayout &stream =
+        owner.streams[static_cast<size_t>(source.stream)];
+    layout.results[lookup].parts.push_back(
+        {device, entry, stream.bucket, stream.rows, source.cols});
+  }
+
+  /// Segments of a result; `readPart` gives a part's number and columns.
+  template <typename ReadPart>
+  std::vector<Segment> readSegments(const LayoutValue &value, size_t lookup,
+                                    const ReadPart &readPart) {
+    std::vector<Range> columns;
+    auto segments = value.list([&](const LayoutValue &item) {
+      Segment segment{readBounds(item["cols"], dimOf(lookup)), {}};
+      columns.push_back(segment.cols);
+      segment.parts = item["parts"].list([&](const LayoutValue &part) {
+        auto [number, cols] = readPart(part);
+        if (cols.begin > segment.cols.begin || cols.end < segment.cols.end)
+          part.wrong("a part with these columns");
+        return number;
+      });
+      if (segment.parts.empty())
+        item["parts"].wrong("at least one part");
+      return segment;
+    });
+    if (!tile(columns, dimOf(lookup)))
+      value.wrong("each column of the table once");
+    return segments;
+  }
+
+  void readRelayed(const LayoutValue &value, size_t lookup) {
+    ResultLayout &result = layout.results[lookup];
+    for (const PartialColumns &part : result.parts)
+      if (layout.owners[static_cast<size_t>(part.device)]
+              .entries[static_cast<size_t>(part.entry)]
+              .relayed != isRelayed(result))
+        value["parts"].wrong("all relayed or none");
+    result.relayed = value["relayed"].list([&](const LayoutValue &item) {
+      RelayedColumns columns{item["group"].index(layout.relays.size()),
+                             readBounds(item["cols"], dimOf(lookup)), 0};
+      const RelayLayout &relay =
+          layout.relays[static_cast<size_t>(columns.group)];
+      if (relay.width < columns.cols.size())
+        item["cols"].wrong("columns of the relay");
+      columns.column =
+          item["column"].integer(0, relay.width - columns.cols.size());
+      return columns;
+    });
+    if (result.relayed.empty() == isRelayed(result))
+      value["relayed"].wrong(isRelayed(result) ? "what relays send"
+                                               : "nothing");
+    if (!isRelayed(result))
+      return;
+    result.segments = readSegments(
+        value["relayed_segments"], lookup, [&](const LayoutValue &part) {
+          int32_t number = part.index(result.relayed.size());
+          return std::pair(number,
+                           result.relayed[static_cast<size_t>(number)].cols);
+        });
+  }
+
+  bool isRelayed(const ResultLayout &result) const {
+    const PartialColumns &first = result.parts.front();
+    return layout.owners[static_cast<size_t>(first.device)]
+        .entries[static_cast<size_t>(first.entry)]
+        .relayed;
+  }
+
+  const ExchangePlan &plan;
+  const DeviceGroups &groups;
+  const ExchangeSpec &spec;
+  int32_t exchange;
+  ExchangeLayout layout;
+  /// Per device, of each entry its number in `owners`, -1 for copies.
+  std::vector<std::vector<int32_t>> numbers;
+};
+
+} // namespace
+
+std::vector<ExchangeLayout> readLayouts(const runtime::JsonValue &value,
+                                        const ExchangePlan &plan) {
+  auto exchanges = value.list([](const LayoutValue &item) { return item; });
+  if (exchanges.size() != plan.exchanges.size())
+    value.wrong(std::to_string(plan.exchanges.size()) +
+                " layouts, one per exchange");
+  DeviceGroups groups(plan);
+  std::vector<ExchangeLayout> layouts;
+  for (size_t x = 0; x < exchanges.size(); ++x)
+    layouts.push_back(
+        LayoutReader(plan, groups, static_cast<int32_t>(x)).read(exchanges[x]));
+  return layouts;
+}
+
+} // namespace neuroshard

@@ -1,0 +1,20 @@
+//===- ReadLayout.h - Reads the layout of exchanges -------------*- C++ -*-===//
+
+#ifndef NEUROSHARD_LIB_ARTIFACT_READLAYOUT_H
+#define NEUROSHARD_LIB_ARTIFACT_READLAYOUT_H
+
+#include "neuroshard/Artifact/ExchangeLayout.h"
+#include "neuroshard/Artifact/JsonValue.h"
+
+namespace neuroshard {
+
+/// Reads the member `layout` of a manifest. Throws a RuntimeError unless every
+/// index is in range, every shard is looked up where it is bound, and rows and
+/// results have each of their columns once. Expects a plan that checkManifest()
+/// accepts.
+std::vector<ExchangeLayout> readLayouts(const runtime::JsonValue &value,
+                                        const ExchangePlan &plan);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_LIB_ARTIFACT_READLAYOUT_H
