@@ -12,7 +12,8 @@ from neuroshard.plans import Plan, plan_of_plain
 
 @dataclass(frozen=True, kw_only=True)
 class DeviceCost(fields.Record):
-    """Milliseconds and bytes (sent and received together per direction) of one device per step."""
+    """Milliseconds of one device per step, and the bytes that it sends to others and receives from
+    them: of results forward, of gradients and norms backward."""
 
     forward_ms: float
     backward_ms: float

@@ -106,7 +106,7 @@ LogicalResult ArtifactDescriber::addPlan() {
 void ArtifactDescriber::addGroups(ir::TopologyOp topology) {
   auto levels = topology.getLevels().getAsRange<ir::LevelAttr>();
   ir::LevelAttr innermost = *std::prev(levels.end());
-  result.groups = groupsOfSizes(innermost.getGroups().vec());
+  result.groups = groupsOfSizes(innermost.getGroups().asArrayRef().vec());
 }
 
 /// Input that is partitioned already has not been through the planner, which

@@ -102,7 +102,9 @@ TEST(ObjectiveTest, EvaluateSumsTheShardsOfEachDevice) {
   EXPECT_DOUBLE_EQ(cost.devices[1].compute.forwardMs, 4 + 8);
   // Half of b's rows get half of its ids.
   EXPECT_DOUBLE_EQ(cost.devices[0].compute.backwardMs, 4 + 0.5);
-  EXPECT_DOUBLE_EQ(cost.devices[0].forwardBytes, 64 * (12 + 8) * 4);
+  // Of the 32 samples of each device the other one sends its columns.
+  EXPECT_DOUBLE_EQ(cost.devices[0].forwardBytes,
+                   32 * (12 + 8) * 4 + 32 * (4 + 8) * 4);
   EXPECT_DOUBLE_EQ(cost.devices[0].forwardCommunicationMs, 20);
 }
 
