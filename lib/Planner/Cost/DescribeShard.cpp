@@ -3,76 +3,11 @@
 #include "neuroshard/Planner/CostModel.h"
 #include "neuroshard/Planner/Memory.h"
 
-#include <algorithm>
-#include <cmath>
+#include "DistinctRows.h"
 
 using namespace neuroshard;
 
 namespace {
-
-/// What an id of a reuse bin is seen, in the mean: the middle of the bin.
-double meanReuse(int bin) {
-  ReuseRange range = reuseRange(static_cast<size_t>(bin));
-  return 0.5 * static_cast<double>(range.least + range.most);
-}
-
-/// Lookups per distinct id in a batch of `share` of the one the statistics are
-/// of. A smaller batch is a random part of it: an id seen m times is still seen
-/// with probability 1 - (1 - share)^m. In a larger one the repeats beyond the
-/// first grow in proportion.
-double expectedReuse(const AccessStatistics &access, double share) {
-  double lookups = 0, distinct = 0;
-  for (int bin = 0; bin < kReuseBins; ++bin) {
-    double ids = access.reuse[static_cast<size_t>(bin)];
-    lookups += ids * meanReuse(bin);
-    distinct += share < 1
-                    ? -ids * std::expm1(meanReuse(bin) * std::log1p(-share))
-                    : ids;
-  }
-  if (share < 1)
-    return std::max(1.0, share * lookups / distinct);
-  return 1 + (std::max(1.0, lookups) - 1) * share;
-}
-
-/// Distinct rows that `lookups` reads of a table touch. Without a histogram:
-/// ids uniform over the rows.
-double expectedUnique(const Table &table, double lookups, double batch) {
-  double rows = static_cast<double>(table.rows);
-  if (!table.access)
-    return -rows * std::expm1(-lookups / rows);
-  double share = batch / static_cast<double>(table.access->batch);
-  return std::min(rows, lookups / expectedReuse(*table.access, share));
-}
-
-/// Share of the lookups that the hottest `rowShare` of the rows get: along the
-/// curve of the statistics; without one every row gets as many.
-double lookupShareOf(const Table &table, double rowShare) {
-  if (!table.access || table.access->rowMass.empty())
-    return rowShare;
-  RowMassQuantile before;
-  for (const RowMassQuantile &point : table.access->rowMass) {
-    if (point.rowShare >= rowShare && point.rowShare > before.rowShare)
-      return before.lookupShare + (rowShare - before.rowShare) /
-                                      (point.rowShare - before.rowShare) *
-                                      (point.lookupShare - before.lookupShare);
-    before = point;
-  }
-  if (before.rowShare >= 1)
-    return 1;
-  return before.lookupShare + (rowShare - before.rowShare) /
-                                  (1 - before.rowShare) *
-                                  (1 - before.lookupShare);
-}
-
-/// Distinct rows that a cache of the hottest `cached` of the rows misses. Where
-/// rows differ, each missing lookup fetches at most one row.
-double missingRows(const Table &table, double cached, int64_t rows,
-                   double lookups, double unique) {
-  if (!table.access || table.access->rowMass.empty())
-    return unique * (1 - cached);
-  return std::min({unique, lookups * (1 - lookupShareOf(table, cached)),
-                   static_cast<double>(rows) * (1 - cached)});
-}
 
 /// What the features of a table add up to, per global batch.
 struct FeatureSums {
@@ -126,7 +61,7 @@ ShardWork neuroshard::describeShard(const ShardingProblem &problem, int table,
       replicated ? 1.0 / static_cast<double>(shard.devices.size()) : 1.0;
   double width = static_cast<double>(shard.width());
   double batch = static_cast<double>(problem.batch.globalSize);
-  double unique = expectedUnique(source, sums.lookups, batch);
+  double unique = distinctRows(source, sums.lookups, batch);
 
   ShardWork work;
   work.table = table;
@@ -143,20 +78,19 @@ ShardWork neuroshard::describeShard(const ShardingProblem &problem, int table,
   work.outputRows =
       (sums.resultRows + unpooledIds(problem, features) * rowShare) *
       batchShare;
-  work.uniqueRows =
-      replicated ? expectedUnique(source, work.lookups, batch * batchShare)
-                 : unique * rowShare;
+  work.uniqueRows = replicated
+                        ? distinctRows(source, work.lookups, batch * batchShare)
+                        : unique * rowShare;
   work.updateLookups = sums.lookups * rowShare;
   work.updateUniqueRows = unique * rowShare;
   work.updateGradientRows =
       replicated ? work.outputRows / batchShare : work.outputRows;
   if (shard.tier == Tier::Dram) {
     double cached = problem.cacheLoadFactor;
-    work.hostRows = missingRows(source, cached, shard.rows(), work.lookups,
-                                work.uniqueRows);
-    work.hostUpdateRows =
-        missingRows(source, cached, shard.rows(), work.updateLookups,
-                    work.updateUniqueRows);
+    work.hostRows =
+        missedRows(source, cached, shard.rows(), work.lookups, work.uniqueRows);
+    work.hostUpdateRows = missedRows(source, cached, shard.rows(),
+                                     work.updateLookups, work.updateUniqueRows);
   }
   work.idBytes = idBytes(problem.batch.idType);
   work.weighted = sums.weighted;

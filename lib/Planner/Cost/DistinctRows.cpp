@@ -1,0 +1,73 @@
+//===- DistinctRows.cpp - Distinct rows that lookups touch ----------------===//
+
+#include "DistinctRows.h"
+
+#include <algorithm>
+#include <cmath>
+
+using namespace neuroshard;
+
+namespace {
+
+/// How often an id of a reuse bin is seen on average: the middle of the bin.
+double meanReuse(int bin) {
+  ReuseRange range = reuseRange(static_cast<size_t>(bin));
+  return 0.5 * static_cast<double>(range.least + range.most);
+}
+
+/// Lookups per distinct id in a batch of `share` of the one the statistics are
+/// of. A smaller batch is a random part of it: an id seen m times is still seen
+/// with probability 1 - (1 - share)^m. In a larger one the repeats beyond the
+/// first grow in proportion.
+double expectedReuse(const AccessStatistics &access, double share) {
+  double lookups = 0, distinct = 0;
+  for (int bin = 0; bin < kReuseBins; ++bin) {
+    double ids = access.reuse[static_cast<size_t>(bin)];
+    lookups += ids * meanReuse(bin);
+    distinct += share < 1
+                    ? -ids * std::expm1(meanReuse(bin) * std::log1p(-share))
+                    : ids;
+  }
+  if (share < 1)
+    return std::max(1.0, share * lookups / distinct);
+  return 1 + (std::max(1.0, lookups) - 1) * share;
+}
+
+/// Share of the lookups that the hottest `rowShare` of the rows get: along the
+/// curve of the statistics; without one every row gets as many.
+double lookupShareOf(const Table &table, double rowShare) {
+  if (!table.access || table.access->rowMass.empty())
+    return rowShare;
+  RowMassQuantile before;
+  for (const RowMassQuantile &point : table.access->rowMass) {
+    if (point.rowShare >= rowShare && point.rowShare > before.rowShare)
+      return before.lookupShare + (rowShare - before.rowShare) /
+                                      (point.rowShare - before.rowShare) *
+                                      (point.lookupShare - before.lookupShare);
+    before = point;
+  }
+  if (before.rowShare >= 1)
+    return 1;
+  return before.lookupShare + (rowShare - before.rowShare) /
+                                  (1 - before.rowShare) *
+                                  (1 - before.lookupShare);
+}
+
+} // namespace
+
+double neuroshard::distinctRows(const Table &table, double lookups,
+                                double batch) {
+  double rows = static_cast<double>(table.rows);
+  if (!table.access)
+    return -rows * std::expm1(-lookups / rows);
+  double share = batch / static_cast<double>(table.access->batch);
+  return std::min(rows, lookups / expectedReuse(*table.access, share));
+}
+
+double neuroshard::missedRows(const Table &table, double cached, int64_t rows,
+                              double lookups, double unique) {
+  if (!table.access || table.access->rowMass.empty())
+    return unique * (1 - cached);
+  return std::min({unique, lookups * (1 - lookupShareOf(table, cached)),
+                   static_cast<double>(rows) * (1 - cached)});
+}
