@@ -1,4 +1,4 @@
-"""Checks of what conversions of plans to and from TorchRec take."""
+"""Checks of the arguments of conversions between plans of NeuroShard and TorchRec."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def check_device(device: Any) -> None:
 
 
 def check_local_ranks(local_ranks: Any, ranks: int) -> int:
-    """None: all."""
+    """Ranks per host; None: all ranks."""
     if local_ranks is None:
         return ranks
     local = fields.whole(local_ranks, "local_ranks")
@@ -65,7 +65,7 @@ def check_rank(rank: Any, where: str, ranks: int) -> None:
 
 
 def pair(value: Any, where: str) -> tuple[int, int]:
-    """Of rows and columns; neither is negative."""
+    """A pair of rows and columns, both at least 0."""
     found = tuple(fields.whole(one, where) for one in fields.items(value, where, "two numbers"))
     if len(found) != 2 or min(found) < 0:
         raise ValueError(f"{where}: expected two numbers, of rows and columns, got: "

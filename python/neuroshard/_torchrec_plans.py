@@ -1,4 +1,4 @@
-"""Shards as plans of TorchRec, and back."""
+"""Converts shards to plans of TorchRec and back."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from neuroshard._vocabulary import COLUMN_ALIGNMENT
 from neuroshard.constraints import Shard
 from neuroshard.errors import Unsupported
 
-# The sharding types of TorchRec that a plan of ours can have, in our words.
+# The kind of each sharding type of TorchRec that a plan of NeuroShard can have.
 KINDS = {"data_parallel": "replicated", "table_wise": "table_wise",
          "column_wise": "column_wise", "table_column_wise": "column_wise",
          "row_wise": "row_wise", "table_row_wise": "table_row_wise"}
@@ -59,7 +59,7 @@ def sharding_plan_of(given: Sequence[Shard], device_count: int,
 
 def sharding_of(shards: Sequence[Shard], ranks: int, local_ranks: int,
                 device: str) -> ParameterSharding:
-    """How TorchRec says where one table lies."""
+    """TorchRec's ParameterSharding of one table."""
     if shards[0].replicated:
         return ParameterSharding("data_parallel", "dense", list(shards[0].devices))
     shards = sorted(shards, key=lambda shard: (shard.rows, shard.cols))

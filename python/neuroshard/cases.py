@@ -16,7 +16,7 @@ from neuroshard.topology import Topology, as_topology
 
 @dataclass(frozen=True, kw_only=True)
 class WhatIfCase(fields.Record):
-    """What one topology gives: result, or error when there is no plan."""
+    """The outcome for one topology: result, or error when there is no plan."""
 
     name: str
     topology: Topology

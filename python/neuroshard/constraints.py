@@ -1,4 +1,4 @@
-"""Constraints of a plan: places, companions, kinds, reserves, shards written by hand."""
+"""Constraints on plans: devices, co-location, kinds of cuts, reserves, fixed shards."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def shard_of_plain(plain: dict[str, Any]) -> Shard:
 
 
 def constraints_of_plain(plain: dict[str, Any]) -> Constraints:
-    """What a workload file says under "constraints"."""
+    """Constraints from the entry "constraints" of a workload file."""
     return Constraints(
         pins=tuple(Place(**place) for place in plain.get("pins", ())),
         forbids=tuple(Place(**place) for place in plain.get("forbids", ())),

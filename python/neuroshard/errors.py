@@ -73,7 +73,7 @@ class InvalidPlan(_Listing):
 
 
 class CostModelError(Error):
-    """A cost model answers what no cost model may, or cannot serve the objective."""
+    """A cost model returned invalid values, or cannot serve the objective."""
 
 
 class UnknownCostModel(_Listing, CostModelError):
@@ -85,7 +85,7 @@ class UnknownPolicy(_Listing):
 
 
 class TensorError(Error, ValueError):
-    """A tensor or an artifact is not what tables need; the text says what they do."""
+    """A tensor or an artifact does not fit the tables; the text says what is expected."""
 
 
 class MissingLibrary(Error, ImportError):

@@ -1,9 +1,9 @@
 """Checks and conversions of what is passed to the constructors of the dataclasses.
 
-A dataclass here is frozen and says in __post_init__ what each field must be. Where a
-constructor takes more than the field then holds (a list for a tuple, a text for bytes), an
-__init__ for type checkers alone says what. The ranges of
-values are the planner's to check, once for every front end, when a ShardingProblem is made.
+The dataclasses are frozen and check each field in __post_init__. Where a constructor accepts more
+types than the field has (a list for a tuple, a text for bytes), an __init__ for type checkers
+declares them. The planner checks the ranges of values, once for every front end, when a
+ShardingProblem is made.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-# Far beyond every count there is: the planner says which range each has.
+# Larger than any valid number: the planner checks the range of each.
 MAX_WHOLE = 10**29
 MAX_SHOWN = 200
 
 
 class Record:
-    """What all dataclasses of this package share."""
+    """The base class of all dataclasses of this package."""
 
     def replace(self: T, **changes: Any) -> T:
         """A copy with some fields changed."""
@@ -79,7 +79,8 @@ class Record:
 
 
 def shown(value: Any) -> str:
-    """The beginning of repr(), which whole numbers of thousands of digits do not have."""
+    """The beginning of repr(), or the type where repr() fails, as for numbers of thousands of
+    digits."""
     try:
         result = repr(value)
     except ValueError:
@@ -109,7 +110,7 @@ def path(value: Any, where: str) -> str:
 
 
 def whole(value: Any, where: str) -> int:
-    """An int of anything that counts as one (numpy's integers, for example)."""
+    """An int from any integer type, such as numpy's."""
     try:
         result = operator.index(value)
     except TypeError:

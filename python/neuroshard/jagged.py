@@ -1,4 +1,4 @@
-"""The ids of a step as tensors, in the forms that callers have them."""
+"""Jagged, the ids of a step as tensors, and its conversion from the forms that callers use."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Jagged(NamedTuple):
     """One input of the model, feature-major as in a KeyedJaggedTensor.
 
     ids: i32 or i64, as the model was written. offsets: i64 [features * batch + 1], from 0; None:
-    each bag has `pooling` ids. weights: f32, one for each id. feature_begin: numbers of the
-    host, where each feature's ids begin, [features + 1]; only models with several features and
-    lookups that are not pooled need it, and wait for the GPU if it is not there."""
+    each bag has `pooling` ids. weights: f32, one for each id. feature_begin: host
+    numbers [features + 1], where each feature's ids begin. Only models with several features and
+    unpooled lookups need it; without it they wait for the GPU to find it."""
 
     ids: torch.Tensor
     offsets: torch.Tensor | None = None
@@ -36,8 +36,8 @@ class Jagged(NamedTuple):
 
 
 def as_jagged(given: object, exchange: Exchange) -> Jagged:
-    """From a Jagged, (ids, offsets[, weights]), a KeyedJaggedTensor or what looks like one, or
-    {feature: (ids, offsets[, weights]) or ids [batch, pooling]}."""
+    """A Jagged from a Jagged, (ids, offsets[, weights]), an object with the interface of a
+    KeyedJaggedTensor, or {feature: (ids, offsets[, weights]) or ids [batch, pooling]}."""
     if isinstance(given, Jagged):
         jagged = given
     elif isinstance(given, Mapping):
@@ -87,7 +87,7 @@ def require_numbers(jagged: Jagged, exchange: Exchange) -> None:
 
 
 def is_count(value: object) -> bool:
-    """Tracers have whole numbers of their own."""
+    """Whether it is a count; tracers use whole numbers of their own type."""
     if isinstance(value, torch.SymInt):
         return True
     return (isinstance(value, int) and not isinstance(value, bool)
@@ -106,7 +106,7 @@ def from_keyed(given: object, exchange: Exchange) -> Jagged:
 
 
 def join_features(given: Mapping, exchange: Exchange) -> Jagged:
-    """One feature after the other."""
+    """A Jagged from a dict by feature, one feature after the other."""
     if set(given) != set(exchange.features):
         raise TensorError(f"input \"{exchange.name}\": expected the features "
                           f"{list(exchange.features)}, found {list(given)}")
@@ -141,7 +141,7 @@ def check_pair(value: object, name: str) -> None:
 
 def check_together(ids: Sequence[torch.Tensor], value: Sequence[torch.Tensor],
                    name: str) -> None:
-    """The tensors of a feature can be joined with the ids of those before it."""
+    """Raises unless the tensors of a feature can be joined with those of the features before."""
     place = (ids[0] if ids else value[0]).device
     for what, tensor in zip(("ids", "offsets [batch + 1]", "weights"), value):
         if tensor.layout != torch.strided or tensor.dim() != 1:
@@ -168,7 +168,7 @@ def fixed_offsets(bags: int, pooling: int, place: torch.device) -> torch.Tensor:
 
 
 def find_feature_begin(jagged: Jagged, exchange: Exchange) -> list[int]:
-    """Waits for the GPU."""
+    """Computes feature_begin from the offsets, for which it waits for the GPU."""
     features = len(exchange.features)
     batch = (jagged.offsets.shape[0] - 1) // features
     return [int(jagged.offsets[feature * batch]) for feature in range(features + 1)]

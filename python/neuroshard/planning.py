@@ -1,4 +1,4 @@
-"""plan() and evaluate()."""
+"""plan(), inspect() and evaluate(), and the classes of their options."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Progress(NamedTuple):
 
 @dataclass(frozen=True)
 class Objective(Settings):
-    """From compute and communication to one number, in milliseconds.
+    """How compute and communication times combine to one cost, in milliseconds.
 
     kind: "step", the time of a training step, or "published", the paper's. dense_bottom_ms:
     dense work that needs no embeddings, behind which the forward exchange hides. dense_rest_ms:
@@ -163,10 +163,10 @@ def plan(problem: ShardingProblem, *, cost_model: ModelChoice = default_of("cost
 
 def inspect(problem: ShardingProblem, plan: Plan, *, cost_model: ModelChoice = "auto",
             objective: Union[ObjectiveKind, Objective] = "step") -> PlanResult:
-    """What plan() would say of a plan one brings, which must be valid (else InvalidPlan).
+    """The PlanResult of a given plan: cost, memory, lower bound and remarks.
 
-    Cost, memory, lower bound and remarks; explanation and tried are empty, as nothing was
-    decided.
+    explanation and tried are empty, as nothing was decided. Raises InvalidPlan for an invalid
+    plan.
     """
     started = time.perf_counter()
     arguments = _given(problem, plan, "inspect", cost_model, objective)
@@ -177,13 +177,13 @@ def inspect(problem: ShardingProblem, plan: Plan, *, cost_model: ModelChoice = "
 def evaluate(problem: ShardingProblem, plan: Plan, *,
              cost_model: ModelChoice = "auto",
              objective: Union[ObjectiveKind, Objective] = "step") -> Breakdown:
-    """The predicted cost of a plan, which must be valid (else InvalidPlan)."""
+    """The predicted cost of a plan. Raises InvalidPlan for an invalid plan."""
     arguments = _given(problem, plan, "evaluate", cost_model, objective)
     return breakdown_of_plain(json.loads(_planner.evaluate(*arguments)))
 
 
 def algorithms() -> tuple[str, ...]:
-    """What plan(algorithm=...) may be, the default first."""
+    """The names for plan(algorithm=...), the default first."""
     return tuple(_planner.algorithms())
 
 
@@ -199,7 +199,7 @@ def _report(progress: Callable[[Progress], object] | bool) -> object:
 def _given(problem: ShardingProblem, plan: Plan, caller: str, cost_model: ModelChoice,
            objective: Union[ObjectiveKind, Objective]
            ) -> tuple[_planner.Problem, _planner.Plan, _planner.Model, str]:
-    """What a function for a given plan passes on."""
+    """The arguments of the planner's functions for a given plan."""
     problem = _ready(problem, caller)
     if not isinstance(plan, Plan):
         raise TypeError(f"{caller}: plan: expected a Plan, got: {fields.shown(plan)}")
@@ -218,7 +218,7 @@ def _ready(problem: ShardingProblem, caller: str) -> ShardingProblem:
 
 
 def _options(objective: Union[ObjectiveKind, Objective], algorithm: str) -> dict[str, Any]:
-    """The options, by their keys, that every function here has."""
+    """The options, by key, that plan(), inspect() and evaluate() share."""
     if isinstance(objective, str):
         objective = Objective(objective)
     if not isinstance(objective, Objective):

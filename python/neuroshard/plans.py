@@ -1,4 +1,4 @@
-"""Sharding plans: the shards of every table, their devices, and how the plan came about."""
+"""Sharding plans: the shards of every table, their devices, and the plan's provenance."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Setting(fields.Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Provenance(fields.Record):
-    """How a plan came about. predicted_cost_ms, lower_bound_ms: milliseconds per step."""
+    """How a plan was made. predicted_cost_ms, lower_bound_ms: milliseconds per step."""
 
     algorithm: str
     objective: str
@@ -198,7 +198,7 @@ def origin(provenance: Provenance | None) -> str:
 
 
 def piece(shard: Shard, rows: int, cols: int) -> str:
-    """What of a table of so many rows and columns a shard is, in few words."""
+    """A short text for a shard of a table with this many rows and columns."""
     text = shard.table
     if shard.row_count < rows:
         text += f" rows {shard.rows[0]}-{shard.rows[1] - 1}"
@@ -214,7 +214,7 @@ def plan_of_native(native: _planner.Plan) -> Plan:
 
 
 def plan_of_plain(plain: dict[str, Any]) -> Plan:
-    """What a plan file says."""
+    """A plan from the contents of its file."""
     provenance = plain.get("provenance")
     if provenance:
         settings = tuple(Setting(**one) for one in provenance.get("settings", ()))

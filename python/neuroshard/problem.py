@@ -35,7 +35,7 @@ class ShardingProblem(fields.Record):
     optimizer_semantics: "exact" keeps one row-wise state per row however a table is cut,
     "per_shard" one per shard. cache_load_factor: share of the rows of a table in host memory
     that a software cache in device memory holds. snapshots: when there are any, a plan's cost
-    is the weighted mean over them, and its memory must do in the worst.
+    is the weighted mean over them, and its memory must suffice in the worst.
 
     Everything is checked here: InvalidProblem lists all that is wrong.
     """
@@ -79,8 +79,8 @@ class ShardingProblem(fields.Record):
 
     @cached_property
     def _native(self) -> _planner.Problem:
-        """Here what snapshots leave open is filled in from the features, and not before: a
-        copy with other features takes theirs."""
+        """The problem in the planner. It fills in what snapshots leave open from the features, so
+        that a copy with other features takes theirs."""
         plain = {"schema": SCHEMA, **fields.to_plain(self)}
         try:
             return _planner.Problem.parse(json.dumps(plain))
@@ -138,8 +138,8 @@ class ShardingProblem(fields.Record):
 
 
 def _of_native(native: _planner.Problem, text: str) -> ShardingProblem:
-    """native: what the text says, checked and complete. The snapshots are taken from the text,
-    to know what they leave open."""
+    """The problem from its text. native: the same, checked and complete; snapshots are taken from
+    the text, which shows what they leave open."""
     plain = json.loads(native.to_json())
     if "snapshots" in plain:
         plain["snapshots"] = json.loads(text.removeprefix("\ufeff"))["snapshots"]

@@ -88,7 +88,7 @@ class Memory(fields.Record):
 
 @dataclass(frozen=True, kw_only=True)
 class TableMove(fields.Record):
-    """One table of which bytes (weights and optimizer state) come to other devices."""
+    """A table that must be migrated, and the bytes of weights and optimizer state that move."""
 
     table: str
     bytes: int
@@ -97,10 +97,10 @@ class TableMove(fields.Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Migration(fields.Record):
-    """What changing from the previous plan takes and brings.
+    """Cost and gain of migrating from the previous plan.
 
-    previous_cost_ms: the previous plan's cost for today's problem; None when it does not serve
-    it, for the reason in why_not_previous. move_ms: time of moving the bytes. moves: largest
+    previous_cost_ms: the previous plan's cost for today's problem; None if it is invalid for it,
+    for the reason in why_not_previous. move_ms: time of moving the bytes. moves: largest
     first.
     """
 
@@ -113,11 +113,11 @@ class Migration(fields.Record):
 
 @dataclass(frozen=True, kw_only=True)
 class PlanResult(fields.Record):
-    """A plan and what is known about it.
+    """A plan with its predicted cost and memory, and how it was decided.
 
     lower_bound_ms: no plan costs less. explanation: one sentence per decision. tried: what was
-    tried, with its cost. remarks: in which ways the problem lies outside what the cost model
-    knows. migration: with a warm start.
+    tried, with its cost. remarks: in which ways the problem lies outside the cost model's
+    range. migration: with a warm start.
     """
 
     plan: Plan

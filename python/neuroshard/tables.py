@@ -154,7 +154,7 @@ class Batch(fields.Record):
 
 @dataclass(frozen=True)
 class FeatureStatistics(fields.Record):
-    """What one period says about a feature; see Feature. None: as the feature itself says."""
+    """Statistics of a feature in one period; see Feature. None: the value of the feature itself."""
 
     feature: str
     mean_pooling: float | None = None
@@ -169,7 +169,7 @@ class FeatureStatistics(fields.Record):
 
     @property
     def inherits(self) -> bool:
-        """Whether something is as the feature itself says."""
+        """Whether some value is that of the feature itself."""
         return None in (self.mean_pooling, self.p99_pooling, self.presence)
 
 
@@ -187,8 +187,8 @@ class TableStatistics(fields.Record):
 
 @dataclass(frozen=True)
 class Snapshot(fields.Record):
-    """Statistics of one period (a day, the peak hour). What it does not list is as the problem
-    itself says. weight: above 0; how much it counts relative to the other snapshots."""
+    """Statistics of one period (a day, the peak hour). Features and tables that it does not list
+    keep those of the problem. weight: above 0, relative to the other snapshots."""
 
     name: str
     weight: float = 1

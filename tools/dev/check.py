@@ -20,13 +20,13 @@ JOBS = "2"
 SUITE_LIMIT_S = 2400
 PROGRAM_LIMIT_S = 600
 PYTEST_COLLECTED_NOTHING = 5
-# Suites over whole files: they know no names of tests.
+# Suites that check all files and have no tests to filter.
 UNFILTERED = ("format", "structure")
 
 
 @dataclass
 class Tally:
-    """Numbers of tests, and why a suite as a whole failed (empty if it did not)."""
+    """Counts of tests, and why the suite as a whole failed; "" if it did not."""
 
     passed: int = 0
     failed: int = 0
@@ -52,8 +52,8 @@ class Context:
 
 
 def run(command, context, extra_environment=None):
-    """Runs a command with its output shown; returns its exit code, or a negative number
-    if it was ended, at the latest after SUITE_LIMIT_S."""
+    """Runs a command and shows its output. Returns its exit code, negative if a signal ended it;
+    kills it after SUITE_LIMIT_S."""
     environment = {**context.environment, **(extra_environment or {})}
     process = subprocess.Popen(
         [str(part) for part in command], cwd=ROOT, env=environment,
@@ -87,7 +87,7 @@ def tally_of_junit(path):
 
 
 def closed(tally, exit_code, context):
-    """Makes a suite that failed as a whole, or ran nothing, count as a failure."""
+    """The tally with one failure more if the suite failed as a whole or ran no test."""
     if not tally.problem and exit_code != 0 and tally.failed == 0 and tally.total > 0:
         tally.problem = f"exit code {exit_code} although no test failed"
     if not tally.problem and tally.total == 0:
@@ -187,7 +187,7 @@ SUITES = {
 
 
 def default_seed():
-    """One sample for each commit: reproducible, and another one after the next change."""
+    """A seed from the commit: the same for a commit, another after the next change."""
     head = subprocess.run(["git", "rev-parse", "--short=7", "HEAD"], cwd=ROOT,
                           capture_output=True, text=True)
     return str(int(head.stdout.strip(), 16)) if head.returncode == 0 else "1"

@@ -1,10 +1,10 @@
 """Makes a wheel of FBGEMM small enough to travel to a machine with a GPU.
 
-Its libraries, 2.5 GB, have machine code for several architectures, optimizers and kinds of
-tables. The copy leaves out libraries that training does not need. In the others it keeps the
-layout and the host's code, and has zeros, which pack to nothing, in the place of all machine code
-but that of one architecture, of unweighted sums and of row-wise Adagrad. It is for measuring
-beside it and for nothing else: its other operators fail."""
+FBGEMM's libraries, 2.5 GB, have machine code for several architectures, optimizers and kinds of
+tables. The copy leaves out libraries that training does not need. In the others it replaces machine
+code by zeros, which compress to nothing, except for one architecture, unweighted sums and row-wise
+Adagrad; layout and host code stay. The copy is for comparison measurements only: its other
+operators fail."""
 
 import mmap
 import re
@@ -77,8 +77,8 @@ def entries(data):
 
 
 def needed(code):
-    """Whether machine code is of kernels that are measured. What has no such names is kept: it is
-    packed, or helps."""
+    """Whether machine code belongs to measured kernels. Code without kernel names is kept: it is
+    compressed, or shared."""
     names = KERNEL.findall(code)
     return not names or any(NEEDED.match(name) for name in names)
 

@@ -1,4 +1,4 @@
-"""The cases that GPU kernels are held to, on a GPU and in the emulator alike.
+"""The correctness cases of GPU kernels, for a GPU and for the emulator.
 
 A case is a model with a plan, and the kinds of batches to run it on. Together the cases have
 every element type, id type, pooling, optimizer, kind of shard, odd and even dims, and the
@@ -47,7 +47,7 @@ def plain(tables, poolings=("sum",), id_type="i64", weighted=False, results=("f3
 
 
 def wide(optimizer, dtype, id_type, weighted):
-    """Dims 4 to 512 in one launch, read as sum and mean, with results cast and not."""
+    """Dims 4 to 512 in one launch, pooled by sum and mean, with and without a cast of results."""
     tables = [Table(f"t{dim}", 3 + 7 * number, dim, dtype, optimizer)
               for number, dim in enumerate(WIDE_DIMS)]
     poolings = ("sum",) if weighted else ("sum", "mean")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds the machine code of generated GPU kernels against limits.
+"""Checks the machine code of generated GPU kernels against limits.
 
 usage: tools/gpu/check_sass.py FILE.cubin...
 
@@ -54,7 +54,7 @@ class ToolError(Exception):
 
 @dataclass
 class Kernel:
-    """What one kernel of a cubin occupies."""
+    """The resources of one kernel of a cubin."""
 
     name: str
     registers: int
@@ -108,7 +108,7 @@ MODIFIERS = {"64", "128", "U8", "U16", "S8", "S16", "CONSTANT", "BFLY", "IDX", "
 
 
 def classify(opcode):
-    """LDG.E.128.CONSTANT -> LDG.128.CONSTANT; None for what is not counted."""
+    """LDG.E.128.CONSTANT -> LDG.128.CONSTANT; None for opcodes that are not counted."""
     base, *modifiers = opcode.split(".")
     if base not in MEMORY:
         return None

@@ -1,4 +1,4 @@
-"""What contenders compute is compared with sums in float64 before they are timed.
+"""Compares the results of contenders with sums in float64 before they are timed.
 
 A sample of bags and rows is enough here: the section `correctness` has every bag and row of its
 cases. Results are poisoned before, so that what is not written shows."""
@@ -10,7 +10,7 @@ ROUNDING = {torch.float32: 2.0**-20, torch.float16: 2.0**-9, torch.bfloat16: 2.0
 
 
 class WrongResult(Exception):
-    """What was computed is not what float64 gives."""
+    """A result differs from that in float64."""
 
 
 def poison(given):

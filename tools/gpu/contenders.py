@@ -1,4 +1,4 @@
-"""Who is measured: our kernels, and the others beside them on the same tables and inputs.
+"""The measured contenders: our kernels, and others on the same tables and inputs.
 
 A contender has forward(set), results(set) -> a tensor [bags, dim] of each table after it, and
 step(set), which run on the current stream; it says whether its step can be captured into a CUDA
@@ -68,7 +68,7 @@ class Ours:
         self.backward(given)
 
     def check(self):
-        """Raises cuda.BadId if a kernel has met one."""
+        """Raises cuda.BadId if a kernel met an id out of range."""
         self.device.check(self.machine.stream())
 
     def close(self):

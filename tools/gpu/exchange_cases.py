@@ -13,7 +13,7 @@ DIMS = (64, 20, 128, 8, 96)
 
 
 def models():
-    """By name; in each every kind of sharding is met by one of the optimizers."""
+    """The models by name. In each, every kind of sharding occurs with one of the optimizers."""
     def tables(dtype):
         return [Table(f"t{number}", 40 + 500 * number, dim, dtype, Optimizer(kind))
                 for number, (dim, kind) in enumerate(zip(DIMS, OPTIMIZERS))]
@@ -23,7 +23,8 @@ def models():
 
 
 def plan_of(model, ranks):
-    """A kind of sharding for each table; one table's column shards are cut into other rows."""
+    """A plan with another kind of sharding for each table; the column shards of one table are cut
+    into different ranges of rows."""
     if ranks == 1:
         return cases.whole(model)
     chooser, shards = random.Random(SEED), []

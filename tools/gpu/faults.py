@@ -1,4 +1,4 @@
-"""Faults put in on purpose, in dry runs alone, to test what a run makes of them.
+"""Injected faults, in dry runs only, to test how a run handles them.
 
 NEUROSHARD_GPU_FAULTS has "section:item:kind", separated by commas. Item is a name of a record, or
 "record/contender". Kinds: crash (a kill), hang, error, spoil (the GPU fails for this process),

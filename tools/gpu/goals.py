@@ -1,4 +1,4 @@
-"""What was asked of the kernels beside what was measured: met, missed, or not measured."""
+"""Compares the goals for the kernels with the measurements: met, missed, or not measured."""
 
 from points import DLRM_BATCH, Point, dlrm_name
 from speed_tables import copy_of, points_of, ratio_of, share_of, times_of

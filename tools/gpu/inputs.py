@@ -1,5 +1,5 @@
-"""Ids for the speed measurements, made on the GPU: several sets of them, so that no set is
-still in the cache when it comes again."""
+"""Ids for the speed measurements, made on the GPU: several sets, so that no set is still in the
+cache when its turn comes again."""
 
 from dataclasses import dataclass
 
@@ -37,12 +37,12 @@ class Ids:
         uniform = torch.rand(count, dtype=torch.float64, device=self.place,
                              generator=self.generator)
         ranks = torch.searchsorted(self.cumulative, uniform).clamp_(max=self.rows - 1)
-        # Popular rows lie anywhere in the table.
+        # Popular rows are spread over the table.
         return (ranks * 2654435761 + 12345) % self.rows
 
 
 def number_of_sets(step_bytes, touched, free_bytes):
-    """Enough sets that together they touch much more than the cache, within the memory."""
+    """As many sets as touch much more memory than the cache has, within the free memory."""
     wanted = -(-CACHE_BYTES // max(1, touched))
     return int(max(2, min(MOST_SETS, wanted, free_bytes // max(1, step_bytes))))
 

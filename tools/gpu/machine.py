@@ -43,7 +43,7 @@ class Machine:
         return torch.cuda.mem_get_info()[0]
 
     def spare_bytes(self):
-        """What is left free for contexts, libraries and captured graphs."""
+        """Bytes left free for contexts, libraries and captured graphs."""
         return 0 if self.dry else 3 << 30
 
     def require(self):
@@ -54,7 +54,7 @@ class Machine:
             raise cuda.NoDriver(f"torch {torch.__version__} sees no GPU")
 
     def why_broken(self):
-        """Why nothing works on this GPU any more in this process; "" if it does."""
+        """Why the GPU no longer works in this process; "" if it does."""
         if self.dry:
             return self.broken
         try:
@@ -132,7 +132,7 @@ class Machine:
     # Facts
 
     def facts(self):
-        """Facts that results are worth nothing without."""
+        """The facts about the GPU that results are stored with."""
         facts = {"measured": not self.dry, "torch": torch.__version__,
                  "python": platform.python_version(), "kernel": platform.release(), "date": now()}
         if self.dry:

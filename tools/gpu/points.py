@@ -44,7 +44,7 @@ class Point:
 
     @property
     def options(self):
-        """Of neuroshard-compile."""
+        """The options of neuroshard-compile."""
         return ("--small-rows=0",) if self.sorted else ()
 
     @property
@@ -101,7 +101,7 @@ def listed():
 
 
 def tiny():
-    """What a dry run uses in their place."""
+    """The points of a dry run."""
     return [Point(48, 64, 8, 4, sorted=True), Point(40, 64, 5, 1, zipf=True),
             Point(40, 128, 4, 3, "bf16")]
 

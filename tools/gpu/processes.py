@@ -1,4 +1,4 @@
-"""Child processes that leave nothing behind, whatever ends them or their parent.
+"""Child processes that leave no process behind, whatever ends them or their parent.
 
 Each of our programs asks to be killed with its parent, so a chain of them ends from any link on;
 the processes of a section share a group besides."""
@@ -14,7 +14,7 @@ PR_SET_PDEATHSIG = 1
 
 
 def die_with_parent():
-    """This process is killed when the one that started it has gone."""
+    """Has the kernel kill this process when its parent ends."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
@@ -24,8 +24,8 @@ def start(command, environment=None, **options):
 
 
 def end(process, group=False):
-    """Kills a child; with `group` all of the group that it leads. Waits a while only: what hangs
-    in a driver may not go at once."""
+    """Kills a child, with `group` the whole process group that it leads. Waits for a limited time,
+    since a process that hangs in a driver may not end at once."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL) if group else process.kill()
     with contextlib.suppress(subprocess.TimeoutExpired):

@@ -1,4 +1,4 @@
-"""Results on disk as they come, so that a run that was cut off goes on where it was."""
+"""Stores results on disk one by one, so that an interrupted run continues where it stopped."""
 
 import json
 import os
@@ -8,13 +8,13 @@ from pathlib import Path
 
 import faults
 
-# A worker ends with this when the GPU no longer works for it: another process goes on.
+# Exit code of a worker for which the GPU no longer works; another process continues.
 SPOILED = 75
 OURS = "neuroshard"
 
 
 def write_whole(path, text):
-    """Replaces a file in one step: whoever ends this process leaves the old one or the new."""
+    """Replaces a file atomically: if the process is killed, it is the old one or the new one."""
     path = Path(path)
     part = path.with_name(path.name + ".part")
     part.write_text(text)
@@ -44,7 +44,7 @@ class Records:
     def add(self, name, **values):
         self.items[name] = values
         with self.path.open("a") as file:
-            # Behind half a line this would be lost, too.
+            # Appended to half a line, this record would be lost too.
             file.write("" if self.ends_whole else "\n")
             file.write(json.dumps({"name": name, **values}) + "\n")
             file.flush()
@@ -53,8 +53,8 @@ class Records:
 
 
 class Current:
-    """What a section is at, for whoever watches it: an item and, if one is known, the contender
-    whose code runs."""
+    """The item that a section runs and, if known, the contender whose code runs; for its
+    supervisor."""
 
     def __init__(self, folder, section):
         self.path = Path(folder) / f"{section}.now"
@@ -118,7 +118,7 @@ class Context:
             leave(broken)
 
     def running(self, contender):
-        """Notes whose code runs now; None: of all."""
+        """Notes the contender whose code runs now; None: no single one."""
         self.current.write(self.item, contender)
         if contender:
             faults.inject(self.machine, self.section, f"{self.item}/{contender}")
@@ -131,7 +131,7 @@ class Context:
 
 
 def leave(reason):
-    """Ends the process at once: destructors would wait for a GPU that does not answer."""
+    """Ends the process without destructors, which would wait for a GPU that does not answer."""
     print(f"the GPU no longer works for this process: {reason}", flush=True)
     os._exit(SPOILED)
 

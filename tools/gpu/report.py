@@ -1,4 +1,4 @@
-"""results.json and results.md, from what the sections have recorded.
+"""Writes results.json and results.md from the records of the sections.
 
 results.json holds every record of every section. results.md has tables of measured figures
 only: a dry run leaves their places empty."""
@@ -74,7 +74,7 @@ def failed_items(work, section):
 
 
 def forget_errors(work, section):
-    """Drops what has failed, so that it is tried again."""
+    """Removes failed items, so that they are tried again."""
     records = Records(work / f"{section}.jsonl")
     kept = [json.dumps({"name": name, **record}) + "\n" for name, record in records.items.items()
             if not failed(record)]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The bytes that each phase has to move at the points of points.py, and the least time of it.
+"""The bytes that each phase must move at the points of points.py, and its least time.
 
 usage: roofline.py [--bandwidth TB/S] [--cache MiB] [POINT...]
 

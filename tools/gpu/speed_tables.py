@@ -1,4 +1,4 @@
-"""Tables of the section speed: times, shares of a copy, and how others compare."""
+"""The tables of the section speed: times, shares of a copy's rate, and ratios to the others."""
 
 from timing_math import geometric_mean, median
 
@@ -82,7 +82,7 @@ def speed_table(points, kind, copy):
 
 
 def left_out(points):
-    """What was not measured, and why."""
+    """The points that were not measured, and why."""
     lines = []
     for name, record in points.items():
         whys = {"": record.get("skipped") or record.get("error", ""), **record.get("errors", {})}

@@ -20,7 +20,7 @@ UNTOUCHED = -7.0
 
 @dataclass
 class Work:
-    """One part: what it reads, as the oracle sees it, and its arrays on the GPU."""
+    """One part: its input for the oracle, and its arrays on the GPU."""
 
     slot: int
     lookup: Lookup
@@ -189,7 +189,7 @@ def long_bags(jagged):
 
 
 def shard_ids(jagged, feature, slot, padding):
-    """The ids of one feature that are in the rows of a slot, from its first row on."""
+    """The ids of one feature that lie in a slot's rows, counted from its first row."""
     ids, offsets, weights = jagged.feature(feature)
     keep = (ids >= slot.row_begin) & (ids < slot.row_end)
     if padding is not None:

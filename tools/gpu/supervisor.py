@@ -1,4 +1,4 @@
-"""Runs a section in a process of its own, and another one behind whatever ends it.
+"""Runs a section in a process of its own, and restarts it in another if that one ends.
 
 A section goes through items and records each. An item that hangs, kills its process or leaves a
 GPU that no longer works for it is recorded as failed, and the next process goes on behind it."""

@@ -1,4 +1,4 @@
-"""Samples of what runs on a GPU, the contenders in turn."""
+"""Times calls on a GPU, the contenders in turn."""
 
 import math
 import time

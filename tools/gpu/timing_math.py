@@ -1,4 +1,4 @@
-"""Numbers made of samples; needs no torch."""
+"""Statistics of samples; needs no torch."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""A straightforward Triton embedding operator, as the one to beat: what one writes first.
+"""A straightforward embedding operator in Triton, as a baseline: the first version one would write.
 
 One program per (table, bag) sums the bag's rows, four ids at a time. The update sorts all
 ids of a step with torch.sort; one program per distinct row sums its gradients and applies

@@ -2,8 +2,8 @@
 
 A thin layer over include/neuroshard/RuntimeCuda/CudaABI.h, which says what each call does, by
 ctypes. It needs libneuroshard_cuda.so and no other package; arrays may be of torch, CuPy or
-numpy (the latter only with a stand-in for the driver), or addresses as numbers. Types, places
-and sizes of arrays are checked; addresses are believed.
+numpy (numpy only with the emulator as driver), or addresses as numbers. Types, devices and sizes
+of arrays are checked; addresses are not.
 
     device = cuda.Device("artifact", seed=7)
     parts = device.make_parts([cuda.Input(ids, offsets, batch=64)], [(out, 128)])

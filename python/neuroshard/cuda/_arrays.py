@@ -1,5 +1,5 @@
-"""Checks the arrays that callers give to neuroshard.cuda against what kernels need. Numbers are
-taken for addresses, unchecked."""
+"""Checks of the arrays that callers pass to neuroshard.cuda. Numbers are addresses and are not
+checked."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def dense_strides(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def look_at(array: Any, name: str) -> Found | int | None:
-    """What an array is; of addresses and None themselves."""
+    """The properties of an array. Addresses and None are returned as they are."""
     if array is None:
         return None
     if isinstance(array, int) and not isinstance(array, bool):
@@ -87,7 +87,7 @@ def from_torch(array: Any, name: str) -> Found:
         return Found(array.data_ptr(), "", 0, (array.numel(),), (1,), "")
     where = str(place)
     if where == "cpu" and array.is_pinned():
-        where = ""  # which a GPU can read, too
+        where = ""  # pinned memory, which a GPU can read too
     return Found(array.data_ptr(), str(array.dtype).removeprefix("torch."), array.element_size(),
                  tuple(array.shape), tuple(array.stride()), where)
 
@@ -105,7 +105,7 @@ def from_interface(interface: dict[str, Any], place: str) -> Found:
 
 
 def address(array: object, name: str = "array") -> int | None:
-    """Where an array begins: of torch, CuPy or numpy, or a number."""
+    """The address of an array of torch, CuPy or numpy; numbers are returned as they are."""
     found = look_at(array, name)
     return found.address if isinstance(found, Found) else found
 
@@ -118,7 +118,7 @@ def length(array: object, name: str) -> int:
     return found.size
 
 
-# Checks. `place` is where kernels read; "" for anywhere.
+# Checks. `place` is the device on which kernels read; "" for any.
 
 
 def check_type(found: Found, name: str, dtypes: Sequence[str]) -> None:
@@ -137,7 +137,7 @@ def check_place(found: Found, name: str, place: str) -> None:
 
 def take(array: object, name: str, dtypes: Sequence[str], place: str, least: int = 0
          ) -> int | None:
-    """The address of an array without gaps, of `least` elements or more."""
+    """The address of a contiguous array of at least `least` elements."""
     found = look_at(array, name)
     if not isinstance(found, Found):
         return found
@@ -153,8 +153,8 @@ def take(array: object, name: str, dtypes: Sequence[str], place: str, least: int
 
 def check_rows(array: object, name: str, dtypes: Sequence[str], place: str, rows: int,
                columns: int, stride: int) -> None:
-    """An array holds `rows` rows of `columns` elements, `stride` elements from one to the
-    next."""
+    """Raises unless an array holds `rows` rows of `columns` elements, `stride` elements from one to
+    the next."""
     found = look_at(array, name)
     if not isinstance(found, Found):
         return

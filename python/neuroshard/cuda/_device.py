@@ -21,7 +21,7 @@ EMULATOR = "NeuroShard emulator"  # as nsc_info.gpu has it; its memory is the ho
 
 
 def available() -> str:
-    """Why there is no GPU to run on; "" if there is one."""
+    """Why no GPU can be used; "" if one can."""
     library = load_library()
     return library.nsc_last_error(None).decode() if library.nsc_available() else ""
 
@@ -49,7 +49,7 @@ def stream_of(stream: object) -> int | None:
 
 
 class Device:
-    """One device of an artifact, opened on a GPU. Threads that call it wait for each other."""
+    """One device of an artifact, opened on a GPU. Calls of several threads run one by one."""
 
     def __init__(self, artifact: str | os.PathLike, plan_device: int = 0, gpu: int = 0, *,
                  seed: int | None = 0, memory: Iterable[Sequence] | None = None) -> None:
@@ -64,7 +64,7 @@ class Device:
             seed = within(seed, "seed", 0, 2**64 - 1)
         self._memory = slot_memory(memory)
         self._lib = load_library()
-        # Memory of the caller is written when it is known to be large enough.
+        # The caller's memory is written only after its size has been checked.
         options = _Options(initialize=seed is not None and memory is None, seed=seed or 0)
         if self._memory:
             slots = [_SlotMemory(*[address(array, f"memory[{number}]") for array in arrays])
@@ -178,7 +178,7 @@ class Device:
 
     def _check_rows(self, slot: int, state: int | None, values: object, found: Found, rows: int,
                     written: bool) -> None:
-        """Refuses an array of another type or size."""
+        """Raises unless the array has the type and size of the rows."""
         of = self.slots[slot]
         element = "f32" if state is not None else ELEMENT_TYPES[of.element_type]
         dtype = ELEMENT_DTYPES[element]
@@ -230,7 +230,7 @@ class Device:
         with self._lock:
             self._call("nsc_forward", parts, len(parts), training, stream_of(stream))
             if training:
-                # What lies in memory of others may be gone at the backward.
+                # Arrays in foreign memory may be freed before the backward, so they are not kept.
                 self._trained = parts if parts._b_needsfree_ else ()
 
     def prepare(self, parts: ctypes.Array | Iterable[Part], training: int = INFERENCE,
@@ -258,5 +258,5 @@ class Device:
         self._call("nsc_backward_apply", stream_of(stream))
 
     def check(self, stream: int | None = None) -> None:
-        """Waits for the stream; raises BadId if an id since the last check was none."""
+        """Waits for the stream; raises BadId if an id since the last check was out of range."""
         self._call("nsc_check", stream_of(stream))

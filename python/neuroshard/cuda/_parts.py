@@ -1,4 +1,4 @@
-"""Arguments of the steps of neuroshard.cuda, checked and converted for the C library."""
+"""Checks and converts the arguments of steps of neuroshard.cuda for the C library."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def output_dtype(lookup: Lookup) -> str:
 
 
 class Reading(NamedTuple):
-    """What the lookups of a device take of an input. features: at least so many; weighted: one
-    that has weights, or None."""
+    """What the lookups of a device need from an input. features: the least number. weighted: a
+    feature that is looked up with weights, or None."""
 
     id_types: tuple[str, ...]
     features: int
@@ -94,7 +94,7 @@ def native_input(given: object, number: int, reading: Reading, place: str) -> _I
 
 
 def native_begin(begin: Sequence[int] | None, name: str) -> ctypes.Array | None:
-    """Ends with a number that is refused, so that the library reads no further."""
+    """The numbers and a last -1, which the library refuses if it would read too far."""
     if begin is None:
         return None
     numbers = [count(one, name) for one in fields.items(begin, name, "numbers")]
@@ -102,7 +102,7 @@ def native_begin(begin: Sequence[int] | None, name: str) -> ctypes.Array | None:
 
 
 def native_outputs(outputs: Iterable[tuple[object, int]]) -> tuple[list[_Output], list[object]]:
-    """Also the arrays themselves, which check_outputs looks at."""
+    """(outputs for the library, the arrays for check_outputs)."""
     native, arrays = [], []
     for number, pair in enumerate(fields.items(outputs, "outputs", "(array, stride)")):
         array, stride = pair_of(pair, "outputs", number, 2)
@@ -113,7 +113,7 @@ def native_outputs(outputs: Iterable[tuple[object, int]]) -> tuple[list[_Output]
     return native, arrays
 
 
-# Of hundreds of lookups: texts are made when they are needed.
+# These run for hundreds of lookups, so error texts are made only for errors.
 
 
 def pair_of(given: Any, name: str, number: int, most: int) -> Sequence[Any]:
@@ -148,8 +148,8 @@ def rows_of(part: Part, lookup: Lookup) -> int:
 def part(lookup: int, ids: object, offsets: object, out: object, out_stride: int, *,
          bags: int = 0, pooling: int = 0, feature: int = 0, id_begin: int = 0,
          id_end: int | None = None, exact: bool = True, sample_weights: object = None) -> Part:
-    """One part; arrays may be numbers. What they belong to must outlive the step. Of which type
-    and where arrays must be only the device knows: Device.part checks that, too."""
+    """One part; arrays may be numbers, and must outlive the step. Device.part also checks the types
+    and devices of arrays."""
     return make_part(None, "", lookup, ids, offsets, out, out_stride, bags=bags, pooling=pooling,
                      feature=feature, id_begin=id_begin, id_end=id_end, exact=exact,
                      sample_weights=sample_weights)

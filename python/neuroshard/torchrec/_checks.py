@@ -1,4 +1,4 @@
-"""Checks of what a user passes: each error names the argument and says what was expected."""
+"""Checks of the planner's arguments: each error names the argument and what is expected."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def check_sharders(sharders: Any) -> tuple[ModuleSharder, ...]:
 
 
 def check_constraints(constraints: Any) -> dict[str, ParameterConstraints]:
-    """None: none."""
+    """The constraints as a dict; None: an empty one."""
     if constraints is None:
         return {}
     expect(constraints, "constraints", Mapping, "a dict of ParameterConstraints by table, or None")

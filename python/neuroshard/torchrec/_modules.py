@@ -21,9 +21,9 @@ from neuroshard._vocabulary import COLUMN_ALIGNMENT
 
 OPTIMIZERS = {EmbOptimType.EXACT_SGD: "sgd", EmbOptimType.EXACT_ADAGRAD: "adagrad",
               EmbOptimType.EXACT_ROWWISE_ADAGRAD: "rowwise_adagrad", EmbOptimType.ADAM: "adam"}
-# What TorchRec 1.9 runs wrong. Where a table with mean pooling is cut by rows, it divides the
-# results of all other tables of the module that are not, too. Replicated tables without pooling
-# lose rows in a forward.
+# Sharding types, by pooling, that TorchRec 1.9 computes wrong results with. With a mean-pooled
+# table cut by rows it also divides the results of the module's other tables. Replicated unpooled
+# tables lose rows in the forward.
 RUN_WRONG = {"mean": {"row_wise", "table_row_wise"}, "none": {"data_parallel"}}
 # Fields of ParameterConstraints that put rows outside device memory.
 BEYOND_MEMORY = ("key_value_params", "use_virtual_table")
@@ -31,15 +31,16 @@ BEYOND_MEMORY = ("key_value_params", "use_virtual_table")
 
 @dataclass(frozen=True)
 class Cluster:
-    """Where the model will run. local: ranks of one host. device: "cpu", "cuda"."""
+    """The cluster that the model runs on. local: ranks of one host. device: "cpu", "cuda"."""
 
     ranks: int
     local: int
     device: str
 
     def can_cut_rows(self, rows: int, blocks: int) -> bool:
-        """Into blocks of ceil(rows / blocks)? On the CPU none may be empty. On GPUs some may,
-        but a table that only the first host has rows of is table-row-wise there."""
+        """Whether rows can be cut into blocks of ceil(rows / blocks). On the CPU no block may be
+        empty. On GPUs some may, but not those of all hosts except the first: such a table would be
+        table-row-wise."""
         filled = -(-rows // -(-rows // blocks))
         if self.device == "cpu":
             return filled == blocks > 1
@@ -48,9 +49,8 @@ class Cluster:
 
 @dataclass
 class Found:
-    """What a model has. modules: the names of the tables of each module, by its path; unpooled:
-    the paths of EmbeddingCollections. constraints: of each of our tables, what the user asked
-    for."""
+    """The tables of a model. modules: the names of the tables of each module, by its path.
+    unpooled: the paths of EmbeddingCollections. constraints: the user's, by table."""
 
     tables: list[Table] = field(default_factory=list)
     features: list[Feature] = field(default_factory=list)
@@ -64,7 +64,7 @@ class Found:
 def find_tables(module: torch.nn.Module, sharders: Sequence[ModuleSharder],
                 constraints: Mapping[str, ParameterConstraints], cluster: Cluster,
                 optimizer: Optimizer | None) -> Found:
-    """Everything below `module` that one of the sharders takes."""
+    """The tables of all modules below `module` that one of the sharders takes."""
     by_type = {sharder.module_type: sharder for sharder in sharders}
     found = Found()
     queue = [("", module)]
@@ -131,8 +131,8 @@ def check_limits(name: str, limits: ParameterConstraints) -> None:
 
 
 def check_features(table: str, names: Sequence[str]) -> None:
-    """TorchRec takes one twice, and without an error gives the columns of different shards in the
-    wrong order, and rows of twice the width in an EmbeddingCollection."""
+    """Refuses a feature that a table reads twice. TorchRec accepts it, but then returns columns of
+    shards in the wrong order, or rows of twice the width in an EmbeddingCollection."""
     for index, name in enumerate(names):
         if name in names[:index]:
             raise Unsupported(f"table \"{table}\": it reads feature \"{name}\" twice, which "
@@ -142,7 +142,7 @@ def check_features(table: str, names: Sequence[str]) -> None:
 
 def add_features(found: Found, table: str, names: Sequence[str], limits: ParameterConstraints,
                  pooling: str, weighted: bool, ranks: int) -> None:
-    """TorchRec's constraints list one number for each feature, or one for all."""
+    """Adds the features of a table. TorchRec's constraints have one number for each, or for all."""
     for index, name in enumerate(names):
         factor = number(limits.pooling_factors, index, len(names), 1.0, table)
         factor *= number(limits.num_poolings, index, len(names), 1.0, table)
@@ -153,7 +153,7 @@ def add_features(found: Found, table: str, names: Sequence[str], limits: Paramet
 
 
 def new_name(found: Found, name: str) -> str:
-    """Names of tables and features may have slashes of their own."""
+    """A name that is not taken yet: tables and features may have equal names with slashes."""
     tried = itertools.chain([name], (f"{name} ({count})" for count in itertools.count(2)))
     result = next(one for one in tried if one not in found.feature_names)
     found.feature_names.add(result)
@@ -177,7 +177,7 @@ def allowed_kinds(name: str, pooling: str, sharder: ModuleSharder,
     # For the CPU sharders list fewer types than their modules run there.
     types = set(sharder.sharding_types("cuda" if device == "cpu" else device))
     asked = set(limits.sharding_types or ())
-    # The fused optimizer does not update replicated tables, so nobody gets them unasked.
+    # The fused optimizer does not update replicated tables, so they must be asked for.
     types = types & asked if asked else types - {"data_parallel"}
     if limits.compute_kernels and "dense" not in limits.compute_kernels:
         types.discard("data_parallel")
@@ -194,7 +194,8 @@ def allowed_kinds(name: str, pooling: str, sharder: ModuleSharder,
 
 def can_be_cut(config: BaseEmbeddingConfig, kinds: Sequence[str], width: int,
                cluster: Cluster, pooled: bool) -> bool:
-    """TorchRec calls a table of one piece row-wise or column-wise if it was asked to."""
+    """Whether one of the kinds can cut the table. If not, the table is whole, as it is in TorchRec
+    whatever kind was asked for."""
     rows = config.num_embeddings
     return ("replicated" in kinds
             or "column_wise" in kinds and can_cut_columns(config.embedding_dim, width, cluster,
@@ -204,8 +205,8 @@ def can_be_cut(config: BaseEmbeddingConfig, kinds: Sequence[str], width: int,
 
 
 def can_cut_columns(dim: int, width: int, cluster: Cluster, pooled: bool) -> bool:
-    """Tables without pooling go in halves, which all tables of their module have in common. A
-    single rank's shards must be equally wide."""
+    """Whether columns can be cut. Unpooled tables are cut into halves only, since all tables of
+    their module must have one width. The shards of a single rank must be equally wide."""
     width = COLUMN_ALIGNMENT * -(-width // COLUMN_ALIGNMENT)
     if not pooled:
         return dim % (2 * COLUMN_ALIGNMENT) == 0 and dim >= 2 * width
@@ -215,7 +216,8 @@ def can_cut_columns(dim: int, width: int, cluster: Cluster, pooled: bool) -> boo
 
 
 def optimizer_of(name: str, parameter: torch.nn.Parameter, sharder: ModuleSharder) -> Optimizer:
-    """What TorchRec would run: the one applied in backward, else the sharder's fused_params."""
+    """The optimizer that TorchRec would run: that applied in backward, else that of the sharder's
+    fused_params."""
     settings = dict(getattr(sharder, "fused_params", None) or {})
     applied = getattr(parameter, "_optimizer_classes", None)
     if applied:

@@ -73,8 +73,8 @@ class NeuroShardPlanner(ShardingPlanner):
 
     def plan(self, module: torch.nn.Module,
              sharders: Sequence[ModuleSharder]) -> ShardingPlan:
-        """Searches, in this process alone. Raises neuroshard.PlanningError with the limit that
-        binds, and Unsupported for what cannot be planned."""
+        """Plans in this process alone. Raises neuroshard.PlanningError with the binding limit, and
+        Unsupported for models that cannot be planned."""
         checks.expect(module, "module", torch.nn.Module, "a torch.nn.Module")
         sharders = checks.check_sharders(sharders)
         cluster = Cluster(self._topology.world_size, self._topology.local_world_size,
@@ -103,7 +103,7 @@ class NeuroShardPlanner(ShardingPlanner):
         plan = error = None
         if rank_of(pg) == 0:
             plan, error = attempt(lambda: self._plan_for(pg, module, sharders))
-        # With torch alone: planning needs no library of ours beside the planner.
+        # By torch's own collective, since planning does not need libneuroshard_torch.so.
         payload = [plan, f"{type(error).__name__}: {error}" if error else None]
         dist.broadcast_object_list(payload, group=pg, group_src=0)
         plan, message = payload
@@ -156,7 +156,7 @@ class NeuroShardPlanner(ShardingPlanner):
                           f"differently than whole ones: {', '.join(cut)}", stacklevel=3)
 
     def _pass_on(self, plan: ShardingPlan, found: Found) -> None:
-        """What the constraints say to TorchRec's kernels, not to the planner."""
+        """Copies to the plan those settings of the constraints that are for TorchRec's kernels."""
         for path, tables in plan.plan.items():
             for name, sharding in tables.items():
                 limits = found.constraints[table_name(path, name)]

@@ -1,4 +1,4 @@
-"""Plans of NeuroShard as plans of TorchRec, and back."""
+"""Converts plans of NeuroShard to plans of TorchRec and back."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from neuroshard.torchrec import _checks as checks
 
 def to_torchrec(plan: Plan, modules: Mapping[str, Sequence[str]], *, device: str = "cuda",
                 local_ranks: int | None = None, unpooled: Collection[str] = ()) -> ShardingPlan:
-    """The plan as TorchRec's DistributedModelParallel takes it.
+    """The plan for TorchRec's DistributedModelParallel.
 
     modules: of each module's path in the model, the names of its tables; the plan's tables are
     path.name. device: "cuda", "cpu". local_ranks: ranks of each host, None: all on one.
     unpooled: which of the modules are EmbeddingCollections. A plan made for target torchrec-1.9
-    can always be said; any other is Unsupported if TorchRec would run it wrong."""
+    can always be converted. Raises Unsupported for other plans that TorchRec has no form for or
+    computes wrong results with."""
     checks.expect(plan, "plan", Plan, "a neuroshard.Plan")
     return plan.to_torchrec(modules, device=device, local_ranks=local_ranks, unpooled=unpooled)
 
@@ -30,7 +31,6 @@ def from_torchrec(plan: ShardingPlan, tables: Callable[[str, str], tuple[int, in
 
     tables: (module path, table name) -> (rows, dim). optimizer_semantics: "exact" for optimizers
     that are not row-wise, or without column shards, of which TorchRec keeps a state each; None:
-    "per_shard" where a table is cut by columns. Unsupported for kinds and kernels that we have no
-    word for; ValueError for shards that are none, or on ranks that device_count devices have
-    not."""
+    "per_shard" where a table is cut by columns. Raises Unsupported for kinds and kernels that
+    NeuroShard does not have, and ValueError for invalid shards or ranks beyond device_count."""
     return Plan.from_torchrec(plan, tables, device_count, optimizer_semantics=optimizer_semantics)

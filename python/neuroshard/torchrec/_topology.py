@@ -1,4 +1,4 @@
-"""TorchRec's Topology as ours."""
+"""Converts TorchRec's Topology to NeuroShard's."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from neuroshard.errors import Unsupported
 
 
 def topology_of(given: TorchRecTopology, device_class: str) -> Topology:
-    """Hosts of local_world_size ranks, with the memories and bandwidths that TorchRec's says, and
-    the latencies of the device class, as it says none.
+    """Hosts of local_world_size ranks, with TorchRec's memories and bandwidths. It has no
+    latencies; they are those of the device class.
 
     TorchRec counts bytes per millisecond; a host's memory is the sum of its ranks' ddr."""
     ranks, local = given.world_size, given.local_world_size

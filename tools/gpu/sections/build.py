@@ -1,4 +1,4 @@
-"""Sees whether the carried runtime libraries load here; builds those that do not."""
+"""Loads the carried runtime libraries; builds those that do not load."""
 
 import ctypes
 

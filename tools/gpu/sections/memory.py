@@ -1,4 +1,4 @@
-"""What the planner predicts of a device's memory against what a training step takes there.
+"""Compares the planner's prediction of a device's memory with the memory of a training step.
 
 One GPU plays one device of a plan. Weights, state, sorting and everything else of a step that
 the runtime allocates is counted by itself; what the exchange between the devices holds (ids in
@@ -86,7 +86,7 @@ class Step:
         self.machine.synchronize()
 
     def backward(self):
-        """Results have gone; their gradients come."""
+        """Frees the results and allocates their gradients."""
         joined_gradient = torch.zeros_like(self.joined)
         gradients = [torch.zeros((self.batch, width), device=self.machine.place)
                      for width in self.columns()]

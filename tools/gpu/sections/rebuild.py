@@ -1,5 +1,4 @@
-"""Builds the runtime from source here, with g++ and nvcc, and runs a case with what was built:
-the carried libraries are not the only ones that work."""
+"""Builds the runtime from source here, with g++ and nvcc, and runs a case with it."""
 
 import os
 import sys

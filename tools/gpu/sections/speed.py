@@ -1,4 +1,4 @@
-"""Speed beside torch, Triton and FBGEMM, as a share of what a copy reaches in the same run."""
+"""Measures speed beside torch, Triton and FBGEMM, as a share of a copy's rate in the same run."""
 
 import torch
 
@@ -131,8 +131,8 @@ class Measurement:
             expected.compare()
 
     def guarded(self, name, function):
-        """What `function` gives; None and a note if it fails. Whoever has spoiled the GPU is left
-        out when another process tries again."""
+        """The result of `function`; None and a note if it fails. A contender after which the GPU no
+        longer works is left out when another process tries again."""
         try:
             self.context.running(name)
             return function()
