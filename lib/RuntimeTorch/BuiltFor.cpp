@@ -1,11 +1,11 @@
-//===- BuiltFor.cpp - Says which PyTorch the library was built for --------===//
+//===- BuiltFor.cpp - The version of PyTorch the library was built for ----===//
 //
-// Read from the file (python/neuroshard/_binaries.py) before the library is
-// loaded: into another PyTorch it might load, and then do anything.
+// python/neuroshard/_binaries.py reads this text from the file before it loads
+// the library: in a process with another PyTorch the library might load and crash.
 //
 //===----------------------------------------------------------------------===//
 
 #include <torch/version.h>
 
-[[gnu::used]] static const char builtFor[] =
+[[gnu::used]] static const char kBuiltFor[] =
     "neuroshard built for torch " TORCH_VERSION;

@@ -1,10 +1,10 @@
 //===- GroupWatch.cpp - Why a group of processes has ended ----------------===//
 //
 // Keys in the store: `cause`, the text; `news`, a number that grows with every
-// roll call and cause, so that a look is one request; `here/R`, the last roll
-// call that rank R's thread has answered; `beat/R`, its signs of life;
-// `left/R`, set when it has left in good order. Each rank looks for the signs
-// of the next one, so that requests grow with the ranks and not their square.
+// roll call and cause, so that a poll is one request; `here/R`, the last roll
+// call that rank R's thread has answered; `beat/R`, its heartbeat; `left/R`,
+// set when it has left in good order. Each rank watches the heartbeat of the
+// next one, so that requests grow with the ranks and not with their square.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,18 +21,19 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto beatEvery = 2s;
-/// Between ranks that end in good order, the one with the store may be first.
-constexpr auto storeGrace = 3s;
+constexpr auto kBeatEvery = 2s;
+/// Of ranks that end in good order, the one with the store may be first.
+constexpr auto kStoreGrace = 3s;
 /// How long the store is kept for ranks that may have gone as well.
-constexpr auto storeKept = 5s;
+constexpr auto kStoreKept = 5s;
 
-/// A store serves about 500 looks per second, however many ranks there are.
+/// Keeps the load of the store at about 500 polls per second for any number of
+/// ranks.
 std::chrono::milliseconds lookInterval(int size) {
   return std::max(200ms, size * 2ms);
 }
 
-/// torchrun keeps the store, else rank 0 does.
+/// Whether torchrun's agent has the store; else rank 0 has it.
 bool agentHasStore() {
   const char *says = std::getenv("TORCHELASTIC_USE_AGENT_STORE");
   return says && std::string(says) == "True";
@@ -44,8 +45,8 @@ std::string describeLostStore() {
               "torch.distributed has ended");
 }
 
-/// A connection of our own. The store's timeout is for ranks that come late,
-/// and would have us retry for as long when its process is gone.
+/// A connection of our own with a short timeout. The store's own timeout allows
+/// for ranks that come late: we would retry as long when its process is gone.
 c10::intrusive_ptr<c10d::Store> connect(c10d::Store &store) {
   c10d::StoreTimeoutGuard guard(store, 10s);
   return store.clone();
@@ -86,18 +87,18 @@ void GroupWatch::leave() noexcept {
     store->set(key("left", rank), "1");
     waitForOthers();
   } catch (const std::exception &) {
-    storeIsLost = true; // and with it those who would read this
+    storeIsLost = true; // and nobody is left to read the key
   }
 }
 
-/// The process with the store goes last, if the others are about to go, too:
-/// they read the cause there, and torch warns of stores that vanish.
+/// The process with the store leaves last if the others are about to leave,
+/// too: they read the cause there, and torch warns of stores that vanish.
 void GroupWatch::waitForOthers() {
   if (rank != 0 || agentHasStore())
     return;
   int64_t news = store->add(key("news"), 0);
   bool ended = hasEnded();
-  auto deadline = Clock::now() + storeKept;
+  auto deadline = Clock::now() + kStoreKept;
   for (int peer = 1; peer < size; ++peer)
     while (!hasLeft(peer) && !(ended && hasAnswered(peer, news))) {
       if (Clock::now() > deadline)
@@ -114,7 +115,7 @@ std::string GroupWatch::key(const char *name, int peer) const {
   return key(name).append("/").append(std::to_string(peer));
 }
 
-/// "" if there is no such key; get alone would wait for it.
+/// Returns "" if there is no such key; get would wait for it.
 std::string GroupWatch::readKey(const std::string &name) {
   return store->check({name}) ? store->get_to_str(name) : std::string();
 }
@@ -124,7 +125,7 @@ void GroupWatch::watch() {
   while (sleepUntilNextLook()) {
     if (storeIsLost) { // a connection that has failed once does not come back
       lostFor += lookEvery;
-      if (lostFor > storeGrace)
+      if (lostFor > kStoreGrace)
         return adopt(describeLostStore());
       continue;
     }
@@ -136,7 +137,7 @@ void GroupWatch::watch() {
   }
 }
 
-/// False when there is nothing to look for any more.
+/// Returns false when the watch is to stop.
 bool GroupWatch::sleepUntilNextLook() {
   std::unique_lock lock(mutex);
   return !changed.wait_for(lock, lookEvery, [&] { return stopping; });
@@ -147,9 +148,9 @@ void GroupWatch::look() {
   bool isNew = std::exchange(answeredCall, call) != call;
   if (isNew && store->check({key("cause")}))
     adopt(store->get_to_str(key("cause")));
-  if (isNew) // last: who keeps the store goes when all have answered
+  if (isNew) // last: the rank with the store leaves when all have answered
     store->set(key("here", rank), std::to_string(call));
-  if (Clock::now() - lastBeat < beatEvery)
+  if (Clock::now() - lastBeat < kBeatEvery)
     return;
   beat();
   if (!isNextSilent() || hasEnded())
@@ -164,8 +165,8 @@ void GroupWatch::beat() {
   lastBeat = Clock::now();
 }
 
-/// Counts looks and not time: after this process was stopped itself, the
-/// others have done nothing wrong.
+/// Counts polls and not time: if this process itself was stopped for a while,
+/// the other ranks have not been silent.
 bool GroupWatch::isNextSilent() {
   if (next == rank)
     return false;
@@ -181,7 +182,7 @@ bool GroupWatch::isNextSilent() {
     nextSilentFor = {};
     return false;
   }
-  nextSilentFor += std::max<Clock::duration>(beatEvery, lookEvery);
+  nextSilentFor += std::max<Clock::duration>(kBeatEvery, lookEvery);
   return nextSilentFor >= silence;
 }
 
@@ -198,7 +199,7 @@ void GroupWatch::adopt(const std::string &text) {
 void GroupWatch::wait(c10d::Work &work, const std::string &user) {
   auto future = work.getFuture();
   future->addCallback([weak = weak_from_this()](c10::ivalue::Future &) {
-    auto self = weak.lock(); // a request may be dropped before it completes
+    auto self = weak.lock(); // the watch may be gone when the work completes
     if (!self)
       return;
     std::lock_guard lock(self->mutex);
@@ -253,8 +254,8 @@ void GroupWatch::endAfter(const std::string &error) noexcept {
   if (storeIsLost)
     return adopt(describeLostStore());
   try {
-    // A failed exchange fails on all ranks at once: few call the roll, the
-    // others wait for what they find.
+    // A failed exchange fails on all ranks at once: the first two call the
+    // roll, the others wait for the cause that those find.
     if (!isFirstCaller() && waitForCause(rollCallTakes + 2s))
       return;
     std::string missing = findMissingRanks();
@@ -272,7 +273,7 @@ bool GroupWatch::waitForCause(Clock::duration limit) {
   return changed.wait_for(lock, limit, [&] { return ended; });
 }
 
-/// Says who does not answer a roll call; "" if everyone does.
+/// Calls the roll. Returns which ranks do not answer, "" if all do.
 std::string GroupWatch::findMissingRanks() {
   int64_t call = store->add(key("news"), 1);
   auto deadline = Clock::now() + rollCallTakes;
@@ -297,8 +298,8 @@ bool GroupWatch::hasAnswered(int peer, int64_t call) {
 
 bool GroupWatch::hasLeft(int peer) { return store->check({key("left", peer)}); }
 
-/// Those that fell silent are the cause before those that have left or have
-/// not yet come.
+/// Names the ranks that fell silent; if there are none, those that have left;
+/// else those that never came.
 std::string GroupWatch::describeMissing(const std::vector<int> &missing) {
   std::string silent, left, late;
   for (int peer : missing) {

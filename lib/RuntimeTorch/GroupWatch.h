@@ -1,10 +1,10 @@
 //===- GroupWatch.h - Why a group of processes has ended -------*- C++ -*-===//
 //
-// The ranks of a process group agree on one cause when one of them cannot go
-// on. A rank that fails writes its cause into the group's store, where the
-// first one stays; a thread of every rank looks there, so that a rank that
-// waits for others stops waiting. The threads also give signs of life, by
-// which a process that has ended or is stopped is told from a slow one.
+// When a rank cannot go on, all ranks of its process group learn one cause. A
+// rank that fails writes its cause into the group's store, where the first one
+// stays. A thread of every rank polls the store, so that ranks that wait for
+// others stop waiting. The threads also write heartbeats, which tell a process
+// that has ended or is stopped from a slow one.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,31 +28,32 @@ namespace neuroshard::runtime {
 class GroupWatch : public std::enable_shared_from_this<GroupWatch> {
 public:
   /// Keys in `store` begin with `prefix`, which no other watch has used. A
-  /// process without a sign of life for `silence` counts as gone. Made by
+  /// process without a heartbeat for `silence` counts as gone. Must be made by
   /// make_shared.
   GroupWatch(const c10::intrusive_ptr<c10d::Store> &store, std::string prefix,
              int rank, int size, std::chrono::milliseconds silence);
   ~GroupWatch();
-  /// Tells the others that this rank goes in good order, and watches no more.
+  /// Tells the other ranks that this one leaves in good order, and stops
+  /// watching.
   void leave() noexcept;
 
   /// Returns when the collective has completed. Throws a CommunicatorError
-  /// with the group's cause if it failed or the group has ended. `user`: the
-  /// name of whoever exchanges.
+  /// with the group's cause if it failed or the group has ended. `user` is the
+  /// name of the process group that exchanges.
   void wait(c10d::Work &work, const std::string &user);
 
-  /// Ends the group. The first cause of all ranks stays.
+  /// Ends the group. The first cause that any rank gave stays.
   void end(const std::string &cause) noexcept;
-  /// Ends the group after `error`, which is the cause unless a rank has gone:
-  /// that is then the cause, and the error its consequence.
+  /// Ends the group after `error`. If a rank has gone, that is the cause and
+  /// the error its consequence; else the error is the cause.
   void endAfter(const std::string &error) noexcept;
 
-  /// The same after an exchange of this rank has failed with `error`, of which
-  /// the first line counts: c10d's may end with addresses and a stack.
+  /// The same after an exchange of this rank has failed with `error`. Takes its
+  /// first line: messages of c10d may go on with addresses and a stack.
   void endAfterExchange(const std::string &error,
                         const std::string &user) noexcept;
-  /// Notes that this rank's end of `user` is closed: why exchanges with it
-  /// fail.
+  /// Notes that this rank has closed the process group `user`, so that others
+  /// can say why exchanges with it fail.
   void markClosed(const std::string &user) noexcept;
 
   bool hasEnded();
@@ -91,18 +92,18 @@ private:
   const Clock::duration rollCallTakes;
   const Clock::duration silence;
   c10::intrusive_ptr<c10d::Store> store;
-  /// Asked no more: torch prints a warning for each failure.
+  /// Set after the first failed request: torch prints a warning for each.
   std::atomic<bool> storeIsLost{false};
 
-  // Of the watcher.
+  // Used by the watcher thread only.
   int64_t answeredCall = 0;
   int64_t beats = 0;
   Clock::time_point lastBeat;
-  int next;             ///< whose signs of life this rank looks for.
-  std::string nextBeat; ///< the last one seen; "" before the first.
+  int next;             ///< the rank whose heartbeat this rank watches.
+  std::string nextBeat; ///< its last heartbeat; "" before the first.
   Clock::duration nextSilentFor{};
 
-  std::mutex mutex; ///< of what follows.
+  std::mutex mutex; ///< guards what follows.
   std::condition_variable changed;
   bool ended = false;
   bool stopping = false;

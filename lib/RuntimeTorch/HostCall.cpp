@@ -1,4 +1,8 @@
 //===- HostCall.cpp - Calls of compiled host functions --------------------===//
+//
+// Descriptors are arrays of 64-bit words, which live until the call returns.
+//
+//===----------------------------------------------------------------------===//
 
 #include "HostCall.h"
 
@@ -90,8 +94,8 @@ void *Results::handle(size_t index) const {
 at::Tensor Results::take(size_t index) {
   const ResultSpec &spec = specs[index];
   int64_t *descriptor = wordsOf(index);
-  void *allocated =
-      reinterpret_cast<void *>(std::exchange(descriptor[0], 0)); // now taken
+  void *allocated = reinterpret_cast<void *>(
+      std::exchange(descriptor[0], 0)); // the tensor frees it
   auto *aligned =
       reinterpret_cast<std::byte *>(descriptor[1]) +
       descriptor[2] * static_cast<int64_t>(c10::elementSize(spec.type));
@@ -113,7 +117,7 @@ Results Results::splitFrom(size_t first) {
 HostCall::HostCall(nsrt_device *device, Results &results) : device(device) {
   if (results.size() > 0)
     arguments.push_back(results.data());
-  arguments.push_back(device); // itself, unlike all else
+  arguments.push_back(device); // the handle itself, not a pointer to it
 }
 
 void HostCall::addWords(std::vector<int64_t> words) {

@@ -19,13 +19,13 @@
 
 namespace neuroshard::runtime {
 
-/// A result of a function: a handle (a pointer), or a tensor.
+/// The kind of a function's result: a handle (a pointer) or a tensor.
 struct ResultSpec {
   bool handle = false;
   at::ScalarType type = at::kFloat;
   int64_t rank = 0;
 
-  /// Words of its descriptor.
+  /// 64-bit words of its descriptor.
   int64_t words() const { return handle ? 1 : 3 + 2 * rank; }
 };
 
@@ -34,7 +34,7 @@ struct ResultSpec {
 std::map<std::string, std::vector<ResultSpec>>
 resultsOf(const Manifest &manifest);
 
-/// What a function has returned. Tensors that are not taken are freed.
+/// The results of one call. Frees the tensors that are not taken.
 class Results {
 public:
   Results() = default;

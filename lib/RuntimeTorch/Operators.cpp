@@ -1,12 +1,11 @@
 //===- Operators.cpp - torch.ops.neuroshard: steps over a process group ---===//
 //
-// The operators that a traced program holds, and those with which Python opens
-// and configures a model. Models are known by name, since operators take
-// values only. `token` stands for the contents of the tables:
-// embeddings_update is declared to change it, so that no tracer moves a lookup
-// over an update. Shapes for tracing and autograd are registered in Python, and
-// so is the kernel of embeddings_update: it asks for the learning rate and
-// calls update_at_rate.
+// The operators in a traced program, and those with which Python opens and
+// configures a model. Operators take values only, so a model is passed by name.
+// `token` stands for the contents of the tables: embeddings_update is declared
+// to change it, so that no tracer moves a lookup over an update. Python
+// registers shapes for tracing, autograd, and the kernel of embeddings_update,
+// which asks for the learning rate and calls update_at_rate.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,14 +19,16 @@ using namespace neuroshard::runtime;
 
 namespace {
 
-/// A tensor of one number; when its memory goes, so does the step.
-at::Tensor makeTicket(const std::shared_ptr<Member> &member, int64_t step) {
+/// A tensor that holds the step's number. The step is dropped when the tensor's
+/// memory is freed.
+at::Tensor makeTicket(const std::shared_ptr<RankSession> &session,
+                      int64_t step) {
   auto *number = new int64_t(step);
   return at::from_blob(
       number, {1},
-      [number, weak = std::weak_ptr<Member>(member)](void *) {
-        if (auto member = weak.lock())
-          member->release(*number);
+      [number, weak = std::weak_ptr<RankSession>(session)](void *) {
+        if (auto session = weak.lock())
+          session->release(*number);
         delete number;
       },
       at::kLong);
@@ -40,21 +41,22 @@ int64_t stepOf(const at::Tensor &ticket) {
 at::Tensor embeddingsStart(const std::string &model, const at::Tensor &,
                            const at::Tensor &ids, const at::Tensor &offsets,
                            const std::optional<at::Tensor> &weights) {
-  auto member = findMember(model);
+  auto session = findSession(model);
   std::optional<at::Tensor> detached;
   if (weights)
     detached = weights->detach();
-  return makeTicket(member, member->start({ids, offsets, detached}));
+  return makeTicket(session, session->start({ids, offsets, detached}));
 }
 
-/// ids, offsets and weights are what start got: they give the shapes.
+/// Tracers take the shapes of the results from the ids, offsets and weights
+/// that embeddings_start got.
 std::vector<at::Tensor> embeddingsWait(const std::string &model,
                                        const at::Tensor &,
                                        const at::Tensor &ticket,
                                        const at::Tensor &, const at::Tensor &,
                                        const std::optional<at::Tensor> &,
                                        const std::optional<at::Tensor> &) {
-  return findMember(model)->wait(stepOf(ticket));
+  return findSession(model)->wait(stepOf(ticket));
 }
 
 at::Tensor updateAtRate(const std::string &model, const at::Tensor &token,
@@ -62,31 +64,31 @@ at::Tensor updateAtRate(const std::string &model, const at::Tensor &token,
                         const std::vector<at::Tensor> &gradients,
                         double learningRate) {
   std::optional<at::Tensor> ofWeights =
-      findMember(model)->update(stepOf(ticket), gradients, learningRate);
+      findSession(model)->update(stepOf(ticket), gradients, learningRate);
   token.mutable_data_ptr<float>()[0] += 1;
   return ofWeights ? *ofWeights : at::empty({0});
 }
 
 void join(const std::string &model, const std::string &directory,
           const std::string &group, int64_t threads) {
-  addMember(model, std::make_shared<Member>(directory, group, threads));
+  addSession(model, std::make_shared<RankSession>(directory, group, threads));
 }
 
 std::vector<at::Tensor> shardTensors(const std::string &model, int64_t shard) {
-  return findMember(model)->shards().at(static_cast<size_t>(shard));
+  return findSession(model)->shards().at(static_cast<size_t>(shard));
 }
 
 std::vector<double> phaseMs(const std::string &model) {
   std::vector<double> times;
   for (int32_t i = 0; i < nsrt_num_phases(); ++i)
-    times.push_back(nsrt_device_phase_ms(findMember(model)->device(), i));
+    times.push_back(nsrt_device_phase_ms(findSession(model)->device(), i));
   return times;
 }
 
 std::vector<int64_t> phaseBytes(const std::string &model) {
   std::vector<int64_t> bytes;
   for (int32_t i = 0; i < nsrt_num_phases(); ++i)
-    bytes.push_back(nsrt_device_phase_bytes(findMember(model)->device(), i));
+    bytes.push_back(nsrt_device_phase_bytes(findSession(model)->device(), i));
   return bytes;
 }
 
@@ -109,28 +111,28 @@ TORCH_LIBRARY_FRAGMENT(neuroshard, m) {
   m.def("update_at_rate(str model, Tensor(a!) token, Tensor ticket, "
         "Tensor[] gradients, float learning_rate) -> Tensor");
   m.def("join(str model, str directory, str group, int threads) -> ()", &join);
-  m.def("leave(str model) -> ()", &removeMember);
+  m.def("leave(str model) -> ()", &closeSession);
   m.def("initialize(str model, int seed) -> ()",
         [](const std::string &model, int64_t seed) {
-          findMember(model)->initialize(seed);
+          findSession(model)->initialize(seed);
         });
   m.def("refuse(str model, str text) -> ()",
         [](const std::string &model, const std::string &text) {
-          findMember(model)->refuse(text);
+          findSession(model)->refuse(text);
         });
   m.def("set_gradient_scale(str model, float scale) -> ()",
         [](const std::string &model, double scale) {
-          findMember(model)->setGradientScale(scale);
+          findSession(model)->setGradientScale(scale);
         });
   m.def("num_updates(str model) -> int", [](const std::string &model) {
-    return findMember(model)->numUpdates();
+    return findSession(model)->numUpdates();
   });
   m.def("set_num_updates(str model, int count) -> ()",
         [](const std::string &model, int64_t count) {
-          findMember(model)->setNumUpdates(count);
+          findSession(model)->setNumUpdates(count);
         });
   m.def("settle(str model) -> ()", [](const std::string &model) {
-    TORCH_CHECK(nsrt_device_settle(findMember(model)->device()) == 0,
+    TORCH_CHECK(nsrt_device_settle(findSession(model)->device()) == 0,
                 nsrt_last_error());
   });
   m.def("shard_tensors(str model, int shard) -> Tensor[]", &shardTensors);
@@ -138,11 +140,11 @@ TORCH_LIBRARY_FRAGMENT(neuroshard, m) {
   m.def("phase_ms(str model) -> float[]", &phaseMs);
   m.def("phase_bytes(str model) -> int[]", &phaseBytes);
   m.def("reset_phases(str model) -> ()", [](const std::string &model) {
-    nsrt_device_reset_phases(findMember(model)->device());
+    nsrt_device_reset_phases(findSession(model)->device());
   });
   m.def("memory_bytes(str model, int kind) -> int",
         [](const std::string &model, int64_t kind) {
-          return nsrt_device_memory_bytes(findMember(model)->device(),
+          return nsrt_device_memory_bytes(findSession(model)->device(),
                                           static_cast<int32_t>(kind));
         });
 }

@@ -1,14 +1,14 @@
-//===- RankSession.cpp - Runs this rank of a compiled model ---------------===//
+//===- RankSession.cpp - Runs one rank of a compiled model ----------------===//
 //
-// Errors are those that torch's users expect: ValueError for wrong arguments
-// and ids, DistBackendError when the group has ended.
+// Errors are those of torch: ValueError for wrong arguments and ids,
+// DistBackendError when the group has ended.
 //
 //===----------------------------------------------------------------------===//
 
 #include "RankSession.h"
 
-#include "Control.h"
 #include "ProcessGroupCommunicator.h"
+#include "WatchedGroup.h"
 #include "neuroshard/Runtime/Join.h"
 
 #include <ATen/ops/empty.h>
@@ -22,9 +22,9 @@
 namespace neuroshard::runtime {
 namespace {
 
-constexpr const char *startName = "embeddings_start";
-constexpr const char *waitName = "embeddings_wait";
-constexpr const char *updateName = "embeddings_update";
+constexpr const char *kStart = "embeddings_start";
+constexpr const char *kWait = "embeddings_wait";
+constexpr const char *kUpdate = "embeddings_update";
 
 std::string readManifest(const std::string &directory) {
   std::ifstream file(directory + "/manifest.json", std::ios::binary);
@@ -80,15 +80,15 @@ World openWorld(const std::string &directory, const std::string &groupName,
 
 } // namespace
 
-Member::Member(const std::string &directory, const std::string &groupName,
-               int64_t threads)
+RankSession::RankSession(const std::string &directory,
+                         const std::string &groupName, int64_t threads)
     : world(nullptr, nsrt_world_close) {
   manifest = parseManifest(readManifest(directory));
   results = resultsOf(manifest);
   TORCH_CHECK_VALUE(manifest.exchanges.size() == 1, "the artifact in ",
                     directory, " has ", manifest.exchanges.size(),
                     " inputs of ids; expected one");
-  TORCH_CHECK_VALUE(results.count(startName) && results.count(waitName),
+  TORCH_CHECK_VALUE(results.count(kStart) && results.count(kWait),
                     "the artifact in ", directory,
                     " has no functions embeddings_start and embeddings_wait");
   TORCH_CHECK_VALUE(!groupName.empty() || manifest.numDevices == 1,
@@ -100,20 +100,20 @@ Member::Member(const std::string &directory, const std::string &groupName,
     ownDevice = nsrt_world_device(world.get(), rank);
 }
 
-Member::~Member() {
+RankSession::~RankSession() {
   std::lock_guard lock(mutex);
   for (auto &[number, step] : steps)
     releaseHandles(step);
 }
 
-void Member::releaseHandles(Step &step) noexcept {
+void RankSession::releaseHandles(Step &step) noexcept {
   for (size_t i = 0; i < step.state.size(); ++i)
     if (step.state.isHandle(i))
       nsrt_routed_release(ownDevice,
                           static_cast<nsrt_routed *>(step.state.handle(i)));
 }
 
-void Member::invoke(HostCall &call, const char *function) {
+void RankSession::invoke(HostCall &call, const char *function) {
   if (call.invoke(function) == 0)
     return;
   std::string error = nsrt_last_error();
@@ -122,7 +122,7 @@ void Member::invoke(HostCall &call, const char *function) {
   TORCH_CHECK_VALUE(false, error);
 }
 
-void Member::checkInput(const Ids &input) const {
+void RankSession::checkInput(const Ids &input) const {
   checkDense(input.ids, exchange().idType == IdType::I64 ? at::kLong : at::kInt,
              1, "ids");
   checkDense(input.offsets, at::kLong, 1, "offsets");
@@ -144,7 +144,7 @@ void Member::checkInput(const Ids &input) const {
                     " ids, found ", input.weights->numel());
 }
 
-int64_t Member::start(const Ids &input) {
+int64_t RankSession::start(const Ids &input) {
   try {
     checkInput(input);
   } catch (const c10::Error &error) {
@@ -154,7 +154,7 @@ int64_t Member::start(const Ids &input) {
   return startChecked(input);
 }
 
-void Member::refuse(const std::string &text) {
+void RankSession::refuse(const std::string &text) {
   if (manifest.numDevices == 1)
     return;
   TORCH_CHECK(nsrt_device_refuse(ownDevice, text.c_str()) == 0,
@@ -166,21 +166,21 @@ void Member::refuse(const std::string &text) {
   try {
     startChecked(none);
   } catch (const c10::ValueError &) {
-    // As meant: the others have the text, the caller has its own error.
+    // Intended: the other ranks have the text, the caller has its own error.
   }
 }
 
-int64_t Member::startChecked(const Ids &input) {
+int64_t RankSession::startChecked(const Ids &input) {
   Step step;
   step.input = input;
-  step.state = Results(results.at(startName));
+  step.state = Results(results.at(kStart));
   HostCall call(ownDevice, step.state);
   call.addTensor(input.ids);
   call.addTensor(input.offsets);
   if (input.weights)
     call.addTensor(*input.weights);
   try {
-    invoke(call, startName);
+    invoke(call, kStart);
   } catch (...) {
     releaseHandles(step);
     throw;
@@ -190,12 +190,12 @@ int64_t Member::startChecked(const Ids &input) {
   return number;
 }
 
-void Member::keepStep(int64_t number, Step step) {
+void RankSession::keepStep(int64_t number, Step step) {
   std::lock_guard lock(mutex);
   steps.emplace(number, std::move(step));
 }
 
-Member::Step Member::takeStep(int64_t number, const char *wanted) {
+RankSession::Step RankSession::takeStep(int64_t number, const char *wanted) {
   std::lock_guard lock(mutex);
   auto found = steps.find(number);
   TORCH_CHECK_VALUE(found != steps.end(), "step ", number,
@@ -205,16 +205,16 @@ Member::Step Member::takeStep(int64_t number, const char *wanted) {
   return step;
 }
 
-std::vector<at::Tensor> Member::wait(int64_t number) {
+std::vector<at::Tensor> RankSession::wait(int64_t number) {
   Step step = takeStep(number, "its results can be asked for once");
-  Results returned(results.at(waitName));
+  Results returned(results.at(kWait));
   HostCall call(ownDevice, returned);
   call.addResults(step.state);
   size_t lookups = exchange().lookups.size();
   try {
-    invoke(call, waitName);
+    invoke(call, kWait);
   } catch (...) {
-    // The context is the pending step's handles: they are released once.
+    // embeddings_wait returns the handles that it got: release them once.
     releaseHandles(step);
     throw;
   }
@@ -229,8 +229,8 @@ std::vector<at::Tensor> Member::wait(int64_t number) {
   return tensors;
 }
 
-void Member::checkGradients(const Step &step,
-                            const std::vector<at::Tensor> &gradients) const {
+void RankSession::checkGradients(
+    const Step &step, const std::vector<at::Tensor> &gradients) const {
   const auto &lookups = exchange().lookups;
   TORCH_CHECK_VALUE(gradients.size() == lookups.size(), "expected ",
                     lookups.size(), " gradients, found ", gradients.size());
@@ -247,12 +247,12 @@ void Member::checkGradients(const Step &step,
 }
 
 std::optional<at::Tensor>
-Member::update(int64_t number, const std::vector<at::Tensor> &gradients,
-               double learningRate) {
-  TORCH_CHECK_VALUE(results.count(updateName),
+RankSession::update(int64_t number, const std::vector<at::Tensor> &gradients,
+                    double learningRate) {
+  TORCH_CHECK_VALUE(results.count(kUpdate),
                     "the artifact has no update; compile it with --training");
-  Step step = takeStep(number, "it has been updated by or given up; a backward "
-                               "runs once for each forward");
+  Step step = takeStep(number, "it was updated or dropped; a backward runs "
+                               "once for each forward");
   try {
     TORCH_CHECK_VALUE(step.waited, "step ", number,
                       " has no results yet, so it has no gradients");
@@ -261,21 +261,21 @@ Member::update(int64_t number, const std::vector<at::Tensor> &gradients,
     keepStep(number, std::move(step));
     throw;
   }
-  Results returned(results.at(updateName));
+  Results returned(results.at(kUpdate));
   HostCall call(ownDevice, returned);
   call.addResults(step.state);
   for (const at::Tensor &gradient : gradients)
     call.addTensor(gradient);
   call.addFloat(static_cast<float>(learningRate));
   call.addInteger(updates + 1);
-  invoke(call, updateName); // releases the handles, also when it fails
+  invoke(call, kUpdate); // releases the handles, also when it fails
   ++updates;
   if (returned.size() == 0)
     return std::nullopt;
   return returned.take(0);
 }
 
-void Member::release(int64_t number) noexcept {
+void RankSession::release(int64_t number) noexcept {
   std::lock_guard lock(mutex);
   auto found = steps.find(number);
   if (found == steps.end())
@@ -284,19 +284,19 @@ void Member::release(int64_t number) noexcept {
   steps.erase(found);
 }
 
-void Member::initialize(int64_t seed) {
+void RankSession::initialize(int64_t seed) {
   TORCH_CHECK(
       nsrt_table_initialize(world.get(), -1, static_cast<uint64_t>(seed)) == 0,
       nsrt_last_error());
 }
 
-void Member::setGradientScale(double scale) {
+void RankSession::setGradientScale(double scale) {
   TORCH_CHECK_VALUE(
       nsrt_device_set_gradient_scale(ownDevice, static_cast<float>(scale)) == 0,
       nsrt_last_error());
 }
 
-std::vector<std::vector<at::Tensor>> Member::shards() const {
+std::vector<std::vector<at::Tensor>> RankSession::shards() const {
   std::vector<std::vector<at::Tensor>> shards;
   for (int32_t i = 0; i < nsrt_device_num_shards(ownDevice); ++i) {
     nsrt_shard_info info;
@@ -319,42 +319,42 @@ std::vector<std::vector<at::Tensor>> Member::shards() const {
 }
 
 namespace {
-struct Members {
+struct Sessions {
   std::mutex mutex;
-  std::map<std::string, std::shared_ptr<Member>> byName;
+  std::map<std::string, std::shared_ptr<RankSession>> byName;
 };
 
-/// Never destroyed: members that are still open at the end of the process must
+/// Never destroyed: sessions that are still open at the end of the process must
 /// not be torn down after torch is.
-Members &members() {
-  static auto *all = new Members;
+Sessions &sessions() {
+  static auto *all = new Sessions;
   return *all;
 }
 } // namespace
 
-std::shared_ptr<Member> findMember(const std::string &name) {
-  std::lock_guard lock(members().mutex);
-  auto found = members().byName.find(name);
-  TORCH_CHECK_VALUE(found != members().byName.end(),
+std::shared_ptr<RankSession> findSession(const std::string &name) {
+  std::lock_guard lock(sessions().mutex);
+  auto found = sessions().byName.find(name);
+  TORCH_CHECK_VALUE(found != sessions().byName.end(),
                     "there is no open model named \"", name,
-                    "\"; it has been closed, or not been made");
+                    "\"; it was closed or never opened");
   return found->second;
 }
 
-void addMember(const std::string &name, std::shared_ptr<Member> member) {
-  std::lock_guard lock(members().mutex);
-  bool added = members().byName.emplace(name, std::move(member)).second;
+void addSession(const std::string &name, std::shared_ptr<RankSession> session) {
+  std::lock_guard lock(sessions().mutex);
+  bool added = sessions().byName.emplace(name, std::move(session)).second;
   TORCH_CHECK_VALUE(added, "a model named \"", name, "\" is open already");
 }
 
-void removeMember(const std::string &name) {
-  std::shared_ptr<Member> last; // closed after the lock is free
-  std::lock_guard lock(members().mutex);
-  auto found = members().byName.find(name);
-  if (found == members().byName.end())
+void closeSession(const std::string &name) {
+  std::shared_ptr<RankSession> last; // closed after the lock is free
+  std::lock_guard lock(sessions().mutex);
+  auto found = sessions().byName.find(name);
+  if (found == sessions().byName.end())
     return;
   last = std::move(found->second);
-  members().byName.erase(found);
+  sessions().byName.erase(found);
 }
 
 } // namespace neuroshard::runtime

@@ -1,7 +1,7 @@
-//===- RankSession.h - Runs this rank of a compiled model -------*- C++ -*-===//
+//===- RankSession.h - Runs one rank of a compiled model --------*- C++ -*-===//
 //
-// A member is one rank of a compiled model: an open world of one device, the
-// steps that are under way on it, and what an update needs to know.
+// The session of a rank: a world of one device, the steps under way on it, and
+// the number of updates done.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,18 +30,19 @@ struct Ids {
   std::optional<at::Tensor> weights;
 };
 
-class Member {
+class RankSession {
 public:
-  /// Opens the device of this rank of the process group of that name; without
-  /// a name, the artifact's only device. threads 0: all of the machine's.
-  Member(const std::string &directory, const std::string &groupName,
-         int64_t threads);
-  ~Member();
+  /// Opens the device of this process's rank in the named process group; with
+  /// an empty name, the artifact's only device. 0 threads: as many as the
+  /// machine has.
+  RankSession(const std::string &directory, const std::string &groupName,
+              int64_t threads);
+  ~RankSession();
 
   /// Puts ids in flight and returns the step's number.
   int64_t start(const Ids &input);
-  /// Ends the step that the other ranks start with `text` as this rank's
-  /// mistake. For callers that cannot start theirs.
+  /// Fails the step that the other ranks start, with `text` as the cause. For
+  /// callers that cannot start theirs.
   void refuse(const std::string &text);
   /// The results of all lookups of a step, in the manifest's order.
   std::vector<at::Tensor> wait(int64_t step);
@@ -50,17 +51,17 @@ public:
   std::optional<at::Tensor> update(int64_t step,
                                    const std::vector<at::Tensor> &gradients,
                                    double learningRate);
-  /// Ends a step that will have no update. Unknown steps are fine.
+  /// Drops a step that will have no update. Unknown steps are ignored.
   void release(int64_t step) noexcept;
 
   void initialize(int64_t seed);
   void setGradientScale(double scale);
-  /// Updates that have been done.
+  /// Updates done so far.
   int64_t numUpdates() const { return updates; }
   void setNumUpdates(int64_t count) { updates = count; }
 
-  /// The device's shards: weights [rows, cols], then the states of each,
-  /// [rows, cols] or [rows], as tensors on the shards' memory.
+  /// Views of the device's shards: of each, its weights [rows, cols], then its
+  /// states, [rows, cols] or [rows].
   std::vector<std::vector<at::Tensor>> shards() const;
 
   const ExchangeSpec &exchange() const { return manifest.exchanges[0]; }
@@ -68,8 +69,8 @@ public:
 
 private:
   struct Step {
-    Results state; ///< pending, and once waited for, the context.
-    Ids input;     ///< kept: a lone device reads ids in place.
+    Results state; ///< handles: of the start, once waited for of the wait.
+    Ids input;     ///< kept alive: a single device reads ids in place.
     std::vector<int64_t> resultRows; ///< set once waited for.
     bool waited = false;
   };
@@ -81,7 +82,7 @@ private:
   void checkInput(const Ids &input) const;
   void checkGradients(const Step &step,
                       const std::vector<at::Tensor> &gradients) const;
-  /// Throws what a failed call is for callers of torch.
+  /// Throws a DistBackendError if the group has ended, else a ValueError.
   void invoke(HostCall &call, const char *function);
 
   Manifest manifest;
@@ -89,16 +90,17 @@ private:
   std::unique_ptr<nsrt_world, void (*)(nsrt_world *)> world;
   nsrt_device *ownDevice = nullptr;
 
-  std::mutex mutex; ///< of `steps`: tickets may be freed by other threads.
+  std::mutex mutex; ///< guards `steps`: other threads may free tickets.
   std::map<int64_t, Step> steps;
   int64_t nextStep = 0;
   int64_t updates = 0;
 };
 
-/// The members of this process by name. find throws for an unknown name.
-std::shared_ptr<Member> findMember(const std::string &name);
-void addMember(const std::string &name, std::shared_ptr<Member> member);
-void removeMember(const std::string &name);
+/// The open sessions of this process by name. findSession throws if there is
+/// none of that name.
+std::shared_ptr<RankSession> findSession(const std::string &name);
+void addSession(const std::string &name, std::shared_ptr<RankSession> session);
+void closeSession(const std::string &name);
 
 } // namespace neuroshard::runtime
 

@@ -1,11 +1,11 @@
-//===- Control.cpp - A watched group, and small values of its ranks -------===//
+//===- WatchedGroup.cpp - A process group under a watch -------------------===//
 //
 // Numbers travel by all-to-all, so that every rank notices at once when one is
 // gone; bytes by all-gather once their sizes are known.
 //
 //===----------------------------------------------------------------------===//
 
-#include "Control.h"
+#include "WatchedGroup.h"
 
 #include <ATen/ops/empty.h>
 #include <c10/util/Exception.h>
@@ -32,25 +32,26 @@ SharedBytes copyBytes(const void *data, size_t size) {
 
 } // namespace
 
-Control::Control(const std::string &groupName, const std::string &prefix,
-                 std::chrono::milliseconds silence) {
+WatchedGroup::WatchedGroup(const std::string &groupName,
+                           const std::string &prefix,
+                           std::chrono::milliseconds silence) {
   auto group = c10d::resolve_process_group(groupName);
   groupWatch = std::make_shared<GroupWatch>(
       group->getStore(), prefix, group->getRank(), group->getSize(), silence);
 }
 
-void Control::connect(const std::string &groupName) {
+void WatchedGroup::connect(const std::string &groupName) {
   communicator =
       std::make_unique<ProcessGroupCommunicator>(groupName, groupWatch);
 }
 
-ProcessGroupCommunicator &Control::connected() {
+ProcessGroupCommunicator &WatchedGroup::connected() {
   if (!communicator)
     throw CommunicatorError("the group is not connected");
   return *communicator;
 }
 
-std::vector<int64_t> Control::gatherNumbers(int64_t kind, int64_t number) {
+std::vector<int64_t> WatchedGroup::gatherNumbers(int64_t kind, int64_t number) {
   ProcessGroupCommunicator &group = connected();
   using Message = std::array<int64_t, 2>;
   std::vector<Message> sent(static_cast<size_t>(group.size()),
@@ -76,8 +77,8 @@ std::vector<int64_t> Control::gatherNumbers(int64_t kind, int64_t number) {
   return numbers;
 }
 
-std::vector<at::Tensor> Control::gatherBytes(int64_t kind,
-                                             const at::Tensor &bytes) {
+std::vector<at::Tensor> WatchedGroup::gatherBytes(int64_t kind,
+                                                  const at::Tensor &bytes) {
   std::vector<int64_t> sizes = gatherNumbers(kind, bytes.numel());
   auto request = connected().startAllGather(
       copyBytes(bytes.const_data_ptr(), static_cast<size_t>(bytes.numel())),
@@ -94,20 +95,21 @@ std::vector<at::Tensor> Control::gatherBytes(int64_t kind,
 }
 
 namespace {
-struct Controls {
+struct Groups {
   std::mutex mutex;
-  std::map<std::string, std::shared_ptr<Control>> byName;
+  std::map<std::string, std::shared_ptr<WatchedGroup>> byName;
   std::map<std::string, std::weak_ptr<GroupWatch>> watchOfGroup;
 };
 
-/// Never destroyed: what is still open at the end of the process must not be
-/// torn down after torch is.
-Controls &controls() {
-  static auto *all = new Controls;
+/// Never destroyed: groups that are still open at the end of the process must
+/// not be torn down after torch is.
+Groups &groups() {
+  static auto *all = new Groups;
   return *all;
 }
 
-/// What `function` returns; a group that has ended is torch's DistBackendError.
+/// Returns what `function` returns. Throws torch's DistBackendError if the
+/// group has ended.
 template <typename Function> auto orDistError(const Function &function) {
   try {
     return function();
@@ -116,8 +118,8 @@ template <typename Function> auto orDistError(const Function &function) {
   }
 }
 
-/// For a process that ends because of an error: threads and groups of others
-/// may wait for ranks that have gone, which must not keep it.
+/// For a process that ends because of an error: threads and process groups of
+/// other libraries may wait for ranks that have gone, and must not hold it up.
 void endProcessIn(double seconds) {
   std::thread([seconds] {
     std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
@@ -129,36 +131,36 @@ void endProcessIn(double seconds) {
 }
 } // namespace
 
-std::shared_ptr<Control> findControl(const std::string &name) {
-  std::lock_guard lock(controls().mutex);
-  auto found = controls().byName.find(name);
-  TORCH_CHECK_VALUE(found != controls().byName.end(),
+std::shared_ptr<WatchedGroup> findGroup(const std::string &name) {
+  std::lock_guard lock(groups().mutex);
+  auto found = groups().byName.find(name);
+  TORCH_CHECK_VALUE(found != groups().byName.end(),
                     "there is no watched group named \"", name, "\"");
   return found->second;
 }
 
-void addControl(const std::string &name, std::shared_ptr<Control> control) {
-  std::lock_guard lock(controls().mutex);
-  controls().byName[name] = std::move(control);
+void addGroup(const std::string &name, std::shared_ptr<WatchedGroup> group) {
+  std::lock_guard lock(groups().mutex);
+  groups().byName[name] = std::move(group);
 }
 
-void closeControl(const std::string &name) {
-  std::shared_ptr<Control> control = findControl(name);
+void closeGroup(const std::string &name) {
+  std::shared_ptr<WatchedGroup> group = findGroup(name);
   // Requests that are still referred to keep the watch, but not its thread.
-  control->watch()->leave();
-  std::lock_guard lock(controls().mutex);
-  controls().byName.erase(name);
+  group->watch()->leave();
+  std::lock_guard lock(groups().mutex);
+  groups().byName.erase(name);
 }
 
-void addGroup(const std::string &control, const std::string &groupName) {
-  auto watch = findControl(control)->watch();
-  std::lock_guard lock(controls().mutex);
-  controls().watchOfGroup[groupName] = watch;
+void shareWatch(const std::string &name, const std::string &groupName) {
+  auto watch = findGroup(name)->watch();
+  std::lock_guard lock(groups().mutex);
+  groups().watchOfGroup[groupName] = watch;
 }
 
 std::shared_ptr<GroupWatch> findWatch(const std::string &groupName) {
-  std::lock_guard lock(controls().mutex);
-  auto watch = controls().watchOfGroup[groupName].lock();
+  std::lock_guard lock(groups().mutex);
+  auto watch = groups().watchOfGroup[groupName].lock();
   TORCH_CHECK_VALUE(watch, "the process group \"", groupName,
                     "\" is not watched");
   return watch;
@@ -174,37 +176,36 @@ TORCH_LIBRARY_FRAGMENT(neuroshard, m) {
            const std::string &prefix, double silence) {
           std::chrono::milliseconds limit(static_cast<int64_t>(silence * 1000));
           orDistError([&] {
-            addControl(control,
-                       std::make_shared<Control>(group, prefix, limit));
+            addGroup(control,
+                     std::make_shared<WatchedGroup>(group, prefix, limit));
           });
         });
   m.def("watch_connect(str control, str group) -> ()",
         [](const std::string &control, const std::string &group) {
-          findControl(control)->connect(group);
+          findGroup(control)->connect(group);
         });
-  m.def("watch_group(str control, str group) -> ()", &addGroup);
-  m.def("unwatch(str control) -> ()", &closeControl);
+  m.def("watch_group(str control, str group) -> ()", &shareWatch);
+  m.def("unwatch(str control) -> ()", &closeGroup);
   m.def("end_group(str control, str cause) -> ()",
         [](const std::string &control, const std::string &cause) {
-          findControl(control)->watch()->end(cause);
+          findGroup(control)->watch()->end(cause);
         });
   m.def("end_group_after(str control, str error) -> ()",
         [](const std::string &control, const std::string &error) {
-          findControl(control)->watch()->endAfter(error);
+          findGroup(control)->watch()->endAfter(error);
         });
   m.def("cause_of_end(str control) -> str", [](const std::string &control) {
-    return findControl(control)->watch()->causeOfEnd();
+    return findGroup(control)->watch()->causeOfEnd();
   });
   m.def("gather_numbers(str control, int kind, int number) -> int[]",
         [](const std::string &control, int64_t kind, int64_t number) {
-          return orDistError([&] {
-            return findControl(control)->gatherNumbers(kind, number);
-          });
+          return orDistError(
+              [&] { return findGroup(control)->gatherNumbers(kind, number); });
         });
   m.def("gather_bytes(str control, int kind, Tensor bytes) -> Tensor[]",
         [](const std::string &control, int64_t kind, const at::Tensor &bytes) {
           return orDistError(
-              [&] { return findControl(control)->gatherBytes(kind, bytes); });
+              [&] { return findGroup(control)->gatherBytes(kind, bytes); });
         });
   m.def("end_process_in(float seconds) -> ()", &endProcessIn);
 }
