@@ -22,7 +22,7 @@ void Block::prepare() {
   uint32_t count = kernel->blockSize;
   stacks.reserve(count);
   threads.assign(count, {});
-  waiting.assign((count + warpSize - 1) / warpSize, 0);
+  waiting.assign((count + kWarpSize - 1) / kWarpSize, 0);
   runnable.resize(count);
   for (uint32_t i = 0; i < count; ++i) {
     threads[i].stack = prepareStack(stacks.getTop(i), &Block::enterThread);
@@ -104,7 +104,7 @@ bool Block::haveAllArrived(uint32_t warp, uint32_t mask) const {
   if ((waiting[warp] & mask) != mask)
     return false;
   for (uint32_t left = mask; left; left &= left - 1)
-    if (threads[warp * warpSize + __builtin_ctz(left)].mask != mask)
+    if (threads[warp * kWarpSize + __builtin_ctz(left)].mask != mask)
       return false;
   return true;
 }
@@ -112,7 +112,7 @@ bool Block::haveAllArrived(uint32_t warp, uint32_t mask) const {
 uint64_t Block::meetLanes(WarpOp op, uint32_t mask, uint32_t value,
                           uint32_t offset, uint32_t maskAndClamp) {
   countStep();
-  uint32_t warp = current / warpSize, lane = current % warpSize;
+  uint32_t warp = current / kWarpSize, lane = current % kWarpSize;
   Thread &self = threads[current];
   self.op = op;
   self.mask = mask;
@@ -134,9 +134,9 @@ uint64_t Block::meetLanes(WarpOp op, uint32_t mask, uint32_t value,
 /// Gives all lanes of `mask` their results; false if they do not agree what
 /// they do, or one reads what is not there.
 bool Block::completeWarpOp(uint32_t warp, uint32_t mask) {
-  uint32_t first = warp * warpSize + __builtin_ctz(mask), ballot = 0;
+  uint32_t first = warp * kWarpSize + __builtin_ctz(mask), ballot = 0;
   for (uint32_t left = mask; left; left &= left - 1) {
-    uint32_t lane = __builtin_ctz(left), thread = warp * warpSize + lane;
+    uint32_t lane = __builtin_ctz(left), thread = warp * kWarpSize + lane;
     if (threads[thread].op != threads[first].op) {
       reject(thread, ", but " + describeThread(first) + describeWait(first));
       return false;
@@ -144,7 +144,7 @@ bool Block::completeWarpOp(uint32_t warp, uint32_t mask) {
     ballot |= static_cast<uint32_t>(threads[thread].value != 0) << lane;
   }
   for (uint32_t left = mask; left; left &= left - 1) {
-    uint32_t thread = warp * warpSize + __builtin_ctz(left);
+    uint32_t thread = warp * kWarpSize + __builtin_ctz(left);
     WarpOp op = threads[thread].op;
     if (op == WarpOp::Ballot)
       threads[thread].result = ballot;
@@ -155,7 +155,7 @@ bool Block::completeWarpOp(uint32_t warp, uint32_t mask) {
     kernel->races->meetLanes(warp, mask);
   waiting[warp] &= ~mask;
   for (uint32_t left = mask; left; left &= left - 1)
-    release(warp * warpSize + __builtin_ctz(left));
+    release(warp * kWarpSize + __builtin_ctz(left));
   return true;
 }
 
@@ -163,7 +163,7 @@ bool Block::completeWarpOp(uint32_t warp, uint32_t mask) {
 /// thread reads a lane that does not take part.
 bool Block::shuffle(uint32_t thread) {
   Thread &self = threads[thread];
-  uint32_t lane = thread % warpSize, offset = self.offset & 31;
+  uint32_t lane = thread % kWarpSize, offset = self.offset & 31;
   uint32_t clamp = self.maskAndClamp & 31;
   uint32_t segment = self.maskAndClamp >> 8 & 31;
   uint32_t first = lane & segment;

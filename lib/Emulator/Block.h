@@ -97,9 +97,9 @@ public:
     uintptr_t alignment = uintptr_t{1} << (kind >> NSE_ALIGNMENT_SHIFT);
     if (reinterpret_cast<uintptr_t>(address) & (alignment - 1))
       stopMisaligned(address, bytes, alignment);
-    constexpr int32_t kinds = (1 << NSE_ALIGNMENT_SHIFT) - 1;
+    constexpr int32_t kKinds = (1 << NSE_ALIGNMENT_SHIFT) - 1;
     if (kernel->races &&
-        !checkAccess(address, bytes, nse_access_kind(kind & kinds)))
+        !checkAccess(address, bytes, nse_access_kind(kind & kKinds)))
       stop();
   }
   /// @}

@@ -18,8 +18,8 @@
 namespace neuroshard::emulator {
 
 namespace {
-constexpr size_t alignment = 16;
-constexpr int fresh = 0xFF;
+constexpr size_t kAlignment = 16;
+constexpr int kFresh = 0xFF;
 
 struct Allocation {
   std::byte *mapping;
@@ -46,8 +46,8 @@ size_t getPageBytes() {
 
 /// True if the bytes are as they were when the memory was fresh.
 bool isFresh(const std::byte *begin, const std::byte *end) {
-  return std::all_of(begin, end,
-                     [](std::byte value) { return value == std::byte(fresh); });
+  return std::all_of(
+      begin, end, [](std::byte value) { return value == std::byte(kFresh); });
 }
 
 bool isDamaged(const std::byte *begin, const Allocation &allocation) {
@@ -69,10 +69,10 @@ size_t sumBytes(int device) {
 void *allocateMemory(int device, size_t bytes) {
   std::lock_guard lock(mutex);
   size_t used = sumBytes(device);
-  if (bytes > deviceMemoryBytes - used)
+  if (bytes > kDeviceMemoryBytes - used)
     return nullptr;
   size_t page = getPageBytes();
-  size_t aligned = roundUp(std::max<size_t>(bytes, 1), alignment);
+  size_t aligned = roundUp(std::max<size_t>(bytes, 1), kAlignment);
   size_t inside = roundUp(aligned, page);
   void *mapping = mmap(nullptr, inside + 2 * page, PROT_NONE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -83,7 +83,7 @@ void *allocateMemory(int device, size_t bytes) {
     munmap(mapping, inside + 2 * page);
     return nullptr;
   }
-  std::memset(first, fresh, inside);
+  std::memset(first, kFresh, inside);
   std::byte *begin = first + inside - aligned;
   getAllocations()[begin] = {static_cast<std::byte *>(mapping),
                              inside + 2 * page, bytes, device};

@@ -17,7 +17,7 @@ namespace neuroshard::emulator {
 
 /// Device memory of every device: 80 GiB, of which this machine gives what it
 /// has.
-inline constexpr size_t deviceMemoryBytes = size_t{80} << 30;
+inline constexpr size_t kDeviceMemoryBytes = size_t{80} << 30;
 
 /// Bytes of device `device`, at least one, 16-byte aligned; null if there is no
 /// room.

@@ -31,7 +31,7 @@ inline constexpr CUresult CUDA_ERROR_LAUNCH_TIMEOUT = 702;
 inline constexpr CUresult CUDA_ERROR_MISALIGNED_ADDRESS = 716;
 
 /// Devices that there are.
-inline constexpr int numDevices = 8;
+inline constexpr int kNumDevices = 8;
 
 /// Sets the calling thread's error text and returns `code`.
 CUresult fail(CUresult code, const std::string &text);

@@ -35,8 +35,8 @@ thread_local std::vector<CUcontext> contextStack;
 
 CUctx_st *getContexts() {
   static CUctx_st *contexts = [] {
-    auto *all = new CUctx_st[numDevices];
-    for (int i = 0; i < numDevices; ++i)
+    auto *all = new CUctx_st[kNumDevices];
+    for (int i = 0; i < kNumDevices; ++i)
       all[i] = {i, 0, CUDA_SUCCESS, {}};
     return all;
   }();
@@ -44,7 +44,7 @@ CUctx_st *getContexts() {
 }
 
 bool isContext(CUcontext context) {
-  return context >= getContexts() && context < getContexts() + numDevices;
+  return context >= getContexts() && context < getContexts() + kNumDevices;
 }
 
 /// CUdevice_attribute: number and value.
@@ -85,11 +85,11 @@ CUresult checkInitialized() {
 CUresult checkDevice(CUdevice device) {
   if (CUresult result = checkInitialized())
     return result;
-  if (device >= 0 && device < numDevices)
+  if (device >= 0 && device < kNumDevices)
     return CUDA_SUCCESS;
   return fail(CUDA_ERROR_INVALID_DEVICE, "no device " + std::to_string(device) +
                                              ": the emulator has " +
-                                             std::to_string(numDevices));
+                                             std::to_string(kNumDevices));
 }
 
 CUresult checkContext(int *device) {
@@ -133,7 +133,7 @@ EMULATOR_EXPORT CUresult cuDriverGetVersion(int *version) {
 }
 
 EMULATOR_EXPORT CUresult cuDeviceGetCount(int *count) {
-  *count = numDevices;
+  *count = kNumDevices;
   return checkInitialized();
 }
 
@@ -177,7 +177,7 @@ EMULATOR_EXPORT CUresult cuDeviceGetAttribute(int *value, int attribute,
 }
 
 EMULATOR_EXPORT CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device) {
-  *bytes = deviceMemoryBytes;
+  *bytes = kDeviceMemoryBytes;
   return checkDevice(device);
 }
 

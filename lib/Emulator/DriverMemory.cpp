@@ -118,8 +118,8 @@ EMULATOR_EXPORT CUresult cuMemGetInfo_v2(size_t *freeBytes,
   int device = 0;
   if (CUresult result = checkContext(&device))
     return result;
-  *totalBytes = deviceMemoryBytes;
-  *freeBytes = deviceMemoryBytes - getAllocatedBytes(device);
+  *totalBytes = kDeviceMemoryBytes;
+  *freeBytes = kDeviceMemoryBytes - getAllocatedBytes(device);
   return CUDA_SUCCESS;
 }
 

@@ -33,7 +33,7 @@ HandleSet<CUevent_st> events;
 
 /// CU_EVENT_BLOCKING_SYNC, CU_EVENT_DISABLE_TIMING and CU_EVENT_INTERPROCESS;
 /// CU_EVENT_WAIT_EXTERNAL.
-constexpr unsigned eventFlags = 7, waitFlags = 1;
+constexpr unsigned kEventFlags = 7, kWaitFlags = 1;
 
 /// CU_STREAM_LEGACY and CU_STREAM_PER_THREAD are 1 and 2.
 bool isDefaultStream(CUstream stream) {
@@ -117,7 +117,7 @@ EMULATOR_EXPORT CUresult cuThreadExchangeStreamCaptureMode(int *mode) {
 /// The event may be another device's.
 EMULATOR_EXPORT CUresult cuStreamWaitEvent(CUstream stream, CUevent event,
                                            unsigned flags) {
-  if (flags > waitFlags)
+  if (flags > kWaitFlags)
     return fail(CUDA_ERROR_INVALID_VALUE, "unknown flags of a wait");
   CUresult result = checkEvent(event);
   return result ? result : checkStream(stream);
@@ -127,7 +127,7 @@ EMULATOR_EXPORT CUresult cuEventCreate(CUevent *event, unsigned flags) {
   int device = 0;
   if (CUresult result = checkContext(&device))
     return result;
-  if (flags > eventFlags)
+  if (flags > kEventFlags)
     return fail(CUDA_ERROR_INVALID_VALUE, "unknown flags of an event");
   *event = new CUevent_st{flags, device, false, {}};
   events.add(*event);

@@ -15,11 +15,11 @@ namespace neuroshard::emulator {
 
 namespace {
 #if defined(__x86_64__)
-constexpr int machine = EM_X86_64;
+constexpr int kMachine = EM_X86_64;
 #else
-constexpr int machine = EM_AARCH64;
+constexpr int kMachine = EM_AARCH64;
 #endif
-constexpr int cudaMachine = 190; // EM_CUDA
+constexpr int kCudaMachine = 190; // EM_CUDA
 } // namespace
 
 std::string measureElfImage(const void *image, size_t &bytes) {
@@ -28,9 +28,9 @@ std::string measureElfImage(const void *image, size_t &bytes) {
     return "not the contents of an .emulated.so (PTX runs on a GPU only)";
   Elf64_Ehdr header;
   std::memcpy(&header, data, sizeof(header));
-  if (header.e_machine == cudaMachine)
+  if (header.e_machine == kCudaMachine)
     return "a cubin runs on a GPU only; the emulator takes an .emulated.so";
-  if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != machine ||
+  if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != kMachine ||
       header.e_type != ET_DYN || header.e_shentsize != sizeof(Elf64_Shdr))
     return "not a shared library for this machine";
   bytes =

@@ -16,13 +16,13 @@
 namespace neuroshard::emulator {
 
 namespace {
-constexpr int signals[] = {SIGSEGV, SIGBUS, SIGFPE};
-constexpr size_t numSignals = std::size(signals);
-constexpr size_t signalStackBytes = 64 * 1024;
+constexpr int kSignals[] = {SIGSEGV, SIGBUS, SIGFPE};
+constexpr size_t kNumSignals = std::size(kSignals);
+constexpr size_t kSignalStackBytes = 64 * 1024;
 
 std::mutex mutex;
 int numUsers = 0;
-struct sigaction previousActions[numSignals];
+struct sigaction previousActions[kNumSignals];
 
 bool isWriteAccess([[maybe_unused]] const void *context) {
 #if defined(__x86_64__)
@@ -38,7 +38,7 @@ bool isWriteAccess([[maybe_unused]] const void *context) {
 /// again and then ends the process.
 void passOn(int signal, siginfo_t *info, void *context) {
   size_t i = 0;
-  while (signals[i] != signal)
+  while (kSignals[i] != signal)
     ++i;
   const struct sigaction &previous = previousActions[i];
   if (previous.sa_flags & SA_SIGINFO)
@@ -70,19 +70,19 @@ FaultHandlers::FaultHandlers() {
   struct sigaction action = {};
   action.sa_sigaction = handle;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
-  for (size_t i = 0; i < numSignals; ++i)
-    sigaction(signals[i], &action, &previousActions[i]);
+  for (size_t i = 0; i < kNumSignals; ++i)
+    sigaction(kSignals[i], &action, &previousActions[i]);
 }
 
 FaultHandlers::~FaultHandlers() {
   std::lock_guard lock(mutex);
   if (--numUsers > 0)
     return;
-  for (size_t i = 0; i < numSignals; ++i)
-    sigaction(signals[i], &previousActions[i], nullptr);
+  for (size_t i = 0; i < kNumSignals; ++i)
+    sigaction(kSignals[i], &previousActions[i], nullptr);
 }
 
-AlternateStack::AlternateStack() : memory(signalStackBytes) {
+AlternateStack::AlternateStack() : memory(kSignalStackBytes) {
   stack_t stack = {};
   stack.ss_sp = memory.data();
   stack.ss_size = memory.size();

@@ -16,14 +16,14 @@
 namespace neuroshard::emulator {
 
 namespace {
-constexpr size_t pageBytes = 4096;
-constexpr size_t guardBytes = 16 * pageBytes; // pages may have 64 KiB
-constexpr size_t stackBytes = 64 * 1024;
-constexpr size_t slotBytes = guardBytes + stackBytes;
+constexpr size_t kPageBytes = 4096;
+constexpr size_t kGuardBytes = 16 * kPageBytes; // pages may have 64 KiB
+constexpr size_t kStackBytes = 64 * 1024;
+constexpr size_t kSlotBytes = kGuardBytes + kStackBytes;
 /// Fibers do not all begin at the same place of a page: the few lines that
 /// they use would compete for the same sets of the cache.
-constexpr size_t colours = 32;
-constexpr size_t colourBytes = 128;
+constexpr size_t kColours = 32;
+constexpr size_t kColourBytes = 128;
 } // namespace
 
 FiberStacks::~FiberStacks() { release(); }
@@ -36,16 +36,16 @@ void FiberStacks::release() {
 }
 
 void FiberStacks::reserve(size_t count) {
-  if (count * slotBytes > size) {
+  if (count * kSlotBytes > size) {
     release();
-    void *address = mmap(nullptr, count * slotBytes, PROT_READ | PROT_WRITE,
+    void *address = mmap(nullptr, count * kSlotBytes, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (address == MAP_FAILED)
       throw std::bad_alloc();
     memory = static_cast<std::byte *>(address);
-    size = count * slotBytes;
+    size = count * kSlotBytes;
     for (size_t i = 0; i < count; ++i)
-      if (mprotect(memory + i * slotBytes, guardBytes, PROT_NONE) != 0) {
+      if (mprotect(memory + i * kSlotBytes, kGuardBytes, PROT_NONE) != 0) {
         release();
         throw std::bad_alloc();
       }
@@ -53,19 +53,19 @@ void FiberStacks::reserve(size_t count) {
 #if defined(__SANITIZE_ADDRESS__)
   // A fiber that was left in the middle leaves its red zones behind.
   for (size_t i = 0; i < count; ++i)
-    __asan_unpoison_memory_region(memory + i * slotBytes + guardBytes,
-                                  stackBytes);
+    __asan_unpoison_memory_region(memory + i * kSlotBytes + kGuardBytes,
+                                  kStackBytes);
 #endif
 }
 
 std::byte *FiberStacks::getTop(size_t index) const {
-  return memory + (index + 1) * slotBytes - index % colours * colourBytes;
+  return memory + (index + 1) * kSlotBytes - index % kColours * kColourBytes;
 }
 
 bool FiberStacks::isGuard(const void *address) const {
   auto *byte = static_cast<const std::byte *>(address);
   return memory && byte >= memory && byte < memory + size &&
-         static_cast<size_t>(byte - memory) % slotBytes < guardBytes;
+         static_cast<size_t>(byte - memory) % kSlotBytes < kGuardBytes;
 }
 
 } // namespace neuroshard::emulator

@@ -41,10 +41,10 @@ neuroshard_emulator_switch:
 
 namespace {
 /// From the stack pointer up: six registers, then the address to return to.
-constexpr size_t savedWords = 6;
-constexpr size_t returnWord = 6;
+constexpr size_t kSavedWords = 6;
+constexpr size_t kReturnWord = 6;
 /// At a function's entry the stack pointer is 8 past a multiple of 16.
-constexpr size_t frameWords = 8;
+constexpr size_t kFrameWords = 8;
 } // namespace
 
 #elif defined(__aarch64__)
@@ -86,10 +86,10 @@ neuroshard_emulator_switch:
 )");
 
 namespace {
-constexpr size_t savedWords = 20;
+constexpr size_t kSavedWords = 20;
 /// x30, the link register.
-constexpr size_t returnWord = 11;
-constexpr size_t frameWords = 20;
+constexpr size_t kReturnWord = 11;
+constexpr size_t kFrameWords = 20;
 } // namespace
 
 #else
@@ -103,9 +103,9 @@ void switchStacks(void **from, void *to) {
 }
 
 void *prepareStack(std::byte *top, void (*entry)()) {
-  static_assert(returnWord < frameWords && savedWords <= frameWords);
-  uint64_t frame[frameWords] = {};
-  frame[returnWord] = reinterpret_cast<uintptr_t>(entry);
+  static_assert(kReturnWord < kFrameWords && kSavedWords <= kFrameWords);
+  uint64_t frame[kFrameWords] = {};
+  frame[kReturnWord] = reinterpret_cast<uintptr_t>(entry);
   auto end = reinterpret_cast<uintptr_t>(top) / 16 * 16;
   std::byte *begin = top - (reinterpret_cast<uintptr_t>(top) - end);
   begin -= sizeof(frame);

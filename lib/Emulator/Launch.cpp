@@ -19,7 +19,7 @@ namespace neuroshard::emulator {
 
 namespace {
 /// Fewer blocks are not worth a second thread.
-constexpr uint32_t minimumShared = 8;
+constexpr uint32_t kMinimumShared = 8;
 
 /// Blocks that nobody uses now.
 class BlockPool {
@@ -109,7 +109,7 @@ std::optional<KernelError> launch(const Kernel &kernel) {
   Grid grid(kernel);
   std::thread second;
   // The finder of races sees one block at a time.
-  if (kernel.gridSize >= minimumShared && !kernel.races &&
+  if (kernel.gridSize >= kMinimumShared && !kernel.races &&
       std::thread::hardware_concurrency() > 1)
     try {
       second = std::thread([&] { grid.work(); });

@@ -18,19 +18,19 @@ void RaceFinder::beginBlock(uint32_t index, uint32_t numThreads) {
   barrier = 0;
   clocks.assign(numThreads, {});
   for (uint32_t i = 0; i < numThreads; ++i)
-    clocks[i][i % warpSize] = 1;
+    clocks[i][i % kWarpSize] = 1;
 }
 
 void RaceFinder::meetLanes(uint32_t warp, uint32_t mask) {
   Clocks joined = {};
   for (uint32_t left = mask; left; left &= left - 1) {
-    const Clocks &lane = clocks[warp * warpSize + __builtin_ctz(left)];
-    for (uint32_t i = 0; i < warpSize; ++i)
+    const Clocks &lane = clocks[warp * kWarpSize + __builtin_ctz(left)];
+    for (uint32_t i = 0; i < kWarpSize; ++i)
       joined[i] = std::max(joined[i], lane[i]);
   }
   for (uint32_t left = mask; left; left &= left - 1) {
     uint32_t lane = __builtin_ctz(left);
-    Clocks &own = clocks[warp * warpSize + lane];
+    Clocks &own = clocks[warp * kWarpSize + lane];
     own = joined;
     ++own[lane];
   }
@@ -42,8 +42,8 @@ bool RaceFinder::isOrdered(const Stamp &before, uint32_t thread) const {
     return false;
   if (before.thread == thread || before.barrier < barrier)
     return true;
-  return before.thread / warpSize == thread / warpSize &&
-         clocks[thread][before.thread % warpSize] >= before.clock;
+  return before.thread / kWarpSize == thread / kWarpSize &&
+         clocks[thread][before.thread % kWarpSize] >= before.clock;
 }
 
 const RaceFinder::Stamp *RaceFinder::findConflict(const Cell &cell,
@@ -81,9 +81,9 @@ void RaceFinder::record(Cell &cell, const Stamp &stamp, nse_access_kind kind) {
 std::string RaceFinder::describe(const Stamp &before, const Cell &cell,
                                  const void *address,
                                  nse_access_kind kind) const {
-  constexpr const char *verbs[] = {" reads ", " reads as invariant ",
-                                   " writes ", " changes atomically "};
-  std::string text = verbs[kind];
+  constexpr const char *kVerbs[] = {" reads ", " reads as invariant ",
+                                    " writes ", " changes atomically "};
+  std::string text = kVerbs[kind];
   text.append(describeAddress(address)).append(", which thread ");
   text.append(std::to_string(before.thread)).append(" of block ");
   text.append(std::to_string(before.block));
@@ -101,14 +101,14 @@ std::optional<std::string> RaceFinder::access(uint32_t thread,
                                               nse_access_kind kind) {
   Stamp stamp{block,
               barrier,
-              clocks[thread][thread % warpSize],
+              clocks[thread][thread % kWarpSize],
               static_cast<uint16_t>(thread),
               kind == NSE_ATOMIC,
               true};
   auto first = reinterpret_cast<uintptr_t>(address);
-  for (uintptr_t at = first / cellBytes * cellBytes; at < first + bytes;
-       at += cellBytes) {
-    Cell &cell = lines[at / lineBytes][at % lineBytes / cellBytes];
+  for (uintptr_t at = first / kCellBytes * kCellBytes; at < first + bytes;
+       at += kCellBytes) {
+    Cell &cell = lines[at / kLineBytes][at % kLineBytes / kCellBytes];
     if (const Stamp *before = findConflict(cell, thread, kind))
       return describe(*before, cell, reinterpret_cast<void *>(at), kind);
     record(cell, stamp, kind);

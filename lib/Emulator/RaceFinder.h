@@ -28,7 +28,7 @@
 namespace neuroshard::emulator {
 
 /// Threads that run in step.
-inline constexpr uint32_t warpSize = 32;
+inline constexpr uint32_t kWarpSize = 32;
 
 /// For one launch, whose blocks run one after the other.
 class RaceFinder {
@@ -48,8 +48,8 @@ public:
                                     size_t bytes, nse_access_kind kind);
 
 private:
-  static constexpr size_t cellBytes = 2;
-  static constexpr size_t lineBytes = 64;
+  static constexpr size_t kCellBytes = 2;
+  static constexpr size_t kLineBytes = 64;
 
   /// Who made an access, and when by its own clock.
   struct Stamp {
@@ -61,9 +61,9 @@ private:
   struct Cell {
     Stamp write, read, otherRead, invariantRead;
   };
-  using Line = std::array<Cell, lineBytes / cellBytes>;
+  using Line = std::array<Cell, kLineBytes / kCellBytes>;
   /// Clocks of the lanes of a warp, as one lane knows them.
-  using Clocks = std::array<uint32_t, warpSize>;
+  using Clocks = std::array<uint32_t, kWarpSize>;
 
   bool isOrdered(const Stamp &before, uint32_t thread) const;
   const Stamp *findConflict(const Cell &cell, uint32_t thread,

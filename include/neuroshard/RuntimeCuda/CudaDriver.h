@@ -69,7 +69,7 @@ inline constexpr int CU_STREAM_CAPTURE_MODE_RELAXED = 2;
 /// A library that exports this symbol (int32_t nse_emulated(void)) stands in
 /// for the driver: its cuModuleLoadData takes the contents of a program's
 /// .emulated.so instead of a cubin or PTX.
-inline constexpr const char *emulatorSymbol = "nse_emulated";
+inline constexpr const char *kEmulatorSymbol = "nse_emulated";
 
 // Calls X(member, symbol, parameters) for each function; all return CUresult.
 // cuModuleLoadData: `image` is a whole cubin, or PTX that ends with a zero

@@ -7,7 +7,7 @@
 #include "neuroshard/RuntimeCuda/CudaABI.h"
 #include "Driver/Status.h"
 #include "Step/Device.h"
-#include "Step/Parts.h"
+#include "Step/LookupParts.h"
 
 #include <memory>
 #include <new>

@@ -14,8 +14,8 @@
 namespace neuroshard::cuda {
 namespace {
 
-constexpr const char *driverVariable = "NEUROSHARD_CUDA_DRIVER";
-constexpr const char *defaultLibrary = "libcuda.so.1";
+constexpr const char *kDriverVariable = "NEUROSHARD_CUDA_DRIVER";
+constexpr const char *kDefaultLibrary = "libcuda.so.1";
 
 void *findSymbol(void *library, const char *symbol, const std::string &file) {
   void *address = dlsym(library, symbol);
@@ -33,9 +33,9 @@ struct Loaded {
 
 Loaded loadOnce() {
   Loaded loaded;
-  const char *named = std::getenv(driverVariable);
+  const char *named = std::getenv(kDriverVariable);
   try {
-    loaded.driver = CudaDriver::load(named && *named ? named : defaultLibrary);
+    loaded.driver = CudaDriver::load(named && *named ? named : kDefaultLibrary);
   } catch (const std::exception &error) {
     loaded.problem = error.what();
   }
@@ -62,8 +62,8 @@ CudaDriver CudaDriver::load(const std::string &file) {
   // Global, since kernels for the emulator call back into it.
   driver.library = dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (!driver.library)
-    failWith(NSC_NO_DRIVER, "no CUDA driver: ", dlerror(), " (", driverVariable,
-             " may name another library)");
+    failWith(NSC_NO_DRIVER, "no CUDA driver: ", dlerror(), " (",
+             kDriverVariable, " may name another library)");
   auto find = [&](const char *symbol) {
     return findSymbol(driver.library, symbol, file);
   };
@@ -76,7 +76,7 @@ CudaDriver CudaDriver::load(const std::string &file) {
       dlsym(driver.library, #symbol));
   NEUROSHARD_CUDA_OPTIONAL_FUNCTIONS(NEUROSHARD_CUDA_FIND)
 #undef NEUROSHARD_CUDA_FIND
-  driver.emulated = dlsym(driver.library, emulatorSymbol) != nullptr;
+  driver.emulated = dlsym(driver.library, kEmulatorSymbol) != nullptr;
   start(driver);
   return driver;
 }

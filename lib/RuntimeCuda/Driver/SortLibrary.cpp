@@ -13,8 +13,8 @@
 namespace neuroshard::cuda {
 namespace {
 
-constexpr const char *sortSymbol = "nsg_sort";
-constexpr const char *sortLibrary = "libneuroshard_cuda_sort.so";
+constexpr const char *kSortSymbol = "nsg_sort";
+constexpr const char *kSortLibrary = "libneuroshard_cuda_sort.so";
 
 /// The folder that this code was loaded from, "" if that is not known.
 std::filesystem::path ownFolder() {
@@ -28,20 +28,20 @@ std::filesystem::path ownFolder() {
 } // namespace
 
 SortFunction findSort(const CudaDriver &driver) {
-  void *symbol = dlsym(driver.library, sortSymbol);
+  void *symbol = dlsym(driver.library, kSortSymbol);
   if (symbol)
     return reinterpret_cast<SortFunction>(symbol);
-  std::filesystem::path beside = ownFolder() / sortLibrary;
+  std::filesystem::path beside = ownFolder() / kSortLibrary;
   const std::string problem = "training needs the sort: ";
   void *library = dlopen(beside.c_str(), RTLD_NOW | RTLD_LOCAL);
   std::string reason = library ? "" : dlerror();
   if (!library)
-    library = dlopen(sortLibrary, RTLD_NOW | RTLD_LOCAL);
+    library = dlopen(kSortLibrary, RTLD_NOW | RTLD_LOCAL);
   if (!library)
     fail(problem, "cannot load '", beside.string(), "': ", reason);
-  symbol = dlsym(library, sortSymbol);
+  symbol = dlsym(library, kSortSymbol);
   if (!symbol)
-    fail(problem, "'", sortLibrary, "' has no function ", sortSymbol);
+    fail(problem, "'", kSortLibrary, "' has no function ", kSortSymbol);
   return reinterpret_cast<SortFunction>(symbol);
 }
 

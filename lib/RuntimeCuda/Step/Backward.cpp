@@ -7,7 +7,7 @@
 
 #include "Device.h"
 #include "Driver/Status.h"
-#include "Parts.h"
+#include "LookupParts.h"
 
 #include <algorithm>
 #include <numeric>
@@ -16,7 +16,7 @@ namespace neuroshard::cuda {
 namespace {
 
 /// Waves of blocks: short ones make up for long runs.
-constexpr int64_t waves = 4;
+constexpr int64_t kWaves = 4;
 
 std::vector<GradientPlace> placesOf(std::span<const nsc_gradient> gradients,
                                     const float *base) {
@@ -147,12 +147,12 @@ void Device::backward(std::span<const nsc_gradient> gradients,
 
 /// Adds up the chunks of long runs.
 void Device::addChunks(const StepPlan &plan, CUstream stream) const {
-  constexpr int64_t warps = NSG_THREADS / 32;
+  constexpr int64_t kWarps = NSG_THREADS / 32;
   int64_t chunks = plan.step.numPositions / NSG_CHUNK;
   if (keys.updated.empty())
     return;
-  int64_t blocks = std::min(kernels.residentBlocks(Kernel::Partials) * waves,
-                            (chunks + warps - 1) / warps);
+  int64_t blocks = std::min(kernels.residentBlocks(Kernel::Partials) * kWaves,
+                            (chunks + kWarps - 1) / kWarps);
   kernels.launch(
       Kernel::Partials, blocks, stream,
       plan.trainingArray.as<nsg_slot>(TrainingLayout(keys).sortedSlots),
@@ -171,9 +171,9 @@ void Device::updateWith(Kernel kernel, const StepPlan &plan,
   if (!needed)
     return;
   // A warp takes at least one run, and there are no more runs than ids.
-  constexpr int64_t warps = NSG_THREADS / 32;
-  int64_t blocks = std::min(kernels.residentBlocks(kernel) * waves,
-                            (plan.step.numPositions + warps - 1) / warps);
+  constexpr int64_t kWarps = NSG_THREADS / 32;
+  int64_t blocks = std::min(kernels.residentBlocks(kernel) * kWaves,
+                            (plan.step.numPositions + kWarps - 1) / kWarps);
   kernels.launch(
       kernel, blocks, stream,
       plan.trainingArray.as<nsg_slot>(TrainingLayout(keys).sortedSlots),
@@ -193,9 +193,9 @@ void Device::updateSmall(const StepPlan &plan, CUstream stream) const {
   }
   const auto *head = plan.sortedArray.as<SortedHead>();
   auto run = [&](Kernel kernel, int64_t items, const nsg_sorted *sorted) {
-    constexpr int64_t warps = NSG_THREADS / 32;
-    int64_t blocks = std::min(kernels.residentBlocks(kernel) * waves,
-                              (items + warps - 1) / warps);
+    constexpr int64_t kWarps = NSG_THREADS / 32;
+    int64_t blocks = std::min(kernels.residentBlocks(kernel) * kWaves,
+                              (items + kWarps - 1) / kWarps);
     kernels.launch(
         kernel, blocks, stream,
         plan.trainingArray.as<nsg_slot>(TrainingLayout(keys).smallSlots),

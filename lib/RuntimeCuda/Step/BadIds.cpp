@@ -13,17 +13,17 @@
 namespace neuroshard::cuda {
 namespace {
 
-constexpr size_t maxPlans = 4096;
-constexpr uint64_t none = ~uint64_t{0};
-constexpr int positionBits = 40;
+constexpr size_t kMaxPlans = 4096;
+constexpr uint64_t kNone = ~uint64_t{0};
+constexpr int kPositionBits = 40;
 
 } // namespace
 
 BadIds::BadIds(const Gpu &gpu, const Binding &binding, const OwnStream &uploads)
     : gpu(gpu), binding(binding), uploads(uploads),
-      words(gpu, maxPlans * sizeof(uint64_t), "the words of bad ids"),
-      copies(gpu, maxPlans * sizeof(uint64_t)) {
-  clear(uploads.get(), 0, maxPlans);
+      words(gpu, kMaxPlans * sizeof(uint64_t), "the words of bad ids"),
+      copies(gpu, kMaxPlans * sizeof(uint64_t)) {
+  clear(uploads.get(), 0, kMaxPlans);
   uploads.wait();
 }
 
@@ -35,8 +35,8 @@ void BadIds::clear(CUstream stream, size_t first, size_t count) const {
 }
 
 uint64_t *BadIds::wordOf(const StepPlan &plan) const {
-  if (plan.badIdWord >= maxPlans)
-    fail("more than ", maxPlans,
+  if (plan.badIdWord >= kMaxPlans)
+    fail("more than ", kMaxPlans,
          " steps were captured into graphs on one device; close it and open "
          "it again");
   return words.as<uint64_t>() + plan.badIdWord;
@@ -57,7 +57,7 @@ BadIds::collect(const std::vector<std::unique_ptr<StepPlan>> &plans,
   std::optional<std::string> message = std::exchange(kept, std::nullopt);
   const auto *found = reinterpret_cast<const uint64_t *>(copies.data());
   for (const auto &plan : plans)
-    if (!message && found[plan->badIdWord] != none)
+    if (!message && found[plan->badIdWord] != kNone)
       message = describe(*plan, found[plan->badIdWord]);
   return message;
 }
@@ -65,7 +65,7 @@ BadIds::collect(const std::vector<std::unique_ptr<StepPlan>> &plans,
 void BadIds::keep(const StepPlan &plan) {
   gpu.waitForAll();
   uint64_t word = readWord(plan);
-  if (word == none)
+  if (word == kNone)
     return;
   if (!kept)
     kept = describe(plan, word);
@@ -74,7 +74,7 @@ void BadIds::keep(const StepPlan &plan) {
 }
 
 uint64_t BadIds::readWord(const StepPlan &plan) const {
-  uint64_t word = none;
+  uint64_t word = kNone;
   gpu.driver.check(
       gpu.driver.memcpyDtoH(&word, reinterpret_cast<CUdeviceptr>(wordOf(plan)),
                             sizeof(word)),
@@ -83,9 +83,9 @@ uint64_t BadIds::readWord(const StepPlan &plan) const {
 }
 
 std::string BadIds::describe(const StepPlan &plan, uint64_t word) const {
-  auto task = static_cast<size_t>(word >> positionBits);
+  auto task = static_cast<size_t>(word >> kPositionBits);
   auto position =
-      static_cast<int64_t>(word & ((uint64_t{1} << positionBits) - 1));
+      static_cast<int64_t>(word & ((uint64_t{1} << kPositionBits) - 1));
   if (task >= plan.parts.size())
     return "a kernel reported a bad id of a part that there is not";
   const nsc_part &part = plan.parts[task];

@@ -8,7 +8,7 @@
 #include "Device.h"
 #include "Driver/SortLibrary.h"
 #include "Driver/Status.h"
-#include "Parts.h"
+#include "LookupParts.h"
 
 #include <algorithm>
 #include <cstring>

@@ -14,7 +14,7 @@
 namespace neuroshard::cuda {
 namespace {
 
-constexpr const char *kernelNames[] = {
+constexpr const char *kKernelNames[] = {
     "nsg_lookup",      "nsg_weight_gradient", "nsg_expand",      "nsg_ranges",
     "nsg_partials",    "nsg_update",          "nsg_reduce",      "nsg_apply",
     "nsg_small_order", "nsg_small_sums",      "nsg_small_update"};
@@ -55,7 +55,7 @@ Kernels::~Kernels() { gpu.driver.moduleUnload(module); }
 
 void Kernels::findFunctions(const GpuProgram &program) {
   for (size_t i = 0; i < functions.size(); ++i) {
-    const char *name = kernelNames[i];
+    const char *name = kKernelNames[i];
     if (!program.hasKernel(name))
       continue;
     CUresult result = gpu.driver.moduleGetFunction(&functions[i], module, name);
@@ -76,7 +76,7 @@ void Kernels::launchWith(Kernel kernel, int64_t blocks, CUstream stream,
                          void **arguments) const {
   if (blocks == 0)
     return;
-  const char *name = kernelNames[static_cast<size_t>(kernel)];
+  const char *name = kKernelNames[static_cast<size_t>(kernel)];
   CUfunction function = functions[static_cast<size_t>(kernel)];
   if (!function)
     fail("'", file, "' was compiled without the kernel ", name);

@@ -61,10 +61,10 @@ private:
   const Gpu &gpu;
   std::string file;
   CUmodule module = nullptr;
-  static constexpr size_t numKernels =
+  static constexpr size_t kNumKernels =
       static_cast<size_t>(Kernel::SmallUpdate) + 1;
-  std::array<CUfunction, numKernels> functions = {};
-  std::array<int64_t, numKernels> resident = {};
+  std::array<CUfunction, kNumKernels> functions = {};
+  std::array<int64_t, kNumKernels> resident = {};
 };
 
 } // namespace neuroshard::cuda

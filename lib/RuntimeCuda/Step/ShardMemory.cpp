@@ -19,7 +19,7 @@ using namespace neuroshard::runtime;
 namespace neuroshard::cuda {
 namespace {
 
-constexpr int64_t chunkBytes = int64_t{16} << 20;
+constexpr int64_t kChunkBytes = int64_t{16} << 20;
 
 /// How rows of an array lie on the GPU, and dense on the host.
 struct Rows {
@@ -27,7 +27,9 @@ struct Rows {
   int64_t stride;      ///< bytes on the GPU.
   int64_t width;       ///< bytes on the host.
 
-  int64_t perChunk() const { return std::max<int64_t>(1, chunkBytes / stride); }
+  int64_t perChunk() const {
+    return std::max<int64_t>(1, kChunkBytes / stride);
+  }
   CUdeviceptr at(int64_t row) const {
     return address + static_cast<CUdeviceptr>(row * stride);
   }
@@ -172,7 +174,7 @@ void ShardMemory::resetState() {
 }
 
 void ShardMemory::initialize(uint64_t seed, ThreadPool &threads) {
-  constexpr int64_t rowsPerTask = 256;
+  constexpr int64_t kRowsPerTask = 256;
   TableInitializer initializer(*tableSpec, seed);
   Rows rows = weightRows(*this, weightAddress);
   int64_t dim = shardSpec->cols.size();
@@ -182,11 +184,11 @@ void ShardMemory::initialize(uint64_t seed, ThreadPool &threads) {
   for (int64_t first = 0; first < numRows; first += rows.perChunk()) {
     int64_t count = std::min(rows.perChunk(), numRows - first);
     chunk.assign(static_cast<size_t>(count * rows.stride), std::byte(0));
-    int64_t tasks = (count + rowsPerTask - 1) / rowsPerTask;
+    int64_t tasks = (count + kRowsPerTask - 1) / kRowsPerTask;
     threads.parallelFor(tasks, [&](int64_t task) {
       std::vector<float> row(static_cast<size_t>(dim));
-      int64_t end = std::min(count, (task + 1) * rowsPerTask);
-      for (int64_t r = task * rowsPerTask; r < end; ++r) {
+      int64_t end = std::min(count, (task + 1) * kRowsPerTask);
+      for (int64_t r = task * kRowsPerTask; r < end; ++r) {
         for (int64_t c = 0; c < dim; ++c)
           row[static_cast<size_t>(c)] = initializer.value(
               shardSpec->rows.begin + first + r, shardSpec->cols.begin + c);

@@ -129,8 +129,8 @@ void StepMemory::reserve(const StepNeeds &needs, bool capturing) {
 }
 
 void StepMemory::fillIota() {
-  constexpr int64_t most = 1 << 20;
-  int64_t chunk = std::min(most, capacity.positions);
+  constexpr int64_t kMostValues = 1 << 20;
+  int64_t chunk = std::min(kMostValues, capacity.positions);
   PinnedBlock values(gpu, chunk * 4);
   auto *value = reinterpret_cast<int32_t *>(values.data());
   for (int64_t begin = 0; begin < capacity.positions; begin += chunk) {

@@ -13,7 +13,7 @@ namespace neuroshard::cuda {
 namespace {
 
 /// Enough for inputs that rotate among a few buffers.
-constexpr size_t keptPlans = 8;
+constexpr size_t kKeptPlans = 8;
 
 bool sameParts(std::span<const nsc_part> a, std::span<const nsc_part> b) {
   static_assert(sizeof(nsc_part) == 88, "parts are compared as bytes");
@@ -121,7 +121,7 @@ StepPlan &PlanCache::take(bool capturing) {
     if (!oldest || plan->lastUse < oldest->lastUse)
       oldest = plan.get();
   }
-  if (capturing || eager < keptPlans) {
+  if (capturing || eager < kKeptPlans) {
     plans.push_back(std::make_unique<StepPlan>(gpu));
     oldest = plans.back().get();
     oldest->badIdWord = plans.size() - 1;

@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "StepTasks.h"
-#include "Parts.h"
+#include "LookupParts.h"
 #include "neuroshard/Artifact/Error.h"
 
 #include <algorithm>
@@ -21,15 +21,15 @@ using namespace neuroshard::runtime;
 namespace neuroshard::cuda {
 namespace {
 
-constexpr int64_t maxBlocks = std::numeric_limits<int32_t>::max();
-constexpr int64_t maxPositions = std::numeric_limits<int32_t>::max() - 1;
+constexpr int64_t kMaxBlocks = std::numeric_limits<int32_t>::max();
+constexpr int64_t kMaxPositions = std::numeric_limits<int32_t>::max() - 1;
 
 int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /// Whether `count` more positions can be told apart.
 void checkPositions(int64_t total, int64_t count) {
-  if (count > maxPositions - total)
-    fail("the step has more than ", maxPositions,
+  if (count > kMaxPositions - total)
+    fail("the step has more than ", kMaxPositions,
          " ids to update by on one device; use smaller batches");
 }
 
@@ -146,14 +146,14 @@ int64_t estimateIds(const Binding &binding, const nsc_part &part) {
 /// take least at about k = sqrt(waves). Long bags need no company.
 int32_t chooseItemsPerGroup(int64_t waves, int64_t items, int64_t ids,
                             bool pooled) {
-  constexpr int64_t mostItems = 8, idsPerGroup = 16, rowsAtOnce = 4;
+  constexpr int64_t kMostItems = 8, kIdsPerGroup = 16, kRowsAtOnce = 4;
   int64_t k = 1;
-  while (k < mostItems && 4 * k * k <= waves &&
-         2 * k * ids <= idsPerGroup * items)
+  while (k < kMostItems && 4 * k * k <= waves &&
+         2 * k * ids <= kIdsPerGroup * items)
     k *= 2;
   // Rows of ids without bags are read together.
-  if (!pooled && waves >= rowsAtOnce)
-    k = std::max(k, rowsAtOnce);
+  if (!pooled && waves >= kRowsAtOnce)
+    k = std::max(k, kRowsAtOnce);
   return static_cast<int32_t>(k);
 }
 
@@ -184,8 +184,8 @@ void numberBlocks(StepTasks &step, TaskKernel kernel,
   for (size_t i = 0; i < step.tasks.size(); ++i) {
     step.tasks[i].*first = static_cast<int32_t>(total);
     total += step.blocks[kernel][i];
-    if (total > maxBlocks)
-      fail("the step takes more than ", maxBlocks,
+    if (total > kMaxBlocks)
+      fail("the step takes more than ", kMaxBlocks,
            " blocks of a kernel; use smaller batches");
   }
 }
@@ -193,12 +193,12 @@ void numberBlocks(StepTasks &step, TaskKernel kernel,
 /// How many sums there are of a small slot's gradients: each is added up by one
 /// group of lanes, and those of a row then by one. More of them keep more
 /// groups busy, and take more memory.
-constexpr int64_t mostSumsOfRow = 512;
-constexpr int64_t mostSumsOfSlot = 8192;
+constexpr int64_t kMostSumsOfRow = 512;
+constexpr int64_t kMostSumsOfSlot = 8192;
 
 SmallStep makeSmallStep(int64_t rows, int64_t firstPiece, int64_t numPieces) {
   SmallStep small = {rows, firstPiece, numPieces};
-  int64_t most = std::min(mostSumsOfRow, mostSumsOfSlot / rows);
+  int64_t most = std::min(kMostSumsOfRow, kMostSumsOfSlot / rows);
   small.piecesPerSum = std::max<int64_t>(1, ceilDiv(numPieces, most));
   small.numSums = ceilDiv(numPieces, small.piecesPerSum);
   return small;

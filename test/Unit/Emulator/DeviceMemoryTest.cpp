@@ -53,7 +53,7 @@ TEST(DeviceMemory, DevicesHaveTheirOwn) {
   allocateMemory(2, 500);
   EXPECT_EQ(getAllocatedBytes(1), 1000u);
   EXPECT_EQ(getAllocatedBytes(2), 524u);
-  EXPECT_FALSE(allocateMemory(2, deviceMemoryBytes - 523));
+  EXPECT_FALSE(allocateMemory(2, kDeviceMemoryBytes - 523));
   freeDevice(2);
   EXPECT_EQ(getAllocatedBytes(2), 0u);
   EXPECT_FALSE(isAllocated(second, 1));

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Simulation.h"
-#include "Step/Parts.h"
+#include "Step/LookupParts.h"
 #include "Step/StepTasks.h"
 #include "neuroshard/Artifact/Error.h"
 

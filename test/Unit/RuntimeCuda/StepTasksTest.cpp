@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Step/StepTasks.h"
-#include "Step/Parts.h"
+#include "Step/LookupParts.h"
 #include "TestArtifact.h"
 
 #include <gmock/gmock.h>
@@ -299,7 +299,7 @@ TEST(PlacesTest, GradientsAreExpectedWhereResultsAre) {
                           GradientPlace{16, 16}, GradientPlace{-8, 16}));
 }
 
-class PartsTest : public testing::Test {
+class LookupPartsTest : public testing::Test {
 protected:
   std::string error(const nsc_input &input,
                     const test::Model &model = sharedModel()) {
@@ -318,7 +318,7 @@ protected:
       at<void>(4096), at<int64_t>(8192), nullptr, nullptr, 10, 3, 0};
 };
 
-TEST_F(PartsTest, JaggedInputsGiveTheOffsetsOfEachFeature) {
+TEST_F(LookupPartsTest, JaggedInputsGiveTheOffsetsOfEachFeature) {
   std::vector<nsc_part> parts = jaggedParts(bind(sharedModel()), nullptr);
   EXPECT_EQ(parts[1].offsets, at<int64_t>(8192) + 3);
   EXPECT_EQ(parts[1].id_begin, 0);
@@ -327,7 +327,7 @@ TEST_F(PartsTest, JaggedInputsGiveTheOffsetsOfEachFeature) {
   EXPECT_EQ(parts[1].bags, 3);
 }
 
-TEST_F(PartsTest, FixedInputsNeedNoOffsets) {
+TEST_F(LookupPartsTest, FixedInputsNeedNoOffsets) {
   input.offsets = nullptr;
   input.pooling = 2;
   input.num_ids = 12;
@@ -344,7 +344,7 @@ TEST_F(PartsTest, FixedInputsNeedNoOffsets) {
   EXPECT_EQ(step.tasks[1].flags, NSG_POOLED | NSG_FIXED | NSG_ID64);
 }
 
-TEST_F(PartsTest, InputsThatAreWrongAreNamed) {
+TEST_F(LookupPartsTest, InputsThatAreWrongAreNamed) {
   EXPECT_EQ(error(input), "");
   nsc_input wrong = input;
   wrong.num_ids = -1;
@@ -362,7 +362,7 @@ TEST_F(PartsTest, InputsThatAreWrongAreNamed) {
   EXPECT_THAT(error(wrong), HasSubstr("not aligned to 8 bytes"));
 }
 
-TEST_F(PartsTest, LookupsThatNeedMoreSayWhat) {
+TEST_F(LookupPartsTest, LookupsThatNeedMoreSayWhat) {
   test::Model model = sharedModel();
   model.exchanges[0].lookups[1].bags = test::Bags::None;
   EXPECT_THAT(error(input, model), HasSubstr("needs feature_begin"));

@@ -1,10 +1,10 @@
-//===- Parts.cpp - Inputs and outputs of a step's lookups -----------------===//
+//===- LookupParts.cpp - Inputs and outputs of lookups --------------------===//
 //
 // Everything a kernel would not check itself is checked here.
 //
 //===----------------------------------------------------------------------===//
 
-#include "Parts.h"
+#include "LookupParts.h"
 #include "Driver/Status.h"
 #include "neuroshard/Artifact/Error.h"
 
@@ -15,9 +15,9 @@ using namespace neuroshard::runtime;
 namespace neuroshard::cuda {
 namespace {
 
-constexpr int64_t maxIds = int64_t{1} << 40; // positions in a bad-id word
-constexpr size_t maxParts = size_t{1} << 24; // and task numbers
-constexpr int64_t maxPooling = int64_t{1} << 31;
+constexpr int64_t kMaxIds = int64_t{1} << 40; // positions in a bad-id word
+constexpr size_t kMaxParts = size_t{1} << 24; // and task numbers
+constexpr int64_t kMaxPooling = int64_t{1} << 31;
 
 /// Where lookups on one jagged input find their ids.
 class InputReader {
@@ -25,9 +25,9 @@ public:
   InputReader(const Binding &binding, size_t exchange, const nsc_input &input)
       : spec(binding.manifest.exchanges[exchange]), input(input) {
     int64_t features = static_cast<int64_t>(spec.features.size());
-    if (input.num_ids < 0 || input.num_ids >= maxIds)
+    if (input.num_ids < 0 || input.num_ids >= kMaxIds)
       wrong("num_ids", "a number of ids", input.num_ids);
-    if (input.batch < 0 || input.batch >= maxIds / features)
+    if (input.batch < 0 || input.batch >= kMaxIds / features)
       wrong("batch", "a number of samples", input.batch);
     if (input.num_ids > 0 && !input.ids)
       fail(name(), ": its ids are null");
@@ -72,10 +72,10 @@ private:
   }
 
   void checkFixed(int64_t features) const {
-    if (input.pooling < 0 || input.pooling >= maxPooling)
+    if (input.pooling < 0 || input.pooling >= kMaxPooling)
       wrong("pooling", "the ids of every bag, as it has no offsets",
             input.pooling);
-    if (features * input.batch >= maxIds / (input.pooling + 1) ||
+    if (features * input.batch >= kMaxIds / (input.pooling + 1) ||
         input.num_ids != features * input.batch * input.pooling)
       fail(name(), ": expected num_ids to be ", features, " features x ",
            input.batch, " samples x ", input.pooling,
@@ -136,7 +136,7 @@ private:
 
   void checkIds() const {
     if (part.id_begin < 0 || part.id_end < part.id_begin ||
-        part.id_end >= maxIds)
+        part.id_end >= kMaxIds)
       fail(name(), ": [id_begin, id_end) is [", part.id_begin, ", ",
            part.id_end, ")");
     if (numIds() > 0 && !part.ids)
@@ -148,7 +148,7 @@ private:
   }
 
   void checkBags() const {
-    if (part.bags < 0 || part.bags >= maxIds)
+    if (part.bags < 0 || part.bags >= kMaxIds)
       fail(name(), ": expected a number of bags, found ", part.bags);
     if (part.offsets) {
       if (!isMultiple(part.offsets, 8))
@@ -158,8 +158,8 @@ private:
     if (lookup().variantFor(/*fixed=*/true) < 0)
       fail(name(), ": offsets is null, and the program has no kernel for bags "
                    "of a fixed size");
-    if (part.pooling < 0 || part.pooling >= maxPooling ||
-        part.bags >= maxIds / (part.pooling + 1) ||
+    if (part.pooling < 0 || part.pooling >= kMaxPooling ||
+        part.bags >= kMaxIds / (part.pooling + 1) ||
         part.bags * part.pooling != numIds())
       fail(name(), ": offsets is null, so id_end - id_begin must be ",
            part.bags, " bags x ", part.pooling, " ids, found ", numIds());
@@ -230,8 +230,8 @@ void makeParts(const Binding &binding, std::span<const nsc_input> inputs,
 
 void checkParts(const Binding &binding, std::span<const nsc_part> parts,
                 bool training) {
-  if (parts.size() > maxParts)
-    fail("at most ", maxParts, " parts can be computed at once, found ",
+  if (parts.size() > kMaxParts)
+    fail("at most ", kMaxParts, " parts can be computed at once, found ",
          parts.size());
   for (size_t i = 0; i < parts.size(); ++i)
     PartChecker(binding, parts, i).run(training);

@@ -1,11 +1,11 @@
-//===- Parts.h - Inputs and outputs of lookups ------------------*- C++ -*-===//
+//===- LookupParts.h - Inputs and outputs of lookups ------------*- C++ -*-===//
 //
 // Checks parts that a caller gives, and makes parts from whole jagged inputs.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_LIB_RUNTIMECUDA_STEP_PARTS_H
-#define NEUROSHARD_LIB_RUNTIMECUDA_STEP_PARTS_H
+#ifndef NEUROSHARD_LIB_RUNTIMECUDA_STEP_LOOKUPPARTS_H
+#define NEUROSHARD_LIB_RUNTIMECUDA_STEP_LOOKUPPARTS_H
 
 #include "Binding.h"
 #include "neuroshard/RuntimeCuda/CudaABI.h"
@@ -33,4 +33,4 @@ void checkParts(const Binding &binding, std::span<const nsc_part> parts,
 
 } // namespace neuroshard::cuda
 
-#endif // NEUROSHARD_LIB_RUNTIMECUDA_STEP_PARTS_H
+#endif // NEUROSHARD_LIB_RUNTIMECUDA_STEP_LOOKUPPARTS_H
