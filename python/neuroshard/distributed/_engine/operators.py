@@ -68,8 +68,8 @@ def _model(name: str) -> _Model:
     try:
         return _models[name]
     except KeyError:
-        raise TensorError(f"there is no open model named \"{name}\"; it has been closed, or not "
-                          "been made") from None
+        raise TensorError(f"there is no open model named \"{name}\"; it was closed or "
+                          "never opened") from None
 
 
 def shapes_of(name: str) -> Shapes:
