@@ -7,24 +7,25 @@
 // NEUROSHARD_CUDA_DRIVER names) is loaded by the first call that needs it.
 // docs/cuda-runtime.md has examples.
 //
-// Errors. A function that returns nsc_status returns NSC_OK, or says why not in
-// nsc_last_error(device), valid until the next call with that device.
-// nsc_last_error(NULL) is for functions without a device (nsc_open,
-// nsc_available), per thread. Nothing throws, nothing exits. After an error of
-// the driver (NSC_CUDA_ERROR) the context may be lost, as CUDA has it.
+// Errors. A function that returns nsc_status returns NSC_OK, or another value
+// with the reason in nsc_last_error(device), valid until the next call with
+// that device. nsc_last_error(NULL) is for functions without a device
+// (nsc_open, nsc_available), per thread. No function throws or exits. After an
+// error of the driver (NSC_CUDA_ERROR) CUDA's context may be lost.
 //
-// Threads. A device is used by one thread at a time; different devices by any.
+// Threads. One thread at a time may use a device; different threads may use
+// different devices.
 // Streams. `stream` is a CUstream (cudaStream_t), null for the legacy default
-// one. Work of one device is ordered by its stream; a caller that changes the
-// stream between calls orders the two itself. Nothing but nsc_open, nsc_close,
-// nsc_check and the copies of rows waits for the GPU.
+// one. A stream orders the work of a device; a caller that changes the stream
+// between calls must order the two. Only nsc_open, nsc_close, nsc_check and the
+// copies of rows wait for the GPU.
 //
 // CUDA graphs. nsc_forward, nsc_backward, nsc_backward_apply may be captured.
-// A captured step keeps arrays of its own until nsc_close, so that later calls
-// change nothing that the graph reads. Learning rate and step count are in
-// device memory: call nsc_set_step outside of the capture, before each replay.
-// Ids, offsets, weights, outputs and gradients are read where the pointers of
-// the captured calls say. Captured forward and backward in two graphs: use
+// A captured step keeps its own arrays until nsc_close, so that later calls do
+// not change what the graph reads. Learning rate and step count are in device
+// memory: call nsc_set_step before each replay, outside of the capture. A
+// replay uses the pointers to ids, offsets, weights, outputs and gradients of
+// the captured calls. To capture forward and backward into two graphs, use
 // NSC_TRAINING_JOINED.
 //
 //===----------------------------------------------------------------------===//
@@ -45,8 +46,8 @@ typedef struct nsc_device nsc_device;
 typedef int32_t nsc_status;
 enum {
   NSC_OK = 0,
-  NSC_ERROR = 1,         /* wrong arguments, or an artifact that is not right */
-  NSC_BAD_ID = 2,        /* nsc_check alone */
+  NSC_ERROR = 1,         /* wrong arguments, or a broken artifact */
+  NSC_BAD_ID = 2,        /* of nsc_check only */
   NSC_NO_DRIVER = 3,     /* no driver or no GPU on this machine */
   NSC_OUT_OF_MEMORY = 4, /* of the GPU or of the host */
   NSC_CUDA_ERROR = 5     /* the driver reported an error */
@@ -84,7 +85,8 @@ typedef struct nsc_options {
   /// every plan, and state the optimizer's initial values. 0: weights are zero
   /// and state has its initial values; memory of the caller is left as it is.
   int32_t initialize;
-  /// Of `slots`: must be those of the device. 0: not checked.
+  /// Length of `slots`, which must be the device's number of slots. 0: not
+  /// checked.
   int32_t num_slots;
   uint64_t seed;
   /// Null: the library allocates. Else one per slot of the device.
@@ -101,7 +103,7 @@ nsc_status nsc_open(const char *directory, int32_t plan_device,
 /// Waits for the work of the device and frees everything. Null is allowed.
 void nsc_close(nsc_device *);
 
-/// What was opened. Texts live as long as the device.
+/// Facts of an open device. Texts live as long as the device.
 typedef struct nsc_info {
   const char *gpu;       /* "NVIDIA H200" */
   const char *image;     /* file that was loaded */
@@ -122,7 +124,7 @@ typedef struct nsc_memory {
   int64_t weights;
   int64_t states;
   int64_t step;   /* keys, sort, gradients' places, two-phase rows and norms */
-  int64_t arrays; /* tasks, blocks: what kernels are told */
+  int64_t arrays; /* tasks and blocks: arguments of kernels */
 } nsc_memory;
 nsc_status nsc_get_memory(nsc_device *, nsc_memory *);
 
@@ -171,8 +173,8 @@ nsc_status nsc_write_state(nsc_device *, int32_t slot, int32_t state,
 // Steps
 //===----------------------------------------------------------------------===//
 
-/// What one lookup on one slot reads and writes. Lookups are numbered as in
-/// the manifest's binding of the device.
+/// One lookup on one slot. Lookups are numbered as in the manifest's binding of
+/// the device.
 typedef struct nsc_lookup {
   const char *input;   /* of the exchange */
   const char *feature; /* its name */
@@ -188,18 +190,18 @@ typedef struct nsc_lookup {
 } nsc_lookup;
 nsc_status nsc_get_lookup(nsc_device *, int32_t lookup, nsc_lookup *);
 
-/// Ids for one lookup on one slot, and where its results go: all bags of a
-/// step, or some of them (as they come from one peer). Device pointers.
+/// The ids of one lookup on one slot, and where its results are written: all
+/// bags of a step, or some of them (such as those of one peer). Device
+/// pointers.
 typedef struct nsc_part {
   int32_t lookup;
-  /// 1: each of the ids [id_begin, id_end) is in a bag of this part; always so
-  /// without offsets. 0: some may be others' (of other features of a jagged
-  /// input). Then parts with the same ids and range and another `feature` are
-  /// taken to have no id in common.
+  /// 1: all ids [id_begin, id_end) are in bags of this part; always so without
+  /// offsets. 0: some may belong to other features of a jagged input. Parts
+  /// with the same ids and range but another `feature` then must not share ids.
   int32_t exact;
   int32_t feature;
   int32_t reserved;
-  /// Of the table, within the rows of the shard. i32 or i64: nsc_lookup.
+  /// Rows of the table within those of the shard; i32 or i64, see nsc_lookup.
   const void *ids;
   /// i64 [bags + 1]: bag b has the ids [offsets[b], offsets[b + 1]) of `ids`;
   /// offsets ascend and stay within [id_begin, id_end], which is not checked.
@@ -226,8 +228,8 @@ typedef struct nsc_input {
   const int64_t *offsets; /* i64 [features * batch + 1]; null: fixed pooling */
   const float *sample_weights;
   /// In host memory, or null: the first id of each feature, [features + 1].
-  /// Lookups without pooling need it, unless the pooling is fixed; others save
-  /// memory with it where a feature is looked up more than once.
+  /// Lookups without pooling need it, unless the pooling is fixed. It saves
+  /// memory if a feature is looked up more than once.
   const int64_t *feature_begin;
   int64_t num_ids;
   int64_t batch;
@@ -239,29 +241,29 @@ typedef struct nsc_output {
   int64_t stride;
 } nsc_output;
 
-/// Writes one part for each lookup of the device, in their order, for inputs
-/// that have the ids of whole tables: inputs[exchange], outputs[lookup]. Host
-/// work only. Fails for shards of rows, whose ids must be sorted out first,
-/// and for lookups with a padding_idx, for the same reason.
+/// Writes one part per lookup of the device, in order, from inputs with ids of
+/// whole tables: inputs[exchange], outputs[lookup]. Does no GPU work. Fails for
+/// shards of rows and for lookups with a padding_idx: the caller must sort
+/// their ids out first.
 nsc_status nsc_make_parts(nsc_device *, const nsc_input *inputs,
                           int32_t num_inputs, const nsc_output *outputs,
                           int32_t num_outputs, nsc_part *parts);
 
 enum {
   NSC_INFERENCE = 0,
-  /// Also sorts the ids for the update, on a stream of the library that begins
-  /// with `stream` and which nsc_backward waits for.
+  /// Also sorts the ids for the update, on a stream of the library that waits
+  /// for `stream` first; nsc_backward waits for the sort.
   NSC_TRAINING = 1,
   /// The same, and `stream` waits for the sort at once.
   NSC_TRAINING_JOINED = 2
 };
 
-/// Computes all parts in one launch. Bad ids are not seen here: nsc_check.
+/// Computes all parts in one launch. Bad ids are reported by nsc_check.
 nsc_status nsc_forward(nsc_device *, const nsc_part *parts, int32_t num_parts,
                        int32_t training, void *stream);
 
-/// Allocates and writes what nsc_forward with these arguments needs, without
-/// running it; pointers of ids and results need not be valid yet.
+/// Allocates and writes what nsc_forward with these arguments needs, but does
+/// not run it. Pointers to ids and results need not be valid yet.
 nsc_status nsc_prepare(nsc_device *, const nsc_part *parts, int32_t num_parts,
                        int32_t training, void *stream);
 
@@ -274,14 +276,14 @@ typedef struct nsc_gradient {
   float *weight_gradient;
 } nsc_gradient;
 
-/// Learning rate and number of the step (from 1 on; Adam alone reads it) for
-/// the updates that follow on `stream`. Copies no host memory.
+/// Sets the learning rate and the number of the step (from 1 on; only Adam
+/// reads it) for later updates on `stream`. Copies no host memory.
 nsc_status nsc_set_step(nsc_device *, float learning_rate, int64_t step,
                         void *stream);
 
 /// Updates the tables with the ids of the last nsc_forward with training.
-/// gradients[i] belongs to its parts[i]; all are needed whose slot is
-/// trainable. Two-phase slots get their gradient rows and norms only.
+/// gradients[i] belongs to its parts[i] and is needed if its slot is trainable.
+/// For two-phase slots, computes gradient rows and norms only.
 nsc_status nsc_backward(nsc_device *, const nsc_gradient *gradients,
                         int32_t num_gradients, void *stream);
 
@@ -297,10 +299,10 @@ typedef struct nsc_norms {
 nsc_status nsc_get_norms(nsc_device *, int32_t slot, nsc_norms *);
 nsc_status nsc_backward_apply(nsc_device *, void *stream);
 
-/// Waits for `stream` and reports a bad id since the last check, the first of
-/// its step: NSC_BAD_ID, with table, feature, position, id and the rows
-/// allowed. Lookups took the first row of the shard in its place, the update
-/// left it out. The ids of the step must still be there.
+/// Waits for `stream`. Returns NSC_BAD_ID if a step since the last check had a
+/// bad id; the message of its first one has table, feature, position, id and
+/// the rows allowed. For a bad id, lookups read the first row of the shard, and
+/// updates skip it. The memory of the step's ids must still be valid.
 nsc_status nsc_check(nsc_device *, void *stream);
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-//===- CudaDriver.h - The part of the CUDA driver API we call --*- C++ -*-===//
+//===- CudaDriver.h - The functions of the CUDA driver ---------*- C++ -*-===//
 //
 // Types, constants and functions of the driver API (libcuda.so.1, ABI of CUDA
 // 12 and 13), declared here so that nothing of CUDA is needed to build. The
@@ -139,7 +139,7 @@ using SortFunction = int (*)(void *temp, size_t *tempBytes, const void *keys,
                              int32_t *order, void *uniqueKeys, int32_t *starts,
                              int32_t *numRuns, int64_t n, void *stream);
 
-/// The functions of one driver library.
+/// One loaded driver library and its functions.
 struct CudaDriver {
 #define NEUROSHARD_CUDA_MEMBER(member, symbol, parameters)                     \
   CUresult(*member) parameters = nullptr;
@@ -149,7 +149,7 @@ struct CudaDriver {
 
   void *library = nullptr;
   bool emulated = false;
-  /// Which library this is, for messages.
+  /// The file of the library, for messages.
   std::string name;
 
   /// The driver of this process: the library that the environment variable

@@ -1,6 +1,6 @@
 //===- GpuKernelABI.h - Arguments of generated GPU kernels ------*- C++ -*-===//
 //
-// The contract between the GPU module of a device program and whoever launches
+// The contract between the GPU module of a device program and the launcher of
 // its kernels (lib/RuntimeCuda). Plain C, no dependency. All structs lie in
 // device memory, in arrays that the launcher writes; all pointers in them are
 // device pointers.
@@ -36,21 +36,22 @@
 // same with num_pieces x (rows + 1) items, NSG_THREADS to a block, from
 // .first_order_block on.
 //
-// nsg_ranges has a thread per slot, and one: ceil((num_slots + 1) /
-// NSG_THREADS) blocks. nsg_partials, nsg_update, nsg_reduce, nsg_apply run any
-// number of blocks; together they take all chunks, or all runs of all slots.
+// nsg_ranges has num_slots + 1 threads in ceil((num_slots + 1) / NSG_THREADS)
+// blocks. nsg_partials, nsg_update, nsg_reduce and nsg_apply run any number of
+// blocks, which share all chunks, or all runs of all slots.
 //
-// Long runs. A row that many ids of a batch name would keep one warp busy long
-// after all others are done. Chunk c is the positions order[c * NSG_CHUNK] ...
-// order[(c + 1) * NSG_CHUNK - 1]; nsg_partials adds up each chunk that lies in
-// one run. The update of that run adds up what it has in front of its first
-// chunk and behind its last, and then the sums of its chunks.
+// Long runs. A row with many ids in a batch would keep one warp busy long after
+// all others are done. Chunk c is the positions order[c * NSG_CHUNK] ...
+// order[(c + 1) * NSG_CHUNK - 1]; nsg_partials sums each chunk that lies in one
+// run. The update of that run sums the positions before its first chunk and
+// after its last, and then adds the sums of its chunks.
 //
-// Small slots have few rows, and their positions are not sorted. Each task of
-// such a slot has its ids cut into pieces of NSG_PIECE; nsg_small_order orders
-// each piece by itself, by row and then by position. The pieces of a slot are
-// numbered in the order of its tasks; `pieces_per_sum` neighbours have one sum
-// per row, which nsg_small_sums adds up, and nsg_small_update adds up these.
+// Small slots have few rows, and their positions are not sorted. The ids of
+// each task of such a slot are cut into pieces of NSG_PIECE. nsg_small_order
+// orders each piece by itself, by row and then by position. The pieces of a
+// slot are numbered in the order of its tasks. nsg_small_sums makes one sum per
+// row of `pieces_per_sum` neighbouring pieces, and nsg_small_update adds up
+// these sums of a row.
 //
 // Order of a training step: nsg_lookup; nsg_expand; stable radix sort of
 // (keys, 0, 1, 2, ...) by key; distinct keys and the start of each run;
@@ -59,8 +60,8 @@
 // nsg_apply; nsg_small_sums and nsg_small_update.
 //
 // Arithmetic is f32. A bag's rows are added in the order of its ids, a row's
-// gradients in the order of their positions, but for long runs and small slots:
-// the same input, the same bits.
+// gradients in the order of their positions, but for long runs and small slots.
+// The same input always gives the same bits.
 //
 //===----------------------------------------------------------------------===//
 
@@ -83,7 +84,7 @@ extern "C" {
 /// The most rows that a small slot may have.
 #define NSG_MOST_SMALL_ROWS 1024
 
-/// nsg_lookup_task.flags: what kernels with one body for all need to know.
+/// nsg_lookup_task.flags, for kernels with one body for all lookups.
 #define NSG_POOLED 1    /* items are bags; else ids */
 #define NSG_MEAN 2      /* gradients are divided by the ids of the bag */
 #define NSG_WEIGHTED 4  /* sample_weights are read */
@@ -150,9 +151,9 @@ typedef struct nsg_lookup_task {
   int32_t first_order_block;
 } nsg_lookup_task;
 
-/// What nsg_expand writes, by position. Positions that no task has must hold
-/// a key that no row has, at least the key_end of the last slot. Those of tasks
-/// with NSG_UNSORTED come behind all others and have no keys.
+/// The arrays that nsg_expand writes, by position. Positions of no task must
+/// hold a key of no row, at least the key_end of the last slot. Positions of
+/// tasks with NSG_UNSORTED come after all others and have no keys.
 typedef struct nsg_positions {
   /// u32 or u64: key_bytes.
   void *keys;
@@ -166,7 +167,7 @@ typedef struct nsg_positions {
   int32_t reserved;
 } nsg_positions;
 
-/// What nsg_small_order writes.
+/// The arrays that nsg_small_order writes.
 typedef struct nsg_pieces {
   /// Positions: those of piece p are among the NSG_PIECE from p * NSG_PIECE on,
   /// by row and then ascending. Bad ids are in none.
@@ -174,13 +175,13 @@ typedef struct nsg_pieces {
   /// Those of row r in piece p are order[starts[p * stride + r]] ...
   /// order[starts[p * stride + r + 1] - 1].
   int32_t *starts;
-  /// At least 1 more than the rows of any small slot.
+  /// At least the rows of the largest small slot + 1.
   int64_t stride;
 } nsg_pieces;
 
-/// The sorted positions; what kernels of the update read. For the small slots'
-/// kernels `order` and `starts` are those of nsg_pieces, partial_stride is its
-/// stride, and what only sorted slots have is null: keys, num_runs, partials.
+/// The sorted positions, as the update kernels read them. For the kernels of
+/// small slots `order` and `starts` are those of nsg_pieces, partial_stride is
+/// its stride, and keys, num_runs and partials are null.
 typedef struct nsg_sorted {
   /// Distinct keys in ascending order, u32 or u64: key_bytes.
   const void *keys;

@@ -1,4 +1,4 @@
-//===- CudaABI.cpp - The C interface --------------------------------------===//
+//===- CudaABI.cpp - C interface of the GPU runtime -----------------------===//
 //
 // Checks arguments, makes the context current, turns exceptions into statuses.
 //
@@ -30,7 +30,7 @@ namespace {
 
 thread_local std::string threadError;
 
-/// Runs a function; what it throws becomes a status and a message.
+/// Runs a function. Turns exceptions into a status and a message.
 template <typename Function>
 nsc_status guard(std::string &message, Function function) noexcept {
   message.clear();
@@ -54,7 +54,7 @@ nsc_status guard(std::string &message, Function function) noexcept {
   return status;
 }
 
-/// Runs a function on a device, in its context.
+/// Runs a function on a device with its context current.
 template <typename Function>
 nsc_status onDevice(nsc_device *handle, Function function) noexcept {
   if (!handle)

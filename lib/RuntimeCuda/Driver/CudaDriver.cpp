@@ -1,6 +1,7 @@
-//===- CudaDriver.cpp - Finds the driver when it is first needed ----------===//
+//===- CudaDriver.cpp - Loads the CUDA driver -----------------------------===//
 //
-// The library is never unloaded: a driver does not stand that.
+// Loaded when it is first needed, and never unloaded: drivers do not support
+// that.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +26,7 @@ void *findSymbol(void *library, const char *symbol, const std::string &file) {
   return address;
 }
 
-/// A driver that initialised and has a GPU, or why there is none.
+/// A driver with a GPU, or the reason why there is none.
 struct Loaded {
   CudaDriver driver;
   std::string problem;
@@ -59,7 +60,7 @@ void start(const CudaDriver &driver) {
 CudaDriver CudaDriver::load(const std::string &file) {
   CudaDriver driver;
   driver.name = file;
-  // Global, since kernels for the emulator call back into it.
+  // Global, since emulated kernels call functions of the library.
   driver.library = dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (!driver.library)
     failWith(NSC_NO_DRIVER, "no CUDA driver: ", dlerror(), " (",

@@ -1,7 +1,7 @@
 //===- Gpu.cpp - One GPU, its context and its memory ----------------------===//
 //
-// Thin owners of driver objects. Destructors ignore errors: the context may
-// be gone.
+// Owners of the driver's objects. Destructors ignore errors, since the context
+// may be lost.
 //
 //===----------------------------------------------------------------------===//
 
@@ -54,7 +54,7 @@ Gpu::Gpu(const CudaDriver &driver, int ordinal)
 Gpu::~Gpu() { driver.primaryCtxRelease(device); }
 
 void Gpu::waitForAll() const {
-  if (driver.ctxSynchronize) // what lacks it waits in every call
+  if (driver.ctxSynchronize) // a driver without it waits in every call
     driver.check(driver.ctxSynchronize(), "waiting for the GPU");
 }
 

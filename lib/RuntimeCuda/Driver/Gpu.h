@@ -1,7 +1,7 @@
 //===- Gpu.h - One GPU, its context and its memory -------------*- C++ -*-===//
 //
-// Owners of what the driver hands out. All need the context to be current
-// (ContextScope) where they are made; they free themselves anywhere.
+// Owners of the driver's objects. The context must be current (ContextScope) to
+// make them, but not to destroy them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,14 +32,14 @@ public:
   int threadsPerMultiprocessor = 0;
   int driverVersion = 0; ///< 13000 for CUDA 13.0.
 
-  /// Waits for everything that runs in the context. Not while capturing.
+  /// Waits for all work in the context. Not allowed while capturing.
   void waitForAll() const;
 
-  /// True while `stream` is recorded into a graph.
+  /// Whether `stream` is being captured into a graph.
   bool isCapturing(CUstream stream) const;
 };
 
-/// Makes a context current for the calling thread, as long as it lives.
+/// Makes a context current for the calling thread while in scope.
 class ContextScope {
 public:
   explicit ContextScope(const Gpu &gpu);
@@ -51,7 +51,7 @@ private:
   const Gpu &gpu;
 };
 
-/// Lets the calling thread allocate and wait while some stream is captured.
+/// Lets the calling thread allocate and wait during a capture, while in scope.
 class RelaxedCapture {
 public:
   explicit RelaxedCapture(const Gpu &gpu);
@@ -94,7 +94,7 @@ private:
   int64_t bytes = 0;
 };
 
-/// Host memory that the GPU copies from and to on its own.
+/// Page-locked host memory, for asynchronous copies.
 class PinnedBlock {
 public:
   PinnedBlock() = default;
@@ -132,7 +132,7 @@ private:
   CUstream stream = nullptr;
 };
 
-/// A point in a stream. Does nothing until it was recorded once.
+/// A point in a stream. Waits return at once until it is recorded.
 class Event {
 public:
   explicit Event(const Gpu &gpu);
@@ -141,9 +141,9 @@ public:
   Event &operator=(const Event &) = delete;
 
   void record(CUstream stream);
-  /// Work put on `stream` from now on waits for the recorded point.
+  /// Makes later work of `stream` wait for the recorded point.
   void holdBack(CUstream stream) const;
-  /// Waits for it in the calling thread.
+  /// Blocks the calling thread until the recorded point.
   void wait() const;
 
 private:

@@ -1,6 +1,6 @@
-//===- SortLibrary.cpp - Finds the sort of an update ----------------------===//
+//===- SortLibrary.cpp - Loads the library with the sort ------------------===//
 //
-// Libraries stay loaded.
+// The library is never unloaded.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,6 +1,7 @@
-//===- SortLibrary.h - Finds the sort of an update -------------*- C++ -*-===//
+//===- SortLibrary.h - Loads the library with the sort ---------*- C++ -*-===//
 //
-// nsg_sort is in a library of its own, since it alone needs nvcc.
+// nsg_sort, the sort of an update, is in a library of its own: only it needs
+// nvcc to build.
 //
 //===----------------------------------------------------------------------===//
 
@@ -11,9 +12,9 @@
 
 namespace neuroshard::cuda {
 
-/// nsg_sort of the driver's library if it has one (a stand-in), else of
-/// libneuroshard_cuda_sort.so beside this library, else wherever the system
-/// finds that. Throws a RuntimeError that says where it was looked for.
+/// Returns nsg_sort of the driver's library if it exports one (a stand-in),
+/// else of libneuroshard_cuda_sort.so beside this library, else of the one that
+/// the system finds. Throws a RuntimeError that says where it looked.
 SortFunction findSort(const CudaDriver &driver);
 
 } // namespace neuroshard::cuda

@@ -1,7 +1,8 @@
-//===- Status.h - Failures that carry a status of the C API ----*- C++ -*-===//
+//===- Status.h - Exceptions with a status of the C API --------*- C++ -*-===//
 //
-// Inside the library every failure is an exception; CudaABI.cpp turns it into
-// a status and a message. A RuntimeError is NSC_ERROR.
+// Every failure inside the library is an exception, which CudaABI.cpp turns
+// into a status and a message: a StatusError into its own, others into
+// NSC_ERROR.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,15 +26,15 @@ public:
   nsc_status status;
 };
 
-/// Throws a StatusError whose message is the parts streamed together.
-template <typename... Parts>
-[[noreturn]] void failWith(nsc_status status, const Parts &...parts) {
+/// Throws a StatusError. The message is all values in order.
+template <typename... Values>
+[[noreturn]] void failWith(nsc_status status, const Values &...values) {
   std::ostringstream text;
-  (text << ... << parts);
+  (text << ... << values);
   throw StatusError(status, text.str());
 }
 
-/// Does an address that a caller gave have this alignment?
+/// Whether an address is aligned to `bytes`.
 inline bool isMultiple(const void *pointer, uintptr_t bytes) {
   return reinterpret_cast<uintptr_t>(pointer) % bytes == 0;
 }

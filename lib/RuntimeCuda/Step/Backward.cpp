@@ -1,7 +1,8 @@
 //===- Backward.cpp - The update of a step --------------------------------===//
 //
-// Gradients come where the caller has them: relative to the first of them. If
-// they lie as the expansion expected, only that address is new.
+// Kernels read gradients in the caller's memory, at offsets from the first one.
+// If all offsets are those that the expansion expected, only the address of the
+// first is new; else the ids are expanded again.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,7 +16,8 @@
 namespace neuroshard::cuda {
 namespace {
 
-/// Waves of blocks: short ones make up for long runs.
+/// Blocks per block that fits on the GPU: with several waves, blocks of short
+/// runs balance those of long ones.
 constexpr int64_t kWaves = 4;
 
 std::vector<GradientPlace> placesOf(std::span<const nsc_gradient> gradients,
@@ -36,7 +38,7 @@ std::vector<GradientPlace> placesOf(std::span<const nsc_gradient> gradients,
 } // namespace
 
 void Device::setStep(float learningRate, int64_t step, CUstream stream) {
-  // Before a replay: its sort must not meet one of an earlier step.
+  // A graph may be replayed next: its sort must wait for one still running.
   beginCall(stream, gpu.isCapturing(stream));
   stepSizes.set(learningRate, step, stream);
 }
@@ -57,7 +59,7 @@ StepPlan &Device::planOfBackward(size_t numGradients, bool capturing) {
   return *trained;
 }
 
-/// Something of this part goes into an update or a gradient.
+/// Whether an update or a gradient of sample weights reads this part.
 bool Device::hasGradients(const StepPlan &plan, size_t part) const {
   const nsc_part &spec = plan.parts[part];
   const GpuLookup &lookup =
@@ -92,7 +94,7 @@ Device::checkGradients(const StepPlan &plan,
       fail("part ", i, ", ", binding.nameOf(lookup),
            ": expected a gradient and a stride that are multiples of ",
            alignment, " bytes");
-    // A stride of 0 is one gradient for all.
+    // With a stride of 0 all items share one gradient.
     if (plan.step.tasks[i].items > 1 && gradient.stride != 0 &&
         (gradient.stride < slot.dim || gradient.stride > kMaxStride))
       fail("part ", i, ", ", binding.nameOf(lookup),
@@ -145,7 +147,7 @@ void Device::backward(std::span<const nsc_gradient> gradients,
   trained = nullptr;
 }
 
-/// Adds up the chunks of long runs.
+/// Sums the gradients of each chunk of a long run.
 void Device::addChunks(const StepPlan &plan, CUstream stream) const {
   constexpr int64_t kWarps = NSG_THREADS / 32;
   int64_t chunks = plan.step.numPositions / NSG_CHUNK;
@@ -160,7 +162,7 @@ void Device::addChunks(const StepPlan &plan, CUstream stream) const {
       &plan.sortedArray.as<SortedHead>()->sorted);
 }
 
-/// Launches an update kernel if some slot has a body of it.
+/// Launches an update kernel if some slot uses it.
 void Device::updateWith(Kernel kernel, const StepPlan &plan,
                         CUstream stream) const {
   bool needed =
@@ -181,8 +183,8 @@ void Device::updateWith(Kernel kernel, const StepPlan &plan,
       &plan.sortedArray.as<SortedHead>()->sorted);
 }
 
-/// Adds up what each row of the small slots has in its pieces, and then updates
-/// the rows that have something.
+/// Sums the gradients of each row of the small slots over their pieces, then
+/// updates the rows that have gradients.
 void Device::updateSmall(const StepPlan &plan, CUstream stream) const {
   if (plan.step.numUnsorted == 0)
     return;
@@ -221,8 +223,7 @@ nsc_norms Device::normsOf(int32_t slot) const {
   if (updated == keys.updated.end() ||
       !binding.program.slots[static_cast<size_t>(slot)].twoPhase)
     fail("slot ", slot,
-         " has no norms: its optimizer takes one phase, or it "
-         "has none");
+         " has no norms: its optimizer has one phase, or it has no optimizer");
   if (!reduced)
     fail("the norms of slot ", slot,
          " are there between nsc_backward and nsc_backward_apply");

@@ -1,6 +1,7 @@
 //===- BadIds.cpp - Ids that kernels found out of range -------------------===//
 //
-// Turns a word of a kernel into a message that names table and feature.
+// Decodes the words that kernels write into messages that name the table and
+// the feature.
 //
 //===----------------------------------------------------------------------===//
 
@@ -87,7 +88,7 @@ std::string BadIds::describe(const StepPlan &plan, uint64_t word) const {
   auto position =
       static_cast<int64_t>(word & ((uint64_t{1} << kPositionBits) - 1));
   if (task >= plan.parts.size())
-    return "a kernel reported a bad id of a part that there is not";
+    return "a kernel reported a bad id of a part that does not exist";
   const nsc_part &part = plan.parts[task];
   auto lookup = static_cast<size_t>(part.lookup);
   const ShardSpec &shard = binding.shardOf(
@@ -102,9 +103,9 @@ std::string BadIds::describe(const StepPlan &plan, uint64_t word) const {
   return text.str();
 }
 
-/// Copies memory that kernels have read. What they read on the emulator may be
-/// any memory of the host, and be gone by now: a pipe takes what is there, and
-/// does not fault.
+/// Copies memory that kernels have read. On the emulator that may be any host
+/// memory, which may be unmapped by now: writing it to a pipe fails then, where
+/// a copy would fault.
 bool BadIds::copyBack(void *to, CUdeviceptr from, size_t bytes) const {
   if (gpu.driver.memcpyDtoH(to, from, bytes) == CUDA_SUCCESS)
     return true;
@@ -120,7 +121,7 @@ bool BadIds::copyBack(void *to, CUdeviceptr from, size_t bytes) const {
   return copied;
 }
 
-/// The id itself, if it is still there.
+/// "id N", or another text if the id is overwritten.
 std::string BadIds::describeValue(const StepPlan &plan, size_t task,
                                   int64_t position) const {
   const nsc_part &part = plan.parts[task];

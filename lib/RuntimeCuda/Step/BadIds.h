@@ -1,6 +1,6 @@
 //===- BadIds.h - Ids that kernels found out of range ----------*- C++ -*-===//
 //
-// One word per plan in device memory, in which kernels keep the first bad id
+// Kernels write the first bad id of a plan into a word in device memory
 // (GpuKernelABI.h: nsg_lookup_task.ids).
 //
 //===----------------------------------------------------------------------===//
@@ -25,13 +25,13 @@ public:
   uint64_t *wordOf(const StepPlan &plan) const;
 
   /// Reads and clears the words of `plans`, after the work on `stream`.
-  /// Returns the message of one bad id, if there is any; what was kept comes
-  /// first.
+  /// Returns the message of one bad id, if there is any; a kept one first.
   std::optional<std::string>
   collect(const std::vector<std::unique_ptr<StepPlan>> &plans, CUstream stream);
 
-  /// Keeps what the plan has found for the next collect, before its parts
-  /// change to other lookups. Waits for the GPU.
+  /// Keeps the message of the plan's bad id, if any, for the next collect. To
+  /// be called before the plan's parts change to other lookups. Waits for the
+  /// GPU.
   void keep(const StepPlan &plan);
 
   int64_t bytes() const { return words.size(); }

@@ -1,6 +1,6 @@
 //===- Binding.cpp - Lookups and slots of a device ------------------------===//
 //
-// Reads the two documents of a device.
+// Reads and checks the two files of a device.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,6 +1,6 @@
 //===- Binding.h - Lookups and slots of a device ----------------*- C++ -*-===//
 //
-// The manifest and the GPU program of one device, read together.
+// The manifest and the GPU program of one device, and lookups in both.
 //
 //===----------------------------------------------------------------------===//
 
@@ -43,9 +43,9 @@ struct Binding {
   std::string nameOf(size_t lookup) const;
 };
 
-/// Reads `directory`/manifest.json and the GPU program of `device`, which must
-/// have the hash that the manifest says, and holds them against each other.
-/// Throws a RuntimeError.
+/// Reads `directory`/manifest.json and the GPU program of `device`. Throws a
+/// RuntimeError if the program does not have the manifest's hash or does not
+/// fit the manifest.
 Binding readBinding(const std::string &directory, int32_t device);
 
 } // namespace neuroshard::cuda

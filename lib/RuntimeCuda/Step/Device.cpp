@@ -1,6 +1,6 @@
 //===- Device.cpp - One device of a plan on a GPU -------------------------===//
 //
-// Opening, initial values, memory, bad ids.
+// Opens a device; initial values, memory and bad ids.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,11 +1,11 @@
 //===- Device.h - One device of a plan on a GPU ----------------*- C++ -*-===//
 //
-// What is behind nsc_device. The context must be current in all functions.
+// The object behind nsc_device. The context must be current in all functions.
 //
-// Two streams take part in a training step. The caller's runs the lookups and,
-// later, the update. `side` expands and sorts the ids meanwhile: it begins
-// where the caller's stream is at the forward, so that the last update has
-// read what the sort overwrites, and the update waits for it.
+// A training step uses two streams. The caller's stream runs the lookups and,
+// later, the update. The stream `side` expands and sorts the ids meanwhile. It
+// waits for the work before the forward, since the sort overwrites what the
+// last update reads; the update waits for the sort.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,7 +40,7 @@ public:
   void backward(std::span<const nsc_gradient> gradients, CUstream stream);
   void applyNorms(CUstream stream);
   nsc_norms normsOf(int32_t slot) const;
-  /// The message of a bad id, if there is one.
+  /// The message of a bad id since the last check, if there is one.
   std::optional<std::string> check(CUstream stream);
 
   nsc_memory memoryBytes() const;
@@ -95,10 +95,10 @@ private:
   std::vector<void *> weights; ///< per slot.
   SortFunction sort = nullptr; ///< found when it is first needed.
 
-  StepPlan *trained = nullptr;  ///< of the forward that backward belongs to.
-  StepPlan *reduced = nullptr;  ///< of the backward that apply belongs to.
-  StepPlan *unjoined = nullptr; ///< no stream has waited for its sort.
-  /// Gradients of the last backward: those of the next are likely there.
+  StepPlan *trained = nullptr;  ///< of the last forward, for backward.
+  StepPlan *reduced = nullptr;  ///< of the last backward, for applyNorms.
+  StepPlan *unjoined = nullptr; ///< no stream waits for its sort yet.
+  /// Places of the last backward's gradients; the next are likely the same.
   std::vector<GradientPlace> lastPlaces;
   std::vector<int32_t> lastLookups;
 };

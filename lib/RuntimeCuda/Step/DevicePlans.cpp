@@ -1,7 +1,7 @@
 //===- DevicePlans.cpp - Cache of prepared GPU steps ----------------------===//
 //
-// Finds or makes the plan of a step: its tasks, its memory and its arrays on
-// the GPU.
+// Finds the plan of a step, or makes one: its tasks, its memory and its arrays
+// on the GPU.
 //
 //===----------------------------------------------------------------------===//
 
@@ -50,7 +50,7 @@ StepPlan &Device::planFor(std::span<const nsc_part> parts, bool training,
 void Device::fill(StepPlan &plan, std::span<const nsc_part> parts,
                   bool training, CUstream stream) {
   badIds.wordOf(plan);
-  // What this plan's kernels have found belongs to its former lookups.
+  // A bad id that this plan's kernels have found belongs to its old lookups.
   if (!plan.parts.empty() && lookupsOf(plan.parts) != lookupsOf(parts))
     badIds.keep(plan);
   plan.parts.clear(); // matches nothing until it is complete
@@ -99,7 +99,7 @@ void Device::reserveFor(const StepPlan &plan) {
   uint64_t before = stepMemory.generation();
   stepMemory.reserve(needs, plan.captured);
   if (before != stepMemory.generation())
-    trained = reduced = nullptr; // what they have sorted is gone
+    trained = reduced = nullptr; // the memory of their sort is freed
 }
 
 std::vector<GradientPlace>
@@ -108,7 +108,7 @@ Device::expectedPlaces(std::span<const nsc_part> parts) const {
                                          : placesOfResults(binding, parts);
 }
 
-/// What an update of either kind needs of its slot.
+/// The fields of a slot that sorted and small slots share.
 nsg_slot Device::describeSlot(size_t slot) const {
   const ShardMemory &table = tables[slot];
   nsg_slot entry = {};
@@ -156,7 +156,8 @@ void Device::putTraining(StepPlan &plan, Uploader &uploader) const {
   head.first = {stepMemory.keys(), stepMemory.gradientOffsets(),
                 stepMemory.factors(), keys.keyBytes, 0};
   head.again = head.first;
-  // The keys' memory has the distinct keys by then, and this nothing.
+  // By then the distinct keys are in the memory of the keys; sortedKeys is
+  // scratch.
   head.again.keys = stepMemory.sortedKeys();
   head.pieces = stepMemory.pieces();
   std::vector<nsg_slot> slots;

@@ -1,6 +1,6 @@
 //===- Forward.cpp - Lookups, and the sort for their update ---------------===//
 //
-// One launch for all lookups; for training the side stream meanwhile sorts.
+// One launch runs all lookups. In training the side stream sorts meanwhile.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,12 +30,13 @@ void Device::checkTraining(int32_t training) const {
          "optimizers to train it");
 }
 
-/// A sort that nothing has waited for still reads what a new step overwrites.
+/// Waits for a sort that no stream has waited for: it still reads memory that a
+/// new step overwrites.
 void Device::beginCall(CUstream stream, bool capturing) {
   StepPlan *sorting = std::exchange(unjoined, nullptr);
   if (!sorting || sorting->captured)
     return;
-  if (capturing) // a graph cannot wait for what is outside
+  if (capturing) // a graph cannot wait for work outside of it
     sorting->sorted.wait();
   else
     sorting->sorted.holdBack(stream);
@@ -45,7 +46,7 @@ void Device::prepare(std::span<const nsc_part> parts, int32_t training,
                      CUstream stream) {
   checkTraining(training);
   if (gpu.isCapturing(stream))
-    fail("nsc_prepare is for before a capture");
+    fail("nsc_prepare cannot be captured into a graph; call it before");
   beginCall(stream, false);
   planFor(parts, training != NSC_INFERENCE, stream, false);
 }
@@ -83,8 +84,8 @@ void Device::expandAndSort(StepPlan &plan, CUstream stream) {
   orderPieces(plan, stream);
 }
 
-/// Where positions may have no reader; and where there are none at all, what
-/// the caller asks of norms must be there all the same.
+/// Fills the keys if some positions may have no reader. Without any positions,
+/// clears the runs: nsc_norms points to them.
 void Device::fillKeys(const StepPlan &plan, CUstream stream) const {
   int64_t positions = plan.step.numPositions;
   auto fill = [&](void *array, unsigned char value, int64_t bytes,
@@ -125,7 +126,7 @@ void Device::sortPositions(const StepPlan &plan, CUstream stream) {
       numSlots, &plan.sortedArray.as<SortedHead>()->sorted);
 }
 
-/// Without keys, and without gradients, as the sort.
+/// Orders the positions of small slots within their pieces.
 void Device::orderPieces(const StepPlan &plan, CUstream stream) const {
   kernels.launch(Kernel::SmallOrder, sum(plan.step.blocks[OrderBlocks]), stream,
                  plan.tasks.as<nsg_lookup_task>(),

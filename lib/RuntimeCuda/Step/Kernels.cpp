@@ -1,6 +1,6 @@
 //===- Kernels.cpp - The loaded kernels of a device program ---------------===//
 //
-// Loads an image and launches its kernels.
+// Finds the kernels of the image by name and asks how many blocks run at once.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,6 +1,6 @@
 //===- Kernels.h - The loaded kernels of a device program ------*- C++ -*-===//
 //
-// Loads an image and launches its kernels.
+// Owns the loaded image and launches its kernels.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,7 +32,7 @@ enum class Kernel {
 class Kernels {
 public:
   /// Loads the image of `binding` that fits the GPU, or the one for the
-  /// emulator, from `directory`. Throws with what does not fit.
+  /// emulator, from `directory`. Throws a RuntimeError if none fits.
   Kernels(const Gpu &gpu, const Binding &binding, const std::string &directory);
   ~Kernels();
   Kernels(const Kernels &) = delete;
@@ -40,12 +40,12 @@ public:
 
   const std::string &imageFile() const { return file; }
 
-  /// Blocks of this kernel that fill the GPU.
+  /// Number of blocks of this kernel that the GPU runs at once.
   int64_t residentBlocks(Kernel kernel) const {
     return resident[static_cast<size_t>(kernel)];
   }
 
-  /// Launches `blocks` blocks; none is no launch.
+  /// Launches `blocks` blocks; does nothing for 0.
   template <typename... Arguments>
   void launch(Kernel kernel, int64_t blocks, CUstream stream,
               Arguments... arguments) const {

@@ -1,6 +1,6 @@
 //===- LookupParts.cpp - Inputs and outputs of lookups --------------------===//
 //
-// Everything a kernel would not check itself is checked here.
+// Checks everything that kernels do not check themselves.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,11 +15,12 @@ using namespace neuroshard::runtime;
 namespace neuroshard::cuda {
 namespace {
 
-constexpr int64_t kMaxIds = int64_t{1} << 40; // positions in a bad-id word
-constexpr size_t kMaxParts = size_t{1} << 24; // and task numbers
+constexpr int64_t kMaxIds = int64_t{1}
+                            << 40; // bits of a position in a word of BadIds
+constexpr size_t kMaxParts = size_t{1} << 24; // bits of a task number there
 constexpr int64_t kMaxPooling = int64_t{1} << 31;
 
-/// Where lookups on one jagged input find their ids.
+/// Makes parts from one jagged input.
 class InputReader {
 public:
   InputReader(const Binding &binding, size_t exchange, const nsc_input &input)
@@ -39,8 +40,8 @@ public:
       checkFeatures(features);
   }
 
-  /// Fills all but lookup and results. False if it takes more than there is:
-  /// how many ids each feature has.
+  /// Fills all fields but lookup and results. Returns false if the number of
+  /// ids of each feature is needed and not known.
   bool read(const ExchangeLookup &lookup, nsc_part &part) const {
     int64_t feature = lookup.feature;
     bool fixed = !input.offsets;
@@ -114,7 +115,7 @@ public:
     if (lookup().weighted && numIds() > 0 && !part.sample_weights)
       fail(name(), ": the lookup is weighted, but sample_weights is null");
     checkOutput();
-    // A pooled lookup's caller has left padding out already.
+    // Callers of pooled lookups have already left padding out.
     if (training && !lookup().pooled &&
         binding.specOf(static_cast<size_t>(part.lookup)).paddingIdx &&
         binding.program.slots[static_cast<size_t>(lookup().slot)].trainable())
@@ -165,7 +166,7 @@ private:
            part.bags, " bags x ", part.pooling, " ids, found ", numIds());
   }
 
-  /// Kernels store 16 bytes at a time where a row is a multiple of these.
+  /// Kernels store 16 bytes at a time if rows are a multiple of 16 bytes.
   void checkOutput() const {
     int64_t bytes = elementBytes(lookup().output);
     int64_t dim = binding.program.slots[static_cast<size_t>(lookup().slot)].dim;
@@ -187,7 +188,7 @@ private:
   size_t index;
 };
 
-/// Ids of such lookups must be sorted out before kernels see them.
+/// Throws for lookups that do not read all ids of an input.
 void checkWhole(const Binding &binding, size_t lookup) {
   size_t slot = static_cast<size_t>(binding.program.lookups[lookup].slot);
   const char *what = nullptr;

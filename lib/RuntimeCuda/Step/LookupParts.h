@@ -1,6 +1,7 @@
 //===- LookupParts.h - Inputs and outputs of lookups ------------*- C++ -*-===//
 //
-// Checks parts that a caller gives, and makes parts from whole jagged inputs.
+// A part (nsc_part) is the ids of one lookup on one slot and the place of its
+// results. Checks parts of a caller, and makes parts from whole jagged inputs.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,11 +15,11 @@
 
 namespace neuroshard::cuda {
 
-/// Elements from one result or gradient to the next, at most: more than a
-/// device's memory holds, and few enough that no address overflows.
+/// Largest stride of results and gradients, in elements: larger than a device's
+/// memory, and small enough that no address overflows.
 constexpr int64_t kMaxStride = int64_t{1} << 40;
 
-/// Rows of results that a part has: its bags, or its ids.
+/// Rows of results of a part: its bags, or its ids if it is not pooled.
 inline int64_t itemsOf(const GpuLookup &lookup, const nsc_part &part) {
   return lookup.pooled ? part.bags : part.id_end - part.id_begin;
 }

@@ -1,6 +1,6 @@
 //===- ShardMemory.cpp - Weights and state of one shard on a GPU ----------===//
 //
-// Rows pass through a chunk of host memory in which they are padded.
+// Copies of rows pass through a chunk of host memory that has their padding.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +21,7 @@ namespace {
 
 constexpr int64_t kChunkBytes = int64_t{16} << 20;
 
-/// How rows of an array lie on the GPU, and dense on the host.
+/// The rows of an array: padded on the GPU, dense on the host.
 struct Rows {
   CUdeviceptr address; ///< of row 0.
   int64_t stride;      ///< bytes on the GPU.
@@ -107,17 +107,17 @@ ShardMemory::ShardMemory(const Gpu &gpu, const ShardSpec &shard,
 }
 
 void ShardMemory::take(const nsc_slot_memory &given) {
-  const void *parts[] = {given.weights, given.state0, given.state1};
+  const void *arrays[] = {given.weights, given.state0, given.state1};
   for (int i = 0; i <= 2; ++i) {
     bool needed = i <= numStates();
     const char *name = i == 0 ? "weights" : i == 1 ? "state0" : "state1";
-    if (needed != (parts[i] != nullptr))
+    if (needed != (arrays[i] != nullptr))
       fail(name, " of ", describe(*tableSpec, *shardSpec), ": expected ",
            needed ? "memory" : "null, as the optimizer does not have it",
            ", found ", needed ? "null" : "memory");
-    if (reinterpret_cast<uintptr_t>(parts[i]) % 16 != 0)
+    if (reinterpret_cast<uintptr_t>(arrays[i]) % 16 != 0)
       fail(name, " of ", describe(*tableSpec, *shardSpec),
-           ": expected an address that is a multiple of 16, found ", parts[i]);
+           ": expected an address that is a multiple of 16, found ", arrays[i]);
   }
   weightAddress = reinterpret_cast<CUdeviceptr>(given.weights);
   stateAddress = {reinterpret_cast<CUdeviceptr>(given.state0),

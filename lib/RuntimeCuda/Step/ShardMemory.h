@@ -20,8 +20,8 @@ namespace neuroshard::cuda {
 
 class ShardMemory {
 public:
-  /// Allocates weights (zero) and state (initial values), or takes what the
-  /// caller gives. The context is current, here and in all functions.
+  /// Allocates weights (zero) and state (initial values), or uses the caller's
+  /// memory `given`. The context must be current, here and in all functions.
   ShardMemory(const Gpu &gpu, const ShardSpec &shard, const TableSpec &table,
               const nsc_slot_memory *given);
 

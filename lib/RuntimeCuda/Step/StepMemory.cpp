@@ -1,7 +1,7 @@
 //===- StepMemory.cpp - Buffers of a training step on a GPU ---------------===//
 //
-// Addresses depend on what was reserved, not on the step, so that what kernels
-// are told stays the same from step to step.
+// Addresses depend on the reserved sizes and not on the step, so that the
+// arguments of kernels stay the same from step to step.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,7 +16,7 @@ namespace neuroshard::cuda {
 
 namespace {
 
-/// No value of `asked` is above that of `had`.
+/// Whether no value of `asked` is larger than that of `had`.
 bool areAtMost(const std::vector<int64_t> &asked,
                const std::vector<int64_t> &had) {
   for (size_t i = 0; i < asked.size(); ++i)
@@ -25,7 +25,8 @@ bool areAtMost(const std::vector<int64_t> &asked,
   return true;
 }
 
-/// Steps differ in size: growing again a little later would cost more.
+/// Grows by at least 1/16: steps differ a little in size, and growing again
+/// soon would cost more than the room.
 void grow(int64_t &had, int64_t asked) {
   if (asked > had)
     had = std::max(asked, had + had / 16);
@@ -119,7 +120,7 @@ void StepMemory::reserve(const StepNeeds &needs, bool capturing) {
     gpu.waitForAll();
     block = {};
   }
-  current = 0; // until the new memory is there
+  current = 0; // stays 0 if the allocation throws
   layout = makeLayout(room);
   block = DeviceBlock(gpu, layout.bytes, "the update's sort and its rows");
   capacity = room;

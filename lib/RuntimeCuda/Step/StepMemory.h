@@ -1,8 +1,8 @@
 //===- StepMemory.h - Buffers of a training step on a GPU -------*- C++ -*-===//
 //
 // One block of device memory for keys, their sort, the places of gradients and
-// what two-phase optimizers keep. It only grows, and is never given back while
-// a captured graph may use it.
+// the sums and norms of two-phase optimizers. It only grows, and is not freed
+// while a captured graph may use it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,10 +17,10 @@
 
 namespace neuroshard::cuda {
 
-/// How much of everything a step needs.
+/// The sizes of the arrays of a step.
 struct StepNeeds {
-  int64_t positions = 0; ///< that are sorted.
-  int64_t unsorted = 0;  ///< behind them.
+  int64_t positions = 0; ///< sorted ones.
+  int64_t unsorted = 0;  ///< positions of small slots, behind them.
   int64_t pieces = 0;    ///< of small slots.
   int64_t sortBytes = 0;
   /// Per updated slot; 0 for those that are not two-phase.
@@ -28,36 +28,40 @@ struct StepNeeds {
   /// Per small slot.
   std::vector<int64_t> sumRows;
 
+  /// Whether memory of these sizes is enough for `other`.
   bool covers(const StepNeeds &other) const;
 };
 
 class StepMemory {
 public:
-  /// `uploads` is used for what is written once.
+  /// `uploads` is the stream for values that are written once.
   StepMemory(const Gpu &gpu, const Binding &binding, const KeySpace &keys,
              const OwnStream &uploads);
 
-  /// Makes room. `capturing`: memory in use stays as it is, for the graphs
-  /// that were captured. Waits for the GPU if it has to allocate.
+  /// Makes room for a step. Keeps the old memory if a captured graph uses it;
+  /// `capturing`: the step that is captured now. Waits for the GPU if it has to
+  /// allocate.
   void reserve(const StepNeeds &needs, bool capturing);
 
-  /// Changes whenever the addresses do.
+  /// A number that changes whenever the addresses change.
   uint64_t generation() const { return current; }
   int64_t bytes() const;
   int64_t sortBytes() const { return capacity.sortBytes; }
 
   // Arrays with room for one value per sorted position.
   void *keys() const { return at<void>(layout.keys); }
-  /// Distinct keys take the place of the keys, which nothing reads any more.
+  /// In the memory of the keys, which nothing reads after the sort.
   void *distinctKeys() const { return keys(); }
   void *sortedKeys() const { return at<void>(layout.sortedKeys); }
   int32_t *iota() const { return at<int32_t>(layout.iota); }
   int32_t *order() const { return at<int32_t>(layout.order); }
-  int32_t *starts() const { return at<int32_t>(layout.starts); } ///< and one
-  // And for all positions.
+  int32_t *starts() const {
+    return at<int32_t>(layout.starts);
+  } ///< and one more
+  // Arrays with room for one value per position, sorted or not.
   int64_t *gradientOffsets() const { return at<int64_t>(layout.offsets); }
   float *factors() const; ///< null if all are 1.
-  /// A row per chunk of positions, as wide as the widest slot.
+  /// One row per chunk of sorted positions, as wide as the widest slot.
   float *partials() const { return at<float>(layout.partials); }
   int64_t partialStride() const { return widest; }
   /// Of small slots.
@@ -80,7 +84,7 @@ public:
   float *sums(size_t small) const { return at<float>(layout.sums[small]); }
   float *counts(size_t small) const { return at<float>(layout.counts[small]); }
 
-  /// Nothing was reserved yet.
+  /// Whether nothing was reserved yet.
   bool empty() const { return current == 0; }
 
 private:

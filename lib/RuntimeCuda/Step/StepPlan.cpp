@@ -1,6 +1,6 @@
 //===- StepPlan.cpp - The arrays of a step on the GPU ---------------------===//
 //
-// Uploads only what differs from what is there.
+// Uploads only arrays that differ from those on the GPU.
 //
 //===----------------------------------------------------------------------===//
 
@@ -51,11 +51,11 @@ void Uploader::makeRoom(UploadedArray &array, int64_t bytes) {
   if (bytes <= array.device.size())
     return;
   if (array.device.size() > 0 && !plan.captured)
-    gpu.waitForAll(); // kernels may still read the old one
+    gpu.waitForAll(); // kernels may still read the old memory
   int64_t room = std::max(bytes, array.device.size() * 3 / 2);
-  array = {}; // before the new one: it may need the room
+  array = {}; // free the old memory first
   array.host = PinnedBlock(gpu, room);
-  array.device = DeviceBlock(gpu, room, "what kernels are told");
+  array.device = DeviceBlock(gpu, room, "the arguments of kernels");
 }
 
 void Uploader::putBytes(UploadedArray &array, const void *values,
@@ -67,14 +67,14 @@ void Uploader::putBytes(UploadedArray &array, const void *values,
     return;
   if (copies++ == 0 && !plan.captured)
     plan.uploaded.wait(); // the pinned copies may still be read
-  array.bytes = -1;       // until it is uploaded
+  array.bytes = -1;       // stays if the upload throws
   makeRoom(array, bytes);
   if (bytes > 0) {
     std::memcpy(array.host.data(), values, static_cast<size_t>(bytes));
     gpu.driver.check(
         gpu.driver.memcpyHtoDAsync(array.device.address(), array.host.data(),
                                    static_cast<size_t>(bytes), stream),
-        "uploading what kernels are told");
+        "uploading the arguments of kernels");
   }
   array.bytes = bytes;
 }
@@ -132,7 +132,7 @@ StepPlan &PlanCache::take(bool capturing) {
 }
 
 void PlanCache::drop(StepPlan &plan) {
-  // Its memory stays for the next; its parts match nothing.
+  // Keeps the memory for the next plan.
   plan.parts.clear();
   plan.step = {};
   plan.training = false;

@@ -1,8 +1,8 @@
 //===- StepPlan.h - The arrays of a step on the GPU ------------*- C++ -*-===//
 //
-// What StepTasks makes, uploaded. Plans are kept and found again by their
-// parts, so that a step with the pointers and sizes of an earlier one uploads
-// nothing. A captured graph has a plan of its own for good.
+// The arrays of StepTasks in device memory. Plans are cached by their parts, so
+// that a step with the pointers and sizes of an earlier one uploads nothing. A
+// captured graph keeps a plan of its own.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,13 +19,13 @@
 
 namespace neuroshard::cuda {
 
-/// Device memory with a pinned copy, by which changes are seen.
+/// Device memory and a pinned copy of its contents, to find changes.
 class UploadedArray {
 public:
   template <typename T> const T *as(int64_t offset = 0) const {
     return device.as<const T>(offset);
   }
-  /// For structs whose field some kernels write: those that get this do not.
+  /// For fields that are not const since other kernels write there.
   template <typename T> T *writable(int64_t offset) const {
     return const_cast<T *>(as<T>(offset));
   }
@@ -38,7 +38,7 @@ private:
   int64_t bytes = 0;
 };
 
-/// Everything of one set of parts.
+/// The tasks and arrays for one set of parts.
 struct StepPlan {
   explicit StepPlan(const Gpu &gpu) : uploaded(gpu), forked(gpu), sorted(gpu) {}
 
@@ -55,42 +55,44 @@ struct StepPlan {
   uint64_t generation = 0; ///< of the StepMemory that `training` points to.
 
   UploadedArray tasks;
-  /// By TaskKernel, and what it was made of.
+  /// Per TaskKernel: the task of each block, and the blocks per task that it
+  /// was made from.
   std::array<UploadedArray, kTaskKernels> taskOfBlock;
   std::array<std::vector<int64_t>, kTaskKernels> blocksOfTasks;
-  /// TrainingHead, nsg_slot [updated], nsg_slot [small], and for those runs as
-  /// nsg_sorted has them: int32_t [small + 1] for sums and as many for rows.
+  /// TrainingHead, nsg_slot [updated], nsg_slot [small]; then, for the small
+  /// slots, nsg_sorted.run_begin: int32_t [small + 1] of sums and as many of
+  /// rows.
   UploadedArray trainingArray;
   UploadedArray sortedArray; ///< SortedHead.
 
-  Event uploaded; ///< the last upload was read.
-  Event forked;   ///< where the sort may begin.
+  Event uploaded; ///< the last upload has read the pinned copies.
+  Event forked;   ///< the sort may begin.
   Event sorted;   ///< the sort is done.
 };
 
-/// First in StepPlan::trainingArray.
+/// The begin of StepPlan::trainingArray.
 struct TrainingHead {
   nsg_positions first; ///< the expansion before the sort.
-  nsg_positions again; ///< after it: gradients are elsewhere than expected.
+  nsg_positions again; ///< another one, if gradients are not where expected.
   nsg_pieces pieces;
 };
 
-/// Where the rest of StepPlan::trainingArray begins, in bytes.
+/// Offsets of the rest of StepPlan::trainingArray, in bytes.
 struct TrainingLayout {
   explicit TrainingLayout(const KeySpace &keys);
 
   int64_t sortedSlots, smallSlots, sumsBegin, rowsBegin;
 };
 
-/// What is told of the gradients.
+/// Where the update kernels find positions and gradients.
 struct SortedHead {
   nsg_sorted sorted;
   nsg_sorted smallSums;   ///< for nsg_small_sums.
   nsg_sorted smallUpdate; ///< for nsg_small_update.
 };
 
-/// Brings arrays of a plan to the GPU, if they have changed. `stream` orders
-/// them before the kernels; while it is captured, they are copied at once.
+/// Uploads those arrays of a plan that have changed: on `stream`, before the
+/// kernels; or, while that is captured, at once on `uploads`.
 class Uploader {
 public:
   Uploader(const Gpu &gpu, StepPlan &plan, CUstream stream,
@@ -105,7 +107,7 @@ public:
   /// each block.
   void putTasks();
 
-  /// After the last put.
+  /// Must be called after the last put.
   void finish();
 
   int64_t numCopies() const { return copies; }
@@ -121,15 +123,15 @@ private:
   int64_t copies = 0;
 };
 
-/// The plans of a device.
+/// The cached plans of a device.
 class PlanCache {
 public:
   explicit PlanCache(const Gpu &gpu) : gpu(gpu) {}
 
-  /// The plan of these parts, or null. Never one that was captured.
+  /// The plan of these parts, or null. Ignores captured plans.
   StepPlan *find(std::span<const nsc_part> parts, bool training);
 
-  /// A plan to fill: a new one, or the one used longest ago.
+  /// Returns a plan to fill: a new one, or the least recently used.
   StepPlan &take(bool capturing);
 
   /// Drops a plan that was not filled to its end.

@@ -1,6 +1,6 @@
 //===- StepSizes.cpp - Learning rates in device memory --------------------===//
 //
-// Finds the slots that share a step size, and fills it in.
+// Finds the slots that share a step size, and sets the sizes.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,8 +1,8 @@
 //===- StepSizes.h - Learning rates in device memory -----------*- C++ -*-===//
 //
-// One f32 for all slots that have the same one: all but Adam's, and one for
-// each pair of Adam's betas. They are set by a fill, not by a copy, so that no
-// host memory has to outlive the call.
+// The step size of each slot's optimizer: one f32 that all optimizers but Adam
+// share, and one per pair of Adam's betas. Set by fills and not by copies, so
+// that no host memory has to outlive the call.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,6 +1,6 @@
 //===- StepTasks.cpp - Task arrays of a step's kernels --------------------===//
 //
-// Tasks, their blocks, and the keys and positions of an update.
+// Makes tasks, their blocks, and the keys and positions of an update.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,7 +26,7 @@ constexpr int64_t kMaxPositions = std::numeric_limits<int32_t>::max() - 1;
 
 int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-/// Whether `count` more positions can be told apart.
+/// Throws if there are too many positions.
 void checkPositions(int64_t total, int64_t count) {
   if (count > kMaxPositions - total)
     fail("the step has more than ", kMaxPositions,
@@ -36,8 +36,8 @@ void checkPositions(int64_t total, int64_t count) {
 /// Hands out ranges of positions to parts.
 class PositionMaker {
 public:
-  /// Position of id 0 of the part's array; negative if ids before id_begin
-  /// have none.
+  /// Returns the position of id 0 of the part's array; may be negative, since
+  /// ids before id_begin have no position.
   int64_t place(const nsc_part &part, int32_t slot, bool exact) {
     int64_t count = part.id_end - part.id_begin;
     Last &last = lastOfSlot[slot];
@@ -47,7 +47,7 @@ public:
     }
     filled = true;
     std::vector<Layer> &layers = groups[{part.ids, part.id_begin, part.id_end}];
-    // Not before what the slot has already: its order must be that of parts.
+    // Behind the slot's earlier parts: positions must be in the order of parts.
     auto fits = [&](const Layer &layer) {
       bool later = layer.begin > last.begin ||
                    (layer.begin == last.begin && part.feature > last.feature);
@@ -98,7 +98,7 @@ int32_t flagsOf(const GpuLookup &lookup, const nsc_part &part) {
   return flags;
 }
 
-/// What lookup and expansion share.
+/// The fields of a task that lookup and expansion share.
 nsg_lookup_task makeTask(const Binding &binding, const nsc_part &part,
                          void *weights) {
   const GpuLookup &lookup =
@@ -128,22 +128,22 @@ int64_t blocksOf(const nsg_lookup_task &task, int32_t itemsPerBlock) {
                  static_cast<int64_t>(itemsPerBlock) * task.items_per_group);
 }
 
-/// Ids of a part, as far as the host knows.
+/// Estimates the ids of a part.
 int64_t estimateIds(const Binding &binding, const nsc_part &part) {
   auto lookup = static_cast<size_t>(part.lookup);
   size_t exchange =
       static_cast<size_t>(binding.bound().lookups[lookup].exchange);
   int64_t ids = part.id_end - part.id_begin;
-  // They are those of all features of an input.
+  // The range has the ids of all features of the input.
   return part.exact
              ? ids
              : ids / static_cast<int64_t>(
                          binding.manifest.exchanges[exchange].features.size());
 }
 
-/// A block's start costs about as much as half a bag of one id, and of all
-/// waves of blocks half a wave is lost at the end: waves / k waves of k bags
-/// take least at about k = sqrt(waves). Long bags need no company.
+/// Starting a block costs about as much as half a bag of one id, and half a
+/// wave of blocks is lost at the end. So waves / k waves of k bags take least
+/// time at about k = sqrt(waves). Groups take one long bag each.
 int32_t chooseItemsPerGroup(int64_t waves, int64_t items, int64_t ids,
                             bool pooled) {
   constexpr int64_t kMostItems = 8, kIdsPerGroup = 16, kRowsAtOnce = 4;
@@ -151,7 +151,7 @@ int32_t chooseItemsPerGroup(int64_t waves, int64_t items, int64_t ids,
   while (k < kMostItems && 4 * k * k <= waves &&
          2 * k * ids <= kIdsPerGroup * items)
     k *= 2;
-  // Rows of ids without bags are read together.
+  // Kernels read several rows at once if ids are in no bags.
   if (!pooled && waves >= kRowsAtOnce)
     k = std::max(k, kRowsAtOnce);
   return static_cast<int32_t>(k);
@@ -190,9 +190,9 @@ void numberBlocks(StepTasks &step, TaskKernel kernel,
   }
 }
 
-/// How many sums there are of a small slot's gradients: each is added up by one
-/// group of lanes, and those of a row then by one. More of them keep more
-/// groups busy, and take more memory.
+/// Limits of the sums of a small slot's gradients. One group of lanes makes
+/// each sum, and one adds up the sums of a row. More sums keep more groups busy
+/// and take more memory.
 constexpr int64_t kMostSumsOfRow = 512;
 constexpr int64_t kMostSumsOfSlot = 8192;
 
@@ -204,8 +204,8 @@ SmallStep makeSmallStep(int64_t rows, int64_t firstPiece, int64_t numPieces) {
   return small;
 }
 
-/// Numbers the pieces of small slots, and the blocks that order them: those of
-/// a slot in the order of its tasks.
+/// Numbers the pieces of small slots, and the blocks that order them. Pieces of
+/// a slot are in the order of its tasks.
 void addPieces(const Binding &binding, const KeySpace &keys,
                std::span<const nsc_part> parts, StepTasks &step) {
   std::vector<std::vector<size_t>> partsOfSlot(binding.numSlots());
