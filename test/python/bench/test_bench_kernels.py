@@ -1,5 +1,5 @@
-"""`neuroshard-bench kernels` reports figures of every contender, says of each whether its values
-are the project's, and does not hide what could not be run."""
+"""`neuroshard-bench kernels` reports figures of every contender, says whether each computes the
+same values as NeuroShard, and lists contenders that could not run."""
 
 import json
 import os
@@ -45,7 +45,7 @@ def test_forward_has_all_contenders(report):
 
 
 def test_values_are_compared(report):
-    """Sums in the order of the ids are the same bits for everyone."""
+    """Sums in the order of the ids have the same bits in every contender."""
     found = contenders(report, "custom")
     for name in ("embedding_bag", "gather_limit"):
         assert found[name]["agrees"] and found[name]["largest_difference"] == 0
@@ -67,7 +67,7 @@ def test_aims_that_were_not_measured_are_not_reached(report):
 
 
 def test_without_fbgemm_it_says_so(tmp_path):
-    """A folder without its libraries is no reason to fail, and none to claim anything."""
+    """Without FBGEMM's libraries the benchmark says so, claims no figure, and does not fail."""
     done = run("--custom", "1,10,16,2,1", "--rounds", "1", "--fbgemm", tmp_path, "--json",
                tmp_path / "figures.json")
     assert done.returncode == 0, done.stderr
@@ -76,7 +76,7 @@ def test_without_fbgemm_it_says_so(tmp_path):
 
 
 def test_logical_bytes(report):
-    """3 tables x 8 bags x 4 ids of 16 f32, with their ids; results; offsets."""
+    """3 tables x 8 bags x 4 ids of 16 f32, plus ids, results and offsets."""
     shape = report[0]["shapes"][0]
     assert shape["logical_bytes"] == 96 * (64 + 8) + 3 * 8 * 64 + (3 * 8 + 1) * 8
 

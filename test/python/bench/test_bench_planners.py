@@ -1,5 +1,5 @@
-"""neuroshard-bench planners: its figures are those of the real planners, plans are verified and
-priced as others do it, and what is worse or wrong is seen to be."""
+"""neuroshard-bench planners: its figures are those of the real planners, its verifications and
+prices agree with independent ones, and worse or invalid plans are reported as such."""
 
 import json
 import subprocess
@@ -48,7 +48,7 @@ def planned(case):
 
 
 def test_same_tables_and_rates(case):
-    """What both planners get is what the workload and our table of device classes say."""
+    """Both planners get the tables of the workload and the rates of our device classes."""
     configs = {one.name: one for one in case.model.embedding_bag_configs()}
     limits = setup.make_constraints(case, setup.types_under(case, "exact"))
     for table in case.problem.tables:
@@ -64,7 +64,7 @@ def test_same_tables_and_rates(case):
 
 
 def test_theirs_is_their_planner(case, planned):
-    """The same plan from a planner made here, which rates it as the benchmark does."""
+    """A planner made here gives the same plan and rates it the same."""
     planner = EmbeddingShardingPlanner(
         topology=case.topology, batch_size=case.batch_per_rank, stats=[],
         constraints=setup.make_constraints(case, setup.types_under(case, "exact")),
@@ -76,7 +76,7 @@ def test_theirs_is_their_planner(case, planned):
 
 
 def test_ours_is_our_planner(case, planned):
-    """What neuroshard.plan finds for the workload itself, and what it costs there."""
+    """The plan and its cost are those of neuroshard.plan for the workload."""
     problem = case.problem_under("exact")
     direct = ns.plan(problem, progress=False)
     assert score(case, "exact", planned["neuroshard"]).step_ms == pytest.approx(
@@ -105,7 +105,8 @@ def test_totals(case, planned):
 
 
 def test_rating_as_a_cost_model():
-    """As ours it says of plans, whole or cut by columns or rows, what theirs says."""
+    """As our cost model the rating gives what TorchRec's planner gives, for whole tables and for
+    cuts by columns or rows."""
     case = setup.make_case("small", small(), DEVICES)
     kinds = {"t0": ["row_wise"], "t1": ["column_wise"], "t2": ["table_wise"]}
     plan = contest.ask_torchrec(case, kinds, RESERVE, min_partition=32)
@@ -199,7 +200,7 @@ def test_command(tmp_path):
 
 
 def refusal(capsys, monkeypatch, *arguments):
-    """The one line that main() ends with, before anything is planned."""
+    """The one line with which main() ends before it plans anything."""
     monkeypatch.setattr(sys, "argv", ["planners", *map(str, arguments)])
     monkeypatch.setattr(planners, "compare", None)
     with pytest.raises(SystemExit) as caught:
@@ -228,7 +229,7 @@ def test_refuses_two_workloads_of_one_name(tmp_path, capsys, monkeypatch):
 
 
 def test_writes_whole_files(tmp_path):
-    """What was there stays until all is written; a failure leaves it, and nothing else."""
+    """The old file stays until the new one is complete; a failure leaves no other file."""
     path = tmp_path / "out.json"
     path.write_text("before")
     with pytest.raises(TypeError):

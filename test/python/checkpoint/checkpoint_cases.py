@@ -1,5 +1,5 @@
-"""What ranks do in the tests of checkpoints. Each case is called on all ranks with a folder that
-runs of other numbers of ranks share, and fails by an exception."""
+"""Cases of the checkpoint tests that run on ranks. Each is called on all ranks with a folder that
+runs with other numbers of ranks share, and fails by an exception."""
 
 import contextlib
 import os
@@ -28,7 +28,7 @@ def everywhere(value):
 
 
 def first_writes(path, action):
-    """Rank 0 does something to files that others then see."""
+    """Rank 0 writes files that the other ranks then read."""
     if dist.get_rank() == 0:
         action(path)
     dist.barrier()
@@ -40,7 +40,7 @@ def module(problem, kinds, seed, idle=(), weights=0):
 
 
 def collection(problem, kinds, seed, idle=(), weights=0):
-    """The real thing. It stays open until the process ends."""
+    """A real collection, open until the process ends."""
     plan = tables.plan(problem, kinds, dist.get_world_size(), seed, idle)
     return tables.Collection(plan, problem, weights)
 
@@ -52,8 +52,7 @@ def assert_same(found, expected):
 
 
 def refusal(action):
-    """The one error that all ranks raise. None has waited for the others until the process group's
-    timeout: that is another error."""
+    """The error that all ranks must raise alike, and none only after the group's timeout."""
     try:
         action()
         message = ""
@@ -68,7 +67,7 @@ def refusal(action):
 
 
 def matrix(rotation):
-    """Rotation r shards each table in the kind that is r further on."""
+    """Rotation r shards each table in the r-th next kind."""
     problem = tables.problem(tables.matrix_tables(), dist.get_world_size())
     kinds = [kind for _ in tables.OPTIMIZERS for kind in tables.KINDS]
     return problem, kinds[int(rotation):] + kinds[:int(rotation)]
@@ -191,7 +190,7 @@ def plain(folder, real=""):
 
 
 def asynchronous(folder, real=""):
-    """The state of the moment of the call is saved while training goes on."""
+    """The state at the moment of the call is saved while training goes on."""
     problem, kinds = bits("exact")
     make, path = collection if real else module, folder / f"asynchronous{real}"
     trained = make(problem, kinds, 7)
@@ -206,7 +205,7 @@ def asynchronous(folder, real=""):
 
 
 def unsharded(folder):
-    """Weights of whole tables, saved by torch alone, and only those."""
+    """Weights of whole tables, saved by torch alone, without optimizer states."""
     problem, kinds = bits("exact")
     weights = {f"embedding_bags.{table.name}.weight": tables.initial(table, 5).to(
         tables.state.DTYPES[table.type]) for table in problem.tables}
@@ -292,7 +291,7 @@ def subgroups(folder):
 
 
 def full_disk(folder):
-    """A rank cannot write; the checkpoint before stays, and nothing else does."""
+    """One rank cannot write: the earlier checkpoint stays, and no other file does."""
     problem, kinds = bits("exact")
     trained = module(problem, kinds, 1)
     path = folder / "full" / "step-1"
@@ -341,7 +340,7 @@ def full_in(owner, name, here):
 
 
 def damage(folder):
-    """What only some ranks read is damaged or gone; all ranks say so."""
+    """A file that only some ranks read is damaged or missing: all ranks raise the error."""
     problem, kinds = bits("exact")
     trained = module(problem, kinds, 1)
     path = folder / "damage"
@@ -368,7 +367,7 @@ def damage(folder):
 
 
 def disagreement(folder):
-    """Ranks that do not want the same."""
+    """Ranks call with different arguments."""
     problem, kinds = bits("exact")
     trained = module(problem, kinds, 1)
     rank = dist.get_rank()
@@ -393,7 +392,7 @@ def disagreement(folder):
 
 
 def killed(folder, where, victim):
-    """A rank that is killed in mid-save. The ranks that are left write down their errors."""
+    """A rank is killed during a save; the others write down their errors."""
     problem, kinds = bits("exact")
     trained = module(problem, kinds, 1)
     path = folder / f"killed-{where}" / "step-1"
@@ -416,8 +415,8 @@ def kill_in(owner, name):
 
 
 def after_killed(folder, where):
-    """The checkpoint of before or, once it was complete, the new one loads; the next save leaves
-    nothing else behind."""
+    """The earlier checkpoint loads or, if it was complete, the new one; the next save removes all
+    leftovers."""
     problem, kinds = bits("exact")
     path = folder / f"killed-{where}" / "step-1"
     other = module(problem, kinds[1:] + kinds[:1], 2, weights=9)

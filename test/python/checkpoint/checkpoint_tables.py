@@ -54,7 +54,7 @@ def plan(problem, kinds, ranks, seed, idle=()):
 
 
 class Tables(torch.nn.Module):
-    """Shards of one rank. Rows lie further apart than they are wide."""
+    """The shards of one rank, with padded rows."""
 
     def __init__(self, plan, problem, rank=0, seed=0):
         super().__init__()
@@ -121,7 +121,7 @@ class Tables(torch.nn.Module):
 
 
 class Collection(ns.ShardedEmbeddingBagCollection):
-    """Trains on the same samples however many ranks there are."""
+    """Trains on the same samples for any number of ranks."""
 
     def __init__(self, plan, problem, seed=0):
         super().__init__(plan, problem, learning_rate=0.1, seed=seed)
@@ -168,14 +168,14 @@ def whole(module, gather=None):
 
 
 def whole_parts(module):
-    """What a rank has to give to the whole."""
+    """What a rank contributes to the whole tables."""
     return [(shard.table, shard.rows, shard.cols, shard.weights.clone(),
              {name: values.clone() for name, values in shard.states.items()})
             for shard in module.local_shards()]
 
 
 def put_together(problem, ranks):
-    """Whole tables and states; cells that several shards hold must be equal."""
+    """Whole tables and states; values that several shards hold must be equal."""
     result = {}
     for name, rows, cols, weights, states in (part for parts in ranks for part in parts):
         table = problem.table(name)

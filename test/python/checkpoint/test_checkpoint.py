@@ -1,5 +1,5 @@
-"""State dicts and checkpoints of sharded tables on one rank: keys and memory, whole tables in and
-out, the merging of row-wise states, names of folders, and what is refused."""
+"""State dicts and checkpoints of sharded tables on one rank: keys and memory, saving and loading
+whole tables, merging of row-wise states, names of folders, and refusals."""
 
 import copy
 import os
@@ -326,7 +326,7 @@ def test_what_is_no_checkpoint_stays(tmp_path):
         with pytest.raises(CheckpointError, match="exists and is no checkpoint of neuroshard"):
             checkpoint.save(made, {"n": 1})
     folder.rename(tmp_path / "a.partial")
-    with pytest.raises(CheckpointError, match=r"holds a file that is not part of a checkpoint \(thesis"):
+    with pytest.raises(CheckpointError, match=r"not part of a checkpoint \(thesis"):
         checkpoint.save(tmp_path / "a", {"n": 1})
     assert (tmp_path / "a.partial" / "thesis.txt").read_text() == "x"
 

@@ -1,4 +1,4 @@
-"""neuroshard plan, compare, explain, what-if: what they print is what the API answers."""
+"""neuroshard plan, compare, explain, what-if print the results of the API."""
 
 import json
 import os
@@ -18,7 +18,7 @@ def run(capsys, tmp_path, monkeypatch):
 
 
 def cut_problem():
-    """A table that pays to be cut."""
+    """A problem with a table that is faster when cut."""
     return small_problem(tables=[ns.Table("big", 1_000_000, 128), ns.Table("tiny", 100, 8)],
                          features=[ns.Feature("big_id", "big", mean_pooling=50),
                                    ns.Feature("tiny_id", "tiny")],

@@ -1,5 +1,5 @@
-"""The installed package alone: what a wheel has, used by a Python without other packages, and
-what has been compiled elsewhere, run by it where torch is."""
+"""The installed package alone: the contents of a wheel, used by a Python without other packages;
+and artifacts compiled elsewhere, run where torch is installed."""
 
 import importlib
 import os
@@ -69,18 +69,18 @@ def small():
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    """What the plain wheel has at least."""
+    """The least that a wheel contains."""
     return install(tmp_path_factory.mktemp("installed"), "python")
 
 
 @pytest.fixture(scope="module")
 def complete(tmp_path_factory):
-    """What a wheel has that is built with torch and the compiler."""
+    """The contents of a wheel that is built with torch and the compiler."""
     return install(tmp_path_factory.mktemp("complete"), "python", "python_parts")
 
 
 def python(installed, code):
-    """Without the site-packages of this one."""
+    """Runs Python without this interpreter's site-packages."""
     return subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True,
                           env={"PYTHONPATH": str(installed), "PATH": ""}, timeout=100)
 

@@ -1,4 +1,4 @@
-"""neuroshard-collect measures, keeps what it has when stopped, and goes on later."""
+"""neuroshard-collect measures, keeps its samples when stopped, and resumes."""
 
 import signal
 import subprocess

@@ -1,4 +1,4 @@
-"""What cases of the tests of neuroshard.distributed share: making modules, whole tables."""
+"""Helpers of the cases of neuroshard.distributed: modules, whole tables, expected errors."""
 
 import traceback
 
@@ -39,7 +39,7 @@ class Context:
         return values
 
     def close(self):
-        """"" or what went wrong."""
+        """"" if closing works, else the error."""
         try:
             for module in self.modules:
                 module.close()
@@ -73,7 +73,7 @@ def whole(module, group=None):
 
 
 def column_groups(plan, table):
-    """Columns with a row-wise state of their own."""
+    """Ranges of columns that have a row-wise state of their own."""
     if plan.optimizer_semantics == "exact":
         return [(0, table.dim)]
     return sorted({shard.cols for shard in plan.shards_of(table.name)})

@@ -1,5 +1,4 @@
-"""Cases: wrong input is one error, the same on all ranks where one rank's input is wrong, and
-training goes on."""
+"""Cases: wrong input on one rank raises the same error on all ranks, and training goes on."""
 
 import torch
 
@@ -109,7 +108,7 @@ def case_forms(context):
 
 
 def case_weights(context):
-    """A model with sample weights wants them, one for each id."""
+    """A model with sample weights requires one for each id."""
     problem = make_problem(0, context.size)
     plan = make_plan(problem, ["table_wise"] * len(problem.tables), context.size, 0)
     tables = context.make(plan, problem)
@@ -124,7 +123,7 @@ def case_weights(context):
 
 
 def case_construction(context):
-    """What cannot be built is one error on all ranks, before anything is."""
+    """A module that cannot be built raises one error on all ranks before anything is built."""
     problem, plan = small(context.size)
     other, other_plan = small(context.size + 1)
     raises(ValueError, f"the plan is for {context.size + 1} devices, but there are "
@@ -153,7 +152,7 @@ def case_construction(context):
 
 
 def case_disagreement(context):
-    """Another plan, problem, or a plan that cannot be on one rank: one error on all."""
+    """A different plan or problem, or an invalid plan, on one rank raises one error on all."""
     problem, plan = small(context.size)
     odd = context.rank == context.size - 1
     last = context.size - 1

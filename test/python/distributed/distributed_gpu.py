@@ -1,4 +1,5 @@
-"""Cases: the engine for GPUs, on the emulator with Gloo. Most are those of the engine for CPUs."""
+"""Cases of the engine for GPUs, on the emulator with Gloo. Most are the cases of the engine for
+CPUs."""
 
 import importlib
 
@@ -20,14 +21,14 @@ OF_GPUS = {"engine": "cuda", "device": "cpu"}
 
 
 class GpuContext(Context):
-    """Makes modules of the engine for GPUs, if nothing else is asked for."""
+    """Makes modules of the engine for GPUs by default."""
 
     def make(self, plan, problem, learning_rate=0.125, **options):
         return super().make(plan, problem, learning_rate, **{**OF_GPUS, **options})
 
 
 def case_same(context, case, **options):
-    """A case of another module, MODULE/FUNCTION."""
+    """Runs a case of another module, MODULE/FUNCTION."""
     context.__class__ = GpuContext
     module, function = case.split("/")
     work = getattr(importlib.import_module(f"distributed_{module}"), f"case_{function}")
@@ -35,7 +36,7 @@ def case_same(context, case, **options):
 
 
 def case_as_on_cpus(context, number, unpooled="0"):
-    """Both engines begin with the same bits, and go the same way."""
+    """Both engines start with the same bits and train alike."""
     unpooled = unpooled == "1"
     problem, plan = describe(context, int(number), unpooled)
     modules = [context.make(plan, problem, seed=3, **OF_GPUS)]
@@ -71,7 +72,7 @@ def assert_same(one, other):
 
 
 def assert_near(one, other):
-    """As near as tables of bf16 can be after some steps."""
+    """Equal within the rounding of bf16 tables after some steps."""
     for name, (weights, states) in one.items():
         for mine, theirs in zip((weights, *states), (other[name][0], *other[name][1]),
                                 strict=True):
@@ -80,7 +81,7 @@ def assert_near(one, other):
 
 
 def ragged(ranks, kind="rowwise_adagrad"):
-    """Column shards whose rows are cut at other places; two of them on one rank."""
+    """A plan whose column shards are cut into different ranges of rows, two of them on one rank."""
     problem = ns.ShardingProblem(
         tables=[ns.Table("a", 40, 16, optimizer=kind)], features=[
             ns.Feature("a0", "a", "sum", 4), ns.Feature("a1", "a", "mean", 4)],
@@ -93,7 +94,7 @@ def ragged(ranks, kind="rowwise_adagrad"):
 
 
 def case_ragged(context):
-    """Norms of rows meet where column shards have other rows, and where they have the same."""
+    """Norms are summed for column shards with different ranges of rows and with equal ones."""
     context.__class__ = GpuContext
     for problem, plan in (ragged(context.size), small(context.size, "rowwise_adagrad")):
         training = Training(context, plan, problem)
@@ -103,7 +104,8 @@ def case_ragged(context):
 
 
 def case_checkpoint(context):
-    """What one engine saves the other loads, under another plan, bit by bit; and goes on."""
+    """A checkpoint of one engine loads in the other under another plan bit by bit, and training
+    goes on."""
     problem, plan = small(context.size, "rowwise_adagrad")
     other_plan = make_plan(problem, ["columns", "rows", "table_wise"], context.size, 2)
     generator = context.generator()
@@ -127,8 +129,8 @@ def learn(context, tables, problem, generator):
 
 
 def case_modes(context):
-    """Without gradients nothing is learned and ids of copies stay at home; dropped steps leave
-    nothing; a rank in another mode is an error on all."""
+    """Without gradients nothing is updated and ids of replicated tables stay on their rank; dropped
+    steps leave nothing; a rank in another mode is an error on all."""
     context.__class__ = GpuContext
     problem, plan = small(context.size, "adam")
     tables = context.make(plan, problem)
@@ -161,7 +163,7 @@ def case_modes(context):
 
 
 def case_wrong(context):
-    """What is wrong with the tensors of one rank is one error on all, and training goes on."""
+    """Wrong tensors on one rank are one error on all, and training goes on."""
     context.__class__ = GpuContext
     problem, plan = small(context.size, "adam")
     tables = context.make(plan, problem)
@@ -178,7 +180,7 @@ def case_wrong(context):
 
 
 def case_broken(context):
-    """A GPU that fails in the midst of a step, forward or update, ends it on all ranks."""
+    """A GPU that fails within a step, in forward or update, ends the step on all ranks."""
     context.__class__ = GpuContext
     problem, plan = small(context.size, "adam")
     for verb in ("forward", "backward"):
@@ -197,7 +199,7 @@ def case_broken(context):
 
 
 def case_engines(context):
-    """Engines that cannot be are errors that say what can."""
+    """Engines that cannot run raise errors that name those that can."""
     problem, plan = small(context.size, "adam")
     raises(ValueError, 'expected "cpu" or "cuda"', lambda: context.make(plan, problem, engine="x"))
     raises(ValueError, "cannot run on cuda", lambda: context.make(plan, problem, engine="cpu",

@@ -1,4 +1,4 @@
-"""Cases: forms of ids and results, beside torchrec's collections."""
+"""Cases: the forms of ids and results, compared with TorchRec's collections."""
 
 import torch
 from torchrec.modules.embedding_configs import (EmbeddingBagConfig, EmbeddingConfig, PoolingType)
@@ -15,7 +15,7 @@ KINDS = ["rows", "columns"]
 
 
 def keyed(problem, part, order, extra=()):
-    """A KeyedJaggedTensor with its features in this order, and others."""
+    """A KeyedJaggedTensor with its features in this order, and other features."""
     names = [one.name for one in problem.features]
     ids, lengths, weights = [], [], []
     for name in order:
@@ -62,7 +62,7 @@ def case_forms(context):
 
 
 def configs(kind, pooling=None):
-    """torchrec's own collections without pooling have one dim for all."""
+    """TorchRec's unpooled collections need one dim for all tables."""
     last = 12 if pooling else 8
     pooling = {"pooling": pooling} if pooling else {}
     return [kind(name="t1", embedding_dim=8, num_embeddings=30, feature_names=["f1", "g1"],
@@ -84,8 +84,8 @@ def sharded_like(context, module, **rest):
 
 
 def case_torchrec(context, pooling, weighted="0"):
-    """In the place of an EmbeddingBagCollection: results, and a step of SGD by the mean over all
-    ranks."""
+    """Replaces an EmbeddingBagCollection: equal results, and an equal step of SGD by the mean over
+    all ranks."""
     torch.manual_seed(5)
     weighted = weighted == "1"
     theirs = EmbeddingBagCollection(tables=configs(EmbeddingBagConfig, PoolingType[pooling]),
@@ -116,7 +116,7 @@ def case_torchrec(context, pooling, weighted="0"):
 
 
 def case_torchrec_unpooled(context):
-    """In the place of an EmbeddingCollection."""
+    """Replaces an EmbeddingCollection."""
     torch.manual_seed(5)
     theirs = EmbeddingCollection(tables=configs(EmbeddingConfig))
     problem, tables, _ = sharded_like(context, theirs)
@@ -150,8 +150,8 @@ def shared_batch(generator):
 
 
 def case_shared_feature(context):
-    """Of a feature that two tables read the ids come once; its results and the updates are
-    torchrec's, by its names."""
+    """A feature that two tables read has its ids once in a batch; results and updates equal
+    TorchRec's and have its names."""
     torch.manual_seed(5)
     theirs = EmbeddingBagCollection(tables=shared_configs(EmbeddingBagConfig,
                                                           pooling=PoolingType.SUM))
@@ -195,7 +195,7 @@ def case_shared_feature_unpooled(context):
 
 
 def case_bags(context):
-    """In the place of a dict of nn.EmbeddingBag, of which two features share one."""
+    """Replaces a dict of nn.EmbeddingBag, two of which are one module."""
     torch.manual_seed(5)
     shared = torch.nn.EmbeddingBag(20, 8, mode="mean", include_last_offset=True)
     bags = {"p": shared, "q": torch.nn.EmbeddingBag(9, 4, mode="sum", include_last_offset=True),

@@ -91,13 +91,13 @@ def grid(table, rows, cols, owners):
 
 
 def lone(problem):
-    """The problem and a plan for one device: every table whole."""
+    """The problem and a plan for one device, every table whole."""
     alone = problem.replace(topology="1xCPU@4GiB")
     return alone, make_plan(alone, ["table_wise"] * len(problem.tables), 1, 0)
 
 
 def input_of(problem):
-    """The problem's ids as support.batch and support.oracle want to know them."""
+    """The problem's ids in the form of support.batch and support.oracle."""
     lookups = tuple(Lookup(one.name, one.table, "unpooled" if one.pooling == "none"
                            else one.pooling, one.weighted, None, problem.batch.output_type)
                     for one in problem.features)
@@ -111,7 +111,7 @@ def random_parts(problem, sizes, generator):
 
 
 def joined(problem, parts):
-    """The global batch: samples in the order of the ranks."""
+    """The global batch: the ranks' samples one after the other."""
     features = []
     for number in range(len(problem.features)):
         pieces = [part.feature(number) for part in parts]

@@ -1,4 +1,4 @@
-"""Cases: what a training loop does with a module, in every order it may do so."""
+"""Cases: what a training loop does with a module, in every allowed order."""
 
 import torch
 import torch.distributed as dist
@@ -46,7 +46,7 @@ class Model(torch.nn.Module):
 
 
 class Reference:
-    """The same without shards, by torch in float64 on the global batch."""
+    """The same model without shards, by torch in float64 on the global batch."""
 
     def __init__(self, problem, tables, optimizer):
         self.problem = problem
@@ -124,7 +124,7 @@ def case_convention(context, optimizer, division="1"):
 
 
 def case_modes(context):
-    """eval() and no_grad() learn nothing; steps without a backward leave nothing behind."""
+    """eval() and no_grad() update nothing; steps without a backward leave nothing behind."""
     problem, plan = small(context.size, "adam")
     tables = context.make(plan, problem)
     part = random_parts(problem, [4] * context.size, context.generator())[context.rank]
@@ -181,8 +181,8 @@ def case_orders(context):
 
 
 def case_learning_rate(context, backend=""):
-    """It counts at the update, however it was changed since the forward; also in compiled steps
-    and for a step that another has overtaken."""
+    """The learning rate at the update counts, also if it changed since the forward, in compiled
+    steps, and for a step whose successor was updated first."""
     problem, plan = small(context.size)
     tables, other = (context.make(plan, problem, rate) for rate in (1.0, 0.25))
     schedule = torch.optim.lr_scheduler.StepLR(tables.optimizer, step_size=1, gamma=0.5)
@@ -219,7 +219,7 @@ def case_learning_rate(context, backend=""):
 
 
 def case_pending(context):
-    """start() and wait() apart: the same results, in the order of the caller."""
+    """start() and wait() called apart give the same results, in the caller's order."""
     problem, plan = small(context.size)
     tables = context.make(plan, problem)
     generator = context.generator()
@@ -239,7 +239,7 @@ def case_pending(context):
 
 
 def case_two_collections(context):
-    """In one model they learn as each alone does."""
+    """Two collections in one model train as each does alone."""
     problems = [small(context.size, "adagrad"), small(context.size, "sgd")]
     generator = context.generator()
     parts = [[random_parts(problem, [3] * context.size, generator)[context.rank]
@@ -261,7 +261,7 @@ def case_two_collections(context):
 
 
 def case_subgroups(context):
-    """Each half of the ranks has a model of its own, of which the other half knows nothing."""
+    """Each half of the ranks has a model of its own, independent of the other half."""
     halves = [list(range(one, context.size, 2)) for one in (0, 1)]
     groups = [dist.new_group(half) for half in halves]
     mine = context.rank % 2
@@ -277,7 +277,7 @@ def case_subgroups(context):
 
 
 def case_searched(context):
-    """The planner's own plan for problems with statistics enough to cut tables."""
+    """The planner's own plan, for problems whose statistics make it cut tables."""
     problem = make_problem(5, context.size)
     plan = ns.distributed.plan(problem)
     assert len(set(context.gather(plan.to_json()))) == 1
@@ -288,7 +288,7 @@ def case_searched(context):
 
 
 def case_unread_result(context):
-    """Results that the loss does not read count as having gradients of zero."""
+    """Results that the loss does not read have zero gradients."""
     problem, plan = small(context.size)
     tables = context.make(plan, problem)
     part = random_parts(problem, [4] * context.size, context.generator())[context.rank]

@@ -1,4 +1,4 @@
-"""Cases: torch's own machinery around the module: compile, export, profiler, copies, opcheck."""
+"""Cases: the module with torch.compile, torch.export, the profiler, copies and opcheck."""
 
 import contextlib
 import copy
@@ -21,7 +21,7 @@ IDS, RESULTS = 2, 3
 
 
 class Weighted(torch.nn.Module):
-    """Looks weighted features up; the weights want gradients."""
+    """A model with weighted features, whose weights require gradients."""
 
     def __init__(self, tables):
         super().__init__()
@@ -65,7 +65,7 @@ MODELS = {"pooled": (Model, lambda ranks: small(ranks, "adam")), "weighted": (We
 
 
 def train(context, backend, kind):
-    """Losses, gradients of weights, and tables after steps whose rate changes."""
+    """Losses, gradients of weights and tables after steps with changing rates."""
     module, problem_and_plan = MODELS[kind]
     problem, plan = problem_and_plan(context.size)
     tables = context.make(plan, problem)
@@ -89,7 +89,7 @@ def train(context, backend, kind):
 
 
 def case_compile(context, backend, kind):
-    """Compiled steps do what steps do."""
+    """Compiled steps train as others do."""
     plain, compiled = train(context, None, kind), train(context, backend, kind)
     for number, (one, other) in enumerate(zip(plain, compiled, strict=True)):
         if backend == "inductor":  # has sums of its own
@@ -144,7 +144,7 @@ class HeldGroup(dist.ProcessGroup):
 
 @contextlib.contextmanager
 def in_place_of(group, held):
-    """What looks the group up by its name finds `held`."""
+    """Lookups of the group by its name find `held`."""
     groups = torch._C._distributed_c10d
     groups._unregister_process_group(group.group_name)
     groups._register_process_group(group.group_name, held)
@@ -190,8 +190,8 @@ def case_copies(context):
 
 
 def case_operators(context):
-    """start keeps to its schema; the fake kernels of all three give the shapes and types of the
-    real ones."""
+    """start follows its schema; the fake kernels of all three operators give the shapes and types
+    of the real ones."""
     problem, plan = weighted(context.size)
     tables = context.make(plan, problem, 0.0)
     ids, offsets, weights = random_parts(problem, [4] * context.size,

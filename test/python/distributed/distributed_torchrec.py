@@ -56,7 +56,8 @@ def sharders():
 
 
 def choose_kinds(config, dice):
-    """Of a table; None: those that TorchRec runs right."""
+    """The sharding types allowed for a table; None: those that TorchRec computes right results
+    with."""
     kinds = dice.choice(KINDS)
     unpooled = isinstance(config, EmbeddingConfig)
     wrong = (RUN_WRONG["none"] | UNPOOLED_LACK if unpooled
@@ -119,7 +120,7 @@ def check_weights(model, expected):
 
 
 def check_round_trip(context, plan, planner, configs):
-    """TorchRec's plan says as much as ours."""
+    """Converting to TorchRec's plan and back gives the same plan."""
     if planner.result is None:
         return
     sizes = {one.name: (one.num_embeddings, one.embedding_dim) for one in configs}
@@ -142,7 +143,7 @@ def check_round_trip(context, plan, planner, configs):
 
 
 def case_refused(context):
-    """What rank 0 cannot plan, every rank learns."""
+    """An error of planning on rank 0 reaches every rank."""
     bags, rows, weighted = make_tables(1, random.Random(1))
     planner = NeuroShardPlanner(Topology(context.size, "cpu", ddr_cap=100), batch_size=4)
     kind = ns.PlanningError if context.rank == 0 else ns.distributed.GroupError
@@ -153,7 +154,7 @@ def case_refused(context):
 
 
 def case_other_ranks(context):
-    """A topology of other ranks than the group's is refused on all of them."""
+    """A topology with another number of ranks than the group is refused on all of them."""
     bags, rows, weighted = make_tables(1, random.Random(1))
     kind = ValueError if context.rank == 0 else ns.distributed.GroupError
     for ranks in (context.size // 2, context.size * 2):

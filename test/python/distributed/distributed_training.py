@@ -15,7 +15,7 @@ WIRE = {"f32": (0.0, 0.0), "f16": (2.0**-11, 2.0**-25), "bf16": (2.0**-8, 2.0**-
 
 
 class Training:
-    """A module beside the formulas."""
+    """A module and, beside it, the formulas."""
 
     def __init__(self, context, plan, problem, group=None, scale=None, **options):
         self.context, self.plan, self.problem, self.group = context, plan, problem, group
@@ -68,7 +68,7 @@ class Training:
                 for count, lookup in zip(rows, self.lookups, strict=True)]
 
     def widened(self, bounded, magnitude, terms):
-        """With the error of `terms` values that travelled."""
+        """The value with the error of `terms` values that were rounded for sending."""
         relative, smallest = WIRE[self.problem.batch.wire_type]
         return oracle.Bounded(bounded.value,
                               bounded.error + 1.01 * relative * magnitude + terms * smallest)
@@ -101,7 +101,7 @@ class Training:
                                      f"{table}: {name} after step {self.updates}")
 
     def check_weights(self, tables, part, gradients, got):
-        """Gradients of sample weights are of the rank's own loss: nothing scales them."""
+        """Gradients of sample weights belong to the rank's own loss and are not scaled."""
         expected = oracle.Bounded(torch.zeros(len(part.ids)).double(),
                                   torch.zeros(len(part.ids)).double())
         for number, (lookup, gradient) in enumerate(zip(self.lookups, gradients, strict=True)):
@@ -119,7 +119,7 @@ class Training:
 
 
 class Travelled:
-    """A table's gradient whose parts were rounded on the way."""
+    """A table's gradient whose terms were rounded for sending."""
 
     def __init__(self, gradient, relative, smallest):
         self.value, self.touched = gradient.value, gradient.touched
@@ -207,7 +207,7 @@ def case_same_bits(context, number, unpooled="0"):
 
 
 def case_cuts(context):
-    """Rectangles that are no grid, under a norm over all columns of a row; a table that nothing
+    """Rectangles that form no grid, with a norm over all columns of a row; and a table that nothing
     reads."""
     tables = [ns.Table("a", 10, 12, optimizer="rowwise_adagrad"), ns.Table("b", 9, 4)]
     problem = ns.ShardingProblem(tables=tables, batch=8, topology=f"{context.size}xCPU@4GiB",

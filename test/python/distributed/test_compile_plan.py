@@ -1,4 +1,4 @@
-"""compile_plan() compiles what plan() made, under the same rules."""
+"""compile_plan() compiles the plan of plan() under the same constraints."""
 
 import subprocess
 
@@ -8,7 +8,7 @@ from support import artifact
 
 
 def ruled_problem():
-    """Fits with its own reserves alone: those of the class CPU are 512 MiB."""
+    """A problem that fits only with its own reserves: those of the class CPU are 512 MiB."""
     return ns.ShardingProblem(
         tables=[ns.Table("a", 1000, 16, optimizer="sgd"), ns.Table("b", 1000, 16, optimizer="sgd")],
         features=[ns.Feature("a_id", "a"), ns.Feature("b_id", "b")], batch=64,

@@ -63,7 +63,7 @@ CASES = {ranks: [*drawn(ranks), *OTHERS[ranks]] for ranks in POOLED}
 
 @pytest.fixture(scope="module")
 def runs(request, tmp_path_factory):
-    """By number of ranks; of the cases those that pytest has selected."""
+    """By number of ranks, the selected cases."""
     folder = tmp_path_factory.mktemp("distributed")
     chosen = [item.callspec.params for item in request.session.items
               if item.nodeid.startswith(request.node.nodeid) and item.originalname == "test_ranks"]
@@ -79,7 +79,7 @@ def test_ranks(runs, ranks, case):
 
 
 def test_without_process_group(tmp_path, monkeypatch):
-    """One rank needs no torch.distributed; more say what is missing."""
+    """One rank needs no torch.distributed; for more the error names what is missing."""
     monkeypatch.setenv("NEUROSHARD_CACHE", str(tmp_path))
     problem, plan = lone(make_problem(1, 1))
     tables = ns.ShardedEmbeddingBagCollection(plan, problem, learning_rate=0.5, threads=2)

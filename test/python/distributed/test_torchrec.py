@@ -1,5 +1,5 @@
-"""TorchRec runs our plans: a sample of 300 searched ones on 2 and 4 ranks; plans that it would
-run wrong are refused before anything is built."""
+"""TorchRec runs our plans: a sample of 300 searched ones on 2 and 4 ranks. Plans that it would
+compute wrong results with are refused before anything is built."""
 
 import pytest
 
@@ -164,7 +164,7 @@ def test_column_shards_keep_a_state_each():
 
 
 class Sharder:
-    """What allowed_kinds asks of a sharder of TorchRec."""
+    """The interface of TorchRec's sharders that allowed_kinds uses."""
 
     def sharding_types(self, device):
         return ["data_parallel", "table_wise", "column_wise", "row_wise"]
@@ -197,7 +197,7 @@ def piece(rows, dim, kinds, min_width=4, ranks=2, local=None, device="cpu",
 
 
 def test_a_table_too_small_to_be_cut_stays_whole():
-    """TorchRec calls it column-wise or row-wise all the same."""
+    """TorchRec still calls it column-wise or row-wise."""
     assert piece(10, 8, ["column_wise"]) and piece(10, 16, ["column_wise"], 8)
     assert not piece(10, 8, ["column_wise"], 8)
     assert not piece(10, 12, ["column_wise"], 6)  # two shards of 8 columns need 16
@@ -261,7 +261,8 @@ def test_table_row_wise_is_over_one_host():
 
 
 def test_problem_of_a_feature_that_two_tables_read():
-    """By TorchRec's names of its results; each table's pooling or that of both."""
+    """Features have the names of TorchRec's results, and each table's own pooling or a common
+    one."""
     collection = EmbeddingBagCollection(device="meta", tables=[
         EmbeddingBagConfig(name=name, num_embeddings=10, embedding_dim=4,
                            feature_names=["clicked"]) for name in ("item", "page")])

@@ -1,4 +1,4 @@
-"""What nobody should pass to neuroshard.torchrec: each argument is refused by its name."""
+"""Wrong arguments of neuroshard.torchrec: each is refused by its name."""
 
 import re
 from types import SimpleNamespace
@@ -194,7 +194,7 @@ def test_a_table_that_reads_a_feature_twice_is_refused(kinds):
 
 
 def test_features_of_one_name():
-    """In two modules, in two tables, and with the slash that ours put between table and name."""
+    """In two modules, in two tables, and with the slash that joins table and name."""
     model = model_of(table("t", "g/f"), table("t/g", "f"), table("u", "f"))
     model["n"] = model_of(table("t", "f"))["m"]
     planner = NeuroShardPlanner(TOPOLOGY, progress=False)

@@ -1,4 +1,4 @@
-"""The example model is DLRM-DCNv2: compiled and sharded it gives what torch gives."""
+"""The example model is DLRM-DCNv2: compiled and sharded it gives the results of torch."""
 
 import json
 import subprocess

@@ -1,5 +1,5 @@
-"""The example on MovieLens-100k: its features say nothing of the future, and four processes
-under NeuroShard's plan train what one process of PyTorch trains."""
+"""The example on MovieLens-100k: its features use nothing from the future, and four processes under
+NeuroShard's plan train as one process of PyTorch does."""
 
 import json
 import os
@@ -43,7 +43,7 @@ def test_test_part_is_later_than_training_part(data):
 
 
 def test_histories_are_the_last_movies_before(data):
-    """Against a walk through all ratings in the order of time."""
+    """Compared with a walk through all ratings in the order of time."""
     histories = {1: defaultdict(list), 0: defaultdict(list)}
     expected = {"liked": {}, "disliked": {}}
     for sample in np.argsort(data.time, kind="stable"):
@@ -120,7 +120,7 @@ def test_batch_larger_than_the_training_part_is_refused(data):
 
 @pytest.mark.parametrize("kind", ["sgd", "adagrad", "rowwise_adagrad", "adam"])
 def test_unsharded_tables_learn_by_the_formulas(data, kind, generator):
-    """The side that shards are compared with, against float64 formulas."""
+    """Checks the unsharded baseline against float64 formulas."""
     optimizer = ns.Optimizer(kind)
     weights = {name: torch.rand((spec.rows, 4), generator=generator) - 0.5
                for name, spec in data.tables.items()}
@@ -182,7 +182,7 @@ def test_report_tells_agreement_from_none(loss_gap, weight_gap, agrees, capsys):
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    """What the example writes, trained with small batches and narrow tables."""
+    """The files that the example writes, trained with small batches and narrow tables."""
     folder = tmp_path_factory.mktemp("movielens")
     environment = {
         **os.environ, "OMP_NUM_THREADS": "1", "NEUROSHARD_CACHE": str(folder / "cache"),

@@ -10,7 +10,7 @@ from torch.utils import _pytree as pytree
 
 
 def hand_made_plan(exported, devices, seed, kinds=plans.KINDS):
-    """Every table cut in another way, at random places."""
+    """A plan that cuts every table differently, at random places."""
     chooser = random.Random(f"export {seed}")
     kinds = [kind for kind in kinds if devices > 1 or kind != "replicated"]
     start = chooser.randrange(len(kinds))
@@ -62,8 +62,8 @@ def assert_same_bits(got, expected):
 
 
 def assert_same_parts(one, other, calls):
-    """Two exports are the same but for the compiler: in what they say, and in what their parts of
-    torch make of calls, each a tuple of arguments; also in errors."""
+    """Two exports are equal: their descriptions, and what their programs of torch compute for
+    calls, each a tuple of arguments; also their errors."""
     assert other.mlir == one.mlir
     assert other.conditions == one.conditions and other.counts == one.counts
     assert_same_bits(dict(other.example()), dict(one.example()))
@@ -73,7 +73,7 @@ def assert_same_parts(one, other, calls):
 
 
 def run_parts(exported, arguments, **named):
-    """What the parts of torch give for rows at random; or the error."""
+    """The results of the programs of torch for random rows; or the error."""
     try:
         values = exported.flatten(arguments, named)
         jagged = exported.jagged(values)

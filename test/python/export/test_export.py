@@ -1,5 +1,5 @@
-"""Exported models give what eager gives: in plain torch and in TorchRec, at several batch sizes,
-with empty bags and shared tables, on devices among which every table is cut."""
+"""Exported models give the results of eager mode: in plain torch and in TorchRec, at several batch
+sizes, with empty bags and shared tables, on devices over which every table is cut."""
 
 import neuroshard
 import pytest

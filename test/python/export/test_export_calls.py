@@ -1,4 +1,4 @@
-"""A program that is called from several threads, and closed meanwhile."""
+"""A program called from several threads, and closed meanwhile."""
 
 import threading
 
@@ -15,7 +15,7 @@ def exported(generator):
 
 
 def in_threads(function, arguments):
-    """Its results or errors, in order."""
+    """The results or errors of the calls, in order."""
     results = [None] * len(arguments)
 
     def call(number, one):

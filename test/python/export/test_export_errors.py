@@ -1,4 +1,4 @@
-"""What cannot be exported is one error that names the place and what can be."""
+"""Models that cannot be exported raise one error that names the place and what is expected."""
 
 import neuroshard
 import pytest
@@ -12,7 +12,7 @@ IDS = torch.tensor([[1, 2], [3, 4], [5, 6]])
 
 
 class Of(nn.Module):
-    """forward is the function, given the module's table."""
+    """A module with a table whose forward is the given function."""
 
     def __init__(self, function, table=None):
         super().__init__()
@@ -87,7 +87,7 @@ def test_refused(name):
 
 
 class Tied(nn.Module):
-    """The names of one table, of which a dense layer is the first."""
+    """One table under several names, the first of which is a dense layer's."""
 
     def __init__(self):
         super().__init__()
@@ -151,7 +151,7 @@ def test_linalg_that_cannot_be_shared():
 
 
 def test_dense_part_that_mixes_samples(monkeypatch):
-    """Right on one device, refused on two; torch does it for any number."""
+    """Allowed on one device, refused on two; with the dense part in torch allowed on any number."""
     model = Of(lambda table, ids: table(ids) - table(ids).mean(0), bag(mode="sum")).eval()
     exported = neuroshard.export(model, (IDS,))
     monkeypatch.setattr(exported.dense, "linalg", "as if")
@@ -174,7 +174,7 @@ def test_mixing_that_an_example_of_equal_rows_hides(mixing, monkeypatch):
 
 
 def test_mixing_of_two_samples(monkeypatch):
-    """Of which halves of four show nothing."""
+    """Mixing that halves of a batch of four do not show."""
     model = Of(lambda table, ids: table(ids).view(-1, 2, DIM).flip(1).reshape(-1, DIM),
                bag(mode="sum")).eval()
     exported = neuroshard.export(model, (torch.arange(8).view(4, 2),))
@@ -232,7 +232,7 @@ def test_wrong_arguments_of_a_call(program, place, value, expected):
 
 
 def test_features_of_different_batches(generator):
-    """Whose offsets torch.export does not relate."""
+    """Features whose offsets torch.export does not relate."""
     model = Of(lambda table, ids, more: (table(ids).sum(1), table(more))).eval()
     exported = neuroshard.export(model, (IDS, torch.tensor([1, 2, 3, 4])))
     assert len(exported.inputs) == 2

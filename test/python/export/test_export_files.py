@@ -1,4 +1,4 @@
-"""What is exported, as text and as files: names and locations survive, weights stay out."""
+"""Exports as text and as files: names and locations survive, weights stay out."""
 
 import json
 import subprocess
@@ -82,7 +82,7 @@ def test_odd_names(tmp_path):
 
 
 class Taken(nn.Module):
-    """Names that other symbols and values of the IR have; results that are arguments."""
+    """Names that clash with other symbols and values of the IR; results that are arguments."""
 
     def __init__(self):
         super().__init__()
@@ -165,7 +165,8 @@ def refuse(*_):
 
 
 def check_programs(folder, exported, arguments):
-    """The saved programs of torch do what those in memory do, in the order that the file says."""
+    """The saved programs of torch compute the same as those in memory, with arguments in the order
+    of path.json."""
     for name in ("ids", "dense"):
         program = torch.export.load(folder / f"model.{name}.pt2")
         assert not program.state_dict and program.example_inputs is None  # no weights
@@ -195,7 +196,7 @@ def test_artifact_that_trains(tmp_path):
 
 
 class Large(nn.Module):
-    """Tables that no machine holds."""
+    """Tables too large for one machine."""
 
     def __init__(self):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Every form of an embedding becomes a lookup that gives what eager gives."""
+"""Every form of an embedding becomes a lookup that gives the results of eager mode."""
 
 import neuroshard
 import pytest

@@ -1,5 +1,5 @@
-"""A saved export that is loaded gives the same bits as the one that was saved: in a process that
-has no code of the model, and for every form of a model, part by part."""
+"""A saved and loaded export gives the same bits as before: in a process without the model's code,
+and for every form of a model, program by program."""
 
 import os
 import pathlib
@@ -26,7 +26,8 @@ CASES = matrix.sample([*((name, "external") for name in NAMES),
 
 
 def write_calls(number, folder):
-    """Saves an export, and arguments for another process; what they give here and in eager."""
+    """Saves an export with arguments for another process, and the results here and in eager
+    mode."""
     name, dense = CASES[number]
     generator = torch.Generator().manual_seed(matrix.seed() * 100 + number)
     model, batch = case(name)
@@ -47,7 +48,7 @@ def write_calls(number, folder):
 
 @pytest.fixture(scope="module")
 def elsewhere(tmp_path_factory):
-    """What each case gives here; the files of its folder have what it gives there."""
+    """The results of each case here; its folder has the results of the other process."""
     folders = [tmp_path_factory.mktemp(f"case{number}") for number in range(len(CASES))]
     here = [write_calls(number, folder) for number, folder in enumerate(folders)]
     done = subprocess.run([sys.executable, WORKER, *folders], capture_output=True, text=True,
@@ -69,7 +70,7 @@ def test_in_another_process(number, elsewhere):
 
 
 def forms():
-    """label: (model, batch function, options), every form that other tests export."""
+    """label: (model, batch function, options) for every form that other tests export."""
     made = {}
     for name, (rows, table, batch, _) in test_export_forms.FORMS.items():
         made[f"form {name}"] = test_export_forms.Form(rows, table), batch, {}

@@ -1,5 +1,5 @@
-"""Files that are not what save() wrote, and types and operators that are not there, are one
-ExportError before anything is read or run; what no file can hold is one when it is saved."""
+"""Files that save() did not write, and missing types and operators, raise one ExportError before
+anything is read or run; values that no file can hold raise it when they are saved."""
 
 import copy
 import dataclasses
@@ -24,7 +24,7 @@ ENDINGS = ("mlir", "ids.pt2", "dense.pt2", "safetensors", "json")
 
 
 class Of(nn.Module):
-    """forward is the function of the module and the arguments."""
+    """A module whose forward is the given function of module and arguments."""
 
     def __init__(self, function=lambda m, ids: m.head(m.table(ids))):
         super().__init__()
@@ -130,7 +130,7 @@ def test_no_records(text, model):
 
 
 def rewrite(model, change):
-    """path.json with something else in it and a checksum that fits."""
+    """path.json with changed contents and a matching checksum."""
     place = files.place_of(model, "json")
     record = json.loads(place.read_text())
     del record["checksum"]
@@ -159,7 +159,7 @@ def change_at(record, path, chooser):
 
 
 def test_records_that_say_something_else(model):
-    """Whatever it is, nothing but an ExportError; if it loads, it does not matter."""
+    """A changed record raises an ExportError or loads; nothing else happens."""
     place = files.place_of(model, "json")
     record = json.loads(place.read_text())
     del record["checksum"]

@@ -1,5 +1,5 @@
-"""What else a loaded export has as the saved one did: arguments and results of all kinds, tensors
-that no state_dict has, weights that come later, and what devices may share."""
+"""What else loaded exports have in common with saved ones: arguments and results of all kinds,
+tensors in no state_dict, weights that come later, and what devices may share."""
 
 import collections
 import dataclasses
@@ -22,7 +22,7 @@ ROWS, DIM = 20, 4
 
 
 class Of(nn.Module):
-    """forward is the function of the module and the arguments."""
+    """A module whose forward is the given function of module and arguments."""
 
     def __init__(self, function, **buffers):
         super().__init__()
@@ -106,7 +106,7 @@ def test_arguments_and_results(name, tmp_path):
 
 
 def test_few_ids_in_the_example(tmp_path):
-    """Of which torch would take the number for a constant."""
+    """So few that torch would take their number for a constant."""
     model = nn.Sequential(EmbeddingCollection(tables=[EmbeddingConfig(
         name="a", embedding_dim=DIM, num_embeddings=ROWS, feature_names=["x", "y"])]))
     lengths = torch.tensor([0, 1, 0, 0])
@@ -186,7 +186,7 @@ LINALG = """module {
 
 
 def test_what_devices_may_not_share(tmp_path):
-    """Which was tried with weights, is known without."""
+    """Tried at the export with weights, it is known after loading without them."""
     model = Of(lambda m, a, b: m.table(a) * (b - b.mean(0))).eval()
     example = ids(4), torch.randn(4, DIM)
     exported = neuroshard.export(model, example)

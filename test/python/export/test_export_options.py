@@ -1,5 +1,5 @@
-"""Wrong options and arguments are one error that says what was expected; odd ones that eager
-takes work."""
+"""Wrong options and arguments raise one error that names what is expected; unusual ones that eager
+mode accepts work."""
 
 import neuroshard
 import pytest
@@ -11,7 +11,7 @@ IDS = torch.arange(8)
 
 
 class Of(nn.Module):
-    """forward is the function of the table and the arguments."""
+    """A module with a table whose forward is the given function."""
 
     def __init__(self, function=lambda table, ids: table(ids), table=None):
         super().__init__()

@@ -1,4 +1,4 @@
-"""A program never runs the path of the example for sizes for which the model has another."""
+"""A program never takes the example's path for sizes for which the model takes another."""
 
 import json
 
@@ -12,7 +12,7 @@ ROWS, DIM = 20, 4
 
 
 class Of(nn.Module):
-    """forward is the function of the module and the arguments."""
+    """A module whose forward is the given function of module and arguments."""
 
     def __init__(self, function):
         super().__init__()
@@ -93,7 +93,7 @@ def test_conditions_are_saved(tmp_path):
 
 
 class Keyed(nn.Module):
-    """Branches on the batch of a KeyedJaggedTensor, which only its lengths say."""
+    """Branches on the batch of a KeyedJaggedTensor, which only its lengths show."""
 
     def __init__(self):
         from export_torchrec_models import bag

@@ -46,7 +46,7 @@ class RowsAndIds(Rows):
 
 
 class Split(nn.Module):
-    """Each collection gets its own part."""
+    """A model that gives each collection its own keys."""
 
     def __init__(self):
         super().__init__()
@@ -141,7 +141,7 @@ def tables():
 
 
 def library_models():
-    """What TorchRec ships."""
+    """The models that TorchRec ships."""
     from torchrec.models.deepfm import SimpleDeepFMNN
     from torchrec.models.dlrm import DLRM, DLRM_DCN, DLRM_Projection
 

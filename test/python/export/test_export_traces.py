@@ -1,4 +1,4 @@
-"""What a traced model does beside computing: writes in place, numbers drawn at random, training."""
+"""Side effects of a traced model: writes in place, random numbers, training mode."""
 
 import neuroshard
 import pytest
@@ -11,7 +11,7 @@ ROWS, DIM = 20, 4
 
 
 class Of(nn.Module):
-    """forward is the function of the table and the arguments."""
+    """A module with a table whose forward is the given function."""
 
     def __init__(self, function, **modules):
         super().__init__()

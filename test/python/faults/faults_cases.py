@@ -1,5 +1,5 @@
-"""What ranks do in the tests of faults. A case is called in every rank of one start; what it
-raises ends the rank's program as it would end a user's."""
+"""The cases of the fault tests. Each is called in every rank of one start; an exception ends the
+rank's program as it would end a user's."""
 
 import os
 import resource
@@ -94,7 +94,7 @@ def say(text):
 
 
 def failure(work):
-    """The text of what work raises."""
+    """The text of the error that work raises."""
     try:
         work()
     except Exception as error:
@@ -146,7 +146,7 @@ def recoverable(folder):
 
 
 def on_full_disk(full, work):
-    """A limit on the size of files is as a full disk: writes fail halfway."""
+    """Limits the size of files as a full disk does: writes fail halfway."""
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     if full:
@@ -168,7 +168,7 @@ def count_short(rank):
 
 
 def killed(folder, victim, point, step, delay_ms):
-    """The victim kills itself some time after it has come to a point."""
+    """The victim kills itself some time after it has reached a point."""
     rank, seen = int(os.environ["RANK"]), []
 
     def at(name):
@@ -191,7 +191,7 @@ def killed(folder, victim, point, step, delay_ms):
 
 
 def slow_compiler(ends):
-    """In place of neuroshard-compile: on the victim one that kills its caller."""
+    """A replacement of neuroshard-compile that, on the victim, kills its caller."""
     from neuroshard.distributed import _compile_cache as compile_cache
     compile_cache.artifact_key = lambda *_: f"killed-{os.environ['MASTER_PORT']}"
     real = compile_cache.compile_plan
@@ -205,7 +205,7 @@ def slow_compiler(ends):
 
 
 def raises(folder, how, finally_destroy=False):
-    """An error of rank 1's own in the dense part."""
+    """Rank 1 raises an error in the dense part."""
     job = Job(folder)
 
     def at(point):

@@ -41,7 +41,7 @@ class Start:
         self.pids, self.ended, self.begin = {}, {}, time.monotonic()
 
     def fork(self, rank):
-        """True in the rank."""
+        """Forks; returns True in the child, which is the rank."""
         pid = os.fork()
         if pid:
             self.pids[pid] = rank

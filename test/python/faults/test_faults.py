@@ -140,7 +140,7 @@ def test_slow_ranks_are_waited_for_and_others_are_named(results, name):
 
 
 def lines_of(rank, name):
-    """What a rank has said under a name, in one line."""
+    """What a rank printed under a name, as one line."""
     text = rank["output"].partition(f"{name}: ")[2]
     return text.splitlines()[0] if text else rank["output"]
 

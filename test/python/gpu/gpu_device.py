@@ -1,4 +1,5 @@
-"""A device of a compiled model on the emulator, what its tables must hold, and comparisons."""
+"""A device of a compiled model on the emulator, the expected contents of its tables, and
+comparisons."""
 
 import json
 
@@ -34,7 +35,7 @@ def assert_within(actual, bounded, what):
 
 
 def program_of(artifact, rank):
-    """What a device's .gpu.json says."""
+    """The contents of a device's .gpu.json."""
     manifest = json.loads((artifact / "manifest.json").read_text())
     library = manifest["programs"][manifest["bindings"][rank]["program"]]["library"]
     return json.loads((artifact / library.replace(".so", ".gpu.json")).read_text())
@@ -102,7 +103,7 @@ def random_tables(model, generator, integers):
 
 
 def check_unchanged(opened):
-    """All tables and states are what they were."""
+    """No table or state has changed."""
     for slot in range(len(opened.slots)):
         weights, states = opened.read(slot)
         what = f"slot {slot}, {opened.table_of(slot)}"

@@ -45,7 +45,7 @@ def make_model(tables, readers):
 
 
 def forward_model(rotation, dims=DIMS):
-    """Every dim read in every way by both types of ids; element types turn with `rotation`."""
+    """Every dim with every pooling and both types of ids; `rotation` rotates the element types."""
     tables, readers = [], []
     for position, dim in enumerate(dims):
         tables.append(Table(f"t{dim}", ROWS[(position + rotation) % len(ROWS)], dim,
@@ -78,7 +78,7 @@ def many_tables(count):
 
 
 def short_bags():
-    """Rows of a whole warp, read in every way."""
+    """Rows of a whole warp, with every pooling."""
     return make_model([Table("t", 64, 128, "f32", OPTIMIZERS[0])],
                       [(key, "f", "t", pooling, weighted) for key, pooling, weighted in (
                           ("l", "sum", False), ("l", "mean", False), ("l", "unpooled", False),
@@ -86,13 +86,13 @@ def short_bags():
 
 
 def one_table():
-    """T = 1."""
+    """A single table."""
     return make_model([Table("only", 11, 64, "f32", OPTIMIZERS[0])],
                       [("l", "f", "only", "sum", False)])
 
 
 def sharded_model():
-    """Tables for shards: row-wise optimizers above all, and what is cut in both directions."""
+    """Tables for shards: mainly row-wise optimizers, and tables cut in both directions."""
     tables, readers = [], []
     for position, (dim, optimizer) in enumerate((
             (24, OPTIMIZERS[2]), (68, OPTIMIZERS[2]), (20, OPTIMIZERS[0]), (136, OPTIMIZERS[3]),
@@ -126,8 +126,8 @@ def whole_plan(model):
 
 
 def compile_model(model, plan, folder, *options):
-    """An artifact for the emulator; for a sample of cases, optimised less. Without --small-rows
-    among the options all slots are sorted, of however few rows."""
+    """An artifact for the emulator; for a sample of cases less optimised. Without --small-rows
+    among the options all slots are sorted, also those of few rows."""
     if "--small-rows" not in options:
         options = (*options, "--small-rows", "0")
     level = "3" if os.environ.get("NEUROSHARD_ALL") else "1"

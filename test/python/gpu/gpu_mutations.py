@@ -32,7 +32,7 @@ def run(*command):
 
 
 def compile_module(text, folder, library):
-    """A GPU module as IR to what the emulator loads, as neuroshard-compile does it."""
+    """Compiles a GPU module in IR for the emulator, as neuroshard-compile does."""
     names = [folder / f"mutant.{kind}" for kind in ("mlir", "native.mlir", "ll", "bc", "o")]
     source, native, ir, optimized, code = names
     source.write_text(text)
@@ -53,7 +53,7 @@ class Mutants:
         self.text = (compiled / "ir" / f"{PROGRAM}-gpu.mlir").read_text()
 
     def kernel(self, name):
-        """Where a kernel begins and ends in the text."""
+        """The range of a kernel in the text."""
         begin = self.text.index(f"gpu.func @{name}(")
         end = self.text.find("gpu.func @", begin + 1)
         return begin, end if end >= 0 else len(self.text)
@@ -66,7 +66,7 @@ class Mutants:
                 if name != "nsg_lookup" or self.is_used(text, first, last)]
 
     def is_used(self, text, first, last):
-        """A place in front of all bodies of nsg_lookup, or in one that some lookup has."""
+        """Whether a place lies before all bodies of nsg_lookup, or in one that some lookup runs."""
         cases = [(found.start(), int(found[1]))
                  for found in re.finditer(r"\n      case (\d+) \{", text[:last])]
         around = [case for begin, case in cases if begin <= first][-1:]
@@ -147,7 +147,7 @@ add_itself_in_warp = change_shuffle(2, 0, WARP_SHUFFLE)
 
 
 def swap_variants(text):
-    """Neighbouring bodies answer for each other."""
+    """Swaps neighbouring bodies of variants."""
     cases = list(re.finditer(r"\n( *)case (\d+) \{", text))
     changes = []
     for one, other in zip(cases, cases[1:]):

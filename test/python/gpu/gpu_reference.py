@@ -53,12 +53,12 @@ def sum_segments(terms, bounds):
 
 
 def safe(ids, table):
-    """Ids, 0 for those that are none."""
+    """The ids, with 0 in place of those out of range."""
     return numpy.where((ids >= 0) & (ids < len(table)), ids, 0)
 
 
 def lookup(table, ids, offsets, sample_weights, pooling):
-    """f32 results; `pooling` is sum, mean or unpooled. For a bad id row 0 is taken."""
+    """f32 results; `pooling` is sum, mean or unpooled. A bad id reads row 0."""
     rows = table[safe(ids, table)]
     if pooling == "unpooled":
         return rows
@@ -75,7 +75,7 @@ def lookup(table, ids, offsets, sample_weights, pooling):
 
 @dataclass
 class Terms:
-    """What one part adds to the gradient of a slot, by position."""
+    """The terms that one part adds to the gradient of a slot, by position."""
 
     rows: numpy.ndarray  # of the slot; others than its rows count for nothing
     values: numpy.ndarray  # [positions, columns]
@@ -160,7 +160,7 @@ def small_gradient(parts, room, rows, columns):
 
 @dataclass
 class Bounded:
-    """Values in f32 and how far off each may be."""
+    """f32 values and the error that each may have."""
 
     value: numpy.ndarray
     error: numpy.ndarray
@@ -239,7 +239,7 @@ def elementwise(optimizer, weights, states, gradient, size):
 
 
 def rowwise(optimizer, weights, state, gradient, size, norm, columns):
-    """What the norm may be off by goes on into the state, and by half into its root."""
+    """The error of the norm enters the state in full, and its root by half."""
     total = state + (norm.value / F32(columns))[:, None]
     off = norm.error[:, None] > 0
     total_error = numpy.where(off, norm.error[:, None] / columns + 2 * spacing(total), 0)

@@ -1,5 +1,5 @@
-"""Training steps of all devices of a plan, one after the other; the exchange of norms between
-them is played here."""
+"""Training steps of all devices of a plan one after the other, with the exchange of norms between
+them simulated."""
 
 import contextlib
 
@@ -42,7 +42,7 @@ def exchange_norms(plan, devices, steps):
 
 
 def train_shards(model, plan, artifact, kind, generator, integers):
-    """Two steps; raises an AssertionError if one gives what it should not."""
+    """Two steps; raises an AssertionError if results differ from the reference."""
     splits = {table.name for table in model.tables if plan.splits_rows(table.name)}
     tables = random_tables(model, generator, integers)
     with contextlib.ExitStack() as stack:

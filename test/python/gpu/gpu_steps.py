@@ -52,7 +52,7 @@ class Step:
         self.works = [self.make_work(number) for number in range(len(opened.lookups))]
 
     def pooling_of(self, number):
-        """What the model says, held against what the runtime was told."""
+        """The pooling in the model, compared with that in the runtime."""
         facts = self.opened.lookups[number]
         input_ = self.opened.model.inputs[facts.exchange]
         table = self.opened.slots[facts.slot].table.decode()
@@ -69,7 +69,7 @@ class Step:
         return "mean" if facts.mean else "sum"
 
     def make_work(self, number):
-        """The ids of a lookup that its slot has."""
+        """The ids of a lookup that lie in its slot."""
         facts = self.opened.lookups[number]
         slot = self.opened.slots[facts.slot]
         ids, offsets, weights = self.batches[facts.exchange].feature(facts.feature_index)
@@ -172,7 +172,7 @@ class Step:
               work.weight_gradient) for work in self.works])
 
     def check_weight_gradients(self):
-        """A sum over columns for each id."""
+        """Compares gradients of sample weights, each a sum over columns."""
         for work in self.works:
             if work.weight_gradient is None or not len(work.ids):
                 continue
@@ -245,7 +245,7 @@ class Step:
             self.check_slot(slot, touched, new)
 
     def check_slot(self, slot, touched, new):
-        """Touched rows are `new`, all others as they were."""
+        """Touched rows are `new`; all others are unchanged."""
         old = self.opened.expected[slot]
         got = self.opened.read(slot)
         rows = torch.from_numpy(touched)

@@ -1,5 +1,5 @@
-"""GPU kernels at their edges, in the emulator: no, one and very many tables, a bag of 100,000
-ids, ids that are none, rows and results beyond 2^31 elements."""
+"""GPU kernels at their edges, in the emulator: no, one and very many tables, a bag of 100,000 ids,
+ids out of range, rows and results beyond 2^31 elements."""
 
 import mmap
 
@@ -117,7 +117,7 @@ PLACES = len(lengths_with_places()[1])
 
 
 def bad_batch(model, input_, generator, feature, place, bad):
-    """A good batch, but for one id; the position of it in the whole input."""
+    """A good batch with one bad id, and its position in the whole input."""
     lengths, places = lengths_with_places()
     features = []
     for name in input_.features:
@@ -134,21 +134,21 @@ def bad_batch(model, input_, generator, feature, place, bad):
 
 
 def good_batch(model, input_, generator):
-    """Without lookups of row 0 either."""
+    """A batch without bad ids, and without lookups of row 0."""
     batch = models.make_batch(model, input_, "ragged", generator, integers=True)
     batch.ids.clamp_(min=1)
     return batch
 
 
 def first_lookup(opened, exchange, feature):
-    """The lookup that is named: the first part with the id."""
+    """The lookup that the error names: the first part with the id."""
     return next(number for number, facts in enumerate(opened.lookups)
                 if (facts.exchange, facts.feature.decode()) == (exchange, feature))
 
 
 def check_bad_step(model, artifact, generator, key, feature, place, bad):
-    """A training step with one bad id in one feature: reported as it is, replaced by the first
-    row in results, and of no effect on the tables."""
+    """A training step with one bad id in one feature: it is reported, its result is that of row 0,
+    and tables do not change because of it."""
     with (OpenDevice(artifact, model, random_tables(model, generator, True)) as opened,
           Memory() as memory):
         number = next(i for i, input_ in enumerate(model.inputs) if input_.name == key)
@@ -212,7 +212,7 @@ def test_bad_ids_of_fixed_pooling_and_the_first_of_many(bad_artifact, generator)
 
 
 def test_rows_of_another_shard_are_bad(folder, generator):
-    """Row shards get ids of the table, and refuse each other's."""
+    """Row shards get ids of the whole table and refuse those of other shards."""
     model = models.make_model([Table("cut", 12, 8, "f32", models.OPTIMIZERS[0])],
                               [("i", "f", "cut", "sum", False)])
     plan = Plan(2, [Shard("cut", (0, 5), (0, 8), (0,)), Shard("cut", (5, 12), (0, 8), (1,))])
@@ -238,7 +238,7 @@ def test_rows_of_another_shard_are_bad(folder, generator):
 
 
 class Sparse:
-    """A range of memory of which only the pages that are touched exist."""
+    """A range of memory in which only touched pages exist."""
 
     def __init__(self, size):
         no_reserve = getattr(mmap, "MAP_NORESERVE", 0x4000)

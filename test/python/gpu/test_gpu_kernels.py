@@ -25,7 +25,7 @@ KINDS = ("ragged", "one", "empty", "equal", "none", "huge", "fixed1", "fixed3", 
 
 
 def chosen_dims(salt):
-    """All dims, or some drawn with the seed; narrow and wide ones."""
+    """All dims, or some narrow and wide ones drawn with the seed."""
     if ALL:
         return models.DIMS
     return tuple(matrix.sample(models.DIMS[:10], 4, salt)

@@ -44,7 +44,8 @@ def problem_of(number):
 
 
 def run_step(device, problem):
-    """A training step with exactly the ids that the planner counts; gives their number."""
+    """A training step with exactly the number of ids that the planner assumes; returns that
+    number."""
     tables = {table.name: table for table in problem.tables}
     pooling = {feature.name: int(feature.mean_pooling) for feature in problem.features}
     batch, parts, keep, positions = problem.batch.global_size, [], [], 0

@@ -100,7 +100,7 @@ def check_training(model, path, kind, integers, last_rows=False):
 
 
 def check_only_bad_ids(model, path, kind):
-    """Each id is the first behind its table: reported, row 0 in its place, no update."""
+    """Each id is the first behind its table: it is reported, reads row 0, and updates nothing."""
     generator = torch.Generator().manual_seed(matrix.seed())
     with (OpenDevice(path, model, random_tables(model, generator, True)) as opened,
           Memory() as memory):
@@ -120,7 +120,7 @@ def check_only_bad_ids(model, path, kind):
 
 
 def check_all(model, path):
-    """Raises what the first check that notices something raises."""
+    """Runs all checks; raises the error of the first that notices something."""
     for kind in ("ragged", "fixed3", "hot"):
         check_training(model, path, kind, integers=True)
     check_training(model, path, "ragged", integers=False)
@@ -181,7 +181,7 @@ HALVED_MUTATIONS = matrix.sample(HALVED_MUTATIONS, 4, "mutations of halves")
 
 
 def check_mutants(mutants, kernel, name, check):
-    """One place of the kernel, drawn with the seed, or each of them: the check raises."""
+    """The check raises for one place of the kernel, drawn with the seed, or for each."""
     sites = mutants.sites(kernel, getattr(mutations, name))
     assert sites, "the mutation found nothing to change"
     chooser = random.Random(f"{matrix.seed()} {kernel} {name}")
@@ -237,7 +237,7 @@ def hash_of_text(folder):
 
 @pytest.fixture(scope="module")
 def module_hashes(tmp_path_factory):
-    """What gpu.json says and what the text has, by options of the compiler."""
+    """The hash in gpu.json and that of the text, by options of the compiler."""
     model, found = models.one_table(), {}
     for name, options in {"emulated": ["--emulate"], "ptx": ["--gpu", "sm_90"],
                           "both": ["--emulate", "--gpu", "sm_80,sm_90"],

@@ -1,4 +1,4 @@
-"""What the scripts of tools/gpu make of measured times: figures, tables, goals, records."""
+"""The scripts of tools/gpu on measured times: figures, tables, goals, records."""
 
 import subprocess
 import sys

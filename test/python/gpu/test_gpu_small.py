@@ -61,7 +61,7 @@ def trained(request, trained_model, folder):
 
 
 def test_kernels_are_those_of_the_slots(trained):
-    """No kernel of the sort if nothing is sorted."""
+    """If nothing is sorted, no kernel of the sort is there."""
     model, artifact = trained
     program = program_of(artifact, 0)
     limit = int(artifact.parent.name.rpartition("-")[2])
@@ -117,7 +117,7 @@ def test_nothing_races(trained, generator, monkeypatch):
 
 @pytest.mark.parametrize("kind", ["ragged", "huge"])
 def test_as_with_a_sort(trained_model, folder, kind, generator):
-    """Sums in another order, of the same gradients: the same but for their rounding."""
+    """Sums of the same gradients in another order: equal except for rounding."""
     rotation, model = trained_model
     batches = models.make_batches(model, kind, generator)
     few, sorted_ = (trained_tables(model, compiled(model, folder, f"training{rotation}", rows),
@@ -246,7 +246,7 @@ def bad_model():
 
 @pytest.mark.parametrize("bad", [BAD_ROWS, -1, 2**31 - 1, -2**31])
 def test_bad_ids_update_nothing(folder, bad, generator):
-    """In front of the rows, behind them and far away; among good ids, and alone."""
+    """Ids before the rows, behind them and far away; among good ids, and alone."""
     model = bad_model()
     artifact = compiled(model, folder, "bad", "64")
     with OpenDevice(artifact, model, random_tables(model, generator, True)) as opened:
@@ -322,7 +322,7 @@ def test_a_module_without_changes_passes(mutants, unchecked):
 
 
 def in_bodies(mutation):
-    """Not in front of the switch, where a kernel finds its slot."""
+    """Sites in the bodies, not before the switch in which a kernel finds its slot."""
     return lambda text: [change for change in mutation(text)
                          if change[0] > text.find("scf.index_switch")]
 

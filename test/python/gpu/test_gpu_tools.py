@@ -1,4 +1,4 @@
-"""The sort library and the scripts of tools/gpu, as far as a machine without a GPU can tell."""
+"""The sort library and the scripts of tools/gpu, as far as they can be tested without a GPU."""
 
 import ctypes
 import json
@@ -351,7 +351,7 @@ def test_dry_run_of_everything(prepared, tmp_path):
 
 @in_full
 def test_faults_in_every_section(prepared, tmp_path):
-    """Whatever can go wrong; the rest goes on."""
+    """After any fault the rest of the run goes on."""
     tiny = [point.name for point in points.tiny()]
     faults = (f"speed:{tiny[0]}/torch.nn.EmbeddingBag:crash,speed:{tiny[1]}:memory,"
               f"speed:{tiny[2]}/torch.nn.EmbeddingBag:error,correctness:matrix0_1:spoil,"
@@ -395,7 +395,7 @@ def test_an_item_that_hangs_is_left_behind(prepared, tmp_path):
 
 @in_full
 def test_what_was_found_is_there_after_a_kill(prepared, tmp_path):
-    """Of the whole run, in the midst of an item; the same command goes on."""
+    """The whole run is killed within an item; the same command goes on."""
     results = tmp_path / "results"
     command = [sys.executable, ROOT / "tools/gpu/run_all", "--artifacts", prepared, "-o", results,
                "--dry-run", "--sections", "collect"]

@@ -1,5 +1,5 @@
-"""A user's own cost model: its plans are the built-in's, its mistakes are named, its
-exceptions come out."""
+"""A user's own cost model: its plans equal the built-in model's, its mistakes are named, its
+exceptions reach the caller."""
 
 import itertools
 import math
@@ -92,7 +92,7 @@ def test_reuse_reaches_the_model_and_outlives_the_search():
 
 
 class Broken(BytesModel):
-    """Answers something wrong in place of the right answer."""
+    """Returns a wrong value in place of a right one."""
 
     def __init__(self, compute=None, communication=None):
         self.compute, self.communication = compute, communication

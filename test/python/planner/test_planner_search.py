@@ -1,4 +1,4 @@
-"""plan(), evaluate() and what_if(): the C++ tools' answers, with Python's manners."""
+"""plan(), evaluate() and what_if() give the results of the C++ tools, with Python's conventions."""
 
 import ast
 import os
@@ -142,7 +142,7 @@ LONG = ("synthetic_large", "128xH200")
 
 
 def long_problem():
-    """One whose search takes far longer than it takes to end it."""
+    """A problem whose search takes much longer than stopping it."""
     path = ROOT / "workloads" / f"{LONG[0]}.json"
     return ns.ShardingProblem.load(path).replace(topology=LONG[1])
 

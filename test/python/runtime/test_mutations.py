@@ -1,4 +1,4 @@
-"""A plan or artifact with one thing changed is refused, or its results are seen to differ."""
+"""A plan or artifact with one change is refused, or its results differ."""
 
 import copy
 import json
@@ -103,7 +103,7 @@ def test_plan_is_refused(mutate, tmp_path):
 # Partitioned IR
 
 def swap_shards_of_slots(text):
-    """The first two shards that the programs bind change places."""
+    """Swaps the first two shards that the programs bind."""
     names = re.findall(r'local_table .*? shards \["(\w+)"', text)
     first, second = names[0], next(name for name in names if name != names[0])
     return re.sub(r'(shards \[)("\w+"(?:, "\w+")*)', lambda m: m[1] + re.sub(
@@ -154,8 +154,8 @@ def test_partitioned_ir_is_noticed(mutate, compiled, tmp_path, generator):
 
 
 def must_be_noticed(broken, folder, model, plan, generator):
-    """An artifact that cannot be opened, fails, or gives other results than `folder`'s
-    reference program."""
+    """The artifact cannot be opened, fails, or gives other results than `folder`'s reference
+    program."""
     shutil.copy(folder / "reference.so", broken)
     reference = json.loads((folder / "manifest.json").read_text())["reference"]
     manifest = json.loads((broken / "manifest.json").read_text())
@@ -175,7 +175,7 @@ def swap_bound_shards(manifest):
 
 
 def swap_bound_lookups(manifest):
-    """Two lookups of one device answer for each other."""
+    """Swaps two lookups of one device."""
     lookups = manifest["bindings"][0]["lookups"]
     (first, *_), (second, *_) = lookups[0][1:], lookups[1][1:]
     lookups[0][1], lookups[1][1] = second, first

@@ -1,4 +1,4 @@
-"""f16 and bf16 on the wire: what travels is what torch's own conversion makes of it."""
+"""f16 and bf16 on the wire: values that are sent are rounded as by torch's own conversion."""
 
 import json
 
@@ -20,7 +20,7 @@ def is_replicated(plan, table):
 
 
 def check_rounded(result, exact, wire, lookup, plan, what):
-    """`exact` is the result that travelled as f32."""
+    """`exact` is the result when f32 is sent."""
     if is_replicated(plan, lookup.table):
         oracle.assert_same_bits(result, exact, what)
         return
@@ -52,7 +52,7 @@ def test_results_travel_as_torch_rounds(wire, tmp_path, generator):
 
 
 def test_a_step_of_small_integers_is_exact(tmp_path, generator):
-    """f16 has them all, so nothing that travels is lost or mixed up."""
+    """f16 holds them exactly, so no value that is sent may be lost or mixed up."""
     model = matrix.model((matrix.seed() + 4) % matrix.COUNT)
     plan = plans.random_plan(model, 4, f"wire {matrix.seed()}")
     with Session(compile_for("f16", model, plan, tmp_path), model, plan) as session:

@@ -1,1 +1,1 @@
-"""What the Python tests share: models, plans, batches, oracles, and running artifacts."""
+"""Helpers of the Python tests: models, plans, batches, oracles, and running artifacts."""

@@ -1,4 +1,4 @@
-"""Made-up measurements of shard sets, in the file that neuroshard-collect writes."""
+"""Invented measurements of shard sets, in the file format of neuroshard-collect."""
 
 import numpy as np
 from safetensors.numpy import save_file

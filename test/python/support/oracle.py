@@ -1,8 +1,7 @@
-"""What the results must be, computed by torch in float64.
+"""The expected results, computed by torch in float64.
 
 `Bounded` values carry the error they may have: 4 ulp of the sum of absolute values, in
-f32, before the one rounding to the type of the result.
-"""
+f32, before the one rounding to the type of the result."""
 
 from dataclasses import dataclass
 

@@ -30,7 +30,7 @@ class Ranks:
         self.texts = None
 
     def failures(self, case):
-        """What went wrong in a case, rank by rank; empty if nothing did."""
+        """The errors of a case by rank; empty if there are none."""
         if self.texts is None:
             self.texts = self._run_all()
         return [f"rank {rank}: {text}" for rank, text in enumerate(self.texts[case]) if text]
@@ -123,7 +123,7 @@ class Run:
 
 
 def die_with_parent():
-    """Should the tests be killed."""
+    """Has the kernel kill this process if the tests are killed."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 

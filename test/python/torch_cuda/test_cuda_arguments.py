@@ -1,5 +1,5 @@
-"""neuroshard.cuda refuses arguments that cannot be meant, each time by one clear error, and
-works as before afterwards. On the emulator, with arrays of torch and numpy."""
+"""neuroshard.cuda refuses wrong arguments, each by one clear error, and works as before afterwards.
+On the emulator, with arrays of torch and numpy."""
 
 import ctypes
 import threading
@@ -33,7 +33,7 @@ def device(artifact):
 
 
 def good():
-    """The arguments of make_parts."""
+    """Valid arguments of make_parts."""
     x = cuda.Input(torch.arange(6) % 3, torch.arange(7), BATCH)
     w = cuda.Input(torch.arange(3), torch.arange(4), BATCH, sample_weights=torch.ones(3))
     return [x, w], [(torch.empty((BATCH, 8)), 8) for _ in range(3)]
@@ -126,7 +126,7 @@ def test_inputs_and_outputs(case, device):
 
 
 class OnGpu:
-    """An array that says it is on a GPU, as CuPy has them."""
+    """An array that claims to be on a GPU, as CuPy's are."""
 
     def __init__(self, typestr="<i8"):
         self.__cuda_array_interface__ = {"shape": (6,), "typestr": typestr, "strides": None,
@@ -297,7 +297,7 @@ def test_closed_devices(artifact):
 
 
 def test_threads_wait_for_each_other(device):
-    """Each step is whole or refused; without a lock this crashes."""
+    """Each step is complete or refused; without a lock this crashes."""
     errors, done = [], []
 
     def work():

@@ -1,5 +1,5 @@
-"""Files of an artifact that are damaged, cut short, empty, swapped or no files at all: opening it
-on a GPU gives one error that names the file, never a crash, a hang or other results."""
+"""Damaged, truncated, empty, swapped or missing files of an artifact: opening it on a GPU gives one
+error that names the file, never a crash, a hang or other results."""
 
 import json
 import os
@@ -96,7 +96,7 @@ def test_files_that_are_cut_short(file, artifact):
 
 
 def test_swapped_bodies_are_refused(artifact):
-    """They would give other results: the hash is what stands between."""
+    """Only the hash prevents that they give other results."""
     program = json.loads((artifact / PROGRAM).read_text())
     lookups = program["lookups"]
     other = next(one for one in lookups if one["mean_variant"] >= 0)

@@ -113,7 +113,7 @@ def test_gradients_of_weights_that_several_lookups_read(tmp_path, generator):
 
 
 class KeyedJaggedTensor:
-    """What of torchrec's class is read."""
+    """The part of torchrec's class that is read."""
 
     def __init__(self, keys, values, offsets, weights):
         self.parts = keys, values, offsets, weights

@@ -253,7 +253,7 @@ def test_torch_is_imported_by_name_only():
 
 
 class NoMemory:
-    """Stands before a device's forward: the first calls find no memory."""
+    """A device whose first forwards find no memory."""
 
     def __init__(self, forward, times):
         self.forward, self.times, self.calls = forward, times, 0

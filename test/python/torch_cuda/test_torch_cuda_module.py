@@ -73,7 +73,7 @@ def test_results_that_nothing_reads(open_tables, generator):
 
 
 def test_learning_rate(open_tables, generator):
-    """Also that of a captured step, which reads it when it is replayed."""
+    """Also of a captured step, which reads it at the replay."""
     batch, tables = models.random_batch(BATCH, generator), open_tables(learning_rate=0.0)
     before = models.all_arrays(tables)
     factors = models.random_factors(tables(*batch), generator)
@@ -96,7 +96,8 @@ def test_learning_rate_counts_at_the_update(open_tables, generator):
 
 
 def test_steps_while_a_graph_is_captured(open_tables, generator, monkeypatch):
-    """The emulator captures nothing: what Python does in a capture, and before a replay."""
+    """The emulator captures nothing; this tests what Python does in a capture and before a
+    replay."""
     tables, eager = open_tables("adam", learning_rate=0.1), open_tables("adam")
     batch = models.random_batch(BATCH, generator)
     modes, forward = [], cuda.Device.forward

@@ -67,7 +67,7 @@ def test_compiled_steps_have_the_same_bits(backend, concatenate, artifacts, gene
 
 
 def test_an_update_stays_between_lookups(artifacts, generator):
-    """In one graph: tracers neither drop it nor take the lookups around it for one."""
+    """Within one graph tracers neither drop the update nor merge the lookups around it."""
     torch._dynamo.reset()
     batch, arrays, values = models.random_batch(BATCH, generator), [], []
     for compiled in (False, True):

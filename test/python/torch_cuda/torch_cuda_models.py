@@ -52,7 +52,7 @@ def types_model():
 
 
 def whole(model, devices=1):
-    """Every table on the last device."""
+    """A plan with every table whole on the last device."""
     return Plan(devices, [Shard(table.name, (0, table.rows), (0, table.dim), (devices - 1,))
                           for table in model.tables])
 
@@ -138,7 +138,7 @@ class TorchTables:
 
 
 def loss_of(results, factors):
-    """Something whose gradient differs from value to value."""
+    """A loss whose gradient differs from value to value."""
     return sum((result * factors[name]).sum() + 0.3 * result.square().sum()
                for name, result in results.items())
 
@@ -192,7 +192,7 @@ def open_tables(artifacts):
 
 
 def train(tables, batch, factors):
-    """One step; gives the results."""
+    """One step; returns the results."""
     results = tables(*batch)
     loss_of(results, factors).backward()
     return {name: result.detach() for name, result in results.items()}

@@ -1,5 +1,5 @@
-"""neuroshard-train placement learns a policy for algorithm dreamshard from nothing but random
-tasks, writes the same file each time, and evaluate-placement judges it."""
+"""neuroshard-train placement learns a policy for algorithm dreamshard from random tasks alone,
+writes the same file each time, and evaluate-placement scores it."""
 
 import json
 import subprocess

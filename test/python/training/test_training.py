@@ -1,5 +1,5 @@
-"""neuroshard-train makes models from measurements, tunes and judges them, and refuses files
-that are none."""
+"""neuroshard-train fits models to measurements, tunes and evaluates them, and refuses files that
+are not models."""
 
 import json
 import subprocess
