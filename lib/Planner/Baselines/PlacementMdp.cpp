@@ -72,8 +72,7 @@ void PlacementMdp::Game::look(const Unit &unit) {
     double used = static_cast<double>(state.usedBytes(index));
     device.admits = state.fits(index, unit);
     device.compute = cost.compute;
-    device.computeAfter =
-        state.computeAfter({.device = index, .added = {&unit}, .removed = {}});
+    device.computeAfter = state.computeWith(index, unit);
     device.communicationMs = cost.inputMs + cost.forwardCommunicationMs +
                              cost.backwardCommunicationMs;
     device.exchangeBytes = cost.forwardBytes + cost.backwardBytes;

@@ -152,9 +152,7 @@ std::optional<double> Explainer::costWhole(int table, const Unit &whole) const {
   std::optional<double> best;
   int bestDevice = 0;
   for (int device : devices) {
-    double cost =
-        other.trialAfter({{.device = device, .added = {&whole}, .removed = {}}})
-            .costMs;
+    double cost = other.costWith(device, whole);
     if (best && *best <= cost)
       continue;
     best = cost;

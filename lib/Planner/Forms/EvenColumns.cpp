@@ -136,7 +136,7 @@ bool Evener::house(SearchState &result) const {
       if (device == leaves.at(unit.tables.front()) ||
           !result.fits(device, unit))
         continue;
-      double costMs = result.trialAfter({{device, {&unit}, {}}}).costMs;
+      double costMs = result.costWith(device, unit);
       if (best >= 0 && costMs >= bestMs)
         continue;
       best = device;

@@ -83,7 +83,8 @@ bool FormPlacer::placePiece(SearchState &state, size_t index,
   int best = -1;
   std::pair<bool, double> bestKey;
   for (int device : devices) {
-    bool elsewhere = separated && !state.holdsSeparated(device, unit);
+    bool elsewhere =
+        separated && !state.totals().separation().holds(device, unit);
     std::pair<bool, double> key(elsewhere, loadOf(device));
     if ((best >= 0 && key >= bestKey) || !state.fits(device, unit))
       continue;

@@ -13,39 +13,10 @@ void neuroshard::addShare(ComputeMs &mean, const ComputeMs &one, double share) {
   mean.backwardMs += share * one.backwardMs;
 }
 
-DeviceSums::DeviceSums(const SearchContext &context)
-    : loads(static_cast<size_t>(context.deviceCount)) {
-  if (const SumEmbedding *embedding = context.model.sumEmbedding())
-    size = static_cast<size_t>(embedding->size());
-  sums.resize(size * loads.size());
-}
-
-void DeviceSums::clear() {
-  std::fill(sums.begin(), sums.end(), 0);
-  for (DeviceLoad &load : loads) {
-    ComputeMs compute = load.compute;
-    load = {};
-    load.compute = compute;
-  }
-}
-
-static PieceFacts factsOfUnit(const Unit &unit) {
-  PieceFacts facts;
-  static_cast<Demand &>(facts) = unit;
-  facts.periods = unit.periods;
-  facts.shards = static_cast<int>(unit.works.size());
-  facts.memory = unit.memory;
-  facts.footprint = unit.footprint;
-  return facts;
-}
-
 Board::Board(const SearchContext &context, const std::vector<UnitPtr> &uncut,
              const SearchState &placed)
     : owner(&context), lists(static_cast<size_t>(context.deviceCount)),
-      own(context), periods(context.periods.size(), own),
-      footprints(static_cast<size_t>(context.deviceCount)),
-      shardCounts(static_cast<size_t>(context.deviceCount)),
-      columnPieces(context.problem.tables.size()) {
+      sums(context, context.periods.size()), cuts(context) {
   const std::vector<UnitPtr> wholes = regionsFor(context, uncut, placed);
   std::map<int, std::vector<size_t>> wholesOfTable;
   for (size_t i = 0; i < wholes.size(); ++i)
@@ -70,15 +41,12 @@ Board::Board(const SearchContext &context, const std::vector<UnitPtr> &uncut,
   for (size_t i = 0; i < wholes.size(); ++i)
     if (!unitsOfWhole[i].empty())
       addRegion(wholes[i], placed, unitsOfWhole[i]);
-  for (int device = 0; device < context.deviceCount; ++device) {
-    baseFootprints.push_back(footprintOf(context.baseOf(device)));
-    own.loads[static_cast<size_t>(device)].compute =
-        placed.loadOf(device).compute;
-  }
+  for (int device = 0; device < context.deviceCount; ++device)
+    sums.in(kSummary).setCompute(device, placed.loadOf(device).compute);
   refresh();
-  for (size_t period = 0; period < periods.size(); ++period)
+  for (size_t period = 0; period < context.periods.size(); ++period)
     askComputes(static_cast<int>(period));
-  if (!periods.empty())
+  if (!context.periods.empty())
     takeMeanCompute();
 }
 
@@ -92,22 +60,23 @@ void Board::askComputes(int period) {
         set.shards.push_back(&work);
     };
     for (const UnitPtr &unit : everywhere)
-      add(unit->periods[static_cast<size_t>(period)]);
+      add(unit->in(period));
     for (int index : piecesOn(device))
-      add(demandIn(*piece(index).facts, period));
+      add(piece(index).facts->in(period));
   }
   std::vector<ComputeMs> computes(sets.size());
   context().model.computeMs(sets, computes);
   for (size_t d = 0; d < computes.size(); ++d)
-    periods[static_cast<size_t>(period)].loads[d].compute = computes[d];
+    sums.in(period).setCompute(static_cast<int>(d), computes[d]);
 }
 
 void Board::takeMeanCompute() {
-  for (size_t d = 0; d < own.loads.size(); ++d) {
-    own.loads[d].compute = {};
-    for (size_t p = 0; p < periods.size(); ++p)
-      addShare(own.loads[d].compute, periods[p].loads[d].compute,
+  for (int device = 0; device < context().deviceCount; ++device) {
+    ComputeMs mean;
+    for (size_t p = 0; p < context().periods.size(); ++p)
+      addShare(mean, sums.in(static_cast<int>(p)).loadOf(device).compute,
                context().shares[p]);
+    sums.in(kSummary).setCompute(device, mean);
   }
 }
 
@@ -143,8 +112,7 @@ void Board::addRegion(const UnitPtr &whole, const SearchState &placed,
     piece.movable = piece.unit->forcedDevice == -1;
     piece.rows = piece.unit->shards.front().rows();
     piece.width = piece.unit->shards.front().width();
-    piece.facts =
-        &this->facts->composites.emplace_back(factsOfUnit(*piece.unit));
+    piece.facts = piece.unit.get();
     addPiece(std::move(piece));
   }
 }
@@ -206,11 +174,10 @@ bool Board::layOut(int index, const SearchState &placed,
   return true;
 }
 
-const PieceFacts *Board::factsOf(int region, int64_t rows, int64_t width) {
+const ShardFacts *Board::factsOf(int region, int64_t rows, int64_t width) {
   const Unit &whole = *regions[static_cast<size_t>(region)].whole;
   int table = whole.tables.front();
-  auto [entry, inserted] =
-      this->facts->bySize.try_emplace({table, rows, width}, nullptr);
+  auto [entry, inserted] = facts->try_emplace({table, rows, width}, nullptr);
   if (!inserted)
     return entry->second;
   Shard shard = whole.shards.front();
@@ -275,48 +242,15 @@ void Board::relist(int index, int device) {
   to.push_back(index);
 }
 
-void Board::account(int device, const PieceFacts &facts, int sign) {
-  size_t d = static_cast<size_t>(device);
-  if (sign > 0)
-    footprints[d] += facts.footprint;
-  else
-    footprints[d] -= facts.footprint;
-  shardCounts[d] += sign * facts.shards;
-  size_t classIndex = context().classIndexOf(device);
-  own.add(d, classIndex, facts, sign);
-  for (size_t p = 0; p < periods.size(); ++p)
-    periods[p].add(d, classIndex, facts.periods[p], sign);
-}
-
-void Board::countColumns(const BoardPiece &piece, int sign) {
-  for (const ShardWork &work : piece.facts->works) {
-    if (work.width == work.tableDim)
-      continue;
-    int &count = columnPieces[static_cast<size_t>(work.table)];
-    if (count == (sign > 0 ? 0 : 1))
-      permuteBytes += sign * columnPermuteBytes(
-                                 context().problem, context().table(work.table),
-                                 context().featuresOf(work.table));
-    count += sign;
-  }
-}
-
 void Board::refresh() {
-  own.clear();
-  for (DeviceSums &period : periods)
-    period.clear();
-  std::fill(columnPieces.begin(), columnPieces.end(), 0);
-  permuteBytes = 0;
+  sums.clear();
+  cuts.clear();
   for (int device = 0; device < context().deviceCount; ++device) {
-    size_t d = static_cast<size_t>(device);
-    footprints[d] = baseFootprints[d];
-    shardCounts[d] = 0;
-    auto add = [&](const PieceFacts &facts) { account(device, facts, 1); };
     for (const UnitPtr &unit : everywhere)
-      add(factsOfUnit(*unit));
-    for (int index : lists[d]) {
-      add(*piece(index).facts);
-      countColumns(piece(index), 1);
+      sums.add(device, *unit);
+    for (int index : piecesOn(device)) {
+      sums.add(device, *piece(index).facts);
+      cuts.add(*piece(index).facts);
     }
   }
 }

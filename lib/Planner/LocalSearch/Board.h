@@ -13,16 +13,11 @@
 #include "Units/SearchState.h"
 #include "Units/UnitStore.h"
 
-#include <deque>
-#include <span>
+#include <memory>
+#include <unordered_map>
 #include <vector>
 
 namespace neuroshard {
-
-/// What the facts say in one of SearchContext::periods, or in the summary (-1).
-inline const Demand &demandIn(const PieceFacts &facts, int period) {
-  return period < 0 ? facts : facts.periods[static_cast<size_t>(period)];
-}
 
 /// What is cut and placed on its own: usually a whole table.
 struct Region {
@@ -47,7 +42,7 @@ struct BoardPiece {
   bool movable = false;
   int64_t rows = 0;
   int64_t width = 0;
-  const PieceFacts *facts = nullptr;
+  const ShardFacts *facts = nullptr;
   /// Of a rigid region.
   UnitPtr unit;
   /// Position in its device's list.
@@ -65,10 +60,10 @@ struct Edit {
   /// Split: along rows. Size of the part that stays / of `piece` afterwards.
   bool rows = false;
   int64_t size = 0;
-  const PieceFacts *after = nullptr;
-  const PieceFacts *otherAfter = nullptr;
+  const ShardFacts *after = nullptr;
+  const ShardFacts *otherAfter = nullptr;
   /// Exchange: what also comes to the device of `piece`.
-  const PieceFacts *extra = nullptr;
+  const ShardFacts *extra = nullptr;
 };
 
 /// The two devices of a step and their loads afterwards.
@@ -94,39 +89,10 @@ std::vector<UnitPtr> regionsFor(const SearchContext &context,
 /// mean += share x one.
 void addShare(ComputeMs &mean, const ComputeMs &one, double share);
 
-/// Loads of the devices, and sums of the embeddings on them, under one set of
-/// statistics.
-struct DeviceSums {
-  std::vector<DeviceLoad> loads;
-  /// Row-major, devices x size of an embedding.
-  std::vector<double> sums;
-  size_t size = 0;
-
-  DeviceSums(const SearchContext &context);
-  /// All but compute.
-  void add(size_t device, size_t classIndex, const Demand &demand,
-           double sign) {
-    addLoads(loads[device], demand.load, sign);
-    double *sum = sums.data() + device * size;
-    const double *one = demand.embedding.data() + classIndex * size;
-    for (size_t k = 0; k < size; ++k)
-      sum[k] += sign * one[k];
-  }
-  /// Leaves compute as it is.
-  void clear();
-  std::span<const double> sumOf(int device) const {
-    return std::span(sums).subspan(static_cast<size_t>(device) * size, size);
-  }
-};
-
-/// With snapshots a board keeps its books for each of them as well. Its own
-/// are those of their summary then, but for compute, which is the mean; they
-/// guide, and cost nothing.
+/// With snapshots a board keeps totals for each of them as well. In those of
+/// the summary, which only guide the search, compute is the mean then.
 class Board {
 public:
-  /// In place of a period: the problem as searches see it.
-  static constexpr int kSummary = -1;
-
   /// `uncut`: the units before any cut; `placed`: a complete placement.
   Board(const SearchContext &context, const std::vector<UnitPtr> &uncut,
         const SearchState &placed);
@@ -147,18 +113,9 @@ public:
   const std::vector<int> &piecesOn(int device) const {
     return lists[static_cast<size_t>(device)];
   }
+  const DeviceTotals &totals() const { return sums; }
   const DeviceLoad &loadOf(int device) const {
-    return own.loads[static_cast<size_t>(device)];
-  }
-  /// Loads / sums in one of SearchContext::periods, or in the summary.
-  std::span<const DeviceLoad> loadsIn(int period) const {
-    return books(period).loads;
-  }
-  std::span<const double> sumOf(int device, int period = kSummary) const {
-    return books(period).sumOf(device);
-  }
-  int shardsOn(int device) const {
-    return shardCounts[static_cast<size_t>(device)];
+    return sums.in(kSummary).loadOf(device);
   }
   /// Pieces in all, of which pieceCount() are in use.
   int pieceSlots() const { return static_cast<int>(pieces.size()); }
@@ -188,7 +145,7 @@ public:
   void refresh();
 
   /// The facts of a size of a region; made on first use.
-  const PieceFacts *factsOf(int region, int64_t rows, int64_t width);
+  const ShardFacts *factsOf(int region, int64_t rows, int64_t width);
 
   const SearchContext &context() const { return *owner; }
 
@@ -200,20 +157,14 @@ private:
   void pinRowBlocks(const Region &region);
   int addPiece(BoardPiece piece);
   void removePiece(int index);
-  const DeviceSums &books(int period) const {
-    return period == kSummary ? own : periods[static_cast<size_t>(period)];
-  }
   void askComputes(int period);
   void takeMeanCompute();
-  void account(int device, const PieceFacts &facts, int sign);
   void setFacts(int index, int64_t rows, int64_t width,
-                const PieceFacts *facts);
-  void countColumns(const BoardPiece &piece, int sign);
+                const ShardFacts *facts);
   void relocate(int index, int device);
   void relist(int index, int device);
   int64_t permuteBytesAfter(const Edit &edit) const;
   bool allows(int device, const BoardPiece &piece, int leaving) const;
-  bool holdsOther(int device, int table, int set, int leaving) const;
 
   const SearchContext *owner;
   std::vector<Region> regions;
@@ -221,24 +172,14 @@ private:
   std::vector<int> freeSlots;
   int used = 0;
   std::vector<std::vector<int>> lists;
-  DeviceSums own;
-  std::vector<DeviceSums> periods;
-  std::vector<Footprint> footprints;
-  std::vector<int> shardCounts;
-  /// Column-cut pieces per table, and what joining their columns takes.
-  std::vector<int> columnPieces;
-  int64_t permuteBytes = 0;
-  /// Shared by all copies, which belong to one thread.
-  struct Facts {
-    std::unordered_map<std::array<int64_t, 3>, const PieceFacts *,
-                       HashNumbers<3>>
-        bySize;
-    std::deque<PieceFacts> composites;
-  };
-  std::shared_ptr<Facts> facts = std::make_shared<Facts>();
-  /// Units on every device, and the base of each device without any piece.
+  DeviceTotals sums;
+  ColumnCuts cuts;
+  /// By table, rows, width. Shared by all copies, which belong to one thread.
+  using FactsBySize = std::unordered_map<std::array<int64_t, 3>,
+                                         const ShardFacts *, HashNumbers<3>>;
+  std::shared_ptr<FactsBySize> facts = std::make_shared<FactsBySize>();
+  /// Units on every device.
   std::vector<UnitPtr> everywhere;
-  std::vector<Footprint> baseFootprints;
 };
 
 } // namespace neuroshard

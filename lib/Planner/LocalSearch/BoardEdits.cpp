@@ -150,35 +150,14 @@ Edit Board::rewidth(int index, int other, int64_t size) {
   return edit;
 }
 
-bool Board::holdsOther(int device, int table, int set, int leaving) const {
-  const std::vector<int> &members =
-      context().problem.constraints.separate[static_cast<size_t>(set)];
-  auto clashes = [&](const Unit &unit) {
-    return std::any_of(unit.tables.begin(), unit.tables.end(), [&](int other) {
-      return other != table &&
-             std::find(members.begin(), members.end(), other) != members.end();
-    });
-  };
-  for (const UnitPtr &unit : everywhere)
-    if (clashes(*unit))
-      return true;
-  for (int index : piecesOn(device))
-    if (index != leaving && clashes(*regionOf(piece(index)).whole))
-      return true;
-  return false;
-}
-
 bool Board::allows(int device, const BoardPiece &piece, int leaving) const {
   const Unit &whole = *regionOf(piece).whole;
   if (!whole.restricted)
     return true;
-  if (!allowsDevice(context(), whole, device))
-    return false;
-  for (int table : whole.tables)
-    for (int set : context().rulesOf(table).separateSets)
-      if (holdsOther(device, table, set, leaving))
-        return false;
-  return true;
+  return allowsDevice(context(), whole, device) &&
+         sums.separation().admits(device, *piece.facts,
+                                  leaving < 0 ? nullptr
+                                              : this->piece(leaving).facts);
 }
 
 /// Cutting the first columns of a table off, or joining the last.
@@ -187,47 +166,40 @@ int64_t Board::permuteBytesAfter(const Edit &edit) const {
                   edit.kind == Edit::Join) &&
                  !edit.rows;
   if (!columns)
-    return permuteBytes;
+    return cuts.permuteBytes();
   const ShardWork &work = piece(edit.piece).facts->works.front();
-  int before = columnPieces[static_cast<size_t>(work.table)];
-  auto narrow = [&](const PieceFacts *facts) {
+  auto narrow = [&](const ShardFacts *facts) {
     return facts && facts->works.front().width != work.tableDim ? 1 : 0;
   };
-  int after = before - narrow(piece(edit.piece).facts) + narrow(edit.after) +
-              narrow(edit.otherAfter);
+  int change = narrow(edit.after) + narrow(edit.otherAfter) -
+               narrow(piece(edit.piece).facts);
   if (edit.kind == Edit::Join)
-    after -= narrow(piece(edit.other).facts);
-  if ((before > 0) == (after > 0))
-    return permuteBytes;
-  int64_t bytes =
-      columnPermuteBytes(context().problem, context().table(work.table),
-                         context().featuresOf(work.table));
-  return permuteBytes + (after > 0 ? bytes : -bytes);
+    change -= narrow(piece(edit.other).facts);
+  return cuts.permuteBytesAfter(work.table, change);
 }
 
 bool Board::fits(const Edit &edit) const {
   const BoardPiece &first = piece(edit.piece);
-  size_t d = static_cast<size_t>(first.device);
-  size_t t = static_cast<size_t>(edit.target);
-  Footprint here = footprints[d];
+  bool same = first.device == edit.target;
+  Footprint here = sums.memoryOf(first.device);
   here -= first.facts->footprint;
   if (edit.after)
     here += edit.after->footprint;
   if (edit.extra)
     here += edit.extra->footprint;
-  Footprint there = d == t ? here : footprints[t];
+  Footprint there = same ? here : sums.memoryOf(edit.target);
   if (edit.other >= 0)
     there -= piece(edit.other).facts->footprint;
   if (edit.otherAfter)
     there += edit.otherAfter->footprint;
   int64_t permute = permuteBytesAfter(edit);
   if (there.peakBytes() + permute > context().memoryOf(edit.target) ||
-      (d != t && here.peakBytes() + permute > context().memoryOf(first.device)))
+      (!same && here.peakBytes() + permute > context().memoryOf(first.device)))
     return false;
-  if (permute > permuteBytes)
+  if (permute > cuts.permuteBytes())
     for (int device = 0; device < context().deviceCount; ++device)
       if (device != first.device && device != edit.target &&
-          footprints[static_cast<size_t>(device)].peakBytes() + permute >
+          sums.memoryOf(device).peakBytes() + permute >
               context().memoryOf(device))
         return false;
   if (edit.kind == Edit::Swap || edit.kind == Edit::Exchange)
@@ -240,11 +212,9 @@ bool Board::fits(const Edit &edit) const {
 DeviceLoad Board::loadAfter(const Edit &edit, bool target, int period) const {
   const BoardPiece &first = piece(edit.piece);
   bool same = first.device == edit.target;
-  DeviceLoad load =
-      books(period)
-          .loads[static_cast<size_t>(target ? edit.target : first.device)];
-  auto change = [&](const PieceFacts &facts, double sign) {
-    addLoads(load, demandIn(facts, period).load, sign);
+  DeviceLoad load = sums.in(period).loadOf(target ? edit.target : first.device);
+  auto change = [&](const ShardFacts &facts, double sign) {
+    addLoads(load, facts.in(period).load, sign);
   };
   if (!target || same) {
     change(*first.facts, -1);
@@ -272,41 +242,40 @@ std::vector<const ShardWork *> Board::worksAfter(const Edit &edit, bool target,
       works.push_back(&work);
   };
   for (const UnitPtr &unit : everywhere)
-    add(period < 0 ? unit->works
-                   : unit->periods[static_cast<size_t>(period)].works);
+    add(unit->in(period).works);
   for (int index : piecesOn(target ? edit.target : first.device))
     if (index != edit.piece && index != edit.other)
-      add(demandIn(*piece(index).facts, period).works);
+      add(piece(index).facts->in(period).works);
   if ((!target || same) && edit.after)
-    add(demandIn(*edit.after, period).works);
+    add(edit.after->in(period).works);
   if (!target && edit.extra)
-    add(demandIn(*edit.extra, period).works);
+    add(edit.extra->in(period).works);
   if ((target || same) && edit.otherAfter)
-    add(demandIn(*edit.otherAfter, period).works);
+    add(edit.otherAfter->in(period).works);
   return works;
 }
 
 void Board::setFacts(int index, int64_t rows, int64_t width,
-                     const PieceFacts *facts) {
+                     const ShardFacts *facts) {
   BoardPiece &changed = pieces[static_cast<size_t>(index)];
-  account(changed.device, *changed.facts, -1);
-  countColumns(changed, -1);
+  sums.remove(changed.device, *changed.facts);
+  cuts.remove(*changed.facts);
   changed.rows = rows;
   changed.width = width;
   changed.facts = facts;
-  account(changed.device, *facts, 1);
-  countColumns(changed, 1);
+  sums.add(changed.device, *facts);
+  cuts.add(*facts);
 }
 
 void Board::relocate(int index, int device) {
-  account(piece(index).device, *piece(index).facts, -1);
+  sums.remove(piece(index).device, *piece(index).facts);
   relist(index, device);
-  account(device, *piece(index).facts, 1);
+  sums.add(device, *piece(index).facts);
 }
 
 void Board::apply(const Edit &edit, const LoadChange &change) {
   int device = piece(edit.piece).device;
-  auto resize = [&](int index, int64_t size, const PieceFacts *facts) {
+  auto resize = [&](int index, int64_t size, const ShardFacts *facts) {
     const BoardPiece &old = piece(index);
     setFacts(index, edit.rows ? size : old.rows, edit.rows ? old.width : size,
              facts);
@@ -341,14 +310,14 @@ void Board::apply(const Edit &edit, const LoadChange &change) {
     }
     int index = addPiece(part);
     region.bands[static_cast<size_t>(part.band)].push_back(index);
-    account(edit.target, *part.facts, 1);
-    countColumns(piece(index), 1);
+    sums.add(edit.target, *part.facts);
+    cuts.add(*part.facts);
     break;
   }
   case Edit::Join: {
     int64_t size = sizeOf(edit.piece) + sizeOf(edit.other);
-    account(edit.target, *piece(edit.other).facts, -1);
-    countColumns(piece(edit.other), -1);
+    sums.remove(edit.target, *piece(edit.other).facts);
+    cuts.remove(*piece(edit.other).facts);
     removePiece(edit.other);
     resize(edit.piece, size, edit.after);
     break;
@@ -360,12 +329,11 @@ void Board::apply(const Edit &edit, const LoadChange &change) {
     break;
   }
   }
-  auto follow = [&](DeviceSums &sums, const LoadChange &after) {
-    sums.loads[static_cast<size_t>(device)].compute = after.load.compute;
-    sums.loads[static_cast<size_t>(edit.target)].compute =
-        after.targetLoad.compute;
+  auto follow = [&](int period, const LoadChange &after) {
+    sums.in(period).setCompute(device, after.load.compute);
+    sums.in(period).setCompute(edit.target, after.targetLoad.compute);
   };
-  follow(own, change);
-  for (size_t p = 0; p < periods.size(); ++p)
-    follow(periods[p], change.periods[p]);
+  follow(kSummary, change);
+  for (size_t p = 0; p < change.periods.size(); ++p)
+    follow(static_cast<int>(p), change.periods[p]);
 }

@@ -127,11 +127,11 @@ void Descent::considerSiblings(int index) {
 }
 
 void Descent::considerPiece(int index, const std::vector<int> &targets) {
-  const PieceFacts &moved = *board.piece(index).facts;
+  const ShardFacts &moved = *board.piece(index).facts;
   for (int target : targets) {
     consider(board.move(index, target));
     for (int other : costliest(target)) {
-      const PieceFacts &back = *board.piece(other).facts;
+      const ShardFacts &back = *board.piece(other).facts;
       if (back.load.compute.total() < moved.load.compute.total() ||
           back.load.dims < moved.load.dims)
         consider(board.swap(index, other));

@@ -19,22 +19,22 @@ static int sumAfter(const Board &board, const Edit &edit, bool target,
   const BoardPiece &first = board.piece(edit.piece);
   int device = target ? edit.target : first.device;
   bool same = first.device == edit.target;
-  std::span<const double> sum = board.sumOf(device, period);
+  std::span<const double> sum = board.totals().in(period).embeddingOf(device);
   size_t offset = board.context().classIndexOf(device) * sum.size();
-  int shards = board.shardsOn(device);
+  int shards = board.totals().shardsOn(device);
   for (size_t k = 0; k < sum.size(); ++k)
     row[k] = sum[k];
-  auto leaves = [&](const PieceFacts *facts) {
-    shards -= facts->shards;
-    const double *one = demandIn(*facts, period).embedding.data() + offset;
+  auto leaves = [&](const ShardFacts *facts) {
+    shards -= facts->shardCount();
+    const double *one = facts->in(period).embedding.data() + offset;
     for (size_t k = 0; k < sum.size(); ++k)
       row[k] -= one[k];
   };
-  auto comes = [&](const PieceFacts *facts) {
+  auto comes = [&](const ShardFacts *facts) {
     if (!facts)
       return;
-    shards += facts->shards;
-    const double *one = demandIn(*facts, period).embedding.data() + offset;
+    shards += facts->shardCount();
+    const double *one = facts->in(period).embedding.data() + offset;
     for (size_t k = 0; k < sum.size(); ++k)
       row[k] += one[k];
   };
@@ -77,7 +77,7 @@ static void takeLoads(const Board &board, const Edit &edit, int period,
 /// Loads of the summary and of all periods, without compute.
 static void takeLoads(const Board &board, const Edit &edit,
                       LoadChange &change) {
-  takeLoads(board, edit, Board::kSummary, change);
+  takeLoads(board, edit, kSummary, change);
   change.periods.resize(board.context().periods.size());
   for (size_t p = 0; p < change.periods.size(); ++p)
     takeLoads(board, edit, static_cast<int>(p), change.periods[p]);
@@ -98,10 +98,11 @@ static void askCompute(const Board &board, const Edit &edit, int period,
   const SearchContext &context = board.context();
   const SumEmbedding &embedding = *context.model.sumEmbedding();
   std::array<double, kSmallEmbedding> row;
+  size_t size = static_cast<size_t>(embedding.size());
   auto ask = [&](bool target, int device) {
     int shards = sumAfter(board, edit, target, period, row.data());
-    return embedding.head(std::span(row).first(board.sumOf(device).size()),
-                          shards, context.classOf(device));
+    return embedding.head(std::span(row).first(size), shards,
+                          context.classOf(device));
   };
   change.load.compute = ask(false, change.device);
   change.targetLoad.compute = change.device == change.target
@@ -113,7 +114,7 @@ void EditBatch::judge(const Board &board, const Edit &edit,
                       LoadChange &change) {
   takeLoads(board, edit, change);
   if (change.periods.empty())
-    return askCompute(board, edit, Board::kSummary, change);
+    return askCompute(board, edit, kSummary, change);
   for (size_t p = 0; p < change.periods.size(); ++p)
     askCompute(board, edit, static_cast<int>(p), change.periods[p]);
   takeMeanCompute(board, change);
@@ -129,7 +130,7 @@ void EditBatch::add(const Edit &edit) {
     results.emplace_back(here, there);
   };
   if (change.periods.empty())
-    ask(Board::kSummary);
+    ask(kSummary);
   for (size_t p = 0; p < change.periods.size(); ++p)
     ask(static_cast<int>(p));
   edits.push_back(edit);

@@ -24,7 +24,7 @@ MigrationCost::MigrationCost(const Board &board, const ShardingPlan &previous,
 }
 
 /// Sums up what comes to a place or goes.
-void MigrationCost::add(Changes &changes, int device, const PieceFacts *facts,
+void MigrationCost::add(Changes &changes, int device, const ShardFacts *facts,
                         double sign) const {
   if (!facts)
     return;

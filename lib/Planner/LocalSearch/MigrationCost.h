@@ -42,7 +42,7 @@ private:
   };
   using Changes = std::vector<std::pair<Place, double>>;
 
-  void add(Changes &changes, int device, const PieceFacts *facts,
+  void add(Changes &changes, int device, const ShardFacts *facts,
            double sign) const;
   Changes changesOf(const Edit &edit) const;
   Bytes at(const Place &place) const;

@@ -9,7 +9,7 @@ using namespace neuroshard;
 MoveEstimate::MoveEstimate(const Board &board, int power)
     : shares(board.context().shares) {
   if (shares.empty())
-    periods.emplace_back(board, Board::kSummary, power);
+    periods.emplace_back(board, kSummary, power);
   for (size_t p = 0; p < shares.size(); ++p)
     periods.emplace_back(board, static_cast<int>(p), power);
   takeMean();

@@ -62,7 +62,9 @@ private:
     double without(int a, int b) const;
   };
 
-  std::span<const DeviceLoad> loads() const { return board.loadsIn(period); }
+  std::span<const DeviceLoad> loads() const {
+    return board.totals().in(period).loads();
+  }
   static double bytesOf(const DeviceLoad &load, Direction direction);
   std::vector<double> exchange(std::span<const DeviceLoad> loads,
                                Direction direction) const;

@@ -13,21 +13,13 @@ using namespace neuroshard;
 
 namespace {
 
-/// One device of a run.
-struct Slot {
-  Footprint used;
-  int shards = 0;
-  uint64_t key = 0;
-};
-
 /// The caps [firstCap, lastCap] of one job while they lead to the same choices.
 struct Run {
   size_t job = 0;
   size_t firstCap = 0, lastCap = 0;
-  std::vector<Slot> slots;
-  std::vector<DeviceLoad> loads;
-  /// Row-major, devices x size of the embedding.
-  std::vector<double> sums;
+  DeviceTotals totals;
+  /// contentsKey() of each device, where compute is cached.
+  std::vector<uint64_t> keys;
   /// Device of each entry of the order so far.
   std::vector<int> devices;
 };
@@ -36,9 +28,8 @@ struct Run {
 struct JobFacts {
   /// Absolute caps on a device's dims.
   std::vector<double> dimCaps;
+  /// Bytes that joining columns takes on every device.
   int64_t permuteBytes = 0;
-  /// Per order entry: has rules on devices or separation.
-  bool restricted = false;
 };
 
 /// Places some jobs in step.
@@ -48,9 +39,8 @@ public:
            std::span<GreedyJob *const> jobs)
       : context(context), jobs(jobs), batch(context),
         uniform(context.usedClasses.size() == 1),
-        width(context.model.sumEmbedding()
-                  ? static_cast<size_t>(context.model.sumEmbedding()->size())
-                  : 0) {
+        sums(context.model.sumEmbedding() != nullptr) {
+    runs.reserve(jobs.size() * caps.size());
     for (size_t i = 0; i < jobs.size(); ++i)
       begin(i, caps);
   }
@@ -68,9 +58,14 @@ private:
   void place(Run &run, int device, const UnitPtr &unit);
   void evaluatePlaced(size_t position);
   size_t request(const Run &run, int device, const Unit *added);
-  bool holdsTable(const Run &run, int device, int table) const;
   void finish();
 
+  /// As evaluateAll() found it.
+  const ComputeMs &computeAfter(const Run &run, int device) const {
+    size_t first = static_cast<size_t>(&run - runs.data()) *
+                   static_cast<size_t>(context.deviceCount);
+    return batch[afterIndex[first + static_cast<size_t>(device)]];
+  }
   const Unit &unitAt(const Run &run, size_t position) const {
     const GreedyJob &job = *jobs[run.job];
     return *job.units[job.order[position]];
@@ -81,8 +76,10 @@ private:
   std::vector<JobFacts> facts;
   std::vector<Run> runs;
   ComputeBatch batch;
+  /// Are all devices of one class?
   const bool uniform;
-  const size_t width;
+  /// Does the model price a sum of embeddings?
+  const bool sums;
   /// With several device classes: compute after adding, run x device.
   std::vector<size_t> afterIndex;
 };
@@ -92,66 +89,36 @@ void LockStep::begin(size_t index, std::span<const double> caps) {
   const GreedyJob &job = *jobs[index];
   SearchState state(context, job.units);
   JobFacts &fact = facts.emplace_back();
-  fact.permuteBytes = state.usedBytes(0) - state.memoryOf(0).peakBytes();
+  fact.permuteBytes = state.permuteBytes();
   double dims = 0;
   for (const UnitPtr &unit : job.units)
     dims += unit->load.dims;
   for (double cap : caps)
     fact.dimCaps.push_back(cap == kNoCap ? kNoCap
                                          : cap * (dims / context.deviceCount));
-  Run run;
-  run.job = index;
-  run.lastCap = caps.size() - 1;
-  for (int device = 0; device < context.deviceCount; ++device) {
-    Slot &slot = run.slots.emplace_back();
-    slot.used = footprintOf(state.memoryOf(device));
-    slot.key = context.classIndexOf(device) + 1;
-    for (size_t unit : state.unitsOn(device)) {
-      slot.shards += static_cast<int>(job.units[unit]->shards.size());
-      slot.key = contentsKey(slot.key, *job.units[unit]);
-    }
-    run.loads.push_back(state.loadOf(device));
-    std::span<const double> sum = state.embeddingOf(device);
-    run.sums.insert(run.sums.end(), sum.begin(), sum.end());
+  Run run{.job = index,
+          .lastCap = caps.size() - 1,
+          .totals = state.totals(),
+          .keys = {},
+          .devices = {}};
+  for (int device = 0; batch.worthCaching() && device < context.deviceCount;
+       ++device) {
+    uint64_t &key = run.keys.emplace_back(context.classIndexOf(device) + 1);
+    for (size_t unit : state.unitsOn(device))
+      key = contentsKey(key, *job.units[unit]);
   }
   run.devices.reserve(job.order.size());
   runs.push_back(std::move(run));
 }
 
-bool LockStep::holdsTable(const Run &run, int device, int table) const {
-  const GreedyJob &job = *jobs[run.job];
-  auto has = [&](size_t index) {
-    const std::vector<int> &tables = job.units[index]->tables;
-    return std::find(tables.begin(), tables.end(), table) != tables.end();
-  };
-  for (size_t i = 0; i < job.units.size(); ++i) {
-    int where = job.units[i]->forcedDevice;
-    if ((where == device || where == Unit::kEverywhere) && has(i))
-      return true;
-  }
-  for (size_t i = 0; i < run.devices.size(); ++i)
-    if (run.devices[i] == device && has(job.order[i]))
-      return true;
-  return false;
-}
-
 /// Pins, forbids and separation.
 bool LockStep::allows(const Run &run, int device, const Unit &unit) const {
-  if (!unit.restricted)
-    return true;
-  if (!allowsDevice(context, unit, device))
-    return false;
-  for (int table : unit.tables)
-    for (int set : context.rulesOf(table).separateSets)
-      for (int other :
-           context.problem.constraints.separate[static_cast<size_t>(set)])
-        if (other != table && holdsTable(run, device, other))
-          return false;
-  return true;
+  return !unit.restricted || (allowsDevice(context, unit, device) &&
+                              run.totals.separation().admits(device, unit));
 }
 
 bool LockStep::fits(const Run &run, int device, const Unit &unit) const {
-  Footprint used = run.slots[static_cast<size_t>(device)].used;
+  Footprint used = run.totals.memoryOf(device);
   used += unit.footprint;
   return used.peakBytes() + facts[run.job].permuteBytes <=
          context.memoryOf(device);
@@ -164,21 +131,17 @@ int LockStep::choose(const Run &run, const Unit &unit, double dimsCap) const {
   int best = -1;
   std::tuple<bool, double, int64_t> bestKey;
   for (int device = 0; device < context.deviceCount; ++device) {
-    size_t d = static_cast<size_t>(device);
-    if (!(run.loads[d].dims + unit.load.dims <= dimsCap))
+    const DeviceLoad &load = run.totals.in(kSummary).loadOf(device);
+    if (!(load.dims + unit.load.dims <= dimsCap))
       continue;
     double compute =
-        uniform ? run.loads[d].compute.total()
-                : batch[afterIndex[static_cast<size_t>(&run - runs.data()) *
-                                       run.slots.size() +
-                                   d]]
-                      .total();
-    bool elsewhere = separated && !holdsTable(run, device, unit.tables.front());
+        (uniform ? load.compute : computeAfter(run, device)).total();
+    bool elsewhere = separated && !run.totals.separation().holds(device, unit);
     if (best >= 0 && std::tuple(elsewhere, compute) >
                          std::tuple(std::get<0>(bestKey), std::get<1>(bestKey)))
       continue;
-    std::tuple<bool, double, int64_t> key(elsewhere, compute,
-                                          run.slots[d].used.peakBytes());
+    std::tuple<bool, double, int64_t> key(
+        elsewhere, compute, run.totals.memoryOf(device).peakBytes());
     if ((best >= 0 && key >= bestKey) || !fits(run, device, unit) ||
         !allows(run, device, unit))
       continue;
@@ -189,18 +152,17 @@ int LockStep::choose(const Run &run, const Unit &unit, double dimsCap) const {
 }
 
 size_t LockStep::request(const Run &run, int device, const Unit *added) {
-  size_t d = static_cast<size_t>(device);
-  const Slot &slot = run.slots[d];
   size_t classIndex = context.classIndexOf(device);
-  uint64_t key = slot.key;
-  int shards = slot.shards;
-  if (added) {
-    key = contentsKey(key, *added);
-    shards += static_cast<int>(added->shards.size());
+  uint64_t key = 0;
+  if (batch.worthCaching()) {
+    key = run.keys[static_cast<size_t>(device)];
+    if (added)
+      key = contentsKey(key, *added);
   }
-  if (width)
-    return batch.add(std::span(run.sums).subspan(d * width, width), added,
-                     shards, classIndex, key);
+  int shards = run.totals.shardsOn(device) + (added ? added->shardCount() : 0);
+  if (sums)
+    return batch.add(run.totals.in(kSummary).embeddingOf(device), added, shards,
+                     classIndex, key);
   const GreedyJob &job = *jobs[run.job];
   std::vector<const Unit *> units;
   for (const UnitPtr &unit : job.units)
@@ -215,19 +177,11 @@ size_t LockStep::request(const Run &run, int device, const Unit *added) {
 }
 
 void LockStep::place(Run &run, int device, const UnitPtr &unit) {
-  size_t d = static_cast<size_t>(device);
-  Slot &slot = run.slots[d];
-  slot.used += unit->footprint;
-  slot.shards += static_cast<int>(unit->shards.size());
-  slot.key = contentsKey(slot.key, *unit);
-  DeviceLoad &load = run.loads[d];
-  load.dims += unit->load.dims;
-  load.inputBytes += unit->load.inputBytes;
-  load.forwardBytes += unit->load.forwardBytes;
-  load.backwardBytes += unit->load.backwardBytes;
-  size_t offset = context.classIndexOf(device) * width;
-  for (size_t k = 0; k < width; ++k)
-    run.sums[d * width + k] += unit->embedding[offset + k];
+  if (batch.worthCaching()) {
+    uint64_t &key = run.keys[static_cast<size_t>(device)];
+    key = contentsKey(key, *unit);
+  }
+  run.totals.add(device, *unit);
   run.devices.push_back(device);
 }
 
@@ -245,7 +199,7 @@ void LockStep::chooseFor(size_t index, size_t position) {
       run.firstCap = 1;
       return;
     }
-    double dims = run.loads[static_cast<size_t>(device)].dims + unit.load.dims;
+    double dims = run.totals.in(kSummary).loadOf(device).dims + unit.load.dims;
     size_t first = run.firstCap;
     while (!(dims <= dimCaps[first]))
       ++first;
@@ -253,7 +207,7 @@ void LockStep::chooseFor(size_t index, size_t position) {
       Run rest = run;
       rest.lastCap = first - 1;
       run.firstCap = first;
-      size_t devices = run.slots.size();
+      size_t devices = static_cast<size_t>(context.deviceCount);
       place(run, device, jobs[run.job]->units[jobs[run.job]->order[position]]);
       runs.push_back(std::move(rest));
       if (!uniform)
@@ -288,8 +242,8 @@ void LockStep::evaluatePlaced(size_t position) {
                             request(runs[i], runs[i].devices.back(), nullptr));
   batch.run();
   for (auto [run, result] : requests) {
-    size_t device = static_cast<size_t>(runs[run].devices.back());
-    runs[run].loads[device].compute = batch[result];
+    int device = runs[run].devices.back();
+    runs[run].totals.in(kSummary).setCompute(device, batch[result]);
   }
 }
 
@@ -315,9 +269,10 @@ void LockStep::finish() {
   });
   for (const Run &run : runs) {
     GreedyJob &job = *jobs[run.job];
-    double cost = composeCost(context.problem.topology, run.loads,
-                              context.model, context.options.objective)
-                      .costMs;
+    double cost =
+        composeCost(context.problem.topology, run.totals.in(kSummary).loads(),
+                    context.model, context.options.objective)
+            .costMs;
     if (cost >= job.costMs)
       continue;
     job.costMs = cost;

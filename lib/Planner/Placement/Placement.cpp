@@ -26,7 +26,8 @@ int chooseDevice(const SearchState &state, const Unit &unit, Eligible eligible,
   for (int device = 0; device < state.context().deviceCount; ++device) {
     if (!eligible(device))
       continue;
-    bool elsewhere = separated && !state.holdsSeparated(device, unit);
+    bool elsewhere =
+        separated && !state.totals().separation().holds(device, unit);
     std::tuple<bool, double, double> key(elsewhere, first(device),
                                          second(device));
     if ((best >= 0 && key >= bestKey) || !state.fits(device, unit))

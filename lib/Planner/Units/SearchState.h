@@ -3,28 +3,12 @@
 #ifndef NEUROSHARD_LIB_PLANNER_UNITS_SEARCHSTATE_H
 #define NEUROSHARD_LIB_PLANNER_UNITS_SEARCHSTATE_H
 
+#include "DeviceTotals.h"
 #include "UnitOperations.h"
 
-#include <map>
-#include <utility>
 #include <vector>
 
 namespace neuroshard {
-
-/// What happens to one device in a trial: units that come and units that go.
-struct DeviceChange {
-  int device = 0;
-  std::vector<const Unit *> added;
-  std::vector<const Unit *> removed;
-};
-
-/// What decides whether one state is better than another.
-struct Trial {
-  double costMs = 0;
-  /// The cost with each maximum over the devices replaced by a p-norm, which
-  /// also falls when one of several equally slow devices gets faster.
-  double smoothMs = 0;
-};
 
 /// An assignment of units to devices with memory, loads and cost, all
 /// maintained incrementally.
@@ -43,29 +27,23 @@ public:
     return !allUnits[unit]->writtenByHand && allUnits[unit]->forcedDevice == -1;
   }
   const std::vector<size_t> &unitsOn(int device) const {
-    return slot(device).units;
+    return lists[static_cast<size_t>(device)];
   }
+  const DeviceTotals &totals() const { return sums; }
   const DeviceLoad &loadOf(int device) const {
-    return loads[static_cast<size_t>(device)];
+    return sums.in(kSummary).loadOf(device);
   }
-  const MemoryTerms &memoryOf(int device) const { return slot(device).memory; }
-  /// Sum of the embeddings; empty without a SumEmbedding.
-  std::span<const double> embeddingOf(int device) const {
-    return slot(device).embedding;
-  }
+  /// Bytes that joining columns takes on every device.
+  int64_t permuteBytes() const { return cuts.permuteBytes(); }
   /// Bytes in use / free on a device, with everything every device holds.
   int64_t usedBytes(int device) const;
   int64_t freeBytes(int device) const;
 
-  /// May these units be added (and those removed) without breaking memory, a
-  /// device rule or a separation?
-  bool fits(const DeviceChange &change) const;
+  /// May the unit be added without breaking memory, a device rule or a
+  /// separation?
   bool fits(int device, const Unit &unit) const;
   /// fits(), were there room.
   bool admits(int device, const Unit &unit) const;
-  /// Does the device hold a table of the unit that is to be kept apart from
-  /// others? More of it there takes no further device from those.
-  bool holdsSeparated(int device, const Unit &unit) const;
   /// Nothing is above its memory.
   bool withinMemory() const;
 
@@ -77,14 +55,13 @@ public:
   /// Takes a unit out for good; the last one takes its index.
   void erase(size_t unit);
 
-  /// Compute of a device after a change.
-  ComputeMs computeAfter(const DeviceChange &change) const;
+  /// Compute of a device with one more unit.
+  ComputeMs computeWith(int device, const Unit &unit) const;
   /// Objective now; with snapshots the mean over them, from scratch.
   double costMs() const;
-  /// Objective now / after some changes on different devices, of the summary.
-  Trial trial() const;
-  Trial trialAfter(const std::vector<DeviceChange> &changes);
+  /// Objective of the summary, now / with one more unit on a device.
   CostBreakdown breakdown() const;
+  double costWith(int device, const Unit &unit) const;
 
   /// Shards of everything placed, in the order of tables and ranges, named.
   ShardingPlan plan() const;
@@ -92,37 +69,20 @@ public:
   const SearchContext &context() const { return *owner; }
 
 private:
-  struct Slot {
-    MemoryTerms memory;
-    std::vector<double> embedding;
-    int shardCount = 0;
-    std::vector<size_t> units;
-  };
-
-  Slot &slot(int device) { return slots[static_cast<size_t>(device)]; }
-  const Slot &slot(int device) const {
-    return slots[static_cast<size_t>(device)];
-  }
   void addTo(int device, size_t unit);
   void removeFrom(int device, size_t unit);
-  void apply(int device, const Unit &unit, int sign);
-  void countColumns(const Unit &unit, int sign);
-  bool keepsApart(int device, const Unit &unit,
-                  const std::vector<const Unit *> &leaving) const;
+  ComputeMs computeOf(int device, const Unit *added) const;
   double costInMs(size_t period) const;
-  DeviceLoad loadAfter(const DeviceChange &change) const;
-  MemoryTerms memoryAfter(const DeviceChange &change) const;
 
   const SearchContext *owner;
   std::vector<UnitPtr> allUnits;
+  /// Device of each unit.
   std::vector<int> devices;
-  std::vector<Slot> slots;
-  std::vector<DeviceLoad> loads;
-  std::vector<int64_t> hostBytes;
-  std::vector<int> columnUnits;
-  int64_t permuteBytes = 0;
-  /// (device, separate set) -> table -> units.
-  std::map<std::pair<int, int>, std::map<int, int>> separateUse;
+  /// Units of each device.
+  std::vector<std::vector<size_t>> lists;
+  DeviceTotals sums;
+  /// Of all units, placed or not.
+  ColumnCuts cuts;
 };
 
 } // namespace neuroshard

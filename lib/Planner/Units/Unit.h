@@ -13,12 +13,14 @@
 
 namespace neuroshard {
 
-/// What decides whether something fits: MemoryTerms in short.
+/// The sums of MemoryTerms that decide whether a placement fits.
 struct Footprint {
   /// Alive all the time / in the forward / in the backward phase.
   int64_t fixedBytes = 0;
   int64_t forwardBytes = 0;
   int64_t backwardBytes = 0;
+  /// In the memory of the device's host.
+  int64_t hostBytes = 0;
 
   int64_t peakBytes() const {
     return fixedBytes + std::max(forwardBytes, backwardBytes);
@@ -27,12 +29,14 @@ struct Footprint {
     fixedBytes += other.fixedBytes;
     forwardBytes += other.forwardBytes;
     backwardBytes += other.backwardBytes;
+    hostBytes += other.hostBytes;
     return *this;
   }
   Footprint &operator-=(const Footprint &other) {
     fixedBytes -= other.fixedBytes;
     forwardBytes -= other.forwardBytes;
     backwardBytes -= other.backwardBytes;
+    hostBytes -= other.hostBytes;
     return *this;
   }
 };
@@ -45,7 +49,11 @@ inline void addLoads(DeviceLoad &load, const DeviceLoad &other, double sign) {
   load.backwardBytes += sign * other.backwardBytes;
 }
 
-/// What shards ask of a device under one set of statistics.
+/// The statistics that a search looks at: one of SearchContext::periods, by
+/// index, or their summary.
+inline constexpr int kSummary = -1;
+
+/// Load of one or more shards on a device under one set of statistics.
 struct Demand {
   /// Its compute is that of the shards alone on a device of the first class.
   DeviceLoad load;
@@ -56,20 +64,32 @@ struct Demand {
   std::vector<ShardWork> works;
 };
 
-/// Shards that go to one device together: one shard, or one of each table of a
-/// co-located set; a replicated table (on every device) is a unit, too.
-struct Unit : Demand {
-  /// Without devices, unless replicated.
-  std::vector<Shard> shards;
-  std::vector<int> tables;
+/// Memory and load of shards that go to one device together. They depend on the
+/// sizes of the shards, not on where in their tables these lie. The demand
+/// itself is that of the summary.
+struct ShardFacts : Demand {
+  // What every step of a search looks at comes first.
+  Footprint footprint;
   /// Per SearchContext::periods, without the compute alone.
   std::vector<Demand> periods;
   MemoryTerms memory;
+
+  int shardCount() const { return static_cast<int>(works.size()); }
+  const Demand &in(int period) const {
+    return period == kSummary ? *this : periods[static_cast<size_t>(period)];
+  }
+};
+
+/// Shards that go to one device together: one shard, or one of each table of a
+/// co-located set; a replicated table (on every device) is a unit, too.
+struct Unit : ShardFacts {
+  /// Without devices, unless replicated.
+  std::vector<Shard> shards;
+  std::vector<int> tables;
   /// Where it must go; -1: anywhere allowed; kEverywhere: on all devices.
   int forcedDevice = -1;
   bool writtenByHand = false;
-  Footprint footprint;
-  /// The same for units of equal pieces, wherever in their tables they lie.
+  /// The same for units of equal shards, wherever in their tables they lie.
   uint64_t sizeKey = 0;
   /// Its tables have rules on devices or separation.
   bool restricted = false;
@@ -83,17 +103,6 @@ struct Unit : Demand {
 };
 
 using UnitPtr = std::shared_ptr<const Unit>;
-
-/// What a piece is, wherever in its table it lies: its size decides.
-struct PieceFacts : Demand {
-  // What every step of a search looks at comes first.
-  Footprint footprint;
-  /// Number of works: one, but for co-located tables.
-  int shards = 1;
-  /// As in Unit.
-  std::vector<Demand> periods;
-  MemoryTerms memory;
-};
 
 } // namespace neuroshard
 

@@ -66,20 +66,6 @@ cutUnit(const SearchContext &context, const Unit &unit, int parts, Cut cut) {
   return result;
 }
 
-/// The two rectangles as one, if they adjoin.
-bool join(Shard &a, const Shard &b) {
-  bool sameRows = a.rowBegin == b.rowBegin && a.rowEnd == b.rowEnd;
-  bool sameCols = a.colBegin == b.colBegin && a.colEnd == b.colEnd;
-  bool adjoin =
-      (sameRows && (a.colEnd == b.colBegin || b.colEnd == a.colBegin)) ||
-      (sameCols && (a.rowEnd == b.rowBegin || b.rowEnd == a.rowBegin));
-  a.rowBegin = std::min(a.rowBegin, b.rowBegin);
-  a.rowEnd = std::max(a.rowEnd, b.rowEnd);
-  a.colBegin = std::min(a.colBegin, b.colBegin);
-  a.colEnd = std::max(a.colEnd, b.colEnd);
-  return adjoin;
-}
-
 } // namespace
 
 bool neuroshard::allowsDevice(const SearchContext &context, const Unit &unit,
@@ -113,7 +99,8 @@ int neuroshard::freedomOf(const SearchContext &context, const Unit &unit) {
 Footprint neuroshard::footprintOf(const MemoryTerms &terms) {
   MemoryTerms fixed = terms;
   fixed.forwardBytes = fixed.backwardBytes = 0;
-  return {fixed.peakBytes(), terms.forwardBytes, terms.backwardBytes};
+  return {fixed.peakBytes(), terms.forwardBytes, terms.backwardBytes,
+          terms.hostBytes};
 }
 
 static ComputeMs computeAlone(const SearchContext &context,
@@ -147,9 +134,9 @@ static void describe(const SearchContext &context,
                      std::span(demand.embedding).subspan(c * size, size));
 }
 
-static std::shared_ptr<const PieceFacts>
-describePiece(const SearchContext &context, int table, const Shard &shard) {
-  auto facts = std::make_shared<PieceFacts>();
+static std::shared_ptr<const ShardFacts>
+describeFacts(const SearchContext &context, int table, const Shard &shard) {
+  auto facts = std::make_shared<ShardFacts>();
   describe(context, context.problem, table, shard, *facts);
   facts->load.compute = computeAlone(context, facts->works);
   for (const ShardingProblem &period : context.periods)
@@ -172,10 +159,10 @@ static void addDemand(Demand &sum, const Demand &one) {
 
 /// Described once per size: two pieces of a table differ in no more. What
 /// somebody wrote by hand may be in another tier.
-std::shared_ptr<const PieceFacts>
+std::shared_ptr<const ShardFacts>
 neuroshard::factsOf(const SearchContext &context, int table,
                     const Shard &shard) {
-  auto make = [&] { return describePiece(context, table, shard); };
+  auto make = [&] { return describeFacts(context, table, shard); };
   if (shard.tier != Tier::Hbm)
     return make();
   return context.store().facts({table, shard.rows(), shard.width(),
@@ -191,7 +178,7 @@ static UnitPtr buildUnit(const SearchContext &context,
   unit->writtenByHand = writtenByHand;
   for (const Shard &shard : shards) {
     int table = context.tableIndex(shard.table);
-    std::shared_ptr<const PieceFacts> facts = factsOf(context, table, shard);
+    std::shared_ptr<const ShardFacts> facts = factsOf(context, table, shard);
     unit->tables.push_back(table);
     unit->memory += facts->memory;
     addDemand(*unit, *facts);
@@ -319,24 +306,6 @@ bool neuroshard::isWholeTable(const SearchContext &context, const Unit &unit) {
 
 bool neuroshard::canCut(const SearchContext &context, const Unit &unit) {
   return splitColumns(context, unit, 2) || splitRows(context, unit, 2);
-}
-
-UnitPtr neuroshard::mergeUnits(const SearchContext &context, const Unit &a,
-                               const Unit &b) {
-  if (!mayCut(a) || !mayCut(b) || a.tables != b.tables)
-    return nullptr;
-  std::vector<Shard> shards = a.shards;
-  for (size_t i = 0; i < shards.size(); ++i) {
-    if (!join(shards[i], b.shards[i]))
-      return nullptr;
-    // Joining could leave a kind that is not on the list.
-    if (context.rulesOf(a.tables[i]).kindsListed)
-      return nullptr;
-    if (a.shards[i].width() != shards[i].width() &&
-        !context.mayMixWidths(a.tables[i], shards[i].rows(), shards[i].width()))
-      return nullptr;
-  }
-  return makeUnit(context, std::move(shards));
 }
 
 std::vector<UnitPtr> neuroshard::rowBlocks(const SearchContext &context,

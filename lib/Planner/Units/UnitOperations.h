@@ -15,7 +15,7 @@ Footprint footprintOf(const MemoryTerms &terms);
 
 /// The facts of a shard (without devices, unless replicated), described once
 /// per size: two pieces of a table differ in no more.
-std::shared_ptr<const PieceFacts> factsOf(const SearchContext &context,
+std::shared_ptr<const ShardFacts> factsOf(const SearchContext &context,
                                           int table, const Shard &shard);
 
 /// May the unit's tables be on this device?
@@ -61,9 +61,6 @@ betterCut(const std::optional<std::vector<UnitPtr>> &columns,
 
 /// Can the unit be cut at all?
 bool canCut(const SearchContext &context, const Unit &unit);
-
-/// Two units of one table (or set) as one, when their rectangles adjoin.
-UnitPtr mergeUnits(const SearchContext &context, const Unit &a, const Unit &b);
 
 /// Equal blocks of rows of one table, one on each of these devices.
 std::vector<UnitPtr> rowBlocks(const SearchContext &context, int table,

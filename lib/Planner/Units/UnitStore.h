@@ -53,9 +53,9 @@ template <size_t N> struct HashNumbers {
 class UnitStore {
 public:
   /// Facts of (table, rows, width, replicas); made by `make`.
-  std::shared_ptr<const PieceFacts>
+  std::shared_ptr<const ShardFacts>
   facts(const std::array<int64_t, 4> &size,
-        const std::function<std::shared_ptr<const PieceFacts>()> &make) {
+        const std::function<std::shared_ptr<const ShardFacts>()> &make) {
     return bySize.get(size, make);
   }
 
@@ -66,7 +66,7 @@ public:
   }
 
 private:
-  OnceMap<std::array<int64_t, 4>, std::shared_ptr<const PieceFacts>,
+  OnceMap<std::array<int64_t, 4>, std::shared_ptr<const ShardFacts>,
           HashNumbers<4>>
       bySize;
   OnceMap<std::array<int64_t, 5>, UnitPtr, HashNumbers<5>> byRectangle;

@@ -184,7 +184,7 @@ TEST(BoardTest, RandomStepsKeepTheBooks) {
                   1e-9 * fresh.forwardBytes);
       EXPECT_NEAR(kept.compute.total(), fresh.compute.total(),
                   1e-6 * fresh.compute.total());
-      EXPECT_EQ(board.shardsOn(device),
+      EXPECT_EQ(board.totals().shardsOn(device),
                 static_cast<int>(state.unitsOn(device).size()));
     }
   }
