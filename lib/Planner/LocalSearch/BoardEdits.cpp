@@ -202,9 +202,11 @@ bool Board::fits(const Edit &edit) const {
           sums.memoryOf(device).peakBytes() + permute >
               context().memoryOf(device))
         return false;
+  // Part of a piece that is exchanged stays on its device.
+  int leaving = edit.kind == Edit::Swap ? edit.piece : -1;
   if (edit.kind == Edit::Swap || edit.kind == Edit::Exchange)
     return allows(edit.target, first, edit.other) &&
-           allows(first.device, piece(edit.other), edit.piece);
+           allows(first.device, piece(edit.other), leaving);
   return edit.kind == Edit::Join || edit.kind == Edit::Rewidth ||
          allows(edit.target, first, -1);
 }

@@ -158,6 +158,20 @@ TEST(BoardTest, MemoryAndRulesDecideWhatFits) {
   EXPECT_FALSE(board.fits(board.split(a, 1, false, 8)));
 }
 
+/// Part of an exchanged piece stays, so what it is separated from may not come;
+/// in a swap the whole piece goes.
+TEST(BoardTest, SeparatedTablesSwapButDoNotExchange) {
+  ShardingProblem problem = twoTables();
+  problem.constraints.separate = {{0, 1}};
+  Setting setting(problem);
+  Board &board = *setting.board;
+  int a = setting.pieceOf("a"), b = setting.pieceOf("b");
+  EXPECT_TRUE(board.fits(board.swap(a, b)));
+  EXPECT_FALSE(board.fits(board.exchange(a, b, false, 12)));
+  setting.apply(board.swap(a, b));
+  EXPECT_TRUE(board.fits(board.swap(a, b)));
+}
+
 /// After many random steps the sums are those of a board made anew from the
 /// plan, and the plan is valid.
 TEST(BoardTest, RandomStepsKeepTheBooks) {
