@@ -8,8 +8,8 @@
 ///   s_k = exp(T2 h), rounded to a multiple of 2^-32, k = 1..K
 ///
 /// where clamp keeps each feature in the training range, widened by a margin.
-/// Of a shard with more work than that, s is multiplied by the largest of the
-/// factors by which a feature that countsWork() is beyond. Per device, with S
+/// For a shard with more work than that, s is multiplied by the largest factor
+/// by which a feature with countsWork() exceeds its range. Per device, with S
 /// the sum of s over its shards:
 ///
 ///   z        = log(S + 1e-4)
@@ -50,8 +50,7 @@ struct NeuralComputeMember {
 
 /// All of a compute model; the one owner of the layout of its file.
 struct NeuralComputeParameters {
-  /// Per feature. A feature that is the same in all samples has std 1.
-  std::vector<float> mean, std, min, max;
+  FeatureScale features;
   /// At least one, at most kMaxMembers, all of the same shapes.
   std::vector<NeuralComputeMember> members;
   /// Name of the DeviceClass it was measured on.
@@ -65,8 +64,8 @@ struct NeuralComputeParameters {
   std::string card = "{}";
 };
 
-/// The usual sizes; a file may have others, up to kMaxLayerWidth, kMaxSumWidth
-/// and kMaxHeadHidden.
+/// Default widths of layers; a file may have others, up to kMaxLayerWidth,
+/// kMaxSumWidth and kMaxHeadHidden.
 inline constexpr int kTableHidden0 = 128, kTableHidden1 = 64, kSumWidth = 16,
                      kHeadHidden = 32;
 

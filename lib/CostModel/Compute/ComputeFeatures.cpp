@@ -85,10 +85,10 @@ constexpr std::array<std::string_view, kFeatureCount> kNames = {
 };
 static_assert(!kNames.back().empty(), "a name for each feature");
 
-/// Bins of the histogram for which the share of lookups is given as well.
+/// Bins of the histogram that also have a share of the lookups.
 constexpr size_t kReuseShares = 10;
 
-/// Columns one pass of a kernel's vector loop takes.
+/// Columns per pass of a kernel's vector loop.
 constexpr int64_t kVectorColumns = 16;
 
 /// Writes numbers one after the other.
@@ -124,8 +124,8 @@ double stateBytes(const ShardWork &shard) {
 /// Mean times an id of a bin is seen: its upper end, near enough.
 double timesSeen(size_t bin) { return std::exp2(static_cast<double>(bin)); }
 
-/// The histogram, which counts distinct ids; and which share of the lookups is
-/// to ids seen at most once, twice, ... 512 times: rows that come back.
+/// The histogram of distinct ids, and the shares of the lookups that go to ids
+/// seen at most once, twice, ... 512 times.
 void putReuse(const ShardWork &shard, Writer &out) {
   for (size_t i = 0; i < kReuseBins; ++i)
     out.put(shard.access ? shard.access->reuse[i] : 0);

@@ -79,7 +79,7 @@ void ComputeColumnsReader::readSamples() {
 }
 
 void ComputeColumnsReader::readShards() {
-  // No larger than the column in the file: first_shard could say anything.
+  // Bounded by the column in the file, since first_shard may be damaged.
   std::vector<int64_t> rows =
       column<int64_t>("shard.rows", {firstShard.back()});
   if (!errors.empty())

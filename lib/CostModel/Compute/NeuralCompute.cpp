@@ -11,15 +11,14 @@ using namespace neuroshard;
 
 namespace {
 
-/// Sums of multiples of this are exact in double while they stay below
-/// 2^53 times it.
+/// Sums of multiples of this unit are exact in double below 2^53 units.
 constexpr double kSumUnit = 0x1p-32;
 /// Larger than any time of a shard in ms.
 constexpr double kMaxTerm = 0x1p16;
 constexpr size_t kBlockRows = dense::kBlockRows;
 
-/// exp(x) times `factor` as a multiple of kSumUnit; a bad x becomes
-/// kMaxTerm.
+/// exp(x) times `factor`, rounded to a multiple of kSumUnit and at most
+/// kMaxTerm, which NaN becomes too.
 double positiveTerm(float x, double factor) {
   double term = std::exp(static_cast<double>(x)) * factor;
   if (!(term < kMaxTerm))
@@ -27,8 +26,9 @@ double positiveTerm(float x, double factor) {
   return std::nearbyint(term / kSumUnit) * kSumUnit;
 }
 
-struct Member {
-  explicit Member(const NeuralComputeMember &member)
+/// A member whose weights are laid out for inference.
+struct PackedNetwork {
+  explicit PackedNetwork(const NeuralComputeMember &member)
       : table{dense::PackedLayer(member.table[0]),
               dense::PackedLayer(member.table[1]),
               dense::PackedLayer(member.table[2])},
@@ -47,13 +47,14 @@ void rectify(float *values, size_t count) {
 
 struct NeuralCompute::State {
   NeuralComputeParameters parameters;
-  std::vector<Member> members;
+  std::vector<PackedNetwork> members;
   size_t sums = 0;
   /// countsWork() of each feature.
   std::array<bool, kFeatureCount> work;
   dense::Instructions instructions = dense::bestInstructions();
 
-  /// Returns by which factor the work is beyond what features are clamped to.
+  /// Clamps and standardises the features. Returns the factor by which the
+  /// work is beyond the clamped features.
   double standardize(float *features) const;
   /// Log forward, then log backward, of up to kBlockRows rows, by member.
   void memberLogs(const double *rows, size_t stride, size_t count,
@@ -63,14 +64,15 @@ struct NeuralCompute::State {
 };
 
 double NeuralCompute::State::standardize(float *features) const {
+  const FeatureScale &scale = parameters.features;
   float beyond = 0;
   for (size_t i = 0; i < kFeatureCount; ++i) {
-    float low = parameters.min[i], high = parameters.max[i];
+    float low = scale.min[i], high = scale.max[i];
     float margin = kRangeMargin * (high - low);
     float value = std::clamp(features[i], low - margin, high + margin);
     if (work[i])
       beyond = std::max(beyond, features[i] - value);
-    features[i] = (value - parameters.mean[i]) / parameters.std[i];
+    features[i] = (value - scale.mean[i]) / scale.std[i];
   }
   return std::exp(static_cast<double>(beyond));
 }
@@ -128,7 +130,7 @@ void NeuralCompute::embed(const ShardWork &shard, const DeviceClass &,
   featurize(shard, features);
   double factor = state->standardize(features);
   size_t next = 0;
-  for (const Member &member : state->members) {
+  for (const PackedNetwork &member : state->members) {
     dense::affine(state->instructions, member.table[0], features, a);
     rectify(a, member.table[0].out);
     dense::affine(state->instructions, member.table[1], a, b);
@@ -190,5 +192,5 @@ int64_t NeuralCompute::maxShards() const { return state->parameters.maxShards; }
 
 std::pair<float, float> NeuralCompute::rangeOf(int feature) const {
   size_t i = static_cast<size_t>(feature);
-  return {state->parameters.min[i], state->parameters.max[i]};
+  return {state->parameters.features.min[i], state->parameters.features.max[i]};
 }

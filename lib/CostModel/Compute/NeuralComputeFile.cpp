@@ -2,25 +2,15 @@
 
 #include "neuroshard/CostModel/NeuralCompute.h"
 
-#include "Layers/CheckLayer.h"
+#include "Layers/ModelFile.h"
 
-#include <nlohmann/json.hpp>
-
-#include <algorithm>
 #include <charconv>
-#include <cmath>
 
 using namespace neuroshard;
-using nlohmann::json;
 
 namespace {
 
 constexpr const char *kArchitecture = "set-mlp";
-
-std::string layerName(size_t member, const char *part, size_t layer) {
-  return "member" + std::to_string(member) + "." + part + "." +
-         std::to_string(layer);
-}
 
 /// Calls visit(name, layer) for every layer of a member.
 template <typename Member, typename Visit>
@@ -41,14 +31,13 @@ public:
       : parameters(parameters) {}
 
   Diagnostics run() {
-    checkFeatures();
+    checkScale("features", parameters.features, featureNames(), errors);
     checkMembers();
     if (parameters.deviceClass.empty())
       error("device_class", "expected the name of a device class");
     if (parameters.maxShards < 0)
       error("max_shards", "expected a number of at least 0");
-    if (!json::parse(parameters.card, nullptr, false).is_object())
-      error("card", "expected a JSON object");
+    checkCard(parameters.card, errors);
     return std::move(errors);
   }
 
@@ -56,9 +45,7 @@ private:
   void error(std::string where, std::string message) {
     errors.push_back({std::move(where), std::move(message)});
   }
-  void checkFeatures();
   void checkMembers();
-  void checkLayer(const std::string &name, const DenseLayer &layer, int64_t in);
   void expectWidth(const std::string &name, const DenseLayer &layer,
                    int64_t least, int64_t most);
   void checkChain(size_t index, const NeuralComputeMember &member);
@@ -66,35 +53,6 @@ private:
   const NeuralComputeParameters &parameters;
   Diagnostics errors;
 };
-
-void Checker::checkFeatures() {
-  const auto &[mean, std, min, max] =
-      std::tie(parameters.mean, parameters.std, parameters.min, parameters.max);
-  for (auto [name, values] :
-       {std::pair("features.mean", &mean), std::pair("features.std", &std),
-        std::pair("features.min", &min), std::pair("features.max", &max)}) {
-    if (values->size() != kFeatureCount)
-      return error(name, "expected " + std::to_string(kFeatureCount) +
-                             " numbers, got " + std::to_string(values->size()));
-    if (!allFinite(*values))
-      return error(name, "expected finite numbers");
-  }
-  for (size_t i = 0; i < kFeatureCount; ++i) {
-    if (!(std[i] > 0))
-      error("features.std", "expected positive numbers, got " +
-                                std::to_string(std[i]) + " for '" +
-                                std::string(featureNames()[i]) + "'");
-    if (min[i] > max[i])
-      error("features.min", "it is above features.max for '" +
-                                std::string(featureNames()[i]) + "'");
-  }
-}
-
-void Checker::checkLayer(const std::string &name, const DenseLayer &layer,
-                         int64_t in) {
-  if (std::string fault = faultOf(layer, in); !fault.empty())
-    error(name, fault);
-}
 
 void Checker::expectWidth(const std::string &name, const DenseLayer &layer,
                           int64_t least, int64_t most) {
@@ -108,7 +66,7 @@ void Checker::checkChain(size_t index, const NeuralComputeMember &member) {
   int64_t in = kFeatureCount;
   forEachLayer(index, member,
                [&](const std::string &name, const DenseLayer &layer) {
-                 checkLayer(name, layer, in);
+                 checkLayer(name, layer, in, errors);
                  in = layer.out;
                });
   // The head reads K sums and gives two numbers, which correct two of them.
@@ -147,140 +105,27 @@ void Checker::checkMembers() {
 // Reading
 //===----------------------------------------------------------------------===//
 
-class ComputeFileReader {
-public:
-  explicit ComputeFileReader(const TensorFile &file) : file(file) {}
-
-  Expected<NeuralComputeParameters> read();
-
-private:
-  std::string text(const char *key) {
-    Expected<std::string> value = file.getMetadata(key);
-    if (value)
-      return *value;
-    errors.push_back(value.error().front());
-    return {};
-  }
-  void expect(const char *key, std::string_view wanted) {
-    std::string found = text(key);
-    if (errors.empty() && found != wanted)
-      errors.push_back(
-          {key, "expected '" + std::string(wanted) + "', got '" + found + "'"});
-  }
-  std::vector<float> numbers(const std::string &name,
-                             std::vector<int64_t> shape) {
-    Expected<std::vector<float>> values = file.get<float>(name, shape);
-    if (values)
-      return std::move(*values);
-    errors.push_back(values.error().front());
-    return {};
-  }
-  void checkFeatureNames();
-  void readMetadata();
-  DenseLayer readLayer(const std::string &name);
-  void readMembers();
-  void checkNothingElse();
-
-  const TensorFile &file;
-  Diagnostics errors;
-  NeuralComputeParameters result;
-};
-
-/// The first name that differs is the one to show: lists are long.
-void ComputeFileReader::checkFeatureNames() {
-  json names = json::parse(text("feature_names"), nullptr, false);
-  if (!errors.empty())
-    return;
-  std::span<const std::string_view> wanted = featureNames();
-  for (size_t i = 0; names.is_array() && i < wanted.size(); ++i) {
-    json found = i < names.size() ? names[i] : json();
-    if (found != json(wanted[i])) {
-      errors.push_back({"feature_names",
-                        "the model was trained on other features; feature " +
-                            std::to_string(i) + " is '" +
-                            std::string(wanted[i]) + "', the model's is " +
-                            found.dump() + "; train it again"});
-      return;
-    }
-  }
-  if (!names.is_array() || names.size() != wanted.size())
-    errors.push_back({"feature_names", "expected a list of " +
-                                           std::to_string(wanted.size()) +
-                                           " names; train the model again"});
+int64_t readCount(ModelFileReader &reader, const char *key) {
+  std::string text = reader.text(key);
+  const char *end = text.data() + text.size();
+  int64_t count = 0;
+  auto [stop, error] = std::from_chars(text.data(), end, count);
+  if (error != std::errc() || stop != end)
+    reader.error(key, "expected a count, got " + inQuotes(text));
+  return count;
 }
 
-void ComputeFileReader::readMetadata() {
-  result.deviceClass = text("device_class");
-  result.card = text("card");
-  std::string measured = text("measured");
-  if (measured != "true" && measured != "false")
-    errors.push_back(
-        {"measured", "expected true or false, got '" + measured + "'"});
-  result.measured = measured == "true";
-  std::string shards = text("max_shards");
-  auto [end, error] = std::from_chars(
-      shards.data(), shards.data() + shards.size(), result.maxShards);
-  if (error != std::errc() || end != shards.data() + shards.size())
-    errors.push_back({"max_shards", "expected a count, got '" + shards + "'"});
-}
-
-DenseLayer ComputeFileReader::readLayer(const std::string &name) {
-  DenseLayer layer;
-  layer.weight = numbers(name + ".weight", {-1, -1});
-  if (!errors.empty())
-    return layer;
-  const std::vector<int64_t> &shape = file.tensors.at(name + ".weight").shape;
-  layer.out = shape[0];
-  layer.in = shape[1];
-  layer.bias = numbers(name + ".bias", {layer.out});
-  return layer;
-}
-
-void ComputeFileReader::readMembers() {
-  for (size_t i = 0; i < kMaxMembers && errors.empty(); ++i) {
-    if (i > 0 && !file.tensors.contains(layerName(i, "table", 0) + ".weight"))
+std::vector<NeuralComputeMember> readMembers(ModelFileReader &reader) {
+  std::vector<NeuralComputeMember> members;
+  for (size_t i = 0; i < kMaxMembers && reader.ok(); ++i) {
+    if (i > 0 && !reader.hasLayer(layerName(i, "table", 0)))
       break;
-    NeuralComputeMember &member = result.members.emplace_back();
-    forEachLayer(i, member, [&](const std::string &name, DenseLayer &layer) {
-      if (errors.empty())
-        layer = readLayer(name);
-    });
+    forEachLayer(i, members.emplace_back(),
+                 [&](const std::string &name, DenseLayer &layer) {
+                   layer = reader.layer(name);
+                 });
   }
-}
-
-/// A tensor that nobody reads is a sign of another kind of file.
-void ComputeFileReader::checkNothingElse() {
-  size_t known = 4 + result.members.size() * 10;
-  if (file.tensors.size() != known)
-    errors.push_back({"tensors", "expected " + std::to_string(known) + " for " +
-                                     std::to_string(result.members.size()) +
-                                     " members, got " +
-                                     std::to_string(file.tensors.size())});
-}
-
-Expected<NeuralComputeParameters> ComputeFileReader::read() {
-  expect("schema", kComputeModelSchema);
-  if (errors.empty())
-    expect("architecture", kArchitecture);
-  if (errors.empty())
-    checkFeatureNames();
-  if (errors.empty())
-    readMetadata();
-  if (errors.empty()) {
-    result.mean = numbers("features.mean", {kFeatureCount});
-    result.std = numbers("features.std", {kFeatureCount});
-    result.min = numbers("features.min", {kFeatureCount});
-    result.max = numbers("features.max", {kFeatureCount});
-  }
-  if (errors.empty())
-    readMembers();
-  if (errors.empty())
-    checkNothingElse();
-  if (errors.empty())
-    errors = check(result);
-  if (!errors.empty())
-    return tl::unexpected(errors);
-  return std::move(result);
+  return members;
 }
 
 } // namespace
@@ -291,7 +136,23 @@ Diagnostics neuroshard::check(const NeuralComputeParameters &parameters) {
 
 Expected<NeuralComputeParameters>
 neuroshard::toComputeParameters(const TensorFile &file) {
-  return ComputeFileReader(file).read();
+  ModelFileReader reader(file);
+  NeuralComputeParameters parameters;
+  reader.expect("schema", kComputeModelSchema);
+  reader.expect("architecture", kArchitecture);
+  reader.expectNames("feature_names", featureNames());
+  parameters.deviceClass = reader.text("device_class");
+  parameters.card = reader.text("card");
+  parameters.measured = reader.flag("measured");
+  parameters.maxShards = readCount(reader, "max_shards");
+  parameters.features = reader.scale("features", kFeatureCount);
+  parameters.members = readMembers(reader);
+  reader.expectTensors(4 + parameters.members.size() * 10);
+  if (reader.ok())
+    reader.errors = check(parameters);
+  if (!reader.ok())
+    return tl::unexpected(reader.errors);
+  return parameters;
 }
 
 Expected<TensorFile>
@@ -299,26 +160,18 @@ neuroshard::toTensorFile(const NeuralComputeParameters &parameters) {
   if (Diagnostics errors = check(parameters); !errors.empty())
     return tl::unexpected(errors);
   TensorFile file;
-  json names = json::array();
-  for (std::string_view name : featureNames())
-    names.push_back(name);
   file.metadata = {{"schema", std::string(kComputeModelSchema)},
                    {"architecture", kArchitecture},
-                   {"feature_names", names.dump()},
+                   {"feature_names", textOfNames(featureNames())},
                    {"device_class", parameters.deviceClass},
                    {"measured", parameters.measured ? "true" : "false"},
                    {"max_shards", std::to_string(parameters.maxShards)},
                    {"card", parameters.card}};
-  file.tensors["features.mean"] = makeTensor<float>(parameters.mean);
-  file.tensors["features.std"] = makeTensor<float>(parameters.std);
-  file.tensors["features.min"] = makeTensor<float>(parameters.min);
-  file.tensors["features.max"] = makeTensor<float>(parameters.max);
+  addScale("features", parameters.features, file);
   for (size_t i = 0; i < parameters.members.size(); ++i)
     forEachLayer(i, parameters.members[i],
                  [&](const std::string &name, const DenseLayer &layer) {
-                   file.tensors[name + ".weight"] =
-                       makeTensor<float>(layer.weight, {layer.out, layer.in});
-                   file.tensors[name + ".bias"] = makeTensor<float>(layer.bias);
+                   addLayer(name, layer, file);
                  });
   return file;
 }

@@ -1,8 +1,8 @@
 //===- DenseLayers.cpp - Inference of dense layers, vectorised ------------===//
 ///
 /// \file
-/// Every number is made by itself, so the width of a vector changes none. Built
-/// with -ffp-contract=off: see the header.
+/// No result depends on the width of the vectors. Built with -ffp-contract=off:
+/// see the header.
 //===----------------------------------------------------------------------===//
 
 #include "DenseLayers.h"
@@ -178,8 +178,8 @@ template <size_t Lanes, size_t RowVectors> struct Kernels {
       }
   }
 
-  /// One row: vectors run over the hidden outputs. Each number is made by the
-  /// same operations in the same order as in headBlock().
+  /// One row: vectors run over the hidden outputs, with the same operations in
+  /// the same order as in headBlock().
   NEUROSHARD_INLINE static void headOne(const PackedHead &head,
                                         const double *sums, float *out) {
     alignas(64) float logs[kMaxSumWidth];

@@ -32,17 +32,6 @@ SetData featuresOf(const ComputeSamples &samples,
   return data;
 }
 
-FeatureScale featureScale(const NeuralComputeParameters &parameters) {
-  return {parameters.mean, parameters.std, parameters.min, parameters.max};
-}
-
-void setScale(NeuralComputeParameters &parameters, const FeatureScale &scale) {
-  parameters.mean = scale.mean;
-  parameters.std = scale.std;
-  parameters.min = scale.min;
-  parameters.max = scale.max;
-}
-
 ComputeNetwork networkOf(const NeuralComputeMember &member) {
   return {{member.table.begin(), member.table.end()},
           {member.head.begin(), member.head.end()}};
@@ -71,7 +60,7 @@ ComputeNetwork newNetwork(uint64_t seed) {
   return network;
 }
 
-/// The samples must be such that logarithms and features of them exist.
+/// Samples need shards and positive finite times, since losses take logarithms.
 Expected<void> checkSamples(const ComputeSamples &samples,
                             std::span<const size_t> indices) {
   for (size_t i : indices) {
@@ -87,12 +76,12 @@ Expected<void> checkSamples(const ComputeSamples &samples,
   return {};
 }
 
-/// Features of the training samples keep the model's scale; its range grows to
-/// take them in.
-void widenRange(NeuralComputeParameters &parameters, const FeatureScale &seen) {
+/// Extends the range of a model's features to the training samples, and keeps
+/// its mean and deviation.
+void widenRange(FeatureScale &scale, const FeatureScale &seen) {
   for (size_t f = 0; f < seen.min.size(); ++f) {
-    parameters.min[f] = std::min(parameters.min[f], seen.min[f]);
-    parameters.max[f] = std::max(parameters.max[f], seen.max[f]);
+    scale.min[f] = std::min(scale.min[f], seen.min[f]);
+    scale.max[f] = std::max(scale.max[f], seen.max[f]);
   }
 }
 
@@ -122,9 +111,9 @@ neuroshard::trainCompute(const ComputeSamples &samples, const Split &split,
   FeatureScale seen = scaleOf(training.features, kFeatureCount);
   if (from) {
     parameters = *from;
-    widenRange(parameters, seen);
+    widenRange(parameters.features, seen);
   } else {
-    setScale(parameters, seen);
+    parameters.features = seen;
     parameters.members.resize(static_cast<size_t>(options.members));
   }
   parameters.deviceClass = (*deviceClass)->name;
@@ -132,7 +121,7 @@ neuroshard::trainCompute(const ComputeSamples &samples, const Split &split,
   parameters.maxShards = std::max(parameters.maxShards, mostShards(training));
   parameters.card = "{}";
   for (SetData *data : {&training, &validation})
-    standardise(data->features, featureScale(parameters), kRangeMargin);
+    standardise(data->features, parameters.features, kRangeMargin);
 
   TrainingOptions own = options;
   own.members = static_cast<int>(parameters.members.size());
@@ -152,7 +141,7 @@ neuroshard::predictWithTorch(const NeuralComputeParameters &parameters,
                              const ComputeSamples &samples,
                              std::span<const size_t> indices) {
   SetData data = featuresOf(samples, indices);
-  standardise(data.features, featureScale(parameters), kRangeMargin);
+  standardise(data.features, parameters.features, kRangeMargin);
   std::vector<ComputeMs> logs(data.size());
   double share = 1.0 / static_cast<double>(parameters.members.size());
   for (const NeuralComputeMember &member : parameters.members) {

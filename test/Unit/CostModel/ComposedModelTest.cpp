@@ -210,8 +210,8 @@ TEST(ModelRemarksTest, ShardsOutsideTheTrainingRange) {
         std::find(featureNames().begin(), featureNames().end(), name) -
         featureNames().begin());
   };
-  narrow.max[index("log_rows")] = static_cast<float>(std::log1p(1e6));
-  narrow.min[index("log_rows")] = static_cast<float>(std::log1p(100));
+  narrow.features.max[index("log_rows")] = static_cast<float>(std::log1p(1e6));
+  narrow.features.min[index("log_rows")] = static_cast<float>(std::log1p(100));
   EXPECT_THAT(remarksOf({{part("cpu", narrow)}, {}}, "1xCPU", 1e6), IsEmpty());
   EXPECT_THAT(remarksOf({{part("cpu", narrow)}, {}}, "1xCPU", 4e7),
               UnorderedElementsAre(
@@ -219,7 +219,7 @@ TEST(ModelRemarksTest, ShardsOutsideTheTrainingRange) {
                   "rows 4e+07 (trained on 100 to 1e+06)"));
   // The farthest come first, the rest are counted.
   for (const char *name : {"log_width", "width_in_128", "log_pooling"})
-    narrow.max[index(name)] = 0.01f;
+    narrow.features.max[index(name)] = 0.01f;
   EXPECT_THAT(remarksOf({{part("cpu", narrow)}, {}}, "1xCPU", 4e7),
               Contains(HasSubstr(", and 1 more features")));
 }

@@ -39,11 +39,11 @@ std::vector<double> plainTerms(const NeuralComputeParameters &model,
   featurize(shard, features);
   std::vector<double> x;
   for (size_t i = 0; i < kFeatureCount; ++i) {
-    double margin = 0.1 * (model.max[i] - model.min[i]);
+    double margin = 0.1 * (model.features.max[i] - model.features.min[i]);
     double value =
-        std::min(std::max<double>(features[i], model.min[i] - margin),
-                 model.max[i] + margin);
-    x.push_back((value - model.mean[i]) / model.std[i]);
+        std::min(std::max<double>(features[i], model.features.min[i] - margin),
+                 model.features.max[i] + margin);
+    x.push_back((value - model.features.mean[i]) / model.features.std[i]);
   }
   x = applyLayer(member.table[0], x, true);
   x = applyLayer(member.table[1], x, true);
@@ -242,7 +242,7 @@ TEST(NeuralComputeTest, WorkBeyondTheRangeGrowsInProportion) {
   NeuralComputeParameters parameters = randomModel();
   for (int i = 0; i < kFeatureCount; ++i)
     if (countsWork(i))
-      parameters.max[static_cast<size_t>(i)] = 18; // About 6.6e7.
+      parameters.features.max[static_cast<size_t>(i)] = 18; // About 6.6e7.
   // Keeps the terms below the largest that a model gives.
   for (NeuralComputeMember &member : parameters.members) {
     for (float &weight : member.table[2].weight)

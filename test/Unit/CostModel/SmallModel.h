@@ -33,10 +33,10 @@ inline NeuralComputeParameters randomModel(const ModelSizes &sizes = {},
                                            unsigned seed = 1) {
   std::mt19937 random(seed);
   NeuralComputeParameters model;
-  model.mean.assign(kFeatureCount, 5);
-  model.std.assign(kFeatureCount, 4);
-  model.min.assign(kFeatureCount, 0);
-  model.max.assign(kFeatureCount, 27.7f);
+  model.features.mean.assign(kFeatureCount, 5);
+  model.features.std.assign(kFeatureCount, 4);
+  model.features.min.assign(kFeatureCount, 0);
+  model.features.max.assign(kFeatureCount, 27.7f);
   for (int i = 0; i < sizes.members; ++i)
     model.members.push_back({{randomLayer(kFeatureCount, sizes.hidden0, random),
                               randomLayer(sizes.hidden0, sizes.hidden1, random),

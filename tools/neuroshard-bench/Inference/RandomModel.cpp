@@ -42,10 +42,10 @@ Expected<void> writeModel(const ModelOptions &options) {
 NeuralComputeParameters randomModel(int members, std::string deviceClass) {
   std::mt19937 random(0);
   NeuralComputeParameters model;
-  model.mean.assign(kFeatureCount, 0);
-  model.std.assign(kFeatureCount, 10);
-  model.min.assign(kFeatureCount, 0);
-  model.max.assign(kFeatureCount, 20);
+  model.features.mean.assign(kFeatureCount, 0);
+  model.features.std.assign(kFeatureCount, 10);
+  model.features.min.assign(kFeatureCount, 0);
+  model.features.max.assign(kFeatureCount, 20);
   model.deviceClass = std::move(deviceClass);
   model.card = R"({"weights": "random"})";
   for (int i = 0; i < members; ++i)

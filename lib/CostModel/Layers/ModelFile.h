@@ -1,0 +1,92 @@
+//===- ModelFile.h - What the files of all trained models share -*- C++ -*-===//
+///
+/// \file
+/// Checks, reads and writes the parts that the files of compute models,
+/// communication models and placement policies have in common: layers, feature
+/// scales, lists of feature names, the card.
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_LIB_COSTMODEL_LAYERS_MODELFILE_H
+#define NEUROSHARD_LIB_COSTMODEL_LAYERS_MODELFILE_H
+
+#include "neuroshard/CostModel/DenseLayer.h"
+#include "neuroshard/CostModel/Safetensors.h"
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace neuroshard {
+
+/// Name of a layer of an ensemble's member: "member1.head.0".
+std::string layerName(size_t member, const char *part, size_t layer);
+
+/// "'text'".
+std::string inQuotes(std::string_view text);
+
+//===----------------------------------------------------------------------===//
+// Checks
+//===----------------------------------------------------------------------===//
+
+/// Finite numbers, one per feature; std > 0; min <= max.
+void checkScale(const std::string &name, const FeatureScale &scale,
+                std::span<const std::string_view> features,
+                Diagnostics &errors);
+
+/// `in` inputs; at most kMaxLayerWidth outputs; finite numbers of that count.
+void checkLayer(const std::string &name, const DenseLayer &layer, int64_t in,
+                Diagnostics &errors);
+
+/// Cards are JSON objects.
+void checkCard(const std::string &card, Diagnostics &errors);
+
+//===----------------------------------------------------------------------===//
+// Reading
+//===----------------------------------------------------------------------===//
+
+/// Reads a model file up to its first error: from then on every function does
+/// nothing and returns an empty value.
+class ModelFileReader {
+public:
+  explicit ModelFileReader(const TensorFile &file) : file(file) {}
+
+  bool ok() const { return errors.empty(); }
+  void error(std::string where, std::string message);
+
+  /// Metadata: its text; "true" or "false"; a certain text; a list of names.
+  std::string text(const char *key);
+  bool flag(const char *key);
+  void expect(const char *key, std::string_view wanted);
+  void expectNames(const char *key, std::span<const std::string_view> wanted);
+
+  std::vector<float> numbers(const std::string &name,
+                             const std::vector<int64_t> &shape);
+  FeatureScale scale(const std::string &name, int64_t features);
+  DenseLayer layer(const std::string &name);
+  bool hasLayer(const std::string &name) const;
+  /// More tensors than a model has are those of another kind of model.
+  void expectTensors(size_t count);
+
+  Diagnostics errors;
+
+private:
+  const TensorFile &file;
+};
+
+//===----------------------------------------------------------------------===//
+// Writing
+//===----------------------------------------------------------------------===//
+
+/// A JSON list.
+std::string textOfNames(std::span<const std::string_view> names);
+
+void addScale(const std::string &name, const FeatureScale &scale,
+              TensorFile &file);
+void addLayer(const std::string &name, const DenseLayer &layer,
+              TensorFile &file);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_LIB_COSTMODEL_LAYERS_MODELFILE_H
