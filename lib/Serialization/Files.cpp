@@ -2,8 +2,6 @@
 
 #include "neuroshard/Serialization/Files.h"
 
-#include "neuroshard/Serialization/Json.h"
-
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -20,15 +18,16 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// The file that a path means: the end of its symbolic links, which need not
-/// exist, so that a write replaces that file and keeps the links.
+/// The file that a path names: the end of its symbolic links, which need not
+/// exist. A write replaces that file and keeps the links.
 Expected<fs::path> fileBehind(const std::string &path) {
   if (path.empty())
     return failure("output", "expected the name of a file, got an empty text");
   std::error_code error;
   fs::file_status there = fs::status(path, error);
   if (fs::exists(there) && !fs::is_regular_file(there))
-    return failure(path, "cannot write: it is there and is no file");
+    return failure(path,
+                   "cannot write: something other than a file lies there");
   if (error && there.type() != fs::file_type::not_found)
     return failure(path, "cannot write: " + error.message());
   fs::path file = path;

@@ -10,15 +10,15 @@
 
 namespace neuroshard {
 
-/// An error, before hours of work, if the output cannot be written or would
-/// replace an input or something that is no file.
+/// An error, before hours of work, if the output cannot be written or is one of
+/// the inputs.
 Expected<void> checkOutput(const Settings &settings);
 
 /// Prints the table, and writes it to `path` unless that is empty: as JSON if
 /// it ends in .json, else as markdown.
 Expected<void> showTable(const EvaluationTable &table, const std::string &path);
 
-/// Diagnostics about something in a file, with the file's name.
+/// Adds the name of a file to the places of diagnostics.
 Diagnostics placeIn(const std::string &path, Diagnostics diagnostics);
 
 } // namespace neuroshard

@@ -5,12 +5,13 @@
 #include "Card.h"
 #include "Output.h"
 
+#include "neuroshard/Serialization/Files.h"
 #include "neuroshard/Training/PlacementEvaluation.h"
 #include "neuroshard/Training/PlacementTraining.h"
 
-#include <fstream>
 #include <iostream>
 #include <memory>
+#include <sstream>
 
 using namespace neuroshard;
 
@@ -41,16 +42,13 @@ Expected<void> writeCurve(const std::vector<PlacementCurvePoint> &curve,
                           const std::string &path) {
   if (path.empty())
     return {};
-  std::ofstream file(path);
+  std::ostringstream file;
   file << "iteration,episodes,ratio,missing,entropy\n";
   for (const PlacementCurvePoint &point : curve)
     file << point.iteration << "," << point.episodes << ","
          << point.validationRatio << "," << point.missing << ","
          << point.entropy << "\n";
-  file.flush();
-  if (!file)
-    return failure(path, "cannot be written");
-  return {};
+  return writeFile(path, file.str());
 }
 
 Expected<void> checkFiles(const PlacementSettings &settings) {
@@ -105,12 +103,7 @@ Expected<void> evaluate(const PlacementSettings &settings) {
   std::cout << table;
   if (settings.output.empty())
     return {};
-  std::ofstream file(settings.output);
-  file << table;
-  file.flush();
-  if (!file)
-    return failure(settings.output, "cannot be written");
-  return {};
+  return writeFile(settings.output, table);
 }
 
 //===----------------------------------------------------------------------===//

@@ -1,4 +1,4 @@
-//===- Files.h - Check where a file may be written --------------*- C++ -*-===//
+//===- Files.h - Reading and writing whole files ----------------*- C++ -*-===//
 
 #ifndef NEUROSHARD_SERIALIZATION_FILES_H
 #define NEUROSHARD_SERIALIZATION_FILES_H
@@ -6,12 +6,20 @@
 #include "neuroshard/Model/Diagnostics.h"
 
 #include <string>
+#include <string_view>
 
 namespace neuroshard {
 
-/// Whether writeFile() (Json.h) would write there: the folder exists and may be
-/// written to, and what is at the path, if anything, is a regular file or a
-/// symbolic link to one. To be asked before long work whose result goes there.
+/// The content of a file, or one error that names it.
+Expected<std::string> readFile(const std::string &path);
+
+/// Writes a file beside `path`, then renames it, so that an interrupted call
+/// leaves the earlier file whole.
+Expected<void> writeFile(const std::string &path, std::string_view text);
+
+/// An error if writeFile() would refuse the path: its folder does not exist or
+/// may not be written to, or something other than a file lies there. For use
+/// before long work whose result goes there.
 Expected<void> checkWritable(const std::string &path);
 
 } // namespace neuroshard

@@ -12,6 +12,7 @@
 #include "neuroshard/Model/Diagnostics.h"
 #include "neuroshard/Model/ShardingPlan.h"
 #include "neuroshard/Model/ShardingProblem.h"
+#include "neuroshard/Serialization/Files.h"
 
 #include <string>
 #include <string_view>
@@ -27,15 +28,10 @@ Expected<ShardingProblem> parseWorkload(std::string_view json);
 Expected<ShardingProblem> readWorkload(const std::string &path);
 std::string writeWorkload(const ShardingProblem &problem);
 
-/// Reads a plan. Whether it fits a problem is verify()'s to say.
+/// Reads a plan. verify() says whether it fits a problem.
 Expected<ShardingPlan> parsePlan(std::string_view json);
 Expected<ShardingPlan> readPlan(const std::string &path);
 std::string writePlan(const ShardingPlan &plan);
-
-/// The whole of a file, or one error naming it.
-Expected<std::string> readFile(const std::string &path);
-/// Writes a file whole: to a temporary beside it, then renamed.
-Expected<void> writeFile(const std::string &path, std::string_view text);
 
 } // namespace neuroshard
 

@@ -21,9 +21,9 @@ namespace neuroshard {
 struct SearchRequest {
   SearchOptions options;
   std::string costModel;
-  /// File of the policy that `options` lacks.
+  /// File of the placement policy, to be read into `options`.
   std::string policy;
-  /// Of the problem; empty: as it says.
+  /// Replace those of the problem; empty: kept.
   std::string target, topology;
 };
 

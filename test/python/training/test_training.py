@@ -131,5 +131,5 @@ def test_an_output_never_replaces_an_input(data, tmp_path):
     assert "is an input" in refused("compute", data, "-o", data)
     assert "is an input" in refused("curve", data, "-o", data)
     assert data.read_bytes() == before
-    assert "is there and is no file" in refused("compute", data, "-o", tmp_path)
+    assert "something other than a file" in refused("compute", data, "-o", tmp_path)
     assert "there is no folder" in refused("curve", data, "-o", tmp_path / "none" / "c.md")

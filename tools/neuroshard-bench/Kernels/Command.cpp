@@ -22,7 +22,8 @@ struct KernelsOptions {
   std::string json;
 };
 
-/// A shape of the caller's, for the forward pass and, if asked for, training.
+/// The shape of --custom for the forward pass, and for training with
+/// --optimizer.
 std::vector<Shape> customShapes(const KernelsOptions &options) {
   const std::vector<int64_t> &sizes = options.custom;
   Shape shape;

@@ -57,20 +57,20 @@ struct RowsView {
   int64_t stride = 0; ///< floats from row to row.
 };
 
-/// Someone who looks up all tables of a shape, and trains them if the shape
-/// says so. Throws std::exception for what it cannot do.
+/// An implementation that looks up all tables of a shape, and trains them if the
+/// shape has an optimizer. Throws std::exception for shapes it does not support.
 class Contender {
 public:
   virtual ~Contender() = default;
   /// The gradient of the results that every training run applies, [tables,
-  /// batch, dim]; it stays where it is.
+  /// batch, dim]. It must outlive the contender.
   virtual void setGradient(const std::vector<float> &) {}
-  /// Looks `ids` up; with training also updates the tables. What is timed.
+  /// Looks up `ids` and, in training, updates the tables. Timed.
   virtual void run(const IdSet &ids) = 0;
-  /// Result of the last run for a table, [batch, dim]; until the next run or
-  /// drop. None if the contender gives no results.
+  /// Result of the last run for a table, [batch, dim], valid until the next
+  /// run() or drop(). Null if the contender gives no results.
   virtual RowsView result(int64_t) { return {}; }
-  /// Lets the results of the last run go. Not timed.
+  /// Frees the results of the last run. Not timed.
   virtual void drop() {}
   /// The table's values as f32, [rows, dim].
   virtual void readTable(int64_t, float *) {}
@@ -79,24 +79,24 @@ public:
 /// Writes a table's first values, of the shape's element type, [rows, dim].
 using TableValues = std::function<void(int64_t table, void *out)>;
 
-/// What this project runs: the model compiled by neuroshard-compile for one
-/// device, through the runtime's C interface.
+/// This project: the model compiled by neuroshard-compile for one device, run
+/// through the runtime's C interface.
 class Project : public Contender {
 public:
-  /// Its tables serve as the values of everyone's.
+  /// The first values of its tables, which all contenders start from.
   virtual TableValues tableValues() = 0;
 };
 std::unique_ptr<Project> makeProject(const Shape &shape, int threads);
 
-/// What the machine can do: a loop written by hand over rows of as many bytes,
-/// on huge pages, prefetched; its ids are not checked. Results only for f32
-/// sums without weights.
+/// The machine's limit for random rows: a loop written by hand over rows of as
+/// many bytes, on huge pages, with prefetches, without checks of ids. Gives
+/// results only for f32 sums without weights.
 std::unique_ptr<Contender> makeGather(const Shape &shape, int threads,
                                       const TableValues &values);
-/// Reads as many bytes of a table in order.
+/// The machine's limit for rows in order: reads as many bytes of a table.
 std::unique_ptr<Contender> makeSequentialRead(const Shape &shape, int threads);
 
-/// The contenders that LibTorch has, for one shape.
+/// The contenders made of LibTorch's operators, for one shape.
 class TorchSide {
 public:
   virtual ~TorchSide() = default;
@@ -106,23 +106,23 @@ public:
   /// `folder`. Shares the memory of its tables with the embedding bags.
   virtual std::unique_ptr<Contender> makeFbgemm(const std::string &folder) = 0;
 };
-/// Throws if the library is not there, and says why.
+/// Throws std::exception if LibTorch's contenders cannot be loaded.
 std::unique_ptr<TorchSide> makeTorchSide(const Shape &shape, int threads,
                                          const TableValues &values);
 /// The folder of the package fbgemm_gpu beside PyTorch; "" if there is none.
 std::string findFbgemm();
 
-/// The symbols of the library with LibTorch's contenders.
+/// Functions that the library of LibTorch's contenders exports.
 using MakeTorchSide = TorchSide *(const Shape &, int threads,
                                   const TableValues &);
 inline constexpr const char *kMakeTorchSide = "neuroshard_bench_torch_side";
 using FindTorch = const char *();
 inline constexpr const char *kFindTorch = "neuroshard_bench_torch_folder";
 
-/// Sets of ids that together read more than caches hold.
+/// Enough sets of ids that they read more bytes than caches hold.
 std::vector<IdSet> makeIdSets(const Shape &shape, uint64_t seed);
 
-/// The shapes of the aims and those that are there for information.
+/// The shapes that aims are stated for, and others for information.
 std::vector<Shape> usualShapes();
 
 } // namespace neuroshard::bench

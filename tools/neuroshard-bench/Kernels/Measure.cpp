@@ -36,9 +36,9 @@ double cpuMs() {
          static_cast<double>(now.tv_nsec) * 1e-6;
 }
 
-/// Ids and offsets once, rows, results. A training run reads the gradient
-/// once, each distinct row of weights and state twice over (read and
-/// written), and the ids again to sort them.
+/// Least bytes of a run: ids and offsets once, rows, results. A training run
+/// also reads the gradient once, reads and writes each distinct row of weights
+/// and state, and reads and writes the ids to sort them.
 double logicalBytes(const Shape &shape, const std::vector<IdSet> &sets) {
   auto ids = static_cast<double>(shape.numIds());
   auto results =
@@ -61,7 +61,8 @@ double logicalBytes(const Shape &shape, const std::vector<IdSet> &sets) {
   return bytes + results + 2 * unique * (row + state) + 2 * 8 * ids;
 }
 
-/// Fails where the system would begin to kill.
+/// Throws if the tables do not fit into free memory, before the system kills
+/// processes.
 void checkMemory(const Shape &shape) {
   std::ifstream file("/proc/meminfo");
   int64_t available = 0;
@@ -114,7 +115,7 @@ private:
         entry.contender->setGradient(gradient);
       entry.contender->run(sets[0]);
     } catch (const std::exception &error) {
-      // The first line: LibTorch appends where in its sources it threw.
+      // LibTorch appends a stack trace to the first line.
       std::string text = error.what();
       entry.figures.notRun = text.substr(0, text.find('\n'));
       entry.contender.reset();

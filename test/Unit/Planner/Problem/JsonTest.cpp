@@ -335,7 +335,7 @@ TEST(JsonTest, WriteFileRefusesWhatIsNoFile) {
               text(written.error()));
   }
   EXPECT_THAT(text(writeFile(pipe, "x").error()),
-              HasSubstr("pipe: cannot write: it is there and is no file"));
+              HasSubstr("pipe: cannot write: something other than a file"));
   EXPECT_TRUE(fs::is_fifo(pipe));
   EXPECT_THAT(text(writeFile("", "x").error()), HasSubstr("empty text"));
   size_t left = 0;
