@@ -12,8 +12,7 @@
 
 namespace neuroshard::collect {
 
-/// A buffer that grows, on huge pages like the runtime's own, all filled with
-/// one value.
+/// A growing buffer on huge pages, as the runtime's are, filled with one value.
 class HugeBuffer {
 public:
   explicit HugeBuffer(float value = 0) : value(value) {}

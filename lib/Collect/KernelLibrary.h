@@ -20,8 +20,7 @@
 
 namespace neuroshard::collect {
 
-/// By the names of Model/Types.h and Optimizer.h: "f32", "f16", "bf16"; "sgd",
-/// "adagrad", "rowwise_adagrad", "adam".
+/// Types and optimizers by the names of Model: "f32", "rowwise_adagrad", ...
 struct SlotKey {
   int64_t dim = 0;
   std::string element;
@@ -45,14 +44,14 @@ struct LookupKey {
 
 class KernelLibrary {
 public:
-  /// Compiles what is not there yet. `targetCpu` as in NativeOptions. Returns
-  /// "" or what went wrong.
+  /// Compiles the kernels that are missing. `targetCpu` as in NativeOptions.
+  /// Returns an error text, empty on success.
   std::string add(const std::vector<SlotKey> &slots,
                   const std::vector<LookupKey> &lookups,
                   const std::string &targetCpu,
                   const std::function<void(size_t done, size_t all)> &progress);
 
-  /// The kernels of a key that add() was given; the slot of a lookup is 0.
+  /// The kernels of a key that add() has compiled; lookups have slot 0.
   const nsrt_slot_entry &slot(const SlotKey &key) const {
     return slots.at(key);
   }

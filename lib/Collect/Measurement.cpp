@@ -34,7 +34,7 @@ double phaseMs(const nsrt_device *device,
   return total;
 }
 
-/// What one training step reads and writes.
+/// Inputs and outputs of a training step.
 struct Step {
   const LocalProgram *program = nullptr;
   std::vector<JaggedIds> inputs;

@@ -9,8 +9,8 @@
 
 namespace neuroshard::collect {
 
-/// One fixed set, small enough to be quick and large enough to go to memory,
-/// measured around others: machines drift.
+/// A fixed set, measured before and after others to correct for the machine's
+/// drift. It is quick, and too large for the caches.
 class ReferenceKernel {
 public:
   explicit ReferenceKernel(Measurer &measurer);

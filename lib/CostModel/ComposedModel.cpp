@@ -1,4 +1,4 @@
-//===- ComposedModel.cpp - One cost model of several trained ones ---------===//
+//===- ComposedModel.cpp - One cost model made of trained ones ---------===//
 
 #include "ModelRemarks.h"
 
@@ -20,8 +20,8 @@ const NeuralCompute *computeFor(const ModelParts &parts,
   return nullptr;
 }
 
-/// Per device class the numbers of its own model, padded with zeros to those of
-/// the largest.
+/// A shard's embedding by the model of its device class, padded with zeros to
+/// the size of the largest model.
 class ComposedEmbedding final : public SumEmbedding {
 public:
   ComposedEmbedding(const ModelParts &parts, const SumEmbedding &fallback)
@@ -113,8 +113,8 @@ std::string ComposedModel::name() const {
                                       : parts.communication[0].name);
 }
 
-/// Sums per set, then all heads of a device class at once: the very numbers of
-/// the incremental form.
+/// Sums the embeddings of each set, then evaluates all heads of a device class
+/// at once. The result has the same bits as the incremental form.
 void ComposedModel::computeMs(std::span<const ShardSet> sets,
                               std::span<ComputeMs> out) const {
   std::map<std::string_view, std::vector<size_t>> setsOfClass;
@@ -142,7 +142,7 @@ void ComposedModel::computeMs(std::span<const ShardSet> sets,
   }
 }
 
-/// A network states no bound; the closed form's are valid where it predicts.
+/// Networks have no lower bound; the closed form's holds where it predicts.
 CostBound ComposedModel::lowerBound(std::span<const BoundTable> tables,
                                     const Topology &topology) const {
   CostBound bound = roofline->lowerBound(tables, topology);

@@ -1,4 +1,4 @@
-//===- ModelLibrary.cpp - Reads model files, picks those that fit ---------===//
+//===- ModelLibrary.cpp - The trained models for a topology --------------===//
 
 #include "neuroshard/CostModel/ModelLibrary.h"
 
@@ -25,8 +25,8 @@ tl::unexpected<Diagnostics> inFile(const std::string &path,
   return tl::unexpected(std::move(errors));
 }
 
-/// A folder of models also holds placement policies, which predict nothing. A
-/// file that cannot be read is none: it is to be reported.
+/// Placement policies lie in the same folder and predict nothing. False for a
+/// file that cannot be read, so that reading it reports why.
 bool isPlacementPolicy(const std::string &path) {
   Expected<TensorFile> file = readTensorFile(path);
   if (!file)
@@ -99,7 +99,7 @@ std::string neuroshard::modelsFolder() {
     return folder;
   std::error_code error;
   fs::path file = fs::canonical(ownFile(), error);
-  // Of the Python package: beside its module, above the tools in its bin.
+  // In the Python package: beside its module, or above the tools in its bin.
   for (const fs::path &above :
        {file.parent_path(), file.parent_path().parent_path()})
     if (fs::is_directory(above / "models", error))

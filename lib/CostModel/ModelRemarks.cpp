@@ -14,7 +14,7 @@ namespace {
 constexpr double kUncertain = 0.15;
 /// Features named in one remark; the rest are counted.
 constexpr size_t kMostFeatures = 3;
-/// What rounding to f32 can put outside a range.
+/// Tolerance of ranges for values rounded to f32.
 constexpr float kSlack = 1e-4f;
 
 std::string percent(double share) {

@@ -10,8 +10,9 @@
 
 namespace neuroshard {
 
-/// See CostModel::remarks: what no part covers, simulated parts, shards and
-/// devices outside the training data, members that disagree.
+/// See CostModel::remarks: devices that no part covers, parts trained on
+/// simulated times, shards and devices outside the training data, members that
+/// disagree.
 std::vector<std::string> remarksOn(const ModelParts &parts,
                                    std::span<const ShardSet> sets,
                                    const Topology &topology);

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kEnding = ".safetensors";
 
-/// "a,b" in pieces; empty pieces stay.
+/// Splits a text at its commas; parts may be empty.
 std::vector<std::string> split(std::string_view text) {
   std::vector<std::string> pieces;
   while (true) {
@@ -43,7 +43,7 @@ Expected<std::unique_ptr<CostModel>> makeShipped(const Topology &topology) {
   return compose(topology, *all, /*measuredOnly=*/true);
 }
 
-/// A file that was asked for and would not be used is a mistake.
+/// An error for files that the topology does not use.
 Expected<std::unique_ptr<CostModel>>
 makeFromFiles(const std::vector<std::string> &paths, const Topology &topology) {
   ModelParts all;

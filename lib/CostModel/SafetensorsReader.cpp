@@ -16,7 +16,7 @@ using nlohmann::json;
 
 namespace {
 
-/// More than any header of ours, and what the format's own reader allows.
+/// The limit of the format's reference reader.
 constexpr uint64_t kMaxHeaderBytes = 100'000'000;
 
 /// Where a tensor's bytes lie in the data part.
@@ -26,7 +26,7 @@ struct Range {
   std::string name;
 };
 
-/// Takes one file apart. Every error names the file.
+/// Reads the header of a file. Errors name the file.
 class HeaderReader {
 public:
   HeaderReader(const std::string &path, std::string_view bytes)

@@ -26,7 +26,7 @@ using namespace neuroshard::python;
 
 namespace {
 
-/// What a text of options asks for; a ValueError names all that is wrong.
+/// Parses options. Raises a ValueError that lists all errors.
 SearchOptions readOptions(std::string_view json,
                           std::unique_ptr<PlacementPolicy> *policy = nullptr) {
   Expected<SearchRequest> request = parseSearchRequest(json);
@@ -40,8 +40,8 @@ SearchOptions readOptions(std::string_view json,
   return std::move(request->options);
 }
 
-/// Keeps the interpreter responsive while the search runs without the GIL:
-/// Ctrl-C, progress, the end after a user's model failed.
+/// Called during a search, which runs without the GIL: handles Ctrl-C, reports
+/// progress, and ends the search once a user's model has failed.
 class Watch {
 public:
   /// `report`: a function; True for a line on a terminal; False for neither.
@@ -141,7 +141,7 @@ std::string runEvaluate(const ShardingProblem &problem,
   return writeBreakdown(breakdown);
 }
 
-/// What search() answers, for a plan that was not searched.
+/// The result of search() for a given plan, without a search.
 std::string runInspect(const ShardingProblem &problem, const ShardingPlan &plan,
                        const CostModelHandle &model, std::string_view json) {
   SearchOptions options = readOptions(json);

@@ -11,7 +11,7 @@ namespace neuroshard::python {
 
 struct CostModelHandle {
   std::shared_ptr<const CostModel> model;
-  /// The same, when a user wrote it in Python; else null.
+  /// The same model if a user wrote it in Python, else null.
   const PythonCostModel *python = nullptr;
 
   bool failed() const { return python && python->failed(); }

@@ -28,7 +28,8 @@ const char *nameOf(Direction direction) {
   return "";
 }
 
-/// Its repr(), which may fail: whole numbers of thousands of digits have none.
+/// The repr() of a value, or its type if that fails, as for whole numbers of
+/// thousands of digits.
 std::string describe(nb::handle value) {
   nb::object shown = nb::steal(PyObject_ASCII(value.ptr()));
   if (shown.is_valid())
@@ -43,8 +44,8 @@ std::string indexed(const char *what, size_t index) {
   return text.append("[").append(std::to_string(index)).append("]");
 }
 
-/// The length of a sequence; -1 for what is none. An array without dimensions
-/// is a sequence without a length: a number.
+/// The length of a sequence, -1 for anything else. An array without dimensions
+/// is a number, though Python counts it as a sequence.
 Py_ssize_t lengthOf(nb::handle item) {
   if (!PySequence_Check(item.ptr()) || PyUnicode_Check(item.ptr()))
     return -1;
@@ -53,11 +54,11 @@ Py_ssize_t lengthOf(nb::handle item) {
   return size;
 }
 
-/// What a failed model answers: nothing that would make a search divide by
-/// zero before it hears of the failure.
+/// The answer in place of a failed model's. It is not 0, since the search goes on
+/// for a while and may divide by it.
 constexpr double kDummyMs = 1;
 
-/// More than 30000 years: no time, and so large that sums of it are useless.
+/// Larger times, of more than 30000 years, are refused: their sums lose digits.
 constexpr double kMaxMs = 1e15;
 
 } // namespace
@@ -76,8 +77,8 @@ void PythonCostModel::raiseError(const std::string &message) const {
   raise("CostModelError", modelName + ": " + message);
 }
 
-/// Python may switch threads inside a user's method; the lock keeps the others
-/// out until it has returned. Whoever waits for the lock does not hold the GIL.
+/// Asks under a lock, since Python may switch threads inside a user's method.
+/// Threads that wait for the lock do not hold the GIL.
 template <typename Question>
 void PythonCostModel::oneAtATime(const Question &question) const {
   std::lock_guard<std::mutex> lock(asking);

@@ -8,7 +8,7 @@
 using namespace neuroshard;
 using namespace neuroshard::json;
 
-/// As if it were not there, where null stands for none.
+/// The field, or null if it is missing or null in the document.
 static const Json *findUnlessNull(Object &object, std::string_view key) {
   const Json *value = object.find(key);
   return value && value->is_null() ? nullptr : value;

@@ -15,7 +15,7 @@ namespace neuroshard {
 void trainMembers(const TrainingOptions &options, size_t samples,
                   const std::function<void(size_t, const FitOptions &)> &train);
 
-/// The seed of a member, for what else is random in it.
+/// Seed of a member's other random choices.
 uint64_t memberSeed(const TrainingOptions &options, size_t member);
 
 } // namespace neuroshard

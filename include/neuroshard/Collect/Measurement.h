@@ -14,16 +14,16 @@
 
 namespace neuroshard {
 
-/// What the cost model is asked about the set, in the order of its shards.
-/// `access` points into `set`.
+/// The set as cost models see it, in the order of its shards. `access` points
+/// into `set`.
 std::vector<ShardWork> describeSet(const MeasuredSet &set);
 
 struct MeasureOptions {
   /// Threads of the device.
   int threads = 1;
   int warmUpRuns = 2;
-  /// At least this many timed runs, and more until they have taken
-  /// `minSeconds`, at most `maxRuns`.
+  /// Timed runs: at least `minRuns`, then more until they have taken
+  /// `minSeconds`, but at most `maxRuns`.
   int minRuns = 5;
   int maxRuns = 15;
   double minSeconds = 0.05;

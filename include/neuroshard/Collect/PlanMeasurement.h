@@ -21,7 +21,7 @@ namespace neuroshard {
 /// and nothing is replicated, so that each set can run alone.
 ShardingProblem makePlanTask(const TablePool &pool, uint64_t seed, int devices);
 
-/// One plan of one task: what the cost model said, and what its sets took.
+/// A plan of a task with its predicted costs and measured times.
 struct MeasuredPlan {
   int task = 0;
   int devices = 0;
@@ -40,7 +40,7 @@ struct PlanMeasurementOptions {
   int tasks = 30;
   std::vector<int> devices = {2, 4};
   uint64_t seed = 1;
-  /// For DreamShard, which is left out without.
+  /// The policy of DreamShard, which is left out if this is null.
   const PlacementPolicy *policy = nullptr;
   MeasureOptions measure;
 };

@@ -24,9 +24,9 @@ struct SetListOptions {
   RandomSetOptions sets;
 };
 
-/// Writes random sets as samples without times (all 0, "measured" is "false"):
-/// whoever measures them, on a machine without this library, fills in the
-/// times. The sets of a seed and a pool are those of collectCompute.
+/// Writes random sets as samples without times (all 0, "measured" is "false").
+/// A machine without this library can measure them and fill in the times. The
+/// sets of a seed and a pool are those of collectCompute.
 Expected<void> writeSetList(const SetListOptions &options);
 
 /// Whether set number `set` is made of held-out tables; they come evenly.

@@ -27,9 +27,9 @@ inline constexpr int kExchangeFeatureCount = 7 + 4 * kFeatureLevels;
 std::span<const std::string_view> deviceFeatureNames();
 std::span<const std::string_view> exchangeFeatureNames();
 
-/// One exchange among D devices. Numbers of a device depend on the others only
-/// through sums of whole bytes and maxima, so numbering the devices otherwise
-/// (within the groups of the topology) permutes them and changes nothing.
+/// One exchange among D devices. A device's features depend on the others only
+/// through sums of whole bytes and maxima, so that renumbering the devices
+/// within their groups permutes the features and changes none.
 struct CommunicationFeatures {
   /// [D, kDeviceFeatureCount], row-major.
   std::vector<float> device;

@@ -38,7 +38,7 @@ namespace neuroshard {
 inline constexpr std::string_view kCommunicationModelSchema =
     "neuroshard.communication_model.v1";
 
-/// The usual sizes; a file may have others, up to kMaxLayerWidth.
+/// Default widths of layers; a file may have others, up to kMaxLayerWidth.
 inline constexpr int kPhiHidden = 16, kPhiWidth = 8, kContextHidden = 32;
 /// The closed form is corrected by a factor of at most exp of this.
 inline constexpr double kMostCorrection = 6;
@@ -95,11 +95,12 @@ public:
                      std::span<const double> startSkewsMs,
                      Direction direction) const;
 
-  /// Whether all devices are of its class and it was trained on as many levels.
+  /// Whether all devices are of the model's class and it was trained on
+  /// topologies with as many levels.
   bool covers(const Topology &topology) const;
 
-  /// What lies outside the training data in the exchanges of a plan, whose
-  /// devices hold `sets`; see CostModel::remarks.
+  /// Remarks on exchanges outside the training data, for a plan whose devices
+  /// hold `sets`; see CostModel::remarks.
   std::vector<std::string> remarks(std::span<const ShardSet> sets,
                                    const Topology &topology) const;
 
@@ -112,8 +113,8 @@ public:
   const std::string &backend() const;
   bool measured() const;
 
-  /// What the training data had: fewest and most devices; most bytes that a
-  /// device sent or received; links of about these figures.
+  /// Limits of the training data: fewest and most devices; most bytes that a
+  /// device sent or received; whether a link had about these figures.
   std::pair<int, int> deviceCounts() const;
   double mostDeviceBytes() const;
   bool knowsLink(const TopologyLevel &level) const;

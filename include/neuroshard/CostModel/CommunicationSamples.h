@@ -54,9 +54,9 @@ struct CommunicationSamples {
   /// Facts about the run: backend, device_class, machine, torch, seed, rule,
   /// measured, counts.
   std::map<std::string, std::string> metadata;
-  /// With the fitted figures as those of their links.
+  /// Their links have the fitted figures.
   std::vector<Topology> topologies;
-  /// Of the k-th level, counted from the innermost.
+  /// Fitted figures of the k-th level, counted from the innermost.
   std::vector<LinkFigures> links;
   /// Without those that the file's rule rejects.
   std::vector<CommunicationSample> samples;

@@ -2,8 +2,8 @@
 ///
 /// \file
 /// The one list of features. A model file stores their names; a file with other
-/// names is refused, so adding, dropping or redefining a feature (give it
-/// another name) makes models of before unusable rather than wrong.
+/// names is refused. A feature that is redefined needs a new name, so that
+/// models trained on the old one are refused rather than wrong.
 //===----------------------------------------------------------------------===//
 
 #ifndef NEUROSHARD_COSTMODEL_COMPUTEFEATURES_H
@@ -26,8 +26,8 @@ std::span<const std::string_view> featureNames();
 /// 20 (reuse histogram, width, pooling, rows) are among them.
 void featurize(const ShardWork &shard, std::span<float> out);
 
-/// Whether a shard's time grows in proportion to what the feature counts, as
-/// far as it is large: ids, result rows, bytes moved.
+/// Whether the time of a large shard grows in proportion to the feature: ids,
+/// result rows, bytes moved.
 bool countsWork(int feature);
 
 /// A feature's value as a person reads it: counts instead of their logarithms,

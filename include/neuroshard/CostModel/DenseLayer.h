@@ -1,8 +1,8 @@
 //===- DenseLayer.h - Layers and feature scales of model files --*- C++ -*-===//
 ///
 /// \file
-/// What all trained models have in common: compute models, communication models
-/// and placement policies.
+/// Compute models, communication models and placement policies are made of
+/// these.
 //===----------------------------------------------------------------------===//
 
 #ifndef NEUROSHARD_COSTMODEL_DENSELAYER_H

@@ -1,4 +1,4 @@
-//===- ModelLibrary.h - Reads model files, picks those that fit -*- C++ -*-===//
+//===- ModelLibrary.h - The trained models for a topology ------*- C++ -*-===//
 
 #ifndef NEUROSHARD_COSTMODEL_MODELLIBRARY_H
 #define NEUROSHARD_COSTMODEL_MODELLIBRARY_H
@@ -39,16 +39,16 @@ std::string modelsFolder();
 /// there holds none, unless NEUROSHARD_MODELS names it.
 Expected<ModelParts> readModelsFolder(const std::string &folder);
 
-/// The parts that serve a topology. Of several compute models for one device
-/// class, or several communication models, none can be chosen: an error.
-/// `measuredOnly` leaves out what was trained on simulated times.
+/// The parts that serve a topology. An error if several compute models serve
+/// one device class, or several communication models the topology.
+/// `measuredOnly` leaves out models trained on simulated times.
 Expected<ModelParts> partsFor(const Topology &topology, const ModelParts &all,
                               bool measuredOnly);
 
-/// One cost model of the parts that partsFor() chose. What no part covers the
-/// roofline predicts, and remarks() says so. name() is that of the parts, such
-/// as "cpu_compute+gloo_communication"; "roofline" stands for a side without
-/// any part.
+/// One cost model made of the parts that partsFor() chose. The roofline
+/// predicts what no part covers, and remarks() says so. name() is that of the
+/// parts, such as "cpu_compute+gloo_communication"; "roofline" stands for a
+/// side without any part.
 std::unique_ptr<CostModel> composeModel(ModelParts parts);
 
 } // namespace neuroshard

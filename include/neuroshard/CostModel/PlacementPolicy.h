@@ -38,7 +38,7 @@ namespace neuroshard {
 inline constexpr std::string_view kPlacementPolicySchema =
     "neuroshard.placement_policy.v1";
 
-/// The usual sizes; a file may have others, up to kMaxLayerWidth.
+/// Default widths of layers; a file may have others, up to kMaxLayerWidth.
 inline constexpr int kPlacementTableHidden = 64, kPlacementEmbedding = 16,
                      kPlacementHidden0 = 64, kPlacementHidden1 = 32;
 
@@ -47,7 +47,8 @@ inline constexpr int kPlacementFeatureCount = 26;
 /// kPlacementFeatureCount names.
 std::span<const std::string_view> placementFeatureNames();
 
-/// A task on its way: what the features are relative to.
+/// Features of devices during an episode, relative to the task's mean times and
+/// bytes and to the pieces that are left.
 class PlacementScale {
 public:
   explicit PlacementScale(const PlacementTask &task);
@@ -66,7 +67,7 @@ private:
   double memoryLeft = 0;
   size_t piecesLeft = 0;
   std::vector<bool> isPlaced;
-  /// By memory, largest first; those before `largest` are placed.
+  /// Pieces by memory, largest first; those before `largest` are placed.
   std::vector<size_t> byMemory;
   size_t largest = 0;
 };

@@ -10,7 +10,8 @@
 namespace neuroshard {
 
 /// The closed form of test/reference_search/README.md: one number per set, so
-/// it serves only the `published` objective. It knows no input exchange.
+/// it serves only the `published` objective. The input exchange
+/// takes no time.
 std::unique_ptr<CostModel> makeReferenceModel();
 
 } // namespace neuroshard

@@ -14,12 +14,13 @@ namespace neuroshard {
 /// Times of some exchanges: of each device of the first, of the second, ...
 using ExchangeTimes = std::vector<std::vector<double>>;
 
-/// Columns: every device's time, each exchange's slowest device. Without rows.
+/// An empty table with columns for all devices' times and for the slowest
+/// device of each exchange.
 EvaluationTable makeCommunicationTable();
 EvaluationRow makeRow(std::string subject, const ExchangeTimes &predicted,
                       const ExchangeTimes &measured);
 
-/// What a model predicts for some samples.
+/// A model's predictions for some samples.
 ExchangeTimes predictSamples(const CommunicationModel &model,
                              const CommunicationSamples &samples,
                              std::span<const size_t> indices);

@@ -9,8 +9,8 @@
 
 namespace neuroshard {
 
-/// What a split must know. Exchanges among a number of devices in `leaveOut`
-/// count as held out.
+/// The samples as splitSamples() sees them. Exchanges among a number of devices
+/// in `leaveOut` count as held out.
 std::vector<SampleRole> rolesOf(const CommunicationSamples &samples,
                                 std::span<const int> leaveOut);
 
@@ -22,8 +22,8 @@ trainCommunication(const CommunicationSamples &samples, const Split &split,
                    const TrainingOptions &options,
                    const CommunicationParameters *from = nullptr);
 
-/// What LibTorch computes for some samples: the time of each device of each,
-/// one after another. The plain C++ inference is held against it.
+/// LibTorch's predictions for some samples: the times of the first one's
+/// devices, then of the second one's, ... Tests compare the inference with it.
 std::vector<double> predictWithTorch(const CommunicationParameters &parameters,
                                      const CommunicationSamples &samples,
                                      std::span<const size_t> indices);

@@ -11,24 +11,25 @@
 
 namespace neuroshard {
 
-/// The class named in the samples' metadata; an error if it is none we know.
+/// The class named in the samples' metadata; an error if it is unknown.
 Expected<const DeviceClass *> deviceClassOf(const ComputeSamples &samples);
 
+/// The samples as splitSamples() sees them.
 std::vector<SampleRole> rolesOf(const ComputeSamples &samples);
 
 /// Measured times of some samples, corrected for the machine's drift.
 std::vector<ComputeMs> correctedTimes(const ComputeSamples &samples,
                                       std::span<const size_t> indices);
 
-/// What `model` predicts for some samples.
+/// A model's predictions for some samples.
 std::vector<ComputeMs> predictSamples(const SumEmbedding &model,
                                       const DeviceClass &deviceClass,
                                       const ComputeSamples &samples,
                                       std::span<const size_t> indices);
 
-/// How well a measurement agrees with its repeat, which no model can beat by
-/// much: over all pairs and over those that are held out, with the correction
-/// for drift and without.
+/// How well a measurement agrees with its repeat, which bounds the accuracy of
+/// any model: over all pairs and over those that are held out, with the
+/// correction for drift and without.
 std::vector<EvaluationRow> repeatFloors(const ComputeSamples &samples);
 
 /// A model on the held-out samples: all, without correction, and by batch,

@@ -19,16 +19,15 @@ trainCompute(const ComputeSamples &samples, const Split &split,
              const TrainingOptions &options,
              const NeuralComputeParameters *from = nullptr);
 
-/// What LibTorch computes for some samples with a model: each in ms. The plain
-/// C++ inference is held against it.
+/// LibTorch's predictions for some samples, in ms. Tests compare the inference
+/// with it.
 std::vector<ComputeMs>
 predictWithTorch(const NeuralComputeParameters &parameters,
                  const ComputeSamples &samples,
                  std::span<const size_t> indices);
 
-/// The samples of several files of one device class as one: later tables come
-/// behind earlier ones. The metadata is the first's. An error if device classes
-/// differ or there is nothing to merge.
+/// Concatenates the samples and the tables of several files. The metadata is
+/// that of the first. An error if device classes differ or there is no file.
 Expected<ComputeSamples> mergeSamples(std::vector<ComputeSamples> parts);
 
 } // namespace neuroshard

@@ -25,7 +25,7 @@ Agreement agreement(std::span<const double> predicted,
 Agreement repeatAgreement(std::span<const double> first,
                           std::span<const double> second);
 
-/// The figures of compute.
+/// Agreement of forward, backward and total compute times.
 struct ComputeAgreement {
   Agreement forward, backward, total;
 };
@@ -34,11 +34,11 @@ ComputeAgreement agreement(std::span<const ComputeMs> predicted,
 ComputeAgreement repeatAgreement(std::span<const ComputeMs> first,
                                  std::span<const ComputeMs> second);
 
-/// A line of a table of figures, one pair per column of the table.
+/// A row of an EvaluationTable, with one figure per column.
 struct EvaluationRow {
   std::string subject;
   size_t samples = 0;
-  /// Nothing where a model has no such prediction.
+  /// Empty where a model predicts no such time.
   std::vector<std::optional<Agreement>> figures;
 };
 
@@ -52,7 +52,7 @@ struct EvaluationTable {
   void add(std::vector<EvaluationRow> more);
 };
 
-/// Without rows.
+/// An empty table with columns for forward, backward and total times.
 EvaluationTable makeComputeTable();
 
 /// A markdown table: subject, samples, error in %, tau.

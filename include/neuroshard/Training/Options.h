@@ -8,7 +8,7 @@
 
 namespace neuroshard {
 
-/// Where a running training stands.
+/// Progress of a training run.
 struct TrainingProgress {
   int member = 0;
   int members = 0;
@@ -22,8 +22,8 @@ struct TrainingOptions {
   /// Networks trained from different seeds; the model is their mean.
   int members = 4;
   uint64_t seed = 1;
-  /// Passes over the training samples, and more of them where they are so few
-  /// that this makes less than `minSteps` steps.
+  /// Passes over the training samples; more if these make fewer than `minSteps`
+  /// steps.
   int64_t epochs = 300;
   int64_t minSteps = 2000;
   /// Samples in a step.

@@ -16,13 +16,13 @@ struct PlacementEvaluationOptions {
   PlacementTaskSettings tasks;
   uint64_t seed = 1;
   int count = 100;
-  /// Episodes by chance of the policy's second entry.
+  /// Episodes of the entry that samples devices from the policy.
   int samples = 32;
   /// Does not change the result.
   int threads = 2;
 };
 
-/// One planner over all tasks.
+/// The policy against one planner, over all tasks.
 struct PlacementComparison {
   std::string planner;
   /// Tasks without a plan.
@@ -35,11 +35,12 @@ struct PlacementComparison {
   int cheaper = 0, equal = 0;
 };
 
-/// The policy, the best device of each step, first; then with episodes by
-/// chance; random, the greedy baselines, the best of these on each task; the
-/// greedy placement by predicted cost (the published search without splits);
-/// the published search; the default one. Whole tables, except for the last
-/// two. Tasks of training seeds do not occur.
+/// Compares, in this order: the policy with the best device in each step; the
+/// policy with sampled episodes; random placement; the greedy baselines; the
+/// best of these on each task; greedy placement by predicted cost (the
+/// published search without splits); the published search; the default search.
+/// All but the last two place whole tables. No task has a seed that training
+/// draws.
 Expected<std::vector<PlacementComparison>>
 evaluatePlacement(const PlacementPolicy &policy,
                   const PlacementEvaluationOptions &options);

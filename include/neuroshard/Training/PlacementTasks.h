@@ -13,7 +13,7 @@
 
 namespace neuroshard {
 
-/// What random tasks look like.
+/// Ranges that random tasks are drawn from.
 struct PlacementTaskSettings {
   /// Log-uniform.
   int minTables = 10, maxTables = 120;
@@ -26,20 +26,20 @@ struct PlacementTaskSettings {
   std::vector<std::string> costModels = {"roofline", "reference"};
 };
 
-/// A task and what judges its plans.
+/// A task with the cost model and the objective of its plans.
 struct PlacementExample {
   ShardingProblem problem;
   std::unique_ptr<CostModel> model;
   ObjectiveOptions objective;
 };
 
-/// At least 1 <= min <= max for tables and devices, 0 < min <= max <= 1 for
-/// the fill, and a cost model; otherwise says what is wrong.
+/// Errors unless 1 <= min <= max for tables and devices, 0 < min <= max <= 1
+/// for the fill, and there is a cost model.
 Diagnostics check(const PlacementTaskSettings &settings);
 
-/// The same example for the same arguments, everywhere. Rows are log-uniform in
-/// 100 ... 10 million, dims 4 to 128, poolings log-normal around 1 ... 20; no
-/// table takes more than 90 % of a device; a third have two nodes.
+/// A random example, the same for the same arguments on every machine. Rows are
+/// log-uniform in 100 ... 10 million, dims 4 to 128, poolings log-normal around
+/// 1 ... 20; no table takes more than 90 % of a device; a third have two nodes.
 Expected<PlacementExample>
 randomPlacementExample(const PlacementTaskSettings &settings, uint64_t seed);
 

@@ -16,11 +16,11 @@ namespace neuroshard {
 struct PlacementCurvePoint {
   int iteration = 0;
   int64_t episodes = 0;
-  /// Entropy of a choice while learning, in shares of chance alone.
+  /// Mean entropy of a choice while learning, relative to a uniform choice.
   double entropy = 0;
-  /// On the validation tasks, with the best device of each step: the geometric
-  /// mean of the cost over that of the best of the greedy baselines, and the
-  /// tasks without a placement, which count as kMissingRatio.
+  /// On the validation tasks, with the best device in each step: geometric mean
+  /// of the cost over that of the best greedy baseline, where tasks without a
+  /// placement count as kMissingRatio; and the number of such tasks.
   double validationRatio = 0;
   int missing = 0;
 };
@@ -30,16 +30,16 @@ inline constexpr double kMissingRatio = 2;
 struct PlacementTrainingOptions {
   PlacementTaskSettings tasks;
   uint64_t seed = 1;
-  /// Each on fresh tasks, each of which is played several times by chance.
+  /// Each draws new tasks and several random episodes of each task.
   int iterations = 2000;
   int tasksPerIteration = 8;
   int episodesPerTask = 10;
-  /// Falls to 5 % of it in half a cosine.
+  /// The initial rate, which falls to 5 % of it along half a cosine.
   double learningRate = 2e-3;
-  /// Weight of the entropy; falls to 0 linearly.
+  /// The initial weight of the entropy, which falls linearly to 0.
   double entropyWeight = 0.01;
-  /// The weights that do best on these tasks, looked at every so many
-  /// iterations, are kept.
+  /// Tasks on which the policy is judged every `validateEvery` iterations; the
+  /// best weights are kept.
   int validationTasks = 120;
   int validateEvery = 50;
   /// Does not change the result.
@@ -61,8 +61,8 @@ struct TrainedPlacement {
 Expected<TrainedPlacement>
 trainPlacement(const PlacementTrainingOptions &options);
 
-/// What LibTorch and the plain C++ inference say about the same steps: the
-/// largest difference of two scores on some episodes by chance of each task.
+/// The largest difference between a score of LibTorch and of the inference,
+/// over random episodes of each task.
 double largestScoreDifference(const PlacementPolicyParameters &parameters,
                               std::span<const PlacementExample> examples);
 

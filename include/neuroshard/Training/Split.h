@@ -14,9 +14,9 @@ namespace neuroshard {
 /// Indices of samples.
 struct Split {
   std::vector<size_t> training;
-  /// Decide when to stop, and which weights to keep.
+  /// Used to decide when to stop and which weights to keep.
   std::vector<size_t> validation;
-  /// Never seen in training: they judge.
+  /// Not used in training: models are judged by them.
   std::vector<size_t> heldOut;
 };
 

@@ -23,7 +23,8 @@ std::vector<double> levelTimesMs(const Traffic &traffic,
 std::vector<double> slowestLevelMs(std::span<const double> levelMs,
                                    size_t devices);
 
-/// No exchange of `totalBytes` (over all owners) has a smaller largest time.
+/// Lower bound of the largest time of an exchange of `totalBytes` over all
+/// owners.
 double linkBoundMs(const Topology &topology, double totalBytes);
 
 } // namespace neuroshard

@@ -241,9 +241,9 @@ double mostCachedBytes(const std::vector<Bytes> &tables, double cacheBytes) {
   return saved;
 }
 
-/// Bytes that no way of cutting avoids, spread evenly over the devices: cutting
-/// columns rounds rows up to more sectors and repeats the ids, cutting rows
-/// repeats the results, replicas repeat the update.
+/// Lower bound of a device's bytes over all cuts: those of whole tables, spread
+/// evenly. Cutting columns rounds rows up to more sectors and repeats the ids,
+/// cutting rows repeats the results, replicas repeat the update.
 CostBound RooflineModel::lowerBound(std::span<const BoundTable> tables,
                                     const Topology &topology) const {
   CostBound bound;

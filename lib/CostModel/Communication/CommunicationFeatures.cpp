@@ -44,12 +44,12 @@ constexpr std::array<std::string_view, kExchangeFeatureCount> kExchangeNames = {
     "log_largest_skew_ms",
 };
 
-/// Times are given to the logarithm from a microsecond on.
+/// Times below a microsecond count as one, so that their logarithms are finite.
 constexpr double kLeastMs = 1e-3;
 
 double logMs(double ms) { return std::log(std::max(ms, kLeastMs)); }
 
-/// The same in any order: sums of whole numbers are exact.
+/// Independent of the order of the devices: sums of whole numbers are exact.
 double sumOfBytes(const std::vector<double> &bytes) {
   double sum = 0;
   for (double value : bytes)
@@ -61,7 +61,7 @@ double largest(std::span<const double> values) {
   return values.empty() ? 0 : *std::max_element(values.begin(), values.end());
 }
 
-/// Bytes of all devices in one direction, to compare one of them with.
+/// Sum and maximum over the devices of the bytes in one direction.
 struct Side {
   explicit Side(const std::vector<double> &bytes)
       : bytes(bytes), total(sumOfBytes(bytes)), most(largest(bytes)) {}

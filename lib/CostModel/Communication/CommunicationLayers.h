@@ -8,9 +8,9 @@
 
 namespace neuroshard::dense {
 
-/// Rows of floats in one piece.
+/// Rows of floats, one after another.
 struct Rows {
-  /// What the rows hold afterwards is not said.
+  /// The rows' values afterwards are unspecified.
   void resize(size_t newCount, size_t newWidth) {
     count = newCount;
     width = newWidth;

@@ -17,11 +17,11 @@ using dense::Rows;
 
 namespace {
 
-/// Features whose training range a user is told.
+/// Features whose training range remarks state.
 constexpr size_t kLogBytesOut = 0, kLogBytesIn = 1;
 constexpr size_t kLogDevices = 0;
 
-/// Figures of a link that differ by less are those of the training data.
+/// Figures of a link that differ by a smaller share are the same link.
 constexpr double kNearby = 0.25;
 
 /// Adding and taking away this rounds to a multiple of 2^-24: sums of those are
@@ -61,7 +61,7 @@ struct PackedMember {
   PackedLayer phi0, phi1, head0, head1, head2;
 };
 
-/// phi of all devices, and what each sees of the others.
+/// phi of all devices, with their means and maxima over the other devices.
 class DeviceSet {
 public:
   /// Empties it for the devices of an exchange.
@@ -115,7 +115,7 @@ private:
   const CommunicationFeatures *features = nullptr;
   std::vector<double> phi, all, groups;
   std::vector<size_t> groupSize;
-  /// The second largest is the largest as well where two devices have it.
+  /// The second largest equals the largest where two devices have it.
   std::vector<double> largest, second;
 };
 
@@ -128,8 +128,8 @@ LayerView viewOf(const PackedLayer &layer, size_t first = 0) {
 /// Devices that are handled together.
 constexpr size_t kBlock = 16;
 
-/// The members on one exchange after another: searches ask thousands of times,
-/// and allocating would take them longer than the layers.
+/// Evaluates the members on exchanges. Keeps its buffers: a search evaluates
+/// thousands of exchanges, and allocations would take longer than the layers.
 class MemberRun {
 public:
   /// Writes r_d of each device. `scaledDevice` and `scaledExchange` hold the
@@ -137,7 +137,7 @@ public:
   void run(const PackedMember &member, const CommunicationFeatures &features,
            double *corrections) {
     fillSet(member, features);
-    // What the exchange's features contribute is the same for all devices.
+    // The contribution of the exchange's features is the same for all devices.
     size_t width = 4 * member.phi1.out;
     common.resize(1, member.head0.paddedOut);
     applyLayer(viewOf(member.head0, width), scaledExchange, 1, false, common);

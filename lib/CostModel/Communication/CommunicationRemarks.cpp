@@ -10,7 +10,7 @@ using namespace neuroshard;
 
 namespace {
 
-/// Members that disagree by more are worth a remark.
+/// A larger disagreement of the members is worth a remark.
 constexpr double kNotableUncertainty = 0.15;
 
 std::string text(double value) {

@@ -19,7 +19,7 @@ void standardise(const FeatureScale &scale, std::span<float> values) {
   }
 }
 
-/// Layers of the usual kind one after another, ReLU between them.
+/// Dense layers with ReLU between them.
 class Stack {
 public:
   explicit Stack(std::span<const DenseLayer> layers) {

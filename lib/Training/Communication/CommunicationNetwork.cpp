@@ -76,7 +76,7 @@ torch::Tensor column(std::span<const double> values) {
   return toMatrix(std::vector<float>(values.begin(), values.end()), 1);
 }
 
-/// All of a data set on the torch side.
+/// A data set as tensors.
 struct ExchangeTensors {
   torch::Tensor device, exchange, closedForm, wait, times;
 
@@ -87,7 +87,7 @@ struct ExchangeTensors {
         times(column(data.timesMs)) {}
 };
 
-/// The same for a selection, with the structure as index tensors.
+/// Selected exchanges of a data set as tensors, their structure as indices.
 struct Inputs {
   torch::Tensor rows, exchangeOf, groupOf, members;
   torch::Tensor device, exchange;

@@ -73,7 +73,7 @@ Expected<void> checkSamples(const CommunicationSamples &samples,
   return {};
 }
 
-/// What a model states about where it comes from.
+/// Sets the facts about the training data.
 void describeOrigin(const CommunicationSamples &samples, const Split &split,
                     CommunicationParameters &parameters) {
   auto entry = [&](const char *key) {

@@ -15,7 +15,7 @@ using namespace neuroshard;
 
 namespace {
 
-/// The published model extrapolates.
+/// The published model does not clamp features to the training range.
 constexpr float kNoClamp = 1e6f;
 
 /// The exchanges among `devices` devices in one direction.

@@ -17,7 +17,7 @@ constexpr double kMostLogTerm = 11.09;
 /// Below this |log(predicted / measured)| the loss is quadratic.
 constexpr double kSmooth = 0.05;
 
-/// Sets on the torch side.
+/// Shard sets as tensors.
 struct SetTensors {
   torch::Tensor features;
   std::span<const int64_t> firstShard;

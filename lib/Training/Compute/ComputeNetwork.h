@@ -52,8 +52,8 @@ struct FitOptions {
 double fitComputeNetwork(ComputeNetwork &network, const SetData &training,
                          const SetData &validation, const FitOptions &options);
 
-/// Makes the network right on the mean of the logs of `data`, without training:
-/// how a new network starts, and how a network moves to another machine.
+/// Shifts the last biases so that the mean of the predicted logs is that of
+/// `data`: the start of a new network, or of one that moves to another machine.
 void centerComputeNetwork(ComputeNetwork &network, const SetData &data);
 
 /// The times of each set, with the rounding of the sums that the plain C++

@@ -14,7 +14,7 @@ using namespace neuroshard;
 namespace {
 
 constexpr int64_t kFeatures = kReuseBins + 3;
-/// The published model extrapolates.
+/// The published model does not clamp features to the training range.
 constexpr float kNoClamp = 1e6f;
 
 /// A table without statistics gets an empty histogram.

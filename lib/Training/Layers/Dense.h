@@ -1,6 +1,6 @@
 //===- Dense.h - Weights of dense layers as plain numbers -------*- C++ -*-===//
 //
-// What crosses between the files that use LibTorch and those that do not.
+// Plain numbers, so that only the files with networks include LibTorch.
 //
 //===----------------------------------------------------------------------===//
 

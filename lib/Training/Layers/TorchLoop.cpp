@@ -15,7 +15,7 @@ using namespace neuroshard;
 
 namespace {
 
-/// Share of the learning rate at a step.
+/// Factor of the learning rate at a step.
 double rateAt(const LoopOptions &options, double step, double steps) {
   if (options.constantRate)
     return 1;

@@ -44,7 +44,7 @@ optimise(std::vector<torch::Tensor> &parameters, size_t samples,
 
 /// Weight and bias of each layer, in order, as tensors to train.
 std::vector<torch::Tensor> toTensors(const DenseStack &stack);
-/// Back; takes the shapes from the tensors.
+/// The layers whose weights and biases these tensors are.
 DenseStack toDense(std::span<const torch::Tensor> tensors);
 
 /// The layers one after another, ReLU between them.

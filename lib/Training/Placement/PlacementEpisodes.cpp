@@ -11,9 +11,9 @@ using namespace neuroshard;
 
 namespace {
 
-/// What a stuck episode costs, in those of the worst that was not.
+/// Cost of a stuck episode relative to the worst complete one.
 constexpr double kStuckFactor = 1.5;
-/// Differences of less than this share of the cost are none.
+/// Costs that differ by a smaller share are equal.
 constexpr double kLeastSpread = 1e-4;
 
 class EqualPlayer final : public PlacementPlayer {
@@ -26,7 +26,7 @@ public:
   }
 };
 
-/// Hands on what another player does, and keeps its scores.
+/// Makes the choices of another player and records its scores.
 class ListeningPlayer final : public PlacementPlayer {
 public:
   ListeningPlayer(PlacementPlayer &inner, std::vector<float> &heard)
@@ -46,7 +46,7 @@ private:
   std::vector<float> &heard;
 };
 
-/// What does not change from episode to episode.
+/// The inputs that all episodes of a task share.
 EpisodeData describeTask(const PlacementMdp &mdp) {
   PlacementTask task = mdp.task();
   EpisodeData data;

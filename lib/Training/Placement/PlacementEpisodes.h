@@ -29,8 +29,8 @@ RecordedEpisodes recordEpisodes(PlacementMdp &mdp,
                                 std::vector<float> *scores = nullptr);
 
 /// Fills in the advantages: how many standard deviations an episode's cost is
-/// below the mean of all. One that got stuck costs more than all others, the
-/// more the earlier.
+/// below the mean of all. An episode that got stuck counts as costlier than all
+/// others, the more the earlier it got stuck.
 void judgeEpisodes(RecordedEpisodes &recorded);
 
 /// Runs job(i) for i below `count` on some threads.

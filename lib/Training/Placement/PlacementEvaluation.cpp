@@ -16,9 +16,9 @@ using namespace neuroshard;
 
 namespace {
 
-/// Training draws from below, whatever its seed: see PlacementTraining.cpp.
+/// Seeds of training are smaller: see PlacementTraining.cpp.
 constexpr uint64_t kHeldOutSeeds = uint64_t{1} << 62;
-/// Costs that differ by less are the same plan, near enough.
+/// Costs that differ by less count as equal.
 constexpr double kSame = 1e-9;
 
 using Cost = std::optional<double>;

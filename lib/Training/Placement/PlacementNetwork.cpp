@@ -141,8 +141,8 @@ Gradient gradientOf(const Layers &layers, const EpisodeData &data,
   torch::Tensor advantages =
       toMatrix(data.advantages, 1).view({tensors.episodes, 1});
   torch::Tensor reward = (advantages * chosen * taken).sum() / count;
-  // Of a choice among n, in shares of log n, so that it weighs the same for
-  // all numbers of devices.
+  // The entropy of a choice among n is divided by log n, so that it weighs the
+  // same for all numbers of devices.
   torch::Tensor most =
       torch::log(tensors.admits.to(torch::kFloat32).sum(-1).clamp_min(2));
   torch::Tensor entropy = -(torch::exp(logs) * logs).sum(-1) / most;

@@ -63,8 +63,8 @@ public:
 
   /// One step along the gradient of the mean over the tasks of
   ///   mean over steps of advantage x log probability + weight x entropy.
-  /// Returns the mean entropy of a choice, in shares of a choice by chance
-  /// alone. The number of threads does not change the result.
+  /// Returns the mean entropy of a choice, relative to a uniform choice. The
+  /// number of threads does not change the result.
   double step(std::span<const EpisodeData> tasks, const PlacementStep &options);
   PlacementStacks stacks() const;
 

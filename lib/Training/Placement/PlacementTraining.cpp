@@ -16,7 +16,7 @@ using namespace neuroshard;
 
 namespace {
 
-/// Tasks by chance from which the features' scale is taken.
+/// Random tasks that the features' scale is computed from.
 constexpr int kScaleTasks = 64;
 constexpr int kScaleEpisodes = 2;
 /// Seeds of validation, scale and learning lie apart.
