@@ -1,9 +1,8 @@
-//===- FileHash.cpp - SHA-1 of a file, version of LibTorch ----------------===//
+//===- FileHash.cpp - SHA-1 of a file -------------------------------------===//
 
 #include "neuroshard/Training/FileHash.h"
 
 #include <c10/util/hash.h>
-#include <torch/version.h>
 
 #include <fstream>
 #include <sstream>
@@ -18,5 +17,3 @@ Expected<std::string> neuroshard::fileSha1(const std::string &path) {
     return failure(path, "cannot be read");
   return c10::sha1(bytes.str()).str();
 }
-
-std::string neuroshard::torchVersion() { return TORCH_VERSION; }

@@ -3,6 +3,7 @@
 #include "Card.h"
 
 #include "neuroshard/Training/FileHash.h"
+#include "neuroshard/Training/TorchVersion.h"
 
 #include <nlohmann/json.hpp>
 

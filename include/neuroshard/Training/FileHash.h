@@ -1,4 +1,4 @@
-//===- FileHash.h - SHA-1 of a file, version of LibTorch --------*- C++ -*-===//
+//===- FileHash.h - SHA-1 of a file -----------------------------*- C++ -*-===//
 
 #ifndef NEUROSHARD_TRAINING_FILEHASH_H
 #define NEUROSHARD_TRAINING_FILEHASH_H
@@ -11,9 +11,6 @@ namespace neuroshard {
 
 /// The SHA-1 of a file's bytes in hexadecimal, as sha1sum prints it.
 Expected<std::string> fileSha1(const std::string &path);
-
-/// The version of LibTorch, such as "2.14.1".
-std::string torchVersion();
 
 } // namespace neuroshard
 
