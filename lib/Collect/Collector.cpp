@@ -112,7 +112,7 @@ MeasuredSet Collection::setOf(const Job &job) const {
 Expected<void> Collection::open() {
   std::map<std::string, std::string> facts = options.facts;
   facts.merge(std::map(describeMachine()));
-  facts["device_class"] = "CPU";
+  facts["device_class"] = kCpuClass;
   facts["threads"] = std::to_string(options.measure.threads);
   facts["target_cpu"] = options.measure.targetCpu;
   facts["seed"] = std::to_string(options.seed);

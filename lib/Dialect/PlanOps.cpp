@@ -2,7 +2,7 @@
 
 #include "LookupVerifier.h"
 
-#include "neuroshard/Model/Rows.h"
+#include "neuroshard/Model/RowLayout.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SmallSet.h"

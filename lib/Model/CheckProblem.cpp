@@ -20,7 +20,7 @@ constexpr int64_t kMaxBatch = int64_t{1} << 31;
 constexpr double kMaxPooling = 1e6;
 constexpr int kMaxInputCopies = 16;
 constexpr double kMaxWeight = 1e9;
-/// A search keeps the statistics and predictions of each.
+/// A search keeps statistics and predictions for each snapshot.
 constexpr size_t kMaxSnapshots = 256;
 /// Sums of bytes stay below this, so that no later arithmetic overflows.
 constexpr double kMaxTotalBytes = 0x1p60;
@@ -164,7 +164,7 @@ void Checker::checkTables() {
   }
 }
 
-/// Of a Feature or FeatureStatistics.
+/// Checks the statistics of a Feature or a FeatureStatistics.
 template <typename Statistics>
 void Checker::checkPooling(const std::string &where,
                            const Statistics &statistics) {
@@ -238,7 +238,7 @@ void Checker::checkBatch() {
   wantNumber("cache_load_factor", problem.cacheLoadFactor, 0, 1);
 }
 
-/// Called only when nothing else is wrong.
+/// Requires that the other checks pass.
 void Checker::checkSums() {
   double stored = 0;
   for (const Table &table : problem.tables)

@@ -15,7 +15,7 @@ std::string range(const char *what, int64_t begin, int64_t end) {
          std::to_string(end) + ")";
 }
 
-/// Shards by first column that are alive at the sweep's row.
+/// Shards that cover the sweep's current row, by first column.
 using ActiveColumns = std::map<int64_t, const Shard *>;
 
 /// Visits the shards in row order: enter when its rows begin, leave when they

@@ -4,7 +4,7 @@
 
 #include "neuroshard/Model/Constraints.h"
 #include "neuroshard/Model/Optimizer.h"
-#include "neuroshard/Model/Rows.h"
+#include "neuroshard/Model/RowLayout.h"
 #include "neuroshard/Model/ShardingProblem.h"
 #include "neuroshard/Model/Table.h"
 #include "neuroshard/Model/Target.h"

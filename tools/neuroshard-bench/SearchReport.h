@@ -56,10 +56,9 @@ TimedSearch timedSearch(const ShardingProblem &problem, const CostModel &model,
 ShardingProblem mustRead(const std::string &path);
 
 /// The cost model of that name, and the devices it is for: `auto` stands for
-/// the shipped measured models, which know only kMeasuredClass, so the problem
+/// the shipped measured models, which know only kCpuClass, so the problem
 /// gets as many such devices with as much memory.
 inline constexpr const char *kMeasured = "auto";
-inline constexpr const char *kMeasuredClass = "CPU";
 std::unique_ptr<CostModel> mustMakeFor(const std::string &name,
                                        ShardingProblem &problem);
 std::unique_ptr<CostModel> mustMake(const std::string &name,

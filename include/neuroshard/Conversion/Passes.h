@@ -7,7 +7,7 @@
 #ifndef NEUROSHARD_CONVERSION_PASSES_H
 #define NEUROSHARD_CONVERSION_PASSES_H
 
-#include "neuroshard/Model/Rows.h"
+#include "neuroshard/Model/RowLayout.h"
 #include "neuroshard/Model/Types.h"
 
 #include "mlir/Pass/Pass.h"

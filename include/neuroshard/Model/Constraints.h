@@ -36,10 +36,10 @@ struct ForbidConstraint {
   bool operator==(const ForbidConstraint &) const = default;
 };
 
-/// What one table allows.
+/// How one table may be cut.
 struct TableConstraint {
   int table = 0;
-  /// Empty: every kind.
+  /// Kinds of its cut; empty: all.
   std::vector<ShardingKind> allowedKinds;
   /// Smallest width of a shard, unless the table is narrower.
   int64_t minWidth = 1;
@@ -57,9 +57,9 @@ struct Reserves {
 struct Constraints {
   std::vector<PinConstraint> pins;
   std::vector<ForbidConstraint> forbids;
-  /// Table sets whose members occupy the same set of devices.
+  /// Sets of tables that lie on the same devices.
   std::vector<std::vector<int>> coLocate;
-  /// Table sets of which no device holds shards of two.
+  /// Sets of tables of which no device holds more than one.
   std::vector<std::vector<int>> separate;
   std::vector<TableConstraint> tables;
   Reserves reserves;

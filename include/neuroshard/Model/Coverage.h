@@ -22,8 +22,8 @@ void checkShardShape(const Table &table, const Shard &shard, int deviceCount,
 void checkOverlap(const Table &table, const std::vector<const Shard *> &shards,
                   Diagnostics &errors);
 
-/// The first place no shard covers. Shards must not overlap. O(n log n) when
-/// there is one, O(n) otherwise.
+/// The first rows and columns that no shard covers. Shards must not overlap.
+/// O(n log n) when there is one, O(n) otherwise.
 void checkGaps(const Table &table, const std::vector<const Shard *> &shards,
                Diagnostics &errors);
 

@@ -52,6 +52,12 @@ struct DeviceClass {
   double hostBandwidthGBps;
 };
 
+/// Name of the class of CPU devices; devices of all other classes are GPUs.
+inline constexpr std::string_view kCpuClass = "CPU";
+constexpr bool isCpu(std::string_view deviceClass) {
+  return deviceClass == kCpuClass;
+}
+
 /// All known classes.
 std::span<const DeviceClass> deviceClasses();
 

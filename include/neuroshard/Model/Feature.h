@@ -23,7 +23,7 @@ struct Feature {
   double p99Pooling = 0;
   /// Share of samples that have the feature at all.
   double presence = 1;
-  /// Its own global batch; 0: that of the problem.
+  /// Global batch of this feature; 0: that of the problem.
   int64_t batch = 0;
   /// Ids carry per-sample weights / those need gradients.
   bool weighted = false;
@@ -45,7 +45,7 @@ struct Batch {
   ElementType outputType = ElementType::F32;
   /// Type in which pooled results and gradients travel.
   ElementType wireType = ElementType::F32;
-  /// Copies of the ids kept by a pipelined input.
+  /// Copies of the ids that a pipelined input keeps.
   int inputCopies = 2;
 
   bool operator==(const Batch &) const = default;

@@ -11,7 +11,7 @@ namespace neuroshard {
 
 enum class OptimizerKind { SGD, Adagrad, RowWiseAdagrad, Adam };
 
-/// What a row-wise optimizer's state means when a table is split by columns.
+/// State of a row-wise optimizer when a table is split by columns.
 /// Exact: one state per row, as without sharding (column owners exchange one
 /// squared norm per unique row). PerShard: one per shard, which trains
 /// differently.

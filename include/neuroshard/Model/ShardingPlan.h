@@ -33,9 +33,9 @@ struct Provenance {
 struct ShardingPlan {
   std::vector<Shard> shards;
   int deviceCount = 0;
-  /// Part of the plan's meaning: see OptimizerSemantics.
   OptimizerSemantics optimizerSemantics = OptimizerSemantics::Exact;
-  /// tableFingerprint() of the tables it was made for; empty: unknown.
+  /// tableFingerprint() of the tables that the plan was made for; empty:
+  /// unknown.
   std::string fingerprint;
   Provenance provenance;
 

@@ -7,7 +7,7 @@
 #include "neuroshard/Model/Diagnostics.h"
 #include "neuroshard/Model/Feature.h"
 #include "neuroshard/Model/Optimizer.h"
-#include "neuroshard/Model/Rows.h"
+#include "neuroshard/Model/RowLayout.h"
 #include "neuroshard/Model/Shard.h"
 #include "neuroshard/Model/Table.h"
 #include "neuroshard/Model/Target.h"
@@ -29,7 +29,7 @@ enum class MemoryModel { Full, WeightsOnly };
 std::string_view toString(MemoryModel model);
 std::optional<MemoryModel> parseMemoryModel(std::string_view text);
 
-/// What one period says about a feature; see Feature.
+/// Statistics of a feature in one period; see Feature.
 struct FeatureStatistics {
   /// Index into ShardingProblem::features.
   int feature = 0;
@@ -49,8 +49,8 @@ struct TableStatistics {
   bool operator==(const TableStatistics &) const = default;
 };
 
-/// Statistics of one period (a day, the peak hour). What it does not list is
-/// as the problem itself says.
+/// Statistics of one period (a day, the peak hour). Features and tables that it
+/// does not list keep those of the problem.
 struct Snapshot {
   std::string name;
   /// Above 0; how much the period counts, relative to the other snapshots.
@@ -66,8 +66,8 @@ struct ShardingProblem {
   std::string source;
   std::vector<Table> tables;
   std::vector<Feature> features;
-  /// When there are any, a plan's cost is the weighted mean of its costs under
-  /// each, and its memory must do with each feature's largest p99 pooling.
+  /// If there are any, a plan's cost is the weighted mean of its costs under
+  /// each, and its memory must suffice for each feature's largest p99 pooling.
   std::vector<Snapshot> snapshots;
   Batch batch;
   Topology topology;
@@ -91,8 +91,8 @@ inline int64_t featureBatch(const ShardingProblem &problem,
 }
 
 /// The problem with the statistics of one of its snapshots in place of its own,
-/// and without snapshots. Here and below the problem is one that check() finds
-/// nothing wrong with.
+/// and without snapshots. This and the functions below require a problem that
+/// passes check().
 ShardingProblem atSnapshot(const ShardingProblem &problem, size_t snapshot);
 
 /// The weights of the snapshots as shares of 1.
@@ -111,9 +111,8 @@ Diagnostics checkWorkload(const ShardingProblem &problem);
 /// problem without errors never makes the planner overflow or crash.
 Diagnostics check(const ShardingProblem &problem);
 
-/// A hash over (name, rows, dim, element type,
-/// optimizer kind) of each, so that a plan made for other tables is noticed.
-/// "fnv1a64:" and 16 hex digits.
+/// A hash of each table's name, rows, dim, element type and optimizer kind,
+/// which tells a plan made for other tables: "fnv1a64:" and 16 hex digits.
 std::string tableFingerprint(const std::vector<Table> &tables);
 
 } // namespace neuroshard

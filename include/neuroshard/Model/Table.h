@@ -31,8 +31,8 @@ inline constexpr std::array<int64_t, kReuseBins> kReuseBinUpper = {
     1,   2,    4,    8,    16,   32,    64,    128, 256,
     512, 1024, 2048, 4096, 8192, 16384, 32768, 0};
 
-/// How often an id of a bin is seen, at least and at most; the open last bin is
-/// taken to end at twice its beginning.
+/// How often an id of a bin is seen, at least and at most; the open last bin
+/// counts as ending at twice its beginning.
 struct ReuseRange {
   int64_t least = 1;
   int64_t most = 1;

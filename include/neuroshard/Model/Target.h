@@ -10,11 +10,12 @@
 
 namespace neuroshard {
 
-/// What the executor of the plan can run. TorchRec19: row-wise is
-/// ceil(rows / devices) rows on each of all devices, table-row-wise the same
-/// over one whole innermost group, on CPUs with rows for each of them; one kind
-/// per table; widths are multiples of 4, and equal for a table's shards on one
-/// device; replicas are on all devices.
+/// The executor of a plan: this project's runtimes, or TorchRec 1.9, which
+/// restricts plans. Row-wise tables have ceil(rows / devices) rows on each of
+/// all devices, table-row-wise ones the same over one whole innermost group; on
+/// CPUs every device must get rows. A table has one kind of cut. Widths are
+/// multiples of 4, and equal for a table's shards on one device. Replicas are
+/// on all devices.
 enum class Target { Native, TorchRec19 };
 
 /// Where the weights of a shard live: device memory, or the memory of the host
@@ -26,7 +27,7 @@ constexpr bool runsTier(Target target, Tier tier) {
   return tier == Tier::Hbm || target == Target::TorchRec19;
 }
 
-/// What is said of a shard in a tier that the target does not run.
+/// The error for a shard in a tier that the target does not run.
 std::string tierError(Target target, Tier tier);
 
 std::string_view toString(Target target);

@@ -7,6 +7,8 @@
 
 #include "UpdateMemory.h"
 
+#include "neuroshard/Model/DeviceClass.h"
+
 #include <algorithm>
 
 using namespace neuroshard;
@@ -90,7 +92,7 @@ int64_t smallUpdateBytes(const ShardingProblem &problem, const Feature &feature,
 Engine neuroshard::engineOf(const ShardingProblem &problem) {
   bool runsOnGpus = problem.target == Target::Native &&
                     !problem.topology.devices.empty() &&
-                    problem.topology.devices.front().deviceClass != "CPU";
+                    !isCpu(problem.topology.devices.front().deviceClass);
   return runsOnGpus ? Engine::Gpu : Engine::Cpu;
 }
 

@@ -2,6 +2,7 @@
 
 #include "TargetRules.h"
 
+#include "neuroshard/Model/DeviceClass.h"
 #include "neuroshard/Model/ShardingPlan.h"
 
 #include <algorithm>
@@ -14,7 +15,7 @@ bool neuroshard::everyDeviceNeedsRows(const ShardingProblem &problem) {
     return false;
   return std::ranges::any_of(
       problem.topology.devices,
-      [](const Device &device) { return device.deviceClass == "CPU"; });
+      [](const Device &device) { return isCpu(device.deviceClass); });
 }
 
 int64_t neuroshard::devicesWithRows(int64_t rows, int64_t devices) {

@@ -2,6 +2,7 @@
 
 #include "VerifyTarget.h"
 
+#include "neuroshard/Model/DeviceClass.h"
 #include "neuroshard/Model/ShardingPlan.h"
 
 #include <algorithm>
@@ -124,7 +125,7 @@ bool neuroshard::needsRowsEverywhere(const ShardingProblem &problem) {
   const std::vector<Device> &devices = problem.topology.devices;
   return problem.target == Target::TorchRec19 &&
          std::any_of(devices.begin(), devices.end(), [](const Device &device) {
-           return device.deviceClass == "CPU";
+           return isCpu(device.deviceClass);
          });
 }
 

@@ -36,7 +36,7 @@ private:
     return radius * std::cos(2 * std::numbers::pi * random.uniform());
   }
   AccessStatistics access();
-  std::string shape(const std::string &deviceClass);
+  std::string shape(std::string_view deviceClass);
   void addTable(double logPooling, double poolingSpread, bool knownAccess,
                 OptimizerKind kind);
   void addTables();
@@ -48,14 +48,14 @@ private:
 };
 
 /// One node, or two of which the second may be smaller.
-std::string Maker::shape(const std::string &deviceClass) {
+std::string Maker::shape(std::string_view deviceClass) {
   int devices = between(settings.minDevices, settings.maxDevices);
   std::string text = std::to_string(devices);
   if (devices > 1 && random.below(3) == 0) {
     int first = (devices + 1) / 2;
     text = std::to_string(first) + "+" + std::to_string(devices - first);
   }
-  return text + "x" + deviceClass;
+  return text + "x" + std::string(deviceClass);
 }
 
 /// Shares that fall from bin to bin, faster or slower.
@@ -137,13 +137,13 @@ void Maker::setMemory(int devices) {
 }
 
 Expected<PlacementExample> Maker::make() {
-  constexpr std::array<const char *, 2> kClasses = {"H200", "A100-40GB"};
+  constexpr std::array<std::string_view, 2> kClasses = {"H200", "A100-40GB"};
   const std::string &name =
       settings.costModels[random.below(settings.costModels.size())];
   bool trained = name.ends_with(".safetensors");
   ShardingProblem &problem = example.problem;
   Expected<Topology> topology = parseTopology(
-      shape(trained ? "CPU" : kClasses[random.below(kClasses.size())]));
+      shape(trained ? kCpuClass : kClasses[random.below(kClasses.size())]));
   if (!topology)
     return tl::unexpected(topology.error());
   problem.topology = std::move(*topology);

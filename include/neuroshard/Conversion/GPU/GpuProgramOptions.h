@@ -3,7 +3,7 @@
 #ifndef NEUROSHARD_CONVERSION_GPU_GPUPROGRAMOPTIONS_H
 #define NEUROSHARD_CONVERSION_GPU_GPUPROGRAMOPTIONS_H
 
-#include "neuroshard/Model/Rows.h"
+#include "neuroshard/Model/RowLayout.h"
 #include "neuroshard/Model/Types.h"
 
 #include <cstdint>

@@ -1,7 +1,7 @@
-//===- Rows.h - Memory layout of a shard's rows -----------------*- C++ -*-===//
+//===- RowLayout.h - Memory layout of a shard's rows ------------*- C++ -*-===//
 
-#ifndef NEUROSHARD_MODEL_ROWS_H
-#define NEUROSHARD_MODEL_ROWS_H
+#ifndef NEUROSHARD_MODEL_ROWLAYOUT_H
+#define NEUROSHARD_MODEL_ROWLAYOUT_H
 
 #include "neuroshard/Model/Types.h"
 
@@ -29,4 +29,4 @@ inline constexpr int64_t kSmallRows = 64;
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_MODEL_ROWS_H
+#endif // NEUROSHARD_MODEL_ROWLAYOUT_H
