@@ -54,8 +54,8 @@ Py_ssize_t lengthOf(nb::handle item) {
   return size;
 }
 
-/// The answer in place of a failed model's. It is not 0, since the search goes on
-/// for a while and may divide by it.
+/// The answer in place of a failed model's. Not 0: the search goes on for a
+/// while and may divide by it.
 constexpr double kDummyMs = 1;
 
 /// Larger times, of more than 30000 years, are refused: their sums lose digits.

@@ -57,8 +57,9 @@ struct RowsView {
   int64_t stride = 0; ///< floats from row to row.
 };
 
-/// An implementation that looks up all tables of a shape, and trains them if the
-/// shape has an optimizer. Throws std::exception for shapes it does not support.
+/// An implementation that looks up all tables of a shape, and trains them if
+/// the shape has an optimizer. Throws std::exception for shapes it does not
+/// support.
 class Contender {
 public:
   virtual ~Contender() = default;
