@@ -17,9 +17,9 @@ PlanOptions PlanningOptions::toPlanOptions() const {
 #define SEARCH_WHOLE(ID, ...) options.ID = ID;
 #define SEARCH_NUMBER(ID, ...) options.ID = ID;
 #include "neuroshard/Planner/SearchOptions.def"
-  options.target = target;
-  options.batch = batch;
-  options.topology = topology;
+#define PROBLEM_TEXT(ID, ...) options.ID = ID;
+#define PROBLEM_COUNT(ID, ...) options.ID = ID;
+#include "neuroshard/Transforms/ProblemOptions.def"
   return options;
 }
 
@@ -40,7 +40,7 @@ static void addOutline(OpPassManager &pm, llvm::StringRef entry,
 
 void neuroshard::buildToPlanned(OpPassManager &pm, const PlanOptions &options,
                                 const TopologyFromGridOptions &grid) {
-  // Given both, neuroshard-plan compares what comes of them.
+  // With both, neuroshard-plan checks that they give the same topology.
   if (options.topology.empty() || !grid.deviceClass.empty())
     pm.addPass(createTopologyFromGrid(grid));
   // Equal lookups have equal results: one is enough to plan and to exchange.

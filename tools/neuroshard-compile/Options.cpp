@@ -17,10 +17,8 @@ static void addPlanOptions(CLI::App &app, PlanOptions &plan,
   auto add = [&](const char *name, auto &value, const char *help) {
     app.add_option(name, value, help)->group(group);
   };
-  add("--topology", plan.topology, "devices, such as 4xCPU or 2x8xH200");
   add("--device-class", grid.deviceClass,
       "devices of the module's shard.grid, such as H200");
-  add("--batch", plan.batch, "global batch in samples");
   auto addSearch = [&](std::string_view key, auto &value) {
     const SearchOption &option = searchOption(key);
     app.add_option("--" + option.flag, value, helpOf(option))->group(group);
@@ -29,24 +27,16 @@ static void addPlanOptions(CLI::App &app, PlanOptions &plan,
 #define SEARCH_WHOLE(ID, KEY, ...) addSearch(KEY, plan.ID);
 #define SEARCH_NUMBER(ID, KEY, ...) addSearch(KEY, plan.ID);
 #include "neuroshard/Planner/SearchOptions.def"
-  add("--target", plan.target, "native or torchrec-1.9");
-  add("--memory-model", plan.memoryModel, "full or weights_only");
-  add("--semantics", plan.semantics, "exact or per_shard");
-  add("--wire-type", plan.wireType,
-      "f32, f16 or bf16 for results and gradients between devices");
-  add("--dense-reserve", plan.denseReserve, "memory for the dense model");
-  add("--fragmentation-reserve", plan.fragmentationReserve,
-      "memory lost to fragmentation");
-  add("--communicator-reserve", plan.communicatorReserve,
-      "memory for communicators");
-  add("--plan-name", plan.planName, "symbol of the plan");
+#define PROBLEM_TEXT(ID, FLAG, HELP) add("--" FLAG, plan.ID, HELP);
+#define PROBLEM_COUNT(ID, FLAG, HELP) add("--" FLAG, plan.ID, HELP);
+#include "neuroshard/Transforms/ProblemOptions.def"
 }
 
 static void addGpuOptions(CLI::App &app, CompileOptions &options) {
   const std::string group = "GPUs";
   app.add_option("--gpu", options.gpu.archs,
                  "architectures to compile kernels for, such as sm_80,sm_90; "
-                 "newer ones take the PTX that comes along")
+                 "newer ones run the PTX")
       ->delimiter(',')
       ->group(group);
   app.add_option("--gpu-output", options.gpuProgram.output,
@@ -82,8 +72,7 @@ static void addOptions(CLI::App &app, CompileOptions &options) {
   app.add_flag("--training", options.training, "also compile the update");
   app.add_option("--plan", options.planFile, "plan to follow, as JSON");
   app.add_option("--entry", options.entry,
-                 "function with the lookups, in place of the others that have "
-                 "some; default: the only one");
+                 "function to compile, if several have lookups");
   app.add_flag("--reference", options.reference,
                "also compile the unsharded program, as reference.so");
   app.add_flag("--emit-ir", options.emitIR,

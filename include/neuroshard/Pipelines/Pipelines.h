@@ -1,7 +1,6 @@
 //===- Pipelines.h - The order of the passes -------------------*- C++ -*-===//
 //
-// The one place where the way from the logical level to native code is
-// written down.
+// The only place that orders passes, from the logical level to native code.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,8 +16,8 @@
 
 namespace neuroshard {
 
-/// The options of the pipelines that plan: every one of the search, and the
-/// commonest of the problem. See neuroshard-plan for each.
+/// The options of the pipelines that plan: those of neuroshard-plan, and of
+/// neuroshard-topology-from-grid the device class.
 struct PlanningOptions : public mlir::PassPipelineOptions<PlanningOptions> {
 #define PIPELINE_OPTION(ID, KEY, TYPE, DEFAULT)                                \
   Option<TYPE> ID{*this, searchOption(KEY).flag,                               \
@@ -32,16 +31,14 @@ struct PlanningOptions : public mlir::PassPipelineOptions<PlanningOptions> {
   PIPELINE_OPTION(ID, KEY, double, DEFAULT)
 #include "neuroshard/Planner/SearchOptions.def"
 #undef PIPELINE_OPTION
-  Option<std::string> target{*this, "target",
-                             llvm::cl::desc("What the plan's executor can run"),
-                             llvm::cl::init("")};
-  Option<int64_t> batch{*this, "batch",
-                        llvm::cl::desc("Global batch in samples"),
-                        llvm::cl::init(0)};
-  Option<std::string> topology{
-      *this, "topology",
-      llvm::cl::desc("Devices, for a module without a topology"),
-      llvm::cl::init("")};
+#define PIPELINE_OPTION(ID, FLAG, TYPE, DEFAULT, HELP)                         \
+  Option<TYPE> ID{*this, FLAG, llvm::cl::desc(HELP), llvm::cl::init(DEFAULT)};
+#define PROBLEM_TEXT(ID, FLAG, HELP)                                           \
+  PIPELINE_OPTION(ID, FLAG, std::string, "", HELP)
+#define PROBLEM_COUNT(ID, FLAG, HELP)                                          \
+  PIPELINE_OPTION(ID, FLAG, int64_t, 0, HELP)
+#include "neuroshard/Transforms/ProblemOptions.def"
+#undef PIPELINE_OPTION
   Option<std::string> deviceClass{
       *this, "device-class",
       llvm::cl::desc("Class of the devices of the module's 'shard.grid', for a "
@@ -53,7 +50,7 @@ struct PlanningOptions : public mlir::PassPipelineOptions<PlanningOptions> {
   TopologyFromGridOptions toGridOptions() const;
 };
 
-/// Also how the step functions are made.
+/// The options of the pipelines that also make step functions.
 struct StepOptions : public PlanningOptions {
   Option<std::string> entry{
       *this, "entry",
@@ -65,7 +62,7 @@ struct StepOptions : public PlanningOptions {
                         llvm::cl::init(false)};
 };
 
-/// For the naive program that says what the module means.
+/// The options of neuroshard-reference.
 struct ReferenceOptions : public mlir::PassPipelineOptions<ReferenceOptions> {
   Option<std::string> entry{
       *this, "entry",
@@ -77,7 +74,7 @@ struct ReferenceOptions : public mlir::PassPipelineOptions<ReferenceOptions> {
                         llvm::cl::init(false)};
 };
 
-/// For the native program of one kind of device.
+/// The options of neuroshard-to-native.
 struct ToNativeOptions : public mlir::PassPipelineOptions<ToNativeOptions> {
   Option<std::string> program{
       *this, "program",

@@ -1,6 +1,7 @@
 //===- PlanPasses.h - The pass that plans ----------------------*- C++ -*-===//
 //
-// Generated from PlanPasses.td, and from SearchOptions.def through it.
+// Generated from PlanPasses.td and, through it, from SearchOptions.def and
+// ProblemOptions.def.
 //
 //===----------------------------------------------------------------------===//
 

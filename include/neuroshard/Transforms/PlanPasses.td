@@ -22,10 +22,10 @@ def Plan : Pass<"neuroshard-plan", "::mlir::ModuleOp"> {
     lookups with the statistics of their ids, the topology, `neuroshard.batch`
     and `neuroshard.planning`. Options that change it are written back there, so
     that a later verification judges the plan by the same problem. Options left
-    empty change nothing. Those of the search are the rows of SearchOptions.def;
-    `previous` is a file of plan JSON.
+    empty change nothing. They are the rows of SearchOptions.def and
+    ProblemOptions.def; `previous` is a file of plan JSON.
 
-    Every decision is a remark of the category `neuroshard-plan`, shown with
+    Every decision is emitted as a remark of the category `neuroshard-plan`, shown with
     `--remarks-filter=neuroshard-plan`. When there is no plan, the error says
     which limit binds, with numbers.
 
@@ -47,28 +47,7 @@ def Plan : Pass<"neuroshard-plan", "::mlir::ModuleOp"> {
       }
     ```
   }];
-  let options = searchOptions # [
-    Option<"target", "target", "std::string", "",
-           "What the plan's executor can run: native or torchrec-1.9">,
-    Option<"batch", "batch", "int64_t", "0", "Global batch in samples">,
-    Option<"topology", "topology", "std::string", "",
-           "Devices, such as 8xH200, 2x8xA100-40GB or 4xCPU@2GiB, for a module "
-           "without a topology">,
-    Option<"memoryModel", "memory-model", "std::string", "",
-           "What counts as used memory: full or weights_only">,
-    Option<"semantics", "semantics", "std::string", "",
-           "Row-wise optimizers on column shards: exact or per_shard">,
-    Option<"wireType", "wire-type", "std::string", "",
-           "Type in which results and gradients travel: f32, f16 or bf16">,
-    Option<"denseReserve", "dense-reserve", "std::string", "",
-           "Memory per device held back for the dense model, such as 8GiB">,
-    Option<"fragmentationReserve", "fragmentation-reserve", "std::string", "",
-           "Memory per device held back for fragmentation">,
-    Option<"communicatorReserve", "communicator-reserve", "std::string", "",
-           "Memory per device held back for communicators">,
-    Option<"planName", "plan-name", "std::string", "",
-           "Symbol of the plan; default: the module's only plan, or @plan">
-  ];
+  let options = searchOptions # problemOptions;
   let statistics = [
     Statistic<"numTables", "tables", "Tables of the plan">,
     Statistic<"numShards", "shards", "Shards of the plan">,
