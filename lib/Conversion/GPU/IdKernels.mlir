@@ -1,8 +1,8 @@
 // The GPU kernels on ids, which are the same for all tables, dims and types.
 //
 // Functions without a body stand for include/neuroshard/RuntimeCuda/GpuKernelABI.h: @NSG_PIECE is a
-// constant, @nsg_slot.key_end reads a field of a struct that nobody writes meanwhile, @nsg_slot.at
-// is the address of an element of an array of structs. IdKernels.cpp replaces their calls. Other
+// constant, @nsg_slot.key_end reads a field of a struct, @nsg_slot.at is the address of an element of
+// an array of structs. IdKernels.cpp replaces their calls. Other
 // functions are inlined, which MLIR does inside the regions of a gpu.func but not at its top level.
 
 !ptr = !llvm.ptr<1>
@@ -58,25 +58,32 @@ func.func private @nsg_slot.at(!ptr, index) -> !ptr
 func.func private @nsg_slot.key_begin(!ptr) -> i64
 func.func private @nsg_slot.key_end(!ptr) -> i64
 
-// Elements of arrays. What is loaded nobody writes meanwhile.
+// Elements of arrays. No kernel writes an array that it loads from. Loads take offsets in bytes:
+// with those nsg_expand needs two registers fewer than with offsets in elements.
 
 func.func private @load_i32(%array: !ptr, %number: index) -> i32 {
-  %i = arith.index_cast %number : index to i64
-  %address = llvm.getelementptr %array[%i] : (!ptr, i64) -> !ptr, i32
+  %size = arith.constant 4 : index
+  %offset = arith.muli %number, %size : index
+  %i = arith.index_cast %offset : index to i64
+  %address = llvm.getelementptr %array[%i] : (!ptr, i64) -> !ptr, i8
   %value = llvm.load %address invariant {alignment = 4 : i64} : !ptr -> i32
   return %value : i32
 }
 
 func.func private @load_i64(%array: !ptr, %number: index) -> i64 {
-  %i = arith.index_cast %number : index to i64
-  %address = llvm.getelementptr %array[%i] : (!ptr, i64) -> !ptr, i64
+  %size = arith.constant 8 : index
+  %offset = arith.muli %number, %size : index
+  %i = arith.index_cast %offset : index to i64
+  %address = llvm.getelementptr %array[%i] : (!ptr, i64) -> !ptr, i8
   %value = llvm.load %address invariant {alignment = 8 : i64} : !ptr -> i64
   return %value : i64
 }
 
 func.func private @load_f32(%array: !ptr, %number: index) -> f32 {
-  %i = arith.index_cast %number : index to i64
-  %address = llvm.getelementptr %array[%i] : (!ptr, i64) -> !ptr, f32
+  %size = arith.constant 4 : index
+  %offset = arith.muli %number, %size : index
+  %i = arith.index_cast %offset : index to i64
+  %address = llvm.getelementptr %array[%i] : (!ptr, i64) -> !ptr, i8
   %value = llvm.load %address invariant {alignment = 4 : i64} : !ptr -> f32
   return %value : f32
 }
@@ -111,8 +118,8 @@ func.func private @has_flag(%task: !ptr, %flag: i32) -> i1 {
   return %is_set : i1
 }
 
-// The position in a task's ids where an item's ids begin; that of the number of items is where the
-// last ids end. Item i of ids that are not pooled is the task's i-th id.
+// The position in a task's ids where those of an item begin; for the number of items, where the
+// last ones end. Item i of an unpooled task is its i-th id.
 func.func private @id_begin(%task: !ptr, %item: index) -> index {
   %first = call @nsg_lookup_task.first_id(%task) : (!ptr) -> index
   %pooled = call @NSG_POOLED() : () -> i32
@@ -139,7 +146,7 @@ func.func private @id_begin(%task: !ptr, %item: index) -> index {
   return %begin : index
 }
 
-// The row of an id in its slot. As an unsigned number that of a bad id is behind all rows.
+// The row of an id in its slot; as an unsigned number it is out of range for a bad id.
 func.func private @row_of(%task: !ptr, %position: index, %is_long: i1) -> i64 {
   %ids = call @nsg_lookup_task.ids(%task) : (!ptr) -> !ptr
   %id = scf.if %is_long -> (i64) {
@@ -157,7 +164,7 @@ func.func private @row_of(%task: !ptr, %position: index, %is_long: i1) -> i64 {
 
 // nsg_expand: the key of every id, the place of its gradient and a factor.
 
-// The key of a row; a bad id gets one that no row has, and nothing is updated for it.
+// The key of a row; a bad id gets a key that no row has, so it updates nothing.
 func.func private @write_key(%task: !ptr, %positions: !ptr, %position: index, %row: i64) {
   %rows = call @nsg_lookup_task.rows(%task) : (!ptr) -> i64
   %is_good = arith.cmpi ult, %row, %rows : i64
@@ -178,7 +185,8 @@ func.func private @write_key(%task: !ptr, %positions: !ptr, %position: index, %r
   return
 }
 
-// Sample weight, divided by the ids of the bag if the lookup is a mean; without an array all are 1.
+// The sample weight, or 1, divided by the number of the bag's ids if the lookup is a mean. Without
+// an array of factors there is nothing to write.
 func.func private @write_factor(%task: !ptr, %positions: !ptr, %position: index, %id: index,
                                 %count: index) {
   %factors = call @nsg_positions.factors(%positions) : (!ptr) -> !ptr
@@ -206,7 +214,7 @@ func.func private @write_factor(%task: !ptr, %positions: !ptr, %position: index,
   return
 }
 
-// The ids of an item, every `step`-th from the `from`-th on.
+// Every `step`-th id of an item, from number `from` on.
 func.func private @expand_item(%task: !ptr, %positions: !ptr, %item: index, %from: index,
                                %step: index) {
   %one = arith.constant 1 : index
@@ -342,9 +350,9 @@ gpu.func @nsg_ranges(%slots: !ptr, %num_slots_i32: i32, %sorted: !ptr) kernel {
   gpu.return
 }
 
-// nsg_small_order: a thread for each row of each piece counts the ids of lesser rows, which is
-// where its own begin, and writes the positions of its own from there on. No thread waits for
-// another, and nothing is sorted.
+// nsg_small_order: a counting sort of the ids of each piece. A thread for each row of each piece
+// counts the ids of lesser rows, where its own begin, and writes the positions of its own there. No
+// thread waits for another.
 
 func.func private @count_lesser(%task: !ptr, %begin: index, %end: index, %row: i64,
                                 %is_long: i1) -> index {
@@ -380,7 +388,8 @@ func.func private @write_own(%task: !ptr, %pieces: !ptr, %begin: index, %end: in
   return
 }
 
-// One row of one piece. The "row" behind the last one is that of some bad ids; nobody reads theirs.
+// One row of one piece. The number after the last row may be that of a bad id, whose order nothing
+// reads.
 func.func private @order_row(%task: !ptr, %pieces: !ptr, %piece: index, %row: index, %begin: index,
                              %end: index, %is_long: i1) {
   %row_i64 = arith.index_cast %row : index to i64
