@@ -3,6 +3,7 @@
 #include "neuroshard/Model/Topology.h"
 
 #include "neuroshard/Model/DeviceClass.h"
+#include "neuroshard/Model/Limits.h"
 
 #include <algorithm>
 #include <charconv>
@@ -13,8 +14,6 @@
 using namespace neuroshard;
 
 namespace {
-
-constexpr int kMaxDevices = 65536;
 
 std::string inQuotes(std::string_view text) {
   std::string result = "'";

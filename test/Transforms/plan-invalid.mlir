@@ -29,8 +29,8 @@ module attributes {neuroshard.batch = 8 : i64} {
 
 module attributes {neuroshard.batch = 8 : i64} {
   // expected-error @below {{'neuroshard.topology' op must have at most 65536 devices and hosts}}
-  neuroshard.topology @cluster devices [#neuroshard.devices<100000 x "CPU">]
-    levels [#neuroshard.level<"node", groups = [100000], bandwidth = 10.0, latency = 1.0>]
+  neuroshard.topology @cluster devices [#neuroshard.devices<40000 x "CPU">, #neuroshard.devices<40000 x "CPU">]
+    levels [#neuroshard.level<"node", groups = [80000], bandwidth = 10.0, latency = 1.0>]
   neuroshard.table @a : 100 x 8 x f32
 }
 

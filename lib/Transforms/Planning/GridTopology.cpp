@@ -2,6 +2,8 @@
 
 #include "GridTopology.h"
 
+#include "neuroshard/Model/Limits.h"
+
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -10,10 +12,7 @@ using namespace neuroshard;
 
 namespace {
 
-/// The planner's own limit.
-constexpr int64_t kMaxDevices = 65536;
-
-/// An axis of more than one device: a level to be.
+/// An axis of more than one device, which becomes a level.
 struct Axis {
   size_t index;
   /// Devices that agree in all axes before it.
@@ -81,8 +80,8 @@ private:
   std::vector<Axis> axes;
 };
 
-/// Sizes of the hosts' runs of devices: the largest groups of an axis that fit
-/// into a node, or else the groups of the last axis, cut.
+/// Number of devices of each host: the largest groups of an axis that fit into
+/// a node; if none does, the groups of the last axis cut into nodes.
 std::vector<int> GridReader::nodes() const {
   std::vector<int> sizes;
   for (const Axis &axis : axes)
@@ -116,8 +115,8 @@ TopologyLevel GridReader::levelOf(const Axis &axis) const {
   return level;
 }
 
-/// Where no axis lies inside a node, the nodes are a level of their own, unless
-/// the caller has described the links.
+/// If no axis lies inside a node, the nodes become a level, unless the caller
+/// gives the links.
 void GridReader::addNodes(Topology &topology) const {
   std::vector<int> sizes = nodes();
   const DeviceClass &known = *devices.deviceClass;
