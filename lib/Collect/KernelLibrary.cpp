@@ -25,14 +25,9 @@ namespace {
 
 constexpr size_t kernelsPerLibrary = 64;
 
-/// Hyperparameters do not change the time; these are usual ones.
-OptimizerSpec optimizerSpec(const std::string &name) {
-  OptimizerSpec spec;
-  spec.eps = 1e-8;
-  spec.beta1 = 0.9;
-  spec.beta2 = 0.999;
-  spec.kind = parseOptimizerKind(name).value_or(OptimizerKind::SGD);
-  return spec;
+/// With default hyperparameters, which do not change the time.
+Optimizer optimizerOf(const std::string &name) {
+  return {.kind = parseOptimizerKind(name).value_or(OptimizerKind::SGD)};
 }
 
 ProgramSpec makeProgram(const std::vector<SlotKey> &slots,
@@ -42,7 +37,7 @@ ProgramSpec makeProgram(const std::vector<SlotKey> &slots,
     SlotSpec slot;
     slot.dim = key.dim;
     slot.element = parseElementType(key.element).value_or(ElementType::F32);
-    slot.optimizer = optimizerSpec(key.optimizer);
+    slot.optimizer = optimizerOf(key.optimizer);
     slot.weighted = key.weighted;
     slot.twoPhase = key.twoPhase;
     program.slots.push_back(slot);

@@ -1,6 +1,7 @@
 //===- Attributes.cpp - Attributes of the dialect -------------------------===//
 
 #include "neuroshard/Dialect/NeuroShard.h"
+#include "neuroshard/Model/Limits.h"
 #include "neuroshard/Model/Table.h"
 
 #include "mlir/IR/DialectImplementation.h"
@@ -113,18 +114,26 @@ LogicalResult checkNonNegative(EmitError emitError, llvm::StringRef name,
 // OptimizerAttr
 //===----------------------------------------------------------------------===//
 
-OptimizerAttr OptimizerAttr::get(MLIRContext *context, OptimizerKind kind,
-                                 double eps, double beta1, double beta2,
-                                 double initialAccumulator,
-                                 double weightDecay) {
-  return get(context, kind, f64(context, eps), f64(context, beta1),
-             f64(context, beta2), f64(context, initialAccumulator),
-             f64(context, weightDecay));
+OptimizerAttr OptimizerAttr::get(MLIRContext *context,
+                                 const neuroshard::Optimizer &optimizer) {
+  return get(context, optimizer.kind, f64(context, optimizer.eps),
+             f64(context, optimizer.beta1), f64(context, optimizer.beta2),
+             f64(context, optimizer.initialAccumulator),
+             f64(context, optimizer.weightDecay));
 }
 
-LogicalResult OptimizerAttr::verify(EmitError emitError, OptimizerKind,
-                                    FloatAttr eps, FloatAttr beta1,
-                                    FloatAttr beta2,
+neuroshard::Optimizer OptimizerAttr::getOptimizer() const {
+  return {.kind = getKind(),
+          .eps = getEps().getValueAsDouble(),
+          .beta1 = getBeta1().getValueAsDouble(),
+          .beta2 = getBeta2().getValueAsDouble(),
+          .initialAccumulator = getInitialAccumulator().getValueAsDouble(),
+          .weightDecay = getWeightDecay().getValueAsDouble()};
+}
+
+LogicalResult OptimizerAttr::verify(EmitError emitError,
+                                    neuroshard::OptimizerKind, FloatAttr eps,
+                                    FloatAttr beta1, FloatAttr beta2,
                                     FloatAttr initialAccumulator,
                                     FloatAttr weightDecay) {
   if (failed(checkNonNegative(emitError, "eps", eps)) ||
@@ -140,15 +149,29 @@ LogicalResult OptimizerAttr::verify(EmitError emitError, OptimizerKind,
   return success();
 }
 
+static void emitUnknownOptimizer(InFlightDiagnostic error,
+                                 llvm::StringRef name) {
+  using Kind = neuroshard::OptimizerKind;
+  error << "unknown optimizer '" << name << "', expected one of: ";
+  llvm::interleaveComma(
+      ArrayRef{Kind::SGD, Kind::Adagrad, Kind::RowWiseAdagrad, Kind::Adam},
+      error, [&](Kind kind) { error << stringifyOptimizerKind(kind); });
+}
+
 Attribute OptimizerAttr::parse(AsmParser &parser, Type) {
   MLIRContext *context = parser.getContext();
-  llvm::SMLoc loc = parser.getCurrentLocation();
   if (parser.parseLess())
     return {};
-  auto kind = FieldParser<OptimizerKind>::parse(parser);
-  if (failed(kind))
+  llvm::SMLoc loc = parser.getCurrentLocation();
+  llvm::StringRef name;
+  if (parser.parseKeyword(&name))
     return {};
-  OptimizerAttr defaults = get(context, *kind);
+  std::optional kind = neuroshard::symbolizeOptimizerKind(name);
+  if (!kind) {
+    emitUnknownOptimizer(parser.emitError(loc), name);
+    return {};
+  }
+  OptimizerAttr defaults = get(context, {.kind = *kind});
   FloatAttr eps = defaults.getEps(), beta1 = defaults.getBeta1(),
             beta2 = defaults.getBeta2(),
             accumulator = defaults.getInitialAccumulator(),
@@ -174,7 +197,7 @@ Attribute OptimizerAttr::parse(AsmParser &parser, Type) {
 }
 
 void OptimizerAttr::print(AsmPrinter &printer) const {
-  OptimizerAttr defaults = get(getContext(), getKind());
+  OptimizerAttr defaults = get(getContext(), {.kind = getKind()});
   printer << "<" << stringifyOptimizerKind(getKind());
   auto printPair = [&](llvm::StringRef key, FloatAttr value,
                        FloatAttr defaultValue) {
@@ -332,10 +355,9 @@ Attribute LookupAttr::parse(AsmParser &parser, Type) {
   std::string feature;
   if (parser.parseLess())
     return {};
-  auto pooling = FieldParser<Pooling>::parse(parser);
-  if (failed(pooling) || parser.parseSymbolName(table) ||
-      parser.parseLSquare() || parser.parseString(&feature) ||
-      parser.parseRSquare())
+  auto pooling = dyn_cast_or_null<PoolingAttr>(PoolingAttr::parse(parser, {}));
+  if (!pooling || parser.parseSymbolName(table) || parser.parseLSquare() ||
+      parser.parseString(&feature) || parser.parseRSquare())
     return {};
   bool weighted = succeeded(parser.parseOptionalKeyword("weighted"));
   std::optional<int64_t> paddingIdx;
@@ -345,7 +367,7 @@ Attribute LookupAttr::parse(AsmParser &parser, Type) {
   if (parser.parseGreater())
     return {};
   MLIRContext *context = parser.getContext();
-  return get(context, *pooling, FlatSymbolRefAttr::get(table),
+  return get(context, pooling.getValue(), FlatSymbolRefAttr::get(table),
              StringAttr::get(context, feature), weighted, paddingIdx);
 }
 
@@ -367,11 +389,9 @@ void LookupAttr::print(AsmPrinter &printer) const {
 LogicalResult DevicesAttr::verify(EmitError emitError, int64_t count,
                                   StringAttr deviceClass, int64_t host,
                                   std::optional<int64_t> memoryBytes) {
-  // More than any cluster has; passes make tables of one entry per device.
-  constexpr int64_t kMaxDevices = 1 << 20;
-  if (count <= 0 || count > kMaxDevices)
-    return emitError() << "number of devices must be in [1, " << kMaxDevices
-                       << "], got: " << count;
+  if (count <= 0 || count > neuroshard::kMaxDevices)
+    return emitError() << "number of devices must be in [1, "
+                       << neuroshard::kMaxDevices << "], got: " << count;
   if (deviceClass.empty())
     return emitError() << "device class must not be empty";
   if (host < 0)

@@ -16,7 +16,7 @@ struct Version : DialectVersion {
 };
 } // namespace
 
-/// Only ids: the type of distributed rows is short.
+/// Distributed ids get an alias; the type of distributed rows is short.
 static llvm::StringRef aliasOfDist(DistType type) {
   if (!isa<JaggedType>(type.getType()))
     return "";

@@ -12,7 +12,7 @@
 
 namespace neuroshard::ir {
 
-/// Functions with our ops inline anywhere: no op depends on its function.
+/// Allows all inlining: no op depends on the function that it is in.
 struct InlinerInterface : mlir::DialectInlinerInterface {
   using DialectInlinerInterface::DialectInlinerInterface;
   bool isLegalToInline(mlir::Operation *, mlir::Region *, bool,

@@ -132,7 +132,7 @@ LogicalResult NumIdsOp::verify() {
 }
 
 namespace {
-/// unpack(pack(ids, offsets), f) is what was packed for f.
+/// Replaces unpack(pack(ids, offsets), f) by the ids and offsets of f.
 struct UnpackOfPack : OpRewritePattern<UnpackOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -187,7 +187,7 @@ void LookupOp::getEffects(
 LogicalResult LookupOp::reifyResultShapes(OpBuilder &builder,
                                           ReifiedRankedShapedTypeDims &shapes) {
   Value rows =
-      getPooling() == Pooling::Unpooled
+      getPooling() == Pooling::None
           ? NumIdsOp::create(builder, getLoc(), getIds(), getFeatureAttr())
                 .getResult()
           : BatchSizeOp::create(builder, getLoc(), getIds()).getResult();
@@ -283,7 +283,7 @@ static LogicalResult verifyBundle(Operation *op, TypeRange values,
                                   ArrayRef<Type> types) {
   if (values == TypeRange(types))
     return success();
-  return op->emitOpError("values must have the types the bundle names");
+  return op->emitOpError("values must have the types that the bundle lists");
 }
 
 LogicalResult SuspendOp::verify() {

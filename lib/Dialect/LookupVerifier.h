@@ -11,30 +11,32 @@
 
 namespace neuroshard::ir {
 
-/// The feature exists, weights fit, padding is allowed.
+/// Checks that the ids have the feature, and weights where the lookup needs
+/// them, and that pooling and weights go together.
 mlir::LogicalResult verifyLookup(mlir::Operation *op, LookupAttr lookup,
                                  JaggedType ids);
 
-/// Every lookup takes part in the gradient of per-sample weights.
+/// Checks that every lookup is weighted, so that its weights have gradients.
 mlir::LogicalResult verifyAllWeighted(mlir::Operation *op,
                                       mlir::ArrayAttr lookups);
 
-/// Also: `rows` is what the lookup of a table of `dim` columns gives for `ids`.
+/// Checks that the table exists, that `padding_idx` is one of its rows and that
+/// `rows` has its columns.
 mlir::LogicalResult verifyLookupRows(mlir::Operation *op, LookupAttr lookup,
                                      mlir::Type rows,
                                      mlir::SymbolTableCollection &symbols);
 
-/// The table of a symbol use, or an error on `op`.
+/// The table of that name; an error on `op` if there is none.
 mlir::FailureOr<TableOp> resolveTable(mlir::Operation *op,
                                       mlir::FlatSymbolRefAttr table,
                                       mlir::SymbolTableCollection &symbols);
 
-/// Every lookup of the array, with one row type each.
+/// verifyLookupRows() for each lookup and its type of rows.
 mlir::LogicalResult verifyLookups(mlir::Operation *op, mlir::ArrayAttr lookups,
                                   mlir::TypeRange rows,
                                   mlir::SymbolTableCollection &symbols);
 
-/// `lookups` and `values` have the same, nonzero number.
+/// Checks that there are as many values as lookups, and at least one.
 mlir::LogicalResult verifyCounts(mlir::Operation *op, mlir::ArrayAttr lookups,
                                  size_t values, llvm::StringRef valuesName);
 

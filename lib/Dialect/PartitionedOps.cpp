@@ -10,8 +10,8 @@ using namespace neuroshard::ir;
 using Effects =
     SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>;
 
-/// Every step op talks to the device and through it to its peers; their order
-/// is the order of the step.
+/// Steps exchange data with other devices, so all devices must run them in the
+/// same order.
 static void addStepEffects(Effects &effects) {
   effects.emplace_back(MemoryEffects::Read::get(), CollectiveResource::get());
   effects.emplace_back(MemoryEffects::Write::get(), CollectiveResource::get());
@@ -25,7 +25,7 @@ static FailureOr<ExchangeOp> resolveExchange(Operation *op,
   return op->emitOpError("'") << exchange.getValue() << "' is not an exchange";
 }
 
-/// `types` are the exchange's results, in its order.
+/// Checks that `types` are the types of the exchange's results, in order.
 static LogicalResult verifyResults(Operation *op, FlatSymbolRefAttr exchange,
                                    TypeRange types, llvm::StringRef what,
                                    SymbolTableCollection &symbols) {
@@ -138,7 +138,7 @@ LogicalResult LocalLookupOp::verifySymbolUses(SymbolTableCollection &symbols) {
 // Steps
 //===----------------------------------------------------------------------===//
 
-/// `ids` are those that the exchange is of.
+/// Checks that `ids` has the type of the exchange's input.
 static LogicalResult verifyInput(Operation *op, FlatSymbolRefAttr exchange,
                                  Type ids, SymbolTableCollection &symbols) {
   FailureOr<ExchangeOp> found = resolveExchange(op, exchange, symbols);
@@ -146,8 +146,8 @@ static LogicalResult verifyInput(Operation *op, FlatSymbolRefAttr exchange,
     return failure();
   if (found->getInput() == ids)
     return success();
-  return op->emitOpError("takes ")
-         << ids << ", the exchange is of " << found->getInput();
+  return op->emitOpError("takes ids of type ")
+         << ids << ", but its exchange of type " << found->getInput();
 }
 
 LogicalResult RouteOp::verifySymbolUses(SymbolTableCollection &symbols) {

@@ -10,7 +10,7 @@
 using namespace mlir;
 using namespace neuroshard::ir;
 
-/// Devices are distinct, in the topology, and at least one.
+/// Checks that all devices are in the topology.
 static LogicalResult verifyDevices(Operation *op, ArrayRef<int64_t> devices,
                                    SymbolTableCollection &symbols) {
   auto plan = cast<PlanOp>(op->getParentOp());
@@ -146,7 +146,7 @@ LogicalResult ShardOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (isReplicated() &&
       (getNumRows() != static_cast<int64_t>(table->getRows()) ||
        getWidth() != static_cast<int64_t>(table->getDim())))
-    return emitOpError("on several devices must be the whole table");
+    return emitOpError("must hold the whole table if it is on several devices");
   return verifyDevices(*this, getDevices(), symbols);
 }
 

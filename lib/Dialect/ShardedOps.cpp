@@ -10,7 +10,7 @@ namespace {
 using Effects =
     SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>;
 
-/// A collective takes part in one order on all devices.
+/// All devices run collectives in the same order.
 void addCollectiveEffects(Effects &effects) {
   effects.emplace_back(MemoryEffects::Read::get(), CollectiveResource::get());
   effects.emplace_back(MemoryEffects::Write::get(), CollectiveResource::get());
@@ -36,7 +36,7 @@ LogicalResult expectPlan(Operation *op, DistType type, FlatSymbolRefAttr plan) {
          << plan << " and " << type.getPlan();
 }
 
-/// `ids` are jagged and every lookup fits them.
+/// Checks that `ids` are jagged and have what the lookups read.
 LogicalResult verifyIds(Operation *op, DistType ids, ArrayAttr lookups,
                         ArrayRef<Distribution> allowed) {
   auto jagged = dyn_cast<JaggedType>(ids.getType());
@@ -52,7 +52,7 @@ LogicalResult verifyIds(Operation *op, DistType ids, ArrayAttr lookups,
   return success();
 }
 
-/// One value per lookup, all by the plan of the ids.
+/// Checks that there is one value per lookup, distributed by `plan`.
 LogicalResult verifyRows(Operation *op, llvm::StringRef what, TypeRange types,
                          ArrayAttr lookups, FlatSymbolRefAttr plan,
                          ArrayRef<Distribution> allowed) {
@@ -81,7 +81,8 @@ LogicalResult verifyUses(Operation *op, DistType ids, ArrayAttr lookups,
   return verifyLookups(op, lookups, rows, symbols);
 }
 
-/// Each lookup's ids carry its feature; ids and gradients at the same place.
+/// Checks that each lookup's ids have its feature and are on the same devices
+/// as its gradients.
 LogicalResult verifyUpdate(Operation *op, TypeRange ids, TypeRange gradients,
                            ArrayAttr lookups) {
   if (failed(verifyCounts(op, lookups, gradients.size(), "gradients")))

@@ -36,6 +36,11 @@
 
 // -----
 
+// expected-error@below {{unknown optimizer 'lamb', expected one of: sgd, adagrad, rowwise_adagrad, adam}}
+"x"() {a = #neuroshard.optimizer<lamb>} : () -> ()
+
+// -----
+
 // expected-error@below {{'batch' must be positive, got: 0}}
 "x"() {a = #neuroshard.access<reuse = [1.0]>} : () -> ()
 
@@ -86,12 +91,12 @@
 
 // -----
 
-// expected-error@below {{number of devices must be in [1, 1048576], got: 0}}
+// expected-error@below {{number of devices must be in [1, 65536], got: 0}}
 "x"() {a = #neuroshard.devices<0 x "H200">} : () -> ()
 
 // -----
 
-// expected-error@below {{number of devices must be in [1, 1048576], got: 9000000000}}
+// expected-error@below {{number of devices must be in [1, 65536], got: 9000000000}}
 "x"() {a = #neuroshard.devices<9000000000 x "H200">} : () -> ()
 
 // -----

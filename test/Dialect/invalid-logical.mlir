@@ -267,7 +267,7 @@ func.func @f(%a: !neuroshard.jagged<["a"], i64, weighted>) {
 // -----
 
 func.func @f(%a: !neuroshard.jagged<["a"], i64>) {
-  // expected-error@below {{values must have the types the bundle names}}
+  // expected-error@below {{values must have the types that the bundle lists}}
   %0 = neuroshard.suspend %a : !neuroshard.jagged<["a"], i64> -> !neuroshard.pending
   return
 }
@@ -275,7 +275,7 @@ func.func @f(%a: !neuroshard.jagged<["a"], i64>) {
 // -----
 
 func.func @f(%a: !neuroshard.jagged<["a"], i64>) {
-  // expected-error@below {{values must have the types the bundle names}}
+  // expected-error@below {{values must have the types that the bundle lists}}
   %0 = neuroshard.save %a : !neuroshard.jagged<["a"], i64> -> !neuroshard.context
   return
 }
@@ -283,7 +283,7 @@ func.func @f(%a: !neuroshard.jagged<["a"], i64>) {
 // -----
 
 func.func @f(%a: !neuroshard.pending) {
-  // expected-error@below {{values must have the types the bundle names}}
+  // expected-error@below {{values must have the types that the bundle lists}}
   %0 = neuroshard.resume %a : !neuroshard.pending -> !neuroshard.jagged<["a"], i64>
   return
 }
@@ -291,7 +291,7 @@ func.func @f(%a: !neuroshard.pending) {
 // -----
 
 func.func @f(%a: !neuroshard.context) {
-  // expected-error@below {{values must have the types the bundle names}}
+  // expected-error@below {{values must have the types that the bundle lists}}
   %0 = neuroshard.restore %a : !neuroshard.context -> !neuroshard.jagged<["a"], i64>
   return
 }

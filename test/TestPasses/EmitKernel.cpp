@@ -32,7 +32,11 @@ struct EmitKernel : impl::EmitKernelBase<EmitKernel> {
     spec.id = id;
     spec.pooled = pooled;
     spec.weighted = weighted;
-    spec.optimizer = {optimizer, eps, beta1, beta2, weightDecay};
+    spec.optimizer = {.kind = optimizer,
+                      .eps = eps,
+                      .beta1 = beta1,
+                      .beta2 = beta2,
+                      .weightDecay = weightDecay};
     spec.tableDim = tableDim;
     if (failed(getOrCreateKernel(getOperation(), spec)))
       signalPassFailure();

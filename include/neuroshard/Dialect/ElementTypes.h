@@ -1,4 +1,4 @@
-//===- ElementTypes.h - MLIR's types of a table's elements -----*- C++ -*-===//
+//===- ElementTypes.h - MLIR's types of elements and ids -------*- C++ -*-===//
 
 #ifndef NEUROSHARD_DIALECT_ELEMENTTYPES_H
 #define NEUROSHARD_DIALECT_ELEMENTTYPES_H
@@ -8,7 +8,8 @@
 
 namespace neuroshard {
 
-/// Of f32, f16 or bf16; the dialect's verifiers allow no other element type.
+/// For f32, f16 or bf16, the only element types that the dialect's verifiers
+/// allow.
 inline ElementType elementTypeOf(mlir::Type type) {
   if (type.isF16())
     return ElementType::F16;
@@ -25,6 +26,11 @@ inline mlir::Type typeOf(ElementType type, mlir::MLIRContext *context) {
     return mlir::BFloat16Type::get(context);
   }
   return mlir::Float32Type::get(context);
+}
+
+/// For i32 or i64, the only types of ids.
+inline IdType idTypeOf(mlir::Type type) {
+  return type.isInteger(32) ? IdType::I32 : IdType::I64;
 }
 
 } // namespace neuroshard

@@ -1,67 +1,37 @@
-//===- ModelEnums.h - Enumerations of the dialect and of Model -*- C++ -*-===//
+//===- ModelEnums.h - Names of Model's enumerations in the IR --*- C++ -*-===//
 //
-// Both sides have the same enumerators in the same order; the assertions hold
-// them to it.
+// What TableGen's code calls for the enumerations of ModelEnums.td, by the
+// names that it expects. It would generate these functions, but only together
+// with enumerations of its own.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef NEUROSHARD_DIALECT_MODELENUMS_H
 #define NEUROSHARD_DIALECT_MODELENUMS_H
 
-#include "neuroshard/Dialect/NeuroShard.h"
 #include "neuroshard/Model/Optimizer.h"
 #include "neuroshard/Model/Target.h"
 #include "neuroshard/Model/Types.h"
 
+#include "llvm/ADT/StringRef.h"
+
+#include <optional>
+
 namespace neuroshard {
 
-template <typename To, typename From> constexpr bool same(To to, From from) {
-  return static_cast<int>(to) == static_cast<int>(from);
-}
+/// "sum", "mean" or "unpooled".
+llvm::StringRef stringifyPooling(Pooling pooling);
+std::optional<Pooling> symbolizePooling(llvm::StringRef name);
 
-static_assert(same(Pooling::Sum, ir::Pooling::Sum) &&
-              same(Pooling::Mean, ir::Pooling::Mean) &&
-              same(Pooling::None, ir::Pooling::Unpooled));
-static_assert(same(OptimizerKind::SGD, ir::OptimizerKind::SGD) &&
-              same(OptimizerKind::Adagrad, ir::OptimizerKind::Adagrad) &&
-              same(OptimizerKind::RowWiseAdagrad,
-                   ir::OptimizerKind::RowWiseAdagrad) &&
-              same(OptimizerKind::Adam, ir::OptimizerKind::Adam));
-static_assert(same(OptimizerSemantics::Exact, ir::OptimizerSemantics::Exact) &&
-              same(OptimizerSemantics::PerShard,
-                   ir::OptimizerSemantics::PerShard));
-static_assert(same(Tier::Hbm, ir::MemoryTier::Hbm) &&
-              same(Tier::Dram, ir::MemoryTier::Dram));
+llvm::StringRef stringifyOptimizerKind(OptimizerKind kind);
+std::optional<OptimizerKind> symbolizeOptimizerKind(llvm::StringRef name);
 
-inline Pooling toModel(ir::Pooling value) {
-  return static_cast<Pooling>(value);
-}
-inline OptimizerKind toModel(ir::OptimizerKind value) {
-  return static_cast<OptimizerKind>(value);
-}
-inline OptimizerSemantics toModel(ir::OptimizerSemantics value) {
-  return static_cast<OptimizerSemantics>(value);
-}
-inline Tier toModel(ir::MemoryTier value) { return static_cast<Tier>(value); }
+llvm::StringRef stringifyOptimizerSemantics(OptimizerSemantics semantics);
+std::optional<OptimizerSemantics>
+symbolizeOptimizerSemantics(llvm::StringRef name);
 
-inline Optimizer toModel(ir::OptimizerAttr optimizer) {
-  return {toModel(optimizer.getKind()), optimizer.epsilon(),
-          optimizer.firstBeta(),        optimizer.secondBeta(),
-          optimizer.accumulatorStart(), optimizer.decay()};
-}
-
-inline ir::Pooling toIR(Pooling value) {
-  return static_cast<ir::Pooling>(value);
-}
-inline ir::OptimizerKind toIR(OptimizerKind value) {
-  return static_cast<ir::OptimizerKind>(value);
-}
-inline ir::OptimizerSemantics toIR(OptimizerSemantics value) {
-  return static_cast<ir::OptimizerSemantics>(value);
-}
-inline ir::MemoryTier toIR(Tier value) {
-  return static_cast<ir::MemoryTier>(value);
-}
+llvm::StringRef stringifyTier(Tier tier);
+std::optional<Tier> symbolizeTier(llvm::StringRef name);
 
 } // namespace neuroshard
 

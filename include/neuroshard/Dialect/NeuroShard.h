@@ -18,6 +18,8 @@
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+#include "neuroshard/Dialect/ModelEnums.h"
+
 #include <optional>
 
 #include "neuroshard/Dialect/NeuroShardDialect.h.inc"

@@ -9,8 +9,7 @@
 
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/BuiltinAttributeInterfaces.td"
-include "neuroshard/Dialect/NeuroShardDialect.td"
-include "neuroshard/Dialect/NeuroShardEnums.td"
+include "neuroshard/Dialect/ModelEnums.td"
 
 class NeuroShard_Attr<string name, string attrMnemonic, list<Trait> traits = []>
     : AttrDef<NeuroShard_Dialect, name, traits> {
@@ -40,22 +39,13 @@ def NeuroShard_OptimizerAttr : NeuroShard_Attr<"Optimizer", "optimizer"> {
     "::mlir::FloatAttr":$weightDecay
   );
   let builders = [
-    AttrBuilder<(ins "::neuroshard::ir::OptimizerKind":$kind,
-                     CArg<"double", "1e-8">:$eps, CArg<"double", "0.9">:$beta1,
-                     CArg<"double", "0.999">:$beta2,
-                     CArg<"double", "0.0">:$initialAccumulator,
-                     CArg<"double", "0.0">:$weightDecay)>
+    AttrBuilder<(ins "const ::neuroshard::Optimizer &":$optimizer)>
   ];
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
-    double epsilon() const { return getEps().getValueAsDouble(); }
-    double firstBeta() const { return getBeta1().getValueAsDouble(); }
-    double secondBeta() const { return getBeta2().getValueAsDouble(); }
-    double accumulatorStart() const {
-      return getInitialAccumulator().getValueAsDouble();
-    }
-    double decay() const { return getWeightDecay().getValueAsDouble(); }
+    /// As a value of Model.
+    ::neuroshard::Optimizer getOptimizer() const;
   }];
 }
 
@@ -84,9 +74,9 @@ def NeuroShard_AccessAttr : NeuroShard_Attr<"Access", "access"> {
 def NeuroShard_FeatureAttr : NeuroShard_Attr<"Feature", "feature"> {
   let summary = "statistics of the ids one lookup reads";
   let description = [{
-    `mean`: mean ids per present sample; `p99`: ids per sample that 99 % of
-    batches stay below, absent samples included (memory is held at it; default
-    mean x presence); `presence`: share of samples that have the feature
+    `mean`: mean ids per present sample; `p99`: ids per sample, absent samples included, that
+    99 % of batches do not exceed (memory is sized for it; default mean x
+    presence); `presence`: share of samples that have the feature
     (default 1); `batch`: its own global batch, if not the module's;
     `weight_gradient`: the sample weights need gradients.
 
@@ -106,9 +96,9 @@ def NeuroShard_FeatureAttr : NeuroShard_Attr<"Feature", "feature"> {
 }
 
 def NeuroShard_LookupAttr : NeuroShard_Attr<"Lookup", "lookup"> {
-  let summary = "which feature reads which table, and how";
+  let summary = "one lookup: feature, table and pooling";
   let description = [{
-    One lookup inside an op that does many at once.
+    For ops that do many lookups at once.
 
     ```mlir
     #neuroshard.lookup<sum @user["user_id"]>

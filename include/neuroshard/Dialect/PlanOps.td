@@ -1,6 +1,6 @@
 //===- PlanOps.td - The plan and its shards ----------------*- tablegen -*-===//
 //
-// Level 2: where every piece of every table lives.
+// Level 2: placement.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,13 +12,13 @@ include "neuroshard/Dialect/NeuroShardBase.td"
 def NeuroShard_PlanOp : NeuroShard_Op<"plan",
     [Symbol, NeuroShard_SymbolUser, SingleBlock, NoTerminator,
      NoRegionArguments]> {
-  let summary = "where every piece of every table lives";
+  let summary = "placement of all tables";
   let description = [{
-    The only owner of placement. Shards of one table do not overlap; a plan may
-    be partial before `neuroshard-plan`, which keeps what is there and plans
-    the rest around it. `semantics` says what row-wise optimizers mean on
-    column shards: `exact` (one state per row, as without sharding) or
-    `per_shard`. `provenance` records how the plan came about.
+    Nothing else in a module says where data is. Shards of one table do not
+    overlap; a plan may be partial before `neuroshard-plan`, which keeps what is
+    there and plans the rest around it. `semantics` says what row-wise
+    optimizers mean on column shards: `exact` (one state per row, as without
+    sharding) or `per_shard`. `provenance` records how the plan was made.
 
     ```mlir
     neuroshard.plan @plan on @cluster semantics exact {
@@ -32,7 +32,7 @@ def NeuroShard_PlanOp : NeuroShard_Op<"plan",
     SymbolNameAttr:$sym_name,
     FlatSymbolRefAttr:$topology,
     DefaultValuedAttr<NeuroShard_OptimizerSemanticsAttr,
-      "::neuroshard::ir::OptimizerSemantics::Exact">:$semantics,
+      "::neuroshard::OptimizerSemantics::Exact">:$semantics,
     OptionalAttr<DictionaryAttr>:$provenance
   );
   let regions = (region SizedRegion<1>:$body);
@@ -45,7 +45,7 @@ def NeuroShard_PlanOp : NeuroShard_Op<"plan",
 
 def NeuroShard_ShardOp : NeuroShard_Op<"shard",
     [HasParent<"::neuroshard::ir::PlanOp">, NeuroShard_SymbolUser]> {
-  let summary = "one rectangle of a table and where it lives";
+  let summary = "a rectangle of a table and its devices";
   let description = [{
     Rows and columns are half-open ranges. Inner column boundaries are
     multiples of 4; the last shard may have any width. One device owns the
@@ -62,8 +62,8 @@ def NeuroShard_ShardOp : NeuroShard_Op<"shard",
     I64Attr:$row_begin, I64Attr:$row_end,
     I64Attr:$col_begin, I64Attr:$col_end,
     DenseI64ArrayAttr:$devices,
-    DefaultValuedAttr<NeuroShard_MemoryTierAttr,
-      "::neuroshard::ir::MemoryTier::Hbm">:$tier
+    DefaultValuedAttr<NeuroShard_TierAttr,
+      "::neuroshard::Tier::Hbm">:$tier
   );
   let assemblyFormat = [{
     $name `of` $table `rows` custom<HalfOpen>($row_begin, $row_end)
@@ -80,7 +80,7 @@ def NeuroShard_ShardOp : NeuroShard_Op<"shard",
 
 def NeuroShard_PinOp : NeuroShard_Op<"pin",
     [HasParent<"::neuroshard::ir::PlanOp">, NeuroShard_SymbolUser]> {
-  let summary = "every shard of a table lies on these devices only";
+  let summary = "restrict a table to some devices";
   let arguments = (ins FlatSymbolRefAttr:$table, DenseI64ArrayAttr:$devices);
   let assemblyFormat = "$table `on` $devices attr-dict";
   let hasVerifier = 1;

@@ -10,9 +10,9 @@ using namespace mlir;
 
 namespace neuroshard {
 
-/// Rows ahead that are prefetched: far enough to hide a miss to memory behind
-/// the rows in between, near enough that they are not evicted again from the
-/// second-level cache, where prefetches of rows go.
+/// Distance of prefetches in rows: enough work to hide a miss to memory, and
+/// few enough rows that the second-level cache, to which they are prefetched,
+/// keeps them.
 static constexpr int64_t kPrefetchRows = 48;
 
 static Value getLast(ImplicitLocOpBuilder &b, Value end) {
@@ -43,8 +43,8 @@ static Span getSpan(ImplicitLocOpBuilder &b, Value bounds, Value item) {
   return {first, loadIndex(b, bounds, next)};
 }
 
-/// Loads element min(position + kPrefetchRows, last): what an array holds for
-/// the row to prefetch, without reading past its end.
+/// Loads element min(position + kPrefetchRows, last), which belongs to the row
+/// to prefetch.
 static Value loadAhead(ImplicitLocOpBuilder &b, Value memref, Value position,
                        Value last) {
   Value distance = arith::ConstantIndexOp::create(b, kPrefetchRows);

@@ -1,7 +1,7 @@
 //===- HostInputs.h - A kernel's arrays on the host ------------*- C++ -*-===//
 //
-// The arrays are memrefs, items an scf.parallel over a range, and rows that
-// come later are prefetched.
+// Arrays are memrefs, items are the iterations of an scf.parallel, and later
+// rows are prefetched.
 //
 //===----------------------------------------------------------------------===//
 

@@ -17,8 +17,8 @@ void LookupInputs::forEachItems(
   forEachItem([&](Value item) { emit(item); });
 }
 
-/// Reads the terms at some positions, before any of them is added to `sum`.
-/// The sums with one term, with two, ...
+/// Reads the terms at `positions`, then adds them to `sum`. Returns the sums
+/// after one term, after two, ...
 static SmallVector<Row> addTerms(const KernelBody &body,
                                  const ColumnBlock &block, Row sum,
                                  ArrayRef<Value> positions,
@@ -55,13 +55,13 @@ static Row addRounds(const KernelBody &body, const ColumnBlock &block,
   return Row(loop.getResults());
 }
 
-/// Adds the terms of [first, limit), at most `most`: all are read at once, the
-/// last one in place of those that are not there.
+/// Adds the terms of [first, limit), at most `most`. It reads `most` terms at
+/// once, the last one several times if there are fewer.
 static Row addRest(const KernelBody &body, const ColumnBlock &block, Span span,
                    Row sum, int64_t most, EmitTerms emitTerms) {
   ImplicitLocOpBuilder &b = body.b;
   RowBuilder &rows = body.rows;
-  // A branch: it is taken once, or not at all.
+  // A loop of at most one iteration, as a branch.
   auto loop =
       scf::ForOp::create(b, span.first, span.limit, rows.index(most + 1), sum);
   OpBuilder::InsertionGuard guard(b);

@@ -1,7 +1,8 @@
 //===- KernelBody.h - The bodies of the kernels ----------------*- C++ -*-===//
 //
-// Every kernel has one body for all targets. A target makes the function and
-// its inputs, which say how the body reaches what lies around its rows.
+// Every kernel has one body for all targets. A target provides the function and
+// an implementation of the inputs, from which the body reads ids, positions and
+// factors.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,30 +21,30 @@ struct Span {
   mlir::Value limit;
 };
 
-/// A run: the positions in front of those that have been added up, those behind
-/// them, and the sums, of which number i is at i * stride in `partials`.
+/// A run in which sums of chunks exist: the positions before the first chunk
+/// (head), those after the last one (tail), and the chunks' numbers (sums). Sum
+/// i begins at element i * stride of `partials`.
 struct SplitRun {
   Span head, tail, sums;
   mlir::Value partials, stride;
 };
 
-/// Emits reads of the arrays that a kernel walks through. All values are of
-/// type index, but for sample weights and factors (f32). `...Ahead` gives what
-/// an array holds for the row to prefetch, or null where a target does not
-/// prefetch.
+/// Emits reads of the arrays of a kernel. Values are of type index, but sample
+/// weights and factors are f32. `...Ahead` reads an element for the row to
+/// prefetch; it is null if the target does not prefetch.
 class KernelInputs {
 public:
   virtual ~KernelInputs();
 
-  /// Emits a loop, or whatever spreads the items over threads.
+  /// Emits `emit` for every item: in a loop, or one per thread.
   virtual void forEachItem(llvm::function_ref<void(mlir::Value item)> emit) = 0;
 };
 
-/// Of lookups and gradients of sample weights.
+/// For lookups and gradients of sample weights.
 class LookupInputs : public KernelInputs {
 public:
-  /// As forEachItem, but where a target gains by it up to `atOnce` items at a
-  /// time: what they read can then be under way together.
+  /// As forEachItem, but a target may emit up to `atOnce` items together, so
+  /// that their loads overlap.
   virtual void forEachItems(
       int64_t atOnce,
       llvm::function_ref<void(llvm::ArrayRef<mlir::Value> items)> emit);
@@ -55,23 +56,23 @@ public:
   /// Emits the checks of all ids read since the last call, if there are any.
   virtual void finishIds() {}
   virtual mlir::Value getSampleWeight(mlir::Value position) = 0;
-  /// Where the gradient of the id's bag lies; gradients of sample weights only.
-  /// Equal values are equal offsets.
+  /// Offset of the gradient of the id's bag, for gradients of sample weights.
+  /// Ids of one bag give the same value.
   virtual mlir::Value getGradientOffset(mlir::Value position) = 0;
-  /// What the gradient of the id's sample weight is divided by (f32), or null.
+  /// Divisor of the gradient of the id's sample weight (f32), or null.
   virtual mlir::Value getGradientDivisor(mlir::Value) { return {}; }
 };
 
-/// Of updates, their phases, and sums of chunks.
+/// For updates, their phases, and sums of chunks.
 class UpdateInputs : public KernelInputs {
 public:
   virtual mlir::Value getRow(mlir::Value item) = 0;
   virtual mlir::Value getRowAhead(mlir::Value) { return {}; }
   /// The positions of the gradients of an item.
   virtual Span getRun(mlir::Value item) = 0;
-  /// The parts of a run, if parts of long ones have been added up before.
+  /// The run in parts, if its chunks may have been added up before.
   virtual std::optional<SplitRun> splitRun(Span) { return std::nullopt; }
-  /// SmallSums has pieces for each item, spans of positions, instead of a run.
+  /// SmallSums: an item has pieces, each a span of positions, instead of a run.
   virtual mlir::Value countPieces(mlir::Value) { return {}; }
   virtual Span getPiece(mlir::Value, mlir::Value) { return {}; }
   virtual mlir::Value getGradientOffset(mlir::Value position) = 0;
@@ -79,15 +80,15 @@ public:
   virtual mlir::Value getFactor(mlir::Value position) = 0;
 };
 
-/// What every body is made from.
+/// Common to all bodies.
 struct KernelBody {
   mlir::ImplicitLocOpBuilder &b;
   RowBuilder &rows;
   const KernelSpec &spec;
 };
 
-/// A lookup or a gradient of sample weights. See Runtime/KernelABI.h for what
-/// the values are; those that a kind has no use for are null.
+/// A lookup or a gradient of sample weights. Runtime/KernelABI.h explains the
+/// values; those that a kind does not use are null.
 struct LookupBody : KernelBody {
   LookupInputs &inputs;
   /// A pooled lookup divides its sums by the number of ids.
@@ -112,13 +113,13 @@ struct UpdateBody : KernelBody {
   mlir::Value partialStride = {};
 };
 
-/// One row of a sum, and its factor, or null.
+/// A term of a sum: a row times a factor, which may be null.
 struct Term {
   RowAddress address;
   mlir::Value factor;
 };
 
-/// Emits the terms at some neighbouring positions of a sum.
+/// Emits the terms at neighbouring positions.
 using EmitTerms = llvm::function_ref<llvm::SmallVector<Term>(
     llvm::ArrayRef<mlir::Value> positions)>;
 

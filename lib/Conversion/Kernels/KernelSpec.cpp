@@ -18,7 +18,7 @@ static bool readsOptimizer(KernelKind kind) {
   return kind == KernelKind::Update || kind == KernelKind::Apply;
 }
 
-static std::optional<std::string> findProblem(const OptimizerSpec &optimizer) {
+static std::optional<std::string> findProblem(const Optimizer &optimizer) {
   for (double value :
        {optimizer.eps, optimizer.beta1, optimizer.beta2, optimizer.weightDecay})
     if (!std::isfinite(value) || value < 0)
@@ -55,7 +55,7 @@ static std::string getBits(double value) {
 }
 
 static std::string getOptimizerSuffix(const KernelSpec &spec) {
-  const OptimizerSpec &optimizer = spec.optimizer;
+  const Optimizer &optimizer = spec.optimizer;
   std::string suffix;
   if (optimizer.kind == OptimizerKind::RowWiseAdagrad)
     suffix += "_of" + std::to_string(spec.tableDim ? spec.tableDim : spec.dim);

@@ -1,8 +1,8 @@
 //===- Kernels.cpp - Kernel functions and their signatures ----------------===//
 //
 // Signatures follow Runtime/KernelABI.h. Pointers are memrefs of a static
-// shape, as the bare-pointer convention asks for; the number of rows in it
-// only stands for "as many as there are".
+// shape, as the bare-pointer convention asks for; its number of rows is only an
+// upper bound.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,13 +25,13 @@ using namespace mlir;
 
 namespace neuroshard {
 
-/// More elements of any array than a machine's memory holds.
+/// More elements than any array has.
 static constexpr int64_t kUnbounded = int64_t{1} << 40;
 
 namespace {
 enum class Access { Read, Write, ReadWrite };
 
-/// What an argument of Runtime/KernelABI.h is.
+/// Arguments of the kernels of Runtime/KernelABI.h.
 enum class Role {
   Weights,
   State0,

@@ -83,7 +83,7 @@ static SmallVector<SingleId> readIds(const LookupBody &body,
 
 static void emitRowLookup(const LookupBody &body) {
   RowBuilder &rows = body.rows;
-  // A row of several blocks is enough by itself.
+  // A row of several blocks has enough loads in flight by itself.
   int64_t inFlight = rows.isOneBlock() ? rows.getShape().inFlight : 1;
   body.inputs.forEachItems(inFlight, [&](ArrayRef<Value> positions) {
     SmallVector<SingleId> ids = readIds(body, positions);
@@ -106,7 +106,7 @@ static void emitWeightGradient(const LookupBody &body) {
   ImplicitLocOpBuilder &b = body.b;
   RowBuilder &rows = body.rows;
   LookupInputs &inputs = body.inputs;
-  // Of two rows in flight the gradient is one.
+  // The gradient is one of the rows in flight.
   int64_t inFlight = rows.getShape().inFlight;
   inputs.forEachItems(
       inFlight > 2 ? inFlight : 1, [&](ArrayRef<Value> positions) {

@@ -14,7 +14,7 @@ using namespace mlir;
 
 namespace neuroshard {
 
-Row addWeightDecay(RowBuilder &rows, const OptimizerSpec &optimizer,
+Row addWeightDecay(RowBuilder &rows, const Optimizer &optimizer,
                    const Row &gradient, const Row &weights) {
   if (optimizer.weightDecay == 0)
     return gradient;
@@ -23,7 +23,7 @@ Row addWeightDecay(RowBuilder &rows, const OptimizerSpec &optimizer,
 }
 
 /// weights - stepSize * (numerator / (sqrt(squares) + eps)).
-static Row stepByRoot(RowBuilder &rows, const OptimizerSpec &optimizer,
+static Row stepByRoot(RowBuilder &rows, const Optimizer &optimizer,
                       const Row &weights, const Row &numerator,
                       const Row &squares, Value stepSize) {
   Row root = rows.squareRoot(squares);
@@ -40,7 +40,7 @@ static Row movingAverage(RowBuilder &rows, double beta, const Row &average,
   return rows.add(kept, added);
 }
 
-RowState applyElementwise(RowBuilder &rows, const OptimizerSpec &optimizer,
+RowState applyElementwise(RowBuilder &rows, const Optimizer &optimizer,
                           const RowState &state, const Row &gradient,
                           Value stepSize) {
   if (optimizer.kind == OptimizerKind::SGD)
@@ -67,7 +67,7 @@ Value accumulateRowwise(ImplicitLocOpBuilder &b, RowBuilder &rows,
 }
 
 Value rowwiseFactor(ImplicitLocOpBuilder &b, RowBuilder &rows,
-                    const OptimizerSpec &optimizer, Value accumulator,
+                    const Optimizer &optimizer, Value accumulator,
                     Value stepSize) {
   Value root = math::SqrtOp::create(b, accumulator);
   Value denominator =

@@ -19,11 +19,11 @@ struct RowState {
 };
 
 /// gradient + decay * weights; the gradient itself without decay.
-Row addWeightDecay(RowBuilder &rows, const OptimizerSpec &optimizer,
+Row addWeightDecay(RowBuilder &rows, const Optimizer &optimizer,
                    const Row &gradient, const Row &weights);
 
 /// One step of SGD, Adagrad or Adam; `gradient` includes weight decay.
-RowState applyElementwise(RowBuilder &rows, const OptimizerSpec &optimizer,
+RowState applyElementwise(RowBuilder &rows, const Optimizer &optimizer,
                           const RowState &state, const Row &gradient,
                           mlir::Value stepSize);
 
@@ -35,8 +35,8 @@ mlir::Value accumulateRowwise(mlir::ImplicitLocOpBuilder &b, RowBuilder &rows,
 
 /// The factor of the gradient of a row: stepSize / (sqrt(accumulator) + eps).
 mlir::Value rowwiseFactor(mlir::ImplicitLocOpBuilder &b, RowBuilder &rows,
-                          const OptimizerSpec &optimizer,
-                          mlir::Value accumulator, mlir::Value stepSize);
+                          const Optimizer &optimizer, mlir::Value accumulator,
+                          mlir::Value stepSize);
 
 } // namespace neuroshard
 

@@ -1,8 +1,7 @@
 //===- RowBuilder.cpp - Rows as lists of vectors --------------------------===//
 //
-// Vectors are chunks of RowShape::chunk columns, then powers of two for the
-// rest: every width is one that targets load and add without taking the
-// vector apart.
+// Vectors have RowShape::chunk columns, and those of the rest powers of two:
+// widths that targets load and add without splitting the vector.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,9 +21,8 @@ namespace neuroshard {
 
 static constexpr int64_t kCacheLineBytes = 64;
 
-/// Into the second-level cache. A prefetch to the first level holds one of the
-/// few buffers for its misses until memory answers, and the rows in between
-/// then wait for one.
+/// To the second-level cache: a prefetch to the first level would hold one of
+/// its few miss buffers until memory answers, and other rows would wait.
 static constexpr unsigned kPrefetchLocality = 2;
 
 RowBuilder::RowBuilder(ImplicitLocOpBuilder &b, int64_t dim,
@@ -44,11 +42,11 @@ ColumnBlock RowBuilder::makeBlock(Value begin, int64_t width) {
   ColumnBlock block{begin, {}};
   int64_t offset = 0;
   for (; offset + shape.chunk <= width; offset += shape.chunk)
-    block.pieces.push_back({offset, shape.chunk});
+    block.slices.push_back({offset, shape.chunk});
   while (offset < width) {
-    int64_t piece = llvm::bit_floor(static_cast<uint64_t>(width - offset));
-    block.pieces.push_back({offset, piece});
-    offset += piece;
+    int64_t slice = llvm::bit_floor(static_cast<uint64_t>(width - offset));
+    block.slices.push_back({offset, slice});
+    offset += slice;
   }
   return block;
 }
@@ -91,8 +89,8 @@ void RowBuilder::forEachBlock(
 }
 
 Row RowBuilder::zeros(const ColumnBlock &block) {
-  return llvm::map_to_vector(block.pieces, [&](const Piece &piece) -> Value {
-    auto type = VectorType::get({piece.width}, b.getF32Type());
+  return llvm::map_to_vector(block.slices, [&](const Slice &slice) -> Value {
+    auto type = VectorType::get({slice.width}, b.getF32Type());
     return arith::ConstantOp::create(b, b.getZeroAttr(type));
   });
 }
@@ -109,10 +107,10 @@ SmallVector<Value> RowBuilder::indices(const RowAddress &address,
 Row RowBuilder::readStored(const RowAddress &address,
                            const ColumnBlock &block) {
   Type element = cast<MemRefType>(address.memref.getType()).getElementType();
-  return llvm::map_to_vector(block.pieces, [&](const Piece &piece) -> Value {
+  return llvm::map_to_vector(block.slices, [&](const Slice &slice) -> Value {
     return vector::TransferReadOp::create(
-        b, VectorType::get({piece.width}, element), address.memref,
-        indices(address, block, piece.offset), /*padding=*/std::nullopt,
+        b, VectorType::get({slice.width}, element), address.memref,
+        indices(address, block, slice.offset), /*padding=*/std::nullopt,
         ArrayRef<bool>{true});
   });
 }
@@ -134,13 +132,13 @@ Row RowBuilder::read(const RowAddress &address, const ColumnBlock &block) {
 void RowBuilder::write(const Row &row, const RowAddress &address,
                        const ColumnBlock &block) {
   Type element = cast<MemRefType>(address.memref.getType()).getElementType();
-  for (auto [piece, value] : llvm::zip_equal(block.pieces, row)) {
+  for (auto [slice, value] : llvm::zip_equal(block.slices, row)) {
     Value stored = value;
     if (!element.isF32())
       stored = arith::TruncFOp::create(
-          b, VectorType::get({piece.width}, element), stored);
+          b, VectorType::get({slice.width}, element), stored);
     vector::TransferWriteOp::create(b, stored, address.memref,
-                                    indices(address, block, piece.offset),
+                                    indices(address, block, slice.offset),
                                     ArrayRef<bool>{true});
   }
 }
@@ -151,7 +149,7 @@ void RowBuilder::prefetch(const RowAddress &address, const ColumnBlock &block,
     return;
   Type element = cast<MemRefType>(address.memref.getType()).getElementType();
   int64_t step = kCacheLineBytes / (element.getIntOrFloatBitWidth() / 8);
-  int64_t width = block.pieces.back().offset + block.pieces.back().width;
+  int64_t width = block.slices.back().offset + block.slices.back().width;
   for (int64_t offset = 0; offset < width; offset += step)
     memref::PrefetchOp::create(b, address.memref,
                                indices(address, block, offset), forWrite,
@@ -224,13 +222,13 @@ SmallVector<Value> RowBuilder::sumColumns(
     Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
     lanes.assign(static_cast<size_t>(count), zero);
   }
-  // Only the last block, which is never in a loop, has narrower pieces.
+  // Only the last block, which is never in a loop, has narrower slices.
   SmallVector<SmallVector<Value>> parts(static_cast<size_t>(count));
   lanes = forEachBlock(lanes, [&](const ColumnBlock &block, ValueRange sums) {
     SmallVector<Value> next(sums);
     for (auto [number, row] : llvm::enumerate(emit(block)))
-      for (auto [piece, value] : llvm::zip_equal(block.pieces, row)) {
-        if (piece.width == shape.chunk)
+      for (auto [slice, value] : llvm::zip_equal(block.slices, row)) {
+        if (slice.width == shape.chunk)
           next[number] = arith::AddFOp::create(b, next[number], value);
         else
           parts[number].push_back(value);

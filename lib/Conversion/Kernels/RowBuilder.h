@@ -1,8 +1,8 @@
 //===- RowBuilder.h - Rows as lists of vectors -----------------*- C++ -*-===//
 //
-// What the kernel bodies have in common: a row cut into vectors, loads and
-// stores of rows with their conversion to and from f32, element-wise
-// arithmetic on rows, sums over the columns of a row, and prefetches.
+// For kernel bodies: rows cut into vectors, loads and stores of rows with their
+// conversion to and from f32, element-wise arithmetic on rows, sums over the
+// columns of a row, and prefetches.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,24 +18,24 @@
 
 namespace neuroshard {
 
-/// Part of a row held in one vector: [offset, offset + width).
-struct Piece {
+/// The columns [offset, offset + width) of a block, which are one vector.
+struct Slice {
   int64_t offset;
   int64_t width;
 };
 
-/// Columns held in registers together: they begin at the index `begin`, the
-/// pieces are relative to it.
+/// Columns that are held in registers together. Slices are relative to the
+/// column `begin`.
 struct ColumnBlock {
   mlir::Value begin;
-  llvm::SmallVector<Piece> pieces;
+  llvm::SmallVector<Slice> slices;
 };
 
-/// One f32 vector for each piece of a block.
+/// One f32 vector for each slice of a block.
 using Row = llvm::SmallVector<mlir::Value>;
 
-/// Where a row lies: in a matrix (memref of rank 2, at `row`), or anywhere in
-/// a flat memref, from element `row` on.
+/// Row `row` of a memref of rank 2, or the elements from number `row` on of a
+/// memref of rank 1.
 struct RowAddress {
   mlir::Value memref;
   mlir::Value row;
@@ -66,7 +66,7 @@ public:
 
   /// Reads a block of a row; f16 and bf16 are extended to f32.
   Row read(const RowAddress &address, const ColumnBlock &block);
-  /// The two halves of read: what is stored, and what it is in f32.
+  /// The two steps of read: load as stored, then convert to f32.
   Row readStored(const RowAddress &address, const ColumnBlock &block);
   Row extend(const Row &stored);
   /// Writes a block of a row; to f16 and bf16 it is rounded to nearest even.
@@ -88,7 +88,7 @@ public:
   /// Emits the row block by block and adds up the values that `emit` returns
   /// for the columns of each: lane l of a chunk collects the columns l,
   /// l + chunk, ... in this order; the lanes are then added as a reassociable
-  /// vector.reduction, and after them the rest of the row piece by piece.
+  /// vector.reduction, and after them the rest of the row, slice by slice.
   mlir::Value sumColumns(llvm::function_ref<Row(const ColumnBlock &)> emit);
   /// The sums of `count` rows at once, each as above.
   llvm::SmallVector<mlir::Value> sumColumns(

@@ -17,7 +17,7 @@ using namespace mlir;
 
 namespace neuroshard {
 
-/// `sum` and the gradients at the positions of `span`.
+/// Adds the gradients at the positions of `span` to `sum`.
 static Row addGradients(const UpdateBody &body, const ColumnBlock &block,
                         Span span, Row sum) {
   UpdateInputs &inputs = body.inputs;
@@ -37,7 +37,7 @@ static Row addGradients(const UpdateBody &body, const ColumnBlock &block,
   return emitSum(body, block, span, sum, inFlight, emitTerms);
 }
 
-/// `sum` and the gradients of `count` spans, one after the other.
+/// Adds the gradients of `count` spans to `sum`, one after the other.
 static Row addSpans(const UpdateBody &body, const ColumnBlock &block,
                     Value count, llvm::function_ref<Span(Value)> getSpan,
                     Row sum) {
@@ -52,7 +52,7 @@ static Row addSpans(const UpdateBody &body, const ColumnBlock &block,
   return Row(loop.getResults());
 }
 
-/// Few runs have sums of chunks: registers matter more there.
+/// Few runs have sums of chunks, so registers matter more than latency.
 static constexpr int64_t kSumsInFlight = 2;
 
 /// The sum of head, tail and sums. Head and tail are two rounds of one loop,
@@ -122,8 +122,8 @@ static Value countPositions(const UpdateBody &body, Value count,
   return arith::UIToFPOp::create(b, b.getF32Type(), integer);
 }
 
-/// Sums of parts of a row's gradients, and of how many: a row without any is
-/// not to be updated, though its sums are 0.
+/// Writes sums of some of a row's gradients, and how many these are: a row
+/// without gradients is not updated, and a sum of 0 does not tell.
 static void emitSmallSums(const UpdateBody &body) {
   RowBuilder &rows = body.rows;
   body.inputs.forEachItem([&](Value item) {
@@ -152,14 +152,14 @@ static int64_t getTableDim(const KernelSpec &spec) {
 
 namespace {
 /// Weights and states of a block of a row, some of which are read before the
-/// gradients are added up. What is stored is extended only when it is needed:
-/// nothing waits for it before.
+/// gradients are added up. They are converted to f32 only in get(), so that no
+/// instruction waits for the loads before.
 class RowBefore {
 public:
   RowBefore(const UpdateBody &body, Value row, const ColumnBlock &block)
       : body(body), row(row), block(block) {
     int64_t room = body.rows.getShape().ahead;
-    int64_t columns = block.pieces.back().offset + block.pieces.back().width;
+    int64_t columns = block.slices.back().offset + block.slices.back().width;
     arrays.push_back(body.weights);
     if (body.spec.optimizer.kind != OptimizerKind::RowWiseAdagrad)
       llvm::append_range(arrays, body.states);
@@ -170,7 +170,7 @@ public:
     }
   }
 
-  /// Reads what is left.
+  /// Reads the others.
   RowState get() {
     for (Value array : llvm::drop_begin(arrays, stored.size()))
       stored.push_back(body.rows.readStored({array, row}, block));
@@ -191,7 +191,7 @@ private:
 
 static void emitElementwiseUpdate(const UpdateBody &body) {
   RowBuilder &rows = body.rows;
-  const OptimizerSpec &optimizer = body.spec.optimizer;
+  const Optimizer &optimizer = body.spec.optimizer;
   body.inputs.forEachItem([&](Value item) {
     Value row = body.inputs.getRow(item);
     Value ahead = body.inputs.getRowAhead(item);
@@ -232,7 +232,7 @@ static Value stepRowState(const UpdateBody &body, Value row, Value before,
 
 static void emitRowwiseUpdate(const UpdateBody &body) {
   RowBuilder &rows = body.rows;
-  const OptimizerSpec &optimizer = body.spec.optimizer;
+  const Optimizer &optimizer = body.spec.optimizer;
   body.inputs.forEachItem([&](Value item) {
     Value row = body.inputs.getRow(item);
     Value ahead = body.inputs.getRowAhead(item);

@@ -84,7 +84,7 @@ public:
     Value weights = getTableMemory(op, name).weights;
     auto type = cast<RankedTensorType>(op.getResult().getType());
     int64_t dim = tables.at(name).dim;
-    Value result = op.getPooling() == ir::Pooling::Unpooled
+    Value result = op.getPooling() == Pooling::None
                        ? copyRows(b, ids, weights, type, dim)
                        : sumRows(b, ids, weights, type, dim);
     rewriter.replaceOp(op, b.toTensor(result, type));
@@ -128,7 +128,7 @@ private:
   /// Divides a mean and rounds.
   static Value finish(LoopBuilder &b, const LookupIds &ids, Value sums,
                       RankedTensorType type, int64_t dim) {
-    bool isMean = ids.lookup.getPooling() == ir::Pooling::Mean;
+    bool isMean = ids.lookup.getPooling() == Pooling::Mean;
     Value zero = b.index(0);
     Value result = b.allocate(type.getElementType(), ids.batch, dim);
     b.loop(zero, ids.batch, [&](Value bag) {

@@ -26,7 +26,7 @@ mlir::Value loadF32(LoopBuilder &b, mlir::Value from, mlir::ValueRange indices);
 void storeRounded(LoopBuilder &b, mlir::Value value, mlir::Value memref,
                   mlir::ValueRange indices);
 
-/// The ids that one lookup reads.
+/// The ids of one lookup.
 class LookupIds {
 public:
   LookupIds(LoopBuilder &b, ir::LookupAttr lookup, const JaggedTensors &jagged);
@@ -41,7 +41,7 @@ public:
   mlir::Value end(LoopBuilder &b, mlir::Value bag) const;
   /// True (i1) for an id that takes part in its bag and gets a gradient.
   mlir::Value counts(LoopBuilder &b, mlir::Value id) const;
-  /// Ids of a bag that take part, as f32.
+  /// Number of ids of a bag that take part, as f32.
   mlir::Value bagCount(LoopBuilder &b, mlir::Value bag) const;
   /// Calls body(bag, position, id) for every id in order, padding left out.
   void forEachId(LoopBuilder &b,
@@ -82,7 +82,7 @@ private:
 
   const TableInfo &table;
   const TableMemory &memory;
-  ir::OptimizerAttr optimizer;
+  Optimizer optimizer;
   mlir::Value stepSize;
 };
 

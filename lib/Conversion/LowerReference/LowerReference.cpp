@@ -21,7 +21,7 @@ namespace neuroshard {
 #define GEN_PASS_DEF_LOWERREFERENCE
 #include "neuroshard/Conversion/Passes.h.inc"
 
-/// Level 1 and what outline and differentiate add to it.
+/// Ops of level 1, and those that outline and differentiate add.
 static bool isLogical(Operation *op) {
   return isa<ir::TopologyOp, ir::TableOp, ir::PlanOp, ir::ShardOp, ir::PinOp,
              ir::PackOp, ir::FromKeyedOp, ir::UnpackOp, ir::BatchSizeOp,

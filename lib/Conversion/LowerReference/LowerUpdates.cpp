@@ -14,10 +14,10 @@ using namespace mlir;
 
 namespace neuroshard {
 
-/// The gradient that one id gets in one column, as f32.
+/// One column of an id's gradient, as f32.
 static Value gradientOfId(LoopBuilder &b, const LookupIds &ids, Value gradients,
                           Value bag, Value position, Value column) {
-  bool isUnpooled = ids.lookup.getPooling() == ir::Pooling::Unpooled;
+  bool isUnpooled = ids.lookup.getPooling() == Pooling::None;
   Value row = isUnpooled ? b.sub(position, ids.firstId) : bag;
   return loadF32(b, gradients, {row, column});
 }
@@ -34,7 +34,7 @@ public:
       capacity = b.add(capacity, b.sub(ids.endId, ids.firstId));
     rows = b.allocate(b.getIndexType(), capacity);
     sums = b.allocate(b.getF32Type(), capacity, dim);
-    // One more than the place of a row's sum; 0: the row has none.
+    // 1 + the place of a row's sum; 0: it has none.
     places = b.allocate(b.getIndexType(), b.index(table.rows));
     b.loop(zero, b.index(table.rows),
            [&](Value row) { b.store(zero, places, row); });
@@ -43,7 +43,7 @@ public:
   }
 
   void add(LoopBuilder &b, const LookupIds &ids, Value gradients) {
-    bool isMean = ids.lookup.getPooling() == ir::Pooling::Mean;
+    bool isMean = ids.lookup.getPooling() == Pooling::Mean;
     ids.forEachId(b, [&](Value bag, Value position, Value id) {
       Value place = placeOf(b, id);
       Value count = isMean ? ids.bagCount(b, bag) : Value();
@@ -66,7 +66,7 @@ public:
   }
 
 private:
-  /// Place of the row's sum, a new one, zero, if it has none.
+  /// Place of the row's sum; a new sum of zero if it has none.
   Value placeOf(LoopBuilder &b, Value row) {
     Value isNew = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
                                         b.load(places, row), zero);

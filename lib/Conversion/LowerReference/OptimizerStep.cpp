@@ -19,8 +19,8 @@ namespace neuroshard {
 OptimizerStep::OptimizerStep(LoopBuilder &b, const TableInfo &table,
                              const TableMemory &memory, Value learningRate,
                              Value step)
-    : table(table), memory(memory), optimizer(*table.optimizer),
-      stepSize(optimizer.getKind() == ir::OptimizerKind::Adam
+    : table(table), memory(memory), optimizer(table.optimizer->getOptimizer()),
+      stepSize(optimizer.kind == OptimizerKind::Adam
                    ? adamStepSize(b, learningRate, step)
                    : learningRate) {}
 
@@ -37,8 +37,8 @@ Value OptimizerStep::adamStepSize(LoopBuilder &b, Value learningRate,
     return b.sub(constant(1), power);
   };
   Value rate = arith::ExtFOp::create(b, f64, learningRate);
-  Value root = math::SqrtOp::create(b, correction(optimizer.secondBeta()));
-  Value size = b.div(b.mul(rate, root), correction(optimizer.firstBeta()));
+  Value root = math::SqrtOp::create(b, correction(optimizer.beta2));
+  Value size = b.div(b.mul(rate, root), correction(optimizer.beta1));
   return arith::TruncFOp::create(b, b.getF32Type(), size);
 }
 
@@ -46,10 +46,10 @@ Value OptimizerStep::adamStepSize(LoopBuilder &b, Value learningRate,
 Value OptimizerStep::gradientOf(LoopBuilder &b, Value row, Value column,
                                 Value gradients, Value position) const {
   Value gradient = b.load(gradients, {position, column});
-  if (optimizer.decay() == 0)
+  if (optimizer.weightDecay == 0)
     return gradient;
   Value weight = loadF32(b, memory.weights, {row, column});
-  return b.add(gradient, b.mul(b.f32(optimizer.decay()), weight));
+  return b.add(gradient, b.mul(b.f32(optimizer.weightDecay), weight));
 }
 
 /// state = beta * state + (1 - beta) * value
@@ -66,7 +66,7 @@ Value OptimizerStep::movingAverage(LoopBuilder &b, Value state,
 Value OptimizerStep::divideByRoot(LoopBuilder &b, Value numerator,
                                   Value square) const {
   Value root = math::SqrtOp::create(b, square);
-  return b.div(numerator, b.add(root, b.f32(optimizer.epsilon())));
+  return b.div(numerator, b.add(root, b.f32(optimizer.eps)));
 }
 
 /// accumulator += mean of squared gradient; lr / (sqrt(accumulator) + eps)
@@ -83,28 +83,29 @@ Value OptimizerStep::rowwiseFactor(LoopBuilder &b, Value row, Value gradients,
   return divideByRoot(b, stepSize, sum);
 }
 
-/// What an elementwise optimizer subtracts from one weight; updates its state.
+/// The step of one weight by an elementwise optimizer, which also updates its
+/// state.
 Value OptimizerStep::stepOf(LoopBuilder &b, Value row, Value column,
                             Value gradient) const {
   SmallVector<Value> at = {row, column};
-  if (optimizer.getKind() == ir::OptimizerKind::SGD)
+  if (optimizer.kind == OptimizerKind::SGD)
     return b.mul(stepSize, gradient);
   Value squared = b.mul(gradient, gradient);
-  if (optimizer.getKind() == ir::OptimizerKind::Adagrad) {
+  if (optimizer.kind == OptimizerKind::Adagrad) {
     Value sum = b.add(b.load(memory.states[0], at), squared);
     b.store(sum, memory.states[0], at);
     return b.mul(stepSize, divideByRoot(b, gradient, sum));
   }
   Value first =
-      movingAverage(b, memory.states[0], at, optimizer.firstBeta(), gradient);
+      movingAverage(b, memory.states[0], at, optimizer.beta1, gradient);
   Value second =
-      movingAverage(b, memory.states[1], at, optimizer.secondBeta(), squared);
+      movingAverage(b, memory.states[1], at, optimizer.beta2, squared);
   return b.mul(stepSize, divideByRoot(b, first, second));
 }
 
 void OptimizerStep::apply(LoopBuilder &b, Value row, Value gradients,
                           Value position) const {
-  bool isRowwise = optimizer.getKind() == ir::OptimizerKind::RowWiseAdagrad;
+  bool isRowwise = optimizer.kind == OptimizerKind::RowWiseAdagrad;
   Value factor =
       isRowwise ? rowwiseFactor(b, row, gradients, position) : Value();
   b.loop(b.index(0), b.index(table.dim), [&](Value column) {

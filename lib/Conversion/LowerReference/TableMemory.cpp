@@ -3,7 +3,6 @@
 #include "TableMemory.h"
 
 #include "neuroshard/Conversion/Passes.h"
-#include "neuroshard/Dialect/ModelEnums.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/MapVector.h"
@@ -39,7 +38,7 @@ struct Needs {
 using NeedsOfFunctions = llvm::MapVector<func::FuncOp, Needs>;
 } // namespace
 
-/// What the function's own ops touch.
+/// Tables of the ops in the function itself.
 static Needs findOwnNeeds(func::FuncOp function) {
   Needs needs;
   function.walk([&](Operation *op) {
@@ -81,7 +80,7 @@ static SmallVector<MemRefType> getStateTypes(ir::TableOp table) {
     return {};
   int64_t rows = table.getRows(), dim = table.getDim();
   Type f32 = Float32Type::get(table.getContext());
-  OptimizerStates states = optimizerStates(toModel(optimizer->getKind()));
+  OptimizerStates states = optimizerStates(optimizer->getKind());
   SmallVector<MemRefType> types(states.perElement,
                                 MemRefType::get({rows, dim}, f32));
   types.append(states.perRow, MemRefType::get({rows}, f32));
@@ -116,7 +115,7 @@ static LogicalResult addArguments(ModuleOp module, func::FuncOp function,
   return success();
 }
 
-/// Passes the caller's tables on.
+/// Adds the caller's memory of the tables to the operands of calls.
 static void addOperands(ModuleOp module, func::CallOp call) {
   func::FuncOp callee = getCallee(module, call);
   if (!callee)

@@ -11,7 +11,7 @@
 
 namespace neuroshard {
 
-/// What the lowering knows of a table after its op is gone.
+/// A table, whose op the lowering erases.
 struct TableInfo {
   int64_t rows = 0;
   int64_t dim = 0;

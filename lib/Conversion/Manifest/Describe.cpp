@@ -7,7 +7,6 @@
 #include "neuroshard/Artifact/DeviceGroups.h"
 #include "neuroshard/Conversion/Passes.h"
 #include "neuroshard/Dialect/ElementTypes.h"
-#include "neuroshard/Dialect/ModelEnums.h"
 
 #include "llvm/ADT/StringMap.h"
 
@@ -15,7 +14,7 @@ using namespace mlir;
 
 namespace neuroshard {
 
-/// Number of each op of a kind by its symbol.
+/// Numbers of the ops of a kind, by symbol.
 using Numbers = llvm::DenseMap<StringAttr, int64_t>;
 
 template <typename OpT> static Numbers numberSymbols(ModuleOp module) {
@@ -29,7 +28,7 @@ static ExchangeSpec describe(ir::ExchangeOp op, const Numbers &tables) {
   auto input = cast<ir::JaggedType>(op.getInput());
   ExchangeSpec exchange;
   exchange.input = op.getSymName();
-  exchange.idType = *parseIdType(nameOfType(input.getIdType()));
+  exchange.idType = idTypeOf(input.getIdType());
   exchange.weighted = input.getWeighted();
   exchange.features = namesOfFeatures(input);
   for (auto [attr, result] :
@@ -38,7 +37,7 @@ static ExchangeSpec describe(ir::ExchangeOp op, const Numbers &tables) {
     ExchangeLookup lookup;
     lookup.table = static_cast<int32_t>(tables.at(attr.getTable().getAttr()));
     lookup.feature = static_cast<int32_t>(*input.indexOf(attr.getFeature()));
-    lookup.pooling = toModel(attr.getPooling());
+    lookup.pooling = attr.getPooling();
     lookup.weighted = attr.getWeighted();
     lookup.paddingIdx = attr.getPaddingIdx();
     lookup.resultType =
@@ -57,7 +56,7 @@ static ShardSpec describe(ir::ShardOp op, const Numbers &tables) {
   shard.cols = {static_cast<int64_t>(op.getColBegin()),
                 static_cast<int64_t>(op.getColEnd())};
   shard.devices.assign(op.getDevices().begin(), op.getDevices().end());
-  shard.tier = toModel(op.getTier());
+  shard.tier = op.getTier();
   return shard;
 }
 
@@ -95,7 +94,7 @@ LogicalResult ArtifactDescriber::addPlan() {
       module.lookupSymbol<ir::TopologyOp>(plan.getTopologyAttr().getAttr());
   result.numDevices = static_cast<int32_t>(topology.getNumDevices());
   addGroups(topology);
-  result.optimizerSemantics = toModel(plan.getSemantics());
+  result.optimizerSemantics = plan.getSemantics();
   for (auto shard : plan.getBody().getOps<ir::ShardOp>()) {
     shards[shard.getName()] = result.shards.size();
     result.shards.push_back(describe(shard, tables));
@@ -109,8 +108,8 @@ void ArtifactDescriber::addGroups(ir::TopologyOp topology) {
   result.groups = groupsOfSizes(innermost.getGroups().asArrayRef().vec());
 }
 
-/// Input that is partitioned already has not been through the planner, which
-/// reads the attribute first.
+/// Checks the value again: if the input is partitioned IR, no planner has read
+/// it.
 LogicalResult ArtifactDescriber::addWireType() {
   auto planning = module->getAttrOfType<DictionaryAttr>(
       ir::NeuroShardDialect::kPlanningAttrName);
@@ -128,8 +127,7 @@ LogicalResult ArtifactDescriber::addWireType() {
   return success();
 }
 
-/// A table is trained if a program has its optimizer: without training, state
-/// would be memory for nothing.
+/// A table keeps its optimizer, and so has state, only if a program trains it.
 void ArtifactDescriber::addTables() {
   llvm::SmallDenseSet<int64_t> trained;
   module.walk([&](ir::LocalTableOp slot) {
@@ -145,7 +143,7 @@ void ArtifactDescriber::addTables() {
     described.dim = table.getDim();
     described.elementType = elementTypeOf(table.getElementType());
     if (trained.contains(i) && table.getOptimizer())
-      described.optimizer = toModel(*table.getOptimizer());
+      described.optimizer = table.getOptimizer()->getOptimizer();
     result.tables.push_back(std::move(described));
   }
 }

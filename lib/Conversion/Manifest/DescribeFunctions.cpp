@@ -1,7 +1,7 @@
 //===- DescribeFunctions.cpp - Signatures of host functions ---------------===//
 //
-// What a jagged value or a bundle is made of at the borders of functions is
-// decided in Conversion/Jagged; this says the same in words.
+// Conversion/Jagged decides which values jagged values and bundles become at
+// the borders of functions; the manifest describes them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -51,7 +51,8 @@ static void addJaggedParts(ir::JaggedType type,
         makeTensor(Float32Type::get(context), ShapedType::kDynamic));
 }
 
-/// Appends what a value of `type` is at the border of a function.
+/// Appends the values that a value of `type` becomes at the border of a
+/// function.
 static LogicalResult addParts(func::FuncOp function, Type type,
                               std::vector<ValueSpec> &values) {
   auto addAll = [&](ArrayRef<Type> types) -> LogicalResult {

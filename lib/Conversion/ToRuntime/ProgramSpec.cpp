@@ -3,32 +3,20 @@
 #include "ProgramSpec.h"
 
 #include "neuroshard/Dialect/ElementTypes.h"
-#include "neuroshard/Dialect/ModelEnums.h"
 
 using namespace mlir;
 
 namespace neuroshard {
 
-static OptimizerSpec describe(ir::OptimizerAttr optimizer) {
-  OptimizerSpec spec;
-  spec.kind = toModel(optimizer.getKind());
-  spec.eps = optimizer.epsilon();
-  spec.beta1 = optimizer.firstBeta();
-  spec.beta2 = optimizer.secondBeta();
-  spec.weightDecay = optimizer.decay();
-  return spec;
-}
-
 static SlotSpec describe(ir::LocalTableOp table) {
   SlotSpec slot;
   slot.dim = table.getDim();
   slot.element = elementTypeOf(table.getElementType());
-  // A state that column shards do not share is the mean over the shard's own
-  // columns.
+  // With one phase, a row-wise state is the mean over the shard's own columns.
   slot.tableDim = table.getTwoPhase() ? table.getTableDim() : table.getDim();
   slot.twoPhase = table.getTwoPhase();
   if (std::optional<ir::OptimizerAttr> optimizer = table.getOptimizer())
-    slot.optimizer = describe(*optimizer);
+    slot.optimizer = optimizer->getOptimizer();
   return slot;
 }
 
@@ -40,8 +28,8 @@ static llvm::StringMap<int64_t> getRowsOfShards(ir::PlanOp plan) {
   return rows;
 }
 
-/// Sets what the program's slots have at most; nothing without a lookup, which
-/// names the plan.
+/// Sets the rows of the longest shard of each slot. Only lookups name the plan;
+/// without any the rows stay unknown.
 static void setMostRows(ProgramSpec &spec, ir::DeviceProgramOp program) {
   auto lookups = program.getOps<ir::LocalLookupOp>();
   if (lookups.empty())
@@ -87,7 +75,7 @@ ProgramSpec describeProgram(ir::DeviceProgramOp program) {
     auto input = cast<ir::JaggedType>(exchange.getInput());
     LookupSpec lookup;
     lookup.slot = op.getSlot();
-    lookup.id = input.getIdType().isInteger(32) ? IdType::I32 : IdType::I64;
+    lookup.id = idTypeOf(input.getIdType());
     lookup.pooled = op.getPooled();
     lookup.weighted = op.getWeighted();
     spec.lookups.push_back(lookup);

@@ -8,7 +8,7 @@ using namespace neuroshard::ir;
 
 namespace {
 
-/// A lookup of an exchange, from the table's side.
+/// A lookup of a table, by its exchange and its position there.
 struct TableLookup {
   const Exchange *exchange;
   unsigned position;
@@ -20,7 +20,7 @@ public:
   ProgramBuilder(const Placement &placement, ArrayRef<Exchange> exchanges,
                  bool training);
 
-  /// What must be equal for devices to share a program.
+  /// Devices with equal structures share a program.
   Attribute structureOf(ArrayRef<ShardOp> slots);
   void create(StringAttr name, ArrayRef<int64_t> devices,
               ArrayRef<ArrayRef<ShardOp>> slotsOfDevice, SymbolTable &symbols);
@@ -72,7 +72,7 @@ Attribute ProgramBuilder::structureOf(ArrayRef<ShardOp> slots) {
     for (const TableLookup &use : lookupsOf(shard))
       structure.push_back(builder.getArrayAttr(
           {use.exchange->name,
-           builder.getBoolAttr(use.lookup.getPooling() == Pooling::Unpooled),
+           builder.getBoolAttr(use.lookup.getPooling() == Pooling::None),
            builder.getBoolAttr(use.lookup.getWeighted())}));
   }
   return builder.getArrayAttr(structure);
@@ -100,10 +100,9 @@ void ProgramBuilder::create(StringAttr name, ArrayRef<int64_t> devices,
       SmallVector<int64_t> binds;
       for (ArrayRef<ShardOp> slots : slotsOfDevice)
         binds.push_back(lookupsOf(slots[slot])[index].position);
-      LocalLookupOp::create(builder, shard.getLoc(), slot,
-                            use.exchange->name.getAttr(), binds,
-                            use.lookup.getPooling() != Pooling::Unpooled,
-                            use.lookup.getWeighted());
+      LocalLookupOp::create(
+          builder, shard.getLoc(), slot, use.exchange->name.getAttr(), binds,
+          use.lookup.getPooling() != Pooling::None, use.lookup.getWeighted());
     }
   }
 }

@@ -1,4 +1,4 @@
-//===- PartitionInputs.cpp - Read exchanges off the sharded functions -----===//
+//===- PartitionInputs.cpp - Find the exchanges of sharded functions ------===//
 
 #include "Partitioner.h"
 
@@ -119,15 +119,15 @@ LogicalResult Partitioner::collectCallers(func::FuncOp callee) {
     if (!call || !caller)
       return use.getUser()->emitError("'@")
              << callee.getSymName()
-             << "' gets a device argument, so it may only be called, and by a "
-                "function";
+             << "' gets a device argument, so its only uses may be calls in "
+                "functions";
     callers.insert(caller);
   }
   return success();
 }
 
-/// On several devices the number of samples of a function differs from the
-/// module's.
+/// Refuses results with a fixed number of samples: on several devices a
+/// function sees a part of the batch.
 LogicalResult Partitioner::checkBatch(int64_t numDevices) {
   if (numDevices == 1)
     return success();

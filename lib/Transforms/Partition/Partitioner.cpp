@@ -160,7 +160,7 @@ void Partitioner::partitionUpdate() {
   step.restore = restore;
 }
 
-/// Gives back what a context holds that nobody will update with.
+/// Releases what a context holds that no update takes.
 static void lowerDiscard(DiscardOp discard, Value device) {
   OpBuilder builder(discard);
   auto restore = RestoreOp::create(builder, discard.getLoc(),

@@ -1,6 +1,6 @@
 //===- Partitioner.h - SPMD step functions ---------------------*- C++ -*-===//
 //
-// The rewriting behind neuroshard-partition.
+// The rewriting of the pass neuroshard-partition.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,7 +23,8 @@ struct Exchange {
   mlir::FlatSymbolRefAttr name;
   llvm::SmallVector<mlir::Attribute> lookups;
   llvm::SmallVector<mlir::Type> results;
-  /// Positions of the results among wait's, and of the gradients in update.
+  /// Positions of the results among those of wait, which are those of their
+  /// gradients in update.
   llvm::SmallVector<unsigned> positions;
   /// The update computes the gradients of its sample weights.
   bool weightsGradient = false;
@@ -38,8 +39,7 @@ class Partitioner {
 public:
   explicit Partitioner(StepFunctions &step) : step(step) {}
 
-  /// Reads the exchanges and callers off the sharded functions; changes
-  /// nothing.
+  /// Finds exchanges and callers; changes nothing.
   mlir::LogicalResult collect(int64_t numDevices);
   /// Adds the exchange ops after `plan`.
   void createExchanges(ir::PlanOp plan);
@@ -56,15 +56,17 @@ private:
   mlir::LogicalResult collectUpdate();
   mlir::LogicalResult collectCallers(mlir::func::FuncOp callee);
   mlir::LogicalResult checkBatch(int64_t numDevices);
-  /// The lookup, and the ids it reads, behind a result of wait.
+  /// The lookup that a result of wait comes from, and the ids that it reads.
   std::optional<std::pair<ir::LookupAttr, unsigned>> trace(mlir::Value result);
   Exchange *exchangeOf(unsigned input);
-  /// Ids whose number the update needs, after the routed ids.
+  /// Exchanges of which the context keeps the ids, after the routed ones: the
+  /// update needs their number.
   llvm::SmallVector<Exchange *> exchangesWithIds();
 
   StepFunctions &step;
   llvm::SmallVector<Exchange> exchanges;
-  /// Exchange whose weights each result of update is the gradient of.
+  /// For each result of update, the exchange whose weights it is the gradient
+  /// of.
   llvm::SmallVector<Exchange *> weightsResults;
   llvm::SetVector<mlir::func::FuncOp> callers;
 };

@@ -116,7 +116,7 @@ LogicalResult PartitionedVerifier::verifyLookup(LocalLookupOp op,
   ExchangeOp exchange = exchanges.lookup(bound.first);
   auto lookup = cast<LookupAttr>(exchange.getLookups()[bound.second]);
   FlatSymbolRefAttr table = shardOf(slot, index).getTableAttr();
-  bool pooled = lookup.getPooling() != Pooling::Unpooled;
+  bool pooled = lookup.getPooling() != Pooling::None;
   if (lookup.getTable() == table && op.getPooled() == pooled &&
       op.getWeighted() == lookup.getWeighted())
     return success();

@@ -1,4 +1,4 @@
-//===- DictionaryReader.cpp - An attribute dictionary, key by key ---------===//
+//===- DictionaryReader.cpp - Reads neuroshard.planning -------------------===//
 
 #include "DictionaryReader.h"
 

@@ -1,4 +1,4 @@
-//===- DictionaryReader.h - An attribute dictionary, key by key -*- C++ -*-===//
+//===- DictionaryReader.h - Reads neuroshard.planning ----------*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_TRANSFORMS_PLANNING_DICTIONARYREADER_H
 #define NEUROSHARD_LIB_TRANSFORMS_PLANNING_DICTIONARYREADER_H
@@ -11,8 +11,8 @@
 
 namespace neuroshard {
 
-/// Reads a dictionary key by key; a key nobody asked for is an error, so is a
-/// value of another type.
+/// Reads a dictionary key by key. A key that is never read is an error, and so
+/// is a value of the wrong type.
 class DictionaryReader {
 public:
   DictionaryReader(mlir::Operation *op, mlir::DictionaryAttr dictionary,

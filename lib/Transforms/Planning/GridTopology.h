@@ -1,6 +1,6 @@
 //===- GridTopology.h - Topology of a device grid ---------------*- C++ -*-===//
 //
-// Shared by the pass that reads 'shard.grid' and by nothing that knows MLIR.
+// Without MLIR; the pass neuroshard-topology-from-grid reads the 'shard.grid'.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,15 +16,15 @@
 
 namespace neuroshard {
 
-/// What a grid does not say of its devices.
+/// Properties of devices and links, which a grid does not have.
 struct GridDevices {
   const DeviceClass *deviceClass = nullptr;
   /// Usable memory of each device.
   int64_t memoryBytes = 0;
-  /// Neighbours that share a host, at most.
+  /// Most neighbouring devices that share a host.
   int devicesPerNode = 1;
-  /// Of the link along each axis, per device and direction; empty: those of the
-  /// device class. GB/s and microseconds.
+  /// For the link along each axis, per device and direction; empty: as in the
+  /// device class.
   std::span<const double> bandwidthGBps;
   std::span<const double> latencyUs;
 };
@@ -32,7 +32,7 @@ struct GridDevices {
 /// The topology of devices numbered row by row: those that differ in the last
 /// axis alone are neighbours. Each axis is a level, the first the outermost;
 /// its groups hold the devices that agree in the axes before it. Axes of one
-/// device are no level, and of neighbouring levels with the same link the outer
+/// device make no level; of neighbouring levels with the same link the outer
 /// one stays. Errors name an option of the pass, or "shape".
 Expected<Topology> gridTopology(std::span<const int64_t> shape,
                                 const GridDevices &devices);

@@ -4,8 +4,6 @@
 
 #include "ProvenanceKeys.h"
 
-#include "neuroshard/Dialect/ModelEnums.h"
-
 using namespace mlir;
 using namespace neuroshard;
 
@@ -22,7 +20,7 @@ static Shard shardFrom(ShardOp op) {
   shard.colBegin = op.getColBegin();
   shard.colEnd = op.getColEnd();
   shard.devices.assign(op.getDevices().begin(), op.getDevices().end());
-  shard.tier = toModel(op.getTier());
+  shard.tier = op.getTier();
   return shard;
 }
 
@@ -100,7 +98,7 @@ FailureOr<ShardingPlan> neuroshard::planFromIR(PlanOp op) {
                      "the plan must be in a module with its topology");
   ShardingPlan plan;
   plan.deviceCount = static_cast<int>(topology.getNumDevices());
-  plan.optimizerSemantics = toModel(op.getSemantics());
+  plan.optimizerSemantics = op.getSemantics();
   if (std::optional<DictionaryAttr> provenance = op.getProvenance())
     for (NamedAttribute entry : *provenance)
       if (!readEntry(entry, plan))

@@ -6,8 +6,8 @@
 #include "StatisticsAttrs.h"
 
 #include "neuroshard/Dialect/ElementTypes.h"
-#include "neuroshard/Dialect/ModelEnums.h"
 #include "neuroshard/Model/DeviceClass.h"
+#include "neuroshard/Model/Limits.h"
 
 #include "llvm/ADT/StringSet.h"
 
@@ -24,9 +24,6 @@ using ir::TopologyOp;
 
 namespace {
 
-/// The planner's own limit; a larger count must not become a larger vector.
-constexpr int64_t kMaxDevices = 65536;
-
 Table tableFrom(TableOp op) {
   Table table;
   table.name = op.getSymName().str();
@@ -34,7 +31,7 @@ Table tableFrom(TableOp op) {
   table.dim = op.getDim();
   table.elementType = elementTypeOf(op.getElementType());
   if (op.getOptimizer())
-    table.optimizer = toModel(*op.getOptimizer());
+    table.optimizer = op.getOptimizer()->getOptimizer();
   table.hashed = op.getHashed();
   if (op.getAccess())
     table.access = accessFrom(*op.getAccess());
@@ -92,7 +89,7 @@ LogicalResult ProblemReader::readLookup(LookupOp op) {
   Feature feature;
   feature.table = table->second;
   feature.name = uniqueName(op.getFeature().str(), op.getTable().str());
-  feature.pooling = toModel(op.getPooling());
+  feature.pooling = op.getPooling();
   feature.weighted = op.getWeighted();
   if (std::optional<ir::FeatureAttr> stats = op.getStats())
     readStatistics(*stats, feature);
@@ -121,7 +118,7 @@ FailureOr<ShardingProblem> ProblemReader::read() {
 }
 
 LogicalResult readDevices(TopologyOp op, Topology &topology) {
-  // Counted step by step: a sum over runs could overflow.
+  // Checked before the vector grows, and run by run: a sum could overflow.
   int64_t room = kMaxDevices;
   for (auto run : op.getDevices().getAsRange<ir::DevicesAttr>()) {
     room -= std::min(run.getCount(), kMaxDevices + 1);
@@ -195,7 +192,7 @@ FailureOr<ShardingProblem> neuroshard::problemFromIR(PlanOp plan) {
   if (failed(problem) || failed(topology))
     return mlir::failure();
   problem->topology = std::move(*topology);
-  problem->optimizerSemantics = toModel(plan.getSemantics());
+  problem->optimizerSemantics = plan.getSemantics();
   llvm::StringMap<int> tableOfName;
   for (auto [index, table] : llvm::enumerate(problem->tables))
     tableOfName.try_emplace(table.name, static_cast<int>(index));

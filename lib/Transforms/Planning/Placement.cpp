@@ -1,8 +1,7 @@
-//===- Placement.cpp - A plan, table by table -----------------------------===//
+//===- Placement.cpp - The shards of each table ---------------------------===//
 
 #include "Placement.h"
 
-#include "neuroshard/Dialect/ModelEnums.h"
 #include "neuroshard/Transforms/PlannerConversion.h"
 
 #include "llvm/ADT/APInt.h"
@@ -23,7 +22,7 @@ FailureOr<PlanOp> neuroshard::requirePlan(ModuleOp module,
   return module.emitError("the module has no plan '@") << name << "'";
 }
 
-/// Products of two int64_t do not fit one.
+/// Wide enough for a sum of products of two int64_t.
 static llvm::APInt area(int64_t rows, int64_t columns) {
   constexpr unsigned kBits = 192;
   return llvm::APInt(kBits, rows) * llvm::APInt(kBits, columns);
@@ -74,8 +73,8 @@ FailureOr<Placement> Placement::of(PlanOp plan) {
       return shard.getWidth() < static_cast<int64_t>(table.table.getDim());
     });
     table.twoPhase =
-        optimizer && exchangesNorms(toModel(optimizer->getKind()),
-                                    toModel(plan.getSemantics()), columnSplit);
+        optimizer &&
+        exchangesNorms(optimizer->getKind(), plan.getSemantics(), columnSplit);
   }
   return placement;
 }

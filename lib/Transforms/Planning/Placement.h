@@ -1,6 +1,6 @@
-//===- Placement.h - A plan, table by table --------------------*- C++ -*-===//
+//===- Placement.h - The shards of each table ------------------*- C++ -*-===//
 //
-// What the passes ask a plan about a table.
+// For the passes after planning.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,15 +19,15 @@ struct TablePlacement {
   llvm::SmallVector<ir::ShardOp> shards;
   /// Every device has the whole table.
   bool replicated = false;
-  /// Row-wise state shared by owners of different columns of a row.
+  /// See exchangesNorms() of Model.
   bool twoPhase = false;
 };
 
 /// Every table of a module under a plan that covers all of them.
 class Placement {
 public:
-  /// An error names the first table that is not covered, or is replicated on
-  /// some devices only.
+  /// An error on the first table that is not covered or is replicated on some
+  /// devices only.
   static mlir::FailureOr<Placement> of(ir::PlanOp plan);
 
   const TablePlacement &operator[](mlir::StringAttr table) const {
@@ -42,7 +42,8 @@ public:
   llvm::MapVector<mlir::StringAttr, TablePlacement> tables;
 };
 
-/// The plan of the name, or the only one; an error when there is none.
+/// The plan of that name, or, without a name, the only one; an error when there
+/// is none.
 mlir::FailureOr<ir::PlanOp> requirePlan(mlir::ModuleOp module,
                                         llvm::StringRef name);
 

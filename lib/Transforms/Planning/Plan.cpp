@@ -1,6 +1,5 @@
 //===- Plan.cpp - Decide where every shard of every table lies ------------===//
 
-#include "neuroshard/Dialect/ModelEnums.h"
 #include "neuroshard/Transforms/PlanPasses.h"
 
 #include "PlanRemarks.h"
@@ -60,8 +59,8 @@ LogicalResult parseBytes(Operation *op, llvm::StringRef option,
   return success();
 }
 
-/// Whether the shards fill all tables. Shards of a table do not overlap: see
-/// PlanOp::verify().
+/// Whether the shards fill all tables, given that those of a table do not
+/// overlap (PlanOp::verify()).
 bool isComplete(PlanOp plan, const ShardingProblem &problem) {
   llvm::StringMap<uint64_t> covered;
   for (ShardOp shard : plan.getBody().getOps<ShardOp>()) {
@@ -287,7 +286,7 @@ LogicalResult PlanPass::run() {
   planningToIR(*problem, getOperation());
   if (!isComplete(*plan, *problem))
     return complete(*plan, *problem);
-  plan->setSemantics(toIR(problem->optimizerSemantics));
+  plan->setSemantics(problem->optimizerSemantics);
   FailureOr<ShardingPlan> written = planFromIR(*plan);
   if (failed(written))
     return failure();

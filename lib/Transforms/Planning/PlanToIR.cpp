@@ -6,8 +6,6 @@
 
 #include "llvm/ADT/StringMap.h"
 
-#include "neuroshard/Dialect/ModelEnums.h"
-
 using namespace mlir;
 using namespace neuroshard;
 
@@ -61,14 +59,14 @@ bool isSame(ShardOp op, const Shard &shard) {
          static_cast<int64_t>(op.getColBegin()) == shard.colBegin &&
          static_cast<int64_t>(op.getColEnd()) == shard.colEnd &&
          llvm::equal(op.getDevices(), shard.devices) &&
-         toModel(op.getTier()) == shard.tier;
+         op.getTier() == shard.tier;
 }
 
 void createShard(OpBuilder &builder, Location loc, const Shard &shard) {
   SmallVector<int64_t> devices(shard.devices.begin(), shard.devices.end());
   ShardOp::create(builder, loc, shard.name, shard.table, shard.rowBegin,
                   shard.rowEnd, shard.colBegin, shard.colEnd, devices,
-                  toIR(shard.tier));
+                  shard.tier);
 }
 
 } // namespace
@@ -94,7 +92,7 @@ LogicalResult neuroshard::planToIR(const ShardingPlan &plan, PlanOp op) {
   if (!existing.empty())
     return existing.begin()->second.emitOpError(
         "is not in the plan to be written, which must keep it");
-  op.setSemantics(toIR(plan.optimizerSemantics));
+  op.setSemantics(plan.optimizerSemantics);
   if (DictionaryAttr provenance = provenanceAttr(plan, builder))
     op.setProvenanceAttr(provenance);
   else
@@ -113,7 +111,7 @@ PlanOp neuroshard::createPlan(ModuleOp module, llvm::StringRef name,
   builder.setInsertionPointAfter(last);
   auto plan =
       PlanOp::create(builder, topology.getLoc(), name, topology.getSymName(),
-                     toIR(semantics), /*provenance=*/DictionaryAttr());
+                     semantics, /*provenance=*/DictionaryAttr());
   plan.getBody().emplaceBlock();
   return plan;
 }

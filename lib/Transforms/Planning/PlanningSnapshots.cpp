@@ -22,7 +22,7 @@ static void readFeature(DictionaryReader &reader,
     entry.feature = name ? featureIndex(problem, name.getValue()) : -1;
     return entry.feature >= 0;
   });
-  // A period has no batch of its own, and says nothing about gradients.
+  // A period has no batch of its own and does not state gradients.
   reader.read("stats", [&](Attribute value) {
     auto stats = dyn_cast<ir::FeatureAttr>(value);
     if (!stats || stats.getBatch() || stats.getWeightGradient())

@@ -6,7 +6,6 @@
 #include "StatisticsAttrs.h"
 
 #include "neuroshard/Dialect/ElementTypes.h"
-#include "neuroshard/Dialect/ModelEnums.h"
 #include "neuroshard/Model/DeviceClass.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -28,13 +27,6 @@ namespace {
 /// Features that share one jagged argument: own batch size (0: the module's),
 /// weighted.
 using InputKey = std::pair<int64_t, unsigned>;
-
-ir::OptimizerAttr optimizerAttr(const Optimizer &optimizer,
-                                MLIRContext *context) {
-  return ir::OptimizerAttr::get(
-      context, toIR(optimizer.kind), optimizer.eps, optimizer.beta1,
-      optimizer.beta2, optimizer.initialAccumulator, optimizer.weightDecay);
-}
 
 /// Runs of equal devices; what the class says by default is left out.
 ArrayAttr devicesAttr(const Topology &topology, MLIRContext *context) {
@@ -88,7 +80,8 @@ private:
   OpBuilder builder;
   Location loc;
   OwningOpRef<ModuleOp> module;
-  /// Tables get their names first; what is added later makes way.
+  /// Tables are inserted first and keep their names; later symbols get unique
+  /// ones.
   SymbolTable symbols;
 };
 
@@ -101,7 +94,7 @@ void ModuleWriter::writeTables() {
         builder.getStringAttr("private"), builder.getI64IntegerAttr(table.rows),
         builder.getI64IntegerAttr(table.dim),
         TypeAttr::get(typeOf(table.elementType, context)),
-        optimizerAttr(table.optimizer, context),
+        ir::OptimizerAttr::get(context, table.optimizer),
         table.access ? accessAttr(*table.access, context) : ir::AccessAttr(),
         table.hashed ? builder.getUnitAttr() : UnitAttr());
     symbols.insert(op);
@@ -144,9 +137,9 @@ Value ModuleWriter::writeLookup(const Feature &feature, Value ids,
   const Table &table = problem.tables[static_cast<size_t>(feature.table)];
   auto type =
       RankedTensorType::get({ShapedType::kDynamic, table.dim}, elementType);
-  return LookupOp::create(builder, loc, type, toIR(feature.pooling), table.name,
-                          ids, builder.getStringAttr(feature.name),
-                          feature.weighted, /*padding_idx=*/IntegerAttr(),
+  return LookupOp::create(builder, loc, type, feature.pooling, table.name, ids,
+                          builder.getStringAttr(feature.name), feature.weighted,
+                          /*padding_idx=*/IntegerAttr(),
                           featureAttr(feature, builder));
 }
 

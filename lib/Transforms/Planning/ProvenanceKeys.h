@@ -1,6 +1,6 @@
 //===- ProvenanceKeys.h - Keys of the provenance attribute ------*- C++ -*-===//
 //
-// The dictionary on the plan op; absent entries have their defaults.
+// Absent entries have their defaults.
 //
 //===----------------------------------------------------------------------===//
 

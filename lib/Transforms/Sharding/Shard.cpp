@@ -1,8 +1,7 @@
-//===- Shard.cpp - Write start and wait in distributed values -------------===//
+//===- Shard.cpp - Rewrite start and wait on distributed values -----------===//
 
 #include "Bundles.h"
 #include "Sharder.h"
-#include "neuroshard/Dialect/ModelEnums.h"
 #include "neuroshard/Transforms/Passes.h"
 
 #include "mlir/IR/Remarks.h"
@@ -129,7 +128,7 @@ void Sharder::shardWait() {
 /// Compiled plans are for the native target.
 static LogicalResult verifyTiers(PlanOp plan) {
   for (auto shard : plan.getOps<ShardOp>())
-    if (Tier tier = toModel(shard.getTier()); !runsTier(Target::Native, tier))
+    if (Tier tier = shard.getTier(); !runsTier(Target::Native, tier))
       return shard.emitOpError() << tierError(Target::Native, tier);
   return success();
 }

@@ -18,11 +18,11 @@
 
 namespace neuroshard {
 
-static std::vector<OptimizerSpec> getOptimizers() {
-  OptimizerSpec sgd{OptimizerKind::SGD};
-  OptimizerSpec adagrad{OptimizerKind::Adagrad, /*eps=*/1e-8};
-  OptimizerSpec rowwise{OptimizerKind::RowWiseAdagrad, /*eps=*/1e-6};
-  OptimizerSpec adam{OptimizerKind::Adam, 1e-8, 0.9, 0.999};
+static std::vector<Optimizer> getOptimizers() {
+  Optimizer sgd{OptimizerKind::SGD};
+  Optimizer adagrad{OptimizerKind::Adagrad, /*eps=*/1e-8};
+  Optimizer rowwise{OptimizerKind::RowWiseAdagrad, /*eps=*/1e-6};
+  Optimizer adam{OptimizerKind::Adam, 1e-8, 0.9, 0.999};
   return {sgd, adagrad, rowwise, adam};
 }
 
@@ -35,7 +35,7 @@ static std::vector<int64_t> getDims(ElementType element) {
 static void addSlots(ProgramSpec &program, ElementType element, int64_t dim) {
   int64_t slot = program.slots.size();
   bool weighted = slot % 2 != 0;
-  for (OptimizerSpec optimizer : getOptimizers()) {
+  for (Optimizer optimizer : getOptimizers()) {
     program.slots.push_back({dim, element, optimizer, 0, weighted, false});
     weighted = !weighted;
     optimizer.weightDecay = 0.125;
@@ -43,7 +43,7 @@ static void addSlots(ProgramSpec &program, ElementType element, int64_t dim) {
       program.slots.push_back({dim, element, optimizer, 0, weighted, false});
   }
   // A column shard of a wider table, updated in two phases and in one.
-  OptimizerSpec rowwise = getOptimizers()[2];
+  Optimizer rowwise = getOptimizers()[2];
   program.slots.push_back({dim, element, rowwise, 2 * dim, weighted, true});
   program.slots.push_back({dim, element, rowwise, 2 * dim, weighted, false});
 

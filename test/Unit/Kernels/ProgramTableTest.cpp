@@ -93,7 +93,7 @@ private:
 
 TEST(ProgramTable, EmitsEqualKernelsOnce) {
   ModuleWithErrors m;
-  OptimizerSpec sgd{OptimizerKind::SGD};
+  Optimizer sgd{OptimizerKind::SGD};
   ProgramSpec program;
   for (int i = 0; i < 3; ++i) {
     program.slots.push_back({64, ElementType::F32, sgd, 0, false, false});
@@ -125,9 +125,9 @@ std::vector<std::string> errorsOf(const SlotSpec &slot,
 using testing::ElementsAre;
 
 TEST(ProgramTable, RefusesWhatNoKernelCanBe) {
-  OptimizerSpec adagrad{OptimizerKind::Adagrad, 1e-8};
-  OptimizerSpec rowwise{OptimizerKind::RowWiseAdagrad, 1e-8};
-  OptimizerSpec decaying = rowwise, negative = adagrad;
+  Optimizer adagrad{OptimizerKind::Adagrad, 1e-8};
+  Optimizer rowwise{OptimizerKind::RowWiseAdagrad, 1e-8};
+  Optimizer decaying = rowwise, negative = adagrad;
   decaying.weightDecay = 0.5;
   negative.eps = -1;
   SlotSpec good{8, ElementType::F32, adagrad, 0, false, false};

@@ -100,7 +100,7 @@ struct ExpectedTable {
   float states[2];
 };
 
-ExpectedTable stepElement(const OptimizerSpec &optimizer, float weight,
+ExpectedTable stepElement(const Optimizer &optimizer, float weight,
                           float state0, float state1, float gradient) {
   float g = gradient;
   if (optimizer.weightDecay != 0)

@@ -17,8 +17,7 @@
 
 namespace neuroshard {
 
-/// Partial and SmallSums, sums of some of a row's gradients, are for GPUs
-/// alone.
+/// Partial and SmallSums add some of a row's gradients; only GPUs have them.
 enum class KernelKind {
   Lookup,
   WeightGradient,
@@ -29,17 +28,8 @@ enum class KernelKind {
   SmallSums
 };
 
-/// An optimizer with its constants; docs/kernels.md has the formulas.
-struct OptimizerSpec {
-  OptimizerKind kind = OptimizerKind::SGD;
-  double eps = 0.0;         ///< Adagrad, rowwise Adagrad, Adam.
-  double beta1 = 0.0;       ///< Adam.
-  double beta2 = 0.0;       ///< Adam.
-  double weightDecay = 0.0; ///< L2: added to the gradient as decay * weight.
-};
-
-/// One kernel of Runtime/KernelABI.h. Fields that a kind does not name in
-/// its comment are not read for it.
+/// One kernel of Runtime/KernelABI.h. A comment names the kinds that
+/// read its field; without any, all do.
 struct KernelSpec {
   KernelKind kind = KernelKind::Lookup;
   /// Columns of the shard, at least 1.
@@ -53,7 +43,7 @@ struct KernelSpec {
   /// Terms are multiplied by sample weights (pooled Lookup, Update, Reduce).
   bool weighted = false;
   /// The optimizer (Update, Apply).
-  OptimizerSpec optimizer;
+  Optimizer optimizer;
   /// Columns of the whole table, the divisor of a row-wise optimizer's mean
   /// (Update, Apply); at least `dim`. 0 stands for `dim`.
   int64_t tableDim = 0;

@@ -2,8 +2,7 @@
 //
 // Every kernel has one body for all targets: items in an scf.parallel, one
 // row as one-dimensional vectors that only transfer ops read and write. The
-// CPU lowers it as it is; the same body can be distributed over the lanes of
-// a warp.
+// CPU lowers it as it is; for GPUs it is distributed over the lanes of a warp.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,7 +32,7 @@ mlir::FailureOr<mlir::func::FuncOp>
 getOrCreateKernel(mlir::ModuleOp module, const KernelSpec &spec,
                   const RowShape &shape = {});
 
-/// Registers the dialects that kernels and program tables are made of.
+/// Registers the dialects of kernels and program tables.
 void registerKernelDialects(mlir::DialectRegistry &registry);
 
 } // namespace neuroshard

@@ -1,7 +1,7 @@
 //===- ProgramTable.h - The table of a device program's kernels *- C++ -*-===//
 //
-// The exported symbol `neuroshard_program` of Runtime/KernelABI.h, and with
-// it all kernels of one device program.
+// The exported symbol `neuroshard_program` of Runtime/KernelABI.h, and the
+// kernels of one device program.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +22,7 @@ struct SlotSpec {
   int64_t dim = 0;
   ElementType element = ElementType::F32;
   /// Absent in an inference program.
-  std::optional<OptimizerSpec> optimizer;
+  std::optional<Optimizer> optimizer;
   /// Columns of the whole table; 0 stands for `dim`.
   int64_t tableDim = 0;
   /// Some lookup of the slot is weighted: the update reads sample weights.
@@ -30,8 +30,7 @@ struct SlotSpec {
   /// Exact row-wise optimizer over column shards: reduce and apply kernels
   /// instead of one update.
   bool twoPhase = false;
-  /// Of the shards that devices bind to the slot, the rows of the longest; 0:
-  /// not known.
+  /// Rows of the longest shard that a device binds to the slot; 0: not known.
   int64_t mostRows = 0;
 };
 

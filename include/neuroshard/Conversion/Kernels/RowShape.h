@@ -15,11 +15,10 @@ struct RowShape {
   /// Columns held in registers at a time, a multiple of `chunk`; a longer
   /// row is processed in blocks of this many columns.
   int64_t block = 256;
-  /// Rows of a sum that are read before any of them is added.
+  /// Rows of a sum that are read before one of them is added.
   int64_t inFlight = 1;
-  /// Columns of weights and states that an update reads before it adds up the
-  /// gradients, which then wait for one another no longer; what is more is read
-  /// after the sum.
+  /// Columns of weights and states that an update reads before it adds up
+  /// gradients, so that these loads overlap; others are read after the sum.
   int64_t ahead = 0;
 };
 

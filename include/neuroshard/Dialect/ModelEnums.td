@@ -1,0 +1,59 @@
+//===- ModelEnums.td - Model's enumerations as attributes --*- tablegen -*-===//
+//
+// The enumerations are defined in include/neuroshard/Model; ModelEnums.h has the
+// functions that attributes call. Nothing is generated from this file alone.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_DIALECT_MODELENUMS_TD
+#define NEUROSHARD_DIALECT_MODELENUMS_TD
+
+include "mlir/IR/EnumAttr.td"
+include "neuroshard/Dialect/NeuroShardDialect.td"
+
+class NeuroShard_ModelEnum<string name, string summary, list<I32EnumAttrCase> cases>
+    : I32EnumAttr<name, summary, cases> {
+  let cppNamespace = "::neuroshard";
+  let genSpecializedAttr = 0;
+}
+
+def NeuroShard_Pooling
+    : NeuroShard_ModelEnum<"Pooling", "how the rows of a bag are combined", [
+  I32EnumAttrCase<"Sum", 0, "sum">,
+  I32EnumAttrCase<"Mean", 1, "mean">,
+  I32EnumAttrCase<"None", 2, "unpooled">
+]>;
+
+def NeuroShard_OptimizerKind
+    : NeuroShard_ModelEnum<"OptimizerKind", "sparse optimizer", [
+  I32EnumAttrCase<"SGD", 0, "sgd">,
+  I32EnumAttrCase<"Adagrad", 1, "adagrad">,
+  I32EnumAttrCase<"RowWiseAdagrad", 2, "rowwise_adagrad">,
+  I32EnumAttrCase<"Adam", 3, "adam">
+]>;
+
+def NeuroShard_OptimizerSemantics
+    : NeuroShard_ModelEnum<"OptimizerSemantics",
+                           "meaning of row-wise optimizers on column shards", [
+  I32EnumAttrCase<"Exact", 0, "exact">,
+  I32EnumAttrCase<"PerShard", 1, "per_shard">
+]>;
+
+def NeuroShard_Tier
+    : NeuroShard_ModelEnum<"Tier", "memory that holds a shard", [
+  I32EnumAttrCase<"Hbm", 0, "hbm">,
+  I32EnumAttrCase<"Dram", 1, "dram">
+]>;
+
+class NeuroShard_EnumAttr<EnumAttrInfo info, string mnemonic>
+    : EnumAttr<NeuroShard_Dialect, info, mnemonic> {
+  let cppNamespace = NeuroShard_Dialect.cppNamespace;
+  let assemblyFormat = "$value";
+}
+
+def NeuroShard_PoolingAttr : NeuroShard_EnumAttr<NeuroShard_Pooling, "pooling">;
+def NeuroShard_OptimizerSemanticsAttr
+    : NeuroShard_EnumAttr<NeuroShard_OptimizerSemantics, "semantics">;
+def NeuroShard_TierAttr : NeuroShard_EnumAttr<NeuroShard_Tier, "tier">;
+
+#endif // NEUROSHARD_DIALECT_MODELENUMS_TD
