@@ -34,8 +34,8 @@ neuroshardRegisterAllDialects(MlirDialectRegistry registry);
 
 /// Registers our passes and pipelines by their names (docs/reference/passes.md)
 /// for mlirParsePassPipeline() and mlirOpPassManagerAddPipeline(). Once per
-/// process; further calls do nothing. mlirRegisterAllPasses() is the caller's
-/// to call where a pipeline names MLIR's passes too.
+/// process; further calls do nothing. Call
+/// mlirRegisterAllPasses() as well if a pipeline names MLIR's passes.
 MLIR_CAPI_EXPORTED void mlirRegisterNeuroShardPasses(void);
 
 //===----------------------------------------------------------------------===//
@@ -55,8 +55,8 @@ MLIR_CAPI_EXPORTED MlirType neuroshardJaggedTypeGetChecked(
 
 MLIR_CAPI_EXPORTED intptr_t neuroshardJaggedTypeGetNumFeatures(MlirType type);
 
-/// Name of a feature, which lives as long as the context. Empty when `position`
-/// is none of a feature.
+/// Name of a feature, valid as long as the context. Empty if `position` is out
+/// of range.
 MLIR_CAPI_EXPORTED MlirStringRef
 neuroshardJaggedTypeGetFeature(MlirType type, intptr_t position);
 

@@ -26,11 +26,10 @@
 extern "C" {
 #endif
 
-/// How a call ended. Numbers keep their meaning in later versions; there may be
-/// more of them.
+/// Status of a call. Later versions keep these numbers and may add others.
 enum {
   NEUROSHARD_OK = 0,
-  /// The input is sound, but no plan serves it: a limit binds.
+  /// The input is valid, but no plan is feasible: a limit binds.
   NEUROSHARD_NO_PLAN = 1,
   /// Wrong JSON, unknown fields, values out of range, null pointers, a cost
   /// model that does not exist; a plan that breaks a rule.
@@ -39,9 +38,9 @@ enum {
   NEUROSHARD_INTERNAL_ERROR = 3
 };
 
-/// How far a search is.
+/// Progress of a search.
 typedef struct NeuroShardProgress {
-  /// Of this struct, as the library knows it: later versions add fields.
+  /// Size of this struct in the library: later versions add fields.
   uint64_t structBytes;
   /// Since the start.
   double seconds;
@@ -49,7 +48,7 @@ typedef struct NeuroShardProgress {
   double share;
   /// Predicted milliseconds per step of the best plan so far.
   double bestCostMs;
-  /// What is being done; valid during the call.
+  /// The current phase, for people; valid during the call.
   const char *phase;
 } NeuroShardProgress;
 
@@ -89,10 +88,10 @@ neuroshardPlan(const char *workloadJson, const char *optionsJson,
                NeuroShardProgressCallback progress, void *userData,
                char **resultJson, char **errorJson);
 
-/// Whether a plan (schema neuroshard.plan.v1) follows every rule and fits the
-/// memory of a workload with a topology. If not, `errorJson` (may be null) is
-/// set as by neuroshardPlan(); "message" and "details" have everything that is
-/// wrong.
+/// Checks that a plan (schema neuroshard.plan.v1) follows every rule and fits
+/// the memory of a workload with a topology. If not, `errorJson` (may be null)
+/// is set as by neuroshardPlan(); "message" and "details" have everything that
+/// is wrong.
 NEUROSHARD_C_EXPORTED int32_t neuroshardVerifyPlan(const char *workloadJson,
                                                    const char *planJson,
                                                    char **errorJson);

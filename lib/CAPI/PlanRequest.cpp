@@ -12,7 +12,7 @@ using namespace neuroshard::capi;
 
 namespace {
 
-/// The errors of an option's value, which are at the option.
+/// The errors of an option's value, with the option as their place.
 template <typename T>
 tl::unexpected<Diagnostics> atOption(std::string_view name,
                                      const Expected<T> &failed) {

@@ -11,7 +11,7 @@
 
 namespace neuroshard::capi {
 
-/// The workload with the options that change it, and how to search.
+/// The workload, changed by the options, and how to search.
 struct PlanRequest {
   ShardingProblem problem;
   std::unique_ptr<CostModel> model;

@@ -19,7 +19,7 @@ using namespace neuroshard::capi;
 
 namespace {
 
-/// Wrong input as a diagnosis: the first error is the message.
+/// Reports wrong input; the first error is the message.
 Diagnosis diagnosisOf(const Diagnostics &errors) {
   Diagnosis diagnosis;
   for (const Diagnostic &error : errors)
@@ -54,7 +54,7 @@ int32_t failOnNull(const char *argument, char **errorJson) {
                      errorJson);
 }
 
-/// The only error whose limit is no limit of the planner's.
+/// Reports a fault of the library, by a limit that the planner does not have.
 int32_t failInside(const char *what, char **errorJson) {
   if (errorJson)
     *errorJson = nullptr;

@@ -1,6 +1,6 @@
-//===- Levels.h - Ops of each level of the program --------------*- C++ -*-===//
+//===- Levels.h - Which level an op belongs to -----------------*- C++ -*-===//
 //
-// For the checks between the levels.
+// For the passes that verify a level.
 //
 //===----------------------------------------------------------------------===//
 
@@ -11,7 +11,7 @@
 
 namespace neuroshard {
 
-/// Lookups and updates that do not say where.
+/// Ops of the logical and the planned level.
 inline bool isLogicalStep(mlir::Operation *op) {
   return mlir::isa<ir::LookupOp, ir::UpdateOp, ir::WeightsGradientOp>(op);
 }
@@ -25,7 +25,7 @@ inline bool isSharded(mlir::Operation *op) {
                    ir::CombineWeightsGradientOp>(op);
 }
 
-/// Steps and programs of single devices.
+/// Ops of a single device.
 inline bool isPartitioned(mlir::Operation *op) {
   return mlir::isa<ir::ExchangeOp, ir::DeviceProgramOp, ir::LocalTableOp,
                    ir::LocalLookupOp, ir::RouteOp, ir::RunLookupOp,
@@ -34,15 +34,14 @@ inline bool isPartitioned(mlir::Operation *op) {
       op);
 }
 
-/// An error on the first op that is of another level than `level`.
+/// Emits an error on the first op for which `isOther` holds.
 template <typename IsOther>
 mlir::LogicalResult verifyLevel(mlir::ModuleOp module, llvm::StringRef level,
                                 IsOther isOther) {
   mlir::WalkResult result = module.walk([&](mlir::Operation *op) {
     if (!isOther(op))
       return mlir::WalkResult::advance();
-    op->emitOpError("does not belong into a module of the ")
-        << level << " level";
+    op->emitOpError("does not belong in a module of the ") << level << " level";
     return mlir::WalkResult::interrupt();
   });
   return mlir::failure(result.wasInterrupted());

@@ -25,7 +25,7 @@
 // DEVICES: error: {{.*}}other.json is a plan for 3 devices, the topology has 2
 // DEVICES-NOT: error:
 // RUN: not neuroshard-compile %S/Inputs/planned.mlir -o %t/a --plan %t/other.json 2>&1 | FileCheck %s --check-prefix=TWICE
-// TWICE: error: 'neuroshard.plan' op is there already; --plan takes a module without a plan
+// TWICE: error: 'neuroshard.plan' op exists already; --plan takes a module without a plan
 // TWICE-NOT: error:
 // RUN: not neuroshard-compile %t/vector.mlir -o %t/a --topology 1xCPU 2>&1 | FileCheck %s --check-prefix=VECTOR
 // VECTOR: error: 'func.func' op is public, but host code cannot pass a value of type 'vector<4xf32>'; make the function private

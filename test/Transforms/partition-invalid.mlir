@@ -64,5 +64,5 @@ func.func @forward(%ids: !ids) -> tensor<?x8xf32> {
   %0 = neuroshard.lookup sum @t[%ids, "a"] : !ids -> tensor<?x8xf32>
   return %0 : tensor<?x8xf32>
 }
-// expected-error@below {{'@embeddings_start' gets a device argument, so it may only be called, and by a function}}
+// expected-error@below {{'@embeddings_start' gets a device argument, so its only uses may be calls in functions}}
 module attributes {test.callback = @embeddings_start} {}

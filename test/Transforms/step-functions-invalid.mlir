@@ -7,7 +7,7 @@ func.func @embeddings_start(%ids: !ids) -> !pending {
   %p = neuroshard.suspend %ids : !ids -> !pending
   return %p : !pending
 }
-// expected-error@below {{'@embeddings_wait' must take what the last result of '@embeddings_start' holds}}
+// expected-error@below {{'@embeddings_wait' must take the last result of '@embeddings_start'}}
 func.func @embeddings_wait(%p: !neuroshard.pending<!ids, !ids>) {
   %ids:2 = neuroshard.resume %p : !neuroshard.pending<!ids, !ids> -> !ids, !ids
   return
@@ -27,7 +27,7 @@ func.func @embeddings_wait(%p: !pending) -> !context {
   %c = neuroshard.save %ids : !ids -> !context
   return %c : !context
 }
-// expected-error@below {{'@embeddings_update' must take what the last result of '@embeddings_wait' holds}}
+// expected-error@below {{'@embeddings_update' must take the last result of '@embeddings_wait'}}
 func.func @embeddings_update(%c: !neuroshard.context, %lr: f32, %step: i64) {
   neuroshard.restore %c : !neuroshard.context
   return

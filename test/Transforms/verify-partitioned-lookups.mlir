@@ -194,6 +194,6 @@ module {}
 !ids = !neuroshard.jagged<["a"], i64>
 !batch_ids = !neuroshard.dist<@plan, !ids, batch>
 func.func @f(%ids: !batch_ids) -> !batch_ids {
-  // expected-error@below {{does not belong into a module of the partitioned level}}
+  // expected-error@below {{does not belong in a module of the partitioned level}}
   return %ids : !batch_ids
 }

@@ -66,7 +66,7 @@ neuroshard.plan @plan on @cluster semantics exact {
   neuroshard.shard "t" of @t rows [0, 10) cols [0, 4) on [0]
 }
 func.func @f(%ids: !ids) {
-  // expected-error@below {{does not belong into a module of the planned level}}
+  // expected-error@below {{does not belong in a module of the planned level}}
   %b = neuroshard.scatter_batch %ids : !ids -> !neuroshard.dist<@plan, !ids, batch>
   return
 }

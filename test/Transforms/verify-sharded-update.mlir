@@ -152,7 +152,7 @@ func.func @embeddings_update(%c: !context, %g0: tensor<?x8xf32>, %g1: tensor<?x8
   %rows = neuroshard.reduce_rows [#neuroshard.lookup<sum @t["a"]>] ids(%o : !o) gradients(%d0 : !ro) -> !rows
   %normed = neuroshard.exchange_norms %rows [@t] : !rows
   neuroshard.apply_rows %normed [@t] learning_rate %lr step %step : !rows
-  // expected-note@below {{it is here, for one}}
+  // expected-note@below {{one of them is here}}
   neuroshard.fused_update [#neuroshard.lookup<sum @r["b"]>] ids(%i : !rep) gradients(%d1 : !rr) learning_rate %lr step %step
   neuroshard.fused_update [#neuroshard.lookup<sum @r["b"]>] ids(%i : !rep) gradients(%d1 : !rr) learning_rate %lr step %step
   return

@@ -11,7 +11,7 @@ module {}
 !ids = !neuroshard.jagged<["a"], i64>
 neuroshard.table private @t : 10 x 4 x f32
 func.func @f(%ids: !ids) -> tensor<?x4xf32> {
-  // expected-error@below {{does not belong into a module of the sharded level}}
+  // expected-error@below {{does not belong in a module of the sharded level}}
   %0 = neuroshard.lookup sum @t[%ids, "a"] : !ids -> tensor<?x4xf32>
   return %0 : tensor<?x4xf32>
 }
@@ -210,7 +210,7 @@ func.func @embeddings_wait(%p: !pending) -> tensor<?x8xf32> {
   %b, %o = neuroshard.resume %p : !pending -> !b, !o
   // expected-error@below {{needs its rows combined exactly once; #neuroshard.lookup<sum @t["a"]> on ids #0 is there 2 times}}
   %f = neuroshard.fused_lookup %o [#neuroshard.lookup<sum @t["a"]>] : !o -> !ro
-  // expected-note@below {{it is here, for one}}
+  // expected-note@below {{one of them is here}}
   %r = neuroshard.combine %b partials(%f) [#neuroshard.lookup<sum @t["a"]>] : !b, !ro -> !rb
   %r2 = neuroshard.combine %b partials(%f) [#neuroshard.lookup<sum @t["a"]>] : !b, !ro -> !rb
   %0 = neuroshard.gather_batch %r : !rb -> tensor<?x8xf32>

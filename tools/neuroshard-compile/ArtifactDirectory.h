@@ -9,8 +9,8 @@
 
 namespace neuroshard {
 
-/// A directory that takes its name only when everything is in it. Until then
-/// it is a temporary one beside it, which goes away with this object.
+/// A temporary directory beside the target, which it replaces once it is
+/// complete; otherwise the destructor removes it.
 class ArtifactDirectory {
 public:
   ArtifactDirectory() = default;
@@ -26,8 +26,8 @@ public:
   std::string path(llvm::StringRef file) const;
   mlir::LogicalResult write(llvm::StringRef file, llvm::StringRef text,
                             mlir::Location loc);
-  /// XXH3 of 128 bits of a file in it, in 32 hexadecimal digits, by which
-  /// runtimes know files that belong together.
+  /// XXH3 of 128 bits of a file in it, in 32 hexadecimal digits. Runtimes check
+  /// with it that files belong together.
   mlir::FailureOr<std::string> hash(llvm::StringRef file, mlir::Location loc);
   mlir::LogicalResult createFolder(llvm::StringRef name, mlir::Location loc);
   mlir::LogicalResult move(llvm::StringRef from, llvm::StringRef to,

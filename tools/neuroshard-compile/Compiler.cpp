@@ -1,7 +1,7 @@
 //===- Compiler.cpp - Compiles a model to an artifact ---------------------===//
 //
-// Takes the module down the levels and writes what each of them is good for:
-// the plan, the reference, the manifest, one library per device program.
+// Lowers the module level by level and writes the plan, the reference, one
+// library per device program, and the manifest.
 //
 //===----------------------------------------------------------------------===//
 

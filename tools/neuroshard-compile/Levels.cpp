@@ -34,7 +34,7 @@ bool isPartitioned(ModuleOp module) {
   return !module.getOps<ir::DeviceProgramOp>().empty();
 }
 
-/// Runs what `addPasses` adds.
+/// Runs the passes that `addPasses` adds.
 static LogicalResult
 runPasses(ModuleOp module,
           llvm::function_ref<void(OpPassManager &)> addPasses) {
@@ -43,7 +43,7 @@ runPasses(ModuleOp module,
   return pm.run(module);
 }
 
-/// The topology to put a plan from a file on.
+/// The topology for a plan from a file.
 static FailureOr<ir::TopologyOp> getTopology(ModuleOp module,
                                              StringRef option) {
   FailureOr<ir::TopologyOp> found = findTopology(module);
@@ -64,7 +64,7 @@ static LogicalResult addPlanFromFile(ModuleOp module,
   if (failed(present))
     return mlir::failure();
   if (*present)
-    return present->emitOpError("is there already; --plan takes a module "
+    return present->emitOpError("exists already; --plan takes a module "
                                 "without a plan");
   Expected<ShardingPlan> read = readPlan(options.planFile);
   if (!read)
@@ -87,7 +87,7 @@ static LogicalResult addPlanFromFile(ModuleOp module,
 LogicalResult plan(ModuleOp module, const CompileOptions &options) {
   if (!options.entry.empty() && failed(keepEntry(module, options.entry)))
     return mlir::failure();
-  // Given both, neuroshard-plan compares what comes of them.
+  // With both, neuroshard-plan checks that they give the same topology.
   if (options.plan.topology.empty() || !options.grid.deviceClass.empty())
     if (failed(runPasses(module, [&](OpPassManager &pm) {
           pm.addPass(createTopologyFromGrid(options.grid));

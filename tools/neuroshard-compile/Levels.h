@@ -1,6 +1,6 @@
 //===- Levels.h - Lowers a module level by level ----------------*- C++ -*-===//
 //
-// What the compiler does to a module between reading it and code generation.
+// The steps of the compiler from reading a module to code generation.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +22,7 @@ mlir::OwningOpRef<mlir::ModuleOp> readModule(llvm::StringRef path,
 /// True if the module is at level 4 already.
 bool isPartitioned(mlir::ModuleOp module);
 
-/// Gives the module the plan of the file, or the planner's.
+/// Adds the plan of the file, or plans.
 mlir::LogicalResult plan(mlir::ModuleOp module, const CompileOptions &options);
 
 /// The plan of a planned module as JSON.
@@ -32,13 +32,14 @@ mlir::FailureOr<std::string> getPlanJson(mlir::ModuleOp module);
 mlir::LogicalResult shard(mlir::ModuleOp module, const CompileOptions &options);
 mlir::LogicalResult partition(mlir::ModuleOp module);
 
-/// The pipeline neuroshard-reference in two halves: to step functions that
-/// still say what their arguments mean, and to the reference program.
+/// The pipeline neuroshard-reference in two halves: to step functions, from
+/// which the manifest takes the meaning of arguments, and to the reference
+/// program.
 mlir::LogicalResult outline(mlir::ModuleOp module,
                             const CompileOptions &options);
 mlir::LogicalResult lowerReference(mlir::ModuleOp module);
 
-/// Partitioned to the program of this name.
+/// Partitioned to the device program of this name.
 mlir::LogicalResult convertToRuntime(mlir::ModuleOp module,
                                      llvm::StringRef program);
 

@@ -60,7 +60,7 @@ LogicalResult emitJsonErrors(MLIRContext *context, llvm::StringRef file,
   return emitDiagnostics(locationOf(context, file, first), errors);
 }
 
-/// The whole of the input and its name.
+/// The text of the input, and its name.
 std::pair<llvm::StringRef, llvm::StringRef>
 inputOf(const llvm::SourceMgr &sources) {
   const llvm::MemoryBuffer *buffer =
@@ -156,7 +156,7 @@ LogicalResult planToJson(Operation *op, llvm::raw_ostream &output) {
   return success();
 }
 
-/// The plan op that `plan` is to be written to.
+/// The plan op to write `plan` to.
 FailureOr<PlanOp> planOpFor(const ShardingPlan &plan, ModuleOp module) {
   FailureOr<PlanOp> found = findPlan(module, options().planName);
   if (failed(found) || *found)

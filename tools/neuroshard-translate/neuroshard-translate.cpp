@@ -8,7 +8,7 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/WithColor.h"
 
-/// What follows -o, as `-o FILE` or `-o=FILE`; empty if nothing does.
+/// The value of -o, as `-o FILE` or `-o=FILE`; empty if there is none.
 static llvm::StringRef findOutput(llvm::ArrayRef<const char *> arguments) {
   for (size_t i = 0; i < arguments.size(); ++i) {
     llvm::StringRef argument = arguments[i];

@@ -7,8 +7,8 @@
 
 namespace neuroshard {
 
-/// What the pass convert-neuroshard-to-gpu does; returns what a runtime has to
-/// know of the program. Errors are reported at `module`.
+/// Does the work of the pass convert-neuroshard-to-gpu and returns the record
+/// of the program for the runtime. Errors are reported at `module`.
 mlir::FailureOr<GpuProgram> convertToGpu(mlir::ModuleOp module,
                                          llvm::StringRef program,
                                          const GpuProgramOptions &options);

@@ -9,7 +9,7 @@
 namespace neuroshard {
 
 /// Whether the op is a `shard.grid` that no op of its symbol table refers to.
-/// It has said which devices there are, and has no code.
+/// The topology has been made of it, and it has no code.
 inline bool isUnusedGrid(mlir::Operation &op) {
   return mlir::isa<mlir::shard::GridOp>(op) &&
          mlir::SymbolTable::symbolKnownUseEmpty(&op, op.getParentOp());

@@ -12,8 +12,8 @@ include "mlir/Pass/PassBase.td"
 def LowerReference : Pass<"neuroshard-lower-reference", "::mlir::ModuleOp"> {
   let summary = "Lower logical IR to the naive program that defines its meaning";
   let description = [{
-    The truth for tests: one device, no plan, plain loops that accumulate in
-    f32 in the order of the ids and round once, with no code in common with the
+    Tests compare with it: one device, no plan, plain loops that accumulate in
+    f32 in the order of the ids and round once. It shares no code with the
     kernels. Takes level 1, also after `neuroshard-outline` and
     `neuroshard-differentiate`.
 
@@ -54,8 +54,8 @@ def ConvertToRuntime
     Takes level 4 and keeps one device program: its kernels and their table
     (the symbol `neuroshard_program`), and the SPMD functions as calls of the
     `nsrt_*` interface of Runtime/HostProgramABI.h. A jagged value becomes its ids,
-    its offsets (i64), and its weights, if any; the device and what is in
-    flight become pointers. The device argument is marked `nsrt.device`.
+    its offsets (i64), and its weights, if any; the device, routed ids
+    and partial rows become pointers. The device argument is marked `nsrt.device`.
     Exchanges are numbered in the order of their ops, as in the manifest.
 
     ```mlir
@@ -125,7 +125,7 @@ def ConvertToGpu : Pass<"convert-neuroshard-to-gpu", "::mlir::ModuleOp"> {
              clEnumValN(::neuroshard::ElementType::F16, "f16", "Half precision."),
              clEnumValN(::neuroshard::ElementType::BF16, "bf16", "Brain floating point."))}]>,
     Option<"smallRows", "small-rows", "int64_t", "::neuroshard::kSmallRows",
-           "Slots of at most so many rows are updated without a sort, if their optimizer takes one phase.">
+           "Slots of up to this many rows are updated without a sort, if their optimizer takes one phase.">
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",

@@ -12,9 +12,9 @@ include "neuroshard/Dialect/NeuroShardBase.td"
 def NeuroShard_TopologyOp : NeuroShard_Op<"topology", [Symbol]> {
   let summary = "devices of a cluster and the network between them";
   let description = [{
-    `devices` lists runs of equal devices, numbered through; `levels` the
-    network from the outermost level (one group) to the innermost, each level's
-    groups lying inside groups of the one before. `host_memory` is the usable
+    `devices` lists runs of equal devices, numbered consecutively; `levels` lists
+    the levels of the network from the outermost (one group) to the innermost,
+    whose groups lie inside those of the level before. `host_memory` is the usable
     bytes of each host.
 
     ```mlir
@@ -170,8 +170,8 @@ def NeuroShard_LookupOp : NeuroShard_Op<"lookup",
     the order of the ids and rounded once to the element type of the result,
     which does not depend on the table's. `mean` divides the sum by the number
     of ids. `weighted` multiplies each row by the sample weight of its id (sum
-    only). Ids equal to `padding_idx` do not take part in a bag and get no
-    gradient; unpooled they are looked up like any other. `stats` are measured
+    only). Ids equal to `padding_idx` are left out of a bag and get no
+    gradient; an unpooled lookup reads their row like any other. `stats` are measured
     statistics of the ids, for the planner.
 
     ```mlir
@@ -271,21 +271,21 @@ class NeuroShard_UnbundleOp<string mnemonic, Type bundle>
 }
 
 def NeuroShard_SuspendOp : NeuroShard_BundleOp<"suspend", NeuroShard_PendingType> {
-  let summary = "end of the start function: what is in flight";
+  let summary = "bundle what is in flight, at the end of the start function";
 }
 def NeuroShard_ResumeOp : NeuroShard_UnbundleOp<"resume", NeuroShard_PendingType> {
-  let summary = "begin of the wait function: what was in flight";
+  let summary = "unbundle what is in flight, at the beginning of the wait function";
 }
 def NeuroShard_SaveOp : NeuroShard_BundleOp<"save", NeuroShard_ContextType> {
-  let summary = "what the update will need";
+  let summary = "bundle what the update needs";
 }
 def NeuroShard_DiscardOp : NeuroShard_Op<"discard", [NeuroShard_Effects]> {
-  let summary = "no update will be asked for; gives back what was saved";
+  let summary = "release a context without an update";
   let arguments = (ins NeuroShard_ContextType:$context);
   let assemblyFormat = "$context attr-dict `:` qualified(type($context))";
 }
 def NeuroShard_RestoreOp : NeuroShard_UnbundleOp<"restore", NeuroShard_ContextType> {
-  let summary = "what the forward saved";
+  let summary = "unbundle what the forward saved";
 }
 
 #endif // NEUROSHARD_DIALECT_LOGICALOPS_TD

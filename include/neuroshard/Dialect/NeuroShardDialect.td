@@ -11,14 +11,14 @@ include "mlir/IR/OpBase.td"
 
 def NeuroShard_Dialect : Dialect {
   let name = "neuroshard";
-  let summary = "Embedding tables, where their pieces live, and how a step runs";
+  let summary = "Embedding tables, their placement on devices, and the steps that use them";
   let description = [{
-    A program exists at these levels; passes go from one to the next and a
-    verify pass holds the invariants of each.
+    A program goes through these levels; passes lead from one to the next, and a
+    verify pass checks the invariants of each.
 
     1. *Logical*: `table`, `lookup` on `jagged` ids. No device.
-    2. *Planned*: a `plan` says where every piece of every table lives. It is
-       the only owner of placement.
+    2. *Planned*: a `plan` places every piece of every table. Nothing else says
+       where data is.
     3. *Sharded*: lookups are outlined into start, wait and update functions
        and written on distributed values `!neuroshard.dist<@plan, T, kind>`,
        T being the undistributed logical type.
@@ -31,9 +31,9 @@ def NeuroShard_Dialect : Dialect {
     merges or drops them. Everything else is pure.
 
     Tensors of this dialect's ops are not bufferized in place: the conversion
-    to the runtime allocates each result and hands it back to the tensor world
-    with `bufferization.to_tensor restrict writable`, so that one-shot
-    bufferization of the surrounding program needs to know nothing of us.
+    to the runtime allocates each result and makes it a tensor with
+    `bufferization.to_tensor restrict writable`, so that one-shot bufferization
+    of the surrounding program needs no interface of this dialect.
   }];
   let cppNamespace = "::neuroshard::ir";
   let useDefaultTypePrinterParser = 1;

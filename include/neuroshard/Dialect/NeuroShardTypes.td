@@ -50,27 +50,27 @@ class NeuroShard_BundleType<string name, string typeMnemonic>
 }
 
 def NeuroShard_PendingType : NeuroShard_BundleType<"Pending", "pending"> {
-  let summary = "what a started embedding step has in flight";
+  let summary = "values of an embedding step that is in flight";
   let description = [{
-    Bundles the values that pass from the start function to the wait function,
-    so that a caller can put other work between them.
+    The start function returns it and the wait function takes it, so that a
+    caller can do other work between the two.
   }];
 }
 
 def NeuroShard_ContextType : NeuroShard_BundleType<"Context", "context"> {
-  let summary = "what the update needs from the forward";
+  let summary = "values that the forward keeps for the update";
   let description = [{
-    Bundles the values that pass from the wait function to the update function:
-    ids at their owners, bag lengths, the sort.
+    The wait function returns it and the update function takes it. It holds the
+    ids at their owners, bag lengths and the sort.
   }];
 }
 
 def NeuroShard_DistType : NeuroShard_Type<"Dist", "dist"> {
-  let summary = "a value distributed as a plan says";
+  let summary = "a value distributed over devices by a plan";
   let description = [{
     `type` is the undistributed logical type. `batch`: every device holds the
-    part of its own samples. `owner`: every device holds the part of the shards
-    it owns, for the whole batch. `replica`: every device holds everything.
+    part for its own samples. `owner`: every device holds the part for its own
+    shards, of the whole batch. `replica`: every device holds everything.
 
     ```mlir
     !neuroshard.dist<@plan, tensor<?x128xf32>, owner>
@@ -88,7 +88,8 @@ def NeuroShard_DistType : NeuroShard_Type<"Dist", "dist"> {
 def NeuroShard_RowsType : NeuroShard_Type<"Rows", "rows"> {
   let summary = "summed gradients of the unique rows of a batch, with norms";
   let description = [{
-    Between the two phases of an exact row-wise optimizer over column shards.
+    Passed between the two phases of an exact row-wise optimizer over column
+    shards.
   }];
 }
 

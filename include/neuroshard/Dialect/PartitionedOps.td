@@ -14,7 +14,7 @@ def NeuroShard_ExchangeOp : NeuroShard_Op<"exchange",
     [Symbol, NeuroShard_SymbolUser]> {
   let summary = "all lookups of one jagged input, and their results";
   let description = [{
-    What every device knows of a step: `lookups[k]` reads the input's feature
+    The same on every device. `lookups[k]` reads the input's feature
     and gives a result of type `results[k]`.
 
     ```mlir
@@ -39,7 +39,7 @@ def NeuroShard_ExchangeOp : NeuroShard_Op<"exchange",
 
 def NeuroShard_DeviceProgramOp : NeuroShard_Op<"device_program",
     [Symbol, SingleBlock, NoTerminator, NoRegionArguments]> {
-  let summary = "tables and lookups of the devices that run the same program";
+  let summary = "tables and lookups of devices that run the same program";
   let description = [{
     Devices whose local tables and lookups have the same structure share one
     program; what differs between them (which shard a slot holds, its row
@@ -117,7 +117,7 @@ def NeuroShard_RouteOp : NeuroShard_StepOp<"route"> {
 }
 
 def NeuroShard_RunLookupOp : NeuroShard_StepOp<"run_lookup"> {
-  let summary = "wait for ids and look up all slots, in one launch";
+  let summary = "wait for ids and look up all slots in one launch";
   let arguments = (ins
     NeuroShard_DeviceType:$device, FlatSymbolRefAttr:$exchange,
     NeuroShard_RoutedType:$routed);
@@ -126,7 +126,7 @@ def NeuroShard_RunLookupOp : NeuroShard_StepOp<"run_lookup"> {
 }
 
 def NeuroShard_ExchangeResultsOp : NeuroShard_StepOp<"exchange_results"> {
-  let summary = "partial results go back; one tensor per lookup";
+  let summary = "send partial results back; one tensor per lookup";
   let arguments = (ins
     NeuroShard_DeviceType:$device, FlatSymbolRefAttr:$exchange,
     NeuroShard_RoutedType:$routed, NeuroShard_PartialsType:$partials);
@@ -137,7 +137,7 @@ def NeuroShard_ExchangeResultsOp : NeuroShard_StepOp<"exchange_results"> {
 }
 
 def NeuroShard_ExchangeGradientsOp : NeuroShard_StepOp<"exchange_gradients"> {
-  let summary = "gradients of all results go to the owners";
+  let summary = "send the gradients of all results to the owners";
   let arguments = (ins
     NeuroShard_DeviceType:$device, FlatSymbolRefAttr:$exchange,
     NeuroShard_RoutedType:$routed, Variadic<NeuroShard_RowTensor>:$gradients);
@@ -149,7 +149,7 @@ def NeuroShard_ExchangeGradientsOp : NeuroShard_StepOp<"exchange_gradients"> {
 }
 
 def NeuroShard_RunWeightsGradientOp : NeuroShard_StepOp<"run_weights_gradient"> {
-  let summary = "gradient of per-sample weights, back at the samples";
+  let summary = "gradient of per-sample weights, sent back to the samples";
   let arguments = (ins
     NeuroShard_DeviceType:$device, FlatSymbolRefAttr:$exchange,
     NeuroShard_JaggedType:$ids,
@@ -178,7 +178,7 @@ def NeuroShard_RunUpdateOp : NeuroShard_Op<"run_update",
 }
 
 def NeuroShard_ReleaseOp : NeuroShard_Op<"release", [NeuroShard_Effects]> {
-  let summary = "give back a step's routed ids or partial rows";
+  let summary = "release routed ids or partial rows of a step";
   let arguments = (ins
     NeuroShard_DeviceType:$device,
     AnyTypeOf<[NeuroShard_RoutedType, NeuroShard_PartialsType]>:$value);

@@ -1,7 +1,7 @@
 //===- ShardedOps.td - Operations on distributed values ----*- tablegen -*-===//
 //
-// Level 3: the step in distributed values. The ops do not depend on the number
-// of devices; the plan says who holds what.
+// Level 3: the step on distributed values. The ops do not depend on the number
+// of devices; the plan says which device holds which part.
 //
 //===----------------------------------------------------------------------===//
 
@@ -11,7 +11,7 @@
 include "neuroshard/Dialect/NeuroShardBase.td"
 
 def NeuroShard_ScatterBatchOp : NeuroShard_PureOp<"scatter_batch"> {
-  let summary = "every device gets its samples";
+  let summary = "split a batch over the devices";
   let description = [{
     The first `batch mod devices` devices get one sample more than the others.
   }];
@@ -22,7 +22,7 @@ def NeuroShard_ScatterBatchOp : NeuroShard_PureOp<"scatter_batch"> {
 }
 
 def NeuroShard_GatherBatchOp : NeuroShard_PureOp<"gather_batch"> {
-  let summary = "all samples, in the order of the batch";
+  let summary = "collect all samples, in the order of the batch";
   let arguments = (ins NeuroShard_DistType:$input);
   let results = (outs AnyType:$result);
   let assemblyFormat = "$input attr-dict `:` qualified(type($input)) `->` qualified(type($result))";
@@ -35,7 +35,7 @@ class NeuroShard_Collective<string mnemonic, list<Trait> traits = []>
         !listconcat(traits, [NeuroShard_SymbolUser, NeuroShard_Effects])>;
 
 def NeuroShard_DistributeIdsOp : NeuroShard_Collective<"distribute_ids"> {
-  let summary = "ids go where the rows are (batch -> owner or replica)";
+  let summary = "send ids to the devices with their rows (batch -> owner or replica)";
   let description = [{
     Every owner of a shard of a looked-up table gets, from all devices, the ids
     of that lookup's feature that fall into its rows, made relative to them.
@@ -54,7 +54,7 @@ def NeuroShard_DistributeIdsOp : NeuroShard_Collective<"distribute_ids"> {
 
 def NeuroShard_FusedLookupOp : NeuroShard_Op<"fused_lookup",
     [NeuroShard_SymbolUser, NeuroShard_Effects]> {
-  let summary = "lookups of many tables at once, where their rows are";
+  let summary = "look up many tables at once, on the devices with their rows";
   let description = [{
     With ids at their owners the results are partial (`owner`): the columns and
     the sums over the rows that the owner has, in f32. With ids at the batch
@@ -76,11 +76,11 @@ def NeuroShard_FusedLookupOp : NeuroShard_Op<"fused_lookup",
 }
 
 def NeuroShard_CombineOp : NeuroShard_Collective<"combine"> {
-  let summary = "partial results go back to their samples (owner -> batch)";
+  let summary = "send partial results back to their samples (owner -> batch)";
   let description = [{
-    Column shards side by side; partial sums of row shards travel as f32 and
-    are added in rank order; mean divides afterwards by the full number of ids;
-    unpooled rows go back into the order of their ids. `ids` are the ids at the
+    Columns of column shards are put side by side; partial sums of row shards
+    travel as f32 and are added in rank order; a mean is divided afterwards by
+    the full number of ids; unpooled rows return to the order of their ids. `ids` are the ids at the
     batch, for bag lengths and order.
   }];
   let arguments = (ins
@@ -99,7 +99,7 @@ def NeuroShard_CombineOp : NeuroShard_Collective<"combine"> {
 
 def NeuroShard_DistributeGradientsOp
     : NeuroShard_Collective<"distribute_gradients"> {
-  let summary = "gradients go where the rows are (batch -> owner or replica)";
+  let summary = "send gradients to the devices with their rows (batch -> owner or replica)";
   let description = [{
     The reverse of `combine`: each owner gets its columns for the whole batch;
     mean has divided by the number of ids before.
@@ -120,7 +120,7 @@ def NeuroShard_DistributeGradientsOp
 
 def NeuroShard_FusedUpdateOp : NeuroShard_Op<"fused_update",
     [SameVariadicOperandSize, NeuroShard_SymbolUser, NeuroShard_Effects]> {
-  let summary = "optimizer step of many tables at once, where their rows are";
+  let summary = "one optimizer step of many tables, on the devices with their rows";
   let description = [{
     As `update`, on ids and gradients at their owners (or replicas). `ids[k]`
     and `gradients[k]` belong to `lookups[k]`.
@@ -142,7 +142,7 @@ def NeuroShard_FusedUpdateOp : NeuroShard_Op<"fused_update",
 
 def NeuroShard_ReduceRowsOp : NeuroShard_Op<"reduce_rows",
     [SameVariadicOperandSize, NeuroShard_SymbolUser, Pure]> {
-  let summary = "summed gradient of each unique row, with the norm of its columns";
+  let summary = "sum the gradients of each unique row, with the norm of its columns";
   let description = [{
     First phase of an exact row-wise optimizer over column shards.
   }];
@@ -162,7 +162,7 @@ def NeuroShard_ReduceRowsOp : NeuroShard_Op<"reduce_rows",
 
 def NeuroShard_ExchangeNormsOp
     : NeuroShard_Collective<"exchange_norms", [AllTypesMatch<["rows", "result"]>]> {
-  let summary = "column owners of the same rows add their norms, in column order";
+  let summary = "add the norms of the column shards of a row, in column order";
   let arguments = (ins NeuroShard_DistType:$rows, FlatSymbolRefArrayAttr:$tables);
   let results = (outs NeuroShard_DistType:$result);
   let assemblyFormat = "$rows $tables attr-dict `:` qualified(type($rows))";
@@ -187,7 +187,7 @@ def NeuroShard_ApplyRowsOp : NeuroShard_Op<"apply_rows",
 
 def NeuroShard_FusedWeightsGradientOp : NeuroShard_Op<"fused_weights_gradient",
     [NeuroShard_SymbolUser, NeuroShard_Effects]> {
-  let summary = "gradient of per-sample weights, where the rows are";
+  let summary = "gradient of per-sample weights, on the devices with the rows";
   let arguments = (ins
     NeuroShard_DistType:$ids,
     Variadic<NeuroShard_DistType>:$gradients,
@@ -204,7 +204,7 @@ def NeuroShard_FusedWeightsGradientOp : NeuroShard_Op<"fused_weights_gradient",
 
 def NeuroShard_CombineWeightsGradientOp
     : NeuroShard_Collective<"combine_weights_gradient"> {
-  let summary = "gradients of per-sample weights go back to their samples";
+  let summary = "send gradients of per-sample weights back to their samples";
   let description = [{
     Partial dot products of column shards are added in rank order.
   }];

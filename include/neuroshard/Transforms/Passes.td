@@ -1,6 +1,6 @@
 //===- Passes.td - Logical to partitioned ------------------*- tablegen -*-===//
 //
-// The passes between the levels of the dialect, and the checks of each level.
+// The passes between the levels of the dialect, and those that verify a level.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,8 +14,8 @@ def KeepEntry : Pass<"neuroshard-keep-entry", "::mlir::ModuleOp"> {
   let description = [{
     A plan and the step functions made by it serve one entry function. In a
     module with several functions that have lookups, the option `entry` names
-    the one to compile; the others go, so that the plan is made for the lookups
-    of the entry alone. A function that is called by what stays is refused.
+    the one to compile. The others are erased, so that the plan is made for the
+    lookups of the entry alone; one that a remaining function calls is an error.
     Without the option nothing changes.
 
     ```mlir
@@ -36,11 +36,12 @@ def Outline : Pass<"neuroshard-outline", "::mlir::ModuleOp"> {
   let summary = "Move all lookups into a start and a wait function";
   let description = [{
     A caller can do other work between the two. The call of start comes right
-    after the ids are there, the call of wait right before the first use of a
-    result; ids that are made later than that move up if they can. Lookups of
-    unused results are dropped. All lookups must be in the top block of the
-    entry function: every device takes part in every lookup. An entry that is
-    named is kept as by neuroshard-keep-entry.
+    after the definition of the ids, the call of wait right before the first use
+    of a result; ids that are made later than that move up if they can. Lookups
+    without a used result are dropped. All lookups must be in the top block of the
+    entry function: every device takes part in every lookup. With the option
+    `entry` other functions with lookups are erased as by
+    `neuroshard-keep-entry`.
 
     ```mlir
     // Before:
@@ -120,7 +121,7 @@ def Differentiate : Pass<"neuroshard-differentiate", "::mlir::ModuleOp"> {
 }
 
 def Shard : Pass<"neuroshard-shard", "::mlir::ModuleOp"> {
-  let summary = "Write the step functions in values distributed by a plan";
+  let summary = "Rewrite the step functions on values distributed by a plan";
   let description = [{
     Ids of a sharded table go to the owners of its rows, results come back and
     are combined; replicated tables are looked up where the samples are, and
@@ -163,8 +164,8 @@ def Fuse : Pass<"neuroshard-fuse", "::mlir::ModuleOp"> {
     In each step function one op remains for all lookups that read the same
     ids, for all gradients that go the same way, for all updates at owners and
     for all at replicas, and for each phase of exact row-wise optimizers: one
-    collective and one launch instead of many. Values that start and wait hand
-    on are merged with them. The order of lookups is kept. Names of tables
+    collective and one launch instead of many. The values that start and wait
+    return for them are merged, too. The order of lookups is kept. Names of tables
     appear in the IR, devices do not, so it grows with tables, not devices.
 
     ```mlir
@@ -193,8 +194,8 @@ def Partition : Pass<"neuroshard-partition", "::mlir::ModuleOp"> {
     on as first argument, and work on its part of the batch. Each jagged input
     of start becomes an `exchange` with all lookups that read it, in the order
     of wait's results; the ops on distributed values become the steps of
-    exchanges, and what they hold is released at the end of the step. Ids are
-    kept for the update only where gradients of per-sample weights need their
+    exchanges, and the runtime's buffers are released at the end of the step.
+    The context keeps ids only where gradients of per-sample weights need their
     number.
 
     Each device gets its shards as slots, those of one structure together, and
@@ -203,9 +204,9 @@ def Partition : Pass<"neuroshard-partition", "::mlir::ModuleOp"> {
 
     Whatever else the entry function computes now runs on the local batch of
     each device. It must therefore act on every sample by itself: a mean over
-    the batch, say, would be a mean over the local batch. That can not be seen
-    in general; refused are, on more than one device, entry functions that
-    return tensors whose number of samples is static or that have none.
+    the batch, say, would be a mean over the local batch. The pass cannot check
+    this in general. On more than one device it refuses entry functions with a
+    result that has a static number of samples or no dimension for them.
 
     ```mlir
     // Before:
@@ -248,24 +249,23 @@ def TopologyFromGrid
     in the last axis alone are neighbours.
 
     Each axis is a level of the topology, the first the outermost. The groups of
-    a level hold the devices that agree in all axes before it, and its link is
-    that between members of a group which differ in the axis. A grid says
-    nothing of links and memory; they are those of the device class: an axis
-    whose groups fit into a node of the class has the links of a node, the
-    others have the network. Axes of size 1 are no level, and of neighbouring
-    levels with the same link the outer one stays, since nothing tells them
-    apart: with H200s, of which 8 are a node, `2x4` is the topology `8xH200`,
-    `4x2x8` is `8x8xH200`. If even the groups of the last axis are larger than
-    a node, they are cut into nodes: `16` is `16xH200`. Each node is a host.
+    a level hold the devices that agree in all axes before it; its link joins
+    members of a group that differ in the axis. Links and memory, which a grid
+    does not have, are those of the device class: an axis whose groups fit into
+    a node of the class has the links of a node, the others have the network.
+    Axes of size 1 make no level, and of neighbouring levels with the same link
+    the outer one stays: with H200s, of which 8 are a node, `2x4` is the
+    topology `8xH200`, `4x2x8` is `8x8xH200`. If even the groups of the last
+    axis are larger than a node, they are cut into nodes: `16` is `16xH200`.
+    Each node is a host.
 
-    `bandwidth` and `latency` give the link of each axis where that is known
-    better. Links given by `bandwidth` are taken as they are: no node is cut.
+    `bandwidth` and `latency` replace the links of the class. With `bandwidth`
+    no groups are cut into nodes.
 
-    A module without a grid stays as it is, and so does one with a topology; if
-    `device-class` is given, that topology must be the grid's. The grid stays
-    for the rest of the program; the conversions to native code drop it if nothing
-    refers to it. The pipelines from the logical level run this
-    pass unless they get a `topology`.
+    A module without a grid does not change, nor does one with a topology; with
+    `device-class` that topology must be the grid's. The grid remains; the
+    conversions to native code drop it if nothing refers to it. The pipelines
+    from the logical level run this pass unless they get a `topology`.
 
     ```mlir
     // Before, with device-class=H200:
@@ -304,8 +304,7 @@ def VerifyPlanned : Pass<"neuroshard-verify-planned", "::mlir::ModuleOp"> {
     - The module has a plan, and no op of the sharded or partitioned level.
     - The plan covers every table exactly once, or replicates it on all
       devices.
-    - The planner's verifier, which shares no code with any search, finds
-      nothing wrong with it: devices and tiers, pins, constraints of
+    - The planner's verifier, which shares no code with any search, accepts it: devices and tiers, pins, constraints of
       `neuroshard.planning`, and, with `check-memory`, the memory of devices
       and hosts.
 

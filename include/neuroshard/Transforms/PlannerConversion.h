@@ -24,8 +24,8 @@ namespace neuroshard {
 /// of the ops, `neuroshard.batch` (0 when the module does not say it) and
 /// `neuroshard.planning`. A table without optimizer counts as SGD, a lookup
 /// without statistics as one id per sample. Ids are i64 and results f32 as soon
-/// as one lookup's are. Errors are emitted on the op at fault; whether the
-/// values make sense is check()'s to say.
+/// as one lookup's are. Errors are emitted on the op at fault; check()
+/// judges the values.
 mlir::FailureOr<ShardingProblem> problemFromIR(mlir::ModuleOp module);
 
 /// The problem a plan answers: problemFromIR() of its module, its topology,
@@ -40,7 +40,7 @@ mlir::FailureOr<Topology> topologyFromIR(ir::TopologyOp op);
 /// Makes the shards that are in the plan constraints of the problem.
 void fixShards(ir::PlanOp plan, ShardingProblem &problem);
 
-/// Shards in the order of the ops, and how the plan came about.
+/// Shards in the order of the ops, and the provenance.
 mlir::FailureOr<ShardingPlan> planFromIR(ir::PlanOp plan);
 
 //===----------------------------------------------------------------------===//
@@ -73,7 +73,7 @@ mlir::LogicalResult planToIR(const ShardingPlan &plan, ir::PlanOp op);
 // Both
 //===----------------------------------------------------------------------===//
 
-/// Emits everything that is wrong as one error with notes. Returns failure.
+/// Emits one error with a note for each further problem. Returns failure.
 mlir::LogicalResult emitDiagnostics(mlir::Location loc,
                                     const Diagnostics &diagnostics);
 

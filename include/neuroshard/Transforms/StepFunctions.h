@@ -1,7 +1,7 @@
 //===- StepFunctions.h - Start, wait and update of a module ----*- C++ -*-===//
 //
-// The functions that hold a module's embedding work from neuroshard-outline
-// on, and the ops at their borders.
+// From neuroshard-outline on these functions hold all lookups and updates of a
+// module.
 //
 //===----------------------------------------------------------------------===//
 
@@ -47,8 +47,8 @@ struct StepFunctions {
   llvm::MutableArrayRef<mlir::BlockArgument> getGradients();
   mlir::Value getLearningRate();
   mlir::Value getStep();
-  /// The argument of start behind distributed ids of any of the functions,
-  /// through context and pending; nullopt if there is none.
+  /// The argument of start that distributed ids of any of the functions come
+  /// from; nullopt if there is none.
   std::optional<unsigned> getInput(mlir::Value ids);
 
   /// Finds the functions. An error says which is missing or has a form that

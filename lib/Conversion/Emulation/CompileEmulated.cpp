@@ -1,7 +1,6 @@
 //===- CompileEmulated.cpp - From a GPU module to a CPU library -----------===//
 //
-// The GPU module alone, through the emulation pass and then the way of all
-// native code.
+// Runs the emulation pass and then the native pipeline on the GPU module.
 //
 //===----------------------------------------------------------------------===//
 

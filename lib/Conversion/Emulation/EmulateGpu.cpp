@@ -1,6 +1,6 @@
 //===- EmulateGpu.cpp - GPU kernels as functions for the CPU --------------===//
 //
-// The pass; what it does is in EmulatedFunctions.cpp and EmulatedOps.cpp.
+// The pass neuroshard-emulate-gpu; its steps are in the files Emulated*.cpp.
 //
 //===----------------------------------------------------------------------===//
 

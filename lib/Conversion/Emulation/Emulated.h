@@ -12,9 +12,8 @@
 
 namespace neuroshard {
 
-/// Makes all pointers and memrefs under `root` those of the one address space
-/// that a CPU has, and removes the casts between address spaces. Shared memory
-/// is an error.
+/// Moves all pointers and memrefs under `root` to the default address space,
+/// and removes casts between address spaces. Shared memory is an error.
 mlir::LogicalResult dropAddressSpaces(mlir::Operation *root);
 
 /// Moves the functions of the only gpu.module of `module` into `module` and
@@ -32,8 +31,8 @@ mlir::func::FuncOp declareFunction(mlir::ModuleOp module, llvm::StringRef name,
 /// Tells the emulator of every access to memory before it happens.
 void reportAccesses(mlir::ModuleOp module);
 
-/// Replaces what a thread asks the GPU for by calls of the emulator. An op
-/// without an emulation is an error.
+/// Replaces GPU ops by calls of the emulator. An op without an emulation is an
+/// error.
 mlir::LogicalResult convertGpuOps(mlir::ModuleOp module);
 
 } // namespace neuroshard

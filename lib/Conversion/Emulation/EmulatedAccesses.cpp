@@ -27,12 +27,12 @@ struct Access {
   Value address;
   Type type;
   nse_access_kind kind = NSE_READ;
-  /// Bytes; 0: those of the type, as a GPU has it.
+  /// Bytes; 0: natural alignment of the type.
   uint64_t alignment = 0;
 };
 } // namespace
 
-/// No address: no access.
+/// The access of an op; without an address if it has none.
 static Access getAccess(Operation *op) {
   return llvm::TypeSwitch<Operation *, Access>(op)
       .Case([](LLVM::LoadOp load) -> Access {

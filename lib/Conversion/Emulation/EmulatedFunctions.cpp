@@ -1,6 +1,6 @@
 //===- EmulatedFunctions.cpp - Functions and types of emulated kernels ----===//
 //
-// What GPU functions are for a CPU: plain functions over plain pointers.
+// Turns GPU functions into functions over plain pointers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -49,7 +49,7 @@ static LogicalResult refuseShared(Operation *root) {
   return failure(result.wasInterrupted());
 }
 
-/// Removes casts that lead to the type they come from.
+/// Removes casts of a type to itself.
 static void foldCasts(Operation *root) {
   root->walk([](Operation *op) {
     if (!isa<LLVM::AddrSpaceCastOp, memref::MemorySpaceCastOp>(op) ||

@@ -50,7 +50,8 @@ private:
   }
   Value cast(Value number, Type type);
 
-  /// A number in x; in y and z threads and blocks have number 0 of 1.
+  /// Replaces a number or size in dimension x by a call; in y and z the number
+  /// is 0 and the size 1.
   LogicalResult askNumber(Operation *op, StringRef name, gpu::Dimension dim,
                           int64_t otherwise);
   LogicalResult replaceNumber(Operation *op, StringRef name) {
@@ -200,7 +201,7 @@ LogicalResult OpConverter::vote(NVVM::VoteSyncOp op) {
   return replace(op, arith::OrIOp::create(b, none, all).getResult());
 }
 
-/// NVVM's square root that rounds correctly is everybody else's square root.
+/// The CPU's square root rounds correctly, too.
 LogicalResult OpConverter::intrinsic(LLVM::CallIntrinsicOp op) {
   if (op.getIntrin() != "llvm.nvvm.sqrt.rn.f")
     return op.emitOpError("has no emulation on the CPU");
@@ -266,7 +267,7 @@ LogicalResult OpConverter::convert(Operation *op) {
       });
 }
 
-/// True for ops that mean something to a GPU only.
+/// True for ops that only GPUs run.
 static bool isGpuOp(Operation *op) {
   if (auto call = dyn_cast<LLVM::CallIntrinsicOp>(op))
     return call.getIntrin().starts_with("llvm.nvvm.");
@@ -276,7 +277,7 @@ static bool isGpuOp(Operation *op) {
 }
 
 LogicalResult convertGpuOps(ModuleOp module) {
-  // An op comes before those inside it, which an error should not name.
+  // In pre-order, so that an error names an op and not those inside it.
   SmallVector<Operation *> ops;
   module.walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (isGpuOp(op))

@@ -11,7 +11,7 @@ namespace neuroshard {
 
 /// NVVM's number of the global address space.
 static constexpr unsigned kGlobalSpace = 1;
-/// More elements of any array than a device's memory holds.
+/// More elements than any array has.
 static constexpr int64_t kUnbounded = int64_t{1} << 40;
 
 LLVM::LLVMPointerType getDevicePointerType(MLIRContext *context) {

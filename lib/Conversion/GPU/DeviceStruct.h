@@ -1,7 +1,7 @@
 //===- DeviceStruct.h - Fields of structs in device memory -----*- C++ -*-===//
 //
-// Typed reads of the structs of RuntimeCuda/GpuKernelABI.h, whose layout is the
-// C compiler's, and memrefs over the arrays they point to.
+// Typed reads of the structs of RuntimeCuda/GpuKernelABI.h by their offsets in
+// C, and memrefs over the arrays that they point to.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,14 +14,14 @@
 
 namespace neuroshard {
 
-/// Marks the cast that makes a memref: nobody writes the array while the kernel
-/// runs, so that loads may go through the read-only cache.
+/// Marks a cast to a memref: the array does not change while the kernel runs,
+/// so loads may go through the read-only cache.
 inline constexpr llvm::StringLiteral kInvariantAttr = "nsg.invariant";
 
 /// Pointers to device memory: NVVM's global address space.
 mlir::LLVM::LLVMPointerType getDevicePointerType(mlir::MLIRContext *context);
 
-/// A struct that nobody writes while the kernel runs.
+/// A struct that does not change while the kernel runs.
 class DeviceStruct {
 public:
   DeviceStruct(mlir::ImplicitLocOpBuilder &b, mlir::Value address)

@@ -1,8 +1,8 @@
 //===- Distribute.cpp - Functions on rows for groups of lanes -------------===//
 //
-// neuroshard-distribute-over-lanes: rewrites a function on whole rows into what
-// one lane of a group does. The bodies have few kinds of ops; the rewriting
-// knows each, and an op that it does not know is an error.
+// neuroshard-distribute-over-lanes: rewrites a function on whole rows into the
+// work of one lane of a group. The bodies have few kinds of ops; any other op
+// is an error.
 //
 //===----------------------------------------------------------------------===//
 
@@ -82,7 +82,7 @@ private:
 };
 } // namespace
 
-/// One element stays one: it is a scalar on its way to be stored.
+/// Vectors of one element stay: they are scalars to be stored.
 Type Distributor::convertType(Type type) const {
   auto vector = dyn_cast<VectorType>(type);
   if (!vector || vector.getNumElements() == 1)
@@ -248,8 +248,9 @@ SmallVector<Value> Distributor::moveToLane(ValueRange indices,
   return moved;
 }
 
-/// Padded rows are aligned as a whole. Others, the caller's, are where they are
-/// whole pieces of 16 bytes, else to an element (GpuKernelABI.h).
+/// Padded rows, in memrefs of rank 2, are aligned to 16 bytes. Rows of the
+/// caller are too if their size is a multiple of 16 bytes; otherwise they are
+/// aligned to an element (GpuKernelABI.h).
 llvm::Align Distributor::getAlignment(Value memref, int64_t perLane) const {
   auto type = cast<MemRefType>(memref.getType());
   int64_t bytes = type.getElementType().getIntOrFloatBitWidth() / 8;
@@ -289,7 +290,7 @@ LogicalResult Distributor::convertWrite(vector::TransferWriteOp op) {
   return success();
 }
 
-/// Other lanes may still have to read what is overwritten.
+/// Waits for the other lanes, which may still read the old value.
 void Distributor::writeScalar(vector::TransferWriteOp op) {
   NVVM::SyncWarpOp::create(b, mask);
   Value zero = arith::ConstantIndexOp::create(b, 0);
@@ -383,7 +384,7 @@ static FailureOr<unsigned> findArgument(func::FuncOp func, StringRef name,
          << type << " with the attribute '" << name << "'";
 }
 
-/// What markForLanes has written.
+/// The lanes that markForLanes has written.
 static FailureOr<Lanes> readLanes(func::FuncOp func) {
   auto count = func->getAttrOfType<IntegerAttr>(kLanesAttr);
   auto columns = func->getAttrOfType<IntegerAttr>(kColumnsAttr);

@@ -1,6 +1,6 @@
 //===- Distribute.h - Functions on rows for groups of lanes ----*- C++ -*-===//
 //
-// What neuroshard-distribute-over-lanes is told about a function.
+// The input of neuroshard-distribute-over-lanes besides the function.
 //
 //===----------------------------------------------------------------------===//
 

@@ -23,8 +23,8 @@ namespace neuroshard {
 namespace {
 struct Architecture {
   llvm::StringLiteral name;
-  /// The least version of PTX that knows it, and allows for parameters of more
-  /// than 4 KiB.
+  /// The first version of PTX that has the architecture and allows parameters
+  /// of more than 4 KiB.
   llvm::StringLiteral ptxFeature;
 };
 } // namespace
@@ -147,7 +147,7 @@ compileGpuImages(ModuleOp module, const GpuTargetOptions &options) {
       return failure();
     images.push_back({arch->name.str(), std::move(*cubin)});
   }
-  // Those in the table are in ascending order.
+  // In the order of the table.
   const Architecture *least = *llvm::min_element(archs);
   FailureOr<std::string> ptx = serialize(module, *least, *toolkit, "isa");
   if (failed(ptx))

@@ -49,8 +49,8 @@ TaskInputs::TaskInputs(ImplicitLocOpBuilder &b, const DeviceStruct &task,
   rowBegin = this->task.i64(offsetof(nsg_lookup_task, row_begin));
 }
 
-/// Emits a loop over the items from `first` on, with the items and what the
-/// step before has left; `emit` returns what it leaves to the next.
+/// Emits a loop over the items from `first` on. `emit` gets the item and the
+/// carried values, and returns those of the next iteration.
 static void
 emitLoop(ImplicitLocOpBuilder &b, const Items &items, ValueRange carried,
          llvm::function_ref<SmallVector<Value>(Value item, ValueRange)> emit) {
@@ -65,8 +65,8 @@ emitLoop(ImplicitLocOpBuilder &b, const Items &items, ValueRange carried,
     scf::YieldOp::create(b, next);
 }
 
-/// Emits loops over the items: `atOnce` of them in each round, then what is
-/// left one by one.
+/// Emits a loop that takes `atOnce` items in each iteration, and one that takes
+/// the rest one by one.
 static void emitRounds(ImplicitLocOpBuilder &b, const Items &items,
                        int64_t atOnce,
                        llvm::function_ref<void(ArrayRef<Value>)> emit) {
@@ -100,7 +100,7 @@ void TaskInputs::forEachBag(llvm::function_ref<void(Value)> emit) {
       emit(item);
       return SmallVector<Value>();
     });
-  // A block has items; a group of it may have none.
+  // A block has items, but one of its groups may have none.
   Value last = addConstant(b, items.end, -1);
   Span first = loadBag(arith::MinUIOp::create(b, items.first, last));
   emitLoop(b, items, {first.first, first.limit},
@@ -158,7 +158,8 @@ Span TaskInputs::loadOffsets(Value item) {
   return {first, loadIndexElement(b, task, offsets, i64, next)};
 }
 
-/// One body serves bags with offsets and fixed ones if it is for each id.
+/// A body that runs per id serves both bags with offsets and bags of one
+/// length.
 Span TaskInputs::loadBag(Value item) {
   if (!settings.isPerId)
     return loadOffsets(item);
@@ -191,8 +192,7 @@ void TaskInputs::beginGradients(Value item) {
       b, hasFlag(NSG_MEAN), arith::UIToFPOp::create(b, f32, integer), one);
 }
 
-/// The row in the slot: that of a bad id is 0, so that nothing is read that is
-/// not there.
+/// The row in the slot; 0 for a bad id, so that every read is in bounds.
 Value TaskInputs::getId(Value position) {
   if (!settings.isPooled)
     position = addFirstId(position);
@@ -266,7 +266,7 @@ Value RunInputs::getRow(Value run) {
   Type i32 = b.getI32Type(), i64 = b.getI64Type();
   Value low =
       arith::ExtUIOp::create(b, i64, loadElement(b, sorted, keys, i32, word));
-  // A short key's array has the next key there, or nothing: read the same word.
+  // Short keys have no high word: read the low one again.
   Value highWord = arith::AddIOp::create(
       b, word,
       arith::SelectOp::create(b, isShort, arith::ConstantIndexOp::create(b, 0),
@@ -296,8 +296,8 @@ Span RunInputs::getRun(Value run) {
   return {first, loadIndexElement(b, sorted, starts, i32, next)};
 }
 
-/// The chunks that lie in the run have been added up, if there is an array for
-/// their sums.
+/// If there is an array for the sums of chunks, those of all chunks that lie in
+/// the run have been computed.
 std::optional<SplitRun> RunInputs::splitRun(Span run) {
   if (isChunk)
     return std::nullopt;
@@ -336,7 +336,8 @@ Value RunInputs::getGradientOffset(Value place) {
                           b.getI64Type(), getPosition(place));
 }
 
-/// One load, from the array or of the one that stands for it.
+/// Loads from the array or, without one, the constant 1 of nsg_sorted: one load
+/// without a branch.
 Value RunInputs::getFactor(Value place) {
   Value factors = sorted.pointer(offsetof(nsg_sorted, factors));
   Value null = LLVM::ZeroOp::create(b, factors.getType());

@@ -27,12 +27,13 @@ public:
     bool isPooled = true;
     /// All bags have `pooling` ids.
     bool isFixed = false;
-    /// The body is emitted for each id of the bags, which are fixed, means or
-    /// not as the task says.
+    /// The body runs for each id; flags of the task say whether bags have one
+    /// length and are means.
     bool isPerId = false;
-    /// Reads the offsets of a bag while the bag before is added up.
+    /// Reads the offsets of the next bag while a bag is added up.
     bool readsAhead = false;
-    /// Where bad ids are reported, and the number of the task; null: nowhere.
+    /// Where bad ids are reported, and the number of the task; null: they are
+    /// not.
     mlir::Value badId, taskNumber;
   };
   TaskInputs(mlir::ImplicitLocOpBuilder &b, const DeviceStruct &task,
@@ -69,15 +70,15 @@ private:
   Settings settings;
   mlir::Value ids, rows, rowBegin;
   llvm::SmallVector<Check> checks;
-  Span bag; ///< of the item.
+  Span bag; ///< The bag of the current item.
   mlir::Value gradientOffset, divisor;
 };
 
 /// An update, or a phase of one: reads an nsg_slot and the nsg_sorted.
 class RunInputs : public UpdateInputs {
 public:
-  /// `item` counts the slot's runs; the first of them is run `firstRun`. Or it
-  /// is a chunk, whose "run" is all of its positions.
+  /// Item i is run `firstRun` + i of the slot or, with `isChunk`, a chunk,
+  /// whose run has all of its positions.
   RunInputs(mlir::ImplicitLocOpBuilder &b, const DeviceStruct &slot,
             const DeviceStruct &sorted, mlir::Value item, mlir::Value firstRun,
             bool isChunk)

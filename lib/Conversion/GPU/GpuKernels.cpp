@@ -18,9 +18,9 @@ using namespace mlir;
 
 namespace neuroshard {
 
-/// Of 65,536 registers, for blocks of 256 threads: 64 each for lookups, which
-/// have bytes in flight to hide, and 80 for updates, which hold gradients,
-/// weights and states at once. One block less if some body is large.
+/// Resident blocks of NSG_THREADS threads share 65,536 registers: 4 blocks give
+/// lookups 64 per thread, 3 give updates, which hold gradients, weights and
+/// states at once, 80. One block less if some body is large.
 static int32_t getResidentBlocks(ArrayRef<Variant> variants, int32_t most) {
   bool hasLarge = llvm::any_of(
       variants, [](const Variant &variant) { return variant.isLarge; });
@@ -83,7 +83,7 @@ static Group makeGroup(KernelBuilder &k, int64_t lanes) {
   return group;
 }
 
-/// Emits emit(variant) for the one that `number` names; none for other numbers.
+/// Emits a switch over the variants, which runs none for other numbers.
 static void switchVariants(KernelBuilder &k, Value number,
                            ArrayRef<Variant> variants,
                            llvm::function_ref<void(const Variant &)> emit) {
@@ -103,7 +103,7 @@ static void switchVariants(KernelBuilder &k, Value number,
   }
 }
 
-/// Emits `emit` for items in front of `end`.
+/// Emits `emit` under the condition item < end.
 static void guardItem(ImplicitLocOpBuilder &b, Value item, Value end,
                       llvm::function_ref<void()> emit) {
   Value isThere =
@@ -114,7 +114,8 @@ static void guardItem(ImplicitLocOpBuilder &b, Value item, Value end,
   emit();
 }
 
-/// Element `number` of an array of i32 that nobody writes meanwhile, as index.
+/// Element `number` of an array of i32 that the kernel does not write, as
+/// index.
 static Value loadI32(ImplicitLocOpBuilder &b, Value array, Value number) {
   Value value = structAt(b, array, sizeof(int32_t), number).i32(0);
   return arith::IndexCastOp::create(b, b.getIndexType(), value);
@@ -158,8 +159,8 @@ void createTaskKernel(gpu::GPUModuleOp module, const TaskKernel &kernel,
 //===----------------------------------------------------------------------===//
 
 /// Emits a bisection: the first number in [low, high) for which
-/// isBefore(number) does not hold, `high` if it holds for all. It must not hold
-/// again after that.
+/// isBefore(number) is false, or `high`. It must be false for all later
+/// numbers.
 static Value findFirst(KernelBuilder &k, Value low, Value high,
                        llvm::function_ref<Value(Value)> isBefore) {
   ImplicitLocOpBuilder &b = k.b;
@@ -187,8 +188,8 @@ static Value findFirst(KernelBuilder &k, Value low, Value high,
   return loop.getResult(0);
 }
 
-/// The last number below `count` (at least 1) for which begin(number) is not
-/// above `place`; begin(0) must not be.
+/// Emits a bisection: the last number below `count`, which is at least 1, with
+/// begin(number) <= place. begin must ascend, and begin(0) <= place.
 static Value findLast(KernelBuilder &k, Value count, Value place,
                       llvm::function_ref<Value(Value)> begin) {
   ImplicitLocOpBuilder &b = k.b;
@@ -201,9 +202,9 @@ static Value findLast(KernelBuilder &k, Value count, Value place,
 }
 
 namespace {
-/// Which runs a virtual block works on. Slot s has the virtual blocks from
-/// run_begin[s] / fewest + s on: as many as it needs, since none takes fewer
-/// runs, and no sum over slots has to be made first.
+/// Maps virtual blocks to runs. A block takes at least `fewest` runs, so slot s
+/// has enough of them with those from run_begin[s] / fewest + s on, and no
+/// prefix sum over slots is needed.
 class RunBlocks {
 public:
   RunBlocks(KernelBuilder &k, Value runBegin, int64_t fewest)
@@ -215,7 +216,8 @@ public:
         arith::DivUIOp::create(b, runBeginOf(slot), k.constant(fewest));
     return arith::AddIOp::create(b, blocks, slot);
   }
-  /// The slot of a virtual block: that of one before it, or a later one.
+  /// The slot of a virtual block, searched from the slot of an earlier block
+  /// on.
   Value findSlot(Value block, Value before, Value numSlots);
 
 private:
@@ -226,8 +228,8 @@ private:
 };
 } // namespace
 
-/// Doubles its steps from the slot before, which is mostly the one or near it,
-/// and bisects the last of them.
+/// Steps of doubling length from `before`, which is mostly the slot or near it,
+/// then a bisection of the last step.
 Value RunBlocks::findSlot(Value block, Value before, Value numSlots) {
   Type index = b.getIndexType();
   Value one = k.constant(1);
@@ -243,7 +245,7 @@ Value RunBlocks::findSlot(Value block, Value before, Value numSlots) {
     Block *test = b.createBlock(&loop.getBefore(), {}, {index, index},
                                 {b.getLoc(), b.getLoc()});
     Value low = test->getArgument(0), high = test->getArgument(1);
-    // All blocks are in front of the one behind the last slot.
+    // Ends at numSlots: its first block is after all blocks of slots.
     Value last = arith::MinUIOp::create(b, high, numSlots);
     Value goesOn = arith::XOrIOp::create(
         b, isPast(last), arith::ConstantOp::create(b, b.getBoolAttr(true)));
@@ -268,7 +270,7 @@ void createRunKernel(gpu::GPUModuleOp module, const RunKernel &kernel,
                      ArrayRef<Variant> variants) {
   Builder types(module.getContext());
   Type pointer = getDevicePointerType(module.getContext());
-  // Sums of several columns take what an update takes: there are pieces, too.
+  // With more columns, sums need as many registers as updates.
   constexpr int64_t kFewColumns = 4;
   bool hasFew = llvm::all_of(variants, [](const Variant &variant) {
     return variant.shape.columns <= kFewColumns;
@@ -321,7 +323,8 @@ void createRunKernel(gpu::GPUModuleOp module, const RunKernel &kernel,
 // Chunks of long runs
 //===----------------------------------------------------------------------===//
 
-/// A warp takes a chunk; few chunks lie in one run, so idle lanes cost little.
+/// One warp per chunk. Few chunks lie within one run, so idle lanes cost
+/// little.
 void createPartialsKernel(gpu::GPUModuleOp module, ArrayRef<Variant> variants) {
   Builder types(module.getContext());
   Type pointer = getDevicePointerType(module.getContext());
@@ -344,7 +347,7 @@ void createPartialsKernel(gpu::GPUModuleOp module, ArrayRef<Variant> variants) {
       arith::DivUIOp::create(b, k.thread, k.constant(kWarp)));
   Value stride = arith::MulIOp::create(
       b, gpu::GridDimOp::create(b, gpu::Dimension::x), warps);
-  // Without runs there is nothing to bisect.
+  // findLast needs at least one run.
   Value hasRuns = arith::CmpIOp::create(b, arith::CmpIPredicate::ugt, numRuns,
                                         k.constant(0));
   Value end = arith::SelectOp::create(b, hasRuns, chunks, first);

@@ -33,9 +33,9 @@ private:
   mlir::gpu::GPUFuncOp function;
 };
 
-/// Makes a function a kernel of NSG_THREADS threads per block, of which at
-/// least `residentBlocks` are to fit a multiprocessor: that bounds the
-/// registers, which the assembler otherwise bounds more than is good.
+/// Makes a function a kernel of NSG_THREADS threads per block, and bounds its
+/// registers so that `residentBlocks` blocks fit a multiprocessor. Without it
+/// the assembler would allow fewer.
 void setLaunchBounds(mlir::gpu::GPUFuncOp kernel, int32_t residentBlocks);
 
 /// Blocks per multiprocessor of kernels on ids, which need few registers.
@@ -58,9 +58,9 @@ void createTaskKernel(mlir::gpu::GPUModuleOp module, const TaskKernel &kernel,
 struct RunKernel {
   llvm::StringRef name;
   size_t variantField;
-  /// Holds a row's gradient alone, not weights and states beside it.
+  /// Bodies hold only gradients in registers, no weights and states.
   bool onlySums = false;
-  /// Too few items to fill a GPU: each may have more registers.
+  /// Too few items to fill a GPU, so threads may have more registers.
   bool hasFewItems = false;
 };
 void createRunKernel(mlir::gpu::GPUModuleOp module, const RunKernel &kernel,

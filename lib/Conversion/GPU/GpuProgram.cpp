@@ -100,7 +100,7 @@ LogicalResult ProgramBuilder::addLookup(const LookupSpec &lookup) {
   if (lookup.pooled && failed(addPooledVariants(spec, entry)))
     return failure();
   if (lookup.weighted && slot.optimizer) {
-    // Bags, of which each id has a gradient; of one length or not.
+    // One body for bags with offsets and bags of one length.
     VariantSpec gradient;
     gradient.kernel = spec.kernel;
     gradient.kernel.kind = KernelKind::WeightGradient;
@@ -112,7 +112,7 @@ LogicalResult ProgramBuilder::addLookup(const LookupSpec &lookup) {
   return success();
 }
 
-/// Sums of gradients, which are the same for all types of weights.
+/// Sums of gradients do not depend on the type of the weights.
 static VariantSpec describeSums(KernelKind kind, int64_t dim) {
   VariantSpec spec;
   spec.kernel.kind = kind;

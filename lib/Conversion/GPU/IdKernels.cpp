@@ -110,8 +110,8 @@ static Value readField(ImplicitLocOpBuilder &b, const AbiField &field,
                                        : from.index(field.offset);
 }
 
-/// What a call of a declared function stands for; null if the header has
-/// nothing of that name.
+/// The value that replaces a call of a declared function; null if the header
+/// has no such name.
 static Value expandCall(func::CallOp call) {
   ImplicitLocOpBuilder b(call.getLoc(), call);
   Type type = call.getResult(0).getType();

@@ -9,18 +9,18 @@
 namespace neuroshard {
 
 static constexpr int64_t kLoadBytes = 16;
-/// Columns that a lane holds; times one more than the rows in flight they are
-/// its registers.
+/// Columns of a row per lane. A lane needs this many registers for the sum and
+/// for each row in flight.
 static constexpr int64_t kMaxColumns = 16;
-/// Values of weights and states that a lane holds while gradients are added, if
-/// it reads its weights at once.
+/// Values of weights and states that a lane reads before it adds gradients, if
+/// its weights are one load.
 static constexpr int64_t kMaxAhead = 8;
-/// Values of rows in flight that a lane holds.
+/// Values of all rows in flight per lane.
 static constexpr int64_t kMaxInFlight = 32;
 
 int64_t LaneShape::itemsPerBlock() const { return NSG_THREADS / lanes; }
 
-/// The largest power of two that divides `value`, at most a warp; 0 for 0.
+/// The largest power of two that divides `value`, at most kWarp; 0 for 0.
 static int64_t getLanesFor(int64_t value) {
   return std::min(value & -value, kWarp);
 }
@@ -29,7 +29,7 @@ LaneShape getLaneShape(int64_t dim, ElementType element) {
   int64_t wide = kLoadBytes / elementBytes(element);
   LaneShape shape;
   shape.lanes = dim % wide == 0 ? getLanesFor(dim / wide) : 0;
-  // Narrower loads by more lanes beat a lane that reads long rows alone.
+  // More lanes with narrower loads beat few lanes with many columns each.
   if (shape.lanes == 0 || dim / shape.lanes > kMaxColumns)
     shape.lanes = std::max(shape.lanes, getLanesFor(dim));
   shape.rows.chunk = wide * shape.lanes;

@@ -22,7 +22,7 @@ namespace neuroshard {
 #define GEN_PASS_DEF_LOWERDEVICEARRAYS
 #include "neuroshard/Conversion/GPU/Passes.h.inc"
 
-/// The cast that made a memref of a pointer, or null.
+/// The cast of a pointer to the memref, or null.
 static UnrealizedConversionCastOp getArrayCast(Value memref) {
   auto cast = memref.getDefiningOp<UnrealizedConversionCastOp>();
   if (cast && cast.getInputs().size() == 1 &&

@@ -14,7 +14,7 @@ using namespace mlir;
 
 namespace neuroshard {
 
-/// Counts that are read before any of them is looked at.
+/// Counts that are read at once.
 static constexpr int64_t kCountsInFlight = 8;
 
 static Value makeIndex(ImplicitLocOpBuilder &b, int64_t value) {
@@ -35,7 +35,7 @@ PieceInputs::PieceInputs(ImplicitLocOpBuilder &b, const DeviceStruct &slot,
     : RunInputs(b, slot, sorted, item, {}, /*isChunk=*/false), b(b),
       sorted(sorted) {
   DeviceStruct own = slot;
-  // There are few items: dividing 32 bits takes a fraction of the time.
+  // Items fit 32 bits, whose division takes a fraction of the time.
   auto cast = [&](Type type, Value value) -> Value {
     return arith::IndexCastUIOp::create(b, type, value);
   };
@@ -73,8 +73,8 @@ Value SumInputs::countSums() {
   return slot.index32(offsetof(nsg_slot, num_sums));
 }
 
-/// Looks at the counts of all of the row's sums, several at a time: at the last
-/// one again where there are fewer.
+/// Whether some sum of the row has gradients. Reads several counts at once, the
+/// last one again if there are fewer.
 Value SumInputs::hasGradients() {
   Value count = countSums();
   Value last = arith::SubIOp::create(b, count, makeIndex(b, 1));

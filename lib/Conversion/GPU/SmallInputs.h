@@ -12,8 +12,8 @@
 
 namespace neuroshard {
 
-/// A sum of some pieces' gradients of one row: item c * rows + r is sum c of
-/// row r. A span is what a piece has of the row.
+/// Sums of gradients over some pieces. Item c * rows + r is sum c of row r; the
+/// span of a piece has the positions of the row in it.
 class PieceInputs : public RunInputs {
 public:
   PieceInputs(mlir::ImplicitLocOpBuilder &b, const DeviceStruct &slot,
@@ -28,9 +28,8 @@ private:
   mlir::Value row, firstPiece, numPieces;
 };
 
-/// The update of a row, which is the item, by its sums: those are its
-/// "gradients", one at each position from 0 on. Rows without any gradient are
-/// no items.
+/// The update of a row, the item, by the sums of its gradients: sum i takes the
+/// place of the gradient at position i. Rows without gradients are skipped.
 class SumInputs : public UpdateInputs {
 public:
   SumInputs(mlir::ImplicitLocOpBuilder &b, const DeviceStruct &slot,
@@ -40,7 +39,7 @@ public:
   void forEachItem(llvm::function_ref<void(mlir::Value)> emit) override;
   mlir::Value getRow(mlir::Value item) override { return item; }
   Span getRun(mlir::Value item) override;
-  /// A number of a row of nsg_slot.reduced.
+  /// Number of a row of nsg_slot.reduced.
   mlir::Value getGradientOffset(mlir::Value position) override;
   mlir::Value getFactor(mlir::Value) override { return {}; }
 

@@ -18,10 +18,11 @@ using namespace mlir;
 
 namespace neuroshard {
 
-/// Of a small slot's row, with four sums in flight.
+/// Most columns per lane for which a small slot's update keeps four sums in
+/// flight.
 static constexpr int64_t kFewColumns = 4;
 
-/// Results are f32 unless the name says more.
+/// Names of bodies with f32 results have no suffix.
 static std::string getSuffix(ElementType output) {
   if (output == ElementType::F32)
     return "";
@@ -108,8 +109,8 @@ void VariantBuilder::emitTaskBody(ValueRange arguments) {
   settings.isPooled = spec.kernel.pooled;
   settings.isFixed = spec.isFixed;
   settings.isPerId = !isLookup;
-  // Rows of several blocks have enough under way; they and sample weights have
-  // no registers to spare.
+  // Rows of several blocks have enough loads in flight. Neither they nor
+  // weighted lookups have registers to spare.
   settings.readsAhead = spec.kernel.dim <= shape.rows.block &&
                         !(isLookup && spec.kernel.weighted);
   settings.badId = isLookup ? arguments[kBadId] : Value();
@@ -199,8 +200,8 @@ void VariantBuilder::emitRunBody(ValueRange arguments) {
   emitBody(body);
 }
 
-/// Many columns; or pieces of several widths, each of which has addresses; or
-/// the sample weights of rows in flight; or their products with a gradient.
+/// Registers go to columns, to addresses of slices of several widths, to the
+/// sample weights of rows in flight, or to their products with a gradient.
 static bool isLarge(const KernelSpec &spec, const LaneShape &shape) {
   constexpr int64_t kManyColumns = 8;
   if (shape.columns > kManyColumns || shape.isRagged)
@@ -219,7 +220,7 @@ FailureOr<int64_t> VariantSet::getOrCreate(const VariantSpec &spec) {
     return found->second;
   auto getShape = readsTasks(spec.kernel) ? getLaneShape : getUpdateShape;
   LaneShape shape = getShape(spec.kernel.dim, spec.kernel.element);
-  // Weights and states are held, too, and few sums are read.
+  // The body also holds weights and states, and reads few sums.
   if (spec.isSmall && shape.columns > kFewColumns)
     shape.rows.inFlight = std::max<int64_t>(1, shape.rows.inFlight / 2);
   func::FuncOp whole = VariantBuilder(module, spec, shape).run();

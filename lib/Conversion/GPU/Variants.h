@@ -15,11 +15,11 @@
 
 namespace neuroshard {
 
-/// What distinguishes one body from another.
+/// Bodies with equal specifications are the same.
 struct VariantSpec {
   KernelSpec kernel;
-  /// Lookups: type of the output; divided by the number of ids; all bags of
-  /// one length.
+  /// Of lookups: type of the output; whether sums are divided by the number of
+  /// ids; whether all bags have one length.
   ElementType output = ElementType::F32;
   bool isMean = false;
   bool isFixed = false;
@@ -34,12 +34,12 @@ struct Variant {
   bool isLarge = false;
 };
 
-/// The bodies that one kernel chooses from, each once.
+/// The bodies of one kernel, each once.
 class VariantSet {
 public:
   explicit VariantSet(mlir::gpu::GPUModuleOp module) : module(module) {}
 
-  /// The number of the variant, which is made if it is new.
+  /// The number of the variant; creates it if it is new.
   mlir::FailureOr<int64_t> getOrCreate(const VariantSpec &spec);
   llvm::ArrayRef<Variant> get() const { return variants; }
   bool empty() const { return variants.empty(); }
@@ -50,9 +50,10 @@ private:
   llvm::SmallVector<Variant> variants;
 };
 
-/// Arguments of a lookup's or weight gradient's device function: the task, the
-/// group's first item, the end of the block's, lane and mask of the group, the
-/// number of the task, where bad ids go (null for weight gradients).
+/// Arguments of the device function of a lookup or weight gradient: the task,
+/// the group's first item, the end of the block's items, lane and mask of the
+/// group, the number of the task, where bad ids are reported (null for weight
+/// gradients).
 enum TaskArgument {
   kTask,
   kTaskItem,
@@ -62,8 +63,8 @@ enum TaskArgument {
   kTaskNumber,
   kBadId
 };
-/// Arguments of an update's: the slot, the sorted positions, item and first run
-/// of the slot, lane and mask.
+/// Arguments of the device function of an update: the slot, the sorted
+/// positions, the item, the first run of the slot, lane and mask of the group.
 enum RunArgument { kSlot, kSorted, kRunItem, kFirstRun, kRunLane, kRunMask };
 
 } // namespace neuroshard

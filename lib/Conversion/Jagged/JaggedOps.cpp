@@ -1,6 +1,6 @@
 //===- JaggedOps.cpp - Ops on jagged values become loops ------------------===//
 //
-// pack and unpack copy; the others only rename tensors or read offsets.
+// pack and unpack copy ids; the other ops need no copies.
 //
 //===----------------------------------------------------------------------===//
 
@@ -175,7 +175,7 @@ struct LowerNumIds : OpConversionPattern<ir::NumIdsOp> {
   }
 };
 
-/// suspend, save: the bundle is its values.
+/// suspend, save: the values themselves replace the bundle.
 template <typename OpT> struct LowerBundle : OpConversionPattern<OpT> {
   using OpConversionPattern<OpT>::OpConversionPattern;
 
@@ -191,7 +191,7 @@ template <typename OpT> struct LowerBundle : OpConversionPattern<OpT> {
   }
 };
 
-/// resume, restore: the values are the bundle's parts.
+/// resume, restore: the parts of the bundle replace the values.
 template <typename OpT> struct LowerUnbundle : OpConversionPattern<OpT> {
   using OpConversionPattern<OpT>::OpConversionPattern;
 

@@ -30,7 +30,7 @@ Value JaggedTensors::numIds(LoopBuilder &b, int64_t feature) const {
                firstId(b, feature, batch, zero));
 }
 
-/// Appends what `type` is made of.
+/// Appends the types that `type` is converted to.
 static LogicalResult flatten(const TypeConverter &converter,
                              ArrayRef<Type> types,
                              SmallVectorImpl<Type> &flat) {

@@ -1,7 +1,7 @@
 //===- Structural.cpp - Jagged values across functions and loops ----------===//
 //
-// MLIR's own patterns do calls, returns, branches and scf; functions have
-// ours, because an argument's attributes must follow it.
+// MLIR's patterns convert calls, returns, branches and scf. Functions have a
+// pattern here that keeps the attributes of arguments.
 //
 //===----------------------------------------------------------------------===//
 
@@ -67,8 +67,7 @@ private:
     return list.getDictionary(builder.getContext());
   }
 
-  /// An argument that became several leaves its attributes behind: they were
-  /// about a value that is no more.
+  /// Drops the attributes of an argument that became several.
   void addAttrs(SmallVectorImpl<Attribute> &to, DictionaryAttr attrs,
                 size_t count) const {
     if (!attrs || count != 1)

@@ -1,6 +1,6 @@
 //===- OrderReductions.cpp - Innermost loops that LLVM can vectorise ------===//
 //
-// A reduction may not be reassociated, so a reduction loop innermost is a
+// With the reduction loop innermost, a sum that may not be reassociated is a
 // chain of dependent scalar additions.
 //
 //===----------------------------------------------------------------------===//
@@ -30,8 +30,8 @@ static std::optional<unsigned> findInnermostLoop(linalg::GenericOp op) {
   return dim.getPosition();
 }
 
-/// True if every input that depends on the loop does so in its last dimension
-/// alone: the loop then reads neighbours.
+/// True if the loop reads neighbouring elements of every input that depends on
+/// it: only the last dimension does.
 static bool isContiguous(linalg::GenericOp op, unsigned loop) {
   SmallVector<AffineMap> maps = op.getIndexingMapsArray();
   ArrayRef<AffineMap> inputs = ArrayRef(maps).take_front(op.getNumDpsInputs());
@@ -46,7 +46,7 @@ static bool isContiguous(linalg::GenericOp op, unsigned loop) {
   });
 }
 
-/// The new order of the loops: parallel, reductions, innermost.
+/// The new order of the loops: parallel ones, reductions, `innermost`.
 static SmallVector<unsigned> orderLoops(linalg::GenericOp op,
                                         unsigned innermost) {
   SmallVector<unsigned> parallel, reductions;

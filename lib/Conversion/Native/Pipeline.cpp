@@ -1,7 +1,6 @@
 //===- Pipeline.cpp - From standard dialects to LLVM's --------------------===//
 //
-// Order: tensors become buffers, buffers get their deallocations, structured
-// ops become loops, then everything becomes LLVM's.
+// Bufferization, deallocation, loops for structured ops, then the LLVM dialect.
 //
 //===----------------------------------------------------------------------===//
 

@@ -15,7 +15,7 @@ namespace neuroshard {
 #define GEN_PASS_DEF_SEPARATERESULTS
 #include "neuroshard/Conversion/Native/Passes.h.inc"
 
-/// The value whose buffer `value` looks at.
+/// The value that `value` is a view of.
 static Value rootOf(Value value) {
   while (Operation *op = value.getDefiningOp()) {
     if (!isa<tensor::CastOp, tensor::CollapseShapeOp, tensor::ExpandShapeOp,
@@ -26,7 +26,7 @@ static Value rootOf(Value value) {
   return value;
 }
 
-/// A branch or loop, or a choice: its buffer may be that of any operand.
+/// The result of a branch, a loop or a select may be the buffer of any operand.
 static bool maySelect(Value value) {
   Operation *op = value.getDefiningOp();
   return op && (op->getNumRegions() > 0 || isa<SelectLikeOpInterface>(op));

@@ -21,8 +21,8 @@ using namespace mlir;
 
 namespace neuroshard {
 
-/// Reports the first op that the pipeline has no lowering for. Casts only
-/// surround such an op.
+/// Reports the first op that the pipeline has no lowering for. The casts around
+/// it are not the cause.
 static LogicalResult checkLowered(ModuleOp module) {
   WalkResult result = module.walk([&](Operation *op) {
     if (op == module || isa<UnrealizedConversionCastOp>(op) ||
@@ -34,7 +34,8 @@ static LogicalResult checkLowered(ModuleOp module) {
   return failure(result.wasInterrupted());
 }
 
-/// Kernels on pointers have no buffers, and ops that buffer analyses refuse.
+/// Whether to run bufferization and deallocation. Kernels on pointers do not
+/// need them and have ops that these passes refuse.
 static bool hasBuffers(ModuleOp module) {
   auto isBuffer = [](Type type) {
     return isa<BaseMemRefType, TensorType>(type);

@@ -27,7 +27,7 @@ FailureOr<GpuProgram> convertToGpu(ModuleOp module, StringRef program,
   FailureOr<ir::DeviceProgramOp> kept = findProgram(module, program);
   if (failed(kept))
     return failure();
-  // A pass declares these; a direct caller need not know of them.
+  // For direct callers; the pass declares them as dependent dialects.
   module.getContext()
       ->loadDialect<arith::ArithDialect, func::FuncDialect, gpu::GPUDialect,
                     LLVM::LLVMDialect, math::MathDialect, memref::MemRefDialect,

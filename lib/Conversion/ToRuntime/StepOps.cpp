@@ -53,7 +53,8 @@ struct LowerRunLookup : OpConversionPattern<ir::RunLookupOp> {
   }
 };
 
-/// Of results: a cache line, so that rows of whole lines are just these.
+/// A cache line, so that result rows whose size is a multiple of one do not
+/// straddle lines.
 constexpr int64_t kResultAlignment = 64;
 
 struct LowerExchangeResults : OpConversionPattern<ir::ExchangeResultsOp> {

@@ -1,7 +1,6 @@
 //===- Bundles.h - Change what pending and context values hold -*- C++ -*-===//
 //
-// Helpers for passes that give a step other values to carry from start to wait
-// and from wait to update.
+// For passes that change which values start gives to wait, and wait to update.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,12 +13,11 @@ namespace neuroshard {
 
 /// Lets `op` (a suspend or save) bundle `values`, and gives every value of the
 /// old bundle type in the module, and every function that takes or returns
-/// one, the new type. The unbundling op has to be replaced by the caller.
+/// one, the new type. The caller replaces the unbundling op.
 template <typename OpT> void rebundle(OpT op, mlir::ValueRange values);
 
-/// Replaces a resume or restore by one with the results that its bundle's type
-/// says. Returns them; the old op is left to the caller, without operand type
-/// check until it is erased.
+/// Creates a resume or restore with the results that the type of its bundle
+/// lists now. The caller erases the old op, which is not valid any more.
 template <typename OpT> OpT recreateUnbundle(OpT op);
 
 } // namespace neuroshard

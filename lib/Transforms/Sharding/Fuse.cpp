@@ -78,8 +78,8 @@ auto idsOf = [](auto op) { return op.getIds(); };
 auto partialsOf = [](auto op) { return op.getPartials(); };
 auto gradientsOf = [](auto op) { return op.getGradients(); };
 
-// The op that does what all ops of a group do. Its results are those of the
-// group, one after another, or one result that stands for each of theirs.
+// Each creates one op for a whole group. It has the results of the group in
+// their order, or one result that replaces all of them.
 
 Operation *merge(OpBuilder &builder, const Group<DistributeIdsOp> &group) {
   DistributeIdsOp first = group.front();
@@ -135,8 +135,8 @@ Operation *merge(OpBuilder &builder, const Group<ApplyRowsOp> &group) {
                              first.getStep());
 }
 
-/// The merged op takes the place of the last one, where all operands are
-/// there. That needs every user of the others to come later.
+/// The merged op replaces the last one, where all operands are defined. So all
+/// users of the others must come later.
 template <typename OpT> bool canMoveToLast(const Group<OpT> &group) {
   Operation *last = group.back();
   return llvm::all_of(group, [&](OpT op) {

@@ -50,7 +50,7 @@ private:
 
   func::FuncOp entry;
   Block *block;
-  /// Where the next function goes: after the entry or the one made last.
+  /// The next function is inserted after it.
   Operation *last;
   SmallVector<LookupOp> lookups;
   llvm::SetVector<Value> ids;
@@ -111,8 +111,8 @@ LogicalResult Outliner::checkNames() {
   return success();
 }
 
-/// All ids are needed to start, all results are there only after the wait, so
-/// ids that are made between the two move up.
+/// Start needs all ids, and results exist only after wait: ids that are made
+/// after the first use of a result move before it.
 LogicalResult Outliner::defineIdsBefore(Operation *firstUse) {
   IRRewriter rewriter(entry.getContext());
   DominanceInfo dominance(entry);

@@ -1,4 +1,4 @@
-//===- ShardUpdate.cpp - Write the update in distributed values -----------===//
+//===- ShardUpdate.cpp - Rewrite the update on distributed values ---------===//
 
 #include "Bundles.h"
 #include "Sharder.h"
@@ -45,9 +45,9 @@ LogicalResult Sharder::collectUpdate() {
   return success();
 }
 
-/// Brings gradients to owners and replicas, and ids to replicas. The update of
-/// a replicated table needs them at the replicas, the gradient of its sample
-/// weights at the batch.
+/// Distributes gradients to owners and replicas, and ids to replicas. The
+/// update of a replicated table needs them at the replicas, the gradient of its
+/// sample weights at the batch.
 void Sharder::distributeGradients(OpBuilder &builder, ValueRange carried) {
   for (auto [lookup, gradient] : llvm::zip(lookups, step.getGradients()))
     if (lookup.inUpdate || lookup.inWeightsGradient)
@@ -78,8 +78,8 @@ void Sharder::distributeGradients(OpBuilder &builder, ValueRange carried) {
   }
 }
 
-/// Partial gradients of the weights where the rows are, then their sum at the
-/// samples.
+/// Computes partial gradients of the weights on the devices with the rows, and
+/// adds them on the devices with the samples.
 Value Sharder::shardWeightsGradient(OpBuilder &builder, WeightsGradientOp op,
                                     ValueRange carried) {
   Type weights = op.getResult().getType();
@@ -100,8 +100,7 @@ Value Sharder::shardWeightsGradient(OpBuilder &builder, WeightsGradientOp op,
   return GatherBatchOp::create(builder, op.getLoc(), weights, combined);
 }
 
-/// All tables in one phase, then all tables of the two phases of an exact
-/// row-wise optimizer over column shards.
+/// Updates first the tables that take one phase, then those that take two.
 void Sharder::shardTableUpdates(OpBuilder &builder, ValueRange carried) {
   auto isTwoPhase = [&](UpdateOp op) {
     return placement[op.getTableAttr().getAttr()].twoPhase;

@@ -1,6 +1,6 @@
-//===- Sharder.h - Step functions in distributed values --------*- C++ -*-===//
+//===- Sharder.h - Step functions on distributed values --------*- C++ -*-===//
 //
-// The rewriting behind neuroshard-shard.
+// The rewriting of the pass neuroshard-shard.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,13 +20,13 @@ struct ShardedLookup {
   /// Index of the jagged input it reads.
   unsigned input;
   const TablePlacement *placement;
-  /// Position of its ids at their owners among the values that start hands
-  /// on; unused for a replicated table.
+  /// Position, among the values that start returns, of its ids at their owners;
+  /// unused for a replicated table.
   unsigned ownerIds = 0;
 
   /// Which ops of the update read its gradient.
   bool inUpdate = false, inWeightsGradient = false;
-  /// Its gradient at the batch, and where the rows are.
+  /// Its gradient on the devices with the samples, and on those with the rows.
   mlir::Value batchGradient = {}, gradient = {};
   /// Its ids at the replicas.
   mlir::Value replicaIds = {};
@@ -35,7 +35,7 @@ struct ShardedLookup {
 };
 
 /// Rewrites the three step functions. Every op does one lookup or one table;
-/// neuroshard-fuse merges them. In each function, ops of one kind come after
+/// neuroshard-fuse merges them. In each function, ops of one kind follow
 /// one another.
 class Sharder {
 public:
@@ -50,7 +50,7 @@ public:
 
 private:
   ir::DistType dist(mlir::Type type, ir::Distribution distribution) const;
-  /// Rows as they travel: f32, so that partial sums are rounded once.
+  /// Rows travel as f32, so that partial sums are rounded once.
   mlir::RankedTensorType f32Rows(mlir::RankedTensorType type) const;
   mlir::ArrayAttr one(mlir::Attribute attribute) const;
 

@@ -51,8 +51,8 @@ static LogicalResult verifyUpdateArguments(StepFunctions &step) {
          << kUpdateName << "' must be a learning rate, f32, and a step, i64";
 }
 
-/// Whether what `to` takes apart is what `from` put together, and goes from
-/// one function to the other as its last result and first argument.
+/// Checks that `to` takes and unbundles the bundle that is the last result of
+/// `from`.
 template <typename BundleOp, typename UnbundleOp>
 static LogicalResult verifyHandOver(func::FuncOp from, BundleOp bundle,
                                     func::FuncOp to, UnbundleOp unbundle) {
@@ -62,8 +62,8 @@ static LogicalResult verifyHandOver(func::FuncOp from, BundleOp bundle,
       !llvm::is_contained(to.getArguments(), unbundle.getBundle()) ||
       bundle.getBundle().getType() != unbundle.getBundle().getType())
     return to.emitError("'@")
-           << to.getSymName() << "' must take what the last result of '@"
-           << from.getSymName() << "' holds";
+           << to.getSymName() << "' must take the last result of '@"
+           << from.getSymName() << "'";
   return success();
 }
 

@@ -22,7 +22,7 @@ namespace {
 /// A lookup and the jagged input it reads.
 using Use = std::pair<Attribute, unsigned>;
 
-/// Where each use is, for one kind of op.
+/// The ops of one kind with each use.
 using Uses = llvm::MapVector<Use, SmallVector<Operation *>>;
 
 std::string describe(const Use &use) {
@@ -92,7 +92,7 @@ LogicalResult ShardedVerifier::verifyPlace(FusedLookupOp op) {
   return success();
 }
 
-/// Everything in `from` is in `to` as often.
+/// Checks that every use in `from` is in `to` as often.
 LogicalResult ShardedVerifier::verifySame(const Uses &from, const Uses &to,
                                           llvm::StringRef rule) {
   for (auto &[use, ops] : from) {
@@ -105,7 +105,7 @@ LogicalResult ShardedVerifier::verifySame(const Uses &from, const Uses &to,
                                     << " is there " << count << " times";
     if (count)
       diagnostic.attachNote(other->second.front()->getLoc())
-          << "it is here, for one";
+          << "one of them is here";
     return diagnostic;
   }
   return success();

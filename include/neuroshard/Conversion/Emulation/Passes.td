@@ -1,6 +1,6 @@
 //===- Passes.td - GPU kernels as functions for the CPU ----*- tablegen -*-===//
 //
-// How the very module that becomes PTX is run where there is no GPU.
+// Runs the module that becomes PTX without a GPU.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,18 +14,17 @@ def EmulateGpu : Pass<"neuroshard-emulate-gpu", "::mlir::ModuleOp"> {
   let description = [{
     Replaces the module's only `gpu.module` by its functions. A kernel becomes
     a public function, for which the native pipeline makes an entry point that
-    takes its arguments as cuLaunchKernel does; what a thread asks the GPU for
-    becomes a call of the emulator (Emulator/EmulatorABI.h), which runs each
-    GPU thread as a fiber: its numbers, shuffles, votes and barriers. Pointers
-    to global and constant memory become plain ones, prefetches vanish. Each
-    load, store and atomic operation of the LLVM dialect is told to the
-    emulator before it happens, which can so find races.
+    takes its arguments as cuLaunchKernel does; ops for
+    numbers of threads, shuffles, votes and barriers become calls of the
+    emulator (Emulator/EmulatorABI.h), which runs each GPU thread as a fiber.
+    Pointers to global and constant memory become plain ones; prefetches are
+    dropped. Each load, store and atomic operation of the LLVM dialect is
+    reported to the emulator before it happens, so that it finds races.
     Arguments may be numbers, pointers and memrefs of static shape, which are
     passed as bare pointers.
 
     Emulated kernels have one dimension of blocks and of threads and no shared
-    memory. What else there is of the `gpu` and `nvvm` dialects has no
-    emulation and is an error.
+    memory. Other ops of the `gpu` and `nvvm` dialects are errors.
 
     ```mlir
     // Before:

@@ -11,9 +11,8 @@
 
 namespace neuroshard {
 
-/// Distributes the bodies of GPU modules over lanes, inlines them into the
-/// kernels that call them and simplifies the result, which is what runs, on a
-/// GPU and in the emulator.
+/// Distributes the bodies of GPU modules over lanes, inlines them into their
+/// kernels and simplifies the result, which a GPU and the emulator run.
 void buildGpuSimplification(mlir::OpPassManager &pm);
 
 /// From simplified GPU modules to the NVVM dialect.
@@ -32,8 +31,8 @@ struct GpuImage {
 };
 
 struct GpuTargetOptions {
-  /// Architectures to assemble for, such as "sm_80". PTX is for the least of
-  /// them, and so for all newer ones.
+  /// Architectures to assemble for, such as "sm_80". PTX is for the lowest of
+  /// them; newer ones can run it.
   std::vector<std::string> archs;
   /// Folder of a CUDA toolkit, with bin/ptxas; by default the one that
   /// NeuroShard was built with.

@@ -23,7 +23,7 @@ mlir::FailureOr<GpuProgram> buildGpuModule(mlir::ModuleOp parent,
                                            const ProgramSpec &program,
                                            const GpuProgramOptions &options);
 
-/// Registers the dialects that GPU modules are made of.
+/// Registers the dialects of GPU modules.
 void registerGpuDialects(mlir::DialectRegistry &registry);
 
 inline constexpr llvm::StringLiteral kGpuModuleName = "neuroshard";

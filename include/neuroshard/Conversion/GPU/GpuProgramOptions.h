@@ -13,8 +13,8 @@ namespace neuroshard {
 struct GpuProgramOptions {
   /// Type of the results.
   ElementType output = ElementType::F32;
-  /// Slots of at most so many rows, if their optimizer takes one phase, are
-  /// updated without a sort. From 0 to NSG_MOST_SMALL_ROWS.
+  /// Slots of up to this many rows are updated without a sort, if their
+  /// optimizer takes one phase. From 0 to NSG_MOST_SMALL_ROWS.
   int64_t smallRows = kSmallRows;
 };
 

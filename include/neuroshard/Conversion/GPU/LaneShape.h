@@ -16,7 +16,7 @@ struct LaneShape {
   int64_t lanes = 1;
   /// Columns that a lane holds at a time.
   int64_t columns = 1;
-  /// A lane's columns are not all read 16 bytes at a time.
+  /// Some loads of a lane are narrower than 16 bytes.
   bool isRagged = false;
   RowShape rows;
 
@@ -24,12 +24,12 @@ struct LaneShape {
   int64_t itemsPerBlock() const;
 };
 
-/// Lanes so that each reads 16 bytes of weights at a time where the dim allows
-/// it, and at most 16 columns of f32 per lane are held at once.
+/// Each lane reads 16 bytes of weights at a time if the dim allows it, and
+/// holds at most 16 columns at once.
 LaneShape getLaneShape(int64_t dim, ElementType element);
 
-/// The same for updates, which hold more: of ragged rows a lane has at most 8
-/// columns at once.
+/// The same for updates, which need more registers: at most 8 columns at once
+/// if rows are ragged.
 LaneShape getUpdateShape(int64_t dim, ElementType element);
 
 } // namespace neuroshard

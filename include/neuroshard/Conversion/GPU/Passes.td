@@ -10,10 +10,10 @@ def DistributeOverLanes
   let summary = "Distribute functions on whole rows over the lanes of a warp";
   let description = [{
     Rewrites each `func.func` with the attribute `nsg.lanes`, a power of
-    two up to 32, into what one lane of a group of so many neighbouring lanes
-    does. `nsg.row_columns` are the columns of a row: rows in arrays of
-    one dimension begin at multiples of it, and are aligned to 16 bytes if they
-    are whole pieces of 16 bytes; rows of arrays of two dimensions always are.
+    two up to 32, into the work of one lane in a group of that many neighbouring
+    lanes. `nsg.row_columns` are the columns of a row: rows in arrays of one
+    dimension begin at multiples of it, and are aligned to 16 bytes if their
+    size is a multiple of that; rows of arrays of two dimensions always are.
     One argument is the lane's number in the group (`nsg.lane`), one has
     the bits of the group's lanes in the warp (`nsg.lane_mask`).
 
@@ -21,11 +21,11 @@ def DistributeOverLanes
       transfers become `vector.load` and `vector.store` of these.
     - A sum over a vector adds the lane's elements and then those of the lanes,
       by shuffles. All lanes have the same bits. A group that is a whole warp
-      takes `gpu.shuffle`, which is for all lanes of a warp at once; smaller
-      groups need not agree on where they are and take `nvvm.shfl.sync` under
-      their mask.
+      uses `gpu.shuffle`, which all lanes of a warp run together; smaller groups
+      of a warp may be at different places and use `nvvm.shfl.sync` with their
+      mask.
     - Scalars are loaded and computed by every lane. A vector of one element is
-      a scalar that is stored: by the first lane, once all have arrived.
+      a scalar to store: the first lane does, once all have arrived.
 
     Values stay in registers; there is no shared memory and no barrier of the
     block. An op that the pass does not know is an error.
@@ -80,7 +80,7 @@ def LowerDeviceArrays
     Turns `vector.load`, `vector.store` and `memref.load` into loads and stores
     of the LLVM dialect. Their memrefs are casts of device pointers, of one or
     two dimensions; other memrefs are an error. Loads from an array whose cast
-    has `nsg.invariant`, which nobody writes while the kernel runs, are
+    has `nsg.invariant`, which does not change while the kernel runs, are
     invariant: on NVIDIA they go through the read-only cache. MLIR's own
     lowering has no such mark, and the emulator checks these accesses with their
     alignment.
@@ -106,9 +106,9 @@ def ExactMath : Pass<"neuroshard-exact-math"> {
   let summary = "Round square roots as IEEE 754 asks for";
   let description = [{
     MLIR's lowering of `math.sqrt` for NVIDIA calls libdevice, whose square root
-    is approximate unless a module flag says otherwise. This pass takes the
-    instruction that rounds correctly, element by element, so that kernels give
-    the bits that the host's give.
+    is approximate unless a module flag says otherwise. This pass uses the
+    instruction that rounds correctly, for each element, so that kernels give
+    the same bits as on the host.
 
     ```mlir
     // Before:

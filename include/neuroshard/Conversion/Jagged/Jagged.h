@@ -1,7 +1,7 @@
 //===- Jagged.h - Jagged values as tensors ---------------------*- C++ -*-===//
 //
-// How both ways out of the dialect (reference and runtime) represent jagged
-// values and bundles: a jagged value is two tensors, ids and offsets, or
+// How both conversions out of the dialect (reference and runtime) represent
+// jagged values and bundles: a jagged value is two tensors, ids and offsets, or
 // three, with weights; a pending step or a context is what it bundles.
 //
 //===----------------------------------------------------------------------===//

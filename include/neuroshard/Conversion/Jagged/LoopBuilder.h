@@ -1,7 +1,7 @@
 //===- LoopBuilder.h - Plain loops over buffers ----------------*- C++ -*-===//
 //
-// What the lowerings of jagged values and of the reference need to write
-// scalar loops: index arithmetic, loops, buffers that become tensors.
+// For the lowerings of jagged values and of the reference program: index
+// arithmetic, loops, buffers that become tensors.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,7 +36,7 @@ public:
   /// A buffer of elements x (columns, if any).
   mlir::Value allocate(mlir::Type element, mlir::Value rows,
                        std::optional<int64_t> columns = std::nullopt);
-  /// The tensor of `type` that a buffer of its own holds from here on.
+  /// The tensor of `type` in a buffer that nothing else uses from here on.
   mlir::Value toTensor(mlir::Value buffer, mlir::RankedTensorType type);
 
   /// for (i = begin; i < end; ++i) body(i).

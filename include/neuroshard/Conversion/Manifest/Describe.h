@@ -1,7 +1,5 @@
 //===- Describe.h - From partitioned IR to a manifest ----------*- C++ -*-===//
 //
-// The MLIR side of the manifest.
-//
 //===----------------------------------------------------------------------===//
 
 #ifndef NEUROSHARD_CONVERSION_MANIFEST_DESCRIBE_H

@@ -11,8 +11,8 @@ struct NativeOptions {
   /// "host", or a CPU of this machine's architecture by LLVM's name, such as
   /// "x86-64-v3" or "znver4".
   std::string targetCpu = "host";
-  /// 0 to 3, as -O0 to -O3. Floating-point arithmetic is exact at all levels:
-  /// nothing is contracted or reassociated that does not ask for it.
+  /// 0 to 3, as -O0 to -O3. No level contracts or reassociates floating-point
+  /// arithmetic without a flag of the op.
   int optLevel = 3;
   /// Also writes <library>.mlir (LLVM dialect), <library>.ll (optimised) and
   /// <library>.o.

@@ -1,7 +1,7 @@
 //===- Passes.td - Passes on the way to native code --------*- tablegen -*-===//
 //
-// What MLIR's own passes leave to do between a program of standard dialects
-// and a library that the runtime can call.
+// They complement MLIR's passes between a program of standard dialects and a
+// library that the runtime can call.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,8 +14,8 @@ def ProtectArguments : Pass<"neuroshard-protect-arguments", "::mlir::ModuleOp"> 
   let summary = "Keep bufferization from writing into the caller's tensors";
   let description = [{
     Marks the tensor arguments of public functions `bufferization.writable =
-    false`, unless the attribute is there already. A caller's input is not
-    scratch memory, and One-Shot Bufferize takes it for that by default.
+    false`, unless the attribute is there already. By default One-Shot
+    Bufferize would write into a caller's input.
 
     ```mlir
     // Before:
@@ -31,10 +31,10 @@ def SeparateResults
     : Pass<"neuroshard-separate-results", "::mlir::func::FuncOp"> {
   let summary = "Give each result of a public function a buffer of its own";
   let description = [{
-    The caller frees what a function returns, one result after the other, and
-    One-Shot Bufferize would return a tensor twice where it is two results.
-    Tensors that are returned a second time, as they are or reshaped, and
-    results of branches beside other results are copied.
+    The caller frees each result by itself, but One-Shot Bufferize returns one
+    buffer twice if a tensor is two results. This pass copies tensors that are
+    returned a second time, as they are or reshaped, and results of branches
+    if there are other results.
 
     ```mlir
     // Before:
@@ -73,8 +73,8 @@ def OrderReductions : Pass<"neuroshard-order-reductions"> {
 def DecomposeAggregates : Pass<"neuroshard-decompose-aggregates"> {
   let summary = "Take structured ops apart that have no loops of their own";
   let description = [{
-    Replaces every op of linalg's AggregatedOpInterface on tensors by the
-    structured ops it stands for.
+    Replaces every op on tensors with linalg's AggregatedOpInterface by its
+    decomposition into structured ops.
 
     ```mlir
     // Before:

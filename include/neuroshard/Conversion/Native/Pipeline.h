@@ -1,7 +1,7 @@
 //===- Pipeline.h - From standard dialects to LLVM's -----------*- C++ -*-===//
 //
-// The pass sequence of native code for the CPU: kernels, host functions and
-// the reference program all go this way.
+// The passes of native code for the CPU, for kernels, host functions and the
+// reference program.
 //
 //===----------------------------------------------------------------------===//
 
