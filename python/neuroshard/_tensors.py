@@ -18,3 +18,8 @@ STATE_NAMES = {"sgd": (), "adagrad": ("sum",), "rowwise_adagrad": ("sum",),
                "adam": ("exp_avg", "exp_avg_sq")}
 # Optimizers whose state is one value per row.
 ROW_WISE = ("rowwise_adagrad",)
+
+
+def padded(columns: int, element_bytes: int) -> int:
+    """Elements from one row to the next: columns, padded to a multiple of ALIGNMENT bytes."""
+    return -(-columns * element_bytes // ALIGNMENT) * ALIGNMENT // element_bytes

@@ -43,9 +43,9 @@ def sharding_plan_of(given: Sequence[Shard], device_count: int,
     wanted = {table_name(path, name) for path, names in modules.items() for name in names}
     covered = {shard.table for shard in given}
     for missing in sorted(wanted - covered):
-        raise Unsupported(f"the plan has no table \"{missing}\", which the model has")
+        raise Unsupported(f"the plan has no table \"{missing}\", but the model does")
     for extra in sorted(covered - wanted):
-        raise Unsupported(f"the plan has a table \"{extra}\", which the model has not")
+        raise Unsupported(f"the plan has a table \"{extra}\", but the model does not")
     result = {}
     for path, names in modules.items():
         result[path] = EmbeddingModuleShardingPlan()

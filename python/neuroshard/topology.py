@@ -112,12 +112,12 @@ class Topology(fields.Record):
         count = fields.whole(count, "devices")
         for name in ("levels", "devices", "hosts"):
             if not getattr(self, name):
-                raise ValueError(f"devices: the topology has no {name}, so a number says not "
-                                 "what to have more or fewer of; give a topology instead")
+                raise ValueError(f"devices: the topology has no {name}, so it cannot be "
+                                 "scaled to a number of devices; give a topology instead")
         kinds = {(device.device_class, device.memory_bytes) for device in self.devices}
         if len(kinds) != 1:
-            raise ValueError("devices: the topology's devices differ, so a number says not "
-                             "which there are; give a topology instead")
+            raise ValueError("devices: the topology's devices differ, so it cannot be "
+                             "scaled to a number of devices; give a topology instead")
         (device_class, memory), = kinds
         made = Topology.parse(f"{count}x{device_class}@{memory}")
         if count == self.device_count:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch
 
 from neuroshard import cuda
-from neuroshard._tensors import ALIGNMENT, DTYPES, ROW_WISE, STATE_NAMES
+from neuroshard._tensors import DTYPES, ROW_WISE, STATE_NAMES, padded
 from neuroshard.errors import TensorError
 
 
@@ -31,11 +31,6 @@ class Array:
 
     def visible(self, tensor: torch.Tensor) -> torch.Tensor:
         return tensor[:, 0] if self.columns is None else tensor[:, :self.columns]
-
-
-def padded(columns: int, element_bytes: int) -> int:
-    """Elements from one row to the next."""
-    return -(-columns * element_bytes // ALIGNMENT) * ALIGNMENT // element_bytes
 
 
 def find_arrays(manifest: dict) -> dict[str, list[Array]]:

@@ -82,7 +82,7 @@ def check_artifact(folder: pathlib.Path, plan: Plan) -> None:
     try:
         compiled = Plan.load(folder / "plan.json")
     except (OSError, InvalidPlan) as error:
-        raise ValueError(f"{folder} is no artifact of neuroshard-compile: {error}") from error
+        raise ValueError(f"{folder} is not an artifact of neuroshard-compile: {error}") from error
     if (compiled.shards, compiled.device_count, compiled.optimizer_semantics) != (
             plan.shards, plan.device_count, plan.optimizer_semantics):
         raise ValueError(f"the artifact in {folder} was compiled for another plan; compile this "

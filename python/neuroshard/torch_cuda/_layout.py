@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 
 from neuroshard import cuda
-from neuroshard._tensors import ALIGNMENT, DTYPES, ID_DTYPES
+from neuroshard._tensors import ALIGNMENT, DTYPES, ID_DTYPES, padded
 from neuroshard.errors import Error, TensorError
 
 
@@ -67,7 +67,7 @@ class ShardColumns:
 
     result: Result
     column: int  # of the group
-    dim: int
+    width: int
 
 
 @dataclass(frozen=True)
@@ -218,8 +218,7 @@ def make_groups(results: tuple[Result, ...],
         columns, bytes_ = sum(m.dim for m in members), members[0].dtype.itemsize
         aligned = [one for one in shard_columns if one.result.group == number
                    and is_aligned(one, bytes_)]
-        unit = ALIGNMENT // bytes_
-        stride = -(-columns // unit) * unit if aligned else columns
+        stride = padded(columns, bytes_) if aligned else columns
         groups.append(Group(members, columns, stride))
     return tuple(groups)
 
@@ -227,12 +226,12 @@ def make_groups(results: tuple[Result, ...],
 def is_aligned(columns: ShardColumns, element_bytes: int) -> bool:
     """Whether kernels store these columns 16 bytes at a time. Raises where such columns, or their
     gradients, do not begin at a multiple of 16 bytes."""
-    stores = columns.dim * element_bytes % ALIGNMENT == 0
+    stores = columns.width * element_bytes % ALIGNMENT == 0
     # Gradients are f32 in any case.
-    for aligned, bytes_ in ((stores, element_bytes), (columns.dim % 4 == 0, 4)):
+    for aligned, bytes_ in ((stores, element_bytes), (columns.width % 4 == 0, 4)):
         if aligned and columns.column * bytes_ % ALIGNMENT != 0:
             raise TensorError(
-                f"\"{columns.result.name}\" with {columns.dim} columns would begin at column "
-                f"{columns.column} of a {columns.result.dtype} tensor, which is no multiple of "
+                f"\"{columns.result.name}\" with {columns.width} columns would begin at column "
+                f"{columns.column} of a {columns.result.dtype} tensor, not a multiple of "
                 f"{ALIGNMENT} bytes; use concatenate=False, or dims that are multiples of 8")
     return stores

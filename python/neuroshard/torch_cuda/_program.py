@@ -16,8 +16,9 @@ from neuroshard import cuda, fields
 from neuroshard.cuda import within
 from neuroshard._gpu import memory
 from neuroshard.errors import TensorError
-from neuroshard.torch_cuda._layout import (ALIGNMENT, Group, check_whole, load_manifest,
-                                          make_layout, reading)
+from neuroshard._tensors import ALIGNMENT, padded
+from neuroshard.torch_cuda._layout import (Group, check_whole, load_manifest, make_layout,
+                                           reading)
 from neuroshard._gpu.place import pick_place, require_driver
 from neuroshard.torch_cuda._step import (Step, address, check_offsets, check_sizes, check_tensors,
                                         expect_count)
@@ -265,7 +266,7 @@ class Program:
                 and gradient.stride(0) * 4 % ALIGNMENT == 0
                 and gradient.data_ptr() % ALIGNMENT == 0):
             return gradient
-        copy = gradient.new_empty((rows, memory.padded(group.columns, 4)))[:, :group.columns]
+        copy = gradient.new_empty((rows, padded(group.columns, 4)))[:, :group.columns]
         return copy.copy_(gradient)
 
     def add_norms(self) -> None:

@@ -117,7 +117,7 @@ class NeuroShardPlanner(ShardingPlanner):
                   sharders: Sequence[ModuleSharder]) -> ShardingPlan:
         if self._topology.world_size != size_of(pg):
             raise ValueError(f"topology: it has {self._topology.world_size} ranks and the process "
-                             f"group {size_of(pg)}; expected as many (a model that is sharded over "
+                             f"group {size_of(pg)}; expected equal numbers (a model that is sharded over "
                              "a part of the group and replicated is not planned for)")
         return self.plan(module, sharders)
 
@@ -125,7 +125,7 @@ class NeuroShardPlanner(ShardingPlanner):
         names = {name for tables in found.modules.values() for name in tables}
         unknown = sorted(set(self._constraints) - names)
         if unknown:
-            warnings.warn(f"constraints for tables that the model has not: {', '.join(unknown)}",
+            warnings.warn(f"constraints for tables that the model does not have: {', '.join(unknown)}",
                           stacklevel=3)
 
     def _make_problem(self, found: Found) -> ShardingProblem:

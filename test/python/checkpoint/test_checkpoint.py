@@ -282,7 +282,7 @@ def test_weights_or_optimizer_alone(tmp_path):
     ({"optimizer": "adagrad"}, r"t\.sum: expected \[6, 16\] of .* the checkpoint has \[6\] of"),
     ({"optimizer": "adam"}, r"t\.exp_avg is not in the checkpoint; only='weights' loads"),
     ({"name": "u"}, "x.embedding_bags.u.weight is not in the checkpoint.*"
-                    "the checkpoint has a table 't', the module has not"),
+                    "the checkpoint has a table 't', but the module does not"),
 ])
 def test_other_tables_are_refused_before_anything_is_written(tmp_path, other, message):
     checkpoint.save(tmp_path / "a", {"x": make(GRID)})
@@ -323,7 +323,7 @@ def test_what_is_no_checkpoint_stays(tmp_path):
     folder.mkdir()
     (folder / "thesis.txt").write_text("x")
     for made in (folder, folder / "thesis.txt"):
-        with pytest.raises(CheckpointError, match="exists and is no checkpoint of neuroshard"):
+        with pytest.raises(CheckpointError, match="exists and is not a checkpoint of neuroshard"):
             checkpoint.save(made, {"n": 1})
     folder.rename(tmp_path / "a.partial")
     with pytest.raises(CheckpointError, match=r"not part of a checkpoint \(thesis"):

@@ -89,9 +89,9 @@ def test_refuses_rows_and_columns():
 
 def test_refuses_missing_and_unknown_tables():
     plan = plan_of(shard((0, 60), (0, 8), 0))
-    with pytest.raises(Unsupported, match='no table "m.u", which the model has'):
+    with pytest.raises(Unsupported, match='no table "m.u", but the model does'):
         to_torchrec(plan, {"m": ["t", "u"]})
-    with pytest.raises(Unsupported, match='a table "m.t", which the model has not'):
+    with pytest.raises(Unsupported, match='a table "m.t", but the model does not'):
         to_torchrec(plan, {"m": []})
 
 

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from neuroshard import _planner, _tensors, constraints, cuda, problem, tables
+from neuroshard.collect.communication import DEVICE_CLASSES
 from neuroshard.cuda import _parts
 from neuroshard.cuda._arrays import ELEMENT_DTYPES
 
@@ -39,6 +40,10 @@ def test_types_of_tensors():
     for found, word in ((_tensors.DTYPES, "element_bytes"), (_tensors.ID_DTYPES, "id_bytes")):
         assert {name: dtype.itemsize for name, dtype in found.items()} == WORDS[word]
     assert _tensors.ALIGNMENT == WORDS["row_alignment_bytes"]
+
+
+def test_device_classes_of_the_collector():
+    assert DEVICE_CLASSES == tuple(_planner.device_classes())
 
 
 def test_types_of_the_gpu_library():

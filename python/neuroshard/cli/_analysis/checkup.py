@@ -106,7 +106,7 @@ def compiler() -> Check:
     except (OSError, subprocess.TimeoutExpired) as error:
         return Check(part, "broken", f"{path}: {error}", advice)
     if done.returncode != 0:
-        said = done.stderr.decode(errors="replace").strip().splitlines() or ["it says nothing"]
+        said = done.stderr.decode(errors="replace").strip().splitlines() or ["no message"]
         if "libMLIR" in said[-1] or "libLLVM" in said[-1]:
             advice = ("install the shared libraries of the LLVM 22 that it was built with, such "
                       "as Debian's libmlir-22, and lld-22")

@@ -67,8 +67,8 @@ def command(given: str | None, output: str | None, html: str | None, as_json: bo
 def check_given(warm: Any, output: str | None, search: Any, html: str | None) -> None:
     """Raises where an option would have no effect on a plan that is shown."""
     if warm or output:
-        raise click.UsageError("--given shows a plan: there is none to make, for --previous, or "
-                               "to write, for --output")
+        raise click.UsageError("--given shows an existing plan: --previous and --output have "
+                               "no effect")
     if search and not html:
-        raise click.UsageError("--given shows a plan and searches for none: "
+        raise click.UsageError("--given shows an existing plan without a search: "
                                f"--{next(iter(search)).replace('_', '-')} has no effect")

@@ -116,7 +116,7 @@ def _prepare(path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     files.clean(path)
     if path.exists() and not files.is_checkpoint(path):
-        raise CheckpointError("it exists and is no checkpoint of neuroshard; remove it or save "
+        raise CheckpointError("it exists and is not a checkpoint of neuroshard; remove it or save "
                               "elsewhere")
     files.beside(path, files.PARTIAL).mkdir()
 
@@ -135,7 +135,7 @@ def _locate(path: Path) -> Path:
         raise CheckpointError("there is no such folder")
     inside = [one.name for one in path.iterdir() if files.is_checkpoint(one)]
     hint = f"; it holds {', '.join(sorted(inside)[:MAX_LISTED])}" if inside else ""
-    raise CheckpointError(f"it is no checkpoint, or not a complete one: it has no "
+    raise CheckpointError(f"it is not a complete checkpoint: it has no "
                           f"{files.METADATA}{hint}")
 
 
@@ -242,7 +242,7 @@ def _other_tables(prefix: str, tables: Any, saved: Mapping[str, Any]) -> list[st
     found = {key.removeprefix(begin).removesuffix(".weight") for key in saved
              if key.startswith(begin) and key.endswith(".weight")}
     others = sorted(found - {table.name for table in tables.problem.tables})
-    return [f"the checkpoint has a table '{name}', the module has not" for name in others]
+    return [f"the checkpoint has a table '{name}', but the module does not" for name in others]
 
 
 def _take(state: State, target: dict[str, Any], merges: list[Merge]) -> None:

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from neuroshard._tensors import ALIGNMENT
+from neuroshard._tensors import padded
 from neuroshard.distributed._shards import Manifest
 from neuroshard.errors import TensorError
 
-ALIGNED = ALIGNMENT // 4  # f32 values that kernels store at a time
+F32_BYTES = 4
 
 Range = tuple[int, int]
 
@@ -60,7 +60,7 @@ class Entry:
     @property
     def stride(self) -> int:
         """Columns, padded to a multiple of 16 bytes."""
-        return padded(self.width)
+        return padded(self.width, F32_BYTES)
 
 
 @dataclass(frozen=True)
@@ -131,10 +131,6 @@ class Layout:
     @property
     def layers(self) -> int:
         return 1 + max((bucket.layer for bucket in self.buckets), default=0)
-
-
-def padded(columns: int) -> int:
-    return -(-columns // ALIGNED) * ALIGNED
 
 
 def make_layout(manifest: Manifest) -> Layout:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import torch
 
-from neuroshard.distributed._gpu.layout import Entry, Layout, Result, padded
+from neuroshard.distributed._gpu.layout import F32_BYTES, Entry, Layout, Result
 from neuroshard.distributed._gpu.step import Places, Sizes, Step
-from neuroshard._tensors import DTYPES
+from neuroshard._tensors import DTYPES, padded
 
 
 class Home:
@@ -162,5 +162,5 @@ def in_columns(entries: Sequence[Entry]) -> list[Entry]:
 
 def fill_up(piece: torch.Tensor) -> torch.Tensor:
     """Pads columns with zeros to a multiple of 16 bytes."""
-    missing = padded(piece.shape[1]) - piece.shape[1]
+    missing = padded(piece.shape[1], F32_BYTES) - piece.shape[1]
     return torch.nn.functional.pad(piece, (0, missing)) if missing else piece

@@ -53,4 +53,4 @@ def _read(value: object) -> sympy.Basic:
             return sympy.Float(float.fromhex(text))
         case [str(kind), *given] if kind in _KINDS:
             return _KINDS[kind](*map(_read, given))
-    raise ValueError(f"{value!r} is no expression of sizes")
+    raise ValueError(f"{value!r} is not an expression of sizes")

@@ -68,7 +68,7 @@ def lower_dense(dense: Dense, lookups: Sequence[Lookup], inputs: Sequence[Input]
     """The dense part as linalg, which every device must be able to run on its own samples."""
     for value in [*dense.inputs, *dense.results]:
         if not isinstance(value, Value):
-            raise ExportError(f"the model returns {value!r}, which is no tensor; with "
+            raise ExportError(f"the model returns {value!r}, which is not a tensor; with "
                               "dense=\"torch-mlir\" all results must be")
         if any(size is None for size in value.shape[1:]) or (
                 value.shape and value.shape[0] is None and not value.per_sample):
