@@ -17,10 +17,10 @@ from datetime import timedelta
 import torch
 import torch.distributed as dist
 
+from neuroshard._group.heartbeat import silence
 from neuroshard._torch_library import load_library
 from neuroshard.errors import GroupError
 
-SILENCE_S = 20.0
 # Seconds after which a failed process exits, even if a collective that cannot end still runs.
 EXIT_S = 8.0
 
@@ -34,19 +34,6 @@ def is_forked() -> bool:
     """Whether this process was forked from one that watches a group. It has none of the watching
     threads, and shares its parent's connections."""
     return bool(_owner) and os.getpid() != _owner[0]
-
-
-def silence() -> float:
-    """Seconds without a heartbeat after which a process counts as gone; at least 5."""
-    text = os.environ.get("NEUROSHARD_SILENCE_S", "")
-    try:
-        seconds = float(text) if text else SILENCE_S
-    except ValueError:
-        seconds = 0
-    if not 5 <= seconds <= 1e6:
-        raise ValueError("NEUROSHARD_SILENCE_S: expected a number of seconds from 5, found "
-                         f"{text!r}")
-    return seconds
 
 
 def first_line(error: BaseException) -> str:

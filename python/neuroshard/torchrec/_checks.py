@@ -1,8 +1,9 @@
-"""Checks of the planner's arguments: each error names the argument and what is expected."""
+"""Checks of the planner's arguments and of the tables that it finds: each error names the argument
+or the table, and what is expected."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch.distributed as dist
@@ -14,9 +15,12 @@ from torchrec.distributed.types import ModuleSharder, ShardingType
 from neuroshard import fields
 from neuroshard._torchrec_checks import count, expect
 from neuroshard.costs import device_classes
+from neuroshard.errors import Unsupported
 
 TYPES = {one.value for one in ShardingType}
 KERNELS = {one.value for one in EmbeddingComputeKernel}
+# Fields of ParameterConstraints that put rows outside device memory.
+BEYOND_MEMORY = ("key_value_params", "use_virtual_table")
 
 
 def share(value: Any, where: str) -> float:
@@ -90,3 +94,24 @@ def check_each(values: Any, where: str, check: Callable[[Any, str], float]) -> N
     for index, one in enumerate(fields.items(values, where, "numbers")
                                 if values is not None else ()):
         check(one, f"{where}[{index}]")
+
+
+def check_limits(name: str, limits: ParameterConstraints) -> None:
+    for one in BEYOND_MEMORY:
+        if getattr(limits, one):
+            raise Unsupported(f"table \"{name}\": {one} is set; tables outside device memory "
+                              "cannot be planned for TorchRec yet")
+    kernels = set(limits.compute_kernels or ("fused", "dense"))
+    if not kernels & {"fused", "dense"}:
+        raise Unsupported(f"table \"{name}\": compute_kernels {sorted(kernels)}; expected fused or "
+                          "dense among them")
+
+
+def check_features(table: str, names: Sequence[str]) -> None:
+    """Refuses a feature that a table reads twice. TorchRec accepts it, but then returns columns of
+    shards in the wrong order, or rows of twice the width in an EmbeddingCollection."""
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            raise Unsupported(f"table \"{table}\": it reads feature \"{name}\" twice, which "
+                              "TorchRec runs wrong; expected each feature once, and its result "
+                              "used twice")

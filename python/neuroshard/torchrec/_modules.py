@@ -18,6 +18,7 @@ from neuroshard.errors import Unsupported
 from neuroshard._tensors import ELEMENT_TYPES
 from neuroshard._torchrec_plans import KINDS, table_name
 from neuroshard._vocabulary import COLUMN_ALIGNMENT
+from neuroshard.torchrec._checks import check_features, check_limits
 
 OPTIMIZERS = {EmbOptimType.EXACT_SGD: "sgd", EmbOptimType.EXACT_ADAGRAD: "adagrad",
               EmbOptimType.EXACT_ROWWISE_ADAGRAD: "rowwise_adagrad", EmbOptimType.ADAM: "adam"}
@@ -25,8 +26,6 @@ OPTIMIZERS = {EmbOptimType.EXACT_SGD: "sgd", EmbOptimType.EXACT_ADAGRAD: "adagra
 # table cut by rows it also divides the results of the module's other tables. Replicated unpooled
 # tables lose rows in the forward.
 RUN_WRONG = {"mean": {"row_wise", "table_row_wise"}, "none": {"data_parallel"}}
-# Fields of ParameterConstraints that put rows outside device memory.
-BEYOND_MEMORY = ("key_value_params", "use_virtual_table")
 
 
 @dataclass(frozen=True)
@@ -117,27 +116,6 @@ def add_module(found: Found, path: str, module: torch.nn.Module, sharder: Module
             kinds = sorted({*kinds, "table_wise"})
         found.rules.append(TableRule(name, kinds, width))
         found.constraints[name] = limits
-
-
-def check_limits(name: str, limits: ParameterConstraints) -> None:
-    for one in BEYOND_MEMORY:
-        if getattr(limits, one):
-            raise Unsupported(f"table \"{name}\": {one} is set; tables outside device memory "
-                              "cannot be planned for TorchRec yet")
-    kernels = set(limits.compute_kernels or ("fused", "dense"))
-    if not kernels & {"fused", "dense"}:
-        raise Unsupported(f"table \"{name}\": compute_kernels {sorted(kernels)}; expected fused or "
-                          "dense among them")
-
-
-def check_features(table: str, names: Sequence[str]) -> None:
-    """Refuses a feature that a table reads twice. TorchRec accepts it, but then returns columns of
-    shards in the wrong order, or rows of twice the width in an EmbeddingCollection."""
-    for index, name in enumerate(names):
-        if name in names[:index]:
-            raise Unsupported(f"table \"{table}\": it reads feature \"{name}\" twice, which "
-                              "TorchRec runs wrong; expected each feature once, and its result "
-                              "used twice")
 
 
 def add_features(found: Found, table: str, names: Sequence[str], limits: ParameterConstraints,
