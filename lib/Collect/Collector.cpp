@@ -9,6 +9,7 @@
 
 #include "Machine.h"
 #include "ReferenceKernel.h"
+#include "Rejection.h"
 #include "neuroshard/Collect/SetList.h"
 
 #include <algorithm>
@@ -119,9 +120,7 @@ Expected<void> Collection::open() {
   facts["set_gib"] = std::to_string(options.setGiB);
   facts["pool_seed"] = std::to_string(kPoolSeed);
   facts["samples_planned"] = std::to_string(options.samples);
-  facts["rejection_rule"] =
-      "reference kernel before and after differ by more than 25 %, or the "
-      "runs' interquartile range exceeds 50 % of their median";
+  facts["rejection_rule"] = kRejectionRule;
   facts["measured"] = "true";
   data.metadata = facts;
   data.access = pool.access;
@@ -205,8 +204,7 @@ Expected<void> Collection::measure(size_t index) {
                     .count();
   if (job.isRepeat)
     sample.repeatOf = sampleOfSet.at(job.set);
-  double change = std::max(before, *after) / std::min(before, *after) - 1;
-  if (change > kMaxReferenceChange || timing->spread > kMaxSpread) {
+  if (isDisturbed(before, *after, timing->spread)) {
     ++rejected;
     return {};
   }

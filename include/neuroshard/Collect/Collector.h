@@ -36,12 +36,6 @@ struct CollectProgress {
   double secondsLeft = 0;
 };
 
-/// A sample is rejected as disturbed, before anyone looks at a model, if the
-/// reference kernel's times before and after it differ by more than this factor
-/// of the smaller one, or its own runs spread by more than kMaxSpread.
-inline constexpr double kMaxReferenceChange = 0.25;
-inline constexpr double kMaxSpread = 0.5;
-
 /// Measures until all is done or `stop` is set; the file is written every
 /// minute and at the end. With `resume` it goes on where the file ends, if it
 /// was made on the same machine with the same settings; otherwise an existing

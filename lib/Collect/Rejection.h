@@ -1,0 +1,30 @@
+//===- Rejection.h - Rule that rejects disturbed measurements ---*- C++ -*-===//
+///
+/// \file
+/// A sample is rejected as disturbed before any model sees it.
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_LIB_COLLECT_REJECTION_H
+#define NEUROSHARD_LIB_COLLECT_REJECTION_H
+
+#include <algorithm>
+
+namespace neuroshard {
+
+/// The rule, as it stands in the facts of a file of samples.
+inline constexpr const char *kRejectionRule =
+    "reference kernel before and after differ by more than 25 %, or the runs' "
+    "interquartile range exceeds 50 % of their median";
+
+/// `beforeMs`, `afterMs`: times of the reference kernel before and after the
+/// sample. `spread`: interquartile range of the sample's own runs, as a share
+/// of their median.
+inline bool isDisturbed(double beforeMs, double afterMs, double spread) {
+  constexpr double kMaxReferenceChange = 0.25, kMaxSpread = 0.5;
+  double change = std::max(beforeMs, afterMs) / std::min(beforeMs, afterMs) - 1;
+  return change > kMaxReferenceChange || spread > kMaxSpread;
+}
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_LIB_COLLECT_REJECTION_H
