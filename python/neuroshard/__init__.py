@@ -45,7 +45,7 @@ __all__ = [
     "device_classes", "evaluate", "export", "inspect", "load_export", "plan", "what_if",
 ]
 
-# The module of each public name but those that need torch.
+# The module of each public name; names that need torch are below.
 _MODULES = {
     "cases": "WhatIf WhatIfCase what_if",
     "constraints": "Constraints Place Reserves Shard TableRule",
@@ -67,14 +67,14 @@ _NEED_TORCH = ("ShardedEmbeddingBagCollection", "ShardedEmbeddingCollection", "d
 def __getattr__(name: str) -> object:
     if name in _NEED_TORCH:
         return _of_torch(name)
-    if name == "export":  # a package that is called: torch is imported then
+    if name == "export":  # a callable package, which imports torch when it is called
         from importlib import import_module
         return import_module("neuroshard.export")
     if name == "load_export":
         from neuroshard.export import load_export
         return load_export
     if name not in __all__:
-        # Python then looks for a submodule; some do without the compiled module.
+        # Python then looks for a submodule, and some do not need the compiled module.
         raise AttributeError(f"module 'neuroshard' has no attribute {name!r}")
     _load(name)
     return globals()[name]

@@ -10,7 +10,7 @@ from neuroshard import fields
 from neuroshard.cuda._library import CudaError
 
 ARRAYS = "an array of torch, CuPy or numpy, an address or None"
-# Of the interfaces of numpy and CuPy; numpy itself has no bfloat16.
+# Types in the array interfaces of numpy and CuPy; numpy itself has no bfloat16.
 INTERFACE_TYPES = {"<i4": "int32", "<i8": "int64", "<f4": "float32", "<f2": "float16",
                    "<V2": "bfloat16", "|V2": "bfloat16", "<u2": "uint16", "<i2": "int16",
                    "|u1": "uint8", "|i1": "int8"}

@@ -61,7 +61,7 @@ def _save(ctx, inputs, output):
     tables, _, token, ids, offsets, sample_weights, poolings, feature_begin, training = inputs
     ctx.save_for_backward(*ids, *offsets, *sample_weights)
     ctx.counts = [len(ids), len(offsets), len(sample_weights)]
-    # Not saved by autograd: a backward changes it, and others may follow.
+    # Kept outside autograd, which refuses tensors that a backward has changed.
     ctx.token = token
     ctx.settings = (tables, poolings, feature_begin, training)
     ctx.shapes = [(result.shape, result.dtype) for result in output]
@@ -78,7 +78,7 @@ def _backward(ctx, gradients):
         del rest[:count]
     ids, offsets, weights = lists
     wanted = [torch.empty_like(one) for one in weights] if any(ctx.needs_input_grad[5]) else []
-    # A result that the loss does not read has no gradient: zeros.
+    # A result that the loss does not read has no gradient; zeros stand for it.
     gradients = [torch.zeros(shape, dtype=dtype, device=ctx.token.device)
                  if gradient is None else gradient
                  for gradient, (shape, dtype) in zip(gradients, ctx.shapes)]

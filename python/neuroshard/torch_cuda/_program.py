@@ -81,7 +81,7 @@ class Program:
         self.trainable = any(slot.trainable for slot in self.device.slots)
         self.learning_rate, self.step = 0.0, 0
         self.settings, self._calls = settings, 0
-        # Backward passes may be another thread's.
+        # Autograd may run backward passes in another thread.
         self._lock = threading.RLock()
         self._held: object = None
         self._sorted: tuple | None = None

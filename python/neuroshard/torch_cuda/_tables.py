@@ -58,13 +58,13 @@ class EmbeddingTables(torch.nn.Module):
         program = Program(artifact, name, device, seed, settings)
         self._program, self._name, self._layout = program, program.name, program.layout
         self._trainable, self._concatenate = program.trainable, concatenate
-        # Plain tensors: neither parameters nor buffers, which optimizers, to() and
-        # DistributedDataParallel would take for theirs.
+        # Plain tensors: optimizers, to() and DistributedDataParallel would change parameters and
+        # buffers.
         self._anchor = torch.zeros((), device=program.place, requires_grad=True)
         self._token = torch.zeros((), device=program.place)
         self.set_learning_rate(learning_rate)
 
-    # What was opened
+    # Properties
 
     @property
     def name(self) -> str:
@@ -144,7 +144,7 @@ class EmbeddingTables(torch.nn.Module):
                               "bag as pooling, found neither")
         if (training and exchange.weighted and given.offsets is None
                 and given.weights.requires_grad and given.ids.dim() == 1):
-            # Their gradient is computed along offsets alone.
+            # Gradients of sample weights need offsets.
             bags = given.ids.shape[0] // given.pooling
             given = given._replace(offsets=fixed_offsets(bags, given.pooling, given.ids.device),
                                    pooling=0)

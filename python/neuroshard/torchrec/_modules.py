@@ -152,7 +152,7 @@ def number(values: Sequence[float] | None, index: int, count: int, default: floa
 
 def allowed_kinds(name: str, pooling: str, sharder: ModuleSharder,
                   limits: ParameterConstraints, device: str) -> list[str]:
-    # For the CPU sharders list fewer types than their modules run there.
+    # For "cpu", sharders list fewer types than their modules run there.
     types = set(sharder.sharding_types("cuda" if device == "cpu" else device))
     asked = set(limits.sharding_types or ())
     # The fused optimizer does not update replicated tables, so they must be asked for.

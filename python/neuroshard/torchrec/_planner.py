@@ -117,16 +117,16 @@ class NeuroShardPlanner(ShardingPlanner):
                   sharders: Sequence[ModuleSharder]) -> ShardingPlan:
         if self._topology.world_size != size_of(pg):
             raise ValueError(f"topology: it has {self._topology.world_size} ranks and the process "
-                             f"group {size_of(pg)}; expected equal numbers (a model that is sharded over "
-                             "a part of the group and replicated is not planned for)")
+                             f"group {size_of(pg)}; expected equal numbers (a model that is sharded "
+                             "over a part of the group and replicated cannot be planned)")
         return self.plan(module, sharders)
 
     def _check_constraints(self, found: Found) -> None:
         names = {name for tables in found.modules.values() for name in tables}
         unknown = sorted(set(self._constraints) - names)
         if unknown:
-            warnings.warn(f"constraints for tables that the model does not have: {', '.join(unknown)}",
-                          stacklevel=3)
+            warnings.warn("constraints for tables that the model does not have: "
+                          f"{', '.join(unknown)}", stacklevel=3)
 
     def _make_problem(self, found: Found) -> ShardingProblem:
         return ShardingProblem(

@@ -5,10 +5,12 @@ import os
 import signal
 import subprocess
 import sys
+import tomllib
 
 import pytest
 
 import neuroshard.cli
+from neuroshard.cli._analysis import checkup
 from support.commands import make_runner
 from support.planning import ROOT, small_problem
 
@@ -142,9 +144,17 @@ def test_doctor_without_the_planner():
     assert found["planner"]["state"] == "missing" and "pip install" in found["planner"]["advice"]
     assert found["cost models"]["state"] == "missing"
     assert found["torch"]["state"] == found["torchrec"]["state"] == "missing"
-    wrong = run("plan", "small.json", env=sources)
-    assert wrong.returncode == 1 and wrong.stderr.startswith("error: ")
-    assert "_planner" in wrong.stderr and "Traceback" not in wrong.stderr
+    for command in (("plan", "small.json"), ("calibrate-memory", "small.json", "plan", "use")):
+        wrong = run(*command, env=sources)
+        assert wrong.returncode == 1 and wrong.stderr.startswith("error: neuroshard.")
+        assert "needs the compiled module" in wrong.stderr and "Traceback" not in wrong.stderr
+
+
+def test_versions_are_those_of_the_package():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = extras["optional-dependencies"]["torchrec"]
+    assert f"torch=={checkup.TORCH}.*" in wanted
+    assert f"torchrec=={checkup.TORCHREC}.*" in wanted
 
 
 def test_without_its_libraries(capsys, tmp_path, monkeypatch):

@@ -138,8 +138,8 @@ class Profile:
 def check_rows(ids: numpy.ndarray, table: ns.Table, where: str) -> None:
     if len(ids) and (ids.min() < 0 or ids.max() >= table.rows):
         wrong = ids.min() if ids.min() < 0 else ids.max()
-        raise InputError(f"{where}: id {wrong} is no row of table '{table.name}', which has "
-                         f"{table.rows}; give ids as the table sees them, after hashing")
+        raise InputError(f"{where}: id {wrong} is out of range for table '{table.name}' with "
+                         f"{table.rows} rows; give ids as the table is looked up, after hashing")
 
 
 def apply(problem: ns.ShardingProblem, features: list[ns.FeatureStatistics],

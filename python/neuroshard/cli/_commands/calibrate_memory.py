@@ -30,7 +30,7 @@ def command(plan: str, statistics: tuple[str, ...], output: str | None, as_json:
     uses = calibration.read_uses(statistics, problem.topology.device_count)
     found = calibration.fit(problem, brought, uses)
     if output:
-        # The file keeps what it said of devices, or did not.
+        # Written from the workload as it was given, so that options do not change its devices.
         own = problem if sources.names_function(source) else sources.load_workload(source)
         own.replace(constraints=own.constraints.replace(reserves=found.reserves)).save(output)
     if as_json:

@@ -13,5 +13,5 @@ def command(shell: str) -> None:
     from neuroshard.cli._app import NAME, cli
 
     made = get_completion_class(shell)(cli, {}, NAME, "_NEUROSHARD_COMPLETE")
-    # Not source(), which for bash starts one to see how old it is.
+    # Not source(), which starts bash to check its version.
     click.echo(made.source_template % made.source_vars())

@@ -29,7 +29,7 @@ def command(topologies: tuple[str, ...], counts: tuple[int, ...], as_json: bool,
         raise click.UsageError("give --cluster or --count, for instance -c 8xH200 -n 4 -n 16")
     for topology in topologies:
         ns.Topology.parse(topology)
-    # Numbers are of the workload's own devices; whole clusters need none of its own.
+    # --count takes the workload's own devices; --cluster needs none.
     problem = workload.take(values, needs_devices=bool(counts))
     arguments = {**search_options.take_model(values), **search_options.take_search(values),
                  **search_options.take(values, "algorithm")}

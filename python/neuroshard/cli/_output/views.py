@@ -36,7 +36,7 @@ def print_summary(out: Console, problem: ns.ShardingProblem, result: ns.PlanResu
               f"{escape(str(problem.topology))}; fullest device "
               f"{show.size(result.memory.peak_bytes)}", soft_wrap=True)
     for line in str(result).splitlines()[1:]:
-        # Snapshots and migration, which only the API words.
+        # The lines on snapshots and migration, which the API writes.
         if line.strip().startswith(("snapshots (", "the previous plan")):
             out.print(line, markup=False)
 

@@ -66,7 +66,7 @@ class Tables:
         self.first: dict[object, str] = {}  # by memory: modules may share a parameter
         for name, values in state.items():
             self.first.setdefault(_memory(values), name)
-        # By any name of their memory.
+        # By memory, as a table may have several names.
         self.kept = {_memory(values) for name, values in state.items()
                      if name in dense or table_name(name) in dense}
         self.tables: dict[str, Table] = {}
