@@ -1,7 +1,7 @@
 //===- Block.cpp - The threads of one block of a kernel -------------------===//
 //
-// Switching between fibers. The last thread to arrive where several meet does
-// the work for all of them and then competes with them for who runs next.
+// Switches between fibers. The last thread to arrive at a barrier, shuffle or
+// vote does the work for all of them. Then any of them may run next.
 //
 //===----------------------------------------------------------------------===//
 
@@ -66,7 +66,7 @@ void Block::leaveThread() {
   stop();
 }
 
-/// Back to run(), for good.
+/// Leaves the fiber for good and returns to run().
 void Block::stop() {
   switchStacks(&threads[current].stack, schedulerStack);
   __builtin_unreachable();
@@ -91,7 +91,7 @@ void Block::release(uint32_t thread) {
   runnable.push_back(thread);
 }
 
-/// The current thread cannot go on, or lets others go first.
+/// Switches to a random runnable thread; the current one may be among them.
 void Block::waitForOthers() {
   if (runnable.empty())
     stop();
@@ -131,8 +131,8 @@ uint64_t Block::meetLanes(WarpOp op, uint32_t mask, uint32_t value,
   return self.result;
 }
 
-/// Gives all lanes of `mask` their results; false if they do not agree what
-/// they do, or one reads what is not there.
+/// Sets the results of all lanes of `mask`. Returns false if they do different
+/// operations, or one reads a lane outside of the mask.
 bool Block::completeWarpOp(uint32_t warp, uint32_t mask) {
   uint32_t first = warp * kWarpSize + __builtin_ctz(mask), ballot = 0;
   for (uint32_t left = mask; left; left &= left - 1) {
@@ -159,8 +159,8 @@ bool Block::completeWarpOp(uint32_t warp, uint32_t mask) {
   return true;
 }
 
-/// The result for one thread, as the PTX ISA has it for shfl.sync; false if the
-/// thread reads a lane that does not take part.
+/// Sets the result of one thread by the definition of shfl.sync in the PTX ISA.
+/// Returns false if the thread reads a lane outside of the mask.
 bool Block::shuffle(uint32_t thread) {
   Thread &self = threads[thread];
   uint32_t lane = thread % kWarpSize, offset = self.offset & 31;
@@ -172,7 +172,7 @@ bool Block::shuffle(uint32_t thread) {
   bool valid = false;
   switch (self.op) {
   case WarpOp::ShuffleUp: {
-    // `last` is the least lane here.
+    // For shfl.up `last` is the lowest lane.
     int32_t from = static_cast<int32_t>(lane) - static_cast<int32_t>(offset);
     valid = from >= static_cast<int32_t>(last);
     source = static_cast<uint32_t>(from);
@@ -215,8 +215,8 @@ void Block::meetBlock() {
   waitForOthers();
 }
 
-/// False, with an error, for an access beside an allocation or one that races
-/// with another.
+/// Sets an error and returns false for an access beside an allocation or one
+/// that races with another.
 bool Block::checkAccess(const void *address, size_t bytes,
                         nse_access_kind kind) {
   if (isBesideAllocation(address, bytes)) {
@@ -250,7 +250,8 @@ void Block::stopMisaligned(const void *address, size_t bytes,
   stop();
 }
 
-/// Records an error. The caller then stops, with nothing left to destroy.
+/// Sets an error. The caller must then stop, after it has destroyed its
+/// objects: the fiber does not return.
 void Block::reject(uint32_t thread, const std::string &what) {
   error =
       makeError(ErrorKind::Convergence, thread, describeWait(thread) + what);

@@ -1,8 +1,8 @@
 //===- Block.h - The threads of one block of a kernel ----------*- C++ -*-===//
 //
 // Runs the threads of a block as fibers of one host thread. A fiber runs until
-// it waits; then one that can run is taken at random, so that a kernel which
-// lacks synchronisation gives another result with another seed.
+// it waits. Then a random runnable fiber is next, so that a kernel that lacks
+// synchronisation gives other results with another seed.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,7 +26,7 @@ namespace neuroshard::emulator {
 /// nsrt_invoke_<kernel> of an emulated module.
 using KernelFunction = void (*)(void **params);
 
-/// A launch, as all its blocks see it.
+/// One launch of a kernel.
 struct Kernel {
   std::string_view name;
   KernelFunction function = nullptr;
@@ -34,20 +34,20 @@ struct Kernel {
   uint32_t gridSize = 1;  // blocks, in x
   uint32_t blockSize = 1; // threads, in x
   uint64_t seed = 0;
-  /// A block that takes more is stopped; by default a million for each of 256
-  /// threads.
+  /// A block that takes more steps is stopped. Default: a million for each of
+  /// 256 threads.
   uint64_t maximumSteps = uint64_t{1} << 28;
-  /// Null: nobody looks for races.
+  /// Null: races are not looked for.
   RaceFinder *races = nullptr;
 };
 
 enum class ErrorKind {
-  Convergence,    // threads wait for others that will not come
-  IllegalAddress, // memory that nobody allocated, or a stack too small
+  Convergence,    // threads wait for others that never arrive
+  IllegalAddress, // memory that is not allocated, or a stack overflow
   Misaligned,     // an address that a GPU refuses
-  Race,           // accesses to the same memory that nothing orders
-  Endless,        // a block takes more steps than any should
-  Arithmetic,     // the CPU traps where a GPU would give some value
+  Race,           // unordered accesses to the same memory
+  Endless,        // a block exceeds the maximum of steps
+  Arithmetic,     // the CPU traps where a GPU gives some value
 };
 
 struct KernelError {
@@ -62,11 +62,11 @@ struct Fault {
   int signal = 0; // 0: none
   const void *address = nullptr;
   bool isWrite = false;
-  /// The CPU does not tell the address.
+  /// Whether the CPU does not tell the address.
   bool isUnknown = false;
 };
 
-/// What the lanes of a warp do together.
+/// Operations that lanes of a warp do together.
 enum class WarpOp : uint8_t {
   Sync,
   ShuffleBfly,
@@ -104,7 +104,7 @@ public:
   }
   /// @}
 
-  /// For the handler of signals: gives up the block. Does not return.
+  /// For the signal handler: abandons the block. Does not return.
   [[noreturn]] void fault(const Fault &happened);
 
 private:
@@ -130,7 +130,7 @@ private:
   bool completeWarpOp(uint32_t warp, uint32_t mask);
   bool shuffle(uint32_t thread);
   /// Stops a block that has taken too many steps. A step is an access to
-  /// memory, or a meeting with other threads.
+  /// memory, or a barrier, shuffle or vote.
   void countStep() {
     if (++numSteps == kernel->maximumSteps)
       stopEndless();
@@ -141,7 +141,7 @@ private:
   bool checkAccess(const void *address, size_t bytes, nse_access_kind kind);
   void reject(uint32_t thread, const std::string &what);
 
-  /// @{ Texts.
+  /// @{ Texts of errors.
   std::string describeThread(uint32_t thread) const;
   std::string describeWait(uint32_t thread) const;
   std::string describeMissing(uint32_t thread) const;
@@ -161,7 +161,7 @@ private:
   SplitMix64 random;
   std::vector<Thread> threads;
   std::vector<uint32_t> runnable;
-  /// Lanes waiting, by warp.
+  /// Mask of the waiting lanes of each warp.
   std::vector<uint32_t> waiting;
   std::optional<KernelError> error;
   Fault faulted;

@@ -1,6 +1,7 @@
 //===- BlockErrors.cpp - Error messages of a block ------------------------===//
 //
-// Texts for the person who reads the kernel: where each thread stood.
+// Texts say in which kernel, block and thread the error is, and where the
+// threads involved were.
 //
 //===----------------------------------------------------------------------===//
 
@@ -46,7 +47,7 @@ std::string Block::describeThread(uint32_t thread) const {
   return text.append(std::to_string(thread / kWarpSize)).append(")");
 }
 
-/// What a thread that waits waits for: follows describeThread.
+/// What a thread waits for, to follow describeThread.
 std::string Block::describeWait(uint32_t thread) const {
   const Thread &self = threads[thread];
   if (self.state == State::AtBarrier)
@@ -56,7 +57,7 @@ std::string Block::describeWait(uint32_t thread) const {
   return text.append(describeMask(self.mask));
 }
 
-/// Why a thread that others wait for does not come.
+/// Why a thread that others wait for does not arrive.
 std::string Block::describeMissing(uint32_t thread) const {
   if (thread >= threads.size())
     return "lane " + std::to_string(thread % kWarpSize) + " of warp " +
@@ -74,8 +75,8 @@ KernelError Block::makeError(ErrorKind kind, uint32_t thread,
   return {kind, text, index};
 }
 
-/// No thread can run and some wait: the first of them, and the first thread
-/// that it waits for in vain.
+/// The error when all threads wait: names the first of them, and the first
+/// thread that it waits for.
 KernelError Block::describeDeadlock() const {
   uint32_t thread = 0;
   while (threads[thread].state == State::Finished)

@@ -1,8 +1,7 @@
 //===- DeviceMemory.cpp - Memory of the emulated GPUs ---------------------===//
 //
-// Every allocation is a mapping of its own: guard, slack, array, guard. The
-// slack before the array, and up to 15 bytes behind it, are checked when the
-// array is freed.
+// Every allocation is a mapping of its own: guard, slack, array, guard. Freeing
+// checks the slack before the array and the up to 15 bytes behind it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,7 +28,8 @@ struct Allocation {
 };
 
 std::mutex mutex;
-/// By the beginning of the array. Never destroyed: kernels may run at exit.
+/// All allocations by the address of the array. Never destroyed: kernels may
+/// run at exit.
 std::map<const std::byte *, Allocation> &getAllocations() {
   static auto *allocations = new std::map<const std::byte *, Allocation>();
   return *allocations;
@@ -44,7 +44,7 @@ size_t getPageBytes() {
   return bytes;
 }
 
-/// True if the bytes are as they were when the memory was fresh.
+/// Whether no byte was written since the allocation.
 bool isFresh(const std::byte *begin, const std::byte *end) {
   return std::all_of(
       begin, end, [](std::byte value) { return value == std::byte(kFresh); });
@@ -147,7 +147,7 @@ bool isBesideAllocation(const void *address, size_t bytes) {
   std::lock_guard lock(mutex);
   auto &allocations = getAllocations();
   auto *first = static_cast<const std::byte *>(address);
-  // Of a mapping, the array is last but for the guard.
+  // The array is at the end of the mapping, before the guard.
   auto next = allocations.upper_bound(first);
   if (next != allocations.end() && first + bytes > next->second.mapping)
     return true;

@@ -1,8 +1,8 @@
 //===- DeviceMemory.h - Memory of the emulated GPUs -------------*- C++ -*-===//
 //
-// Host memory between pages that nobody may touch. An array ends where its
-// guard begins, but for alignment to 16 bytes. Fresh memory is full of 0xFF
-// bytes (NaN, -1), so that reading what nobody wrote shows in the results.
+// Host memory between inaccessible guard pages. An array ends where its guard
+// begins, but for alignment to 16 bytes. New memory is filled with 0xFF bytes
+// (NaN, -1), so that reads of uninitialised memory show in the results.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,36 +15,36 @@
 
 namespace neuroshard::emulator {
 
-/// Device memory of every device: 80 GiB, of which this machine gives what it
-/// has.
+/// Reported memory of each device. Allocations fail when this machine has no
+/// more.
 inline constexpr size_t kDeviceMemoryBytes = size_t{80} << 30;
 
-/// Bytes of device `device`, at least one, 16-byte aligned; null if there is no
-/// room.
+/// Allocates at least one byte on a device, 16-byte aligned. Null if there is
+/// no room.
 void *allocateMemory(int device, size_t bytes);
 
 enum class FreeResult {
   Freed,
   Unknown, // not the beginning of an allocation
-  Damaged, // freed, but somebody had written beside it
+  Damaged, // freed, but bytes beside it were overwritten
 };
 FreeResult freeMemory(void *memory);
 
-/// Frees all that a device has.
+/// Frees all memory of a device.
 void freeDevice(int device);
 
-/// True if an allocation has the bytes [address, address + bytes).
+/// Whether one allocation has all of the bytes.
 bool isAllocated(const void *address, size_t bytes);
 
-/// True if some of the bytes lie in an allocation's mapping, where they can be
-/// accessed, but not in the allocation.
+/// Whether some of the bytes lie in an allocation's mapping, where accesses do
+/// not fault, but not in the allocation.
 bool isBesideAllocation(const void *address, size_t bytes);
 
-/// The allocation that an address lies in; false if it lies in none.
+/// Finds the allocation that has the address. Returns false if there is none.
 bool findAllocation(const void *address, void *&begin, size_t &bytes,
                     int &device);
 
-/// Bytes that the allocations of a device ask for.
+/// Sum of the sizes of a device's allocations.
 size_t getAllocatedBytes(int device);
 
 /// "address 0x..., 4 bytes past the end of 1024 bytes of device memory", or

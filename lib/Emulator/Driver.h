@@ -1,12 +1,12 @@
 //===- Driver.h - State of the emulated CUDA driver -------------*- C++ -*-===//
 //
 // Contexts, handles and errors behind the cu* functions that this library
-// exports in place of libcuda. Everything is done when a function returns;
+// exports in place of libcuda. All work is done when a function returns;
 // streams and events only check their handles.
 //
-// After a kernel has failed, its context is lost, as with the real driver:
-// every call but those that give something back returns the kernel's error,
-// until the context is released by all who retained it.
+// After a kernel has failed, its context is lost, as with the real driver: all
+// calls but those that free something return the kernel's error until the
+// context is released as often as it was retained.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,11 +26,11 @@ namespace neuroshard::emulator {
 
 using namespace neuroshard::cuda;
 
-/// What CudaDriver.h does not declare since the runtime never asks for it.
+/// Constants that CudaDriver.h lacks, since the runtime does not use them.
 inline constexpr CUresult CUDA_ERROR_LAUNCH_TIMEOUT = 702;
 inline constexpr CUresult CUDA_ERROR_MISALIGNED_ADDRESS = 716;
 
-/// Devices that there are.
+/// Number of emulated devices.
 inline constexpr int kNumDevices = 8;
 
 /// Sets the calling thread's error text and returns `code`.
@@ -43,10 +43,11 @@ CUresult checkInitialized();
 CUresult checkDevice(CUdevice device);
 
 /// Success if the calling thread has a current context in which no kernel has
-/// failed; its device.
+/// failed. Sets its device.
 CUresult checkContext(int *device = nullptr);
 
-/// A kernel has failed in the calling thread's context. Returns `code`.
+/// Marks the calling thread's context as lost because a kernel failed. Returns
+/// `code`.
 CUresult loseContext(CUresult code, const std::string &text);
 
 /// Live handles of one kind.

@@ -1,7 +1,7 @@
 //===- DriverContext.cpp - Devices and contexts of the driver -------------===//
 //
-// Every device is a "NeuroShard emulator" with the numbers of an sm_90 where a
-// program may depend on them.
+// Every device is called "NeuroShard emulator" and has the attributes of an
+// sm_90 that programs may depend on.
 //
 //===----------------------------------------------------------------------===//
 
@@ -47,7 +47,7 @@ bool isContext(CUcontext context) {
   return context >= getContexts() && context < getContexts() + kNumDevices;
 }
 
-/// CUdevice_attribute: number and value.
+/// Number and value of each CUdevice_attribute.
 struct Attribute {
   int number, value;
 };

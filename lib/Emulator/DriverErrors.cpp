@@ -1,7 +1,7 @@
 //===- DriverErrors.cpp - Names and texts of driver errors ----------------===//
 //
-// After a failure of the calling thread the text goes on with what the
-// emulator knows about it.
+// After a failure in the calling thread, the error's text goes on with the
+// emulator's own message.
 //
 //===----------------------------------------------------------------------===//
 
@@ -64,8 +64,8 @@ EMULATOR_EXPORT CUresult cuGetErrorName(CUresult code, const char **name) {
 }
 
 EMULATOR_EXPORT CUresult cuGetErrorString(CUresult code, const char **text) {
-  // The real driver's texts are constants; this one lives until the thread
-  // asks for the same error again.
+  // Valid until the thread asks for the same error again; the real driver's
+  // texts are constants.
   static thread_local std::map<CUresult, std::string> texts;
   const ErrorText *error = findError(code);
   *text = nullptr;

@@ -1,7 +1,7 @@
 //===- DriverMemory.cpp - Memory functions of the driver ------------------===//
 //
-// Copies and fills check that they stay inside one allocation; asynchronous
-// ones, that the host's side is pinned.
+// Copies and fills must stay inside one allocation. Asynchronous copies must
+// use pinned host memory.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +22,7 @@ void *toPointer(CUdeviceptr pointer) {
   return reinterpret_cast<void *>(static_cast<uintptr_t>(pointer));
 }
 
-/// Success if `bytes` from `pointer` on are device memory.
+/// Success if one allocation has the `bytes` from `pointer` on.
 CUresult checkRange(CUdeviceptr pointer, size_t bytes) {
   void *address = toPointer(pointer);
   if (bytes == 0 || isAllocated(address, bytes))
@@ -32,7 +32,7 @@ CUresult checkRange(CUdeviceptr pointer, size_t bytes) {
                   " bytes of no allocation: " + describeAddress(address));
 }
 
-/// Host memory of cuMemAllocHost.
+/// The host memory that cuMemAllocHost has given.
 class PinnedMemory {
 public:
   void add(void *pointer, size_t bytes) {
@@ -64,9 +64,9 @@ CUresult checkHost(const void *memory, size_t bytes) {
   return fail(CUDA_ERROR_INVALID_VALUE, "a copy of host memory at null");
 }
 
-/// checkCall, and that a copy that returns at once copies pinned memory: with
-/// other memory CUDA lets the caller wait, and captures it as what it is when
-/// the graph runs.
+/// checkCall, and an error if an asynchronous copy uses pageable host memory:
+/// CUDA would let the caller wait, or, in a graph, copy the memory as it is
+/// when the graph runs.
 CUresult checkAsync(CUstream stream, const void *memory, size_t bytes) {
   if (CUresult result = checkCall(stream))
     return result;

@@ -1,7 +1,8 @@
 //===- DriverModule.cpp - Modules and launches of the driver --------------===//
 //
-// A module is the contents of a shared library made by neuroshard-emulate-gpu.
-// It is loaded from memory, so that every load is a library of its own.
+// A module is the contents of a shared library that neuroshard-emulate-gpu
+// made. It is loaded from a memory file, so that every load is a library of its
+// own.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,8 +28,8 @@ struct CUfunc_st {
 };
 struct CUmod_st {
   void *library;
-  /// Open as long as the library, which is named by its number: dlopen takes a
-  /// second one of that name for the first.
+  /// Open as long as the library: its path has the number of the file, and for
+  /// a path that is loaded already dlopen returns the first library.
   int file;
   std::map<std::string, std::unique_ptr<CUfunc_st>> functions;
 };
@@ -38,8 +39,8 @@ namespace {
 HandleSet<CUmod_st> modules;
 HandleSet<CUfunc_st> functions;
 
-/// Modules find the nse_* functions in this library, however it was loaded
-/// itself.
+/// Makes the nse_* functions visible to modules, also if this library was
+/// loaded privately.
 void exposeThisLibrary() {
   Dl_info info;
   if (dladdr(reinterpret_cast<void *>(&exposeThisLibrary), &info))
@@ -164,7 +165,7 @@ EMULATOR_EXPORT CUresult cuFuncGetAttribute(int *value, int attribute,
                                             CUfunction function) {
   if (!functions.contains(function))
     return fail(CUDA_ERROR_INVALID_HANDLE, "not a function");
-  // CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK; no registers, no memory.
+  // 0 is CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK; all others are 0.
   *value = attribute == 0 ? 1024 : 0;
   return CUDA_SUCCESS;
 }

@@ -1,8 +1,7 @@
 //===- DriverStream.cpp - Streams and events of the driver ----------------===//
 //
-// Work is done when it is asked for, so there is never anything to wait for.
-// Streams and events belong to the device whose context was current when they
-// were made.
+// All work is done at once, so nothing ever waits. Streams and events belong to
+// the device whose context was current when they were made.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,7 +39,7 @@ bool isDefaultStream(CUstream stream) {
   return reinterpret_cast<uintptr_t>(stream) <= 2;
 }
 
-/// Success if a stream that has passed checkStream is one of `device`.
+/// Success if a stream, which checkStream has accepted, is one of `device`.
 CUresult checkDeviceOf(CUstream stream, int device) {
   if (isDefaultStream(stream) || stream->device == device)
     return CUDA_SUCCESS;
@@ -105,7 +104,7 @@ EMULATOR_EXPORT CUresult cuStreamIsCapturing(CUstream stream, int *status) {
   return checkCall(stream);
 }
 
-/// Nothing is ever captured; the mode is only kept.
+/// Stores the mode; streams are never captured.
 EMULATOR_EXPORT CUresult cuThreadExchangeStreamCaptureMode(int *mode) {
   static thread_local int current = 0;
   if (*mode < 0 || *mode > CU_STREAM_CAPTURE_MODE_RELAXED)
@@ -114,7 +113,7 @@ EMULATOR_EXPORT CUresult cuThreadExchangeStreamCaptureMode(int *mode) {
   return checkInitialized();
 }
 
-/// The event may be another device's.
+/// The event may belong to another device.
 EMULATOR_EXPORT CUresult cuStreamWaitEvent(CUstream stream, CUevent event,
                                            unsigned flags) {
   if (flags > kWaitFlags)
@@ -167,7 +166,7 @@ EMULATOR_EXPORT CUresult cuEventQuery(CUevent event) {
   return checkEvent(event);
 }
 
-/// Of this machine's clock: nothing that would say how fast a GPU is.
+/// By this machine's clock: tells nothing about the speed of a GPU.
 EMULATOR_EXPORT CUresult cuEventElapsedTime_v2(float *milliseconds,
                                                CUevent start, CUevent end) {
   if (CUresult result = checkEvent(start))

@@ -1,7 +1,6 @@
 //===- ElfImage.cpp - Size of an ELF image in memory ----------------------===//
 //
-// The end of a file is the end of whatever comes last in it: the table of
-// sections or a section.
+// A file ends with its last section or with the table of sections.
 //
 //===----------------------------------------------------------------------===//
 

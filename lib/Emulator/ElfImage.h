@@ -1,6 +1,7 @@
 //===- ElfImage.h - Size of an ELF image in memory --------------*- C++ -*-===//
 //
-// cuModuleLoadData gets a pointer without a size: ELF tells it.
+// cuModuleLoadData gets a pointer without a size. The size follows from the ELF
+// header.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,8 +13,8 @@
 
 namespace neuroshard::emulator {
 
-/// Sets `bytes` to the size of the shared library at `image`, which must be
-/// one for this machine. Otherwise says what it is instead.
+/// Sets `bytes` to the size of the shared library at `image` and returns "".
+/// Returns an error if it is no shared library for this machine.
 std::string measureElfImage(const void *image, size_t &bytes);
 
 } // namespace neuroshard::emulator

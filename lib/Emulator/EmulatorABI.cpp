@@ -1,6 +1,6 @@
 //===- EmulatorABI.cpp - Functions that emulated kernels call -------------===//
 //
-// The C functions over the block that the calling host thread runs.
+// They act on the block that the calling host thread runs.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,8 +1,8 @@
 //===- FaultHandler.cpp - Handler of memory faults in kernels -------------===//
 //
-// The handler never returns to the fiber that faulted: it switches to the
-// scheduler's stack. No signal is blocked in it (SA_NODEFER), so there is no
-// mask to restore.
+// The handler does not return to the fiber that faulted but switches to the
+// scheduler's stack. It blocks no signals (SA_NODEFER), so there is no mask to
+// restore.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,8 +34,8 @@ bool isWriteAccess([[maybe_unused]] const void *context) {
 #endif
 }
 
-/// As if our handler were not there. By default the instruction is executed
-/// again and then ends the process.
+/// Calls the previous handler. If there is none, restores the default, so that
+/// the instruction runs again and ends the process.
 void passOn(int signal, siginfo_t *info, void *context) {
   size_t i = 0;
   while (kSignals[i] != signal)
@@ -50,7 +50,7 @@ void passOn(int signal, siginfo_t *info, void *context) {
 }
 
 void handle(int signal, siginfo_t *info, void *context) {
-  // A positive code: caused by an instruction, not sent by a process.
+  // A positive code: the signal comes from an instruction, not from a process.
   Block *block = info->si_code > 0 ? Block::getCurrent() : nullptr;
   if (!block)
     return passOn(signal, info, context);

@@ -1,7 +1,7 @@
 //===- FaultHandler.h - Handler of memory faults in kernels -----*- C++ -*-===//
 //
-// Turns a SIGSEGV, SIGBUS or SIGFPE of a GPU thread into an error of its
-// block. All other such signals go to whoever had asked for them before.
+// Turns a SIGSEGV, SIGBUS or SIGFPE of a GPU thread into an error of its block.
+// Passes all other such signals to the handlers that were there before.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,7 +14,7 @@
 
 namespace neuroshard::emulator {
 
-/// While at least one of these lives, the process has our handlers.
+/// Installs the handlers while at least one of these objects lives.
 class FaultHandlers {
 public:
   FaultHandlers();
@@ -23,8 +23,8 @@ public:
   ~FaultHandlers();
 };
 
-/// The calling host thread's stack for handlers, since a fiber's own stack may
-/// be what is wrong.
+/// A stack for the handlers of the calling host thread, since a fiber's stack
+/// may have overflowed.
 class AlternateStack {
 public:
   AlternateStack();

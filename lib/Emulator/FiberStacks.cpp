@@ -1,6 +1,6 @@
 //===- FiberStacks.cpp - Stacks of the threads of a block -----------------===//
 //
-// The stacks lie side by side: guard page, stack, guard page, stack, ...
+// One mapping for all stacks: guard, stack, guard, stack, ...
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,8 +20,8 @@ constexpr size_t kPageBytes = 4096;
 constexpr size_t kGuardBytes = 16 * kPageBytes; // pages may have 64 KiB
 constexpr size_t kStackBytes = 64 * 1024;
 constexpr size_t kSlotBytes = kGuardBytes + kStackBytes;
-/// Fibers do not all begin at the same place of a page: the few lines that
-/// they use would compete for the same sets of the cache.
+/// Fibers begin at different offsets within a page: at equal ones, the few
+/// lines that each uses would compete for the same sets of the cache.
 constexpr size_t kColours = 32;
 constexpr size_t kColourBytes = 128;
 } // namespace
@@ -51,7 +51,7 @@ void FiberStacks::reserve(size_t count) {
       }
   }
 #if defined(__SANITIZE_ADDRESS__)
-  // A fiber that was left in the middle leaves its red zones behind.
+  // Fibers that were abandoned have left poisoned red zones.
   for (size_t i = 0; i < count; ++i)
     __asan_unpoison_memory_region(memory + i * kSlotBytes + kGuardBytes,
                                   kStackBytes);

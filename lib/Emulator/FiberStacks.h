@@ -1,6 +1,6 @@
 //===- FiberStacks.h - Stacks of the threads of a block --------*- C++ -*-===//
 //
-// One stack per GPU thread, with a page below it that nobody may touch.
+// One stack per GPU thread, with an inaccessible guard below it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,14 +19,14 @@ public:
   FiberStacks &operator=(const FiberStacks &) = delete;
   ~FiberStacks();
 
-  /// Makes room for `count` stacks; what is on the stacks is lost. Throws
+  /// Makes room for `count` stacks. Contents of stacks are lost. Throws
   /// std::bad_alloc.
   void reserve(size_t count);
 
-  /// The end of stack `index`, where a fiber begins.
+  /// The top of stack `index`, where a fiber begins.
   std::byte *getTop(size_t index) const;
 
-  /// True for an address in the page below one of the stacks.
+  /// Whether an address is in the guard of a stack.
   bool isGuard(const void *address) const;
 
 private:

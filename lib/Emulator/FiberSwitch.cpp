@@ -1,7 +1,7 @@
 //===- FiberSwitch.cpp - Changing from one stack to another ---------------===//
 //
-// x86-64 and AArch64, by the System V calling conventions. The modes of
-// floating-point arithmetic are not switched: kernels do not change them.
+// For x86-64 and AArch64, by the System V calling conventions. Floating-point
+// modes are not saved: kernels do not change them.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,7 +1,7 @@
 //===- FiberSwitch.h - Changing from one stack to another ------*- C++ -*-===//
 //
-// The registers that a callee must keep, a stack pointer, and nothing else:
-// ucontext would ask the operating system for the signal mask each time.
+// Saves callee-saved registers and the stack pointer only. ucontext would also
+// make a system call for the signal mask on every switch.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,13 +12,13 @@
 
 namespace neuroshard::emulator {
 
-/// Saves the caller's registers on its stack and that stack's pointer in
-/// *from, and goes on where `to` was saved. Returns when somebody switches
-/// back to *from.
+/// Saves the caller's registers on its stack and the stack pointer in *from,
+/// and continues where `to` was saved. Returns when a switch goes back to
+/// *from.
 void switchStacks(void **from, void *to);
 
-/// A stack pointer for switchStacks that begins `entry`, which must not
-/// return, on the stack that ends at `top`.
+/// Returns a stack pointer for switchStacks that calls `entry` on the stack
+/// that ends at `top`. `entry` must not return.
 void *prepareStack(std::byte *top, void (*entry)());
 
 } // namespace neuroshard::emulator

@@ -11,7 +11,7 @@
 
 namespace neuroshard::emulator {
 
-/// The calling host thread's text; may be assigned.
+/// The text of the calling host thread.
 inline std::string &getLastError() {
   static thread_local std::string text;
   return text;

@@ -1,6 +1,6 @@
 //===- Launch.cpp - Running all blocks of a kernel ------------------------===//
 //
-// Blocks with their stacks are kept for the next launch.
+// Reuses blocks and their stacks for later launches.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,10 +18,10 @@
 namespace neuroshard::emulator {
 
 namespace {
-/// Fewer blocks are not worth a second thread.
+/// Launches of fewer blocks use one host thread.
 constexpr uint32_t kMinimumShared = 8;
 
-/// Blocks that nobody uses now.
+/// Idle blocks.
 class BlockPool {
 public:
   std::unique_ptr<Block> take() {
@@ -48,7 +48,7 @@ BlockPool &getPool() {
   return pool;
 }
 
-/// What the host threads of a launch share.
+/// The blocks of a launch, which its host threads share.
 class Grid {
 public:
   explicit Grid(const Kernel &kernel) : kernel(kernel) {
@@ -108,7 +108,7 @@ std::optional<KernelError> launch(const Kernel &kernel) {
   FaultHandlers handlers;
   Grid grid(kernel);
   std::thread second;
-  // The finder of races sees one block at a time.
+  // RaceFinder takes one block at a time.
   if (kernel.gridSize >= kMinimumShared && !kernel.races &&
       std::thread::hardware_concurrency() > 1)
     try {

@@ -16,11 +16,11 @@ namespace neuroshard::emulator {
 /// The seed of launches: NEUROSHARD_EMULATOR_SEED, or 0.
 uint64_t getSeedFromEnvironment();
 
-/// Whether launches look for races: NEUROSHARD_EMULATOR_RACES is 1.
+/// Whether launches look for races: if NEUROSHARD_EMULATOR_RACES is 1.
 bool findsRacesFromEnvironment();
 
-/// Runs a kernel to its end. After an error no further block begins; of
-/// several errors the one of the first block is returned. Sizes are at least 1.
+/// Runs a kernel to its end. Begins no block after an error. Of several errors,
+/// returns that of the block with the lowest index. Sizes must be at least 1.
 /// Throws std::bad_alloc.
 std::optional<KernelError> launch(const Kernel &kernel);
 

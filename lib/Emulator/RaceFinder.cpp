@@ -1,8 +1,8 @@
 //===- RaceFinder.cpp - Detection of data races ---------------------------===//
 //
-// Vector clocks as in FastTrack (Flanagan, Freund: PLDI 2009), cut down to what
-// a block has: a number of the latest barrier of the block, and within a warp
-// a clock per lane.
+// Vector clocks as in FastTrack (Flanagan, Freund: PLDI 2009), reduced to what
+// a block needs: the number of the latest barrier of the block, and a clock per
+// lane within a warp.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,7 +36,8 @@ void RaceFinder::meetLanes(uint32_t warp, uint32_t mask) {
   }
 }
 
-/// True if `thread` can know that the access is over.
+/// Whether program order or a barrier puts the access before what `thread` does
+/// now.
 bool RaceFinder::isOrdered(const Stamp &before, uint32_t thread) const {
   if (before.block != block)
     return false;

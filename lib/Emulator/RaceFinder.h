@@ -1,14 +1,13 @@
 //===- RaceFinder.h - Detection of data races -------------------*- C++ -*-===//
 //
 // Finds two accesses to the same memory in one launch, at least one of them a
-// write, that a GPU may perform in either order. Threads of a block are ordered
-// by barriers of the block, lanes of a warp also by warp barriers; shuffles
-// order nothing, and blocks are not ordered at all. Atomic operations may meet
-// each other. What is read as invariant (ld.global.nc) must not be written
-// during the launch by anybody.
+// write, that a GPU may perform in either order. Barriers of the block order
+// its threads, warp barriers the lanes of a warp; shuffles order nothing, and
+// blocks are not ordered. Two atomic operations do not race. Memory that is
+// read as invariant (ld.global.nc) must not be written in the same launch.
 //
-// Of the reads of a place only the latest of two threads are remembered, so
-// that a write may go unreported; what is reported is a race.
+// Reports races only, but not all: of the reads of a place it remembers the
+// latest of two threads.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,23 +26,23 @@
 
 namespace neuroshard::emulator {
 
-/// Threads that run in step.
+/// Threads of a warp.
 inline constexpr uint32_t kWarpSize = 32;
 
-/// For one launch, whose blocks run one after the other.
+/// Finds the races of one launch, whose blocks run one after the other.
 class RaceFinder {
 public:
-  /// Threads are those of another block from now on.
+  /// Later calls are about the threads of this block.
   void beginBlock(uint32_t block, uint32_t numThreads);
 
-  /// All lanes of `mask` have met at a warp barrier.
+  /// Notes that all lanes of `mask` have met at a warp barrier.
   void meetLanes(uint32_t warp, uint32_t mask);
 
-  /// All threads have met at the barrier of the block.
+  /// Notes that all threads have met at the barrier of the block.
   void meetBlock() { ++barrier; }
 
-  /// What is wrong with an access of `thread`, to follow "thread ... (lane
-  /// ...)"; nothing if it is ordered after all that matter.
+  /// Records an access of `thread`. Returns a text to follow "thread ... (lane
+  /// ...)" if it races with an earlier one.
   std::optional<std::string> access(uint32_t thread, const void *address,
                                     size_t bytes, nse_access_kind kind);
 
@@ -51,7 +50,7 @@ private:
   static constexpr size_t kCellBytes = 2;
   static constexpr size_t kLineBytes = 64;
 
-  /// Who made an access, and when by its own clock.
+  /// The thread that made an access, and the time by its own clock.
   struct Stamp {
     uint32_t block, barrier, clock;
     uint16_t thread;
@@ -62,7 +61,7 @@ private:
     Stamp write, read, otherRead, invariantRead;
   };
   using Line = std::array<Cell, kLineBytes / kCellBytes>;
-  /// Clocks of the lanes of a warp, as one lane knows them.
+  /// The clocks of all lanes of a warp that one lane knows.
   using Clocks = std::array<uint32_t, kWarpSize>;
 
   bool isOrdered(const Stamp &before, uint32_t thread) const;

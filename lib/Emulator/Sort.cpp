@@ -1,6 +1,6 @@
 //===- Sort.cpp - Stable sort of positions by key -------------------------===//
 //
-// nsg_sort of the stand-in, with the parameters of the one that runs on a GPU.
+// The emulator's nsg_sort, with the parameters of the one for GPUs (Sort.cu).
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,7 +14,7 @@
 using namespace neuroshard::emulator;
 
 namespace {
-/// What the GPU's sort asks for depends on n; so does this.
+/// Depends on n, as the scratch of the GPU's sort does.
 size_t getScratchBytes(int64_t n, int32_t keyBytes) {
   return 256 + static_cast<size_t>(n) * static_cast<size_t>(keyBytes);
 }
@@ -46,7 +46,7 @@ template <typename Key> struct Sort {
     std::stable_sort(order, order + n, [&](int32_t a, int32_t b) {
       return (keys[a] & mask) < (keys[b] & mask);
     });
-    // All of it first: uniqueKeys may be keys.
+    // Copy all keys first: uniqueKeys may be the memory of keys.
     for (int64_t i = 0; i < n; ++i)
       sortedKeys[i] = keys[order[i]];
     int32_t runs = 0;

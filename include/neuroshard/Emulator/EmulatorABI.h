@@ -5,8 +5,8 @@
 // kernel `void nsrt_invoke_<kernel>(void **params)`, where params[i] points to
 // the value of parameter i, as in cuLaunchKernel.
 //
-// Every GPU thread is a fiber. Called outside a kernel, these functions act as
-// in a block of one thread.
+// Every GPU thread is a fiber. Outside of a kernel these functions act as in a
+// block of one thread.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,13 +19,13 @@
 extern "C" {
 #endif
 
-/// Positions and sizes in x; kernels have no other dimension.
+/// Positions and sizes in x, the only dimension of kernels.
 int64_t nse_thread_id(void);
 int64_t nse_block_id(void);
 int64_t nse_block_dim(void);
 int64_t nse_grid_dim(void);
 
-/// What lane a shuffle reads: PTX's shfl.sync.{bfly, up, down, idx}.
+/// Modes of a shuffle: PTX's shfl.sync.{bfly, up, down, idx}.
 enum nse_shuffle_kind {
   NSE_SHUFFLE_BFLY = 0,
   NSE_SHUFFLE_UP = 1,
@@ -57,27 +57,27 @@ enum nse_access_kind {
   NSE_ATOMIC = 3
 };
 
-/// The bits of a kind from here on: log2 of the alignment that the code relies
-/// on. A GPU refuses other addresses, where this CPU does not.
+/// Bits of an access kind from here on: log2 of the alignment that the code
+/// relies on. GPUs refuse other addresses, CPUs do not.
 #define NSE_ALIGNMENT_SHIFT 8
 
 /// Called before an access to memory. `kind` is an nse_access_kind with an
-/// alignment, which is checked. Looks for races and for accesses just beside
-/// an allocation if the environment variable NEUROSHARD_EMULATOR_RACES is 1.
+/// alignment, which is checked. If the environment variable
+/// NEUROSHARD_EMULATOR_RACES is 1, also finds races and accesses just beside an
+/// allocation.
 void nse_access(const void *address, int64_t bytes, int32_t kind);
 
-/// Memory as cuMemAlloc gives it, for drivers of tests that have no context:
-/// full of 0xFF bytes, between pages that nobody may touch. Null if there is no
-/// room.
+/// Allocates memory as cuMemAlloc does, for test drivers without a context:
+/// filled with 0xFF bytes, between guard pages. Null if there is no room.
 void *nse_allocate(int64_t bytes);
 
-/// Frees memory of nse_allocate; null does nothing. Not 0: somebody has written
-/// just beside it, or it is no such memory.
+/// Frees memory of nse_allocate; does nothing for null. Returns another value
+/// than 0 if bytes just beside it were written, or it is no such memory.
 int32_t nse_free(void *memory);
 
-/// What was wrong with the calling host thread's latest failed launch or
-/// driver call: kernel, block, thread and what it did. Valid until the next
-/// failure in this host thread; "" if there was none.
+/// The message of the calling host thread's latest failed launch or driver
+/// call: kernel, block, thread and what it did. "" if there was none. Valid
+/// until the next failure in this host thread.
 const char *nse_last_error(void);
 
 #ifdef __cplusplus

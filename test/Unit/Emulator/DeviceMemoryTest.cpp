@@ -1,4 +1,4 @@
-//===- DeviceMemoryTest.cpp - What stands for the memory of GPUs ----------===//
+//===- DeviceMemoryTest.cpp - Memory of the emulated GPUs -----------------===//
 //
 // Shows that fresh memory is full of 0xFF bytes, that writing beside an array
 // is noticed, and that sizes are kept by device.

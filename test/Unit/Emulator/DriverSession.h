@@ -1,7 +1,7 @@
-//===- DriverSession.h - The stand-in's driver in a test -------*- C++ -*-===//
+//===- DriverSession.h - A context of the emulated driver ------*- C++ -*-===//
 //
-// A current context, and arrays in its memory. The driver's functions are
-// declared from the runtime's own list of them.
+// A current context, and arrays in its memory. Declares the driver's functions
+// from the list in CudaDriver.h.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,7 +28,7 @@ int nsg_sort(void *temp, size_t *temp_bytes, const void *keys,
              int32_t *starts, int32_t *num_runs, int64_t n, void *stream);
 }
 
-/// The context of device 0, while this lives.
+/// Keeps the context of device 0 current while it lives.
 class DriverSession {
 public:
   DriverSession() {
@@ -44,7 +44,7 @@ public:
   CUcontext context = nullptr;
 };
 
-/// An array of the current context's memory, also readable as what it is.
+/// An array in the current context's memory, which the host can read as well.
 template <typename T> class DeviceArray {
 public:
   explicit DeviceArray(size_t size) : bytes(size * sizeof(T)) {

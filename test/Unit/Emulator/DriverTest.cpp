@@ -1,7 +1,7 @@
-//===- DriverTest.cpp - The stand-in's driver functions -------------------===//
+//===- DriverTest.cpp - Functions of the emulated driver ------------------===//
 //
-// Shows that the stand-in has every function that the runtime calls, and that
-// it refuses what the real driver refuses.
+// Shows that the emulator has every function that the runtime calls, and that
+// it refuses the calls that the real driver refuses.
 //
 //===----------------------------------------------------------------------===//
 

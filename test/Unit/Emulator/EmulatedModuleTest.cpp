@@ -1,8 +1,8 @@
 //===- EmulatedModuleTest.cpp - GPU modules compiled and emulated ---------===//
 //
-// Compiles a hand-written gpu.module, runs it through the stand-in driver as
-// the runtime loads it, and holds it against plain C++. Each thing that makes
-// the kernel right is then taken away once, and that must show.
+// Compiles a hand-written gpu.module, runs it through the emulated driver as
+// the runtime loads it, and compares with plain C++. Then removes each thing
+// that makes the kernel right, one at a time: every removal must be noticed.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,6 +1,6 @@
-//===- EmulatorLibrary.h - The stand-in as the runtime loads it *- C++ -*-===//
+//===- EmulatorLibrary.h - The emulator loaded as a library ----*- C++ -*-===//
 //
-// The library loaded privately, with a current context.
+// Loads it privately, as the runtime does, with a current context.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,8 +1,8 @@
 //===- FaultTest.cpp - Faults of emulated threads -------------------------===//
 //
-// Shows that what a thread does to memory it does not have, or to its stack,
-// ends the launch with an error that says which thread and where, and that the
-// process's own handlers are back afterwards.
+// Shows that an access to memory that is not allocated, or a stack overflow,
+// ends the launch with an error that names thread and address, and that the
+// process's own handlers are restored afterwards.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,7 +26,7 @@ struct Access {
   float sum = 0;
 };
 
-// A sanitizer would report what is wrong before the CPU does; so below.
+// A sanitizer would report the error before the CPU does; so below.
 [[gnu::no_sanitize("undefined", "address")]] void access(Access &data) {
   nse_barrier();
   if (nse_block_id() != data.block || nse_thread_id() != data.thread)
@@ -90,7 +90,7 @@ struct Number {
   volatile int value;
 };
 
-// The result of the call is used, so that it is no loop.
+// Uses the result of the call, so that it does not become a loop.
 int recurse(Number &depth) {
   volatile char frame[256];
   frame[0] = 1;

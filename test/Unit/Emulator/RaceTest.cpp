@@ -1,7 +1,7 @@
-//===- RaceTest.cpp - Accesses that nothing orders ------------------------===//
+//===- RaceTest.cpp - Detection of data races -----------------------------===//
 //
-// Shows what the finder of races finds and what it leaves alone. Which of two
-// accesses comes first depends on the seed; that there is a race does not.
+// Shows which accesses RaceFinder reports and which it does not. The order of
+// two accesses depends on the seed, but not whether they race.
 //
 //===----------------------------------------------------------------------===//
 

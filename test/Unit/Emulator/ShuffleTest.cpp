@@ -1,7 +1,7 @@
-//===- ShuffleTest.cpp - What lanes read from each other ------------------===//
+//===- ShuffleTest.cpp - Shuffles and votes -------------------------------===//
 //
-// Holds shuffles and votes against PTX's definitions, for whole warps and for
-// groups of 4, 8 and 16 lanes that go different ways.
+// Compares shuffles and votes with PTX's definitions, for whole warps and for
+// groups of 4, 8 and 16 lanes that take different branches.
 //
 //===----------------------------------------------------------------------===//
 

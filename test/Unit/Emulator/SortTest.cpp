@@ -1,7 +1,7 @@
-//===- SortTest.cpp - The stand-in's sort ---------------------------------===//
+//===- SortTest.cpp - The emulator's sort ---------------------------------===//
 //
-// Holds nsg_sort against a map of lists, for both sizes of keys and for sizes
-// from nothing on, and shows that it checks its arrays.
+// Compares nsg_sort with a map of lists, for both sizes of keys and any number
+// of them, and shows that it checks its arrays.
 //
 //===----------------------------------------------------------------------===//
 
