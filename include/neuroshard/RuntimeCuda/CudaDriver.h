@@ -52,18 +52,12 @@ inline constexpr int CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR = 39;
 inline constexpr int CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75;
 inline constexpr int CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76;
 
-/// CUfunction_attribute.
-inline constexpr int CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES = 1;
-inline constexpr int CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES = 3;
-inline constexpr int CU_FUNC_ATTRIBUTE_NUM_REGS = 4;
-
 /// CUstream_flags, CUevent_flags.
 inline constexpr unsigned CU_STREAM_NON_BLOCKING = 1;
 inline constexpr unsigned CU_EVENT_DISABLE_TIMING = 2;
 
 /// CUstreamCaptureStatus, CUstreamCaptureMode.
 inline constexpr int CU_STREAM_CAPTURE_STATUS_NONE = 0;
-inline constexpr int CU_STREAM_CAPTURE_STATUS_ACTIVE = 1;
 inline constexpr int CU_STREAM_CAPTURE_MODE_RELAXED = 2;
 
 /// A library that exports this symbol (int32_t nse_emulated(void)) stands in

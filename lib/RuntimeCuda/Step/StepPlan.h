@@ -110,8 +110,6 @@ public:
   /// Must be called after the last put.
   void finish();
 
-  int64_t numCopies() const { return copies; }
-
 private:
   void putBytes(UploadedArray &array, const void *values, int64_t bytes);
   void makeRoom(UploadedArray &array, int64_t bytes);
