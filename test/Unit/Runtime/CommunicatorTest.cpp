@@ -1,7 +1,7 @@
 //===- CommunicatorTest.cpp - Ranks that are threads ----------------------===//
 //
-// Shows that bytes arrive from whom they should, that buffers live as long as
-// a receiver reads them, and that no wait outlives an abort.
+// Shows that every rank receives the bytes sent to it, that buffers live as
+// long as a receiver reads them, and that no wait outlives an abort.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,8 +1,7 @@
 //===- ManifestTest.cpp - Wrong artifacts are refused with one error ------===//
 //
-// Shows that every inconsistency of a manifest, and every program that does
-// not belong to it, is named; and that no damaged manifest crashes the
-// reader.
+// Shows that every inconsistency of a manifest, and every program that does not
+// belong to it, has one error; and that no damaged manifest crashes the reader.
 //
 //===----------------------------------------------------------------------===//
 

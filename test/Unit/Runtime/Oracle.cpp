@@ -223,9 +223,9 @@ StepResult Oracle::train(const std::vector<Batch> &batches,
   if (model.optimizer == Optimizer::Adam)
     stepSize = static_cast<float>(
         static_cast<double>(learningRate) *
-        std::sqrt(1 - std::pow(static_cast<double>(beta2),
+        std::sqrt(1 - std::pow(static_cast<double>(kBeta2),
                                static_cast<double>(step))) /
-        (1 - std::pow(static_cast<double>(beta1), static_cast<double>(step))));
+        (1 - std::pow(static_cast<double>(kBeta1), static_cast<double>(step))));
   for (const auto &[key, list] : terms)
     updateRow(key.first, key.second, list, stepSize);
   return result;

@@ -1,8 +1,8 @@
 //===- Oracle.h - One step of a model, naively -----------------*- C++ -*-===//
 //
-// Whole tables, no devices, no sorting: what every plan has to compute. Sums
-// and gradients of rows are rounded to the wire type, as if every table had
-// one shard on another device.
+// The expected results of every plan, from whole tables without devices or
+// sorting. Sums and gradients of rows are rounded to the wire type, as if every
+// table had one shard on another device.
 //
 //===----------------------------------------------------------------------===//
 

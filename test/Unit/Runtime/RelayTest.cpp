@@ -1,8 +1,8 @@
-//===- RelayTest.cpp - Partial sums that are added on their way -----------===//
+//===- RelayTest.cpp - Hierarchical all-to-all ----------------------------===//
 //
-// Shows that exchanges in two hops compute the same as direct ones, in which
-// order they add, what they round, and that between groups one row travels
-// where direct exchanges send one per owner.
+// Shows that exchanges over relays compute the same as direct ones, in which
+// order they add and when they round, and that they send one row to other
+// groups where direct exchanges send one per owner.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,7 +36,7 @@ struct RelayCase {
   PlanKind plan;
 };
 
-/// For reports, which else show the bytes of the pointer.
+/// For messages of gtest, which else show the bytes of the pointer.
 void PrintTo(const RelayCase &test, std::ostream *os) {
   *os << name(test.plan) << " in " << test.name;
 }
@@ -148,8 +148,8 @@ TEST_P(Relays, ThreadsDoNotChangeABit) {
   }
 }
 
-/// Rows of each table in as many shards as a group has members; tables take
-/// the groups in turn.
+/// Cuts the rows of each table over the devices of one group; tables take the
+/// groups in turn.
 std::vector<ShardPlace> rowsInsideGroups(const Model &model) {
   std::vector<ShardPlace> shards;
   for (size_t t = 0; t < model.tables.size(); ++t) {
@@ -283,7 +283,7 @@ int64_t bytesBetweenGroups(TestWorld &world, const std::vector<Batch> &batches,
 }
 
 TEST(RelayedBytes, AreOneRowPerBagAndGroupThatHasNotTheBag) {
-  // Rows of the first table on all members of group 0, of the second on all
+  // Rows of the first table on all devices of group 0, of the second on all
   // devices; a third table is not split.
   Model model = makeModel(Optimizer::Sgd);
   model.tables = {{"inside", 16, 8, Element::F32},
@@ -315,7 +315,7 @@ TEST(RelayedBytes, AreOneRowPerBagAndGroupThatHasNotTheBag) {
   }
 }
 
-/// A rank that asks for results late in vain: it does the first hop alone.
+/// A rank that fails before it asks for results: it runs the first stage only.
 void startAndLeave(void **args) {
   auto *device = static_cast<nsrt_device *>(args[0]);
   static const int64_t ids[] = {1};

@@ -54,15 +54,15 @@ void stepElement(Optimizer optimizer, float stepSize, float gradient,
     return;
   case Optimizer::Adagrad:
     *state0 += gradient * gradient;
-    weight -= stepSize * gradient / (std::sqrt(*state0) + epsilon);
+    weight -= stepSize * gradient / (std::sqrt(*state0) + kEpsilon);
     return;
   case Optimizer::RowwiseAdagrad: // the caller has added the mean to the state
-    weight -= stepSize * gradient / (std::sqrt(mean) + epsilon);
+    weight -= stepSize * gradient / (std::sqrt(mean) + kEpsilon);
     return;
   case Optimizer::Adam:
-    *state0 = beta1 * *state0 + (1 - beta1) * gradient;
-    *state1 = beta2 * *state1 + (1 - beta2) * gradient * gradient;
-    weight -= stepSize * *state0 / (std::sqrt(*state1) + epsilon);
+    *state0 = kBeta1 * *state0 + (1 - kBeta1) * gradient;
+    *state1 = kBeta2 * *state1 + (1 - kBeta2) * gradient * gradient;
+    weight -= stepSize * *state0 / (std::sqrt(*state1) + kEpsilon);
     return;
   }
 }
@@ -191,7 +191,7 @@ auto byDim(int dim, const Choose &choose, std::integer_sequence<int, Dims...>) {
 }
 
 template <typename Choose> auto byDim(int dim, const Choose &choose) {
-  return byDim(dim, choose, std::make_integer_sequence<int, maxDim>());
+  return byDim(dim, choose, std::make_integer_sequence<int, kMaxDim>());
 }
 
 template <typename Choose> auto byElement(Element type, const Choose &choose) {

@@ -1,7 +1,7 @@
 //===- ScalarKernels.h - Plain loops with the kernel ABI -------*- C++ -*-===//
 //
 // Stand-ins for compiled kernels: one scalar loop per kernel, for dims up to
-// maxDim, all element types, id types and optimizers.
+// kMaxDim, all element types, id types and optimizers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,12 +14,12 @@
 
 namespace neuroshard::test {
 
-constexpr int maxDim = 12;
+constexpr int kMaxDim = 12;
 
 /// Optimizer constants of all test tables.
-constexpr float epsilon = 1e-6f;
-constexpr float beta1 = 0.875f;
-constexpr float beta2 = 0.96875f;
+constexpr float kEpsilon = 1e-6f;
+constexpr float kBeta1 = 0.875f;
+constexpr float kBeta2 = 0.96875f;
 
 enum class Element { F32, F16, BF16 };
 enum class Optimizer { None, Sgd, Adagrad, RowwiseAdagrad, Adam };

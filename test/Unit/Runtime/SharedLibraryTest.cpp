@@ -1,8 +1,8 @@
 //===- SharedLibraryTest.cpp - The library as drivers load it -------------===//
 //
 // Shows that an artifact directory opens and runs when the runtime was loaded
-// privately (as Python's ctypes does), and that its inside is hidden. This
-// program is not linked with the runtime.
+// privately (as Python's ctypes does), and that it exports the C interface
+// only. This program is not linked with the runtime.
 //
 //===----------------------------------------------------------------------===//
 

@@ -19,8 +19,8 @@ ElementType typeOf(Element type) { return static_cast<ElementType>(type); }
 
 std::optional<neuroshard::Optimizer> optimizerOf(const Model &model) {
   neuroshard::Optimizer optimizer;
-  optimizer.beta1 = beta1;
-  optimizer.beta2 = beta2;
+  optimizer.beta1 = kBeta1;
+  optimizer.beta2 = kBeta2;
   switch (model.optimizer) {
   case Optimizer::None:
     return std::nullopt;

@@ -59,7 +59,7 @@ struct Model {
   float initialAccumulator = 0;
   bool exact = true;
   Element wire = Element::F32; ///< results and gradients between devices.
-  /// Of devices; none: the manifest does not say.
+  /// Groups of devices; empty: the manifest has none.
   std::vector<std::vector<int>> groups = {};
 };
 

@@ -1,6 +1,6 @@
 //===- TestModels.cpp - The model, plans and data of the tests ------------===//
 //
-// See TestModels.h.
+// Draws plans, batches and gradients.
 //
 //===----------------------------------------------------------------------===//
 

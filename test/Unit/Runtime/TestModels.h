@@ -1,7 +1,7 @@
 //===- TestModels.h - The model, plans and data of the tests ---*- C++ -*-===//
 //
-// One model with everything in it (shared tables, two inputs, all poolings,
-// types, weights, padding), the ways to shard it, and batches for it.
+// One model with all features (shared tables, two inputs, all poolings, types,
+// weights, padding), the ways to shard it, and batches for it.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,7 +1,7 @@
 //===- TestWorld.cpp - Worlds made of scalar kernels ----------------------===//
 //
-// The host functions here do what compiled ones do: call the nsrt_* functions
-// of one step in order.
+// The host functions call the nsrt_* functions of one step in order, as
+// compiled ones do.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,7 +15,7 @@ namespace neuroshard::test {
 
 namespace {
 
-/// What a host function gets besides its device: the local part of the batch.
+/// The local part of the batch, an argument of host functions.
 struct LocalExchange {
   int64_t batch = 0;
   std::vector<std::byte> ids;
@@ -54,7 +54,7 @@ nsrt_partials *lookUpLocal(nsrt_device *device, LocalStep &step, size_t x,
     int64_t values = nsrt_result_rows(device, routed, static_cast<int64_t>(k)) *
                      step.model->tables[static_cast<size_t>(lookup.table)].dim;
     std::vector<std::byte> &result = step.exchanges[x].results[k];
-    // Not zero: a failed step has to zero it.
+    // Not zero, so that a failed step must zero it.
     result.assign(static_cast<size_t>(values * bytesOf(lookup.result)),
                   std::byte{0x5a});
     nsrt_result_wait(device, routed, partials, static_cast<int64_t>(k),
@@ -106,7 +106,7 @@ void hostTrain(void **args) {
     nsrt_routed_release(device, handle);
 }
 
-/// Bags [begin, end) of the global batch belong to a rank.
+/// The bags [begin, end) of the global batch that a rank has.
 std::pair<int64_t, int64_t> bagsOfRank(int64_t batch, int devices, int rank) {
   int64_t base = batch / devices, extra = batch % devices;
   int64_t begin = base * rank + std::min<int64_t>(rank, extra);

@@ -1,7 +1,7 @@
 //===- WireTest.cpp - Results and gradients that travel as f16 or bf16 ----===//
 //
-// Shows that what travels is rounded exactly once, on every rank alike, that
-// what does not travel is not, and that half as many bytes are sent.
+// Shows that values that travel are rounded exactly once, on every rank alike,
+// that others are not rounded, and that half as many bytes are sent.
 //
 //===----------------------------------------------------------------------===//
 
@@ -133,7 +133,7 @@ struct SmallWorld {
 };
 
 TEST(WireRows, PartialSumsAreRoundedAndThenAddedInF32) {
-  // Between 2048 and 4096 f16 knows even numbers only: 2049 becomes 2048, as
+  // Between 2048 and 4096 f16 has even numbers only: 2049 becomes 2048, as
   // a tie, and 2050 + 1 stays 2051 after the partial sums.
   SmallWorld split({{0, 0, 2, 0, 1, {1}}, {0, 2, 4, 0, 1, {0}}},
                    {2049, 2050, 1, 3}, 2, Element::F16);

@@ -1,6 +1,7 @@
 //===- DeviceTest.cpp - Opening artifacts, tables, memory ----------------===//
 //
-// The C interface beside its steps: each mistake has one message that names it.
+// The C interface but for its steps. Each mistake has one message that names
+// it.
 //
 //===----------------------------------------------------------------------===//
 

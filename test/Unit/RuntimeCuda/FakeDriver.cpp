@@ -79,8 +79,8 @@ constexpr CUresult ok = CUDA_SUCCESS;
 /// The calling thread's capture mode; 0, the default, is global.
 thread_local int captureMode = 0;
 
-/// Whether a call fails, and spoils the capture with it: allocating and waiting
-/// is for threads in the relaxed mode while any stream is captured.
+/// Whether a call fails, and invalidates the capture: while any stream is
+/// captured, only threads in the relaxed mode may allocate and wait.
 bool isUnsafe(const char *call) {
   if (!gpu.queues.anyCapture() || captureMode == CU_STREAM_CAPTURE_MODE_RELAXED)
     return false;
@@ -94,7 +94,8 @@ CUresult later(CUstream stream, std::function<void()> work) {
   return ok;
 }
 
-/// A graph would copy again, from whatever is there by then.
+/// Refuses copies of host memory in a capture: a replay would copy what is
+/// there by then.
 CUresult copyLater(CUstream stream, const void *host,
                    const std::function<void()> &copy) {
   if (gpu.queues.stream(stream)->capture)
@@ -299,7 +300,7 @@ FAKE_API CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t count,
   });
 }
 FAKE_API CUresult cuStreamCreate(CUstream *stream, unsigned flags) {
-  // Others would wait for the legacy stream, and spoil captures by its use.
+  // Other streams would wait for the legacy stream, which invalidates captures.
   if (flags != CU_STREAM_NON_BLOCKING)
     gpu.violations.push_back("a stream that waits for the legacy stream");
   *stream = gpu.queues.make();

@@ -1,16 +1,15 @@
 //===- FakeDriver.h - A CUDA driver for tests ------------------*- C++ -*-===//
 //
-// Exports the driver functions that the runtime calls, and makes what is hard
-// to see on a GPU sure to show:
-//
-//  - Work is queued per stream and runs as late as it can: when somebody waits,
-//    in a random order that streams and events allow. An order that nothing
-//    enforces, or host memory that is overwritten too early, gives wrong
-//    results.
+// Exports the driver functions that the runtime calls, and makes mistakes that
+// are rare on a GPU certain to show:
+//  - Work is queued per stream and runs as late as possible: when somebody
+//  waits,
+//    in a random order that streams and events allow. A missing dependency, or
+//    host memory that is overwritten too early, gives wrong results.
 //  - Kernels are scalar loops over the arrays of GpuKernelABI.h
 //  (FakeKernels.cpp).
-//  - Capturing a stream refuses what CUDA refuses, and graphs can be replayed.
-//  - Everything is counted, and memory can run out.
+//  - A capture refuses the calls that CUDA refuses, and graphs can be replayed.
+//  - Calls are counted, and memory can run out.
 //
 // Tests load it as a library and reach its state through fakeState().
 //
@@ -52,7 +51,7 @@ struct Launch {
 };
 
 struct State {
-  // What the fake pretends.
+  // Attributes of the fake GPU.
   int count = 1;
   int capability = 90;
   int64_t freeBytes = int64_t{1} << 40;
@@ -60,7 +59,7 @@ struct State {
   std::vector<UpdateBody> updates;
   std::string failingCall; ///< this function returns an error once.
 
-  // What was done.
+  // Calls so far.
   std::vector<Launch> launches;
   int64_t deviceAllocations = 0;
   int64_t hostAllocations = 0;
@@ -70,7 +69,7 @@ struct State {
   int64_t liveBytes = 0;
   int contextDepth = 0; ///< pushes less pops of this process.
   std::string image;
-  /// What a kernel was told that it should not be.
+  /// Wrong arguments that a kernel got.
   std::vector<std::string> violations;
 
   std::mt19937 random;
@@ -84,7 +83,7 @@ struct State {
   virtual Graph endCapture(neuroshard::cuda::CUstream stream) = 0;
   virtual void launchGraph(const Graph &graph,
                            neuroshard::cuda::CUstream stream) = 0;
-  /// Back to the beginning, but for memory that is still allocated.
+  /// Resets everything but memory that is still allocated.
   virtual void reset(unsigned seed) = 0;
 };
 

@@ -1,7 +1,7 @@
 //===- FakeKernels.cpp - GPU kernels as scalar loops ----------------------===//
 //
-// Written from the contract alone. They compute in f32 and run blocks from the
-// last to the first, so that nothing can rely on their order.
+// Written from GpuKernelABI.h alone. They compute in f32 and run blocks from
+// the last to the first, so that nothing can rely on the order of blocks.
 //
 //===----------------------------------------------------------------------===//
 

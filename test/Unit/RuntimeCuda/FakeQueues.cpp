@@ -1,8 +1,7 @@
 //===- FakeQueues.cpp - Streams and events that run late ------------------===//
 //
-// A stream is a queue; an event is a ticket that is done when its stream gets
-// there. Graphs keep work in the order of its capture, which is one that CUDA
-// may choose.
+// A stream is a queue; an event is done when its stream reaches it. Graphs run
+// work in the order of its capture, which CUDA may choose as well.
 //
 //===----------------------------------------------------------------------===//
 

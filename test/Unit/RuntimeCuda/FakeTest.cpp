@@ -1,6 +1,6 @@
 //===- FakeTest.cpp - Tests of the C interface on the fake ----------------===//
 //
-// Loads the fake driver before anything asks for one.
+// Loads the fake driver before the runtime asks for one.
 //
 //===----------------------------------------------------------------------===//
 

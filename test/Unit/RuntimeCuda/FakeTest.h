@@ -1,7 +1,7 @@
 //===- FakeTest.h - Tests of the C interface on the fake -------*- C++ -*-===//
 //
-// A fixture that begins and ends with a fresh fake driver, and device memory
-// with values.
+// A fixture that resets the fake driver before and after each test, and device
+// memory with values.
 //
 //===----------------------------------------------------------------------===//
 

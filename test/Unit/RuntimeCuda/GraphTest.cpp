@@ -1,7 +1,7 @@
 //===- GraphTest.cpp - Steps in CUDA graphs, and steps that repeat --------===//
 //
-// What a captured step keeps for itself, and what a step that was seen before
-// does not do again.
+// Shows that a captured step keeps its own arrays, and that a repeated step
+// uploads nothing.
 //
 //===----------------------------------------------------------------------===//
 

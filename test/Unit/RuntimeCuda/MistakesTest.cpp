@@ -1,4 +1,4 @@
-//===- MistakesTest.cpp - Bad ids, and calls that make no sense -----------===//
+//===- MistakesTest.cpp - Bad ids and wrong calls -------------------------===//
 //
 // Each mistake in the steps of the C interface has one message that names it.
 //

@@ -1,6 +1,6 @@
-//===- Simulation.cpp - Random models, steps and what they must give ------===//
+//===- Simulation.cpp - Random models and expected results ----------------===//
 //
-// Plain loops over whole tables, without anything of the runtime.
+// Plain loops over whole tables that share no code with the runtime.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,8 +1,8 @@
-//===- Simulation.h - Random models, steps, what they must give -*- C++ -*-===//
+//===- Simulation.h - Random models and expected results -------*- C++ -*-===//
 //
-// Draws models, shards and batches, and computes by plain loops over whole
-// tables what every part must give and every table must become. Values are
-// small integers and bags have 0, 1, 2 or 4 ids, so that all sums are exact.
+// Draws models, shards and batches, and computes the expected results and
+// tables by plain loops over whole tables. Values are small integers and bags
+// have 0, 1, 2 or 4 ids, so that all sums are exact.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +22,7 @@ struct Bag {
   std::vector<float> weights;
 };
 
-/// One part of a step: what the kernels are given, and what it means.
+/// One part of a step: its arguments, and the bags behind them.
 struct PartCase {
   nsc_part part = {};
   std::vector<Bag> bags; ///< one per item.
@@ -57,13 +57,13 @@ public:
   /// Parts of one or two peers per lookup.
   StepCase partStep(int32_t device);
 
-  /// Gives the device random weights, here and there.
+  /// Sets random weights in the simulation and on the device.
   void fillTables(nsc_device *handle, int32_t device);
 
   void expectResults(const StepCase &step, int32_t device) const;
   /// Gradients of sample weights, by the tables before the update.
   void expectWeightGradients(const StepCase &step, int32_t device) const;
-  /// What the update must do, for `gradients` of the step.
+  /// Applies the expected update for `gradients` of the step.
   void update(const StepCase &step, int32_t device, float learningRate);
   void expectTables(nsc_device *handle, int32_t device) const;
 

@@ -1,7 +1,7 @@
 //===- SmallSlotsTest.cpp - Slots that are updated without a sort ---------===//
 //
-// Their positions, pieces and sums with exact numbers, what is launched for
-// them, and GPU programs that say something wrong of them. Random steps are in
+// Their positions, pieces and sums with exact numbers, the launches for them,
+// and GPU programs that describe them wrongly. Random steps are in
 // StepsTest.cpp and GraphTest.cpp.
 //
 //===----------------------------------------------------------------------===//

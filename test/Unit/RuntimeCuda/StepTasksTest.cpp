@@ -1,7 +1,7 @@
-//===- StepTasksTest.cpp - What kernels are told --------------------------===//
+//===- StepTasksTest.cpp - Task arrays of a step's kernels ----------------===//
 //
-// Keys, positions, blocks and parts with exact numbers, also for tables that no
-// test machine has the memory for.
+// Keys, positions, blocks and parts with exact numbers, also for tables larger
+// than any test machine's memory.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,7 +34,7 @@ Binding bind(const test::Model &model, int32_t device = 0) {
   return binding;
 }
 
-/// An address that only has to be different.
+/// A distinct address that is never read.
 template <typename T> T *at(uintptr_t address) {
   return reinterpret_cast<T *>(address);
 }

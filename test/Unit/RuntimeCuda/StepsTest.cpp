@@ -1,7 +1,7 @@
 //===- StepsTest.cpp - Whole steps against plain loops --------------------===//
 //
 // Random models, shards and batches through the C interface, on a driver that
-// runs work as late and in as odd an order as streams and events allow.
+// runs work as late and in as random an order as streams and events allow.
 //
 //===----------------------------------------------------------------------===//
 
