@@ -1,5 +1,6 @@
 // Each pipeline goes from the logical level to its own; native starts from partitioned.
 // RUN: neuroshard-opt %s --neuroshard-to-planned='topology=2xH200 batch=64 seed=1' | FileCheck %s --check-prefix=PLANNED
+// RUN: neuroshard-opt %s --neuroshard-to-planned='topology=2xH200 batch=64 dense-reserve=1GiB plan-name=p' | FileCheck %s --check-prefix=PROBLEM
 // RUN: neuroshard-opt %s --neuroshard-to-sharded='topology=2xH200 batch=64 training=true' | FileCheck %s --check-prefix=SHARDED
 // RUN: neuroshard-opt %s --neuroshard-to-partitioned='topology=1xH200 batch=64' | FileCheck %s --check-prefix=PARTITIONED
 // RUN: neuroshard-opt %s --neuroshard-to-partitioned='topology=1xH200 batch=64 training=true entry=forward' --neuroshard-to-native=program=@program0 | FileCheck %s --check-prefix=NATIVE
@@ -11,6 +12,10 @@
 // PLANNED:     func.func @forward
 // PLANNED:       neuroshard.lookup sum @t
 // PLANNED-NOT:   neuroshard.lookup
+
+// Every option that states a problem is there.
+// PROBLEM: dense_reserve_bytes = 1073741824 : i64
+// PROBLEM: neuroshard.plan @p
 
 // SHARDED:       func.func @embeddings_start
 // SHARDED:       func.func @embeddings_wait
