@@ -105,7 +105,7 @@ def test_a_snapshot_is_added(run, tmp_path):
     ({"clicked.ids": [1.5], "clicked.offsets": [0, 1]}, "expected whole numbers"),
     ({"clicked": [1, 2]}, "[batch, ids per sample]"),
     ({"clicked": [[-1]]}, "id -1 is out of range for table 'item'"),
-    ({"clicked": [[50_000]]}, "which has 50000"),
+    ({"clicked": [[50_000]]}, "with 50000 rows"),
     ({"else": [[1]]}, "none of the workload's features"),
 ])
 def test_wrong_batches_are_named(run, arrays, said):
