@@ -22,8 +22,8 @@ ALLOWED = 1e-6
 
 
 class Update(NamedTuple):
-    """difference: the largest of any weight after the update, tables and dense part. moved: by
-    how much the update changed the weight that it changed most."""
+    """difference: the largest difference of any weight after the update, in tables and dense part.
+    moved: the largest change of any weight by the update."""
 
     optimizer: str
     difference: float
@@ -31,8 +31,8 @@ class Update(NamedTuple):
 
 
 def one_update(data: MovieLens, kind: ns.OptimizerKind, *, dim: int, batch: int) -> Update:
-    """Trains a few steps, so that the optimizer has a state; from there one more, by the shards
-    and by one process. Figures are on the first rank."""
+    """Trains a few steps, so that the optimizer has a state, and then one step more: with the
+    shards and with one process. The figures are on the first rank."""
     rank, size = dist.get_rank(), dist.get_world_size()
     problem = sharding_problem(data, dim=dim, batch=batch, devices=size,
                                optimizer=ns.Optimizer(kind), target="native")

@@ -96,8 +96,8 @@ class MovieLens:
                      labels=torch.from_numpy(self.labels[samples]))
 
     def global_batches(self, size: int, steps: int, seed: int = 0) -> list[np.ndarray]:
-        """The samples of each step: epochs over the training part, each in an order of its
-        own, without what does not fill a batch."""
+        """The samples of each step: epochs over the training part, each in another order, without
+        the incomplete last batch."""
         if size > len(self.train):
             raise ValueError(f"batch: expected at most {len(self.train)} samples, got: {size}")
         per_epoch = len(self.train) // size
@@ -109,7 +109,7 @@ class MovieLens:
 
     @staticmethod
     def share(samples: np.ndarray, rank: int, ranks: int) -> np.ndarray:
-        """The samples of one rank: as many for each; those that are left over are dropped."""
+        """The samples of one rank: the same number for each; the remainder is dropped."""
         local = len(samples) // ranks
         return samples[rank * local:(rank + 1) * local]
 
@@ -155,8 +155,8 @@ class MovieLens:
             np.repeat(self.user, lengths) * len(GENRES) + genres, ends - lengths, ends))
 
     def _add_history(self) -> None:
-        """The movie, and the last of those that the user liked and did not like before: three
-        features that share a table."""
+        """The movie, and the last movies that the user liked and disliked before: three features
+        that share a table."""
         samples = np.arange(len(self))
         self.tables["movie"] = TableSpec(int(self.movie.max()) + 1, "mean")
         self._add("movie", "movie", Ragged(self.movie, samples, samples + 1))
@@ -180,7 +180,7 @@ class MovieLens:
 
 
 def _before(group: np.ndarray, values: np.ndarray, by_time: np.ndarray) -> np.ndarray:
-    """Of each sample, the sum of the values of earlier samples of its group."""
+    """For each sample, the sum of the values of earlier samples of its group."""
     order = by_time[np.argsort(group[by_time], kind="stable")]
     sums = np.cumsum(values[order]) - values[order]
     first = np.searchsorted(group[order], group[order])

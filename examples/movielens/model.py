@@ -1,4 +1,4 @@
-"""A small DLRM whose embedding part is put in from outside, and one training step of it."""
+"""A small DLRM with a replaceable embedding part, and one training step of it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from torch.nn.parallel import DistributedDataParallel
 from movielens.data import Batch
 
 BOTTOM, TOP = (64,), (128, 64)
-# Adam would divide by the size of gradients that are next to nothing, and turn last bits into
-# differences that can be seen.
+# Adam would divide by the size of tiny gradients, and so turn rounding into visible differences.
 DENSE_LEARNING_RATE, MOMENTUM = 0.1, 0.9
 
 Vectors = Mapping[str, torch.Tensor]
@@ -23,7 +22,7 @@ class Embeddings(Protocol):
     """An embedding part: looks a batch up, and updates its tables."""
 
     def start(self, batch: Batch) -> Callable[[], Vectors]:
-        """Begins the look-up; the result waits for it: feature -> [batch, dim]."""
+        """Begins the lookup; the result waits for it: feature -> [batch, dim]."""
 
     def zero_grad(self) -> None:
         """Before a backward pass."""
@@ -44,7 +43,7 @@ class Dlrm(nn.Module):
             self.top = mlp(vectors * (vectors - 1) // 2 + dim, *TOP, 1, last_relu=False)
         self.features = features
         pairs = torch.triu_indices(vectors, vectors, offset=1)
-        # No buffer, as DDP would send it from the first rank to the others at each step.
+        # Not a buffer, since DDP broadcasts buffers from the first rank at each step.
         self.pairs = pairs[0] * vectors + pairs[1]
 
     def forward(self, dense: torch.Tensor, wait: Callable[[], Vectors]) -> torch.Tensor:

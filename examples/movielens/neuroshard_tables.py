@@ -1,4 +1,4 @@
-"""The embedding part sharded by NeuroShard, and whole tables put together from its shards."""
+"""The embedding part sharded by NeuroShard, and whole tables gathered from its shards."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from movielens.model import Vectors
 
 
 class NeuroShardTables:
-    """Tables that a backward pass updates as well."""
+    """Tables that the backward pass updates."""
 
     def __init__(self, plan: ns.Plan, problem: ns.ShardingProblem, learning_rate: float) -> None:
         self.tables = ns.ShardedEmbeddingBagCollection(plan, problem, learning_rate=learning_rate)
@@ -29,7 +29,7 @@ class NeuroShardTables:
         pass
 
     def whole(self) -> tuple[dict[str, torch.Tensor], dict[str, dict[str, torch.Tensor]]]:
-        """On every rank all weights and all optimizer states by table."""
+        """All weights and optimizer states by table, on every rank."""
         mine = [(shard.table, shard.rows, shard.cols, shard.weights.clone(),
                  {name: state.clone() for name, state in shard.states.items()})
                 for shard in self.tables.local_shards()]

@@ -1,4 +1,4 @@
-"""What is to be sharded: the tables of MovieLens-100k with statistics of its batches."""
+"""The sharding problem: the tables of MovieLens-100k with statistics of its batches."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ SMALL_ROWS = 100
 def sharding_problem(data: MovieLens, *, dim: int, batch: int, devices: int,
                      optimizer: ns.Optimizer, target: str = "torchrec-1.9"
                      ) -> ns.ShardingProblem:
-    """The problem for so many processes on CPUs; the default is plans that TorchRec runs too."""
+    """The problem for this many processes on CPUs. By default its plans are those that TorchRec can
+    run too."""
     batches = data.global_batches(batch, STATISTICS_BATCHES)
     tables = [ns.Table(name, spec.rows, dim, optimizer=optimizer,
                        access=_access(data, name, batches[0]))
@@ -28,9 +29,9 @@ def sharding_problem(data: MovieLens, *, dim: int, batch: int, devices: int,
 
 
 def _constraints(data: MovieLens) -> ns.Constraints:
-    """All of these tables fit on every rank, where the planner would put them. So that the run
-    has what large tables need, only the small ones may be replicated, and the largest is cut
-    by rows."""
+    """All of these tables fit on every rank, and the planner would replicate them. So that the run
+    shows what large tables need, only the small ones may be replicated, and the largest is cut by
+    rows."""
     largest = max(data.tables, key=lambda name: data.tables[name].rows)
     return ns.Constraints(tables=[
         ns.TableRule(name, _kinds(spec.rows, name == largest))
@@ -55,7 +56,7 @@ def _feature(data: MovieLens, name: str, batches: list[np.ndarray]) -> ns.Featur
 
 
 def _access(data: MovieLens, table: str, samples: np.ndarray) -> ns.Access:
-    """Of the distinct ids of one batch, the shares seen once, twice, 3-4 times, ..."""
+    """The shares of the distinct ids of one batch that occur once, twice, 3-4 times, ..."""
     ids = np.concatenate([data.take(name, samples)[0] for name, read in data.features.items()
                           if read == table])
     counts = np.unique(ids, return_counts=True)[1]

@@ -1,4 +1,4 @@
-"""What the first process shows and writes: progress, tables of figures, the plot."""
+"""The output of the first process: progress, tables of figures, the plot."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Progress:
         self.bar.close()
 
     def show(self, run: Run, steps: int, loss: float) -> None:
-        """A run has done so many steps more, whose mean loss this was."""
+        """Reports that a run has done this many steps more, with this mean loss."""
         if self.silent:
             return
         self.bar.set_postfix_str(f"{run.name}: loss {loss:.4f}", refresh=False)
@@ -103,8 +103,8 @@ def print_runs(runs: Sequence[Run]) -> None:
 
 def conclude(out: str | None, plan: ns.Plan, updates: Sequence[checks.Update],
              runs: Sequence[Run]) -> bool:
-    """Compares losses, writes files if there is a folder for them, and returns whether weights
-    and losses agree as far as they must."""
+    """Compares losses, writes files if there is a folder for them, and returns whether weights and
+    losses agree within their limits."""
     *sharded, reference = runs
     differences = {run.name: max(abs(a - b) for a, b in zip(run.losses, reference.losses))
                    for run in sharded}
@@ -118,7 +118,7 @@ def conclude(out: str | None, plan: ns.Plan, updates: Sequence[checks.Update],
 
 
 def quartiles(run: Run) -> list[float]:
-    """Milliseconds of a step."""
+    """The quartiles of the milliseconds of a step."""
     timed = run.seconds[WARM_UP:] if len(run.seconds) > 2 * WARM_UP else run.seconds
     return [1e3 * value for value in statistics.quantiles(timed, n=4)]
 
@@ -151,7 +151,7 @@ def write_files(out: Path, plan: ns.Plan, updates: Sequence[checks.Update],
 
 
 def plot(path: Path, runs: Sequence[Run]) -> bool:
-    """The losses, and below how far they are from the unsharded run's. Needs matplotlib
+    """Plots the losses, and their differences from the unsharded run's. Needs matplotlib
     (tools/dev/requirements/plots.txt); without it there is no plot."""
     try:
         import matplotlib

@@ -1,4 +1,4 @@
-"""The embedding part of TorchRec, under the plan that NeuroShard made."""
+"""The embedding part of TorchRec, under NeuroShard's plan."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from movielens.data import Batch, MovieLens
 from movielens.model import Vectors
 from movielens.unsharded import make_optimizer
 
-# On these versions TorchRec calls functions that PyTorch deprecates, and says at length which
-# paths it traces. None of it is about this program.
+# These versions of TorchRec call functions that PyTorch deprecates, and log the paths that they
+# trace. Neither concerns this program.
 warnings.filterwarnings("ignore", category=FutureWarning)
 warnings.filterwarnings("ignore", message=".*an autograd kernel was not registered.*")
 for name in ("torchrec.distributed.utils", "torch.fx._symbolic_trace"):
@@ -28,13 +28,13 @@ from torchrec import (EmbeddingBagCollection, EmbeddingBagConfig, KeyedJaggedTen
 from torchrec.distributed import DistributedModelParallel  # noqa: E402
 from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder  # noqa: E402
 
-# What of NeuroShard's optimizers TorchRec runs on the CPU.
+# Those of NeuroShard's optimizers that TorchRec runs on the CPU.
 OPTIMIZERS = {"sgd": EmbOptimType.EXACT_SGD, "adagrad": EmbOptimType.EXACT_ADAGRAD,
               "rowwise_adagrad": EmbOptimType.EXACT_ROWWISE_ADAGRAD}
 
 
 class TorchRecTables:
-    """Starts from whole tables, of which each rank takes its shards."""
+    """Starts from whole tables, from which each rank copies its shards."""
 
     def __init__(self, data: MovieLens, plan: ns.Plan, weights: dict[str, torch.Tensor],
                  optimizer: ns.Optimizer, learning_rate: float) -> None:

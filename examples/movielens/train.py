@@ -27,17 +27,17 @@ from movielens.problem import sharding_problem
 from movielens.torchrec_tables import TorchRecTables
 from movielens.unsharded import UnshardedTables
 
-# With so large an eps a row that is seldom seen moves little, and the model overfits less.
+# A large eps moves rarely seen rows less, so that the model overfits less.
 OPTIMIZER = ns.Optimizer("adagrad", eps=1e-2)
 LEARNING_RATE = 0.02
-# Steps that one run trains before the next takes its turn, so that all see the same machine.
+# Steps of one run before the next takes its turn, so that other load affects all runs alike.
 TURN = 10
 TEST_BATCH = 1000
 
 
 @dataclass
 class Run:
-    """One of the three, its losses and the seconds of its steps; cpu_seconds: of this process
+    """One of the three runs, its losses and the seconds of its steps. cpu_seconds: of this process
     over all steps."""
 
     name: str
@@ -70,7 +70,7 @@ class Job:
             report.print_problem(self.data, self.plan)
 
     def main(self) -> bool:
-        """Whether all that is compared agrees."""
+        """Trains and compares; returns whether everything agrees."""
         updates = self.check_updates()
         runs = self.make_runs()
         if self.rank == 0:
@@ -96,7 +96,7 @@ class Job:
         return updates
 
     def make_runs(self) -> list[Run]:
-        """All start from the weights that NeuroShard's shards begin with."""
+        """The runs, which all start from the first weights of NeuroShard's shards."""
         sharded = NeuroShardTables(self.plan, self.problem, LEARNING_RATE)
         weights, _ = sharded.whole()
         torchrec = TorchRecTables(self.data, self.plan, weights, OPTIMIZER, LEARNING_RATE)
@@ -110,7 +110,7 @@ class Job:
         return Trainer(embeddings, dense, distributed)
 
     def train(self, runs: list[Run]) -> None:
-        """In turns; the unsharded run in the first process alone."""
+        """Trains the runs in turns; the unsharded one in the first process alone."""
         options = self.options
         steps = self.data.global_batches(options.batch, options.steps)
         local = [self.data.batch(self.data.share(one, self.rank, self.size)) for one in steps]
@@ -127,7 +127,7 @@ class Job:
                     progress.show(run, len(local[turn]), self.mean(run, run.losses[turn]))
 
     def mean(self, run: Run, losses: list[float]) -> float:
-        """Of the losses of all processes; of this one's if the run is not distributed."""
+        """The mean of the losses of all processes; this process's if the run is not distributed."""
         total = torch.tensor(losses, dtype=torch.float64).mean()
         if run.distributed:
             dist.all_reduce(total)
@@ -135,7 +135,7 @@ class Job:
         return total.item()
 
     def auc(self, run: Run) -> float:
-        """Of the test part; on the first rank."""
+        """The AUC on the test part; on the first rank."""
         logits, labels = [], []
         for begin in range(0, len(self.data.test), TEST_BATCH):
             samples = self.data.test[begin:begin + TEST_BATCH]
@@ -155,7 +155,7 @@ class Job:
         return binary_auroc(torch.cat(logits).sigmoid(), target).item()
 
     def gather(self, run: Run) -> None:
-        """Losses become those of the global batches, cpu_seconds those of all ranks."""
+        """Replaces losses by those of the global batches, and cpu_seconds by those of all ranks."""
         if not run.distributed:
             return
         losses = torch.tensor(run.losses, dtype=torch.float64)

@@ -18,7 +18,7 @@ Tensors = dict[str, torch.Tensor]
 
 
 class UnshardedTables:
-    """Starts from whole tables, and from optimizer states of so many steps before it."""
+    """Starts from whole tables and from optimizer states after a number of steps."""
 
     def __init__(self, data: MovieLens, weights: Tensors, optimizer: ns.Optimizer,
                  learning_rate: float, states: dict[str, Tensors] | None = None,
@@ -51,7 +51,7 @@ class UnshardedTables:
         return {name: bag.weight.detach() for name, bag in self.bags.items()}
 
     def states(self) -> dict[str, Tensors]:
-        """What the optimizer keeps of each table; nothing of a table for SGD."""
+        """The optimizer's states of each table; none for SGD."""
         return {name: {key: value for key, value in self.optimizer.state[bag.weight].items()
                        if key != "step"} for name, bag in self.bags.items()}
 
@@ -67,8 +67,9 @@ class UnshardedTables:
 
 def make_optimizer(optimizer: ns.Optimizer, parameters: Iterable[nn.Parameter],
                    learning_rate: float) -> torch.optim.Optimizer:
-    """PyTorch's optimizer that updates only the rows of the batch, as NeuroShard's do. But for
-    Adam a gradient of zero leaves a row alone, so dense gradients, which are faster, will do."""
+    """PyTorch's optimizer, updating only the rows of the batch, as NeuroShard's do. Dense
+    gradients, which are faster, serve for all but Adam, since others leave a row with a zero
+    gradient unchanged."""
     if optimizer.kind == "sgd":
         return torch.optim.SGD(parameters, lr=learning_rate)
     if optimizer.kind == "adagrad":
@@ -80,8 +81,8 @@ def make_optimizer(optimizer: ns.Optimizer, parameters: Iterable[nn.Parameter],
 
 
 class RowwiseAdagrad(torch.optim.Optimizer):
-    """Adagrad with one sum per row: of the means of the squares of its gradients. PyTorch has
-    none; this is FBGEMM's formula."""
+    """Adagrad with one sum per row: of the means of the squares of its gradients, by FBGEMM's
+    formula. PyTorch has none."""
 
     def __init__(self, parameters: Iterable[nn.Parameter], learning_rate: float,
                  eps: float) -> None:

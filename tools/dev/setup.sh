@@ -66,8 +66,8 @@ install_packages() {
       "suite, so check that the apt sources have bookworm-security"
 }
 
-# Brings build/venv to the versions that a file of tools/dev/requirements pins, unless this
-# very file was installed before.
+# Installs the versions that a file of tools/dev/requirements pins in build/venv, unless the same
+# file was installed before.
 install_requirements() {
   local file=tools/dev/requirements/$1 stamp=$venv_dir/installed-$1 wanted
   wanted=$(sha256sum <"$root/$file")
@@ -84,25 +84,26 @@ install_requirements() {
   printf '%s\n' "$wanted" >"$stamp"
 }
 
-# What building needs.
+# Installs what building needs.
 setup_base() {
   install_packages
   install_requirements build.txt
 }
 
-# What training needs as well. Before configuring: CMake looks for PyTorch in build/venv.
+# Installs what training needs as well. To run before configuring: CMake looks for PyTorch in
+# build/venv.
 setup_torch() {
   setup_base
   install_requirements torch.txt
 }
 
-# What the demo needs.
+# Installs what the demo needs.
 setup_demo() {
   setup_torch
   install_requirements plots.txt
 }
 
-# What the tests need.
+# Installs what the tests need.
 setup_check() {
   setup_torch
   install_requirements check.txt

@@ -1,4 +1,4 @@
-"""Circles in a graph of names."""
+"""Finds circles in a graph of names."""
 
 
 def cycles(graph):

@@ -25,7 +25,7 @@ def module_of(path):
 
 
 def package_of(module):
-    """The row of layers.toml a module belongs to, or None for the package's own face."""
+    """The row of layers.toml of a module, or None for the package's own __init__ and __main__."""
     if module in FACADE:
         return None
     folders = module.split(".")
@@ -63,8 +63,8 @@ class Imports:
         return {self._known(root, name) for name in found} - {None, module}
 
     def _known(self, root, name):
-        """The module that a name means for a file below `root`. Tests and tools name modules of
-        their own tree by the end of their path."""
+        """The module that an import of `name` in a file below `root` means. Tests and tools name
+        modules of their own tree by the end of the path."""
         if root:
             own = [module for module in self.path
                    if module == f"{root}:{name}"

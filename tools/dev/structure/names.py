@@ -1,4 +1,4 @@
-"""Names of classes: two of one name in different libraries break a program that links both."""
+"""Finds classes of one name in different libraries, which break a program that links both."""
 
 import re
 from collections import defaultdict

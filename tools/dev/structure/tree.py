@@ -1,4 +1,4 @@
-"""The source files of a tree, and how a broken rule is reported."""
+"""The source files of a tree, and violations of rules."""
 
 import subprocess
 from dataclasses import dataclass
