@@ -21,8 +21,6 @@
 namespace neuroshard::test {
 namespace {
 
-using test::Batch; // Model has a Batch, too.
-
 class RandomPlan {
 public:
   explicit RandomPlan(std::mt19937 &random) : random(random) {
