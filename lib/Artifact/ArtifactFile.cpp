@@ -19,7 +19,6 @@
 
 namespace neuroshard {
 
-using runtime::fail;
 
 namespace {
 

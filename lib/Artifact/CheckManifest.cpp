@@ -15,7 +15,6 @@
 
 namespace neuroshard {
 
-using runtime::fail;
 
 static std::ostream &operator<<(std::ostream &os, const Range &range) {
   return os << "[" << range.begin << ", " << range.end << ")";

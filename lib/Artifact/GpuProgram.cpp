@@ -16,8 +16,6 @@
 
 namespace neuroshard {
 
-using runtime::fail;
-using runtime::JsonValue;
 
 namespace {
 
@@ -228,7 +226,7 @@ std::string writeGpuProgram(const GpuProgram &program) {
 }
 
 GpuProgram parseGpuProgram(const std::string &text) {
-  nlohmann::json json = runtime::parseJson(text, document);
+  nlohmann::json json = parseJson(text, document);
   JsonValue root(json, document);
   root["schema"].oneOf<bool>({{kGpuProgramSchema, true}});
   int64_t abi = root["abi"].integer(0, std::numeric_limits<int32_t>::max());

@@ -11,7 +11,7 @@
 
 using nlohmann::json;
 
-namespace neuroshard::runtime {
+namespace neuroshard {
 
 json parseJson(const std::string &text, const char *document) {
   try {
@@ -78,4 +78,4 @@ void JsonValue::wrong(const std::string &expected) const {
   fail(document, ": ", path, ": expected ", expected, ", found ", found);
 }
 
-} // namespace neuroshard::runtime
+} // namespace neuroshard

@@ -14,7 +14,7 @@
 namespace neuroshard {
 namespace {
 
-using LayoutValue = runtime::JsonValue;
+using LayoutValue = JsonValue;
 
 /// Sorts ranges. True if they cover [0, size) once.
 bool tile(std::vector<Range> ranges, int64_t size) {
@@ -382,7 +382,7 @@ private:
 
 } // namespace
 
-std::vector<ExchangeLayout> readLayouts(const runtime::JsonValue &value,
+std::vector<ExchangeLayout> readLayouts(const JsonValue &value,
                                         const ExchangePlan &plan) {
   auto exchanges = value.list([](const LayoutValue &item) { return item; });
   if (exchanges.size() != plan.exchanges.size())

@@ -12,7 +12,7 @@ namespace neuroshard {
 /// index is in range, every shard is looked up where it is bound, and rows and
 /// results have each of their columns once. Expects a plan that checkManifest()
 /// accepts.
-std::vector<ExchangeLayout> readLayouts(const runtime::JsonValue &value,
+std::vector<ExchangeLayout> readLayouts(const JsonValue &value,
                                         const ExchangePlan &plan);
 
 } // namespace neuroshard

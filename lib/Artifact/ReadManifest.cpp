@@ -19,7 +19,7 @@
 namespace neuroshard {
 namespace {
 
-using Value = runtime::JsonValue;
+using Value = JsonValue;
 
 // So that the elements of a table can be counted in 64 bits.
 constexpr int64_t maxRows = int64_t{1} << 40;
@@ -256,7 +256,7 @@ Manifest readManifest(const Value &root) {
 } // namespace
 
 Manifest parseManifest(const std::string &text) {
-  nlohmann::json document = runtime::parseJson(text, "manifest");
+  nlohmann::json document = parseJson(text, "manifest");
   Manifest manifest = readManifest(Value(document, "manifest"));
   checkManifest(manifest);
   manifest.layouts =

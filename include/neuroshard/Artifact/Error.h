@@ -1,7 +1,7 @@
-//===- Error.h - The runtime's exception -----------------------*- C++ -*-===//
+//===- Error.h - The exception of artifacts and runtimes --------*- C++ -*-===//
 //
-// Inside the runtime every failure is an exception with one message; the C
-// interfaces catch it and turn it into a status.
+// Where artifacts are read and run every failure is an exception with one
+// message; the C interfaces catch it and turn it into a status.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,7 +12,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace neuroshard::runtime {
+namespace neuroshard {
 
 class RuntimeError : public std::runtime_error {
 public:
@@ -26,6 +26,6 @@ template <typename... Parts> [[noreturn]] void fail(const Parts &...parts) {
   throw RuntimeError(text.str());
 }
 
-} // namespace neuroshard::runtime
+} // namespace neuroshard
 
 #endif // NEUROSHARD_ARTIFACT_ERROR_H

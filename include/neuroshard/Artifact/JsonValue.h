@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace neuroshard::runtime {
+namespace neuroshard {
 
 /// Throws a RuntimeError if `text` is not JSON. `document` is its name.
 nlohmann::json parseJson(const std::string &text, const char *document);
@@ -95,6 +95,6 @@ private:
   std::string path;
 };
 
-} // namespace neuroshard::runtime
+} // namespace neuroshard
 
 #endif // NEUROSHARD_ARTIFACT_JSONVALUE_H

@@ -16,9 +16,7 @@
 
 namespace neuroshard::cuda {
 
-using runtime::fail;
-
-class StatusError : public runtime::RuntimeError {
+class StatusError : public RuntimeError {
 public:
   StatusError(nsc_status status, const std::string &message)
       : RuntimeError(message), status(status) {}

@@ -8,7 +8,6 @@
 #include "neuroshard/Artifact/ArtifactFile.h"
 #include "neuroshard/Artifact/Error.h"
 
-using namespace neuroshard::runtime;
 
 namespace neuroshard::cuda {
 

@@ -10,7 +10,6 @@
 
 #include <optional>
 
-using namespace neuroshard::runtime;
 
 namespace neuroshard::cuda {
 namespace {

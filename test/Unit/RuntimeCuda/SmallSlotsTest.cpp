@@ -149,7 +149,7 @@ TEST_F(SmallSlotsTest, TooManyIdsAreRefused) {
   Model model = threeTables();
   EXPECT_NO_THROW(tasksOf(model, {1'000'000'000, 1'000'000'000, 1}));
   EXPECT_THROW(tasksOf(model, {1'100'000'000, 1'100'000'000, 1}),
-               runtime::RuntimeError);
+               RuntimeError);
 }
 
 TEST_F(SmallSlotsTest, WithoutOtherSlotsNothingIsSorted) {
@@ -215,7 +215,7 @@ TEST_F(SmallSlotsTest, ProgramsThatDoNotFitAreRefused) {
     try {
       GpuProgram parsed = parseGpuProgram(program.dump());
       checkGpuProgram(parsed, parseManifest(model.manifest().dump()), 0);
-    } catch (const runtime::RuntimeError &error) {
+    } catch (const RuntimeError &error) {
       return error.what();
     }
     return "";
