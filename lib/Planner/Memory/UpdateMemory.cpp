@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "UpdateMemory.h"
+#include "neuroshard/Artifact/UpdateBuffers.h"
 
 #include "neuroshard/Model/DeviceClass.h"
 
@@ -24,30 +25,12 @@ constexpr int64_t kSortScratchBytes = 16;
 /// buffer row of f32.
 constexpr int64_t kLongSegmentIds = 1024;
 
-/// GPUs, per id: key and sorted key, position and sorted position, begin of a
-/// run (4 bytes each), place of the gradient (8), factor (4; there for all ids
-/// of a device if one of its lookups has weights or is a mean).
-constexpr int64_t kPositionBytes = 32;
 /// Scratch of CUB's sort of 32-bit keys and values: both once more, and what
 /// its tiles tell each other.
 constexpr int64_t kDeviceSortBytes = 9;
-/// Ids whose gradients are added up to a row of f32, whether or not they are
-/// of one run.
-constexpr int64_t kChunkIds = 256;
 /// Of the arrays that tell kernels what to do: per feature, and per bag.
 constexpr int64_t kTaskBytes = 512;
 constexpr int64_t kBagsPerTaskByte = 1;
-
-/// Of shards of at most kSmallRows rows, per id: place of the gradient (8) and
-/// factor (4).
-constexpr int64_t kUnsortedBytes = 12;
-/// Their ids are ordered in pieces: positions, and where each row begins, with
-/// 4 bytes each.
-constexpr int64_t kPieceIds = 256;
-constexpr int64_t kPieceBytes = (kPieceIds + kSmallRows + 1) * 4;
-/// Rows of f32, and a count for each, to which pieces are added up: of one row
-/// of the shard, and of all.
-constexpr int64_t kMostSumsOfRow = 512, kMostSums = 8192;
 
 int64_t divideRoundingUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -62,29 +45,48 @@ int64_t hostUpdateBytes(const Feature &feature, int64_t ids, int64_t width) {
          ids / kLongSegmentIds * width * int64_t{4};
 }
 
-/// Sums of chunks are as wide as the widest row of the device; a shard knows
-/// its own table, and takes that width.
-int64_t deviceUpdateBytes(const ShardingProblem &problem, const Table &table,
-                          const Feature &feature, int64_t ids) {
+/// Floats of a row, with those that fill it up.
+int64_t strideOf(int64_t width) {
+  return paddedRowBytes(width, ElementType::F32) /
+         elementBytes(ElementType::F32);
+}
+
+/// Of what kernels are told of a feature.
+int64_t taskBytes(const ShardingProblem &problem, const Feature &feature) {
   int64_t bags =
       feature.pooling == Pooling::None ? 0 : featureBatch(problem, feature);
-  return ids * (kPositionBytes + kDeviceSortBytes) +
-         divideRoundingUp(ids, kChunkIds) *
-             paddedRowBytes(table.dim, ElementType::F32) +
-         kTaskBytes + bags / kBagsPerTaskByte;
+  return kTaskBytes + bags / kBagsPerTaskByte;
+}
+
+/// Sums of chunks are as wide as the widest row of the device; a shard knows
+/// its own table, and takes that width. A part of a chunk counts as one: with
+/// the ids of other features it may become one.
+int64_t deviceUpdateBytes(const ShardingProblem &problem, const Table &table,
+                          const Feature &feature, int64_t ids) {
+  UpdateRows rows;
+  rows.hasFactors = true; // if another lookup of the device has some
+  rows.widest = strideOf(table.dim);
+  UpdateNeeds needs;
+  needs.positions = ids;
+  needs.sortBytes = ids * kDeviceSortBytes;
+  int64_t partOfChunk =
+      ids % kChunkIds > 0 ? paddedRowBytes(table.dim, ElementType::F32) : 0;
+  return layOutUpdate(rows, needs, 1).bytes + partOfChunk +
+         taskBytes(problem, feature);
 }
 
 int64_t smallUpdateBytes(const ShardingProblem &problem, const Feature &feature,
                          const Shard &shard, int64_t ids) {
-  int64_t pieces = divideRoundingUp(ids, kPieceIds);
-  int64_t sums = std::min(
-      {pieces, kMostSumsOfRow, kMostSums / std::max<int64_t>(1, shard.rows())});
-  int64_t bags =
-      feature.pooling == Pooling::None ? 0 : featureBatch(problem, feature);
-  return ids * kUnsortedBytes + pieces * kPieceBytes +
-         sums * shard.rows() *
-             (paddedRowBytes(shard.width(), ElementType::F32) + 4) +
-         kTaskBytes + bags / kBagsPerTaskByte;
+  UpdateRows rows;
+  rows.hasFactors = true;
+  rows.sumStride = {strideOf(shard.width())};
+  rows.pieceStride = kSmallRows + 1;
+  UpdateNeeds needs;
+  needs.unsorted = ids;
+  needs.pieces = divideRoundingUp(ids, kPieceIds);
+  int64_t sums = addUpPieces(shard.rows(), needs.pieces).sumsOfRow;
+  needs.sumRows = {sums * shard.rows()};
+  return layOutUpdate(rows, needs, 1).bytes + taskBytes(problem, feature);
 }
 
 } // namespace

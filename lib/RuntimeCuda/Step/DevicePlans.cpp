@@ -73,7 +73,7 @@ void Device::fill(StepPlan &plan, std::span<const nsc_part> parts,
 }
 
 void Device::reserveFor(const StepPlan &plan) {
-  StepNeeds needs;
+  UpdateNeeds needs;
   needs.positions = plan.step.numPositions;
   needs.unsorted = plan.step.numUnsorted;
   needs.pieces = plan.step.numPieces();

@@ -7,7 +7,6 @@
 
 #include "StepMemory.h"
 #include "neuroshard/Runtime/KernelABI.h"
-#include "neuroshard/RuntimeCuda/GpuKernelABI.h"
 
 #include <algorithm>
 #include <numeric>
@@ -16,14 +15,7 @@ namespace neuroshard::cuda {
 
 namespace {
 
-/// Whether no value of `asked` is larger than that of `had`.
-bool areAtMost(const std::vector<int64_t> &asked,
-               const std::vector<int64_t> &had) {
-  for (size_t i = 0; i < asked.size(); ++i)
-    if (asked[i] > had[i])
-      return false;
-  return true;
-}
+constexpr int64_t kArrayAlignment = 256;
 
 /// Grows by at least 1/16: steps differ a little in size, and growing again
 /// soon would cost more than the room.
@@ -39,74 +31,34 @@ void grow(std::vector<int64_t> &had, const std::vector<int64_t> &asked) {
 
 } // namespace
 
-bool StepNeeds::covers(const StepNeeds &other) const {
-  return other.positions <= positions && other.sortBytes <= sortBytes &&
-         other.positions + other.unsorted <= positions + unsorted &&
-         other.pieces <= pieces && areAtMost(other.reducedRows, reducedRows) &&
-         areAtMost(other.sumRows, sumRows);
-}
-
 StepMemory::StepMemory(const Gpu &gpu, const Binding &binding,
                        const KeySpace &keys, const OwnStream &uploads)
-    : gpu(gpu), uploads(uploads), keyBytes(keys.keyBytes),
-      hasFactors(binding.program.hasFactors()) {
+    : gpu(gpu), uploads(uploads) {
+  rows.keyBytes = keys.keyBytes;
+  rows.hasFactors = binding.program.hasFactors();
   for (int32_t slot : keys.updated) {
     const GpuSlot &spec = binding.program.slots[static_cast<size_t>(slot)];
     int64_t stride = nsrt_row_stride(spec.dim, sizeof(float));
-    reducedStride.push_back(spec.twoPhase ? stride : 0);
-    widest = std::max(widest, stride);
+    rows.reducedStride.push_back(spec.twoPhase ? stride : 0);
+    rows.widest = std::max(rows.widest, stride);
   }
   for (int32_t slot : keys.small) {
     const GpuSlot &spec = binding.program.slots[static_cast<size_t>(slot)];
-    sumStride.push_back(nsrt_row_stride(spec.dim, sizeof(float)));
-    pieceStride =
-        std::max(pieceStride,
+    rows.sumStride.push_back(nsrt_row_stride(spec.dim, sizeof(float)));
+    rows.pieceStride =
+        std::max(rows.pieceStride,
                  binding.shardOf(static_cast<size_t>(slot)).rows.size() + 1);
   }
   capacity.reducedRows.resize(keys.updated.size());
   capacity.sumRows.resize(keys.small.size());
 }
 
-StepMemory::Layout StepMemory::makeLayout(const StepNeeds &needs) const {
-  Layout result = {};
-  auto take = [&](int64_t bytes) {
-    int64_t offset = result.bytes;
-    result.bytes += (bytes + 255) / 256 * 256;
-    return offset;
-  };
-  int64_t n = needs.positions;
-  result.keys = take(n * keyBytes);
-  result.sortedKeys = take(n * keyBytes);
-  result.iota = take(n * 4);
-  result.order = take(n * 4);
-  result.starts = take((n + 1) * 4);
-  int64_t all = n + needs.unsorted;
-  result.offsets = take(all * 8);
-  result.factors = take(hasFactors ? all * 4 : 0);
-  result.numRuns = take(4);
-  result.runBegin = take(static_cast<int64_t>(reducedStride.size() + 1) * 4);
-  result.sortTemp = take(needs.sortBytes);
-  result.partials = take(n / NSG_CHUNK * widest * 4);
-  for (size_t i = 0; i < reducedStride.size(); ++i) {
-    int64_t rows = reducedStride[i] > 0 ? needs.reducedRows[i] : 0;
-    result.reduced.push_back(take(rows * reducedStride[i] * 4));
-    result.norms.push_back(take(rows * 4));
-  }
-  result.pieceOrder = take(needs.pieces * NSG_PIECE * 4);
-  result.pieceStarts = take(needs.pieces * pieceStride * 4);
-  for (size_t i = 0; i < sumStride.size(); ++i) {
-    result.sums.push_back(take(needs.sumRows[i] * sumStride[i] * 4));
-    result.counts.push_back(take(needs.sumRows[i] * 4));
-  }
-  return result;
-}
-
-void StepMemory::reserve(const StepNeeds &needs, bool capturing) {
+void StepMemory::reserve(const UpdateNeeds &needs, bool capturing) {
   if (!empty() && capacity.covers(needs)) {
     captured |= capturing;
     return;
   }
-  StepNeeds room = capacity;
+  UpdateNeeds room = capacity;
   grow(room.positions, needs.positions);
   grow(room.unsorted, needs.unsorted);
   grow(room.pieces, needs.pieces);
@@ -121,7 +73,7 @@ void StepMemory::reserve(const StepNeeds &needs, bool capturing) {
     block = {};
   }
   current = 0; // stays 0 if the allocation throws
-  layout = makeLayout(room);
+  layout = layOutUpdate(rows, room, kArrayAlignment);
   block = DeviceBlock(gpu, layout.bytes, "the update's sort and its rows");
   capacity = room;
   captured = capturing;
@@ -155,17 +107,17 @@ int64_t StepMemory::bytes() const {
 }
 
 float *StepMemory::factors() const {
-  return hasFactors ? at<float>(layout.factors) : nullptr;
+  return rows.hasFactors ? at<float>(layout.factors) : nullptr;
 }
 
 float *StepMemory::reduced(size_t updated) const {
-  return reducedStride[updated] > 0 ? at<float>(layout.reduced[updated])
-                                    : nullptr;
+  return rows.reducedStride[updated] > 0 ? at<float>(layout.reduced[updated])
+                                         : nullptr;
 }
 
 float *StepMemory::norms(size_t updated) const {
-  return reducedStride[updated] > 0 ? at<float>(layout.norms[updated])
-                                    : nullptr;
+  return rows.reducedStride[updated] > 0 ? at<float>(layout.norms[updated])
+                                         : nullptr;
 }
 
 } // namespace neuroshard::cuda

@@ -11,26 +11,12 @@
 
 #include "Driver/Gpu.h"
 #include "StepTasks.h"
+#include "neuroshard/Artifact/UpdateBuffers.h"
 
 #include <cstdint>
 #include <vector>
 
 namespace neuroshard::cuda {
-
-/// The sizes of the arrays of a step.
-struct StepNeeds {
-  int64_t positions = 0; ///< sorted ones.
-  int64_t unsorted = 0;  ///< positions of small slots, behind them.
-  int64_t pieces = 0;    ///< of small slots.
-  int64_t sortBytes = 0;
-  /// Per updated slot; 0 for those that are not two-phase.
-  std::vector<int64_t> reducedRows;
-  /// Per small slot.
-  std::vector<int64_t> sumRows;
-
-  /// Whether memory of these sizes is enough for `other`.
-  bool covers(const StepNeeds &other) const;
-};
 
 class StepMemory {
 public:
@@ -41,7 +27,7 @@ public:
   /// Makes room for a step. Keeps the old memory if a captured graph uses it;
   /// `capturing`: the step that is captured now. Waits for the GPU if it has to
   /// allocate.
-  void reserve(const StepNeeds &needs, bool capturing);
+  void reserve(const UpdateNeeds &needs, bool capturing);
 
   /// A number that changes whenever the addresses change.
   uint64_t generation() const { return current; }
@@ -63,11 +49,11 @@ public:
   float *factors() const; ///< null if all are 1.
   /// One row per chunk of sorted positions, as wide as the widest slot.
   float *partials() const { return at<float>(layout.partials); }
-  int64_t partialStride() const { return widest; }
+  int64_t partialStride() const { return rows.widest; }
   /// Of small slots.
   nsg_pieces pieces() const {
     return {at<int32_t>(layout.pieceOrder), at<int32_t>(layout.pieceStarts),
-            pieceStride};
+            rows.pieceStride};
   }
 
   int32_t *numRuns() const { return at<int32_t>(layout.numRuns); }
@@ -88,31 +74,17 @@ public:
   bool empty() const { return current == 0; }
 
 private:
-  struct Layout {
-    int64_t keys, sortedKeys, iota, order, starts, offsets, factors;
-    int64_t numRuns, runBegin, sortTemp, partials;
-    int64_t pieceOrder, pieceStarts;
-    std::vector<int64_t> reduced, norms, sums, counts;
-    int64_t bytes;
-  };
-
   template <typename T> T *at(int64_t offset) const {
     return reinterpret_cast<T *>(block.address() +
                                  static_cast<CUdeviceptr>(offset));
   }
-  Layout makeLayout(const StepNeeds &needs) const;
   void fillIota();
 
   const Gpu &gpu;
   const OwnStream &uploads;
-  int32_t keyBytes;
-  bool hasFactors;
-  int64_t widest = 0; ///< floats of the widest row of an updated slot, padded.
-  std::vector<int64_t> reducedStride; ///< floats, per updated slot; 0: none.
-  std::vector<int64_t> sumStride;     ///< floats, per small slot.
-  int64_t pieceStride = 0;
-  StepNeeds capacity;
-  Layout layout = {};
+  UpdateRows rows;
+  UpdateNeeds capacity;
+  UpdateBuffers layout = {};
   DeviceBlock block;
   std::vector<DeviceBlock> retired;
   bool captured = false;

@@ -7,6 +7,7 @@
 #include "StepTasks.h"
 #include "LookupParts.h"
 #include "neuroshard/Artifact/Error.h"
+#include "neuroshard/Artifact/UpdateBuffers.h"
 
 #include <algorithm>
 #include <bit>
@@ -15,8 +16,6 @@
 #include <set>
 #include <tuple>
 #include <utility>
-
-using namespace neuroshard::runtime;
 
 namespace neuroshard::cuda {
 namespace {
@@ -190,17 +189,11 @@ void numberBlocks(StepTasks &step, TaskKernel kernel,
   }
 }
 
-/// Limits of the sums of a small slot's gradients. One group of lanes makes
-/// each sum, and one adds up the sums of a row. More sums keep more groups busy
-/// and take more memory.
-constexpr int64_t kMostSumsOfRow = 512;
-constexpr int64_t kMostSumsOfSlot = 8192;
-
 SmallStep makeSmallStep(int64_t rows, int64_t firstPiece, int64_t numPieces) {
   SmallStep small = {rows, firstPiece, numPieces};
-  int64_t most = std::min(kMostSumsOfRow, kMostSumsOfSlot / rows);
-  small.piecesPerSum = std::max<int64_t>(1, ceilDiv(numPieces, most));
-  small.numSums = ceilDiv(numPieces, small.piecesPerSum);
+  SmallSums sums = addUpPieces(rows, numPieces);
+  small.piecesPerSum = sums.piecesPerSum;
+  small.numSums = sums.sumsOfRow;
   return small;
 }
 

@@ -1,0 +1,81 @@
+//===- UpdateBuffers.cpp - Device memory of an update on a GPU ------------===//
+
+#include "neuroshard/Artifact/UpdateBuffers.h"
+
+#include "neuroshard/RuntimeCuda/GpuKernelABI.h"
+
+#include <algorithm>
+
+namespace neuroshard {
+
+static_assert(kChunkIds == NSG_CHUNK && kPieceIds == NSG_PIECE);
+
+/// Each sum is added up by one group of lanes, and those of a row then by one.
+/// More of them keep more groups busy, and take more memory.
+static constexpr int64_t kMostSumsOfRow = 512, kMostSumsOfSlot = 8192;
+
+static int64_t divideRoundingUp(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
+}
+
+SmallSums addUpPieces(int64_t rows, int64_t pieces) {
+  int64_t most = std::min(kMostSumsOfRow, kMostSumsOfSlot / rows);
+  SmallSums sums;
+  sums.piecesPerSum = std::max<int64_t>(1, divideRoundingUp(pieces, most));
+  sums.sumsOfRow = divideRoundingUp(pieces, sums.piecesPerSum);
+  return sums;
+}
+
+/// No value of `asked` is above that of `had`.
+static bool areAtMost(const std::vector<int64_t> &asked,
+                      const std::vector<int64_t> &had) {
+  for (size_t i = 0; i < asked.size(); ++i)
+    if (asked[i] > had[i])
+      return false;
+  return true;
+}
+
+bool UpdateNeeds::covers(const UpdateNeeds &other) const {
+  return other.positions <= positions && other.sortBytes <= sortBytes &&
+         other.positions + other.unsorted <= positions + unsorted &&
+         other.pieces <= pieces && areAtMost(other.reducedRows, reducedRows) &&
+         areAtMost(other.sumRows, sumRows);
+}
+
+UpdateBuffers layOutUpdate(const UpdateRows &rows, const UpdateNeeds &needs,
+                           int64_t alignment) {
+  UpdateBuffers result = {};
+  auto take = [&](int64_t bytes) {
+    int64_t offset = result.bytes;
+    result.bytes += (bytes + alignment - 1) / alignment * alignment;
+    return offset;
+  };
+  int64_t n = needs.positions;
+  result.keys = take(n * rows.keyBytes);
+  result.sortedKeys = take(n * rows.keyBytes);
+  result.iota = take(n * 4);
+  result.order = take(n * 4);
+  result.starts = take((n + 1) * 4);
+  int64_t all = n + needs.unsorted;
+  result.offsets = take(all * 8);
+  result.factors = take(rows.hasFactors ? all * 4 : 0);
+  result.numRuns = take(4);
+  result.runBegin =
+      take(static_cast<int64_t>(rows.reducedStride.size() + 1) * 4);
+  result.sortTemp = take(needs.sortBytes);
+  result.partials = take(n / kChunkIds * rows.widest * 4);
+  for (size_t i = 0; i < rows.reducedStride.size(); ++i) {
+    int64_t count = rows.reducedStride[i] > 0 ? needs.reducedRows[i] : 0;
+    result.reduced.push_back(take(count * rows.reducedStride[i] * 4));
+    result.norms.push_back(take(count * 4));
+  }
+  result.pieceOrder = take(needs.pieces * kPieceIds * 4);
+  result.pieceStarts = take(needs.pieces * rows.pieceStride * 4);
+  for (size_t i = 0; i < rows.sumStride.size(); ++i) {
+    result.sums.push_back(take(needs.sumRows[i] * rows.sumStride[i] * 4));
+    result.counts.push_back(take(needs.sumRows[i] * 4));
+  }
+  return result;
+}
+
+} // namespace neuroshard
