@@ -1,13 +1,13 @@
 //===- UpdateMemory.cpp - Temporaries of an update, by what runs it -------===//
 ///
 /// \file
-/// Terms of GPUs are those of lib/RuntimeCuda/Step/StepMemory.cpp;
-/// test/python/gpu/test_gpu_memory.py holds the two against each other.
+/// Buffers of GPUs are those of Artifact/UpdateBuffers.h;
+/// test/python/gpu/test_gpu_memory.py holds them against running steps.
 //===----------------------------------------------------------------------===//
 
 #include "UpdateMemory.h"
-#include "neuroshard/Artifact/UpdateBuffers.h"
 
+#include "neuroshard/Artifact/UpdateBuffers.h"
 #include "neuroshard/Model/DeviceClass.h"
 
 #include <algorithm>
