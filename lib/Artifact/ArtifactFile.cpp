@@ -19,7 +19,6 @@
 
 namespace neuroshard {
 
-
 namespace {
 
 class OpenFile {

@@ -15,7 +15,6 @@
 
 namespace neuroshard {
 
-
 static std::ostream &operator<<(std::ostream &os, const Range &range) {
   return os << "[" << range.begin << ", " << range.end << ")";
 }

@@ -16,7 +16,6 @@
 
 namespace neuroshard {
 
-
 namespace {
 
 constexpr const char *document = "GPU program";

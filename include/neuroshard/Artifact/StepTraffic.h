@@ -3,8 +3,8 @@
 // What each device sends to each other in one step, from the layout of the
 // exchanges, the batches and the numbers of ids alone. The headers that tell
 // the sizes of messages, and the gradients of sample weights, are left out. A
-// device's buffers for messages have the sum of what it sends, or receives, with
-// what stays on it.
+// device's buffers for messages have the sum of what it sends, or receives,
+// with what stays on it.
 //
 //===----------------------------------------------------------------------===//
 

@@ -8,7 +8,6 @@
 #include "neuroshard/Artifact/ArtifactFile.h"
 #include "neuroshard/Artifact/Error.h"
 
-
 namespace neuroshard::cuda {
 
 std::string Binding::nameOf(size_t lookup) const {

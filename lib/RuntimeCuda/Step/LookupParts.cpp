@@ -10,7 +10,6 @@
 
 #include <optional>
 
-
 namespace neuroshard::cuda {
 namespace {
 

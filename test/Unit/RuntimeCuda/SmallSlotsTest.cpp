@@ -148,8 +148,7 @@ TEST_F(SmallSlotsTest, SumsAreBounded) {
 TEST_F(SmallSlotsTest, TooManyIdsAreRefused) {
   Model model = threeTables();
   EXPECT_NO_THROW(tasksOf(model, {1'000'000'000, 1'000'000'000, 1}));
-  EXPECT_THROW(tasksOf(model, {1'100'000'000, 1'100'000'000, 1}),
-               RuntimeError);
+  EXPECT_THROW(tasksOf(model, {1'100'000'000, 1'100'000'000, 1}), RuntimeError);
 }
 
 TEST_F(SmallSlotsTest, WithoutOtherSlotsNothingIsSorted) {
