@@ -1,7 +1,7 @@
-//===- ContinuousRelaxation.cpp - Bytes in place of countless cuts ------===//
+//===- ContinuousRelaxation.cpp - Relaxation of cuts to bytes -------------===//
 //---------===//
 
-#include "SearchOracleModes.h"
+#include "SearchOracleForms.h"
 
 #include "neuroshard/Planner/Memory.h"
 
@@ -68,19 +68,19 @@ int64_t Cases::relaxedBytes(size_t table, int64_t colBegin, int64_t colEnd,
 }
 
 /// One case for each set of devices that all hold some.
-void Cases::addSupports(size_t table, Mode mode,
-                        std::vector<Mode> &modes) const {
+void Cases::addSupports(size_t table, OracleForm form,
+                        std::vector<OracleForm> &forms) const {
   if (!tableRules[table].inSet || devices() > kMaxSupportDevices) {
-    mode.exactSupport = false;
-    mode.support |= mode.relaxedOn;
-    modes.push_back(mode);
+    form.exactSupport = false;
+    form.support |= form.relaxedOn;
+    forms.push_back(form);
     return;
   }
-  Mask certain = mode.support, all = mode.relaxedOn;
+  Mask certain = form.support, all = form.relaxedOn;
   for (Mask part = all; part; part = (part - 1) & all) {
-    mode.relaxedOn = part;
-    mode.support = certain | part;
-    modes.push_back(mode);
+    form.relaxedOn = part;
+    form.support = certain | part;
+    forms.push_back(form);
   }
 }
 
@@ -94,7 +94,7 @@ bool Cases::cutsBothWays(size_t table) const {
 /// Rows alone: one case for each set of devices, each of which has at least
 /// what a row shard takes whatever its rows. One device has two shards.
 bool Cases::addRowSupports(size_t table, Mask on,
-                           std::vector<Mode> &modes) const {
+                           std::vector<OracleForm> &forms) const {
   Shard shard = whole(table);
   int64_t rows = shard.rowEnd;
   if (rows < 4 || devices() > kMaxSupportDevices)
@@ -115,39 +115,39 @@ bool Cases::addRowSupports(size_t table, Mask on,
   }
   if (source.memoryModel == MemoryModel::WeightsOnly)
     slack = 0;
-  Mode mode;
+  OracleForm form;
   auto each = static_cast<int64_t>(std::max(0.0, one - perRow - slack));
-  mode.relaxation = static_cast<int64_t>(
+  form.relaxation = static_cast<int64_t>(
       std::max(0.0, perRow * static_cast<double>(rows) * (1 - 1e-12) - slack));
   for (Mask part = on; part; part = (part - 1) & on) {
     bool single = (part & (part - 1)) == 0;
-    mode.bytes.assign(static_cast<size_t>(devices()), 0);
+    form.bytes.assign(static_cast<size_t>(devices()), 0);
     for (int device = 0; device < devices(); ++device)
       if (part & bit(device))
-        mode.bytes[static_cast<size_t>(device)] = single ? 2 * each : each;
-    mode.relaxedOn = mode.support = part;
-    modes.push_back(mode);
+        form.bytes[static_cast<size_t>(device)] = single ? 2 * each : each;
+    form.relaxedOn = form.support = part;
+    forms.push_back(form);
   }
   return true;
 }
 
-void Cases::addRelaxation(size_t table, std::vector<Mode> &modes) const {
+void Cases::addRelaxation(size_t table, std::vector<OracleForm> &forms) const {
   const Rules &rule = tableRules[table];
   const Table &what = source.tables[table];
   bool both = cutsBothWays(table);
   bool rows = rule.allows(ShardingKind::RowWise) && what.rows > 1;
   bool inner = rule.allows(ShardingKind::TableRowWise) && what.rows > 1;
-  Mode mode;
-  mode.bytes.resize(static_cast<size_t>(devices()));
-  mode.relaxation = relaxedBytes(table, 0, what.dim, both);
-  mode.relaxedOn = rule.devices;
+  OracleForm form;
+  form.bytes.resize(static_cast<size_t>(devices()));
+  form.relaxation = relaxedBytes(table, 0, what.dim, both);
+  form.relaxedOn = rule.devices;
   if (both)
-    return addSupports(table, mode, modes);
+    return addSupports(table, form, forms);
   for (Mask group : rows ? std::vector<Mask>{rule.devices} : groups) {
-    mode.relaxedOn = rule.devices & group;
-    if (!(rows || inner) || !mode.relaxedOn)
+    form.relaxedOn = rule.devices & group;
+    if (!(rows || inner) || !form.relaxedOn)
       continue;
-    if (!addRowSupports(table, mode.relaxedOn, modes))
-      addSupports(table, mode, modes);
+    if (!addRowSupports(table, form.relaxedOn, forms))
+      addSupports(table, form, forms);
   }
 }

@@ -1,8 +1,8 @@
-//===- SearchOracle.cpp - Is there a plan? By going through all forms -----===//
+//===- SearchOracle.cpp - Decides whether a problem has a plan ------------===//
 
 #include "SearchOracle.h"
 
-#include "SearchOracleModes.h"
+#include "SearchOracleForms.h"
 #include "SearchOraclePacker.h"
 #include "neuroshard/Planner/Memory.h"
 
@@ -86,7 +86,7 @@ private:
   bool hostsFit() const;
   void sortTables();
   void next(size_t depth);
-  bool compatible(size_t table, const Mode &mode) const;
+  bool compatible(size_t table, const OracleForm &form) const;
   bool fits(size_t depth) const;
   void leaf();
   bool done() const {
@@ -96,9 +96,9 @@ private:
 
   const ShardingProblem &original;
   Cases cases;
-  std::vector<std::vector<Mode>> modes;
+  std::vector<std::vector<OracleForm>> forms;
   std::vector<size_t> order;
-  std::vector<const Mode *> chosen;
+  std::vector<const OracleForm *> chosen;
   /// Least bytes of the tables from each depth on.
   std::vector<int64_t> leastFrom;
   int pours = 0;
@@ -117,46 +117,46 @@ bool Judge::hostsFit() const {
 
 /// Those with the fewest forms first.
 void Judge::sortTables() {
-  order.resize(modes.size());
+  order.resize(forms.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return modes[a].size() < modes[b].size();
+    return forms[a].size() < forms[b].size();
   });
   leastFrom.assign(order.size() + 1, 0);
   for (size_t depth = order.size(); depth-- > 0;) {
     int64_t least = INT64_MAX;
-    for (const Mode &mode : modes[order[depth]])
+    for (const OracleForm &form : forms[order[depth]])
       least = std::min(
-          least, std::accumulate(mode.bytes.begin(), mode.bytes.end(),
-                                 mode.relaxation +
-                                     mode.everywhere * static_cast<int64_t>(
+          least, std::accumulate(form.bytes.begin(), form.bytes.end(),
+                                 form.relaxation +
+                                     form.everywhere * static_cast<int64_t>(
                                                            cases.devices())));
     leastFrom[depth] = leastFrom[depth + 1] + least;
   }
 }
 
 /// Do places agree with those of the tables chosen before?
-bool Judge::compatible(size_t table, const Mode &mode) const {
+bool Judge::compatible(size_t table, const OracleForm &form) const {
   int index = static_cast<int>(table);
   auto others = [&](const std::vector<int> &set, auto agree) {
     if (std::count(set.begin(), set.end(), index) == 0)
       return true;
     return std::all_of(set.begin(), set.end(), [&](int other) {
-      const Mode *there = chosen[static_cast<size_t>(other)];
+      const OracleForm *there = chosen[static_cast<size_t>(other)];
       return other == index || !there || agree(*there);
     });
   };
   for (const std::vector<int> &set : original.constraints.separate)
-    if (!others(set, [&](const Mode &there) {
-          return !mode.exactSupport || !there.exactSupport ||
-                 (mode.support & there.support) == 0;
+    if (!others(set, [&](const OracleForm &there) {
+          return !form.exactSupport || !there.exactSupport ||
+                 (form.support & there.support) == 0;
         }))
       return false;
   for (const std::vector<int> &set : original.constraints.coLocate)
-    if (!others(set, [&](const Mode &there) {
-          if (mode.exactSupport && there.exactSupport)
-            return mode.support == there.support;
-          return (mode.support & there.support) != 0;
+    if (!others(set, [&](const OracleForm &there) {
+          if (form.exactSupport && there.exactSupport)
+            return form.support == there.support;
+          return (form.support & there.support) != 0;
         }))
       return false;
   return true;
@@ -180,8 +180,8 @@ bool Judge::fits(size_t depth) const {
     return false;
   Flow flow(std::move(room), depth);
   for (size_t i = 0; i < depth; ++i)
-    if (const Mode &mode = *chosen[order[i]];
-        !flow.add(i, mode.relaxation, mode.relaxedOn))
+    if (const OracleForm &form = *chosen[order[i]];
+        !flow.add(i, form.relaxation, form.relaxedOn))
       return false;
   return true;
 }
@@ -189,7 +189,7 @@ bool Judge::fits(size_t depth) const {
 /// A combination in which everything agrees: a plan, or a hint at one.
 void Judge::leaf() {
   bool relaxation =
-      std::any_of(chosen.begin(), chosen.end(), [](const Mode *m) {
+      std::any_of(chosen.begin(), chosen.end(), [](const OracleForm *m) {
         return m->relaxation > 0 || m->shards.empty();
       });
   pours += relaxation;
@@ -207,12 +207,12 @@ void Judge::next(size_t depth) {
   if (depth == order.size())
     return leaf();
   size_t table = order[depth];
-  for (const Mode &mode : modes[table]) {
+  for (const OracleForm &form : forms[table]) {
     if (done())
       return;
-    if (!compatible(table, mode))
+    if (!compatible(table, form))
       continue;
-    chosen[table] = &mode;
+    chosen[table] = &form;
     if (fits(depth + 1))
       next(depth + 1);
     chosen[table] = nullptr;
@@ -227,8 +227,8 @@ Judgement Judge::run() {
   if (!hostsFit())
     return answer;
   for (size_t table = 0; table < original.tables.size(); ++table) {
-    modes.push_back(cases.modes(table));
-    if (modes.back().empty())
+    forms.push_back(cases.forms(table));
+    if (forms.back().empty())
       return answer;
   }
   sortTables();

@@ -1,4 +1,4 @@
-//===- SearchOracle.h - Is there a plan? Without any search -----*- C++ -*-===//
+//===- SearchOracle.h - Decides whether a problem has a plan ----*- C++ -*-===//
 ///
 /// \file
 /// Judges small problems with nothing of lib/Planner's searches: only what a

@@ -19,7 +19,7 @@ constexpr int kTries = 60;
 class Packer {
 public:
   Packer(const ShardingProblem &problem, const Cases &cases,
-         const std::vector<const Mode *> &chosen)
+         const std::vector<const OracleForm *> &chosen)
       : problem(problem), cases(cases), chosen(chosen) {}
 
   std::optional<ShardingPlan> run();
@@ -40,7 +40,7 @@ private:
 
   const ShardingProblem &problem;
   const Cases &cases;
-  const std::vector<const Mode *> &chosen;
+  const std::vector<const OracleForm *> &chosen;
   std::mt19937_64 random{1};
   std::vector<int64_t> room;
   std::vector<Shard> shards;
@@ -181,11 +181,11 @@ bool Packer::putWhole(size_t table) {
 }
 
 bool Packer::pourTable(size_t table) {
-  const Mode &mode = *chosen[table];
-  bool wanted = mode.exactSupport;
+  const OracleForm &form = *chosen[table];
+  bool wanted = form.exactSupport;
   if (!wanted && below(2) > 0 && putWhole(table))
     return true;
-  Mask on = mode.relaxedOn;
+  Mask on = form.relaxedOn;
   for (const Shard &rectangle : rectangles(table))
     if (!pour(table, rectangle, on, wanted))
       return false;
@@ -217,7 +217,7 @@ std::optional<ShardingPlan> Packer::attempt() {
 std::optional<ShardingPlan> Packer::run() {
   bool relaxation =
       std::any_of(chosen.begin(), chosen.end(),
-                  [](const Mode *m) { return m->shards.empty(); });
+                  [](const OracleForm *m) { return m->shards.empty(); });
   for (int i = 0; i < (relaxation ? kTries : 1); ++i)
     if (auto plan = attempt())
       return plan;
@@ -228,6 +228,6 @@ std::optional<ShardingPlan> Packer::run() {
 
 std::optional<ShardingPlan>
 neuroshard::oracle::pack(const ShardingProblem &problem, const Cases &cases,
-                         const std::vector<const Mode *> &chosen) {
+                         const std::vector<const OracleForm *> &chosen) {
   return Packer(problem, cases, chosen).run();
 }

@@ -3,7 +3,7 @@
 #ifndef NEUROSHARD_TEST_SUPPORT_SEARCHORACLEPACKER_H
 #define NEUROSHARD_TEST_SUPPORT_SEARCHORACLEPACKER_H
 
-#include "SearchOracleModes.h"
+#include "SearchOracleForms.h"
 
 #include <optional>
 
@@ -13,7 +13,7 @@ namespace neuroshard::oracle {
 /// poured into the devices by rows in a number of random orders, or nothing.
 std::optional<ShardingPlan> pack(const ShardingProblem &problem,
                                  const Cases &cases,
-                                 const std::vector<const Mode *> &chosen);
+                                 const std::vector<const OracleForm *> &chosen);
 
 } // namespace neuroshard::oracle
 

@@ -2,10 +2,10 @@
 ///
 /// \file
 /// The Markov decision process of DreamShard (Zha et al., NeurIPS 2022, section
-/// 3.2), with a cost model of ours as the estimate: pieces come one after the
-/// other, costliest first; an action is the device for the next; the reward, at
-/// the end, is minus the cost of the plan. Search and training play the same
-/// one.
+/// 3.2), with one of our cost models for the rewards. Pieces come one after the
+/// other, costliest first; an action chooses the device of the next piece; the
+/// reward, at the end, is minus the cost of the plan. Search and training use
+/// this class.
 //===----------------------------------------------------------------------===//
 
 #ifndef NEUROSHARD_PLANNER_PLACEMENTMDP_H
@@ -29,8 +29,8 @@ struct Unit;
 
 class PlacementMdp {
 public:
-  /// `problem` and `model` live longer. A diagnosis when the problem is bad or
-  /// a rule cannot be met.
+  /// `problem` and `model` must outlive the result. An error when the problem
+  /// is bad or a rule cannot be met.
   static tl::expected<PlacementMdp, Diagnosis>
   make(const ShardingProblem &problem, const CostModel &model,
        const ObjectiveOptions &objective);
@@ -41,22 +41,22 @@ public:
   ~PlacementMdp();
 
   PlacementTask task() const;
-  /// Pieces without a choice and where they are.
+  /// Pieces without a choice and their devices.
   std::span<const std::pair<size_t, int>> given() const;
   /// The other pieces, in the order of placing.
   std::span<const size_t> order() const;
 
-  /// To the first decision.
+  /// Goes back to the first decision.
   void reset();
   /// The piece to place now; nothing at the end.
   std::optional<size_t> next() const;
-  /// The devices as the piece to place finds them.
+  /// The devices as they are for the piece to place.
   std::span<const PlacementDevice> devices();
   /// Places it on a device that admits it.
   void place(int device);
   /// Decisions taken since reset().
   size_t steps() const;
-  /// Of what is placed, under the objective.
+  /// Objective of the pieces placed so far.
   double costMs() const;
   bool withinMemory() const;
   const SearchState &state() const;
@@ -71,9 +71,9 @@ private:
 using PlacementObserver = std::function<void(
     size_t piece, std::span<const PlacementDevice> devices, int device)>;
 
-/// Plays from the start to the end: the device with the highest score or, with
-/// a seed, one drawn by the probabilities. False when a piece fits nowhere, or
-/// the whole is above the memory.
+/// Plays an episode from the start: chooses the device with the highest score
+/// or, with a seed, samples one by the probabilities. False when a piece fits
+/// nowhere or the placement is above the memory.
 bool playEpisode(PlacementMdp &mdp, PlacementPlayer &player,
                  std::optional<uint64_t> seed = std::nullopt,
                  const PlacementObserver &observe = {});

@@ -1,8 +1,9 @@
 //===- PlacementPolicy.h - Learned choice of a device -----------*- C++ -*-===//
 ///
 /// \file
-/// What `algorithm=dreamshard` asks. The planner knows policies only by this
-/// interface; the trained one is in neuroshard/CostModel/PlacementPolicy.h.
+/// The policy of `algorithm=dreamshard`. The planner knows policies only by
+/// this interface; the trained one is in
+/// neuroshard/CostModel/PlacementPolicy.h.
 //===----------------------------------------------------------------------===//
 
 #ifndef NEUROSHARD_PLANNER_PLACEMENTPOLICY_H
@@ -18,22 +19,22 @@
 
 namespace neuroshard {
 
-/// What goes to one device together: a table, or a set of co-located ones.
+/// Shards that go to one device together: a table, or a co-located set.
 struct PlacementPiece {
   std::vector<const ShardWork *> works;
-  /// Its forward + backward, alone on a device of the first class.
+  /// Forward + backward compute, alone on a device of the first class.
   double aloneMs = 0;
-  /// What it exchanges per step, forward and backward.
+  /// Bytes exchanged per step, forward and backward.
   double exchangeBytes = 0;
-  /// What it adds to a device at most, as a share of the mean device's memory.
+  /// Memory that it adds to a device at most, as a share of the mean device's.
   double memoryShare = 0;
 };
 
-/// A device at the moment when a piece is to be placed.
+/// The state of a device before a piece is placed.
 struct PlacementDevice {
-  /// May it go there, by rules and memory?
+  /// Do rules and memory admit the piece?
   bool admits = false;
-  /// Predictions for what lies there, and for its compute with the piece.
+  /// Predictions for the device without the piece; its compute with the piece.
   ComputeMs compute, computeAfter;
   double communicationMs = 0;
   double exchangeBytes = 0;
@@ -42,21 +43,21 @@ struct PlacementDevice {
   double memoryShareAfter = 0;
 };
 
-/// What a policy is asked to do.
+/// The task of a policy: place these pieces on so many devices.
 struct PlacementTask {
-  /// Lives longer than the player.
+  /// Must outlive the player.
   std::span<const PlacementPiece> pieces;
   int deviceCount = 0;
   ObjectiveKind objective = ObjectiveKind::Step;
 };
 
-/// A policy at work on one task. Not for several threads at once.
+/// A policy's state in one task. For one thread at a time.
 class PlacementPlayer {
 public:
   virtual ~PlacementPlayer();
-  /// Nothing is placed.
+  /// Starts an episode: nothing is placed.
   virtual void reset() = 0;
-  /// A piece was placed, by the policy or not.
+  /// Tells the policy that a piece was placed, by it or by others.
   virtual void placed(size_t piece, int device) = 0;
   /// A score for each device to get the piece; softmax over those that admit it
   /// gives the probabilities.

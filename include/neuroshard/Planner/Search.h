@@ -57,7 +57,7 @@ struct PublishedSettings {
   double gridEnd = search_defaults::gridEnd;
 };
 
-/// A plan in use, to be kept where changing it does not pay.
+/// A plan in use, which the search changes only where that pays.
 struct WarmStart {
   ShardingPlan previous;
   double horizonSteps = search_defaults::horizonSteps;
@@ -87,7 +87,7 @@ struct Migration {
   std::vector<TableMove> moves;
 };
 
-/// How far a search is.
+/// The progress of a search.
 struct SearchProgress {
   double seconds = 0;
   /// In [0, 1]; an estimate.
@@ -133,7 +133,7 @@ struct SearchResult {
   std::optional<Migration> migration;
 };
 
-/// What keeps a problem from having a plan.
+/// The kind of limit that leaves a problem without a plan.
 enum class Limit {
   BadInput,
   DeviceMemory,

@@ -8,7 +8,7 @@
 
 namespace neuroshard {
 
-/// The defaults of the numbers, for the structs that keep them.
+/// Defaults of the numbers in SearchOptions.def.
 namespace search_defaults {
 #define SEARCH_WHOLE(ID, KEY, TYPE, DEFAULT, ...)                              \
   inline constexpr TYPE ID = DEFAULT;

@@ -1,8 +1,8 @@
 //===- SearchOptionTable.h - Search options by name -------------*- C++ -*-===//
 ///
 /// \file
-/// What SearchOptions.def says, as values and as a table. Front
-/// ends fill SearchOptionValues and get SearchOptions, checked.
+/// SearchOptions.def as values and as a table. Front ends fill
+/// SearchOptionValues, which are checked and turned into SearchOptions.
 //===----------------------------------------------------------------------===//
 
 #ifndef NEUROSHARD_PLANNER_SEARCHOPTIONTABLE_H
@@ -50,20 +50,20 @@ struct SearchOption {
   /// The key with dashes.
   std::string flag;
   OptionKind kind = OptionKind::Text;
-  /// As in the table: "3", "auto"; empty for none.
+  /// As text: "3", "auto"; empty for none.
   std::string_view defaultText;
   OptionScope scope = OptionScope::Always;
-  /// Of a number; empty for none.
+  /// Unit of a number; empty for none.
   std::string_view unit;
   std::string_view help;
-  /// Both are part of the range of a number; of whole numbers they are exact in
-  /// `range` alone.
+  /// The range of a number includes both. Bounds of whole numbers may be
+  /// rounded here; they are exact in `range`.
   double low = 0, high = 0;
   /// "expected a whole number in [1, 1000000]"; of texts empty.
   std::string range;
 };
 
-/// In the table's order.
+/// All rows, in the order of the table.
 std::span<const SearchOption> searchOptionTable();
 /// The row of a key of the table.
 const SearchOption &searchOption(std::string_view key);

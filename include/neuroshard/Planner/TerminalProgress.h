@@ -9,8 +9,8 @@
 
 namespace neuroshard {
 
-/// One line on stderr that says how far a search is, from the second second
-/// on; nothing when stderr is no terminal. Ends the line when it goes.
+/// Shows the progress of a search in one line on stderr, from its second second
+/// on, if stderr is a terminal. The destructor ends the line.
 class TerminalProgress {
 public:
   /// `what`: the beginning of the line.
@@ -19,7 +19,7 @@ public:
   TerminalProgress(const TerminalProgress &) = delete;
   TerminalProgress &operator=(const TerminalProgress &) = delete;
 
-  /// For SearchOptions::progress, while this object lives.
+  /// A receiver for SearchOptions::progress; the object must outlive it.
   std::function<bool(const SearchProgress &)> callback();
 
 private:

@@ -3,30 +3,30 @@
 #ifndef NEUROSHARD_LIB_PLANNER_BASELINES_BASELINES_H
 #define NEUROSHARD_LIB_PLANNER_BASELINES_BASELINES_H
 
-#include "Units/Outcome.h"
+#include "Units/SearchOutcome.h"
 
 #include <vector>
 
 namespace neuroshard {
 
 /// The paper's beam search over column splits.
-Outcome searchPublished(const SearchContext &context,
-                        const std::vector<UnitPtr> &units);
+SearchOutcome searchPublished(const SearchContext &context,
+                              const std::vector<UnitPtr> &units);
 /// DreamShard: whole tables, placed by a trained policy.
-Outcome searchDreamShard(const SearchContext &context,
-                         const std::vector<UnitPtr> &units);
+SearchOutcome searchDreamShard(const SearchContext &context,
+                               const std::vector<UnitPtr> &units);
 /// TorchRec's planner: enumerate, propose, partition.
-Outcome searchTorchRec(const SearchContext &context,
-                       const std::vector<UnitPtr> &units);
+SearchOutcome searchTorchRec(const SearchContext &context,
+                             const std::vector<UnitPtr> &units);
 /// The planner of NVIDIA's distributed-embeddings: thresholds on the number of
 /// elements decide how a table is cut.
-Outcome searchDistributedEmbeddings(const SearchContext &context,
-                                    const std::vector<UnitPtr> &units);
+SearchOutcome searchDistributedEmbeddings(const SearchContext &context,
+                                          const std::vector<UnitPtr> &units);
 /// Whole tables in descending order of a key, each on the device with the
-/// least of it; or at random.
-Outcome placeGreedilyByKey(const SearchContext &context,
-                           const std::vector<UnitPtr> &units,
-                           Algorithm algorithm);
+/// smallest sum of keys; or at random.
+SearchOutcome placeGreedilyByKey(const SearchContext &context,
+                                 const std::vector<UnitPtr> &units,
+                                 Algorithm algorithm);
 
 } // namespace neuroshard
 

@@ -1,12 +1,13 @@
 //===- DistributedEmbeddings.cpp - Planner of distributed-embeddings ------===//
 ///
 /// \file
-/// What NVIDIA's distributed-embeddings does: tables up to one number of
-/// elements are replicated, from another on they are cut by rows over all
-/// devices, and those in between are cut by columns into the smallest power of
-/// two of slices that are not above a third. It leaves the thresholds to the
-/// user; here a small grid of them is tried, in shares of what a device gets of
-/// all elements, with the slices balanced by size or by lookups.
+/// The rules of NVIDIA's distributed-embeddings: tables up to one number of
+/// elements are replicated, tables from another number on are cut by rows over
+/// all devices, and those in between are cut by columns into the smallest power
+/// of two of slices that are not above a third number. The library leaves the
+/// thresholds to the user. Here a small grid of them is tried, as shares of a
+/// device's part of all elements, with the slices balanced by size or by
+/// lookups.
 //===----------------------------------------------------------------------===//
 
 #include "Baselines.h"
@@ -22,7 +23,7 @@ using namespace neuroshard;
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
-/// In mean devices' elements.
+/// Thresholds, as multiples of a mean device's number of elements.
 constexpr double kReplicateUpTo[] = {0, 1e-4, 1e-3};
 constexpr double kRowsFrom[] = {kNever, 2, 1, 0.5};
 constexpr double kSliceUpTo[] = {kNever, 1, 0.5, 0.25, 0.125};
@@ -60,7 +61,7 @@ double elementsOf(const Shard &shard) {
   return static_cast<double>(shard.rows()) * static_cast<double>(shard.width());
 }
 
-/// Elements of the unit's shards, or lookups x width.
+/// Sum over the unit's shards of elements, or of lookups x width.
 double weightOf(const Unit &unit, Balanced balanced) {
   double sum = 0;
   for (size_t i = 0; i < unit.shards.size(); ++i)
@@ -81,7 +82,7 @@ public:
                         static_cast<double>(table.dim) / context.deviceCount;
   }
 
-  Outcome run();
+  SearchOutcome run();
 
 private:
   TableForm formOf(const FormEntry &entry, const Thresholds &thresholds) const;
@@ -95,8 +96,8 @@ private:
   double deviceElements = 0;
 };
 
-/// Into the smallest power of two of slices not above the limit, but not into
-/// more than there are devices; fewer where the table is too narrow.
+/// The column form with the smallest power of two of slices that are not above
+/// the limit: no more than devices, and fewer where the table is too narrow.
 std::optional<TableForm>
 DistributedEmbeddings::slices(int table, double elements, double limit) const {
   int64_t parts = 1;
@@ -114,7 +115,8 @@ DistributedEmbeddings::slices(int table, double elements, double limit) const {
   return std::nullopt;
 }
 
-/// What a rule or the target forbids falls back to the next form.
+/// The form that the thresholds ask for, or the next one that the rules and the
+/// target allow.
 TableForm DistributedEmbeddings::formOf(const FormEntry &entry,
                                         const Thresholds &thresholds) const {
   if (entry.table < 0)
@@ -149,13 +151,11 @@ DistributedEmbeddings::place(const Thresholds &thresholds,
   auto weight = [&](const Unit &unit) {
     return weightOf(unit, thresholds.balanced);
   };
-  auto key = [&](const TableForm &form) {
-    return weight(*form.pieces.front());
-  };
+  auto key = [&](const TableForm &form) { return weight(*form.units.front()); };
   return placeForms(context, pointers, key, weight, blocking);
 }
 
-Outcome DistributedEmbeddings::run() {
+SearchOutcome DistributedEmbeddings::run() {
   std::vector<Thresholds> all = allThresholds();
   std::vector<UnitPtr> blocking(all.size());
   std::vector<double> costsMs(all.size(), kNever);
@@ -165,7 +165,7 @@ Outcome DistributedEmbeddings::run() {
     if (auto state = place(all[i], blocking[i]))
       costsMs[i] = state->costMs();
   });
-  Outcome outcome;
+  SearchOutcome outcome;
   outcome.evaluations = static_cast<int64_t>(all.size());
   outcome.stopReason =
       std::to_string(all.size()) + " combinations of thresholds tried";
@@ -182,7 +182,7 @@ Outcome DistributedEmbeddings::run() {
 
 } // namespace
 
-Outcome
+SearchOutcome
 neuroshard::searchDistributedEmbeddings(const SearchContext &context,
                                         const std::vector<UnitPtr> &units) {
   return DistributedEmbeddings(context, units).run();

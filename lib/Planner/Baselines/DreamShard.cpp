@@ -1,8 +1,9 @@
 //===- DreamShard.cpp - Placement by a trained policy ---------------------===//
 ///
 /// \file
-/// DreamShard (Zha et al., NeurIPS 2022): no search, one pass in which a policy
-/// chooses each device. It may also play episodes by chance and keep the best.
+/// DreamShard (Zha et al., NeurIPS 2022): one pass in which a policy chooses
+/// the device of each unit, without search. More episodes may be sampled from
+/// the policy, of which the cheapest is kept.
 //===----------------------------------------------------------------------===//
 
 #include "Baselines.h"
@@ -12,7 +13,7 @@ using namespace neuroshard;
 
 namespace {
 
-/// Episodes by chance after the greedy one has found no room for a piece.
+/// Sampled episodes after the greedy one found no room for a unit.
 constexpr int kRescueEpisodes = 64;
 
 /// Keeps the cheapest complete episode.
@@ -20,7 +21,7 @@ class BestEpisode {
 public:
   explicit BestEpisode(PlacementMdp &mdp) : mdp(mdp) {}
 
-  /// After an episode.
+  /// Called after each episode.
   void offer(bool complete) {
     if (!complete) {
       if (std::optional<size_t> piece = mdp.next())
@@ -44,12 +45,12 @@ private:
 
 } // namespace
 
-Outcome neuroshard::searchDreamShard(const SearchContext &context,
-                                     const std::vector<UnitPtr> &units) {
+SearchOutcome neuroshard::searchDreamShard(const SearchContext &context,
+                                           const std::vector<UnitPtr> &units) {
   PlacementMdp mdp(context, units);
   std::unique_ptr<PlacementPlayer> player =
       context.options.policy->play(mdp.task());
-  Outcome outcome;
+  SearchOutcome outcome;
   BestEpisode episodes(mdp);
   episodes.offer(playEpisode(mdp, *player));
   outcome.evaluations = 1;
@@ -66,9 +67,9 @@ Outcome neuroshard::searchDreamShard(const SearchContext &context,
     ++outcome.evaluations;
   }
   if (outcome.evaluations > 1 && episodes.best)
-    outcome.tried.push_back(
-        "best of " + std::to_string(outcome.evaluations - 1) +
-        " more episodes by chance: " + formatMs(episodes.costMs));
+    outcome.tried.push_back("best of " +
+                            std::to_string(outcome.evaluations - 1) +
+                            " sampled episodes: " + formatMs(episodes.costMs));
   outcome.stopReason = std::to_string(outcome.evaluations) +
                        " episodes of the policy " +
                        context.options.policy->name();

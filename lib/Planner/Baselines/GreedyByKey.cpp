@@ -36,7 +36,7 @@ static double keyOf(Algorithm algorithm, const Unit &unit) {
   return key;
 }
 
-/// Each unit on a random device among those with room.
+/// Places each unit on a random device among those with room.
 static bool placeRandomly(SearchState &state, uint64_t seed) {
   const SearchContext &context = state.context();
   std::mt19937_64 random(seed);
@@ -49,16 +49,16 @@ static bool placeRandomly(SearchState &state, uint64_t seed) {
         roomy.push_back(device);
     if (roomy.empty())
       return false;
-    // Not a std distribution: those differ between standard libraries.
+    // No std distribution, because these differ between standard libraries.
     state.place(i, roomy[random() % roomy.size()]);
   }
   return true;
 }
 
-Outcome neuroshard::placeGreedilyByKey(const SearchContext &context,
-                                       const std::vector<UnitPtr> &units,
-                                       Algorithm algorithm) {
-  Outcome outcome;
+SearchOutcome neuroshard::placeGreedilyByKey(const SearchContext &context,
+                                             const std::vector<UnitPtr> &units,
+                                             Algorithm algorithm) {
+  SearchOutcome outcome;
   SearchState state(context, units);
   bool placed = false;
   if (algorithm == Algorithm::Random) {

@@ -49,7 +49,7 @@ struct PlacementMdp::Game {
 
   void look(const Unit &unit);
 
-  // What the context refers to, when it is our own.
+  // Set by make(), where the game owns its context and the context's options.
   std::unique_ptr<SearchOptions> ownOptions;
   std::unique_ptr<SearchContext> ownContext;
 
@@ -167,8 +167,8 @@ int bestDevice(std::span<const PlacementDevice> devices,
   return best;
 }
 
-/// Drawn by softmax. Not by a std distribution: those differ between standard
-/// libraries.
+/// A device drawn by the softmax of the scores. Without a std distribution,
+/// because these differ between standard libraries.
 int drawDevice(std::span<const PlacementDevice> devices,
                std::span<const float> scores, std::mt19937_64 &random) {
   int best = bestDevice(devices, scores);

@@ -4,7 +4,7 @@
 /// MLSys 2023, arXiv 2305.01868: a beam over halvings of columns; each state is
 /// judged by the best of a greedy placement over a grid of dimension caps.
 ///
-/// A third of the states are others with their tables in another order. They
+/// A third of the states equal others but for the order of their tables. They
 /// keep their places in the beam, as published, but are evaluated once.
 //===----------------------------------------------------------------------===//
 
@@ -32,7 +32,7 @@ public:
       : context(context), settings(context.options.published),
         placer(context, gridCaps(settings)) {}
 
-  Outcome run(const std::vector<UnitPtr> &units);
+  SearchOutcome run(const std::vector<UnitPtr> &units);
 
 private:
   void evaluate(std::span<BeamState> states);
@@ -43,9 +43,9 @@ private:
   const SearchContext &context;
   const PublishedSettings &settings;
   const GreedyPlacer placer;
-  /// Cost by what is placed in which order.
+  /// Costs of the states evaluated, by units in the order of placing.
   std::unordered_map<uint64_t, double> costOfKey;
-  Outcome outcome;
+  SearchOutcome outcome;
   double bestMs = kInfiniteMs;
 };
 
@@ -66,8 +66,8 @@ void PublishedSearch::keepBest(const GreedyJob &job) {
   outcome.state.emplace(std::move(state));
 }
 
-/// Best plan cost of each state over the grid of caps; remembers the best state
-/// ever seen.
+/// The lowest plan cost of each state over the grid of caps; keeps the best
+/// state so far.
 void PublishedSearch::evaluate(std::span<BeamState> states) {
   std::vector<GreedyJob> jobs(states.size());
   std::vector<uint64_t> keys;
@@ -90,7 +90,7 @@ void PublishedSearch::evaluate(std::span<BeamState> states) {
   }
 }
 
-/// The largest by size united with the costliest alone, by index.
+/// Indices of the largest units and of those that cost most alone, sorted.
 std::vector<size_t>
 PublishedSearch::candidates(const std::vector<UnitPtr> &units) const {
   std::set<size_t> chosen;
@@ -133,7 +133,7 @@ PublishedSearch::expand(const std::vector<BeamState> &beam) {
   return children;
 }
 
-Outcome PublishedSearch::run(const std::vector<UnitPtr> &units) {
+SearchOutcome PublishedSearch::run(const std::vector<UnitPtr> &units) {
   std::vector<BeamState> beam(1);
   beam.front().units = units;
   evaluate(beam);
@@ -158,7 +158,7 @@ Outcome PublishedSearch::run(const std::vector<UnitPtr> &units) {
 
 } // namespace
 
-Outcome neuroshard::searchPublished(const SearchContext &context,
-                                    const std::vector<UnitPtr> &units) {
+SearchOutcome neuroshard::searchPublished(const SearchContext &context,
+                                          const std::vector<UnitPtr> &units) {
   return PublishedSearch(context).run(units);
 }

@@ -1,13 +1,14 @@
 //===- TorchRec.cpp - TorchRec's planner ----------------------------------===//
 ///
 /// \file
-/// What TorchRec's EmbeddingShardingPlanner does, with this project's costs:
-/// per table the options with a cost and a size each; proposals of one option
-/// per table from a grid (when it is small), two greedy walks and one kind for
-/// all tables; a greedy partitioner places each; the cheapest plan wins. Its
-/// column pieces have one width, min_partition: the table's min_width, and
-/// without one 128 (the default there), 64 and 32 in turn, as a user who tunes
-/// that setting would.
+/// The algorithm of TorchRec's EmbeddingShardingPlanner with the costs of our
+/// models. It enumerates options with a cost and a size for each table.
+/// Proposals of one option per table come from the full grid (when it is
+/// small), from two greedy walks and from one kind for all tables. A greedy
+/// partitioner places each proposal, and the cheapest plan wins. Column shards
+/// have one width, min_partition: the table's min_width, or else 128
+/// (TorchRec's default), 64 and 32 in turn, as a user who tunes that setting
+/// would try.
 //===----------------------------------------------------------------------===//
 
 #include "Baselines.h"
@@ -24,9 +25,9 @@ using namespace neuroshard;
 namespace {
 
 constexpr int64_t kMinPartitions[] = {128, 64, 32};
-/// As there: a grid with more proposals is not searched.
+/// A grid with more proposals is not searched, as in TorchRec.
 constexpr double kMaxGrid = 1e4;
-/// Work limits: shards placed in all, and in one proposal.
+/// Limits on work: shards placed in all, and in one proposal.
 constexpr size_t kMaxPlaced = 3'000'000;
 constexpr size_t kMaxShards = 200'000;
 /// Proposals placed at a time.
@@ -37,10 +38,10 @@ constexpr FormKind kKinds[] = {
     FormKind::RowWise,    FormKind::TableColumnWise, FormKind::TableRowWise,
     FormKind::Grid};
 
-/// A form with what the proposers look at.
+/// A sharding option: a form of a table with its cost and size.
 struct Option {
   TableForm form;
-  /// Of the dearest shard / of all.
+  /// Cost of the costliest shard / of all shards.
   double depthMs = 0;
   double sumMs = 0;
   int64_t largestBytes = 0;
@@ -49,11 +50,11 @@ struct Option {
 
 /// Options of each table.
 using Space = std::vector<std::vector<Option>>;
-/// An option of each table.
+/// A proposal: an option of each table.
 using Proposal = std::vector<int>;
 
-/// The block size there: the smallest divisor of the dim that is a multiple of
-/// 4 and at least the minimum; else the dim.
+/// TorchRec's width of column shards: the smallest divisor of the dim that is a
+/// multiple of 4 and at least the minimum, or else the dim.
 int64_t blockWidth(int64_t dim, int64_t minimum) {
   for (int64_t width = minimum; width < dim; ++width)
     if (dim % width == 0 && width % kColumnAlignment == 0)
@@ -61,8 +62,8 @@ int64_t blockWidth(int64_t dim, int64_t minimum) {
   return dim;
 }
 
-/// Compute of a shard on its own and what it alone makes the exchanges longer.
-/// Additive over shards, as there.
+/// Cost of a shard: its compute alone on a device and the time by which it
+/// alone lengthens the exchanges. Costs add up over shards, as in TorchRec.
 class ShardCosts {
 public:
   explicit ShardCosts(const SearchContext &context) : context(context) {
@@ -93,7 +94,7 @@ private:
   OnceMap<std::array<int64_t, 1>, double, HashNumbers<1>> costs;
 };
 
-/// The order in which TorchRec tries the options of a table.
+/// Ranks options in the order in which TorchRec tries them.
 enum class Score { Depth, Sum };
 
 class TorchRecSearch {
@@ -103,7 +104,7 @@ public:
       : context(context), entries(formEntries(context, units)), costs(context) {
   }
 
-  Outcome run();
+  SearchOutcome run();
 
 private:
   Space enumerate(int64_t minPartition);
@@ -115,7 +116,7 @@ private:
   void placeWaiting(const Space &space);
   std::optional<SearchState>
   partition(const Space &space, const Proposal &proposal, UnitPtr &blocking);
-  /// A deadline does not end it before there is a plan.
+  /// Has the deadline passed, after a first plan was found?
   bool stopped() const {
     return spent || (outcome.state && context.deadlinePassed());
   }
@@ -130,12 +131,12 @@ private:
   int64_t tooLarge = 0;
   bool spent = false;
   double bestMs = 0;
-  Outcome outcome;
+  SearchOutcome outcome;
 };
 
 Option TorchRecSearch::optionOf(TableForm form) {
   Option option;
-  for (const UnitPtr &piece : form.pieces) {
+  for (const UnitPtr &piece : form.units) {
     std::vector<UnitPtr> ends = {piece};
     double middle = 0;
     // All blocks but the last are equal.
@@ -247,8 +248,8 @@ void TorchRecSearch::proposeUniform(const Space &space) {
   }
 }
 
-/// From the cheapest option of each table on; each time the table of which the
-/// most memory is taken goes on to its next option.
+/// TorchRec's walk by memory: begins with the cheapest option of each table;
+/// then the table that takes the most memory goes on to its next option.
 void TorchRecSearch::proposeGreedily(const Space &space, Score score) {
   std::vector<Proposal> order;
   for (const std::vector<Option> &options : space) {
@@ -302,7 +303,7 @@ void TorchRecSearch::proposeGrid(const Space &space) {
   }
 }
 
-Outcome TorchRecSearch::run() {
+SearchOutcome TorchRecSearch::run() {
   for (int64_t minPartition : kMinPartitions) {
     Space space = enumerate(minPartition);
     seen.clear();
@@ -335,7 +336,7 @@ Outcome TorchRecSearch::run() {
 
 } // namespace
 
-Outcome neuroshard::searchTorchRec(const SearchContext &context,
-                                   const std::vector<UnitPtr> &units) {
+SearchOutcome neuroshard::searchTorchRec(const SearchContext &context,
+                                         const std::vector<UnitPtr> &units) {
   return TorchRecSearch(context, units).run();
 }

@@ -1,13 +1,13 @@
 //===- Explain.cpp - Sentences that explain a plan ------------------------===//
 ///
 /// \file
-/// Each cut is held against its opposite: the table whole, on the device where
-/// that costs least, and everything else as it is.
+/// Each cut is compared with its opposite: the whole table on the device where
+/// it costs least, and everything else unchanged.
 //===----------------------------------------------------------------------===//
 
 #include "Explain.h"
 
-#include "Units/Outcome.h"
+#include "Units/SearchOutcome.h"
 
 #include <algorithm>
 #include <cmath>
@@ -19,16 +19,17 @@ using namespace neuroshard;
 
 namespace {
 
-/// Tables that get a line of their own; the others share lines.
+/// Number of tables with a line of their own; the others share lines.
 constexpr size_t kMaxExplained = 64;
-/// Devices on which a whole table is tried, those with the least compute.
+/// Number of devices on which a whole table is tried: those with the least
+/// compute.
 constexpr size_t kMaxTried = 32;
-/// Smaller differences of cost are not worth a word.
+/// Smaller differences of cost are not mentioned.
 constexpr double kSame = 5e-4;
 constexpr size_t kMaxListed = 8;
 constexpr size_t kMaxNames = 4;
 
-/// The shard of one table in a unit, which may hold one of several.
+/// The shard of a table in a unit of one or several tables.
 const Shard &shardOf(const Unit &unit, int table) {
   auto place = std::find(unit.tables.begin(), unit.tables.end(), table);
   return unit.shards[static_cast<size_t>(place - unit.tables.begin())];
@@ -45,7 +46,7 @@ std::string joinSizes(const std::vector<const Shard *> &shards, bool columns) {
 /// "4 shards by columns: 32 + 32 + 32 + 32 columns".
 std::string describeCut(const Table &table,
                         const std::vector<const Shard *> &shards) {
-  // One row piece of several may be whole in its columns, and the other way.
+  // A row shard may have all columns, and a column shard all rows.
   bool columns = std::ranges::any_of(
       shards, [&](const Shard *one) { return one->width() != table.dim; });
   bool rows = std::ranges::any_of(
@@ -117,7 +118,7 @@ std::string Explainer::others(int table) const {
   return text;
 }
 
-/// The table as one unit; null when the rules leave it no such form.
+/// The whole table as a unit; null when the rules forbid it.
 UnitPtr Explainer::wholeOf(int table) const {
   auto found = wholesOfTable.find(table);
   if (found == wholesOfTable.end() || found->second.size() != 1)
@@ -126,7 +127,7 @@ UnitPtr Explainer::wholeOf(int table) const {
   return whole->forcedDevice == -1 && !whole->writtenByHand ? whole : nullptr;
 }
 
-/// The state without the pieces of a table, the whole waiting for a place.
+/// The state with the units of a table replaced by the whole table, not placed.
 SearchState Explainer::without(int table) const {
   SearchState result = state;
   std::vector<size_t> pieces = unitsOfTable.at(table);
@@ -158,7 +159,7 @@ std::optional<double> Explainer::costWhole(int table, const Unit &whole) const {
     best = cost;
     bestDevice = device;
   }
-  // Trials go by the statistics in the mean, costs by all snapshots.
+  // costWith() uses the summary, costMs() all snapshots.
   if (!best || context.periods.empty())
     return best;
   std::vector<size_t> units = unitsOfTable.at(table);

@@ -10,13 +10,13 @@
 
 namespace neuroshard {
 
-/// One sentence per table that is cut or replicated, with what the opposite
-/// would cost; of very many, the later ones in groups. `wholes`: the units
+/// One sentence per table that is cut or replicated, with the cost of the
+/// opposite; with many tables, later ones share sentences. `wholes`: the units
 /// before any search.
 std::vector<std::string> explainCuts(const SearchState &state,
                                      const std::vector<UnitPtr> &wholes);
 
-/// The device that takes longest, and what on it does.
+/// Names the slowest device and the tables on it that take the most time.
 std::vector<std::string> explainBottleneck(const SearchState &state);
 
 } // namespace neuroshard

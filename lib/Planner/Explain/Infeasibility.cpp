@@ -58,8 +58,7 @@ std::vector<std::string> largestUnits(const std::vector<UnitPtr> &units) {
   return details;
 }
 
-/// The largest unit that is larger than the room of every empty device, or
-/// null.
+/// The largest unit that fits on no empty device, or null.
 const Unit *largerThanAnyDevice(const SearchContext &context,
                                 const std::vector<UnitPtr> &units) {
   int64_t room = 0;
@@ -115,7 +114,7 @@ private:
   const std::vector<UnitPtr> &units;
 };
 
-/// What every device holds already exceeds one.
+/// Devices without room for the fixed terms: ids, results, reserves.
 std::optional<Diagnosis> Limits::checkBase() const {
   for (int device = 0; device < context.deviceCount; ++device) {
     const MemoryTerms &base = context.baseOf(device);
@@ -219,7 +218,7 @@ Limits::checkSubset(const std::vector<int> &devices,
   MemoryTerms tables, base;
   int64_t capacity = 0;
   for (const Unit *unit : inside) {
-    // Of replicas, those on these devices.
+    // Count only the replicas on these devices.
     bool everywhere = unit->forcedDevice == Unit::kEverywhere;
     tables += everywhere
                   ? scaled(unit->memory, static_cast<int64_t>(devices.size()))
@@ -303,7 +302,7 @@ std::optional<Diagnosis> Limits::checkPinned() const {
   return std::nullopt;
 }
 
-/// What has no choice already exceeds a device.
+/// Devices without room for the units that have no choice.
 std::optional<Diagnosis> Limits::checkForced() const {
   std::vector<UnitPtr> forced;
   for (const UnitPtr &unit : units)
@@ -315,8 +314,8 @@ std::optional<Diagnosis> Limits::checkForced() const {
       return Diagnosis{
           Limit::DeviceMemory,
           "shards that can only be on device " + std::to_string(device) +
-              " (written by hand, row blocks, replicas) and what it holds "
-              "anyway need " +
+              " (written by hand, row blocks, replicas), its part of the batch "
+              "and its reserves need " +
               formatBytes(state.usedBytes(device)) + "; it has " +
               formatBytes(context.memoryOf(device)),
           largestUnits(forced),
@@ -324,7 +323,7 @@ std::optional<Diagnosis> Limits::checkForced() const {
   return std::nullopt;
 }
 
-/// A piece that may not be cut and is larger than any device it may be on.
+/// Units that may not be cut and fit on no device that may hold them.
 std::optional<Diagnosis> Limits::checkUncuttable() const {
   for (const UnitPtr &unit : units) {
     if (unit->forcedDevice != -1 || canCut(context, *unit) ||
@@ -363,7 +362,7 @@ std::optional<Diagnosis> Limits::checkUncuttable() const {
   return std::nullopt;
 }
 
-/// Would the default search find no plan with all the memory in the world?
+/// Does the default search find no plan even with unlimited memory?
 bool rulesAloneForbid(const SearchContext &context) {
   constexpr int64_t kPlenty = int64_t{1} << 50;
   ShardingProblem roomy = context.problem;
@@ -375,12 +374,12 @@ bool rulesAloneForbid(const SearchContext &context) {
   auto units = initialUnits(plenty);
   if (!units)
     return true;
-  Outcome outcome;
+  SearchOutcome outcome;
   restartRandomly(plenty, *units, outcome);
   return !outcome.state;
 }
 
-/// Without rules of its own, a problem has only those of the target.
+/// Has the problem no constraints, so that only the target's rules are left?
 bool hasRules(const Constraints &constraints) {
   return !constraints.pins.empty() || !constraints.forbids.empty() ||
          !constraints.coLocate.empty() || !constraints.separate.empty() ||
@@ -395,7 +394,7 @@ Diagnosis diagnoseRules(const SearchContext &context, const Unit *blocking) {
                       "every rule, whatever the memory";
   if (blocking)
     diagnosis.message += "; a piece of " + unitName(*blocking) +
-                         " finds no device that it may be on";
+                         " fits on no device that may hold it";
   diagnosis.advice = "relax pins, separations, co-locations or allowed kinds, "
                      "or use target native";
   return diagnosis;
@@ -451,7 +450,7 @@ Diagnosis neuroshard::diagnoseFailure(const SearchContext &context,
   if (blocking)
     diagnosis.message += "; a piece of " + unitName(*blocking) + " (" +
                          formatBytes(blocking->peakBytes()) +
-                         ") finds room on no device it may be on";
+                         ") fits on no device that may hold it";
   diagnosis.details = largestUnits(units);
   diagnosis.advice =
       diagnosis.limit == Limit::Algorithm

@@ -10,18 +10,18 @@
 
 namespace neuroshard {
 
-/// A limit that no plan made of these units, however cut, can meet; nothing
-/// when none was found.
+/// A limit that no plan of these units can keep, however they are cut; nothing
+/// if none was found.
 std::optional<Diagnosis> findImpossible(const SearchContext &context,
                                         const std::vector<UnitPtr> &units);
 
-/// An algorithm found nothing, though no limit is provably broken.
-/// `blocking`: the last unit that found no place, if known.
+/// The error when an algorithm found no plan, though no limit is proven to be
+/// broken. `blocking`: the last unit that fitted on no device, if known.
 Diagnosis diagnoseFailure(const SearchContext &context,
                           const std::vector<UnitPtr> &units,
                           const Unit *blocking);
 
-/// The input itself is wrong.
+/// The error for input that check() refuses.
 Diagnosis diagnoseBadInput(const Diagnostics &errors);
 
 } // namespace neuroshard

@@ -10,17 +10,18 @@ using namespace neuroshard;
 
 namespace {
 
-/// A piece may need this share of the roomiest device.
+/// Largest memory of a piece, as a share of the roomiest device's.
 constexpr double kRoomShare = 0.9;
-/// A piece may cost this share of the mean device's compute.
+/// Largest compute of a piece, as a share of the mean device's, by rule.
 constexpr double kCostShares[] = {1.0, 0.7, 0.5, 0.35, 0.25};
-/// Or this share of a mean device's compute, ids and results.
+/// Largest compute, ids and results of a piece, as a share of the mean
+/// device's, by rule.
 constexpr double kTrafficShares[] = {1.5, 1.0, 0.7};
-/// Into how many parts one cut may go.
+/// Largest number of parts of one cut.
 constexpr double kMaxParts = 65536;
 constexpr double kUnlimited = std::numeric_limits<double>::infinity();
 
-/// What a piece may come to before it is cut.
+/// Units above one of these limits are cut.
 struct CutLimits {
   int64_t bytes = 0;
   double computeMs = kUnlimited;
@@ -32,7 +33,7 @@ double resultBytesOf(const Unit &unit) {
   return unit.load.forwardBytes + unit.load.backwardBytes;
 }
 
-/// How many pieces a unit's cost asks for under these limits.
+/// The largest ratio of the unit's costs to their limits.
 double costRatioOf(const Unit &unit, const CutLimits &limits) {
   return std::max({unit.aloneMs() / limits.computeMs,
                    unit.load.inputBytes / limits.inputBytes,
@@ -52,9 +53,9 @@ int64_t largestRoom(const SearchContext &context) {
   return room;
 }
 
-/// Too costly: in the given direction, if possible. Too large: by columns, or
-/// by rows where that takes clearly less memory. Into as many parts as it
-/// takes; parts still too large again.
+/// Cuts a unit that is above a limit. Too costly: in the given direction, if
+/// possible. Too large: by columns, or by rows where that takes clearly less
+/// memory. Parts that are still too large are cut again.
 void cutUnit(const SearchContext &context, const UnitPtr &unit,
              const CutLimits &limits, Way way, std::vector<UnitPtr> &out) {
   double memoryRatio = static_cast<double>(unit->peakBytes()) /
@@ -81,7 +82,8 @@ void cutUnit(const SearchContext &context, const UnitPtr &unit,
                        splitRows(context, *unit, partsFor(memoryRatio)));
   if (!pieces)
     return out.push_back(unit);
-  // Costs do not fall in proportion, so cutting for them goes on but once.
+  // Costs do not fall in proportion to size, so parts are cut for cost only
+  // once more.
   for (const UnitPtr &piece : *pieces)
     cutUnit(context, piece, {limits.bytes}, way, out);
 }
@@ -109,7 +111,7 @@ std::vector<CutRule> neuroshard::cutRules(const SearchContext &context) {
     if (native)
       rules.push_back({share, Way::Rows});
   }
-  // Ids cost nothing under the other objective.
+  // The published objective has no cost of ids.
   for (double share : kTrafficShares)
     if (native && step)
       rules.push_back({share, Way::LessTraffic});

@@ -10,11 +10,13 @@
 
 namespace neuroshard {
 
-/// Along which a rule cuts what costs too much: rows take ids only for
-/// themselves, columns results; whichever leaves less to exchange is one.
+/// The direction in which a rule cuts units that cost too much. A row shard
+/// receives only the ids of its rows, a column shard sends only its columns of
+/// the results; LessTraffic takes whichever exchanges less.
 enum class Way { Columns, Rows, LessTraffic };
 
-/// One way to cut before placing: what may cost more than the share is cut.
+/// A rule for cuts before placement: units of a larger share of the cost are
+/// cut.
 struct CutRule {
   double costShare = std::numeric_limits<double>::infinity();
   Way way = Way::Columns;
@@ -23,12 +25,12 @@ struct CutRule {
   std::string str() const;
 };
 
-/// The rules that the default search tries: memory alone first, then several
-/// strengths by columns, by rows, and by what leaves less to exchange.
+/// The rules that the default search tries: first by memory alone, then with
+/// several shares of the cost by columns, by rows, and by traffic.
 std::vector<CutRule> cutRules(const SearchContext &context);
 
-/// The units with those cut that are too large for a device or, by the rule,
-/// too costly.
+/// The units, with those cut that are too large for a device or too costly by
+/// the rule.
 std::vector<UnitPtr> cutBy(const SearchContext &context, const CutRule &rule,
                            const std::vector<UnitPtr> &units);
 

@@ -1,10 +1,10 @@
 //===- EvenColumns.cpp - Equal widths of a table on one device ------------===//
 ///
 /// \file
-/// Searches cut columns as finely as the alignment allows and may leave two
-/// widths of one table on a device. TorchRec reads all shards that a rank has
-/// of a table as rows of the first one's width. No search needs such shards:
-/// joined they read the same ids once.
+/// Searches cut columns as finely as the alignment allows and may leave shards
+/// of two widths of one table on a device. TorchRec reads all shards that a
+/// rank has of a table as rows of the first one's width. Joining such shards is
+/// never worse: joined, they read the same ids once.
 //===----------------------------------------------------------------------===//
 
 #include "EvenColumns.h"
@@ -16,7 +16,8 @@ using namespace neuroshard;
 
 namespace {
 
-/// Widths by device; those of kHomeless still look for one.
+/// Widths of a table's shards by device; under kHomeless those without a
+/// device.
 using Widths = std::map<int, std::vector<int64_t>>;
 constexpr int kHomeless = SearchState::kUnplaced;
 
@@ -39,10 +40,10 @@ private:
   const SearchState &state;
   const SearchContext &context;
   std::vector<std::vector<size_t>> unitsOf;
-  /// What the result consists of.
+  /// Units of the result, and the device of each.
   std::vector<UnitPtr> units;
   std::vector<int> devices;
-  /// The device whose shards a homeless one must keep away from, by table.
+  /// By table, the device that a homeless shard must not be on.
   std::map<int, int> leaves;
 };
 
@@ -52,7 +53,8 @@ void Evener::collect() {
       unitsOf[static_cast<size_t>(table)].push_back(i);
 }
 
-/// Of a table that lies in column shards only, all of which may be changed.
+/// The widths of a table's shards, if all are column shards that may be
+/// changed.
 std::optional<Widths> Evener::widthsOf(int table) const {
   Widths widths;
   for (size_t i : unitsOf[static_cast<size_t>(table)]) {
@@ -71,8 +73,8 @@ bool isEven(const std::vector<int64_t> &widths) {
                      [&](int64_t width) { return width == widths.front(); });
 }
 
-/// Into how few equal shards `width` columns of one device may go; 0: none.
-/// `alone`: they are the whole table.
+/// The smallest number of equal shards of `width` columns on one device; 0 if
+/// there is none. `alone`: they are the whole table.
 int64_t Evener::evenCount(int table, int64_t width, bool alone) const {
   const TableRules &rules = context.rulesOf(table);
   bool mayBeWhole = rules.allows(ShardingKind::TableWise);
@@ -83,7 +85,7 @@ int64_t Evener::evenCount(int table, int64_t width, bool alone) const {
   return 0;
 }
 
-/// False when nothing is to be done.
+/// Evens the widths of a table out; false when they are equal already.
 bool Evener::even(int table, Widths &widths) const {
   bool changed = false;
   bool alone = widths.size() == 1;
@@ -101,7 +103,7 @@ bool Evener::even(int table, Widths &widths) const {
       result.assign(static_cast<size_t>(count), sum / count);
       continue;
     }
-    // One goes elsewhere; the others can then be one.
+    // One shard leaves the device; the others can then be joined.
     auto narrowest = std::min_element(result.begin(), result.end());
     widths[kHomeless] = {*narrowest};
     result = {sum - *narrowest};

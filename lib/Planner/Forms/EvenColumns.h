@@ -7,11 +7,11 @@
 
 namespace neuroshard {
 
-/// The state with the column shards that a device has of one table in equal
-/// widths, as target torchrec-1.9 needs them: joined, or cut again where the
-/// table may not be whole. Those that cannot be equal are spread over devices
-/// if there is room. Under other targets, and where nothing is to be done, the
-/// state itself.
+/// The state with equal widths of the column shards that a device has of one
+/// table, as target torchrec-1.9 needs them: the shards are joined, or cut
+/// again where the table may not be whole. Shards that cannot be equal are
+/// spread over devices if there is room. Returns the state itself under other
+/// targets and when all widths are equal.
 SearchState withEvenColumns(SearchState state);
 
 } // namespace neuroshard

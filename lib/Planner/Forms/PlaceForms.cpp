@@ -34,7 +34,7 @@ private:
     state.place(index, device);
   }
   void addPlaced(int where, const Unit &unit);
-  /// Groups, the one with the least load first.
+  /// The groups of a form by load, the smallest first.
   std::vector<const std::vector<int> *>
   groupsByLoad(const TableForm &form) const;
   double loadOf(int device) const { return loads[static_cast<size_t>(device)]; }
@@ -42,9 +42,9 @@ private:
   const SearchContext &context;
   std::span<const TableForm *const> forms;
   const std::function<double(const Unit &)> &load;
-  /// Of each device so far.
+  /// Load of each device so far.
   std::vector<double> loads;
-  /// Of each form, its first piece in the state.
+  /// Index in the state of each form's first unit.
   std::vector<size_t> firstPiece;
   std::vector<int> all;
 };
@@ -55,7 +55,7 @@ FormPlacer::orderBy(const std::function<double(const TableForm &)> &key) const {
   std::vector<Rank> ranks;
   for (const TableForm *form : forms) {
     bool uniform = form->kind == FormKind::RowWise;
-    ranks.emplace_back(!uniform, freedomOf(context, *form->pieces.front()),
+    ranks.emplace_back(!uniform, freedomOf(context, *form->units.front()),
                        -key(*form));
   }
   std::vector<size_t> order(forms.size());
@@ -65,7 +65,7 @@ FormPlacer::orderBy(const std::function<double(const TableForm &)> &key) const {
   return order;
 }
 
-/// The load of what had no choice.
+/// Adds the load of the units without a choice.
 void FormPlacer::addPlaced(int where, const Unit &unit) {
   if (where == SearchState::kUnplaced)
     return;
@@ -74,8 +74,9 @@ void FormPlacer::addPlaced(int where, const Unit &unit) {
       loads[static_cast<size_t>(device)] += load(unit);
 }
 
-/// One piece on the device with the least load that has room. What others must
-/// avoid stays where its table is, and so leaves them devices.
+/// Places a unit on the device with the least load that has room. A separated
+/// table stays on its devices if it can, which leaves others to the tables it
+/// is separated from.
 bool FormPlacer::placePiece(SearchState &state, size_t index,
                             std::span<const int> devices) {
   const Unit &unit = *state.units()[index];
@@ -115,7 +116,7 @@ FormPlacer::groupsByLoad(const TableForm &form) const {
 }
 
 bool FormPlacer::placeInOneGroup(SearchState &state, size_t form) {
-  size_t first = firstPiece[form], count = forms[form]->pieces.size();
+  size_t first = firstPiece[form], count = forms[form]->units.size();
   for (const std::vector<int> *group : groupsByLoad(*forms[form])) {
     std::vector<double> before = loads;
     size_t placed = 0;
@@ -130,7 +131,7 @@ bool FormPlacer::placeInOneGroup(SearchState &state, size_t form) {
   return false;
 }
 
-/// A block on each device of the first group that has room for all of them.
+/// Places a row block on each device of the first group that has room for all.
 bool FormPlacer::placeByRows(SearchState &state, size_t index,
                              const TableForm &form) {
   UnitPtr piece = state.units()[index];
@@ -152,10 +153,10 @@ bool FormPlacer::placeByRows(SearchState &state, size_t index,
 bool FormPlacer::placeForm(SearchState &state, size_t form, UnitPtr &blocking) {
   const TableForm &source = *forms[form];
   size_t first = firstPiece[form];
-  blocking = source.pieces.front();
+  blocking = source.units.front();
   if (source.kind == FormKind::TableColumnWise)
     return placeInOneGroup(state, form);
-  for (size_t i = 0; i < source.pieces.size(); ++i) {
+  for (size_t i = 0; i < source.units.size(); ++i) {
     if (state.deviceOf(first + i) != SearchState::kUnplaced)
       continue;
     if (!(source.cutsRows() ? placeByRows(state, first + i, source)
@@ -171,11 +172,11 @@ FormPlacer::run(const std::function<double(const TableForm &)> &key,
   std::vector<UnitPtr> units;
   for (const TableForm *form : forms) {
     firstPiece.push_back(units.size());
-    units.insert(units.end(), form->pieces.begin(), form->pieces.end());
+    units.insert(units.end(), form->units.begin(), form->units.end());
   }
   all.resize(static_cast<size_t>(context.deviceCount));
   std::iota(all.begin(), all.end(), 0);
-  // Places replicas and what was written by hand.
+  // Places replicas and shards written by hand.
   SearchState state(context, units);
   if (!state.withinMemory())
     return std::nullopt;

@@ -16,13 +16,13 @@ constexpr double kLeastReplicaGain = 2e-4;
 /// Replicas take at most this share of a device's free memory.
 constexpr double kFreeShare = 0.25;
 
-/// What each device would hold, were everything spread evenly.
+/// The contents of each device if all units were spread evenly.
 struct Average {
   std::vector<double> sum;
   double shards = 0;
   DeviceLoad load;
 
-  /// Adds a share of a piece.
+  /// Adds a share of a unit.
   void add(const std::vector<double> &embedding, size_t count,
            const DeviceLoad &piece, double share) {
     for (size_t k = 0; k < sum.size(); ++k)
@@ -87,7 +87,7 @@ Average ReplicaChooser::replaced(const Average &average, size_t unit) const {
   return result;
 }
 
-/// On the device with the least, were everything spread evenly.
+/// Free memory of the smallest device if all units were spread evenly.
 int64_t ReplicaChooser::freeBytes() const {
   double tables = 0;
   for (const UnitPtr &unit : units)
@@ -121,7 +121,7 @@ std::vector<UnitPtr> ReplicaChooser::run() {
   double cost = costMs(average);
   std::vector<std::pair<double, size_t>> gains;
   for (size_t i = 0; i < units.size(); ++i) {
-    // Most of what a replica takes is the table; the rest is checked below.
+    // A replica takes at least its weights; the rest is checked below.
     if (!mayReplicate(*units[i]) || units[i]->weightBytes() > room)
       continue;
     replicas[i] = replicaOf(*units[i]);

@@ -9,20 +9,20 @@
 
 namespace neuroshard {
 
-/// Does the model say what replicas cost? Otherwise no search makes any
-/// unasked.
+/// Does the model price replicas? Otherwise no search makes replicas unless the
+/// rules ask for them.
 bool pricesReplicas(const SearchContext &context);
 
-/// Every unit that may be, on all devices; the units themselves where models
-/// say nothing about replicas.
+/// The units with all those replicated that may be. Returns the units
+/// themselves if the model does not price replicas.
 std::vector<UnitPtr> allReplicated(const SearchContext &context,
                                    const std::vector<UnitPtr> &units);
 
-/// The units with small hot tables replaced by replicas on every device: those
-/// that make the average device cheaper and leave it most of its free memory.
-/// The units as they are when there are none, or when the model cannot tell
-/// what replicas cost: it needs a SumEmbedding and a backward time, which is
-/// where replicas cost more.
+/// The units with small hot tables replicated on every device, if that makes
+/// the average device cheaper and leaves it most of its free memory. Returns
+/// the units themselves if there are no such tables, or if the model does not
+/// price replicas: that takes a SumEmbedding and a backward time, in which
+/// replicas cost more.
 std::vector<UnitPtr> withReplicas(const SearchContext &context,
                                   const std::vector<UnitPtr> &units);
 

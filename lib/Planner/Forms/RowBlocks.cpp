@@ -14,13 +14,14 @@ namespace {
 
 /// Row blocks must lower the cost of the placement by this share.
 constexpr double kLeastRowBlockGain = 2e-4;
-/// Tables are looked at again while others change, but no more often.
+/// Passes over the tables, at most; another pass follows while one changes
+/// something.
 constexpr int kPasses = 3;
-/// The costliest tables are tried, this many at least; and more while tables x
-/// units x devices stay below a number, which bounds the time.
+/// The costliest tables are tried: at least kFewTables, and more while tables x
+/// units x devices stay below kTrialWork.
 constexpr size_t kFewTables = 4;
 constexpr double kTrialWork = 2e6;
-/// Choices that are kept: the last ones.
+/// Number of choices returned: the cheapest ones.
 constexpr size_t kChoices = 4;
 
 class RowBlockChooser {
@@ -38,7 +39,7 @@ private:
     size_t unit;
     std::vector<std::vector<UnitPtr>> blocks;
   };
-  /// Another form for a candidate.
+  /// A change of a candidate's form.
   struct Trial {
     const Candidate *candidate;
     size_t form;
@@ -59,7 +60,7 @@ private:
   std::vector<Candidate> candidates;
   /// By unit: 0 for the unit itself, else 1 + the index of its blocks.
   std::vector<size_t> forms;
-  /// Those that were the best so far.
+  /// The values of `forms` that were each the best so far.
   std::vector<std::vector<size_t>> choices;
 };
 
@@ -97,7 +98,7 @@ RowBlockChooser::build(const std::vector<size_t> &chosen) const {
   return result;
 }
 
-/// Of the best greedy placement; infinite if there is none.
+/// The cost of the best greedy placement; infinite if there is none.
 double RowBlockChooser::costMs(const std::vector<size_t> &chosen) {
   std::vector<UnitPtr> pieces = build(chosen);
   double best = kInfiniteMs;
@@ -127,7 +128,8 @@ std::vector<RowBlockChooser::Trial> RowBlockChooser::allTrials() const {
   return trials;
 }
 
-/// Takes the changes that help, best first, each after another look.
+/// Makes the changes that lower the cost, best first, each measured again
+/// before.
 bool RowBlockChooser::improve(double &cost) {
   std::vector<Trial> trials = allTrials();
   context.pool().forEach(trials.size(), [&](size_t i) {

@@ -10,11 +10,12 @@
 
 namespace neuroshard {
 
-/// For targets that run rows only in even blocks over a whole group of devices
-/// (see rowBlocks()), which small steps never reach: the units with tables cut
-/// that way which make greedy placements cheaper, in several choices, each
-/// cheaper than the one before. None when no cut helps, and for targets that
-/// cut rows anywhere. `evaluations`: those looked at are added.
+/// For targets that run row shards only as even blocks over a whole group of
+/// devices (see rowBlocks()), a form that local search does not reach: the
+/// units with some tables cut that way, in several choices, for each of which a
+/// greedy placement is cheaper than for the one before. None when no cut helps,
+/// and for targets that cut rows anywhere. Adds the placements tried to
+/// `evaluations`.
 std::vector<std::vector<UnitPtr>>
 rowBlockChoices(const SearchContext &context, const std::vector<UnitPtr> &units,
                 int64_t &evaluations);

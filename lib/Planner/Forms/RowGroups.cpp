@@ -11,17 +11,17 @@ using namespace neuroshard;
 
 namespace {
 
-/// Tables that take less than this share of a mean device's time and memory
-/// stay free to even the groups out.
+/// Tables below this share of a mean device's time and memory get no group, so
+/// that they can even the groups out.
 constexpr double kWorthCutting = 0.1;
 
 struct Candidate {
-  /// Into Constraints::tables.
+  /// Index into Constraints::tables.
   size_t constraint = 0;
   int table = 0;
   double ms = 0;
   double bytes = 0;
-  /// The larger of both as a share of a mean device.
+  /// The larger of both shares of a mean device.
   double weight = 0;
 };
 
@@ -41,11 +41,11 @@ private:
   const ShardingProblem &problem;
   const std::vector<int> groupOfDevice;
   const int groupCount;
-  /// Of each table whole, on its own.
+  /// Time and memory of each table, whole and alone on a device.
   std::vector<double> tableMs, tableBytes;
   double meanMs = 0;
   double meanBytes = 0;
-  /// Given to each group so far.
+  /// Sums over the tables of each group so far.
   std::vector<double> groupMs, groupBytes;
   /// Per table, the devices it must not be on.
   std::vector<std::vector<int>> forbidden;
@@ -65,7 +65,7 @@ GroupChooser::GroupChooser(const ShardingProblem &problem,
       forbidden[static_cast<size_t>(forbid.table)].push_back(device);
 }
 
-/// As if on the first device: only how tables compare matters.
+/// Measures every table on the first device, which is enough to compare them.
 void GroupChooser::measureTables(const CostModel &model) {
   std::vector<std::vector<int>> features = featuresOfTables(problem);
   std::vector<ShardWork> works;
@@ -100,7 +100,7 @@ void GroupChooser::measureTables(const CostModel &model) {
   meanBytes = std::max(bytes / devices, 1.0);
 }
 
-/// Tables tied to others or written by hand are left to their own rules.
+/// May a group be chosen? Not for tables tied to others or written by hand.
 bool GroupChooser::isFree(int table) const {
   const Constraints &constraints = problem.constraints;
   auto holds = [&](const std::vector<int> &set) {
@@ -119,7 +119,7 @@ bool GroupChooser::isFree(int table) const {
                       [&](const Shard &shard) { return shard.table == name; });
 }
 
-/// Those worth cutting, the largest first.
+/// The tables worth cutting, the largest first.
 std::vector<Candidate> GroupChooser::candidates() const {
   std::vector<Candidate> result;
   for (size_t i = 0; i < problem.constraints.tables.size(); ++i) {
@@ -156,8 +156,8 @@ std::vector<int> GroupChooser::allowedIn(int group, int table) const {
   return devices;
 }
 
-/// The devices of the group that would be least full with the table, which is
-/// given to it.
+/// Gives the table to the group that is then the least full; returns the
+/// group's devices.
 std::vector<int> GroupChooser::takeGroup(const Candidate &candidate) {
   int best = -1;
   std::vector<int> devices;

@@ -10,11 +10,11 @@
 namespace neuroshard {
 
 /// The problem with a group chosen for each table that is worth cutting and may
-/// be cut by rows inside one innermost group only: it is pinned to that group,
-/// where any cut by rows then follows the rules. Plans of it are plans of the
-/// given problem, but not the other way round. Nothing where no table is like
-/// that, or the target does not run such cuts. Expects a problem that check()
-/// accepts.
+/// be cut by rows only inside one innermost group: the table is pinned to that
+/// group, where every cut by rows follows the rules. Each plan of the result is
+/// a plan of the given problem, but not the reverse. Nothing if there is no
+/// such table or the target does not run such cuts. Expects a problem that
+/// check() accepts.
 std::optional<ShardingProblem> withRowGroups(const ShardingProblem &problem,
                                              const CostModel &model);
 

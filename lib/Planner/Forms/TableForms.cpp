@@ -22,8 +22,8 @@ std::vector<int> allowedDevices(const SearchContext &context, int table,
   return devices;
 }
 
-/// The devices of each innermost group that the table may be on. `complete`:
-/// only groups of which it may be on all.
+/// For each innermost group, its devices that may hold the table. `complete`:
+/// only groups of which all devices may.
 std::vector<std::vector<int>> innerGroups(const SearchContext &context,
                                           int table, bool complete) {
   std::vector<std::vector<int>> groups;
@@ -42,7 +42,7 @@ bool hasSeveralGroups(const SearchContext &context) {
   return context.problem.topology.levels.back().groupSizes.size() > 1;
 }
 
-/// Column pieces of one width; nothing when that leaves one piece.
+/// Column shards of one width; nothing when that gives a single shard.
 std::optional<std::vector<UnitPtr>> columnPieces(const SearchContext &context,
                                                  int table, int64_t width) {
   const Table &source = context.table(table);
@@ -87,9 +87,9 @@ std::optional<TableForm> FormMaker::byColumns(FormKind kind,
                                               int64_t width) const {
   if (!rules.allows(ShardingKind::ColumnWise))
     return std::nullopt;
-  TableForm form{.kind = kind, .pieces = {}, .groups = {}};
+  TableForm form{.kind = kind, .units = {}, .groups = {}};
   if (kind == FormKind::TableColumnWise) {
-    // One group: any device.
+    // With a single group, any device takes a unit.
     if (!hasSeveralGroups(context))
       return std::nullopt;
     form.groups = innerGroups(context, table, false);
@@ -100,14 +100,14 @@ std::optional<TableForm> FormMaker::byColumns(FormKind kind,
       columnPieces(context, table, width);
   if (!pieces)
     return std::nullopt;
-  form.pieces = std::move(*pieces);
+  form.units = std::move(*pieces);
   return form;
 }
 
 std::optional<TableForm> FormMaker::byRows(FormKind kind) const {
   if (context.table(table).rows < 2)
     return std::nullopt;
-  TableForm form{.kind = kind, .pieces = {}, .groups = {}};
+  TableForm form{.kind = kind, .units = {}, .groups = {}};
   if (kind == FormKind::RowWise) {
     std::vector<int> devices =
         allowedDevices(context, table, 0, context.deviceCount);
@@ -120,7 +120,7 @@ std::optional<TableForm> FormMaker::byRows(FormKind kind) const {
       return std::nullopt;
     form.groups.push_back(std::move(devices));
   } else {
-    // The verifier lets row-wise stand for both.
+    // The verifier accepts row-wise in place of both.
     if (!hasSeveralGroups(context) ||
         !(rules.allows(ShardingKind::TableRowWise) ||
           (rules.allows(ShardingKind::RowWise) && native)))
@@ -129,7 +129,7 @@ std::optional<TableForm> FormMaker::byRows(FormKind kind) const {
     if (form.groups.empty())
       return std::nullopt;
   }
-  form.pieces.push_back(wholeTable(context, table));
+  form.units.push_back(wholeTable(context, table));
   return form;
 }
 
@@ -137,13 +137,13 @@ std::optional<TableForm> FormMaker::grid(int64_t width) const {
   if (!rules.allows(ShardingKind::RowColumn) || context.table(table).rows < 2)
     return std::nullopt;
   TableForm form{.kind = FormKind::Grid,
-                 .pieces = {},
+                 .units = {},
                  .groups = innerGroups(context, table, false)};
   std::optional<std::vector<UnitPtr>> pieces =
       columnPieces(context, table, width);
   if (!pieces || form.groups.empty())
     return std::nullopt;
-  form.pieces = std::move(*pieces);
+  form.units = std::move(*pieces);
   return form;
 }
 
@@ -157,7 +157,7 @@ std::optional<TableForm> FormMaker::replicated() const {
   shard.devices.resize(static_cast<size_t>(context.deviceCount));
   std::iota(shard.devices.begin(), shard.devices.end(), 0);
   return TableForm{.kind = FormKind::Replicated,
-                   .pieces = {makeUnit(context, {shard}, Unit::kEverywhere)},
+                   .units = {makeUnit(context, {shard}, Unit::kEverywhere)},
                    .groups = {}};
 }
 
@@ -168,7 +168,7 @@ std::optional<TableForm> FormMaker::make(FormKind kind,
     if (!rules.allows(ShardingKind::TableWise))
       return std::nullopt;
     return TableForm{
-        .kind = kind, .pieces = {wholeTable(context, table)}, .groups = {}};
+        .kind = kind, .units = {wholeTable(context, table)}, .groups = {}};
   case FormKind::ColumnWise:
   case FormKind::TableColumnWise:
     return byColumns(kind, columnWidth);
@@ -195,7 +195,7 @@ std::string_view neuroshard::toString(FormKind kind) {
 }
 
 size_t TableForm::shardCount() const {
-  return cutsRows() ? pieces.size() * groups.front().size() : pieces.size();
+  return cutsRows() ? units.size() * groups.front().size() : units.size();
 }
 
 UnitPtr neuroshard::wholeTable(const SearchContext &context, int table) {
@@ -214,8 +214,8 @@ std::optional<TableForm> neuroshard::makeForm(const SearchContext &context,
 }
 
 std::vector<UnitPtr> neuroshard::blocksOf(const SearchContext &context,
-                                          const Unit &piece, size_t count) {
-  const Shard &source = piece.shards.front();
+                                          const Unit &unit, size_t count) {
+  const Shard &source = unit.shards.front();
   int64_t parts = static_cast<int64_t>(count);
   int64_t block = (source.rows() + parts - 1) / parts;
   std::vector<UnitPtr> blocks;
@@ -242,7 +242,7 @@ neuroshard::formEntries(const SearchContext &context,
       bool choice = !rules.fixed && rules.coLocateLeader < 0;
       entries.push_back({.table = choice ? table : -1, .given = {}});
     }
-    entries[found->second].given.pieces.push_back(unit);
+    entries[found->second].given.units.push_back(unit);
   }
   return entries;
 }

@@ -1,6 +1,6 @@
 //===- Anneal.cpp - Simulated annealing of a placement --------------------===//
 
-#include "Anneal.h"
+#include "LocalSearch.h"
 
 #include "EditBatch.h"
 #include "Proposals.h"
@@ -13,16 +13,16 @@ using namespace neuroshard;
 
 namespace {
 
-/// Steps judged in one model call; those after an accepted one are lost.
+/// Edits judged in one model call; those after an accepted one are dropped.
 constexpr size_t kMaxBatch = 8;
-/// The norm that stands for the maximum, at first and at last.
+/// Power of the p-norm in place of the maximum, at the start and at the end.
 constexpr int kFirstPower = 16;
 constexpr int kLastPower = 256;
-/// Accepted steps after which the model is asked again, at the latest.
+/// After this many accepted edits the model measures the board again.
 constexpr int kMaxUnmeasured = 16;
-/// Steps after which the deadline is looked at.
+/// Edits between two looks at the deadline.
 constexpr int64_t kStepsPerCheck = 1024;
-/// States cheaper by less are not worth a copy.
+/// A state that is cheaper by a smaller share is not copied as the best.
 constexpr double kWorthKeeping = 1e-7;
 
 class Annealer {
@@ -48,12 +48,12 @@ private:
   MoveEstimate cost;
   Proposals proposals;
   EditBatch batch;
-  /// Of the step that is being judged.
+  /// Change of the edit that is being judged.
   LoadChange change;
   Board best;
   double bestMs;
-  /// The board is better than `best`, of which it will be a copy as soon as it
-  /// gets worse.
+  /// The board is better than `best`, which becomes a copy of it as soon as the
+  /// board gets worse.
   bool bestIsBoard = false;
   double lowestEnergy = 0;
   int unmeasured = 0;
@@ -85,7 +85,7 @@ void Annealer::accept(const Edit &edit, const LoadChange &change) {
   }
 }
 
-/// The energy up to which a step passes.
+/// The energy up to which an edit is accepted.
 double Annealer::limitFor(const Edit &edit, double heat) {
   bool cuts = edit.kind == Edit::Split || edit.kind == Edit::Exchange;
   int pieces = cuts ? 1 : edit.kind == Edit::Join ? -1 : 0;
@@ -94,7 +94,7 @@ double Annealer::limitFor(const Edit &edit, double heat) {
          pieces * settings.pieceWorth * cost.costMs();
 }
 
-/// Draws a step and takes it if it passes.
+/// Draws an edit and applies it if it is accepted.
 void Annealer::tryOne(double heat) {
   ++drawn;
   Edit edit = proposals.draw(cost.critical());
@@ -106,10 +106,10 @@ void Annealer::tryOne(double heat) {
     accept(edit, change);
 }
 
-/// Judges a batch of steps; applies the first that passes.
+/// Judges a batch of edits; applies the first that is accepted.
 void Annealer::tryBatch(double heat) {
   batch.clear();
-  // Bounded, since on a full board hardly any step fits.
+  // Bounded, since on a full board hardly any edit fits.
   for (size_t i = 0; i < 4 * kMaxBatch && batch.size() < kMaxBatch; ++i) {
     ++drawn;
     Edit edit = proposals.draw(cost.critical());

@@ -37,7 +37,7 @@ Board::Board(const SearchContext &context, const std::vector<UnitPtr> &uncut,
       if (contains(wholes[whole]->shards.front(), unit->shards.front()))
         unitsOfWhole[whole].push_back(i);
   }
-  // Of a table that the placement replicates, nothing is on the board.
+  // Replicated tables are not on the board.
   for (size_t i = 0; i < wholes.size(); ++i)
     if (!unitsOfWhole[i].empty())
       addRegion(wholes[i], placed, unitsOfWhole[i]);
@@ -95,7 +95,7 @@ void Board::addRegion(const UnitPtr &whole, const SearchState &placed,
   region.minWidth = std::min(rules.minWidth, table.dim);
   region.mayCutColumns = rules.allows(wholeRows ? ShardingKind::ColumnWise
                                                 : ShardingKind::RowColumn);
-  // Row blocks of other targets have one form, which is not found by cutting.
+  // Other targets run one form of row blocks, which single cuts do not reach.
   region.mayCutRows = context().problem.target == Target::Native &&
                       rules.allows(wholeWidth ? ShardingKind::RowWise
                                               : ShardingKind::RowColumn);
@@ -117,8 +117,8 @@ void Board::addRegion(const UnitPtr &whole, const SearchState &placed,
   }
 }
 
-/// Rows that may not be cut freely are in the blocks of the target or of one
-/// group, in order: a step with one of them would break that form.
+/// Row blocks that a rule or the target prescribes lie on fixed devices, in
+/// order. Edits would break that form, so their pieces may not move.
 void Board::pinRowBlocks(const Region &region) {
   if (region.bands.size() < 2 ||
       static_cast<int>(region.bands.size()) < region.pieces)
@@ -127,7 +127,7 @@ void Board::pinRowBlocks(const Region &region) {
     pieces[static_cast<size_t>(band.front())].movable = false;
 }
 
-/// Reads the pieces as bands of rows; false when they are something else.
+/// Reads the units of a region as bands of rows; false when they are none.
 bool Board::layOut(int index, const SearchState &placed,
                    const std::vector<size_t> &units) {
   const Shard &whole =

@@ -1,10 +1,11 @@
 //===- Board.h - State of the local search, by sizes alone ------*- C++ -*-===//
 ///
 /// \file
-/// The state that the default search improves. What a piece costs depends on
-/// its size, not on where in its table it lies, so a table is held as bands of
-/// rows and the widths into which each band is cut: two states that differ only
-/// in which columns a piece has are one state. Ranges are given out at the end.
+/// The state that the default search improves. The cost of a piece depends on
+/// its size, not on where in its table it lies. So a table is held as bands of
+/// rows and the widths into which each band is cut: two plans that differ only
+/// in which columns a piece has are one state. Pieces get their ranges at the
+/// end.
 //===----------------------------------------------------------------------===//
 
 #ifndef NEUROSHARD_LIB_PLANNER_LOCALSEARCH_BOARD_H
@@ -19,15 +20,16 @@
 
 namespace neuroshard {
 
-/// What is cut and placed on its own: usually a whole table.
+/// A part of the problem that is cut and placed independently: usually a whole
+/// table.
 struct Region {
   UnitPtr whole;
-  /// May not be cut, joined or laid out anew: hand-written, co-located, not
+  /// Its pieces may not be cut or joined: written by hand, co-located, or not
   /// made of bands.
   bool rigid = false;
   bool mayCutColumns = false;
   bool mayCutRows = false;
-  /// Its bands may be joined, or columns of one band.
+  /// May bands be joined, or pieces of one band?
   bool mayJoin = false;
   int64_t minWidth = 1;
   /// Pieces of each band.
@@ -35,6 +37,7 @@ struct Region {
   int pieces = 0;
 };
 
+/// A shard, or one of each table of a co-located set, on a device.
 struct BoardPiece {
   int region = -1;
   int band = 0;
@@ -43,30 +46,32 @@ struct BoardPiece {
   int64_t rows = 0;
   int64_t width = 0;
   const ShardFacts *facts = nullptr;
-  /// Of a rigid region.
+  /// Only in a rigid region.
   UnitPtr unit;
   /// Position in its device's list.
   size_t position = 0;
 };
 
-/// A step to a neighbouring state. On the device of `piece` its facts are
-/// replaced by `after`, on `target` those of `other` by `otherAfter`; any may
-/// be missing. An exchange splits `piece` and gives a part for `other`.
+/// One move of the local search to a neighbouring state. On the device of
+/// `piece` its facts are replaced by `after`, on `target` those of `other` by
+/// `otherAfter`; any may be missing. An exchange splits `piece` and swaps one
+/// part for `other`.
 struct Edit {
   enum Kind { None, Move, Swap, Split, Exchange, Join, Rewidth } kind = None;
   int piece = -1;
   int other = -1;
   int target = -1;
-  /// Split: along rows. Size of the part that stays / of `piece` afterwards.
+  /// Is a cut along rows made, moved or removed?
   bool rows = false;
+  /// Rows or columns of `piece` afterwards.
   int64_t size = 0;
   const ShardFacts *after = nullptr;
   const ShardFacts *otherAfter = nullptr;
-  /// Exchange: what also comes to the device of `piece`.
+  /// Exchange: the facts of `other`, which comes to the device of `piece`.
   const ShardFacts *extra = nullptr;
 };
 
-/// The two devices of a step and their loads afterwards.
+/// The two devices of an edit and their loads afterwards.
 struct LoadChange {
   int device = 0;
   int target = 0;
@@ -76,12 +81,12 @@ struct LoadChange {
   std::vector<LoadChange> periods;
 };
 
-/// Is a rectangle inside another of the same table?
+/// Does `inner` lie inside `outer`? Both are of the same table.
 bool contains(const Shard &outer, const Shard &inner);
 
-/// The units from which a placement's pieces were cut. For tables that it cuts
-/// across the units given (equal blocks of rows, say, where those are others),
-/// the table in one piece takes the place of its units.
+/// The units from which a placement's units were cut: `wholes`, but the whole
+/// table where the placement cuts a table across the borders of its `wholes`
+/// (into other row blocks, say).
 std::vector<UnitPtr> regionsFor(const SearchContext &context,
                                 const std::vector<UnitPtr> &wholes,
                                 const SearchState &placed);
@@ -93,11 +98,11 @@ void addShare(ComputeMs &mean, const ComputeMs &one, double share);
 /// the summary, which only guide the search, compute is the mean then.
 class Board {
 public:
-  /// `uncut`: the units before any cut; `placed`: a complete placement.
+  /// `uncut`: the units before any cut; `placed`: a placement of all of them.
   Board(const SearchContext &context, const std::vector<UnitPtr> &uncut,
         const SearchState &placed);
 
-  /// The placement, with ranges.
+  /// The placement, where each piece has its range.
   SearchState state() const;
 
   const BoardPiece &piece(int index) const {
@@ -117,12 +122,12 @@ public:
   const DeviceLoad &loadOf(int device) const {
     return sums.in(kSummary).loadOf(device);
   }
-  /// Pieces in all, of which pieceCount() are in use.
+  /// One more than the largest index of a piece / number of pieces in use.
   int pieceSlots() const { return static_cast<int>(pieces.size()); }
   int pieceCount() const { return used; }
 
-  /// Steps, complete with their facts; kind None when a rule or a size forbids
-  /// them. Whether they fit is another question.
+  /// Edits with their facts; kind None when a rule or a size forbids the edit.
+  /// Memory, devices and separation are checked by fits().
   Edit move(int piece, int target) const;
   Edit swap(int piece, int other) const;
   Edit split(int piece, int target, bool rows, int64_t stays);
@@ -130,21 +135,21 @@ public:
   Edit join(int piece, int other);
   Edit rewidth(int piece, int other, int64_t width);
 
-  /// Memory, device rules, separation.
+  /// Does an edit keep to memory, device rules and separation?
   bool fits(const Edit &edit) const;
-  /// The load of the piece's device / of the target afterwards; compute is left
-  /// as it was.
+  /// The load of the piece's device / of the target after an edit, with the
+  /// compute from before.
   DeviceLoad loadAfter(const Edit &edit, bool target,
                        int period = kSummary) const;
-  /// Works of the device afterwards, for models without a SumEmbedding.
+  /// The works of the device after an edit, for models without a SumEmbedding.
   std::vector<const ShardWork *> worksAfter(const Edit &edit, bool target,
                                             int period = kSummary) const;
-  /// `change`: the compute of the two devices afterwards.
+  /// `change` gives the compute of the two devices afterwards.
   void apply(const Edit &edit, const LoadChange &change);
-  /// Works out all sums anew, without the rounding of many steps.
+  /// Works out all totals anew, without the rounding errors of many edits.
   void refresh();
 
-  /// The facts of a size of a region; made on first use.
+  /// The facts of a piece of this size of a region; made on first use.
   const ShardFacts *factsOf(int region, int64_t rows, int64_t width);
 
   const SearchContext &context() const { return *owner; }

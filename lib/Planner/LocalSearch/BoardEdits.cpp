@@ -1,4 +1,4 @@
-//===- BoardEdits.cpp - Moves of the local search: make and apply ---------===//
+//===- BoardEdits.cpp - Edits of the local search: make and apply ---------===//
 
 #include "Board.h"
 
@@ -48,7 +48,7 @@ Edit Board::split(int index, int target, bool rows, int64_t stays) {
                 !context().mayMixWidths(region.whole->tables.front(),
                                         whole.rows, whole.width)))
     return {};
-  // Rows and columns cut together are a kind of their own.
+  // A table cut by rows and columns is of another kind.
   if ((rows ? inBand > 1 : region.bands.size() > 1) &&
       !context()
            .rulesOf(region.whole->tables.front())
@@ -87,7 +87,7 @@ Edit Board::join(int index, int other) {
   const Region &region = regionOf(a);
   if (region.rigid || !region.mayJoin)
     return {};
-  // Joined, the table must still be of a kind that is allowed.
+  // After the join the table must be of an allowed kind.
   const TableRules &rules = context().rulesOf(region.whole->tables.front());
   bool oneWay = region.bands.size() == 1 ||
                 static_cast<int>(region.bands.size()) == region.pieces;
@@ -160,7 +160,7 @@ bool Board::allows(int device, const BoardPiece &piece, int leaving) const {
                                               : this->piece(leaving).facts);
 }
 
-/// Cutting the first columns of a table off, or joining the last.
+/// Changes when a table gets its first column cut or loses its last.
 int64_t Board::permuteBytesAfter(const Edit &edit) const {
   bool columns = (edit.kind == Edit::Split || edit.kind == Edit::Exchange ||
                   edit.kind == Edit::Join) &&

@@ -1,4 +1,4 @@
-//===- BoardRegions.cpp - The units that pieces were cut from -------------===//
+//===- BoardRegions.cpp - Units from which a placement was cut ------------===//
 
 #include "Board.h"
 #include "Forms/TableForms.h"

@@ -1,6 +1,6 @@
 //===- Descent.cpp - Steepest descent for the slowest devices -------------===//
 
-#include "Anneal.h"
+#include "LocalSearch.h"
 
 #include "EditBatch.h"
 #include "MigrationCost.h"
@@ -13,14 +13,14 @@ using namespace neuroshard;
 
 namespace {
 
-/// Devices a piece is tried on, and those a part of it is tried on.
+/// Devices on which a piece / a part of it is tried.
 constexpr size_t kMaxTargets = 24;
 constexpr size_t kMaxSplitTargets = 6;
 /// Pieces of a device that are tried, costliest first.
 constexpr size_t kMaxPieces = 48;
-/// The most promising steps, whose exact cost is asked for.
+/// Edits whose exact cost is asked for: those with the best estimates.
 constexpr size_t kMaxExact = 12;
-/// Smaller differences are rounding.
+/// Smaller gains may be rounding errors.
 constexpr double kRelativeGain = 1e-9;
 constexpr int kDescentPower = 256;
 
@@ -99,7 +99,7 @@ void Descent::considerSplits(int index, const std::vector<int> &targets) {
   for (bool rows : {false, true}) {
     int64_t step = rows ? rowStep(board.regionOf(piece)) : kColumnAlignment;
     int64_t steps = ((rows ? piece.rows : piece.width) + step - 1) / step;
-    // Few sizes of rows, every width.
+    // A few numbers of rows, every width.
     int64_t stride = rows ? std::max<int64_t>(1, steps / 4) : 1;
     for (int64_t stays = stride; stays < steps; stays += stride)
       for (size_t i = 0; i < count; ++i)
@@ -147,7 +147,7 @@ void Descent::considerDevice(int device) {
     considerPiece(piece, targets);
 }
 
-/// Applies the step of lowest exact cost among the most promising.
+/// Applies the edit of lowest exact cost among those with the best estimates.
 bool Descent::takeBest() {
   batch.run();
   evaluations += static_cast<int64_t>(batch.size());
@@ -173,7 +173,8 @@ bool Descent::takeBest() {
     size_t candidate = order[i];
     double exact = cost.costAfter(batch.change(candidate)) + moves[candidate];
     bool lower = exact < bestMs * (1 - kRelativeGain);
-    // Where several devices are equally slow, one step does not show yet.
+    // Where several devices are equally slow, relieving one of them lowers the
+    // energy, but not yet the cost.
     bool smoother = exact <= bestMs && best == batch.size() &&
                     energies[candidate] < bestEnergy * (1 - kRelativeGain);
     if (!lower && !smoother)
@@ -188,7 +189,7 @@ bool Descent::takeBest() {
     migration->apply(batch.edit(best));
   board.apply(batch.edit(best), batch.change(best));
   cost.measure(true);
-  // Estimates that mislead without lowering the cost must not go on for ever.
+  // Stops when neither cost nor energy fell, as estimates can be wrong.
   return cost.costMs() + moveMs() < now * (1 - kRelativeGain) ||
          cost.energyMs() + moveMs() < before * (1 - kRelativeGain);
 }

@@ -1,4 +1,4 @@
-//===- EditBatch.cpp - Moves judged together in one model call ------------===//
+//===- EditBatch.cpp - Edits judged together in one model call ------------===//
 
 #include "EditBatch.h"
 
@@ -13,7 +13,8 @@ void EditBatch::clear() {
   results.clear();
 }
 
-/// Writes the sum of one of the two devices afterwards; returns its shards.
+/// Writes the sum of the embeddings on one of the two devices after the edit;
+/// returns the number of shards on it.
 static int sumAfter(const Board &board, const Edit &edit, bool target,
                     int period, double *row) {
   const BoardPiece &first = board.piece(edit.piece);

@@ -1,4 +1,4 @@
-//===- EditBatch.h - Moves judged together in one model call ----*- C++ -*-===//
+//===- EditBatch.h - Edits judged together in one model call ----*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_PLANNER_LOCALSEARCH_EDITBATCH_H
 #define NEUROSHARD_LIB_PLANNER_LOCALSEARCH_EDITBATCH_H
@@ -10,26 +10,27 @@
 
 namespace neuroshard {
 
-/// Steps from one board, with the loads they lead to.
+/// Edits of one board, with the loads that they lead to.
 ///
-/// One call for many steps pays for models with wide layers; with a sum of a
-/// few numbers, judge() saves the steps that an accepted one makes void.
+/// One call for many edits is faster for models with wide layers. For small
+/// sums judge() is better, because edits after an accepted one need no
+/// judgement.
 class EditBatch {
 public:
   explicit EditBatch(const Board &board)
       : board(&board), batch(board.context()) {}
 
   void clear();
-  /// Takes a step that fits.
+  /// Adds an edit that fits.
   void add(const Edit &edit);
-  /// Asks the model for the compute of all devices changed.
+  /// Asks the model for the compute of all devices that the edits change.
   void run();
 
   size_t size() const { return edits.size(); }
   const Edit &edit(size_t index) const { return edits[index]; }
   const LoadChange &change(size_t index) const { return changes[index]; }
 
-  /// Judges one step at once, for a model whose head is cheap to call.
+  /// Judges one edit at once, for a model whose head is cheap to call.
   static void judge(const Board &board, const Edit &edit, LoadChange &change);
 
 private:
@@ -39,7 +40,8 @@ private:
   ComputeBatch batch;
   std::vector<Edit> edits;
   std::vector<LoadChange> changes;
-  /// Of each step, one after the other for each period: the two devices'.
+  /// For each edit and, with snapshots, each period: the results in `batch` of
+  /// its two devices.
   std::vector<std::pair<size_t, size_t>> results;
 };
 

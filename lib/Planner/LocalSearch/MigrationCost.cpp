@@ -23,7 +23,7 @@ MigrationCost::MigrationCost(const Board &board, const ShardingPlan &previous,
   }
 }
 
-/// Sums up what comes to a place or goes.
+/// Adds (sign 1) or takes away (-1) the bytes of these shards on a device.
 void MigrationCost::add(Changes &changes, int device, const ShardFacts *facts,
                         double sign) const {
   if (!facts)

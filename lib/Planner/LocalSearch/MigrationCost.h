@@ -11,22 +11,22 @@
 
 namespace neuroshard {
 
-/// How many bytes of each table devices hold more than in a previous state.
-/// A board knows sizes, not places, so bytes of a table that a device has had
-/// count as kept, whichever they are.
+/// The cost of the bytes that each device holds of each table beyond those it
+/// held in a previous state. A board does not know which rows and columns a
+/// piece has, so a device counts as keeping as many bytes of a table as it
+/// held.
 class MigrationCost {
 public:
-  /// The board is in the previous state, but for tables that `previous` does
-  /// not have: they have moved nowhere yet. `msPerByte`: what moving a byte
-  /// costs.
+  /// `board` is in the previous state. Tables that `previous` does not have may
+  /// go anywhere at no cost. `msPerByte`: cost of moving a byte.
   MigrationCost(const Board &board, const ShardingPlan &previous,
                 double msPerByte);
 
-  /// Of all moves so far.
+  /// The cost of all moves so far.
   double costMs() const { return moved * msPerByte; }
-  /// The same after a step.
+  /// The same after an edit.
   double costAfter(const Edit &edit) const;
-  /// Follows a step; before the board does.
+  /// Follows an edit; call it before the board applies the edit.
   void apply(const Edit &edit);
 
 private:
@@ -49,7 +49,7 @@ private:
 
   const Board &board;
   const double msPerByte;
-  /// By table: not in the previous plan.
+  /// By table: is it missing from the previous plan?
   std::vector<bool> isNew;
   double moved = 0;
   std::unordered_map<Place, Bytes, HashPlace> bytes;

@@ -1,4 +1,4 @@
-//===- MoveEstimate.cpp - Estimate of a move's cost -----------------------===//
+//===- MoveEstimate.cpp - Estimate of the cost after an edit --------------===//
 
 #include "MoveEstimate.h"
 

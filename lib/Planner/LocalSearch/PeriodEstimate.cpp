@@ -1,4 +1,4 @@
-//===- PeriodEstimate.cpp - A move's cost in one period -------------------===//
+//===- PeriodEstimate.cpp - An edit's cost in one period ------------------===//
 
 #include "PeriodEstimate.h"
 
@@ -10,11 +10,11 @@ using namespace neuroshard;
 
 namespace {
 
-/// Loads are shifted by this share to see how communication changes.
+/// Loads are changed by this share to measure slopes of communication.
 constexpr double kProbeShare = 0.05;
-/// Slopes below this share of another are rounding.
+/// Slopes below this share of another are rounding errors.
 constexpr double kNoSlope = 1e-3;
-/// Values that are always 0 are measured against this share of the cost.
+/// Scale of metrics that are 0 on every device, as a share of the cost.
 constexpr double kMinScale = 1e-3;
 
 constexpr Direction kDirections[] = {Direction::Input, Direction::Forward,
@@ -22,8 +22,8 @@ constexpr Direction kDirections[] = {Direction::Input, Direction::Forward,
 
 size_t indexOf(Direction direction) { return static_cast<size_t>(direction); }
 
-/// Whether an exchange is the same for a device as for any other: one class,
-/// and groups of one size on each level.
+/// Do equal loads take all devices equally long to exchange? Yes if they are of
+/// one class and each level has groups of one size.
 bool areAlike(const Topology &topology) {
   auto differs = [](const auto &list) {
     return std::adjacent_find(list.begin(), list.end(),
@@ -67,7 +67,7 @@ std::vector<double> PeriodEstimate::exchange(std::span<const DeviceLoad> loads,
       trafficOf(topology, loads, direction), {}, direction);
 }
 
-/// By how much slower than the fastest each device exchanges the same.
+/// Measures how much longer than the fastest each device exchanges equal loads.
 void PeriodEstimate::compareDevices() {
   if (areAlike(board.context().problem.topology))
     return;
@@ -96,8 +96,9 @@ double PeriodEstimate::slownessOf(size_t device, Direction direction) const {
   return list.empty() ? 1 : list[device];
 }
 
-/// Shifts dims, then bytes, from the device with the least to the one with the
-/// most: what the others see comes from the largest, the rest from the own.
+/// Measures slopes by shifting dims, then bytes, from the device with the least
+/// to the one with the most. The change at the other devices is due to the
+/// largest load, the rest to a device's own.
 void PeriodEstimate::probe(Direction direction, Line &line) {
   line.perDim = line.perByte = line.perMaxDim = line.perMaxByte = 0;
   size_t count = loads().size();
@@ -222,7 +223,7 @@ PeriodEstimate::Values PeriodEstimate::valuesOf(int device,
   return result;
 }
 
-/// All at once, which compilers turn into vector instructions.
+/// Raises all values together, so that compilers use vector instructions.
 void PeriodEstimate::raise(Values &values) const {
   for (int i = 0; i < doublings; ++i)
     for (double &value : values)
@@ -346,8 +347,8 @@ void PeriodEstimate::findCritical(const CostBreakdown &breakdown) {
   addLargest([&](size_t d) { return loads[d].inputBytes; });
 }
 
-/// By how much the other devices' communication changes, because the largest
-/// does.
+/// By how much the communication of the other devices changes, because the
+/// largest load changes.
 double PeriodEstimate::shiftAfter(const LoadChange &change,
                                   Direction direction) const {
   const Line &line = lines[indexOf(direction)];

@@ -1,4 +1,4 @@
-//===- PeriodEstimate.h - A move's cost in one period -----------*- C++ -*-===//
+//===- PeriodEstimate.h - An edit's cost in one period ----------*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_PLANNER_LOCALSEARCH_PERIODESTIMATE_H
 #define NEUROSHARD_LIB_PLANNER_LOCALSEARCH_PERIODESTIMATE_H
@@ -11,47 +11,51 @@
 
 namespace neuroshard {
 
-/// The cost of a board under one set of statistics, and estimates of it after a
-/// step.
+/// The cost of a board under one set of statistics, and estimates of it after
+/// an edit.
 ///
 /// The energy is the objective with each maximum over the devices replaced by a
 /// p-norm, which also falls when one of several equally slow devices gets
-/// faster. An estimate takes constant time: compute is the model's,
-/// communication a straight line through the model's answers around the current
-/// state. measure() asks the model itself.
+/// faster. An estimate takes constant time: compute comes from the model,
+/// communication from a linear approximation of the model around the state that
+/// measure() found.
 class PeriodEstimate {
 public:
   PeriodEstimate(const Board &board, int period, int power);
 
-  /// Takes everything from the model; `probe` also how communication changes.
+  /// Measures the board with the model; `probe`: also how communication changes
+  /// with the loads.
   void measure(bool probe);
   /// The objective when last measured.
   double costMs() const { return exactMs; }
-  /// The energy now / after a step, estimated.
+  /// The energy now / its estimate after an edit.
   double energyMs() const { return energy; }
   double energyAfter(const LoadChange &change) const;
-  /// energyAfter(change) < limitMs, mostly without working it out: bounds that
-  /// need no logarithm decide.
+  /// energyAfter(change) < limitMs, usually decided by boundsAfter(), which
+  /// needs no logarithm.
   bool isBelow(const LoadChange &change, double limitMs) const;
-  /// Those bounds; both the energy itself where they do not hold.
+  /// A lower and an upper bound of energyAfter(); both are the energy itself
+  /// where the bounds do not hold.
   std::pair<double, double> boundsAfter(const LoadChange &change) const;
-  /// The objective after a step, exact.
+  /// The exact objective after an edit.
   double costAfter(const LoadChange &change);
-  /// Follows a step.
+  /// Follows an edit.
   void apply(const LoadChange &change);
-  /// Power of two; the higher, the closer to the maximum.
+  /// Sets the power of the p-norm, a power of two; the higher, the closer the
+  /// norm is to the maximum.
   void setPower(int power);
 
-  /// The devices that set one of the maxima, when last measured.
+  /// The devices with one of the maxima, when last measured.
   const std::vector<int> &critical() const { return criticalDevices; }
 
 private:
   enum Metric { Compute, Forward, Backward, Input, Out, In, kMetrics };
   using Values = std::array<double, kMetrics>;
 
-  /// Communication in one direction: at the slowest device, and how it changes
-  /// with a device's own dims and bytes and with the largest of them. Times are
-  /// those of the fastest device; others take `slowness` times as long.
+  /// Linear approximation of communication in one direction: its time at the
+  /// slowest device, and its slopes over a device's own dims and bytes and over
+  /// the largest of all devices. Times are those of the fastest device; others
+  /// take `slowness` times as long.
   struct Line {
     double topMs = 0, topDims = 0, topBytes = 0, floorMs = 0;
     double perDim = 0, perByte = 0, perMaxDim = 0, perMaxByte = 0;
@@ -82,7 +86,7 @@ private:
   double compose(const Values &norms) const;
   double energyOf(const Values &sums) const;
   void findCritical(const CostBreakdown &breakdown);
-  /// False: the bounds do not hold.
+  /// False when the bounds do not hold.
   bool boundNorms(const Values &after, Values &low, Values &high) const;
   Values powersOf(const Values &values) const;
   Values sumsAfter(const LoadChange &change, const Values &shifts) const;
@@ -99,7 +103,7 @@ private:
   std::array<Line, 3> lines;
   /// By direction and device; empty where all devices are alike.
   std::array<std::vector<double>, 3> slowness;
-  /// Does what one device exchanges slow the others' exchange?
+  /// Does the load of one device slow the exchange of the others?
   bool shiftsOthers = false;
   std::array<Largest, 3> maxDims, maxBytes;
   /// Per device: (value / scale) ^ power.

@@ -1,4 +1,4 @@
-//===- Proposals.cpp - Random moves to judge ------------------------------===//
+//===- Proposals.cpp - Random edits to judge ------------------------------===//
 
 #include "Proposals.h"
 
@@ -8,7 +8,7 @@ using namespace neuroshard;
 
 namespace {
 
-/// Shares of the kinds of steps.
+/// Probabilities of the choices that draw an edit.
 constexpr double kCriticalShare = 0.4;
 constexpr double kSlowShare = 0.3;
 constexpr double kMoveShare = 0.3;
@@ -17,11 +17,11 @@ constexpr double kSplitShare = 0.1;
 constexpr double kPlainSplitShare = 0.5;
 constexpr double kJoinShare = 0.25;
 constexpr double kRowShare = 0.3;
-/// Tries to find a piece at random.
+/// Pieces drawn, at most, until one is movable.
 constexpr int kTries = 8;
-/// A table's rows are cut into at most this many steps.
+/// Row cuts of a table lie at multiples of its rows / this number.
 constexpr int64_t kRowSteps = 64;
-/// How far one step moves the border between two pieces.
+/// How far one edit moves the border between two pieces, in multiples.
 constexpr int kMaxBorderSteps = 4;
 
 } // namespace
@@ -59,7 +59,7 @@ int Proposals::drawPiece(const std::vector<int> &critical) {
   return -1;
 }
 
-/// The faster of two, mostly.
+/// Draws two devices; usually takes the faster one.
 int Proposals::drawTarget(int device) {
   size_t others = static_cast<size_t>(board.context().deviceCount - 1);
   auto draw = [&] {
@@ -122,7 +122,7 @@ Edit Proposals::drawSiblingStep(int index, int sibling) {
   int64_t by = step * (1 + random.below(kMaxBorderSteps));
   if (random.real() < 0.15)
     by = step * random.below(static_cast<size_t>(both / step + 1));
-  // From the slower device to the faster one, mostly.
+  // Usually from the slower device to the faster one.
   bool slower = board.loadOf(a.device).compute.total() >
                 board.loadOf(b.device).compute.total();
   if (slower == (random.real() < 0.75))

@@ -1,4 +1,4 @@
-//===- Proposals.h - Random moves to judge ----------------------*- C++ -*-===//
+//===- Proposals.h - Random edits to judge ----------------------*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_PLANNER_LOCALSEARCH_PROPOSALS_H
 #define NEUROSHARD_LIB_PLANNER_LOCALSEARCH_PROPOSALS_H
@@ -12,12 +12,13 @@
 
 namespace neuroshard {
 
-/// Draws steps: most of them away from slow devices, onto fast ones.
+/// Draws random edits, most of which move load from slow devices to fast ones.
 class Proposals {
 public:
   Proposals(Board &board, uint64_t seed) : board(board), random(seed) {}
 
-  /// A step, fitting or not, or none. `critical`: devices to relieve.
+  /// An edit, which may not fit, or one of kind None. `critical`: devices to
+  /// relieve.
   Edit draw(const std::vector<int> &critical);
 
   SplitMix64 &generator() { return random; }
@@ -33,7 +34,7 @@ private:
   SplitMix64 random;
 };
 
-/// Rows are cut at multiples of this, so that sizes repeat.
+/// Rows of a region are cut at multiples of this, so that sizes repeat.
 int64_t rowStep(const Region &region);
 
 } // namespace neuroshard

@@ -1,4 +1,4 @@
-//===- RandomPlacer.cpp - One random placement: tables and pieces ---------===//
+//===- RandomPlacer.cpp - Random placement of tables ----------------------===//
 
 #include "RandomPlacer.h"
 
@@ -12,7 +12,7 @@ using namespace neuroshard;
 
 static constexpr int kBisections = 24;
 
-/// In a random order, or those with the most or least room first.
+/// The devices in a random order, or by the room that they have left.
 std::vector<int> RandomPlacer::shuffled(std::vector<int> devices) {
   for (size_t i = devices.size(); i > 1; --i)
     std::swap(devices[i - 1], devices[below(i)]);
@@ -25,7 +25,8 @@ std::vector<int> RandomPlacer::shuffled(std::vector<int> devices) {
   return devices;
 }
 
-/// The largest first part that fits, found by halving.
+/// The unit in two parts, the first the largest that fits the device, found by
+/// bisection.
 std::optional<std::vector<UnitPtr>>
 RandomPlacer::fill(const Unit &unit, int device, Cut direction) {
   std::optional<std::vector<UnitPtr>> best;
@@ -43,7 +44,7 @@ RandomPlacer::fill(const Unit &unit, int device, Cut direction) {
   return best;
 }
 
-/// One piece where it fits whole, or cut so that it fills devices up.
+/// Places a unit whole where it fits, or else cut so that it fills devices up.
 bool RandomPlacer::placeFree(size_t index, const std::vector<int> &devices) {
   std::vector<int> order = shuffled(devices);
   size_t rest = index;
@@ -81,7 +82,7 @@ std::optional<std::vector<UnitPtr>> RandomPlacer::cutAnywhere(const Unit &unit,
                                    : splitRows(context, unit, 2);
 }
 
-/// Rows of the unit from a row on.
+/// Rows [begin, end) of the unit.
 UnitPtr RandomPlacer::rowsOf(const Unit &unit, int64_t begin, int64_t end) {
   Shard shard = unit.shards.front();
   shard.rowBegin = begin;
@@ -89,8 +90,8 @@ UnitPtr RandomPlacer::rowsOf(const Unit &unit, int64_t begin, int64_t end) {
   return makeUnit(context, {shard});
 }
 
-/// As many rows as fit, or fewer, on each of the devices in some order; not all
-/// on the first. The caller knows that rows may be cut.
+/// Places at most as many rows as fit on each of the devices in a random order,
+/// but not all on the first. The caller knows that rows may be cut.
 bool RandomPlacer::pourRows(size_t index, const std::vector<int> &devices) {
   UnitPtr unit = state.units()[index];
   int64_t row = unit->shards.front().rowBegin;
@@ -118,7 +119,7 @@ bool RandomPlacer::pourRows(size_t index, const std::vector<int> &devices) {
   return row == end && placeParts(index, parts, places);
 }
 
-/// A table that may not stay whole.
+/// Places a table that may not stay whole.
 bool RandomPlacer::placeCut(size_t index, const std::vector<int> &devices,
                             bool rows) {
   UnitPtr unit = state.units()[index];
@@ -136,7 +137,7 @@ bool RandomPlacer::placeCut(size_t index, const std::vector<int> &devices,
         return false;
     return true;
   }
-  // By columns, then each strip by rows.
+  // Cut by columns, then each strip by rows.
   Shard left = unit->shards.front(), right = left;
   int64_t quads = (left.width() + kColumnAlignment - 1) / kColumnAlignment;
   if (quads < 2 || left.rows() < 2)
@@ -153,7 +154,7 @@ bool RandomPlacer::placeCut(size_t index, const std::vector<int> &devices,
   return pourRows(strips[0], devices) && placeFree(strips[1], devices);
 }
 
-/// Part i on device i; one that is left over on the last.
+/// Places part i on device i, and parts beyond the last device on that one.
 bool RandomPlacer::placeParts(size_t index, const std::vector<UnitPtr> &parts,
                               const std::vector<int> &devices) {
   std::vector<size_t> indices = state.replace(index, parts);
@@ -182,7 +183,7 @@ bool RandomPlacer::placeReplicas(size_t index) {
   return true;
 }
 
-/// Equal blocks over a group that the target runs.
+/// Places equal row blocks on a group that the target runs.
 bool RandomPlacer::placeBlocks(size_t index, const std::vector<int> &devices) {
   int table = tableOf(index);
   for (const std::vector<int> &group : rowBlockGroups(context, table))
@@ -191,7 +192,7 @@ bool RandomPlacer::placeBlocks(size_t index, const std::vector<int> &devices) {
   return false;
 }
 
-/// In one of the groups that have room for all blocks.
+/// Places row blocks on one of the groups that have room for all of them.
 bool RandomPlacer::placeRowBlocks(size_t index) {
   int table = tableOf(index);
   std::vector<std::vector<int>> groups = rowBlockGroups(context, table);
@@ -210,7 +211,7 @@ bool RandomPlacer::placeTable(size_t index) {
   const TableRules &rules = context.rulesOf(table);
   bool native = context.problem.target == Target::Native;
   std::vector<std::vector<int>> groups = rowBlockGroups(context, table);
-  // Ways by how often they are tried; whole includes cut as needed.
+  // Ways to place a table, repeated by how often they are to be drawn.
   enum Way { Whole, Columns, Rows, Both, Replicas, Blocks };
   std::vector<Way> ways;
   auto add = [&](ShardingKind kind, Way way, size_t times) {
@@ -271,7 +272,8 @@ std::optional<SearchState> RandomPlacer::run() {
     if (!placeEntry(entries[entry]))
       return std::nullopt;
   state = withEvenColumns(std::move(state));
-  // Kinds of whole tables and what columns take everywhere show only now.
+  // Only a complete placement shows the kinds of the tables and the memory for
+  // joining columns.
   if (!state.withinMemory() || !verify(state.plan(), context.problem).empty())
     return std::nullopt;
   return std::move(state);

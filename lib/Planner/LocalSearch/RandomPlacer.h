@@ -13,19 +13,20 @@
 
 namespace neuroshard {
 
-/// What is placed together in one way: a table, a co-located set, or what a
-/// table with shards written by hand is made of.
+/// Units that are placed together: those of a table, of a co-located set, or of
+/// a table with shards written by hand.
 struct RandomEntry {
   std::vector<int> tables;
   bool given = false;
-  /// Of a set: the devices of what is written by hand.
+  /// Of a co-located set: the devices of its shards written by hand.
   std::vector<int> fixedOn;
-  /// Into the units every try begins with.
+  /// Range in the units with which every try begins.
   size_t first = 0, count = 0;
 };
 
-/// One try of restartRandomly(): draws a form for every table, an order, and
-/// how a device is chosen; cuts what fits nowhere so that it fills a device.
+/// One try of restartRandomly(): draws a form for every table, an order of the
+/// tables, and a rule to choose devices. Cuts units that fit nowhere so that
+/// they fill a device.
 class RandomPlacer {
 public:
   RandomPlacer(const SearchContext &context, const std::vector<UnitPtr> &units,

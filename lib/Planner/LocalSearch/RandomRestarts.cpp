@@ -1,7 +1,7 @@
 //===- RandomRestarts.cpp - Random restarts until a plan fits -------------===//
 ///
 /// \file
-/// The last resort, for problems in which memory and rules leave little.
+/// The last resort for problems with few feasible plans.
 //===----------------------------------------------------------------------===//
 
 #include "RandomRestarts.h"
@@ -16,7 +16,7 @@ using namespace neuroshard;
 
 namespace {
 
-/// Tries times pieces times devices; bounds on tries.
+/// Tries x units x devices, and bounds on the number of tries.
 constexpr double kWork = 3e6;
 constexpr double kMinTries = 8;
 constexpr double kMaxTries = 3000;
@@ -28,7 +28,7 @@ std::vector<RandomEntry> entriesOf(const SearchContext &context,
   for (FormEntry &form : formEntries(context, initial)) {
     std::set<int> tables;
     bool fixed = false;
-    for (const UnitPtr &unit : form.given.pieces)
+    for (const UnitPtr &unit : form.given.units)
       for (int table : unit->tables) {
         tables.insert(table);
         fixed = fixed || context.rulesOf(table).fixed;
@@ -38,7 +38,7 @@ std::vector<RandomEntry> entriesOf(const SearchContext &context,
                       .given = fixed && !set,
                       .fixedOn = {},
                       .first = units.size()};
-    for (const UnitPtr &unit : form.given.pieces) {
+    for (const UnitPtr &unit : form.given.units) {
       if (!fixed || (set && !context.rulesOf(unit->tables.front()).fixed))
         continue;
       bool free = set && !unit->writtenByHand;
@@ -61,7 +61,7 @@ std::vector<RandomEntry> entriesOf(const SearchContext &context,
 
 void neuroshard::restartRandomly(const SearchContext &context,
                                  const std::vector<UnitPtr> &initial,
-                                 Outcome &outcome) {
+                                 SearchOutcome &outcome) {
   std::vector<UnitPtr> units;
   std::vector<RandomEntry> entries = entriesOf(context, initial, units);
   double size = static_cast<double>(units.size()) * context.deviceCount;

@@ -3,16 +3,17 @@
 #ifndef NEUROSHARD_LIB_PLANNER_LOCALSEARCH_RANDOMRESTARTS_H
 #define NEUROSHARD_LIB_PLANNER_LOCALSEARCH_RANDOMRESTARTS_H
 
-#include "Units/Outcome.h"
+#include "Units/SearchOutcome.h"
 
 #include <vector>
 
 namespace neuroshard {
 
-/// The default search's last resort: draws random forms and devices, again
-/// and again, until they make a plan; gives up after a bounded number of tries.
+/// The last resort of the default search: draws random forms and devices until
+/// they make a plan, or a bounded number of tries is used up.
 void restartRandomly(const SearchContext &context,
-                     const std::vector<UnitPtr> &initial, Outcome &outcome);
+                     const std::vector<UnitPtr> &initial,
+                     SearchOutcome &outcome);
 
 } // namespace neuroshard
 

@@ -13,26 +13,27 @@ using namespace neuroshard;
 
 namespace {
 
-/// The caps [firstCap, lastCap] of one job while they lead to the same choices.
+/// The placement of one job under the caps [firstCap, lastCap], which have led
+/// to the same choices so far.
 struct Run {
   size_t job = 0;
   size_t firstCap = 0, lastCap = 0;
   DeviceTotals totals;
   /// contentsKey() of each device, where compute is cached.
   std::vector<uint64_t> keys;
-  /// Device of each entry of the order so far.
+  /// Device of each entry of GreedyJob::order that is placed.
   std::vector<int> devices;
 };
 
-/// What all runs of a job share.
+/// Facts that all runs of a job share.
 struct JobFacts {
-  /// Absolute caps on a device's dims.
+  /// Caps on a device's dims, in dims.
   std::vector<double> dimCaps;
   /// Bytes that joining columns takes on every device.
   int64_t permuteBytes = 0;
 };
 
-/// Places some jobs in step.
+/// Places several jobs together, one unit of each per model call.
 class LockStep {
 public:
   LockStep(const SearchContext &context, std::span<const double> caps,
@@ -84,7 +85,7 @@ private:
   std::vector<size_t> afterIndex;
 };
 
-/// Units that are placed before any choice, and what the caps come to.
+/// Starts a job: places the units without a choice and works out its caps.
 void LockStep::begin(size_t index, std::span<const double> caps) {
   const GreedyJob &job = *jobs[index];
   SearchState state(context, job.units);
@@ -111,7 +112,7 @@ void LockStep::begin(size_t index, std::span<const double> caps) {
   runs.push_back(std::move(run));
 }
 
-/// Pins, forbids and separation.
+/// Do pins, forbids and separation allow the unit on the device?
 bool LockStep::allows(const Run &run, int device, const Unit &unit) const {
   return !unit.restricted || (allowsDevice(context, unit, device) &&
                               run.totals.separation().admits(device, unit));
@@ -124,8 +125,8 @@ bool LockStep::fits(const Run &run, int device, const Unit &unit) const {
          context.memoryOf(device);
 }
 
-/// The device of a unit, or -1. One that others must avoid stays where its
-/// table is, as long as there is room, and so leaves them devices.
+/// The device for a unit, or -1. A separated table stays on its devices while
+/// they have room, which leaves others to the tables it is separated from.
 int LockStep::choose(const Run &run, const Unit &unit, double dimsCap) const {
   bool separated = unit.restricted && isSeparated(context, unit);
   int best = -1;
@@ -263,7 +264,8 @@ bool LockStep::step(size_t position) {
 }
 
 void LockStep::finish() {
-  // Of equal costs the smallest cap's stays, as when caps are tried in order.
+  // Of equal costs that of the smallest cap wins, as if caps were tried in
+  // order.
   std::stable_sort(runs.begin(), runs.end(), [](const Run &a, const Run &b) {
     return std::tie(a.job, a.firstCap) < std::tie(b.job, b.firstCap);
   });
@@ -295,7 +297,7 @@ GreedyPlacer::GreedyPlacer(const SearchContext &context,
 void GreedyPlacer::run(std::span<GreedyJob *const> jobs) const {
   for (GreedyJob *job : jobs)
     job->evaluations = static_cast<int64_t>(caps.size());
-  // Few enough jobs at a time that a deadline is noticed.
+  // Jobs between two looks at the deadline.
   constexpr size_t kMaxJobs = 16;
   size_t threads = static_cast<size_t>(context.pool().threads());
   size_t size =

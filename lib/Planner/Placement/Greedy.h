@@ -12,39 +12,39 @@
 
 namespace neuroshard {
 
-/// Of a plan that was not found.
+/// Cost of a plan that was not found.
 inline constexpr double kInfiniteMs = std::numeric_limits<double>::infinity();
 /// A cap that admits any dims.
 inline constexpr double kNoCap = std::numeric_limits<double>::infinity();
 
-/// A list of units, and the best placement found for it.
+/// Units to place, and the best placement found for them.
 struct GreedyJob {
   std::vector<UnitPtr> units;
   /// Indices of the units that have a choice, in the order of placing.
   std::vector<size_t> order;
-  /// Out: the cost, and the device of each entry of `order`; no devices when
+  /// Result: the cost, and the device of each entry of `order`; no devices if
   /// no cap led to a placement.
   double costMs = kInfiniteMs;
   std::vector<int> devices;
-  /// Out: caps tried.
+  /// Result: the number of caps tried.
   int64_t evaluations = 0;
 };
 
 /// Places the units of a job one after the other on the device with the
-/// smallest compute (with several device classes: the smallest after adding
-/// it), among those with room and with dims + its dims <= cap x total dims /
-/// devices; ties: less memory used, then the first. Does so for each cap and
-/// keeps the cheapest result; of equal ones that of the smallest cap.
+/// smallest compute (with several device classes: the smallest after adding the
+/// unit), among those with room and with dims + the unit's dims <= cap x total
+/// dims / devices. Ties: less memory used, then the first device. Does so for
+/// each cap and keeps the cheapest result; of equal ones that of the smallest
+/// cap.
 ///
-/// Caps that have led to the same choices so far share one run, and all runs
-/// of all jobs go in step, so that each step evaluates its devices in one
-/// batch.
+/// Caps that have led to the same choices so far share one run. All runs of all
+/// jobs advance together, so that one batch evaluates the next unit of each.
 class GreedyPlacer {
 public:
   /// `caps` ascending; kNoCap: any dims.
   GreedyPlacer(const SearchContext &context, std::vector<double> caps);
 
-  /// Jobs that a deadline leaves no time for stay without devices.
+  /// Jobs that are not begun before the deadline stay without devices.
   void run(std::span<GreedyJob *const> jobs) const;
 
 private:
@@ -55,12 +55,12 @@ private:
 /// The caps of the published grid.
 std::vector<double> gridCaps(const PublishedSettings &settings);
 
-/// The units that have a choice, costliest first (stable); those with fewer
-/// devices to choose from before all others.
+/// Indices of the units that have a choice: by freedomOf(), then costliest
+/// first (stable).
 std::vector<size_t> orderByCost(const SearchContext &context,
                                 const std::vector<UnitPtr> &units);
 
-/// The state a job's result stands for.
+/// The placement that a job found.
 SearchState stateOf(const SearchContext &context, const GreedyJob &job);
 
 } // namespace neuroshard

@@ -10,13 +10,13 @@ using namespace neuroshard;
 
 namespace {
 
-/// Steps by which a part that just does not fit is made smaller.
+/// How often a part that does not quite fit is made smaller.
 constexpr double kShrink = 0.9;
 constexpr int kMaxShrinks = 40;
 
-/// The device with the smallest (first, second) among those with room, the
-/// first such one; -1 when there is none. A unit that others must avoid stays
-/// where its table is, as long as there is room, and so leaves them devices.
+/// The device with the smallest (first, second) among those with room, or -1.
+/// A separated table stays on its devices while they have room, which leaves
+/// others to the tables it is separated from.
 template <typename Eligible, typename First, typename Second>
 int chooseDevice(const SearchState &state, const Unit &unit, Eligible eligible,
                  First first, Second second) {
@@ -38,7 +38,7 @@ int chooseDevice(const SearchState &state, const Unit &unit, Eligible eligible,
   return best;
 }
 
-/// Shares of a mean device, so that bytes and milliseconds compare.
+/// Memory and compute as shares of a mean device, so that they compare.
 class Fullness {
 public:
   Fullness(const SearchContext &context, const std::vector<UnitPtr> &units,
@@ -48,13 +48,13 @@ public:
       meanMs += unit->aloneMs() / context.deviceCount;
   }
 
-  /// Of one unit on its own.
+  /// The share of one unit alone.
   double of(const SearchState &state, const Unit &unit) const {
     double memory = static_cast<double>(unit.peakBytes()) /
                     static_cast<double>(state.context().memoryOf(0));
     return blend(memory, unit.aloneMs());
   }
-  /// Of a device.
+  /// The share of the units on a device.
   double of(const SearchState &state, int device) const {
     double capacity = static_cast<double>(state.context().memoryOf(device));
     double memory = static_cast<double>(state.usedBytes(device)) / capacity;
@@ -73,7 +73,7 @@ private:
   double meanMs = 0;
 };
 
-/// The two parts of a unit of which the first fits on the device.
+/// The unit in two parts, the first as large as fits on the device.
 std::optional<std::vector<UnitPtr>> cutToFit(const SearchState &state,
                                              const Unit &unit, int device) {
   double room =
@@ -152,7 +152,7 @@ neuroshard::placeByMemory(const SearchContext &context,
   for (size_t i = 0; i < units.size(); ++i)
     if (state.deviceOf(i) == SearchState::kUnplaced)
       queue.push(i);
-  // Each cut fills a device up; more cuts than this mean crumbs.
+  // Each cut fills a device, so that more cuts than this give tiny shards.
   size_t cutsLeft =
       4 * (units.size() + static_cast<size_t>(context.deviceCount));
   while (!queue.empty()) {
@@ -178,7 +178,7 @@ neuroshard::placeByMemory(const SearchContext &context,
     state.place(indices[0], device);
     queue.push(indices[1]);
   }
-  // Joining columns takes memory everywhere, also where it was counted before.
+  // Column cuts add memory on every device, also on those filled before.
   if (!state.withinMemory())
     return std::nullopt;
   return state;

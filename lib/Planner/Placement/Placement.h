@@ -17,17 +17,17 @@ std::vector<size_t>
 movableByKey(const SearchState &state,
              const std::function<double(const Unit &)> &key);
 
-/// Each unit onto the device with the smallest sum of keys so far.
+/// Places each unit on the device with the smallest sum of keys so far.
 bool placeByKey(SearchState &state, std::span<const size_t> order,
                 const std::function<double(const Unit &)> &key);
 
-/// What placeByMemory() balances.
+/// The quantity that placeByMemory() balances.
 enum class Balance { Memory, MemoryAndCompute };
 
-/// Each unit, the one that takes the largest share of a device first, onto the
-/// device that is then the least full; of one that fits nowhere, what fits on
-/// the device with the most room is cut off. Nothing when even that fails; then
-/// `blocking` is the unit.
+/// Places each unit, the one with the largest share of a device first, on the
+/// device that is then the least full. A unit that fits nowhere is cut: as much
+/// as fits goes to the device with the most room. Nothing when even that fails;
+/// `blocking` then is the unit.
 std::optional<SearchState> placeByMemory(const SearchContext &context,
                                          const std::vector<UnitPtr> &units,
                                          Balance balance, UnitPtr &blocking);

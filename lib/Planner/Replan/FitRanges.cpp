@@ -1,8 +1,8 @@
 //===- FitRanges.cpp - Ranges of equal pieces that move least -------------===//
 ///
 /// \file
-/// What a piece costs does not depend on which columns or rows it has, so a
-/// search leaves that open. Here the pieces of a band are put in the order in
+/// The cost of a shard does not depend on which columns or rows it has, so
+/// searches leave that open. Here the shards of a band are put in the order in
 /// which their devices held the table before.
 //===----------------------------------------------------------------------===//
 
@@ -16,7 +16,7 @@ using namespace neuroshard;
 
 namespace {
 
-/// More pieces than this are left as they are.
+/// Bands of more shards than this are left as they are.
 constexpr size_t kMaxPieces = 64;
 
 enum class Axis { Rows, Columns };
@@ -35,7 +35,8 @@ void moveTo(Shard &shard, Axis axis, int64_t begin) {
   (axis == Axis::Rows ? shard.rowEnd : shard.colEnd) = begin + size;
 }
 
-/// Pieces that lie side by side along one axis, with the same other ranges.
+/// Shards that lie side by side along one axis and have equal ranges along the
+/// other.
 class Band {
 public:
   Band(std::vector<Shard *> pieces, const std::vector<const Shard *> &before,
@@ -54,8 +55,8 @@ private:
   const Axis axis;
 };
 
-/// Where the piece's device held the table first; the largest number if it did
-/// not.
+/// The first row or column of the table that the shard's device held before;
+/// the largest number if it held none.
 int64_t Band::homeOf(const Shard &piece) const {
   int64_t home = std::numeric_limits<int64_t>::max();
   for (const Shard *old : before)
@@ -74,7 +75,7 @@ void Band::layOut(const std::vector<Shard *> &order) const {
   }
 }
 
-/// Elements that stay where they were, were the pieces laid out so.
+/// The elements that stay on their device if the shards lie in this order.
 double Band::keptBy(const std::vector<Shard *> &order) const {
   int64_t place = std::numeric_limits<int64_t>::max();
   for (const Shard *piece : order)
@@ -96,7 +97,7 @@ double Band::keptBy(const std::vector<Shard *> &order) const {
 }
 
 void Band::fit() {
-  // Only the last piece may have a width that is no multiple of 4.
+  // Only the last shard may have a width that is no multiple of 4.
   size_t movable = pieces.size();
   if (axis == Axis::Columns && pieces.back()->width() % kColumnAlignment != 0)
     --movable;
@@ -117,7 +118,7 @@ void Band::fit() {
     some.insert(some.end(), rest.begin(), rest.end());
     return some;
   };
-  // A piece without a home goes where the others keep most.
+  // Put a shard whose device is new where the others keep most elements.
   for (size_t g = 0; g < guests.size(); ++g) {
     std::vector<Shard *> best;
     double most = -1;
@@ -146,8 +147,8 @@ bool hasReplica(const std::vector<const Shard *> &shards) {
                      [](const Shard *shard) { return shard->replicated(); });
 }
 
-/// The pieces of a table as bands of columns, or its rows as one band; nothing
-/// for another layout.
+/// The shards of a table as bands of columns, or its row shards as one band;
+/// nothing for other cuts.
 std::vector<std::vector<Shard *>> bandsOf(std::vector<Shard *> shards,
                                           Axis &axis) {
   std::sort(shards.begin(), shards.end(), [](const Shard *a, const Shard *b) {

@@ -13,7 +13,7 @@ using namespace neuroshard;
 
 namespace {
 
-/// Takes whole tables out of a list of shards until it breaks no rule.
+/// Removes tables from a list of shards until it breaks no rule.
 class Keeper {
 public:
   Keeper(const SearchContext &context, std::vector<Shard> shards)
@@ -40,7 +40,7 @@ void Keeper::release(const std::string &table, const std::string &why) {
   std::erase_if(shards,
                 [&](const Shard &shard) { return shard.table == table; });
   if (shards.size() != before)
-    released.push_back("table '" + table + "' can not stay: " + why);
+    released.push_back("table '" + table + "' cannot stay: " + why);
 }
 
 /// The rule for one table that its shards break; empty when none.
@@ -117,8 +117,8 @@ double Keeper::bytesOn(int device, std::string_view table) const {
   return bytes;
 }
 
-/// From a device that holds too much, the smallest table that makes up for it
-/// goes, or the largest, again and again.
+/// While a device is above its memory, removes the smallest of its tables that
+/// is as large as the excess, or else the largest.
 void Keeper::fitMemory() {
   const Constraints &constraints = context.problem.constraints;
   while (true) {
@@ -195,7 +195,7 @@ Kept neuroshard::keepLess(const ShardingProblem &problem, const Kept &kept,
     std::erase_if(less.shards,
                   [&](const Shard &shard) { return shard.table == table; });
     less.released.push_back("table '" + table +
-                            "' can not stay: the rest found no room");
+                            "' cannot stay: others need its room");
   }
   return less;
 }

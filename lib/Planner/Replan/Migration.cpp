@@ -34,14 +34,14 @@ double neuroshard::storedBytes(const Table &table, int64_t rows, int64_t width,
   double bytes =
       elements * static_cast<double>(elementBytes(table.elementType));
   OptimizerStates states = optimizerStates(table.optimizer.kind);
-  // A number per row of the shard is counted with its columns.
+  // One number per row of the shard, counted by the share of its columns.
   return bytes + states.perElement * 4 * elements +
          states.perRow * 4 * elements / static_cast<double>(shardWidth);
 }
 
 namespace {
 
-/// Bytes on their way, per level of the topology and device.
+/// Bytes that migrate, per level of the topology and device.
 class Flows {
 public:
   explicit Flows(const Topology &topology)
@@ -59,8 +59,8 @@ public:
     return device >= 0 && device < topology.deviceCount();
   }
 
-  /// The level whose link two devices talk over; devices that are gone are
-  /// reached over the outermost.
+  /// The level of the link between two devices; the outermost for devices that
+  /// are gone.
   size_t levelBetween(int a, int b) const {
     size_t level = 0;
     while (exists(a) && exists(b) && level + 1 < groups.size() &&
@@ -77,7 +77,7 @@ public:
       out[level][static_cast<size_t>(from)] += bytes;
   }
 
-  /// Of the device that takes longest over its slowest link.
+  /// Time of the device that takes longest, over its slowest link.
   double milliseconds() const {
     double longest = 0;
     for (size_t level = 0; level < in.size(); ++level)
@@ -94,7 +94,7 @@ private:
   std::vector<std::vector<double>> in, out;
 };
 
-/// What of one table comes to one device, shard by shard of the old plan.
+/// The parts of one table that come to one device, by shard of the old plan.
 class TableDiff {
 public:
   TableDiff(const Table &table, const std::vector<const Shard *> &before,
@@ -174,7 +174,7 @@ Migration neuroshard::migrationBetween(const ShardingProblem &problem,
   for (const Table &table : problem.tables) {
     auto old = before.find(table.name);
     auto now = after.find(table.name);
-    // Of another width it is another table: its weights start anew.
+    // With another dim it is another table, whose weights start anew.
     if (old == before.end() || now == after.end() ||
         dimOf(old->second) != table.dim)
       continue;
@@ -197,7 +197,7 @@ Migration neuroshard::migrationBetween(const ShardingProblem &problem,
 Diagnostics neuroshard::checkPrevious(const ShardingPlan &previous) {
   Diagnostics errors;
   for (auto &[name, shards] : shardsByTable(previous)) {
-    // As if the table were just as large as what the plan has of it.
+    // Check the shards against a table that just holds all of them.
     Table table;
     table.name = name;
     int devices = 1;
@@ -218,7 +218,7 @@ Diagnostics neuroshard::checkPrevious(const ShardingPlan &previous) {
 }
 
 /// The previous shards of a table, fitted to its rows of today; nothing when
-/// they do not serve it.
+/// they cannot hold it.
 static std::vector<Shard> fitToTable(const Table &table,
                                      const std::vector<const Shard *> &old,
                                      int deviceCount) {
@@ -237,7 +237,7 @@ static std::vector<Shard> fitToTable(const Table &table,
     for (int device : copy.devices)
       if (device >= deviceCount && !copy.replicated())
         return {};
-    // A replica is on all devices there are.
+    // Replicas are on all devices of today.
     if (copy.replicated()) {
       copy.devices.resize(static_cast<size_t>(deviceCount));
       std::iota(copy.devices.begin(), copy.devices.end(), 0);

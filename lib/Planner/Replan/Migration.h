@@ -1,4 +1,4 @@
-//===- Migration.h - Shards kept of a previous plan -------------*- C++ -*-===//
+//===- Migration.h - Replanning: kept shards, bytes that move ---*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_PLANNER_REPLAN_MIGRATION_H
 #define NEUROSHARD_LIB_PLANNER_REPLAN_MIGRATION_H
@@ -11,56 +11,57 @@
 
 namespace neuroshard {
 
-/// Shapes of a plan of other tables that make no sense whatever they were:
-/// empty ranges, negative numbers, shards of a table that overlap.
+/// Errors of a previous plan that hold for any tables: empty ranges, negative
+/// numbers, overlapping shards of a table.
 Diagnostics checkPrevious(const ShardingPlan &previous);
 
-/// The shards of a previous plan that today's problem can keep: of tables that
-/// are still there with their dim, on devices that are still there. A table
-/// that grew goes on in its last rows, one that shrank loses them; one that
-/// comes out incomplete is left out. Tables with fixed shards are, too.
+/// The shards of a previous plan that today's problem can keep: those of tables
+/// with the same dim, on devices that still exist. The last shards of a table
+/// grow or shrink with its rows. Left out are tables that this leaves
+/// incomplete and tables with fixed shards.
 std::vector<Shard> shardsToKeep(const ShardingProblem &problem,
                                 const ShardingPlan &previous);
 
-/// What stays of a previous plan.
+/// The shards of a previous plan that stay.
 struct Kept {
   std::vector<Shard> shards;
-  /// One sentence for each table that has a place in the previous plan that
-  /// today's rules or memory do not allow.
+  /// One sentence for each table whose previous place today's rules or memory
+  /// forbid.
   std::vector<std::string> released;
 };
 
-/// shardsToKeep() without the tables that break a rule or, the fewest that
-/// will do, overfill a device.
+/// shardsToKeep() without tables that break a rule and without as few as
+/// possible of those on overfull devices.
 Kept keepWhatServes(const ShardingProblem &problem, const CostModel &model,
                     const SearchOptions &options, const ShardingPlan &previous);
 
-/// Without the smallest tables that make up this share of the bytes: room for
-/// what finds none otherwise.
+/// `kept` without the smallest tables that make up this share of its bytes, to
+/// make room for others.
 Kept keepLess(const ShardingProblem &problem, const Kept &kept, double share);
 
-/// What moves between devices from one plan to the next: bytes, time, tables.
-/// Rows that the previous plan does not have are new and do not move.
+/// The migration between devices from one plan to the next: bytes, time,
+/// tables. Rows that the previous plan does not have are new and do not move.
 Migration migrationBetween(const ShardingProblem &problem,
                            const ShardingPlan &previous,
                            const ShardingPlan &next);
 
-/// Names for the devices of a plan, so that as many bytes as possible stay
-/// where they were. Only devices of one class, memory and place in the topology
-/// take each other's names, and none does where constraints name devices.
+/// New numbers for the devices of a plan, so that as many bytes as possible
+/// stay where they were. Only devices of equal class, memory and place in the
+/// topology swap numbers, and none does where constraints name devices.
 std::vector<int> deviceNames(const ShardingProblem &problem,
                              const ShardingPlan &previous,
                              const ShardingPlan &plan);
 
-/// Gives the pieces of each table that is cut along columns or rows those
-/// ranges that leave most where it was; sizes and devices stay.
+/// Reorders the ranges of each table's column or row shards so that the most
+/// bytes stay where they were; sizes and devices stay.
 void fitRanges(const ShardingProblem &problem, const ShardingPlan &previous,
                ShardingPlan &plan);
 
-/// Shards that are as they were get their old names.
+/// Gives shards that did not change their old names.
 void keepNames(const ShardingPlan &previous, ShardingPlan &plan);
 
-/// Bytes of weights and optimizer state of part of a shard.
+/// Bytes of weights and optimizer state of `rows` x `width` elements of a shard
+/// that is `shardWidth` wide.
 double storedBytes(const Table &table, int64_t rows, int64_t width,
                    int64_t shardWidth);
 

@@ -9,8 +9,7 @@
 
 using namespace neuroshard;
 
-/// The plan's shards inside a rectangle, in order; none of the plan's own
-/// names.
+/// The plan's shards inside a rectangle, sorted and without names.
 std::vector<Shard> PlanUnits::within(const Shard &rectangle, int table) const {
   std::vector<Shard> inside;
   auto found = shardsOfTable.find(table);
@@ -67,7 +66,7 @@ bool PlanUnits::readSet(const UnitPtr &unit) {
   return true;
 }
 
-/// Does the plan have the unit's rectangles where the unit must be?
+/// Does the plan have exactly the unit's rectangles, on the unit's devices?
 bool PlanUnits::isInPlace(const Unit &unit) const {
   for (size_t i = 0; i < unit.shards.size(); ++i) {
     std::vector<Shard> parts = within(unit.shards[i], unit.tables[i]);
@@ -112,11 +111,11 @@ bool PlanUnits::readAll(const std::vector<UnitPtr> &units) {
                      [&](const UnitPtr &unit) { return readUnit(unit); });
 }
 
-/// A table whose rules leave several forms may have another one in the plan.
+/// Takes the plan's form of a table that may have several forms.
 bool PlanUnits::read(const std::vector<UnitPtr> &units) {
   for (const FormEntry &entry : formEntries(context, units)) {
     size_t regions = wholes.size(), pieces = placed.size();
-    if (readAll(entry.given.pieces))
+    if (readAll(entry.given.units))
       continue;
     wholes.resize(regions);
     placed.resize(pieces);

@@ -10,7 +10,7 @@
 
 namespace neuroshard {
 
-/// A plan as units: those before any cut, and those placed.
+/// Reads a plan as units: those before any cut, and those placed.
 class PlanUnits {
 public:
   PlanUnits(const SearchContext &context, const ShardingPlan &plan)

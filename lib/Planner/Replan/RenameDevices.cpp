@@ -1,4 +1,4 @@
-//===- RenameDevices.cpp - Names of equal devices that move least ---------===//
+//===- RenameDevices.cpp - Numbers of equal devices that move least -------===//
 
 #include "Migration.h"
 
@@ -10,14 +10,16 @@ using namespace neuroshard;
 
 namespace {
 
-/// Bytes that stay when a device of the new plan takes an old device's name.
+/// The bytes that stay if a device of the new plan takes an old device's
+/// number.
 struct Match {
   double bytes = 0;
   int device = 0;
   int name = 0;
 };
 
-/// A renaming in the making: groups of every level map onto groups.
+/// New numbers of some devices. Devices of a group stay in one group, on every
+/// level.
 class Renaming {
 public:
   explicit Renaming(const Topology &topology) : topology(topology) {
@@ -30,8 +32,8 @@ public:
     taken.resize(topology.devices.size(), false);
   }
 
-  /// Gives the device the name when both are equal and free, and so are the
-  /// groups they are in.
+  /// Gives a device a number if both devices are equal and free, and so are
+  /// their groups; false otherwise.
   bool give(int device, int name) {
     size_t from = static_cast<size_t>(device), to = static_cast<size_t>(name);
     if (names[from] >= 0 || taken[to] || !equal(from, to))
@@ -50,7 +52,7 @@ public:
     return true;
   }
 
-  /// Names for the rest; false when that is impossible.
+  /// Numbers the remaining devices; false when that is impossible.
   bool complete() {
     for (int device = 0; device < topology.deviceCount(); ++device) {
       bool named = names[static_cast<size_t>(device)] >= 0;
@@ -82,7 +84,7 @@ private:
 
   const Topology &topology;
   std::vector<std::vector<int>> groups;
-  /// Per level: group -> group, and back.
+  /// Per level: new group of each group, and the reverse.
   std::vector<std::vector<int>> groupNames, groupTaken;
   std::vector<int> names;
   std::vector<bool> taken;
@@ -132,7 +134,7 @@ std::vector<int> neuroshard::deviceNames(const ShardingProblem &problem,
   Renaming renaming(problem.topology);
   for (const Match &match : matches(problem, previous, plan))
     renaming.give(match.device, match.name);
-  // Unequal devices in equal groups may leave one without a name.
+  // Unequal devices in equal groups may leave one without a number.
   if (renaming.complete())
     for (int &name : names)
       name = renaming.nameOf(name);

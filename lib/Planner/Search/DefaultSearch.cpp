@@ -7,18 +7,18 @@
 ///    without a cap; whole tables also by the baselines' keys.
 ///    Small problems also try the published search.
 /// 3. If nothing fits, let memory decide and cut whatever finds no room.
-/// 4. With snapshots, plan for their summary and for each alone: more
-/// solutions.
+/// 4. With snapshots, add the plans for their summary and for each alone.
 /// 5. Improve the best few by local search.
-/// 6. Take back cuts that bring next to nothing, and those that leave the
-///    pieces on one device.
+/// 6. Undo cuts that lower the cost by next to nothing, and cuts whose parts
+/// lie
+///    on one device.
 //===----------------------------------------------------------------------===//
 
 #include "DefaultSearch.h"
 
 #include "Forms/EvenColumns.h"
 #include "InitialSolutions.h"
-#include "LocalSearch/Anneal.h"
+#include "LocalSearch/LocalSearch.h"
 #include "Placement/Greedy.h"
 #include "SnapshotInitialSolutions.h"
 #include "Units/ComputeBatch.h"
@@ -33,43 +33,47 @@ using namespace neuroshard;
 
 namespace {
 
-/// Local searches in the first round, and from the last but one on; rounds; how
-/// much worse a search lets the plan become at first, and in later rounds.
+/// Number of local searches in the first round, and in the last ones; number of
+/// rounds; heats (the share of the cost by which a search lets a plan become
+/// worse) in the first round.
 constexpr size_t kChains = 8;
 constexpr size_t kLastChains = 2;
 constexpr uint64_t kRounds = 3;
 constexpr double kHeats[] = {0.003, 0.01, 0.03, 0.1};
-/// Starts that cost more than this times the cheapest are left alone.
+/// Initial solutions that cost more than this times the cheapest are not used.
 constexpr double kHopeful = 1.3;
+/// Heat in later rounds.
 constexpr double kLateHeat = 0.004;
-/// The heats are for boards of this many pieces. One of N pieces changes the
-/// cost by about 1 / N, so more of them take less heat (to this power): in heat
-/// that is small to the whole and large to a piece, tables only fall apart.
+/// The heats are for boards of kHeatPieces. One of N pieces changes the cost by
+/// about 1 / N, so boards of more pieces get less heat, by (N / kHeatPieces) ^
+/// kHeatPower. With heat that is large compared to a piece's cost, annealing
+/// only cuts tables up.
 constexpr double kHeatPieces = 48;
 constexpr double kHeatPower = 1.25;
-/// What one more piece must bring on such a board, as a share of the cost.
+/// The share of the cost by which a cut must lower it on such a board.
 constexpr double kPieceWorth = 1e-3;
-/// Random steps by size (tables x devices): the larger of what grows with its
-/// square, from a size on with its cube, up to a number, and with its root.
+/// Random edits by size (tables x devices): the larger of a number that grows
+/// with the square, from kCubeSize on with the cube of the size, up to
+/// kMiddleSteps, and of one that grows with the root of the size.
 constexpr double kStepsPerSquare = 3.4;
 constexpr double kCubeSize = 210;
 constexpr double kMiddleSteps = 1.5e6;
 constexpr double kStepsPerRoot = 1.6e4;
 constexpr double kMinSteps = 1.2e5;
 constexpr double kMaxSteps = 6e6;
-/// Closed forms of a few sums allow more steps, models without sums fewer.
+/// Factors on the edits for models with a small SumEmbedding, and divisor for
+/// models without one.
 constexpr double kFastModel = 1.5;
 constexpr double kSlowModel = 20;
-/// A cut must lower the cost by this share in the end; all that are taken back
-/// raise it by no more together.
+/// A cut must lower the cost by this share in the end; undoing cuts raises it
+/// by no more than this share in all.
 constexpr double kCutWorth = 1e-4;
 /// Pieces of a table on one device repeat its ids or results and save nothing.
-/// Only a model that was fitted to measurements can find them cheaper; by less
-/// than this share of the cost that is noise (two runs of the same shards
-/// differ by more).
+/// Only a fitted model can find them cheaper; a gain below this share of the
+/// cost is noise, since two measurements of the same shards differ by more.
 constexpr double kFittedNoise = 0.01;
 
-/// How far a search is after its phases, as progress tells.
+/// Progress at the end of each phase, as a share of the whole search.
 constexpr double kStartsEnd = 0.1;
 constexpr double kPeriodsEnd = 0.5;
 constexpr double kAnnealEnd = 0.9;
@@ -79,7 +83,7 @@ constexpr double kDescentEnd = 0.98;
 struct Chain {
   Board board;
   const InitialSolution *start = nullptr;
-  /// Of the start.
+  /// Description of the initial solution.
   int pieces = 0;
   double costMs = kInfiniteMs;
   int64_t evaluations = 0;
@@ -89,7 +93,7 @@ class DefaultSearch {
 public:
   explicit DefaultSearch(const SearchContext &context) : context(context) {}
 
-  Outcome run(std::vector<UnitPtr> units);
+  SearchOutcome run(std::vector<UnitPtr> units);
 
 private:
   int64_t stepBudget(const std::vector<UnitPtr> &units) const;
@@ -100,14 +104,14 @@ private:
   const InitialSolution *cheapestValidStart() const;
   double simpleLimitMs(double costMs) const;
   void keepResult(const Chain &best, int64_t budget);
-  void joinOnDevices(const std::vector<UnitPtr> &units);
+  void joinPiecesOnDevices(const std::vector<UnitPtr> &units);
 
   const SearchContext &context;
-  Outcome outcome;
+  SearchOutcome outcome;
   std::vector<InitialSolution> solutions;
 };
 
-/// How many random steps in all.
+/// Number of random edits of all local searches.
 int64_t DefaultSearch::stepBudget(const std::vector<UnitPtr> &units) const {
   if (context.options.evaluationBudget > 0)
     return context.options.evaluationBudget;
@@ -120,12 +124,13 @@ int64_t DefaultSearch::stepBudget(const std::vector<UnitPtr> &units) const {
   if (embedding && embedding->size() <= kSmallEmbedding)
     steps *= kFastModel;
   steps = std::clamp(steps, kMinSteps, kMaxSteps);
-  // A model that looks at every shard each time is slow.
+  // Without a SumEmbedding a model reads every shard of a device at each edit.
   return static_cast<int64_t>(embedding ? steps : steps / kSlowModel);
 }
 
-/// The best solutions, of each family in turn: what one family lacks (cuts by
-/// rows, say) small steps hardly find. A start may serve several searches.
+/// The best solutions of each family in turn, since local search seldom finds
+/// what a family lacks (cuts by rows, say). One solution may start several
+/// searches.
 std::vector<const InitialSolution *> DefaultSearch::chooseStarts() const {
   double best = kInfiniteMs;
   for (const InitialSolution &start : solutions)
@@ -147,7 +152,7 @@ std::vector<const InitialSolution *> DefaultSearch::chooseStarts() const {
   return chosen;
 }
 
-/// Continues the chains for so many steps each.
+/// Continues each chain for so many edits.
 void DefaultSearch::anneal(std::vector<Chain> &chains, int64_t steps,
                            uint64_t round) {
   double begin = context.periods.empty() ? kStartsEnd : kPeriodsEnd;
@@ -177,8 +182,8 @@ void DefaultSearch::anneal(std::vector<Chain> &chains, int64_t steps,
       [](const Chain &a, const Chain &b) { return a.costMs < b.costMs; });
 }
 
-/// Several searches from different solutions; the better half goes on with more
-/// steps each, until few are left.
+/// Runs several searches from different solutions; the better half goes on with
+/// more edits each, until few are left.
 void DefaultSearch::improveStarts(const std::vector<UnitPtr> &units) {
   int64_t budget = stepBudget(units);
   std::vector<Chain> chains;
@@ -218,7 +223,7 @@ void DefaultSearch::improveStarts(const std::vector<UnitPtr> &units) {
       best = &chain;
   }
   best->costMs =
-      simplify(best->board, simpleLimitMs(best->costMs), outcome.evaluations);
+      joinPieces(best->board, simpleLimitMs(best->costMs), outcome.evaluations);
   keepResult(*best, budget);
 }
 
@@ -230,13 +235,14 @@ const InitialSolution &DefaultSearch::cheapestStart() const {
       });
 }
 
-/// What a simpler plan may cost: hardly more, and no more than a start.
+/// Largest cost of a plan with fewer cuts: hardly more than now, and no more
+/// than the cheapest initial solution.
 double DefaultSearch::simpleLimitMs(double costMs) const {
   return std::max(costMs,
                   std::min(costMs * (1 + kCutWorth), cheapestStart().costMs));
 }
 
-/// The cheapest start that follows every rule.
+/// The cheapest initial solution that follows every rule.
 const InitialSolution *DefaultSearch::cheapestValidStart() const {
   const InitialSolution *best = nullptr;
   for (const InitialSolution &start : solutions)
@@ -248,15 +254,14 @@ const InitialSolution *DefaultSearch::cheapestValidStart() const {
 
 void DefaultSearch::keepResult(const Chain &best, int64_t budget) {
   outcome.state.emplace(withEvenColumns(best.board.state()));
-  // The solutions' costs come from other sums; never end above them.
+  // Sums are rounded in another order here; never end above the solutions.
   if (outcome.state->costMs() > cheapestStart().costMs)
     outcome.state.emplace(cheapestStart().state);
-  // Steps do not know every rule: around hand-written shards, say.
+  // Edits do not check every rule, around hand-written shards, say.
   if (!verify(outcome.state->plan(), context.problem).empty())
     if (const InitialSolution *valid = cheapestValidStart())
       outcome.state.emplace(valid->state);
-  outcome.tried.push_back("then the best steps: " +
-                          formatMs(outcome.state->costMs()));
+  outcome.tried.push_back("then descent: " + formatMs(outcome.state->costMs()));
   outcome.explanation.push_back("start: " + best.start->what);
   outcome.stopReason = context.deadlinePassed()
                            ? context.whyStopped()
@@ -264,13 +269,13 @@ void DefaultSearch::keepResult(const Chain &best, int64_t budget) {
                                  " used up, then no step improves the plan";
 }
 
-void DefaultSearch::joinOnDevices(const std::vector<UnitPtr> &units) {
+void DefaultSearch::joinPiecesOnDevices(const std::vector<UnitPtr> &units) {
   if (context.model.monotone())
     return;
   Board board(context, units, *outcome.state);
   int pieces = board.pieceCount();
-  neuroshard::joinOnDevices(board, outcome.state->costMs() * (1 + kFittedNoise),
-                            outcome.evaluations);
+  neuroshard::joinPiecesOnDevices(
+      board, outcome.state->costMs() * (1 + kFittedNoise), outcome.evaluations);
   if (board.pieceCount() == pieces)
     return;
   SearchState joined = withEvenColumns(board.state());
@@ -281,7 +286,7 @@ void DefaultSearch::joinOnDevices(const std::vector<UnitPtr> &units) {
   outcome.state.emplace(std::move(joined));
 }
 
-Outcome DefaultSearch::run(std::vector<UnitPtr> units) {
+SearchOutcome DefaultSearch::run(std::vector<UnitPtr> units) {
   context.beginPhase("initial solutions", 0, kStartsEnd);
   solutions = findInitialSolutions(context, units, outcome);
   if (solutions.empty())
@@ -292,13 +297,13 @@ Outcome DefaultSearch::run(std::vector<UnitPtr> units) {
                          solutions, outcome);
   }
   improveStarts(units);
-  joinOnDevices(units);
+  joinPiecesOnDevices(units);
   return std::move(outcome);
 }
 
 } // namespace
 
-Outcome neuroshard::searchDefault(const SearchContext &context,
-                                  const std::vector<UnitPtr> &units) {
+SearchOutcome neuroshard::searchDefault(const SearchContext &context,
+                                        const std::vector<UnitPtr> &units) {
   return DefaultSearch(context).run(units);
 }

@@ -3,15 +3,16 @@
 #ifndef NEUROSHARD_LIB_PLANNER_SEARCH_DEFAULTSEARCH_H
 #define NEUROSHARD_LIB_PLANNER_SEARCH_DEFAULTSEARCH_H
 
-#include "Units/Outcome.h"
+#include "Units/SearchOutcome.h"
 
 #include <vector>
 
 namespace neuroshard {
 
-/// Many initial solutions, the best of which the local search improves.
-Outcome searchDefault(const SearchContext &context,
-                      const std::vector<UnitPtr> &units);
+/// Algorithm::Default: makes many initial solutions and improves the best ones
+/// by local search.
+SearchOutcome searchDefault(const SearchContext &context,
+                            const std::vector<UnitPtr> &units);
 
 } // namespace neuroshard
 

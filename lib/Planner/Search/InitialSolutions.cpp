@@ -16,9 +16,9 @@ using namespace neuroshard;
 
 namespace {
 
-/// The published search is one of the solutions when units x devices are few.
+/// Up to this many units x devices, the published search adds a solution.
 constexpr size_t kMaxPublishedSize = 1024;
-/// So are the planners that propose one form per table, for the smallest.
+/// Up to this many, planners that propose one form per table do so, too.
 constexpr size_t kMaxComparedSize = 64;
 
 Family familyOf(const CutRule &rule) {
@@ -30,7 +30,7 @@ Family familyOf(const CutRule &rule) {
 
 class InitialSolver {
 public:
-  InitialSolver(const SearchContext &context, Outcome &outcome)
+  InitialSolver(const SearchContext &context, SearchOutcome &outcome)
       : context(context), outcome(outcome) {}
 
   std::vector<InitialSolution> run(std::vector<UnitPtr> &units);
@@ -45,14 +45,14 @@ private:
   void greedyStarts(const std::vector<UnitPtr> &units);
   void keepSolution(const SearchState &found, const std::string &what,
                     Family family);
-  void keepOutcome(const Outcome &found, const std::string &what,
+  void keepOutcome(const SearchOutcome &found, const std::string &what,
                    Family family);
   bool turnIntoRowBlocks(std::vector<UnitPtr> &units);
 
   const SearchContext &context;
-  Outcome &outcome;
+  SearchOutcome &outcome;
   std::vector<InitialSolution> solutions;
-  /// The units that solutions are being cut out of.
+  /// The units from which the next solutions are cut.
   std::shared_ptr<const std::vector<UnitPtr>> wholes;
 };
 
@@ -68,13 +68,13 @@ void InitialSolver::keepSolution(const SearchState &found,
   solutions.push_back({std::move(state), cost, what, family, wholes});
 }
 
-void InitialSolver::keepOutcome(const Outcome &found, const std::string &what,
-                                Family family) {
+void InitialSolver::keepOutcome(const SearchOutcome &found,
+                                const std::string &what, Family family) {
   if (found.state)
     keepSolution(*found.state, what, family);
 }
 
-/// For each rule the best placement of its pieces over the caps.
+/// Adds the best greedy placement over the caps for each rule of cuts.
 void InitialSolver::greedyStarts(const std::vector<UnitPtr> &units) {
   std::vector<double> caps = gridCaps(context.options.published);
   caps.push_back(kNoCap);
@@ -100,8 +100,8 @@ void InitialSolver::greedyStarts(const std::vector<UnitPtr> &units) {
   }
 }
 
-/// Exchanges vanish only when the last table is on every device, which adding
-/// replicas one by one does not see.
+/// Adds the solution with all tables replicated. It alone needs no exchange,
+/// which adding replicas one by one does not find.
 void InitialSolver::replicateAll(const std::vector<UnitPtr> &units) {
   std::vector<UnitPtr> replicated = allReplicated(context, units);
   if (replicated == units)
@@ -125,14 +125,14 @@ void InitialSolver::addStartsOf(const std::vector<UnitPtr> &changed,
   }
 }
 
-/// Starts with small hot tables on every device, if that may help.
+/// Adds solutions with small hot tables replicated, if that may help.
 void InitialSolver::findReplicaStarts(const std::vector<UnitPtr> &units) {
   std::vector<UnitPtr> replicated = withReplicas(context, units);
   if (replicated != units)
     addStartsOf(replicated, Family::Replicas, ", with replicas");
 }
 
-/// Starts with tables that are row-wise to save time.
+/// Adds solutions with row-wise tables that save time.
 void InitialSolver::findRowBlockStarts(const std::vector<UnitPtr> &units) {
   for (const std::vector<UnitPtr> &cut :
        rowBlockChoices(context, units, outcome.evaluations))
@@ -149,7 +149,7 @@ void InitialSolver::findAll(const std::vector<UnitPtr> &units) {
     return;
   for (Algorithm algorithm : {Algorithm::Dim, Algorithm::Size,
                               Algorithm::Lookup, Algorithm::SizeLookup}) {
-    Outcome baseline = placeGreedilyByKey(context, units, algorithm);
+    SearchOutcome baseline = placeGreedilyByKey(context, units, algorithm);
     if (baseline.state)
       keepSolution(*baseline.state,
                    "whole tables by " + std::string(toString(algorithm)),
@@ -183,7 +183,7 @@ void InitialSolver::findAll(const std::vector<UnitPtr> &units) {
   }
 }
 
-/// A table that found no room becomes row-wise, in the one form the target
+/// Makes the table that found no room row-wise, in the one form that the target
 /// runs; false when there is no such table.
 bool InitialSolver::turnIntoRowBlocks(std::vector<UnitPtr> &units) {
   if (context.problem.target == Target::Native || !outcome.blocking ||
@@ -203,7 +203,7 @@ bool InitialSolver::turnIntoRowBlocks(std::vector<UnitPtr> &units) {
   outcome.explanation.push_back(
       "table '" + context.table(table).name + "' is cut by rows over " +
       std::to_string(blocks.size()) +
-      " devices: it found no room in any other way the target runs");
+      " devices: it fits in no other form that the target runs");
   outcome.blocking = nullptr;
   return true;
 }
@@ -220,6 +220,6 @@ std::vector<InitialSolution> InitialSolver::run(std::vector<UnitPtr> &units) {
 std::vector<InitialSolution>
 neuroshard::findInitialSolutions(const SearchContext &context,
                                  std::vector<UnitPtr> &units,
-                                 Outcome &outcome) {
+                                 SearchOutcome &outcome) {
   return InitialSolver(context, outcome).run(units);
 }

@@ -3,7 +3,7 @@
 #ifndef NEUROSHARD_LIB_PLANNER_SEARCH_INITIALSOLUTIONS_H
 #define NEUROSHARD_LIB_PLANNER_SEARCH_INITIALSOLUTIONS_H
 
-#include "Units/Outcome.h"
+#include "Units/SearchOutcome.h"
 
 #include <memory>
 #include <string>
@@ -11,8 +11,9 @@
 
 namespace neuroshard {
 
-/// How a start came about; solutions of one family resemble each other.
-/// Period: planned for other statistics, see addSnapshotSolutions().
+/// How an initial solution was made; solutions of one family resemble each
+/// other. Period: planned for one snapshot or the summary, see
+/// addSnapshotSolutions().
 enum class Family {
   Columns,
   Rows,
@@ -26,23 +27,23 @@ enum class Family {
 };
 constexpr size_t kFamilies = 9;
 
-/// A complete placement.
+/// A complete placement from which local search may start.
 struct InitialSolution {
   SearchState state;
   double costMs;
   std::string what;
   Family family;
-  /// What it was cut out of.
+  /// The units from which it was cut.
   std::shared_ptr<const std::vector<UnitPtr>> wholes;
 };
 
-/// Places the units in many ways; all that fit, in the order in which they
-/// were tried. When nothing fits and the target knows another form for the
-/// table that found no room, `units` get it. `outcome` learns what was tried,
-/// or the unit that found no room.
+/// Places the units in many ways; returns all placements that fit, in the order
+/// of trying. If none fits and the target has another form for the table that
+/// found no room, `units` are changed to that form. `outcome` gets what was
+/// tried, or the unit that found no room.
 std::vector<InitialSolution> findInitialSolutions(const SearchContext &context,
                                                   std::vector<UnitPtr> &units,
-                                                  Outcome &outcome);
+                                                  SearchOutcome &outcome);
 
 } // namespace neuroshard
 

@@ -1,13 +1,13 @@
 //===- NearPlan.cpp - Better plans near one in use ------------------------===//
 ///
 /// \file
-/// Puts a plan on a board and takes the default search's closing steps from
-/// there, as far as each saves more than moving its bytes costs.
+/// Puts a plan on a board and improves it by descent, where each edit must save
+/// more than moving its bytes costs.
 //===----------------------------------------------------------------------===//
 
 #include "NearPlan.h"
 
-#include "LocalSearch/Anneal.h"
+#include "LocalSearch/LocalSearch.h"
 #include "LocalSearch/MigrationCost.h"
 #include "Replan/PlanUnits.h"
 
@@ -15,25 +15,26 @@ using namespace neuroshard;
 
 static constexpr int64_t kBudget = 200000;
 
-Outcome neuroshard::placeAsPlanned(const SearchContext &context,
-                                   const std::vector<UnitPtr> &units,
-                                   const ShardingPlan &plan) {
-  Outcome outcome;
+SearchOutcome neuroshard::placeAsPlanned(const SearchContext &context,
+                                         const std::vector<UnitPtr> &units,
+                                         const ShardingPlan &plan) {
+  SearchOutcome outcome;
   PlanUnits reader(context, plan);
   if (!reader.read(units))
     return outcome;
   SearchState state = reader.state();
   if (state.withinMemory())
     outcome.state.emplace(std::move(state));
-  outcome.stopReason = "the plan was there";
+  outcome.stopReason = "the given plan is taken as it is";
   return outcome;
 }
 
-Outcome neuroshard::searchNear(const SearchContext &context,
-                               const std::vector<UnitPtr> &units,
-                               const ShardingPlan &plan,
-                               const ShardingPlan &previous, double msPerByte) {
-  Outcome outcome;
+SearchOutcome neuroshard::searchNear(const SearchContext &context,
+                                     const std::vector<UnitPtr> &units,
+                                     const ShardingPlan &plan,
+                                     const ShardingPlan &previous,
+                                     double msPerByte) {
+  SearchOutcome outcome;
   PlanUnits reader(context, plan);
   if (!reader.read(units))
     return outcome;

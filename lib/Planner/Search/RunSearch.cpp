@@ -19,7 +19,7 @@ namespace {
 
 SearchResult finish(const ShardingProblem &problem,
                     const SearchContext &context,
-                    const std::vector<UnitPtr> &wholes, Outcome outcome) {
+                    const std::vector<UnitPtr> &wholes, SearchOutcome outcome) {
   SearchResult result;
   result.plan = outcome.state->plan();
   result.breakdown =
@@ -46,15 +46,15 @@ SearchResult finish(const ShardingProblem &problem,
   return result;
 }
 
-/// Rules that the algorithms do not follow themselves (a partly hand-written
-/// table under a target, say) show here; a plan that breaks one is no plan.
+/// Verifies the plan, since algorithms do not follow every rule (for a partly
+/// hand-written table under a target, say). A plan that breaks one is an error.
 Diagnosis diagnoseInvalid(const Diagnostics &errors, Target target,
                           Algorithm algorithm) {
   Diagnosis diagnosis;
   diagnosis.limit =
       target == Target::Native ? Limit::Constraint : Limit::Target;
   diagnosis.message = "no plan follows every rule: " + errors.front().str();
-  // The default search has tried other forms; the others know one.
+  // The default search has tried other forms; other algorithms have one.
   if (algorithm != Algorithm::Default) {
     diagnosis.limit = Limit::Algorithm;
     diagnosis.message = "algorithm '";
@@ -71,11 +71,11 @@ Diagnosis diagnoseInvalid(const Diagnostics &errors, Target target,
 
 } // namespace
 
-Outcome neuroshard::runAlgorithm(const SearchContext &context,
-                                 const std::vector<UnitPtr> &units) {
+SearchOutcome neuroshard::runAlgorithm(const SearchContext &context,
+                                       const std::vector<UnitPtr> &units) {
   switch (context.options.algorithm) {
   case Algorithm::Default: {
-    Outcome outcome = searchDefault(context, units);
+    SearchOutcome outcome = searchDefault(context, units);
     if (!outcome.state ||
         !verify(outcome.state->plan(), context.problem).empty())
       restartRandomly(context, units, outcome);
@@ -103,7 +103,7 @@ neuroshard::runSearch(const ShardingProblem &problem, const CostModel &model,
     return tl::unexpected(units.error());
   if (std::optional<Diagnosis> impossible = findImpossible(context, *units))
     return tl::unexpected(*impossible);
-  Outcome outcome = run(context, *units);
+  SearchOutcome outcome = run(context, *units);
   if (!outcome.state)
     return tl::unexpected(
         diagnoseFailure(context, *units, outcome.blocking.get()));

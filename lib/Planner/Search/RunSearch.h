@@ -3,19 +3,19 @@
 #ifndef NEUROSHARD_LIB_PLANNER_SEARCH_RUNSEARCH_H
 #define NEUROSHARD_LIB_PLANNER_SEARCH_RUNSEARCH_H
 
-#include "Units/Outcome.h"
+#include "Units/SearchOutcome.h"
 
 #include <functional>
 #include <vector>
 
 namespace neuroshard {
 
-/// The algorithm of the context's options.
-Outcome runAlgorithm(const SearchContext &context,
-                     const std::vector<UnitPtr> &units);
+/// Runs the algorithm that the context's options name.
+SearchOutcome runAlgorithm(const SearchContext &context,
+                           const std::vector<UnitPtr> &units);
 
-/// search() with `run` for its algorithm, for input that was checked. Options'
-/// warm start is ignored.
+/// search() with `run` as the algorithm, for checked input. Ignores the warm
+/// start of the options.
 tl::expected<SearchResult, Diagnosis> runSearch(const ShardingProblem &problem,
                                                 const CostModel &model,
                                                 const SearchOptions &options,

@@ -14,7 +14,7 @@ using namespace neuroshard;
 
 namespace {
 
-/// The shortest text that reads as the same number.
+/// The shortest text that parses to this number.
 template <typename T> std::string shortest(T value) {
   std::array<char, 32> text;
   auto [end, error] =
@@ -74,7 +74,7 @@ std::vector<SearchOption> makeTable() {
   };
 }
 
-/// Whether a search with these values reads the options of a scope.
+/// Does a search with these values read the options of a scope?
 bool isRead(OptionScope scope, const SearchOptionValues &values) {
   switch (scope) {
   case OptionScope::Always:
@@ -119,8 +119,7 @@ void forEachNumber(const SearchOptionValues &values, Visit visit) {
 #include "neuroshard/Planner/SearchOptions.def"
 }
 
-/// An error for every option that is given and that no part of the search
-/// reads.
+/// An error for every given option that the search does not read.
 Diagnostics checkScopes(const SearchOptionValues &values) {
   const SearchOptionValues defaults;
   Diagnostics errors;

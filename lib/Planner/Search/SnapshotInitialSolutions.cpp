@@ -11,10 +11,10 @@ using namespace neuroshard;
 
 namespace {
 
-/// All these searches together may take this share of the deadline.
+/// The share of the deadline that all these searches may take together.
 constexpr double kDeadlineShare = 0.5;
 
-/// The options of one of `count` searches within another.
+/// The options of one of `count` searches inside another.
 SearchOptions optionsWithin(const SearchContext &context, size_t done,
                             size_t count) {
   SearchOptions options = context.options;
@@ -32,7 +32,7 @@ SearchOptions optionsWithin(const SearchContext &context, size_t done,
   return options;
 }
 
-/// The plan for one set of statistics; none when there is none.
+/// The plan for one set of statistics, if there is one.
 std::optional<ShardingPlan> planFor(const ShardingProblem &problem,
                                     const CostModel &model,
                                     const SearchOptions &options,
@@ -42,7 +42,7 @@ std::optional<ShardingPlan> planFor(const ShardingProblem &problem,
   auto units = initialUnits(context);
   if (!units)
     return std::nullopt;
-  Outcome outcome = run(context, *units);
+  SearchOutcome outcome = run(context, *units);
   evaluations += outcome.evaluations;
   if (!outcome.state)
     return std::nullopt;
@@ -55,7 +55,7 @@ void neuroshard::addSnapshotSolutions(const SearchContext &context,
                                       const std::vector<UnitPtr> &units,
                                       int64_t steps, const SearchRun &run,
                                       std::vector<InitialSolution> &solutions,
-                                      Outcome &outcome) {
+                                      SearchOutcome &outcome) {
   size_t count = context.periods.size() + 1;
   for (size_t i = 0; i < count && !context.deadlinePassed(); ++i) {
     SearchOptions options = optionsWithin(context, i, count);

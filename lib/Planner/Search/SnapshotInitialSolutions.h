@@ -1,4 +1,4 @@
-//===- SnapshotInitialSolutions.h - Plans for snapshots ---------*- C++ -*-===//
+//===- SnapshotInitialSolutions.h - Plans for single snapshots --*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_PLANNER_SEARCH_SNAPSHOTINITIALSOLUTIONS_H
 #define NEUROSHARD_LIB_PLANNER_SEARCH_SNAPSHOTINITIALSOLUTIONS_H
@@ -7,15 +7,15 @@
 
 namespace neuroshard {
 
-/// Of a problem with snapshots: `run`'s plan for their summary,
-/// so that the result is never worse than that, and its plan for each snapshot
-/// alone, all of which share `steps` random steps. Those that fit the units
-/// are added to `solutions`.
+/// For a problem with snapshots: adds to `solutions` the plan of `run` for
+/// their summary, so that the result is never worse, and its plan for each
+/// snapshot alone, where these fit the units. All these runs share `steps`
+/// random edits.
 void addSnapshotSolutions(const SearchContext &context,
                           const std::vector<UnitPtr> &units, int64_t steps,
                           const SearchRun &run,
                           std::vector<InitialSolution> &solutions,
-                          Outcome &outcome);
+                          SearchOutcome &outcome);
 
 } // namespace neuroshard
 

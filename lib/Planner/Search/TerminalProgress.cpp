@@ -9,7 +9,7 @@
 
 using namespace neuroshard;
 
-/// Shorter searches need no progress.
+/// Shorter searches show no progress.
 static constexpr double kQuietSeconds = 1;
 
 TerminalProgress::TerminalProgress(std::string what)

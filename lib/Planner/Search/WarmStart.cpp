@@ -16,16 +16,16 @@ using namespace neuroshard;
 
 namespace {
 
-/// Searches that share the deadline.
+/// Number of searches that share the deadline.
 constexpr double kSearches = 4;
-/// Shares of the bytes in use that give way when what is new finds no room.
+/// Shares of the kept bytes that are released in turn until new tables fit.
 constexpr double kReleased[] = {0, 0.02, 0.1, 0.3};
 
-/// A plan, what it costs, and what changing to it takes.
+/// A plan with its cost and that of migrating to it.
 struct Candidate {
   SearchResult result;
   std::string what;
-  /// Cost of a step with the time of moving spread over the horizon.
+  /// Cost of a training step + migration time / steps of the horizon.
   double spreadMs = 0;
 };
 
@@ -58,14 +58,14 @@ private:
   SearchOptions plain;
   std::optional<double> previousCostMs;
   std::string whyNotPrevious;
-  /// Why tables can not stay.
+  /// One sentence for each table that cannot stay.
   std::vector<std::string> released;
   std::vector<Candidate> candidates;
   int64_t evaluations = 0;
   double seconds = 0;
 };
 
-/// Does the previous plan serve as it is, and at what cost?
+/// Is the previous plan valid today, and at what cost?
 void WarmSearch::judgePrevious() {
   ShardingPlan plan = warm.previous;
   plan.fingerprint = tableFingerprint(problem.tables);
@@ -87,7 +87,7 @@ void WarmSearch::consider(SearchResult result, const std::string &what) {
   candidates.push_back({std::move(result), what, spread});
 }
 
-/// All that can stay stays; what is new, and what can not stay, finds a place.
+/// Keeps all shards that can stay, and places new tables and released ones.
 std::optional<ShardingPlan> WarmSearch::tryCarriedOver() {
   Kept kept = keepWhatServes(problem, model, plain, warm.previous);
   for (double share : kReleased) {
@@ -103,8 +103,8 @@ std::optional<ShardingPlan> WarmSearch::tryCarriedOver() {
       continue;
     released = less.released;
     ShardingPlan plan = carried->plan;
-    // What was fixed for the search is not fixed by the problem, and not
-    // explained so.
+    // The kept shards were fixed for this search only, so explain and bound the
+    // plan without fixing them.
     auto free = [&](const SearchContext &context,
                     const std::vector<UnitPtr> &units) {
       return placeAsPlanned(context, units, plan);
@@ -122,8 +122,9 @@ std::optional<ShardingPlan> WarmSearch::tryCarriedOver() {
   return std::nullopt;
 }
 
-/// Steps from there whose moves pay. What a byte costs depends on how many
-/// devices send at the same time, so both extremes are tried.
+/// Improves the carried-over plan by edits that pay for their moves. The cost
+/// of a byte depends on how many devices send at once, so both extremes are
+/// tried.
 void WarmSearch::tryNear(const ShardingPlan &carried) {
   double slowest = problem.topology.levels.front().bandwidthGBps;
   for (const TopologyLevel &level : problem.topology.levels)
@@ -143,11 +144,12 @@ void WarmSearch::tryNear(const ShardingPlan &carried) {
   }
 }
 
-/// A plan made afresh; equal devices take the names that move least.
+/// Makes a plan from nothing; then numbers equal devices so that the fewest
+/// bytes move.
 tl::expected<SearchResult, Diagnosis> WarmSearch::tryFresh() {
   auto run = [&](const SearchContext &context,
                  const std::vector<UnitPtr> &units) {
-    Outcome outcome = runAlgorithm(context, units);
+    SearchOutcome outcome = runAlgorithm(context, units);
     if (outcome.state)
       rename(*outcome.state);
     return outcome;
@@ -168,8 +170,8 @@ void WarmSearch::rename(SearchState &state) const {
     if (forced == -1)
       renamed.place(i, names[static_cast<size_t>(state.deviceOf(i))]);
   }
-  // Hosts may be shared in ways that the groups do not show, and TorchRec has
-  // blocks of rows in the order of the devices.
+  // Other numbers may break memory of shared hosts, which the groups do not
+  // show, or TorchRec's order of row blocks.
   if (renamed.withinMemory() && verify(renamed.plan(), problem).empty())
     state = std::move(renamed);
 }
@@ -181,7 +183,7 @@ std::string describe(const Candidate &candidate) {
          formatMs(migration.moveMs);
 }
 
-/// Why one plan and not the other.
+/// Explains the choice among the candidates.
 std::string compare(const Candidate &best, const Candidate &other) {
   double saves = best.result.breakdown.costMs - other.result.breakdown.costMs;
   double takes = other.result.migration->moveMs - best.result.migration->moveMs;

@@ -7,9 +7,9 @@
 
 namespace neuroshard {
 
-/// search() with SearchOptions::warmStart: the previous plan as far as it
-/// serves, better plans near it, and a plan made afresh; the one that is
-/// cheapest with the time of moving spread over the horizon.
+/// search() with SearchOptions::warmStart. Tries the previous plan as far as it
+/// is valid, better plans near it, and a plan from nothing; returns the one
+/// whose cost + migration time / steps of the horizon is lowest.
 tl::expected<SearchResult, Diagnosis>
 searchFromPrevious(const ShardingProblem &problem, const CostModel &model,
                    const SearchOptions &options);

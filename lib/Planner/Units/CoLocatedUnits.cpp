@@ -19,7 +19,7 @@ bool UnitMaker::allMayStayWhole(const std::vector<int> &tables) const {
   });
 }
 
-/// The table for `count` devices, each of which gets one of the lists; nothing
+/// The table cut for the devices of a group: a list of shards for each; nothing
 /// when no allowed kind does that.
 std::optional<std::vector<std::vector<Shard>>>
 UnitMaker::partsOf(int table, const std::vector<int> &group) const {
@@ -39,7 +39,7 @@ UnitMaker::partsOf(int table, const std::vector<int> &group) const {
     if (own == group && context.table(table).rows > 1 &&
         rowBlocks(context, table, own).size() == own.size())
       return take(rowBlocks(context, table, own));
-  // Strips of columns in two by rows each.
+  // Strips of columns, each cut into two by rows.
   const Table &source = context.table(table);
   int64_t groups = (source.dim + kColumnAlignment - 1) / kColumnAlignment;
   if (!context.rulesOf(table).allows(ShardingKind::RowColumn) ||
@@ -59,8 +59,8 @@ UnitMaker::partsOf(int table, const std::vector<int> &group) const {
   return lists;
 }
 
-/// Tables of which some must be cut and all have to be on the same devices:
-/// a part of each on every device of a group, or else all parts on one device.
+/// Adds a co-located set in which some tables must be cut: a part of each table
+/// on every device of a group, or else all parts on one device.
 void UnitMaker::addCoLocatedParts(const std::vector<int> &tables) {
   std::vector<std::vector<int>> groups;
   for (int table : tables)
@@ -74,7 +74,7 @@ void UnitMaker::addCoLocatedParts(const std::vector<int> &tables) {
   };
   if (std::any_of(tables.begin(), tables.end(), mayReplicate))
     groups.insert(groups.begin(), everywhere);
-  // Two devices, whichever they are.
+  // Parts for two devices.
   size_t anywhere = groups.size();
   groups.push_back({-1, -1});
   for (size_t i = groups.size(); i-- > 0;) {
@@ -122,8 +122,8 @@ void UnitMaker::addCoLocatedParts(const std::vector<int> &tables) {
   units.push_back(makeUnit(context, std::move(shards)));
 }
 
-/// A set of which some is written by hand: the rest goes to the devices of what
-/// is, and each table to all of them.
+/// Adds the rest of a co-located set with shards written by hand: each table
+/// goes to all devices of those shards.
 void UnitMaker::addAroundFixed(const std::vector<int> &tables) {
   std::set<int> places;
   for (int table : tables)
@@ -139,7 +139,7 @@ void UnitMaker::addAroundFixed(const std::vector<int> &tables) {
            "write the shards of the whole co-located set by hand");
 }
 
-/// The table, so that it is on each of the devices and nowhere else.
+/// Cuts the table so that each of the devices, and no other, holds a part.
 bool UnitMaker::addOnEach(int table, const std::vector<int> &devices) {
   const TableRules &rules = context.rulesOf(table);
   if (devices.size() == 1 && rules.allows(ShardingKind::TableWise)) {
@@ -157,7 +157,7 @@ bool UnitMaker::addOnEach(int table, const std::vector<int> &devices) {
   return parts || (everywhere && addReplicas(table));
 }
 
-/// What is left of a table, so that it is on each of the devices.
+/// Cuts the rest of a table so that each of the devices holds a part.
 bool UnitMaker::addRestOnEach(int table, const std::vector<int> &devices) {
   std::set<int> missing(devices.begin(), devices.end());
   for (const Shard *shard : fixedOfTable[table])
@@ -169,7 +169,7 @@ bool UnitMaker::addRestOnEach(int table, const std::vector<int> &devices) {
   units.erase(units.begin() + before, units.end());
   if (rest.empty())
     return missing.empty();
-  // The largest pieces are cut until there is one for each device.
+  // Cut the largest unit until there is one for each device.
   while (rest.size() < missing.size()) {
     auto largest = std::max_element(rest.begin(), rest.end(),
                                     [](const UnitPtr &a, const UnitPtr &b) {

@@ -11,27 +11,29 @@
 
 namespace neuroshard {
 
-/// A head on at most this many numbers is cheaper than looking its result up,
-/// or than collecting many for one call.
+/// The head of a SumEmbedding of at most this size is cheaper to call than a
+/// look-up of its result, and gains nothing from batches.
 inline constexpr int kSmallEmbedding = 16;
 
-/// Collects devices, then asks the model for all of them at once.
+/// Collects devices with their shards, then asks the model for the compute of
+/// all of them in one call.
 class ComputeBatch {
 public:
   explicit ComputeBatch(const SearchContext &context);
 
-  /// Forgets what was collected.
+  /// Drops the collected devices and their results.
   void clear();
 
-  /// A device of this class whose shards' embeddings add up to `sum` + the
-  /// unit's; the model must have a SumEmbedding. A key of 0 is never looked
-  /// up. Returns the index of the result.
+  /// Adds a device of this class whose shards' embeddings add up to `sum` + the
+  /// unit's; the model must have a SumEmbedding. `key`: contentsKey(), for the
+  /// cache; 0 skips the cache. Returns the index of the result.
   size_t add(std::span<const double> sum, const Unit *unit, int shardCount,
              size_t classIndex, uint64_t key = 0);
-  /// The same, for a sum and a number of shards that the caller writes, valid
-  /// until the next call: size() numbers.
+  /// The same for a sum (SumEmbedding::size() numbers, returned) and a number
+  /// of shards that the caller writes; both pointers are valid until the next
+  /// call.
   double *addRow(size_t classIndex, size_t &result, int *&shardCount);
-  /// A device with these units / shards, for any model.
+  /// Adds a device with these units / shards, for any model.
   size_t add(std::span<const Unit *const> units, size_t classIndex,
              uint64_t key = 0);
 
@@ -40,7 +42,7 @@ public:
   void run();
   const ComputeMs &operator[](size_t index) const { return results[index]; }
 
-  /// Whether a look-up is cheaper than the model.
+  /// Is a look-up in the cache cheaper than a call of the model?
   bool worthCaching() const { return caching; }
 
 private:
@@ -63,8 +65,8 @@ private:
   std::vector<ComputeMs> results;
 };
 
-/// The key of a device's contents after one more unit. Order counts: the same
-/// units added in another order give another sum in its last bits.
+/// The key of a device's contents after one more unit. Keys depend on the order
+/// of the units, because the last bits of a sum of embeddings do.
 uint64_t contentsKey(uint64_t contents, const Unit &added);
 
 } // namespace neuroshard

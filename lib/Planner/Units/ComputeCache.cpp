@@ -1,21 +1,21 @@
-//===- ComputeCache.cpp - Compute times of device contents seen -----------===//
+//===- ComputeCache.cpp - Cache of devices' compute times -----------------===//
 
 #include "ComputeCache.h"
 
 using namespace neuroshard;
 
 bool ComputeCache::find(uint64_t key, ComputeMs &time) {
-  Part &part = parts[key % parts.size()];
-  std::lock_guard<std::mutex> lock(part.mutex);
-  auto found = part.times.find(key);
-  if (found == part.times.end())
+  Bucket &bucket = buckets[key % buckets.size()];
+  std::lock_guard<std::mutex> lock(bucket.mutex);
+  auto found = bucket.times.find(key);
+  if (found == bucket.times.end())
     return false;
   time = found->second;
   return true;
 }
 
 void ComputeCache::insert(uint64_t key, ComputeMs time) {
-  Part &part = parts[key % parts.size()];
-  std::lock_guard<std::mutex> lock(part.mutex);
-  part.times.emplace(key, time);
+  Bucket &bucket = buckets[key % buckets.size()];
+  std::lock_guard<std::mutex> lock(bucket.mutex);
+  bucket.times.emplace(key, time);
 }

@@ -1,4 +1,4 @@
-//===- ComputeCache.h - Compute times of device contents seen ---*- C++ -*-===//
+//===- ComputeCache.h - Cache of devices' compute times ---------*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_PLANNER_UNITS_COMPUTECACHE_H
 #define NEUROSHARD_LIB_PLANNER_UNITS_COMPUTECACHE_H
@@ -12,18 +12,18 @@
 
 namespace neuroshard {
 
-/// Compute times of device contents seen before, by contentsKey(). Thread-safe.
+/// Cache of the compute times of devices, by contentsKey(). Thread-safe.
 class ComputeCache {
 public:
   bool find(uint64_t key, ComputeMs &time);
   void insert(uint64_t key, ComputeMs time);
 
 private:
-  struct Part {
+  struct Bucket {
     std::mutex mutex;
     std::unordered_map<uint64_t, ComputeMs> times;
   };
-  std::array<Part, 16> parts;
+  std::array<Bucket, 16> buckets;
 };
 
 } // namespace neuroshard

@@ -19,9 +19,9 @@ void UnitMaker::addFixedShards() {
   }
 }
 
-/// What the fixed shards of a table leave uncovered, as rectangles: per strip
-/// between two column boundaries the free row ranges; equal ranges of
-/// neighbouring strips joined.
+/// The part of a table that its fixed shards leave uncovered, as rectangles:
+/// the free row ranges of each strip between two column boundaries, with equal
+/// ranges of neighbouring strips joined.
 void UnitMaker::addRest(int table, const std::vector<const Shard *> &fixed) {
   Shard rest = whole(table);
   std::set<int64_t> columns = {0, rest.colEnd};
@@ -84,8 +84,8 @@ bool UnitMaker::addReplicas(int table) {
   return true;
 }
 
-/// The group whose fullest device has the most room left by shards that have no
-/// choice, if possible away from tables that this one must avoid.
+/// The group whose fullest device has the most room beside the units without a
+/// choice; if possible one without tables that this one is separated from.
 const std::vector<int> &
 UnitMaker::roomiestGroup(int table,
                          const std::vector<std::vector<int>> &groups) const {
@@ -120,7 +120,7 @@ UnitMaker::roomiestGroup(int table,
       [&](const auto &a, const auto &b) { return rank(a) < rank(b); });
 }
 
-/// For a table that may not stay whole.
+/// Adds a table that may not stay whole in an allowed form.
 bool UnitMaker::addInAllowedForm(int table) {
   const TableRules &rules = context.rulesOf(table);
   UnitPtr unit = makeUnit(context, {whole(table)});
@@ -184,8 +184,8 @@ void UnitMaker::addTable(int table) {
   else if (everyDeviceNeedsRows(context.problem) &&
            devicesWithRows(source.rows, context.deviceCount) <
                context.deviceCount)
-    message += "; on the CPU target torchrec-1.9 cuts by rows only tables of "
-               "which every device gets some";
+    message += "; on the CPU, target torchrec-1.9 cuts by rows only tables "
+               "with rows for every device";
   fail(std::move(message), "allow table_wise, or another kind, for this table");
 }
 

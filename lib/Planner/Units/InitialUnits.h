@@ -9,9 +9,9 @@
 
 namespace neuroshard {
 
-/// The units of a problem before any search: what was written by hand, the
-/// rest of each table whole, and tables whose allowed kinds leave no choice in
-/// their one form. A diagnosis when a rule cannot be met.
+/// The units of a problem before any search: the shards written by hand, the
+/// rest of each table in one piece, and tables that may not stay whole in their
+/// first allowed form. An error when a rule cannot be met.
 tl::expected<std::vector<UnitPtr>, Diagnosis>
 initialUnits(const SearchContext &context);
 

@@ -8,7 +8,7 @@ using namespace neuroshard;
 
 namespace {
 
-/// Rounded down.
+/// A share of each term, rounded down.
 MemoryTerms shareOf(const MemoryTerms &terms, double share) {
   MemoryTerms result = terms;
   for (int64_t *value :
@@ -18,9 +18,10 @@ MemoryTerms shareOf(const MemoryTerms &terms, double share) {
   return result;
 }
 
-/// Results of unpooled row shards may take fewer bytes than those of the whole
-/// (they travel as they are, without a copy in the wire type), and long
-/// segments of ids are counted in thousands.
+/// A lower bound of a table's memory when it may be cut by rows. Results of
+/// unpooled row shards may take fewer bytes than those of the whole table: they
+/// need no copy in the wire type, and sums of long segments of ids are counted
+/// per 1,024 ids.
 MemoryTerms leastByRows(const SearchContext &context, int table,
                         MemoryTerms terms) {
   const ShardingProblem &problem = context.problem;
@@ -105,14 +106,14 @@ MemoryTerms neuroshard::leastOf(const SearchContext &context,
 bool neuroshard::hasOtherForms(const SearchContext &context, const Unit &unit) {
   if (unit.writtenByHand)
     return false;
-  // Native row shards need be neither equal nor everywhere.
+  // Row shards for target native may differ in size and lie on any devices.
   if (unit.forcedDevice >= 0 && context.problem.target == Target::Native)
     return true;
   const Shard &shard = unit.shards.front();
   const TableRules &rules = context.rulesOf(unit.tables.front());
   const Table &table = context.table(unit.tables.front());
   bool whole = shard.rows() == table.rows && shard.width() == table.dim;
-  // Of several tables, each may be cut in its own way.
+  // Each of several co-located tables may be cut in its own way.
   if (unit.tables.size() > 1 || (!whole && (!rules.kindsListed || rules.fixed)))
     return true;
   bool replicas = rules.allows(ShardingKind::Replicated) &&

@@ -7,17 +7,17 @@
 
 namespace neuroshard {
 
-/// Placements of a unit: one, or all devices.
+/// The number of devices that hold a unit: one or all.
 int64_t copiesOf(const SearchContext &context, const Unit &unit);
 
-/// The terms of a unit `factor` times.
+/// Each term `factor` times.
 MemoryTerms scaled(const MemoryTerms &terms, int64_t factor);
 
-/// At most what the shards of a unit take in all, however they are cut, or, if
-/// that is less and allowed, all replicas of their tables.
+/// A lower bound of the memory of a unit's shards, summed over all devices, for
+/// any cut of them and for replicas where these are allowed.
 MemoryTerms leastOf(const SearchContext &context, const Unit &unit);
 
-/// Could the tables of this unit take another form than the one it was given?
+/// May the tables of this unit take other forms than that of the unit?
 bool hasOtherForms(const SearchContext &context, const Unit &unit);
 
 } // namespace neuroshard

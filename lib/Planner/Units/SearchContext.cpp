@@ -32,7 +32,7 @@ static int threadsFor(const SearchOptions &options) {
                                    1u, std::thread::hardware_concurrency()));
 }
 
-/// The problem at a snapshot, with memory at the worst.
+/// The problem at a snapshot, with memory of the worst snapshot.
 static ShardingProblem periodOf(const ShardingProblem &given, size_t snapshot,
                                 const ShardingProblem &summary) {
   ShardingProblem period = atSnapshot(given, snapshot);
@@ -110,9 +110,8 @@ void SearchContext::collectRules() {
     table.allowed.fill(false);
     for (ShardingKind kind : constraint.allowedKinds)
       table.allowed[static_cast<size_t>(kind)] = true;
-    // Row-wise inside one group is row-wise, but to TorchRec; the other way
-    // round only where there is no other group. A single device has whole
-    // tables.
+    // Native: row-wise inside one group is row-wise, too, and the reverse holds
+    // where there is one group alone. On a single device a table is whole.
     auto also = [&](ShardingKind kind, bool allowed) {
       bool &entry = table.allowed[static_cast<size_t>(kind)];
       entry = entry || allowed;
@@ -159,27 +158,27 @@ void SearchContext::restrictForTorchRec(int index, TableRules &rule) const {
     if (!std::ranges::all_of(groups, filled))
       forbid(ShardingKind::TableRowWise);
   }
-  // Blocks on the first group alone are of the other kind.
+  // Row blocks inside the first group alone are table-row-wise.
   if (groups.size() > 1 &&
       devicesWithRows(source.rows, deviceCount) <= groups[0])
     forbid(ShardingKind::RowWise);
   if (!columnsMustBeEqual(problem, index))
     return;
-  // Halves are of one width in all tables of a module.
+  // Halves only, since all column shards of the table must have one width.
   if (source.dim % (2 * kColumnAlignment) != 0 ||
       rule.minWidth > source.dim / 2)
     forbid(ShardingKind::ColumnWise);
   rule.minWidth = std::max(rule.minWidth, source.dim / 2);
 }
 
-/// What the target or the optimizer cannot do, whatever the constraints say.
+/// Forbids the kinds that the target or the optimizer cannot run.
 void SearchContext::restrictKinds(int index, TableRules &rule) const {
   const Table &source = table(index);
   bool torchRec = problem.target == Target::TorchRec19;
   bool exactRows =
       exchangesNorms(source.optimizer.kind, problem.optimizerSemantics, true);
   rule.exactRows = exactRows;
-  // The norms that column owners exchange are of gradients without decay.
+  // The exchanged norms are of gradients without weight decay.
   bool noNorms = exactRows && source.optimizer.weightDecay != 0;
   if (torchRec)
     restrictForTorchRec(index, rule);

@@ -24,20 +24,20 @@ struct TableRules {
   /// By ShardingKind.
   std::array<bool, 6> allowed = {true, true, true, true, true, true};
   int64_t minWidth = 1;
-  /// Per device; empty: all.
+  /// Per device: may it hold the table? Empty: all may.
   std::vector<bool> devices;
   /// Sets of Constraints::separate the table belongs to.
   std::vector<int> separateSets;
-  /// Tables that must be where this one is; the first of them, or -1. Sets
-  /// that share a table are one.
+  /// The first table of this one's co-located set, or -1. Sets that share a
+  /// table count as one set.
   int coLocateLeader = -1;
   /// Has shards written by hand.
   bool fixed = false;
   /// Has a list of allowed kinds.
   bool kindsListed = false;
-  /// Its optimizer's state per row is exact on column shards.
+  /// Column shards of it must exchange norms to train as the whole table does.
   bool exactRows = false;
-  /// Shards written by hand, or those of the plan before, cut it by columns.
+  /// Shards written by hand or kept from the previous plan cut it by columns.
   bool columnsCutBefore = false;
 
   bool allows(ShardingKind kind) const {
@@ -51,7 +51,7 @@ struct TableRules {
 /// A problem with everything derived from it that does not change during a
 /// search.
 class SearchContext {
-  /// Of a problem with snapshots.
+  /// Only of a problem with snapshots.
   std::optional<const ShardingProblem> summary;
 
 public:
@@ -63,7 +63,7 @@ public:
   const Table &table(int index) const {
     return problem.tables[static_cast<size_t>(index)];
   }
-  /// Of a name that is known to exist.
+  /// `name` must be that of a table.
   int tableIndex(std::string_view name) const { return tableOfName.at(name); }
   const std::vector<int> &featuresOf(int table) const {
     return features[static_cast<size_t>(table)];
@@ -71,10 +71,10 @@ public:
   const TableRules &rulesOf(int table) const {
     return rules[static_cast<size_t>(table)];
   }
-  /// exchangesNorms() of all shards of the table, of which this is one. No
-  /// search cuts some rows of such a table by columns and leaves others whole,
-  /// unless somebody did so before; then whole rows count as if they exchanged
-  /// norms, too.
+  /// exchangesNorms() of all shards of the table, of which this is one, told
+  /// from this one alone. That is possible because no search cuts some rows of
+  /// such a table by columns and leaves others whole. Where given shards do so,
+  /// shards of whole rows count as if they exchanged norms, too.
   bool exchangesNormsOf(int table, const Shard &shard) const {
     const Table &source = this->table(table);
     bool wholeRow = shard.width() == source.dim;
@@ -82,9 +82,9 @@ public:
            (!wholeRow ||
             (rulesOf(table).columnsCutBefore && shard.rows() != source.rows));
   }
-  /// May a piece of the table of so many rows and columns be cut by columns,
-  /// or arise when columns are joined? Not if others could have to exchange
-  /// norms with it, which it would not know.
+  /// May a shard of so many rows and columns of the table be cut by columns, or
+  /// be made by joining columns? Not where that mixes whole and cut rows, see
+  /// exchangesNormsOf().
   bool mayMixWidths(int table, int64_t rows, int64_t width) const {
     const Table &source = this->table(table);
     const TableRules &rule = rulesOf(table);
@@ -94,7 +94,7 @@ public:
   const DeviceClass &classOf(int device) const {
     return *usedClasses[classIndexOf(device)];
   }
-  /// Into usedClasses.
+  /// Index into usedClasses.
   size_t classIndexOf(int device) const {
     return classIndices[static_cast<size_t>(device)];
   }
@@ -104,39 +104,40 @@ public:
   const MemoryTerms &baseOf(int device) const {
     return base[static_cast<size_t>(device)];
   }
-  /// Pieces made so far.
   UnitStore &store() const { return *pieces; }
   ComputeCache &computeCache() const { return *computes; }
   SearchThreads &pool() const { return *threads; }
-  /// Is the time over, or was the search told to stop? On the thread that
-  /// called search() this also reports progress.
+  /// Has the deadline passed, or did the receiver of progress stop the search?
+  /// On the thread that called search() this also reports progress.
   bool deadlinePassed() const;
-  /// In words, once it has passed.
+  /// Why deadlinePassed() is true, in words.
   std::string whyStopped() const;
   double seconds() const;
-  /// For progress: what goes on, from which to which share of the whole; how
-  /// far that is; a plan's cost. Any thread.
+  /// Notes for progress, from any thread: the phase and the shares of the whole
+  /// search at which it begins and ends; the share of the phase that is done;
+  /// the cost of a plan that was found.
   void beginPhase(const char *phase, double begin, double end) const;
   void noteShare(double shareOfPhase) const;
   void noteCost(double costMs) const;
 
-  /// With snapshots their summary: the statistics in the mean and memory at
-  /// the worst. Enough for what only guides a search.
+  /// With snapshots their summary: mean statistics, and memory of the worst
+  /// snapshot. It only guides searches.
   const ShardingProblem &problem;
-  /// The problem at each of its snapshots, but with memory at the worst, and
-  /// how much each counts; what a plan costs is the mean over them. Empty
+  /// The problem at each of its snapshots, with memory of the worst, and the
+  /// weight of each; a plan's cost is the weighted mean over them. Empty
   /// without snapshots.
   std::vector<ShardingProblem> periods;
   std::vector<double> shares;
   const CostModel &model;
   const SearchOptions &options;
   const int deviceCount;
-  /// The classes that occur in the topology.
+  /// The device classes of the topology.
   std::vector<const DeviceClass *> usedClasses;
   std::vector<int> innerGroupOfDevice;
 
 private:
-  /// What progress tells, and whether its receiver wants the search to end.
+  /// The state that progress reports, and whether its receiver stopped the
+  /// search.
   struct Progress;
   void reportProgress() const;
   void collectRules();

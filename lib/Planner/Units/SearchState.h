@@ -14,9 +14,8 @@ namespace neuroshard {
 /// maintained incrementally.
 class SearchState {
 public:
-  /// Places the units that have no choice; the others wait. `units` gives the
-  /// set that will be placed in the end, which decides how much memory joining
-  /// columns takes everywhere.
+  /// Places the units that have no choice. `units`: all that are to be placed;
+  /// they decide how much memory joining columns takes on every device.
   SearchState(const SearchContext &context, std::vector<UnitPtr> units);
 
   static constexpr int kUnplaced = -1;
@@ -42,9 +41,9 @@ public:
   /// May the unit be added without breaking memory, a device rule or a
   /// separation?
   bool fits(int device, const Unit &unit) const;
-  /// fits(), were there room.
+  /// fits(), but for memory.
   bool admits(int device, const Unit &unit) const;
-  /// Nothing is above its memory.
+  /// Is every device and host within its memory?
   bool withinMemory() const;
 
   void place(size_t unit, int device);
@@ -52,18 +51,18 @@ public:
   /// Replaces a unit by others, none of which is placed; the first takes its
   /// index, the others come last. Returns their indices.
   std::vector<size_t> replace(size_t unit, const std::vector<UnitPtr> &parts);
-  /// Takes a unit out for good; the last one takes its index.
+  /// Removes a unit from units(); the last one takes its index.
   void erase(size_t unit);
 
   /// Compute of a device with one more unit.
   ComputeMs computeWith(int device, const Unit &unit) const;
-  /// Objective now; with snapshots the mean over them, from scratch.
+  /// Objective; with snapshots the mean over them, worked out from scratch.
   double costMs() const;
-  /// Objective of the summary, now / with one more unit on a device.
+  /// Objective of the summary / the same with one more unit on a device.
   CostBreakdown breakdown() const;
   double costWith(int device, const Unit &unit) const;
 
-  /// Shards of everything placed, in the order of tables and ranges, named.
+  /// The plan of all units: shards named and sorted by table and range.
   ShardingPlan plan() const;
 
   const SearchContext &context() const { return *owner; }

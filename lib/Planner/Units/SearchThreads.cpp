@@ -22,7 +22,7 @@ void SearchThreads::start() {
     for (int i = 1; i < count; ++i)
       helpers.emplace_back([this] { serve(); });
   } catch (const std::system_error &) {
-    // No more threads to be had: those that run share out the work.
+    // The system refuses more threads: those that run share the work.
   }
 }
 

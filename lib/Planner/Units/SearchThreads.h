@@ -12,12 +12,12 @@
 
 namespace neuroshard {
 
-/// Runs work items on the calling thread and some of its own, which start with
-/// the first call that has more than one item. Goes on with fewer where the
-/// system has no more.
+/// Runs work items on the calling thread and on threads of its own. Those start
+/// with the first call that has more than one item; where the system refuses
+/// threads, fewer share the work.
 class SearchThreads {
 public:
-  /// At least one thread, the caller's.
+  /// The number of threads, the caller's included.
   explicit SearchThreads(int threads) : count(threads < 1 ? 1 : threads) {}
   ~SearchThreads();
   SearchThreads(const SearchThreads &) = delete;

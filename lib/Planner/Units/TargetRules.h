@@ -16,20 +16,20 @@
 
 namespace neuroshard {
 
-/// Must each device of a row-wise table get rows? TorchRec on the CPU: FBGEMM's
-/// kernels there fail on shards without rows.
+/// Must each device of a row-wise table get rows? Yes for TorchRec on the CPU:
+/// FBGEMM's CPU kernels fail on shards without rows.
 bool everyDeviceNeedsRows(const ShardingProblem &problem);
 
 /// How many of `devices` get rows when a table is cut into blocks of
 /// ceil(rows / devices).
 int64_t devicesWithRows(int64_t rows, int64_t devices);
 
-/// Must all column shards of the table have one width? TorchRec: tables with a
-/// feature that is not pooled.
+/// Must all column shards of the table have one width? Yes for TorchRec if the
+/// table has a feature that is not pooled.
 bool columnsMustBeEqual(const ShardingProblem &problem, int table);
 
-/// Why the target does not run these shards, which cover the table; empty when
-/// it does.
+/// Why the target does not run these shards, which cover the table; empty if it
+/// runs them.
 std::string targetObjection(const ShardingProblem &problem, int table,
                             const std::vector<const Shard *> &shards);
 

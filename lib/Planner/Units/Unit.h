@@ -68,7 +68,7 @@ struct Demand {
 /// sizes of the shards, not on where in their tables these lie. The demand
 /// itself is that of the summary.
 struct ShardFacts : Demand {
-  // What every step of a search looks at comes first.
+  // First, because every edit of a local search reads it.
   Footprint footprint;
   /// Per SearchContext::periods, without the compute alone.
   std::vector<Demand> periods;
@@ -86,12 +86,13 @@ struct Unit : ShardFacts {
   /// Without devices, unless replicated.
   std::vector<Shard> shards;
   std::vector<int> tables;
-  /// Where it must go; -1: anywhere allowed; kEverywhere: on all devices.
+  /// The device it must be on; -1: any that its tables allow; kEverywhere: all
+  /// devices.
   int forcedDevice = -1;
   bool writtenByHand = false;
-  /// The same for units of equal shards, wherever in their tables they lie.
+  /// A hash of the tables and sizes of the shards.
   uint64_t sizeKey = 0;
-  /// Its tables have rules on devices or separation.
+  /// Do its tables have rules on devices or separation?
   bool restricted = false;
 
   static constexpr int kEverywhere = -2;

@@ -1,4 +1,4 @@
-//===- UnitOperations.cpp - Making, cutting and joining units -------------===//
+//===- UnitOperations.cpp - Making and cutting units ----------------------===//
 
 #include "UnitOperations.h"
 
@@ -37,8 +37,8 @@ bool maySplitRows(const SearchContext &context, int table, const Shard &shard) {
                                  : ShardingKind::RowColumn);
 }
 
-/// Part `index` of `parts` of the shards' columns; false when it is too
-/// narrow.
+/// Cuts the shard to part `index` of `parts` of its columns; false when that is
+/// too narrow.
 bool cutColumns(const SearchContext &context, int table, Shard &shard,
                 int index, int parts) {
   int64_t groups = (shard.width() + kColumnAlignment - 1) / kColumnAlignment;
@@ -157,8 +157,8 @@ static void addDemand(Demand &sum, const Demand &one) {
   addLoads(sum.load, one.load, 1);
 }
 
-/// Described once per size: two pieces of a table differ in no more. What
-/// somebody wrote by hand may be in another tier.
+/// Shards of one table and size have the same facts, except that shards written
+/// by hand may be in another tier.
 std::shared_ptr<const ShardFacts>
 neuroshard::factsOf(const SearchContext &context, int table,
                     const Shard &shard) {
@@ -337,7 +337,7 @@ neuroshard::rowBlockGroups(const SearchContext &context, int table) {
       if (rules.allowsDevice(device))
         devices.push_back(device);
     bool complete = static_cast<int>(devices.size()) == last - first;
-    // Two blocks on the only device are row shards, too.
+    // Row blocks on a single device: two.
     if (native && devices.size() == 1)
       devices.push_back(devices.front());
     if (devices.size() > 1 && (complete || native))

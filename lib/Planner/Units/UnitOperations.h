@@ -1,4 +1,4 @@
-//===- UnitOperations.h - Making, cutting and joining units -----*- C++ -*-===//
+//===- UnitOperations.h - Making and cutting units --------------*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_PLANNER_UNITS_UNITOPERATIONS_H
 #define NEUROSHARD_LIB_PLANNER_UNITS_UNITOPERATIONS_H
@@ -13,23 +13,23 @@ namespace neuroshard {
 
 Footprint footprintOf(const MemoryTerms &terms);
 
-/// The facts of a shard (without devices, unless replicated), described once
-/// per size: two pieces of a table differ in no more.
+/// The facts of a shard (without devices, unless replicated), made once per
+/// size.
 std::shared_ptr<const ShardFacts> factsOf(const SearchContext &context,
                                           int table, const Shard &shard);
 
 /// May the unit's tables be on this device?
 bool allowsDevice(const SearchContext &context, const Unit &unit, int device);
 
-/// Must others keep away from it?
+/// Is one of its tables separated from others?
 bool isSeparated(const SearchContext &context, const Unit &unit);
 
 /// Is it a table in one piece that may still be placed, and cut, in any way
 /// that the table's rules allow?
 bool isWholeTable(const SearchContext &context, const Unit &unit);
 
-/// How many devices a unit can go to; those with fewer choose first. A unit
-/// that others must avoid comes before those that are free altogether.
+/// The number of devices that may hold a unit, plus 1 for a unit without any
+/// rule on devices or separation. Units with less freedom are placed first.
 int freedomOf(const SearchContext &context, const Unit &unit);
 
 /// Makes a unit of these rectangles (one per table).
@@ -47,14 +47,15 @@ std::optional<std::vector<UnitPtr>> splitRows(const SearchContext &context,
 std::optional<std::vector<UnitPtr>> halveColumns(const SearchContext &context,
                                                  const Unit &unit);
 
-/// Two parts, the first with at most this share (in (0, 1)) of the unit.
+/// The unit in two parts, the first with at most this share (in (0, 1)).
 enum class Cut { Columns, Rows };
 std::optional<std::vector<UnitPtr>> cutAtShare(const SearchContext &context,
                                                const Unit &unit, double share,
                                                Cut direction);
 
-/// Columns, unless rows take clearly less memory: narrow columns pad their rows
-/// and repeat the ids, row shards repeat the results, which also costs time.
+/// The cut by columns, unless the one by rows takes clearly less memory. Narrow
+/// columns pad their rows and repeat the ids; row shards repeat the results,
+/// which also costs time.
 std::optional<std::vector<UnitPtr>>
 betterCut(const std::optional<std::vector<UnitPtr>> &columns,
           const std::optional<std::vector<UnitPtr>> &rows);
@@ -66,8 +67,8 @@ bool canCut(const SearchContext &context, const Unit &unit);
 std::vector<UnitPtr> rowBlocks(const SearchContext &context, int table,
                                const std::vector<int> &devices);
 
-/// May the table be cut into row blocks over these devices under the target?
-/// All devices, or one inner group; a single device twice.
+/// The groups of devices over which the table may be cut into row blocks under
+/// the target: all devices, or one inner group; a single device, listed twice.
 std::vector<std::vector<int>> rowBlockGroups(const SearchContext &context,
                                              int table);
 

@@ -15,26 +15,27 @@ namespace neuroshard {
 /// A concurrent map from small integer keys to values made on first use.
 template <typename Key, typename Value, typename Hash> class OnceMap {
 public:
-  /// The value of a key; `make` may run twice for one key, the first stays.
+  /// The value of a key. `make` may run twice for one key; the first result
+  /// stays.
   template <typename Make> Value get(const Key &key, Make make) {
-    Part &part = parts[Hash()(key) % parts.size()];
+    Bucket &bucket = buckets[Hash()(key) % buckets.size()];
     {
-      std::lock_guard<std::mutex> lock(part.mutex);
-      auto found = part.values.find(key);
-      if (found != part.values.end())
+      std::lock_guard<std::mutex> lock(bucket.mutex);
+      auto found = bucket.values.find(key);
+      if (found != bucket.values.end())
         return found->second;
     }
     Value value = make();
-    std::lock_guard<std::mutex> lock(part.mutex);
-    return part.values.emplace(key, std::move(value)).first->second;
+    std::lock_guard<std::mutex> lock(bucket.mutex);
+    return bucket.values.emplace(key, std::move(value)).first->second;
   }
 
 private:
-  struct Part {
+  struct Bucket {
     std::mutex mutex;
     std::unordered_map<Key, Value, Hash> values;
   };
-  std::array<Part, 16> parts;
+  std::array<Bucket, 16> buckets;
 };
 
 template <size_t N> struct HashNumbers {
@@ -49,7 +50,7 @@ template <size_t N> struct HashNumbers {
   }
 };
 
-/// The pieces a search has seen. Thread-safe.
+/// Cache of the units and shard facts of a search. Thread-safe.
 class UnitStore {
 public:
   /// Facts of (table, rows, width, replicas); made by `make`.

@@ -24,7 +24,8 @@ public:
   void checkEqualWidths();
   void checkTiers();
   void checkExactNorms();
-  /// Equal blocks of rows, one on each device of [first, first + count).
+  /// Are the shards equal row blocks, one on each device of
+  /// [first, first + count)?
   void checkRowBlocks(int first, int count, const char *kind);
   void checkFilled(int count, const char *kind);
   void error(std::string message) {
@@ -45,7 +46,7 @@ void TorchRecRules::checkWidths() {
                    "' has " + std::to_string(shard->width()));
 }
 
-/// TorchRec reads all of them as rows of the first one's width.
+/// TorchRec reads all shards of a device as rows of the first one's width.
 void TorchRecRules::checkWidthsOnDevices() {
   std::map<int, const Shard *> firsts;
   for (const Shard *shard : shards) {

@@ -1,4 +1,4 @@
-//===- DreamShardTest.cpp - The placement game and its search -------------===//
+//===- DreamShardTest.cpp - The placement MDP and its search --------------===//
 
 #include "neuroshard/CostModel/Roofline.h"
 #include "neuroshard/Planner/PlacementMdp.h"

@@ -1,4 +1,4 @@
-//===- PublishedTest.cpp - The fast published search finds the plain one's ===//
+//===- PublishedTest.cpp - The fast published search equals the plain one -===//
 ///
 /// \file
 /// A plain form of the published search, from the paper and the reference

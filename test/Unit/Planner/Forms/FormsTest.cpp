@@ -125,8 +125,9 @@ TEST(FormsTest, StepsKeepEveryPieceAndTheTarget) {
       SearchOptions options;
       SearchContext context(problem, *model, options);
       std::vector<UnitPtr> units = *initialUnits(context);
-      for (Outcome outcome : {searchTorchRec(context, units),
-                              searchDistributedEmbeddings(context, units)}) {
+      for (SearchOutcome outcome :
+           {searchTorchRec(context, units),
+            searchDistributedEmbeddings(context, units)}) {
         ASSERT_TRUE(outcome.state.has_value());
         Board board(context, units, *outcome.state);
         EXPECT_DOUBLE_EQ(board.state().costMs(), outcome.state->costMs());

@@ -1,8 +1,8 @@
 //===- BoardTest.cpp - Every step keeps the books and the plan in order ---===//
 
 #include "LocalSearch/Board.h"
-#include "LocalSearch/Anneal.h"
 #include "LocalSearch/EditBatch.h"
+#include "LocalSearch/LocalSearch.h"
 #include "LocalSearch/MoveEstimate.h"
 #include "LocalSearch/Proposals.h"
 #include "Placement/Greedy.h"
@@ -296,7 +296,7 @@ TEST(BoardTest, BoundsDecideAsTheEnergyDoes) {
   }
 }
 
-TEST(BoardTest, SimplifyJoinsWhatTheLimitAllows) {
+TEST(BoardTest, JoinPiecesTakesWhatTheLimitAllows) {
   Setting setting(randomTask({12, 12, 4, 4, 0.6, 0.95}, 8));
   Board &board = *setting.board;
   Proposals proposals(board, 3);
@@ -309,7 +309,7 @@ TEST(BoardTest, SimplifyJoinsWhatTheLimitAllows) {
   ASSERT_GT(before, 20);
   int64_t evaluations = 0;
   double limit = 1.02 * MoveEstimate(board, 256).costMs();
-  double costMs = simplify(board, limit, evaluations);
+  double costMs = joinPieces(board, limit, evaluations);
   EXPECT_LE(costMs, limit);
   EXPECT_NEAR(costMs, board.state().costMs(), 1e-9 * costMs);
   EXPECT_EQ(text(verify(setting.plan(), setting.problem)), "");

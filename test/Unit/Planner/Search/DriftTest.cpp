@@ -1,7 +1,7 @@
 //===- DriftTest.cpp - Plans for several periods, and ends of searches ----===//
 
-#include "LocalSearch/Anneal.h"
 #include "LocalSearch/EditBatch.h"
+#include "LocalSearch/LocalSearch.h"
 #include "LocalSearch/Proposals.h"
 #include "Placement/Greedy.h"
 #include "SearchTasks.h"

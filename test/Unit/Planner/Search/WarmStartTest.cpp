@@ -227,13 +227,13 @@ TEST(KeepShardsTest, OnlyTablesThatBreakARuleGo) {
   problem.constraints.forbids = {{1, {1}}};
   Kept kept = keptOf(problem, before);
   EXPECT_THAT(kept.released,
-              ElementsAre("table 'b' can not stay: it may not be on device 1"));
+              ElementsAre("table 'b' cannot stay: it may not be on device 1"));
   ASSERT_THAT(kept.shards, SizeIs(1));
   EXPECT_EQ(kept.shards[0].table, "a");
   problem.constraints.forbids.clear();
   problem.constraints.tables = {{0, {ShardingKind::RowWise}, 1}};
   EXPECT_THAT(keptOf(problem, before).released,
-              ElementsAre("table 'a' can not stay: it may not be sharded "
+              ElementsAre("table 'a' cannot stay: it may not be sharded "
                           "table_wise"));
   problem.constraints.tables.clear();
   problem.constraints.separate = {{0, 1}};
@@ -252,7 +252,7 @@ TEST(KeepShardsTest, AFullDeviceLosesTheSmallestTableThatWillDo) {
   problem.topology.devices[0].memoryBytes = needed - 1;
   Kept kept = keptOf(problem, before);
   ASSERT_THAT(kept.released, SizeIs(1));
-  EXPECT_THAT(kept.released[0], HasSubstr("table 'b' can not stay: device 0 "
+  EXPECT_THAT(kept.released[0], HasSubstr("table 'b' cannot stay: device 0 "
                                           "would be 1 B above its memory"));
   problem.topology.devices[0].memoryBytes = needed - 20000;
   EXPECT_THAT(keptOf(problem, before).released[0], HasSubstr("table 'a'"));

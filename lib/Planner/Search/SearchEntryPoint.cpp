@@ -1,11 +1,11 @@
-//===- Dispatch.cpp - search(): checks the input, then runs ---------------===//
+//===- SearchEntryPoint.cpp - search(): checks the input, then runs -------===//
 
+#include "neuroshard/Planner/Search.h"
 #include "Explain/Infeasibility.h"
 #include "Forms/RowGroups.h"
 #include "Replan/Migration.h"
 #include "RunSearch.h"
 #include "WarmStart.h"
-#include "neuroshard/Planner/Search.h"
 #include "neuroshard/Planner/SearchOptionTable.h"
 #include "neuroshard/Planner/Verify.h"
 
@@ -29,8 +29,8 @@ Diagnostics checkOptions(const SearchOptions &options) {
   return errors;
 }
 
-/// The facts of the problem that a plan depends on and does not show, and the
-/// settings of the search.
+/// Adds to a plan's provenance the facts of the problem that the plan does not
+/// show, and the settings of the search.
 std::vector<std::pair<std::string, std::string>>
 provenanceSettings(const ShardingProblem &problem,
                    const SearchOptions &options) {
@@ -43,8 +43,8 @@ provenanceSettings(const ShardingProblem &problem,
   return settings;
 }
 
-/// Also plans with a group chosen for each table whose rows stay inside one,
-/// and takes the cheaper plan.
+/// Runs the default search also on the problem of withRowGroups() and returns
+/// the cheaper plan.
 tl::expected<SearchResult, Diagnosis>
 searchBothWays(const ShardingProblem &problem, const ShardingProblem &grouped,
                const CostModel &model, const SearchOptions &options) {
@@ -57,9 +57,9 @@ searchBothWays(const ShardingProblem &problem, const ShardingProblem &grouped,
                                            plain->breakdown.costMs);
   if (!better || !verify(inGroups->plan, problem).empty())
     return plain;
-  inGroups->explanation.insert(
-      inGroups->explanation.begin(),
-      "tables whose rows may be cut inside one group only got a group each");
+  inGroups->explanation.insert(inGroups->explanation.begin(),
+                               "chose a group for each table whose rows may be "
+                               "cut inside one group only");
   return inGroups;
 }
 
@@ -82,7 +82,7 @@ neuroshard::search(const ShardingProblem &problem, const CostModel &model,
         return searchBothWays(problem, *grouped, model, options);
     return runSearch(problem, model, options, runAlgorithm);
   }();
-  // Of the whole search: its parts have a share of the time.
+  // The time of the whole search, not of its last part.
   if (result)
     result->plan.provenance.settings = provenanceSettings(problem, options);
   return result;

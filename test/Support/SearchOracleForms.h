@@ -1,7 +1,7 @@
-//===- SearchOracleModes.h - Every form a table may take --------*- C++ -*-===//
+//===- SearchOracleForms.h - Every form a table may take --------*- C++ -*-===//
 
-#ifndef NEUROSHARD_TEST_SUPPORT_SEARCHORACLEMODES_H
-#define NEUROSHARD_TEST_SUPPORT_SEARCHORACLEMODES_H
+#ifndef NEUROSHARD_TEST_SUPPORT_SEARCHORACLEFORMS_H
+#define NEUROSHARD_TEST_SUPPORT_SEARCHORACLEFORMS_H
 
 #include "neuroshard/Model/ShardingPlan.h"
 #include "neuroshard/Model/ShardingProblem.h"
@@ -17,7 +17,7 @@ using Mask = uint32_t;
 inline Mask bit(int device) { return Mask(1) << device; }
 
 /// One form of one table.
-struct Mode {
+struct OracleForm {
   /// Certain bytes per device.
   std::vector<int64_t> bytes;
   /// On every device.
@@ -55,7 +55,7 @@ public:
   int devices() const { return source.topology.deviceCount(); }
   const Rules &rules(size_t table) const { return tableRules[table]; }
   /// All forms; none: the table cannot be placed.
-  std::vector<Mode> modes(size_t table) const;
+  std::vector<OracleForm> forms(size_t table) const;
   /// Of a shard on each device it is on.
   /// `norms`: exchangesNorms() of the form; that of the shard alone without.
   int64_t bytes(size_t table, const Shard &shard, bool norms) const;
@@ -68,19 +68,21 @@ public:
 
 private:
   void collectRules();
-  Mode modeOf(size_t table, std::vector<Shard> shards) const;
-  void addWhole(size_t table, std::vector<Mode> &modes) const;
-  void addReplicas(size_t table, std::vector<Mode> &modes) const;
-  bool addColumns(size_t table, std::vector<Mode> &modes) const;
-  void addRowBlocks(size_t table, std::vector<Mode> &modes) const;
-  void addRelaxation(size_t table, std::vector<Mode> &modes) const;
-  bool addRowSupports(size_t table, Mask on, std::vector<Mode> &modes) const;
-  void addSupports(size_t table, Mode mode, std::vector<Mode> &modes) const;
-  void addRest(size_t table, std::vector<Mode> &modes) const;
+  OracleForm formOf(size_t table, std::vector<Shard> shards) const;
+  void addWhole(size_t table, std::vector<OracleForm> &forms) const;
+  void addReplicas(size_t table, std::vector<OracleForm> &forms) const;
+  bool addColumns(size_t table, std::vector<OracleForm> &forms) const;
+  void addRowBlocks(size_t table, std::vector<OracleForm> &forms) const;
+  void addRelaxation(size_t table, std::vector<OracleForm> &forms) const;
+  bool addRowSupports(size_t table, Mask on,
+                      std::vector<OracleForm> &forms) const;
+  void addSupports(size_t table, OracleForm form,
+                   std::vector<OracleForm> &forms) const;
+  void addRest(size_t table, std::vector<OracleForm> &forms) const;
   bool cutsBothWays(size_t table) const;
   bool restIsCuttable(size_t table) const;
-  void addRestForTorchRec(size_t table, std::vector<Mode> &modes) const;
-  void addColumnsBeside(size_t table, std::vector<Mode> &modes) const;
+  void addRestForTorchRec(size_t table, std::vector<OracleForm> &forms) const;
+  void addColumnsBeside(size_t table, std::vector<OracleForm> &forms) const;
   double leastPerRow(size_t table, int64_t colBegin, int64_t colEnd) const;
   int64_t relaxedBytes(size_t table, int64_t colBegin, int64_t colEnd,
                        bool columns) const;
@@ -93,4 +95,4 @@ private:
 
 } // namespace neuroshard::oracle
 
-#endif // NEUROSHARD_TEST_SUPPORT_SEARCHORACLEMODES_H
+#endif // NEUROSHARD_TEST_SUPPORT_SEARCHORACLEFORMS_H

@@ -1,6 +1,6 @@
-//===- SearchOracleModes.cpp - Every form a table may take ----------------===//
+//===- SearchOracleForms.cpp - Every form a table may take ----------------===//
 
-#include "SearchOracleModes.h"
+#include "SearchOracleForms.h"
 
 #include "neuroshard/Planner/Memory.h"
 
@@ -148,27 +148,27 @@ int64_t Cases::room(int device) const {
          deviceBaseMemory(source, device).peakBytes();
 }
 
-Mode Cases::modeOf(size_t table, std::vector<Shard> shards) const {
-  Mode mode;
-  mode.bytes.resize(static_cast<size_t>(devices()));
+OracleForm Cases::formOf(size_t table, std::vector<Shard> shards) const {
+  OracleForm form;
+  form.bytes.resize(static_cast<size_t>(devices()));
   const Table &cut = source.tables[table];
   bool columns = isColumnSplit(cut, shards);
   bool norms =
       exchangesNorms(cut.optimizer.kind, source.optimizerSemantics, columns);
   for (const Shard &shard : shards) {
     for (int device : shard.devices) {
-      mode.bytes[static_cast<size_t>(device)] += bytes(table, shard, norms);
-      mode.support |= bit(device);
+      form.bytes[static_cast<size_t>(device)] += bytes(table, shard, norms);
+      form.support |= bit(device);
     }
   }
   if (columns)
-    mode.everywhere =
+    form.everywhere =
         columnPermuteBytes(source, source.tables[table], features[table]);
-  mode.shards = std::move(shards);
-  return mode;
+  form.shards = std::move(shards);
+  return form;
 }
 
-void Cases::addWhole(size_t table, std::vector<Mode> &modes) const {
+void Cases::addWhole(size_t table, std::vector<OracleForm> &forms) const {
   const Rules &rule = tableRules[table];
   if (!rule.allows(ShardingKind::TableWise))
     return;
@@ -176,11 +176,11 @@ void Cases::addWhole(size_t table, std::vector<Mode> &modes) const {
     Shard shard = whole(table);
     shard.devices = {device};
     if (rule.devices & bit(device))
-      modes.push_back(modeOf(table, {shard}));
+      forms.push_back(formOf(table, {shard}));
   }
 }
 
-void Cases::addReplicas(size_t table, std::vector<Mode> &modes) const {
+void Cases::addReplicas(size_t table, std::vector<OracleForm> &forms) const {
   const Rules &rule = tableRules[table];
   if (!rule.allows(ShardingKind::Replicated) || devices() == 1 ||
       rule.devices != (Mask(1) << devices()) - 1)
@@ -188,12 +188,12 @@ void Cases::addReplicas(size_t table, std::vector<Mode> &modes) const {
   Shard shard = whole(table);
   for (int device = 0; device < devices(); ++device)
     shard.devices.push_back(device);
-  modes.push_back(modeOf(table, {shard}));
+  forms.push_back(formOf(table, {shard}));
 }
 
 /// One piece per device is enough, since pieces of a device can be joined, but
 /// a single device takes two. False: there are too many ways.
-bool Cases::addColumns(size_t table, std::vector<Mode> &modes) const {
+bool Cases::addColumns(size_t table, std::vector<OracleForm> &forms) const {
   const Rules &rule = tableRules[table];
   if (!rule.allows(kColumn))
     return true;
@@ -213,7 +213,7 @@ bool Cases::addColumns(size_t table, std::vector<Mode> &modes) const {
         return;
       shards.push_back(shard);
     }
-    modes.push_back(modeOf(table, std::move(shards)));
+    forms.push_back(formOf(table, std::move(shards)));
   };
   forEachSplit(quads, rule.devices, devices(), [&](const auto &share) {
     std::vector<std::pair<int64_t, int>> pieces;
@@ -237,7 +237,7 @@ bool Cases::addColumns(size_t table, std::vector<Mode> &modes) const {
 }
 
 /// The one form of rows that torchrec-1.9 runs.
-void Cases::addRowBlocks(size_t table, std::vector<Mode> &modes) const {
+void Cases::addRowBlocks(size_t table, std::vector<OracleForm> &forms) const {
   const Rules &rule = tableRules[table];
   int64_t rows = source.tables[table].rows;
   auto add = [&](Mask group) {
@@ -258,7 +258,7 @@ void Cases::addRowBlocks(size_t table, std::vector<Mode> &modes) const {
       shards.push_back(shard);
     }
     if (shards.size() > 1)
-      modes.push_back(modeOf(table, std::move(shards)));
+      forms.push_back(formOf(table, std::move(shards)));
   };
   if (rule.allows(ShardingKind::RowWise))
     add((Mask(1) << devices()) - 1);
@@ -288,10 +288,10 @@ bool Cases::restIsCuttable(size_t table) const {
 }
 
 /// A table of which some is written by hand.
-void Cases::addRest(size_t table, std::vector<Mode> &modes) const {
+void Cases::addRest(size_t table, std::vector<OracleForm> &forms) const {
   const Rules &rule = tableRules[table];
-  Mode mode = modeOf(table, rule.fixed);
-  if (mode.support & ~rule.devices)
+  OracleForm form = formOf(table, rule.fixed);
+  if (form.support & ~rule.devices)
     return;
   const Table &what = source.tables[table];
   // The generator writes one shard of a table by hand.
@@ -300,53 +300,55 @@ void Cases::addRest(size_t table, std::vector<Mode> &modes) const {
     ShardingKind kind =
         hand.replicated() ? ShardingKind::Replicated : ShardingKind::TableWise;
     if (rule.allows(kind))
-      modes.push_back(mode);
+      forms.push_back(form);
     return;
   }
   if (!restIsCuttable(table))
     return;
   if (source.target == Target::TorchRec19)
-    return addRestForTorchRec(table, modes);
-  mode.shards.clear();
+    return addRestForTorchRec(table, forms);
+  form.shards.clear();
   // Above and below the shard, and beside it.
   double beside =
       static_cast<double>(hand.rows()) / static_cast<double>(what.rows);
   auto relaxation = [&](int64_t colBegin, int64_t colEnd, double share) {
     if (colBegin < colEnd)
-      mode.relaxation += static_cast<int64_t>(
+      form.relaxation += static_cast<int64_t>(
           share *
           static_cast<double>(relaxedBytes(table, colBegin, colEnd, true)));
   };
   relaxation(0, what.dim, 1 - beside);
   relaxation(0, hand.colBegin, beside);
   relaxation(hand.colEnd, what.dim, beside);
-  mode.relaxedOn = rule.devices;
-  addSupports(table, mode, modes);
+  form.relaxedOn = rule.devices;
+  addSupports(table, form, forms);
 }
 
 /// Row blocks that the shard is one of, and columns around it.
-void Cases::addRestForTorchRec(size_t table, std::vector<Mode> &modes) const {
+void Cases::addRestForTorchRec(size_t table,
+                               std::vector<OracleForm> &forms) const {
   const Shard &hand = tableRules[table].fixed.front();
-  std::vector<Mode> all;
+  std::vector<OracleForm> all;
   addRowBlocks(table, all);
   bool rows = hand.width() == source.tables[table].dim;
   if (!rows)
     addColumnsBeside(table, all);
-  for (Mode &mode : all)
-    for (Shard &shard : mode.shards) {
+  for (OracleForm &form : all)
+    for (Shard &shard : form.shards) {
       Shard same = hand;
       same.name.clear();
       if (!(shard == same))
         continue;
       shard.name = hand.name;
-      modes.push_back(mode);
+      forms.push_back(form);
       break;
     }
 }
 
 /// Columns to the left and right of a shard with all rows: on each side, one
 /// piece per device is enough.
-void Cases::addColumnsBeside(size_t table, std::vector<Mode> &modes) const {
+void Cases::addColumnsBeside(size_t table,
+                             std::vector<OracleForm> &forms) const {
   const Rules &rule = tableRules[table];
   Shard hand = rule.fixed.front();
   hand.name.clear();
@@ -379,39 +381,39 @@ void Cases::addColumnsBeside(size_t table, std::vector<Mode> &modes) const {
       if (std::all_of(shards.begin(), shards.end(), [&](const Shard &shard) {
             return shard.width() >= rule.minWidth;
           }))
-        modes.push_back(modeOf(table, std::move(shards)));
+        forms.push_back(formOf(table, std::move(shards)));
     }
 }
 
-std::vector<Mode> Cases::modes(size_t table) const {
-  std::vector<Mode> modes;
+std::vector<OracleForm> Cases::forms(size_t table) const {
+  std::vector<OracleForm> forms;
   const Rules &rule = tableRules[table];
   bool torchRec = source.target == Target::TorchRec19;
   if (torchRec && source.tables[table].dim % kColumnAlignment != 0)
-    return modes;
+    return forms;
   if (!rule.fixed.empty()) {
-    addRest(table, modes);
-    return modes;
+    addRest(table, forms);
+    return forms;
   }
-  addReplicas(table, modes);
+  addReplicas(table, forms);
   // The relaxation then stands for whole tables and columns, too.
   bool allCuts = !torchRec && !rule.inSet && cutsBothWays(table);
   if (allCuts) {
-    addRelaxation(table, modes);
-    return modes;
+    addRelaxation(table, forms);
+    return forms;
   }
-  addWhole(table, modes);
-  bool relaxation = !addColumns(table, modes);
+  addWhole(table, forms);
+  bool relaxation = !addColumns(table, forms);
   if (torchRec)
-    addRowBlocks(table, modes);
+    addRowBlocks(table, forms);
   else
-    addRelaxation(table, modes);
+    addRelaxation(table, forms);
   if (!relaxation)
-    return modes;
-  Mode mode;
-  mode.bytes.resize(static_cast<size_t>(devices()));
-  mode.relaxation = relaxedBytes(table, 0, source.tables[table].dim, true);
-  mode.relaxedOn = rule.devices;
-  addSupports(table, mode, modes);
-  return modes;
+    return forms;
+  OracleForm form;
+  form.bytes.resize(static_cast<size_t>(devices()));
+  form.relaxation = relaxedBytes(table, 0, source.tables[table].dim, true);
+  form.relaxedOn = rule.devices;
+  addSupports(table, form, forms);
+  return forms;
 }

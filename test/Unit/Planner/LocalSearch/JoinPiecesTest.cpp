@@ -1,4 +1,4 @@
-//===- SimplifyTest.cpp - Cuts that leave the pieces together are undone --===//
+//===- JoinPiecesTest.cpp - Cuts that gain nothing are undone -------------===//
 
 #include "Support.h"
 #include "neuroshard/Planner/Search.h"
@@ -69,21 +69,21 @@ int together(const std::vector<Shard> &shards) {
   return count;
 }
 
-TEST(SimplifyTest, OneDeviceGetsWholeTables) {
+TEST(JoinPiecesTest, OneDeviceGetsWholeTables) {
   EXPECT_THAT(shardsUnder(tables(6, "1xCPU@1GiB"), 0.002), SizeIs(6));
 }
 
-TEST(SimplifyTest, PiecesOfATableAreOnDifferentDevices) {
+TEST(JoinPiecesTest, PiecesOfATableAreOnDifferentDevices) {
   for (int count = 1; count < 6; ++count)
     EXPECT_EQ(together(shardsUnder(tables(count, "2xCPU@1GiB"), 0.002)), 0)
         << count;
 }
 
-TEST(SimplifyTest, SavingsAboveTheNoiseOfAModelAreBelieved) {
+TEST(JoinPiecesTest, SavingsAboveTheNoiseOfAModelAreBelieved) {
   EXPECT_GT(shardsUnder(tables(6, "1xCPU@1GiB"), 0.05).size(), 6u);
 }
 
-TEST(SimplifyTest, RulesStillDecide) {
+TEST(JoinPiecesTest, RulesStillDecide) {
   ShardingProblem problem = tables(2, "2xCPU@1GiB");
   problem.constraints.tables.push_back({0, {ShardingKind::ColumnWise}});
   problem.constraints.pins.push_back({0, {1}});

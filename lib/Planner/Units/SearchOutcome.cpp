@@ -1,6 +1,6 @@
-//===- Outcome.cpp - Result of a search algorithm -------------------------===//
+//===- SearchOutcome.cpp - Result of a search algorithm -------------------===//
 
-#include "Outcome.h"
+#include "SearchOutcome.h"
 
 #include <cstdio>
 

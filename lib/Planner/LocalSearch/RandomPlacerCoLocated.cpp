@@ -1,4 +1,4 @@
-//===- RandomSets.cpp - One random placement: co-located sets -------------===//
+//===- RandomPlacerCoLocated.cpp - Random placement of co-located sets ----===//
 
 #include "RandomPlacer.h"
 
@@ -6,7 +6,8 @@
 
 using namespace neuroshard;
 
-/// Rows in proportion to what is free; false when that is not allowed.
+/// Cuts rows in proportion to the free memory of the devices and places them;
+/// false when rows may not be cut.
 bool RandomPlacer::shareRows(size_t index, const std::vector<int> &devices) {
   UnitPtr unit = state.units()[index];
   int64_t rows = unit->shards.front().rows();
@@ -33,7 +34,7 @@ bool RandomPlacer::shareRows(size_t index, const std::vector<int> &devices) {
   return placeParts(index, parts, devices);
 }
 
-/// A member of a co-located set, on each of these devices.
+/// Places a table of a co-located set so that each of these devices has a part.
 bool RandomPlacer::placeMember(size_t index, const std::vector<int> &devices) {
   int count = static_cast<int>(devices.size());
   UnitPtr unit = state.units()[index];
@@ -59,8 +60,8 @@ bool RandomPlacer::placeMember(size_t index, const std::vector<int> &devices) {
          (count == context.deviceCount && placeReplicas(index));
 }
 
-/// What is left of a member of which some is written by hand: on the devices on
-/// which the member is not, or, if it is on all, on any.
+/// Places the rest of a table of a co-located set with shards written by hand:
+/// on the devices without such a shard or, if there are none, on any.
 bool RandomPlacer::placeRest(size_t index, int table,
                              const std::vector<int> &devices) {
   std::vector<int> missing = devices;
@@ -77,7 +78,8 @@ bool RandomPlacer::placeRest(size_t index, int table,
   return placeFree(index, devices);
 }
 
-/// On a random number of devices, or a group that row blocks need.
+/// Places a co-located set on a random number of devices or on a group that
+/// row blocks need.
 bool RandomPlacer::placeSet(const RandomEntry &entry) {
   std::vector<int> devices = shuffled(all);
   std::erase_if(devices, [&](int device) {

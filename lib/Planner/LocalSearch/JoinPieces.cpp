@@ -1,13 +1,13 @@
-//===- Simplify.cpp - Joining pieces whose cut gains nothing --------------===//
+//===- JoinPieces.cpp - Joining pieces whose cut gains nothing ------------===//
 ///
 /// \file
-/// Random steps cut tables whose pieces then lie on devices that decide
-/// nothing. A plan of fewer shards is easier to read, to save and to change, so
-/// cuts have to be worth something in the end; more where a fitted model says
-/// that a device is faster with a table in pieces.
+/// Annealing also cuts tables whose pieces lie on devices that do not decide
+/// the cost. A plan of fewer shards is easier to read, to save and to change,
+/// so each cut must lower the cost in the end: by more where only a fitted
+/// model says that a device is faster with a table in pieces.
 //===----------------------------------------------------------------------===//
 
-#include "Anneal.h"
+#include "LocalSearch.h"
 
 #include "EditBatch.h"
 
@@ -19,19 +19,19 @@ using namespace neuroshard;
 
 namespace {
 
-/// So close to a maximum that the estimate sorts out what the model need not
-/// be asked about; and what it may be wrong by.
-constexpr int kSimplifyPower = 4096;
+/// Power of the estimate that rules out joins without asking the model, and the
+/// share by which the estimate may be wrong.
+constexpr int kJoinPower = 4096;
 constexpr double kEstimateShare = 1e-3;
 
 enum class Siblings { All, OnOneDevice };
 
-class Simplifier {
+class PieceJoiner {
 public:
-  Simplifier(Board &board, Siblings joined, double limitMs,
-             int64_t &evaluations)
+  PieceJoiner(Board &board, Siblings joined, double limitMs,
+              int64_t &evaluations)
       : board(board), joined(joined), limitMs(limitMs),
-        evaluations(evaluations), cost(board, kSimplifyPower), batch(board) {}
+        evaluations(evaluations), cost(board, kJoinPower), batch(board) {}
 
   double run();
 
@@ -49,7 +49,7 @@ private:
   EditBatch batch;
 };
 
-std::vector<int> Simplifier::bySize(const Region &region) const {
+std::vector<int> PieceJoiner::bySize(const Region &region) const {
   std::vector<int> pieces;
   for (const std::vector<int> &band : region.bands)
     pieces.insert(pieces.end(), band.begin(), band.end());
@@ -63,8 +63,8 @@ std::vector<int> Simplifier::bySize(const Region &region) const {
   return pieces;
 }
 
-/// Either device may take both.
-void Simplifier::consider(int piece, int sibling) {
+/// Considers joining two pieces on the device of either.
+void PieceJoiner::consider(int piece, int sibling) {
   bool together = board.piece(piece).device == board.piece(sibling).device;
   if (joined == Siblings::OnOneDevice && !together)
     return;
@@ -74,8 +74,8 @@ void Simplifier::consider(int piece, int sibling) {
       batch.add(edit);
 }
 
-/// Joins a piece with the sibling that leaves the lowest cost.
-bool Simplifier::joinInto(int index) {
+/// Joins a piece with the sibling for which the cost is lowest.
+bool PieceJoiner::joinInto(int index) {
   batch.clear();
   for (const std::vector<int> &band : board.regionOf(board.piece(index)).bands)
     for (int sibling : band)
@@ -102,14 +102,14 @@ bool Simplifier::joinInto(int index) {
   return true;
 }
 
-bool Simplifier::joinSmallest(int region) {
+bool PieceJoiner::joinSmallest(int region) {
   for (int piece : bySize(board.region(region)))
     if (joinInto(piece))
       return true;
   return false;
 }
 
-double Simplifier::run() {
+double PieceJoiner::run() {
   for (int region = 0; region < board.regionCount(); ++region)
     while (board.region(region).pieces > 1 && !board.region(region).rigid &&
            !board.context().deadlinePassed() && joinSmallest(region)) {
@@ -121,12 +121,12 @@ double Simplifier::run() {
 
 } // namespace
 
-double neuroshard::simplify(Board &board, double limitMs,
-                            int64_t &evaluations) {
-  return Simplifier(board, Siblings::All, limitMs, evaluations).run();
+double neuroshard::joinPieces(Board &board, double limitMs,
+                              int64_t &evaluations) {
+  return PieceJoiner(board, Siblings::All, limitMs, evaluations).run();
 }
 
-double neuroshard::joinOnDevices(Board &board, double limitMs,
-                                 int64_t &evaluations) {
-  return Simplifier(board, Siblings::OnOneDevice, limitMs, evaluations).run();
+double neuroshard::joinPiecesOnDevices(Board &board, double limitMs,
+                                       int64_t &evaluations) {
+  return PieceJoiner(board, Siblings::OnOneDevice, limitMs, evaluations).run();
 }

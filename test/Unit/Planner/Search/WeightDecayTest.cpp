@@ -1,4 +1,5 @@
-//===- DecayTest.cpp - Exact norms with weight decay: no column cuts ------===//
+//===- WeightDecayTest.cpp - Weight decay: exact norms, no column cuts ----===//
+//-===//
 
 #include "Support.h"
 #include "neuroshard/CostModel/Roofline.h"
@@ -38,7 +39,7 @@ bool cutsColumns(const ShardingPlan &plan) {
   return false;
 }
 
-class DecayTest : public testing::TestWithParam<Algorithm> {
+class WeightDecayTest : public testing::TestWithParam<Algorithm> {
 protected:
   tl::expected<SearchResult, Diagnosis> find(const ShardingProblem &problem) {
     SearchOptions options;
@@ -48,7 +49,7 @@ protected:
   }
 };
 
-TEST_P(DecayTest, NoColumnCutsWithExactNorms) {
+TEST_P(WeightDecayTest, NoColumnCutsWithExactNorms) {
   for (Target target : {Target::Native, Target::TorchRec19}) {
     ShardingProblem problem = wideTable(0.1);
     problem.target = target;
@@ -58,7 +59,7 @@ TEST_P(DecayTest, NoColumnCutsWithExactNorms) {
   }
 }
 
-TEST_P(DecayTest, ColumnCutsWithoutDecayOrWithOneStatePerShard) {
+TEST_P(WeightDecayTest, ColumnCutsWithoutDecayOrWithOneStatePerShard) {
   ShardingProblem problem = wideTable(0);
   problem.constraints.tables = {{0, {ShardingKind::ColumnWise}, 1}};
   auto found = find(problem);
@@ -71,7 +72,7 @@ TEST_P(DecayTest, ColumnCutsWithoutDecayOrWithOneStatePerShard) {
   EXPECT_TRUE(cutsColumns(found->plan));
 }
 
-TEST_P(DecayTest, ColumnsOnlyIsRefusedWithTheReason) {
+TEST_P(WeightDecayTest, ColumnsOnlyIsRefusedWithTheReason) {
   ShardingProblem problem = wideTable(0.1);
   for (ShardingKind kind :
        {ShardingKind::ColumnWise, ShardingKind::RowColumn}) {
@@ -85,7 +86,7 @@ TEST_P(DecayTest, ColumnsOnlyIsRefusedWithTheReason) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Algorithms, DecayTest,
+INSTANTIATE_TEST_SUITE_P(Algorithms, WeightDecayTest,
                          testing::Values(Algorithm::Default,
                                          Algorithm::TorchRec,
                                          Algorithm::Threshold));
