@@ -19,16 +19,16 @@ using namespace neuroshard::capi;
 
 namespace {
 
-/// Reports wrong input; the first error is the message.
-Diagnosis diagnosisOf(const Diagnostics &errors) {
-  Diagnosis diagnosis;
+/// The planning error for wrong input; the first error is the message.
+PlanningError planningErrorOf(const Diagnostics &errors) {
+  PlanningError result;
   for (const Diagnostic &error : errors)
-    diagnosis.details.push_back(error.str());
-  if (diagnosis.details.empty())
-    return diagnosis;
-  diagnosis.message = diagnosis.details.front();
-  diagnosis.details.erase(diagnosis.details.begin());
-  return diagnosis;
+    result.details.push_back(error.str());
+  if (result.details.empty())
+    return result;
+  result.message = result.details.front();
+  result.details.erase(result.details.begin());
+  return result;
 }
 
 /// Null when there is no memory.
@@ -39,14 +39,14 @@ char *copyOf(const std::string &text) {
   return copy;
 }
 
-int32_t fail(int32_t status, const Diagnosis &diagnosis, char **errorJson) {
+int32_t fail(int32_t status, const PlanningError &error, char **errorJson) {
   if (errorJson)
-    *errorJson = copyOf(writeDiagnosis(diagnosis));
+    *errorJson = copyOf(writePlanningError(error));
   return status;
 }
 
 int32_t failOnInput(const Diagnostics &errors, char **errorJson) {
-  return fail(NEUROSHARD_BAD_INPUT, diagnosisOf(errors), errorJson);
+  return fail(NEUROSHARD_BAD_INPUT, planningErrorOf(errors), errorJson);
 }
 
 int32_t failOnNull(const char *argument, char **errorJson) {

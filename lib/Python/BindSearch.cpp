@@ -117,7 +117,7 @@ std::string runSearch(const std::shared_ptr<ShardingProblem> &problem,
   options.progress = [&](const SearchProgress &progress) {
     return watch(progress);
   };
-  tl::expected<SearchResult, Diagnosis> result = [&] {
+  tl::expected<SearchResult, PlanningError> result = [&] {
     nb::gil_scoped_release released;
     return search(*problem, *model.model, options);
   }();

@@ -15,8 +15,7 @@ nb::list python::toPython(const Diagnostics &diagnostics) {
   return list;
 }
 
-void python::raise(const Diagnosis &diagnosis) {
-  std::string limit(toString(diagnosis.limit));
-  raise("PlanningError", limit, diagnosis.message, diagnosis.details,
-        diagnosis.advice);
+void python::raise(const PlanningError &error) {
+  std::string limit(toString(error.limit));
+  raise("PlanningError", limit, error.message, error.details, error.advice);
 }

@@ -27,7 +27,7 @@ template <typename... Arguments>
   throw nanobind::python_error();
 }
 
-[[noreturn]] void raise(const Diagnosis &diagnosis);
+[[noreturn]] void raise(const PlanningError &error);
 
 /// The value, or the exception of this name made of the diagnostics.
 template <typename T> T valueOrRaise(Expected<T> value, const char *exception) {

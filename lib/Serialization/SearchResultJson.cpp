@@ -114,9 +114,9 @@ std::string neuroshard::writeBreakdown(const CostBreakdown &breakdown) {
   return printAnswer(toJson(breakdown));
 }
 
-std::string neuroshard::writeDiagnosis(const Diagnosis &diagnosis) {
-  return printAnswer({{"limit", toString(diagnosis.limit)},
-                      {"message", diagnosis.message},
-                      {"details", diagnosis.details},
-                      {"advice", diagnosis.advice}});
+std::string neuroshard::writePlanningError(const PlanningError &error) {
+  return printAnswer({{"limit", toString(error.limit)},
+                      {"message", error.message},
+                      {"details", error.details},
+                      {"advice", error.advice}});
 }

@@ -42,7 +42,7 @@ private:
 [[gnu::format(printf, 1, 2)]] std::string format(const char *text, ...);
 
 struct TimedSearch {
-  tl::expected<SearchResult, Diagnosis> result;
+  tl::expected<SearchResult, PlanningError> result;
   double seconds = 0;
   /// Of all threads.
   double cpuSeconds = 0;

@@ -31,7 +31,7 @@ class PlacementMdp {
 public:
   /// `problem` and `model` must outlive the result. An error when the problem
   /// is bad or a rule cannot be met.
-  static tl::expected<PlacementMdp, Diagnosis>
+  static tl::expected<PlacementMdp, PlanningError>
   make(const ShardingProblem &problem, const CostModel &model,
        const ObjectiveOptions &objective);
   /// For searches.

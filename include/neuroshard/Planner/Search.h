@@ -146,7 +146,7 @@ enum class Limit {
 std::string_view toString(Limit limit);
 
 /// Why there is no plan.
-struct Diagnosis {
+struct PlanningError {
   Limit limit = Limit::BadInput;
   /// The binding limit in one sentence, with numbers.
   std::string message;
@@ -161,9 +161,9 @@ struct Diagnosis {
 
 /// Finds a plan. Every plan returned passes verify(). Never crashes on bad
 /// input: check() runs first.
-tl::expected<SearchResult, Diagnosis> search(const ShardingProblem &problem,
-                                             const CostModel &model,
-                                             const SearchOptions &options);
+tl::expected<SearchResult, PlanningError> search(const ShardingProblem &problem,
+                                                 const CostModel &model,
+                                                 const SearchOptions &options);
 
 } // namespace neuroshard
 

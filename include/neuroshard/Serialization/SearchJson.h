@@ -38,7 +38,7 @@ std::string writeSearchResult(const SearchResult &result,
                               const std::vector<std::string> &remarks);
 std::string writeBreakdown(const CostBreakdown &breakdown);
 /// An object with limit, message, details and advice.
-std::string writeDiagnosis(const Diagnosis &diagnosis);
+std::string writePlanningError(const PlanningError &error);
 
 } // namespace neuroshard
 

@@ -92,7 +92,7 @@ PlacementMdp::PlacementMdp(const SearchContext &context,
 PlacementMdp::PlacementMdp(PlacementMdp &&) = default;
 PlacementMdp::~PlacementMdp() = default;
 
-tl::expected<PlacementMdp, Diagnosis>
+tl::expected<PlacementMdp, PlanningError>
 PlacementMdp::make(const ShardingProblem &problem, const CostModel &model,
                    const ObjectiveOptions &objective) {
   Diagnostics errors = check(problem);
@@ -104,7 +104,8 @@ PlacementMdp::make(const ShardingProblem &problem, const CostModel &model,
   options->objective = objective;
   options->threads = 1;
   auto context = std::make_unique<SearchContext>(problem, model, *options);
-  tl::expected<std::vector<UnitPtr>, Diagnosis> units = initialUnits(*context);
+  tl::expected<std::vector<UnitPtr>, PlanningError> units =
+      initialUnits(*context);
   if (!units)
     return tl::unexpected(units.error());
   auto game = std::make_unique<Game>(*context, *units);

@@ -90,14 +90,14 @@ public:
   Limits(const SearchContext &context, const std::vector<UnitPtr> &units)
       : context(context), units(units) {}
 
-  std::optional<Diagnosis> checkBase() const;
-  std::optional<Diagnosis> checkHosts() const;
-  std::optional<Diagnosis> checkPlaces() const;
-  std::optional<Diagnosis> checkSeparate() const;
-  std::optional<Diagnosis> checkTotal() const;
-  std::optional<Diagnosis> checkPinned() const;
-  std::optional<Diagnosis> checkForced() const;
-  std::optional<Diagnosis> checkUncuttable() const;
+  std::optional<PlanningError> checkBase() const;
+  std::optional<PlanningError> checkHosts() const;
+  std::optional<PlanningError> checkPlaces() const;
+  std::optional<PlanningError> checkSeparate() const;
+  std::optional<PlanningError> checkTotal() const;
+  std::optional<PlanningError> checkPinned() const;
+  std::optional<PlanningError> checkForced() const;
+  std::optional<PlanningError> checkUncuttable() const;
 
 private:
   std::vector<int> allDevices() const {
@@ -106,21 +106,22 @@ private:
       devices.push_back(device);
     return devices;
   }
-  std::optional<Diagnosis> checkSubset(const std::vector<int> &devices,
-                                       const std::vector<const Unit *> &inside,
-                                       const std::string &what) const;
+  std::optional<PlanningError>
+  checkSubset(const std::vector<int> &devices,
+              const std::vector<const Unit *> &inside,
+              const std::string &what) const;
 
   const SearchContext &context;
   const std::vector<UnitPtr> &units;
 };
 
 /// Devices without room for the fixed terms: ids, results, reserves.
-std::optional<Diagnosis> Limits::checkBase() const {
+std::optional<PlanningError> Limits::checkBase() const {
   for (int device = 0; device < context.deviceCount; ++device) {
     const MemoryTerms &base = context.baseOf(device);
     if (base.peakBytes() <= context.memoryOf(device))
       continue;
-    return Diagnosis{
+    return PlanningError{
         Limit::DeviceMemory,
         "device " + std::to_string(device) + " needs " +
             formatBytes(base.peakBytes()) +
@@ -137,7 +138,7 @@ std::optional<Diagnosis> Limits::checkBase() const {
   return std::nullopt;
 }
 
-std::optional<Diagnosis> Limits::checkHosts() const {
+std::optional<PlanningError> Limits::checkHosts() const {
   std::vector<int64_t> used(context.problem.topology.hosts.size());
   auto add = [&](const Unit &unit, int device) {
     int host =
@@ -155,18 +156,18 @@ std::optional<Diagnosis> Limits::checkHosts() const {
   for (size_t host = 0; host < used.size(); ++host) {
     int64_t available = context.problem.topology.hosts[host].memoryBytes;
     if (used[host] > available)
-      return Diagnosis{Limit::HostMemory,
-                       "shards written by hand need " +
-                           formatBytes(used[host]) + " on host " +
-                           std::to_string(host) + ", which has " +
-                           formatBytes(available),
-                       {},
-                       "move shards to device memory or to other hosts"};
+      return PlanningError{Limit::HostMemory,
+                           "shards written by hand need " +
+                               formatBytes(used[host]) + " on host " +
+                               std::to_string(host) + ", which has " +
+                               formatBytes(available),
+                           {},
+                           "move shards to device memory or to other hosts"};
   }
   return std::nullopt;
 }
 
-std::optional<Diagnosis> Limits::checkPlaces() const {
+std::optional<PlanningError> Limits::checkPlaces() const {
   for (const UnitPtr &unit : units) {
     if (unit->forcedDevice == Unit::kEverywhere)
       continue;
@@ -178,7 +179,7 @@ std::optional<Diagnosis> Limits::checkPlaces() const {
             return here && context.rulesOf(table).allowsDevice(device);
           });
     if (!somewhere)
-      return Diagnosis{
+      return PlanningError{
           Limit::Constraint,
           unitName(*unit) +
               (unit->forcedDevice >= 0
@@ -193,25 +194,25 @@ std::optional<Diagnosis> Limits::checkPlaces() const {
   return std::nullopt;
 }
 
-std::optional<Diagnosis> Limits::checkSeparate() const {
+std::optional<PlanningError> Limits::checkSeparate() const {
   for (const std::vector<int> &set : context.problem.constraints.separate) {
     if (set.size() <= static_cast<size_t>(context.deviceCount))
       continue;
     std::string names;
     for (size_t i = 0; i < set.size() && i < kMaxDetails; ++i)
       names += (i ? ", '" : "'") + context.table(set[i]).name + "'";
-    return Diagnosis{Limit::Constraint,
-                     std::to_string(set.size()) +
-                         " tables are to be separated from each other (" +
-                         names + "), there are " +
-                         std::to_string(context.deviceCount) + " devices",
-                     {},
-                     "separate fewer tables or use more devices"};
+    return PlanningError{Limit::Constraint,
+                         std::to_string(set.size()) +
+                             " tables are to be separated from each other (" +
+                             names + "), there are " +
+                             std::to_string(context.deviceCount) + " devices",
+                         {},
+                         "separate fewer tables or use more devices"};
   }
   return std::nullopt;
 }
 
-std::optional<Diagnosis>
+std::optional<PlanningError>
 Limits::checkSubset(const std::vector<int> &devices,
                     const std::vector<const Unit *> &inside,
                     const std::string &what) const {
@@ -246,11 +247,11 @@ Limits::checkSubset(const std::vector<int> &devices,
   message += "; available: " + capacityText(context, devices);
   int64_t each = capacity / static_cast<int64_t>(devices.size());
   int64_t baseEach = base.peakBytes() / static_cast<int64_t>(devices.size());
-  return Diagnosis{Limit::DeviceMemory, message, largestUnits(units),
-                   memoryAdvice(tables.peakBytes(), each - baseEach)};
+  return PlanningError{Limit::DeviceMemory, message, largestUnits(units),
+                       memoryAdvice(tables.peakBytes(), each - baseEach)};
 }
 
-std::optional<Diagnosis> Limits::checkTotal() const {
+std::optional<PlanningError> Limits::checkTotal() const {
   std::vector<const Unit *> all;
   for (const UnitPtr &unit : units)
     all.push_back(unit.get());
@@ -260,7 +261,7 @@ std::optional<Diagnosis> Limits::checkTotal() const {
 }
 
 /// Tables restricted to the same few devices (or fewer of them).
-std::optional<Diagnosis> Limits::checkPinned() const {
+std::optional<PlanningError> Limits::checkPinned() const {
   std::map<std::vector<int>, std::vector<const Unit *>> byPlaces;
   for (const UnitPtr &unit : units) {
     if (unit->forcedDevice != -1)
@@ -291,19 +292,19 @@ std::optional<Diagnosis> Limits::checkPinned() const {
     std::string list;
     for (size_t i = 0; i < places.size() && i < 2 * kMaxDetails; ++i)
       list += (i ? ", " : "") + std::to_string(places[i]);
-    if (auto diagnosis = checkSubset(places, inside,
-                                     "the tables restricted to devices " +
-                                         list + " (" + names + ")")) {
-      diagnosis->limit = Limit::Constraint;
-      diagnosis->advice = "pin them to more devices, or " + diagnosis->advice;
-      return diagnosis;
+    if (auto error = checkSubset(places, inside,
+                                 "the tables restricted to devices " + list +
+                                     " (" + names + ")")) {
+      error->limit = Limit::Constraint;
+      error->advice = "pin them to more devices, or " + error->advice;
+      return error;
     }
   }
   return std::nullopt;
 }
 
 /// Devices without room for the units that have no choice.
-std::optional<Diagnosis> Limits::checkForced() const {
+std::optional<PlanningError> Limits::checkForced() const {
   std::vector<UnitPtr> forced;
   for (const UnitPtr &unit : units)
     if (unit->forcedDevice != -1 && !hasOtherForms(context, *unit))
@@ -311,7 +312,7 @@ std::optional<Diagnosis> Limits::checkForced() const {
   SearchState state(context, forced);
   for (int device = 0; device < context.deviceCount; ++device)
     if (state.freeBytes(device) < 0)
-      return Diagnosis{
+      return PlanningError{
           Limit::DeviceMemory,
           "shards that can only be on device " + std::to_string(device) +
               " (written by hand, row blocks, replicas), its part of the batch "
@@ -324,7 +325,7 @@ std::optional<Diagnosis> Limits::checkForced() const {
 }
 
 /// Units that may not be cut and fit on no device that may hold them.
-std::optional<Diagnosis> Limits::checkUncuttable() const {
+std::optional<PlanningError> Limits::checkUncuttable() const {
   for (const UnitPtr &unit : units) {
     if (unit->forcedDevice != -1 || canCut(context, *unit) ||
         hasOtherForms(context, *unit))
@@ -348,7 +349,7 @@ std::optional<Diagnosis> Limits::checkUncuttable() const {
       }
     }
     if (!fits)
-      return Diagnosis{
+      return PlanningError{
           Limit::DeviceMemory,
           unitName(*unit) + " needs " + formatBytes(unit->peakBytes()) +
               " and its constraints allow no cut; the roomiest device it may "
@@ -386,23 +387,24 @@ bool hasRules(const Constraints &constraints) {
          !constraints.tables.empty() || !constraints.fixedShards.empty();
 }
 
-Diagnosis diagnoseRules(const SearchContext &context, const Unit *blocking) {
-  Diagnosis diagnosis;
-  diagnosis.limit =
+PlanningError diagnoseRules(const SearchContext &context,
+                            const Unit *blocking) {
+  PlanningError error;
+  error.limit =
       hasRules(context.problem.constraints) ? Limit::Constraint : Limit::Target;
-  diagnosis.message = "algorithm 'default' found no placement that follows "
-                      "every rule, whatever the memory";
+  error.message = "algorithm 'default' found no placement that follows "
+                  "every rule, whatever the memory";
   if (blocking)
-    diagnosis.message += "; a piece of " + unitName(*blocking) +
-                         " fits on no device that may hold it";
-  diagnosis.advice = "relax pins, separations, co-locations or allowed kinds, "
-                     "or use target native";
-  return diagnosis;
+    error.message += "; a piece of " + unitName(*blocking) +
+                     " fits on no device that may hold it";
+  error.advice = "relax pins, separations, co-locations or allowed kinds, "
+                 "or use target native";
+  return error;
 }
 
 } // namespace
 
-std::optional<Diagnosis>
+std::optional<PlanningError>
 neuroshard::findImpossible(const SearchContext &context,
                            const std::vector<UnitPtr> &units) {
   Limits limits(context, units);
@@ -423,9 +425,9 @@ neuroshard::findImpossible(const SearchContext &context,
   return limits.checkUncuttable();
 }
 
-Diagnosis neuroshard::diagnoseFailure(const SearchContext &context,
-                                      const std::vector<UnitPtr> &units,
-                                      const Unit *blocking) {
+PlanningError neuroshard::diagnoseFailure(const SearchContext &context,
+                                          const std::vector<UnitPtr> &units,
+                                          const Unit *blocking) {
   bool isDefault = context.options.algorithm == Algorithm::Default;
   bool rules = hasRules(context.problem.constraints) ||
                context.problem.target != Target::Native;
@@ -442,36 +444,36 @@ Diagnosis neuroshard::diagnoseFailure(const SearchContext &context,
   if (!blocking)
     blocking = largerThanAnyDevice(context, units);
   std::string algorithm(toString(context.options.algorithm));
-  Diagnosis diagnosis;
-  diagnosis.limit = isDefault ? Limit::DeviceMemory : Limit::Algorithm;
-  diagnosis.message = "algorithm '" + algorithm + "' found no placement: " +
-                      formatBytes(total.peakBytes()) + " of " +
-                      formatBytes(capacity) + " are needed";
+  PlanningError error;
+  error.limit = isDefault ? Limit::DeviceMemory : Limit::Algorithm;
+  error.message = "algorithm '" + algorithm +
+                  "' found no placement: " + formatBytes(total.peakBytes()) +
+                  " of " + formatBytes(capacity) + " are needed";
   if (blocking)
-    diagnosis.message += "; a piece of " + unitName(*blocking) + " (" +
-                         formatBytes(blocking->peakBytes()) +
-                         ") fits on no device that may hold it";
-  diagnosis.details = largestUnits(units);
-  diagnosis.advice =
-      diagnosis.limit == Limit::Algorithm
+    error.message += "; a piece of " + unitName(*blocking) + " (" +
+                     formatBytes(blocking->peakBytes()) +
+                     ") fits on no device that may hold it";
+  error.details = largestUnits(units);
+  error.advice =
+      error.limit == Limit::Algorithm
           ? "algorithm 'default' also cuts tables by rows and lifts the caps; "
             "or give more memory"
           : "give more memory or devices, smaller reserves, or fewer "
             "constraints";
-  return diagnosis;
+  return error;
 }
 
-Diagnosis neuroshard::diagnoseBadInput(const Diagnostics &errors) {
-  Diagnosis diagnosis;
-  diagnosis.limit = Limit::BadInput;
-  diagnosis.message = errors.front().str();
+PlanningError neuroshard::diagnoseBadInput(const Diagnostics &errors) {
+  PlanningError error;
+  error.limit = Limit::BadInput;
+  error.message = errors.front().str();
   for (size_t i = 1; i < errors.size(); ++i)
-    diagnosis.details.push_back(errors[i].str());
-  diagnosis.advice = "correct the input";
-  return diagnosis;
+    error.details.push_back(errors[i].str());
+  error.advice = "correct the input";
+  return error;
 }
 
-std::string Diagnosis::str() const {
+std::string PlanningError::str() const {
   std::string text = std::string(toString(limit)) + ": " + message;
   for (const std::string &detail : details)
     text += "\n  " + detail;

@@ -12,17 +12,17 @@ namespace neuroshard {
 
 /// A limit that no plan of these units can keep, however they are cut; nothing
 /// if none was found.
-std::optional<Diagnosis> findImpossible(const SearchContext &context,
-                                        const std::vector<UnitPtr> &units);
+std::optional<PlanningError> findImpossible(const SearchContext &context,
+                                            const std::vector<UnitPtr> &units);
 
 /// The error when an algorithm found no plan, though no limit is proven to be
 /// broken. `blocking`: the last unit that fitted on no device, if known.
-Diagnosis diagnoseFailure(const SearchContext &context,
-                          const std::vector<UnitPtr> &units,
-                          const Unit *blocking);
+PlanningError diagnoseFailure(const SearchContext &context,
+                              const std::vector<UnitPtr> &units,
+                              const Unit *blocking);
 
 /// The error for input that check() refuses.
-Diagnosis diagnoseBadInput(const Diagnostics &errors);
+PlanningError diagnoseBadInput(const Diagnostics &errors);
 
 } // namespace neuroshard
 

@@ -48,25 +48,24 @@ SearchResult finish(const ShardingProblem &problem,
 
 /// Verifies the plan, since algorithms do not follow every rule (for a partly
 /// hand-written table under a target, say). A plan that breaks one is an error.
-Diagnosis diagnoseInvalid(const Diagnostics &errors, Target target,
-                          Algorithm algorithm) {
-  Diagnosis diagnosis;
-  diagnosis.limit =
-      target == Target::Native ? Limit::Constraint : Limit::Target;
-  diagnosis.message = "no plan follows every rule: " + errors.front().str();
+PlanningError diagnoseInvalid(const Diagnostics &errors, Target target,
+                              Algorithm algorithm) {
+  PlanningError error;
+  error.limit = target == Target::Native ? Limit::Constraint : Limit::Target;
+  error.message = "no plan follows every rule: " + errors.front().str();
   // The default search has tried other forms; other algorithms have one.
   if (algorithm != Algorithm::Default) {
-    diagnosis.limit = Limit::Algorithm;
-    diagnosis.message = "algorithm '";
-    diagnosis.message.append(toString(algorithm))
+    error.limit = Limit::Algorithm;
+    error.message = "algorithm '";
+    error.message.append(toString(algorithm))
         .append("' found no plan that follows every rule: ")
         .append(errors.front().str());
   }
   for (size_t i = 1; i < std::min<size_t>(errors.size(), 6); ++i)
-    diagnosis.details.push_back(errors[i].str());
-  diagnosis.advice = "relax the constraint named, complete the shards written "
-                     "by hand, or use target native";
-  return diagnosis;
+    error.details.push_back(errors[i].str());
+  error.advice = "relax the constraint named, complete the shards written "
+                 "by hand, or use target native";
+  return error;
 }
 
 } // namespace
@@ -94,14 +93,15 @@ SearchOutcome neuroshard::runAlgorithm(const SearchContext &context,
   }
 }
 
-tl::expected<SearchResult, Diagnosis>
+tl::expected<SearchResult, PlanningError>
 neuroshard::runSearch(const ShardingProblem &problem, const CostModel &model,
                       const SearchOptions &options, const SearchRun &run) {
   SearchContext context(problem, model, options);
-  tl::expected<std::vector<UnitPtr>, Diagnosis> units = initialUnits(context);
+  tl::expected<std::vector<UnitPtr>, PlanningError> units =
+      initialUnits(context);
   if (!units)
     return tl::unexpected(units.error());
-  if (std::optional<Diagnosis> impossible = findImpossible(context, *units))
+  if (std::optional<PlanningError> impossible = findImpossible(context, *units))
     return tl::unexpected(*impossible);
   SearchOutcome outcome = run(context, *units);
   if (!outcome.state)

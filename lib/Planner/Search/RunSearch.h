@@ -16,10 +16,9 @@ SearchOutcome runAlgorithm(const SearchContext &context,
 
 /// search() with `run` as the algorithm, for checked input. Ignores the warm
 /// start of the options.
-tl::expected<SearchResult, Diagnosis> runSearch(const ShardingProblem &problem,
-                                                const CostModel &model,
-                                                const SearchOptions &options,
-                                                const SearchRun &run);
+tl::expected<SearchResult, PlanningError>
+runSearch(const ShardingProblem &problem, const CostModel &model,
+          const SearchOptions &options, const SearchRun &run);
 
 } // namespace neuroshard
 

@@ -45,7 +45,7 @@ provenanceSettings(const ShardingProblem &problem,
 
 /// Runs the default search also on the problem of withRowGroups() and returns
 /// the cheaper plan.
-tl::expected<SearchResult, Diagnosis>
+tl::expected<SearchResult, PlanningError>
 searchBothWays(const ShardingProblem &problem, const ShardingProblem &grouped,
                const CostModel &model, const SearchOptions &options) {
   SearchOptions half = options, rest = options;
@@ -65,7 +65,7 @@ searchBothWays(const ShardingProblem &problem, const ShardingProblem &grouped,
 
 } // namespace
 
-tl::expected<SearchResult, Diagnosis>
+tl::expected<SearchResult, PlanningError>
 neuroshard::search(const ShardingProblem &problem, const CostModel &model,
                    const SearchOptions &options) {
   Diagnostics errors = check(problem);
@@ -74,7 +74,7 @@ neuroshard::search(const ShardingProblem &problem, const CostModel &model,
     errors.insert(errors.end(), more.begin(), more.end());
   if (!errors.empty())
     return tl::unexpected(diagnoseBadInput(errors));
-  auto result = [&]() -> tl::expected<SearchResult, Diagnosis> {
+  auto result = [&]() -> tl::expected<SearchResult, PlanningError> {
     if (options.warmStart)
       return searchFromPrevious(problem, model, options);
     if (options.algorithm == Algorithm::Default)

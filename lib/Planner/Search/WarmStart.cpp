@@ -40,13 +40,13 @@ public:
       plain.deadlineSeconds = *options.deadlineSeconds / kSearches;
   }
 
-  tl::expected<SearchResult, Diagnosis> run();
+  tl::expected<SearchResult, PlanningError> run();
 
 private:
   void judgePrevious();
   std::optional<ShardingPlan> tryCarriedOver();
   void tryNear(const ShardingPlan &carried);
-  tl::expected<SearchResult, Diagnosis> tryFresh();
+  tl::expected<SearchResult, PlanningError> tryFresh();
   void rename(SearchState &state) const;
   void consider(SearchResult result, const std::string &what);
   SearchResult finish();
@@ -146,7 +146,7 @@ void WarmSearch::tryNear(const ShardingPlan &carried) {
 
 /// Makes a plan from nothing; then numbers equal devices so that the fewest
 /// bytes move.
-tl::expected<SearchResult, Diagnosis> WarmSearch::tryFresh() {
+tl::expected<SearchResult, PlanningError> WarmSearch::tryFresh() {
   auto run = [&](const SearchContext &context,
                  const std::vector<UnitPtr> &units) {
     SearchOutcome outcome = runAlgorithm(context, units);
@@ -228,7 +228,7 @@ SearchResult WarmSearch::finish() {
   return result;
 }
 
-tl::expected<SearchResult, Diagnosis> WarmSearch::run() {
+tl::expected<SearchResult, PlanningError> WarmSearch::run() {
   judgePrevious();
   if (std::optional<ShardingPlan> carried = tryCarriedOver())
     tryNear(*carried);
@@ -238,7 +238,7 @@ tl::expected<SearchResult, Diagnosis> WarmSearch::run() {
 
 } // namespace
 
-tl::expected<SearchResult, Diagnosis>
+tl::expected<SearchResult, PlanningError>
 neuroshard::searchFromPrevious(const ShardingProblem &problem,
                                const CostModel &model,
                                const SearchOptions &options) {

@@ -10,7 +10,7 @@ namespace neuroshard {
 /// search() with SearchOptions::warmStart. Tries the previous plan as far as it
 /// is valid, better plans near it, and a plan from nothing; returns the one
 /// whose cost + migration time / steps of the horizon is lowest.
-tl::expected<SearchResult, Diagnosis>
+tl::expected<SearchResult, PlanningError>
 searchFromPrevious(const ShardingProblem &problem, const CostModel &model,
                    const SearchOptions &options);
 

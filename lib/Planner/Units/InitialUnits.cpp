@@ -189,7 +189,7 @@ void UnitMaker::addTable(int table) {
   fail(std::move(message), "allow table_wise, or another kind, for this table");
 }
 
-tl::expected<std::vector<UnitPtr>, Diagnosis> UnitMaker::run() {
+tl::expected<std::vector<UnitPtr>, PlanningError> UnitMaker::run() {
   addFixedShards();
   for (size_t i = 0; i < context.problem.tables.size(); ++i) {
     int table = static_cast<int>(i);
@@ -207,7 +207,7 @@ tl::expected<std::vector<UnitPtr>, Diagnosis> UnitMaker::run() {
   return std::move(units);
 }
 
-tl::expected<std::vector<UnitPtr>, Diagnosis>
+tl::expected<std::vector<UnitPtr>, PlanningError>
 neuroshard::initialUnits(const SearchContext &context) {
   return UnitMaker(context).run();
 }

@@ -12,7 +12,7 @@ namespace neuroshard {
 /// The units of a problem before any search: the shards written by hand, the
 /// rest of each table in one piece, and tables that may not stay whole in their
 /// first allowed form. An error when a rule cannot be met.
-tl::expected<std::vector<UnitPtr>, Diagnosis>
+tl::expected<std::vector<UnitPtr>, PlanningError>
 initialUnits(const SearchContext &context);
 
 } // namespace neuroshard

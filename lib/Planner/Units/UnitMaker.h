@@ -17,7 +17,7 @@ class UnitMaker {
 public:
   explicit UnitMaker(const SearchContext &context) : context(context) {}
 
-  tl::expected<std::vector<UnitPtr>, Diagnosis> run();
+  tl::expected<std::vector<UnitPtr>, PlanningError> run();
 
 private:
   void addFixedShards();
@@ -39,7 +39,7 @@ private:
   roomiestGroup(int table, const std::vector<std::vector<int>> &groups) const;
   void fail(std::string message, std::string advice) {
     if (!failure)
-      failure = Diagnosis{
+      failure = PlanningError{
           Limit::Constraint, std::move(message), {}, std::move(advice)};
   }
 
@@ -55,7 +55,7 @@ private:
   const SearchContext &context;
   std::vector<UnitPtr> units;
   std::map<int, std::vector<const Shard *>> fixedOfTable;
-  std::optional<Diagnosis> failure;
+  std::optional<PlanningError> failure;
 };
 
 } // namespace neuroshard

@@ -75,15 +75,14 @@ bool isComplete(PlanOp plan, const ShardingProblem &problem) {
   });
 }
 
-LogicalResult emitDiagnosis(Location loc, const Diagnosis &diagnosis) {
-  InFlightDiagnostic diagnostic = emitError(loc)
-                                  << "no plan: "
-                                  << llvm::StringRef(toString(diagnosis.limit))
-                                  << ": " << diagnosis.message;
-  for (const std::string &detail : diagnosis.details)
+LogicalResult emitPlanningError(Location loc, const PlanningError &error) {
+  InFlightDiagnostic diagnostic =
+      emitError(loc) << "no plan: " << llvm::StringRef(toString(error.limit))
+                     << ": " << error.message;
+  for (const std::string &detail : error.details)
     diagnostic.attachNote() << detail;
-  if (!diagnosis.advice.empty())
-    diagnostic.attachNote() << "advice: " << diagnosis.advice;
+  if (!error.advice.empty())
+    diagnostic.attachNote() << "advice: " << error.advice;
   return diagnostic;
 }
 
@@ -262,7 +261,7 @@ LogicalResult PlanPass::complete(PlanOp plan, ShardingProblem &problem) {
   options->progress = progress.callback();
   auto result = search(problem, **model, *options);
   if (!result)
-    return emitDiagnosis(plan.getLoc(), result.error());
+    return emitPlanningError(plan.getLoc(), result.error());
   if (failed(planToIR(result->plan, plan)))
     return failure();
   numShards = result->plan.shards.size();

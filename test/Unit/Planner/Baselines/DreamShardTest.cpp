@@ -189,7 +189,7 @@ TEST(DreamShardTest, ADeadEndIsLeftByChance) {
   EXPECT_TRUE(verify(result->plan, problem).empty());
 }
 
-TEST(DreamShardTest, NoRoomIsADiagnosis) {
+TEST(DreamShardTest, NoRoomIsAPlanningError) {
   // Three tables of more than half a device on two devices.
   ShardingProblem problem = rowsProblem({60, 60, 60}, 2, 100);
   TestPolicy equal([](size_t, const auto &, size_t) { return 1.0f; });

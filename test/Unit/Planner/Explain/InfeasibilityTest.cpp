@@ -15,7 +15,8 @@ using testing::HasSubstr;
 
 namespace {
 
-Diagnosis refusal(const ShardingProblem &problem, SearchOptions options = {}) {
+PlanningError refusal(const ShardingProblem &problem,
+                      SearchOptions options = {}) {
   auto result = search(problem, *makeRooflineModel(), options);
   if (result) {
     ADD_FAILURE() << "expected no plan";
@@ -32,28 +33,28 @@ ShardingProblem workload(const std::string &name, const std::string &topology) {
 }
 
 TEST(InfeasibilityTest, ColossalOn128Devices) {
-  Diagnosis diagnosis =
+  PlanningError error =
       refusal(workload("synthetic_colossal", "128xH200@192GiB"));
-  EXPECT_EQ(diagnosis.limit, Limit::DeviceMemory);
-  EXPECT_EQ(diagnosis.message,
+  EXPECT_EQ(error.limit, Limit::DeviceMemory);
+  EXPECT_EQ(error.message,
             "the 2002 tables need 44,655 GiB (22,327 GiB weights + 22,327 GiB "
             "optimizer state); available: 128 devices x 192.0 GiB = 24,576 "
             "GiB");
-  EXPECT_THAT(diagnosis.str(), HasSubstr("table 'g2_t0' needs 3,816 GiB"));
-  EXPECT_THAT(diagnosis.advice, HasSubstr("use at least 248 such devices"));
+  EXPECT_THAT(error.str(), HasSubstr("table 'g2_t0' needs 3,816 GiB"));
+  EXPECT_THAT(error.advice, HasSubstr("use at least 248 such devices"));
 }
 
 TEST(InfeasibilityTest, AdamOn8A100sWithDefaultReserves) {
   ShardingProblem problem = workload("mlperf_dlrm_v2", "8xA100-40GB");
   for (Table &table : problem.tables)
     table.optimizer.kind = OptimizerKind::Adam;
-  Diagnosis diagnosis = refusal(problem);
-  EXPECT_EQ(diagnosis.limit, Limit::DeviceMemory);
-  EXPECT_THAT(diagnosis.message,
+  PlanningError error = refusal(problem);
+  EXPECT_EQ(error.limit, Limit::DeviceMemory);
+  EXPECT_THAT(error.message,
               HasSubstr("the 26 tables need 292.1 GiB (97.4 GiB weights + "
                         "194.7 GiB optimizer state), with ids, activations and "
                         "temporaries 293.7 GiB"));
-  EXPECT_THAT(diagnosis.message,
+  EXPECT_THAT(error.message,
               HasSubstr("available: 8 devices x 40.0 GiB = 320.0 GiB"));
 }
 
@@ -61,12 +62,12 @@ TEST(InfeasibilityTest, PinnedTablesExceedTheirDevices) {
   ShardingProblem problem = twoTables();
   problem.constraints.pins = {{0, {1}}, {1, {1}}};
   problem.topology.devices[1].memoryBytes = 70000;
-  Diagnosis diagnosis = refusal(problem);
-  EXPECT_EQ(diagnosis.limit, Limit::Constraint);
-  EXPECT_THAT(diagnosis.message, HasSubstr("the tables restricted to devices 1 "
-                                           "('a', 'b') need 78.1 KiB"));
-  EXPECT_THAT(diagnosis.message, HasSubstr("available: 1 devices x 68.4 KiB"));
-  EXPECT_THAT(diagnosis.advice, HasSubstr("pin them to more devices"));
+  PlanningError error = refusal(problem);
+  EXPECT_EQ(error.limit, Limit::Constraint);
+  EXPECT_THAT(error.message, HasSubstr("the tables restricted to devices 1 "
+                                       "('a', 'b') need 78.1 KiB"));
+  EXPECT_THAT(error.message, HasSubstr("available: 1 devices x 68.4 KiB"));
+  EXPECT_THAT(error.advice, HasSubstr("pin them to more devices"));
 }
 
 TEST(InfeasibilityTest, TableThatMayNotBeCut) {
@@ -74,13 +75,13 @@ TEST(InfeasibilityTest, TableThatMayNotBeCut) {
   problem.memoryModel = MemoryModel::WeightsOnly;
   problem.topology = *parseTopology("8xCPU@60000");
   problem.constraints.tables = {{0, {ShardingKind::TableWise}, 1}};
-  Diagnosis diagnosis = refusal(problem);
-  EXPECT_EQ(diagnosis.limit, Limit::DeviceMemory);
-  EXPECT_THAT(diagnosis.message,
+  PlanningError error = refusal(problem);
+  EXPECT_EQ(error.limit, Limit::DeviceMemory);
+  EXPECT_THAT(error.message,
               HasSubstr("table 'a' needs 62.5 KiB and its constraints allow no "
                         "cut; the roomiest device it may be on, device 0, has "
                         "58.6 KiB"));
-  EXPECT_THAT(diagnosis.advice, HasSubstr("allow column_wise or row_wise"));
+  EXPECT_THAT(error.advice, HasSubstr("allow column_wise or row_wise"));
 }
 
 TEST(InfeasibilityTest, ReservesAloneAreTooMuch) {
@@ -95,21 +96,20 @@ TEST(InfeasibilityTest, HandWrittenShardsExceedADevice) {
   ShardingProblem problem = twoTables();
   problem.topology.devices[0].memoryBytes = 30000;
   problem.constraints.fixedShards = {makeShard("x", "a", 0, 1000, 0, 16, {0})};
-  Diagnosis diagnosis = refusal(problem);
-  EXPECT_EQ(diagnosis.limit, Limit::DeviceMemory);
-  EXPECT_THAT(diagnosis.message,
-              HasSubstr("shards that can only be on device 0"));
-  EXPECT_THAT(diagnosis.message, HasSubstr("it has 29.3 KiB"));
+  PlanningError error = refusal(problem);
+  EXPECT_EQ(error.limit, Limit::DeviceMemory);
+  EXPECT_THAT(error.message, HasSubstr("shards that can only be on device 0"));
+  EXPECT_THAT(error.message, HasSubstr("it has 29.3 KiB"));
 }
 
 TEST(InfeasibilityTest, HandWrittenShardAgainstAForbid) {
   ShardingProblem problem = twoTables();
   problem.constraints.fixedShards = {makeShard("x", "a", 0, 1000, 0, 16, {0})};
   problem.constraints.forbids = {{0, {0}}};
-  Diagnosis diagnosis = refusal(problem);
-  EXPECT_EQ(diagnosis.limit, Limit::Constraint);
-  EXPECT_EQ(diagnosis.message, "table 'a' must be on device 0, which its pins "
-                               "and forbids exclude");
+  PlanningError error = refusal(problem);
+  EXPECT_EQ(error.limit, Limit::Constraint);
+  EXPECT_EQ(error.message, "table 'a' must be on device 0, which its pins "
+                           "and forbids exclude");
 }
 
 TEST(InfeasibilityTest, HostMemory) {
@@ -118,19 +118,19 @@ TEST(InfeasibilityTest, HostMemory) {
   problem.topology.hosts[0].memoryBytes = 1000;
   problem.constraints.fixedShards = {makeShard("x", "a", 0, 1000, 0, 16, {0})};
   problem.constraints.fixedShards[0].tier = Tier::Dram;
-  Diagnosis diagnosis = refusal(problem);
-  EXPECT_EQ(diagnosis.limit, Limit::HostMemory);
-  EXPECT_EQ(diagnosis.message, "shards written by hand need 62.5 KiB on host "
-                               "0, which has 1,000 B");
+  PlanningError error = refusal(problem);
+  EXPECT_EQ(error.limit, Limit::HostMemory);
+  EXPECT_EQ(error.message, "shards written by hand need 62.5 KiB on host "
+                           "0, which has 1,000 B");
 }
 
 TEST(InfeasibilityTest, HostMemoryThatNothingRuns) {
   ShardingProblem problem = twoTables();
   problem.constraints.fixedShards = {makeShard("x", "a", 0, 1000, 0, 16, {0})};
   problem.constraints.fixedShards[0].tier = Tier::Dram;
-  Diagnosis diagnosis = refusal(problem);
-  EXPECT_EQ(diagnosis.limit, Limit::BadInput);
-  EXPECT_THAT(diagnosis.str(),
+  PlanningError error = refusal(problem);
+  EXPECT_EQ(error.limit, Limit::BadInput);
+  EXPECT_THAT(error.str(),
               HasSubstr("constraints.fixed_shards[0].tier: target native does "
                         "not run shards in tier dram"));
 }
@@ -139,20 +139,19 @@ TEST(InfeasibilityTest, KindsThatCannotBe) {
   ShardingProblem problem = twoTables();
   problem.tables[1].dim = 4;
   problem.constraints.tables = {{1, {ShardingKind::ColumnWise}, 1}};
-  Diagnosis diagnosis = refusal(problem);
-  EXPECT_EQ(diagnosis.limit, Limit::Constraint);
-  EXPECT_THAT(diagnosis.message,
-              HasSubstr("table 'b' (500 rows x 4 columns) "
-                        "cannot be cut in any of the kinds"));
+  PlanningError error = refusal(problem);
+  EXPECT_EQ(error.limit, Limit::Constraint);
+  EXPECT_THAT(error.message, HasSubstr("table 'b' (500 rows x 4 columns) "
+                                       "cannot be cut in any of the kinds"));
 }
 
 TEST(InfeasibilityTest, TargetThatCannotRunTheTable) {
   ShardingProblem problem = twoTables();
   problem.tables[1].dim = 6;
   problem.target = Target::TorchRec19;
-  Diagnosis diagnosis = refusal(problem);
-  EXPECT_EQ(diagnosis.limit, Limit::Target);
-  EXPECT_THAT(diagnosis.message, HasSubstr("widths must be multiples of 4"));
+  PlanningError error = refusal(problem);
+  EXPECT_EQ(error.limit, Limit::Target);
+  EXPECT_THAT(error.message, HasSubstr("widths must be multiples of 4"));
 }
 
 TEST(InfeasibilityTest, TargetThatCannotCutFewRows) {
@@ -173,13 +172,13 @@ TEST(InfeasibilityTest, BaselinesCannotCut) {
   problem.topology = *parseTopology("4xCPU@40000");
   SearchOptions options;
   options.algorithm = Algorithm::Size;
-  Diagnosis diagnosis = refusal(problem, options);
-  EXPECT_EQ(diagnosis.limit, Limit::Algorithm);
-  EXPECT_THAT(diagnosis.message,
+  PlanningError error = refusal(problem, options);
+  EXPECT_EQ(error.limit, Limit::Algorithm);
+  EXPECT_THAT(error.message,
               HasSubstr("algorithm 'size' found no placement: 78.1 KiB of "
                         "156.2 KiB are needed; a piece of table 'a' (62.5 KiB) "
                         "fits on no device that may hold it"));
-  EXPECT_THAT(diagnosis.advice, HasSubstr("algorithm 'default'"));
+  EXPECT_THAT(error.advice, HasSubstr("algorithm 'default'"));
   EXPECT_TRUE(search(problem, *makeRooflineModel(), {}).has_value());
 }
 
@@ -187,10 +186,10 @@ TEST(InfeasibilityTest, SeparatedTablesNeedEnoughDevices) {
   ShardingProblem problem = twoTables();
   addTable(problem, makeTable("c", 10, 4), 1);
   problem.constraints.separate = {{0, 1, 2}};
-  Diagnosis diagnosis = refusal(problem);
-  EXPECT_EQ(diagnosis.limit, Limit::Constraint);
-  EXPECT_EQ(diagnosis.message, "3 tables are to be separated from each other "
-                               "('a', 'b', 'c'), there are 2 devices");
+  PlanningError error = refusal(problem);
+  EXPECT_EQ(error.limit, Limit::Constraint);
+  EXPECT_EQ(error.message, "3 tables are to be separated from each other "
+                           "('a', 'b', 'c'), there are 2 devices");
 }
 
 TEST(InfeasibilityTest, BadInputListsEveryError) {
@@ -198,11 +197,11 @@ TEST(InfeasibilityTest, BadInputListsEveryError) {
   problem.tables[0].rows = 0;
   SearchOptions options;
   options.published.beamWidth = 0;
-  Diagnosis diagnosis = refusal(problem, options);
-  EXPECT_EQ(diagnosis.limit, Limit::BadInput);
-  EXPECT_THAT(diagnosis.message, HasSubstr("tables[0].rows"));
-  ASSERT_EQ(diagnosis.details.size(), 1u);
-  EXPECT_THAT(diagnosis.details[0],
+  PlanningError error = refusal(problem, options);
+  EXPECT_EQ(error.limit, Limit::BadInput);
+  EXPECT_THAT(error.message, HasSubstr("tables[0].rows"));
+  ASSERT_EQ(error.details.size(), 1u);
+  EXPECT_THAT(error.details[0],
               HasSubstr("beam_width: expected a whole number in"));
 }
 

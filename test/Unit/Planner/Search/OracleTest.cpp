@@ -52,9 +52,9 @@ SearchOptions optionsFor(uint64_t seed) {
 }
 
 std::string describe(uint64_t seed, const ShardingProblem &problem,
-                     const Diagnosis &diagnosis) {
+                     const PlanningError &error) {
   std::string what = numbered("seed ", seed);
-  what.append(": ").append(diagnosis.str());
+  what.append(": ").append(error.str());
   if (std::getenv("NEUROSHARD_SHOW_PROBLEM"))
     what.append("\n").append(writeWorkload(problem));
   return what;
@@ -64,9 +64,9 @@ std::string describe(uint64_t seed, const ShardingProblem &problem,
 /// memory after a search in vain, where it would do without the rules, and the
 /// rules leave no plan whatever the memory.
 void checkLimit(uint64_t seed, ShardingProblem problem,
-                const Diagnosis &diagnosis) {
-  bool memory = diagnosis.limit == Limit::DeviceMemory ||
-                diagnosis.limit == Limit::HostMemory;
+                const PlanningError &error) {
+  bool memory =
+      error.limit == Limit::DeviceMemory || error.limit == Limit::HostMemory;
   bool noRules = problem.constraints.pins.empty() &&
                  problem.constraints.forbids.empty() &&
                  problem.constraints.coLocate.empty() &&
@@ -75,9 +75,9 @@ void checkLimit(uint64_t seed, ShardingProblem problem,
                  problem.constraints.fixedShards.empty() &&
                  problem.target == Target::Native;
   if (noRules) {
-    EXPECT_TRUE(memory) << describe(seed, problem, diagnosis);
+    EXPECT_TRUE(memory) << describe(seed, problem, error);
   }
-  if (diagnosis.message.find("found no placement") == std::string::npos)
+  if (error.message.find("found no placement") == std::string::npos)
     return;
   ShardingProblem free = problem;
   free.constraints = {};
@@ -89,15 +89,15 @@ void checkLimit(uint64_t seed, ShardingProblem problem,
   for (Host &host : problem.topology.hosts)
     host.memoryBytes = int64_t{1} << 40;
   if (judge(problem).verdict == Verdict::Infeasible) {
-    EXPECT_FALSE(memory) << describe(seed, problem, diagnosis);
+    EXPECT_FALSE(memory) << describe(seed, problem, error);
   }
 }
 
 void judgeRefusal(uint64_t seed, const ShardingProblem &problem,
-                  const Diagnosis &diagnosis, Counts &counts) {
-  EXPECT_FALSE(diagnosis.message.empty()) << seed;
-  EXPECT_FALSE(diagnosis.advice.empty()) << seed;
-  if (diagnosis.limit == Limit::Algorithm) {
+                  const PlanningError &error, Counts &counts) {
+  EXPECT_FALSE(error.message.empty()) << seed;
+  EXPECT_FALSE(error.advice.empty()) << seed;
+  if (error.limit == Limit::Algorithm) {
     ++counts.algorithmLimit;
     return;
   }
@@ -106,14 +106,14 @@ void judgeRefusal(uint64_t seed, const ShardingProblem &problem,
     ++counts.undecided;
     if (std::getenv("NEUROSHARD_SHOW_PROBLEM"))
       std::printf("UNDECIDED nodes %lld %s\n", (long long)judgement.nodes,
-                  describe(seed, problem, diagnosis).c_str());
+                  describe(seed, problem, error).c_str());
     return;
   }
   ++counts.infeasible;
   EXPECT_EQ(judgement.verdict, Verdict::Infeasible)
-      << describe(seed, problem, diagnosis) << "\nbut there is a plan:\n"
+      << describe(seed, problem, error) << "\nbut there is a plan:\n"
       << writePlan(judgement.plan);
-  checkLimit(seed, problem, diagnosis);
+  checkLimit(seed, problem, error);
 }
 
 TEST(OracleTest, PlansAreValidAndRefusalsJustified) {

@@ -41,7 +41,8 @@ bool cutsColumns(const ShardingPlan &plan) {
 
 class WeightDecayTest : public testing::TestWithParam<Algorithm> {
 protected:
-  tl::expected<SearchResult, Diagnosis> find(const ShardingProblem &problem) {
+  tl::expected<SearchResult, PlanningError>
+  find(const ShardingProblem &problem) {
     SearchOptions options;
     options.algorithm = GetParam();
     options.evaluationBudget = 500;
