@@ -13,13 +13,13 @@
 using namespace neuroshard;
 using namespace neuroshard::oracle;
 
-/// More devices give no separate cases for the sets of devices a relaxation is
-/// on.
+/// With more devices there are no separate cases for the sets of devices that
+/// hold a relaxation.
 static constexpr int kMaxSupportDevices = 5;
 
-/// What a row of the table takes at least in a shard of these columns: of a
-/// shard, everything but what grows with its rows is least per row when it has
-/// all rows, or all but one (results of row shards have another type).
+/// A lower bound of a row's bytes in a shard of these columns. The terms that
+/// do not grow with rows are smallest per row if the shard has all rows, or all
+/// but one (results of row shards have another type).
 double Cases::leastPerRow(size_t table, int64_t colBegin,
                           int64_t colEnd) const {
   Shard shard = whole(table);
@@ -34,8 +34,8 @@ double Cases::leastPerRow(size_t table, int64_t colBegin,
   return least;
 }
 
-/// The least bytes of these columns in any tiling by rectangles: in each row,
-/// the best way to cut it into widths.
+/// A lower bound of the bytes of these columns in any cut into rectangles: each
+/// row is cut into the best widths.
 int64_t Cases::relaxedBytes(size_t table, int64_t colBegin, int64_t colEnd,
                             bool columns) const {
   int64_t minWidth = tableRules[table].minWidth;
@@ -67,7 +67,7 @@ int64_t Cases::relaxedBytes(size_t table, int64_t colBegin, int64_t colEnd,
   return std::max<int64_t>(0, static_cast<int64_t>(total - slack));
 }
 
-/// One case for each set of devices that all hold some.
+/// One case for each set of devices that all hold a part.
 void Cases::addSupports(size_t table, OracleForm form,
                         std::vector<OracleForm> &forms) const {
   if (!tableRules[table].inSet || devices() > kMaxSupportDevices) {
@@ -91,8 +91,8 @@ bool Cases::cutsBothWays(size_t table) const {
          what.dim > kColumnAlignment && what.dim >= 2 * rule.minWidth;
 }
 
-/// Rows alone: one case for each set of devices, each of which has at least
-/// what a row shard takes whatever its rows. One device has two shards.
+/// Cuts by rows alone: one case for each set of devices, each of which holds at
+/// least the fixed bytes of a row shard. A single device has two shards.
 bool Cases::addRowSupports(size_t table, Mask on,
                            std::vector<OracleForm> &forms) const {
   Shard shard = whole(table);

@@ -15,11 +15,11 @@ using namespace neuroshard::oracle;
 namespace {
 
 constexpr int64_t kMaxNodes = 200'000;
-/// Combinations with relaxations that are poured before giving up.
+/// Combinations with relaxations for which a plan is tried, at most.
 constexpr int kMaxPours = 12;
 
-/// Can the relaxations be spread so that no device gets more than its room? By
-/// augmenting paths: relaxations are few.
+/// Decides by augmenting paths whether the relaxations can be spread so that no
+/// device gets more than its room.
 class Flow {
 public:
   Flow(std::vector<int64_t> room, size_t relaxations)
@@ -40,7 +40,7 @@ public:
   }
 
 private:
-  /// Finds room for up to `amount` more of a relaxation, moving others.
+  /// Places up to `amount` more of a relaxation, moving others if needed.
   int64_t push(size_t relaxation, int64_t amount, std::vector<bool> &seen) {
     seen[relaxation] = true;
     for (size_t d = 0; d < room.size(); ++d) {
@@ -115,7 +115,7 @@ bool Judge::hostsFit() const {
   return true;
 }
 
-/// Those with the fewest forms first.
+/// Sorts the tables with the fewest forms first.
 void Judge::sortTables() {
   order.resize(forms.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -135,7 +135,7 @@ void Judge::sortTables() {
   }
 }
 
-/// Do places agree with those of the tables chosen before?
+/// Does a form agree with the devices of the tables chosen before?
 bool Judge::compatible(size_t table, const OracleForm &form) const {
   int index = static_cast<int>(table);
   auto others = [&](const std::vector<int> &set, auto agree) {
@@ -186,7 +186,8 @@ bool Judge::fits(size_t depth) const {
   return true;
 }
 
-/// A combination in which everything agrees: a plan, or a hint at one.
+/// Handles a combination without conflicts: it is a plan or, with relaxations,
+/// a possible one.
 void Judge::leaf() {
   bool relaxation =
       std::any_of(chosen.begin(), chosen.end(), [](const OracleForm *m) {
@@ -197,7 +198,7 @@ void Judge::leaf() {
     answer.verdict = Verdict::Feasible;
     answer.plan = std::move(*plan);
   } else if (!relaxation) {
-    // Cannot be: what agrees here is a plan. Say nothing rather than a lie.
+    // A combination without conflicts is a plan; if not, decide nothing.
     pours = kMaxPours + 1;
   }
 }

@@ -1,8 +1,8 @@
 //===- SearchOracle.h - Decides whether a problem has a plan ----*- C++ -*-===//
 ///
 /// \file
-/// Judges small problems with nothing of lib/Planner's searches: only what a
-/// plan occupies (Memory.h) and the verifier.
+/// Judges small problems without the searches of lib/Planner: it uses only the
+/// memory of a plan (Memory.h) and the verifier.
 //===----------------------------------------------------------------------===//
 
 #ifndef NEUROSHARD_TEST_SUPPORT_SEARCHORACLE_H
@@ -29,13 +29,13 @@ struct Judgement {
 /// Whether a problem (of at most 32 devices, for which check() finds nothing)
 /// has a plan in which only shards written by hand are in host memory.
 ///
-/// Infeasible is a proof: for each table every form it may take is gone
-/// through, where a form without a finite list of cuts (rows, rows and columns)
-/// is replaced by something weaker, a relaxation of the least bytes any such
-/// cut takes that any allowed device may hold; for no combination do places,
-/// separation, co-location and memory (a flow, for the relaxations) agree.
-/// Feasible comes with a plan that verify() accepts, made by trying every
-/// combination or by pouring tables into devices in random orders.
+/// Infeasible is a proof. For each table, every form is tried. Forms without a
+/// finite list of cuts (rows, or rows and columns) are relaxed to the least
+/// bytes that any such cut takes, spread freely over the allowed devices. No
+/// combination then satisfies places, separation, co-location and memory (a
+/// flow problem for the relaxations). Feasible comes with a plan that verify()
+/// accepts, made by trying every combination or by filling devices in random
+/// orders.
 Judgement judge(const ShardingProblem &problem);
 
 /// A random problem with all kinds of constraints, feasible or not, small

@@ -83,7 +83,7 @@ void Cases::collectRules() {
       rule.kinds[kind] = std::count(constraint.allowedKinds.begin(),
                                     constraint.allowedKinds.end(),
                                     static_cast<ShardingKind>(kind)) > 0;
-    // As the verifier reads them.
+    // The kinds as the verifier reads them.
     auto allow = [&](ShardingKind kind) {
       rule.kinds[static_cast<size_t>(kind)] = true;
     };
@@ -287,7 +287,7 @@ bool Cases::restIsCuttable(size_t table) const {
   return true;
 }
 
-/// A table of which some is written by hand.
+/// The forms of a table with a shard written by hand.
 void Cases::addRest(size_t table, std::vector<OracleForm> &forms) const {
   const Rules &rule = tableRules[table];
   OracleForm form = formOf(table, rule.fixed);
@@ -324,7 +324,7 @@ void Cases::addRest(size_t table, std::vector<OracleForm> &forms) const {
   addSupports(table, form, forms);
 }
 
-/// Row blocks that the shard is one of, and columns around it.
+/// Row blocks that include the shard, and columns around it.
 void Cases::addRestForTorchRec(size_t table,
                                std::vector<OracleForm> &forms) const {
   const Shard &hand = tableRules[table].fixed.front();

@@ -18,11 +18,11 @@ inline Mask bit(int device) { return Mask(1) << device; }
 
 /// One form of one table.
 struct OracleForm {
-  /// Certain bytes per device.
+  /// Bytes of the listed shards per device.
   std::vector<int64_t> bytes;
-  /// On every device.
+  /// Is it on every device?
   int64_t everywhere = 0;
-  /// At least this much more, on some of these devices.
+  /// A lower bound of further bytes, spread over some of these devices.
   int64_t relaxation = 0;
   Mask relaxedOn = 0;
   /// The devices that hold some of it, if `exactSupport`; else a superset.
@@ -32,7 +32,7 @@ struct OracleForm {
   std::vector<Shard> shards;
 };
 
-/// What the rules say about a table.
+/// The rules for a table.
 struct Rules {
   Mask devices = 0;
   bool kinds[6] = {};
@@ -45,7 +45,7 @@ struct Rules {
   }
 };
 
-/// A problem with what each table may do. Bytes are those of the backward
+/// A problem with the forms of each table. Bytes are those of the backward
 /// phase, in which every term is at least as large as in the forward phase.
 class Cases {
 public:
@@ -60,10 +60,10 @@ public:
   /// `norms`: exchangesNorms() of the form; that of the shard alone without.
   int64_t bytes(size_t table, const Shard &shard, bool norms) const;
   int64_t bytes(size_t table, const Shard &shard) const;
-  /// What is left on a device before any table.
+  /// Free bytes of a device without tables.
   int64_t room(int device) const;
   const std::vector<Mask> &innerGroups() const { return groups; }
-  /// The table in one shard, nowhere.
+  /// The whole table as one shard without devices.
   Shard whole(size_t table) const;
 
 private:

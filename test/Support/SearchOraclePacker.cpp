@@ -91,7 +91,7 @@ std::vector<int> Packer::devicesOf(Mask mask) {
   return list;
 }
 
-/// What a table still needs, cut by columns now and then where that is allowed.
+/// The rest of a table, sometimes cut by columns where that is allowed.
 std::vector<Shard> Packer::rectangles(size_t table) {
   const Rules &rule = cases.rules(table);
   Shard all = cases.whole(table);
@@ -137,7 +137,7 @@ int64_t Packer::roomFor(size_t table, const Shard &shard, int device) const {
   return room[static_cast<size_t>(device)] - cases.bytes(table, shard);
 }
 
-/// Cuts a rectangle by rows: as many as a device takes, then the next.
+/// Cuts a rectangle by rows and fills one device after the other.
 bool Packer::pour(size_t table, const Shard &rectangle, Mask on,
                   bool everyDevice) {
   std::vector<int> list = devicesOf(on);
@@ -164,7 +164,7 @@ bool Packer::pour(size_t table, const Shard &rectangle, Mask on,
   return rest.rowBegin >= rest.rowEnd;
 }
 
-/// On the first device with room for all of it.
+/// Puts a rectangle on the first device with room for all of it.
 bool Packer::putWhole(size_t table) {
   const Rules &rule = cases.rules(table);
   if (!rule.allows(ShardingKind::TableWise) || !rule.fixed.empty())

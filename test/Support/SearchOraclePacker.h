@@ -9,8 +9,9 @@
 
 namespace neuroshard::oracle {
 
-/// A plan that verify() accepts with each table in its chosen form, relaxations
-/// poured into the devices by rows in a number of random orders, or nothing.
+/// A plan that verify() accepts with each table in its chosen form, or nothing.
+/// Tries a number of random orders in which devices are filled with the rows of
+/// relaxed tables.
 std::optional<ShardingPlan> pack(const ShardingProblem &problem,
                                  const Cases &cases,
                                  const std::vector<const OracleForm *> &chosen);

@@ -89,7 +89,8 @@ void Maker::addTable(int index) {
   }
 }
 
-/// From too little to plenty, mostly close to what the tables take.
+/// Draws device memory from too little to plenty, mostly close to the need of
+/// the tables.
 void Maker::addMemory() {
   std::vector<std::vector<int>> features = featuresOfTables(problem);
   ShardingProblem summary = summarized(problem);

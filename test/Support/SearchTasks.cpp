@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kPi = 3.14159265358979323846;
 
-/// In (0, 1), so that its logarithm is finite.
+/// A number in (0, 1), whose logarithm is finite.
 double positive(MersenneTwister &random) {
   return (static_cast<double>(random.next() >> 11) + 0.5) * 0x1p-53;
 }
@@ -49,7 +49,7 @@ void addTable(ShardingProblem &problem, int64_t rows, int64_t dim,
   problem.features.push_back(feature);
 }
 
-/// Tables that a device could hardly hold lose half their rows.
+/// Halves the rows of tables that a device could hardly hold.
 double shrinkLargest(ShardingProblem &problem, int devices, double fill) {
   while (true) {
     double total = 0;
@@ -117,7 +117,7 @@ KnownTask neuroshard::taskFromPlan(double fill, uint64_t seed) {
   const int64_t full = static_cast<int64_t>(fill * static_cast<double>(memory));
   std::vector<int64_t> used(static_cast<size_t>(devices));
   task.plan.deviceCount = devices;
-  // Pieces that no device has room for any more end it.
+  // Ends when no device has room for another piece.
   for (int misses = 0; misses < 20;) {
     int pieces = random.between(1, devices);
     int64_t width = 4 * random.between(1, 8);

@@ -11,9 +11,9 @@
 
 namespace neuroshard {
 
-/// What random tasks look like. Tables resemble those of the reference tasks:
-/// rows log-uniform in 100 ... 12 million, dims of 4, 8, ..., 128, poolings
-/// log-normal around 4.4; weights alone count.
+/// Settings of random tasks. Tables resemble those of the reference tasks: rows
+/// log-uniform in 100 ... 12 million, dims of 4, 8, ..., 128, poolings
+/// log-normal around 4.4; memory counts weights alone.
 struct TaskSettings {
   int minTables = 10, maxTables = 40;
   int minDevices = 8, maxDevices = 16;
@@ -27,14 +27,13 @@ struct TaskSettings {
 /// The same task for the same seed, everywhere.
 ShardingProblem randomTask(const TaskSettings &settings, uint64_t seed);
 
-/// What statistics are multiplied by when they drift: log-normal numbers with
-/// this standard deviation of the logarithm. The same for the same seed,
-/// everywhere.
+/// Factors by which statistics drift: log-normal numbers with this standard
+/// deviation of the logarithm. The same for the same seed, everywhere.
 std::vector<double> driftFactors(size_t count, double spread, uint64_t seed);
 
 struct KnownTask {
   ShardingProblem problem;
-  /// Valid: shows that there is a plan.
+  /// A valid plan.
   ShardingPlan plan;
 };
 

@@ -167,7 +167,7 @@ TEST(TorchRecSearchTest, PlansAroundHandWrittenAndCoLocatedTables) {
 }
 
 TEST(TorchRecSearchTest, SaysThatTheAlgorithmFoundNothing) {
-  // Fits only by rows of unequal devices, which it does not know.
+  // It fits only in row shards of unequal sizes, which TorchRec does not make.
   ShardingProblem problem = equalTables(1, 4);
   problem.topology.devices[0].memoryBytes = 13'000;
   problem.topology.devices[1].memoryBytes = 4'000;

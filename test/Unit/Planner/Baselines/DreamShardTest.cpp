@@ -124,7 +124,7 @@ TEST(DreamShardTest, ShowsTheDevicesAsThePieceFindsThem) {
   EXPECT_DOUBLE_EQ(devices[1].memoryShare, 0.5);
   EXPECT_DOUBLE_EQ(devices[1].memoryShareAfter, 0.75);
   EXPECT_EQ(devices[0].compute.total(), 0);
-  // On its own, and with the table that is there.
+  // The table alone, and with the table on that device.
   EXPECT_DOUBLE_EQ(devices[0].computeAfter.total(),
                    mdp->task().pieces[0].aloneMs);
   EXPECT_GT(devices[1].computeAfter.total(), devices[1].compute.total());

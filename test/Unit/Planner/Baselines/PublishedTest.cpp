@@ -1,9 +1,9 @@
 //===- PublishedTest.cpp - The fast published search equals the plain one -===//
 ///
 /// \file
-/// A plain form of the published search, from the paper and the reference
-/// tasks' tie rules: one placement, one device and one model call at a time,
-/// nothing shared or remembered.
+/// A plain form of the published search, written from the paper and the tie
+/// rules of the reference tasks: one placement, one device and one model call
+/// at a time, without sharing or caches.
 //===----------------------------------------------------------------------===//
 
 #include "Support.h"
@@ -171,7 +171,7 @@ private:
   const PublishedSettings settings;
 };
 
-/// Holds the search, on 1, 2 and 8 threads, against the plain one.
+/// Compares the search, on 1, 2 and 8 threads, with the plain one.
 void expectSameAnswer(const ShardingProblem &problem, const CostModel &model,
                       const std::string &what) {
   double plain = PlainSearch(problem, model).run();

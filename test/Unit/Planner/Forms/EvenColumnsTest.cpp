@@ -21,7 +21,7 @@ using Piece = std::pair<int64_t, int>; // width, device
 /// One table in column shards of target torchrec-1.9.
 class EvenColumnsTest : public testing::Test {
 protected:
-  /// What becomes of these column shards.
+  /// The column shards that withEvenColumns() makes of these.
   std::vector<Piece> even(const std::vector<Piece> &pieces) {
     problem.tables.front().dim = std::accumulate(
         pieces.begin(), pieces.end(), int64_t{0},
@@ -107,7 +107,8 @@ TEST_F(EvenColumnsTest, StaysWhereNothingHasRoom) {
               UnorderedElementsAre(Piece(12, 2), Piece(8, 2)));
 }
 
-/// Whatever a search comes up with: the table is covered, its kind allowed.
+/// For random column shards the result covers the table and has an allowed
+/// kind.
 TEST_F(EvenColumnsTest, KeepsEveryRule) {
   for (uint64_t seed = 0; seed < 300; ++seed) {
     MersenneTwister dice(seed);

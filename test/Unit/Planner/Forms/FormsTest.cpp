@@ -39,7 +39,7 @@ ShardingProblem withRowsRule(Target target, const char *topology) {
   return problem;
 }
 
-/// The cheapest plan of the algorithms that know whole forms of tables.
+/// The cheapest plan of the algorithms that place forms of whole tables.
 double cheapestOfOthersMs(const ShardingProblem &problem,
                           const SearchOptions &options) {
   double best = 1e300;
@@ -115,8 +115,7 @@ TEST(FormsTest, DefaultIsNoWorseThanOthersUnderRandomRules) {
   EXPECT_GT(planned, 60);
 }
 
-/// Random steps from the starts of the other planners lose no piece and break
-/// no rule.
+/// Random edits of the plans of other planners lose no piece and break no rule.
 TEST(FormsTest, StepsKeepEveryPieceAndTheTarget) {
   for (Target target : {Target::TorchRec19, Target::Native})
     for (const char *topology : {"4xCPU", "2x2xCPU"}) {
@@ -146,7 +145,8 @@ TEST(FormsTest, StepsKeepEveryPieceAndTheTarget) {
 }
 
 /// The rest of a table whose first block is written by hand must be on device 1
-/// under the target, which steps do not know: a hot table there drives it away.
+/// under the target. Edits do not check that rule, and a hot table on device 1
+/// drives the rest away.
 TEST(FormsTest, ResultThatBreaksARuleGivesWayToTheBestStartThatDoesNot) {
   ShardingProblem problem;
   problem.batch.globalSize = 2048;

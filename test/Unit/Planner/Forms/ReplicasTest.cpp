@@ -68,7 +68,7 @@ ShardingProblem hotAndLarge() {
   return problem;
 }
 
-/// On how many devices the table is replicated; 0: not at all.
+/// The number of devices with a replica of the table; 0: it has none.
 size_t replicasOf(const ShardingProblem &problem, const CostModel &model,
                   const std::string &table,
                   ObjectiveKind kind = ObjectiveKind::Step) {

@@ -49,7 +49,7 @@ ShardingPlan planOf(const ShardingProblem &problem,
   return makePlan(problem, std::move(shards));
 }
 
-/// The least that any plan of the target costs.
+/// The lowest cost of all plans of the target.
 double leastCostMs(const ShardingProblem &problem, const CostModel &model) {
   double least = 1e300;
   std::vector<int> forms(problem.tables.size(), 0);

@@ -80,7 +80,7 @@ TEST(RowGroupsTest, OnlyTablesThatNeedAGroupGetOne) {
   ShardingProblem together = hotTables(2);
   together.constraints.coLocate = {{0, 1}};
   EXPECT_FALSE(grouped(together));
-  // Next to the hot tables this one is nothing.
+  // Its cost is negligible beside that of the hot tables.
   ShardingProblem small = hotTables(12);
   addTable(small, makeTable("small", 100, 4), 1);
   small.constraints.tables.push_back({12, {ShardingKind::TableRowWise}});
@@ -106,7 +106,7 @@ TEST(RowGroupsTest, TheSearchCutsInsideGroupsWhereThatIsFaster) {
     used.insert(group[static_cast<size_t>(shards.front()->devices[0])]);
   }
   EXPECT_EQ(used.size(), 2u);
-  // Whole they take as long as one of them.
+  // Uncut, they take as long as one of them.
   ShardingProblem whole = problem;
   for (TableConstraint &constraint : whole.constraints.tables)
     constraint.allowedKinds = {ShardingKind::TableWise};
@@ -117,7 +117,7 @@ TEST(RowGroupsTest, TheSearchCutsInsideGroupsWhereThatIsFaster) {
 
 TEST(RowGroupsTest, TablesLargerThanADeviceAreCutInsideTheirGroup) {
   ShardingProblem problem = hotTables(3);
-  // Of 977 MiB each: a node of four holds two of them.
+  // 977 MiB each, of which a node of four devices holds two.
   for (Device &device : problem.topology.devices)
     device.memoryBytes = 600 * kMiB;
   SearchOptions options;

@@ -1,4 +1,4 @@
-//===- BoardTest.cpp - Every step keeps the books and the plan in order ---===//
+//===- BoardTest.cpp - Every edit keeps totals and plan in order ----------===//
 
 #include "LocalSearch/Board.h"
 #include "LocalSearch/EditBatch.h"
@@ -43,7 +43,7 @@ struct Setting {
     board = std::make_unique<Board>(*context, units, stateOf(*context, job));
   }
 
-  /// Applies a step with the compute the model gives.
+  /// Applies an edit with the compute of the model.
   void apply(const Edit &edit) {
     EditBatch batch(*board);
     batch.add(edit);
@@ -158,8 +158,8 @@ TEST(BoardTest, MemoryAndRulesDecideWhatFits) {
   EXPECT_FALSE(board.fits(board.split(a, 1, false, 8)));
 }
 
-/// Part of an exchanged piece stays, so what it is separated from may not come;
-/// in a swap the whole piece goes.
+/// Part of an exchanged piece stays on its device, so no separated table may
+/// come there. In a swap the whole piece leaves.
 TEST(BoardTest, SeparatedTablesSwapButDoNotExchange) {
   ShardingProblem problem = twoTables();
   problem.constraints.separate = {{0, 1}};
@@ -172,9 +172,9 @@ TEST(BoardTest, SeparatedTablesSwapButDoNotExchange) {
   EXPECT_TRUE(board.fits(board.swap(a, b)));
 }
 
-/// After many random steps the sums are those of a board made anew from the
+/// After many random edits the totals are those of a board made anew from the
 /// plan, and the plan is valid.
-TEST(BoardTest, RandomStepsKeepTheBooks) {
+TEST(BoardTest, RandomEditsKeepTheTotals) {
   for (uint64_t seed = 0; seed < 6; ++seed) {
     Setting setting(randomTask({10, 20, 3, 6, 0.6, 0.95}, seed));
     Board &board = *setting.board;
@@ -187,7 +187,7 @@ TEST(BoardTest, RandomStepsKeepTheBooks) {
       setting.apply(edit);
       ++applied[edit.kind];
     }
-    EXPECT_EQ(applied.size(), 6u) << "every kind of step was taken";
+    EXPECT_EQ(applied.size(), 6u) << "every kind of edit was made";
     ASSERT_EQ(text(verify(setting.plan(), setting.problem)), "") << seed;
     SearchState state = board.state();
     for (int device = 0; device < setting.context->deviceCount; ++device) {
@@ -204,8 +204,8 @@ TEST(BoardTest, RandomStepsKeepTheBooks) {
   }
 }
 
-/// Where communication is a straight line, as in the reference's closed form,
-/// estimates of a step come close to the energy that is measured after it.
+/// Where communication is linear, as in the reference's closed form, estimates
+/// of an edit come close to the energy that is measured after it.
 TEST(BoardTest, EstimatesAreCloseForStraightLines) {
   Setting setting(randomTask({20, 20, 5, 5, 0.6, 0.95}, 3), true);
   Board &board = *setting.board;
@@ -255,8 +255,8 @@ TEST(BoardTest, ExchangeNeedsRoomForColumnsInOrder) {
   }
 }
 
-/// The bounds decide as the energy itself would, and a step judged by itself
-/// has the loads it has in a batch.
+/// The bounds decide as the energy itself would, and an edit judged alone has
+/// the same loads as in a batch.
 TEST(BoardTest, BoundsDecideAsTheEnergyDoes) {
   for (bool reference : {false, true}) {
     Setting setting(randomTask({20, 20, 5, 5, 0.6, 0.95}, 4), reference);
@@ -279,7 +279,7 @@ TEST(BoardTest, BoundsDecideAsTheEnergyDoes) {
                   change.targetLoad.compute.total());
         EXPECT_EQ(alone.load.dims, change.load.dims);
         double after = cost.energyAfter(change);
-        // High powers of much worse values leave the range of numbers.
+        // High powers of much worse values overflow.
         if (!std::isfinite(after)) {
           EXPECT_FALSE(cost.isBelow(change, 1e300));
           continue;
@@ -329,7 +329,7 @@ TEST(BoardTest, JoinPiecesTakesWhatTheLimitAllows) {
     }
 }
 
-/// Nothing is cut that must bring more than everything costs.
+/// Annealing cuts nothing if each cut must save more than the whole cost.
 TEST(BoardTest, AnnealingCutsOnlyWhatIsWorthIt) {
   for (double worth : {0.0, 2.0}) {
     Setting setting(randomTask({12, 12, 4, 4, 0.6, 0.95}, 8));

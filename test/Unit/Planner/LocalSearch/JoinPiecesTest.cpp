@@ -14,8 +14,8 @@ using testing::SizeIs;
 
 namespace {
 
-/// Width x pooling, less a share of that for pieces of columns: what a fitted
-/// model may be wrong by.
+/// Compute of width x pooling, less a share for column shards, which is the
+/// kind of error that a fitted model may have.
 class DiscountModel : public CostModel {
 public:
   explicit DiscountModel(double discount) : discount(discount) {}

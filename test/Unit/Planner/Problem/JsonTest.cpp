@@ -188,7 +188,8 @@ TEST(JsonTest, FieldsGivenTwiceAreRefused) {
       "json: an object has the field 'rows' twice");
 }
 
-/// Bytes changed, dropped or doubled at random: an answer, never a crash.
+/// Texts with bytes changed, dropped or doubled at random are answered without
+/// a crash.
 TEST(JsonTest, DamagedFilesNeverCrash) {
   const std::string whole = writeWorkload(everything());
   std::mt19937_64 random(7);
@@ -286,7 +287,7 @@ TEST(JsonTest, WriteFileReplacesAndReportsFailure) {
               HasSubstr("does/not/exist/x: cannot write"));
 }
 
-/// A new folder that goes away with its content.
+/// A new folder that is removed with its contents.
 struct Folder {
   fs::path path = fs::path(testing::TempDir()) /
                   ("neuroshard_files_" + std::to_string(getpid()));

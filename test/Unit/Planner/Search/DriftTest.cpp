@@ -23,7 +23,7 @@ using namespace neuroshard::test;
 
 namespace {
 
-/// A model without its second form.
+/// A model without its SumEmbedding.
 class SetsOnly : public CostModel {
 public:
   explicit SetsOnly(std::unique_ptr<CostModel> model)
@@ -76,9 +76,9 @@ std::unique_ptr<CostModel> modelFor(bool reference) {
   return reference ? makeReferenceModel() : makeRooflineModel();
 }
 
-/// By construction never worse than what the mean statistics lead to, and on
-/// skewed periods clearly better, since the mean of maxima is not the maximum
-/// of means.
+/// Plans for several periods are never worse than the plan for the mean
+/// statistics, by construction, and clearly better on skewed periods, since the
+/// mean of maxima is not the maximum of means.
 TEST(DriftTest, PlansForThePeriodsAreNeverWorseThanForTheirMean) {
   int better = 0;
   for (uint64_t seed = 0; seed < 20; ++seed) {
@@ -99,8 +99,8 @@ TEST(DriftTest, PlansForThePeriodsAreNeverWorseThanForTheirMean) {
   EXPECT_GE(better, 10);
 }
 
-/// What a board believes to cost, before and after steps, is what evaluate()
-/// finds from scratch under each snapshot.
+/// The cost of a board, before and after edits, is that which evaluate() finds
+/// from scratch under each snapshot.
 void followRandomSteps(const ShardingProblem &problem, const CostModel &model,
                        const SearchOptions &options, uint64_t seed) {
   SearchContext context(problem, model, options);
@@ -241,7 +241,7 @@ TEST(DriftTest, TablesHotAtDifferentTimesShareADevice) {
   EXPECT_NE(deviceOf("t2"), deviceOf("t3"));
 }
 
-/// A search that would go on for hours ends when its caller has seen enough.
+/// A search that would take hours ends when its caller stops it.
 TEST(DriftTest, ProgressTellsAndEnds) {
   for (bool drift : {false, true}) {
     ShardingProblem problem = drifting({}, 3, 3);

@@ -2,9 +2,9 @@
 ///
 /// \file
 /// Random problems, feasible and not, of both targets. Each plan passes the
-/// independent verifier; each refusal that claims that there is no plan is held
-/// against an oracle that shares no code with the search. A sample; all 10,000
-/// with NEUROSHARD_ALL=1.
+/// independent verifier. Each refusal that claims that there is no plan is
+/// compared with an oracle that shares no code with the search. Runs a sample,
+/// or all 10,000 problems with NEUROSHARD_ALL=1.
 //===----------------------------------------------------------------------===//
 
 #include "SearchOracle.h"
@@ -28,7 +28,7 @@ struct Counts {
   int badInput = 0;
   int infeasible = 0;
   int undecided = 0;
-  /// Refusals of other algorithms that blame themselves.
+  /// Refusals of other algorithms that name their own limits.
   int algorithmLimit = 0;
 };
 
@@ -60,9 +60,9 @@ std::string describe(uint64_t seed, const ShardingProblem &problem,
   return what;
 }
 
-/// The limit named is one that binds: memory where there are no rules; and not
-/// memory after a search in vain, where it would do without the rules, and the
-/// rules leave no plan whatever the memory.
+/// The limit named is one that binds. Without rules it is memory. After a
+/// failed search it is not memory if the memory would suffice without the rules
+/// and the rules leave no plan even with unlimited memory.
 void checkLimit(uint64_t seed, ShardingProblem problem,
                 const PlanningError &error) {
   bool memory =

@@ -144,7 +144,7 @@ TEST(SearchTest, ConstraintsAreKept) {
 
 TEST(SearchTest, FixedShardsAreKeptAndPlannedAround) {
   ShardingProblem problem = problemOf("mlperf_dlrm_v2", "8xH200");
-  // The middle of t20 by hand; the rest of it is left to the planner.
+  // The middle of t20 is written by hand; the planner places its rest.
   problem.constraints.fixedShards = {
       makeShard("mine", "t20", 1000, 20'000'000, 32, 64, {7}),
       makeShard("t1_0", "t1", 0, 39060, 0, 128, {0}),
@@ -208,7 +208,8 @@ TEST(SearchTest, TorchRecTargetGetsOnlyWhatItRuns) {
   EXPECT_LT(perShard, mustPlan(problem).breakdown.costMs);
 }
 
-/// Halves, or whole where there are none; row-wise over all or not at all.
+/// Tables are in halves, or whole if they have none; row-wise over all devices
+/// or not at all.
 TEST(SearchTest, TorchRecTargetCutsWithoutPoolingAsItsModulesTakeIt) {
   for (const char *topology : {"2x2xCPU", "2x2xH200"})
     for (int64_t dim : {8, 20, 36, 48})
@@ -245,7 +246,7 @@ TEST(SearchTest, TorchRecTargetFallsBackToRowBlocks) {
   EXPECT_EQ(result.plan.shards[3].rows(), (6 << 20) / 4);
 }
 
-/// A model without the incremental form.
+/// A model without a SumEmbedding.
 class PlainModel : public CostModel {
 public:
   std::string name() const override { return "plain"; }
@@ -261,7 +262,8 @@ public:
   std::unique_ptr<CostModel> inner = makeRooflineModel();
 };
 
-/// Its steps are judged in batches, others one by one, so the plans may differ.
+/// With such a model edits are judged in batches, with others one by one, so
+/// the plans may differ.
 TEST(SearchTest, ModelsWithoutIncrementalFormGivePlansAsGood) {
   ShardingProblem problem = problemOf("criteo_kaggle", "4xA100-40GB");
   SearchOptions options;

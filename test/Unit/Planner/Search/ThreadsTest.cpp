@@ -61,7 +61,7 @@ TEST(ThreadsTest, DoesAllWorkOnTheThreadsThatStart) {
   pthread_attr_t usual, huge;
   ASSERT_EQ(pthread_getattr_default_np(&usual), 0);
   ASSERT_EQ(pthread_attr_init(&huge), 0);
-  // Stacks as large as the address space: none can be had.
+  // Stacks as large as the address space, so that no thread can start.
   ASSERT_EQ(pthread_attr_setstacksize(&huge, size_t{1} << 47), 0);
   ASSERT_EQ(pthread_setattr_default_np(&huge), 0);
   std::vector<std::atomic<int>> calls(50);

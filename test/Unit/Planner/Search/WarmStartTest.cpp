@@ -214,7 +214,7 @@ TEST(MigrationTest, ATableOfAnotherWidthMovesNothing) {
   EXPECT_EQ(migrationBetween(problem, before, after).bytes, 0);
 }
 
-/// What stays of a plan for other rules or less memory.
+/// The shards of a plan that stay under other rules or with less memory.
 Kept keptOf(const ShardingProblem &problem, const ShardingPlan &previous) {
   SearchOptions options;
   return keepWhatServes(problem, *makeRooflineModel(), options, previous);

@@ -1,9 +1,9 @@
 //===- TargetRulesTest.cpp - Searches and verifier state the same rules ---===//
 ///
 /// \file
-/// The searches and the verifier state the rules of target torchrec-1.9 each by
-/// itself. Random shards of one table, sound and broken: both accept them or
-/// both refuse them.
+/// The searches and the verifier each state the rules of target torchrec-1.9.
+/// Of random shards of one table, valid and broken, both accept or refuse the
+/// same.
 //===----------------------------------------------------------------------===//
 
 #include "Units/TargetRules.h"
@@ -99,7 +99,8 @@ void RandomShards::draw() {
   }
 }
 
-/// Moves a shard, a border between two, or a shard to the host's memory.
+/// Breaks a plan: moves a shard to another device or to host memory, or moves
+/// the border between two shards.
 void RandomShards::breakOne() {
   size_t index = random.below(shards.size());
   if (random.chance(20)) {

@@ -143,7 +143,7 @@ TEST_F(VerifyTest, OnlyWholeTablesAreReplicatedEverywhere) {
 }
 
 TEST_F(VerifyTest, DeviceMemory) {
-  // 1024 samples x 4 ids: what exceeds is told by kind.
+  // 1024 samples x 4 ids; the error lists the bytes by kind.
   problem.topology.devices[1].memoryBytes = 60000;
   EXPECT_THAT(errors(), HasSubstr("device 1: needs "));
   EXPECT_THAT(errors(), HasSubstr(", has 58.6 KiB"));
