@@ -1,11 +1,11 @@
 //===- SearchEntryPoint.cpp - search(): checks the input, then runs -------===//
 
-#include "neuroshard/Planner/Search.h"
 #include "Explain/Infeasibility.h"
 #include "Forms/RowGroups.h"
 #include "Replan/Migration.h"
 #include "RunSearch.h"
 #include "WarmStart.h"
+#include "neuroshard/Planner/Search.h"
 #include "neuroshard/Planner/SearchOptionTable.h"
 #include "neuroshard/Planner/Verify.h"
 
