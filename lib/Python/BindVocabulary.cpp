@@ -11,6 +11,9 @@
 #include "neuroshard/Model/Types.h"
 
 #include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+#include <vector>
 
 namespace nb = nanobind;
 using namespace neuroshard;
@@ -61,7 +64,8 @@ nb::dict vocabulary() {
   words["kinds"] = namesOf<ShardingKind>();
   words["targets"] = namesOf<Target>();
   words["memory_models"] = namesOf<MemoryModel>();
-  words["reuse_bins"] = kReuseBins;
+  words["reuse_bin_upper"] = nb::cast(
+      std::vector<int64_t>(kReuseBinUpper.begin(), kReuseBinUpper.end()));
   words["column_alignment"] = kColumnAlignment;
   words["row_alignment_bytes"] = kRowAlignmentBytes;
   return words;

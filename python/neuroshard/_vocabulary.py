@@ -20,7 +20,8 @@ TIERS = tuple(_WORDS["tiers"])
 KINDS = tuple(_WORDS["kinds"])
 TARGETS = tuple(_WORDS["targets"])
 MEMORY_MODELS = tuple(_WORDS["memory_models"])
-# Shares of Access.reuse.
-REUSE_BINS = _WORDS["reuse_bins"]
+# Shares of Access.reuse, and how often an id of each bin occurs at most; the last bin is open.
+REUSE_BINS = len(_WORDS["reuse_bin_upper"])
+REUSE_BIN_UPPER = tuple(_WORDS["reuse_bin_upper"][:-1])
 # A shard's width is a multiple of this, unless the table's is not.
 COLUMN_ALIGNMENT = _WORDS["column_alignment"]

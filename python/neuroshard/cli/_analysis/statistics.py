@@ -12,7 +12,7 @@ import numpy
 
 import neuroshard as ns
 from neuroshard.cli._failures import InputError
-from neuroshard._vocabulary import REUSE_BINS
+from neuroshard._vocabulary import REUSE_BIN_UPPER, REUSE_BINS
 
 # The shares of hottest rows for which their share of the lookups is recorded.
 ROW_SHARES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.03, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0)
@@ -88,9 +88,8 @@ class TableCounts:
 
 
 def bin_of(counts: numpy.ndarray) -> numpy.ndarray:
-    """0 for once, 1 for twice, 2 for 3-4, 3 for 5-8, ..., 15 up to 32768, 16 beyond."""
-    bits = numpy.frexp(counts - 1)[1]
-    return numpy.minimum(bits, REUSE_BINS - 1)
+    """The bins of a reuse histogram: 0 for once, 1 for twice, 2 for 3-4, 3 for 5-8, ..."""
+    return numpy.searchsorted(REUSE_BIN_UPPER, counts)
 
 
 class Profile:
