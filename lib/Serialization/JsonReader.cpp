@@ -1,6 +1,6 @@
 //===- JsonReader.cpp - Reading JSON objects field by field ---------------===//
 
-#include "neuroshard/Serialization/JsonReader.h"
+#include "JsonReader.h"
 
 #include <algorithm>
 #include <functional>

@@ -1,8 +1,8 @@
 //===- SearchOptionsJson.cpp - Search options from JSON -------------------===//
 
+#include "JsonReader.h"
 #include "neuroshard/Planner/SearchOptionTable.h"
 #include "neuroshard/Serialization/Json.h"
-#include "neuroshard/Serialization/JsonReader.h"
 #include "neuroshard/Serialization/SearchJson.h"
 
 using namespace neuroshard;

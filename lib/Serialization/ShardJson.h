@@ -3,8 +3,8 @@
 #ifndef NEUROSHARD_LIB_SERIALIZATION_SHARDJSON_H
 #define NEUROSHARD_LIB_SERIALIZATION_SHARDJSON_H
 
+#include "JsonReader.h"
 #include "neuroshard/Model/Shard.h"
-#include "neuroshard/Serialization/JsonReader.h"
 
 namespace neuroshard::json {
 

@@ -1,8 +1,8 @@
 //===- WorkloadReader.cpp - Reads a workload from JSON --------------------===//
 
+#include "JsonReader.h"
 #include "ShardJson.h"
 #include "neuroshard/Serialization/Json.h"
-#include "neuroshard/Serialization/JsonReader.h"
 
 #include <unordered_map>
 

@@ -27,8 +27,8 @@ void addShard(const ShardWork &shard, std::vector<float> &features) {
   features.push_back(static_cast<float>(shard.rows));
 }
 
-SetData featuresOf(const ComputeSamples &samples,
-                   std::span<const size_t> indices) {
+SetData publishedFeatures(const ComputeSamples &samples,
+                          std::span<const size_t> indices) {
   SetData data;
   data.featureCount = kFeatures;
   for (size_t i : indices) {
@@ -46,9 +46,9 @@ SetData featuresOf(const ComputeSamples &samples,
 EvaluationRow neuroshard::evaluatePublished(
     const ComputeSamples &samples, const Split &split, int64_t epochs,
     uint64_t seed, const std::function<void(int64_t, double)> &progress) {
-  SetData training = featuresOf(samples, split.training);
-  SetData validation = featuresOf(samples, split.validation);
-  SetData heldOut = featuresOf(samples, split.heldOut);
+  SetData training = publishedFeatures(samples, split.training);
+  SetData validation = publishedFeatures(samples, split.validation);
+  SetData heldOut = publishedFeatures(samples, split.heldOut);
   FeatureScale scale = scaleOf(training.features, kFeatures);
   for (SetData *data : {&training, &validation, &heldOut})
     standardise(data->features, scale, kNoClamp);

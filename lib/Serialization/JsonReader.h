@@ -5,8 +5,8 @@
 /// when something is wrong.
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_SERIALIZATION_JSONREADER_H
-#define NEUROSHARD_SERIALIZATION_JSONREADER_H
+#ifndef NEUROSHARD_LIB_SERIALIZATION_JSONREADER_H
+#define NEUROSHARD_LIB_SERIALIZATION_JSONREADER_H
 
 #include "neuroshard/Model/Diagnostics.h"
 
@@ -122,4 +122,4 @@ private:
 
 } // namespace neuroshard::json
 
-#endif // NEUROSHARD_SERIALIZATION_JSONREADER_H
+#endif // NEUROSHARD_LIB_SERIALIZATION_JSONREADER_H
