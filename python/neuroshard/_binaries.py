@@ -23,7 +23,7 @@ COMPILER = "neuroshard-compile"
 BUILD_WITH_TORCH = "pip install . --no-build-isolation, where torch is installed"
 BUILD_WITH_COMPILER = "pip install . --config-settings=cmake.define.NEUROSHARD_BUILD_COMPILER=ON"
 
-# The text in lib/RuntimeTorch/BuiltFor.cpp.
+# The text in lib/RuntimeTorch/TorchVersion.cpp.
 _BUILT_FOR = re.compile(rb"neuroshard built for torch ([0-9A-Za-z.+]+)\0")
 
 

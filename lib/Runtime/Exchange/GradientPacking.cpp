@@ -18,7 +18,7 @@
 namespace neuroshard::runtime {
 namespace {
 
-using View = RowsView<float>;
+using GradientView = RowsView<float>;
 
 class GradientWriter {
 public:
@@ -79,14 +79,14 @@ private:
         scale(scratch.data(), dim);
         row = scratch.data();
       }
-      for (const View &view : views)
+      for (const GradientView &view : views)
         std::memcpy(view.row(b), row + view.cols.begin,
                     static_cast<size_t>(view.cols.size()) * sizeof(float));
     }
   }
 
   void writeUnpooled() const {
-    for (const View &view : views)
+    for (const GradientView &view : views)
       forRowRanges(device.threads, view.numRows, view.cols.size(),
                    [&](int64_t begin, int64_t end) {
                      for (int64_t j = begin; j < end; ++j) {
@@ -106,7 +106,7 @@ private:
   ElementType type;
   const std::byte *in;
   int64_t dim;
-  std::vector<View> views;
+  std::vector<GradientView> views;
 };
 
 } // namespace

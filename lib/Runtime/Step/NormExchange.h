@@ -8,7 +8,7 @@
 #ifndef NEUROSHARD_LIB_RUNTIME_STEP_NORMEXCHANGE_H
 #define NEUROSHARD_LIB_RUNTIME_STEP_NORMEXCHANGE_H
 
-#include "UpdateStep.h"
+#include "UpdateInputs.h"
 
 namespace neuroshard::runtime {
 

@@ -15,7 +15,7 @@
 namespace neuroshard::runtime {
 namespace {
 
-using View = RowsView<const float>;
+using ResultView = RowsView<const float>;
 
 class ResultWriter {
 public:
@@ -33,7 +33,7 @@ public:
             device, routed, lookup, partials.receivedBlocks,
             partials.receivedRows, partials.relayedRows, partials.localBlock,
             partials.localRows)) {
-    for (const View &view : views)
+    for (const ResultView &view : views)
       dim = std::max(dim, view.cols.end);
     segments = result.segments;
     if (result.replicated)
@@ -72,7 +72,7 @@ private:
     int64_t size = segment.cols.size();
     float *to = row + segment.cols.begin;
     auto source = [&](int32_t part) {
-      const View &view = views[part];
+      const ResultView &view = views[part];
       return view.row(bag) + (segment.cols.begin - view.cols.begin);
     };
     std::memcpy(to, source(segment.parts[0]),
@@ -85,7 +85,7 @@ private:
   }
 
   void writeUnpooled() const {
-    for (const View &view : views)
+    for (const ResultView &view : views)
       forRowRanges(device.threads, view.numRows, view.cols.size(),
                    [&](int64_t begin, int64_t end) {
                      for (int64_t j = begin; j < end; ++j) {
@@ -104,7 +104,7 @@ private:
   Pooling pooling;
   ElementType type;
   std::byte *out;
-  std::vector<View> views;
+  std::vector<ResultView> views;
   std::vector<Segment> segments;
   int64_t dim = 0;
 };

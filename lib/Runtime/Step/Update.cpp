@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kSortedIdsPerChunk = 1 << 12;
 
-struct Task {
+struct UpdateTask {
   const SlotUpdate *slot;
   int64_t begin;
   int64_t end;
@@ -27,8 +27,8 @@ const nsrt_slot_entry &kernelsOf(const Device &device, const SlotUpdate &slot) {
   return device.program.slots[slot.slot];
 }
 
-std::vector<Task> makeTasks(std::span<const SlotUpdate> slots) {
-  std::vector<Task> tasks;
+std::vector<UpdateTask> makeTasks(std::span<const SlotUpdate> slots) {
+  std::vector<UpdateTask> tasks;
   for (const SlotUpdate &slot : slots) {
     int64_t rows = slot.sorted->numRows;
     if (rows == 0)
@@ -42,7 +42,8 @@ std::vector<Task> makeTasks(std::span<const SlotUpdate> slots) {
 }
 
 /// Updates one-phase slots; reduces the gradients of two-phase ones.
-void runFirstPhase(const Device &device, const Task &task, float stepSize) {
+void runFirstPhase(const Device &device, const UpdateTask &task,
+                   float stepSize) {
   const SlotUpdate &slot = *task.slot;
   const nsrt_slot_entry &kernels = kernelsOf(device, slot);
   const Shard &shard = device.slots[slot.slot];
@@ -59,7 +60,8 @@ void runFirstPhase(const Device &device, const Task &task, float stepSize) {
                    task.end);
 }
 
-void runSecondPhase(const Device &device, const Task &task, float stepSize) {
+void runSecondPhase(const Device &device, const UpdateTask &task,
+                    float stepSize) {
   const SlotUpdate &slot = *task.slot;
   const Shard &shard = device.slots[slot.slot];
   kernelsOf(device, slot)
@@ -93,19 +95,19 @@ void update(Device &device, std::span<Routed *const> routed,
             std::span<Partials *const> gradients, float learningRate,
             int64_t step) {
   finishDeferred(device);
-  UpdateStep work(device, routed, gradients);
+  UpdateInputs work(device, routed, gradients);
   std::vector<float> stepSizes(device.slots.size());
   for (SlotUpdate &slot : work.slots) {
     prepare(device, slot);
     stepSizes[slot.slot] = stepSize(*device.slots[slot.slot].table().optimizer,
                                     learningRate, step);
   }
-  std::vector<Task> tasks = makeTasks(work.slots);
+  std::vector<UpdateTask> tasks = makeTasks(work.slots);
   {
     PhaseTimer timer(device.figures, Phase::Update);
     device.threads.parallelFor(
         static_cast<int64_t>(tasks.size()), [&](int64_t i) {
-          const Task &task = tasks[static_cast<size_t>(i)];
+          const UpdateTask &task = tasks[static_cast<size_t>(i)];
           runFirstPhase(device, task, stepSizes[task.slot->slot]);
         });
   }
@@ -113,12 +115,12 @@ void update(Device &device, std::span<Routed *const> routed,
     return;
   exchangeNorms(device, work.slots);
   PhaseTimer timer(device.figures, Phase::Update);
-  std::erase_if(tasks, [&](const Task &task) {
+  std::erase_if(tasks, [&](const UpdateTask &task) {
     return kernelsOf(device, *task.slot).update != nullptr;
   });
   device.threads.parallelFor(
       static_cast<int64_t>(tasks.size()), [&](int64_t i) {
-        const Task &task = tasks[static_cast<size_t>(i)];
+        const UpdateTask &task = tasks[static_cast<size_t>(i)];
         runSecondPhase(device, task, stepSizes[task.slot->slot]);
       });
 }

@@ -9,7 +9,7 @@
 #include "Exchange/RowViews.h"
 #include "Exchange/Wire.h"
 #include "Steps.h"
-#include "UpdateStep.h"
+#include "UpdateInputs.h"
 #include "neuroshard/Artifact/Error.h"
 
 #include <algorithm>

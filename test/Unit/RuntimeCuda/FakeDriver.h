@@ -2,10 +2,10 @@
 //
 // Exports the driver functions that the runtime calls, and makes mistakes that
 // are rare on a GPU certain to show:
-//  - Work is queued per stream and runs as late as possible: when somebody
-//  waits,
-//    in a random order that streams and events allow. A missing dependency, or
-//    host memory that is overwritten too early, gives wrong results.
+//  - Work is queued per stream and runs as late as possible: when it is waited
+//    for, in a random order that streams and events allow. A missing
+//    dependency, or host memory that is overwritten too early, gives wrong
+//    results.
 //  - Kernels are scalar loops over the arrays of GpuKernelABI.h
 //  (FakeKernels.cpp).
 //  - A capture refuses the calls that CUDA refuses, and graphs can be replayed.

@@ -1,4 +1,4 @@
-//===- Route.cpp - Sends the ids of the local batch to their owners -------===//
+//===- RouteIds.cpp - Sends the ids of the local batch to their owners ----===//
 //
 // Ranks first exchange headers with all sizes and the length of an error's
 // text. If a rank has found an error, all ranks exchange texts instead of ids

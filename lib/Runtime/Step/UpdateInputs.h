@@ -1,12 +1,12 @@
-//===- UpdateStep.h - Inputs of the update kernels -------------*- C++ -*-===//
+//===- UpdateInputs.h - Inputs of the update kernels ------------*- C++ -*-===//
 //
 // For each slot that has ids in a step: its distinct rows and the places of
 // their gradients.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_LIB_RUNTIME_STEP_UPDATESTEP_H
-#define NEUROSHARD_LIB_RUNTIME_STEP_UPDATESTEP_H
+#ifndef NEUROSHARD_LIB_RUNTIME_STEP_UPDATEINPUTS_H
+#define NEUROSHARD_LIB_RUNTIME_STEP_UPDATEINPUTS_H
 
 #include "Device/Device.h"
 #include "RowSort.h"
@@ -49,10 +49,10 @@ struct SlotUpdate {
 /// of its ids.
 void fillGradientOffsets(const GradientSource &source, int64_t *offsets);
 
-class UpdateStep {
+class UpdateInputs {
 public:
-  UpdateStep(Device &device, std::span<Routed *const> routed,
-             std::span<Partials *const> gradients);
+  UpdateInputs(Device &device, std::span<Routed *const> routed,
+               std::span<Partials *const> gradients);
 
   /// The slots that have ids in this step, sorted.
   std::vector<SlotUpdate> slots;
@@ -79,4 +79,4 @@ private:
 
 } // namespace neuroshard::runtime
 
-#endif // NEUROSHARD_LIB_RUNTIME_STEP_UPDATESTEP_H
+#endif // NEUROSHARD_LIB_RUNTIME_STEP_UPDATEINPUTS_H

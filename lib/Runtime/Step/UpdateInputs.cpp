@@ -1,11 +1,11 @@
-//===- UpdateStep.cpp - Inputs of the update kernels ----------------------===//
+//===- UpdateInputs.cpp - Inputs of the update kernels --------------------===//
 //
 // Ids are numbered by exchange, lookup, bag of the global batch and position,
 // so that a row's gradients are added in the same order for every plan.
 //
 //===----------------------------------------------------------------------===//
 
-#include "UpdateStep.h"
+#include "UpdateInputs.h"
 #include "Exchange/GradientExchange.h"
 #include "neuroshard/Artifact/Error.h"
 
@@ -42,8 +42,8 @@ void fillGradientOffsets(const GradientSource &source, int64_t *offsets) {
   }
 }
 
-UpdateStep::UpdateStep(Device &device, std::span<Routed *const> routed,
-                       std::span<Partials *const> gradients)
+UpdateInputs::UpdateInputs(Device &device, std::span<Routed *const> routed,
+                           std::span<Partials *const> gradients)
     : device(device), routed(routed), gradients(gradients) {
   allSlots.resize(device.slots.size());
   for (size_t i = 0; i < allSlots.size(); ++i)
@@ -58,7 +58,7 @@ UpdateStep::UpdateStep(Device &device, std::span<Routed *const> routed,
   sort();
 }
 
-void UpdateStep::collect(size_t exchange) {
+void UpdateInputs::collect(size_t exchange) {
   receiveGradients(device, *routed[exchange], *gradients[exchange]);
   const ExchangeLayout &layout = device.layout(routed[exchange]->exchange);
   const StreamSet &owned = layout.owners[device.rank()];
@@ -83,10 +83,10 @@ void UpdateStep::collect(size_t exchange) {
   }
 }
 
-void UpdateStep::addSource(size_t exchange, const EntryLayout &entry,
-                           const ReceivedSet &set,
-                           const std::vector<Block> &blocks,
-                           const StreamSet &layout) {
+void UpdateInputs::addSource(size_t exchange, const EntryLayout &entry,
+                             const ReceivedSet &set,
+                             const std::vector<Block> &blocks,
+                             const StreamSet &layout) {
   // A table without an optimizer is only read.
   if (!device.slots[static_cast<size_t>(entry.slot)].table().trained())
     return;
@@ -117,7 +117,7 @@ void UpdateStep::addSource(size_t exchange, const EntryLayout &entry,
 }
 
 /// The kernels address all gradients of a slot from one pointer.
-void UpdateStep::chooseGradients() {
+void UpdateInputs::chooseGradients() {
   bool shared = false;
   for (SlotUpdate &slot : slots) {
     size_t exchange = slot.sources.front().exchange;
@@ -128,7 +128,7 @@ void UpdateStep::chooseGradients() {
     mergeGradients();
 }
 
-void UpdateStep::mergeGradients() {
+void UpdateInputs::mergeGradients() {
   std::vector<int64_t> begin;
   int64_t total = 0;
   for (const Partials *part : gradients) {
@@ -151,7 +151,7 @@ void UpdateStep::mergeGradients() {
   }
 }
 
-void UpdateStep::sort() {
+void UpdateInputs::sort() {
   std::vector<std::pair<const SlotUpdate *, SortedRows *>> work;
   for (SlotUpdate &slot : slots) {
     std::vector<const ReceivedStream *> key;
@@ -171,7 +171,7 @@ void UpdateStep::sort() {
       [&](int64_t i) { fillSlot(slots[static_cast<size_t>(i)]); });
 }
 
-void UpdateStep::sortGroup(const SlotUpdate &slot, SortedRows &sorted) {
+void UpdateInputs::sortGroup(const SlotUpdate &slot, SortedRows &sorted) {
   Buffer keys = device.buffers->acquireArray<RowKey>(slot.numIds);
   int64_t count = 0;
   for (const GradientSource &source : slot.sources) {
@@ -188,7 +188,7 @@ void UpdateStep::sortGroup(const SlotUpdate &slot, SortedRows &sorted) {
                     device.slots[slot.slot].spec().rows.size());
 }
 
-void UpdateStep::fillSlot(SlotUpdate &slot) {
+void UpdateInputs::fillSlot(SlotUpdate &slot) {
   const SortedRows &sorted = *slot.sorted;
   auto *order = as<uint32_t>(sorted.order);
   Buffer ofNumber = device.buffers->acquireArray<int64_t>(slot.numIds);

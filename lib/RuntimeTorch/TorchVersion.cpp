@@ -1,4 +1,4 @@
-//===- BuiltFor.cpp - The version of PyTorch the library was built for ----===//
+//===- TorchVersion.cpp - The version of PyTorch the library is built for -===//
 //
 // python/neuroshard/_binaries.py reads this text from the file before it loads
 // the library: in a process with another PyTorch the library might load and

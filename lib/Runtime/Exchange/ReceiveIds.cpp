@@ -1,4 +1,4 @@
-//===- Receive.cpp - Lays out received ids for the kernels ----------------===//
+//===- ReceiveIds.cpp - Lays out received ids for the kernels -------------===//
 //
 // Kernels read each stream as one jagged array (ids and offsets) over the bags
 // of all peers. The payload of a single peer is read in place: only the offsets

@@ -1,4 +1,4 @@
-//===- Batch.cpp - The shape of the local batch ---------------------------===//
+//===- JaggedInput.cpp - The shape of the local batch ---------------------===//
 //
 // Checks the offsets of a jagged input and finds the ids that each lookup
 // reads.
