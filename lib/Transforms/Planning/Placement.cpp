@@ -28,21 +28,28 @@ static llvm::APInt area(int64_t rows, int64_t columns) {
   return llvm::APInt(kBits, rows) * llvm::APInt(kBits, columns);
 }
 
-/// Shards of a plan lie inside their table and do not overlap (the plan's
-/// verifier sees to it), so they cover it when their areas do.
+static llvm::APInt areaOf(TableOp table) {
+  return area(table.getRows(), table.getDim());
+}
+
+/// PlanOp::verify() holds that shards lie inside their table and do not
+/// overlap. So they cover it if their area is that of the table.
+static llvm::APInt areaOf(ArrayRef<ShardOp> shards) {
+  llvm::APInt sum = area(0, 0);
+  for (ShardOp shard : shards)
+    sum += area(shard.getNumRows(), shard.getWidth());
+  return sum;
+}
+
 static LogicalResult verifyCovered(PlanOp plan, const TablePlacement &placement,
                                    int64_t numDevices) {
   TableOp table = placement.table;
-  llvm::APInt covered = area(0, 0);
-  for (ShardOp shard : placement.shards) {
-    covered += area(shard.getNumRows(), shard.getWidth());
-    if (!shard.isReplicated() ||
-        static_cast<int64_t>(shard.getDevices().size()) == numDevices)
-      continue;
-    return shard.emitOpError("a replicated table must be on all ")
-           << numDevices << " devices, got: " << shard.getDevices().size();
-  }
-  llvm::APInt whole = area(table.getRows(), table.getDim());
+  for (ShardOp shard : placement.shards)
+    if (shard.isReplicated() &&
+        static_cast<int64_t>(shard.getDevices().size()) != numDevices)
+      return shard.emitOpError("a replicated table must be on all ")
+             << numDevices << " devices, got: " << shard.getDevices().size();
+  llvm::APInt covered = areaOf(placement.shards), whole = areaOf(table);
   if (covered == whole)
     return success();
   InFlightDiagnostic diagnostic =
@@ -53,6 +60,16 @@ static LogicalResult verifyCovered(PlanOp plan, const TablePlacement &placement,
       << " elements; neuroshard-plan completes a plan";
   diagnostic.attachNote(table.getLoc()) << "the table is defined here";
   return diagnostic;
+}
+
+bool neuroshard::coversAllTables(PlanOp plan) {
+  llvm::DenseMap<StringAttr, SmallVector<ShardOp>> shards;
+  for (ShardOp shard : plan.getOps<ShardOp>())
+    shards[shard.getTableAttr().getAttr()].push_back(shard);
+  auto module = plan->getParentOfType<ModuleOp>();
+  return llvm::all_of(module.getOps<TableOp>(), [&](TableOp table) {
+    return areaOf(shards.lookup(table.getSymNameAttr())) == areaOf(table);
+  });
 }
 
 FailureOr<Placement> Placement::of(PlanOp plan) {

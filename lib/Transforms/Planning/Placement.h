@@ -42,6 +42,9 @@ public:
   llvm::MapVector<mlir::StringAttr, TablePlacement> tables;
 };
 
+/// Whether the shards of the plan fill every table of the module.
+bool coversAllTables(ir::PlanOp plan);
+
 /// The plan of that name, or, without a name, the only one; an error when there
 /// is none.
 mlir::FailureOr<ir::PlanOp> requirePlan(mlir::ModuleOp module,

@@ -2,6 +2,7 @@
 
 #include "neuroshard/Transforms/PlanPasses.h"
 
+#include "Placement.h"
 #include "PlanRemarks.h"
 
 #include "neuroshard/CostModel/PlacementPolicy.h"
@@ -13,13 +14,11 @@
 #include "neuroshard/Transforms/PlannerConversion.h"
 
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
-#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace neuroshard;
 
 using ir::PlanOp;
-using ir::ShardOp;
 using ir::TopologyOp;
 
 namespace neuroshard {
@@ -57,22 +56,6 @@ LogicalResult parseBytes(Operation *op, llvm::StringRef option,
            << option << "': " << toString(bytes.error());
   out = *bytes;
   return success();
-}
-
-/// Whether the shards fill all tables, given that those of a table do not
-/// overlap (PlanOp::verify()).
-bool isComplete(PlanOp plan, const ShardingProblem &problem) {
-  llvm::StringMap<uint64_t> covered;
-  for (ShardOp shard : plan.getBody().getOps<ShardOp>()) {
-    uint64_t &elements = covered[shard.getTable()];
-    elements = llvm::SaturatingAdd(
-        elements, llvm::SaturatingMultiply<uint64_t>(shard.getNumRows(),
-                                                     shard.getWidth()));
-  }
-  return llvm::all_of(problem.tables, [&](const Table &table) {
-    return covered.lookup(table.name) ==
-           llvm::SaturatingMultiply<uint64_t>(table.rows, table.dim);
-  });
 }
 
 LogicalResult emitPlanningError(Location loc, const PlanningError &error) {
@@ -283,7 +266,7 @@ LogicalResult PlanPass::run() {
     return emitDiagnostics(plan->getLoc(), errors);
   numTables = problem->tables.size();
   planningToIR(*problem, getOperation());
-  if (!isComplete(*plan, *problem))
+  if (!coversAllTables(*plan))
     return complete(*plan, *problem);
   plan->setSemantics(problem->optimizerSemantics);
   FailureOr<ShardingPlan> written = planFromIR(*plan);
