@@ -13,8 +13,8 @@ std::vector<bool> ExchangePlan::tablesWithNormExchange() const {
   for (const ShardSpec &shard : shards) {
     const TableSpec &table = tableOf(shard);
     bool columnSplit = shard.cols.size() < table.dim;
-    if (table.optimizer &&
-        exchangesNorms(table.optimizer->kind, optimizerSemantics, columnSplit))
+    if (table.optimizer && needsNormExchange(table.optimizer->kind,
+                                             optimizerSemantics, columnSplit))
       result[static_cast<size_t>(shard.table)] = true;
   }
   return result;

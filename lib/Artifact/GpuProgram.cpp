@@ -5,8 +5,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "neuroshard/Artifact/GpuProgram.h"
+#include "JsonValue.h"
 #include "neuroshard/Artifact/Error.h"
-#include "neuroshard/Artifact/JsonValue.h"
 #include "neuroshard/Artifact/Manifest.h"
 #include "neuroshard/RuntimeCuda/GpuKernelABI.h"
 

@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "neuroshard/Artifact/JsonValue.h"
+#include "JsonValue.h"
 #include "neuroshard/Artifact/Error.h"
 
 #include <limits>

@@ -3,8 +3,8 @@
 #ifndef NEUROSHARD_LIB_ARTIFACT_READLAYOUT_H
 #define NEUROSHARD_LIB_ARTIFACT_READLAYOUT_H
 
+#include "JsonValue.h"
 #include "neuroshard/Artifact/ExchangeLayout.h"
-#include "neuroshard/Artifact/JsonValue.h"
 
 namespace neuroshard {
 

@@ -8,8 +8,8 @@
 #include "ManifestNames.h"
 #include "ReadLayout.h"
 
+#include "JsonValue.h"
 #include "neuroshard/Artifact/Error.h"
-#include "neuroshard/Artifact/JsonValue.h"
 #include "neuroshard/Artifact/Manifest.h"
 #include "neuroshard/Model/Target.h"
 

@@ -163,10 +163,10 @@ public:
 
   PairBytes count() {
     PairBytes bytes = zeros(static_cast<size_t>(plan.numDevices));
-    std::vector<bool> exchangesNorms = plan.tablesWithNormExchange();
+    std::vector<bool> needsNormExchange = plan.tablesWithNormExchange();
     std::vector<std::vector<const ShardSpec *>> ofTable(plan.tables.size());
     for (const ShardSpec &shard : plan.shards)
-      if (exchangesNorms[static_cast<size_t>(shard.table)] &&
+      if (needsNormExchange[static_cast<size_t>(shard.table)] &&
           shard.cols.size() < plan.tableOf(shard).dim)
         ofTable[static_cast<size_t>(shard.table)].push_back(&shard);
     for (const std::vector<const ShardSpec *> &shards : ofTable) {

@@ -2,7 +2,7 @@
 
 #include "PlanRequest.h"
 
-#include "neuroshard/CostModel/PlacementPolicy.h"
+#include "neuroshard/CostModel/NeuralPolicy.h"
 #include "neuroshard/CostModel/Registry.h"
 #include "neuroshard/Serialization/Json.h"
 #include "neuroshard/Serialization/SearchJson.h"

@@ -46,8 +46,8 @@ Expected<std::vector<LocalTable>> makeTables(const MeasuredSet &set) {
 /// True if the local table's column shards need the norms of other columns.
 Expected<bool> isTwoPhase(const MeasuredSet &set, const LocalTable &local) {
   const Table &table = set.problem.tables[static_cast<size_t>(local.table)];
-  if (!exchangesNorms(table.optimizer.kind, set.problem.optimizerSemantics,
-                      local.widths[0] != table.dim))
+  if (!needsNormExchange(table.optimizer.kind, set.problem.optimizerSemantics,
+                         local.widths[0] != table.dim))
     return false;
   if (local.widths.size() == 1)
     return failure(table.name,

@@ -155,8 +155,8 @@ void SetMaker::addShards(const Table &table) {
     return set.shards.push_back(shard);
   shard.colEnd = table.dim / 2;
   set.shards.push_back(shard);
-  bool alone = !exchangesNorms(table.optimizer.kind,
-                               set.problem.optimizerSemantics, true);
+  bool alone = !needsNormExchange(table.optimizer.kind,
+                                  set.problem.optimizerSemantics, true);
   if (alone && chance(0.7))
     return;
   shard.name += "b";

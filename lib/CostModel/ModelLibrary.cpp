@@ -2,7 +2,7 @@
 
 #include "neuroshard/CostModel/ModelLibrary.h"
 
-#include "neuroshard/CostModel/PlacementPolicy.h"
+#include "neuroshard/CostModel/NeuralPolicy.h"
 
 #include <algorithm>
 #include <cstdlib>

@@ -108,8 +108,9 @@ neuroshard::remarksOnPlan(const ShardingProblem &problem,
   for (const Shard &shard : plan.shards) {
     int table = tableOfName.at(shard.table);
     size_t index = static_cast<size_t>(table);
-    bool norms = exchangesNorms(problem.tables[index].optimizer.kind,
-                                problem.optimizerSemantics, columnSplit[index]);
+    bool norms =
+        needsNormExchange(problem.tables[index].optimizer.kind,
+                          problem.optimizerSemantics, columnSplit[index]);
     works.push_back(
         describeShard(problem, table, features[index], shard, norms));
     for (int device : shard.devices)

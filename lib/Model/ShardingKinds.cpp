@@ -65,9 +65,9 @@ neuroshard::columnSplitTables(const std::vector<Table> &tables,
   return split;
 }
 
-bool neuroshard::exchangesNorms(const Table &table,
-                                OptimizerSemantics semantics,
-                                std::span<const Shard> shards) {
-  return exchangesNorms(table.optimizer.kind, semantics,
-                        isColumnSplit(table, shards));
+bool neuroshard::needsNormExchange(const Table &table,
+                                   OptimizerSemantics semantics,
+                                   std::span<const Shard> shards) {
+  return needsNormExchange(table.optimizer.kind, semantics,
+                           isColumnSplit(table, shards));
 }

@@ -4,7 +4,7 @@
 #include "CostModelHandle.h"
 #include "Errors.h"
 
-#include "neuroshard/CostModel/PlacementPolicy.h"
+#include "neuroshard/CostModel/NeuralPolicy.h"
 #include "neuroshard/CostModel/Registry.h"
 #include "neuroshard/Planner/SearchOptionTable.h"
 #include "neuroshard/Planner/TerminalProgress.h"

@@ -139,8 +139,8 @@ int64_t Cases::bytes(size_t table, const Shard &shard, bool norms) const {
 
 int64_t Cases::bytes(size_t table, const Shard &shard) const {
   return bytes(table, shard,
-               exchangesNorms(source.tables[table], source.optimizerSemantics,
-                              {&shard, 1}));
+               needsNormExchange(source.tables[table],
+                                 source.optimizerSemantics, {&shard, 1}));
 }
 
 int64_t Cases::room(int device) const {
@@ -154,7 +154,7 @@ OracleForm Cases::formOf(size_t table, std::vector<Shard> shards) const {
   const Table &cut = source.tables[table];
   bool columns = isColumnSplit(cut, shards);
   bool norms =
-      exchangesNorms(cut.optimizer.kind, source.optimizerSemantics, columns);
+      needsNormExchange(cut.optimizer.kind, source.optimizerSemantics, columns);
   for (const Shard &shard : shards) {
     for (int device : shard.devices) {
       form.bytes[static_cast<size_t>(device)] += bytes(table, shard, norms);

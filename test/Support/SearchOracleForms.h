@@ -57,7 +57,7 @@ public:
   /// All forms; none: the table cannot be placed.
   std::vector<OracleForm> forms(size_t table) const;
   /// Of a shard on each device it is on.
-  /// `norms`: exchangesNorms() of the form; that of the shard alone without.
+  /// `norms`: needsNormExchange() of the form; that of the shard alone without.
   int64_t bytes(size_t table, const Shard &shard, bool norms) const;
   int64_t bytes(size_t table, const Shard &shard) const;
   /// Free bytes of a device without tables.

@@ -4,7 +4,7 @@
 #include "SearchCurves.h"
 #include "SearchReport.h"
 
-#include "neuroshard/CostModel/PlacementPolicy.h"
+#include "neuroshard/CostModel/NeuralPolicy.h"
 #include "neuroshard/Planner/SearchOptionTable.h"
 #include "neuroshard/Serialization/Json.h"
 

@@ -119,7 +119,7 @@ struct ExchangePlan {
     return tables[static_cast<size_t>(shard.table)];
   }
   /// True if the owners of the shard's rows must exchange gradient norms; the
-  /// rule is exchangesNorms() of the Model.
+  /// rule is needsNormExchange() of the Model.
   bool needsNormExchange(const ShardSpec &shard) const;
   /// The same for each table.
   std::vector<bool> tablesWithNormExchange() const;

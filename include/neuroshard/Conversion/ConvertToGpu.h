@@ -3,7 +3,7 @@
 #ifndef NEUROSHARD_CONVERSION_CONVERTTOGPU_H
 #define NEUROSHARD_CONVERSION_CONVERTTOGPU_H
 
-#include "neuroshard/Conversion/GPU/GpuProgram.h"
+#include "neuroshard/Conversion/GPU/GpuModule.h"
 
 namespace neuroshard {
 

@@ -60,8 +60,9 @@ constexpr OptimizerStates optimizerStates(OptimizerKind kind) {
 /// shards of its table, also for those that hold whole rows: the exchange is
 /// one per table. `columnSplit`: some shard of the table holds only a part of
 /// its columns.
-constexpr bool exchangesNorms(OptimizerKind kind, OptimizerSemantics semantics,
-                              bool columnSplit) {
+constexpr bool needsNormExchange(OptimizerKind kind,
+                                 OptimizerSemantics semantics,
+                                 bool columnSplit) {
   return columnSplit && semantics == OptimizerSemantics::Exact &&
          optimizerStates(kind).perRow > 0;
 }

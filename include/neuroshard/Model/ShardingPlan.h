@@ -55,9 +55,9 @@ bool isColumnSplit(const Table &table, std::span<const Shard> shards);
 std::vector<bool> columnSplitTables(const std::vector<Table> &tables,
                                     std::span<const Shard> shards);
 
-/// exchangesNorms() of a table whose shards these are.
-bool exchangesNorms(const Table &table, OptimizerSemantics semantics,
-                    std::span<const Shard> shards);
+/// needsNormExchange() of a table whose shards these are.
+bool needsNormExchange(const Table &table, OptimizerSemantics semantics,
+                       std::span<const Shard> shards);
 
 } // namespace neuroshard
 

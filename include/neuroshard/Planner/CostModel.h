@@ -61,7 +61,7 @@ struct ShardWork {
 };
 
 /// Describes a shard (its device list matters only for being replicated).
-/// `features` are those of its table; `norms`: exchangesNorms() of all the
+/// `features` are those of its table; `norms`: needsNormExchange() of all the
 /// table's shards. The pointer `access` is into `problem`.
 ShardWork describeShard(const ShardingProblem &problem, int table,
                         const std::vector<int> &features, const Shard &shard,

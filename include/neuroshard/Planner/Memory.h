@@ -48,7 +48,7 @@ struct MemoryReport {
 std::vector<std::vector<int>> featuresOfTables(const ShardingProblem &problem);
 
 /// What a shard adds on each device that holds it. `features` are those of its
-/// table; `norms`: exchangesNorms() of all the table's shards.
+/// table; `norms`: needsNormExchange() of all the table's shards.
 MemoryTerms shardMemory(const ShardingProblem &problem, const Table &table,
                         const std::vector<int> &features, const Shard &shard,
                         bool norms);

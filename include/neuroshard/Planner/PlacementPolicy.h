@@ -3,7 +3,7 @@
 /// \file
 /// The policy of `algorithm=dreamshard`. The planner knows policies only by
 /// this interface; the trained one is in
-/// neuroshard/CostModel/PlacementPolicy.h.
+/// neuroshard/CostModel/NeuralPolicy.h.
 //===----------------------------------------------------------------------===//
 
 #ifndef NEUROSHARD_PLANNER_PLACEMENTPOLICY_H

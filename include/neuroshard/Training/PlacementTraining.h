@@ -3,7 +3,7 @@
 #ifndef NEUROSHARD_TRAINING_PLACEMENTTRAINING_H
 #define NEUROSHARD_TRAINING_PLACEMENTTRAINING_H
 
-#include "neuroshard/CostModel/PlacementPolicy.h"
+#include "neuroshard/CostModel/NeuralPolicy.h"
 #include "neuroshard/Training/PlacementTasks.h"
 
 #include <functional>

@@ -124,6 +124,6 @@ ShardWork neuroshard::describeShard(const ShardingProblem &problem, int table,
                                     const Shard &shard) {
   return describeShard(
       problem, table, features, shard,
-      exchangesNorms(problem.tables[static_cast<size_t>(table)],
-                     problem.optimizerSemantics, {&shard, 1}));
+      needsNormExchange(problem.tables[static_cast<size_t>(table)],
+                        problem.optimizerSemantics, {&shard, 1}));
 }

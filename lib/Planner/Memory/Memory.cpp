@@ -214,7 +214,8 @@ MemoryTerms neuroshard::shardMemory(const ShardingProblem &problem,
                                     const Table &table,
                                     const std::vector<int> &features,
                                     const Shard &shard) {
-  bool norms = exchangesNorms(table, problem.optimizerSemantics, {&shard, 1});
+  bool norms =
+      needsNormExchange(table, problem.optimizerSemantics, {&shard, 1});
   return shardMemory(problem, table, features, shard, norms);
 }
 
@@ -295,8 +296,8 @@ MemoryReport neuroshard::planMemory(const ShardingProblem &problem,
       continue;
     size_t index = found->second;
     const Table &table = problem.tables[index];
-    bool norms = exchangesNorms(table.optimizer.kind,
-                                problem.optimizerSemantics, columnSplit[index]);
+    bool norms = needsNormExchange(
+        table.optimizer.kind, problem.optimizerSemantics, columnSplit[index]);
     MemoryTerms terms =
         shardMemory(problem, table, features[index], shard, norms);
     for (int device : shard.devices) {

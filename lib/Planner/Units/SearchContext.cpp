@@ -175,8 +175,8 @@ void SearchContext::restrictForTorchRec(int index, TableRules &rule) const {
 void SearchContext::restrictKinds(int index, TableRules &rule) const {
   const Table &source = table(index);
   bool torchRec = problem.target == Target::TorchRec19;
-  bool exactRows =
-      exchangesNorms(source.optimizer.kind, problem.optimizerSemantics, true);
+  bool exactRows = needsNormExchange(source.optimizer.kind,
+                                     problem.optimizerSemantics, true);
   rule.exactRows = exactRows;
   // The exchanged norms are of gradients without weight decay.
   bool noNorms = exactRows && source.optimizer.weightDecay != 0;

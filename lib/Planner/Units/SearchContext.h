@@ -71,7 +71,7 @@ public:
   const TableRules &rulesOf(int table) const {
     return rules[static_cast<size_t>(table)];
   }
-  /// exchangesNorms() of all shards of the table, of which this is one, told
+  /// needsNormExchange() of all shards of the table, of which this is one, told
   /// from this one alone. That is possible because no search cuts some rows of
   /// such a table by columns and leaves others whole. Where given shards do so,
   /// shards of whole rows count as if they exchanged norms, too.

@@ -119,7 +119,8 @@ void Verifier::checkReplicas(const Table &table,
 void Verifier::checkDecay(const Table &table,
                           const std::vector<const Shard *> &shards) {
   if (table.optimizer.weightDecay == 0 ||
-      !exchangesNorms(table.optimizer.kind, problem.optimizerSemantics, true))
+      !needsNormExchange(table.optimizer.kind, problem.optimizerSemantics,
+                         true))
     return;
   for (const Shard *shard : shards)
     if (shard->width() != table.dim)

@@ -16,7 +16,7 @@ using namespace neuroshard::runtime;
 
 WorldPlan::WorldPlan(Manifest contents)
     : manifest(std::move(contents)), groups(manifest),
-      exchangesNorms(manifest.tablesWithNormExchange()) {}
+      needsNormExchange(manifest.tablesWithNormExchange()) {}
 
 nsrt_device::nsrt_device(std::shared_ptr<const WorldPlan> worldPlan,
                          int32_t rank, const ProgramLibrary &programLibrary,

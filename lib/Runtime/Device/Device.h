@@ -35,7 +35,7 @@ struct WorldPlan {
   Manifest manifest;
   DeviceGroups groups;
   /// Per table: whether its update exchanges norms.
-  std::vector<bool> exchangesNorms;
+  std::vector<bool> needsNormExchange;
 };
 
 /// What the local batch has for one lookup.

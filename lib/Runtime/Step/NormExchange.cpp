@@ -57,7 +57,7 @@ private:
   /// Whether two shards exchange norms.
   bool meet(const ShardSpec &a, const ShardSpec &b) const {
     return a.table == b.table && a.rows.overlaps(b.rows) &&
-           device.plan->exchangesNorms[static_cast<size_t>(a.table)];
+           device.plan->needsNormExchange[static_cast<size_t>(a.table)];
   }
 
   /// The distinct rows of this device's `slot` that lie in table rows `rows`.

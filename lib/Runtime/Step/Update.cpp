@@ -85,8 +85,8 @@ void prepare(Device &device, SlotUpdate &slot) {
 }
 
 bool anyExchangesNorms(const WorldPlan &plan) {
-  return std::find(plan.exchangesNorms.begin(), plan.exchangesNorms.end(),
-                   true) != plan.exchangesNorms.end();
+  return std::find(plan.needsNormExchange.begin(), plan.needsNormExchange.end(),
+                   true) != plan.needsNormExchange.end();
 }
 
 } // namespace

@@ -5,14 +5,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "World.h"
+#include "neuroshard/Artifact/ArtifactFile.h"
 #include "neuroshard/Artifact/Error.h"
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <iomanip>
 #include <ios>
-#include <iterator>
 #include <system_error>
 #include <thread>
 #include <unistd.h>
@@ -23,16 +22,6 @@ namespace neuroshard::runtime {
 namespace {
 
 constexpr int kMaxThreadsPerDevice = 1024;
-
-std::string readFile(const fs::path &path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file)
-    fail("cannot read ", path.string());
-  std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (file.bad())
-    fail("cannot read ", path.string());
-  return text;
-}
 
 /// Bytes of a device's shards.
 double bytesOfDevice(const Manifest &manifest, int32_t rank) {

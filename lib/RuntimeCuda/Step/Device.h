@@ -14,9 +14,9 @@
 
 #include "BadIds.h"
 #include "Kernels.h"
+#include "PlanCache.h"
 #include "ShardMemory.h"
 #include "StepMemory.h"
-#include "StepPlan.h"
 #include "StepSizes.h"
 
 #include <span>

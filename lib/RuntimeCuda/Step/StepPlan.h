@@ -1,8 +1,7 @@
 //===- StepPlan.h - The arrays of a step on the GPU ------------*- C++ -*-===//
 //
-// The arrays of StepTasks in device memory. Plans are cached by their parts, so
-// that a step with the pointers and sizes of an earlier one uploads nothing. A
-// captured graph keeps a plan of its own.
+// The arrays of StepTasks in device memory, and their upload. PlanCache.h keeps
+// the plans of earlier steps.
 //
 //===----------------------------------------------------------------------===//
 
@@ -119,28 +118,6 @@ private:
   CUstream stream;
   const OwnStream &uploads;
   int64_t copies = 0;
-};
-
-/// The cached plans of a device.
-class PlanCache {
-public:
-  explicit PlanCache(const Gpu &gpu) : gpu(gpu) {}
-
-  /// The plan of these parts, or null. Ignores captured plans.
-  StepPlan *find(std::span<const nsc_part> parts, bool training);
-
-  /// Returns a plan to fill: a new one, or the least recently used.
-  StepPlan &take(bool capturing);
-
-  /// Drops a plan that was not filled to its end.
-  void drop(StepPlan &plan);
-
-  const std::vector<std::unique_ptr<StepPlan>> &all() const { return plans; }
-
-private:
-  const Gpu &gpu;
-  std::vector<std::unique_ptr<StepPlan>> plans;
-  uint64_t uses = 0;
 };
 
 } // namespace neuroshard::cuda

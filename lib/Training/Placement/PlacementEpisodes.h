@@ -5,7 +5,7 @@
 
 #include "PlacementNetwork.h"
 
-#include "neuroshard/CostModel/PlacementPolicy.h"
+#include "neuroshard/CostModel/NeuralPolicy.h"
 #include "neuroshard/Planner/PlacementMdp.h"
 #include "neuroshard/Training/PlacementTasks.h"
 

@@ -4,7 +4,7 @@
 
 #include "Layers/TorchLoop.h"
 
-#include "neuroshard/CostModel/PlacementPolicy.h"
+#include "neuroshard/CostModel/NeuralPolicy.h"
 
 #include <ATen/Parallel.h>
 #include <torch/csrc/autograd/autograd.h>

@@ -17,7 +17,7 @@ struct TableLookup {
 
 class ProgramBuilder {
 public:
-  ProgramBuilder(const Placement &placement, ArrayRef<Exchange> exchanges,
+  ProgramBuilder(const PlacedTables &placement, ArrayRef<Exchange> exchanges,
                  bool training);
 
   /// Devices with equal structures share a program.
@@ -36,13 +36,13 @@ private:
     return lookups[shard.getTableAttr().getAttr()];
   }
 
-  const Placement &placement;
+  const PlacedTables &placement;
   bool training;
   OpBuilder builder;
   llvm::DenseMap<StringAttr, SmallVector<TableLookup>> lookups;
 };
 
-ProgramBuilder::ProgramBuilder(const Placement &placement,
+ProgramBuilder::ProgramBuilder(const PlacedTables &placement,
                                ArrayRef<Exchange> exchanges, bool training)
     : placement(placement), training(training),
       builder(PlanOp(placement.plan).getContext()) {
@@ -110,7 +110,7 @@ void ProgramBuilder::create(StringAttr name, ArrayRef<int64_t> devices,
 } // namespace
 
 std::pair<unsigned, unsigned>
-neuroshard::createDevicePrograms(const Placement &placement,
+neuroshard::createDevicePrograms(const PlacedTables &placement,
                                  ArrayRef<Exchange> exchanges, bool training) {
   TopologyOp topology = placement.topology;
   PlanOp plan = placement.plan;

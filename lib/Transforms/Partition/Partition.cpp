@@ -37,7 +37,7 @@ struct Partition : neuroshard::impl::PartitionBase<Partition> {
     FailureOr<PlanOp> plan = findPlanOfStep(*step);
     if (failed(plan))
       return signalPassFailure();
-    FailureOr<Placement> placement = Placement::of(*plan);
+    FailureOr<PlacedTables> placement = PlacedTables::of(*plan);
     if (failed(placement))
       return signalPassFailure();
     int64_t numDevices = placement->topology.getNumDevices();

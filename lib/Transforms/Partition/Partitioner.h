@@ -7,7 +7,7 @@
 #ifndef NEUROSHARD_LIB_TRANSFORMS_PARTITION_PARTITIONER_H
 #define NEUROSHARD_LIB_TRANSFORMS_PARTITION_PARTITIONER_H
 
-#include "Planning/Placement.h"
+#include "Planning/PlacedTables.h"
 #include "neuroshard/Transforms/StepFunctions.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -74,7 +74,7 @@ private:
 /// Adds one device program for each group of devices whose slots and lookups
 /// have the same structure. Returns the number of programs and of slots.
 std::pair<unsigned, unsigned>
-createDevicePrograms(const Placement &placement,
+createDevicePrograms(const PlacedTables &placement,
                      llvm::ArrayRef<Exchange> exchanges, bool training);
 
 } // namespace neuroshard

@@ -1,7 +1,7 @@
 //===- VerifyPartitioned.cpp - Invariants of the partitioned level --------===//
 
 #include "Levels.h"
-#include "Planning/Placement.h"
+#include "Planning/PlacedTables.h"
 #include "neuroshard/Transforms/Passes.h"
 #include "neuroshard/Transforms/StepFunctions.h"
 
@@ -24,7 +24,7 @@ using ExchangeLookup = std::pair<StringAttr, int64_t>;
 
 class PartitionedVerifier {
 public:
-  PartitionedVerifier(ModuleOp module, const Placement &placement,
+  PartitionedVerifier(ModuleOp module, const PlacedTables &placement,
                       bool training);
 
   LogicalResult verifyPrograms();
@@ -41,7 +41,7 @@ private:
   }
 
   ModuleOp module;
-  const Placement &placement;
+  const PlacedTables &placement;
   bool training;
   llvm::DenseMap<StringAttr, ShardOp> shards;
   llvm::DenseMap<StringAttr, ExchangeOp> exchanges;
@@ -52,7 +52,7 @@ private:
 };
 
 PartitionedVerifier::PartitionedVerifier(ModuleOp module,
-                                         const Placement &placement,
+                                         const PlacedTables &placement,
                                          bool training)
     : module(module), placement(placement), training(training),
       numShards(TopologyOp(placement.topology).getNumDevices()) {
@@ -267,7 +267,7 @@ struct VerifyPartitioned
     FailureOr<PlanOp> plan = verifyOnePlan(module);
     if (failed(plan) || failed(verifyDevices(module)))
       return failure();
-    FailureOr<Placement> placement = Placement::of(*plan);
+    FailureOr<PlacedTables> placement = PlacedTables::of(*plan);
     if (failed(placement))
       return failure();
     bool training = module.lookupSymbol(kUpdateName) != nullptr;

@@ -5,7 +5,7 @@
 #include "Placement.h"
 #include "PlanRemarks.h"
 
-#include "neuroshard/CostModel/PlacementPolicy.h"
+#include "neuroshard/CostModel/NeuralPolicy.h"
 #include "neuroshard/CostModel/Registry.h"
 #include "neuroshard/Planner/SearchOptionTable.h"
 #include "neuroshard/Planner/TerminalProgress.h"

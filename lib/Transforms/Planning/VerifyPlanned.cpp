@@ -1,7 +1,7 @@
 //===- VerifyPlanned.cpp - Invariants of the planned level ----------------===//
 
 #include "Levels.h"
-#include "Placement.h"
+#include "PlacedTables.h"
 #include "neuroshard/Planner/Verify.h"
 #include "neuroshard/Transforms/Passes.h"
 #include "neuroshard/Transforms/PlannerConversion.h"
@@ -47,7 +47,7 @@ struct VerifyPlanned : neuroshard::impl::VerifyPlannedBase<VerifyPlanned> {
         })))
       return mlir::failure();
     FailureOr<ir::PlanOp> op = requirePlan(getOperation(), plan);
-    if (failed(op) || failed(Placement::of(*op)))
+    if (failed(op) || failed(PlacedTables::of(*op)))
       return mlir::failure();
     return verifyByPlanner(*op);
   }

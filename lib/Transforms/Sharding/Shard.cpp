@@ -15,7 +15,7 @@ using namespace mlir;
 using namespace neuroshard;
 using namespace neuroshard::ir;
 
-Sharder::Sharder(StepFunctions &step, const Placement &placement)
+Sharder::Sharder(StepFunctions &step, const PlacedTables &placement)
     : step(step), placement(placement), context(step.start.getContext()),
       planRef(FlatSymbolRefAttr::get(PlanOp(placement.plan).getSymNameAttr())) {
 }
@@ -143,7 +143,7 @@ struct Shard : neuroshard::impl::ShardBase<Shard> {
     if (failed(planOp) || failed(verifyTiers(*planOp)))
       return signalPassFailure();
     FailureOr<StepFunctions> step = StepFunctions::find(getOperation());
-    FailureOr<Placement> placement = Placement::of(*planOp);
+    FailureOr<PlacedTables> placement = PlacedTables::of(*planOp);
     if (failed(step) || failed(placement))
       return signalPassFailure();
     Sharder sharder(*step, *placement);

@@ -7,7 +7,7 @@
 #ifndef NEUROSHARD_LIB_TRANSFORMS_SHARDING_SHARDER_H
 #define NEUROSHARD_LIB_TRANSFORMS_SHARDING_SHARDER_H
 
-#include "Planning/Placement.h"
+#include "Planning/PlacedTables.h"
 #include "neuroshard/Transforms/StepFunctions.h"
 
 namespace neuroshard {
@@ -39,7 +39,7 @@ struct ShardedLookup {
 /// one another.
 class Sharder {
 public:
-  Sharder(StepFunctions &step, const Placement &placement);
+  Sharder(StepFunctions &step, const PlacedTables &placement);
 
   /// Finds the lookups and checks the functions' form; changes nothing.
   mlir::LogicalResult collect();
@@ -64,7 +64,7 @@ private:
   llvm::SmallVector<ShardedLookup *> lookupsOf(mlir::ValueRange gradients);
 
   StepFunctions &step;
-  const Placement &placement;
+  const PlacedTables &placement;
   mlir::MLIRContext *context;
   mlir::FlatSymbolRefAttr planRef;
   llvm::SmallVector<ShardedLookup> lookups;

@@ -1,7 +1,7 @@
 //===- VerifySharded.cpp - Invariants of the sharded level ----------------===//
 
 #include "Levels.h"
-#include "Planning/Placement.h"
+#include "Planning/PlacedTables.h"
 #include "neuroshard/Transforms/Passes.h"
 #include "neuroshard/Transforms/StepFunctions.h"
 
@@ -33,7 +33,7 @@ std::string describe(const Use &use) {
 
 class ShardedVerifier {
 public:
-  ShardedVerifier(StepFunctions &step, const Placement &placement)
+  ShardedVerifier(StepFunctions &step, const PlacedTables &placement)
       : step(step), placement(placement) {}
 
   LogicalResult verifyForward();
@@ -50,7 +50,7 @@ private:
                                   Distribution distribution);
 
   StepFunctions &step;
-  const Placement &placement;
+  const PlacedTables &placement;
 };
 
 LogicalResult ShardedVerifier::add(Uses &uses, Operation *op, Value ids,
@@ -256,7 +256,7 @@ struct VerifySharded : neuroshard::impl::VerifyShardedBase<VerifySharded> {
     FailureOr<StepFunctions> step = StepFunctions::find(getOperation());
     if (failed(step))
       return failure();
-    FailureOr<Placement> placement = Placement::of(*plan);
+    FailureOr<PlacedTables> placement = PlacedTables::of(*plan);
     if (failed(placement))
       return failure();
     ShardedVerifier verifier(*step, *placement);

@@ -1,6 +1,6 @@
 //===- PlacementPolicyTest.cpp - Policy files, features and scores --------===//
 
-#include "neuroshard/CostModel/PlacementPolicy.h"
+#include "neuroshard/CostModel/NeuralPolicy.h"
 
 #include "TemporaryFolder.h"
 #include "neuroshard/CostModel/ModelLibrary.h"

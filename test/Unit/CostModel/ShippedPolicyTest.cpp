@@ -3,7 +3,7 @@
 #include "SearchTasks.h"
 
 #include "neuroshard/CostModel/ModelLibrary.h"
-#include "neuroshard/CostModel/PlacementPolicy.h"
+#include "neuroshard/CostModel/NeuralPolicy.h"
 #include "neuroshard/CostModel/ReferenceClosedForm.h"
 #include "neuroshard/CostModel/Roofline.h"
 #include "neuroshard/Planner/Search.h"

@@ -281,8 +281,10 @@ TEST_F(ManifestTest, DamagedTextNeverCrashes) {
 
 TEST(Directory, MissingFilesAreNamed) {
   EXPECT_EQ(nsrt_world_open("/nonexistent/artifact", 1), nullptr);
-  EXPECT_STREQ(nsrt_last_error(),
-               "cannot read /nonexistent/artifact/manifest.json");
+  EXPECT_STREQ(
+      nsrt_last_error(),
+      "cannot read '/nonexistent/artifact/manifest.json': No such file or "
+      "directory");
 }
 
 } // namespace

@@ -1,12 +1,12 @@
-//===- GpuProgram.h - GPU module of a device program -----------*- C++ -*-===//
+//===- GpuModule.h - GPU module of a device program -------------*- C++ -*-===//
 //
 // The module that the images of a device program are made of, and the record
 // of it that runtimes read.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_CONVERSION_GPU_GPUPROGRAM_H
-#define NEUROSHARD_CONVERSION_GPU_GPUPROGRAM_H
+#ifndef NEUROSHARD_CONVERSION_GPU_GPUMODULE_H
+#define NEUROSHARD_CONVERSION_GPU_GPUMODULE_H
 
 #include "neuroshard/Artifact/GpuProgram.h"
 #include "neuroshard/Conversion/GPU/GpuProgramOptions.h"
@@ -30,4 +30,4 @@ inline constexpr llvm::StringLiteral kGpuModuleName = "neuroshard";
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_CONVERSION_GPU_GPUPROGRAM_H
+#endif // NEUROSHARD_CONVERSION_GPU_GPUMODULE_H

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_ARTIFACT_JSONVALUE_H
-#define NEUROSHARD_ARTIFACT_JSONVALUE_H
+#ifndef NEUROSHARD_LIB_ARTIFACT_JSONVALUE_H
+#define NEUROSHARD_LIB_ARTIFACT_JSONVALUE_H
 
 #include <initializer_list>
 #include <nlohmann/json.hpp>
@@ -97,4 +97,4 @@ private:
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_ARTIFACT_JSONVALUE_H
+#endif // NEUROSHARD_LIB_ARTIFACT_JSONVALUE_H

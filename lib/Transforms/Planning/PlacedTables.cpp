@@ -1,6 +1,7 @@
-//===- Placement.cpp - The shards of each table ---------------------------===//
+//===- PlacedTables.cpp - Tables of a module with their shards ------------===//
+//---------------------------===//
 
-#include "Placement.h"
+#include "PlacedTables.h"
 
 #include "neuroshard/Transforms/PlannerConversion.h"
 
@@ -72,8 +73,8 @@ bool neuroshard::coversAllTables(PlanOp plan) {
   });
 }
 
-FailureOr<Placement> Placement::of(PlanOp plan) {
-  Placement placement;
+FailureOr<PlacedTables> PlacedTables::of(PlanOp plan) {
+  PlacedTables placement;
   placement.plan = plan;
   auto module = plan->getParentOfType<ModuleOp>();
   placement.topology = module.lookupSymbol<TopologyOp>(plan.getTopology());
@@ -90,8 +91,8 @@ FailureOr<Placement> Placement::of(PlanOp plan) {
       return shard.getWidth() < static_cast<int64_t>(table.table.getDim());
     });
     table.twoPhase =
-        optimizer &&
-        exchangesNorms(optimizer->getKind(), plan.getSemantics(), columnSplit);
+        optimizer && needsNormExchange(optimizer->getKind(),
+                                       plan.getSemantics(), columnSplit);
   }
   return placement;
 }

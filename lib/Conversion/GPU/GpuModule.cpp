@@ -1,11 +1,11 @@
-//===- GpuProgram.cpp - GPU module of a device program --------------------===//
+//===- GpuModule.cpp - GPU module of a device program ---------------------===//
 //
 // Makes the variants that the program's lookups and slots need, and then the
 // kernels that choose among them.
 //
 //===----------------------------------------------------------------------===//
 
-#include "neuroshard/Conversion/GPU/GpuProgram.h"
+#include "neuroshard/Conversion/GPU/GpuModule.h"
 
 #include "GpuKernels.h"
 

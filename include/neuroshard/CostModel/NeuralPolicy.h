@@ -1,4 +1,4 @@
-//===- PlacementPolicy.h - Trained placement policies -----------*- C++ -*-===//
+//===- NeuralPolicy.h - Trained placement policies --------------*- C++ -*-===//
 ///
 /// \file
 /// The policy network of DreamShard (Zha et al., NeurIPS 2022), in our form.
@@ -18,8 +18,8 @@
 /// tables and numbers of devices. docs/dreamshard.md has the file format.
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_COSTMODEL_PLACEMENTPOLICY_H
-#define NEUROSHARD_COSTMODEL_PLACEMENTPOLICY_H
+#ifndef NEUROSHARD_COSTMODEL_NEURALPOLICY_H
+#define NEUROSHARD_COSTMODEL_NEURALPOLICY_H
 
 #include "neuroshard/CostModel/ComputeFeatures.h"
 #include "neuroshard/CostModel/DenseLayer.h"
@@ -104,4 +104,4 @@ readPlacementPolicy(const std::string &path = "");
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_COSTMODEL_PLACEMENTPOLICY_H
+#endif // NEUROSHARD_COSTMODEL_NEURALPOLICY_H

@@ -1,4 +1,4 @@
-//===- PlacementPolicyFeatures.cpp - Features of a device -----------------===//
+//===- NeuralPolicyFeatures.cpp - Features of a device --------------------===//
 ///
 /// \file
 /// Names and values are written down side by side, in one order. Times are
@@ -6,7 +6,7 @@
 /// mean device's bytes.
 //===----------------------------------------------------------------------===//
 
-#include "neuroshard/CostModel/PlacementPolicy.h"
+#include "neuroshard/CostModel/NeuralPolicy.h"
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
-//===- PlacementPolicy.cpp - Inference of placement policies --------------===//
+//===- NeuralPolicy.cpp - Inference of placement policies -----------------===//
 
-#include "neuroshard/CostModel/PlacementPolicy.h"
+#include "neuroshard/CostModel/NeuralPolicy.h"
 
 #include "Layers/DenseLayers.h"
 

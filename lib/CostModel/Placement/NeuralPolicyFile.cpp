@@ -1,6 +1,6 @@
-//===- PlacementPolicyFile.cpp - Files of placement policies --------------===//
+//===- NeuralPolicyFile.cpp - Files of placement policies -----------------===//
 
-#include "neuroshard/CostModel/PlacementPolicy.h"
+#include "neuroshard/CostModel/NeuralPolicy.h"
 
 #include "Layers/ModelFile.h"
 #include "neuroshard/CostModel/ModelLibrary.h"

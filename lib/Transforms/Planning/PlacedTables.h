@@ -1,11 +1,12 @@
-//===- Placement.h - The shards of each table ------------------*- C++ -*-===//
+//===- PlacedTables.h - Tables of a module with their shards ----*- C++ -*-===//
+//-*-===//
 //
 // For the passes after planning.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_LIB_TRANSFORMS_PLANNING_PLACEMENT_H
-#define NEUROSHARD_LIB_TRANSFORMS_PLANNING_PLACEMENT_H
+#ifndef NEUROSHARD_LIB_TRANSFORMS_PLANNING_PLACEDTABLES_H
+#define NEUROSHARD_LIB_TRANSFORMS_PLANNING_PLACEDTABLES_H
 
 #include "neuroshard/Dialect/NeuroShard.h"
 
@@ -19,16 +20,16 @@ struct TablePlacement {
   llvm::SmallVector<ir::ShardOp> shards;
   /// Every device has the whole table.
   bool replicated = false;
-  /// See exchangesNorms() of Model.
+  /// See needsNormExchange() of Model.
   bool twoPhase = false;
 };
 
 /// Every table of a module under a plan that covers all of them.
-class Placement {
+class PlacedTables {
 public:
   /// An error on the first table that is not covered or is replicated on some
   /// devices only.
-  static mlir::FailureOr<Placement> of(ir::PlanOp plan);
+  static mlir::FailureOr<PlacedTables> of(ir::PlanOp plan);
 
   const TablePlacement &operator[](mlir::StringAttr table) const {
     return tables.find(table)->second;
@@ -52,4 +53,4 @@ mlir::FailureOr<ir::PlanOp> requirePlan(mlir::ModuleOp module,
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_LIB_TRANSFORMS_PLANNING_PLACEMENT_H
+#endif // NEUROSHARD_LIB_TRANSFORMS_PLANNING_PLACEDTABLES_H
