@@ -10,4 +10,5 @@ NB_MODULE(_planner, module) {
   neuroshard::python::bindProblem(module);
   neuroshard::python::bindCostModel(module);
   neuroshard::python::bindSearch(module);
+  neuroshard::python::bindTraffic(module);
 }

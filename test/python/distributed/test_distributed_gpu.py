@@ -36,11 +36,11 @@ def same(case, **options):
 
 
 FEW = {1: ["gpu.modes", same("errors/ids_of_one_rank")],
-       2: ["gpu.ragged", "gpu.checkpoint", "gpu.modes", "gpu.wrong", "gpu.engines", "gpu.broken",
+       2: ["traffic.norms", "traffic.numbered:first=1:count=2", "gpu.ragged", "gpu.checkpoint", "gpu.modes", "gpu.wrong", "gpu.engines", "gpu.broken",
            same("errors/ids_of_one_rank"), same("steps/orders"), same("steps/learning_rate"),
            same("steps/learning_rate", backend="aot_eager"),
            same("torch/compile", backend="aot_eager", kind="weighted"), "gpu.export:kind=pooled"],
-       4: ["gpu.ragged", "gpu.checkpoint"]}
+       4: ["gpu.ragged", "gpu.checkpoint", "traffic.norms", "traffic.numbered:first=4:count=2"]}
 MORE = {1: ["gpu.ragged", "gpu.wrong", "gpu.engines", "gpu.export:kind=unpooled"],
         2: [*(same("steps/convention", optimizer=one) for one in
               ("sgd", "adagrad", "rowwise_adagrad", "adam")), same("steps/pending"),
@@ -51,6 +51,7 @@ MORE = {1: ["gpu.ragged", "gpu.wrong", "gpu.engines", "gpu.export:kind=unpooled"
               for kind in ("pooled", "weighted", "unpooled"))],
         4: ["gpu.modes", "gpu.wrong", same("steps/convention", optimizer="rowwise_adagrad"),
             same("steps/subgroups"), same("steps/pending"),
+            "traffic.numbered:first=6:count=18",
             *(f"gpu.as_on_cpus:number={one}" for one in range(1, 6))]}
 CASES = {ranks: [*drawn(ranks), *few, *(MORE[ranks] if ALL else [])]
          for ranks, few in FEW.items()}

@@ -1,0 +1,74 @@
+//===- BindTraffic.cpp - What the devices of a plan send each other -------===//
+
+#include "Bindings.h"
+#include "Errors.h"
+
+#include "neuroshard/Planner/Traffic.h"
+#include "neuroshard/Planner/Verify.h"
+
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+namespace nb = nanobind;
+using namespace neuroshard;
+
+namespace {
+
+/// Numbers by exchange, device and bucket.
+using Counts = std::vector<std::vector<std::vector<int64_t>>>;
+
+std::map<std::string, PairBytes> byKind(const StepTraffic &traffic) {
+  std::map<std::string, PairBytes> kinds = {{"norms", traffic.norms}};
+  auto add = [&](const char *kind, const PairBytes &bytes) {
+    PairBytes &sum = kinds[kind];
+    sum.resize(bytes.size(), std::vector<int64_t>(bytes.size()));
+    for (size_t from = 0; from < bytes.size(); ++from)
+      for (size_t to = 0; to < bytes.size(); ++to)
+        sum[from][to] += bytes[from][to];
+  };
+  for (const ExchangeTraffic &one : traffic.exchanges) {
+    add("ids", one.ids);
+    add("results", one.results);
+    add("results", one.relayedResults);
+    add("gradients", one.gradients);
+    add("gradients", one.relayedGradients);
+    add("copies", one.copies);
+  }
+  return kinds;
+}
+
+std::map<std::string, PairBytes>
+runTraffic(const ShardingProblem &problem, const ShardingPlan &plan,
+           const std::vector<std::vector<int64_t>> &batches, const Counts &ids,
+           std::vector<std::vector<int64_t>> rows) {
+  Diagnostics errors = verify(plan, problem);
+  if (!errors.empty())
+    python::raise("InvalidPlan", python::toPython(errors));
+  StepLoad load;
+  for (size_t x = 0; x < batches.size(); ++x)
+    load.exchanges.push_back({batches[x], ids.at(x)});
+  load.distinctRows = [&](int32_t table, const Range &range) {
+    const std::vector<int64_t> &all = rows.at(static_cast<size_t>(table));
+    return static_cast<int64_t>(
+        std::count_if(all.begin(), all.end(), [&](int64_t row) {
+          return row >= range.begin && row < range.end;
+        }));
+  };
+  return byKind(planTraffic(problem, plan.shards, load));
+}
+
+} // namespace
+
+void python::bindTraffic(nb::module_ &module) {
+  module.def("plan_traffic", &runTraffic, nb::arg("problem"), nb::arg("plan"),
+             nb::arg("batches"), nb::arg("ids"), nb::arg("rows"),
+             "Bytes of a training step by kind, sender and receiver, as its "
+             "artifact will send them. batches: by exchange and device. ids: "
+             "by exchange, device and bucket. rows: the distinct rows of each "
+             "table that are updated.");
+}
