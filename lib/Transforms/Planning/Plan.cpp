@@ -2,7 +2,7 @@
 
 #include "neuroshard/Transforms/PlanPasses.h"
 
-#include "Placement.h"
+#include "PlacedTables.h"
 #include "PlanRemarks.h"
 
 #include "neuroshard/CostModel/NeuralPolicy.h"
