@@ -13,8 +13,9 @@ std::vector<bool> ExchangePlan::tablesWithNormExchange() const {
   for (const ShardSpec &shard : shards) {
     const TableSpec &table = tableOf(shard);
     bool columnSplit = shard.cols.size() < table.dim;
-    if (table.optimizer && needsNormExchange(table.optimizer->kind,
-                                             optimizerSemantics, columnSplit))
+    if (table.optimizer &&
+        neuroshard::needsNormExchange(table.optimizer->kind, optimizerSemantics,
+                                      columnSplit))
       result[static_cast<size_t>(shard.table)] = true;
   }
   return result;
