@@ -260,7 +260,7 @@ TEST(KeepShardsTest, AFullDeviceLosesTheSmallestTableThatWillDo) {
       search(problem, *makeRooflineModel(), warmOptions(before, 1e-3));
   ASSERT_TRUE(result) << result.error().str();
   EXPECT_EQ(result->migration->bytes, 64000);
-  EXPECT_THAT(result->explanation, Contains(HasSubstr("table 'a' can not")));
+  EXPECT_THAT(result->explanation, Contains(HasSubstr("table 'a' cannot")));
 }
 
 TEST(WarmStartTest, WithinTheToleranceTheFewestBytesMove) {
