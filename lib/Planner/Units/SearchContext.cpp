@@ -4,14 +4,13 @@
 
 #include "ComputeCache.h"
 #include "SearchThreads.h"
-#include "TargetRules.h"
 #include "UnitStore.h"
 
 #include <algorithm>
 #include <atomic>
 #include <limits>
 #include <map>
-#include <numeric>
+#include <span>
 #include <thread>
 
 using namespace neuroshard;
@@ -48,6 +47,12 @@ summaryOf(const ShardingProblem &problem) {
   return summarized(problem);
 }
 
+static std::span<const Shard> previousShards(const SearchOptions &options) {
+  if (!options.warmStart)
+    return {};
+  return options.warmStart->previous.shards;
+}
+
 SearchContext::SearchContext(const ShardingProblem &given,
                              const CostModel &model,
                              const SearchOptions &options)
@@ -55,7 +60,8 @@ SearchContext::SearchContext(const ShardingProblem &given,
       shares(snapshotShares(given)), model(model), options(options),
       deviceCount(problem.topology.deviceCount()),
       innerGroupOfDevice(groupOfDevices(problem.topology.levels.back())),
-      features(featuresOfTables(problem)), rules(problem.tables.size()),
+      features(featuresOfTables(problem)),
+      rules(tableRules(problem, previousShards(options))),
       pieces(std::make_unique<UnitStore>()),
       computes(std::make_unique<ComputeCache>()),
       threads(std::make_unique<SearchThreads>(threadsFor(options))),
@@ -79,132 +85,9 @@ SearchContext::SearchContext(const ShardingProblem &given,
       entry->second = deviceBaseMemory(problem, device);
     base.push_back(entry->second);
   }
-  collectRules();
-  collectCoLocation();
 }
 
 SearchContext::~SearchContext() = default;
-
-void SearchContext::collectRules() {
-  const Constraints &constraints = problem.constraints;
-  size_t devices = static_cast<size_t>(deviceCount);
-  auto restrict = [&](int table, const std::vector<int> &listed, bool keep) {
-    std::vector<bool> &mask = rules[static_cast<size_t>(table)].devices;
-    mask.resize(devices, true);
-    std::vector<bool> in(devices);
-    for (int device : listed)
-      in[static_cast<size_t>(device)] = true;
-    for (size_t d = 0; d < devices; ++d)
-      mask[d] = mask[d] && in[d] == keep;
-  };
-  for (const PinConstraint &pin : constraints.pins)
-    restrict(pin.table, pin.devices, true);
-  for (const ForbidConstraint &forbid : constraints.forbids)
-    restrict(forbid.table, forbid.devices, false);
-  for (const TableConstraint &constraint : constraints.tables) {
-    TableRules &table = rules[static_cast<size_t>(constraint.table)];
-    table.minWidth = constraint.minWidth;
-    if (constraint.allowedKinds.empty())
-      continue;
-    table.kindsListed = true;
-    table.allowed.fill(false);
-    for (ShardingKind kind : constraint.allowedKinds)
-      table.allowed[static_cast<size_t>(kind)] = true;
-    // Native: row-wise inside one group is row-wise, too, and the reverse holds
-    // where there is one group alone. On a single device a table is whole.
-    auto also = [&](ShardingKind kind, bool allowed) {
-      bool &entry = table.allowed[static_cast<size_t>(kind)];
-      entry = entry || allowed;
-    };
-    bool oneGroup = innerGroupOfDevice.back() == 0;
-    also(ShardingKind::TableRowWise,
-         (oneGroup || problem.target == Target::Native) &&
-             table.allows(ShardingKind::RowWise));
-    also(ShardingKind::RowWise,
-         oneGroup && table.allows(ShardingKind::TableRowWise));
-    also(ShardingKind::TableWise, deviceCount == 1);
-  }
-  for (size_t i = 0; i < constraints.separate.size(); ++i)
-    for (int table : constraints.separate[i])
-      rules[static_cast<size_t>(table)].separateSets.push_back(
-          static_cast<int>(i));
-  for (const Shard &shard : constraints.fixedShards)
-    rules[static_cast<size_t>(tableIndex(shard.table))].fixed = true;
-  auto noteColumns = [&](std::span<const Shard> shards) {
-    std::vector<bool> split = columnSplitTables(problem.tables, shards);
-    for (size_t i = 0; i < rules.size(); ++i)
-      rules[i].columnsCutBefore = rules[i].columnsCutBefore || split[i];
-  };
-  noteColumns(constraints.fixedShards);
-  if (options.warmStart)
-    noteColumns(options.warmStart->previous.shards);
-  for (size_t i = 0; i < rules.size(); ++i)
-    restrictKinds(static_cast<int>(i), rules[i]);
-}
-
-/// Forbids what TorchRec does not run.
-void SearchContext::restrictForTorchRec(int index, TableRules &rule) const {
-  const Table &source = table(index);
-  auto forbid = [&](ShardingKind kind) {
-    rule.allowed[static_cast<size_t>(kind)] = false;
-  };
-  const std::vector<int> &groups = problem.topology.levels.back().groupSizes;
-  auto filled = [&](int devices) {
-    return devices == 1 || devicesWithRows(source.rows, devices) == devices;
-  };
-  if (everyDeviceNeedsRows(problem)) {
-    if (!filled(deviceCount))
-      forbid(ShardingKind::RowWise);
-    if (!std::ranges::all_of(groups, filled))
-      forbid(ShardingKind::TableRowWise);
-  }
-  // Row blocks inside the first group alone are table-row-wise.
-  if (groups.size() > 1 &&
-      devicesWithRows(source.rows, deviceCount) <= groups[0])
-    forbid(ShardingKind::RowWise);
-  if (!columnsMustBeEqual(problem, index))
-    return;
-  // Halves only, since all column shards of the table must have one width.
-  if (source.dim % (2 * kColumnAlignment) != 0 ||
-      rule.minWidth > source.dim / 2)
-    forbid(ShardingKind::ColumnWise);
-  rule.minWidth = std::max(rule.minWidth, source.dim / 2);
-}
-
-/// Forbids the kinds that the target or the optimizer cannot run.
-void SearchContext::restrictKinds(int index, TableRules &rule) const {
-  const Table &source = table(index);
-  bool torchRec = problem.target == Target::TorchRec19;
-  bool exactRows = needsNormExchange(source.optimizer.kind,
-                                     problem.optimizerSemantics, true);
-  rule.exactRows = exactRows;
-  // The exchanged norms are of gradients without weight decay.
-  bool noNorms = exactRows && source.optimizer.weightDecay != 0;
-  if (torchRec)
-    restrictForTorchRec(index, rule);
-  if (torchRec || noNorms)
-    rule.allowed[static_cast<size_t>(ShardingKind::RowColumn)] = false;
-  if ((torchRec && exactRows) || noNorms)
-    rule.allowed[static_cast<size_t>(ShardingKind::ColumnWise)] = false;
-}
-
-void SearchContext::collectCoLocation() {
-  std::vector<int> leader(rules.size());
-  std::iota(leader.begin(), leader.end(), 0);
-  auto find = [&](int table) {
-    while (leader[static_cast<size_t>(table)] != table)
-      table = leader[static_cast<size_t>(table)];
-    return table;
-  };
-  for (const std::vector<int> &set : problem.constraints.coLocate)
-    for (int table : set) {
-      int a = find(set.front()), b = find(table);
-      leader[static_cast<size_t>(std::max(a, b))] = std::min(a, b);
-    }
-  for (const std::vector<int> &set : problem.constraints.coLocate)
-    for (int table : set)
-      rules[static_cast<size_t>(table)].coLocateLeader = find(table);
-}
 
 double SearchContext::seconds() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start)

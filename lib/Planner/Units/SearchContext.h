@@ -3,9 +3,9 @@
 #ifndef NEUROSHARD_LIB_PLANNER_UNITS_SEARCHCONTEXT_H
 #define NEUROSHARD_LIB_PLANNER_UNITS_SEARCHCONTEXT_H
 
+#include "TableRules.h"
 #include "neuroshard/Planner/Search.h"
 
-#include <array>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -18,35 +18,6 @@ namespace neuroshard {
 class ComputeCache;
 class SearchThreads;
 class UnitStore;
-
-/// What the constraints say about one table.
-struct TableRules {
-  /// By ShardingKind.
-  std::array<bool, 6> allowed = {true, true, true, true, true, true};
-  int64_t minWidth = 1;
-  /// Per device: may it hold the table? Empty: all may.
-  std::vector<bool> devices;
-  /// Sets of Constraints::separate the table belongs to.
-  std::vector<int> separateSets;
-  /// The first table of this one's co-located set, or -1. Sets that share a
-  /// table count as one set.
-  int coLocateLeader = -1;
-  /// Has shards written by hand.
-  bool fixed = false;
-  /// Has a list of allowed kinds.
-  bool kindsListed = false;
-  /// Column shards of it must exchange norms to train as the whole table does.
-  bool exactRows = false;
-  /// Shards written by hand or kept from the previous plan cut it by columns.
-  bool columnsCutBefore = false;
-
-  bool allows(ShardingKind kind) const {
-    return allowed[static_cast<size_t>(kind)];
-  }
-  bool allowsDevice(int device) const {
-    return devices.empty() || devices[static_cast<size_t>(device)];
-  }
-};
 
 /// A problem with everything derived from it that does not change during a
 /// search.
@@ -140,10 +111,6 @@ private:
   /// search.
   struct Progress;
   void reportProgress() const;
-  void collectRules();
-  void restrictKinds(int table, TableRules &rule) const;
-  void restrictForTorchRec(int table, TableRules &rule) const;
-  void collectCoLocation();
 
   std::unordered_map<std::string_view, int> tableOfName;
   std::vector<std::vector<int>> features;
