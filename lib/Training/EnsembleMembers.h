@@ -5,7 +5,9 @@
 
 #include "neuroshard/Training/Options.h"
 
-#include "Compute/ComputeNetwork.h"
+#include "Layers/FitOptions.h"
+
+#include <cstddef>
 
 namespace neuroshard {
 

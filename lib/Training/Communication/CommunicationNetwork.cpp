@@ -172,17 +172,6 @@ torch::Tensor corrections(const Parameters &parameters, const Inputs &inputs,
       .clamp(-kMostCorrection, kMostCorrection);
 }
 
-LoopOptions loopOptions(const FitOptions &options) {
-  LoopOptions loop;
-  loop.epochs = options.epochs;
-  loop.batch = options.batch;
-  loop.learningRate = options.learningRate;
-  loop.weightDecay = options.weightDecay;
-  loop.seed = options.seed;
-  loop.progress = options.progress;
-  return loop;
-}
-
 torch::Tensor loss(const Parameters &parameters, const ExchangeTensors &data,
                    const Inputs &inputs) {
   auto ofRows = [&](const torch::Tensor &values) {
@@ -208,7 +197,7 @@ double neuroshard::fitCommunicationNetwork(CommunicationNetwork &network,
   std::vector<int64_t> heldIndices = allOf(validation);
   Inputs heldInputs(held, Selection(validation, heldIndices), heldIndices);
   double best = optimise(
-      parameters.all, training.size(), loopOptions(options),
+      parameters.all, training.size(), options,
       [&](std::span<const int64_t> indices) {
         return loss(parameters, train,
                     Inputs(train, Selection(training, indices), indices));
@@ -228,44 +217,6 @@ neuroshard::predictCorrections(const CommunicationNetwork &network,
   Inputs inputs(ExchangeTensors(data), Selection(data, indices), indices);
   torch::Tensor result =
       corrections(Parameters(network), inputs, true).contiguous();
-  const float *values = result.const_data_ptr<float>();
-  return {values, values + result.numel()};
-}
-
-double neuroshard::fitRegression(DenseStack &layers,
-                                 const RegressionData &training,
-                                 const RegressionData &validation,
-                                 const FitOptions &options) {
-  at::set_num_threads(1);
-  std::vector<torch::Tensor> parameters = toTensors(layers);
-  torch::Tensor x = toMatrix(training.x, training.inputs);
-  torch::Tensor y = toMatrix(training.y, training.outputs);
-  torch::Tensor heldX = toMatrix(validation.x, validation.inputs);
-  torch::Tensor heldY = toMatrix(validation.y, validation.outputs);
-  LoopOptions loop = loopOptions(options);
-  loop.constantRate = true;
-  double best = optimise(
-      parameters, static_cast<size_t>(x.size(0)), loop,
-      [&](std::span<const int64_t> indices) {
-        torch::Tensor rows = toIndex(indices);
-        return torch::mse_loss(applyLayers(parameters, x.index_select(0, rows)),
-                               y.index_select(0, rows));
-      },
-      [&] {
-        return torch::mse_loss(applyLayers(parameters, heldX), heldY)
-            .item<double>();
-      });
-  layers = toDense(parameters);
-  return best;
-}
-
-std::vector<float> neuroshard::predictRegression(const DenseStack &layers,
-                                                 const RegressionData &data) {
-  torch::NoGradGuard noGradients;
-  at::set_num_threads(1);
-  torch::Tensor result =
-      applyLayers(toTensors(layers), toMatrix(data.x, data.inputs))
-          .contiguous();
   const float *values = result.const_data_ptr<float>();
   return {values, values + result.numel()};
 }

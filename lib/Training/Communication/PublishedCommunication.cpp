@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "CommunicationNetwork.h"
 #include "Layers/Standardise.h"
+#include "PublishedNetwork.h"
 
 #include "neuroshard/Training/CommunicationEvaluation.h"
 

@@ -132,21 +132,10 @@ torch::Tensor relativeLoss(const torch::Tensor &logs,
                                at::Reduction::Mean, kSmooth);
 }
 
-LoopOptions loopOptions(const FitOptions &options) {
-  LoopOptions loop;
-  loop.epochs = options.epochs;
-  loop.batch = options.batch;
-  loop.learningRate = options.learningRate;
-  loop.weightDecay = options.weightDecay;
-  loop.seed = options.seed;
-  loop.progress = options.progress;
-  return loop;
-}
-
 /// Trains with a loss of (prediction input, times).
 template <typename Loss>
 double fit(ComputeNetwork &network, const SetData &training,
-           const SetData &validation, const LoopOptions &options, Loss loss) {
+           const SetData &validation, const FitOptions &options, Loss loss) {
   at::set_num_threads(1);
   Parameters parameters(network);
   SetTensors train(training), held(validation);
@@ -181,7 +170,7 @@ double neuroshard::fitComputeNetwork(ComputeNetwork &network,
                                      const SetData &training,
                                      const SetData &validation,
                                      const FitOptions &options) {
-  return fit(network, training, validation, loopOptions(options),
+  return fit(network, training, validation, options,
              [](const Parameters &parameters, const SetTensors &data,
                 const Selection &selection, const torch::Tensor &times) {
                return relativeLoss(logTimes(parameters, data, selection),
@@ -218,7 +207,7 @@ double neuroshard::fitPublishedNetwork(ComputeNetwork &network,
                                        const SetData &training,
                                        const SetData &validation,
                                        const FitOptions &options) {
-  LoopOptions loop = loopOptions(options);
+  FitOptions loop = options;
   loop.constantRate = true;
   return fit(network, training, validation, loop,
              [](const Parameters &parameters, const SetTensors &data,

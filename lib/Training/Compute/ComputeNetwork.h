@@ -9,10 +9,10 @@
 #define NEUROSHARD_LIB_TRAINING_COMPUTE_COMPUTENETWORK_H
 
 #include "Layers/Dense.h"
+#include "Layers/FitOptions.h"
 
 #include "neuroshard/Planner/CostModel.h"
 
-#include <functional>
 #include <span>
 #include <vector>
 
@@ -34,16 +34,6 @@ struct SetData {
 struct ComputeNetwork {
   DenseStack table;
   DenseStack head;
-};
-
-struct FitOptions {
-  int64_t epochs = 0;
-  int64_t batch = 0;
-  double learningRate = 0;
-  double weightDecay = 0;
-  uint64_t seed = 1;
-  /// Called after each epoch with the epochs done and the best validation loss.
-  std::function<void(int64_t, double)> progress;
 };
 
 /// Trains `network` and keeps the weights that did best on `validation`.

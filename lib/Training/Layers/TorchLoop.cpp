@@ -15,8 +15,12 @@ using namespace neuroshard;
 
 namespace {
 
+/// Training ends after this share of the epochs without a better validation
+/// loss.
+constexpr double kPatience = 0.3;
+
 /// Factor of the learning rate at a step.
-double rateAt(const LoopOptions &options, double step, double steps) {
+double rateAt(const FitOptions &options, double step, double steps) {
   if (options.constantRate)
     return 1;
   double rise = std::max(1.0, 0.02 * steps);
@@ -37,7 +41,7 @@ std::vector<torch::Tensor> copyOf(const std::vector<torch::Tensor> &tensors) {
 
 double neuroshard::optimise(
     std::vector<torch::Tensor> &parameters, size_t samples,
-    const LoopOptions &options,
+    const FitOptions &options,
     const std::function<torch::Tensor(std::span<const int64_t>)> &loss,
     const std::function<double()> &validate) {
   torch::optim::AdamW optimizer(parameters,
@@ -79,7 +83,7 @@ double neuroshard::optimise(
     if (options.progress)
       options.progress(epoch, best);
     if (static_cast<double>(epoch - bestEpoch) >
-        options.patience * static_cast<double>(options.epochs))
+        kPatience * static_cast<double>(options.epochs))
       break;
   }
   torch::NoGradGuard noGradients;

@@ -9,6 +9,7 @@
 #define NEUROSHARD_LIB_TRAINING_LAYERS_TORCHLOOP_H
 
 #include "Dense.h"
+#include "FitOptions.h"
 
 #include <torch/types.h>
 
@@ -18,27 +19,13 @@
 
 namespace neuroshard {
 
-struct LoopOptions {
-  int64_t epochs = 100;
-  int64_t batch = 64;
-  /// Falls from this to 1 % of it in half a cosine, after a rise over the first
-  /// 2 % of the steps.
-  double learningRate = 1e-3;
-  bool constantRate = false;
-  double weightDecay = 0;
-  uint64_t seed = 1;
-  /// Ends after this share of the epochs without a better validation loss.
-  double patience = 0.3;
-  /// Called after each epoch with the epochs done and the best loss so far.
-  std::function<void(int64_t, double)> progress;
-};
-
 /// Minimises `loss` (of samples, by index below `samples`) over `parameters`
-/// with AdamW (Loshchilov and Hutter, 2019). Leaves in them the values with the
+/// with AdamW (Loshchilov and Hutter, 2019). Ends early when `validate` has not
+/// fallen for a while. Leaves in them the values with the
 /// least `validate`, looked at after each epoch, and returns that loss.
 double
 optimise(std::vector<torch::Tensor> &parameters, size_t samples,
-         const LoopOptions &options,
+         const FitOptions &options,
          const std::function<torch::Tensor(std::span<const int64_t>)> &loss,
          const std::function<double()> &validate);
 
