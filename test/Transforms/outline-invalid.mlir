@@ -63,7 +63,7 @@ func.func private @embeddings_wait()
 
 // -----
 
-// Ids that depend on a result of the same step can not be started with it.
+// Ids that depend on a result of the same step cannot be started with it.
 !ids = !neuroshard.jagged<["a"], i64>
 neuroshard.table private @t : 10 x 4 x f32
 func.func private @next(tensor<?x4xf32>) -> !ids
