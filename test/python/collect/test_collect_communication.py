@@ -274,11 +274,6 @@ def test_truncated_file(collected, tmp_path):
     assert "damaged" in result.stderr and "Traceback" not in result.stderr
 
 
-def test_device_classes_are_the_planners():
-    source = (ROOT / "lib/Model/DeviceClass.cpp").read_text(encoding="utf-8")
-    assert sorted(re.findall(r'\.name = "(.+)"', source)) == sorted(communication.DEVICE_CLASSES)
-
-
 # What is drawn
 
 
