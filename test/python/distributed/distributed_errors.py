@@ -144,7 +144,7 @@ def case_construction(context):
            lambda: ns.ShardedEmbeddingBagCollection(plan, half, learning_rate=0.5))
     raises(ValueError, "use ShardedEmbeddingBagCollection",
            lambda: ns.ShardedEmbeddingCollection(plan, half, learning_rate=0.5))
-    raises(ValueError, "cannot read",
+    raises(ValueError, "is not an artifact of",
            lambda: context.make(plan, problem, artifact=context.folder / "none"))
     tables = context.make(plan, problem, name="taken")
     raises(ValueError, "taken", lambda: context.make(plan, problem, name="taken"))
