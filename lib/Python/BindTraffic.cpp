@@ -1,4 +1,4 @@
-//===- BindTraffic.cpp - What the devices of a plan send each other -------===//
+//===- BindTraffic.cpp - Python binding of a plan's traffic ---------------===//
 
 #include "Bindings.h"
 #include "Errors.h"

@@ -1,4 +1,4 @@
-//===- GroupWatch.cpp - Why a group of processes has ended ----------------===//
+//===- GroupWatch.cpp - Heartbeats and failures of ranks ------------------===//
 //
 // Keys in the store: `cause`, the text; `news`, a number that grows with every
 // roll call and cause, so that a poll is one request; `here/R`, the last roll

@@ -1,4 +1,4 @@
-//===- GroupWatch.h - Why a group of processes has ended -------*- C++ -*-===//
+//===- GroupWatch.h - Heartbeats and failures of ranks ----------*- C++ -*-===//
 //
 // When a rank cannot go on, all ranks of its process group learn one cause. A
 // rank that fails writes its cause into the group's store, where the first one

@@ -1,4 +1,4 @@
-//===- Levels.h - Which level an op belongs to -----------------*- C++ -*-===//
+//===- Levels.h - Lowering level of an op -----------------------*- C++ -*-===//
 //
 // For the passes that verify a level.
 //

@@ -1,4 +1,4 @@
-//===- Traffic.h - What the devices of a plan send each other ---*- C++ -*-===//
+//===- Traffic.h - Bytes of a plan between devices --------------*- C++ -*-===//
 ///
 /// \file
 /// The bytes are those of the artifact that the plan becomes, by the same code:

@@ -1,4 +1,4 @@
-//===- ModelFile.cpp - What the files of all trained models share ---------===//
+//===- ModelFile.cpp - Parts of trained model files -----------------------===//
 
 #include "ModelFile.h"
 

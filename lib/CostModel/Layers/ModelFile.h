@@ -1,4 +1,4 @@
-//===- ModelFile.h - What the files of all trained models share -*- C++ -*-===//
+//===- ModelFile.h - Parts of trained model files ---------------*- C++ -*-===//
 ///
 /// \file
 /// Checks, reads and writes the parts that the files of compute models,

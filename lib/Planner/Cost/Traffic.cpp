@@ -1,4 +1,4 @@
-//===- Traffic.cpp - What the devices of a plan send each other -----------===//
+//===- Traffic.cpp - Bytes of a plan between devices ----------------------===//
 
 #include "neuroshard/Planner/Traffic.h"
 

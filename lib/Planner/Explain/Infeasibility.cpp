@@ -1,4 +1,4 @@
-//===- Infeasibility.cpp - Why a problem has no plan ----------------------===//
+//===- Infeasibility.cpp - Reasons for a problem without a plan -----------===//
 
 #include "Infeasibility.h"
 

@@ -1,4 +1,4 @@
-//===- Infeasibility.h - Why a problem has no plan --------------*- C++ -*-===//
+//===- Infeasibility.h - Reasons for a problem without a plan ---*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_PLANNER_EXPLAIN_INFEASIBILITY_H
 #define NEUROSHARD_LIB_PLANNER_EXPLAIN_INFEASIBILITY_H

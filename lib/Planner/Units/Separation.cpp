@@ -1,4 +1,4 @@
-//===- Separation.cpp - Which devices hold separated tables ---------------===//
+//===- Separation.cpp - Devices that hold separated tables ----------------===//
 
 #include "Separation.h"
 

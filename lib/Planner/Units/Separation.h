@@ -1,4 +1,4 @@
-//===- Separation.h - Which devices hold separated tables -------*- C++ -*-===//
+//===- Separation.h - Devices that hold separated tables --------*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_PLANNER_UNITS_SEPARATION_H
 #define NEUROSHARD_LIB_PLANNER_UNITS_SEPARATION_H

@@ -1,4 +1,4 @@
-//===- RowViews.h - Where the rows of a result lie -------------*- C++ -*-===//
+//===- RowViews.h - Views of partial rows of a result -----------*- C++ -*-===//
 //
 // The partial rows that make up one result, as they were received from their
 // owners; or those into which one gradient is split, as they will be sent.

@@ -1,4 +1,4 @@
-"""How long a rank of a watched group may be silent before it counts as lost."""
+"""Time without a heartbeat after which a rank of a watched group counts as lost."""
 
 from __future__ import annotations
 

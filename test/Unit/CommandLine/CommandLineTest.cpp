@@ -1,4 +1,4 @@
-//===- CommandLineTest.cpp - What is read, what is refused, exit codes ----===//
+//===- CommandLineTest.cpp - Values, refusals and exit codes --------------===//
 
 #include "CommandLine.h"
 

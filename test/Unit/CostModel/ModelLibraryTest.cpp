@@ -1,4 +1,4 @@
-//===- ModelLibraryTest.cpp - Which models a name stands for --------------===//
+//===- ModelLibraryTest.cpp - Models chosen by name -----------------------===//
 
 #include "neuroshard/CostModel/ModelLibrary.h"
 #include "SmallModel.h"

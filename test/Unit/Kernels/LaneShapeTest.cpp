@@ -1,4 +1,4 @@
-//===- LaneShapeTest.cpp - How rows are spread over lanes -----------------===//
+//===- LaneShapeTest.cpp - Distribution of rows over lanes ----------------===//
 
 #include "neuroshard/Conversion/GPU/LaneShape.h"
 

@@ -1,4 +1,4 @@
-//===- ObjectiveTest.cpp - How both objectives add up, by hand ------------===//
+//===- ObjectiveTest.cpp - Sums of both objectives, by hand ---------------===//
 
 #include "neuroshard/Planner/Objective.h"
 #include "Support.h"
