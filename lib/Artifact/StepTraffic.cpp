@@ -15,56 +15,89 @@ PairBytes zeros(size_t devices) {
   return PairBytes(devices, std::vector<int64_t>(devices, 0));
 }
 
-/// Of one exchange, by how it is sent.
-class ExchangeBytes {
+/// Bytes by sender and receiver.
+class PairTraffic {
 public:
-  ExchangeBytes(const ExchangePlan &plan, const ExchangeSpec &spec,
-                const ExchangeLayout &layout, const ExchangeLoad &load)
-      : plan(plan), spec(spec), layout(layout), load(load),
-        count(load.batches.size()), wire(elementBytes(plan.wireType)),
-        likeBefore(count, false) {
-    for (size_t rank = 1; rank < count; ++rank)
-      likeBefore[rank] = load.batches[rank] == load.batches[rank - 1] &&
-                         load.idsOfBucket[rank] == load.idsOfBucket[rank - 1];
+  explicit PairTraffic(size_t devices) {
     for (PairBytes *bytes :
          {&traffic.ids, &traffic.results, &traffic.relayedResults,
           &traffic.gradients, &traffic.relayedGradients, &traffic.copies})
-      *bytes = zeros(count);
+      *bytes = zeros(devices);
   }
 
-  ExchangeTraffic onCpus() {
-    for (size_t rank = 0; rank < count; ++rank)
-      for (size_t owner = 0; owner < count; ++owner)
-        addDirect(rank, owner);
+  void add(PairBytes ExchangeTraffic::*kind, size_t from, size_t to,
+           int64_t bytes) {
+    (traffic.*kind)[from][to] += bytes;
+  }
+
+  ExchangeTraffic traffic;
+};
+
+/// Bytes between each device and the others, without a number for each pair.
+class DeviceSums {
+public:
+  explicit DeviceSums(DeviceTraffic &traffic) : traffic(traffic) {}
+
+  void add(PairBytes ExchangeTraffic::*kind, size_t from, size_t to,
+           int64_t bytes) {
+    if (from == to || kind == &ExchangeTraffic::ids)
+      return;
+    bool isForward = kind == &ExchangeTraffic::results ||
+                     kind == &ExchangeTraffic::relayedResults;
+    std::vector<int64_t> &sums = isForward ? traffic.forward : traffic.backward;
+    sums[from] += bytes;
+    sums[to] += bytes;
+  }
+
+private:
+  DeviceTraffic &traffic;
+};
+
+/// Counts what one exchange sends, by how it is sent, and adds it to `Sums`.
+template <typename Sums> class ExchangeBytes {
+public:
+  ExchangeBytes(const ExchangePlan &plan, const ExchangeSpec &spec,
+                const ExchangeLayout &layout, const ExchangeLoad &load,
+                Sums &sums)
+      : plan(plan), spec(spec), layout(layout), load(load),
+        count(load.batches.size()), wire(elementBytes(plan.wireType)),
+        likeBefore(count, false), sums(sums) {
+    for (size_t rank = 1; rank < count; ++rank)
+      likeBefore[rank] = load.batches[rank] == load.batches[rank - 1] &&
+                         load.idsOfBucket[rank] == load.idsOfBucket[rank - 1];
+  }
+
+  void onCpus() {
+    for (size_t owner = 0; owner < count; ++owner)
+      addDirect(owner);
     if (!layout.relays.empty())
       addRelayed();
-    if (layout.hasReplicated && count > 1)
-      for (size_t rank = 0; rank < count; ++rank) {
-        const StreamSet &set = layout.locals[rank];
-        int64_t bytes =
-            payloadBytes(set, rank) + blockOf(set, rank).size * wire;
-        std::fill(traffic.copies[rank].begin(), traffic.copies[rank].end(),
-                  bytes);
-      }
-    return std::move(traffic);
+    if (!layout.hasReplicated || count == 1)
+      return;
+    for (size_t rank = 0; rank < count; ++rank) {
+      const StreamSet &set = layout.locals[rank];
+      addToAll(rank, payloadBytes(set, rank) + blockOf(set, rank).size * wire);
+    }
   }
 
-  ExchangeTraffic onGpus() {
+  void onGpus() {
     int64_t most = 0; // all-gather takes as many bytes of each
-    for (size_t rank = 0; rank < count; ++rank) {
-      for (size_t owner = 0; owner < count; ++owner) {
-        const StreamSet &set = layout.owners[owner];
-        traffic.ids[rank][owner] = unpackedIdBytes(set, rank) +
-                                   unpackedIdBytes(layout.locals[owner], rank);
-        int64_t values = paddedValues(set, rank) * wire;
-        traffic.results[owner][rank] = values;
-        traffic.gradients[rank][owner] = values;
+    for (size_t owner = 0; owner < count; ++owner) {
+      const StreamSet &set = layout.owners[owner];
+      int64_t ids = 0, values = 0;
+      for (size_t rank = 0; rank < count; ++rank) {
+        if (!likeBefore[rank]) {
+          ids = unpackedIdBytes(set, rank) +
+                unpackedIdBytes(layout.locals[owner], rank);
+          values = paddedValues(set, rank) * wire;
+        }
+        addBothWays(rank, owner, ids, values);
       }
-      most = std::max(most, paddedValues(layout.locals[rank], rank) * wire);
+      most = std::max(most, paddedValues(layout.locals[owner], owner) * wire);
     }
     if (layout.hasReplicated && count > 1)
-      traffic.copies = PairBytes(count, std::vector<int64_t>(count, most));
-    return std::move(traffic);
+      for (size_t rank = 0; rank < count; ++rank)
+        addToAll(rank, most);
   }
 
 private:
@@ -87,19 +120,28 @@ private:
     });
   }
 
-  /// Ids of a rank's samples for an owner, and the values for those ids.
-  void addDirect(size_t rank, size_t owner) {
-    if (likeBefore[rank]) {
-      traffic.ids[rank][owner] = traffic.ids[rank - 1][owner];
-      traffic.gradients[rank][owner] = traffic.gradients[rank - 1][owner];
-      traffic.results[owner][rank] = traffic.results[owner][rank - 1];
-      return;
-    }
+  /// Ids of the ranks' samples for an owner, and the values for those ids.
+  void addDirect(size_t owner) {
     const StreamSet &set = layout.owners[owner];
-    traffic.ids[rank][owner] = payloadBytes(set, rank);
-    int64_t values = blockOf(set, rank).directSize * wire;
-    traffic.results[owner][rank] = values;
-    traffic.gradients[rank][owner] = values;
+    int64_t ids = 0, values = 0;
+    for (size_t rank = 0; rank < count; ++rank) {
+      if (!likeBefore[rank]) {
+        ids = payloadBytes(set, rank);
+        values = blockOf(set, rank).directSize * wire;
+      }
+      addBothWays(rank, owner, ids, values);
+    }
+  }
+
+  void addBothWays(size_t rank, size_t owner, int64_t ids, int64_t values) {
+    sums.add(&ExchangeTraffic::ids, rank, owner, ids);
+    sums.add(&ExchangeTraffic::results, owner, rank, values);
+    sums.add(&ExchangeTraffic::gradients, rank, owner, values);
+  }
+
+  void addToAll(size_t rank, int64_t bytes) {
+    for (size_t to = 0; to < count; ++to)
+      sums.add(&ExchangeTraffic::copies, rank, to, bytes);
   }
 
   void addRelayed() {
@@ -110,11 +152,11 @@ private:
       for (int64_t relay = 0; relay < devices; ++relay) {
         auto d = static_cast<size_t>(device), r = static_cast<size_t>(relay);
         int64_t inGroup = sizes.ownerToRelay(device, relay) * wire;
-        traffic.results[d][r] += inGroup;
-        traffic.relayedGradients[r][d] += inGroup;
+        sums.add(&ExchangeTraffic::results, d, r, inGroup);
+        sums.add(&ExchangeTraffic::relayedGradients, r, d, inGroup);
         int64_t across = sizes.relayToSamples(relay, device) * wire;
-        traffic.relayedResults[r][d] += across;
-        traffic.gradients[d][r] += across;
+        sums.add(&ExchangeTraffic::relayedResults, r, d, across);
+        sums.add(&ExchangeTraffic::gradients, d, r, across);
       }
   }
 
@@ -149,7 +191,7 @@ private:
   /// Ranks that bring as much as the one before them, of which a planner has
   /// many.
   std::vector<bool> likeBefore;
-  ExchangeTraffic traffic;
+  Sums &sums;
 };
 
 /// Owners of columns of the same rows send each other the norms of their
@@ -161,8 +203,8 @@ public:
             Engine engine)
       : plan(plan), layouts(layouts), load(load), engine(engine) {}
 
-  PairBytes count() {
-    PairBytes bytes = zeros(static_cast<size_t>(plan.numDevices));
+  /// Calls add(sender, receiver, bytes).
+  template <typename Add> void count(const Add &add) {
     std::vector<bool> needsNormExchange = plan.tablesWithNormExchange();
     std::vector<std::vector<const ShardSpec *>> ofTable(plan.tables.size());
     for (const ShardSpec &shard : plan.shards)
@@ -182,11 +224,10 @@ public:
                        std::min(from->rows.end, to->rows.end)};
           int64_t rows = areAligned ? mostRows(*from)
                                     : load.distinctRows(from->table, common);
-          bytes[static_cast<size_t>(sender)][static_cast<size_t>(receiver)] +=
-              rows * static_cast<int64_t>(sizeof(float));
+          add(static_cast<size_t>(sender), static_cast<size_t>(receiver),
+              rows * static_cast<int64_t>(sizeof(float)));
         }
     }
-    return bytes;
   }
 
 private:
@@ -221,18 +262,52 @@ private:
   Engine engine;
 };
 
+template <typename Sums>
+void countExchange(const ExchangePlan &plan,
+                   const std::vector<ExchangeLayout> &layouts,
+                   const StepLoad &load, Engine engine, size_t exchange,
+                   Sums &sums) {
+  ExchangeBytes<Sums> bytes(plan, plan.exchanges[exchange], layouts[exchange],
+                            load.exchanges[exchange], sums);
+  engine == Engine::Gpu ? bytes.onGpus() : bytes.onCpus();
+}
+
 } // namespace
 
 StepTraffic stepTraffic(const ExchangePlan &plan,
                         const std::vector<ExchangeLayout> &layouts,
                         const StepLoad &load, Engine engine) {
+  auto devices = static_cast<size_t>(plan.numDevices);
   StepTraffic traffic;
   for (size_t x = 0; x < layouts.size(); ++x) {
-    ExchangeBytes bytes(plan, plan.exchanges[x], layouts[x], load.exchanges[x]);
-    traffic.exchanges.push_back(engine == Engine::Gpu ? bytes.onGpus()
-                                                      : bytes.onCpus());
+    PairTraffic pairs(devices);
+    countExchange(plan, layouts, load, engine, x, pairs);
+    traffic.exchanges.push_back(std::move(pairs.traffic));
   }
-  traffic.norms = NormBytes(plan, layouts, load, engine).count();
+  traffic.norms = zeros(devices);
+  NormBytes(plan, layouts, load, engine)
+      .count([&](size_t from, size_t to, int64_t bytes) {
+        traffic.norms[from][to] += bytes;
+      });
+  return traffic;
+}
+
+DeviceTraffic deviceTraffic(const ExchangePlan &plan,
+                            const std::vector<ExchangeLayout> &layouts,
+                            const StepLoad &load, Engine engine) {
+  auto devices = static_cast<size_t>(plan.numDevices);
+  DeviceTraffic traffic{std::vector<int64_t>(devices),
+                        std::vector<int64_t>(devices)};
+  DeviceSums sums(traffic);
+  for (size_t x = 0; x < layouts.size(); ++x)
+    countExchange(plan, layouts, load, engine, x, sums);
+  NormBytes(plan, layouts, load, engine)
+      .count([&](size_t from, size_t to, int64_t bytes) {
+        if (from == to)
+          return;
+        traffic.backward[from] += bytes;
+        traffic.backward[to] += bytes;
+      });
   return traffic;
 }
 

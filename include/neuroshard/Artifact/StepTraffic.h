@@ -65,6 +65,18 @@ StepTraffic stepTraffic(const ExchangePlan &plan,
                         const std::vector<ExchangeLayout> &layouts,
                         const StepLoad &load, Engine engine);
 
+/// Bytes of a step that each device sends to others and receives from them.
+/// Takes memory for each device, not for each pair.
+struct DeviceTraffic {
+  std::vector<int64_t> forward;  ///< results.
+  std::vector<int64_t> backward; ///< gradients, copies and norms.
+};
+
+/// The sums of stepTraffic() for each device.
+DeviceTraffic deviceTraffic(const ExchangePlan &plan,
+                            const std::vector<ExchangeLayout> &layouts,
+                            const StepLoad &load, Engine engine);
+
 } // namespace neuroshard
 
 #endif // NEUROSHARD_ARTIFACT_STEPTRAFFIC_H

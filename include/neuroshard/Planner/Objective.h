@@ -36,8 +36,8 @@ struct DeviceCost {
   double forwardCommunicationMs = 0;
   double backwardCommunicationMs = 0;
   /// Bytes that the device sends to others and receives from them per step, as
-  /// its artifact will: planTraffic(). Results; gradients and norms. For target
-  /// torchrec-1.9 those that the cost is computed from.
+  /// its artifact will: planDeviceTraffic(). Results; gradients and norms. For
+  /// target torchrec-1.9 those that the cost is computed from.
   double forwardBytes = 0;
   double backwardBytes = 0;
 };

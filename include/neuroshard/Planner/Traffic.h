@@ -40,6 +40,10 @@ StepTraffic planTraffic(const ShardingProblem &problem,
 StepTraffic planTraffic(const ShardingProblem &problem,
                         std::span<const Shard> shards);
 
+/// The sums of planTraffic() for each device.
+DeviceTraffic planDeviceTraffic(const ShardingProblem &problem,
+                                std::span<const Shard> shards);
+
 } // namespace neuroshard
 
 #endif // NEUROSHARD_PLANNER_TRAFFIC_H

@@ -170,27 +170,6 @@ static CostBreakdown evaluateSnapshots(const ShardingProblem &problem,
   return mean;
 }
 
-/// Bytes between each device and the others.
-static void setBytes(const StepTraffic &traffic, CostBreakdown &breakdown) {
-  auto add = [&](const PairBytes &bytes, double DeviceCost::*to) {
-    for (size_t a = 0; a < bytes.size(); ++a)
-      for (size_t b = 0; b < bytes.size(); ++b)
-        if (a != b)
-          breakdown.devices[a].*to +=
-              static_cast<double>(bytes[a][b] + bytes[b][a]);
-  };
-  for (DeviceCost &device : breakdown.devices)
-    device.forwardBytes = device.backwardBytes = 0;
-  for (const ExchangeTraffic &exchange : traffic.exchanges) {
-    add(exchange.results, &DeviceCost::forwardBytes);
-    add(exchange.relayedResults, &DeviceCost::forwardBytes);
-    add(exchange.gradients, &DeviceCost::backwardBytes);
-    add(exchange.relayedGradients, &DeviceCost::backwardBytes);
-    add(exchange.copies, &DeviceCost::backwardBytes);
-  }
-  add(traffic.norms, &DeviceCost::backwardBytes);
-}
-
 CostBreakdown neuroshard::evaluate(const ShardingProblem &problem,
                                    const ShardingPlan &plan,
                                    const CostModel &model,
@@ -236,8 +215,14 @@ CostBreakdown neuroshard::evaluate(const ShardingProblem &problem,
     loads[d].compute = compute[d];
   CostBreakdown breakdown =
       composeCost(problem.topology, loads, model, options);
-  if (problem.target == Target::Native)
-    setBytes(planTraffic(problem, plan.shards), breakdown);
+  if (problem.target != Target::Native)
+    return breakdown;
+  DeviceTraffic traffic = planDeviceTraffic(problem, plan.shards);
+  for (size_t d = 0; d < devices; ++d) {
+    breakdown.devices[d].forwardBytes = static_cast<double>(traffic.forward[d]);
+    breakdown.devices[d].backwardBytes =
+        static_cast<double>(traffic.backward[d]);
+  }
   return breakdown;
 }
 

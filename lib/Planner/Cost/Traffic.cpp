@@ -170,3 +170,11 @@ StepTraffic neuroshard::planTraffic(const ShardingProblem &problem,
   return stepTraffic(plan, layouts, expectedLoad(problem, plan, layouts),
                      engineOf(problem));
 }
+
+DeviceTraffic neuroshard::planDeviceTraffic(const ShardingProblem &problem,
+                                            std::span<const Shard> shards) {
+  ExchangePlan plan = exchangePlan(problem, shards);
+  std::vector<ExchangeLayout> layouts = makeLayouts(plan);
+  return deviceTraffic(plan, layouts, expectedLoad(problem, plan, layouts),
+                       engineOf(problem));
+}
