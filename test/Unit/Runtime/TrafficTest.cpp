@@ -222,6 +222,28 @@ void expectSent(nsrt_world *world, int device, const StepTraffic &traffic) {
             toOthers(device, {&traffic.norms}));
 }
 
+/// deviceTraffic() has the sums of stepTraffic().
+void expectSums(const DeviceTraffic &sums, const StepTraffic &traffic) {
+  std::vector<int64_t> forward(sums.forward.size());
+  std::vector<int64_t> backward(sums.backward.size());
+  auto add = [](const PairBytes &bytes, std::vector<int64_t> &to) {
+    for (size_t a = 0; a < bytes.size(); ++a)
+      for (size_t b = 0; b < bytes.size(); ++b)
+        if (a != b)
+          to[a] += bytes[a][b] + bytes[b][a];
+  };
+  for (const ExchangeTraffic &exchange : traffic.exchanges) {
+    add(exchange.results, forward);
+    add(exchange.relayedResults, forward);
+    add(exchange.gradients, backward);
+    add(exchange.relayedGradients, backward);
+    add(exchange.copies, backward);
+  }
+  add(traffic.norms, backward);
+  EXPECT_EQ(sums.forward, forward);
+  EXPECT_EQ(sums.backward, backward);
+}
+
 TEST(Traffic, PlannedIsSent) {
   std::mt19937 random(5);
   for (int round = 0; round < 200; ++round) {
@@ -236,6 +258,9 @@ TEST(Traffic, PlannedIsSent) {
       return stepTraffic(artifact, artifact.layouts, load, engine);
     };
     StepTraffic onCpus = sent(Engine::Cpu);
+    for (Engine engine : {Engine::Cpu, Engine::Gpu})
+      expectSums(deviceTraffic(artifact, artifact.layouts, load, engine),
+                 sent(engine));
     std::vector<neuroshard::Shard> shards = describeShards(plan);
     EXPECT_EQ(planTraffic(describeProblem(plan, "CPU"), shards, load), onCpus);
     EXPECT_EQ(planTraffic(describeProblem(plan, "H200"), shards, load),
