@@ -253,6 +253,7 @@ void checkGpuProgram(const GpuProgram &program, const Manifest &manifest,
   const DeviceBinding &binding = manifest.bindings[static_cast<size_t>(device)];
   checkCount("slots", binding.slots.size(), program.slots.size());
   checkCount("lookups", binding.lookups.size(), program.lookups.size());
+  std::vector<bool> withNormExchange = manifest.tablesWithNormExchange();
   for (size_t i = 0; i < program.slots.size(); ++i) {
     const ShardSpec &shard =
         manifest.shards[static_cast<size_t>(binding.slots[i])];
@@ -266,7 +267,7 @@ void checkGpuProgram(const GpuProgram &program, const Manifest &manifest,
            static_cast<int32_t>(table.states().perElement), slot.elementStates);
     expect(path, "state_rows", static_cast<int32_t>(table.states().perRow),
            slot.rowStates);
-    bool exchanges = manifest.needsNormExchange(shard);
+    bool exchanges = withNormExchange[static_cast<size_t>(shard.table)];
     if (slot.trainable() && slot.twoPhase != exchanges)
       expect(path, "two_phase", exchanges, slot.twoPhase);
     if (slot.isSmall() && shard.rows.size() > NSG_MOST_SMALL_ROWS)

@@ -18,7 +18,8 @@ public:
       : manifest(manifest),
         binding(manifest.bindings[static_cast<size_t>(device)]),
         program(program), where("program " + std::to_string(binding.program) +
-                                " for device " + std::to_string(device)) {}
+                                " for device " + std::to_string(device)),
+        withNormExchange(manifest.tablesWithNormExchange()) {}
 
   void check() const {
     expect("version", NSRT_PROGRAM_VERSION, program.version);
@@ -59,7 +60,7 @@ private:
     expect(name + "states per element", table.states().perElement,
            slot.state_elements);
     expect(name + "states per row", table.states().perRow, slot.state_rows);
-    bool twoPhase = manifest.needsNormExchange(shard);
+    bool twoPhase = withNormExchange[static_cast<size_t>(shard.table)];
     bool hasBoth = slot.reduce && slot.apply;
     if (static_cast<bool>(slot.update) == twoPhase || hasBoth != twoPhase)
       fail(where, ": ", name, "expected ",
@@ -98,6 +99,7 @@ private:
   const DeviceBinding &binding;
   const nsrt_program &program;
   std::string where;
+  std::vector<bool> withNormExchange; ///< by table.
 };
 
 } // namespace
