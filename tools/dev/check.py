@@ -163,11 +163,12 @@ def run_lit(context):
     return closed(tally_of_junit(results), exit_code, context)
 
 
-def pytest_suite(folder):
+def pytest_suite(folder, jobs=JOBS):
+    """Python tests in `jobs` processes; test/conftest.py says which of them stay together."""
     def run_pytest(context):
         results = context.results / f"{folder.name}.xml"
         command = [sys.executable, "-m", "pytest", "-v", "--tb=short", "--durations=5",
-                   f"--junitxml={results}", folder]
+                   f"--numprocesses={jobs}", f"--junitxml={results}", folder]
         if context.filter:
             command.append(f"--name-regex={context.filter}")
         exit_code = run(command, context)
@@ -182,7 +183,7 @@ SUITES = {
     "lit": run_lit,
     "python": pytest_suite(ROOT / "test" / "python"),
     "docs": pytest_suite(ROOT / "test" / "docs"),
-    "consumer": pytest_suite(ROOT / "test" / "consumer"),
+    "consumer": pytest_suite(ROOT / "test" / "consumer", jobs="0"),
 }
 
 
