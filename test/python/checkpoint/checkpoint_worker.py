@@ -1,15 +1,17 @@
 """One rank of the tests of checkpoints: runs the cases it is told and writes what each gave.
 
-usage: torchrun --nproc-per-node N checkpoint_worker.py FOLDER CASE[:KEY=VALUE...]...
+usage: forked_ranks.py N LOGS MODULES checkpoint_worker.py FOLDER CASE[:KEY=VALUE...]...
        checkpoint_worker.py --fork N FOLDER CASE[:KEY=VALUE...]...
 
 FOLDER/results-<ranks>-<rank>.json gets, by case, "" or what went wrong. --fork makes the ranks
-itself, for each case anew, and lets those go on whose peers are killed, which torchrun ends."""
+itself, for each case anew, and lets those go on whose peers are killed; forked_ranks.py ends
+them."""
 
 import json
 import os
 import socket
 import sys
+import time
 import traceback
 import warnings
 from datetime import timedelta
@@ -28,17 +30,19 @@ import checkpoint_cases  # noqa: E402
 
 def main(folder, *names):
     torch.set_num_threads(1)
-    dist.init_process_group("gloo", timeout=timedelta(seconds=60))
+    dist.init_process_group("gloo", timeout=timedelta(seconds=300))
     rank, ranks = dist.get_rank(), dist.get_world_size()
     results = {}
     for name in names:
         case, *pairs = name.split(":")
         options = dict(pair.split("=") for pair in pairs)
+        cpu = time.process_time()
         try:
             getattr(checkpoint_cases, case)(Path(folder), **options)
             results[name] = ""
         except Exception:
             results[name] = traceback.format_exc()
+        print(f"{name}: {time.process_time() - cpu:.2f} s of CPU", flush=True)
         (Path(folder) / f"results-{ranks}-{rank}.json").write_text(json.dumps(results))
         if any(checkpoint_cases.everywhere(results[name])):
             break

@@ -1,4 +1,4 @@
-"""Checkpoints of sharded tables between 4, 3 and 2 ranks of torchrun: bits, the matrix of
+"""Checkpoints of sharded tables between 4, 3 and 2 ranks: bits, the matrix of
 optimizers and kinds of sharding, conversions, full disks, damage, killed ranks."""
 
 import json
@@ -12,10 +12,12 @@ from pathlib import Path
 import pytest
 
 from support import matrix
+from support.ranks import LAUNCHER, tail
 
 HERE = Path(__file__).parent
 WORKER = HERE / "checkpoint_worker.py"
-TIMEOUT_S = 300
+TIMEOUT_S = 900
+MODULES = "neuroshard.distributed,torch.distributed.checkpoint,torch._dynamo"
 SEED = matrix.seed()
 # Rotation r loads a table that was sharded in kind k in kind k + r, so that all rotations
 # together load every kind in every kind. A sample is named by the names of its tests.
@@ -40,18 +42,21 @@ CASES = {
 }
 
 
-def torchrun(ranks, folder):
+def run_cases(ranks, folder):
     """Runs the cases of a number of ranks; gives, by case, what went wrong on which rank."""
-    output = run(["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks),
-                  WORKER, folder, *CASES[ranks]], folder)
+    logs = folder / f"logs-{ranks}"
+    logs.mkdir()
+    output = run([LAUNCHER, str(ranks), logs, MODULES, WORKER, folder, *CASES[ranks]], folder,
+                 logs)
     found = [json.loads((folder / f"results-{ranks}-{rank}.json").read_text())
              for rank in range(ranks)]
     return {case: [one.get(case, f"not reached\n{output}") for one in found]
             for case in CASES[ranks]}
 
 
-def run(arguments, folder):
-    """The output of a Python program; none of its processes outlives the test."""
+def run(arguments, folder, logs=None):
+    """The output of a Python program, with the ends of its logs if it failed; none of its
+    processes outlives the test."""
     process = subprocess.Popen([sys.executable, *arguments], stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, text=True, start_new_session=True,
                                env={**os.environ, "OMP_NUM_THREADS": "1",
@@ -61,7 +66,8 @@ def run(arguments, folder):
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
-    assert process.returncode == 0, output
+    assert process.returncode == 0, output + "".join(map(tail, sorted(logs.iterdir()) if logs
+                                                         else ()))
     return output
 
 
@@ -81,7 +87,7 @@ def killed(folder):
 
 @pytest.fixture(scope="module")
 def results(folder, killed):
-    return {ranks: torchrun(ranks, folder) for ranks in (4, 3, 2)}
+    return {ranks: run_cases(ranks, folder) for ranks in (4, 3, 2)}
 
 
 @pytest.mark.parametrize(("ranks", "case"),

@@ -1,25 +1,20 @@
 """One rank of the tests of neuroshard.distributed: runs cases, says how each ended.
 
-usage: torchrun --nproc-per-node N distributed_worker.py FOLDER LIMIT_S
+usage: forked_ranks.py N LOGS MODULES distributed_worker.py FOLDER LIMIT_S
 
 FOLDER/cases.json lists cases as MODULE.FUNCTION[:KEY=VALUE...], functions case_FUNCTION of
 distributed_MODULE.py. FOLDER/results-RANK gets a line [case, "" or what went wrong] each."""
 
-import ctypes
 import faulthandler
 import importlib
 import json
 import os
-import signal
 import sys
 import time
 import traceback
 import warnings
 from datetime import timedelta
 from pathlib import Path
-
-PR_SET_PDEATHSIG = 1
-ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # torchrun is the parent
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(Path(os.environ["NEUROSHARD_BUILD_DIR"], "python")), str(HERE),

@@ -1,6 +1,5 @@
-"""Sharded modules on 1, 2, 4 and 8 ranks of torchrun: training against torch, forms of ids,
-torch's own machinery, wrong input. Each number of ranks is one torchrun; cases are in
-distributed_*.py."""
+"""Sharded modules on 1, 2, 4 and 8 ranks: training against torch, forms of ids, torch's own
+machinery, wrong input. Each number of ranks is one job; cases are in distributed_*.py."""
 
 import os
 
@@ -68,7 +67,8 @@ def runs(request, tmp_path_factory):
     chosen = [item.callspec.params for item in request.session.items
               if item.nodeid.startswith(request.node.nodeid) and item.originalname == "test_ranks"]
     return {ranks: Ranks(ranks, [one["case"] for one in chosen if one["ranks"] == ranks], folder,
-                         environment={"NEUROSHARD_CACHE": str(folder / "cache")})
+                         environment={"NEUROSHARD_CACHE": str(folder / "cache")},
+                         modules=("neuroshard.distributed", "torch._inductor.compile_fx"))
             for ranks in CASES}
 
 

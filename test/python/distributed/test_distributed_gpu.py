@@ -1,4 +1,4 @@
-"""The engine for GPUs on 1, 2 and 4 ranks of torchrun, by the emulator and Gloo: the cases of
+"""The engine for GPUs on 1, 2 and 4 ranks, by the emulator and Gloo: the cases of
 test_distributed.py, and those that only it has. No GPU and no NCCL take part."""
 
 import os
@@ -62,7 +62,8 @@ def runs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("distributed_gpu")
     environment = {"NEUROSHARD_CACHE": str(folder / "cache"),
                    "NEUROSHARD_CUDA_DRIVER": str(EMULATOR)}
-    return {ranks: Ranks(ranks, cases, folder, environment=environment)
+    modules = ("neuroshard.distributed", "torch._dynamo", "torch.distributed.checkpoint")
+    return {ranks: Ranks(ranks, cases, folder, environment=environment, modules=modules)
             for ranks, cases in CASES.items()}
 
 

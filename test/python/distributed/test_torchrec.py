@@ -28,7 +28,9 @@ CASES = {ranks: [*(f"torchrec.plan:number={one}" for one in matrix.sample(
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("torchrec")
-    return {ranks: Ranks(ranks, cases, folder) for ranks, cases in CASES.items()}
+    return {ranks: Ranks(ranks, cases, folder, modules=("neuroshard.torchrec",
+                                                        "torchrec.distributed"))
+            for ranks, cases in CASES.items()}
 
 
 @pytest.mark.parametrize(("ranks", "case"),

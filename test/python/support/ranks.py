@@ -1,7 +1,7 @@
-"""Runs many cases in one torchrun, and gives what each rank said of each.
+"""Runs many cases in one job of several ranks, and gives what each rank said of each.
 
 A rank that hangs is cut by its own watchdog, with its stack in the message; what it had not
-reached goes on in another torchrun. No process outlives the test."""
+reached goes on in another job. No process outlives the test."""
 
 import ctypes
 import json
@@ -12,7 +12,9 @@ import sys
 import time
 from pathlib import Path
 
+LAUNCHER = Path(__file__).with_name("forked_ranks.py")
 WORKER = Path(__file__).parents[1] / "distributed" / "distributed_worker.py"
+MODULES = ("neuroshard.distributed",)
 CASE_LIMIT_S = 120
 MAX_RUNS = 6
 LOG_LINES = 40
@@ -22,8 +24,10 @@ PR_SET_PDEATHSIG = 1
 class Ranks:
     """The cases of one number of ranks; they run when the first result is asked for."""
 
-    def __init__(self, ranks, cases, folder, limit_s=CASE_LIMIT_S, worker=WORKER, environment=()):
+    def __init__(self, ranks, cases, folder, limit_s=CASE_LIMIT_S, worker=WORKER, environment=(),
+                 modules=MODULES):
         self.ranks, self.cases, self.folder = ranks, list(cases), Path(folder)
+        self.modules = modules
         self.limit_s, self.worker = limit_s, worker
         self.environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1",
                             **dict(environment)}
@@ -54,23 +58,22 @@ class Ranks:
 
 
 class Run:
-    """One torchrun, from its start to its end."""
+    """One job, from its start to its end."""
 
     def __init__(self, owner, cases, folder):
         self.owner, self.cases, self.folder = owner, cases, folder
         folder.mkdir(parents=True)
         (folder / "cases.json").write_text(json.dumps(cases))
-        with open(folder / "torchrun.log", "w", encoding="utf-8") as log:
+        with open(folder / "launcher.log", "w", encoding="utf-8") as log:
             process = subprocess.Popen(
-                [sys.executable, "-m", "torch.distributed.run", "--standalone",
-                 "--nproc-per-node", str(owner.ranks), "--redirects", "3", "--log-dir", folder,
+                [sys.executable, LAUNCHER, str(owner.ranks), folder, ",".join(owner.modules),
                  owner.worker, folder, str(owner.limit_s)],
                 stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
                 env=owner.environment, start_new_session=True, preexec_fn=die_with_parent)
             try:
                 self._watch(process)
             finally:
-                # The ranks die with it: distributed_worker.py asks for that.
+                # The ranks die with it: forked_ranks.py asks for that.
                 try:
                     os.killpg(process.pid, signal.SIGKILL)
                 except ProcessLookupError:
@@ -117,9 +120,10 @@ class Run:
 
     def _unfinished(self, rank):
         text = "did not end; its last output:\n"
-        for log in sorted(self.folder.glob(f"*/attempt_0/{rank}/std*.log")):
+        log = self.folder / f"rank-{rank}.log"
+        if log.exists():
             text += tail(log)
-        return text + (tail(self.folder / "torchrun.log") if rank == 0 else "")
+        return text + (tail(self.folder / "launcher.log") if rank == 0 else "")
 
 
 def die_with_parent():
