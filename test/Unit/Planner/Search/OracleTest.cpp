@@ -32,7 +32,7 @@ struct Counts {
   int algorithmLimit = 0;
 };
 
-uint64_t problemCount() { return std::getenv("NEUROSHARD_ALL") ? 10000 : 1000; }
+uint64_t problemCount() { return std::getenv("NEUROSHARD_ALL") ? 10000 : 250; }
 
 SearchOptions optionsFor(uint64_t seed) {
   SearchOptions options;

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <functional>
 #include <random>
 
@@ -95,7 +96,8 @@ ShardingProblem randomProblem(uint64_t seed) {
 TEST(PropertyTest, EveryPlanPassesTheVerifierAndTheFileFormat) {
   std::unique_ptr<CostModel> model = makeRooflineModel();
   int planned = 0, refused = 0, bad = 0;
-  for (uint64_t seed = 0; seed < 600; ++seed) {
+  const int problems = std::getenv("NEUROSHARD_ALL") ? 600 : 200;
+  for (uint64_t seed = 0; seed < static_cast<uint64_t>(problems); ++seed) {
     ShardingProblem problem = randomProblem(seed);
     SearchOptions options;
     options.seed = seed;
@@ -118,9 +120,9 @@ TEST(PropertyTest, EveryPlanPassesTheVerifierAndTheFileFormat) {
     EXPECT_EQ(*parseWorkload(writeWorkload(problem)), problem) << seed;
   }
   // The generator makes enough of each.
-  EXPECT_GT(planned, 200);
-  EXPECT_GT(refused, 50);
-  EXPECT_LT(bad, 100);
+  EXPECT_GT(planned, problems / 3);
+  EXPECT_GT(refused, problems / 12);
+  EXPECT_LT(bad, problems / 6);
 }
 
 /// Without constraints and with native row cuts, weights alone: whenever the
