@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ["NEUROSHARD_BUILD_DIR"])
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCKS = [block for page in PAGES for block in blocks_of_page(page) if not block.is_front_door]
-BLOCK_LIMIT_S = 600
+BLOCK_LIMIT_S = 1200
 # A build with sanitizers has no Python module and no plugin, as plain programs cannot load them;
 # nor do they link its libraries.
 HAS_MODULE = not re.search(r"^NEUROSHARD_SANITIZE:\w+=.", (BUILD / "CMakeCache.txt").read_text(),

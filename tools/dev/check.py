@@ -17,8 +17,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 JOBS = "2"
-SUITE_LIMIT_S = 2400
-PROGRAM_LIMIT_S = 600
+SUITE_LIMIT_S = 7200
+PROGRAM_LIMIT_S = 1800
 PYTEST_COLLECTED_NOTHING = 5
 # Suites that check all files and have no tests to filter.
 UNFILTERED = ("format", "structure")

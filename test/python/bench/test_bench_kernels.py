@@ -13,7 +13,7 @@ TOOL = Path(os.environ["NEUROSHARD_BUILD_DIR"]) / "bin" / "neuroshard-bench"
 
 def run(*arguments):
     return subprocess.run([TOOL, "kernels", *arguments], capture_output=True, text=True,
-                          timeout=120)
+                          timeout=600)
 
 
 @pytest.fixture(scope="module")

@@ -182,7 +182,7 @@ def test_lines_and_means():
 
 def run(*arguments):
     return subprocess.run([tool("neuroshard-bench"), "planners", "--python", sys.executable,
-                           *arguments], capture_output=True, text=True, timeout=300, check=False)
+                           *arguments], capture_output=True, text=True, timeout=1200, check=False)
 
 
 def test_command(tmp_path):

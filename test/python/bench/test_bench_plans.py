@@ -16,7 +16,7 @@ from support.artifact import tool
 
 def run(*arguments):
     return subprocess.run([tool("neuroshard-bench"), "plans", "--python", sys.executable,
-                           *arguments], capture_output=True, text=True, timeout=300, check=False)
+                           *arguments], capture_output=True, text=True, timeout=1200, check=False)
 
 
 def test_runs_plans_on_ranks(tmp_path, monkeypatch):

@@ -15,7 +15,7 @@ from support.commands import make_runner
 from support.planning import ROOT, small_problem
 
 COMMAND = [sys.executable, "-m", "neuroshard"]
-LIMIT_S = 100
+LIMIT_S = 600
 HEAVY = ("torch", "torchrec")
 # Importing torch and torchrec takes a while.
 WITHOUT_TORCH = ("import sys; sys.modules.update(torch=None, torchrec=None)\n"

@@ -9,7 +9,7 @@ from safetensors.numpy import load_file
 
 from support import artifact
 
-TIMEOUT_S = 120
+TIMEOUT_S = 600
 FEW = ["--samples", "4", "--repeats", "1", "--memory", "0.05", "--seed", "3"]
 
 

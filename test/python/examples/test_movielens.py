@@ -191,7 +191,7 @@ def trained(tmp_path_factory):
         [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node",
          str(RANKS), "-m", "movielens.train", "--batch", "512", "--dim", "16", "--steps",
          str(STEPS), "--out", folder / "out"],
-        env=environment, capture_output=True, text=True, timeout=300)
+        env=environment, capture_output=True, text=True, timeout=1200)
     assert result.returncode == 0, result.stdout + result.stderr
     return SimpleNamespace(text=result.stdout, plan=ns.Plan.load(folder / "out" / "plan.json"),
                            **json.loads((folder / "out" / "figures.json").read_text()))

@@ -26,7 +26,7 @@ from neuroshard.distributed import save  # noqa: E402, F401
 from neuroshard.distributed._engine import operators  # noqa: E402, F401
 
 AT_ONCE = 2
-GIVE_UP_S = 300
+GIVE_UP_S = 900
 
 
 class Start:

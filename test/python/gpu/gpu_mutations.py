@@ -27,7 +27,7 @@ def llvm_tool(name):
 
 def run(*command):
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False,
-                          timeout=300)
+                          timeout=1200)
     assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stderr}"
 
 

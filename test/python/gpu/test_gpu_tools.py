@@ -302,7 +302,7 @@ def test_the_runtime_links_from_the_files_that_are_built_there(tmp_path):
 def run_script(name, *arguments, **variables):
     environment = {**os.environ, "PYTHONPATH": str(BUILD / "python"), **variables}
     return subprocess.run([sys.executable, ROOT / "tools/gpu" / name, *map(str, arguments)],
-                          capture_output=True, text=True, check=False, env=environment, timeout=300)
+                          capture_output=True, text=True, check=False, env=environment, timeout=1200)
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ import neuroshard as ns
 from support.planning import EXPECTED, ROOT, BytesModel, reference_task, small_problem
 
 BUILD = Path(os.environ["NEUROSHARD_BUILD_DIR"])
-LIMIT_S = 120
+LIMIT_S = 600
 
 
 def run(*command, **options):

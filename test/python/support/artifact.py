@@ -15,7 +15,7 @@ def tool(name):
 def run_tool(name, *arguments):
     """(exit code, standard error) of a tool."""
     done = subprocess.run([tool(name), *map(str, arguments)], capture_output=True, text=True,
-                          check=False, timeout=300)
+                          check=False, timeout=1200)
     return done.returncode, done.stderr
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 LAUNCHER = Path(__file__).with_name("forked_ranks.py")
 WORKER = Path(__file__).parents[1] / "distributed" / "distributed_worker.py"
 MODULES = ("neuroshard.distributed",)
-CASE_LIMIT_S = 120
+CASE_LIMIT_S = 300
 MAX_RUNS = 6
 LOG_LINES = 40
 PR_SET_PDEATHSIG = 1

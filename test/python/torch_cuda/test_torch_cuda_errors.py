@@ -236,7 +236,7 @@ def python(code, **changes):
         if value is not None:
             environment[name] = value
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True,
-                          text=True, check=False, timeout=120)
+                          text=True, check=False, timeout=600)
     return done.stdout.strip(), done.stderr
 
 

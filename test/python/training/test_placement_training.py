@@ -15,7 +15,7 @@ QUICK = ["--iterations", "6", "--validate-every", "3", "--validation-tasks", "8"
 
 def train(*arguments):
     return subprocess.run([artifact.tool("neuroshard-train"), *map(str, arguments)],
-                          capture_output=True, text=True, check=False, timeout=300)
+                          capture_output=True, text=True, check=False, timeout=1200)
 
 
 def trained(*arguments):

@@ -14,7 +14,7 @@ QUICK = ["--members", "2", "--epochs", "40", "--min-steps", "300"]
 
 def train(*arguments):
     return subprocess.run([artifact.tool("neuroshard-train"), *map(str, arguments)],
-                          capture_output=True, text=True, check=False, timeout=300)
+                          capture_output=True, text=True, check=False, timeout=1200)
 
 
 def trained(*arguments):
