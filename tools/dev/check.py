@@ -15,13 +15,13 @@ import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass
 from pathlib import Path
 
+import selection
+
 ROOT = Path(__file__).resolve().parents[2]
 JOBS = "2"
 SUITE_LIMIT_S = 7200
 PROGRAM_LIMIT_S = 1800
 PYTEST_COLLECTED_NOTHING = 5
-# Suites that check all files and have no tests to filter.
-UNFILTERED = ("format", "structure")
 
 
 @dataclass
@@ -194,6 +194,14 @@ def default_seed():
     return str(int(head.stdout.strip(), 16)) if head.returncode == 0 else "1"
 
 
+def suites_of(context):
+    """The suites to run: all, or those that the filter needs."""
+    if not context.filter:
+        return list(SUITES)
+    chosen = selection.select(ROOT, context.build, context.filter).suites
+    return [name for name in SUITES if name in chosen]
+
+
 def forget_results(context, suite):
     """Removes the results of an earlier run, so that they cannot pass for this one's."""
     (context.results / f"{suite}.xml").unlink(missing_ok=True)
@@ -217,14 +225,18 @@ def main():
     parser.add_argument("--build-dir", type=Path, required=True)
     parser.add_argument("--filter", default="", help="regular expression on test names")
     parser.add_argument("--suite", action="append", choices=SUITES, help="run only this one")
+    parser.add_argument("--list-targets", action="store_true",
+                        help="print what to build for the tests of the filter, and end")
     arguments = parser.parse_args()
     context = make_context(arguments)
+    if arguments.list_targets:
+        print(*selection.select(ROOT, context.build, context.filter).targets)
+        return 0
 
     seed = context.environment["NEUROSHARD_SEED"]
     scope = "all of them" if context.environment.get("NEUROSHARD_ALL") else "a sample"
     print(f"== check: {scope} (NEUROSHARD_SEED={seed})", flush=True)
-    names = arguments.suite or [name for name in SUITES
-                                if name not in UNFILTERED or not context.filter]
+    names = arguments.suite or suites_of(context)
     total = Tally()
     rows = []
     for name in names:
