@@ -9,6 +9,7 @@ import pytest
 
 pytest.importorskip("torch")
 
+from neuroshard.bench import plans as bench_plans
 from neuroshard.bench._plans.report import ranks_of, spearman
 from neuroshard.bench._plans.tasks import draw_ids, make_task
 from support.artifact import tool
@@ -39,9 +40,15 @@ def test_runs_plans_on_ranks(tmp_path, monkeypatch):
     (("--rounds", "1"), "at least one task and four rounds"),
     (("-o", "none/plans.json"), "--output 'none/plans.json': there is no folder"),
 ])
-def test_refuses(arguments, text):
-    done = run(*arguments)
-    assert done.returncode != 0 and text in done.stderr
+def test_refuses(arguments, text, capsys):
+    with pytest.raises(SystemExit) as end:
+        bench_plans.parse(list(arguments))
+    assert end.value.code != 0 and text in capsys.readouterr().err
+
+
+def test_a_refusal_ends_the_command():
+    done = run("--rounds", "1")
+    assert done.returncode != 0 and "at least one task and four rounds" in done.stderr
 
 
 def test_statistics():
