@@ -4,18 +4,13 @@
 
 namespace neuroshard {
 
-bool ExchangePlan::needsNormExchange(const ShardSpec &shard) const {
-  return tablesWithNormExchange()[static_cast<size_t>(shard.table)];
-}
-
 std::vector<bool> ExchangePlan::tablesWithNormExchange() const {
   std::vector<bool> result(tables.size(), false);
   for (const ShardSpec &shard : shards) {
     const TableSpec &table = tableOf(shard);
     bool columnSplit = shard.cols.size() < table.dim;
-    if (table.optimizer &&
-        neuroshard::needsNormExchange(table.optimizer->kind, optimizerSemantics,
-                                      columnSplit))
+    if (table.optimizer && needsNormExchange(table.optimizer->kind,
+                                             optimizerSemantics, columnSplit))
       result[static_cast<size_t>(shard.table)] = true;
   }
   return result;

@@ -11,6 +11,7 @@
 #include "JsonValue.h"
 #include "neuroshard/Artifact/Error.h"
 #include "neuroshard/Artifact/Manifest.h"
+#include "neuroshard/Model/Limits.h"
 #include "neuroshard/Model/Target.h"
 
 #include <algorithm>
@@ -223,7 +224,7 @@ Manifest readManifest(const Value &root) {
   root["schema"].oneOf<bool>({{kManifestSchema, true}});
   manifest.targetCpu = root["target_cpu"].text();
   manifest.numDevices =
-      static_cast<int32_t>(root["devices"].integer(1, 1 << 20));
+      static_cast<int32_t>(root["devices"].integer(1, kMaxDevices));
   manifest.optimizerSemantics =
       readName(root["optimizer_semantics"],
                {OptimizerSemantics::Exact, OptimizerSemantics::PerShard});

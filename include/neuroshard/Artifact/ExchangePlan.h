@@ -118,10 +118,8 @@ struct ExchangePlan {
   const TableSpec &tableOf(const ShardSpec &shard) const {
     return tables[static_cast<size_t>(shard.table)];
   }
-  /// True if the owners of the shard's rows must exchange gradient norms; the
-  /// rule is needsNormExchange() of the Model.
-  bool needsNormExchange(const ShardSpec &shard) const;
-  /// The same for each table.
+  /// Per table: whether the owners of its rows must exchange gradient norms,
+  /// by needsNormExchange() of the Model.
   std::vector<bool> tablesWithNormExchange() const;
 };
 

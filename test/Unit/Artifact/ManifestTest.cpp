@@ -27,9 +27,7 @@ TEST(Manifest, RoundTrips) {
     ASSERT_EQ(read.numDevices, manifest.numDevices);
     for (size_t i = 0; i < manifest.tables.size(); ++i)
       ASSERT_EQ(read.tables[i].optimizer, manifest.tables[i].optimizer);
-    for (size_t i = 0; i < manifest.shards.size(); ++i)
-      ASSERT_EQ(read.needsNormExchange(read.shards[i]),
-                manifest.needsNormExchange(manifest.shards[i]));
+    ASSERT_EQ(read.tablesWithNormExchange(), manifest.tablesWithNormExchange());
   }
 }
 
@@ -44,11 +42,11 @@ TEST(Manifest, OneColumnCutMakesAllShardsOfATableExchangeNorms) {
                      {"left", 0, {90, 100}, {0, 4}, {0}},
                      {"right", 0, {90, 100}, {4, 8}, {1}},
                      {"other", 1, {0, 100}, {0, 8}, {1}}};
-  EXPECT_TRUE(manifest.needsNormExchange(manifest.shards[0]));
-  EXPECT_TRUE(manifest.needsNormExchange(manifest.shards[1]));
-  EXPECT_FALSE(manifest.needsNormExchange(manifest.shards[3]));
+  EXPECT_EQ(manifest.tablesWithNormExchange(),
+            (std::vector<bool>{true, false}));
   manifest.optimizerSemantics = OptimizerSemantics::PerShard;
-  EXPECT_FALSE(manifest.needsNormExchange(manifest.shards[0]));
+  EXPECT_EQ(manifest.tablesWithNormExchange(),
+            (std::vector<bool>{false, false}));
 }
 
 TEST(Manifest, NamesThatAreNotUtf8AreReplaced) {

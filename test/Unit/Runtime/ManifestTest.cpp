@@ -69,7 +69,7 @@ TEST_F(ManifestTest, FieldErrorsNameTheirPlace) {
       {"/shards/0/tier", "dram",
        "$.shards[0].tier: expected \"hbm\", the only tier that runtimes keep "
        "shards in, found \"dram\""},
-      {"/devices", 0, "$.devices: expected an integer from 1 to 1048576"},
+      {"/devices", 0, "$.devices: expected an integer from 1 to 65536"},
       {"/devices", 4, "$.bindings: expected 4 bindings, one per device"},
       {"/tables", 3, "$.tables: expected an array, found 3"},
       {"/tables/1/rows", -5, "$.tables[1].rows: expected an integer from 1"},
