@@ -41,13 +41,18 @@ int64_t idEntryBytes(const ShardingProblem &problem, const Feature &feature) {
   return idBytes(problem.batch.idType) + (feature.weighted ? 4 : 0);
 }
 
+/// Where the ids of a sample begin; ours count in 8 bytes whatever the ids.
+int64_t offsetBytes(const ShardingProblem &problem) {
+  return problem.target == Target::TorchRec19 ? idBytes(problem.batch.idType)
+                                              : idBytes(IdType::I64);
+}
+
 /// Ids and offsets of one feature for `samples` samples.
 int64_t inputBytes(const ShardingProblem &problem, const Feature &feature,
                    int64_t samples, double share) {
   int64_t ids =
       ceilToInt(static_cast<double>(samples) * p99Pooling(feature) * share);
-  return ids * idEntryBytes(problem, feature) +
-         samples * idBytes(problem.batch.idType);
+  return ids * idEntryBytes(problem, feature) + samples * offsetBytes(problem);
 }
 
 /// Rows of results one feature produces for `samples` samples.

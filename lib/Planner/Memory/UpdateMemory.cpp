@@ -113,9 +113,9 @@ int64_t neuroshard::updateBytes(const ShardingProblem &problem,
 
 int64_t neuroshard::reducedRowBytes(const ShardingProblem &problem,
                                     const Shard &shard) {
-  if (!runsOnGpus(problem))
-    return shard.width() * 4;
-  return paddedRowBytes(shard.width(), ElementType::F32) + 4;
+  // On hosts also the sum of the norms: others still read the row's own.
+  int64_t norms = runsOnGpus(problem) ? 1 : 2;
+  return paddedRowBytes(shard.width(), ElementType::F32) + norms * 4;
 }
 
 int64_t neuroshard::stateRowElements(const ShardingProblem &problem,

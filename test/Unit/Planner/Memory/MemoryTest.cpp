@@ -76,8 +76,9 @@ TEST(MemoryTest, EachColumnShardHasItsRowState) {
   EXPECT_EQ(exact.idsBytes, 5120);
   problem.optimizerSemantics = OptimizerSemantics::PerShard;
   MemoryTerms perShard = termsOf(problem, half);
-  // Reduced rows wait for the norms: 256 rows at most, 8 columns, f32.
-  EXPECT_EQ(exact.backwardBytes - perShard.backwardBytes, 256 * 8 * 4);
+  // Reduced rows wait for the norms: 256 rows at most, 8 columns, f32; and two
+  // norms each.
+  EXPECT_EQ(exact.backwardBytes - perShard.backwardBytes, 256 * (8 * 4 + 8));
 }
 
 TEST(MemoryTest, RowShardCastsPartialSumsOfFullWidth) {
@@ -111,6 +112,8 @@ TEST(MemoryTest, WeightedIdsAndSmallIds) {
   ShardingProblem problem = twoTables();
   problem.batch.idType = IdType::I32;
   problem.features[0].weighted = true;
+  EXPECT_EQ(termsOf(problem, wholeA()).idsBytes, 2 * (256 * (4 + 4) + 64 * 8));
+  problem.target = Target::TorchRec19;
   EXPECT_EQ(termsOf(problem, wholeA()).idsBytes, 2 * (256 * (4 + 4) + 64 * 4));
 }
 
@@ -242,12 +245,12 @@ TEST(MemoryTest, WholeRowsExchangeNormsWithThoseCutByColumns) {
   int64_t cut = backward();
   problem.optimizerSemantics = OptimizerSemantics::PerShard;
   // 900 rows get 231 of 256 ids.
-  EXPECT_EQ(cut - backward(), 231 * 16 * 4);
+  EXPECT_EQ(cut - backward(), 231 * (16 * 4 + 8));
   problem.optimizerSemantics = OptimizerSemantics::Exact;
   shards = {makeShard("a_0", "a", 0, 900, 0, 16, {0}),
             makeShard("a_1", "a", 900, 1000, 0, 16, {1})};
   int64_t permute = 32 * 16 * 4;
-  EXPECT_EQ(cut - backward(), 231 * 16 * 4 + permute);
+  EXPECT_EQ(cut - backward(), 231 * (16 * 4 + 8) + permute);
 }
 
 TEST(MemoryTest, WeightsOnlyCountsNothingElse) {
