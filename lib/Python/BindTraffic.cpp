@@ -1,4 +1,4 @@
-//===- BindTraffic.cpp - Python binding of a plan's traffic ---------------===//
+//===- BindTraffic.cpp - Python binding of a step's bytes -----------------===//
 
 #include "Bindings.h"
 #include "Errors.h"
@@ -42,24 +42,59 @@ std::map<std::string, PairBytes> byKind(const StepTraffic &traffic) {
   return kinds;
 }
 
-std::map<std::string, PairBytes>
-runTraffic(const ShardingProblem &problem, const ShardingPlan &plan,
-           const std::vector<std::vector<int64_t>> &batches, const Counts &ids,
-           std::vector<std::vector<int64_t>> rows) {
-  Diagnostics errors = verify(plan, problem);
-  if (!errors.empty())
-    python::raise("InvalidPlan", python::toPython(errors));
+/// What ranks bring to a step.
+struct GivenStep {
+  std::vector<std::vector<int64_t>> batches;
+  Counts ids;
+  std::vector<std::vector<int64_t>> rows;
+};
+
+/// The step must outlive its load.
+StepLoad loadOf(const GivenStep &step) {
   StepLoad load;
-  for (size_t x = 0; x < batches.size(); ++x)
-    load.exchanges.push_back({batches[x], ids.at(x)});
-  load.distinctRows = [&](int32_t table, const Range &range) {
-    const std::vector<int64_t> &all = rows.at(static_cast<size_t>(table));
+  for (size_t x = 0; x < step.batches.size(); ++x)
+    load.exchanges.push_back({step.batches[x], step.ids.at(x)});
+  load.distinctRows = [&step](int32_t table, const Range &range) {
+    const std::vector<int64_t> &all = step.rows.at(static_cast<size_t>(table));
     return static_cast<int64_t>(
         std::count_if(all.begin(), all.end(), [&](int64_t row) {
           return row >= range.begin && row < range.end;
         }));
   };
-  return byKind(planTraffic(problem, plan.shards, load));
+  return load;
+}
+
+void requireValid(const ShardingProblem &problem, const ShardingPlan &plan) {
+  Diagnostics errors = verify(plan, problem);
+  if (!errors.empty())
+    python::raise("InvalidPlan", python::toPython(errors));
+}
+
+std::map<std::string, PairBytes>
+runTraffic(const ShardingProblem &problem, const ShardingPlan &plan,
+           const std::vector<std::vector<int64_t>> &batches, const Counts &ids,
+           const std::vector<std::vector<int64_t>> &rows) {
+  requireValid(problem, plan);
+  GivenStep step{batches, ids, rows};
+  return byKind(planTraffic(problem, plan.shards, loadOf(step)));
+}
+
+std::vector<std::map<std::string, int64_t>>
+runBuffers(const ShardingProblem &problem, const ShardingPlan &plan,
+           const std::vector<std::vector<int64_t>> &batches, const Counts &ids,
+           const std::vector<std::vector<int64_t>> &rows) {
+  requireValid(problem, plan);
+  GivenStep step{batches, ids, rows};
+  std::vector<std::map<std::string, int64_t>> devices;
+  for (const BufferBytes &bytes :
+       planBuffers(problem, plan.shards, loadOf(step))) {
+    std::map<std::string, int64_t> &kinds = devices.emplace_back();
+    for (size_t i = 0; i < kNumBufferKinds; ++i) {
+      auto kind = static_cast<BufferKind>(i);
+      kinds[bufferName(kind)] = bytes[kind];
+    }
+  }
+  return devices;
 }
 
 } // namespace
@@ -71,4 +106,8 @@ void python::bindTraffic(nb::module_ &module) {
              "artifact will send them. batches: by exchange and device. ids: "
              "by exchange, device and bucket. rows: the distinct rows of each "
              "table that are updated.");
+  module.def("plan_buffers", &runBuffers, nb::arg("problem"), nb::arg("plan"),
+             nb::arg("batches"), nb::arg("ids"), nb::arg("rows"),
+             "Bytes that each device takes for such a step beside its tables, "
+             "by kind.");
 }

@@ -12,31 +12,12 @@
 #define NEUROSHARD_ARTIFACT_STEPTRAFFIC_H
 
 #include "neuroshard/Artifact/ExchangeLayout.h"
+#include "neuroshard/Artifact/StepLoad.h"
 
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 namespace neuroshard {
-
-/// What runs the steps: the runtime in C++ on CPUs, or the engine of PyTorch on
-/// GPUs. The latter sends the ids of replicated tables with the others, lets
-/// every entry begin at 16 bytes, and has no relays.
-enum class Engine { Cpu, Gpu };
-
-/// What one step brings to an exchange.
-struct ExchangeLoad {
-  std::vector<int64_t> batches; ///< per device: its samples.
-  /// Per device: how many of its ids fall into each bucket.
-  std::vector<std::vector<int64_t>> idsOfBucket;
-};
-
-struct StepLoad {
-  std::vector<ExchangeLoad> exchanges;
-  /// How many distinct rows of a table, in a range of its rows, the step
-  /// updates. Asked for tables that exchange norms.
-  std::function<int64_t(int32_t table, const Range &rows)> distinctRows;
-};
 
 /// Bytes by sender and receiver, with what stays on a device.
 using PairBytes = std::vector<std::vector<int64_t>>;

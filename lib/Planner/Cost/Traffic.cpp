@@ -77,6 +77,41 @@ void bindShards(ExchangePlan &plan) {
 }
 
 int64_t rounded(double value) { return std::llround(value); }
+int64_t roundedUp(double value) {
+  return static_cast<int64_t>(std::ceil(value));
+}
+
+/// A step of the samples of each device, with `idsOf(feature, samples)` ids, of
+/// which a bucket has its share of the rows, made a number by `count`.
+template <typename IdsOf, typename Count>
+StepLoad spreadEvenly(const ShardingProblem &problem, const ExchangePlan &plan,
+                      const std::vector<ExchangeLayout> &layouts,
+                      const IdsOf &idsOf, const Count &count) {
+  StepLoad load;
+  std::vector<std::vector<int>> exchanges = featuresOfExchanges(problem);
+  for (size_t x = 0; x < exchanges.size(); ++x) {
+    ExchangeLoad &exchange = load.exchanges.emplace_back();
+    int64_t batch = featureBatch(
+        problem, problem.features[static_cast<size_t>(exchanges[x].front())]);
+    for (int64_t rank = 0; rank < plan.numDevices; ++rank) {
+      int64_t samples =
+          batch / plan.numDevices + (rank < batch % plan.numDevices ? 1 : 0);
+      std::vector<int64_t> ids;
+      for (const BucketLayout &bucket : layouts[x].buckets) {
+        const Feature &feature = problem.features[static_cast<size_t>(
+            exchanges[x][static_cast<size_t>(bucket.lookup)])];
+        const TableSpec &table =
+            plan.tables[static_cast<size_t>(feature.table)];
+        ids.push_back(count(idsOf(feature, static_cast<double>(samples)) *
+                            static_cast<double>(bucket.rows.size()) /
+                            static_cast<double>(table.rows)));
+      }
+      exchange.batches.push_back(samples);
+      exchange.idsOfBucket.push_back(std::move(ids));
+    }
+  }
+  return load;
+}
 
 } // namespace
 
@@ -117,30 +152,12 @@ ExchangePlan neuroshard::exchangePlan(const ShardingProblem &problem,
 StepLoad neuroshard::expectedLoad(const ShardingProblem &problem,
                                   const ExchangePlan &plan,
                                   const std::vector<ExchangeLayout> &layouts) {
-  StepLoad load;
-  std::vector<std::vector<int>> exchanges = featuresOfExchanges(problem);
-  for (size_t x = 0; x < exchanges.size(); ++x) {
-    ExchangeLoad &exchange = load.exchanges.emplace_back();
-    int64_t batch = featureBatch(
-        problem, problem.features[static_cast<size_t>(exchanges[x].front())]);
-    for (int64_t rank = 0; rank < plan.numDevices; ++rank) {
-      int64_t samples =
-          batch / plan.numDevices + (rank < batch % plan.numDevices ? 1 : 0);
-      std::vector<int64_t> ids;
-      for (const BucketLayout &bucket : layouts[x].buckets) {
-        const Feature &feature = problem.features[static_cast<size_t>(
-            exchanges[x][static_cast<size_t>(bucket.lookup)])];
-        const TableSpec &table =
-            plan.tables[static_cast<size_t>(feature.table)];
-        ids.push_back(rounded(static_cast<double>(samples) * feature.presence *
-                              feature.meanPooling *
-                              static_cast<double>(bucket.rows.size()) /
-                              static_cast<double>(table.rows)));
-      }
-      exchange.batches.push_back(samples);
-      exchange.idsOfBucket.push_back(std::move(ids));
-    }
-  }
+  StepLoad load = spreadEvenly(
+      problem, plan, layouts,
+      [](const Feature &feature, double samples) {
+        return samples * feature.presence * feature.meanPooling;
+      },
+      rounded);
   std::vector<std::vector<int>> features = featuresOfTables(problem);
   load.distinctRows = [&problem, features](int32_t index, const Range &rows) {
     const Table &table = problem.tables[static_cast<size_t>(index)];
@@ -152,6 +169,28 @@ StepLoad neuroshard::expectedLoad(const ShardingProblem &problem,
                                    features[static_cast<size_t>(index)], whole);
     return rounded(work.uniqueRows * static_cast<double>(rows.size()) /
                    static_cast<double>(table.rows));
+  };
+  return load;
+}
+
+StepLoad neuroshard::fullLoad(const ShardingProblem &problem,
+                              const ExchangePlan &plan,
+                              const std::vector<ExchangeLayout> &layouts) {
+  auto idsOf = [](const Feature &feature, double samples) {
+    return samples * p99Pooling(feature);
+  };
+  StepLoad load = spreadEvenly(problem, plan, layouts, idsOf, roundedUp);
+  load.distinctRows = [&problem, idsOf](int32_t index, const Range &rows) {
+    const Table &table = problem.tables[static_cast<size_t>(index)];
+    double share =
+        static_cast<double>(rows.size()) / static_cast<double>(table.rows);
+    int64_t ids = 0;
+    for (const Feature &feature : problem.features)
+      if (feature.table == index)
+        ids += roundedUp(
+            share * idsOf(feature,
+                          static_cast<double>(featureBatch(problem, feature))));
+    return std::min(ids, rows.size());
   };
   return load;
 }
@@ -177,4 +216,20 @@ DeviceTraffic neuroshard::planDeviceTraffic(const ShardingProblem &problem,
   std::vector<ExchangeLayout> layouts = makeLayouts(plan);
   return deviceTraffic(plan, layouts, expectedLoad(problem, plan, layouts),
                        engineOf(problem));
+}
+
+std::vector<BufferBytes> neuroshard::planBuffers(const ShardingProblem &problem,
+                                                 std::span<const Shard> shards,
+                                                 const StepLoad &load) {
+  ExchangePlan plan = exchangePlan(problem, shards);
+  return stepBuffers(plan, makeLayouts(plan), load, engineOf(problem));
+}
+
+std::vector<BufferBytes>
+neuroshard::planBuffers(const ShardingProblem &problem,
+                        std::span<const Shard> shards) {
+  ExchangePlan plan = exchangePlan(problem, shards);
+  std::vector<ExchangeLayout> layouts = makeLayouts(plan);
+  return stepBuffers(plan, layouts, fullLoad(problem, plan, layouts),
+                     engineOf(problem));
 }

@@ -92,8 +92,8 @@ void Bucketer::countIds() {
     routed.buckets[i].numIds = first.back();
     const ExchangeLookup &lookup = lookupOf(static_cast<int32_t>(i));
     if (!layout.buckets[i].whole && (!lookup.pooled() || lookup.weighted))
-      routed.buckets[i].positions =
-          device.buffers->acquireArray<int64_t>(first.back());
+      routed.buckets[i].positions = device.buffers->acquireArray<int64_t>(
+          BufferKind::Places, first.back());
   }
 }
 
@@ -161,7 +161,7 @@ void Bucketer::placePayloads() {
     payloadBytes.push_back(ownerLayouts.back().bytes());
     totalBytes += payloadBytes.back();
   }
-  payloads = device.buffers->acquire(totalBytes);
+  payloads = device.buffers->acquire(BufferKind::SentIds, totalBytes);
   std::byte *memory = payloads.get();
   for (size_t i = 0; i < layout.owners.size(); ++i) {
     placePayload(layout.owners[i], memory, ownerLayouts[i]);
@@ -177,7 +177,8 @@ void Bucketer::placePayloads() {
     counts.push_back(routed.buckets[stream.bucket].numIds);
   localLayout[0].placeIds(counts);
   routed.localPayloadBytes = localLayout[0].bytes();
-  routed.localPayload = device.buffers->acquire(routed.localPayloadBytes);
+  routed.localPayload =
+      device.buffers->acquire(BufferKind::SentIds, routed.localPayloadBytes);
   placePayload(local, routed.localPayload.get(), localLayout[0]);
 }
 
@@ -188,6 +189,7 @@ void Bucketer::keepStreams() {
   owned.firstBagOfPeer = {0, routed.batch};
   owned.streams.resize(set.streams.size());
   Buffer storage = device.buffers->acquireArray<int64_t>(
+      BufferKind::ReceivedIds,
       static_cast<int64_t>(set.streams.size()) * (routed.batch + 1));
   keptOffsets = as<int64_t>(storage);
   owned.storage.push_back(std::move(storage));
@@ -217,7 +219,7 @@ void Bucketer::fill() {
   for (size_t k = 0; k < spec.lookups.size(); ++k)
     if (spec.lookups[k].pooling == Pooling::Mean)
       routed.lookups[k].bagCounts =
-          device.buffers->acquireArray<float>(routed.batch);
+          device.buffers->acquireArray<float>(BufferKind::Places, routed.batch);
   device.threads.parallelFor(
       static_cast<int64_t>(chunks.size()),
       [&](int64_t i) { fillChunk(static_cast<size_t>(i)); });

@@ -29,7 +29,7 @@ Buffer makeMessage(Device &device, const Routed &routed,
                    const Partials &gradients, int64_t bytes) {
   if (device.manifest().wireType == ElementType::F32)
     return gradients.local;
-  Buffer message = device.buffers->acquire(bytes);
+  Buffer message = device.buffers->acquire(BufferKind::SentGradients, bytes);
   std::memcpy(message.get(), gradients.local.get(),
               static_cast<size_t>(routed.localPayloadBytes));
   Outgoing rows{gradients.localRows, gradients.localBlock.size,
@@ -62,7 +62,7 @@ receiveGathered(Device &device, const Routed &routed, Partials &gradients) {
     rows.push_back(message.data() + routed.replicatedOfPeer[rows.size()].first);
   }
   layOutStreams(device, set, idBytes, payloads, routed.batchOfPeer,
-                gradients.gathered);
+                BufferKind::ReceivedGradients, gradients.gathered);
   gradients.gatheredBlocks = makeOwnerBlocks(set, gradients.gathered);
   return rows;
 }
@@ -74,7 +74,8 @@ void merge(Device &device, Partials &gradients,
       begin += gradients.numFloats;
     gradients.numFloats += next.block->size;
   }
-  gradients.merged = device.buffers->acquireArray<float>(gradients.numFloats);
+  gradients.merged = device.buffers->acquireArray<float>(
+      BufferKind::ReceivedGradients, gradients.numFloats);
   float *out = as<float>(gradients.merged);
   std::vector<Incoming> messages;
   for (const ReceivedBlock &next : received) {
@@ -98,7 +99,8 @@ void startGradients(Device &device, Routed &routed, Partials &gradients) {
     startRelayedGradients(device, routed, gradients);
   else if (layout.hasRemote)
     gradients.request = startBlocks(
-        device, Phase::GradientsExchange, gradients.send, gradients.sendBlocks,
+        device, Phase::GradientsExchange, BufferKind::SentGradients,
+        gradients.send, gradients.sendBlocks,
         makeOwnerBlocks(layout.owners[device.rank()], routed.owned));
   if (layout.hasReplicated)
     startGather(device, routed, gradients);

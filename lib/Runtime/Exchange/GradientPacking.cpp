@@ -117,15 +117,15 @@ void beginGradients(Device &device, Routed &routed, Partials &gradients) {
   const ExchangeLayout &layout = device.layout(routed.exchange);
   gradients.sendBlocks = makeBatchBlocks(layout, routed);
   gradients.send = device.buffers->acquireArray<float>(
-      totalFloats(gradients.sendBlocks) +
-      relayedGradientValues(layout, routed));
+      BufferKind::Gradients, totalFloats(gradients.sendBlocks) +
+                                 relayedGradientValues(layout, routed));
   if (!layout.hasReplicated)
     return;
   gradients.localBlock = makeLocalBlock(device, routed);
   int64_t rowBytes =
       gradients.localBlock.size * static_cast<int64_t>(sizeof(float));
-  gradients.local =
-      device.buffers->acquire(routed.localPayloadBytes + rowBytes);
+  gradients.local = device.buffers->acquire(
+      BufferKind::Gradients, routed.localPayloadBytes + rowBytes);
   std::memcpy(gradients.local.get(), routed.localPayload.get(),
               static_cast<size_t>(routed.localPayloadBytes));
   gradients.localRows = reinterpret_cast<float *>(gradients.local.get() +

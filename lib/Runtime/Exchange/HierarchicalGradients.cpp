@@ -84,8 +84,8 @@ void startSecondStageOfGradients(const HierarchicalExchange &exchange,
   int64_t total = 0;
   for (int64_t count : counts)
     total += count;
-  Buffer send =
-      exchange.device.buffers->acquire(wireBytes(exchange.device, total));
+  Buffer send = exchange.device.buffers->acquire(
+      BufferKind::RelayedGradients, wireBytes(exchange.device, total));
   std::byte *to = send.get();
   for (int32_t owner = 0; owner < exchange.numRanks(); ++owner) {
     if (!exchange.groups.sameGroup(owner, exchange.rank))
@@ -124,7 +124,8 @@ void startRelayedGradients(Device &device, const Routed &routed,
       exchange.layout.owners[static_cast<size_t>(exchange.rank)], routed.owned);
   gradients.request = startValues(
       device, Phase::GradientsExchange,
-      encodeAll(device, gradientsToSend(exchange, gradients)),
+      encodeAll(device, BufferKind::SentGradients,
+                gradientsToSend(exchange, gradients)),
       exchange.countsOf([&](int64_t peer) {
         return gradients.sendBlocks[static_cast<size_t>(peer)].size +
                exchange.relayToSamples(peer, exchange.rank);

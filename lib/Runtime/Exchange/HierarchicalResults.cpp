@@ -74,7 +74,8 @@ Buffer addUpAll(const HierarchicalExchange &exchange,
   for (int64_t sampleRank = 0; sampleRank < exchange.numRanks(); ++sampleRank)
     begins.push_back(begins.back() +
                      exchange.relayToSamples(exchange.rank, sampleRank));
-  Buffer sums = device.buffers->acquireArray<float>(begins.back());
+  Buffer sums = device.buffers->acquireArray<float>(BufferKind::RelayedResults,
+                                                    begins.back());
   for (int32_t sampleRank : exchange.ranksServedBy(exchange.rank)) {
     float *out = as<float>(sums) + begins[static_cast<size_t>(sampleRank)];
     forRowRanges(device.threads,
@@ -85,7 +86,7 @@ Buffer addUpAll(const HierarchicalExchange &exchange,
     for (size_t m = 0; m < rows.size(); ++m)
       rows[m] += exchange.ofSamples(exchange.ownGroup()[m], sampleRank);
   }
-  return encodeBuffer(device, sums, begins.back());
+  return encodeBuffer(device, BufferKind::RelayedResults, sums, begins.back());
 }
 
 /// Adds up the partial sums of the first stage and begins the second.
@@ -97,7 +98,8 @@ void startSecondStageOfResults(const HierarchicalExchange &exchange,
                        exchange.ownerToRelay(peer, exchange.rank)});
   Buffer storage;
   std::vector<const float *> rows =
-      waitValues(exchange.device, *partials.request, relayed, storage);
+      waitValues(exchange.device, *partials.request, relayed,
+                 BufferKind::RelayedResults, storage);
   std::vector<const float *> ofOwners;
   for (int32_t owner : exchange.ownGroup())
     ofOwners.push_back(rows[static_cast<size_t>(owner)]);
@@ -120,7 +122,8 @@ void startRelayedResults(Device &device, const Routed &routed,
   std::vector<Block> receive = makeBatchBlocks(exchange.layout, routed);
   partials.request = startValues(
       device, Phase::ResultsExchange,
-      encodeAll(device, resultsToSend(exchange, partials)),
+      encodeAll(device, BufferKind::SentResults,
+                resultsToSend(exchange, partials)),
       exchange.countsOf([&](int64_t peer) {
         return partials.sendBlocks[static_cast<size_t>(peer)].directSize +
                exchange.ownerToRelay(exchange.rank, peer);
@@ -142,9 +145,11 @@ void receiveRelayedResults(Device &device, const Routed &routed,
     sums.push_back({0, exchange.relayToSamples(peer, exchange.rank)});
   }
   partials.receivedRows =
-      waitValues(device, *partials.request, direct, partials.receivedStorage);
+      waitValues(device, *partials.request, direct, BufferKind::ReceivedResults,
+                 partials.receivedStorage);
   std::vector<const float *> rows =
-      waitValues(device, *partials.relayRequest, sums, partials.relayedStorage);
+      waitValues(device, *partials.relayRequest, sums,
+                 BufferKind::ReceivedResults, partials.relayedStorage);
   for (int32_t relay :
        exchange.ranksServedBy(exchange.rank)) // one in each group
     partials.relayedRows.push_back(rows[static_cast<size_t>(relay)]);

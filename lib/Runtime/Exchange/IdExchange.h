@@ -40,10 +40,11 @@ void receiveIds(Device &device, Routed &routed);
 
 /// Makes streams over all bags of one or more peers from their payloads.
 /// `batches` are the bags per peer. A single payload is read in place and must
-/// outlive the streams.
+/// outlive the streams. `kind`: of the buffers of others.
 void layOutStreams(Device &device, const StreamSet &set, int32_t idBytes,
                    std::span<const std::byte *const> payloads,
-                   std::span<const int64_t> batches, ReceivedSet &received);
+                   std::span<const int64_t> batches, BufferKind kind,
+                   ReceivedSet &received);
 
 } // namespace neuroshard::runtime
 

@@ -19,9 +19,10 @@ class StreamBuilder {
 public:
   StreamBuilder(Device &device, const StreamSet &set, int32_t idBytes,
                 std::span<const std::byte *const> payloads,
-                std::span<const int64_t> batches, ReceivedSet &received)
+                std::span<const int64_t> batches, BufferKind kind,
+                ReceivedSet &received)
       : device(device), set(set), idBytes(idBytes), payloads(payloads),
-        received(received) {
+        kind(kind), received(received) {
     received.firstBagOfPeer.push_back(0);
     for (int64_t batch : batches) {
       received.firstBagOfPeer.push_back(received.firstBagOfPeer.back() + batch);
@@ -65,7 +66,7 @@ private:
   };
 
   template <typename T> T *acquire(int64_t count) {
-    received.storage.push_back(device.buffers->acquireArray<T>(count));
+    received.storage.push_back(device.buffers->acquireArray<T>(kind, count));
     return as<T>(received.storage.back());
   }
 
@@ -122,6 +123,7 @@ private:
   const StreamSet &set;
   int32_t idBytes;
   std::span<const std::byte *const> payloads;
+  BufferKind kind;
   ReceivedSet &received;
   std::vector<IdPayload> layouts; ///< per peer.
   std::vector<Storage> storage;
@@ -131,8 +133,10 @@ private:
 
 void layOutStreams(Device &device, const StreamSet &set, int32_t idBytes,
                    std::span<const std::byte *const> payloads,
-                   std::span<const int64_t> batches, ReceivedSet &received) {
-  StreamBuilder(device, set, idBytes, payloads, batches, received).build();
+                   std::span<const int64_t> batches, BufferKind kind,
+                   ReceivedSet &received) {
+  StreamBuilder(device, set, idBytes, payloads, batches, kind, received)
+      .build();
 }
 
 void receiveIds(Device &device, Routed &routed) {
@@ -151,12 +155,12 @@ void receiveIds(Device &device, Routed &routed) {
   PhaseTimer timer(device.figures, Phase::Lookup);
   if (device.numDevices() > 1) // else the Bucketer made the streams
     layOutStreams(device, layout.owners[device.rank()], idBytes, payloads,
-                  routed.batchOfPeer, routed.owned);
+                  routed.batchOfPeer, BufferKind::ReceivedIds, routed.owned);
   routed.request.reset();
   if (layout.hasReplicated) {
     const std::byte *payload = routed.localPayload.get();
     layOutStreams(device, layout.locals[device.rank()], idBytes, {&payload, 1},
-                  {&routed.batch, 1}, routed.local);
+                  {&routed.batch, 1}, BufferKind::ReceivedIds, routed.local);
   }
   routed.received = true;
 }

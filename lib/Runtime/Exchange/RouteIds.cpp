@@ -27,8 +27,11 @@ struct Header {
   int64_t replicatedFloats; ///< and of their gradients.
 };
 
+static_assert(sizeof(Header) == kIdHeaderBytes);
+
 Buffer copyOf(Device &device, const void *data, size_t bytes) {
-  Buffer buffer = device.buffers->acquire(static_cast<int64_t>(bytes));
+  Buffer buffer =
+      device.buffers->acquire(BufferKind::Headers, static_cast<int64_t>(bytes));
   std::memcpy(buffer.get(), data, bytes);
   return buffer;
 }

@@ -75,11 +75,12 @@ void decode(Device &device, std::span<const Incoming> sections) {
             });
 }
 
-Buffer encodeAll(Device &device, std::span<const Values> sections) {
+Buffer encodeAll(Device &device, BufferKind kind,
+                 std::span<const Values> sections) {
   int64_t total = 0;
   for (const Values &section : sections)
     total += section.count;
-  Buffer message = device.buffers->acquire(wireBytes(device, total));
+  Buffer message = device.buffers->acquire(kind, wireBytes(device, total));
   std::byte *to = message.get();
   std::vector<Outgoing> outgoing;
   for (const Values &section : sections) {
@@ -90,11 +91,12 @@ Buffer encodeAll(Device &device, std::span<const Values> sections) {
   return message;
 }
 
-Buffer encodeBuffer(Device &device, const Buffer &values, int64_t count) {
+Buffer encodeBuffer(Device &device, BufferKind kind, const Buffer &values,
+                    int64_t count) {
   if (device.manifest().wireType == ElementType::F32)
     return values;
   Values all{as<float>(values), count};
-  return encodeAll(device, {&all, 1});
+  return encodeAll(device, kind, {&all, 1});
 }
 
 void countSentBytes(Device &device, Phase phase,
@@ -122,7 +124,7 @@ startValues(Device &device, Phase phase, const Buffer &encoded,
 std::vector<const float *> waitValues(Device &device,
                                       CommunicatorRequest &request,
                                       std::span<const MessageSection> sections,
-                                      Buffer &storage) {
+                                      BufferKind kind, Buffer &storage) {
   const auto &messages = request.wait();
   auto from = [&](size_t peer) {
     return messages[peer].data() + wireBytes(device, sections[peer].begin);
@@ -136,7 +138,7 @@ std::vector<const float *> waitValues(Device &device,
   int64_t total = 0;
   for (const MessageSection &section : sections)
     total += section.count;
-  storage = device.buffers->acquireArray<float>(total);
+  storage = device.buffers->acquireArray<float>(kind, total);
   float *next = as<float>(storage);
   std::vector<Incoming> incoming;
   for (size_t peer = 0; peer < sections.size(); ++peer) {
@@ -149,10 +151,10 @@ std::vector<const float *> waitValues(Device &device,
 }
 
 std::unique_ptr<CommunicatorRequest>
-startBlocks(Device &device, Phase phase, const Buffer &send,
+startBlocks(Device &device, Phase phase, BufferKind kind, const Buffer &send,
             const std::vector<Block> &sendBlocks,
             const std::vector<Block> &receiveBlocks) {
-  Buffer encoded = encodeBuffer(device, send, totalFloats(sendBlocks));
+  Buffer encoded = encodeBuffer(device, kind, send, totalFloats(sendBlocks));
   return startValues(device, phase, encoded, countsOf(sendBlocks),
                      countsOf(receiveBlocks));
 }

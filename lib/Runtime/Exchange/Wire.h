@@ -41,11 +41,13 @@ struct Values {
   int64_t count;
 };
 /// One message of all values in the wire type, section after section.
-Buffer encodeAll(Device &device, std::span<const Values> sections);
+Buffer encodeAll(Device &device, BufferKind kind,
+                 std::span<const Values> sections);
 
 /// The first `count` values of a buffer in the wire type; the buffer itself if
 /// that is f32.
-Buffer encodeBuffer(Device &device, const Buffer &values, int64_t count);
+Buffer encodeBuffer(Device &device, BufferKind kind, const Buffer &values,
+                    int64_t count);
 
 /// Adds the bytes of a send to other devices to the phase's figures.
 void countSentBytes(Device &device, Phase phase,
@@ -68,11 +70,11 @@ struct MessageSection {
 std::vector<const float *> waitValues(Device &device,
                                       CommunicatorRequest &request,
                                       std::span<const MessageSection> sections,
-                                      Buffer &storage);
+                                      BufferKind kind, Buffer &storage);
 
 /// Starts an all-to-all of blocks, which lie one after the other in `send`.
 std::unique_ptr<CommunicatorRequest>
-startBlocks(Device &device, Phase phase, const Buffer &send,
+startBlocks(Device &device, Phase phase, BufferKind kind, const Buffer &send,
             const std::vector<Block> &sendBlocks,
             const std::vector<Block> &receiveBlocks);
 

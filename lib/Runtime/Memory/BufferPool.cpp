@@ -80,7 +80,6 @@ PageBlock::~PageBlock() {
 }
 
 PageBlock BufferPool::takeFree(int64_t bytes) {
-  std::lock_guard lock(mutex);
   auto best = free.lower_bound(bytes);
   // Leave a block that is far too large for a larger request.
   if (best == free.end() || best->first > 4 * bytes)
@@ -90,9 +89,14 @@ PageBlock BufferPool::takeFree(int64_t bytes) {
   return block;
 }
 
-Buffer BufferPool::acquire(int64_t bytes) {
-  bytes = roundUp(std::max<int64_t>(bytes, 1), kPageBytes);
-  PageBlock block = takeFree(bytes);
+Buffer BufferPool::acquire(BufferKind kind, int64_t bytes) {
+  PageBlock block;
+  {
+    std::lock_guard lock(mutex);
+    asked[kind] += bytes;
+    bytes = roundUp(std::max<int64_t>(bytes, 1), kPageBytes);
+    block = takeFree(bytes);
+  }
   if (!block.data()) {
     // With room to spare: the next batch may have a few more ids.
     block = PageBlock(roundUp(bytes + bytes / 8, kPageBytes));
@@ -119,6 +123,11 @@ void BufferPool::giveBack(PageBlock block) noexcept {
 int64_t BufferPool::heldBytes() const {
   std::lock_guard lock(mutex);
   return held;
+}
+
+BufferBytes BufferPool::askedBytes() const {
+  std::lock_guard lock(mutex);
+  return asked;
 }
 
 } // namespace neuroshard::runtime

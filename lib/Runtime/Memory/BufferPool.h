@@ -10,6 +10,8 @@
 #ifndef NEUROSHARD_LIB_RUNTIME_MEMORY_BUFFERPOOL_H
 #define NEUROSHARD_LIB_RUNTIME_MEMORY_BUFFERPOOL_H
 
+#include "neuroshard/Artifact/BufferBytes.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -49,27 +51,31 @@ template <typename T> T *as(const Buffer &buffer) {
   return reinterpret_cast<T *>(buffer.get());
 }
 
-/// Reuses memory. Thread-safe: a receiver may be the last owner of a sender's
-/// buffer.
+/// Reuses memory, and counts what it is asked for. Thread-safe: a receiver may
+/// be the last owner of a sender's buffer.
 class BufferPool : public std::enable_shared_from_this<BufferPool> {
 public:
   /// At least `bytes` bytes, aligned to 64.
-  Buffer acquire(int64_t bytes);
+  Buffer acquire(BufferKind kind, int64_t bytes);
 
-  template <typename T> Buffer acquireArray(int64_t count) {
-    return acquire(count * static_cast<int64_t>(sizeof(T)));
+  template <typename T> Buffer acquireArray(BufferKind kind, int64_t count) {
+    return acquire(kind, count * static_cast<int64_t>(sizeof(T)));
   }
 
   /// Bytes the pool holds, in use or free.
   int64_t heldBytes() const;
+  /// Bytes it was asked for since it was made.
+  BufferBytes askedBytes() const;
 
 private:
+  /// The mutex must be held.
   PageBlock takeFree(int64_t bytes);
   void giveBack(PageBlock block) noexcept;
 
   mutable std::mutex mutex;
   std::multimap<int64_t, PageBlock> free; ///< by size.
   int64_t held = 0;
+  BufferBytes asked;
 };
 
 } // namespace neuroshard::runtime

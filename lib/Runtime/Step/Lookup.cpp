@@ -220,8 +220,8 @@ void lookUp(Device &device, Routed &routed, Partials &partials) {
   int32_t idBytes = device.manifest().exchanges[routed.exchange].idBytes();
 
   partials.sendBlocks = makeOwnerBlocks(owned, routed.owned);
-  partials.send =
-      device.buffers->acquireArray<float>(totalFloats(partials.sendBlocks));
+  partials.send = device.buffers->acquireArray<float>(
+      BufferKind::Partials, totalFloats(partials.sendBlocks));
   std::vector<Task> tasks;
   auto now = [&](const EntryLayout &entry) {
     bool direct = isDirect(device, routed, entry.lookup);
@@ -232,8 +232,8 @@ void lookUp(Device &device, Routed &routed, Partials &partials) {
          as<float>(partials.send), now, tasks);
   if (layout.hasReplicated) {
     partials.localBlock = makeLocalBlock(device, routed);
-    partials.local =
-        device.buffers->acquireArray<float>(partials.localBlock.size);
+    partials.local = device.buffers->acquireArray<float>(
+        BufferKind::Partials, partials.localBlock.size);
     partials.localRows = as<float>(partials.local);
     addSet(device, idBytes, local, routed.local, {&partials.localBlock, 1},
            partials.localRows, now, tasks);

@@ -127,7 +127,7 @@ private:
             static_cast<int64_t>(sizeof(float));
       });
     }
-    Buffer send = device.buffers->acquireArray<float>(total);
+    Buffer send = device.buffers->acquireArray<float>(BufferKind::Norms, total);
     float *out = as<float>(send);
     for (auto [norms, count] : sections)
       out = std::copy_n(norms, count, out);
@@ -160,7 +160,7 @@ private:
                        return a.firstCol < b.firstCol;
                      });
     int64_t rows = updates[slot]->sorted->numRows;
-    totals[slot] = device.buffers->acquireArray<float>(rows);
+    totals[slot] = device.buffers->acquireArray<float>(BufferKind::Norms, rows);
     float *total = as<float>(totals[slot]);
     std::fill_n(total, rows, 0.0f);
     for (const Contribution &term : terms)

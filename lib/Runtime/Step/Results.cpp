@@ -128,9 +128,9 @@ void receiveResults(Device &device, const Routed &routed, Partials &partials) {
   if (partials.request && !layout.relays.empty())
     receiveRelayedResults(device, routed, partials);
   else if (partials.request)
-    partials.receivedRows = waitValues(device, *partials.request,
-                                       wholeBlocks(partials.receivedBlocks),
-                                       partials.receivedStorage);
+    partials.receivedRows = waitValues(
+        device, *partials.request, wholeBlocks(partials.receivedBlocks),
+        BufferKind::ReceivedResults, partials.receivedStorage);
   else // a single device, or replicated tables only, which have no blocks
     partials.receivedRows.assign(partials.receivedBlocks.size(),
                                  as<float>(partials.send));
@@ -146,9 +146,9 @@ void startResults(Device &device, Routed &routed, Partials &partials) {
   PhaseTimer timer(device.figures, Phase::ResultsExchange);
   if (!layout.relays.empty())
     return startRelayedResults(device, routed, partials);
-  partials.request =
-      startBlocks(device, Phase::ResultsExchange, partials.send,
-                  partials.sendBlocks, makeBatchBlocks(layout, routed));
+  partials.request = startBlocks(
+      device, Phase::ResultsExchange, BufferKind::SentResults, partials.send,
+      partials.sendBlocks, makeBatchBlocks(layout, routed));
 }
 
 void writeResults(Device &device, Routed &routed, Partials &partials,

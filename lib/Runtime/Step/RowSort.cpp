@@ -40,14 +40,14 @@ bool sortDigit(const RowKey *from, RowKey *to, int64_t count, int shift) {
 } // namespace
 
 SortedRows sortRows(BufferPool &buffers, RowKey *keys, int64_t count,
-                    int64_t numRows) {
+                    int64_t room, int64_t numRows) {
   SortedRows sorted;
   sorted.numIds = count;
-  sorted.rows = buffers.acquireArray<int64_t>(count);
-  sorted.segments = buffers.acquireArray<int64_t>(count + 1);
-  sorted.order = buffers.acquireArray<uint32_t>(count);
+  sorted.rows = buffers.acquireArray<int64_t>(BufferKind::Sort, room);
+  sorted.segments = buffers.acquireArray<int64_t>(BufferKind::Sort, room + 1);
+  sorted.order = buffers.acquireArray<uint32_t>(BufferKind::Sort, room);
 
-  Buffer other = buffers.acquireArray<RowKey>(count);
+  Buffer other = buffers.acquireArray<RowKey>(BufferKind::Sort, room);
   RowKey *from = keys;
   RowKey *to = as<RowKey>(other);
   int rowBits = std::bit_width(static_cast<uint64_t>(numRows - 1));

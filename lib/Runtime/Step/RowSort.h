@@ -28,9 +28,11 @@ inline RowKey makeRowKey(uint64_t row, uint64_t number) {
 }
 
 /// Sorts `count` keys that are ordered by number; rows are below `numRows`,
-/// which is at most 2^32. The contents of `keys` are lost.
+/// which is at most 2^32. The contents of `keys` are lost. Buffers have room
+/// for `room` ids: with those of padding, whose number only the sort knows, so
+/// that their sizes follow from the numbers of ids.
 SortedRows sortRows(BufferPool &buffers, RowKey *keys, int64_t count,
-                    int64_t numRows);
+                    int64_t room, int64_t numRows);
 
 } // namespace neuroshard::runtime
 

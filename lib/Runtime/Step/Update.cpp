@@ -79,9 +79,10 @@ void prepare(Device &device, SlotUpdate &slot) {
   if (kernels.update)
     return;
   int64_t stride = nsrt_row_stride(kernels.dim, sizeof(float));
-  slot.reduced =
-      device.buffers->acquireArray<float>(slot.sorted->numRows * stride);
-  slot.norms = device.buffers->acquireArray<float>(slot.sorted->numRows);
+  slot.reduced = device.buffers->acquireArray<float>(
+      BufferKind::Norms, slot.sorted->numRows * stride);
+  slot.norms = device.buffers->acquireArray<float>(BufferKind::Norms,
+                                                   slot.sorted->numRows);
 }
 
 bool anyExchangesNorms(const WorldPlan &plan) {

@@ -135,7 +135,8 @@ void UpdateInputs::mergeGradients() {
     begin.push_back(total);
     total += part->numFloats;
   }
-  merged = device.buffers->acquireArray<float>(total);
+  merged =
+      device.buffers->acquireArray<float>(BufferKind::ReceivedGradients, total);
   device.threads.parallelFor(
       static_cast<int64_t>(gradients.size()), [&](int64_t i) {
         const Partials &part = *gradients[static_cast<size_t>(i)];
@@ -172,7 +173,8 @@ void UpdateInputs::sort() {
 }
 
 void UpdateInputs::sortGroup(const SlotUpdate &slot, SortedRows &sorted) {
-  Buffer keys = device.buffers->acquireArray<RowKey>(slot.numIds);
+  Buffer keys =
+      device.buffers->acquireArray<RowKey>(BufferKind::Sort, slot.numIds);
   int64_t count = 0;
   for (const GradientSource &source : slot.sources) {
     int64_t ids = source.stream->numIds();
@@ -184,15 +186,17 @@ void UpdateInputs::sortGroup(const SlotUpdate &slot, SortedRows &sorted) {
                        static_cast<uint64_t>(source.firstNumber + j));
     }
   }
-  sorted = sortRows(*device.buffers, as<RowKey>(keys), count,
+  sorted = sortRows(*device.buffers, as<RowKey>(keys), count, slot.numIds,
                     device.slots[slot.slot].spec().rows.size());
 }
 
 void UpdateInputs::fillSlot(SlotUpdate &slot) {
   const SortedRows &sorted = *slot.sorted;
   auto *order = as<uint32_t>(sorted.order);
-  Buffer ofNumber = device.buffers->acquireArray<int64_t>(slot.numIds);
-  slot.gradientOffsets = device.buffers->acquireArray<int64_t>(sorted.numIds);
+  Buffer ofNumber =
+      device.buffers->acquireArray<int64_t>(BufferKind::Sort, slot.numIds);
+  slot.gradientOffsets =
+      device.buffers->acquireArray<int64_t>(BufferKind::Sort, slot.numIds);
   auto *offsets = as<int64_t>(ofNumber);
   for (const GradientSource &source : slot.sources)
     fillGradientOffsets(source, offsets + source.firstNumber);
@@ -201,7 +205,8 @@ void UpdateInputs::fillSlot(SlotUpdate &slot) {
 
   if (!device.program.slots[slot.slot].weighted)
     return;
-  slot.sampleWeights = device.buffers->acquireArray<float>(sorted.numIds);
+  slot.sampleWeights =
+      device.buffers->acquireArray<float>(BufferKind::Sort, slot.numIds);
   float *weights = as<float>(ofNumber);
   for (const GradientSource &source : slot.sources) {
     float *to = weights + source.firstNumber;

@@ -77,7 +77,8 @@ private:
       next.push_back(total);
       total += count;
     }
-    Buffer result = device.buffers->acquireArray<float>(total);
+    Buffer result =
+        device.buffers->acquireArray<float>(BufferKind::SampleWeights, total);
     for (size_t e = 0; e < set.entries.size(); ++e)
       if (isWeighted(set.entries[e]))
         computeEntry(set, e, received, blocks, rows, as<float>(result), next);
@@ -107,7 +108,8 @@ private:
                           .firstNumber = 0};
     for (const Block &block : blocks)
       source.beginOfPeer.push_back(block.begin[index]);
-    Buffer offsets = device.buffers->acquireArray<int64_t>(stream.numIds());
+    Buffer offsets = device.buffers->acquireArray<int64_t>(
+        BufferKind::SampleWeights, stream.numIds());
     fillGradientOffsets(source, as<int64_t>(offsets));
     const std::byte *weights =
         device.slots[static_cast<size_t>(entry.slot)].weights();

@@ -31,7 +31,7 @@ TEST(RowSort, IsStableAndGroupsRows) {
       std::stable_sort(expected.begin(), expected.end(),
                        [](RowKey a, RowKey b) { return a >> 32 < b >> 32; });
       auto pool = std::make_shared<BufferPool>();
-      SortedRows sorted = sortRows(*pool, keys.data(), count, numRows);
+      SortedRows sorted = sortRows(*pool, keys.data(), count, count, numRows);
       std::vector<RowKey> found;
       for (int64_t u = 0; u < sorted.numRows; ++u)
         for (int64_t k = as<int64_t>(sorted.segments)[u];

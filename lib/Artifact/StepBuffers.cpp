@@ -1,0 +1,310 @@
+//===- StepBuffers.cpp - Bytes of the buffers of one step -----------------===//
+
+#include "neuroshard/Artifact/StepBuffers.h"
+
+#include "ExchangeCounts.h"
+#include "StepBuffersOnGpus.h"
+#include "neuroshard/Artifact/HierarchicalSizes.h"
+#include "neuroshard/Model/RowLayout.h"
+
+#include <map>
+#include <tuple>
+
+namespace neuroshard {
+namespace {
+
+constexpr int64_t kFloatBytes = 4, kIndexBytes = 8;
+
+/// Grouping ids by row: keys and the same once more, distinct rows, where the
+/// ids of each begin, and the order in 4 bytes.
+constexpr int64_t rowSortBytes(int64_t ids) {
+  return ids * (4 * kIndexBytes + 4) + kIndexBytes;
+}
+
+/// The buffers of one exchange in the runtime on CPUs.
+class CpuExchangeBuffers : private ExchangeCounts {
+public:
+  CpuExchangeBuffers(const ExchangePlan &plan, size_t exchange,
+                     const ExchangeLayout &layout, const StepLoad &load,
+                     std::vector<BufferBytes> &devices)
+      : ExchangeCounts(plan.exchanges[exchange], load.exchanges[exchange]),
+        plan(plan), layout(layout), wire(elementBytes(plan.wireType)),
+        isCast(plan.wireType != ElementType::F32), travels(count > 1),
+        devices(devices) {
+    for (int64_t batch : this->load.batches)
+      bags += batch;
+  }
+
+  void add() {
+    for (size_t rank = 0; rank < count; ++rank) {
+      addPlaces(rank);
+      if (travels)
+        devices[rank][BufferKind::Headers] +=
+            kIdHeaderBytes * static_cast<int64_t>(count);
+    }
+    for (size_t owner = 0; owner < count; ++owner)
+      addOwner(owner);
+    if (!layout.relays.empty())
+      addRelays();
+    if (layout.hasReplicated)
+      addReplicated();
+    if (spec.weighted)
+      addSampleWeights();
+  }
+
+private:
+  const ExchangeLookup &lookupOf(int32_t index) const {
+    return spec.lookups[static_cast<size_t>(index)];
+  }
+
+  /// Buckets of some rows note which ids they have taken, unless bags of
+  /// results alone are asked for; means count the ids of each bag.
+  void addPlaces(size_t rank) {
+    int64_t &bytes = devices[rank][BufferKind::Places];
+    for (size_t b = 0; b < layout.buckets.size(); ++b) {
+      const BucketLayout &bucket = layout.buckets[b];
+      const ExchangeLookup &lookup = lookupOf(bucket.lookup);
+      if (!bucket.whole && (!lookup.pooled() || lookup.weighted))
+        bytes += load.idsOfBucket[rank][b] * kIndexBytes;
+    }
+    for (const ExchangeLookup &lookup : spec.lookups)
+      if (lookup.pooling == Pooling::Mean)
+        bytes += load.batches[rank] * kFloatBytes;
+  }
+
+  void addOwner(size_t owner) {
+    const StreamSet &set = layout.owners[owner];
+    int64_t ids = 0, values = 0, direct = 0;
+    for (size_t rank = 0; rank < count; ++rank) {
+      if (!likeBefore[rank]) {
+        ids = payloadBytes(set, rank);
+        Block block = blockOf(set, rank);
+        values = block.size;
+        direct = block.directSize;
+      }
+      addPair(owner, rank, ids, values, direct);
+    }
+    devices[owner][BufferKind::ReceivedIds] +=
+        travels ? streamBytes(set) : startBytes(set);
+  }
+
+  void addPair(size_t owner, size_t rank, int64_t ids, int64_t values,
+               int64_t direct) {
+    BufferBytes &ofOwner = devices[owner], &ofRank = devices[rank];
+    ofRank[BufferKind::SentIds] += ids;
+    ofOwner[BufferKind::Partials] += values * kFloatBytes;
+    ofRank[BufferKind::Gradients] += direct * kFloatBytes;
+    if (!travels)
+      return;
+    ofOwner[BufferKind::ReceivedGradients] += values * kFloatBytes;
+    if (isCast)
+      ofRank[BufferKind::ReceivedResults] += direct * kFloatBytes;
+    if (isCast || !layout.relays.empty()) {
+      ofOwner[BufferKind::SentResults] += values * wire;
+      ofRank[BufferKind::SentGradients] += direct * wire;
+    }
+  }
+
+  /// Received streams as kernels read them, over the bags of all ranks.
+  int64_t streamBytes(const StreamSet &set) const {
+    int64_t bytes = 0;
+    for (const StreamLayout &stream : set.streams)
+      bytes += (stream.pooled ? (bags + 1) * kIndexBytes : 0) +
+               idsOfAll(stream) *
+                   (spec.idBytes() + (stream.weighted ? kFloatBytes : 0));
+    return bytes;
+  }
+
+  /// Ids of a single device are read where they were packed.
+  int64_t startBytes(const StreamSet &set) const {
+    return static_cast<int64_t>(set.streams.size()) * (bags + 1) * kIndexBytes;
+  }
+
+  void addRelays() {
+    DeviceGroups groups(plan);
+    HierarchicalSizes sizes(layout, groups, load.batches);
+    int64_t castBytes = isCast ? kFloatBytes : 0;
+    auto all = static_cast<int64_t>(count);
+    for (int64_t relay = 0; relay < all; ++relay)
+      for (int64_t device = 0; device < all; ++device) {
+        BufferBytes &ofRelay = devices[static_cast<size_t>(relay)];
+        BufferBytes &ofRank = devices[static_cast<size_t>(device)];
+        int64_t inGroup = sizes.ownerToRelay(device, relay);
+        ofRelay[BufferKind::RelayedResults] += inGroup * castBytes;
+        ofRelay[BufferKind::RelayedGradients] += inGroup * wire;
+        int64_t across = sizes.relayToSamples(relay, device);
+        ofRelay[BufferKind::RelayedResults] +=
+            across * (kFloatBytes + (isCast ? wire : 0));
+        ofRank[BufferKind::ReceivedResults] += across * castBytes;
+        ofRank[BufferKind::Gradients] += across * kFloatBytes;
+        ofRank[BufferKind::SentGradients] += across * wire;
+      }
+  }
+
+  /// Every rank gathers the ids and gradients of all.
+  void addReplicated() {
+    int64_t gathered = streamBytes(layout.locals.front());
+    for (size_t rank = 0; rank < count; ++rank)
+      gathered += blockOf(layout.locals[rank], rank).size * kFloatBytes;
+    for (size_t rank = 0; rank < count; ++rank) {
+      const StreamSet &set = layout.locals[rank];
+      BufferBytes &bytes = devices[rank];
+      int64_t ids = payloadBytes(set, rank), values = blockOf(set, rank).size;
+      bytes[BufferKind::SentIds] += ids;
+      for (const StreamLayout &stream : set.streams)
+        bytes[BufferKind::ReceivedIds] +=
+            stream.pooled ? (load.batches[rank] + 1) * kIndexBytes : 0;
+      bytes[BufferKind::Partials] += values * kFloatBytes;
+      bytes[BufferKind::Gradients] += ids + values * kFloatBytes;
+      if (!travels)
+        continue;
+      bytes[BufferKind::SentGradients] += isCast ? ids + values * wire : 0;
+      bytes[BufferKind::ReceivedGradients] += gathered;
+    }
+  }
+
+  /// A value, and the place of its gradient, of each id.
+  void addSampleWeights() {
+    constexpr int64_t kValueBytes = kFloatBytes + kIndexBytes;
+    for (size_t owner = 0; owner < count; ++owner) {
+      int64_t &bytes = devices[owner][BufferKind::SampleWeights];
+      const StreamSet &owned = layout.owners[owner];
+      for (const EntryLayout &entry : owned.entries)
+        if (lookupOf(entry.lookup).weighted)
+          bytes += idsOfAll(owned.streams[static_cast<size_t>(entry.stream)]) *
+                   kValueBytes;
+      const StreamSet &local = layout.locals[owner];
+      for (const EntryLayout &entry : local.entries)
+        if (lookupOf(entry.lookup).weighted)
+          bytes +=
+              idsOf(local.streams[static_cast<size_t>(entry.stream)], owner) *
+              kValueBytes;
+    }
+  }
+
+  const ExchangePlan &plan;
+  const ExchangeLayout &layout;
+  int64_t wire;
+  bool isCast;
+  bool travels; ///< there are other ranks.
+  int64_t bags = 0;
+  std::vector<BufferBytes> &devices;
+};
+
+/// The buffers of an update in the runtime on CPUs.
+class CpuUpdateBuffers {
+public:
+  CpuUpdateBuffers(const ExchangePlan &plan,
+                   const std::vector<ExchangeLayout> &layouts,
+                   const StepLoad &load, std::vector<BufferBytes> &devices)
+      : plan(plan), layouts(layouts), load(load),
+        needsNorms(plan.tablesWithNormExchange()), devices(devices) {
+    for (size_t x = 0; x < layouts.size(); ++x)
+      counts.emplace_back(plan.exchanges[x], load.exchanges[x]);
+  }
+
+  void add() {
+    for (size_t device = 0; device < devices.size(); ++device)
+      addDevice(device);
+    countNorms(plan, layouts, load, Engine::Cpu,
+               [&](size_t from, size_t, int64_t bytes) {
+                 devices[from][BufferKind::Norms] += bytes;
+               });
+  }
+
+private:
+  /// Exchange, whether of a replicated table, and number of a stream.
+  using StreamKey = std::tuple<size_t, bool, int32_t>;
+  struct SlotIds {
+    std::vector<StreamKey> streams;
+    int64_t ids = 0;
+    bool isWeighted = false;
+  };
+
+  void addDevice(size_t device) {
+    const std::vector<int32_t> &shards = plan.bindings[device].slots;
+    std::vector<SlotIds> slots(shards.size());
+    for (size_t x = 0; x < layouts.size(); ++x) {
+      addSources(x, layouts[x].owners[device], false, slots);
+      addSources(x, layouts[x].locals[device], true, slots);
+    }
+    std::map<std::vector<StreamKey>, int64_t> sorts;
+    bool spansExchanges = false;
+    for (size_t s = 0; s < slots.size(); ++s) {
+      const SlotIds &slot = slots[s];
+      if (slot.ids == 0)
+        continue;
+      sorts[slot.streams] = slot.ids;
+      spansExchanges |=
+          std::get<0>(slot.streams.front()) != std::get<0>(slot.streams.back());
+      addSlot(plan.shards[static_cast<size_t>(shards[s])], slot,
+              devices[device]);
+    }
+    for (const auto &[streams, ids] : sorts)
+      devices[device][BufferKind::Sort] += rowSortBytes(ids);
+    if (spansExchanges)
+      devices[device][BufferKind::ReceivedGradients] += gradientBytes(device);
+  }
+
+  void addSources(size_t exchange, const StreamSet &set, bool isReplicated,
+                  std::vector<SlotIds> &slots) const {
+    const ExchangeSpec &spec = plan.exchanges[exchange];
+    for (const EntryLayout &entry : set.entries) {
+      const ExchangeLookup &lookup =
+          spec.lookups[static_cast<size_t>(entry.lookup)];
+      if (!plan.tables[static_cast<size_t>(lookup.table)].trained())
+        continue;
+      SlotIds &slot = slots[static_cast<size_t>(entry.slot)];
+      slot.streams.push_back({exchange, isReplicated, entry.stream});
+      slot.ids += counts[exchange].idsOfAll(
+          set.streams[static_cast<size_t>(entry.stream)]);
+      slot.isWeighted |= lookup.weighted;
+    }
+  }
+
+  /// Places of gradients by number and by row, and the weights; sums of
+  /// gradients and their norms before and after the exchange.
+  void addSlot(const ShardSpec &shard, const SlotIds &slot,
+               BufferBytes &bytes) const {
+    bytes[BufferKind::Sort] +=
+        slot.ids * (2 * kIndexBytes + (slot.isWeighted ? kFloatBytes : 0));
+    if (needsNorms[static_cast<size_t>(shard.table)])
+      bytes[BufferKind::Norms] +=
+          load.distinctRows(shard.table, shard.rows) *
+          (paddedRowBytes(shard.cols.size(), ElementType::F32) +
+           2 * kFloatBytes);
+  }
+
+  /// Of all exchanges, which a slot with ids of several reads in one array.
+  int64_t gradientBytes(size_t device) const {
+    int64_t values = 0;
+    for (size_t x = 0; x < layouts.size(); ++x)
+      for (size_t rank = 0; rank < counts[x].count; ++rank)
+        values += counts[x].blockOf(layouts[x].owners[device], rank).size +
+                  counts[x].blockOf(layouts[x].locals[rank], rank).size;
+    return values * kFloatBytes;
+  }
+
+  const ExchangePlan &plan;
+  const std::vector<ExchangeLayout> &layouts;
+  const StepLoad &load;
+  std::vector<bool> needsNorms;
+  std::vector<ExchangeCounts> counts;
+  std::vector<BufferBytes> &devices;
+};
+
+} // namespace
+
+std::vector<BufferBytes> stepBuffers(const ExchangePlan &plan,
+                                     const std::vector<ExchangeLayout> &layouts,
+                                     const StepLoad &load, Engine engine) {
+  if (engine == Engine::Gpu)
+    return stepBuffersOnGpus(plan, layouts, load);
+  std::vector<BufferBytes> devices(static_cast<size_t>(plan.numDevices));
+  for (size_t x = 0; x < layouts.size(); ++x)
+    CpuExchangeBuffers(plan, x, layouts[x], load, devices).add();
+  CpuUpdateBuffers(plan, layouts, load, devices).add();
+  return devices;
+}
+
+} // namespace neuroshard

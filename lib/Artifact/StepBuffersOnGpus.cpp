@@ -1,0 +1,189 @@
+//===- StepBuffersOnGpus.cpp - Buffers of a step of GPU ranks -------------===//
+
+#include "StepBuffersOnGpus.h"
+
+#include "ExchangeCounts.h"
+
+#include <algorithm>
+
+namespace neuroshard {
+namespace {
+
+constexpr int64_t kF32 = 4, kIndex = 8;
+/// Numbers before those of ids in the header to each rank.
+constexpr int64_t kHeaderNumbers = 3;
+
+class GpuExchangeBuffers : private ExchangeCounts {
+public:
+  GpuExchangeBuffers(const ExchangePlan &plan, size_t exchange,
+                     const ExchangeLayout &layout, const StepLoad &load,
+                     std::vector<BufferBytes> &devices)
+      : ExchangeCounts(plan.exchanges[exchange], load.exchanges[exchange]),
+        plan(plan), layout(layout), wire(elementBytes(plan.wireType)),
+        isCast(plan.wireType != ElementType::F32), travels(count > 1),
+        devices(devices) {}
+
+  void add() {
+    for (size_t rank = 0; rank < count; ++rank) {
+      addHeader(rank);
+      addPlaces(rank);
+      addStarts(rank);
+    }
+    for (size_t owner = 0; owner < count; ++owner) {
+      int64_t ids = 0, values = 0;
+      for (size_t rank = 0; rank < count; ++rank) {
+        if (!likeBefore[rank]) {
+          ids = unpackedIdBytes(layout.owners[owner], rank) +
+                unpackedIdBytes(layout.locals[owner], rank);
+          values = paddedValues(layout.owners[owner], rank);
+        }
+        addPair(owner, rank, ids, values);
+      }
+    }
+    if (layout.hasReplicated)
+      addCopies();
+    if (spec.weighted)
+      addSampleWeights();
+  }
+
+private:
+  void addHeader(size_t rank) {
+    size_t most = 0;
+    for (size_t owner = 0; owner < count; ++owner)
+      most = std::max(most, layout.owners[owner].streams.size() +
+                                layout.locals[owner].streams.size());
+    int64_t numbers = kHeaderNumbers + static_cast<int64_t>(most);
+    devices[rank][BufferKind::Headers] +=
+        static_cast<int64_t>(count) * numbers * kIndex * (travels ? 2 : 1);
+  }
+
+  /// Numbers of ids by bucket and bag, and the order of the ids in each layer.
+  void addPlaces(size_t rank) {
+    bool isSifted = false;
+    int32_t layers = 1;
+    int64_t ids = 0; // every id is in one bucket of the first layer
+    for (size_t b = 0; b < layout.buckets.size(); ++b) {
+      const BucketLayout &bucket = layout.buckets[b];
+      int64_t rows =
+          plan
+              .tables[static_cast<size_t>(
+                  spec.lookups[static_cast<size_t>(bucket.lookup)].table)]
+              .rows;
+      isSifted |= bucket.rows != Range{0, rows};
+      layers = std::max(layers, bucket.layer + 1);
+      ids += bucket.layer == 0 ? load.idsOfBucket[rank][b] : 0;
+    }
+    auto buckets = static_cast<int64_t>(layout.buckets.size());
+    devices[rank][BufferKind::Places] +=
+        kIndex *
+        (buckets * (load.batches[rank] + 1) + (isSifted ? layers * ids : 0));
+  }
+
+  /// Where the ids of each bag, or stream, begin.
+  void addStarts(size_t owner) {
+    int64_t starts = 1;
+    for (const StreamSet *set : {&layout.owners[owner], &layout.locals[owner]})
+      for (const StreamLayout &stream : set->streams)
+        for (size_t rank = 0; rank < count; ++rank)
+          starts += stream.pooled ? load.batches[rank] : 1;
+    devices[owner][BufferKind::ReceivedIds] += starts * kIndex;
+  }
+
+  void addPair(size_t owner, size_t rank, int64_t ids, int64_t values) {
+    BufferBytes &ofOwner = devices[owner], &ofRank = devices[rank];
+    ofRank[BufferKind::SentIds] += ids;
+    ofOwner[BufferKind::Partials] += values * kF32;
+    ofRank[BufferKind::Gradients] += values * kF32;
+    if (!travels)
+      return;
+    ofOwner[BufferKind::ReceivedIds] += ids;
+    ofRank[BufferKind::ReceivedResults] += values * wire;
+    ofOwner[BufferKind::ReceivedGradients] += values * (wire + castBytes());
+    ofOwner[BufferKind::SentResults] += values * (isCast ? wire : 0);
+    ofRank[BufferKind::SentGradients] += values * (isCast ? wire : 0);
+  }
+
+  /// Results and gradients of replicated tables; those of the rank with most
+  /// are as many as each sends.
+  void addCopies() {
+    int64_t most = 0;
+    for (size_t rank = 0; rank < count; ++rank) {
+      int64_t values = paddedValues(layout.locals[rank], rank);
+      most = std::max(most, values);
+      devices[rank][BufferKind::Partials] += values * kF32;
+      devices[rank][BufferKind::Gradients] += values * kF32;
+    }
+    for (size_t rank = 0; travels && rank < count; ++rank) {
+      devices[rank][BufferKind::SentGradients] += most * wire;
+      devices[rank][BufferKind::ReceivedGradients] +=
+          most * static_cast<int64_t>(count) * (wire + castBytes());
+    }
+  }
+
+  /// A value of each id and entry goes back to the rank of the sample.
+  void addSampleWeights() {
+    for (size_t owner = 0; owner < count; ++owner) {
+      int64_t computed = 0;
+      for (size_t rank = 0; rank < count; ++rank) {
+        int64_t values = valuesOf(layout.owners[owner], rank);
+        if (rank == owner)
+          values += valuesOf(layout.locals[owner], rank);
+        computed += values;
+        if (travels)
+          devices[rank][BufferKind::SampleWeights] += values * kF32;
+      }
+      devices[owner][BufferKind::SampleWeights] += computed * kF32;
+    }
+  }
+
+  int64_t valuesOf(const StreamSet &set, size_t rank) const {
+    int64_t values = 0;
+    for (const EntryLayout &entry : set.entries)
+      values += idsOf(set.streams[static_cast<size_t>(entry.stream)], rank);
+    return values;
+  }
+
+  /// Kernels read gradients in f32.
+  int64_t castBytes() const { return isCast ? kF32 : 0; }
+
+  const ExchangePlan &plan;
+  const ExchangeLayout &layout;
+  int64_t wire;
+  bool isCast;
+  bool travels; ///< there are other ranks.
+  std::vector<BufferBytes> &devices;
+};
+
+/// Messages of norms, and the sums.
+void addGpuNorms(const ExchangePlan &plan,
+                 const std::vector<ExchangeLayout> &layouts,
+                 const StepLoad &load, std::vector<BufferBytes> &devices) {
+  countNorms(plan, layouts, load, Engine::Gpu,
+             [&](size_t from, size_t to, int64_t bytes) {
+               devices[from][BufferKind::Norms] += bytes;
+               if (devices.size() > 1)
+                 devices[to][BufferKind::Norms] += bytes;
+             });
+  for (const std::vector<const ShardSpec *> &shards : shardsWithNorms(plan)) {
+    bool areAligned = haveEqualRows(shards);
+    for (const ShardSpec *shard : shards)
+      devices[static_cast<size_t>(shard->devices.front())][BufferKind::Norms] +=
+          kF32 * (areAligned ? mostNorms(plan, layouts, load, *shard)
+                             : load.distinctRows(shard->table, shard->rows));
+  }
+}
+
+} // namespace
+
+std::vector<BufferBytes>
+stepBuffersOnGpus(const ExchangePlan &plan,
+                  const std::vector<ExchangeLayout> &layouts,
+                  const StepLoad &load) {
+  std::vector<BufferBytes> devices(static_cast<size_t>(plan.numDevices));
+  for (size_t x = 0; x < layouts.size(); ++x)
+    GpuExchangeBuffers(plan, x, layouts[x], load, devices).add();
+  addGpuNorms(plan, layouts, load, devices);
+  return devices;
+}
+
+} // namespace neuroshard
