@@ -4,6 +4,7 @@
 
 #include "neuroshard/CostModel/NeuralPolicy.h"
 #include "neuroshard/CostModel/Registry.h"
+#include "neuroshard/Model/EnumNames.h"
 #include "neuroshard/Serialization/Json.h"
 #include "neuroshard/Serialization/SearchJson.h"
 
@@ -55,7 +56,7 @@ Expected<void> changeProblem(const SearchRequest &search,
     return {};
   auto target = parseTarget(search.target);
   if (!target)
-    return failure("options.target", "expected native or torchrec-1.9");
+    return failure("options.target", "expected " + choicesOf<Target>());
   problem.target = *target;
   return {};
 }

@@ -4,89 +4,49 @@
 #include "neuroshard/Model/Shard.h"
 #include "neuroshard/Model/ShardingProblem.h"
 
-#include <array>
+namespace neuroshard {
 
-using namespace neuroshard;
-
-namespace {
-
-constexpr std::array<std::string_view, 2> kTiers = {"hbm", "dram"};
-constexpr std::array<std::string_view, 3> kElementTypes = {"f32", "f16",
-                                                           "bf16"};
-constexpr std::array<std::string_view, 2> kIdTypes = {"i32", "i64"};
-constexpr std::array<std::string_view, 4> kOptimizers = {
-    "sgd", "adagrad", "rowwise_adagrad", "adam"};
-constexpr std::array<std::string_view, 3> kPoolings = {"sum", "mean", "none"};
-constexpr std::array<std::string_view, 2> kSemantics = {"exact", "per_shard"};
-constexpr std::array<std::string_view, 2> kMemoryModels = {"full",
-                                                           "weights_only"};
-constexpr std::array<std::string_view, 2> kTargets = {"native", "torchrec-1.9"};
-constexpr std::array<std::string_view, 6> kKinds = {
-    "table_wise",     "column_wise", "row_wise",
-    "table_row_wise", "row_column",  "replicated"};
-
-} // namespace
-
-std::string_view neuroshard::toString(Tier tier) {
-  return nameOf(kTiers, tier);
-}
-std::string_view neuroshard::toString(ElementType type) {
-  return nameOf(kElementTypes, type);
-}
-std::string_view neuroshard::toString(IdType type) {
-  return nameOf(kIdTypes, type);
-}
-std::string_view neuroshard::toString(OptimizerKind kind) {
-  return nameOf(kOptimizers, kind);
-}
-std::string_view neuroshard::toString(Pooling pooling) {
-  return nameOf(kPoolings, pooling);
-}
-std::string_view neuroshard::toString(OptimizerSemantics semantics) {
-  return nameOf(kSemantics, semantics);
-}
-std::string_view neuroshard::toString(MemoryModel model) {
-  return nameOf(kMemoryModels, model);
-}
-std::string_view neuroshard::toString(Target target) {
-  return nameOf(kTargets, target);
-}
-std::string_view neuroshard::toString(ShardingKind kind) {
-  return nameOf(kKinds, kind);
+template <typename Enum> std::string choicesOf() {
+  std::span<const std::string_view> names = namesOf(Enum());
+  std::string text;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (i > 0)
+      text += i + 1 < names.size() ? ", " : " or ";
+    text += names[i];
+  }
+  return text;
 }
 
-std::string neuroshard::tierError(Target target, Tier tier) {
+/// Defines toString(), the parse function and choicesOf() of an enumeration
+/// whose values have these names, in order.
+#define ENUM_NAMES(ENUM, ...)                                                  \
+  static constexpr std::string_view k##ENUM##Names[] = {__VA_ARGS__};          \
+  static std::span<const std::string_view> namesOf(ENUM) {                     \
+    return k##ENUM##Names;                                                     \
+  }                                                                            \
+  std::string_view toString(ENUM value) {                                      \
+    return nameOf(k##ENUM##Names, value);                                      \
+  }                                                                            \
+  std::optional<ENUM> parse##ENUM(std::string_view text) {                     \
+    return valueOf<ENUM>(k##ENUM##Names, text);                                \
+  }                                                                            \
+  template std::string choicesOf<ENUM>();
+
+ENUM_NAMES(Tier, "hbm", "dram")
+ENUM_NAMES(ElementType, "f32", "f16", "bf16")
+ENUM_NAMES(IdType, "i32", "i64")
+ENUM_NAMES(OptimizerKind, "sgd", "adagrad", "rowwise_adagrad", "adam")
+ENUM_NAMES(Pooling, "sum", "mean", "none")
+ENUM_NAMES(OptimizerSemantics, "exact", "per_shard")
+ENUM_NAMES(MemoryModel, "full", "weights_only")
+ENUM_NAMES(Target, "native", "torchrec-1.9")
+ENUM_NAMES(ShardingKind, "table_wise", "column_wise", "row_wise",
+           "table_row_wise", "row_column", "replicated")
+#undef ENUM_NAMES
+
+std::string tierError(Target target, Tier tier) {
   return "target " + std::string(toString(target)) +
          " does not run shards in tier " + std::string(toString(tier));
 }
 
-std::optional<Tier> neuroshard::parseTier(std::string_view text) {
-  return valueOf<Tier>(kTiers, text);
-}
-std::optional<ElementType> neuroshard::parseElementType(std::string_view text) {
-  return valueOf<ElementType>(kElementTypes, text);
-}
-std::optional<IdType> neuroshard::parseIdType(std::string_view text) {
-  return valueOf<IdType>(kIdTypes, text);
-}
-std::optional<OptimizerKind>
-neuroshard::parseOptimizerKind(std::string_view text) {
-  return valueOf<OptimizerKind>(kOptimizers, text);
-}
-std::optional<Pooling> neuroshard::parsePooling(std::string_view text) {
-  return valueOf<Pooling>(kPoolings, text);
-}
-std::optional<OptimizerSemantics>
-neuroshard::parseOptimizerSemantics(std::string_view text) {
-  return valueOf<OptimizerSemantics>(kSemantics, text);
-}
-std::optional<MemoryModel> neuroshard::parseMemoryModel(std::string_view text) {
-  return valueOf<MemoryModel>(kMemoryModels, text);
-}
-std::optional<Target> neuroshard::parseTarget(std::string_view text) {
-  return valueOf<Target>(kTargets, text);
-}
-std::optional<ShardingKind>
-neuroshard::parseShardingKind(std::string_view text) {
-  return valueOf<ShardingKind>(kKinds, text);
-}
+} // namespace neuroshard

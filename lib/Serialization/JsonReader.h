@@ -9,6 +9,7 @@
 #define NEUROSHARD_LIB_SERIALIZATION_JSONREADER_H
 
 #include "neuroshard/Model/Diagnostics.h"
+#include "neuroshard/Model/EnumNames.h"
 
 #include <cstdint>
 #include <limits>
@@ -96,16 +97,15 @@ public:
   }
   /// A field that names an enumerator, read by `parse`.
   template <typename Enum, typename Parse>
-  void name(std::string_view key, Enum &out, Parse parse,
-            const char *expected) {
+  void name(std::string_view key, Enum &out, Parse parse) {
     std::string text;
     if (!optional(key, text))
       return;
     if (auto value = parse(text))
       out = *value;
     else
-      reader.error(Path(path, key), std::string("expected ") + expected +
-                                        ", got: '" + text + "'");
+      reader.error(Path(path, key),
+                   "expected " + choicesOf<Enum>() + ", got: '" + text + "'");
   }
 
   /// The field, marked as known, or null.

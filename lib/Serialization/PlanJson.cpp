@@ -72,7 +72,7 @@ Expected<ShardingPlan> neuroshard::parsePlan(std::string_view text) {
     readSchema(object, kPlanSchema);
     object.required("device_count", plan.deviceCount);
     object.name("optimizer_semantics", plan.optimizerSemantics,
-                parseOptimizerSemantics, "exact or per_shard");
+                parseOptimizerSemantics);
     object.optional("table_fingerprint", plan.fingerprint);
     if (const Json *provenance = object.find("provenance"))
       plan.provenance =

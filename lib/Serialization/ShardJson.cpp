@@ -31,7 +31,7 @@ Shard neuroshard::json::readShard(Reader &reader, const Json &value,
                 [&](const Json &item, const Path &where) {
                   reader.read(item, where, shard.devices.emplace_back());
                 });
-  object.name("tier", shard.tier, parseTier, "hbm or dram");
+  object.name("tier", shard.tier, parseTier);
   return shard;
 }
 

@@ -11,8 +11,6 @@ using namespace neuroshard::json;
 
 namespace {
 
-constexpr const char *kElementTypeNames = "f32, f16 or bf16";
-
 class WorkloadReader {
 public:
   explicit WorkloadReader(Diagnostics &errors) : reader(errors) {}
@@ -107,7 +105,7 @@ Table WorkloadReader::readTable(const Json &value, const Path &path) {
   object.required("name", table.name);
   object.required("rows", table.rows);
   object.required("dim", table.dim);
-  object.name("type", table.elementType, parseElementType, kElementTypeNames);
+  object.name("type", table.elementType, parseElementType);
   if (const Json *optimizer = object.find("optimizer"))
     table.optimizer = readOptimizer(*optimizer, Path(path, "optimizer"));
   object.optional("hashed", table.hashed);
@@ -133,7 +131,7 @@ Feature WorkloadReader::readFeature(const Json &value, const Path &path) {
   object.required("name", feature.name);
   if (const Json *table = object.findRequired("table"))
     feature.table = readTableName(*table, Path(path, "table"));
-  object.name("pooling", feature.pooling, parsePooling, "sum, mean or none");
+  object.name("pooling", feature.pooling, parsePooling);
   object.optional("mean_pooling", feature.meanPooling);
   object.optional("p99_pooling", feature.p99Pooling);
   object.optional("presence", feature.presence);
@@ -188,10 +186,9 @@ Batch WorkloadReader::readBatch(const Json &value, const Path &path) {
   Batch batch;
   Object object(reader, value, path);
   object.required("global_size", batch.globalSize);
-  object.name("id_type", batch.idType, parseIdType, "i32 or i64");
-  object.name("output_type", batch.outputType, parseElementType,
-              kElementTypeNames);
-  object.name("wire_type", batch.wireType, parseElementType, kElementTypeNames);
+  object.name("id_type", batch.idType, parseIdType);
+  object.name("output_type", batch.outputType, parseElementType);
+  object.name("wire_type", batch.wireType, parseElementType);
   object.optional("input_copies", batch.inputCopies);
   return batch;
 }
@@ -371,11 +368,10 @@ ShardingProblem WorkloadReader::read(const Json &root) {
   if (const Json *constraints = object.find("constraints"))
     readConstraints(*constraints, Path(path, "constraints"),
                     problem.constraints);
-  object.name("memory_model", problem.memoryModel, parseMemoryModel,
-              "full or weights_only");
-  object.name("target", problem.target, parseTarget, "native or torchrec-1.9");
+  object.name("memory_model", problem.memoryModel, parseMemoryModel);
+  object.name("target", problem.target, parseTarget);
   object.name("optimizer_semantics", problem.optimizerSemantics,
-              parseOptimizerSemantics, "exact or per_shard");
+              parseOptimizerSemantics);
   object.optional("cache_load_factor", problem.cacheLoadFactor);
   return problem;
 }

@@ -3,30 +3,33 @@
 #ifndef NEUROSHARD_MODEL_ENUMNAMES_H
 #define NEUROSHARD_MODEL_ENUMNAMES_H
 
-#include <array>
 #include <cstddef>
 #include <optional>
+#include <span>
+#include <string>
 #include <string_view>
 
 namespace neuroshard {
 
 /// The name of a value that counts from 0 in the order of `names`.
-template <typename Enum, size_t N>
-std::string_view nameOf(const std::array<std::string_view, N> &names,
-                        Enum value) {
+template <typename Enum>
+std::string_view nameOf(std::span<const std::string_view> names, Enum value) {
   size_t index = static_cast<size_t>(value);
-  return index < N ? names[index] : "unknown";
+  return index < names.size() ? names[index] : "unknown";
 }
 
 /// The value with this name.
-template <typename Enum, size_t N>
-std::optional<Enum> valueOf(const std::array<std::string_view, N> &names,
+template <typename Enum>
+std::optional<Enum> valueOf(std::span<const std::string_view> names,
                             std::string_view text) {
-  for (size_t i = 0; i < N; ++i)
+  for (size_t i = 0; i < names.size(); ++i)
     if (names[i] == text)
       return static_cast<Enum>(i);
   return std::nullopt;
 }
+
+/// The names of an enumeration of the model for an error: "f32, f16 or bf16".
+template <typename Enum> std::string choicesOf();
 
 } // namespace neuroshard
 

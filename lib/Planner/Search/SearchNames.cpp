@@ -4,6 +4,8 @@
 #include "neuroshard/Planner/Objective.h"
 #include "neuroshard/Planner/Search.h"
 
+#include <array>
+
 using namespace neuroshard;
 
 namespace {

@@ -7,6 +7,7 @@
 
 #include "neuroshard/CostModel/NeuralPolicy.h"
 #include "neuroshard/CostModel/Registry.h"
+#include "neuroshard/Model/EnumNames.h"
 #include "neuroshard/Planner/SearchOptionTable.h"
 #include "neuroshard/Planner/TerminalProgress.h"
 #include "neuroshard/Planner/Verify.h"
@@ -28,16 +29,18 @@ namespace neuroshard {
 
 namespace {
 
-/// The value that `text` names, or an error that lists `names`.
+/// Sets `out` to the value that `text` names, unless that is empty.
 template <typename Enum>
-LogicalResult parseName(Operation *op, llvm::StringRef option,
-                        llvm::StringRef text,
-                        std::optional<Enum> (*parse)(std::string_view),
-                        llvm::StringRef names, Enum &out) {
+LogicalResult
+parseName(Operation *op, llvm::StringRef option, llvm::StringRef text,
+          std::optional<Enum> (*parse)(std::string_view), Enum &out) {
+  if (text.empty())
+    return success();
   std::optional<Enum> value = parse(text);
   if (!value)
     return emitError(op->getLoc(), "option '")
-           << option << "' must be " << names << ", got: '" << text << "'";
+           << option << "' must be " << choicesOf<Enum>() << ", got: '" << text
+           << "'";
   out = *value;
   return success();
 }
@@ -163,21 +166,16 @@ LogicalResult PlanPass::changeProblem(ShardingProblem &problem) {
     return emitError(module.getLoc(),
                      "the global batch is not known; set the attribute "
                      "'neuroshard.batch' or the option 'batch'");
-  if (!target.empty() &&
-      failed(parseName(module, "target", target, parseTarget,
-                       "native or torchrec-1.9", problem.target)))
+  if (failed(parseName(module, "target", target, parseTarget, problem.target)))
     return failure();
-  if (!memoryModel.empty() &&
-      failed(parseName(module, "memory-model", memoryModel, parseMemoryModel,
-                       "full or weights_only", problem.memoryModel)))
+  if (failed(parseName(module, "memory-model", memoryModel, parseMemoryModel,
+                       problem.memoryModel)))
     return failure();
-  if (!semantics.empty() &&
-      failed(parseName(module, "semantics", semantics, parseOptimizerSemantics,
-                       "exact or per_shard", problem.optimizerSemantics)))
+  if (failed(parseName(module, "semantics", semantics, parseOptimizerSemantics,
+                       problem.optimizerSemantics)))
     return failure();
-  if (!wireType.empty() &&
-      failed(parseName(module, "wire-type", wireType, parseElementType,
-                       "f32, f16 or bf16", problem.batch.wireType)))
+  if (failed(parseName(module, "wire-type", wireType, parseElementType,
+                       problem.batch.wireType)))
     return failure();
   Reserves &reserves = problem.constraints.reserves;
   return success(
