@@ -17,14 +17,6 @@ namespace {
 
 constexpr const char *kFolderVariable = "NEUROSHARD_MODELS";
 
-/// Adds the file to each place of an error.
-tl::unexpected<Diagnostics> inFile(const std::string &path,
-                                   Diagnostics errors) {
-  for (Diagnostic &error : errors)
-    error.where = path + (error.where.empty() ? "" : ": ") + error.where;
-  return tl::unexpected(std::move(errors));
-}
-
 /// Placement policies lie in the same folder and predict nothing. False for a
 /// file that cannot be read, so that reading it reports why.
 bool isPlacementPolicy(const std::string &path) {
@@ -75,7 +67,7 @@ Expected<void> neuroshard::addModelFile(const std::string &path,
   if (found == kComputeModelSchema) {
     auto parameters = toComputeParameters(*file);
     if (!parameters)
-      return inFile(path, parameters.error());
+      return tl::unexpected(inFile(path, parameters.error()));
     parts.compute.push_back(
         {name, std::make_shared<NeuralCompute>(*parameters)});
     return {};
@@ -83,7 +75,7 @@ Expected<void> neuroshard::addModelFile(const std::string &path,
   if (found == kCommunicationModelSchema) {
     auto parameters = toCommunicationParameters(*file);
     if (!parameters)
-      return inFile(path, parameters.error());
+      return tl::unexpected(inFile(path, parameters.error()));
     parts.communication.push_back(
         {name, std::make_shared<CommunicationModel>(*parameters)});
     return {};

@@ -43,11 +43,8 @@ std::shared_ptr<ShardingPlan> planOf(Expected<ShardingPlan> plan) {
 /// parseWorkload(), with errors that name the file.
 Expected<ShardingProblem> parseFile(const std::string &path,
                                     const std::string &text) {
-  return parseWorkload(text).map_error([&](Diagnostics errors) {
-    for (Diagnostic &error : errors)
-      error.where = error.where.empty() ? path : path + ": " + error.where;
-    return errors;
-  });
+  return parseWorkload(text).map_error(
+      [&](Diagnostics errors) { return inFile(path, std::move(errors)); });
 }
 
 /// In the fields of the workload file.

@@ -98,6 +98,12 @@ Expected<std::string> neuroshard::readFile(const std::string &path) {
   return std::move(text).str();
 }
 
+Diagnostics neuroshard::inFile(const std::string &path, Diagnostics errors) {
+  for (Diagnostic &error : errors)
+    error.where = error.where.empty() ? path : path + ": " + error.where;
+  return errors;
+}
+
 Expected<void> neuroshard::checkWritable(const std::string &path) {
   Expected<fs::path> file = fileBehind(path);
   if (!file)

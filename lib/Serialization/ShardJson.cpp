@@ -54,13 +54,6 @@ void neuroshard::json::readSchema(Object &object, std::string_view expected) {
                             schema + "'");
 }
 
-Diagnostics neuroshard::json::inFile(const std::string &path,
-                                     Diagnostics errors) {
-  for (Diagnostic &error : errors)
-    error.where = error.where.empty() ? path : path + ": " + error.where;
-  return errors;
-}
-
 static void printValue(const Json &value, int depth, std::string &text) {
   bool nested = !value.empty() && depth < kIndentedDepth &&
                 (value.is_object() ||

@@ -14,9 +14,6 @@ Json writeShard(const Shard &shard);
 /// Requires "schema" to be the given one.
 void readSchema(Object &object, std::string_view expected);
 
-/// The errors with the file's name before their place.
-Diagnostics inFile(const std::string &path, Diagnostics errors);
-
 /// The document as text: readable, one line per shard, table or device.
 std::string print(const Json &root);
 

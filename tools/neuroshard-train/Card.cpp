@@ -45,7 +45,7 @@ Expected<std::string> neuroshard::makeCard(const CardFacts &facts) {
   if (machine != facts.metadata.end())
     card["machine"] = machine->second;
   card["data"] = Json::array();
-  for (const std::string &path : facts.dataFiles) {
+  for (const std::string &path : facts.settings.data) {
     Expected<Json> file = describeFile(path);
     if (!file)
       return tl::unexpected(file.error());
@@ -55,16 +55,16 @@ Expected<std::string> neuroshard::makeCard(const CardFacts &facts) {
   card["samples"] = {{"training", facts.split.training.size()},
                      {"validation", facts.split.validation.size()},
                      {"held_out", facts.split.heldOut.size()}};
-  card["training"] = {{"seed", facts.options.seed},
-                      {"members", facts.options.members},
-                      {"epochs", facts.options.epochs},
-                      {"min_steps", facts.options.minSteps},
-                      {"batch", facts.options.batch},
-                      {"learning_rate", facts.options.learningRate},
-                      {"weight_decay", facts.options.weightDecay},
+  card["training"] = {{"seed", facts.settings.training.seed},
+                      {"members", facts.settings.training.members},
+                      {"epochs", facts.settings.training.epochs},
+                      {"min_steps", facts.settings.training.minSteps},
+                      {"batch", facts.settings.training.batch},
+                      {"learning_rate", facts.settings.training.learningRate},
+                      {"weight_decay", facts.settings.training.weightDecay},
                       {"torch", torchVersion()}};
-  if (!facts.fromFile.empty()) {
-    Expected<Json> file = describeFile(facts.fromFile);
+  if (!facts.settings.from.empty()) {
+    Expected<Json> file = describeFile(facts.settings.from);
     if (!file)
       return tl::unexpected(file.error());
     card["fine_tuned_from"] = *file;

@@ -3,6 +3,8 @@
 #ifndef NEUROSHARD_TOOLS_TRAIN_CARD_H
 #define NEUROSHARD_TOOLS_TRAIN_CARD_H
 
+#include "Settings.h"
+
 #include "neuroshard/Model/Diagnostics.h"
 #include "neuroshard/Training/Evaluation.h"
 #include "neuroshard/Training/Options.h"
@@ -16,13 +18,10 @@ namespace neuroshard {
 
 /// What the card of a cost model states.
 struct CardFacts {
-  std::vector<std::string> dataFiles;
+  const Settings &settings;
   /// Metadata of the data files.
   std::map<std::string, std::string> metadata;
   Split split;
-  TrainingOptions options;
-  /// Empty unless fine-tuned.
-  std::string fromFile;
   EvaluationTable heldOut;
   EvaluationTable repeats;
 };

@@ -2,7 +2,6 @@
 
 #include "CommunicationCommands.h"
 
-#include "Card.h"
 #include "Output.h"
 #include "Progress.h"
 
@@ -23,14 +22,7 @@ Expected<CommunicationSamples> readSamples(const Settings &settings) {
 
 Expected<CommunicationParameters>
 readCommunicationModel(const std::string &path) {
-  Expected<TensorFile> file = readTensorFile(path);
-  if (!file)
-    return tl::unexpected(file.error());
-  Expected<CommunicationParameters> parameters =
-      toCommunicationParameters(*file);
-  if (!parameters)
-    return tl::unexpected(placeIn(path, parameters.error()));
-  return parameters;
+  return readTensorFile(path, toCommunicationParameters);
 }
 
 Expected<Split> splitOf(const Settings &settings,
@@ -57,18 +49,6 @@ trainWithProgress(const Settings &settings, const CommunicationSamples &samples,
   return trainCommunication(samples, split, options, from ? &*from : nullptr);
 }
 
-Expected<void> writeModel(CommunicationParameters &parameters,
-                          const Settings &settings, const CardFacts &facts) {
-  Expected<std::string> card = makeCard(facts);
-  if (!card)
-    return tl::unexpected(card.error());
-  parameters.card = *card;
-  Expected<TensorFile> file = toTensorFile(parameters);
-  if (!file)
-    return tl::unexpected(file.error());
-  return writeTensorFile(*file, settings.output);
-}
-
 } // namespace
 
 Expected<void> neuroshard::trainCommunicationModel(const Settings &settings) {
@@ -83,21 +63,12 @@ Expected<void> neuroshard::trainCommunicationModel(const Settings &settings) {
   if (!parameters)
     return tl::unexpected(parameters.error());
 
-  CardFacts facts;
-  facts.dataFiles = settings.data;
-  facts.metadata = samples->metadata;
-  facts.split = *split;
-  facts.options = settings.training;
-  facts.fromFile = settings.from;
-  facts.heldOut = facts.repeats = makeCommunicationTable();
+  EvaluationTable none = makeCommunicationTable();
+  CardFacts facts{settings, samples->metadata, *split, none, none};
   facts.heldOut.add(
       evaluateModel(CommunicationModel(*parameters), *samples, *split));
   facts.repeats.add(repeatFloors(*samples));
-  if (Expected<void> done = writeModel(*parameters, settings, facts); !done)
-    return done;
-  EvaluationTable table = facts.heldOut;
-  table.add(facts.repeats.rows);
-  return showTable(table, "");
+  return writeModel(*parameters, facts);
 }
 
 Expected<void>

@@ -2,7 +2,6 @@
 
 #include "ComputeCommands.h"
 
-#include "Card.h"
 #include "Output.h"
 #include "Progress.h"
 
@@ -25,13 +24,7 @@ Expected<ComputeSamples> readSamples(const std::vector<std::string> &paths) {
 }
 
 Expected<NeuralComputeParameters> readComputeModel(const std::string &path) {
-  Expected<TensorFile> file = readTensorFile(path);
-  if (!file)
-    return tl::unexpected(file.error());
-  Expected<NeuralComputeParameters> parameters = toComputeParameters(*file);
-  if (!parameters)
-    return tl::unexpected(placeIn(path, parameters.error()));
-  return parameters;
+  return readTensorFile(path, toComputeParameters);
 }
 
 /// Null if there is no model to start from.
@@ -55,6 +48,12 @@ trainWithProgress(const std::string &what, const ComputeSamples &samples,
   return trainCompute(samples, split, options, from);
 }
 
+Expected<Split> splitOf(const Settings &settings, const ComputeSamples &samples,
+                        size_t limit) {
+  return splitSamples(rolesOf(samples), settings.validationShare, limit,
+                      settings.training.seed);
+}
+
 EvaluationRow judge(std::string subject,
                     const NeuralComputeParameters &parameters,
                     const DeviceClass &deviceClass,
@@ -64,18 +63,6 @@ EvaluationRow judge(std::string subject,
                  agreement(predictSamples(NeuralCompute(parameters),
                                           deviceClass, samples, heldOut),
                            correctedTimes(samples, heldOut)));
-}
-
-Expected<void> writeModel(NeuralComputeParameters &parameters,
-                          const Settings &settings, const CardFacts &facts) {
-  Expected<std::string> card = makeCard(facts);
-  if (!card)
-    return tl::unexpected(card.error());
-  parameters.card = *card;
-  Expected<TensorFile> file = toTensorFile(parameters);
-  if (!file)
-    return tl::unexpected(file.error());
-  return writeTensorFile(*file, settings.output);
 }
 
 } // namespace
@@ -88,9 +75,7 @@ Expected<void> neuroshard::trainComputeModel(const Settings &settings) {
       readStart(settings.from);
   if (!from)
     return tl::unexpected(from.error());
-  Expected<Split> split =
-      splitSamples(rolesOf(*samples), settings.validationShare, settings.limit,
-                   settings.training.seed);
+  Expected<Split> split = splitOf(settings, *samples, settings.limit);
   if (!split)
     return tl::unexpected(split.error());
   Expected<NeuralComputeParameters> parameters = trainWithProgress(
@@ -98,22 +83,13 @@ Expected<void> neuroshard::trainComputeModel(const Settings &settings) {
   if (!parameters)
     return tl::unexpected(parameters.error());
 
-  CardFacts facts;
-  facts.dataFiles = settings.data;
-  facts.metadata = samples->metadata;
-  facts.split = *split;
-  facts.options = settings.training;
-  facts.fromFile = settings.from;
-  facts.heldOut = facts.repeats = makeComputeTable();
+  EvaluationTable none = makeComputeTable();
+  CardFacts facts{settings, samples->metadata, *split, none, none};
   facts.heldOut.add(
       {judge("model", *parameters, *findDeviceClass(parameters->deviceClass),
              *samples, split->heldOut)});
   facts.repeats.add(repeatFloors(*samples));
-  if (Expected<void> done = writeModel(*parameters, settings, facts); !done)
-    return done;
-  EvaluationTable table = facts.heldOut;
-  table.add(facts.repeats.rows);
-  return showTable(table, "");
+  return writeModel(*parameters, facts);
 }
 
 Expected<void> neuroshard::drawComputeCurve(const Settings &settings) {
@@ -134,9 +110,7 @@ Expected<void> neuroshard::drawComputeCurve(const Settings &settings) {
     starts.push_back(from->get());
   for (size_t count : settings.counts)
     for (const NeuralComputeParameters *start : starts) {
-      Expected<Split> split =
-          splitSamples(rolesOf(*samples), settings.validationShare, count,
-                       settings.training.seed);
+      Expected<Split> split = splitOf(settings, *samples, count);
       if (!split)
         return tl::unexpected(split.error());
       size_t used = split->training.size() + split->validation.size();
@@ -168,9 +142,7 @@ Expected<void> neuroshard::evaluateComputeModel(const Settings &settings) {
   Expected<const DeviceClass *> deviceClass = deviceClassOf(*samples);
   if (!deviceClass)
     return tl::unexpected(deviceClass.error());
-  Expected<Split> split =
-      splitSamples(rolesOf(*samples), settings.validationShare, settings.limit,
-                   settings.training.seed);
+  Expected<Split> split = splitOf(settings, *samples, settings.limit);
   if (!split)
     return tl::unexpected(split.error());
 

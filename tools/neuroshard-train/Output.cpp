@@ -10,13 +10,6 @@
 using namespace neuroshard;
 namespace fs = std::filesystem;
 
-Diagnostics neuroshard::placeIn(const std::string &path,
-                                Diagnostics diagnostics) {
-  for (Diagnostic &diagnostic : diagnostics)
-    diagnostic.where = path + ": " + diagnostic.where;
-  return diagnostics;
-}
-
 Expected<void> neuroshard::checkOutput(const Settings &settings) {
   const std::string &path = settings.output;
   if (path.empty())

@@ -3,8 +3,10 @@
 #ifndef NEUROSHARD_TOOLS_TRAIN_OUTPUT_H
 #define NEUROSHARD_TOOLS_TRAIN_OUTPUT_H
 
+#include "Card.h"
 #include "Settings.h"
 
+#include "neuroshard/CostModel/Safetensors.h"
 #include "neuroshard/Model/Diagnostics.h"
 #include "neuroshard/Training/Evaluation.h"
 
@@ -18,8 +20,23 @@ Expected<void> checkOutput(const Settings &settings);
 /// it ends in .json, else as markdown.
 Expected<void> showTable(const EvaluationTable &table, const std::string &path);
 
-/// Adds the name of a file to the places of diagnostics.
-Diagnostics placeIn(const std::string &path, Diagnostics diagnostics);
+/// Writes a cost model with its card, and prints its figures.
+template <typename Parameters>
+Expected<void> writeModel(Parameters &parameters, const CardFacts &facts) {
+  Expected<std::string> card = makeCard(facts);
+  if (!card)
+    return tl::unexpected(card.error());
+  parameters.card = *card;
+  Expected<TensorFile> file = toTensorFile(parameters);
+  if (!file)
+    return tl::unexpected(file.error());
+  if (Expected<void> done = writeTensorFile(*file, facts.settings.output);
+      !done)
+    return done;
+  EvaluationTable table = facts.heldOut;
+  table.add(facts.repeats.rows);
+  return showTable(table, "");
+}
 
 } // namespace neuroshard
 

@@ -10,7 +10,7 @@
 #ifndef NEUROSHARD_COSTMODEL_SAFETENSORS_H
 #define NEUROSHARD_COSTMODEL_SAFETENSORS_H
 
-#include "neuroshard/Model/Diagnostics.h"
+#include "neuroshard/Serialization/Files.h"
 
 #include <cstdint>
 #include <map>
@@ -55,6 +55,15 @@ public:
 /// outside the file or overlapping another, an unknown type, a shape that does
 /// not fit its range.
 Expected<TensorFile> readTensorFile(const std::string &path);
+
+/// What `parse` makes of the file at `path`. Errors name the file.
+template <typename Parse>
+auto readTensorFile(const std::string &path, Parse parse) {
+  return readTensorFile(path).and_then([&](const TensorFile &file) {
+    return parse(file).map_error(
+        [&](Diagnostics errors) { return inFile(path, std::move(errors)); });
+  });
+}
 
 /// Writes beside `path` and renames, so that an interrupted call leaves the
 /// earlier file whole.

@@ -13,6 +13,9 @@ namespace neuroshard {
 /// The content of a file, or one error that names it.
 Expected<std::string> readFile(const std::string &path);
 
+/// The errors with the file's name before their place.
+Diagnostics inFile(const std::string &path, Diagnostics errors);
+
 /// Writes a file beside `path`, then renames it, so that an interrupted call
 /// leaves the earlier file whole.
 Expected<void> writeFile(const std::string &path, std::string_view text);

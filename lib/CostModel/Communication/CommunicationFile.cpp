@@ -16,14 +16,7 @@ namespace {
 
 constexpr std::string_view kArchitecture = "device-set";
 
-/// Calls visit(name, layer) for every layer of a member.
-template <typename Member, typename Visit>
-void forEachLayer(size_t index, Member &member, Visit visit) {
-  for (size_t i = 0; i < member.phi.size(); ++i)
-    visit(layerName(index, "phi", i), member.phi[i]);
-  for (size_t i = 0; i < member.head.size(); ++i)
-    visit(layerName(index, "head", i), member.head[i]);
-}
+constexpr MemberLayers kCommunicationLayers{"phi", &CommunicationMember::phi};
 
 json toJson(const std::vector<LinkFigures> &links) {
   json list = json::array();
@@ -58,13 +51,13 @@ private:
 void Checker::checkMember(size_t index, const CommunicationMember &member) {
   size_t layers = 0;
   int64_t in = kDeviceFeatureCount;
-  forEachLayer(index, member,
-               [&](const std::string &name, const DenseLayer &layer) {
-                 checkLayer(name, layer, in, errors);
-                 in = layer.out;
-                 if (++layers == member.phi.size())
-                   in = 4 * layer.out + kExchangeFeatureCount;
-               });
+  kCommunicationLayers.forEach(
+      index, member, [&](const std::string &name, const DenseLayer &layer) {
+        checkLayer(name, layer, in, errors);
+        in = layer.out;
+        if (++layers == member.phi.size())
+          in = 4 * layer.out + kExchangeFeatureCount;
+      });
   if (in != 1)
     error(layerName(index, "head", member.head.size() - 1),
           "expected 1 output, got " + std::to_string(in));
@@ -128,19 +121,6 @@ void readTopologyFacts(ModelFileReader &reader,
   }
 }
 
-std::vector<CommunicationMember> readMembers(ModelFileReader &reader) {
-  std::vector<CommunicationMember> members;
-  for (size_t i = 0; i < kMaxMembers && reader.ok(); ++i) {
-    if (i > 0 && !reader.hasLayer(layerName(i, "phi", 0)))
-      break;
-    forEachLayer(i, members.emplace_back(),
-                 [&](const std::string &name, DenseLayer &layer) {
-                   layer = reader.layer(name);
-                 });
-  }
-  return members;
-}
-
 } // namespace
 
 Diagnostics neuroshard::check(const CommunicationParameters &parameters) {
@@ -163,13 +143,9 @@ neuroshard::toCommunicationParameters(const TensorFile &file) {
   parameters.device = reader.scale("device_features", kDeviceFeatureCount);
   parameters.exchange =
       reader.scale("exchange_features", kExchangeFeatureCount);
-  parameters.members = readMembers(reader);
-  reader.expectTensors(8 + parameters.members.size() * 10);
-  if (reader.ok())
-    reader.errors = check(parameters);
-  if (!reader.ok())
-    return tl::unexpected(reader.errors);
-  return parameters;
+  parameters.members = kCommunicationLayers.read(reader);
+  size_t tensors = 8 + parameters.members.size() * 10;
+  return reader.finish(std::move(parameters), tensors);
 }
 
 Expected<TensorFile>
@@ -190,10 +166,6 @@ neuroshard::toTensorFile(const CommunicationParameters &parameters) {
       {"card", parameters.card}};
   addScale("device_features", parameters.device, file);
   addScale("exchange_features", parameters.exchange, file);
-  for (size_t i = 0; i < parameters.members.size(); ++i)
-    forEachLayer(i, parameters.members[i],
-                 [&](const std::string &name, const DenseLayer &layer) {
-                   addLayer(name, layer, file);
-                 });
+  kCommunicationLayers.add(parameters.members, file);
   return file;
 }

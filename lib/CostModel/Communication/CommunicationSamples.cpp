@@ -296,16 +296,9 @@ CommunicationSamples::trafficOf(const CommunicationSample &sample) const {
 
 Expected<CommunicationSamples>
 neuroshard::readCommunicationSamples(const std::string &path) {
-  Expected<TensorFile> file = readTensorFile(path);
-  if (!file)
-    return tl::unexpected(file.error());
-  Expected<CommunicationSamples> samples = ExchangeSamplesReader(*file).read();
-  if (samples)
-    return samples;
-  Diagnostics errors = samples.error();
-  for (Diagnostic &error : errors)
-    error.where = path + ": " + error.where;
-  return tl::unexpected(errors);
+  return readTensorFile(path, [](const TensorFile &file) {
+    return ExchangeSamplesReader(file).read();
+  });
 }
 
 Expected<void>

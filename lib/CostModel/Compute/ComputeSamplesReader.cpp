@@ -193,14 +193,7 @@ Expected<ComputeSamples> ComputeColumnsReader::read() {
 
 Expected<ComputeSamples>
 neuroshard::readComputeSamples(const std::string &path) {
-  Expected<TensorFile> file = readTensorFile(path);
-  if (!file)
-    return tl::unexpected(file.error());
-  Expected<ComputeSamples> samples = ComputeColumnsReader(*file).read();
-  if (samples)
-    return samples;
-  Diagnostics errors = samples.error();
-  for (Diagnostic &error : errors)
-    error.where = path + ": " + error.where;
-  return tl::unexpected(errors);
+  return readTensorFile(path, [](const TensorFile &file) {
+    return ComputeColumnsReader(file).read();
+  });
 }

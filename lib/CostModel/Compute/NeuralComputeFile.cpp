@@ -12,14 +12,7 @@ namespace {
 
 constexpr const char *kArchitecture = "set-mlp";
 
-/// Calls visit(name, layer) for every layer of a member.
-template <typename Member, typename Visit>
-void forEachLayer(size_t index, Member &member, Visit visit) {
-  for (size_t i = 0; i < member.table.size(); ++i)
-    visit(layerName(index, "table", i), member.table[i]);
-  for (size_t i = 0; i < member.head.size(); ++i)
-    visit(layerName(index, "head", i), member.head[i]);
-}
+constexpr MemberLayers kComputeLayers{"table", &NeuralComputeMember::table};
 
 //===----------------------------------------------------------------------===//
 // Checks
@@ -64,11 +57,11 @@ void Checker::expectWidth(const std::string &name, const DenseLayer &layer,
 
 void Checker::checkChain(size_t index, const NeuralComputeMember &member) {
   int64_t in = kFeatureCount;
-  forEachLayer(index, member,
-               [&](const std::string &name, const DenseLayer &layer) {
-                 checkLayer(name, layer, in, errors);
-                 in = layer.out;
-               });
+  kComputeLayers.forEach(index, member,
+                         [&](const std::string &name, const DenseLayer &layer) {
+                           checkLayer(name, layer, in, errors);
+                           in = layer.out;
+                         });
   // The head reads K sums and gives two numbers, which correct two of them.
   if (in != 2)
     error(layerName(index, "head", 1),
@@ -90,9 +83,10 @@ void Checker::checkMembers() {
     return;
   auto widths = [](const NeuralComputeMember &member) {
     std::vector<int64_t> widths;
-    forEachLayer(0, member, [&](const std::string &, const DenseLayer &layer) {
-      widths.push_back(layer.out);
-    });
+    kComputeLayers.forEach(0, member,
+                           [&](const std::string &, const DenseLayer &layer) {
+                             widths.push_back(layer.out);
+                           });
     return widths;
   };
   for (size_t i = 1; i < members.size(); ++i)
@@ -115,19 +109,6 @@ int64_t readCount(ModelFileReader &reader, const char *key) {
   return count;
 }
 
-std::vector<NeuralComputeMember> readMembers(ModelFileReader &reader) {
-  std::vector<NeuralComputeMember> members;
-  for (size_t i = 0; i < kMaxMembers && reader.ok(); ++i) {
-    if (i > 0 && !reader.hasLayer(layerName(i, "table", 0)))
-      break;
-    forEachLayer(i, members.emplace_back(),
-                 [&](const std::string &name, DenseLayer &layer) {
-                   layer = reader.layer(name);
-                 });
-  }
-  return members;
-}
-
 } // namespace
 
 Diagnostics neuroshard::check(const NeuralComputeParameters &parameters) {
@@ -146,13 +127,9 @@ neuroshard::toComputeParameters(const TensorFile &file) {
   parameters.measured = reader.flag("measured");
   parameters.maxShards = readCount(reader, "max_shards");
   parameters.features = reader.scale("features", kFeatureCount);
-  parameters.members = readMembers(reader);
-  reader.expectTensors(4 + parameters.members.size() * 10);
-  if (reader.ok())
-    reader.errors = check(parameters);
-  if (!reader.ok())
-    return tl::unexpected(reader.errors);
-  return parameters;
+  parameters.members = kComputeLayers.read(reader);
+  size_t tensors = 4 + parameters.members.size() * 10;
+  return reader.finish(std::move(parameters), tensors);
 }
 
 Expected<TensorFile>
@@ -168,10 +145,6 @@ neuroshard::toTensorFile(const NeuralComputeParameters &parameters) {
                    {"max_shards", std::to_string(parameters.maxShards)},
                    {"card", parameters.card}};
   addScale("features", parameters.features, file);
-  for (size_t i = 0; i < parameters.members.size(); ++i)
-    forEachLayer(i, parameters.members[i],
-                 [&](const std::string &name, const DenseLayer &layer) {
-                   addLayer(name, layer, file);
-                 });
+  kComputeLayers.add(parameters.members, file);
   return file;
 }

@@ -12,6 +12,7 @@
 #include "neuroshard/CostModel/DenseLayer.h"
 #include "neuroshard/CostModel/Safetensors.h"
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -69,6 +70,17 @@ public:
   /// More tensors than a model has are those of another kind of model.
   void expectTensors(size_t count);
 
+  /// What was read from a file of `tensors` tensors, if check() accepts it.
+  template <typename Parameters>
+  Expected<Parameters> finish(Parameters parameters, size_t tensors) {
+    expectTensors(tensors);
+    if (ok())
+      errors = check(parameters);
+    if (!ok())
+      return tl::unexpected(errors);
+    return parameters;
+  }
+
   Diagnostics errors;
 
 private:
@@ -86,6 +98,48 @@ void addScale(const std::string &name, const FeatureScale &scale,
               TensorFile &file);
 void addLayer(const std::string &name, const DenseLayer &layer,
               TensorFile &file);
+
+//===----------------------------------------------------------------------===//
+// Ensembles
+//===----------------------------------------------------------------------===//
+
+/// The layers of an ensemble's members: a first part, whose name depends on the
+/// model, and Member::head.
+template <typename Member, size_t N> struct MemberLayers {
+  const char *part;
+  std::array<DenseLayer, N> Member::*first;
+
+  /// Calls visit(name, layer) for every layer of a member.
+  template <typename AnyMember, typename Visit>
+  void forEach(size_t index, AnyMember &member, Visit visit) const {
+    for (size_t i = 0; i < N; ++i)
+      visit(layerName(index, part, i), (member.*first)[i]);
+    for (size_t i = 0; i < member.head.size(); ++i)
+      visit(layerName(index, "head", i), member.head[i]);
+  }
+
+  /// As many members as the file has, at least one.
+  std::vector<Member> read(ModelFileReader &reader) const {
+    std::vector<Member> members;
+    for (size_t i = 0; i < kMaxMembers && reader.ok(); ++i) {
+      if (i > 0 && !reader.hasLayer(layerName(i, part, 0)))
+        break;
+      forEach(i, members.emplace_back(),
+              [&](const std::string &name, DenseLayer &layer) {
+                layer = reader.layer(name);
+              });
+    }
+    return members;
+  }
+
+  void add(const std::vector<Member> &members, TensorFile &file) const {
+    for (size_t i = 0; i < members.size(); ++i)
+      forEach(i, members[i],
+              [&](const std::string &name, const DenseLayer &layer) {
+                addLayer(name, layer, file);
+              });
+  }
+};
 
 } // namespace neuroshard
 

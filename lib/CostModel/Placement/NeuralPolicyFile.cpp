@@ -64,12 +64,7 @@ neuroshard::toPlacementPolicyParameters(const TensorFile &file) {
   forEachLayer(parameters, [&](const std::string &name, DenseLayer &layer) {
     layer = reader.layer(name);
   });
-  reader.expectTensors(kTensors);
-  if (reader.ok())
-    reader.errors = check(parameters);
-  if (!reader.ok())
-    return tl::unexpected(reader.errors);
-  return parameters;
+  return reader.finish(std::move(parameters), kTensors);
 }
 
 Expected<TensorFile>
@@ -96,15 +91,9 @@ Expected<std::unique_ptr<PlacementPolicy>>
 neuroshard::readPlacementPolicy(const std::string &path) {
   std::string from =
       path.empty() ? (fs::path(modelsFolder()) / kShippedFile).string() : path;
-  Expected<TensorFile> file = readTensorFile(from);
-  if (!file)
-    return tl::unexpected(file.error());
   Expected<PlacementPolicyParameters> parameters =
-      toPlacementPolicyParameters(*file);
-  if (!parameters) {
-    for (Diagnostic &error : parameters.error())
-      error.where = from + ": " + error.where;
+      readTensorFile(from, toPlacementPolicyParameters);
+  if (!parameters)
     return tl::unexpected(parameters.error());
-  }
   return makePlacementPolicy(*parameters, fs::path(from).stem().string());
 }
