@@ -7,6 +7,7 @@
 #include "HostCall.h"
 
 #include "neuroshard/Artifact/Error.h"
+#include "neuroshard/Artifact/StepNames.h"
 
 #include <ATen/ops/from_blob.h>
 
@@ -46,8 +47,7 @@ std::map<std::string, std::vector<ResultSpec>>
 resultsOf(const Manifest &manifest) {
   std::map<std::string, std::vector<ResultSpec>> results;
   for (const FunctionSpec &function : manifest.functions)
-    for (const char *name :
-         {"embeddings_start", "embeddings_wait", "embeddings_update"})
+    for (const char *name : {kStartName, kWaitName, kUpdateName})
       if (function.name == name) {
         std::vector<ResultSpec> &specs = results[name];
         for (const ValueSpec &value : function.results)

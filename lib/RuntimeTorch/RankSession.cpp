@@ -9,6 +9,9 @@
 
 #include "ProcessGroupCommunicator.h"
 #include "WatchedGroup.h"
+#include "neuroshard/Artifact/ArtifactFile.h"
+#include "neuroshard/Artifact/Error.h"
+#include "neuroshard/Artifact/StepNames.h"
 #include "neuroshard/Runtime/Join.h"
 
 #include <ATen/ops/empty.h>
@@ -16,24 +19,18 @@
 #include <ATen/ops/zeros.h>
 #include <c10/util/Exception.h>
 
-#include <fstream>
-#include <iterator>
-
 namespace neuroshard::runtime {
 namespace {
 
-constexpr const char *kStart = "embeddings_start";
-constexpr const char *kWait = "embeddings_wait";
-constexpr const char *kUpdate = "embeddings_update";
-
-std::string readManifest(const std::string &directory) {
-  std::ifstream file(directory + "/manifest.json", std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), {}};
-  TORCH_CHECK_VALUE(file && !file.bad() && !text.empty(), "cannot read ",
-                    directory,
-                    "/manifest.json; expected the folder of an artifact that "
-                    "neuroshard-compile wrote");
-  return text;
+Manifest readManifest(const std::string &directory) {
+  try {
+    return parseManifest(
+        readFile(std::filesystem::path(directory) / "manifest.json"));
+  } catch (const RuntimeError &error) {
+    TORCH_CHECK_VALUE(false, error.what(),
+                      "; expected the folder of an artifact that "
+                      "neuroshard-compile wrote");
+  }
 }
 
 at::ScalarType scalarType(ElementType type) {
@@ -83,14 +80,14 @@ World openWorld(const std::string &directory, const std::string &groupName,
 RankSession::RankSession(const std::string &directory,
                          const std::string &groupName, int64_t threads)
     : world(nullptr, nsrt_world_close) {
-  manifest = parseManifest(readManifest(directory));
+  manifest = readManifest(directory);
   results = resultsOf(manifest);
   TORCH_CHECK_VALUE(manifest.exchanges.size() == 1, "the artifact in ",
                     directory, " has ", manifest.exchanges.size(),
                     " inputs of ids; expected one");
-  TORCH_CHECK_VALUE(results.count(kStart) && results.count(kWait),
-                    "the artifact in ", directory,
-                    " has no functions embeddings_start and embeddings_wait");
+  TORCH_CHECK_VALUE(results.count(kStartName) && results.count(kWaitName),
+                    "the artifact in ", directory, " has no functions ",
+                    kStartName, " and ", kWaitName);
   TORCH_CHECK_VALUE(!groupName.empty() || manifest.numDevices == 1,
                     "the artifact in ", directory, " is for ",
                     manifest.numDevices,
@@ -173,14 +170,14 @@ void RankSession::refuse(const std::string &text) {
 int64_t RankSession::startChecked(const Ids &input) {
   Step step;
   step.input = input;
-  step.state = Results(results.at(kStart));
+  step.state = Results(results.at(kStartName));
   HostCall call(ownDevice, step.state);
   call.addTensor(input.ids);
   call.addTensor(input.offsets);
   if (input.weights)
     call.addTensor(*input.weights);
   try {
-    invoke(call, kStart);
+    invoke(call, kStartName);
   } catch (...) {
     releaseHandles(step);
     throw;
@@ -207,12 +204,12 @@ RankSession::Step RankSession::takeStep(int64_t number, const char *wanted) {
 
 std::vector<at::Tensor> RankSession::wait(int64_t number) {
   Step step = takeStep(number, "its results can be asked for once");
-  Results returned(results.at(kWait));
+  Results returned(results.at(kWaitName));
   HostCall call(ownDevice, returned);
   call.addResults(step.state);
   size_t lookups = exchange().lookups.size();
   try {
-    invoke(call, kWait);
+    invoke(call, kWaitName);
   } catch (...) {
     // embeddings_wait returns the handles that it got: release them once.
     releaseHandles(step);
@@ -249,7 +246,7 @@ void RankSession::checkGradients(
 std::optional<at::Tensor>
 RankSession::update(int64_t number, const std::vector<at::Tensor> &gradients,
                     double learningRate) {
-  TORCH_CHECK_VALUE(results.count(kUpdate),
+  TORCH_CHECK_VALUE(results.count(kUpdateName),
                     "the artifact has no update; compile it with --training");
   Step step = takeStep(number, "it was updated or dropped; a backward runs "
                                "once for each forward");
@@ -261,14 +258,14 @@ RankSession::update(int64_t number, const std::vector<at::Tensor> &gradients,
     keepStep(number, std::move(step));
     throw;
   }
-  Results returned(results.at(kUpdate));
+  Results returned(results.at(kUpdateName));
   HostCall call(ownDevice, returned);
   call.addResults(step.state);
   for (const at::Tensor &gradient : gradients)
     call.addTensor(gradient);
   call.addFloat(static_cast<float>(learningRate));
   call.addInteger(updates + 1);
-  invoke(call, kUpdate); // releases the handles, also when it fails
+  invoke(call, kUpdateName); // releases the handles, also when it fails
   ++updates;
   if (returned.size() == 0)
     return std::nullopt;

@@ -104,7 +104,7 @@ std::vector<Tensor> Reference::run(const std::string &name,
 void Reference::update(const Value &context, const Value &gradients,
                        float learningRate, int64_t step) {
   const FunctionSpec &function =
-      functionNamed(signature->referenceFunctions, kUpdate);
+      functionNamed(signature->referenceFunctions, kUpdateName);
   Call call(function.results);
   call.addTensors(context);
   call.addTensors(gradients);
@@ -112,7 +112,7 @@ void Reference::update(const Value &context, const Value &gradients,
   call.addInteger(step);
   for (const ValueSpec &spec : function.arguments)
     addTable(spec, call);
-  find(kUpdate)(call.arguments());
+  find(kUpdateName)(call.arguments());
   call.takeResults();
 }
 

@@ -9,6 +9,7 @@
 #define NEUROSHARD_TOOLS_RUN_SIGNATURE_H
 
 #include "neuroshard/Artifact/Manifest.h"
+#include "neuroshard/Artifact/StepNames.h"
 
 #include <cstdint>
 #include <map>
@@ -35,12 +36,6 @@ struct Signature {
   std::string referenceLibrary;
   std::map<std::string, FunctionSpec> referenceFunctions;
 };
-
-/// Functions of a training step (see neuroshard-outline and
-/// neuroshard-differentiate).
-inline constexpr const char *kStart = "embeddings_start";
-inline constexpr const char *kWait = "embeddings_wait";
-inline constexpr const char *kUpdate = "embeddings_update";
 
 /// Reads manifest.json of an artifact. Throws std::runtime_error.
 Signature readSignature(const std::string &directory);

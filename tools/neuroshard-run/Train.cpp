@@ -98,14 +98,14 @@ TrainingStep train(nsrt_world *world, const Signature &signature,
                    const std::vector<std::vector<Value>> &localIds,
                    float learningRate, int64_t step, std::mt19937_64 &random) {
   TrainingStep done;
-  Everywhere start(world, signature, kStart);
+  Everywhere start(world, signature, kStartName);
   for (size_t rank = 0; rank < localIds.size(); ++rank)
     for (const Value &ids : localIds[rank])
       start.on(rank).addTensors(ids);
   done.startMs = start.run();
   Results pending = start.takeResults();
 
-  Everywhere wait(world, signature, kWait);
+  Everywhere wait(world, signature, kWaitName);
   for (size_t rank = 0; rank < pending.size(); ++rank)
     for (const Result &result : pending[rank])
       wait.on(rank).addResult(result);
@@ -117,7 +117,7 @@ TrainingStep train(nsrt_world *world, const Signature &signature,
     done.gradients.push_back(randomGradient(results, lookup, random));
   std::vector<Value> gradients = localGradients(results, done.gradients);
 
-  Everywhere update(world, signature, kUpdate);
+  Everywhere update(world, signature, kUpdateName);
   for (size_t rank = 0; rank < results.size(); ++rank) {
     Call &call = update.on(rank);
     for (size_t i = lookups; i < results[rank].size(); ++i)

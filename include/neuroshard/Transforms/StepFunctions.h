@@ -8,20 +8,12 @@
 #ifndef NEUROSHARD_TRANSFORMS_STEPFUNCTIONS_H
 #define NEUROSHARD_TRANSFORMS_STEPFUNCTIONS_H
 
+#include "neuroshard/Artifact/StepNames.h"
 #include "neuroshard/Dialect/NeuroShard.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace neuroshard {
-
-/// Takes the ids of a batch, returns what is in flight.
-inline constexpr llvm::StringLiteral kStartName = "embeddings_start";
-/// Takes what is in flight, returns one tensor per lookup and, in training, a
-/// context.
-inline constexpr llvm::StringLiteral kWaitName = "embeddings_wait";
-/// Takes the context, one gradient per lookup, learning rate and step; returns
-/// the gradients of per-sample weights.
-inline constexpr llvm::StringLiteral kUpdateName = "embeddings_update";
 
 /// Erases the functions with lookups that are not the entry: a step serves one
 /// entry. An error if the module has no such function with a body, or if one of

@@ -21,7 +21,7 @@ def definition_of(name):
     return re.compile(rf"""^(?:
           (?:typedef\ )?(?:struct|class|enum\ class)\ {name}\b(?!\s*;)
         | \#define\ {name}\b
-        | \s*(?:static\ |inline\ )*constexpr\b[^;()]*\b{name}\s*[={{]
+        | \s*(?:static\ |inline\ )*constexpr\b[^;()]*\b{name}(?:\[\])?\s*[={{]
         | [A-Za-z_][\w:<>,\[\]&*\ ]*[\ &*]{name}\(
         )""", re.MULTILINE | re.VERBOSE)
 

@@ -8,6 +8,7 @@
 
 #include "Contender.h"
 
+#include "neuroshard/Artifact/StepNames.h"
 #include "neuroshard/Runtime/DriverABI.h"
 
 #include <cstdlib>
@@ -217,8 +218,8 @@ private:
   /// The three functions of a training step. A handle is one word: the result
   /// of the first, and behind the second's tensors.
   void train(const IdSet &ids) {
-    call("embeddings_start", withIds(ids), true);
-    call("embeddings_wait", {{results[0]}}, true);
+    call(kStartName, withIds(ids), true);
+    call(kWaitName, {{results[0]}}, true);
     Words words = {{results.back()}};
     for (int64_t t = 0; t < shape.tables; ++t)
       words.push_back(describe(gradient + t * shape.batch * shape.dim,
@@ -228,7 +229,7 @@ private:
     std::memcpy(&rate, &rateValue, sizeof(rateValue));
     words.push_back({rate});
     words.push_back({++step});
-    call("embeddings_update", std::move(words), false);
+    call(kUpdateName, std::move(words), false);
   }
 
   const Shape shape;

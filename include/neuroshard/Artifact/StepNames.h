@@ -1,0 +1,19 @@
+//===- StepNames.h - Names of an artifact's step functions ------*- C++ -*-===//
+
+#ifndef NEUROSHARD_ARTIFACT_STEPNAMES_H
+#define NEUROSHARD_ARTIFACT_STEPNAMES_H
+
+namespace neuroshard {
+
+/// Takes the ids of a batch, returns what is in flight.
+inline constexpr char kStartName[] = "embeddings_start";
+/// Takes what is in flight, returns one tensor per lookup and, in training, a
+/// context.
+inline constexpr char kWaitName[] = "embeddings_wait";
+/// Takes the context, one gradient per lookup, learning rate and step; returns
+/// the gradients of per-sample weights.
+inline constexpr char kUpdateName[] = "embeddings_update";
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_ARTIFACT_STEPNAMES_H
