@@ -5,10 +5,9 @@
 #include "neuroshard/CostModel/ModelLibrary.h"
 #include "neuroshard/CostModel/ReferenceClosedForm.h"
 #include "neuroshard/CostModel/Roofline.h"
-#include "neuroshard/Planner/Memory.h"
+#include "neuroshard/Planner/Objective.h"
 
 #include <algorithm>
-#include <unordered_map>
 
 using namespace neuroshard;
 
@@ -94,27 +93,5 @@ neuroshard::makeCostModel(std::string_view name, const Topology &topology) {
 std::vector<std::string>
 neuroshard::remarksOnPlan(const ShardingProblem &problem,
                           const ShardingPlan &plan, const CostModel &model) {
-  std::vector<std::vector<int>> features = featuresOfTables(problem);
-  std::unordered_map<std::string_view, int> tableOfName;
-  for (size_t i = 0; i < problem.tables.size(); ++i)
-    tableOfName.emplace(problem.tables[i].name, static_cast<int>(i));
-  std::vector<ShardWork> works;
-  works.reserve(plan.shards.size());
-  std::vector<ShardSet> sets;
-  for (const Device &device : problem.topology.devices)
-    sets.push_back({findDeviceClass(device.deviceClass), {}});
-  std::vector<bool> columnSplit =
-      columnSplitTables(problem.tables, plan.shards);
-  for (const Shard &shard : plan.shards) {
-    int table = tableOfName.at(shard.table);
-    size_t index = static_cast<size_t>(table);
-    bool norms =
-        needsNormExchange(problem.tables[index].optimizer.kind,
-                          problem.optimizerSemantics, columnSplit[index]);
-    works.push_back(
-        describeShard(problem, table, features[index], shard, norms));
-    for (int device : shard.devices)
-      sets[static_cast<size_t>(device)].shards.push_back(&works.back());
-  }
-  return model.remarks(sets, problem.topology);
+  return model.remarks(describePlan(problem, plan).sets, problem.topology);
 }

@@ -89,6 +89,17 @@ CostBreakdown composeCost(const Topology &topology,
                           const CostModel &model,
                           const ObjectiveOptions &options);
 
+/// The shards of a plan as cost models see them.
+struct PlanWork {
+  /// Of each shard.
+  std::vector<ShardWork> works;
+  /// Of each device; they point into `works`.
+  std::vector<ShardSet> sets;
+};
+
+/// Describes a plan that verify() accepts.
+PlanWork describePlan(const ShardingProblem &problem, const ShardingPlan &plan);
+
 /// Cost of a plan, from scratch. Expects a plan that verify() accepts.
 CostBreakdown evaluate(const ShardingProblem &problem, const ShardingPlan &plan,
                        const CostModel &model, const ObjectiveOptions &options);

@@ -170,25 +170,16 @@ static CostBreakdown evaluateSnapshots(const ShardingProblem &problem,
   return mean;
 }
 
-CostBreakdown neuroshard::evaluate(const ShardingProblem &problem,
-                                   const ShardingPlan &plan,
-                                   const CostModel &model,
-                                   const ObjectiveOptions &options) {
-  if (!problem.snapshots.empty())
-    return evaluateSnapshots(problem, plan, model, options);
+PlanWork neuroshard::describePlan(const ShardingProblem &problem,
+                                  const ShardingPlan &plan) {
   std::vector<std::vector<int>> features = featuresOfTables(problem);
   std::unordered_map<std::string_view, int> tableOfName;
   for (size_t i = 0; i < problem.tables.size(); ++i)
     tableOfName.emplace(problem.tables[i].name, static_cast<int>(i));
-
-  size_t devices = problem.topology.devices.size();
-  std::vector<DeviceLoad> loads(devices);
-  std::vector<ShardSet> sets(devices);
-  std::vector<ShardWork> works;
-  works.reserve(plan.shards.size());
-  for (size_t d = 0; d < devices; ++d)
-    sets[d].deviceClass =
-        findDeviceClass(problem.topology.devices[d].deviceClass);
+  PlanWork work;
+  work.works.reserve(plan.shards.size());
+  for (const Device &device : problem.topology.devices)
+    work.sets.push_back({findDeviceClass(device.deviceClass), {}});
   std::vector<bool> columnSplit =
       columnSplitTables(problem.tables, plan.shards);
   for (const Shard &shard : plan.shards) {
@@ -197,20 +188,33 @@ CostBreakdown neuroshard::evaluate(const ShardingProblem &problem,
     bool norms =
         needsNormExchange(problem.tables[index].optimizer.kind,
                           problem.optimizerSemantics, columnSplit[index]);
-    works.push_back(
+    work.works.push_back(
         describeShard(problem, table, features[index], shard, norms));
-    const ShardWork &work = works.back();
-    for (int device : shard.devices) {
-      DeviceLoad &load = loads[static_cast<size_t>(device)];
-      load.dims += work.dims;
-      load.inputBytes += work.inputBytes;
-      load.forwardBytes += work.forwardBytes;
-      load.backwardBytes += work.backwardBytes;
-      sets[static_cast<size_t>(device)].shards.push_back(&work);
-    }
+    for (int device : shard.devices)
+      work.sets[static_cast<size_t>(device)].shards.push_back(
+          &work.works.back());
   }
+  return work;
+}
+
+CostBreakdown neuroshard::evaluate(const ShardingProblem &problem,
+                                   const ShardingPlan &plan,
+                                   const CostModel &model,
+                                   const ObjectiveOptions &options) {
+  if (!problem.snapshots.empty())
+    return evaluateSnapshots(problem, plan, model, options);
+  PlanWork work = describePlan(problem, plan);
+  size_t devices = work.sets.size();
+  std::vector<DeviceLoad> loads(devices);
+  for (size_t d = 0; d < devices; ++d)
+    for (const ShardWork *shard : work.sets[d].shards) {
+      loads[d].dims += shard->dims;
+      loads[d].inputBytes += shard->inputBytes;
+      loads[d].forwardBytes += shard->forwardBytes;
+      loads[d].backwardBytes += shard->backwardBytes;
+    }
   std::vector<ComputeMs> compute(devices);
-  model.computeMs(sets, compute);
+  model.computeMs(work.sets, compute);
   for (size_t d = 0; d < devices; ++d)
     loads[d].compute = compute[d];
   CostBreakdown breakdown =
