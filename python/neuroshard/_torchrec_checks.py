@@ -7,16 +7,16 @@ from typing import Any
 
 import torch
 
-from neuroshard import fields
+from neuroshard import _fields
 
 
 def expect(value: Any, where: str, kind: type, expected: str) -> None:
     if not isinstance(value, kind):
-        raise TypeError(f"{where}: expected {expected}, got: {fields.shown(value)}")
+        raise TypeError(f"{where}: expected {expected}, got: {_fields.shown(value)}")
 
 
 def count(value: Any, where: str) -> int:
-    found = fields.whole(value, where)
+    found = _fields.whole(value, where)
     if found < 1:
         raise ValueError(f"{where}: expected at least 1, got: {found}")
     return found
@@ -25,19 +25,19 @@ def count(value: Any, where: str) -> int:
 def check_modules(modules: Any) -> None:
     expect(modules, "modules", Mapping, "the names of each module's tables by its path")
     for path, names in modules.items():
-        fields.text(path, "modules", "paths of modules")
-        fields.texts(names, f"modules[{path!r}]")
+        _fields.text(path, "modules", "paths of modules")
+        _fields.texts(names, f"modules[{path!r}]")
 
 
 def check_unpooled(unpooled: Any, paths: Sequence[str]) -> None:
-    for path in fields.texts(unpooled, "unpooled"):
+    for path in _fields.texts(unpooled, "unpooled"):
         if path not in paths:
             raise ValueError(f"unpooled: expected paths of the modules "
                              f"({', '.join(map(repr, paths))}), got: {path!r}")
 
 
 def check_device(device: Any) -> None:
-    fields.text(device, "device", "a type of devices, \"cuda\" for instance")
+    _fields.text(device, "device", "a type of devices, \"cuda\" for instance")
     try:
         known = torch.device(device).index is None
     except RuntimeError:
@@ -51,7 +51,7 @@ def check_local_ranks(local_ranks: Any, ranks: int) -> int:
     """Ranks per host; None: all ranks."""
     if local_ranks is None:
         return ranks
-    local = fields.whole(local_ranks, "local_ranks")
+    local = _fields.whole(local_ranks, "local_ranks")
     if local < 1 or ranks % local:
         raise ValueError(f"local_ranks: expected a divisor of the plan's {ranks} ranks, as all "
                          f"hosts have as many; got: {local}")
@@ -59,15 +59,15 @@ def check_local_ranks(local_ranks: Any, ranks: int) -> int:
 
 
 def check_rank(rank: Any, where: str, ranks: int) -> None:
-    if not 0 <= fields.whole(rank, f"{where}: its rank") < ranks:
+    if not 0 <= _fields.whole(rank, f"{where}: its rank") < ranks:
         raise ValueError(f"{where} is on rank {rank}; expected ranks from 0 to {ranks - 1}, as "
                          f"device_count is {ranks}")
 
 
 def pair(value: Any, where: str) -> tuple[int, int]:
     """A pair of rows and columns, both at least 0."""
-    found = tuple(fields.whole(one, where) for one in fields.items(value, where, "two numbers"))
+    found = tuple(_fields.whole(one, where) for one in _fields.items(value, where, "two numbers"))
     if len(found) != 2 or min(found) < 0:
         raise ValueError(f"{where}: expected two numbers, of rows and columns, got: "
-                         f"{fields.shown(value)}")
+                         f"{_fields.shown(value)}")
     return found

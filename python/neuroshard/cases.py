@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Union
 
-from neuroshard import _planner, fields
+from neuroshard import _fields, _planner
 from neuroshard.errors import PlanningError
 from neuroshard.planning import plan
 from neuroshard.problem import ShardingProblem
@@ -15,7 +15,7 @@ from neuroshard.topology import Topology, as_topology
 
 
 @dataclass(frozen=True, kw_only=True)
-class WhatIfCase(fields.Record):
+class WhatIfCase(_fields.Record):
     """The outcome for one topology: result, or error when there is no plan."""
 
     name: str
@@ -35,7 +35,7 @@ class WhatIfCase(fields.Record):
 
 
 @dataclass(frozen=True)
-class WhatIf(fields.Record):
+class WhatIf(_fields.Record):
     """A case per topology, in the order asked; printing it shows a table."""
 
     cases: tuple[WhatIfCase, ...]
@@ -78,13 +78,13 @@ def what_if(problem: ShardingProblem, *,
     """
     if not isinstance(problem, ShardingProblem):
         raise TypeError("what_if: problem: expected a ShardingProblem, "
-                        f"got: {fields.shown(problem)}")
+                        f"got: {_fields.shown(problem)}")
     if isinstance(topologies, (str, Topology)):
         topologies = (topologies,)
     asked = [(value if isinstance(value, str) else str(value),
               as_topology(value, "what_if: topologies"))
-             for value in fields.items(topologies, "what_if: topologies", "topologies")]
-    counts = () if devices is None else fields.device_list(devices, "what_if: devices")
+             for value in _fields.items(topologies, "what_if: topologies", "topologies")]
+    counts = () if devices is None else _fields.device_list(devices, "what_if: devices")
     for count in counts:
         if problem.topology is None:
             raise ValueError("what_if: devices: the problem has no topology to take them from; "

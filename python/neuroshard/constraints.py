@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from neuroshard import fields
+from neuroshard import _fields
 from neuroshard._vocabulary import KINDS, TIERS
 
 Tier = Literal["hbm", "dram"]
@@ -15,7 +15,7 @@ Kind = Literal["table_wise", "column_wise", "row_wise", "table_row_wise", "row_c
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shard(fields.Record):
+class Shard(_fields.Record):
     """A rectangle of a table and where it lives.
 
     rows, cols: [begin, end). devices: one owner, or several that each hold a copy. tier:
@@ -38,9 +38,9 @@ class Shard(fields.Record):
 
     def __post_init__(self) -> None:
         self._text("name", "table")
-        self._set("rows", fields.span(self.rows, "Shard.rows"))
-        self._set("cols", fields.span(self.cols, "Shard.cols"))
-        self._set("devices", fields.device_list(self.devices, "Shard.devices"))
+        self._set("rows", _fields.span(self.rows, "Shard.rows"))
+        self._set("cols", _fields.span(self.cols, "Shard.cols"))
+        self._set("devices", _fields.device_list(self.devices, "Shard.devices"))
         self._choice("tier", TIERS)
 
     @property
@@ -73,7 +73,7 @@ def named(shards: tuple[Shard, ...]) -> tuple[Shard, ...]:
 
 
 @dataclass(frozen=True)
-class Place(fields.Record):
+class Place(_fields.Record):
     """A table and some devices; one device number stands for a list of one."""
 
     table: str
@@ -85,11 +85,11 @@ class Place(fields.Record):
 
     def __post_init__(self) -> None:
         self._text("table")
-        self._set("devices", fields.device_list(self.devices, "Place.devices"))
+        self._set("devices", _fields.device_list(self.devices, "Place.devices"))
 
 
 @dataclass(frozen=True)
-class TableRule(fields.Record):
+class TableRule(_fields.Record):
     """What one table allows. allowed_kinds: empty for every kind. min_width: the smallest
     number of columns of a shard, unless the table has fewer."""
 
@@ -104,7 +104,7 @@ class TableRule(fields.Record):
 
     def __post_init__(self) -> None:
         self._text("table")
-        self._set("allowed_kinds", fields.texts(self.allowed_kinds, "TableRule.allowed_kinds"))
+        self._set("allowed_kinds", _fields.texts(self.allowed_kinds, "TableRule.allowed_kinds"))
         for kind in self.allowed_kinds:
             if kind not in KINDS:
                 raise ValueError(f"TableRule.allowed_kinds: expected {', '.join(KINDS)}, "
@@ -113,7 +113,7 @@ class TableRule(fields.Record):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reserves(fields.Record):
+class Reserves(_fields.Record):
     """Bytes held back on each device, or texts such as "4GiB"; None: the default of its class.
 
     dense_bytes: for the dense model. fragmentation_bytes: for the allocator.
@@ -133,11 +133,11 @@ class Reserves(fields.Record):
     def __post_init__(self) -> None:
         for name in ("dense_bytes", "fragmentation_bytes", "communicator_bytes"):
             if getattr(self, name) is not None:
-                self._set(name, fields.byte_size(getattr(self, name), f"Reserves.{name}"))
+                self._set(name, _fields.byte_size(getattr(self, name), f"Reserves.{name}"))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Constraints(fields.Record):
+class Constraints(_fields.Record):
     """Rules for the plan.
 
     pins: shards of the table lie on these devices only. forbids: no shard of it does. Both
@@ -171,8 +171,8 @@ class Constraints(fields.Record):
             self._records(name, Place)
         for name in ("co_locate", "separate"):
             where = f"Constraints.{name}"
-            sets = fields.items(getattr(self, name), where, "lists of tables")
-            self._set(name, tuple(fields.texts(one, where) for one in sets))
+            sets = _fields.items(getattr(self, name), where, "lists of tables")
+            self._set(name, tuple(_fields.texts(one, where) for one in sets))
         self._records("tables", TableRule)
         self._record("reserves", Reserves)
         self._records("fixed_shards", Shard)

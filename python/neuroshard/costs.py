@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, Union
 
-from neuroshard import _planner, fields
+from neuroshard import _fields, _planner
 from neuroshard._planner import DeviceClass, ShardSet, ShardWork, device_classes
 from neuroshard.errors import CostModelError
 from neuroshard.problem import ShardingProblem
@@ -87,22 +87,22 @@ def model_for(cost_model: ModelChoice, problem: ShardingProblem) -> _planner.Mod
     if isinstance(cost_model, (str, os.PathLike)):
         cost_model = (cost_model,)
     if isinstance(cost_model, (list, tuple)):
-        names = (fields.path(one, "cost_model") for one in cost_model)
+        names = (_fields.path(one, "cost_model") for one in cost_model)
         return _planner.Model.by_name(",".join(names), problem._native)
     hint = "; an instance, not the class" if isinstance(cost_model, type) else ""
     raise TypeError("cost_model: expected a name ('auto', 'roofline', 'reference'), model "
                     f"files, or an object derived from neuroshard.CostModel{hint}, "
-                    f"got: {fields.shown(cost_model)}")
+                    f"got: {_fields.shown(cost_model)}")
 
 
 def _own(model: CostModel, problem: ShardingProblem) -> _planner.Model:
     name, monotone = model.name, model.monotone
     kind = type(model).__name__
     try:
-        fields.text(name, f"{kind}.name")
+        _fields.text(name, f"{kind}.name")
     except (TypeError, ValueError) as error:
         raise CostModelError(str(error)) from None
     if not isinstance(monotone, bool):
         raise CostModelError(f"{kind}.monotone: expected True or False, "
-                             f"got: {fields.shown(monotone)}")
+                             f"got: {_fields.shown(monotone)}")
     return _planner.Model.of_python(model, name, monotone, problem.topology, problem._native)

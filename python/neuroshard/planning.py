@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Union, get_args
 
-from neuroshard import _planner, fields
+from neuroshard import _fields, _planner
 from neuroshard.costs import ModelChoice, model_for
 from neuroshard.errors import InvalidProblem
 from neuroshard.plans import Plan
@@ -31,14 +31,14 @@ def default_of(key: str) -> Any:
 def checked(key: str, value: Any, where: str | None = None) -> Any:
     """The value of an option that is a number, in its range."""
     row, where = OPTIONS[key], where or key
-    value = (fields.whole if row["kind"] == "whole" else fields.number)(value, where)
+    value = (_fields.whole if row["kind"] == "whole" else _fields.number)(value, where)
     low, high = json.loads(row["range"][row["range"].index("["):])  # Exact, unlike floats.
     if not low <= value <= high:
         raise ValueError(f"{where}: {row['range']}, got: {value}")
     return value
 
 
-class Settings(fields.Record):
+class Settings(_fields.Record):
     """A dataclass whose numbers are options of the search."""
 
     def _check_options(self, *names: str) -> None:
@@ -151,7 +151,7 @@ def plan(problem: ShardingProblem, *, cost_model: ModelChoice = default_of("cost
                "evaluation_budget": evaluation_budget, "policy_samples": policy_samples}
     options |= {key: checked(key, value) for key, value in numbers.items() if value is not None}
     if policy is not None:
-        options["policy"] = fields.path(policy, "policy")
+        options["policy"] = _fields.path(policy, "policy")
     options |= _published(algorithm, published) | _warm_start(warm_start)
     for key in ("policy", "policy_samples"):
         if options.get(key):
@@ -192,7 +192,7 @@ def _report(progress: Callable[[Progress], object] | bool) -> object:
         return progress
     if not callable(progress):
         raise TypeError("progress: expected a function, True or False, "
-                        f"got: {fields.shown(progress)}")
+                        f"got: {_fields.shown(progress)}")
     return lambda *values: progress(Progress(*values))
 
 
@@ -202,7 +202,7 @@ def _given(problem: ShardingProblem, plan: Plan, caller: str, cost_model: ModelC
     """The arguments of the planner's functions for a given plan."""
     problem = _ready(problem, caller)
     if not isinstance(plan, Plan):
-        raise TypeError(f"{caller}: plan: expected a Plan, got: {fields.shown(plan)}")
+        raise TypeError(f"{caller}: plan: expected a Plan, got: {_fields.shown(plan)}")
     options = json.dumps(_options(objective, "default"))
     return problem._native, plan._native, model_for(cost_model, problem), options
 
@@ -210,7 +210,7 @@ def _given(problem: ShardingProblem, plan: Plan, caller: str, cost_model: ModelC
 def _ready(problem: ShardingProblem, caller: str) -> ShardingProblem:
     if not isinstance(problem, ShardingProblem):
         raise TypeError(f"{caller}: problem: expected a ShardingProblem, "
-                        f"got: {fields.shown(problem)}")
+                        f"got: {_fields.shown(problem)}")
     if problem.topology is None:
         raise InvalidProblem([("topology", "the problem has none; give it one with "
                                "problem.replace(topology='8xH200')")])
@@ -223,11 +223,11 @@ def _options(objective: Union[ObjectiveKind, Objective], algorithm: str) -> dict
         objective = Objective(objective)
     if not isinstance(objective, Objective):
         raise TypeError("objective: expected 'step', 'published' or an Objective, "
-                        f"got: {fields.shown(objective)}")
-    fields.text(algorithm, "algorithm")
+                        f"got: {_fields.shown(objective)}")
+    _fields.text(algorithm, "algorithm")
     if algorithm not in algorithms():
         raise ValueError(f"algorithm: expected {', '.join(algorithms())}, "
-                         f"got: {fields.shown(algorithm)}")
+                         f"got: {_fields.shown(algorithm)}")
     dense = objective._options("dense_bottom_ms", "dense_rest_ms", "pipeline_depth")
     return {"algorithm": algorithm, "objective": objective.kind,
             **(dense if objective.kind == "step" else {})}
@@ -237,7 +237,7 @@ def _published(algorithm: str, settings: PublishedSettings | None) -> dict[str, 
     if settings is None:
         return {}
     if not isinstance(settings, PublishedSettings):
-        raise TypeError(f"published: expected PublishedSettings, got: {fields.shown(settings)}")
+        raise TypeError(f"published: expected PublishedSettings, got: {_fields.shown(settings)}")
     _only_for(algorithm, "published", "published")
     return settings._options(*PUBLISHED)
 
@@ -255,6 +255,6 @@ def _warm_start(warm_start: Union[Plan, WarmStart, None]) -> dict[str, Any]:
         warm_start = WarmStart(warm_start)
     if not isinstance(warm_start, WarmStart):
         raise TypeError("warm_start: expected a Plan or a WarmStart, "
-                        f"got: {fields.shown(warm_start)}")
+                        f"got: {_fields.shown(warm_start)}")
     return {"previous": json.loads(warm_start.previous.to_json()),
             **warm_start._options("horizon_steps", "tolerance")}

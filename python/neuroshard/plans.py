@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from neuroshard import _planner, fields
+from neuroshard import _fields, _planner
 from neuroshard._vocabulary import SEMANTICS
 from neuroshard.constraints import Shard, named, shard_of_plain
 from neuroshard.errors import Diagnostic, InvalidPlan
@@ -19,7 +19,7 @@ SCHEMA = "neuroshard.plan.v1"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Setting(fields.Record):
+class Setting(_fields.Record):
     """A setting of the search that made a plan."""
 
     name: str
@@ -30,7 +30,7 @@ class Setting(fields.Record):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Provenance(fields.Record):
+class Provenance(_fields.Record):
     """How a plan was made. predicted_cost_ms, lower_bound_ms: milliseconds per step."""
 
     algorithm: str
@@ -51,7 +51,7 @@ class Provenance(fields.Record):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan(fields.Record):
+class Plan(_fields.Record):
     """Shards that cover each table exactly once, or replicate it.
 
     optimizer_semantics: what a row-wise state means in a table that is cut by columns; see
@@ -83,7 +83,7 @@ class Plan(fields.Record):
 
     @cached_property
     def _native(self) -> _planner.Plan:
-        plain = {"schema": SCHEMA, **fields.to_plain(self)}
+        plain = {"schema": SCHEMA, **_fields.to_plain(self)}
         return _planner.Plan.parse(json.dumps(plain))
 
     def __getstate__(self) -> dict[str, Any]:
@@ -106,7 +106,8 @@ class Plan(fields.Record):
     def check(self, problem: ShardingProblem) -> tuple[Diagnostic, ...]:
         """Everything wrong with the plan as an answer to the problem; empty when valid."""
         if not isinstance(problem, ShardingProblem):
-            raise TypeError(f"Plan.check: expected a ShardingProblem, got: {fields.shown(problem)}")
+            raise TypeError("Plan.check: expected a ShardingProblem, got: "
+                            f"{_fields.shown(problem)}")
         if problem.topology is None:
             return (Diagnostic("topology", "the problem has none, so no plan can be checked"),)
         return tuple(Diagnostic(*one) for one in self._native.verify(problem._native))
@@ -127,17 +128,17 @@ class Plan(fields.Record):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes to_json() to a file: to a temporary beside it, then renamed."""
-        _planner.write_file(fields.path(path, "Plan.save"), self.to_json())
+        _planner.write_file(_fields.path(path, "Plan.save"), self.to_json())
 
     @classmethod
     def from_json(cls, text: str) -> Plan:
         """Reads a plan's text; InvalidPlan says what is wrong, and where."""
-        return plan_of_native(_planner.Plan.parse(fields.text(text, "Plan.from_json")))
+        return plan_of_native(_planner.Plan.parse(_fields.text(text, "Plan.from_json")))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Plan:
         """Reads a plan's file; InvalidPlan says what is wrong, and where."""
-        return plan_of_native(_planner.Plan.read(fields.path(path, "Plan.load")))
+        return plan_of_native(_planner.Plan.read(_fields.path(path, "Plan.load")))
 
     def to_torchrec(self, modules: Mapping[str, Sequence[str]], **options: Any) -> Any:
         """The plan for TorchRec's DistributedModelParallel; see neuroshard.torchrec.to_torchrec.

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from neuroshard import _planner, fields
+from neuroshard import _fields, _planner
 from neuroshard._vocabulary import MEMORY_MODELS, SEMANTICS, TARGETS
 from neuroshard.constraints import Constraints, constraints_of_plain
 from neuroshard.errors import Diagnostic, InvalidProblem
@@ -26,7 +26,7 @@ Semantics = Literal["exact", "per_shard"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShardingProblem(fields.Record):
+class ShardingProblem(_fields.Record):
     """Tables, the features that read them, a batch, devices, rules.
 
     batch: a Batch, or the number of samples over all devices. topology: a Topology or a text
@@ -65,7 +65,7 @@ class ShardingProblem(fields.Record):
         self._records("tables", Table)
         self._records("features", Feature)
         if not isinstance(self.batch, Batch):
-            self._set("batch", Batch(fields.whole(self.batch, "ShardingProblem.batch")))
+            self._set("batch", Batch(_fields.whole(self.batch, "ShardingProblem.batch")))
         if self.topology is not None:
             self._set("topology", as_topology(self.topology, "ShardingProblem.topology"))
         self._record("constraints", Constraints)
@@ -81,7 +81,7 @@ class ShardingProblem(fields.Record):
     def _native(self) -> _planner.Problem:
         """The problem in the planner. It fills in what snapshots leave open from the features, so
         that a copy with other features takes theirs."""
-        plain = {"schema": SCHEMA, **fields.to_plain(self)}
+        plain = {"schema": SCHEMA, **_fields.to_plain(self)}
         try:
             return _planner.Problem.parse(json.dumps(plain))
         except InvalidProblem as error:
@@ -118,23 +118,23 @@ class ShardingProblem(fields.Record):
         plain = json.loads(text)
         for written, snapshot in zip(plain["snapshots"], self.snapshots, strict=True):
             if snapshot.features:
-                written["features"] = fields.to_plain(snapshot.features)
+                written["features"] = _fields.to_plain(snapshot.features)
         return json.dumps(plain, indent=1) + "\n"
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes to_json() to a file: to a temporary beside it, then renamed."""
-        _planner.write_file(fields.path(path, "ShardingProblem.save"), self.to_json())
+        _planner.write_file(_fields.path(path, "ShardingProblem.save"), self.to_json())
 
     @classmethod
     def from_json(cls, text: str) -> ShardingProblem:
         """Reads a workload's text; InvalidProblem says what is wrong, and where."""
-        fields.text(text, "ShardingProblem.from_json")
+        _fields.text(text, "ShardingProblem.from_json")
         return _of_native(_planner.Problem.parse(text), text)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> ShardingProblem:
         """Reads a workload's file; InvalidProblem says what is wrong, and where."""
-        return _of_native(*_planner.Problem.read(fields.path(path, "ShardingProblem.load")))
+        return _of_native(*_planner.Problem.read(_fields.path(path, "ShardingProblem.load")))
 
 
 def _of_native(native: _planner.Problem, text: str) -> ShardingProblem:

@@ -6,12 +6,12 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from neuroshard import _planner, fields
+from neuroshard import _fields, _planner
 from neuroshard.plans import Plan, plan_of_plain
 
 
 @dataclass(frozen=True, kw_only=True)
-class DeviceCost(fields.Record):
+class DeviceCost(_fields.Record):
     """Milliseconds of one device per step, and the bytes that it sends to others and receives from
     them: of results forward, of gradients and norms backward."""
 
@@ -25,7 +25,7 @@ class DeviceCost(fields.Record):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SnapshotCost(fields.Record):
+class SnapshotCost(_fields.Record):
     """Cost under one snapshot of the statistics, and its share of the mean."""
 
     name: str
@@ -34,7 +34,7 @@ class SnapshotCost(fields.Record):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Breakdown(fields.Record):
+class Breakdown(_fields.Record):
     """The parts of a cost, in milliseconds; with snapshots the weighted mean over them.
 
     Under objective="step" input_ms, max_forward_ms, exposed_forward_communication_ms, dense_ms,
@@ -55,7 +55,7 @@ class Breakdown(fields.Record):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DeviceMemory(fields.Record):
+class DeviceMemory(_fields.Record):
     """Bytes that a plan occupies on one device, by kind; docs/memory.md has the terms.
 
     forward_bytes and backward_bytes are alive in their phase only; peak_bytes counts the
@@ -74,7 +74,7 @@ class DeviceMemory(fields.Record):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Memory(fields.Record):
+class Memory(_fields.Record):
     """Bytes that a plan occupies on each device and on each host."""
 
     devices: tuple[DeviceMemory, ...]
@@ -87,7 +87,7 @@ class Memory(fields.Record):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TableMove(fields.Record):
+class TableMove(_fields.Record):
     """A table that must be migrated, and the bytes of weights and optimizer state that move."""
 
     table: str
@@ -96,7 +96,7 @@ class TableMove(fields.Record):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Migration(fields.Record):
+class Migration(_fields.Record):
     """Cost and gain of migrating from the previous plan.
 
     previous_cost_ms: the previous plan's cost for today's problem; None if it is invalid for it,
@@ -112,7 +112,7 @@ class Migration(fields.Record):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlanResult(fields.Record):
+class PlanResult(_fields.Record):
     """A plan with its predicted cost and memory, and how it was decided.
 
     lower_bound_ms: no plan costs less. explanation: one sentence per decision. tried: what was

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from neuroshard import fields
+from neuroshard import _fields
 from neuroshard._vocabulary import ELEMENT_TYPES, ID_TYPES, OPTIMIZERS, POOLINGS, REUSE_BINS
 
 ElementType = Literal["f32", "f16", "bf16"]
@@ -16,7 +16,7 @@ Pooling = Literal["sum", "mean", "none"]
 
 
 @dataclass(frozen=True)
-class Optimizer(fields.Record):
+class Optimizer(_fields.Record):
     """An optimizer; settings that it does not use stay at their defaults."""
 
     kind: OptimizerKind = field(default="sgd", metadata={"always": True})
@@ -32,7 +32,7 @@ class Optimizer(fields.Record):
 
 
 @dataclass(frozen=True)
-class RowMass(fields.Record):
+class RowMass(_fields.Record):
     """The hottest row_share of the rows get lookup_share of the lookups; both in [0, 1]."""
 
     row_share: float
@@ -43,7 +43,7 @@ class RowMass(fields.Record):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Access(fields.Record):
+class Access(_fields.Record):
     """How the ids of a table repeat within one batch.
 
     reuse: of the distinct ids of a batch, the share seen once, 2, 3-4, 5-8, ... times, doubling
@@ -62,15 +62,15 @@ class Access(fields.Record):
 
     def __post_init__(self) -> None:
         self._whole("batch")
-        shares = fields.items(self.reuse, "Access.reuse", "shares")
+        shares = _fields.items(self.reuse, "Access.reuse", "shares")
         if len(shares) != REUSE_BINS:
             raise ValueError(f"Access.reuse: expected {REUSE_BINS} shares, got: {len(shares)}")
-        self._set("reuse", tuple(fields.number(share, "Access.reuse") for share in shares))
+        self._set("reuse", tuple(_fields.number(share, "Access.reuse") for share in shares))
         self._records("row_mass", RowMass)
 
 
 @dataclass(frozen=True)
-class Table(fields.Record):
+class Table(_fields.Record):
     """An embedding table of rows x dim elements.
 
     optimizer: an Optimizer, or the name of one with its default settings. hashed: ids are
@@ -103,7 +103,7 @@ class Table(fields.Record):
 
 
 @dataclass(frozen=True)
-class Feature(fields.Record):
+class Feature(_fields.Record):
     """One input that reads a table.
 
     mean_pooling: mean ids per sample that has the feature. p99_pooling: ids per sample that
@@ -132,7 +132,7 @@ class Feature(fields.Record):
 
 
 @dataclass(frozen=True)
-class Batch(fields.Record):
+class Batch(_fields.Record):
     """Samples over all devices, and the types that travel.
 
     wire_type: in which pooled results and gradients travel. input_copies: copies of the ids
@@ -153,7 +153,7 @@ class Batch(fields.Record):
 
 
 @dataclass(frozen=True)
-class FeatureStatistics(fields.Record):
+class FeatureStatistics(_fields.Record):
     """Statistics of a feature in one period; see Feature. None: the value of the feature itself."""
 
     feature: str
@@ -174,7 +174,7 @@ class FeatureStatistics(fields.Record):
 
 
 @dataclass(frozen=True)
-class TableStatistics(fields.Record):
+class TableStatistics(_fields.Record):
     """How the ids of a table repeat in one period."""
 
     table: str
@@ -186,7 +186,7 @@ class TableStatistics(fields.Record):
 
 
 @dataclass(frozen=True)
-class Snapshot(fields.Record):
+class Snapshot(_fields.Record):
     """Statistics of one period (a day, the peak hour). Features and tables that it does not list
     keep those of the problem. weight: above 0, relative to the other snapshots."""
 

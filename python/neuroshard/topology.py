@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from neuroshard import _planner, fields
+from neuroshard import _fields, _planner
 
 
 @dataclass(frozen=True, kw_only=True)
-class Level(fields.Record):
+class Level(_fields.Record):
     """One level of the hierarchy: consecutive groups of devices, of possibly unequal size.
 
     Two devices that share a group of this level, but none of the next inner one, talk over
@@ -30,12 +30,12 @@ class Level(fields.Record):
 
     def __post_init__(self) -> None:
         self._text("name")
-        self._set("groups", fields.device_list(self.groups, "Level.groups"))
+        self._set("groups", _fields.device_list(self.groups, "Level.groups"))
         self._number("bandwidth_gb_per_s", "latency_us")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Device(fields.Record):
+class Device(_fields.Record):
     """One device. memory_bytes: usable device memory, bytes or a text such as "80GiB";
     host: index into the topology's hosts."""
 
@@ -50,12 +50,12 @@ class Device(fields.Record):
 
     def __post_init__(self) -> None:
         self._text("device_class")
-        self._set("memory_bytes", fields.byte_size(self.memory_bytes, "Device.memory_bytes"))
+        self._set("memory_bytes", _fields.byte_size(self.memory_bytes, "Device.memory_bytes"))
         self._whole("host")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Host(fields.Record):
+class Host(_fields.Record):
     """One host. memory_bytes: usable host memory, shared by its devices."""
 
     memory_bytes: int
@@ -65,11 +65,11 @@ class Host(fields.Record):
             ...
 
     def __post_init__(self) -> None:
-        self._set("memory_bytes", fields.byte_size(self.memory_bytes, "Host.memory_bytes"))
+        self._set("memory_bytes", _fields.byte_size(self.memory_bytes, "Host.memory_bytes"))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Topology(fields.Record):
+class Topology(_fields.Record):
     """Levels from the outermost (one group: everything) to the innermost, devices, hosts.
 
     Topology.parse("2x8xH200") makes one with the defaults of a device class.
@@ -97,7 +97,7 @@ class Topology(fields.Record):
         and of 4. "256xH200": cut into nodes of the class. "4xCPU@2GiB": 2 GiB of usable
         memory per device. Raises InvalidProblem for any other text.
         """
-        fields.text(text, "Topology.parse", "a text such as '8xH200'")
+        _fields.text(text, "Topology.parse", "a text such as '8xH200'")
         return topology_of_plain(_planner.parse_topology(text))
 
     @property
@@ -109,7 +109,7 @@ class Topology(fields.Record):
         topology's largest innermost group, or the class's where all its devices are in one
         smaller group. Levels of the same name, and the innermost, keep their links; others
         have those of the class. All devices must be alike."""
-        count = fields.whole(count, "devices")
+        count = _fields.whole(count, "devices")
         for name in ("levels", "devices", "hosts"):
             if not getattr(self, name):
                 raise ValueError(f"devices: the topology has no {name}, so it cannot be "
@@ -153,7 +153,7 @@ def as_topology(value: Any, where: str) -> Topology:
     if isinstance(value, str):
         return Topology.parse(value)
     raise TypeError(f"{where}: expected a Topology or a text such as '8xH200', "
-                    f"got: {fields.shown(value)}")
+                    f"got: {_fields.shown(value)}")
 
 
 def topology_of_plain(plain: dict[str, Any]) -> Topology:

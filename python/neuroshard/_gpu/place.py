@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from neuroshard import cuda, fields
+from neuroshard import _fields, cuda
 from neuroshard.errors import TensorError
 
 
@@ -17,7 +17,7 @@ def pick_place(device: torch.device | str | int | None) -> torch.device:
         place = torch.device(device)
     except (RuntimeError, TypeError):
         raise TensorError("expected a CUDA device, such as \"cuda:0\", or \"cpu\" with the "
-                          f"{cuda.EMULATOR} as driver, found {fields.shown(device)}") from None
+                          f"{cuda.EMULATOR} as driver, found {_fields.shown(device)}") from None
     if place.type not in ("cuda", "cpu") or place.type == "cpu" and place.index:
         raise TensorError(f"expected a CUDA device, found {place}")
     if place.type == "cpu":

@@ -7,12 +7,12 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from neuroshard import _planner, fields
+from neuroshard import _fields, _planner
 
 
 def check_output(path: str, inputs: Iterable[str | Path]) -> None:
     """Raises an OSError if write_output() could not write there or would replace an input."""
-    file = Path(os.path.realpath(fields.path(path, "--output")))
+    file = Path(os.path.realpath(_fields.path(path, "--output")))
     if file.exists() and not file.is_file():
         raise OSError(f"--output {path!r}: expected a file, found something else there")
     if not file.parent.is_dir():

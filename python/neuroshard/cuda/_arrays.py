@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from neuroshard import fields
+from neuroshard import _fields
 from neuroshard.cuda._library import CudaError
 
 ARRAYS = "an array of torch, CuPy or numpy, an address or None"
@@ -113,7 +113,7 @@ def address(array: object, name: str = "array") -> int | None:
 def length(array: object, name: str) -> int:
     found = look_at(array, name)
     if not isinstance(found, Found):
-        raise CudaError(f"{name}: expected an array, found {fields.shown(array)}; of an address, "
+        raise CudaError(f"{name}: expected an array, found {_fields.shown(array)}; of an address, "
                         "say how many elements there are")
     return found.size
 

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterable, Sequence
 from ctypes import Structure, byref, c_void_p
 
-from neuroshard import fields
+from neuroshard import _fields
 from neuroshard.cuda._arrays import ELEMENT_DTYPES, RAW, Found, address, look_at, take
 from neuroshard.cuda._library import (CudaError, Info, Lookup, Memory, Norms, Part, Slot, _Input,
                                       _Options, _Output, _SlotMemory, check, load_library)
@@ -31,8 +31,8 @@ def slot_memory(memory: Iterable[Sequence] | None) -> list[tuple] | None:
     if memory is None:
         return None
     slots = []
-    for number, slot in enumerate(fields.items(memory, "memory", "(weights, state0, state1)")):
-        arrays = fields.items(slot, f"memory[{number}]", "arrays")
+    for number, slot in enumerate(_fields.items(memory, "memory", "(weights, state0, state1)")):
+        arrays = _fields.items(slot, f"memory[{number}]", "arrays")
         if not 1 <= len(arrays) <= 3:
             raise CudaError(f"memory[{number}]: expected (weights, state0, state1), found "
                             f"{len(arrays)} arrays")
@@ -45,7 +45,7 @@ def stream_of(stream: object) -> int | None:
         return stream
     raise CudaError("stream: expected None or the number of a CUDA stream, as "
                     "torch.cuda.current_stream().cuda_stream has it, found "
-                    f"{fields.shown(stream)}")
+                    f"{_fields.shown(stream)}")
 
 
 class Device:
@@ -57,7 +57,7 @@ class Device:
         slot, which the caller owns and must not free before close()."""
         self._handle, self._lock = None, threading.RLock()
         self._trained: Sequence[Part] = ()
-        path = fields.path(artifact, "artifact")
+        path = _fields.path(artifact, "artifact")
         plan_device = within(plan_device, "plan_device", 0, 2**31 - 1)
         gpu = within(gpu, "gpu", 0, 2**31 - 1)
         if seed is not None:
@@ -171,7 +171,7 @@ class Device:
         self._call(name, *where, begin, end, address(values, "values"))
 
     def _slot(self, slot: int) -> int:
-        number = fields.whole(slot, "slot")
+        number = _fields.whole(slot, "slot")
         if not 0 <= number < len(self.slots):
             raise CudaError(f"there is no slot {number}; the device has {len(self.slots)}")
         return number
@@ -198,7 +198,7 @@ class Device:
     def make_parts(self, inputs: Iterable[Input],
                    outputs: Iterable[tuple[object, int]]) -> ctypes.Array:
         """One part per lookup: outputs are (array or None, stride in elements)."""
-        given = fields.items(inputs, "inputs", "cuda.Input")
+        given = _fields.items(inputs, "inputs", "cuda.Input")
         if len(given) != len(self._readings):
             raise CudaError(f"inputs: expected {len(self._readings)}, one for each jagged input "
                             f"of the model, found {len(given)}")
@@ -217,7 +217,7 @@ class Device:
              sample_weights: object = None) -> Part:
         """cuda.part() for a lookup of this device: also types, places and sizes of arrays are
         checked."""
-        number = fields.whole(lookup, "lookup")
+        number = _fields.whole(lookup, "lookup")
         if not 0 <= number < len(self.lookups):
             raise CudaError(f"there is no lookup {number}; the device has {len(self.lookups)}")
         return make_part(self.lookups[number], self._place, number, ids, offsets, out, out_stride,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from ctypes import c_int64
 from typing import Any, NamedTuple
 
-from neuroshard import fields
+from neuroshard import _fields
 from neuroshard.cuda._arrays import (ELEMENT_DTYPES, address, check_rows, length, take)
 from neuroshard.cuda._library import (CudaError, Gradient, Lookup, Part, _Input, _Output)
 
@@ -31,7 +31,7 @@ class Input(NamedTuple):
 
 def within(value: Any, name: str, least: int, most: int) -> int:
     """A whole number that fits into what the library takes."""
-    number = fields.whole(value, name)
+    number = _fields.whole(value, name)
     if not least <= number <= most:
         raise CudaError(f"{name}: expected a number from {least} to {most}, found {number}")
     return number
@@ -43,10 +43,10 @@ def count(value: Any, name: str) -> int:
 
 def checked_rate(learning_rate: float) -> float:
     """A finite number in f32, not negative."""
-    rate = fields.number(learning_rate, "learning_rate")
+    rate = _fields.number(learning_rate, "learning_rate")
     if not 0 <= rate <= 3.4e38:
         raise ValueError("learning_rate: expected a number from 0 to 3.4e38, got: "
-                         f"{fields.shown(learning_rate)}")
+                         f"{_fields.shown(learning_rate)}")
     return float(rate)
 
 
@@ -77,7 +77,7 @@ def reading_of(lookups: Sequence[Lookup]) -> Reading:
 def native_input(given: object, number: int, reading: Reading, place: str) -> _Input:
     name = f"inputs[{number}]"
     if not isinstance(given, Input):
-        raise TypeError(f"{name}: expected a cuda.Input, got: {fields.shown(given)}")
+        raise TypeError(f"{name}: expected a cuda.Input, got: {_fields.shown(given)}")
     batch = count(given.batch, f"{name}.batch")
     num_ids = (length(given.ids, f"{name}.ids") if given.num_ids is None
                else count(given.num_ids, f"{name}.num_ids"))
@@ -97,14 +97,14 @@ def native_begin(begin: Sequence[int] | None, name: str) -> ctypes.Array | None:
     """The numbers and a last -1, which the library refuses if it would read too far."""
     if begin is None:
         return None
-    numbers = [count(one, name) for one in fields.items(begin, name, "numbers")]
+    numbers = [count(one, name) for one in _fields.items(begin, name, "numbers")]
     return (c_int64 * (len(numbers) + 1))(*numbers, -1)
 
 
 def native_outputs(outputs: Iterable[tuple[object, int]]) -> tuple[list[_Output], list[object]]:
     """(outputs for the library, the arrays for check_outputs)."""
     native, arrays = [], []
-    for number, pair in enumerate(fields.items(outputs, "outputs", "(array, stride)")):
+    for number, pair in enumerate(_fields.items(outputs, "outputs", "(array, stride)")):
         array, stride = pair_of(pair, "outputs", number, 2)
         plain = array is None or type(array) is int and 0 <= array < 2**64
         native.append(_Output(array if plain else address(array, f"outputs[{number}]"),
@@ -120,7 +120,7 @@ def pair_of(given: Any, name: str, number: int, most: int) -> Sequence[Any]:
     if isinstance(given, (tuple, list)) and 2 <= len(given) <= most:
         return given
     expected = "(array, stride)" if most == 2 else "(array, stride[, gradient of the weights])"
-    raise TypeError(f"{name}[{number}]: expected {expected}, got: {fields.shown(given)}")
+    raise TypeError(f"{name}[{number}]: expected {expected}, got: {_fields.shown(given)}")
 
 
 def stride_of(stride: Any, name: str, number: int) -> int:
@@ -187,11 +187,11 @@ def array_of(kind: type, values: object, name: str) -> ctypes.Array:
     """The values as an array of the C library, if they are none yet."""
     if isinstance(values, ctypes.Array) and values._type_ is kind:
         return values
-    listed = fields.items(values, name, f"cuda.{kind.__name__}")
+    listed = _fields.items(values, name, f"cuda.{kind.__name__}")
     for number, value in enumerate(listed):
         if not isinstance(value, kind):
             raise TypeError(f"{name}[{number}]: expected a cuda.{kind.__name__}, got: "
-                            f"{fields.shown(value)}")
+                            f"{_fields.shown(value)}")
     return (kind * len(listed))(*listed)
 
 
@@ -200,7 +200,7 @@ def native_gradients(gradients: object, parts: Sequence[Part], lookups: Sequence
     """parts: of the forward."""
     if isinstance(gradients, ctypes.Array):
         return array_of(Gradient, gradients, "gradients")
-    given = fields.items(gradients, "gradients", "(array, stride)")
+    given = _fields.items(gradients, "gradients", "(array, stride)")
     native = (Gradient * len(given))()
     for number, one in enumerate(given):
         array, stride, *more = pair_of(one, "gradients", number, 3)

@@ -24,7 +24,7 @@ if TYPE_CHECKING or find_spec("neuroshard._planner"):
 from neuroshard.distributed._lockstep import lockstep
 from neuroshard.distributed._shards import LocalShard
 from neuroshard.errors import GroupError
-from neuroshard.jagged import Jagged
+from neuroshard._jagged import Jagged
 
 if TYPE_CHECKING:
     from neuroshard.distributed._checkpoint.checkpoint import latest, load, save

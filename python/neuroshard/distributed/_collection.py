@@ -16,7 +16,7 @@ from neuroshard.distributed._outputs import make_keyed, make_jagged_tensors, spl
 from neuroshard.distributed._session import Session
 from neuroshard.distributed._shards import LocalShard
 from neuroshard.errors import TensorError
-from neuroshard.jagged import Jagged, as_jagged, fixed_offsets
+from neuroshard._jagged import Jagged, as_jagged, fixed_offsets
 from neuroshard.plans import Plan
 from neuroshard.problem import ShardingProblem
 

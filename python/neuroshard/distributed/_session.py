@@ -32,7 +32,7 @@ _open: "weakref.WeakSet[Session]" = weakref.WeakSet()
 
 @dataclass(frozen=True)
 class Input:
-    """A model's jagged input (the Exchange of neuroshard.jagged)."""
+    """A model's jagged input (the Exchange of neuroshard._jagged)."""
 
     name: str
     features: tuple[str, ...]

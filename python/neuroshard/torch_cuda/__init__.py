@@ -12,7 +12,7 @@ and libneuroshard_cuda.so, and is imported by its name only. docs/torch-cuda.md 
 """
 
 from neuroshard.errors import TensorError
-from neuroshard.jagged import Jagged
+from neuroshard._jagged import Jagged
 from neuroshard.torch_cuda._tables import EmbeddingTables
 
 __all__ = ["EmbeddingTables", "Jagged", "TensorError"]

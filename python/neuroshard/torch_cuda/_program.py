@@ -12,7 +12,7 @@ from pathlib import Path
 
 import torch
 
-from neuroshard import cuda, fields
+from neuroshard import _fields, cuda
 from neuroshard.cuda import within
 from neuroshard._gpu import memory
 from neuroshard.errors import TensorError
@@ -43,7 +43,7 @@ def pick_name(name: str | None) -> str:
         while f"embedding_tables_{number}" in _open:
             number += 1
         return f"embedding_tables_{number}"
-    if not fields.text(name, "name"):
+    if not _fields.text(name, "name"):
         raise ValueError("name: expected a text that is not empty")
     if name in _open:
         raise TensorError(f"embedding tables named \"{name}\" are open already; names tell "
@@ -66,7 +66,7 @@ class Program:
 
     def __init__(self, artifact: str | os.PathLike, name: str | None,
                  device: torch.device | str | int | None, seed: int, settings: Settings) -> None:
-        self.artifact = folder = Path(fields.path(artifact, "artifact"))
+        self.artifact = folder = Path(_fields.path(artifact, "artifact"))
         seed = within(seed, "seed", 0, 2**64 - 1)
         self.name = pick_name(name)
         self.place = pick_place(device)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 
 from neuroshard.errors import TensorError
-from neuroshard.jagged import LARGEST_POOLING, Jagged
+from neuroshard._jagged import LARGEST_POOLING, Jagged
 from neuroshard.torch_cuda._layout import Group, Layout
 
 

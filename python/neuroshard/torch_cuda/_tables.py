@@ -7,11 +7,11 @@ from typing import NoReturn
 
 import torch
 
-from neuroshard import fields
+from neuroshard import _fields
 from neuroshard.cuda import checked_rate, count
 from neuroshard.torch_cuda import _operators  # noqa: F401, defines torch.ops.neuroshard
 from neuroshard.errors import TensorError
-from neuroshard.jagged import Jagged, as_jagged, find_feature_begin, fixed_offsets
+from neuroshard._jagged import Jagged, as_jagged, find_feature_begin, fixed_offsets
 from neuroshard.torch_cuda._layout import Exchange
 from neuroshard.torch_cuda._program import Program, Settings
 from neuroshard.torch_cuda._step import Step, to_arguments
@@ -19,7 +19,7 @@ from neuroshard.torch_cuda._step import Step, to_arguments
 
 def flag(value: object, name: str) -> bool:
     if not isinstance(value, bool):
-        raise TypeError(f"{name}: expected True or False, got: {fields.shown(value)}")
+        raise TypeError(f"{name}: expected True or False, got: {_fields.shown(value)}")
     return value
 
 
@@ -201,10 +201,10 @@ class EmbeddingTables(torch.nn.Module):
 
     def set_extra_state(self, state: dict[str, float]) -> None:
         try:
-            step, rate = fields.whole(state["step"], "step"), rate_of(state["learning_rate"])
+            step, rate = _fields.whole(state["step"], "step"), rate_of(state["learning_rate"])
         except (KeyError, TypeError, ValueError) as error:
             raise TensorError("_extra_state: expected {\"step\": ..., \"learning_rate\": ...}, as "
-                              f"state_dict() of tables has it, found {fields.shown(state)} "
+                              f"state_dict() of tables has it, found {_fields.shown(state)} "
                               f"({error})") from None
         if step < 0:
             raise TensorError(f"_extra_state: expected a step from 0, found {step}")
@@ -227,7 +227,7 @@ class EmbeddingTables(torch.nn.Module):
                 missing_keys.append(key)
             elif not isinstance(given, torch.Tensor) or given.device.type == "meta":
                 error_msgs.append(f"{key}: expected a tensor with values, found "
-                                  f"{fields.shown(given)}")
+                                  f"{_fields.shown(given)}")
             elif given.shape != value.shape or given.dtype != value.dtype:
                 error_msgs.append(f"{key}: expected {tuple(value.shape)} {value.dtype}, found "
                                   f"{tuple(given.shape)} {given.dtype}")

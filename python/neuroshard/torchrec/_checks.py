@@ -12,7 +12,7 @@ from torchrec.distributed.planner.types import ParameterConstraints
 from torchrec.distributed.planner.types import Topology as TorchRecTopology
 from torchrec.distributed.types import ModuleSharder, ShardingType
 
-from neuroshard import fields
+from neuroshard import _fields
 from neuroshard._torchrec_checks import count, expect
 from neuroshard.costs import device_classes
 from neuroshard.errors import Unsupported
@@ -24,7 +24,7 @@ BEYOND_MEMORY = ("key_value_params", "use_virtual_table")
 
 
 def share(value: Any, where: str) -> float:
-    found = fields.number(value, where)
+    found = _fields.number(value, where)
     if found < 0:
         raise ValueError(f"{where}: expected at least 0, got: {found}")
     return found
@@ -43,12 +43,12 @@ def check_class(device_class: Any) -> str:
     known = device_classes()
     if not isinstance(device_class, str) or device_class not in known:
         raise ValueError(f"device_class: expected one of {', '.join(known)}, got: "
-                         f"{fields.shown(device_class)}")
+                         f"{_fields.shown(device_class)}")
     return device_class
 
 
 def check_sharders(sharders: Any) -> tuple[ModuleSharder, ...]:
-    found = fields.items(sharders, "sharders", "TorchRec's sharders")
+    found = _fields.items(sharders, "sharders", "TorchRec's sharders")
     if not found:
         raise ValueError("sharders: expected at least one of TorchRec's sharders, "
                          "EmbeddingBagCollectionSharder() for instance; got none")
@@ -67,7 +67,7 @@ def check_constraints(constraints: Any) -> dict[str, ParameterConstraints]:
         return {}
     expect(constraints, "constraints", Mapping, "a dict of ParameterConstraints by table, or None")
     for name, limits in constraints.items():
-        fields.text(name, "constraints", "names of tables")
+        _fields.text(name, "constraints", "names of tables")
         where = f"constraints[{name!r}]"
         expect(limits, where, ParameterConstraints, "a ParameterConstraints")
         check_words(limits.sharding_types, f"{where}.sharding_types", TYPES)
@@ -83,15 +83,15 @@ def check_constraints(constraints: Any) -> dict[str, ParameterConstraints]:
 
 def check_words(words: Any, where: str, known: set[str]) -> None:
     """None: no choice was made."""
-    for one in fields.texts(words, where) if words is not None else ():
+    for one in _fields.texts(words, where) if words is not None else ():
         if one not in known:
             raise ValueError(f"{where}: expected some of {', '.join(sorted(known))}, got: "
-                             f"{fields.shown(one)}")
+                             f"{_fields.shown(one)}")
 
 
 def check_each(values: Any, where: str, check: Callable[[Any, str], float]) -> None:
     """One number for each feature of the table, or one for all; None: the default."""
-    for index, one in enumerate(fields.items(values, where, "numbers")
+    for index, one in enumerate(_fields.items(values, where, "numbers")
                                 if values is not None else ()):
         check(one, f"{where}[{index}]")
 

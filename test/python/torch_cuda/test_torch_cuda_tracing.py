@@ -6,7 +6,7 @@ import torch
 
 import neuroshard.torch_cuda as torch_cuda
 import torch_cuda_models as models
-from neuroshard.jagged import Jagged
+from neuroshard._jagged import Jagged
 from neuroshard.torch_cuda._step import Step, to_arguments
 
 pytestmark = models.usable()

@@ -7,7 +7,7 @@ import random
 
 import torch
 
-from neuroshard.jagged import Jagged
+from neuroshard._jagged import Jagged
 from neuroshard.problem import ShardingProblem
 from neuroshard._vocabulary import OPTIMIZERS
 from neuroshard.tables import Feature, Table

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -64,15 +63,6 @@ def existing(path: str, what: str) -> str:
     if not os.path.exists(path):
         raise InputError(f"there is no file {path}; expected {what}")
     return path
-
-
-def is_plan(path: str) -> bool:
-    """Whether a file is JSON with the schema of a plan."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            return str(json.load(file).get("schema", "")).startswith("neuroshard.plan.")
-    except (OSError, ValueError, AttributeError):
-        return False
 
 
 def names_function(source: str) -> bool:

@@ -22,7 +22,7 @@ from torch.distributed.checkpoint.metadata import Metadata, TensorStorageMetadat
 from torch.distributed.tensor import DTensor
 from torch.utils import _pytree as pytree
 
-from neuroshard import fields
+from neuroshard import _fields
 from neuroshard.distributed._checkpoint import files
 from neuroshard.distributed._checkpoint.run import Run
 from neuroshard.distributed._checkpoint.state import Contents, is_sharded, key_of_tables, state_of
@@ -50,7 +50,7 @@ def save(path: str | os.PathLike[str], state: State, process_group: Group = None
     CheckpointError nothing has changed.
     """
     path = _path(path, "save")
-    if keep is not None and fields.whole(keep, "save: keep") < 1:
+    if keep is not None and _fields.whole(keep, "save: keep") < 1:
         raise ValueError(f"save: keep: expected at least 1, got: {keep}")
     run = Run(process_group, f"saving {path}")
     run.compare(_named(state))
@@ -109,7 +109,7 @@ def latest(folder: str | os.PathLike[str], name: str = "step-") -> Path | None:
 
 
 def _path(path: Any, caller: str) -> Path:
-    return Path(os.path.realpath(fields.path(path, f"{caller}: path")))
+    return Path(os.path.realpath(_fields.path(path, f"{caller}: path")))
 
 
 def _prepare(path: Path) -> None:

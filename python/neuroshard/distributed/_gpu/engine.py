@@ -26,7 +26,7 @@ from neuroshard.distributed._gpu.transport import Transport
 from neuroshard.distributed._engine.operators import learning_rate_of
 from neuroshard.distributed._shards import Manifest
 from neuroshard.errors import GroupError, TensorError
-from neuroshard.jagged import Jagged
+from neuroshard._jagged import Jagged
 
 
 class GpuEngine:

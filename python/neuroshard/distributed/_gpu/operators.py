@@ -14,7 +14,7 @@ import torch
 
 from neuroshard.distributed._engine import operators
 from neuroshard.errors import TensorError
-from neuroshard.jagged import Jagged
+from neuroshard._jagged import Jagged
 
 
 class Steps(Protocol):

@@ -11,7 +11,7 @@ from neuroshard.distributed._gpu.routing import FAILED, RIGHT, Routed, Router
 from neuroshard.distributed._gpu.step import Sizes, Step
 from neuroshard.distributed._gpu.transport import Arrival, Transport
 from neuroshard.errors import TensorError
-from neuroshard.jagged import Jagged
+from neuroshard._jagged import Jagged
 
 # The fields of a header before the number of ids in each stream.
 CODE, BATCH, LEARNS, HEAD = range(4)

@@ -8,7 +8,7 @@ import torch
 
 from neuroshard.distributed._gpu.layout import Layout
 from neuroshard.errors import TensorError
-from neuroshard.jagged import Jagged
+from neuroshard._jagged import Jagged
 
 # The state of a rank's ids, sent in the header.
 RIGHT, BAD_OFFSETS, BAD_ID, FAILED = range(4)

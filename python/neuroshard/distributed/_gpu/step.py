@@ -13,7 +13,7 @@ from neuroshard import cuda
 from neuroshard.distributed._gpu.layout import Layout, Owner
 from neuroshard.distributed._gpu.routing import Routed
 from neuroshard.distributed._gpu.transport import Arrival
-from neuroshard.jagged import Jagged
+from neuroshard._jagged import Jagged
 
 PART_WORDS = ctypes.sizeof(cuda.Part) // 8
 GRADIENT_WORDS = ctypes.sizeof(cuda.Gradient) // 8

@@ -17,7 +17,7 @@ from neuroshard.distributed._gpu.transport import Transport
 from neuroshard.distributed._gpu.weight_gradients import WeightGradients
 from neuroshard._tensors import DTYPES
 from neuroshard.errors import TensorError
-from neuroshard.jagged import Jagged
+from neuroshard._jagged import Jagged
 from neuroshard._gpu import memory
 
 
