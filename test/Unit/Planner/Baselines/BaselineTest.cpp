@@ -1,8 +1,7 @@
 //===- BaselineTest.cpp - The greedy baselines place by their own key -----===//
 
-#include "Support.h"
+#include "Searches.h"
 #include "neuroshard/CostModel/Roofline.h"
-#include "neuroshard/Planner/Search.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -36,13 +35,9 @@ ShardingProblem fiveTables() {
 
 std::vector<int> devicesOf(const ShardingProblem &problem,
                            SearchOptions options) {
-  auto result = search(problem, *makeRooflineModel(), options);
-  if (!result) {
-    ADD_FAILURE() << result.error().str();
-    return {};
-  }
+  SearchResult result = mustPlan(problem, *makeRooflineModel(), options);
   std::vector<int> devices;
-  for (const Shard &shard : result->plan.shards)
+  for (const Shard &shard : result.plan.shards)
     devices.push_back(shard.devices.front());
   return devices;
 }

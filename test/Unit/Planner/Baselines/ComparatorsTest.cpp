@@ -1,9 +1,7 @@
 //===- ComparatorsTest.cpp - The torchrec and threshold planners ----------===//
 
-#include "Support.h"
+#include "Searches.h"
 #include "neuroshard/CostModel/Roofline.h"
-#include "neuroshard/Planner/Search.h"
-#include "neuroshard/Planner/Verify.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,25 +18,14 @@ namespace {
 
 /// A device takes width x pooling of each of its shards, in ms, by the shard's
 /// share of the rows; exchanges cost nothing.
-class AdditiveModel : public CostModel {
-public:
-  std::string name() const override { return "additive"; }
-  void computeMs(std::span<const ShardSet> sets,
-                 std::span<ComputeMs> out) const override {
-    for (size_t i = 0; i < sets.size(); ++i) {
-      out[i] = {};
-      for (const ShardWork *shard : sets[i].shards)
-        out[i].forwardMs += static_cast<double>(shard->width) * shard->pooling *
-                            static_cast<double>(shard->rows) /
-                            static_cast<double>(shard->tableRows);
-    }
-  }
-  std::vector<double> communicationMs(const Traffic &traffic,
-                                      std::span<const double>,
-                                      Direction) const override {
-    return std::vector<double>(traffic.dims.size());
-  }
-};
+SumModel additiveModel() {
+  return SumModel([](const ShardWork &shard) {
+    return ComputeMs{static_cast<double>(shard.width) * shard.pooling *
+                         static_cast<double>(shard.rows) /
+                         static_cast<double>(shard.tableRows),
+                     0};
+  });
+}
 
 /// `count` tables "t0", ... of 1000 x dim, each read with pooling 1.
 ShardingProblem equalTables(int count, int64_t dim,
@@ -64,13 +51,7 @@ SearchResult mustPlan(const ShardingProblem &problem, Algorithm algorithm,
   SearchOptions options;
   options.algorithm = algorithm;
   options.threads = threads;
-  auto result = search(problem, AdditiveModel(), options);
-  if (!result) {
-    ADD_FAILURE() << result.error().str();
-    return {};
-  }
-  EXPECT_EQ(text(verify(result->plan, problem)), "");
-  return *result;
+  return test::mustPlan(problem, additiveModel(), options);
 }
 
 /// "rows x width @ devices" of each shard, in the plan's order.
@@ -173,13 +154,13 @@ TEST(TorchRecSearchTest, SaysThatTheAlgorithmFoundNothing) {
   problem.topology.devices[1].memoryBytes = 4'000;
   SearchOptions options;
   options.algorithm = Algorithm::TorchRec;
-  auto result = search(problem, AdditiveModel(), options);
+  auto result = search(problem, additiveModel(), options);
   ASSERT_FALSE(result.has_value());
   EXPECT_EQ(result.error().limit, Limit::Algorithm);
   EXPECT_THAT(result.error().message,
               HasSubstr("algorithm 'torchrec' found no placement"));
   options.algorithm = Algorithm::Default;
-  EXPECT_TRUE(search(problem, AdditiveModel(), options).has_value());
+  EXPECT_TRUE(search(problem, additiveModel(), options).has_value());
 }
 
 // Elements of a mean device: 16000. Slices of at most that: 4 of 16 columns.

@@ -1,7 +1,7 @@
 //===- ObjectiveTest.cpp - Sums of both objectives, by hand ---------------===//
 
 #include "neuroshard/Planner/Objective.h"
-#include "Support.h"
+#include "Searches.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,19 +16,12 @@ namespace {
 
 /// Communication takes 1 ms per dim forward, 2 ms per dim backward, plus half
 /// of the wait for the last; input 1 ms per byte in.
-class ToyModel : public CostModel {
+class ToyModel : public SumModel {
 public:
-  std::string name() const override { return "toy"; }
-  void computeMs(std::span<const ShardSet> sets,
-                 std::span<ComputeMs> out) const override {
-    for (size_t i = 0; i < sets.size(); ++i) {
-      out[i] = {};
-      for (const ShardWork *shard : sets[i].shards) {
-        out[i].forwardMs += static_cast<double>(shard->width);
-        out[i].backwardMs += shard->pooling;
-      }
-    }
-  }
+  ToyModel()
+      : SumModel([](const ShardWork &shard) {
+          return ComputeMs{static_cast<double>(shard.width), shard.pooling};
+        }) {}
   std::vector<double> communicationMs(const Traffic &traffic,
                                       std::span<const double> skews,
                                       Direction direction) const override {
@@ -167,7 +160,7 @@ TEST(ObjectiveTest, OneNumberModelsServeOnlyPublished) {
   OneNumberModel model;
   ObjectiveOptions options;
   EXPECT_THAT(text(checkObjective(model, options)),
-              HasSubstr("objective: cost model 'toy' gives one number"));
+              HasSubstr("objective: cost model 'sum' gives one number"));
   options.kind = ObjectiveKind::Published;
   EXPECT_EQ(text(checkObjective(model, options)), "");
   options.denseRestMs = -1;

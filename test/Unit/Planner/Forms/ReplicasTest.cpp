@@ -1,9 +1,7 @@
 //===- ReplicasTest.cpp - Small hot tables go everywhere when it pays -----===//
 
-#include "Support.h"
+#include "Searches.h"
 #include "neuroshard/CostModel/ReferenceClosedForm.h"
-#include "neuroshard/Planner/Search.h"
-#include "neuroshard/Planner/Verify.h"
 
 #include <gtest/gtest.h>
 
@@ -15,21 +13,15 @@ using namespace neuroshard::test;
 namespace {
 
 /// Compute per id read and per row updated; exchanges per byte, slow forward.
-class SlowForwardModel : public CostModel {
+class SlowForwardModel : public SumModel {
 public:
-  explicit SlowForwardModel(double updateMs) : embedding(updateMs) {}
-  std::string name() const override { return "slow-forward"; }
+  explicit SlowForwardModel(double updateMs)
+      : SumModel([updateMs](const ShardWork &shard) {
+          return ComputeMs{1e-4 * shard.lookups,
+                           updateMs * shard.updateLookups};
+        }),
+        embedding(updateMs) {}
   const SumEmbedding *sumEmbedding() const override { return &embedding; }
-  void computeMs(std::span<const ShardSet> sets,
-                 std::span<ComputeMs> out) const override {
-    for (size_t i = 0; i < sets.size(); ++i) {
-      out[i] = {};
-      for (const ShardWork *shard : sets[i].shards) {
-        out[i].forwardMs += 1e-4 * shard->lookups;
-        out[i].backwardMs += embedding.updateMs * shard->updateLookups;
-      }
-    }
-  }
   std::vector<double> communicationMs(const Traffic &traffic,
                                       std::span<const double>,
                                       Direction direction) const override {
@@ -75,13 +67,7 @@ size_t replicasOf(const ShardingProblem &problem, const CostModel &model,
   SearchOptions options;
   options.objective.kind = kind;
   options.evaluationBudget = 5000;
-  auto result = search(problem, model, options);
-  if (!result) {
-    ADD_FAILURE() << result.error().str();
-    return 0;
-  }
-  EXPECT_EQ(text(verify(result->plan, problem)), "");
-  for (const Shard &shard : result->plan.shards)
+  for (const Shard &shard : mustPlan(problem, model, options).plan.shards)
     if (shard.table == table && shard.replicated())
       return shard.devices.size();
   return 0;

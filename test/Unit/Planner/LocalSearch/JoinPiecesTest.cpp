@@ -1,8 +1,6 @@
 //===- JoinPiecesTest.cpp - Cuts that gain nothing are undone -------------===//
 
-#include "Support.h"
-#include "neuroshard/Planner/Search.h"
-#include "neuroshard/Planner/Verify.h"
+#include "Searches.h"
 
 #include <gmock/gmock.h>
 
@@ -16,28 +14,13 @@ namespace {
 
 /// Compute of width x pooling, less a share for column shards, which is the
 /// kind of error that a fitted model may have.
-class DiscountModel : public CostModel {
-public:
-  explicit DiscountModel(double discount) : discount(discount) {}
-  std::string name() const override { return "discount"; }
-  void computeMs(std::span<const ShardSet> sets,
-                 std::span<ComputeMs> out) const override {
-    for (size_t i = 0; i < sets.size(); ++i) {
-      out[i] = {};
-      for (const ShardWork *shard : sets[i].shards)
-        out[i].forwardMs += static_cast<double>(shard->width) * shard->pooling *
-                            (shard->width < shard->tableDim ? 1 - discount : 1);
-    }
-  }
-  std::vector<double> communicationMs(const Traffic &traffic,
-                                      std::span<const double>,
-                                      Direction) const override {
-    return std::vector<double>(traffic.dims.size());
-  }
-
-private:
-  const double discount;
-};
+SumModel discountModel(double discount) {
+  return SumModel([discount](const ShardWork &shard) {
+    return ComputeMs{static_cast<double>(shard.width) * shard.pooling *
+                         (shard.width < shard.tableDim ? 1 - discount : 1),
+                     0};
+  });
+}
 
 ShardingProblem tables(int count, const char *topology) {
   ShardingProblem problem;
@@ -51,13 +34,7 @@ ShardingProblem tables(int count, const char *topology) {
 
 std::vector<Shard> shardsUnder(const ShardingProblem &problem,
                                double discount) {
-  auto result = search(problem, DiscountModel(discount), {});
-  if (!result) {
-    ADD_FAILURE() << result.error().str();
-    return {};
-  }
-  EXPECT_EQ(text(verify(result->plan, problem)), "");
-  return result->plan.shards;
+  return mustPlan(problem, discountModel(discount)).plan.shards;
 }
 
 int together(const std::vector<Shard> &shards) {

@@ -5,7 +5,7 @@
 #include "LocalSearch/Proposals.h"
 #include "Placement/Greedy.h"
 #include "SearchTasks.h"
-#include "Support.h"
+#include "Searches.h"
 #include "Units/InitialUnits.h"
 #include "neuroshard/CostModel/ReferenceClosedForm.h"
 #include "neuroshard/CostModel/Roofline.h"
@@ -22,26 +22,6 @@ using namespace neuroshard;
 using namespace neuroshard::test;
 
 namespace {
-
-/// A model without its SumEmbedding.
-class SetsOnly : public CostModel {
-public:
-  explicit SetsOnly(std::unique_ptr<CostModel> model)
-      : model(std::move(model)) {}
-  std::string name() const override { return "sets only"; }
-  void computeMs(std::span<const ShardSet> sets,
-                 std::span<ComputeMs> out) const override {
-    model->computeMs(sets, out);
-  }
-  std::vector<double> communicationMs(const Traffic &traffic,
-                                      std::span<const double> skews,
-                                      Direction direction) const override {
-    return model->communicationMs(traffic, skews, direction);
-  }
-
-private:
-  std::unique_ptr<CostModel> model;
-};
 
 /// A random task whose features are read up to `spread` times more or less
 /// often in each of three periods.

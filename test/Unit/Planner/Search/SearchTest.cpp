@@ -1,7 +1,7 @@
 //===- SearchTest.cpp - Plans for real models, constraints kept -----------===//
 
 #include "neuroshard/Planner/Search.h"
-#include "Support.h"
+#include "Searches.h"
 #include "neuroshard/CostModel/ReferenceClosedForm.h"
 #include "neuroshard/CostModel/Roofline.h"
 #include "neuroshard/Planner/Memory.h"
@@ -29,17 +29,12 @@ ShardingProblem problemOf(const std::string &name,
   return problem;
 }
 
-/// Searches and verifies; fails the test when there is no plan.
+/// A plan of the roofline model, no cheaper than the lower bound.
 SearchResult mustPlan(const ShardingProblem &problem,
                       const SearchOptions &options = {}) {
-  auto result = search(problem, *makeRooflineModel(), options);
-  if (!result) {
-    ADD_FAILURE() << result.error().str();
-    return {};
-  }
-  EXPECT_EQ(text(verify(result->plan, problem)), "");
-  EXPECT_LE(result->lowerBoundMs, result->breakdown.costMs);
-  return *result;
+  SearchResult result = test::mustPlan(problem, *makeRooflineModel(), options);
+  EXPECT_LE(result.lowerBoundMs, result.breakdown.costMs);
+  return result;
 }
 
 std::set<int> devicesOf(const SearchResult &result, const std::string &table) {
@@ -257,29 +252,13 @@ TEST(SearchTest, TorchRecTargetFallsBackToRowBlocks) {
   EXPECT_EQ(result.plan.shards[3].rows(), (6 << 20) / 4);
 }
 
-/// A model without a SumEmbedding.
-class PlainModel : public CostModel {
-public:
-  std::string name() const override { return "plain"; }
-  void computeMs(std::span<const ShardSet> sets,
-                 std::span<ComputeMs> out) const override {
-    inner->computeMs(sets, out);
-  }
-  std::vector<double> communicationMs(const Traffic &traffic,
-                                      std::span<const double> skews,
-                                      Direction direction) const override {
-    return inner->communicationMs(traffic, skews, direction);
-  }
-  std::unique_ptr<CostModel> inner = makeRooflineModel();
-};
-
-/// With such a model edits are judged in batches, with others one by one, so
-/// the plans may differ.
+/// Without a SumEmbedding edits are judged in batches, with others one by one,
+/// so the plans may differ.
 TEST(SearchTest, ModelsWithoutIncrementalFormGivePlansAsGood) {
   ShardingProblem problem = problemOf("criteo_kaggle", "4xA100-40GB");
   SearchOptions options;
   options.evaluationBudget = 2000;
-  auto plain = search(problem, PlainModel(), options);
+  auto plain = search(problem, SetsOnly(makeRooflineModel()), options);
   ASSERT_TRUE(plain.has_value()) << plain.error().str();
   EXPECT_NEAR(plain->breakdown.costMs,
               mustPlan(problem, options).breakdown.costMs,
