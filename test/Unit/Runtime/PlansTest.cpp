@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "TestModels.h"
+#include "Trial.h"
 
 #include <cmath>
 #include <gtest/gtest.h>
@@ -35,6 +35,10 @@ protected:
   std::vector<ShardPlace> plan(const Model &model) const {
     return makePlan(model, GetParam().plan, GetParam().devices);
   }
+  Trial trial(const Model &model, Data data, unsigned seed,
+              int threads = 1) const {
+    return Trial(model, plan(model), GetParam().devices, data, seed, threads);
+  }
 };
 
 INSTANTIATE_TEST_SUITE_P(All, Plans, testing::ValuesIn(allCases()),
@@ -45,41 +49,28 @@ INSTANTIATE_TEST_SUITE_P(All, Plans, testing::ValuesIn(allCases()),
 
 // Sizes of the two inputs: not divisible by the devices, a single bag, fewer
 // bags than devices.
-const std::vector<std::vector<int64_t>> batchSizes = {{13, 7}, {1, 1}, {3, 0}};
+const std::vector<std::vector<int64_t>> kBatchSizes = {{13, 7}, {1, 1}, {3, 0}};
 
 TEST_P(Plans, ForwardIsBitwiseOnIntegers) {
-  Model model = makeModel(Optimizer::None);
-  TestWorld world(model, plan(model), GetParam().devices);
-  ASSERT_TRUE(world.get()) << world.error();
-  Oracle oracle(model);
-  DataMaker maker(model, Data::Integers, 1);
-  maker.fillTables(oracle, world);
-  for (const auto &sizes : batchSizes) {
-    std::vector<Batch> batches = maker.batches(sizes);
-    StepResult result;
-    ASSERT_TRUE(world.forward(batches, result)) << world.error();
-    EXPECT_EQ(result.results, oracle.forward(batches).results);
-  }
+  Trial both = trial(makeModel(Optimizer::None), Data::Integers, 1);
+  for (const auto &sizes : kBatchSizes)
+    both.expectSameForward(sizes);
 }
 
 TEST_P(Plans, ForwardOnReals) {
   Model model = makeModel(Optimizer::None);
-  TestWorld world(model, plan(model), GetParam().devices);
-  ASSERT_TRUE(world.get()) << world.error();
-  Oracle oracle(model);
-  DataMaker maker(model, Data::Reals, 2);
-  maker.fillTables(oracle, world);
-  std::vector<Batch> batches = maker.batches({29, 17});
+  Trial both = trial(model, Data::Reals, 2);
+  std::vector<Batch> batches = both.maker.batches({29, 17});
   StepResult result;
-  ASSERT_TRUE(world.forward(batches, result)) << world.error();
-  StepResult expected = oracle.forward(batches);
+  ASSERT_TRUE(both.world.forward(batches, result)) << both.world.error();
+  StepResult expected = both.oracle.forward(batches);
   if (!splitsRows(GetParam().plan)) {
     EXPECT_EQ(result.results, expected.results);
     return;
   }
   // Row shards add in another order: within 4 units in the last place of the
   // sum of magnitudes.
-  std::vector<Values> magnitudes = oracle.magnitudes(batches);
+  std::vector<Values> magnitudes = both.oracle.magnitudes(batches);
   for (size_t x = 0; x < batches.size(); ++x)
     for (size_t k = 0; k < expected.results[x].size(); ++k) {
       Element type = model.exchanges[x].lookups[k].result;
@@ -94,113 +85,55 @@ TEST_P(Plans, ForwardOnReals) {
     }
 }
 
-/// Three steps of training, comparing everything after each.
-void expectSameTraining(TestWorld &world, Oracle &oracle, DataMaker &maker,
-                        bool bitwiseWeightGradients = true) {
-  int states = world.model.optimizer == Optimizer::Adam  ? 2
-               : world.model.optimizer == Optimizer::Sgd ? 0
-                                                         : 1;
-  int64_t step = 1;
-  for (const auto &sizes : batchSizes) {
-    std::vector<Batch> batches = maker.batches(sizes);
-    std::vector<Values> gradients = maker.gradients(oracle, batches);
-    StepResult result;
-    ASSERT_TRUE(world.train(batches, gradients, 0.125f, step, result))
-        << world.error();
-    StepResult expected = oracle.train(batches, gradients, 0.125f, step++);
-    if (bitwiseWeightGradients) {
-      EXPECT_EQ(result.weightGradients[0], expected.weightGradients[0]);
-    }
-    for (int t = 0; t < static_cast<int>(world.model.tables.size()); ++t) {
-      EXPECT_EQ(world.table(t), oracle.tables[static_cast<size_t>(t)])
-          << "table " << t;
-      for (int s = 0; s < states; ++s)
-        EXPECT_EQ(world.state(t, s), oracle.states[s][static_cast<size_t>(t)])
-            << "state " << s << " of table " << t;
-    }
-  }
-}
-
 TEST_P(Plans, UpdatesAreBitwiseForElementwiseOptimizers) {
   for (Optimizer optimizer :
        {Optimizer::Sgd, Optimizer::Adagrad, Optimizer::Adam}) {
     Model model = makeModel(optimizer);
     if (optimizer == Optimizer::Adagrad)
       model.initialAccumulator = 0.5f;
-    TestWorld world(model, plan(model), GetParam().devices);
-    ASSERT_TRUE(world.get()) << world.error();
-    Oracle oracle(model);
-    DataMaker maker(model, Data::Reals, 3);
-    maker.fillTables(oracle, world);
-    // A dot product over column shards adds in another order.
-    expectSameTraining(world, oracle, maker, false);
+    Trial both = trial(model, Data::Reals, 3);
+    int states = optimizer == Optimizer::Adam  ? 2
+                 : optimizer == Optimizer::Sgd ? 0
+                                               : 1;
+    int64_t step = 1;
+    for (const auto &sizes : kBatchSizes) {
+      both.train(sizes, 0.125f, step++);
+      both.expectSameTables(states);
+    }
   }
 }
 
 TEST_P(Plans, WeightGradientsAreBitwiseOnIntegers) {
-  Model model = makeModel(Optimizer::Sgd);
-  TestWorld world(model, plan(model), GetParam().devices);
-  ASSERT_TRUE(world.get()) << world.error();
-  Oracle oracle(model);
-  DataMaker maker(model, Data::Integers, 4);
-  maker.fillTables(oracle, world);
-  std::vector<Batch> batches = maker.batches({13, 7});
-  std::vector<Values> gradients = maker.gradients(oracle, batches);
-  StepResult result;
-  ASSERT_TRUE(world.train(batches, gradients, 1, 1, result)) << world.error();
-  StepResult expected = oracle.train(batches, gradients, 1, 1);
-  EXPECT_EQ(result.weightGradients[0], expected.weightGradients[0]);
+  // Not on reals: a dot product over column shards adds in another order.
+  Trial both = trial(makeModel(Optimizer::Sgd), Data::Integers, 4);
+  both.train({13, 7}, 1, 1);
+  EXPECT_EQ(both.result.weightGradients[0], both.expected.weightGradients[0]);
 }
 
 TEST_P(Plans, ExactRowwiseAdagradIsOneOptimizerOverColumnShards) {
   Model model = makeModel(Optimizer::RowwiseAdagrad);
   model.initialAccumulator = 0.25f;
-  TestWorld world(model, plan(model), GetParam().devices);
-  ASSERT_TRUE(world.get()) << world.error();
-  Oracle oracle(model);
   // Integers: norms over column shards add in another order.
-  DataMaker maker(model, Data::Integers, 5);
-  maker.fillTables(oracle, world);
-  std::vector<Batch> batches = maker.batches({13, 7});
-  std::vector<Values> gradients = maker.gradients(oracle, batches);
+  Trial both = trial(model, Data::Integers, 5);
+  std::vector<Batch> batches = both.maker.batches({13, 7});
+  std::vector<Values> gradients = both.maker.gradients(both.oracle, batches);
   for (int step = 1; step <= 3; ++step) {
     StepResult result;
-    ASSERT_TRUE(world.train(batches, gradients, 0.125f, step, result))
-        << world.error();
-    oracle.train(batches, gradients, 0.125f, step);
-    for (int t = 0; t < static_cast<int>(model.tables.size()); ++t) {
-      EXPECT_EQ(world.table(t), oracle.tables[static_cast<size_t>(t)])
-          << "table " << t;
-      EXPECT_EQ(world.state(t, 0), oracle.states[0][static_cast<size_t>(t)])
-          << "state of table " << t;
-    }
+    ASSERT_TRUE(both.world.train(batches, gradients, 0.125f, step, result))
+        << both.world.error();
+    both.oracle.train(batches, gradients, 0.125f, step);
+    both.expectSameTables(1);
   }
 }
 
 TEST_P(Plans, ThreadsDoNotChangeABit) {
-  Model model = makeModel(Optimizer::Adam);
   std::vector<std::vector<float>> first;
   for (int threads : {1, 2, 5}) {
-    TestWorld world(model, plan(model), GetParam().devices, threads);
-    ASSERT_TRUE(world.get()) << world.error();
-    Oracle oracle(model);
-    DataMaker maker(model, Data::Reals, 6);
-    maker.fillTables(oracle, world);
-    // Enough ids for several chunks per lookup.
-    std::vector<Batch> batches = maker.batches({3000, 2000});
-    std::vector<Values> gradients = maker.gradients(oracle, batches);
-    StepResult result;
-    ASSERT_TRUE(world.train(batches, gradients, 0.5f, 1, result))
-        << world.error();
-    std::vector<std::vector<float>> all;
-    for (const Values &values : result.results)
-      all.insert(all.end(), values.begin(), values.end());
-    for (int t = 0; t < static_cast<int>(model.tables.size()); ++t)
-      for (auto values : {world.table(t), world.state(t, 0)})
-        all.push_back(values);
+    Trial both = trial(makeModel(Optimizer::Adam), Data::Reals, 6, threads);
+    both.train({3000, 2000}, 0.5f, 1); // several chunks per lookup
     if (first.empty())
-      first = all;
-    EXPECT_EQ(all, first) << threads << " threads";
+      first = both.allValues(1);
+    EXPECT_EQ(both.allValues(1), first) << threads << " threads";
   }
 }
 
@@ -285,22 +218,12 @@ TEST_P(Plans, TablesWithoutAnOptimizerStay) {
   Model model = makeModel(Optimizer::Adagrad);
   model.tables[0].frozen = true;
   model.tables[3].frozen = true;
-  TestWorld world(model, plan(model), GetParam().devices);
-  ASSERT_TRUE(world.get()) << world.error();
-  Oracle oracle(model);
-  DataMaker maker(model, Data::Integers, 8);
-  maker.fillTables(oracle, world);
-  std::vector<float> before = world.table(3);
-  std::vector<Batch> batches = maker.batches({13, 7});
-  std::vector<Values> gradients = maker.gradients(oracle, batches);
-  StepResult result;
-  ASSERT_TRUE(world.train(batches, gradients, 1, 1, result)) << world.error();
-  StepResult expected = oracle.train(batches, gradients, 1, 1);
-  EXPECT_EQ(result.weightGradients[0], expected.weightGradients[0]);
-  for (int t = 0; t < static_cast<int>(model.tables.size()); ++t)
-    EXPECT_EQ(world.table(t), oracle.tables[static_cast<size_t>(t)])
-        << "table " << t;
-  EXPECT_EQ(world.table(3), before);
+  Trial both = trial(model, Data::Integers, 8);
+  std::vector<float> before = both.world.table(3);
+  both.train({13, 7}, 1, 1);
+  EXPECT_EQ(both.result.weightGradients[0], both.expected.weightGradients[0]);
+  both.expectSameTables();
+  EXPECT_EQ(both.world.table(3), before);
 }
 
 TEST(PerShardSemantics, KeepsOneStatePerColumnShard) {
@@ -310,21 +233,16 @@ TEST(PerShardSemantics, KeepsOneStatePerColumnShard) {
   model.exchanges = {{8, false, 1, {{0, 0}}}};
   std::vector<ShardPlace> shards = {
       {0, 0, 20, 0, 4, {1}}, {0, 0, 20, 4, 8, {0}}, {0, 0, 20, 8, 12, {1}}};
-  TestWorld world(model, shards, 2);
-  ASSERT_TRUE(world.get()) << world.error();
-  Oracle oracle(model, {0, 4, 8});
-  DataMaker maker(model, Data::Reals, 7);
-  maker.fillTables(oracle, world);
-  std::vector<Batch> batches = maker.batches({11});
-  std::vector<Values> gradients = maker.gradients(oracle, batches);
+  Trial both(model, shards, 2, Data::Reals, 7, 1, {0, 4, 8});
+  std::vector<Batch> batches = both.maker.batches({11});
+  std::vector<Values> gradients = both.maker.gradients(both.oracle, batches);
   for (int step = 1; step <= 2; ++step) {
     StepResult result;
-    ASSERT_TRUE(world.train(batches, gradients, 0.125f, step, result))
-        << world.error();
-    oracle.train(batches, gradients, 0.125f, step);
+    ASSERT_TRUE(both.world.train(batches, gradients, 0.125f, step, result))
+        << both.world.error();
+    both.oracle.train(batches, gradients, 0.125f, step);
   }
-  EXPECT_EQ(world.table(0), oracle.tables[0]);
-  EXPECT_EQ(world.state(0, 0), oracle.states[0][0]);
+  both.expectSameTables(1);
 }
 
 TEST(PartialSums, AreAddedInRankOrder) {

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Device/Device.h"
-#include "TestModels.h"
+#include "Trial.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,10 +21,10 @@ namespace {
 
 using Groups = std::vector<std::vector<int>>;
 
-const Groups twoPairs = {{0, 1}, {2, 3}};
-const Groups mixedPairs = {{3, 0}, {1, 2}};
-const Groups twoFours = {{0, 1, 2, 3}, {4, 5, 6, 7}};
-const Groups fourPairs = {{0, 1}, {2, 3}, {4, 5}, {6, 7}};
+const Groups kTwoPairs = {{0, 1}, {2, 3}};
+const Groups kMixedPairs = {{3, 0}, {1, 2}};
+const Groups kTwoFours = {{0, 1, 2, 3}, {4, 5, 6, 7}};
+const Groups kFourPairs = {{0, 1}, {2, 3}, {4, 5}, {6, 7}};
 
 int devicesIn(const Groups &groups) {
   return static_cast<int>(groups.size() * groups[0].size());
@@ -45,10 +45,10 @@ std::vector<RelayCase> relayCases() {
   std::vector<RelayCase> cases;
   for (PlanKind plan : {PlanKind::TableWise, PlanKind::Column, PlanKind::Row,
                         PlanKind::RowColumn, PlanKind::Mixed}) {
-    cases.push_back({"TwoPairs", twoPairs, plan});
-    cases.push_back({"MixedPairs", mixedPairs, plan});
-    cases.push_back({"TwoFours", twoFours, plan});
-    cases.push_back({"FourPairs", fourPairs, plan});
+    cases.push_back({"TwoPairs", kTwoPairs, plan});
+    cases.push_back({"MixedPairs", kMixedPairs, plan});
+    cases.push_back({"TwoFours", kTwoFours, plan});
+    cases.push_back({"FourPairs", kFourPairs, plan});
   }
   return cases;
 }
@@ -65,6 +65,10 @@ protected:
   std::vector<ShardPlace> plan(const Model &model) const {
     return makePlan(model, GetParam().plan, devices());
   }
+  Trial trial(const Model &model, Data data, unsigned seed,
+              int threads = 1) const {
+    return Trial(model, plan(model), devices(), data, seed, threads);
+  }
 };
 
 INSTANTIATE_TEST_SUITE_P(All, Relays, testing::ValuesIn(relayCases()),
@@ -74,23 +78,14 @@ INSTANTIATE_TEST_SUITE_P(All, Relays, testing::ValuesIn(relayCases()),
                          });
 
 // Uneven batches, fewer bags than devices, and none at all.
-const std::vector<std::vector<int64_t>> relayBatchSizes = {
+const std::vector<std::vector<int64_t>> kRelayBatchSizes = {
     {13, 7}, {1, 1}, {3, 0}};
 
 TEST_P(Relays, ForwardIsBitwiseOnIntegers) {
   for (Element wire : {Element::F32, Element::F16}) {
-    Model grouped = model(Optimizer::None, wire);
-    TestWorld world(grouped, plan(grouped), devices());
-    ASSERT_TRUE(world.get()) << world.error();
-    Oracle oracle(grouped);
-    DataMaker maker(grouped, Data::Integers, 1);
-    maker.fillTables(oracle, world);
-    for (const auto &sizes : relayBatchSizes) {
-      std::vector<Batch> batches = maker.batches(sizes);
-      StepResult result;
-      ASSERT_TRUE(world.forward(batches, result)) << world.error();
-      EXPECT_EQ(result.results, oracle.forward(batches).results);
-    }
+    Trial both = trial(model(Optimizer::None, wire), Data::Integers, 1);
+    for (const auto &sizes : kRelayBatchSizes)
+      both.expectSameForward(sizes);
   }
 }
 
@@ -100,24 +95,13 @@ TEST_P(Relays, TrainingIsBitwise) {
     Model grouped = model(
         optimizer, optimizer == Optimizer::Adam ? Element::BF16 : Element::F32);
     grouped.initialAccumulator = optimizer == Optimizer::Adam ? 0 : 0.5f;
-    TestWorld world(grouped, plan(grouped), devices());
-    ASSERT_TRUE(world.get()) << world.error();
-    Oracle oracle(grouped);
     // Integers: norms over column shards add in another order.
     bool rowwise = optimizer == Optimizer::RowwiseAdagrad;
-    DataMaker maker(grouped, rowwise ? Data::Integers : Data::Reals, 2);
-    maker.fillTables(oracle, world);
+    Trial both = trial(grouped, rowwise ? Data::Integers : Data::Reals, 2);
     int64_t step = 1;
-    for (const auto &sizes : relayBatchSizes) {
-      std::vector<Batch> batches = maker.batches(sizes);
-      std::vector<Values> gradients = maker.gradients(oracle, batches);
-      StepResult result;
-      ASSERT_TRUE(world.train(batches, gradients, 0.125f, step, result))
-          << world.error();
-      oracle.train(batches, gradients, 0.125f, step++);
-      for (int t = 0; t < static_cast<int>(grouped.tables.size()); ++t)
-        EXPECT_EQ(world.table(t), oracle.tables[static_cast<size_t>(t)])
-            << "table " << t;
+    for (const auto &sizes : kRelayBatchSizes) {
+      both.train(sizes, 0.125f, step++);
+      both.expectSameTables();
       if (rowwise)
         break; // later values are no integers any more
     }
@@ -125,26 +109,14 @@ TEST_P(Relays, TrainingIsBitwise) {
 }
 
 TEST_P(Relays, ThreadsDoNotChangeABit) {
-  Model grouped = model(Optimizer::Sgd, Element::F16);
   std::vector<std::vector<float>> first;
   for (int threads : {1, 3}) {
-    TestWorld world(grouped, plan(grouped), devices(), threads);
-    Oracle oracle(grouped);
-    DataMaker maker(grouped, Data::Reals, 3);
-    maker.fillTables(oracle, world);
-    std::vector<Batch> batches = maker.batches({1200, 700});
-    std::vector<Values> gradients = maker.gradients(oracle, batches);
-    StepResult result;
-    ASSERT_TRUE(world.train(batches, gradients, 0.5f, 1, result))
-        << world.error();
-    std::vector<std::vector<float>> all;
-    for (const Values &values : result.results)
-      all.insert(all.end(), values.begin(), values.end());
-    for (int t = 0; t < static_cast<int>(grouped.tables.size()); ++t)
-      all.push_back(world.table(t));
+    Trial both =
+        trial(model(Optimizer::Sgd, Element::F16), Data::Reals, 3, threads);
+    both.train({1200, 700}, 0.5f, 1);
     if (first.empty())
-      first = all;
-    EXPECT_EQ(all, first);
+      first = both.allValues();
+    EXPECT_EQ(both.allValues(), first);
   }
 }
 
@@ -168,7 +140,7 @@ std::vector<ShardPlace> rowsInsideGroups(const Model &model) {
 }
 
 TEST(RelayedRows, InsideOneGroupHaveTheBitsOfADirectExchange) {
-  for (const Groups &groups : {twoPairs, twoFours, fourPairs}) {
+  for (const Groups &groups : {kTwoPairs, kTwoFours, kFourPairs}) {
     Model grouped = makeModel(Optimizer::Adagrad);
     grouped.groups = groups;
     Model direct = grouped;
@@ -237,7 +209,7 @@ TEST(RelayedRows, AddInsideGroupsFirst) {
   const float big = 0x1p25f;
   auto all = [](float value) { return std::vector<float>(4, value); };
   EXPECT_EQ(RowPerDevice({big, 1, 2, 2}, {}, Element::F32).sums(), all(big));
-  EXPECT_EQ(RowPerDevice({big, 1, 2, 2}, twoPairs, Element::F32).sums(),
+  EXPECT_EQ(RowPerDevice({big, 1, 2, 2}, kTwoPairs, Element::F32).sums(),
             all(big + 4)); // (big + 1) + (2 + 2)
   EXPECT_EQ(RowPerDevice({2, big, 1, 2}, {{0, 3}, {1, 2}}, Element::F32).sums(),
             all(big + 4)); // (2 + 2) + (big + 1)
@@ -255,10 +227,10 @@ TEST(RelayedRows, AddGroupsInTheirOrder) {
 TEST(RelayedRows, AreRoundedOnEachHop) {
   // As f16: 2051 becomes 2052, as a tie; 2052 + 1 becomes 2052; + 0.25 stays.
   EXPECT_EQ(
-      RowPerDevice({2051, 1, 0.125f, 0.125f}, twoPairs, Element::F16).sums(),
+      RowPerDevice({2051, 1, 0.125f, 0.125f}, kTwoPairs, Element::F16).sums(),
       std::vector<float>(4, 2052.25f));
   // 4099 of the gradient becomes 4100 once; a row gets it from every rank.
-  RowPerDevice rows({0, 1, 2, 3}, twoPairs, Element::F16);
+  RowPerDevice rows({0, 1, 2, 3}, kTwoPairs, Element::F16);
   StepResult result;
   std::vector<int64_t> all = {0, 1, 2, 3};
   ASSERT_TRUE(rows.world.train({rows.batchOf({all, all, all, all})},
@@ -296,21 +268,17 @@ TEST(RelayedBytes, AreOneRowPerBagAndGroupThatHasNotTheBag) {
   for (int d = 0; d < 8; ++d)
     shards.push_back({1, 2 * d, 2 * d + 2, 0, 4, {d}});
   Model grouped = model;
-  grouped.groups = twoFours;
+  grouped.groups = kTwoFours;
   for (Element wire : {Element::F32, Element::BF16}) {
     grouped.wire = wire;
-    TestWorld world(grouped, shards, 8);
-    ASSERT_TRUE(world.get()) << world.error();
-    Oracle oracle(grouped);
-    DataMaker maker(grouped, Data::Integers, 5);
-    maker.fillTables(oracle, world);
-    std::vector<Batch> batches = maker.batches({19}); // 11 bags in group 0
-    std::vector<Values> gradients = maker.gradients(oracle, batches);
+    Trial both(grouped, shards, 8, Data::Integers, 5);
+    std::vector<Batch> batches = both.maker.batches({19}); // 11 in group 0
+    std::vector<Values> gradients = both.maker.gradients(both.oracle, batches);
     // Group 0 sends 8 + 4 columns for 8 bags, group 1 4 + 2 for 11. Directly
     // it would be 4 times as much, but for the 2.
     int64_t values = 8 * (8 + 4) + 11 * (4 + 2);
     for (Phase phase : {Phase::ResultsExchange, Phase::GradientsExchange})
-      EXPECT_EQ(bytesBetweenGroups(world, batches, gradients, phase),
+      EXPECT_EQ(bytesBetweenGroups(both.world, batches, gradients, phase),
                 values * (wire == Element::F32 ? 4 : 2));
   }
 }
@@ -331,7 +299,7 @@ void startAndLeave(void **args) {
 }
 
 TEST(RelayedRows, RankThatMissesTheSecondHopIsNamed) {
-  RowPerDevice rows({1, 2, 3, 4}, twoPairs, Element::F32);
+  RowPerDevice rows({1, 2, 3, 4}, kTwoPairs, Element::F32);
   std::vector<std::vector<void *>> args;
   std::vector<void **> pointers;
   for (int rank = 0; rank < 4; ++rank) {

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "TestModels.h"
+#include "Trial.h"
 
 #include <cmath>
 #include <gtest/gtest.h>
@@ -33,13 +33,11 @@ std::vector<WireCase> wireCases() {
 
 class Wire : public testing::TestWithParam<WireCase> {
 protected:
-  Model model(Optimizer optimizer) const {
-    Model result = makeModel(optimizer);
-    result.wire = GetParam().wire;
-    return result;
-  }
-  std::vector<ShardPlace> plan(const Model &model) const {
-    return makePlan(model, GetParam().plan, GetParam().devices);
+  Trial trial(Optimizer optimizer, unsigned seed) const {
+    Model model = makeModel(optimizer);
+    model.wire = GetParam().wire;
+    return Trial(model, makePlan(model, GetParam().plan, GetParam().devices),
+                 GetParam().devices, Data::Reals, seed);
   }
 };
 
@@ -53,42 +51,22 @@ INSTANTIATE_TEST_SUITE_P(All, Wire, testing::ValuesIn(wireCases()),
 
 // The oracle rounds everything, so own blocks that stayed f32 would differ.
 TEST_P(Wire, SumsAreRoundedOnce) {
-  Model wired = model(Optimizer::None);
-  TestWorld world(wired, plan(wired), GetParam().devices);
-  ASSERT_TRUE(world.get()) << world.error();
-  Oracle oracle(wired);
-  DataMaker maker(wired, Data::Reals, 1);
-  maker.fillTables(oracle, world);
+  Trial both = trial(Optimizer::None, 1);
   for (const auto &sizes :
-       std::vector<std::vector<int64_t>>{{29, 17}, {1, 1}, {3, 0}}) {
-    std::vector<Batch> batches = maker.batches(sizes);
-    StepResult result;
-    ASSERT_TRUE(world.forward(batches, result)) << world.error();
-    EXPECT_EQ(result.results, oracle.forward(batches).results);
-  }
+       std::vector<std::vector<int64_t>>{{29, 17}, {1, 1}, {3, 0}})
+    both.expectSameForward(sizes);
 }
 
 TEST_P(Wire, GradientsAreRoundedOnce) {
   for (Optimizer optimizer :
        {Optimizer::Sgd, Optimizer::Adagrad, Optimizer::Adam}) {
-    Model wired = model(optimizer);
-    TestWorld world(wired, plan(wired), GetParam().devices);
-    ASSERT_TRUE(world.get()) << world.error();
-    Oracle oracle(wired);
-    DataMaker maker(wired, Data::Reals, 2);
-    maker.fillTables(oracle, world);
+    Trial both = trial(optimizer, 2);
     for (int step = 1; step <= 2; ++step) {
-      std::vector<Batch> batches = maker.batches({13, 7});
-      std::vector<Values> gradients = maker.gradients(oracle, batches);
-      StepResult result;
-      ASSERT_TRUE(world.train(batches, gradients, 0.125f, step, result))
-          << world.error();
-      StepResult expected = oracle.train(batches, gradients, 0.125f, step);
-      for (int t = 0; t < static_cast<int>(wired.tables.size()); ++t)
-        EXPECT_EQ(world.table(t), oracle.tables[static_cast<size_t>(t)])
-            << "table " << t;
+      both.train({13, 7}, 0.125f, step);
+      both.expectSameTables();
       if (GetParam().plan == PlanKind::TableWise) { // columns add otherwise
-        EXPECT_EQ(result.weightGradients[0], expected.weightGradients[0]);
+        EXPECT_EQ(both.result.weightGradients[0],
+                  both.expected.weightGradients[0]);
       }
     }
   }
@@ -173,20 +151,13 @@ TEST(WireRows, OfReplicatedTablesOnlyGradientsTravel) {
 std::map<std::string, int64_t> sentBytes(PlanKind kind, Element wire) {
   Model model = makeModel(Optimizer::RowwiseAdagrad);
   model.wire = wire;
-  TestWorld world(model, makePlan(model, kind, 4), 4);
-  Oracle oracle(model);
-  DataMaker maker(model, Data::Integers, 3);
-  maker.fillTables(oracle, world);
-  std::vector<Batch> batches = maker.batches({13, 7});
-  StepResult result;
-  EXPECT_TRUE(
-      world.train(batches, maker.gradients(oracle, batches), 0.125f, 1, result))
-      << world.error();
+  Trial both(model, makePlan(model, kind, 4), 4, Data::Integers, 3);
+  both.train({13, 7}, 0.125f, 1);
   std::map<std::string, int64_t> bytes;
   for (int32_t rank = 0; rank < 4; ++rank)
     for (int32_t phase = 0; phase < nsrt_num_phases(); ++phase)
-      bytes[nsrt_phase_name(phase)] +=
-          nsrt_device_phase_bytes(nsrt_world_device(world.get(), rank), phase);
+      bytes[nsrt_phase_name(phase)] += nsrt_device_phase_bytes(
+          nsrt_world_device(both.world.get(), rank), phase);
   return bytes;
 }
 
@@ -209,13 +180,11 @@ TEST(WireBytes, OfGatheredIdsStay) {
   auto narrow = sentBytes(PlanKind::Replicated, Element::F16);
   // Values of 20 bags and of the ids of unpooled lookups go to three others.
   Model model = makeModel(Optimizer::RowwiseAdagrad);
-  Oracle oracle(model);
-  DataMaker maker(model, Data::Integers, 3);
-  TestWorld unused(model, makePlan(model, PlanKind::Replicated, 1), 1);
-  maker.fillTables(oracle, unused);
-  std::vector<Batch> batches = maker.batches({13, 7});
+  Trial both(model, makePlan(model, PlanKind::Replicated, 1), 1, Data::Integers,
+             3);
+  std::vector<Batch> batches = both.maker.batches({13, 7});
   int64_t values = 0;
-  for (const Values &list : maker.gradients(oracle, batches))
+  for (const Values &list : both.maker.gradients(both.oracle, batches))
     for (const std::vector<float> &gradient : list)
       values += static_cast<int64_t>(gradient.size());
   EXPECT_EQ(wide["gradients_exchange"] - narrow["gradients_exchange"],

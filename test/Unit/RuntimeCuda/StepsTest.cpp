@@ -7,6 +7,8 @@
 
 #include "Simulation.h"
 
+#include <functional>
+
 namespace neuroshard::test {
 namespace {
 
@@ -29,12 +31,16 @@ protected:
       step.parts[i].part = parts[i];
   }
 
-  void train(nsc_device *device, const StepCase &step, int32_t how) {
+  void forward(nsc_device *device, const StepCase &step, int32_t how) {
     std::vector<nsc_part> parts = step.raw();
-    ok(nsc_set_step(device, 0.5f, 1, stream), device);
     ok(nsc_forward(device, parts.data(), static_cast<int32_t>(parts.size()),
                    how, stream),
        device);
+  }
+
+  void train(nsc_device *device, const StepCase &step, int32_t how) {
+    ok(nsc_set_step(device, 0.5f, 1, stream), device);
+    forward(device, step, how);
     ok(nsc_backward(device, step.gradients.data(),
                     static_cast<int32_t>(step.gradients.size()), stream),
        device);
@@ -59,33 +65,41 @@ protected:
     }
     return model.slotsOf(device).empty();
   }
+
+  /// Runs a test on random models, up to its first fatal failure.
+  void forSeeds(
+      unsigned seeds,
+      const std::function<void(Simulation &, std::mt19937 &)> &test,
+      const std::function<void(Model &)> &change = [](Model &) {}) {
+    for (unsigned seed = 0; seed < seeds && !HasFatalFailure(); ++seed) {
+      SCOPED_TRACE(testing::Message() << "seed " << seed);
+      fake.reset(seed);
+      std::mt19937 random(seed);
+      Model model = Simulation::randomModel(random);
+      change(model);
+      Simulation simulation(model, seed);
+      test(simulation, random);
+    }
+  }
 };
 
 TEST_F(StepsTest, RandomPartsGiveTheResultsAndUpdatesOfPlainLoops) {
-  for (unsigned seed = 0; seed < 150; ++seed) {
-    SCOPED_TRACE(testing::Message() << "seed " << seed);
-    fake.reset(seed);
-    std::mt19937 random(seed);
-    Simulation simulation(Simulation::randomModel(random), seed);
+  forSeeds(150, [&](Simulation &simulation, std::mt19937 &) {
     Artifact artifact(simulation.model(), fake);
     for (int32_t d = 0; d < simulation.model().devices; ++d) {
+      bool training = trains(simulation.model(), d);
       std::vector<StepCase> steps;
       OpenDevice device(artifact, d);
       simulation.fillTables(device, d);
       for (int i = 0; i < 3; ++i) {
         const StepCase &step = steps.emplace_back(simulation.partStep(d));
-        if (trains(simulation.model(), d)) {
+        if (training)
           train(device, step, i == 0 ? NSC_TRAINING_JOINED : NSC_TRAINING);
-        } else {
-          std::vector<nsc_part> parts = step.raw();
-          ok(nsc_forward(device, parts.data(),
-                         static_cast<int32_t>(parts.size()), NSC_INFERENCE,
-                         stream),
-             device);
-        }
+        else
+          forward(device, step, NSC_INFERENCE);
         ok(nsc_check(device, stream), device);
         simulation.expectResults(step, d);
-        if (trains(simulation.model(), d))
+        if (training)
           simulation.expectWeightGradients(step, d);
         simulation.update(step, d, 0.5f);
         simulation.expectTables(device, d);
@@ -93,18 +107,14 @@ TEST_F(StepsTest, RandomPartsGiveTheResultsAndUpdatesOfPlainLoops) {
           return;
       }
     }
-  }
+  });
 }
 
 TEST_F(StepsTest, StepsThatNobodyWaitsForDoNotMix) {
   // Ten steps of changing sizes are queued before any of them runs.
-  for (unsigned seed = 0; seed < 60; ++seed) {
-    SCOPED_TRACE(testing::Message() << "seed " << seed);
-    fake.reset(seed);
-    std::mt19937 random(seed);
-    Simulation simulation(Simulation::randomModel(random), seed);
+  forSeeds(60, [&](Simulation &simulation, std::mt19937 &random) {
     if (!trains(simulation.model(), 0))
-      continue;
+      return;
     Artifact artifact(simulation.model(), fake);
     std::vector<StepCase> steps;
     OpenDevice device(artifact);
@@ -112,44 +122,31 @@ TEST_F(StepsTest, StepsThatNobodyWaitsForDoNotMix) {
     for (int i = 0; i < 10; ++i)
       steps.push_back(simulation.partStep(0));
     for (const StepCase &step : steps) {
-      std::vector<nsc_part> parts = step.raw();
       // Some forwards are never followed by their update.
       if (random() % 3 == 0)
-        ok(nsc_forward(device, parts.data(), static_cast<int32_t>(parts.size()),
-                       NSC_TRAINING, stream),
-           device);
+        forward(device, step, NSC_TRAINING);
       train(device, step, NSC_TRAINING);
     }
     ok(nsc_check(device, stream), device);
     for (const StepCase &step : steps)
       simulation.update(step, 0, 0.5f);
     simulation.expectTables(device, 0);
-    if (HasFatalFailure())
-      return;
-  }
+  });
 }
 
 TEST_F(StepsTest, ForwardsWithoutUpdatesDoNotDisturbTheNext) {
   // More of them than there are plans, so that plans are used again.
-  for (unsigned seed = 0; seed < 40; ++seed) {
-    SCOPED_TRACE(testing::Message() << "seed " << seed);
-    fake.reset(seed);
-    std::mt19937 random(seed);
-    Simulation simulation(Simulation::randomModel(random), seed);
+  forSeeds(40, [&](Simulation &simulation, std::mt19937 &) {
     if (!trains(simulation.model(), 0))
-      continue;
+      return;
     Artifact artifact(simulation.model(), fake);
     std::vector<StepCase> steps;
     OpenDevice device(artifact);
     simulation.fillTables(device, 0);
     for (int i = 0; i < 20; ++i)
       steps.push_back(simulation.partStep(0));
-    for (const StepCase &step : steps) {
-      std::vector<nsc_part> parts = step.raw();
-      ok(nsc_forward(device, parts.data(), static_cast<int32_t>(parts.size()),
-                     NSC_TRAINING, stream),
-         device);
-    }
+    for (const StepCase &step : steps)
+      forward(device, step, NSC_TRAINING);
     train(device, steps.back(), NSC_TRAINING);
     ok(nsc_check(device, stream), device);
     for (const StepCase &step : steps)
@@ -157,23 +154,20 @@ TEST_F(StepsTest, ForwardsWithoutUpdatesDoNotDisturbTheNext) {
         simulation.expectResults(step, 0);
     simulation.update(steps.back(), 0, 0.5f);
     simulation.expectTables(device, 0);
-    if (HasFatalFailure())
-      return;
-  }
+  });
+}
+
+/// Cuts no table by rows.
+void joinRows(Model &model) {
+  std::erase_if(model.shards,
+                [](const ShardText &shard) { return shard.rowBegin > 0; });
+  for (ShardText &shard : model.shards)
+    shard.rowEnd = model.tables[static_cast<size_t>(shard.table)].rows;
 }
 
 TEST_F(StepsTest, WholeInputsBecomeParts) {
-  for (unsigned seed = 0; seed < 150; ++seed) {
-    SCOPED_TRACE(testing::Message() << "seed " << seed);
-    fake.reset(seed);
-    std::mt19937 random(seed);
-    Model model = Simulation::randomModel(random);
-    std::erase_if(model.shards, [&](const ShardText &shard) {
-      return shard.rowBegin > 0; // whole rows
-    });
-    for (ShardText &shard : model.shards)
-      shard.rowEnd = model.tables[static_cast<size_t>(shard.table)].rows;
-    Simulation simulation(model, seed);
+  auto test = [&](Simulation &simulation, std::mt19937 &) {
+    const Model &model = simulation.model();
     Artifact artifact(model, fake);
     for (int32_t d = 0; d < model.devices; ++d) {
       std::vector<StepCase> steps;
@@ -184,14 +178,10 @@ TEST_F(StepsTest, WholeInputsBecomeParts) {
         makeParts(device, step);
         if (HasFatalFailure())
           return;
-        std::vector<nsc_part> parts = step.raw();
         if (trains(model, d))
           train(device, step, NSC_TRAINING);
         else
-          ok(nsc_forward(device, parts.data(),
-                         static_cast<int32_t>(parts.size()), NSC_INFERENCE,
-                         stream),
-             device);
+          forward(device, step, NSC_INFERENCE);
         ok(nsc_check(device, stream), device);
         simulation.expectResults(step, d);
         simulation.update(step, d, 0.5f);
@@ -200,7 +190,8 @@ TEST_F(StepsTest, WholeInputsBecomeParts) {
           return;
       }
     }
-  }
+  };
+  forSeeds(150, test, joinRows);
 }
 
 } // namespace
