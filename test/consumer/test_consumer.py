@@ -48,6 +48,11 @@ def prefix(tmp_path_factory):
     return folder
 
 
+# What programs on the planner do not need.
+WITHOUT_COMPILER = [f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=ON"
+                    for name in ("MLIR", "LLVM", "nlohmann_json")]
+
+
 def build_consumer(name, prefix, folder, *options):
     run("cmake", "-G", "Ninja", "-S", HERE / name, "-B", folder, "-DCMAKE_BUILD_TYPE=Release",
         f"-DCMAKE_PREFIX_PATH={prefix}", *options)
@@ -56,8 +61,7 @@ def build_consumer(name, prefix, folder, *options):
 
 
 def test_planner_needs_no_llvm(prefix, tmp_path):
-    program = build_consumer("planner", prefix, tmp_path, "-DCMAKE_DISABLE_FIND_PACKAGE_MLIR=ON",
-                             "-DCMAKE_DISABLE_FIND_PACKAGE_LLVM=ON")
+    program = build_consumer("planner", prefix, tmp_path, *WITHOUT_COMPILER)
     assert run(program) == "2 shards on 2 devices\n"
     libraries = run("ldd", program)
     assert "libMLIR" not in libraries and "libLLVM" not in libraries
@@ -69,8 +73,7 @@ def test_dialect(prefix, tmp_path):
 
 
 def test_planner_in_c(prefix, tmp_path):
-    program = build_consumer("c_planner", prefix, tmp_path, "-DCMAKE_DISABLE_FIND_PACKAGE_MLIR=ON",
-                             "-DCMAKE_DISABLE_FIND_PACKAGE_LLVM=ON")
+    program = build_consumer("c_planner", prefix, tmp_path, *WITHOUT_COMPILER)
     assert run(program) == "planned by the shipped models\n"
     libraries = run("ldd", program)
     assert str(prefix) in libraries
