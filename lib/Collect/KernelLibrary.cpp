@@ -23,7 +23,7 @@
 namespace neuroshard::collect {
 namespace {
 
-constexpr size_t kernelsPerLibrary = 64;
+constexpr size_t kKernelsPerLibrary = 64;
 
 /// With default hyperparameters, which do not change the time.
 Optimizer optimizerOf(const std::string &name) {
@@ -143,9 +143,9 @@ std::string KernelLibrary::add(
   std::vector<SlotKey> newSlots = missing(slotKeys, slots);
   std::vector<LookupKey> newLookups = missing(lookupKeys, lookups);
   size_t all = newSlots.size() + newLookups.size();
-  for (size_t i = 0; i < all; i += kernelsPerLibrary) {
+  for (size_t i = 0; i < all; i += kKernelsPerLibrary) {
     progress(i, all);
-    size_t end = i + kernelsPerLibrary;
+    size_t end = i + kKernelsPerLibrary;
     size_t slotCount = newSlots.size();
     std::string error =
         compile(part(newSlots, i, end),

@@ -51,7 +51,7 @@ bool isContext(CUcontext context) {
 struct Attribute {
   int number, value;
 };
-constexpr Attribute attributes[] = {
+constexpr Attribute kAttributes[] = {
     {1, 1024},              // threads per block
     {2, 1024},              // block, x
     {5, 2147483647},        // grid, x
@@ -166,7 +166,7 @@ EMULATOR_EXPORT CUresult cuDeviceGetAttribute(int *value, int attribute,
                                               CUdevice device) {
   if (CUresult result = checkDevice(device))
     return result;
-  for (const Attribute &known : attributes)
+  for (const Attribute &known : kAttributes)
     if (known.number == attribute) {
       *value = known.value;
       return CUDA_SUCCESS;

@@ -17,7 +17,7 @@ struct ErrorText {
   CUresult code;
   const char *name, *text;
 };
-constexpr ErrorText errors[] = {
+constexpr ErrorText kErrors[] = {
     {CUDA_SUCCESS, "CUDA_SUCCESS", "no error"},
     {CUDA_ERROR_INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
     {CUDA_ERROR_OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
@@ -50,7 +50,7 @@ constexpr ErrorText errors[] = {
 };
 
 const ErrorText *findError(CUresult code) {
-  for (const ErrorText &error : errors)
+  for (const ErrorText &error : kErrors)
     if (error.code == code)
       return &error;
   return nullptr;

@@ -30,7 +30,7 @@ namespace {
 /// A group of 8 lanes sums the elements of the rows of a bag, a row at a time
 /// over all lanes; lane 0 stores the sum, and all lanes read it again. Groups
 /// of a warp have bags of different lengths.
-const char *bagSums = R"(
+const char *const kBagSums = R"(
 gpu.module @kernels {
   gpu.func @bag_sums(%offsets: !llvm.ptr<1>, %ids: !llvm.ptr<1>,
                      %rows: !llvm.ptr<1> {llvm.align = 16 : i64},
@@ -192,7 +192,7 @@ protected:
 
 TEST_F(EmulatedModule, DoesWhatPlainCodeDoes) {
   for (int seed : {0, 1, 2}) {
-    Outcome outcome = run(bagSums, seed);
+    Outcome outcome = run(kBagSums, seed);
     EXPECT_EQ(outcome.result, CUDA_SUCCESS) << outcome.error;
     EXPECT_EQ(outcome.sums, expected.sums);
     EXPECT_EQ(outcome.copies, expected.copies);
@@ -201,7 +201,7 @@ TEST_F(EmulatedModule, DoesWhatPlainCodeDoes) {
 
 TEST_F(EmulatedModule, AMissingWarpBarrierShows) {
   Outcome outcome =
-      run(replaceOnce(bagSums, "nvvm.bar.warp.sync %mask : i32", ""));
+      run(replaceOnce(kBagSums, "nvvm.bar.warp.sync %mask : i32", ""));
   EXPECT_EQ(outcome.result, CUDA_SUCCESS) << outcome.error;
   EXPECT_EQ(outcome.sums, expected.sums);
   EXPECT_NE(outcome.copies, expected.copies);
@@ -209,7 +209,7 @@ TEST_F(EmulatedModule, AMissingWarpBarrierShows) {
 
 TEST_F(EmulatedModule, TheFinderOfRacesFindsNone) {
   setenv("NEUROSHARD_EMULATOR_RACES", "1", 1);
-  Outcome outcome = run(bagSums);
+  Outcome outcome = run(kBagSums);
   unsetenv("NEUROSHARD_EMULATOR_RACES");
   EXPECT_EQ(outcome.result, CUDA_SUCCESS) << outcome.error;
   EXPECT_EQ(outcome.copies, expected.copies);
@@ -218,57 +218,59 @@ TEST_F(EmulatedModule, TheFinderOfRacesFindsNone) {
 TEST_F(EmulatedModule, AMissingWarpBarrierIsARace) {
   setenv("NEUROSHARD_EMULATOR_RACES", "1", 1);
   Outcome outcome =
-      run(replaceOnce(bagSums, "nvvm.bar.warp.sync %mask : i32", ""));
+      run(replaceOnce(kBagSums, "nvvm.bar.warp.sync %mask : i32", ""));
   unsetenv("NEUROSHARD_EMULATOR_RACES");
   EXPECT_EQ(outcome.result, CUDA_ERROR_LAUNCH_FAILED);
   EXPECT_THAT(outcome.error, HasSubstr("and nothing orders the two"));
 }
 
 TEST_F(EmulatedModule, AMaskThatIsTooWideShows) {
-  Outcome outcome = run(replaceOnce(bagSums, "%mask = arith.shli %c255, %first",
-                                    "%mask = arith.subi %c0, %c1"));
+  Outcome outcome =
+      run(replaceOnce(kBagSums, "%mask = arith.shli %c255, %first",
+                      "%mask = arith.subi %c0, %c1"));
   EXPECT_EQ(outcome.result, CUDA_ERROR_LAUNCH_FAILED);
   EXPECT_THAT(outcome.error, HasSubstr("of lanes 0xffffffff"));
 }
 
 TEST_F(EmulatedModule, AMaskOfOtherLanesShows) {
-  Outcome outcome = run(replaceOnce(bagSums, "%mask = arith.shli %c255, %first",
-                                    "%mask = arith.shli %c255, %lane"));
+  Outcome outcome =
+      run(replaceOnce(kBagSums, "%mask = arith.shli %c255, %first",
+                      "%mask = arith.shli %c255, %lane"));
   EXPECT_EQ(outcome.result, CUDA_ERROR_LAUNCH_FAILED);
   EXPECT_THAT(outcome.error, HasSubstr("kernel bag_sums, block "));
 }
 
 TEST_F(EmulatedModule, AWrongShuffleShows) {
   Outcome outcome =
-      run(replaceOnce(bagSums, "%s4, %c2, %c31", "%s4, %c4, %c31"));
+      run(replaceOnce(kBagSums, "%s4, %c2, %c31", "%s4, %c4, %c31"));
   EXPECT_EQ(outcome.result, CUDA_SUCCESS) << outcome.error;
   EXPECT_NE(outcome.sums, expected.sums);
 }
 
 TEST_F(EmulatedModule, AMissingGuardShows) {
   Outcome outcome =
-      run(replaceOnce(bagSums, "ult, %bag, %bags", "uge, %bags, %c0"));
+      run(replaceOnce(kBagSums, "ult, %bag, %bags", "uge, %bags, %c0"));
   EXPECT_EQ(outcome.result, CUDA_ERROR_ILLEGAL_ADDRESS);
   EXPECT_THAT(outcome.error, HasSubstr("past the end of"));
 }
 
 TEST_F(EmulatedModule, AnIdOutsideTheTableShows) {
   ids[17] = numRows;
-  Outcome outcome = run(bagSums);
+  Outcome outcome = run(kBagSums);
   EXPECT_EQ(outcome.result, CUDA_ERROR_ILLEGAL_ADDRESS);
   EXPECT_THAT(outcome.error, HasSubstr("past the end of 6400 bytes"));
 }
 
 TEST_F(EmulatedModule, AReleasedContextStartsAfresh) {
   ids[17] = numRows;
-  EXPECT_EQ(run(bagSums).result, CUDA_ERROR_ILLEGAL_ADDRESS);
+  EXPECT_EQ(run(kBagSums).result, CUDA_ERROR_ILLEGAL_ADDRESS);
   ids[17] = 0;
-  EXPECT_EQ(run(bagSums).result, CUDA_SUCCESS);
+  EXPECT_EQ(run(kBagSums).result, CUDA_SUCCESS);
 }
 
 TEST(EmulatedModuleErrors, AKernelThatIsNotThere) {
   EmulatorLibrary emulator;
-  std::string image = compile(bagSums);
+  std::string image = compile(kBagSums);
   CUmodule module = nullptr;
   CUfunction function = nullptr;
   emulator.check(emulator->moduleLoadData(&module, image.data()));

@@ -42,17 +42,17 @@ std::vector<int> valuesOf(std::span<const std::byte> bytes) {
   return std::vector<int>(first, first + bytes.size() / sizeof(int));
 }
 
-constexpr int size = 3;
+constexpr int kSize = 3;
 
 TEST(Communicator, AllToAllWithUnevenCounts) {
-  auto group = std::make_shared<InProcessGroup>(size);
-  onRanks(*group, size, [](Communicator &self) {
+  auto group = std::make_shared<InProcessGroup>(kSize);
+  onRanks(*group, kSize, [](Communicator &self) {
     for (int round = 0; round < 200; ++round) {
       // Rank s sends (s + r + round) % 3 copies of 10 s + r to rank r.
       auto count = [&](int s, int r) { return (s + r + round) % 3; };
       std::vector<int> send;
       std::vector<int64_t> sendBytes, receiveBytes;
-      for (int peer = 0; peer < size; ++peer) {
+      for (int peer = 0; peer < kSize; ++peer) {
         send.insert(send.end(), static_cast<size_t>(count(self.rank(), peer)),
                     10 * self.rank() + peer);
         sendBytes.push_back(4 * count(self.rank(), peer));
@@ -60,8 +60,8 @@ TEST(Communicator, AllToAllWithUnevenCounts) {
       }
       auto request = self.startAllToAll(bytesOf(send), sendBytes, receiveBytes);
       auto second = self.startAllGather(bytesOf({self.rank()}), 4,
-                                        std::vector<int64_t>(size, 4));
-      for (int peer = 0; peer < size; ++peer) {
+                                        std::vector<int64_t>(kSize, 4));
+      for (int peer = 0; peer < kSize; ++peer) {
         EXPECT_EQ(
             valuesOf(request->wait()[static_cast<size_t>(peer)]),
             std::vector<int>(static_cast<size_t>(count(peer, self.rank())),
@@ -74,14 +74,14 @@ TEST(Communicator, AllToAllWithUnevenCounts) {
 }
 
 TEST(Communicator, AbortEndsEveryWait) {
-  auto group = std::make_shared<InProcessGroup>(size);
-  onRanks(*group, size, [](Communicator &self) {
+  auto group = std::make_shared<InProcessGroup>(kSize);
+  onRanks(*group, kSize, [](Communicator &self) {
     if (self.rank() == 1) {
       self.abort("rank 1: out of paper");
       self.abort("a second cause");
       return;
     }
-    std::vector<int64_t> none(size, 0);
+    std::vector<int64_t> none(kSize, 0);
     try {
       self.startAllToAll(bytesOf({}), none, none)->wait();
       ADD_FAILURE() << "the wait must throw";
@@ -93,9 +93,9 @@ TEST(Communicator, AbortEndsEveryWait) {
 }
 
 TEST(Communicator, ResetAllowsTheNextStep) {
-  auto group = std::make_shared<InProcessGroup>(size);
-  onRanks(*group, size, [](Communicator &self) {
-    std::vector<int64_t> none(size, 0);
+  auto group = std::make_shared<InProcessGroup>(kSize);
+  onRanks(*group, kSize, [](Communicator &self) {
+    std::vector<int64_t> none(kSize, 0);
     if (self.rank() == 0)
       return; // without taking part
     EXPECT_THROW(self.startAllToAll(bytesOf({}), none, none)->wait(),
@@ -104,9 +104,9 @@ TEST(Communicator, ResetAllowsTheNextStep) {
   EXPECT_THAT(group->abortCause(),
               testing::StartsWith("rank 0: left the step"));
   group->reset();
-  onRanks(*group, size, [](Communicator &self) {
+  onRanks(*group, kSize, [](Communicator &self) {
     auto request = self.startAllGather(bytesOf({self.rank()}), 4,
-                                       std::vector<int64_t>(size, 4));
+                                       std::vector<int64_t>(kSize, 4));
     EXPECT_EQ(valuesOf(request->wait()[2]), std::vector<int>{2});
   });
   EXPECT_EQ(group->abortCause(), "");

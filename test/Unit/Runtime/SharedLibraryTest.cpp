@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const char *manifest = R"({
+const char *const kManifest = R"({
   "schema": "neuroshard.manifest/3", "target_cpu": "generic", "devices": 1,
   "optimizer_semantics": "exact",
   "tables": [{"name": "t", "rows": 3, "dim": 4, "element_type": "f32",
@@ -51,7 +51,7 @@ protected:
     ASSERT_TRUE(runtime) << dlerror();
     directory = fs::path(testing::TempDir()) / "neuroshard_shared_library_test";
     fs::create_directories(directory);
-    std::ofstream(directory / "manifest.json") << manifest;
+    std::ofstream(directory / "manifest.json") << kManifest;
     fs::copy_file(TINY_PROGRAM, directory / "program0.so",
                   fs::copy_options::overwrite_existing);
   }
@@ -120,7 +120,7 @@ TEST_F(SharedLibrary, BrokenLibrariesAreNamed) {
 }
 
 TEST_F(SharedLibrary, LibraryNamesStayInTheDirectory) {
-  std::string text = manifest;
+  std::string text = kManifest;
   text.replace(text.find("program0.so"), 11, "../p.so");
   std::ofstream(directory / "manifest.json", std::ios::trunc) << text;
   EXPECT_EQ(NSRT(nsrt_world_open)(directory.c_str(), 1), nullptr);

@@ -74,7 +74,7 @@ public:
 FakeGpu gpu;
 int contextObject, moduleObject;
 
-constexpr CUresult ok = CUDA_SUCCESS;
+constexpr CUresult kOk = CUDA_SUCCESS;
 
 /// The calling thread's capture mode; 0, the default, is global.
 thread_local int captureMode = 0;
@@ -91,7 +91,7 @@ bool isUnsafe(const char *call) {
 
 CUresult later(CUstream stream, std::function<void()> work) {
   gpu.queues.push(gpu.queues.stream(stream), std::move(work));
-  return ok;
+  return kOk;
 }
 
 /// Refuses copies of host memory in a capture: a replay would copy what is
@@ -114,71 +114,71 @@ extern "C" __attribute__((visibility("default"))) fake::State *fakeState() {
   return &gpu;
 }
 
-FAKE_API CUresult cuInit(unsigned) { return ok; }
+FAKE_API CUresult cuInit(unsigned) { return kOk; }
 FAKE_API CUresult cuDriverGetVersion(int *version) {
   *version = 13000;
-  return ok;
+  return kOk;
 }
 FAKE_API CUresult cuDeviceGetCount(int *count) {
   *count = gpu.count;
-  return ok;
+  return kOk;
 }
 FAKE_API CUresult cuDeviceGet(CUdevice *device, int ordinal) {
   *device = ordinal;
-  return ok;
+  return kOk;
 }
 FAKE_API CUresult cuDeviceGetName(char *name, int length, CUdevice) {
   std::strncpy(name, "Fake GPU", static_cast<size_t>(length));
-  return ok;
+  return kOk;
 }
 FAKE_API CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice) {
   switch (attribute) {
   case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
     *value = gpu.capability / 10;
-    return ok;
+    return kOk;
   case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
     *value = gpu.capability % 10;
-    return ok;
+    return kOk;
   case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
     *value = 2;
-    return ok;
+    return kOk;
   case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR:
     *value = 2048;
-    return ok;
+    return kOk;
   }
   return CUDA_ERROR_INVALID_VALUE;
 }
 FAKE_API CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice) {
   *context = reinterpret_cast<CUcontext>(&contextObject);
-  return ok;
+  return kOk;
 }
-FAKE_API CUresult cuDevicePrimaryCtxRelease_v2(CUdevice) { return ok; }
+FAKE_API CUresult cuDevicePrimaryCtxRelease_v2(CUdevice) { return kOk; }
 FAKE_API CUresult cuCtxPushCurrent_v2(CUcontext) {
   ++gpu.contextDepth;
-  return ok;
+  return kOk;
 }
 FAKE_API CUresult cuCtxPopCurrent_v2(CUcontext *context) {
   --gpu.contextDepth;
   *context = reinterpret_cast<CUcontext>(&contextObject);
-  return ok;
+  return kOk;
 }
 FAKE_API CUresult cuCtxSynchronize() {
   if (gpu.queues.anyCapture())
-    return fake::captureUnsupported;
+    return fake::kCaptureUnsupported;
   ++gpu.waits;
   gpu.queues.finishAll();
-  return ok;
+  return kOk;
 }
 FAKE_API CUresult cuModuleLoadData(CUmodule *module, const void *image) {
   if (isUnsafe("cuModuleLoadData"))
-    return fake::captureUnsupported;
+    return fake::kCaptureUnsupported;
   if (gpu.fails("cuModuleLoadData"))
     return CUDA_ERROR_INVALID_IMAGE;
   gpu.image = static_cast<const char *>(image);
   *module = reinterpret_cast<CUmodule>(&moduleObject);
-  return ok;
+  return kOk;
 }
-FAKE_API CUresult cuModuleUnload(CUmodule) { return ok; }
+FAKE_API CUresult cuModuleUnload(CUmodule) { return kOk; }
 FAKE_API CUresult cuModuleGetFunction(CUfunction *function, CUmodule,
                                       const char *name) {
   if (gpu.fails("cuModuleGetFunction"))
@@ -186,7 +186,7 @@ FAKE_API CUresult cuModuleGetFunction(CUfunction *function, CUmodule,
   static std::map<std::string, std::string> names;
   names[name] = name;
   *function = reinterpret_cast<CUfunction>(&names[name]);
-  return ok;
+  return kOk;
 }
 FAKE_API CUresult cuLaunchKernel(CUfunction function, unsigned blocks, unsigned,
                                  unsigned, unsigned, unsigned, unsigned,
@@ -200,7 +200,7 @@ FAKE_API CUresult cuLaunchKernel(CUfunction function, unsigned blocks, unsigned,
 }
 FAKE_API CUresult cuMemAlloc_v2(CUdeviceptr *pointer, size_t bytes) {
   if (isUnsafe("cuMemAlloc"))
-    return fake::captureUnsupported;
+    return fake::kCaptureUnsupported;
   if (bytes == 0)
     return CUDA_ERROR_INVALID_VALUE;
   if (static_cast<int64_t>(bytes) > gpu.freeBytes)
@@ -213,11 +213,11 @@ FAKE_API CUresult cuMemAlloc_v2(CUdeviceptr *pointer, size_t bytes) {
   gpu.liveBytes += static_cast<int64_t>(bytes);
   ++gpu.deviceAllocations;
   ++gpu.liveBlocks;
-  return ok;
+  return kOk;
 }
 FAKE_API CUresult cuMemFree_v2(CUdeviceptr pointer) {
   if (isUnsafe("cuMemFree"))
-    return fake::captureUnsupported;
+    return fake::kCaptureUnsupported;
   if (!gpu.queues.idle())
     gpu.violations.push_back("memory was freed while work was queued");
   auto block = gpu.blocks.find(pointer);
@@ -226,46 +226,46 @@ FAKE_API CUresult cuMemFree_v2(CUdeviceptr pointer) {
   --gpu.liveBlocks;
   gpu.blocks.erase(block);
   std::free(reinterpret_cast<void *>(pointer));
-  return ok;
+  return kOk;
 }
 FAKE_API CUresult cuMemGetInfo_v2(size_t *freeBytes, size_t *totalBytes) {
   *freeBytes = static_cast<size_t>(gpu.freeBytes);
   *totalBytes = static_cast<size_t>(gpu.freeBytes + gpu.liveBytes);
-  return ok;
+  return kOk;
 }
 FAKE_API CUresult cuMemAllocHost_v2(void **pointer, size_t bytes) {
   if (isUnsafe("cuMemAllocHost"))
-    return fake::captureUnsupported;
+    return fake::kCaptureUnsupported;
   ++gpu.hostAllocations;
   *pointer = std::malloc(bytes);
-  return ok;
+  return kOk;
 }
 FAKE_API CUresult cuMemFreeHost(void *pointer) {
   if (isUnsafe("cuMemFreeHost"))
-    return fake::captureUnsupported;
+    return fake::kCaptureUnsupported;
   if (gpu.hostUsers.count(pointer))
     gpu.violations.push_back("host memory was freed before it was copied");
   std::free(pointer);
-  return ok;
+  return kOk;
 }
 FAKE_API CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void *from,
                                   size_t bytes) {
   if (gpu.queues.anyCapture())
-    return fake::captureUnsupported;
+    return fake::kCaptureUnsupported;
   if (!gpu.holds(to, bytes))
     return CUDA_ERROR_INVALID_VALUE;
   gpu.queues.finish(gpu.queues.stream(nullptr));
   std::memcpy(reinterpret_cast<void *>(to), from, bytes);
-  return ok;
+  return kOk;
 }
 FAKE_API CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t bytes) {
   if (gpu.queues.anyCapture())
-    return fake::captureUnsupported;
+    return fake::kCaptureUnsupported;
   if (!gpu.holds(from, bytes))
     return CUDA_ERROR_INVALID_VALUE;
   gpu.queues.finish(gpu.queues.stream(nullptr));
   std::memcpy(to, reinterpret_cast<void *>(from), bytes);
-  return ok;
+  return kOk;
 }
 FAKE_API CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from,
                                        size_t bytes, CUstream stream) {
@@ -304,20 +304,20 @@ FAKE_API CUresult cuStreamCreate(CUstream *stream, unsigned flags) {
   if (flags != CU_STREAM_NON_BLOCKING)
     gpu.violations.push_back("a stream that waits for the legacy stream");
   *stream = gpu.queues.make();
-  return ok;
+  return kOk;
 }
 FAKE_API CUresult cuStreamDestroy_v2(CUstream stream) {
   gpu.queues.destroy(stream);
-  return ok;
+  return kOk;
 }
 FAKE_API CUresult cuStreamSynchronize(CUstream stream) {
   if (isUnsafe("cuStreamSynchronize"))
-    return fake::captureUnsupported;
+    return fake::kCaptureUnsupported;
   if (gpu.queues.stream(stream)->capture)
-    return fake::captureUnsupported;
+    return fake::kCaptureUnsupported;
   ++gpu.waits;
   gpu.queues.finish(gpu.queues.stream(stream));
-  return ok;
+  return kOk;
 }
 FAKE_API CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
   return gpu.queues.wait(gpu.queues.stream(stream),
@@ -325,40 +325,40 @@ FAKE_API CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
 }
 FAKE_API CUresult cuStreamIsCapturing(CUstream stream, int *status) {
   *status = gpu.queues.stream(stream)->capture != nullptr;
-  return ok;
+  return kOk;
 }
 FAKE_API CUresult cuThreadExchangeStreamCaptureMode(int *mode) {
   std::swap(captureMode, *mode);
-  return ok;
+  return kOk;
 }
 FAKE_API CUresult cuEventCreate(CUevent *event, unsigned) {
   *event = reinterpret_cast<CUevent>(new fake::Event);
-  return ok;
+  return kOk;
 }
 FAKE_API CUresult cuEventDestroy_v2(CUevent event) {
   delete reinterpret_cast<fake::Event *>(event);
-  return ok;
+  return kOk;
 }
 FAKE_API CUresult cuEventRecord(CUevent event, CUstream stream) {
   gpu.queues.record(reinterpret_cast<fake::Event *>(event),
                     gpu.queues.stream(stream));
-  return ok;
+  return kOk;
 }
 FAKE_API CUresult cuEventSynchronize(CUevent event) {
   auto *target = reinterpret_cast<fake::Event *>(event);
   if (target->capture || isUnsafe("cuEventSynchronize"))
-    return fake::captureUnsupported;
+    return fake::kCaptureUnsupported;
   ++gpu.waits;
   gpu.queues.finish(target->ticket);
-  return ok;
+  return kOk;
 }
 FAKE_API CUresult cuGetErrorName(CUresult, const char **name) {
   *name = "CUDA_ERROR_FAKE";
-  return ok;
+  return kOk;
 }
 FAKE_API CUresult cuGetErrorString(CUresult, const char **text) {
   *text = "the fake driver failed as asked";
-  return ok;
+  return kOk;
 }
 
 FAKE_API int nsg_sort(void *temp, size_t *tempBytes, const void *keys,

@@ -61,14 +61,14 @@ void Queues::record(Event *event, Stream *stream) {
 
 CUresult Queues::wait(Stream *stream, const Event *event) {
   if (stream->capture && event->capture != stream->capture)
-    return captureIsolation; // an event of the world outside
+    return kCaptureIsolation; // an event of the world outside
   if (!stream->capture && event->capture) {
     bool active =
         std::any_of(captures.begin(), captures.end(), [&](const auto &capture) {
           return capture.get() == event->capture;
         });
     if (!active)
-      return captureIsolation;        // its graph has ended
+      return kCaptureIsolation;       // its graph has ended
     stream->capture = event->capture; // the stream joins the capture
     if (stream != event->capture->origin)
       event->capture->unjoined.emplace(stream, stream->capturedWork);

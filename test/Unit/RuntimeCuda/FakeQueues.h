@@ -24,8 +24,8 @@ namespace fake {
 using neuroshard::cuda::CUresult;
 using neuroshard::cuda::CUstream;
 
-inline constexpr CUresult captureUnsupported = 900;
-inline constexpr CUresult captureIsolation = 905;
+inline constexpr CUresult kCaptureUnsupported = 900;
+inline constexpr CUresult kCaptureIsolation = 905;
 
 struct Work {
   std::function<void()> run;
