@@ -118,10 +118,7 @@ TEST_P(Plans, ExactRowwiseAdagradIsOneOptimizerOverColumnShards) {
   std::vector<Batch> batches = both.maker.batches({13, 7});
   std::vector<Values> gradients = both.maker.gradients(both.oracle, batches);
   for (int step = 1; step <= 3; ++step) {
-    StepResult result;
-    ASSERT_TRUE(both.world.train(batches, gradients, 0.125f, step, result))
-        << both.world.error();
-    both.oracle.train(batches, gradients, 0.125f, step);
+    both.train(batches, gradients, 0.125f, step);
     both.expectSameTables(1);
   }
 }
@@ -237,10 +234,7 @@ TEST(PerShardSemantics, KeepsOneStatePerColumnShard) {
   std::vector<Batch> batches = both.maker.batches({11});
   std::vector<Values> gradients = both.maker.gradients(both.oracle, batches);
   for (int step = 1; step <= 2; ++step) {
-    StepResult result;
-    ASSERT_TRUE(both.world.train(batches, gradients, 0.125f, step, result))
-        << both.world.error();
-    both.oracle.train(batches, gradients, 0.125f, step);
+    both.train(batches, gradients, 0.125f, step);
   }
   both.expectSameTables(1);
 }

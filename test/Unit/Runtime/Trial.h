@@ -34,7 +34,11 @@ struct Trial {
   void train(const std::vector<int64_t> &sizes, float learningRate,
              int64_t step) {
     std::vector<Batch> batches = maker.batches(sizes);
-    std::vector<Values> gradients = maker.gradients(oracle, batches);
+    train(batches, maker.gradients(oracle, batches), learningRate, step);
+  }
+  void train(const std::vector<Batch> &batches,
+             const std::vector<Values> &gradients, float learningRate,
+             int64_t step) {
     ASSERT_TRUE(world.train(batches, gradients, learningRate, step, result))
         << world.error();
     expected = oracle.train(batches, gradients, learningRate, step);
