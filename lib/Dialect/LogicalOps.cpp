@@ -2,8 +2,11 @@
 
 #include "LookupVerifier.h"
 
+#include "neuroshard/Model/TopologyLevels.h"
+
 #include "mlir/IR/PatternMatch.h"
-#include "llvm/ADT/StringExtras.h"
+
+#include <climits>
 
 using namespace mlir;
 using namespace neuroshard::ir;
@@ -25,42 +28,23 @@ LogicalResult TopologyOp::verify() {
     return emitOpError("must have at least one device");
   if (getLevels().empty())
     return emitOpError("must have at least one level");
+  SmallVector<neuroshard::TopologyLevel> levels;
   for (auto level : getLevels().getAsRange<LevelAttr>()) {
-    llvm::APInt sum(128, 0);
+    neuroshard::TopologyLevel &groups = levels.emplace_back();
     for (int64_t size : level.getGroups().asArrayRef())
-      sum += size;
-    if (sum != numDevices)
-      return emitOpError("groups of level ")
-             << level.getName() << " must sum to the number of devices, "
-             << numDevices << ", got: " << llvm::toString(sum, 10, false);
+      groups.groupSizes.push_back(
+          static_cast<int>(std::min<int64_t>(size, INT_MAX)));
+    std::string error =
+        neuroshard::checkGroups(levels, levels.size() - 1, numDevices);
+    if (!error.empty())
+      return emitOpError("level ") << level.getName() << ": " << error;
   }
-  auto outermost = cast<LevelAttr>(getLevels()[0]);
-  if (outermost.getGroups().size() != 1)
-    return emitOpError("the outermost level must have one group, level ")
-           << outermost.getName() << " has " << outermost.getGroups().size();
   int64_t numHosts = getHostMemory() ? getHostMemory()->size() : -1;
   for (auto run : getDevices().getAsRange<DevicesAttr>())
     if (numHosts >= 0 && run.getHost() >= numHosts)
       return emitOpError("host ")
              << run.getHost() << " has no entry in host_memory, which has "
              << numHosts;
-  return verifyNesting();
-}
-
-LogicalResult TopologyOp::verifyNesting() {
-  SmallVector<int64_t> outerEnds;
-  for (auto level : getLevels().getAsRange<LevelAttr>()) {
-    SmallVector<int64_t> ends;
-    int64_t end = 0;
-    for (int64_t size : level.getGroups().asArrayRef())
-      ends.push_back(end += size);
-    for (int64_t outerEnd : outerEnds)
-      if (!llvm::is_contained(ends, outerEnd))
-        return emitOpError("groups of level ")
-               << level.getName()
-               << " must lie inside groups of the level before";
-    outerEnds = std::move(ends);
-  }
   return success();
 }
 

@@ -22,18 +22,8 @@ std::string inQuotes(std::string_view text) {
   return result;
 }
 
-/// Ends of the groups, as device indices.
-std::vector<int64_t> groupEnds(const TopologyLevel &level) {
-  std::vector<int64_t> ends;
-  int64_t end = 0;
-  for (int size : level.groupSizes)
-    ends.push_back(end += size);
-  return ends;
-}
-
-void checkLevel(const TopologyLevel &level, size_t index, int devices,
+void checkLevel(const TopologyLevel &level, const std::string &where,
                 Diagnostics &errors) {
-  std::string where = "topology.levels[" + std::to_string(index) + "]";
   if (level.groupSizes.empty())
     errors.push_back({where + ".groups", "a level needs at least one group"});
   for (size_t i = 0; i < level.groupSizes.size(); ++i)
@@ -41,13 +31,6 @@ void checkLevel(const TopologyLevel &level, size_t index, int devices,
       errors.push_back({where + ".groups[" + std::to_string(i) + "]",
                         "a group needs at least 1 device, got: " +
                             std::to_string(level.groupSizes[i])});
-  int64_t sum = std::accumulate(level.groupSizes.begin(),
-                                level.groupSizes.end(), int64_t{0});
-  if (sum != devices)
-    errors.push_back(
-        {where + ".groups", "group sizes must add up to the " +
-                                std::to_string(devices) +
-                                " devices, got: " + std::to_string(sum)});
   if (!std::isfinite(level.bandwidthGBps) || level.bandwidthGBps <= 0)
     errors.push_back({where + ".bandwidth_gb_per_s",
                       "expected a number above 0, got: " +
@@ -58,20 +41,19 @@ void checkLevel(const TopologyLevel &level, size_t index, int devices,
                                     std::to_string(level.latencyUs)});
 }
 
-void checkNesting(const Topology &topology, Diagnostics &errors) {
-  if (topology.levels.front().groupSizes.size() != 1)
-    errors.push_back(
-        {"topology.levels[0].groups",
-         "the outermost level must be one group of all devices, got: " +
-             std::to_string(topology.levels.front().groupSizes.size()) +
-             " groups"});
-  for (size_t i = 1; i < topology.levels.size(); ++i) {
-    std::vector<int64_t> inner = groupEnds(topology.levels[i]);
-    std::vector<int64_t> outer = groupEnds(topology.levels[i - 1]);
-    if (!std::includes(inner.begin(), inner.end(), outer.begin(), outer.end()))
-      errors.push_back(
-          {"topology.levels[" + std::to_string(i) + "].groups",
-           "each group must lie inside one group of the level before"});
+void checkLevels(const Topology &topology, Diagnostics &errors) {
+  bool sound = true;
+  for (size_t i = 0; i < topology.levels.size(); ++i) {
+    std::string where = "topology.levels[" + std::to_string(i) + "]";
+    checkLevel(topology.levels[i], where, errors);
+    sound = sound && std::ranges::all_of(topology.levels[i].groupSizes,
+                                         [](int size) { return size > 0; });
+    std::string error =
+        sound ? checkGroups(topology.levels, i, topology.deviceCount()) : "";
+    if (error.empty())
+      continue;
+    sound = false;
+    errors.push_back({where + ".groups", error});
   }
 }
 
@@ -166,14 +148,6 @@ Topology build(const std::vector<int> &nodes, const DeviceClass &deviceClass,
 
 } // namespace
 
-std::vector<int> neuroshard::groupOfDevices(const TopologyLevel &level) {
-  std::vector<int> groups;
-  for (size_t group = 0; group < level.groupSizes.size(); ++group)
-    groups.insert(groups.end(), std::max(0, level.groupSizes[group]),
-                  static_cast<int>(group));
-  return groups;
-}
-
 Diagnostics neuroshard::check(const Topology &topology) {
   Diagnostics errors;
   if (topology.devices.empty())
@@ -184,10 +158,7 @@ Diagnostics neuroshard::check(const Topology &topology) {
                  " devices, got: " + std::to_string(topology.devices.size())}};
   if (topology.levels.empty())
     return {{"topology.levels", "a topology needs at least one level"}};
-  for (size_t i = 0; i < topology.levels.size(); ++i)
-    checkLevel(topology.levels[i], i, topology.deviceCount(), errors);
-  if (errors.empty())
-    checkNesting(topology, errors);
+  checkLevels(topology, errors);
   for (size_t i = 0; i < topology.devices.size(); ++i)
     checkDevice(topology, i, errors);
   for (size_t i = 0; i < topology.hosts.size(); ++i)

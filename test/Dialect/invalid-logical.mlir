@@ -13,19 +13,19 @@ neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
 
 // -----
 
-// expected-error@below {{groups of level "n" must sum to the number of devices, 2, got: 3}}
+// expected-error@below {{level "n": group sizes must add up to the 2 devices, got: 3}}
 neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
   levels [#neuroshard.level<"n", groups = [3], bandwidth = 1.0>]
 
 // -----
 
-// expected-error@below {{groups of level "n" must sum to the number of devices, 2, got: 18446744073709551614}}
+// expected-error@below {{level "n": group sizes must add up to the 2 devices, got: 4294967294}}
 neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
   levels [#neuroshard.level<"n", groups = [9223372036854775807, 9223372036854775807], bandwidth = 1.0>]
 
 // -----
 
-// expected-error@below {{the outermost level must have one group, level "n" has 2}}
+// expected-error@below {{level "n": the outermost level must be one group of all devices, got: 2 groups}}
 neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
   levels [#neuroshard.level<"n", groups = [1, 1], bandwidth = 1.0>]
 
@@ -37,7 +37,7 @@ neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200", host = 1>]
 
 // -----
 
-// expected-error@below {{groups of level "m" must lie inside groups of the level before}}
+// expected-error@below {{level "m": each group must lie inside one group of the level before}}
 neuroshard.topology @cluster devices [#neuroshard.devices<4 x "H200">]
   levels [#neuroshard.level<"o", groups = [4], bandwidth = 1.0>,
           #neuroshard.level<"n", groups = [1, 3], bandwidth = 1.0>,

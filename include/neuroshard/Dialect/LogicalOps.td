@@ -39,7 +39,6 @@ def NeuroShard_TopologyOp : NeuroShard_Op<"topology", [Symbol]> {
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     int64_t getNumDevices();
-    ::llvm::LogicalResult verifyNesting();
   }];
 }
 

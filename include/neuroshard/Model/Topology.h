@@ -4,6 +4,7 @@
 #define NEUROSHARD_MODEL_TOPOLOGY_H
 
 #include "neuroshard/Model/Diagnostics.h"
+#include "neuroshard/Model/TopologyLevels.h"
 
 #include <cstdint>
 #include <string>
@@ -11,19 +12,6 @@
 #include <vector>
 
 namespace neuroshard {
-
-/// One level of the hierarchy. Devices are numbered through; the groups are
-/// consecutive runs of them, of possibly unequal size. Two devices that share
-/// a group of this level, but none of the next inner one, talk over its link.
-struct TopologyLevel {
-  std::string name;
-  std::vector<int> groupSizes;
-  /// Per device and direction, reached (not nominal).
-  double bandwidthGBps = 0;
-  double latencyUs = 0;
-
-  bool operator==(const TopologyLevel &) const = default;
-};
 
 struct Device {
   /// Name of a DeviceClass.
@@ -53,9 +41,6 @@ struct Topology {
   int deviceCount() const { return static_cast<int>(devices.size()); }
   bool operator==(const Topology &) const = default;
 };
-
-/// Group of each device on one level.
-std::vector<int> groupOfDevices(const TopologyLevel &level);
 
 /// Everything wrong with a topology; empty when it is sound.
 Diagnostics check(const Topology &topology);
