@@ -1,4 +1,8 @@
-//===- Ops.cpp - Assembly format pieces and the generated op classes ------===//
+//===- AssemblyFormat.cpp - Custom directives of the ops' text form -------===//
+//
+// The generated op classes parse and print themselves by these.
+//
+//===----------------------------------------------------------------------===//
 
 #include "neuroshard/Dialect/NeuroShard.h"
 
