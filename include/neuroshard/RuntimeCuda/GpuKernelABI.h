@@ -84,6 +84,10 @@ extern "C" {
 /// The most rows that a small slot may have.
 #define NSG_MOST_SMALL_ROWS 1024
 
+/// Bits of the position in the word of a bad id; see nsg_lookup_task.ids. The
+/// number of the task has the others.
+#define NSG_BAD_ID_POSITION_BITS 40
+
 /// nsg_lookup_task.flags, for kernels with one body for all lookups.
 #define NSG_POOLED 1    /* items are bags; else ids */
 #define NSG_MEAN 2      /* gradients are divided by the ids of the bag */
@@ -98,7 +102,8 @@ typedef struct nsg_lookup_task {
   const void *weights;
   /// Row row_begin + r of the table is row r of the slot. An id outside
   /// [row_begin, row_begin + rows) is bad: it counts as row_begin, and
-  /// *bad_id becomes min(*bad_id, t << 40 | position in ids).
+  /// *bad_id becomes min(*bad_id, t << NSG_BAD_ID_POSITION_BITS | position in
+  /// ids), t: the number of the task.
   const void *ids;
   /// Bag b has the ids [offsets[b], offsets[b + 1]) of `ids`. Not read if
   /// unpooled, where item i is id first_id + i, or fixed, where bag b has the

@@ -14,9 +14,6 @@ using namespace mlir;
 
 namespace neuroshard {
 
-/// A bad id is reported as task << kTaskShift | position.
-static constexpr int64_t kTaskShift = 40;
-
 static Value loadElement(ImplicitLocOpBuilder &b, const DeviceStruct &from,
                          size_t offset, Type type, Value position) {
   Value array = DeviceStruct(from).array(offset, getFlatType(type),
@@ -220,7 +217,8 @@ void TaskInputs::finishIds() {
   auto branch = scf::IfOp::create(b, negate(areGood), /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
-  Value shift = arith::ConstantOp::create(b, b.getI64IntegerAttr(kTaskShift));
+  Value shift = arith::ConstantOp::create(
+      b, b.getI64IntegerAttr(NSG_BAD_ID_POSITION_BITS));
   Value number =
       arith::IndexCastOp::create(b, b.getI64Type(), settings.taskNumber);
   Value task = arith::ShLIOp::create(b, number, shift);

@@ -7,6 +7,7 @@
 
 #include "BadIds.h"
 #include "Driver/Status.h"
+#include "neuroshard/RuntimeCuda/GpuKernelABI.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -16,7 +17,6 @@ namespace {
 
 constexpr size_t kMaxPlans = 4096;
 constexpr uint64_t kNone = ~uint64_t{0};
-constexpr int kPositionBits = 40;
 
 } // namespace
 
@@ -84,9 +84,9 @@ uint64_t BadIds::readWord(const StepPlan &plan) const {
 }
 
 std::string BadIds::describe(const StepPlan &plan, uint64_t word) const {
-  auto task = static_cast<size_t>(word >> kPositionBits);
-  auto position =
-      static_cast<int64_t>(word & ((uint64_t{1} << kPositionBits) - 1));
+  auto task = static_cast<size_t>(word >> NSG_BAD_ID_POSITION_BITS);
+  auto position = static_cast<int64_t>(
+      word & ((uint64_t{1} << NSG_BAD_ID_POSITION_BITS) - 1));
   if (task >= plan.parts.size())
     return "a kernel reported a bad id of a part that does not exist";
   const nsc_part &part = plan.parts[task];

@@ -7,15 +7,16 @@
 #include "LookupParts.h"
 #include "Driver/Status.h"
 #include "neuroshard/Artifact/Error.h"
+#include "neuroshard/RuntimeCuda/GpuKernelABI.h"
 
 #include <optional>
 
 namespace neuroshard::cuda {
 namespace {
 
-constexpr int64_t kMaxIds = int64_t{1}
-                            << 40; // bits of a position in a word of BadIds
-constexpr size_t kMaxParts = size_t{1} << 24; // bits of a task number there
+/// Positions and tasks that the word of a bad id has room for.
+constexpr int64_t kMaxIds = int64_t{1} << NSG_BAD_ID_POSITION_BITS;
+constexpr size_t kMaxParts = size_t{1} << (64 - NSG_BAD_ID_POSITION_BITS);
 constexpr int64_t kMaxPooling = int64_t{1} << 31;
 
 /// Makes parts from one jagged input.
