@@ -5,7 +5,7 @@
 /// The network, per device d of an exchange:
 ///
 ///   x_d   = (clamp(device features) - mean) / std
-///   phi_d = ReLU(P1 ReLU(P0 x_d)), rounded to a multiple of 2^-24
+///   phi_d = ReLU(P1 ReLU(P0 x_d)), rounded to kPhiUnit
 ///   g     = (clamp(exchange features) - mean) / std
 ///   c_d   = [phi_d, mean of phi over the other devices, maximum over them,
 ///            mean over the others of d's innermost group, g]
@@ -40,6 +40,9 @@ inline constexpr std::string_view kCommunicationModelSchema =
 
 /// Default widths of layers; a file may have others, up to kMaxLayerWidth.
 inline constexpr int kPhiHidden = 16, kPhiWidth = 8, kContextHidden = 32;
+/// Values of phi are rounded to multiples of this, whose sums are exact in
+/// double.
+inline constexpr double kPhiUnit = 0x1p-24;
 /// The closed form is corrected by a factor of at most exp of this.
 inline constexpr double kMostCorrection = 6;
 

@@ -5,7 +5,7 @@
 ///
 ///   x   = (clamp(features) - mean) / std
 ///   h   = ReLU(T1 ReLU(T0 x))
-///   s_k = exp(T2 h), rounded to a multiple of 2^-32, k = 1..K
+///   s_k = exp(T2 h), rounded to kShardMsUnit, k = 1..K
 ///
 /// where clamp keeps each feature in the training range, widened by a margin.
 /// For a shard with more work than that, s is multiplied by the largest factor
@@ -40,6 +40,11 @@ namespace neuroshard {
 
 inline constexpr std::string_view kComputeModelSchema =
     "neuroshard.compute_model.v1";
+
+/// Times of shards in ms are rounded to multiples of the unit, whose sums are
+/// exact in double below 2^53 units, and are at most kMaxShardMs, which is more
+/// than any shard takes.
+inline constexpr double kShardMsUnit = 0x1p-32, kMaxShardMs = 0x1p16;
 
 struct NeuralComputeMember {
   /// kFeatureCount -> hidden -> hidden -> K.

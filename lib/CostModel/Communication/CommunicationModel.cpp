@@ -24,9 +24,8 @@ constexpr size_t kLogDevices = 0;
 /// Figures of a link that differ by a smaller share are the same link.
 constexpr double kNearby = 0.25;
 
-/// Adding and taking away this rounds to a multiple of 2^-24: sums of those are
-/// exact in double, in any order.
-constexpr double kRounding = 0x1.8p28;
+/// Adding and taking away this rounds to a multiple of kPhiUnit.
+constexpr double kRounding = 0x1.8p52 * kPhiUnit;
 
 /// (clamp(value) - mean) / std of `count` features.
 struct Scaler {

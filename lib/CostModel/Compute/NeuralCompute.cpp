@@ -11,19 +11,15 @@ using namespace neuroshard;
 
 namespace {
 
-/// Sums of multiples of this unit are exact in double below 2^53 units.
-constexpr double kSumUnit = 0x1p-32;
-/// Larger than any time of a shard in ms.
-constexpr double kMaxTerm = 0x1p16;
 constexpr size_t kBlockRows = dense::kBlockRows;
 
-/// exp(x) times `factor`, rounded to a multiple of kSumUnit and at most
-/// kMaxTerm, which NaN becomes too.
+/// exp(x) times `factor`, rounded to a multiple of kShardMsUnit and at most
+/// kMaxShardMs, which NaN becomes too.
 double positiveTerm(float x, double factor) {
   double term = std::exp(static_cast<double>(x)) * factor;
-  if (!(term < kMaxTerm))
-    return kMaxTerm;
-  return std::nearbyint(term / kSumUnit) * kSumUnit;
+  if (!(term < kMaxShardMs))
+    return kMaxShardMs;
+  return std::nearbyint(term / kShardMsUnit) * kShardMsUnit;
 }
 
 /// A member whose weights are laid out for inference.

@@ -2,6 +2,7 @@
 
 #include "CommunicationNetwork.h"
 
+#include "Layers/Loss.h"
 #include "Layers/TorchLoop.h"
 
 #include "neuroshard/CostModel/CommunicationModel.h"
@@ -14,10 +15,6 @@ using namespace neuroshard;
 
 namespace {
 
-/// The inference's sums are made of multiples of this.
-constexpr double kSumUnit = 0x1p-24;
-/// Below this |log(predicted / measured)| the loss is quadratic.
-constexpr double kSmooth = 0.05;
 /// A device that exchanges nothing takes no time; keeps its logarithm finite.
 constexpr double kLeastMs = 1e-6;
 
@@ -159,7 +156,7 @@ torch::Tensor corrections(const Parameters &parameters, const Inputs &inputs,
                           bool exact) {
   torch::Tensor phi = torch::relu(applyLayers(parameters.phi(), inputs.device));
   if (exact)
-    phi = torch::round(phi.to(torch::kFloat64) / kSumUnit) * kSumUnit;
+    phi = torch::round(phi.to(torch::kFloat64) / kPhiUnit) * kPhiUnit;
   torch::Tensor seen = torch::cat(
       {phi,
        meanOfOthers(phi, inputs.exchangeOf, inputs.exchanges, inputs.others),
@@ -180,9 +177,8 @@ torch::Tensor loss(const Parameters &parameters, const ExchangeTensors &data,
   torch::Tensor times = ofRows(data.wait) +
                         ofRows(data.closedForm) *
                             torch::exp(corrections(parameters, inputs, false));
-  return torch::smooth_l1_loss(torch::log(times + kLeastMs),
-                               torch::log(ofRows(data.times) + kLeastMs),
-                               at::Reduction::Mean, kSmooth);
+  return logarithmicLoss(torch::log(times + kLeastMs),
+                         torch::log(ofRows(data.times) + kLeastMs));
 }
 
 } // namespace

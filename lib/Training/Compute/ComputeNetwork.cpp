@@ -2,20 +2,15 @@
 
 #include "ComputeNetwork.h"
 
+#include "Layers/Loss.h"
 #include "Layers/TorchLoop.h"
 
 #include <ATen/Parallel.h>
+#include <cmath>
 
 using namespace neuroshard;
 
 namespace {
-
-/// The inference's sums are made of multiples of this.
-constexpr double kSumUnit = 0x1p-32;
-/// The inference's largest term of a shard is exp of this, 2^16.
-constexpr double kMostLogTerm = 11.09;
-/// Below this |log(predicted / measured)| the loss is quadratic.
-constexpr double kSmooth = 0.05;
 
 /// Shard sets as tensors.
 struct SetTensors {
@@ -103,7 +98,7 @@ torch::Tensor logTimes(const Parameters &parameters,
 
 torch::Tensor embed(const Parameters &parameters, const torch::Tensor &rows) {
   return torch::exp(
-      applyLayers(parameters.table(), rows).clamp_max(kMostLogTerm));
+      applyLayers(parameters.table(), rows).clamp_max(std::log(kMaxShardMs)));
 }
 
 torch::Tensor logTimes(const Parameters &parameters, const SetTensors &data,
@@ -117,7 +112,7 @@ torch::Tensor exactLogTimes(const Parameters &parameters,
                             const SetTensors &data) {
   Selection selection = allSets(data);
   torch::Tensor shards = embed(parameters, data.features).to(torch::kFloat64);
-  shards = torch::round(shards / kSumUnit) * kSumUnit;
+  shards = torch::round(shards / kShardMsUnit) * kShardMsUnit;
   return logTimes(parameters, sumOver(selection, shards));
 }
 
@@ -128,8 +123,7 @@ torch::Tensor withTotal(const torch::Tensor &logs) {
 
 torch::Tensor relativeLoss(const torch::Tensor &logs,
                            const torch::Tensor &times) {
-  return torch::smooth_l1_loss(withTotal(logs), torch::log(times),
-                               at::Reduction::Mean, kSmooth);
+  return logarithmicLoss(withTotal(logs), torch::log(times));
 }
 
 /// Trains with a loss of (prediction input, times).
