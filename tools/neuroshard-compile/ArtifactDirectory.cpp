@@ -2,6 +2,8 @@
 
 #include "ArtifactDirectory.h"
 
+#include "neuroshard/Artifact/Manifest.h"
+
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -31,7 +33,9 @@ static bool isArtifact(StringRef path) {
   SmallString<128> manifest(path);
   llvm::sys::path::append(manifest, "manifest.json");
   auto file = llvm::MemoryBuffer::getFile(manifest);
-  return file && (*file)->getBuffer().contains("neuroshard.manifest/");
+  // Of any version.
+  StringRef format = StringRef(kManifestSchema).rtrim("0123456789");
+  return file && (*file)->getBuffer().contains(format);
 }
 
 LogicalResult ArtifactDirectory::create(StringRef path, Location loc) {
