@@ -4,10 +4,8 @@ In a wheel they lie inside the package, in an installation or a build tree above
 
 from __future__ import annotations
 
-import mmap
 import os
 import pathlib
-import re
 import sys
 from collections.abc import Iterable
 from importlib.util import find_spec
@@ -22,9 +20,6 @@ COMPILER = "neuroshard-compile"
 # How to build them into the package (docs/install.md).
 BUILD_WITH_TORCH = "pip install . --no-build-isolation, where torch is installed"
 BUILD_WITH_COMPILER = "pip install . --config-settings=cmake.define.NEUROSHARD_BUILD_COMPILER=ON"
-
-# The text in lib/RuntimeTorch/TorchVersion.cpp.
-_BUILT_FOR = re.compile(rb"neuroshard built for torch ([0-9A-Za-z.+]+)\0")
 
 
 def roots() -> list[pathlib.Path]:
@@ -65,26 +60,3 @@ def run_tool(name: str) -> NoReturn:
 
 def first(paths: Iterable[pathlib.Path]) -> pathlib.Path | None:
     return next((path for path in paths if path.is_file()), None)
-
-
-def torch_of(path: str | os.PathLike) -> str | None:
-    """The version of PyTorch that a libneuroshard_torch.so was built for, as 2.14.1. Read from
-    the file, since with another version it cannot be loaded."""
-    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
-        found = _BUILT_FOR.search(text)
-        return found[1].decode() if found else None
-
-
-def torch_mismatch(path: str | os.PathLike, version: str) -> str:
-    """Why the library cannot be loaded into a PyTorch of this version; "" if it can. PyTorch
-    keeps its C++ interface within a release such as 2.14."""
-    built = torch_of(path)
-    if built is None or release(built) == release(version):
-        return ""
-    return (f"{path} was built for PyTorch {built}, but the one installed is {version}: either "
-            f"pip install \"torch=={release(built)}.*\", or build NeuroShard for yours "
-            f"({BUILD_WITH_TORCH})")
-
-
-def release(version: str) -> str:
-    return ".".join(version.split("+")[0].split(".")[:2])

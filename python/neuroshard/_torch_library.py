@@ -9,7 +9,7 @@ from functools import cache
 
 import torch
 
-from neuroshard import _binaries
+from neuroshard import _binaries, _torch_version
 from neuroshard.errors import MissingLibrary
 
 
@@ -31,7 +31,7 @@ def load_library() -> None:
     """Defines the operators of lib/RuntimeTorch in torch.ops.neuroshard."""
     path = library_path()
     try:
-        if mismatch := _binaries.torch_mismatch(path, torch.__version__):
+        if mismatch := _torch_version.torch_mismatch(path, torch.__version__):
             raise MissingLibrary(mismatch)
         torch.ops.load_library(str(path))
     except (OSError, ValueError) as error:

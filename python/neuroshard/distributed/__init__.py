@@ -18,7 +18,7 @@ if TYPE_CHECKING or find_spec("neuroshard._planner"):
     from neuroshard.distributed._compile_cache import compile_plan
     from neuroshard.distributed._collection import (Pending, ShardedEmbeddingBagCollection,
                                                     ShardedEmbeddingCollection)
-    from neuroshard.distributed._convert import problem_of
+    from neuroshard.distributed._problem_of_modules import problem_of
     from neuroshard.distributed._planning import plan
 
 from neuroshard.distributed._lockstep import lockstep

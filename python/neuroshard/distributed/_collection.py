@@ -9,7 +9,7 @@ import torch
 import torch.distributed as dist
 
 from neuroshard._group.agreement import require_same, together
-from neuroshard.distributed._convert import key_of
+from neuroshard.distributed._problem_of_modules import key_of
 from neuroshard.distributed._engine.engine import Engine, make_engine
 from neuroshard.distributed._optimizer import FusedOptimizer
 from neuroshard.distributed._outputs import make_keyed, make_jagged_tensors, split_rows

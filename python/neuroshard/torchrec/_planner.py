@@ -22,7 +22,8 @@ from neuroshard.tables import Optimizer
 from neuroshard.torchrec import _checks as checks
 from neuroshard._tensors import ROW_WISE
 from neuroshard._torchrec_plans import table_name
-from neuroshard.torchrec._modules import Found, Cluster, find_tables
+from neuroshard.torchrec._modules import Found, find_tables
+from neuroshard.torchrec._sharding_types import Cluster
 from neuroshard.torchrec._plans import to_torchrec
 from neuroshard.torchrec._topology import topology_of
 

@@ -11,7 +11,7 @@ import sys
 import pytest
 
 import neuroshard as ns
-from neuroshard import _binaries
+from neuroshard import _binaries, _torch_version
 from support.planning import ROOT
 
 ELF = b"\x7fELF"
@@ -205,18 +205,18 @@ def test_another_torch_is_refused_before_its_library_is_loaded(complete, tmp_pat
     import torch
 
     real = complete / "neuroshard" / "lib" / _binaries.TORCH_LIBRARY
-    assert _binaries.torch_of(real) == torch.__version__.split("+")[0]
-    assert _binaries.torch_mismatch(real, torch.__version__) == ""
+    assert _torch_version.torch_of(real) == torch.__version__.split("+")[0]
+    assert _torch_version.torch_mismatch(real, torch.__version__) == ""
     other = tmp_path / _binaries.TORCH_LIBRARY
     other.write_bytes(ELF + b" neuroshard built for torch 1.13.1\0 ")
-    assert _binaries.torch_mismatch(other, "1.13.0+cpu") == ""
-    assert _binaries.torch_mismatch(other, "2.14.1+cu130") == (
+    assert _torch_version.torch_mismatch(other, "1.13.0+cpu") == ""
+    assert _torch_version.torch_mismatch(other, "2.14.1+cu130") == (
         f"{other} was built for PyTorch 1.13.1, but the one installed is 2.14.1+cu130: either pip "
         "install \"torch==1.13.*\", or build NeuroShard for yours "
         f"({_binaries.BUILD_WITH_TORCH})")
     plain = tmp_path / "plain.so"
     plain.write_bytes(ELF)
-    assert _binaries.torch_of(plain) is None
+    assert _torch_version.torch_of(plain) is None
 
 
 def test_the_cuda_toolkit_is_that_of_the_interpreter(tmp_path, monkeypatch):

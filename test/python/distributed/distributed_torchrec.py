@@ -22,7 +22,7 @@ from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder  # n
 from torchrec.distributed.planner.types import ParameterConstraints, Topology  # noqa: E402
 
 from neuroshard.torchrec import NeuroShardPlanner, from_torchrec, to_torchrec  # noqa: E402
-from neuroshard.torchrec._modules import RUN_WRONG  # noqa: E402
+from neuroshard.torchrec._sharding_types import RUN_WRONG  # noqa: E402
 from support.torchrec_models import (SAMPLES, Model, draw, loss_of, make_tables,  # noqa: E402
                                      reference, whole_weights)
 

@@ -15,7 +15,7 @@ from importlib import import_module, metadata
 from importlib.util import find_spec
 from typing import NamedTuple
 
-from neuroshard import _binaries
+from neuroshard import _binaries, _torch_version
 
 TORCH, TORCHREC = "2.14", "1.9"
 TOOL_LIMIT_S = 20
@@ -123,12 +123,12 @@ def torch_library() -> Check:
     if path is None or not os.path.exists(path):
         return Check(part, "missing", named or "not in lib of the package, its build or "
                      "installation", advice)
-    built = _binaries.torch_of(path)
+    built = _torch_version.torch_of(path)
     if find_spec("torch") is None:
         return Check(part, "broken", f"{path}, built for torch {built or TORCH}, cannot be loaded "
                      "without torch",
-                     f"pip install \"torch=={_binaries.release(built or TORCH)}.*\"")
-    if mismatch := _binaries.torch_mismatch(path, version_of("torch")):
+                     f"pip install \"torch=={_torch_version.release(built or TORCH)}.*\"")
+    if mismatch := _torch_version.torch_mismatch(path, version_of("torch")):
         return Check(part, "broken", *mismatch.split(": ", 1))
     return guarded(part, lambda: load_library(str(path), built), advice)
 
