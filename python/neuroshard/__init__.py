@@ -13,24 +13,23 @@ The first use of a name imports what it needs: import neuroshard alone takes no 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from neuroshard.cases import WhatIf, WhatIfCase, what_if
     from neuroshard.constraints import Constraints, Place, Reserves, Shard, TableRule
     from neuroshard.costs import (CostModel, DeviceClass, ShardSet, ShardWork, Traffic,
                                   device_classes)
     from neuroshard.distributed import ShardedEmbeddingBagCollection, ShardedEmbeddingCollection
-    from neuroshard.errors import (CostModelError, Diagnostic, Error, InvalidPlan,
-                                   InvalidProblem, PlanningError, UnknownCostModel,
-                                   UnknownPolicy)
+    from neuroshard.errors import (CostModelError, Diagnostic, Error, InvalidPlan, InvalidProblem,
+                                   PlanningError, UnknownCostModel, UnknownPolicy)
     from neuroshard.export import export, load_export
-    from neuroshard.planning import (Objective, Progress, PublishedSettings, WarmStart,
-                                     algorithms, evaluate, inspect, plan)
+    from neuroshard.planning import (Objective, Progress, PublishedSettings, WarmStart, algorithms,
+                                     evaluate, inspect, plan)
     from neuroshard.plans import Plan, Provenance, Setting
     from neuroshard.problem import ShardingProblem
     from neuroshard.results import (Breakdown, DeviceCost, DeviceMemory, Memory, Migration,
                                     PlanResult, SnapshotCost, TableMove)
-    from neuroshard.tables import (Access, Batch, Feature, FeatureStatistics, Optimizer,
-                                   RowMass, Snapshot, Table, TableStatistics)
+    from neuroshard.tables import (Access, Batch, Feature, FeatureStatistics, Optimizer, RowMass,
+                                   Snapshot, Table, TableStatistics)
     from neuroshard.topology import Device, Host, Level, Topology
+    from neuroshard.what_if_cases import WhatIf, WhatIfCase, what_if
 
 __all__ = [
     "Access", "Batch", "Breakdown", "Constraints", "CostModel", "CostModelError",
@@ -47,7 +46,6 @@ __all__ = [
 
 # The module of each public name; names that need torch are below.
 _MODULES = {
-    "cases": "WhatIf WhatIfCase what_if",
     "constraints": "Constraints Place Reserves Shard TableRule",
     "costs": "CostModel DeviceClass ShardSet ShardWork Traffic device_classes",
     "errors": "CostModelError Diagnostic Error InvalidPlan InvalidProblem PlanningError "
@@ -60,6 +58,7 @@ _MODULES = {
     "tables": "Access Batch Feature FeatureStatistics Optimizer RowMass Snapshot Table "
               "TableStatistics",
     "topology": "Device Host Level Topology",
+    "what_if_cases": "WhatIf WhatIfCase what_if",
 }
 _NEED_TORCH = ("ShardedEmbeddingBagCollection", "ShardedEmbeddingCollection", "distributed")
 

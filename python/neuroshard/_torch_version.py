@@ -1,5 +1,5 @@
-"""The version of PyTorch that the operators' library was built for, and whether the library may be
-loaded into another."""
+"""The versions of PyTorch and TorchRec that NeuroShard is tested with, the version of PyTorch that
+the operators' library was built for, and whether the library may be loaded into another."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ import os
 import re
 
 from neuroshard._binaries import BUILD_WITH_TORCH
+
+# Tested; pyproject.toml asks for these.
+TORCH, TORCHREC = "2.14", "1.9"
 
 # The text in lib/RuntimeTorch/TorchVersion.cpp.
 _BUILT_FOR = re.compile(rb"neuroshard built for torch ([0-9A-Za-z.+]+)\0")

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import torch.distributed as dist
 
-from neuroshard._group.control import control_of
+from neuroshard._group.watched_group import watched_group_of
 from neuroshard.errors import GroupError
 
 T = TypeVar("T")
@@ -33,7 +33,8 @@ def gather(value: T, group: dist.ProcessGroup | None) -> list[T]:
     the same everywhere, if ranks are gone."""
     if size_of(group) == 1:
         return [value]
-    return [pickle.loads(data) for data in control_of(group).gather_bytes(pickle.dumps(value))]
+    everyone = watched_group_of(group).gather_bytes(pickle.dumps(value))
+    return [pickle.loads(data) for data in everyone]
 
 
 def attempt(work: Callable[[], T]) -> tuple[T | None, BaseException | None]:

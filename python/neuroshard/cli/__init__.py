@@ -23,7 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         return run(arguments)
     if arguments[:1] == ["doctor"]:
-        from neuroshard.cli._analysis.checkup import print_plain
+        from neuroshard.cli._analysis.installation_checks import print_plain
 
         try:
             return print_plain("--json" in arguments[1:])

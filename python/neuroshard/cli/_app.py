@@ -45,7 +45,7 @@ class Group(click.Group):
 
 def print_version(context: click.Context, option: click.Parameter, asked: bool) -> None:
     if asked:
-        from neuroshard.cli._analysis.checkup import own_version
+        from neuroshard.cli._analysis.installation_checks import own_version
 
         click.echo(f"{NAME} {own_version()}")
         context.exit()

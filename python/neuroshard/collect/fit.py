@@ -8,9 +8,9 @@ import sys
 
 import numpy as np
 
-from neuroshard.collect._samples import samples
 from neuroshard.collect._errors import CollectError
-from neuroshard.collect._samples.links import fit_links
+from neuroshard.collect._samples import samples
+from neuroshard.collect._samples.link_fit import fit_links
 
 
 def with_links(topology, links):

@@ -18,8 +18,8 @@ from neuroshard.cuda._library import (_SIGNATURES, VERSION, BadId, CudaError, Gr
                                       Lookup, Memory, NoDriver, Norms, OutOfMemory, Part, Slot,
                                       _Input, _Options, _Output, _SlotMemory, library_path,
                                       load_library)
-from neuroshard.cuda._parts import (ELEMENT_BYTES, ELEMENT_TYPES, Input, checked_rate, count, part,
-                                    parts_of, within)
+from neuroshard.cuda._step_arguments import (ELEMENT_BYTES, ELEMENT_TYPES, Input, checked_rate,
+                                             count, part, parts_of, within)
 
 __all__ = ["ELEMENT_BYTES", "ELEMENT_TYPES", "EMULATOR", "INFERENCE", "TRAINING",
            "TRAINING_JOINED", "VERSION", "BadId", "CudaError", "Device", "Gradient", "Info",

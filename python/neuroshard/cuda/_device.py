@@ -12,9 +12,10 @@ from neuroshard import _fields
 from neuroshard.cuda._arrays import ELEMENT_DTYPES, RAW, Found, address, look_at, take
 from neuroshard.cuda._library import (CudaError, Info, Lookup, Memory, Norms, Part, Slot, _Input,
                                       _Options, _Output, _SlotMemory, check, load_library)
-from neuroshard.cuda._parts import (ELEMENT_BYTES, ELEMENT_TYPES, Input, array_of, check_outputs,
-                                    checked_rate, make_part, native_gradients, native_input,
-                                    native_outputs, reading_of, within)
+from neuroshard.cuda._step_arguments import (ELEMENT_BYTES, ELEMENT_TYPES, Input, array_of,
+                                             check_outputs, checked_rate, make_part,
+                                             native_gradients, native_input, native_outputs,
+                                             reading_of, within)
 
 INFERENCE, TRAINING, TRAINING_JOINED = range(3)
 EMULATOR = "NeuroShard emulator"  # as nsc_info.gpu has it; its memory is the host's

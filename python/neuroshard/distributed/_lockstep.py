@@ -9,7 +9,7 @@ from typing import TypeVar
 import torch.distributed as dist
 
 from neuroshard._group.agreement import size_of
-from neuroshard._group.control import control_of
+from neuroshard._group.watched_group import watched_group_of
 from neuroshard.errors import GroupError
 
 T = TypeVar("T")
@@ -50,4 +50,4 @@ def lockstep(loader: Iterable[T], process_group: dist.ProcessGroup | None = None
 
 def exchange(state: int, group: dist.ProcessGroup | None) -> list[int]:
     """One number of each rank."""
-    return [state] if size_of(group) == 1 else control_of(group).gather_numbers(state)
+    return [state] if size_of(group) == 1 else watched_group_of(group).gather_numbers(state)

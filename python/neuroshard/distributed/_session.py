@@ -14,12 +14,12 @@ from dataclasses import dataclass
 import torch
 import torch.distributed as dist
 
-from neuroshard.distributed._engine import operators
 from neuroshard._group.agreement import (host_leaders, local_ranks, rank_of, require_same, size_of,
                                          together)
-from neuroshard.distributed._compile_cache import check_artifact, fingerprints, make_artifact
+from neuroshard._group.watched_group import watched_group_of, is_forked
 from neuroshard._tensors import DTYPES, ID_DTYPES
-from neuroshard._group.control import control_of, is_forked
+from neuroshard.distributed._compile_cache import check_artifact, fingerprints, make_artifact
+from neuroshard.distributed._engine import operators
 from neuroshard.distributed._engine.engine import Engine
 from neuroshard.distributed._shards import LocalShard, Manifest, local_shards
 from neuroshard.errors import TensorError
@@ -108,7 +108,7 @@ class Session:
 
     def _join(self, folder: pathlib.Path, threads: int | None) -> None:
         if self.size > 1:
-            self._own_group = control_of(self.group).new_group(self.engine.backend)
+            self._own_group = watched_group_of(self.group).new_group(self.engine.backend)
         if threads is not None and (not isinstance(threads, int) or threads < 0):
             raise ValueError(f"threads: expected a number from 1, or None, found {threads!r}")
         if threads is None:

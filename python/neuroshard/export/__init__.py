@@ -18,15 +18,15 @@ import types
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from neuroshard.export.errors import ExportError
     from neuroshard.export._exported import Exported
     from neuroshard.export._exporter import export
     from neuroshard.export._files.loading import load_export
-    from neuroshard.export._run.running import Program
+    from neuroshard.export._run.program import Program
+    from neuroshard.export.errors import ExportError
 
 __all__ = ["ExportError", "Exported", "Program", "export", "load_export"]
 
-_PLACES = {"ExportError": "errors", "Exported": "_exported", "Program": "_run.running",
+_PLACES = {"ExportError": "errors", "Exported": "_exported", "Program": "_run.program",
            "export": "_exporter", "load_export": "_files.loading"}
 
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from neuroshard.export._files.saving import save
 from neuroshard.export._options import require_batch
-from neuroshard.export._split_model import SplitModel
 from neuroshard.export._run.compiling import compile_model
 from neuroshard.export._run.per_sample import why_not_shared
+from neuroshard.export._split_model import SplitModel
 
 if TYPE_CHECKING:
-    from neuroshard.export._run.running import Program
+    from neuroshard.export._run.program import Program
     from neuroshard.plans import Plan
     from neuroshard.problem import ShardingProblem
     from neuroshard.topology import Topology
@@ -53,7 +53,7 @@ class Exported(SplitModel):
              folder: str | os.PathLike | None = None) -> Program:
         """Compiles and opens the artifact on in-process devices. The result is a context manager
         that is called like the model. folder: for the artifact; None: a temporary one."""
-        from neuroshard.export._run.running import open_program
+        from neuroshard.export._run.program import open_program
 
         return open_program(self, plan, devices, folder)
 

@@ -7,19 +7,19 @@ from typing import Literal
 
 import torch
 
-from neuroshard.export._trace.arguments import Arguments
+from neuroshard.export._exported import Exported
 from neuroshard.export._graph.dense import lower_dense, make_dense, split_inputs
 from neuroshard.export._graph.embeddings import Found, Tables, find_lookups, is_embedding
-from neuroshard.export.errors import ExportError
-from neuroshard.export._exported import Exported
 from neuroshard.export._graph.features import Features, check_dynamic
-from neuroshard.export._run.ids import batch_of, make_jagged, mean_pooling
-from neuroshard.export._trace.locations import location
-from neuroshard.export._options import require_batch, require_names
-from neuroshard.export._program import Dense, Ids, Lookup
 from neuroshard.export._graph.split import extract, shape_of_rows
 from neuroshard.export._graph.text import ModuleText
+from neuroshard.export._options import require_batch, require_names
+from neuroshard.export._run.ids import batch_of, make_jagged, mean_pooling
+from neuroshard.export._signature import Dense, Ids, Lookup
+from neuroshard.export._trace.arguments import Arguments
+from neuroshard.export._trace.locations import location
 from neuroshard.export._trace.trace import trace
+from neuroshard.export.errors import ExportError
 from neuroshard.tables import Optimizer
 
 

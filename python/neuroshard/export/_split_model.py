@@ -9,8 +9,8 @@ import torch
 from torch.utils import _pytree as pytree
 
 from neuroshard.export._graph.text import ModuleText
-from neuroshard.export._program import Dense, Ids, Input, Lookup, Table, Value
 from neuroshard.export._run.ids import Jagged, make_jagged, zero_rows
+from neuroshard.export._signature import Dense, Ids, Input, Lookup, Table, Value
 from neuroshard.export._trace.arguments import Arguments
 from neuroshard.export.errors import ExportError
 

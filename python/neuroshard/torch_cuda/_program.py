@@ -13,15 +13,15 @@ from pathlib import Path
 import torch
 
 from neuroshard import _fields, cuda
-from neuroshard.cuda import within
-from neuroshard._gpu import memory
-from neuroshard.errors import TensorError
-from neuroshard._tensors import ALIGNMENT, padded
-from neuroshard.torch_cuda._layout import (Group, check_whole, load_manifest, make_layout,
-                                           reading)
+from neuroshard._gpu import table_tensors
+from neuroshard._gpu.out_of_memory import with_torch_memory
 from neuroshard._gpu.place import pick_place, require_driver
+from neuroshard._tensors import ALIGNMENT, padded
+from neuroshard.cuda import within
+from neuroshard.errors import TensorError
+from neuroshard.torch_cuda._layout import Group, check_whole, load_manifest, make_layout, reading
 from neuroshard.torch_cuda._step import (Step, address, check_offsets, check_sizes, check_tensors,
-                                        expect_count)
+                                         expect_count)
 from neuroshard.torch_cuda._weight_gradients import WeightGradients
 
 _open: weakref.WeakValueDictionary[str, Program] = weakref.WeakValueDictionary()
@@ -73,7 +73,7 @@ class Program:
         manifest = load_manifest(folder)
         with reading(folder):
             check_whole(manifest)
-            arrays = memory.find_arrays(manifest)
+            arrays = table_tensors.find_arrays(manifest)
         self.allocate(folder, arrays)
         with reading(folder):
             self.layout = make_layout(manifest, self.device.lookups, settings.concatenate)
@@ -88,22 +88,22 @@ class Program:
         _open[self.name] = self
 
     def allocate(self, artifact: str | os.PathLike,
-                    arrays: dict[str, list[memory.Array]]) -> None:
+                    arrays: dict[str, list[table_tensors.Array]]) -> None:
         """Opens the artifact and sets `tables`: by name, the tensors that a user sees. On a GPU
         torch allocates them; the emulator allocates its own."""
         tensors = None
         if self.place.type == "cuda":
-            tensors = [memory.allocate(group, self.place) for group in arrays.values()]
+            tensors = [table_tensors.allocate(group, self.place) for group in arrays.values()]
         # seed=None: nothing is written before the driver is known to accept this memory.
         self.device = cuda.Device(
             artifact, 0, self.place.index or 0, seed=None,
-            memory=tensors and [memory.as_slot_memory(group) for group in tensors])
-        self._lease = memory.Lease(self.device)
+            memory=tensors and [table_tensors.as_slot_memory(group) for group in tensors])
+        self._lease = table_tensors.Lease(self.device)
         require_driver(self.device, self.place)
         for (name, group), slot in zip(arrays.items(), self.device.slots):
-            memory.check_sizes(name, group, slot)
+            table_tensors.check_sizes(name, group, slot)
         if tensors is None:
-            tensors = [memory.adopt(group, slot, self._lease)
+            tensors = [table_tensors.adopt(group, slot, self._lease)
                        for group, slot in zip(arrays.values(), self.device.slots)]
         self.tables = {
             name: {array.name: array.visible(tensor) for array, tensor in zip(group, own)}
@@ -189,8 +189,8 @@ class Program:
 
     def launch(self, step: Step, parts: object, mode: int) -> None:
         self._sorted = None
-        memory.with_torch_memory(lambda: self.device.forward(parts, mode, self.stream()),
-                                 self.is_capturing())
+        with_torch_memory(lambda: self.device.forward(parts, mode, self.stream()),
+                          self.is_capturing())
         # Another stream of the library reads the ids until the next call, and check() reads them
         # too: hold them, so that torch does not reuse their memory.
         self._held = step
@@ -278,7 +278,8 @@ class Program:
                 shards.setdefault(slot.table, []).append((slot.col_begin, number))
         for members in shards.values():
             norms = [self.device.norms(number) for _, number in sorted(members)]
-            parts = [memory.foreign(norm.norms, norm.capacity, self.place) for norm in norms]
+            parts = [table_tensors.foreign(norm.norms, norm.capacity, self.place)
+                     for norm in norms]
             total = parts[0].clone()
             for part in parts[1:]:
                 total += part

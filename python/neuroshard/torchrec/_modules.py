@@ -11,13 +11,13 @@ from fbgemm_gpu.split_embedding_configs import EmbOptimType
 from torchrec.distributed.planner.types import ParameterConstraints
 from torchrec.distributed.types import ModuleSharder
 
-from neuroshard.constraints import TableRule
-from neuroshard.tables import Feature, Optimizer, Table
-from neuroshard.errors import Unsupported
 from neuroshard._tensors import ELEMENT_TYPES
 from neuroshard._torchrec_plans import table_name
 from neuroshard._vocabulary import COLUMN_ALIGNMENT
-from neuroshard.torchrec._checks import check_features, check_limits
+from neuroshard.constraints import TableRule
+from neuroshard.errors import Unsupported
+from neuroshard.tables import Feature, Optimizer, Table
+from neuroshard.torchrec._planner_checks import check_features, check_limits
 from neuroshard.torchrec._sharding_types import Cluster, allowed_kinds, can_be_cut
 
 OPTIMIZERS = {EmbOptimType.EXACT_SGD: "sgd", EmbOptimType.EXACT_ADAGRAD: "adagrad",

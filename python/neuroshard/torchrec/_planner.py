@@ -13,18 +13,18 @@ from torchrec.distributed.sharding_plan import get_default_sharders
 from torchrec.distributed.types import ModuleSharder, ShardingPlan, ShardingPlanner
 
 import neuroshard
-from neuroshard.constraints import Constraints, Reserves
 from neuroshard._group.agreement import attempt, rank_of, size_of
+from neuroshard._tensors import ROW_WISE
+from neuroshard._torchrec_plans import table_name
+from neuroshard.constraints import Constraints, Reserves
 from neuroshard.errors import GroupError
 from neuroshard.problem import ShardingProblem
 from neuroshard.results import PlanResult
 from neuroshard.tables import Optimizer
-from neuroshard.torchrec import _checks as checks
-from neuroshard._tensors import ROW_WISE
-from neuroshard._torchrec_plans import table_name
+from neuroshard.torchrec import _planner_checks as checks
 from neuroshard.torchrec._modules import Found, find_tables
-from neuroshard.torchrec._sharding_types import Cluster
 from neuroshard.torchrec._plans import to_torchrec
+from neuroshard.torchrec._sharding_types import Cluster
 from neuroshard.torchrec._topology import topology_of
 
 

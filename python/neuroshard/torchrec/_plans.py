@@ -8,7 +8,7 @@ from torchrec.distributed.types import ShardingPlan
 
 from neuroshard.plans import Plan
 from neuroshard.problem import Semantics
-from neuroshard.torchrec import _checks as checks
+from neuroshard.torchrec import _planner_checks as checks
 
 
 def to_torchrec(plan: Plan, modules: Mapping[str, Sequence[str]], *, device: str = "cuda",

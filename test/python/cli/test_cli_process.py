@@ -10,7 +10,7 @@ import tomllib
 import pytest
 
 import neuroshard.cli
-from neuroshard.cli._analysis import checkup
+from neuroshard._torch_version import TORCH, TORCHREC
 from support.commands import make_runner
 from support.planning import ROOT, small_problem
 
@@ -153,8 +153,8 @@ def test_doctor_without_the_planner():
 def test_versions_are_those_of_the_package():
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     wanted = extras["optional-dependencies"]["torchrec"]
-    assert f"torch=={checkup.TORCH}.*" in wanted
-    assert f"torchrec=={checkup.TORCHREC}.*" in wanted
+    assert f"torch=={TORCH}.*" in wanted
+    assert f"torchrec=={TORCHREC}.*" in wanted
 
 
 def test_without_its_libraries(capsys, tmp_path, monkeypatch):

@@ -13,7 +13,7 @@ import pytest
 
 from neuroshard.collect import communication, fit
 from neuroshard.collect._measuring import draws
-from neuroshard.collect._samples import links, samples
+from neuroshard.collect._samples import link_fit, samples
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -332,7 +332,7 @@ def test_fit_finds_the_figures_of_two_levels():
         times = (skews.max() - skews + net) * np.exp(random.normal(0, 0.03, devices))
         times *= 5 if index % 20 == 0 else 1
         measured.append(exchange_among(which, owners, skews, times))
-    (cluster, node), error = links.fit_links(measured, topologies)
+    (cluster, node), error = link_fit.fit_links(measured, topologies)
     assert (cluster.name, node.name) == ("cluster", "node")
     assert node.latency_us == pytest.approx(80, rel=0.15)
     assert node.bandwidth_gb_per_s == pytest.approx(10, rel=0.1)

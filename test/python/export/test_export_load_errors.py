@@ -12,7 +12,7 @@ import typing
 import neuroshard
 import pytest
 import torch
-from neuroshard.export._files import files, loading
+from neuroshard.export._files import checksums, loading
 from safetensors.torch import load_file, save_file
 from support import matrix
 from torch import nn
@@ -74,7 +74,7 @@ def test_whole(model):
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_damaged_files(ending, model, saved, monkeypatch):
     nothing_is_read(monkeypatch)
-    place = files.place_of(model, ending)
+    place = checksums.place_of(model, ending)
     whole, chooser = place.read_bytes(), random.Random(f"{matrix.seed()} {ending}")
     expected = f"{place.name}\" (is damaged|is not what)|cannot read \".*{place.name}|found 'None'"
     for _ in range(12):
@@ -125,17 +125,17 @@ def test_other_versions(schema, model):
 @pytest.mark.parametrize("text", ["", "[]", "3", "{", "[" * 100_000, "\"x\"", "{\"schema\": {}}"],
                          ids=range(7))
 def test_no_records(text, model):
-    files.place_of(model, "json").write_text(text)
+    checksums.place_of(model, "json").write_text(text)
     refuses(model, "cannot read .*model.json|expected a file of the version")
 
 
 def rewrite(model, change):
     """path.json with changed contents and a matching checksum."""
-    place = files.place_of(model, "json")
+    place = checksums.place_of(model, "json")
     record = json.loads(place.read_text())
     del record["checksum"]
     change(record)
-    place.write_text(files.record_text(record, {}))
+    place.write_text(checksums.record_text(record, {}))
 
 
 def paths_in(value, path=()):
@@ -160,7 +160,7 @@ def change_at(record, path, chooser):
 
 def test_records_that_say_something_else(model):
     """A changed record raises an ExportError or loads; nothing else happens."""
-    place = files.place_of(model, "json")
+    place = checksums.place_of(model, "json")
     record = json.loads(place.read_text())
     del record["checksum"]
     places = list(paths_in(record))
@@ -169,7 +169,7 @@ def test_records_that_say_something_else(model):
     for _ in range(count):
         changed = copy.deepcopy(record)
         change_at(changed, chooser.choice(places), chooser)
-        place.write_text(files.record_text(changed, {}))
+        place.write_text(checksums.record_text(changed, {}))
         try:
             loaded = neuroshard.load_export(model)
         except neuroshard.export.ExportError:
@@ -191,17 +191,17 @@ def test_records_that_say_something_else(model):
     (lambda state: state.update(more=torch.ones(2)), '"more" is in one of them alone')],
     ids=["shape", "type", "missing", "more"])
 def test_other_weights(change, expected, model):
-    place = files.place_of(model, "safetensors")
+    place = checksums.place_of(model, "safetensors")
     state = load_file(place)
     change(state)
     save_file(state, place)
-    rewrite(model, lambda record: record["files"].update(safetensors=files.digest(place)))
+    rewrite(model, lambda record: record["files"].update(safetensors=checksums.digest(place)))
     refuses(model, expected)
 
 
 def test_an_older_file_of_weights_is_not_read(model):
     neuroshard.load_export(model).save(model)
-    assert files.place_of(model, "safetensors").exists()
+    assert checksums.place_of(model, "safetensors").exists()
     assert all(one.is_meta for one in neuroshard.load_export(model).state.values())
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import neuroshard as ns
-from neuroshard.cli._output import plain
+from neuroshard.cli._output import json_results
 from support.planner_c import BAD_INPUT, NO_PLAN, OK, load_library, plan_in_c
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -45,7 +45,7 @@ def test_same_result(library, options):
                  if name in options}
     if published:
         arguments["published"] = ns.PublishedSettings(**published)
-    expected = plain.result(ns.plan(problem, progress=False, **arguments))
+    expected = json_results.result(ns.plan(problem, progress=False, **arguments))
     del expected["seconds"], found["seconds"]
     assert found == expected
 
@@ -57,7 +57,7 @@ def test_same_plan_from_a_warm_start(library):
                               previous=json.loads(previous.to_json()), horizon_steps=1000.0,
                               tolerance=0.0)
     assert status == OK, found
-    expected = plain.result(ns.plan(problem, progress=False, warm_start=ns.WarmStart(
+    expected = json_results.result(ns.plan(problem, progress=False, warm_start=ns.WarmStart(
         previous, horizon_steps=1000.0, tolerance=0.0)))
     del expected["seconds"], found["seconds"]
     assert found["migration"] is not None
@@ -70,12 +70,12 @@ def test_same_error(library):
     with pytest.raises(ns.PlanningError) as raised:
         ns.plan(problem, progress=False)
     assert status == NO_PLAN
-    assert error == plain.error(raised.value)
+    assert error == json_results.error(raised.value)
     status, error = plan_in_c(library, '{"schema": "neuroshard.workload.v1"}')
     with pytest.raises(ns.PlanningError) as raised:
         ns.ShardingProblem.from_json('{"schema": "neuroshard.workload.v1"}')
     assert status == BAD_INPUT
-    assert error == plain.error(raised.value)
+    assert error == json_results.error(raised.value)
 
 
 def test_a_callback_ends_the_search(library):

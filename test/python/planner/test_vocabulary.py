@@ -7,7 +7,7 @@ import torch
 
 from neuroshard import _planner, _tensors, constraints, cuda, problem, tables
 from neuroshard.collect.communication import DEVICE_CLASSES
-from neuroshard.cuda import _parts
+from neuroshard.cuda import _step_arguments
 from neuroshard.cuda._arrays import ELEMENT_DTYPES
 
 WORDS = _planner.vocabulary()
@@ -48,7 +48,7 @@ def test_device_classes_of_the_collector():
 
 def test_types_of_the_gpu_library():
     assert list(cuda.ELEMENT_TYPES) == list(WORDS["element_bytes"])
-    assert _parts.ELEMENT_BYTES == WORDS["element_bytes"]
+    assert _step_arguments.ELEMENT_BYTES == WORDS["element_bytes"]
     assert {name: getattr(torch, dtype) for name, dtype in ELEMENT_DTYPES.items()} \
         == _tensors.DTYPES
-    assert sorted(_parts.ID_DTYPES) == sorted(WORDS["id_bytes"].values())
+    assert sorted(_step_arguments.ID_DTYPES) == sorted(WORDS["id_bytes"].values())

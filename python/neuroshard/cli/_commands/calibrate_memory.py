@@ -21,8 +21,8 @@ def command(plan: str, statistics: tuple[str, ...], output: str | None, as_json:
     """Fits the memory reserves to the JSON files STATISTICS: what torch.cuda.memory_stats()
     gave on every rank after some steps of WORKLOAD under PLAN."""
     from neuroshard.cli._analysis import calibration
-    from neuroshard.cli._output import plain, show
     from neuroshard.cli._input import sources
+    from neuroshard.cli._output import json_results, show
 
     source = values["workload"]
     problem = workload.take(values)
@@ -34,7 +34,7 @@ def command(plan: str, statistics: tuple[str, ...], output: str | None, as_json:
         own = problem if sources.names_function(source) else sources.load_workload(source)
         own.replace(constraints=own.constraints.replace(reserves=found.reserves)).save(output)
     if as_json:
-        show.print_json({"reserves": plain.whole(found.reserves),
+        show.print_json({"reserves": json_results.whole(found.reserves),
                          "ranks": [{**one._asdict(), "use": one.use._asdict()}
                                    for one in found.ranks],
                          "remarks": list(found.remarks)})

@@ -24,8 +24,8 @@ def command(plans: tuple[str, ...], algorithm: tuple[str, ...], as_json: bool,
     model."""
     import neuroshard as ns
     from neuroshard.cli._analysis import comparison
-    from neuroshard.cli._output import show
     from neuroshard.cli._input import sources
+    from neuroshard.cli._output import show
 
     loaded = {path: sources.load_plan(path) for path in plans}
     problem = workload.take(values)
@@ -46,13 +46,14 @@ def command(plans: tuple[str, ...], algorithm: tuple[str, ...], as_json: bool,
 
 def as_plain(entries: list[Any]) -> dict[str, Any]:
     from neuroshard.cli._analysis import comparison
-    from neuroshard.cli._output import plain
+    from neuroshard.cli._output import json_results
 
     rows = []
     for one in entries:
         row: dict[str, Any] = {"name": one.name, "planned_here": one.made}
         if one.result is not None:
-            row |= {**plain.summary(one.result), "breakdown": plain.whole(one.result.breakdown)}
+            row |= {**json_results.summary(one.result),
+                    "breakdown": json_results.whole(one.result.breakdown)}
         else:
             row["error"] = one.message
         rows.append(row)

@@ -14,14 +14,14 @@ STYLES = {"ok": "green", "missing": "yellow", "broken": "red"}
 def command(as_json: bool) -> None:
     """Says which parts of NeuroShard are installed and work, and what to do about the others.
     Exit code 1 when the planner itself does not work."""
-    from neuroshard.cli._analysis import checkup
+    from neuroshard.cli._analysis import installation_checks
 
     if as_json:
-        found = list(checkup.checks())
-        click.echo(checkup.as_json(found))
+        found = list(installation_checks.checks())
+        click.echo(installation_checks.as_json(found))
     else:
         found = print_checks()
-    if not checkup.works(found):
+    if not installation_checks.works(found):
         raise click.exceptions.Exit(1)
 
 
@@ -30,12 +30,12 @@ def print_checks() -> list:
     from rich.markup import escape
     from rich.table import Table
 
-    from neuroshard.cli._analysis import checkup
+    from neuroshard.cli._analysis import installation_checks
 
     out = Console(highlight=False)
     found = []
     with Console(stderr=True).status("looking") as status:
-        for one in checkup.checks():
+        for one in installation_checks.checks():
             status.update(f"looking: {one.part} is {one.state}")
             found.append(one)
     made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)

@@ -22,8 +22,8 @@ def command(plan: str | None, tables: tuple[str, ...], as_json: bool, **values: 
     take elsewhere. All else stays as it is."""
     import neuroshard as ns
     from neuroshard.cli._analysis import cuts, reasons
-    from neuroshard.cli._output import show
     from neuroshard.cli._input import sources
+    from neuroshard.cli._output import show
 
     brought = sources.load_plan(plan) if plan else None
     problem = workload.take(values)
@@ -51,12 +51,12 @@ def command(plan: str | None, tables: tuple[str, ...], as_json: bool, **values: 
 
 
 def as_plain(result: Any, found: list[Any]) -> dict[str, Any]:
-    from neuroshard.cli._output import plain
+    from neuroshard.cli._output import json_results
 
-    return {**plain.summary(result), "explanation": list(result.explanation),
+    return {**json_results.summary(result), "explanation": list(result.explanation),
             "remarks": list(result.remarks),
             "tables": [{"table": one.cut.table.name, "cut_by": one.cut.kind,
-                        "shards": plain.whole(one.cut.shards), "other_ms": one.other_ms,
+                        "shards": json_results.whole(one.cut.shards), "other_ms": one.other_ms,
                         "other_device": one.device, "why": one.text} for one in found]}
 
 

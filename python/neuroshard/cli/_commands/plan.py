@@ -28,8 +28,8 @@ def command(given: str | None, output: str | None, html: str | None, as_json: bo
     """Plans WORKLOAD: a file workload.json, or model.py:function that gives a ShardingProblem
     or a torch module."""
     import neuroshard as ns
-    from neuroshard.cli._output import plain, show
     from neuroshard.cli._input import sources
+    from neuroshard.cli._output import json_results, show
     from neuroshard.cli._output import views
 
     inputs = (values["workload"], given, values["previous"])
@@ -56,7 +56,7 @@ def command(given: str | None, output: str | None, html: str | None, as_json: bo
         others = report.baselines(problem, result, left_out, model, search)
         report.write(html, problem, result, others)
     if as_json:
-        show.print_json(plain.result(result))
+        show.print_json(json_results.result(result))
         return
     views.print_result(show.console(), problem, result)
     for what, path in (("the plan", output), ("the report", html)):

@@ -30,10 +30,10 @@ def command(workload: str, batches: tuple[str, ...], output: str | None, snapsho
         from neuroshard.cli._failures import InputError
         raise InputError("profiling needs numpy: pip install \"neuroshard[profile]\"") from None
     import neuroshard as ns
-    from neuroshard.cli._input import batches as reader
-    from neuroshard.cli._output import show
-    from neuroshard.cli._input import sources
     from neuroshard.cli._analysis import statistics
+    from neuroshard.cli._input import batches as reader
+    from neuroshard.cli._input import sources
+    from neuroshard.cli._output import show
 
     problem = sources.load_workload(workload)
     found = statistics.Profile(problem)
@@ -58,11 +58,11 @@ def command(workload: str, batches: tuple[str, ...], output: str | None, snapsho
 
 
 def as_plain(found: Any, features: list[Any], tables: list[Any]) -> dict[str, Any]:
-    from neuroshard.cli._output import plain
+    from neuroshard.cli._output import json_results
 
     return {"batches": found.batches, "ignored": sorted(found.ignored),
-            "features": [plain.whole(one) for one in features],
-            "tables": [plain.whole(one) for one in tables]}
+            "features": [json_results.whole(one) for one in features],
+            "tables": [json_results.whole(one) for one in tables]}
 
 
 def print_profile(found: Any, features: list[Any], tables: list[Any],

@@ -46,12 +46,12 @@ def command(topologies: tuple[str, ...], counts: tuple[int, ...], as_json: bool,
 
 
 def as_plain(case: Any) -> dict[str, Any]:
-    from neuroshard.cli._output import plain
+    from neuroshard.cli._output import json_results
 
     row = {"name": case.name, "topology": str(case.topology),
            "device_count": case.topology.device_count}
-    return row | (plain.summary(case.result) if case.result else
-                  {"error": plain.error(case.error)})
+    return row | (json_results.summary(case.result) if case.result else
+                  {"error": json_results.error(case.error)})
 
 
 def print_cases(cases: list[Any]) -> None:

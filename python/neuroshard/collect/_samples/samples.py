@@ -12,7 +12,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from neuroshard.collect._errors import CollectError
-from neuroshard.collect._samples.links import fit_links
+from neuroshard.collect._samples.link_fit import fit_links
 
 SCHEMA = "neuroshard.communication_samples.v1"
 # Metadata that must be equal for all rows of a file.

@@ -24,10 +24,10 @@ from torch.utils import _pytree as pytree
 
 from neuroshard import _fields
 from neuroshard.distributed._checkpoint import files
-from neuroshard.distributed._checkpoint.run import Run
-from neuroshard.distributed._checkpoint.state import Contents, is_sharded, key_of_tables, state_of
+from neuroshard.distributed._checkpoint.rank_agreement import Run
 from neuroshard.distributed._checkpoint.row_state_merge import Merge, plan_merges
 from neuroshard.distributed._checkpoint.sharded import Sharded
+from neuroshard.distributed._checkpoint.state import Contents, is_sharded, key_of_tables, state_of
 from neuroshard.errors import CheckpointError
 
 State = MutableMapping[str, Any] | nn.Module

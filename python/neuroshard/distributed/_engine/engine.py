@@ -9,8 +9,8 @@ from typing import Protocol
 import torch
 import torch.distributed as dist
 
-from neuroshard.distributed._engine import operators
 from neuroshard._torch_library import code_version
+from neuroshard.distributed._engine import operators
 from neuroshard.distributed._shards import Manifest
 
 
@@ -32,7 +32,8 @@ class Engine(Protocol):
              group: dist.ProcessGroup | None, threads: int,
              watched: dist.ProcessGroup | None = None) -> None:
         """Opens the shards. group: a process group for this engine alone; None: one rank. watched:
-        the user's group, whose control (_group/control.py) knows why the other has ended."""
+        the user's group, whose WatchedGroup (_group/watched_group.py) knows why the other has
+        ended."""
 
     def initialize(self, seed: int) -> None: ...
 

@@ -13,17 +13,17 @@ import torch
 import torch.distributed as dist
 
 from neuroshard import _binaries, cuda
-from neuroshard._tensors import DTYPES, ID_DTYPES
 from neuroshard._gpu.place import pick_place
-from neuroshard._group.control import control_of, explain, is_watched
+from neuroshard._group.watched_group import watched_group_of, explain, is_watched
+from neuroshard._tensors import DTYPES, ID_DTYPES
+from neuroshard.distributed._engine.operators import learning_rate_of
 from neuroshard.distributed._gpu import operators
 from neuroshard.distributed._gpu.layout import make_layout
 from neuroshard.distributed._gpu.norms import NormExchange
 from neuroshard.distributed._gpu.shard_memory import ShardMemory
-from neuroshard.distributed._gpu.step import Step
+from neuroshard.distributed._gpu.step_state import Step
 from neuroshard.distributed._gpu.stepper import Stepper
 from neuroshard.distributed._gpu.transport import Transport
-from neuroshard.distributed._engine.operators import learning_rate_of
 from neuroshard.distributed._shards import Manifest
 from neuroshard.errors import GroupError, TensorError
 from neuroshard._jagged import Jagged
@@ -73,7 +73,7 @@ class GpuEngine:
         wire = DTYPES[manifest.plain.get("wire_type", "f32")]
         require_going = None
         if self._watched is not None and is_watched(self._watched):
-            require_going = control_of(self._watched).require_going
+            require_going = watched_group_of(self._watched).require_going
         transport = Transport(group, rank, layout.ranks, wire, require_going)
         shards = ShardMemory(os.fspath(folder), manifest, rank, self.place)
         self._shards = shards
@@ -150,7 +150,7 @@ class GpuEngine:
 
     def refuse(self, text: str) -> None:
         """Does nothing: messages between devices have no room for a text. The other ranks learn the
-        error when this rank's program ends (_group/control.py)."""
+        error when this rank's program ends (_group/watched_group.py)."""
 
     def settle(self) -> None:
         """Waits for the steps, and raises if kernels found ids out of range."""

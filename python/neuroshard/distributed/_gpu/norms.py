@@ -11,11 +11,11 @@ from collections.abc import Iterator
 import torch
 
 from neuroshard import cuda
-from neuroshard.distributed._gpu.step import Received
-from neuroshard.distributed._gpu.transport import Transport
+from neuroshard._gpu import table_tensors
 from neuroshard._tensors import ROW_WISE
+from neuroshard.distributed._gpu.step_state import Received
+from neuroshard.distributed._gpu.transport import Transport
 from neuroshard.distributed._shards import Manifest
-from neuroshard._gpu import memory
 
 Range = tuple[int, int]
 
@@ -111,7 +111,7 @@ class Slot:
         if norms.capacity < count:
             raise cuda.CudaError(f"slot {slot} has room for {norms.capacity} norms, expected "
                                  f"{count}")
-        self.values = memory.foreign(norms.norms, count, place)
+        self.values = table_tensors.foreign(norms.norms, count, place)
 
     def section(self, rows: Range) -> Range:
         """The positions of the norms of a range of the table's rows."""

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import torch
 
-from neuroshard.distributed._gpu.layout import F32_BYTES, Entry, Layout, Result
-from neuroshard.distributed._gpu.step import Places, Sizes, Step
 from neuroshard._tensors import DTYPES, padded
+from neuroshard.distributed._gpu.layout import F32_BYTES, Entry, Layout, Result
+from neuroshard.distributed._gpu.step_state import Places, Sizes, Step
 
 
 class Home:

@@ -8,10 +8,10 @@ import pathlib
 import torch
 
 from neuroshard import cuda
+from neuroshard._gpu import table_tensors
+from neuroshard._gpu.place import require_driver
 from neuroshard.distributed._shards import Manifest
 from neuroshard.errors import TensorError
-from neuroshard._gpu import memory
-from neuroshard._gpu.place import require_driver
 
 
 class ShardMemory:
@@ -27,19 +27,19 @@ class ShardMemory:
         shards = manifest.shards_of(rank)
         if not shards:
             return
-        arrays = [memory.arrays_of(manifest.table(one["table"]), one) for one in shards]
+        arrays = [table_tensors.arrays_of(manifest.table(one["table"]), one) for one in shards]
         tensors = None
         if place.type == "cuda":
-            tensors = [memory.allocate(group, place) for group in arrays]
+            tensors = [table_tensors.allocate(group, place) for group in arrays]
         self.device = cuda.Device(
             pathlib.Path(artifact), rank, place.index or 0, seed=None,
-            memory=tensors and [memory.as_slot_memory(group) for group in tensors])
-        lease = memory.Lease(self.device)
+            memory=tensors and [table_tensors.as_slot_memory(group) for group in tensors])
+        lease = table_tensors.Lease(self.device)
         require_driver(self.device, place)
         for shard, group, slot in zip(shards, arrays, self.device.slots):
-            memory.check_sizes(shard["name"], group, slot)
+            table_tensors.check_sizes(shard["name"], group, slot)
         if tensors is None:
-            tensors = [memory.adopt(group, slot, lease)
+            tensors = [table_tensors.adopt(group, slot, lease)
                        for group, slot in zip(arrays, self.device.slots)]
         self._lease = lease
         self.tensors = [[array.visible(tensor) for array, tensor in zip(group, own)]

@@ -7,18 +7,18 @@ from collections.abc import Sequence
 import torch
 
 from neuroshard import cuda
+from neuroshard._gpu.out_of_memory import with_torch_memory
+from neuroshard._tensors import DTYPES
+from neuroshard.distributed._gpu.id_exchange import IdExchange
 from neuroshard.distributed._gpu.layout import Layout
 from neuroshard.distributed._gpu.norms import NormExchange
-from neuroshard.distributed._gpu.outbox import Outbox
 from neuroshard.distributed._gpu.results import Assembler, Home
 from neuroshard.distributed._gpu.shard_memory import ShardMemory
-from neuroshard.distributed._gpu.step import Places, Received, Step, Table
+from neuroshard.distributed._gpu.step_state import Places, Received, Step, Table
 from neuroshard.distributed._gpu.transport import Transport
 from neuroshard.distributed._gpu.weight_gradients import WeightGradients
-from neuroshard._tensors import DTYPES
 from neuroshard.errors import TensorError
 from neuroshard._jagged import Jagged
-from neuroshard._gpu import memory
 
 
 class Stepper:
@@ -29,7 +29,7 @@ class Stepper:
         self.layout, self.transport, self.shards, self.norms = layout, transport, shards, norms
         self.owner, self.place = layout.owners[transport.rank], shards.place
         self.table = Table(self.owner)
-        self.outbox = Outbox(layout, transport, shards.place, id_dtype)
+        self.id_exchange = IdExchange(layout, transport, shards.place, id_dtype)
         self.scale, self.updates = 1.0, 0
         # The step whose ids the library has sorted, and the one whose kernels may still run.
         self._sorted: Step | None = None
@@ -38,7 +38,7 @@ class Stepper:
     def start(self, given: Jagged, learns: bool) -> Step:
         """Checks the ids and sends them. Raises a ValueError on all ranks if they are wrong on
         one."""
-        return self.outbox.start(given, learns)
+        return self.id_exchange.start(given, learns)
 
     def finish(self, step: Step) -> list[torch.Tensor]:
         """The results of all lookups."""
@@ -63,7 +63,7 @@ class Stepper:
         # for it. They are held until then, so that torch does not reuse their memory.
         before, self._sorted = self._sorted, None
         held, parts = step.received.parts(out, stride)
-        memory.with_torch_memory(
+        with_torch_memory(
             lambda: self.shards.device.forward(parts, mode, self.shards.stream()),
             capturing=False)
         del held, before  # held until here: the parts, and the ids of the call before

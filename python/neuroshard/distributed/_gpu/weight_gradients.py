@@ -6,7 +6,7 @@ from __future__ import annotations
 import torch
 
 from neuroshard.distributed._gpu.layout import Entry, Layout
-from neuroshard.distributed._gpu.step import Step, begins
+from neuroshard.distributed._gpu.step_state import Step, begins
 from neuroshard.distributed._gpu.transport import Transport
 
 

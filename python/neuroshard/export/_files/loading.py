@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from neuroshard.export.errors import ExportError
 from neuroshard.export._exported import Exported
-from neuroshard.export._files.files import place_of, read_record, require_files, require_path
-from neuroshard.export._program import Value
-from neuroshard.export._files.record import (constants_of, dense_of, ids_of, model_of,
-                                            state_shapes)
+from neuroshard.export._files.checksums import place_of, read_record, require_files, require_path
+from neuroshard.export._files.record import constants_of, dense_of, ids_of, model_of, state_shapes
 from neuroshard.export._files.torch_programs import read_program, require_operators
+from neuroshard.export._signature import Value
+from neuroshard.export.errors import ExportError
 
 if TYPE_CHECKING:
     from torch.fx import GraphModule

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from neuroshard.export._trace.arguments import Arguments
-from neuroshard.export._split_model import SplitModel
-from neuroshard.export._run.per_sample import why_not_shared
 from neuroshard.export._files.expressions import expression_of_plain, expression_to_plain
 from neuroshard.export._files.plain import (number_of_plain, number_to_plain, record_of_plain,
-                                     tensor_of_plain, tensor_to_plain)
-from neuroshard.export._program import DTYPES, Dense, Ids, Input, Lookup, Table, Value
-from neuroshard.export._trace.sizes import Condition, Size, Sizes
-from neuroshard.export._graph.text import ModuleText
+                                            tensor_of_plain, tensor_to_plain)
 from neuroshard.export._files.torch_programs import operators_of
+from neuroshard.export._graph.text import ModuleText
+from neuroshard.export._run.per_sample import why_not_shared
+from neuroshard.export._signature import DTYPES, Dense, Ids, Input, Lookup, Table, Value
+from neuroshard.export._split_model import SplitModel
+from neuroshard.export._trace.arguments import Arguments
+from neuroshard.export._trace.sizes import Condition, Size, Sizes
 from neuroshard.export._trace.trees import tree_of_text, tree_to_text
 from neuroshard.tables import Optimizer
 

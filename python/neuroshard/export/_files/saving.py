@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from neuroshard.export.errors import ExportError
-from neuroshard.export._files.files import place_of, record_text, require_path
+from neuroshard.export._files.checksums import place_of, record_text, require_path
 from neuroshard.export._files.record import describe
 from neuroshard.export._files.torch_programs import write_program
+from neuroshard.export.errors import ExportError
 
 if TYPE_CHECKING:
+    from neuroshard.export._signature import Value
     from neuroshard.export._split_model import SplitModel
-    from neuroshard.export._program import Value
 
 
 def save(model: SplitModel, path: pathlib.Path, weights: bool) -> list[pathlib.Path]:

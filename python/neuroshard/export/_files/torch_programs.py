@@ -11,10 +11,10 @@ from collections.abc import Sequence
 import torch
 from torch.export.graph_signature import ExportGraphSignature, InputKind
 
-from neuroshard.export.errors import ExportError
+from neuroshard.export._signature import Value
 from neuroshard.export._trace.guards import exact_guards
-from neuroshard.export._program import Value
 from neuroshard.export._trace.trees import require_module
+from neuroshard.export.errors import ExportError
 
 # Packages that define operators, by the namespace of these.
 _PACKAGES = {"fbgemm": "fbgemm_gpu"}

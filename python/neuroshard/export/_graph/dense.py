@@ -9,15 +9,15 @@ import torch
 from torch.export.graph_signature import InputKind, InputSpec
 from torch.fx import Node
 
-from neuroshard.export._trace.arguments import Arguments
 from neuroshard.export._graph.embeddings import Found, batch_size
-from neuroshard.export.errors import ExportError
-from neuroshard.export._run.ids import Jagged, zero_rows
 from neuroshard.export._graph.linalg import to_linalg
-from neuroshard.export._trace.locations import describe, location
-from neuroshard.export._program import VALUE_TYPES, Dense, Input, Lookup, Value
-from neuroshard.export._trace.sizes import size_of
 from neuroshard.export._graph.split import DensePart, checks_in
+from neuroshard.export._run.ids import Jagged, zero_rows
+from neuroshard.export._signature import VALUE_TYPES, Dense, Input, Lookup, Value
+from neuroshard.export._trace.arguments import Arguments
+from neuroshard.export._trace.locations import describe, location
+from neuroshard.export._trace.sizes import size_of
+from neuroshard.export.errors import ExportError
 
 
 def make_dense(program: torch.export.ExportedProgram, found: Sequence[Found]) -> Dense:

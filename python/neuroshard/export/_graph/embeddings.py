@@ -11,11 +11,11 @@ from torch.export.graph_signature import InputKind
 from torch.fx import Node
 
 from neuroshard._tensors import ELEMENT_TYPES, ID_DTYPES
-from neuroshard.export.errors import ExportError
-from neuroshard.export._trace.locations import describe
 from neuroshard.export._options import require_symbol
-from neuroshard.export._program import Table
+from neuroshard.export._signature import Table
+from neuroshard.export._trace.locations import describe
 from neuroshard.export._trace.sizes import size_of
+from neuroshard.export.errors import ExportError
 
 ID_TYPES = {dtype: name for name, dtype in ID_DTYPES.items()}
 _BAGS = ("aten.embedding_bag.padding_idx", "aten.embedding_bag.default",

@@ -8,10 +8,10 @@ import torch
 from torch.fx import Node
 
 from neuroshard.export._graph.embeddings import ID_TYPES, Found, batch_size
-from neuroshard.export.errors import ExportError
+from neuroshard.export._signature import Input, Source
 from neuroshard.export._trace.locations import describe
-from neuroshard.export._program import Input, Source
 from neuroshard.export._trace.purity import is_random
+from neuroshard.export.errors import ExportError
 
 
 class Features:

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from neuroshard.export._graph.linalg import Signature, signature_of, split_linalg
+from neuroshard.export._signature import Dense, Input, Lookup, Table, Value
 from neuroshard.export._trace.locations import quote
-from neuroshard.export._program import Dense, Input, Lookup, Table, Value
 from neuroshard.tables import Optimizer
 
 _BARE = re.compile(r"[A-Za-z_][A-Za-z0-9_$.]*")

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import torch
 
+from neuroshard.export._signature import DTYPES, Input, Lookup, Source
 from neuroshard.export.errors import ExportError
-from neuroshard.export._program import DTYPES, Input, Lookup, Source
 
 
 class Jagged(NamedTuple):

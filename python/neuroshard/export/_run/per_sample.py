@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from neuroshard.export.errors import ExportError
 from neuroshard.export._run.ids import Jagged, local_sizes, split_jagged, zero_rows
-from neuroshard.export._program import Value
+from neuroshard.export._signature import Value
+from neuroshard.export.errors import ExportError
 
 if TYPE_CHECKING:
     from neuroshard.export._split_model import SplitModel

@@ -16,7 +16,7 @@ import torch
 
 from neuroshard._tensors import DTYPES as ELEMENT_DTYPES
 from neuroshard.errors import TensorError
-from neuroshard.export._program import DTYPES
+from neuroshard.export._signature import DTYPES
 
 # By the numbers that the runtime has for them.
 _TABLE_TYPES = tuple(ELEMENT_DTYPES.values())

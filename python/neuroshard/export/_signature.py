@@ -1,4 +1,5 @@
-"""The records that an exported model consists of."""
+"""What an exported model is made of: its tables, lookups, inputs with their sources of ids, and
+results, with the types of values."""
 
 from __future__ import annotations
 

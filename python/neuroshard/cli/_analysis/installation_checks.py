@@ -16,8 +16,8 @@ from importlib.util import find_spec
 from typing import NamedTuple
 
 from neuroshard import _binaries, _torch_version
+from neuroshard._torch_version import TORCH, TORCHREC
 
-TORCH, TORCHREC = "2.14", "1.9"
 TOOL_LIMIT_S = 20
 
 

@@ -10,7 +10,7 @@ import torch.distributed as dist
 from torch.distributed.checkpoint.api import CheckpointException
 
 from neuroshard._group.agreement import attempt, gather, rank_of, size_of
-from neuroshard._group.control import explain, first_line
+from neuroshard._group.watched_group import explain, first_line
 from neuroshard.errors import CheckpointError, Error, GroupError
 
 T = TypeVar("T")

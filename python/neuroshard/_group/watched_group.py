@@ -26,7 +26,7 @@ EXIT_S = 8.0
 
 _numbers = itertools.count()
 _times_watched: collections.Counter[str] = collections.Counter()
-_open: "weakref.WeakKeyDictionary[dist.ProcessGroup, Control]" = weakref.WeakKeyDictionary()
+_open: "weakref.WeakKeyDictionary[dist.ProcessGroup, WatchedGroup]" = weakref.WeakKeyDictionary()
 _owner: list[int] = []
 
 
@@ -42,7 +42,7 @@ def first_line(error: BaseException) -> str:
     return text.splitlines()[0] if text else type(error).__name__
 
 
-class Control:
+class WatchedGroup:
     """This rank's end of a watched group, and gathers over it. All ranks make it together."""
 
     def __init__(self, group: dist.ProcessGroup) -> None:
@@ -166,20 +166,20 @@ def timeout_of(group: dist.ProcessGroup) -> timedelta:
     return group._get_backend(device).options._timeout
 
 
-def control_of(group: dist.ProcessGroup | None) -> Control:
-    """The control of a process group. All ranks make it together at the first call."""
+def watched_group_of(group: dist.ProcessGroup | None) -> WatchedGroup:
+    """The watched group of a process group. All ranks make it together at the first call."""
     if is_forked():
         raise GroupError("this process was forked from one that neuroshard.distributed runs in; "
                          "start it with the method \"spawn\", or use it for data alone")
     group = group or dist.group.WORLD
     if group not in _open:
         watch_the_end()
-        _open[group] = Control(group)
+        _open[group] = WatchedGroup(group)
     return _open[group]
 
 
 def is_watched(group: dist.ProcessGroup) -> bool:
-    """Whether the group has a control."""
+    """Whether the group is watched."""
     return group in _open
 
 
@@ -188,11 +188,11 @@ def explain(error: BaseException, group: dist.ProcessGroup | None) -> str:
     if group is None and not dist.is_initialized():
         return first_line(error)
     try:
-        control = control_of(group)
+        watched = watched_group_of(group)
     except GroupError as without:
         return str(without)
-    torch.ops.neuroshard.end_group_after(control.name, f"rank {control.rank}: {first_line(error)}")
-    return control.cause()
+    torch.ops.neuroshard.end_group_after(watched.name, f"rank {watched.rank}: {first_line(error)}")
+    return watched.cause()
 
 
 def watch_the_end() -> None:
@@ -207,18 +207,18 @@ def watch_the_end() -> None:
         if is_forked() or not _open:
             return
         torch.ops.neuroshard.end_process_in(EXIT_S)
-        for control in list(_open.values()):
-            control.report(kind, error)
+        for watched in list(_open.values()):
+            watched.report(kind, error)
 
     sys.excepthook = report
 
 
 @atexit.register
 def _close_all() -> None:
-    """Threads of open controls must not outlive the interpreter."""
+    """Threads of open groups must not outlive the interpreter."""
     if is_forked():
         return
-    for control in list(_open.values()):
-        if control.cause():
+    for watched in list(_open.values()):
+        if watched.cause():
             torch.ops.neuroshard.end_process_in(EXIT_S)
-        control.close()
+        watched.close()

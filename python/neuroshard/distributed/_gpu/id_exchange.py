@@ -8,7 +8,7 @@ import torch
 from neuroshard._group.agreement import attempt
 from neuroshard.distributed._gpu.layout import Layout, Owner
 from neuroshard.distributed._gpu.routing import FAILED, RIGHT, Routed, Router
-from neuroshard.distributed._gpu.step import Sizes, Step
+from neuroshard.distributed._gpu.step_state import Sizes, Step
 from neuroshard.distributed._gpu.transport import Arrival, Transport
 from neuroshard.errors import TensorError
 from neuroshard._jagged import Jagged
@@ -17,7 +17,7 @@ from neuroshard._jagged import Jagged
 CODE, BATCH, LEARNS, HEAD = range(4)
 
 
-class Outbox:
+class IdExchange:
     """Sends the ids of steps. All ranks call start alike."""
 
     def __init__(self, layout: Layout, transport: Transport, place: torch.device,

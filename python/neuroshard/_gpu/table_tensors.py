@@ -1,10 +1,10 @@
-"""Tables in device memory as tensors: torch allocates them, kernels work on them in place."""
+"""Tables in device memory as tensors: which arrays a shard has, and tensors over them. Torch
+allocates them, or the emulator; kernels work on them in place."""
 
 from __future__ import annotations
 
 import ctypes
 import weakref
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -77,18 +77,6 @@ class Lease:
         # At the end of the process the driver frees all; a close would wait for kernels that may
         # never end, such as a collective whose peer has died.
         self._finalizer.atexit = False
-
-
-def with_torch_memory(call: Callable[[], None], capturing: bool) -> None:
-    """Calls the library. If the GPU runs out of memory, gives back the memory that torch keeps
-    for later tensors and calls again, except while a graph is captured."""
-    try:
-        call()
-    except cuda.OutOfMemory:
-        if capturing:
-            raise
-        torch.cuda.empty_cache()
-        call()
 
 
 def adopt(arrays: list[Array], slot: cuda.Slot, lease: Lease) -> list[torch.Tensor]:

@@ -1,4 +1,4 @@
-"""What-if planning: one problem on several topologies."""
+"""What-if planning: one problem on several topologies, a case each, with a plan or an error."""
 
 from __future__ import annotations
 

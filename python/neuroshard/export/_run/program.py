@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from neuroshard.export.errors import ExportError
 from neuroshard.export._run.compiling import compile_model
 from neuroshard.export._run.ids import Jagged, batch_of, local_sizes, split_jagged
-from neuroshard.export._program import DTYPES
 from neuroshard.export._run.world import World
+from neuroshard.export._signature import DTYPES
+from neuroshard.export.errors import ExportError
 
 if TYPE_CHECKING:
     from neuroshard.export._split_model import SplitModel

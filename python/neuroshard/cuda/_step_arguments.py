@@ -8,8 +8,8 @@ from ctypes import c_int64
 from typing import Any, NamedTuple
 
 from neuroshard import _fields
-from neuroshard.cuda._arrays import (ELEMENT_DTYPES, address, check_rows, length, take)
-from neuroshard.cuda._library import (CudaError, Gradient, Lookup, Part, _Input, _Output)
+from neuroshard.cuda._arrays import ELEMENT_DTYPES, address, check_rows, length, take
+from neuroshard.cuda._library import CudaError, Gradient, Lookup, Part, _Input, _Output
 
 ELEMENT_TYPES = ("f32", "f16", "bf16")
 ELEMENT_BYTES = {"f32": 4, "f16": 2, "bf16": 2}
