@@ -7,7 +7,7 @@
 
 #include "KernelLibrary.h"
 
-#include "neuroshard/Conversion/Kernels/Kernels.h"
+#include "neuroshard/Conversion/Kernels/HostKernels.h"
 #include "neuroshard/Conversion/Kernels/ProgramTable.h"
 #include "neuroshard/Conversion/Native/Pipeline.h"
 #include "neuroshard/Conversion/Native/SharedLibrary.h"

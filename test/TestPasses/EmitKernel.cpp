@@ -6,7 +6,7 @@
 
 #include "Passes.h"
 
-#include "neuroshard/Conversion/Kernels/Kernels.h"
+#include "neuroshard/Conversion/Kernels/HostKernels.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"

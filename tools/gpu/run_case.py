@@ -11,8 +11,8 @@ import processes  # noqa: E402
 processes.die_with_parent()
 
 import cases  # noqa: E402
+from case_checks import run_case  # noqa: E402
 from machine import Machine  # noqa: E402
-from steps import run_case  # noqa: E402
 
 
 def main():

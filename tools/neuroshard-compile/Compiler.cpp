@@ -9,9 +9,9 @@
 
 #include "ArtifactDirectory.h"
 #include "GpuCompiler.h"
-#include "Levels.h"
+#include "Lowering.h"
 
-#include "neuroshard/Conversion/Manifest/Describe.h"
+#include "neuroshard/Conversion/Manifest/IRToManifest.h"
 #include "neuroshard/Dialect/NeuroShard.h"
 
 #include "llvm/TargetParser/Host.h"

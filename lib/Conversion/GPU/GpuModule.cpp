@@ -9,7 +9,7 @@
 
 #include "GpuKernels.h"
 
-#include "neuroshard/Conversion/Kernels/Kernels.h"
+#include "neuroshard/Conversion/Kernels/HostKernels.h"
 #include "neuroshard/RuntimeCuda/GpuKernelABI.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"

@@ -2,8 +2,8 @@
 
 #include "Variants.h"
 
-#include "Distribute.h"
-#include "SmallInputs.h"
+#include "DistributeOverLanes.h"
+#include "SmallSlotInputs.h"
 
 #include "neuroshard/Dialect/ElementTypes.h"
 #include "neuroshard/Runtime/KernelABI.h"

@@ -8,7 +8,7 @@
 
 #include "neuroshard/Conversion/Kernels/ProgramTable.h"
 
-#include "neuroshard/Conversion/Kernels/Kernels.h"
+#include "neuroshard/Conversion/Kernels/HostKernels.h"
 #include "neuroshard/Runtime/KernelABI.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"

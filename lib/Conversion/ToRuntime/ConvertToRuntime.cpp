@@ -7,8 +7,8 @@
 
 #include "neuroshard/Conversion/Passes.h"
 
+#include "LowerSteps.h"
 #include "ProgramSpec.h"
-#include "StepOps.h"
 
 #include "neuroshard/Conversion/Grid.h"
 #include "neuroshard/Conversion/Jagged/Jagged.h"

@@ -40,7 +40,7 @@ std::vector<GradientPlace> placesOf(std::span<const nsc_gradient> gradients,
 void Device::setStep(float learningRate, int64_t step, CUstream stream) {
   // A graph may be replayed next: its sort must wait for one still running.
   beginCall(stream, gpu.isCapturing(stream));
-  stepSizes.set(learningRate, step, stream);
+  learningRates.set(learningRate, step, stream);
 }
 
 StepPlan &Device::planOfBackward(size_t numGradients, bool capturing) {
@@ -54,7 +54,7 @@ StepPlan &Device::planOfBackward(size_t numGradients, bool capturing) {
   if (trained->parts.size() != numGradients)
     fail("expected ", trained->parts.size(),
          " gradients, one per part of nsc_forward, found ", numGradients);
-  if (!stepSizes.isSet())
+  if (!learningRates.isSet())
     fail("the learning rate is not set; call nsc_set_step first");
   return *trained;
 }

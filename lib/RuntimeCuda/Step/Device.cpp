@@ -43,7 +43,7 @@ Device::Device(const Gpu &gpu, const std::string &directory, int32_t planDevice,
       kernels(gpu, binding, directory), keys(binding),
       tables(makeTables(gpu, binding, options)), side(gpu), uploads(gpu),
       stepMemory(gpu, binding, keys, uploads), plans(gpu),
-      badIds(gpu, binding, uploads), stepSizes(gpu, binding) {
+      badIds(gpu, binding, uploads), learningRates(gpu, binding) {
   for (const ShardMemory &table : tables)
     weights.push_back(table.weights());
   if (options.initialize)
@@ -63,7 +63,7 @@ nsc_memory Device::memoryBytes() const {
     memory.states += table.numStates() * table.stateBytes();
   }
   memory.step = stepMemory.bytes();
-  memory.arrays = badIds.bytes() + stepSizes.bytes();
+  memory.arrays = badIds.bytes() + learningRates.bytes();
   for (const auto &plan : plans.all())
     memory.arrays += plan->allocatedBytes();
   return memory;

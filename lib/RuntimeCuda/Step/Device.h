@@ -14,10 +14,10 @@
 
 #include "BadIds.h"
 #include "Kernels.h"
+#include "LearningRates.h"
 #include "PlanCache.h"
 #include "ShardMemory.h"
 #include "StepMemory.h"
-#include "StepSizes.h"
 
 #include <span>
 #include <string>
@@ -52,7 +52,7 @@ public:
   std::vector<ShardMemory> tables;
 
 private:
-  // DevicePlans.cpp
+  // PrepareStep.cpp
   StepPlan &planFor(std::span<const nsc_part> parts, bool training,
                     CUstream stream, bool capturing);
   void fill(StepPlan &plan, std::span<const nsc_part> parts, bool training,
@@ -91,7 +91,7 @@ private:
   StepMemory stepMemory;
   PlanCache plans;
   BadIds badIds;
-  StepSizes stepSizes;
+  LearningRates learningRates;
   std::vector<void *> weights; ///< per slot.
   SortFunction sort = nullptr; ///< found when it is first needed.
 

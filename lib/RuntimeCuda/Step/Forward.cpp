@@ -42,15 +42,6 @@ void Device::beginCall(CUstream stream, bool capturing) {
     sorting->sorted.holdBack(stream);
 }
 
-void Device::prepare(std::span<const nsc_part> parts, int32_t training,
-                     CUstream stream) {
-  checkTraining(training);
-  if (gpu.isCapturing(stream))
-    fail("nsc_prepare cannot be captured into a graph; call it before");
-  beginCall(stream, false);
-  planFor(parts, training != NSC_INFERENCE, stream, false);
-}
-
 void Device::forward(std::span<const nsc_part> parts, int32_t training,
                      CUstream stream) {
   checkTraining(training);

@@ -6,7 +6,7 @@
 
 #include "KernelGrid.h"
 
-#include "neuroshard/Conversion/Kernels/Kernels.h"
+#include "neuroshard/Conversion/Kernels/HostKernels.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"

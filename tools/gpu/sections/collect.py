@@ -13,11 +13,11 @@ import torch
 from safetensors.numpy import save_file
 
 import timing
+from case_checks import tensor_at
 from neuroshard import cuda
 from records import Records
 from report import MACHINES
 from sample_sets import ReuseIds, SetList, bag_lengths, tables_of
-from steps import tensor_at
 from support.model import DTYPES, ID_TYPES
 from timing_math import median
 

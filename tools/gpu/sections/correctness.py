@@ -3,8 +3,8 @@
 import torch
 
 import cases
+from case_checks import run_case
 from neuroshard import cuda
-from steps import run_case
 
 LARGE = "more_than_2^31_elements"
 

@@ -2,7 +2,7 @@
 
 import torch
 
-import checks
+import speed_checks
 import timing
 from contenders import (LEARNING_RATE, Fbgemm, FixedPooling, Ours, TorchBags, TritonContender,
                         importable)
@@ -120,13 +120,13 @@ class Measurement:
 
     def check(self, contender):
         given = self.sets[0]
-        checks.poison(given)
+        speed_checks.poison(given)
         contender.forward(given)
-        checks.check_forward([weights for weights, _ in self.tables], given, self.point.bags,
-                             contender.results(given))
+        speed_checks.check_forward([weights for weights, _ in self.tables], given,
+                                   self.point.bags, contender.results(given))
         if contender.shares_tables and not isinstance(contender, FixedPooling):
-            expected = checks.StepCheck(self.tables, given, self.point.bags, self.point.ids,
-                                        LEARNING_RATE)
+            expected = speed_checks.StepCheck(self.tables, given, self.point.bags,
+                                              self.point.ids, LEARNING_RATE)
             contender.step(given)
             expected.compare()
 
@@ -225,9 +225,9 @@ def dlrm_values(context, cap):
             context.running(kind.name)
             one = make()
             contenders.append(one)
-            checks.poison(sets[0])
+            speed_checks.poison(sets[0])
             one.forward(sets[0])
-            checks.check_forward(tables, sets[0], batch, one.results(sets[0]))
+            speed_checks.check_forward(tables, sets[0], batch, one.results(sets[0]))
             calls[one.name] = machine.capture([lambda given=given, one=one: one.forward(given)
                                                for given in sets])
         context.running(None)

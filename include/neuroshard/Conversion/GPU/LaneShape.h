@@ -3,7 +3,7 @@
 #ifndef NEUROSHARD_CONVERSION_GPU_LANESHAPE_H
 #define NEUROSHARD_CONVERSION_GPU_LANESHAPE_H
 
-#include "neuroshard/Conversion/Kernels/Kernels.h"
+#include "neuroshard/Conversion/Kernels/HostKernels.h"
 
 namespace neuroshard {
 

@@ -1,6 +1,6 @@
-//===- StepOps.cpp - Steps of a device as calls ---------------------------===//
+//===- LowerSteps.cpp - Steps of a device as calls ------------------------===//
 
-#include "StepOps.h"
+#include "LowerSteps.h"
 #include "RuntimeCalls.h"
 
 #include "neuroshard/Conversion/Jagged/Jagged.h"

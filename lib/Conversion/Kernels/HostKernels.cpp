@@ -1,4 +1,4 @@
-//===- Kernels.cpp - Kernel functions and their signatures ----------------===//
+//===- HostKernels.cpp - Kernel functions and their signatures ------------===//
 //
 // Signatures follow Runtime/KernelABI.h. Pointers are memrefs of a static
 // shape, as the bare-pointer convention asks for; its number of rows is only an
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "neuroshard/Conversion/Kernels/Kernels.h"
+#include "neuroshard/Conversion/Kernels/HostKernels.h"
 
 #include "HostInputs.h"
 

@@ -1,4 +1,4 @@
-//===- Distribute.cpp - Functions on rows for groups of lanes -------------===//
+//===- DistributeOverLanes.cpp - Functions on rows for lanes --------------===//
 //
 // neuroshard-distribute-over-lanes: rewrites a function on whole rows into the
 // work of one lane of a group. The bodies have few kinds of ops; any other op
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Distribute.h"
+#include "DistributeOverLanes.h"
 
 #include "neuroshard/Conversion/GPU/LaneShape.h"
 #include "neuroshard/Conversion/GPU/Passes.h"

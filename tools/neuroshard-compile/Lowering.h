@@ -1,11 +1,11 @@
-//===- Levels.h - Lowers a module level by level ----------------*- C++ -*-===//
+//===- Lowering.h - Lowers a module level by level --------------*- C++ -*-===//
 //
 // The steps of the compiler from reading a module to code generation.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_TOOLS_COMPILE_LEVELS_H
-#define NEUROSHARD_TOOLS_COMPILE_LEVELS_H
+#ifndef NEUROSHARD_TOOLS_COMPILE_LOWERING_H
+#define NEUROSHARD_TOOLS_COMPILE_LOWERING_H
 
 #include "Options.h"
 
@@ -45,4 +45,4 @@ mlir::LogicalResult convertToRuntime(mlir::ModuleOp module,
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_TOOLS_COMPILE_LEVELS_H
+#endif // NEUROSHARD_TOOLS_COMPILE_LOWERING_H

@@ -1,6 +1,6 @@
-//===- Describe.cpp - From partitioned IR to a manifest -------------------===//
+//===- IRToManifest.cpp - From partitioned IR to a manifest ---------------===//
 
-#include "neuroshard/Conversion/Manifest/Describe.h"
+#include "neuroshard/Conversion/Manifest/IRToManifest.h"
 
 #include "DescribeFunctions.h"
 

@@ -1,4 +1,4 @@
-//===- StepSizes.h - Learning rates in device memory -----------*- C++ -*-===//
+//===- LearningRates.h - Learning rates in device memory --------*- C++ -*-===//
 //
 // The step size of each slot's optimizer: one f32 that all optimizers but Adam
 // share, and one per pair of Adam's betas. Set by fills and not by copies, so
@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_LIB_RUNTIMECUDA_STEP_STEPSIZES_H
-#define NEUROSHARD_LIB_RUNTIMECUDA_STEP_STEPSIZES_H
+#ifndef NEUROSHARD_LIB_RUNTIMECUDA_STEP_LEARNINGRATES_H
+#define NEUROSHARD_LIB_RUNTIMECUDA_STEP_LEARNINGRATES_H
 
 #include "Binding.h"
 #include "Driver/Gpu.h"
@@ -16,9 +16,9 @@
 
 namespace neuroshard::cuda {
 
-class StepSizes {
+class LearningRates {
 public:
-  StepSizes(const Gpu &gpu, const Binding &binding);
+  LearningRates(const Gpu &gpu, const Binding &binding);
 
   /// Throws a RuntimeError for a rate that is not finite, or a step that an
   /// optimizer cannot take.
@@ -41,4 +41,4 @@ private:
 
 } // namespace neuroshard::cuda
 
-#endif // NEUROSHARD_LIB_RUNTIMECUDA_STEP_STEPSIZES_H
+#endif // NEUROSHARD_LIB_RUNTIMECUDA_STEP_LEARNINGRATES_H

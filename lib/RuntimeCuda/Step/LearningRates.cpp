@@ -1,10 +1,10 @@
-//===- StepSizes.cpp - Learning rates in device memory --------------------===//
+//===- LearningRates.cpp - Learning rates in device memory ----------------===//
 //
 // Finds the slots that share a step size, and sets the sizes.
 //
 //===----------------------------------------------------------------------===//
 
-#include "StepSizes.h"
+#include "LearningRates.h"
 #include "neuroshard/Runtime/OptimizerStepSize.h"
 
 #include <algorithm>
@@ -24,7 +24,8 @@ bool sameStepSize(const Optimizer &a, const Optimizer &b) {
 
 } // namespace
 
-StepSizes::StepSizes(const Gpu &gpu, const Binding &binding) : gpu(gpu) {
+LearningRates::LearningRates(const Gpu &gpu, const Binding &binding)
+    : gpu(gpu) {
   for (size_t slot = 0; slot < binding.numSlots(); ++slot) {
     // Slots that are not trained have no step; they share that of SGD.
     Optimizer optimizer = binding.tableOf(slot).optimizer.value_or(Optimizer());
@@ -40,7 +41,7 @@ StepSizes::StepSizes(const Gpu &gpu, const Binding &binding) : gpu(gpu) {
                   "the learning rates");
 }
 
-void StepSizes::set(float learningRate, int64_t step, CUstream stream) {
+void LearningRates::set(float learningRate, int64_t step, CUstream stream) {
   if (!std::isfinite(learningRate))
     fail("the learning rate must be finite, found ", learningRate);
   std::vector<float> sizes;

@@ -1,12 +1,12 @@
-//===- SmallInputs.h - Inputs of updates without a sort ---------*- C++ -*-===//
+//===- SmallSlotInputs.h - Inputs of updates without a sort -----*- C++ -*-===//
 //
 // The inputs of the bodies of small slots' kernels, over the structs of
 // RuntimeCuda/GpuKernelABI.h, for one item.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_LIB_CONVERSION_GPU_SMALLINPUTS_H
-#define NEUROSHARD_LIB_CONVERSION_GPU_SMALLINPUTS_H
+#ifndef NEUROSHARD_LIB_CONVERSION_GPU_SMALLSLOTINPUTS_H
+#define NEUROSHARD_LIB_CONVERSION_GPU_SMALLSLOTINPUTS_H
 
 #include "GpuInputs.h"
 
@@ -54,4 +54,4 @@ private:
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_LIB_CONVERSION_GPU_SMALLINPUTS_H
+#endif // NEUROSHARD_LIB_CONVERSION_GPU_SMALLSLOTINPUTS_H

@@ -1,6 +1,6 @@
-//===- SmallInputs.cpp - Inputs of updates without a sort -----------------===//
+//===- SmallSlotInputs.cpp - Inputs of updates without a sort -------------===//
 
-#include "SmallInputs.h"
+#include "SmallSlotInputs.h"
 
 #include "neuroshard/RuntimeCuda/GpuKernelABI.h"
 

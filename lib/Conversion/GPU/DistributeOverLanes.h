@@ -1,11 +1,11 @@
-//===- Distribute.h - Functions on rows for groups of lanes ----*- C++ -*-===//
+//===- DistributeOverLanes.h - Functions on rows for lanes ------*- C++ -*-===//
 //
 // The input of neuroshard-distribute-over-lanes besides the function.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_LIB_CONVERSION_GPU_DISTRIBUTE_H
-#define NEUROSHARD_LIB_CONVERSION_GPU_DISTRIBUTE_H
+#ifndef NEUROSHARD_LIB_CONVERSION_GPU_DISTRIBUTEOVERLANES_H
+#define NEUROSHARD_LIB_CONVERSION_GPU_DISTRIBUTEOVERLANES_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -29,4 +29,4 @@ void markForLanes(mlir::func::FuncOp func, const Lanes &lanes);
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_LIB_CONVERSION_GPU_DISTRIBUTE_H
+#endif // NEUROSHARD_LIB_CONVERSION_GPU_DISTRIBUTEOVERLANES_H

@@ -1,6 +1,8 @@
-//===- Levels.cpp - Lowers a module level by level ------------------------===//
+//===- Lowering.cpp - Lowers a module level by level ----------------------===//
 
-#include "Levels.h"
+#include "Lowering.h"
+
+#include "PlanFile.h"
 
 #include "neuroshard/Conversion/Passes.h"
 #include "neuroshard/Dialect/NeuroShard.h"
@@ -41,47 +43,6 @@ runPasses(ModuleOp module,
   PassManager pm(module.getContext());
   addPasses(pm);
   return pm.run(module);
-}
-
-/// The topology for a plan from a file.
-static FailureOr<ir::TopologyOp> getTopology(ModuleOp module,
-                                             StringRef option) {
-  FailureOr<ir::TopologyOp> found = findTopology(module);
-  if (failed(found) || *found)
-    return found;
-  if (option.empty())
-    return module.emitError("a plan needs a topology; add a "
-                            "'neuroshard.topology' or --topology");
-  Expected<Topology> parsed = parseTopology(option);
-  if (!parsed)
-    return emitDiagnostics(module.getLoc(), parsed.error());
-  return topologyToIR(*parsed, module);
-}
-
-static LogicalResult addPlanFromFile(ModuleOp module,
-                                     const CompileOptions &options) {
-  FailureOr<ir::PlanOp> present = findPlan(module, options.plan.planName);
-  if (failed(present))
-    return mlir::failure();
-  if (*present)
-    return present->emitOpError("exists already; --plan takes a module "
-                                "without a plan");
-  Expected<ShardingPlan> read = readPlan(options.planFile);
-  if (!read)
-    return emitDiagnostics(UnknownLoc::get(module.getContext()), read.error());
-  FailureOr<ir::TopologyOp> topology =
-      getTopology(module, options.plan.topology);
-  if (failed(topology))
-    return mlir::failure();
-  int64_t numDevices = topology->getNumDevices();
-  if (read->deviceCount != numDevices)
-    return emitError(topology->getLoc())
-           << options.planFile << " is a plan for " << read->deviceCount
-           << " devices, the topology has " << numDevices;
-  StringRef name =
-      options.plan.planName.empty() ? "plan" : StringRef(options.plan.planName);
-  ir::PlanOp op = createPlan(module, name, *topology, read->optimizerSemantics);
-  return planToIR(*read, op);
 }
 
 LogicalResult plan(ModuleOp module, const CompileOptions &options) {

@@ -1,7 +1,7 @@
-//===- StepOps.h - Steps of a device as calls ------------------*- C++ -*-===//
+//===- LowerSteps.h - Steps of a device as calls ----------------*- C++ -*-===//
 
-#ifndef NEUROSHARD_LIB_CONVERSION_TORUNTIME_STEPOPS_H
-#define NEUROSHARD_LIB_CONVERSION_TORUNTIME_STEPOPS_H
+#ifndef NEUROSHARD_LIB_CONVERSION_TORUNTIME_LOWERSTEPS_H
+#define NEUROSHARD_LIB_CONVERSION_TORUNTIME_LOWERSTEPS_H
 
 #include "neuroshard/Dialect/NeuroShard.h"
 
@@ -19,4 +19,4 @@ void populateStepPatterns(const mlir::TypeConverter &converter,
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_LIB_CONVERSION_TORUNTIME_STEPOPS_H
+#endif // NEUROSHARD_LIB_CONVERSION_TORUNTIME_LOWERSTEPS_H

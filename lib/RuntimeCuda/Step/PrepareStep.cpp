@@ -1,7 +1,7 @@
-//===- DevicePlans.cpp - Cache of prepared GPU steps ----------------------===//
+//===- PrepareStep.cpp - Prepares a step of a device ----------------------===//
 //
-// Finds the plan of a step, or makes one: its tasks, its memory and its arrays
-// on the GPU.
+// Finds a prepared step, or prepares one: its tasks, its memory and its arrays
+// on the GPU, which are the arguments of its kernels.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,6 +24,15 @@ std::vector<int32_t> lookupsOf(std::span<const nsc_part> parts) {
 }
 
 } // namespace
+
+void Device::prepare(std::span<const nsc_part> parts, int32_t training,
+                     CUstream stream) {
+  checkTraining(training);
+  if (gpu.isCapturing(stream))
+    fail("nsc_prepare cannot be captured into a graph; call it before");
+  beginCall(stream, false);
+  planFor(parts, training != NSC_INFERENCE, stream, false);
+}
 
 StepPlan &Device::planFor(std::span<const nsc_part> parts, bool training,
                           CUstream stream, bool capturing) {
@@ -117,7 +126,7 @@ nsg_slot Device::describeSlot(size_t slot) const {
   entry.state1 = table.state(1);
   entry.key_begin = std::max<int64_t>(keys.keyBegin[slot], 0);
   entry.key_end = entry.key_begin + table.shard().rows.size();
-  entry.step_size = stepSizes.ofSlot(slot);
+  entry.step_size = learningRates.ofSlot(slot);
   return entry;
 }
 

@@ -1,9 +1,9 @@
-//===- Describe.h - From partitioned IR to a manifest ----------*- C++ -*-===//
+//===- IRToManifest.h - From partitioned IR to a manifest -------*- C++ -*-===//
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_CONVERSION_MANIFEST_DESCRIBE_H
-#define NEUROSHARD_CONVERSION_MANIFEST_DESCRIBE_H
+#ifndef NEUROSHARD_CONVERSION_MANIFEST_IRTOMANIFEST_H
+#define NEUROSHARD_CONVERSION_MANIFEST_IRTOMANIFEST_H
 
 #include "neuroshard/Artifact/Manifest.h"
 
@@ -24,4 +24,4 @@ describeReference(mlir::ModuleOp logical, mlir::ModuleOp lowered);
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_CONVERSION_MANIFEST_DESCRIBE_H
+#endif // NEUROSHARD_CONVERSION_MANIFEST_IRTOMANIFEST_H

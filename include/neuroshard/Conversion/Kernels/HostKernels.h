@@ -1,4 +1,4 @@
-//===- Kernels.h - Kernel bodies over MLIR's standard dialects -*- C++ -*-===//
+//===- HostKernels.h - Kernels as functions of the host ---------*- C++ -*-===//
 //
 // Every kernel has one body for all targets: items in an scf.parallel, one
 // row as one-dimensional vectors that only transfer ops read and write. The
@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_CONVERSION_KERNELS_KERNELS_H
-#define NEUROSHARD_CONVERSION_KERNELS_KERNELS_H
+#ifndef NEUROSHARD_CONVERSION_KERNELS_HOSTKERNELS_H
+#define NEUROSHARD_CONVERSION_KERNELS_HOSTKERNELS_H
 
 #include "neuroshard/Conversion/Kernels/KernelSpec.h"
 #include "neuroshard/Conversion/Kernels/RowShape.h"
@@ -37,4 +37,4 @@ void registerKernelDialects(mlir::DialectRegistry &registry);
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_CONVERSION_KERNELS_KERNELS_H
+#endif // NEUROSHARD_CONVERSION_KERNELS_HOSTKERNELS_H
