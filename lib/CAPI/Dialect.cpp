@@ -5,6 +5,7 @@
 #include "neuroshard/Dialect/NeuroShard.h"
 #include "neuroshard/InitAll.h"
 #include "neuroshard/Serialization/Json.h"
+#include "neuroshard/Transforms/FindPlan.h"
 #include "neuroshard/Transforms/PlannerConversion.h"
 
 #include "mlir/CAPI/IR.h"

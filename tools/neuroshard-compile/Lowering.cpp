@@ -8,9 +8,10 @@
 #include "neuroshard/Dialect/NeuroShard.h"
 #include "neuroshard/Pipelines/Pipelines.h"
 #include "neuroshard/Serialization/Json.h"
+#include "neuroshard/Transforms/FindPlan.h"
+#include "neuroshard/Transforms/KeepEntry.h"
 #include "neuroshard/Transforms/Passes.h"
 #include "neuroshard/Transforms/PlannerConversion.h"
-#include "neuroshard/Transforms/StepFunctions.h"
 
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"

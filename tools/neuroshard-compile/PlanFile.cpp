@@ -4,6 +4,8 @@
 
 #include "neuroshard/Dialect/NeuroShard.h"
 #include "neuroshard/Serialization/Json.h"
+#include "neuroshard/Transforms/EmitDiagnostics.h"
+#include "neuroshard/Transforms/FindPlan.h"
 #include "neuroshard/Transforms/PlannerConversion.h"
 
 using namespace mlir;

@@ -5,6 +5,8 @@
 #include "neuroshard/InitAll.h"
 #include "neuroshard/Planner/Verify.h"
 #include "neuroshard/Serialization/Json.h"
+#include "neuroshard/Transforms/EmitDiagnostics.h"
+#include "neuroshard/Transforms/FindPlan.h"
 #include "neuroshard/Transforms/PlannerConversion.h"
 
 #include "mlir/Parser/Parser.h"

@@ -69,24 +69,6 @@ ir::PlanOp createPlan(mlir::ModuleOp module, llvm::StringRef name,
 /// that are there already stay; an error when `plan` does not have the latter.
 mlir::LogicalResult planToIR(const ShardingPlan &plan, ir::PlanOp op);
 
-//===----------------------------------------------------------------------===//
-// Both
-//===----------------------------------------------------------------------===//
-
-/// Emits one error with a note for each further problem. Returns failure.
-mlir::LogicalResult emitDiagnostics(mlir::Location loc,
-                                    const Diagnostics &diagnostics);
-
-/// The plan of this name, or, for an empty name, the only one of the module.
-/// Null when there is none; an error when there are several or the name is
-/// another op's.
-mlir::FailureOr<ir::PlanOp> findPlan(mlir::ModuleOp module,
-                                     llvm::StringRef name);
-
-/// The only topology of the module; null when there is none, an error when
-/// there are several.
-mlir::FailureOr<ir::TopologyOp> findTopology(mlir::ModuleOp module);
-
 } // namespace neuroshard
 
 #endif // NEUROSHARD_TRANSFORMS_PLANNERCONVERSION_H

@@ -15,11 +15,6 @@
 
 namespace neuroshard {
 
-/// Erases the functions with lookups that are not the entry: a step serves one
-/// entry. An error if the module has no such function with a body, or if one of
-/// the others is called by a function that stays.
-mlir::LogicalResult keepEntry(mlir::ModuleOp module, llvm::StringRef entry);
-
 /// The step functions of a module at the logical, planned or sharded level.
 struct StepFunctions {
   mlir::func::FuncOp start, wait;

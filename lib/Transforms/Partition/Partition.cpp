@@ -14,6 +14,68 @@ using namespace mlir;
 using namespace neuroshard;
 using namespace neuroshard::ir;
 
+LogicalResult Partitioner::collectCallers(func::FuncOp callee) {
+  auto uses = SymbolTable::getSymbolUses(callee, callee->getParentOp());
+  if (!uses)
+    return callee.emitError("'@")
+           << callee.getSymName() << "' is in a module with unknown uses";
+  for (SymbolTable::SymbolUse use : *uses) {
+    auto call = dyn_cast<func::CallOp>(use.getUser());
+    auto caller = use.getUser()->getParentOfType<func::FuncOp>();
+    if (!call || !caller)
+      return use.getUser()->emitError("'@")
+             << callee.getSymName()
+             << "' gets a device argument, so its only uses may be calls in "
+                "functions";
+    callers.insert(caller);
+  }
+  return success();
+}
+
+/// Refuses results with a fixed number of samples: on several devices a
+/// function sees a part of the batch.
+LogicalResult Partitioner::checkBatch(int64_t numDevices) {
+  if (numDevices == 1)
+    return success();
+  SmallVector<func::FuncOp> functions = {step.wait};
+  llvm::append_range(functions, callers);
+  for (func::FuncOp function : functions)
+    for (auto [index, type] : llvm::enumerate(function.getResultTypes())) {
+      auto tensor = dyn_cast<RankedTensorType>(type);
+      bool scalar = type.isIntOrIndexOrFloat() || (tensor && !tensor.getRank());
+      if (!scalar && (!tensor || tensor.isDynamicDim(0)))
+        continue;
+      return function.emitError("result #")
+             << index << " of '@" << function.getSymName() << "' has type "
+             << type
+             << (scalar ? ", which has no dimension for the samples"
+                        : ", with a static number of samples")
+             << "; each of " << numDevices
+             << " devices computes its part of the batch, so results must "
+                "have a dynamic first dimension";
+    }
+  return success();
+}
+
+LogicalResult Partitioner::collect(int64_t numDevices) {
+  if (failed(collectInputs()) || failed(collectLookups()))
+    return failure();
+  if (step.isTraining() && failed(collectUpdate()))
+    return failure();
+  if (failed(collectCallers(step.start)) || failed(collectCallers(step.wait)))
+    return failure();
+  SmallVector<func::FuncOp> direct(callers.getArrayRef());
+  for (func::FuncOp caller : direct) {
+    auto uses = SymbolTable::getSymbolUses(caller, caller->getParentOp());
+    if (!uses || uses->empty())
+      continue;
+    return uses->begin()->getUser()->emitError("calls '@")
+           << caller.getSymName()
+           << "', which gets a device argument; inline the call first";
+  }
+  return checkBatch(numDevices);
+}
+
 namespace {
 
 /// The plan that the sharded functions are written for.

@@ -1,5 +1,4 @@
 //===- PlacedTables.h - Tables of a module with their shards ----*- C++ -*-===//
-//-*-===//
 //
 // For the passes after planning.
 //
@@ -42,14 +41,6 @@ public:
   ir::TopologyOp topology;
   llvm::MapVector<mlir::StringAttr, TablePlacement> tables;
 };
-
-/// Whether the shards of the plan fill every table of the module.
-bool coversAllTables(ir::PlanOp plan);
-
-/// The plan of that name, or, without a name, the only one; an error when there
-/// is none.
-mlir::FailureOr<ir::PlanOp> requirePlan(mlir::ModuleOp module,
-                                        llvm::StringRef name);
 
 } // namespace neuroshard
 

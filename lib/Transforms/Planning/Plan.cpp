@@ -2,7 +2,7 @@
 
 #include "neuroshard/Transforms/PlanPasses.h"
 
-#include "PlacedTables.h"
+#include "PlanCoverage.h"
 #include "PlanRemarks.h"
 
 #include "neuroshard/CostModel/NeuralPolicy.h"
@@ -12,6 +12,8 @@
 #include "neuroshard/Planner/TerminalProgress.h"
 #include "neuroshard/Planner/Verify.h"
 #include "neuroshard/Serialization/Json.h"
+#include "neuroshard/Transforms/EmitDiagnostics.h"
+#include "neuroshard/Transforms/FindPlan.h"
 #include "neuroshard/Transforms/PlannerConversion.h"
 
 #include "mlir/Dialect/Shard/IR/ShardOps.h"

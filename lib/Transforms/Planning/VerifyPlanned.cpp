@@ -3,6 +3,8 @@
 #include "Levels.h"
 #include "PlacedTables.h"
 #include "neuroshard/Planner/Verify.h"
+#include "neuroshard/Transforms/EmitDiagnostics.h"
+#include "neuroshard/Transforms/FindPlan.h"
 #include "neuroshard/Transforms/Passes.h"
 #include "neuroshard/Transforms/PlannerConversion.h"
 

@@ -1,5 +1,6 @@
 //===- Outline.cpp - Move the lookups into functions of their own ---------===//
 
+#include "neuroshard/Transforms/KeepEntry.h"
 #include "neuroshard/Transforms/Passes.h"
 #include "neuroshard/Transforms/StepFunctions.h"
 
@@ -9,7 +10,6 @@
 #include "llvm/ADT/SetVector.h"
 
 namespace neuroshard {
-#define GEN_PASS_DEF_KEEPENTRY
 #define GEN_PASS_DEF_OUTLINE
 #include "neuroshard/Transforms/Passes.h.inc"
 } // namespace neuroshard
@@ -212,20 +212,6 @@ LogicalResult Outliner::run() {
   return success();
 }
 
-bool hasLookup(func::FuncOp function) {
-  return function.walk([](LookupOp) { return WalkResult::interrupt(); })
-      .wasInterrupted();
-}
-
-struct KeepEntry : neuroshard::impl::KeepEntryBase<KeepEntry> {
-  using KeepEntryBase::KeepEntryBase;
-
-  void runOnOperation() override {
-    if (!entry.empty() && failed(keepEntry(getOperation(), entry)))
-      signalPassFailure();
-  }
-};
-
 struct Outline : neuroshard::impl::OutlineBase<Outline> {
   using OutlineBase::OutlineBase;
 
@@ -277,35 +263,3 @@ void Outline::runOnOperation() {
 }
 
 } // namespace
-
-LogicalResult neuroshard::keepEntry(ModuleOp module, llvm::StringRef entry) {
-  auto kept = module.lookupSymbol<func::FuncOp>(entry);
-  if (!kept || kept.isExternal())
-    return module.emitError("the module has no function '@")
-           << entry << "' with a body (option 'entry')";
-  llvm::SmallSetVector<Operation *, 4> others;
-  for (auto function : module.getOps<func::FuncOp>())
-    if (function != kept && hasLookup(function))
-      others.insert(function);
-  for (Operation *other : others) {
-    auto function = cast<func::FuncOp>(other);
-    auto uses = SymbolTable::getSymbolUses(function.getSymNameAttr(), module);
-    if (!uses)
-      continue;
-    for (const SymbolTable::SymbolUse &use : *uses) {
-      Operation *user = use.getUser();
-      auto caller = user->getParentOfType<func::FuncOp>();
-      if (caller && others.contains(caller))
-        continue;
-      InFlightDiagnostic diagnostic =
-          function.emitError("'@")
-          << function.getSymName() << "' has lookups and is not the entry '@"
-          << entry << "', but is used by what stays; inline it";
-      diagnostic.attachNote(user->getLoc()) << "it is used here";
-      return diagnostic;
-    }
-  }
-  for (Operation *other : others)
-    other->erase();
-  return success();
-}

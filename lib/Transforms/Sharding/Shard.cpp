@@ -2,6 +2,7 @@
 
 #include "Bundles.h"
 #include "Sharder.h"
+#include "neuroshard/Transforms/FindPlan.h"
 #include "neuroshard/Transforms/Passes.h"
 
 #include "mlir/IR/Remarks.h"

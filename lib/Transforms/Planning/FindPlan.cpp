@@ -1,6 +1,6 @@
-//===- PlannerConversion.cpp - Finding plan and topology ------------------===//
+//===- FindPlan.cpp - The plan and the topology of a module ---------------===//
 
-#include "neuroshard/Transforms/PlannerConversion.h"
+#include "neuroshard/Transforms/FindPlan.h"
 
 using namespace mlir;
 using namespace neuroshard;
@@ -42,17 +42,13 @@ FailureOr<TopologyOp> neuroshard::findTopology(ModuleOp module) {
   return findOnly<TopologyOp>(module, "write a plan on the one that is meant");
 }
 
-LogicalResult neuroshard::emitDiagnostics(Location loc,
-                                          const Diagnostics &diagnostics) {
-  constexpr size_t kMaxNotes = 20;
-  if (diagnostics.empty())
-    return emitError(loc, "unknown error");
-  InFlightDiagnostic diagnostic = emitError(loc, diagnostics.front().str());
-  size_t shown = std::min(diagnostics.size(), kMaxNotes);
-  for (size_t i = 1; i < shown; ++i)
-    diagnostic.attachNote() << diagnostics[i].str();
-  if (shown < diagnostics.size())
-    diagnostic.attachNote()
-        << "and " << diagnostics.size() - shown << " more errors";
-  return diagnostic;
+FailureOr<PlanOp> neuroshard::requirePlan(ModuleOp module,
+                                          llvm::StringRef name) {
+  FailureOr<PlanOp> plan = findPlan(module, name);
+  if (failed(plan) || *plan)
+    return plan;
+  if (name.empty())
+    return module.emitError("the module has no plan; run neuroshard-plan or "
+                            "write one by hand");
+  return module.emitError("the module has no plan '@") << name << "'";
 }

@@ -1,0 +1,21 @@
+//===- PlanCoverage.h - Whether shards fill their tables --------*- C++ -*-===//
+
+#ifndef NEUROSHARD_LIB_TRANSFORMS_PLANNING_PLANCOVERAGE_H
+#define NEUROSHARD_LIB_TRANSFORMS_PLANNING_PLANCOVERAGE_H
+
+#include "neuroshard/Dialect/NeuroShard.h"
+
+namespace neuroshard {
+
+/// An error unless the shards fill the table, or, if it is replicated, are on
+/// all devices. `shards`: those of the table.
+mlir::LogicalResult verifyCovered(ir::PlanOp plan, ir::TableOp table,
+                                  llvm::ArrayRef<ir::ShardOp> shards,
+                                  int64_t numDevices);
+
+/// Whether the shards of the plan fill every table of the module.
+bool coversAllTables(ir::PlanOp plan);
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_LIB_TRANSFORMS_PLANNING_PLANCOVERAGE_H

@@ -1,0 +1,67 @@
+//===- KeepEntry.cpp - Erase functions that are not the entry -------------===//
+
+#include "neuroshard/Transforms/KeepEntry.h"
+
+#include "neuroshard/Dialect/NeuroShard.h"
+#include "neuroshard/Transforms/Passes.h"
+
+#include "llvm/ADT/SetVector.h"
+
+namespace neuroshard {
+#define GEN_PASS_DEF_KEEPENTRY
+#include "neuroshard/Transforms/Passes.h.inc"
+} // namespace neuroshard
+
+using namespace mlir;
+using namespace neuroshard;
+using namespace neuroshard::ir;
+
+namespace {
+
+struct KeepEntry : neuroshard::impl::KeepEntryBase<KeepEntry> {
+  using KeepEntryBase::KeepEntryBase;
+
+  void runOnOperation() override {
+    if (!entry.empty() && failed(keepEntry(getOperation(), entry)))
+      signalPassFailure();
+  }
+};
+
+} // namespace
+
+bool neuroshard::hasLookup(func::FuncOp function) {
+  return function.walk([](LookupOp) { return WalkResult::interrupt(); })
+      .wasInterrupted();
+}
+
+LogicalResult neuroshard::keepEntry(ModuleOp module, llvm::StringRef entry) {
+  auto kept = module.lookupSymbol<func::FuncOp>(entry);
+  if (!kept || kept.isExternal())
+    return module.emitError("the module has no function '@")
+           << entry << "' with a body (option 'entry')";
+  llvm::SmallSetVector<Operation *, 4> others;
+  for (auto function : module.getOps<func::FuncOp>())
+    if (function != kept && hasLookup(function))
+      others.insert(function);
+  for (Operation *other : others) {
+    auto function = cast<func::FuncOp>(other);
+    auto uses = SymbolTable::getSymbolUses(function.getSymNameAttr(), module);
+    if (!uses)
+      continue;
+    for (const SymbolTable::SymbolUse &use : *uses) {
+      Operation *user = use.getUser();
+      auto caller = user->getParentOfType<func::FuncOp>();
+      if (caller && others.contains(caller))
+        continue;
+      InFlightDiagnostic diagnostic =
+          function.emitError("'@")
+          << function.getSymName() << "' has lookups and is not the entry '@"
+          << entry << "', but is used by what stays; inline it";
+      diagnostic.attachNote(user->getLoc()) << "it is used here";
+      return diagnostic;
+    }
+  }
+  for (Operation *other : others)
+    other->erase();
+  return success();
+}
