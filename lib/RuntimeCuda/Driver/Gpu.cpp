@@ -1,4 +1,4 @@
-//===- Gpu.cpp - One GPU, its context and its memory ----------------------===//
+//===- Gpu.cpp - One GPU, its context and its streams ---------------------===//
 //
 // Owners of the driver's objects. Destructors ignore errors, since the context
 // may be lost.
@@ -85,64 +85,6 @@ RelaxedCapture::RelaxedCapture(const Gpu &gpu) : gpu(gpu) {
 RelaxedCapture::~RelaxedCapture() {
   if (gpu.driver.threadExchangeStreamCaptureMode)
     gpu.driver.threadExchangeStreamCaptureMode(&mode);
-}
-
-DeviceBlock::DeviceBlock(const Gpu &gpu, int64_t bytes,
-                         const std::string &purpose)
-    : gpu(&gpu) {
-  if (bytes == 0)
-    return;
-  CUresult result = gpu.driver.memAlloc(&pointer, static_cast<size_t>(bytes));
-  if (result == CUDA_ERROR_OUT_OF_MEMORY) {
-    size_t free = 0, total = 0;
-    gpu.driver.memGetInfo(&free, &total);
-    failWith(NSC_OUT_OF_MEMORY, "no GPU memory for ", purpose, ": ", bytes,
-             " bytes asked for, ", free, " of ", total, " free on ", gpu.name);
-  }
-  gpu.driver.check(result, "allocating GPU memory");
-  this->bytes = bytes;
-}
-
-DeviceBlock::~DeviceBlock() {
-  if (!pointer)
-    return;
-  gpu->driver.ctxPushCurrent(gpu->context);
-  gpu->driver.memFree(pointer);
-  CUcontext popped = nullptr;
-  gpu->driver.ctxPopCurrent(&popped);
-}
-
-void DeviceBlock::swap(DeviceBlock &other) noexcept {
-  std::swap(gpu, other.gpu);
-  std::swap(pointer, other.pointer);
-  std::swap(bytes, other.bytes);
-}
-
-PinnedBlock::PinnedBlock(const Gpu &gpu, int64_t bytes) : gpu(&gpu) {
-  if (bytes == 0)
-    return;
-  CUresult result =
-      gpu.driver.memAllocHost(&pointer, static_cast<size_t>(bytes));
-  if (result == CUDA_ERROR_OUT_OF_MEMORY)
-    failWith(NSC_OUT_OF_MEMORY, "no pinned host memory: ", bytes,
-             " bytes asked for");
-  gpu.driver.check(result, "allocating pinned host memory");
-  this->bytes = bytes;
-}
-
-PinnedBlock::~PinnedBlock() {
-  if (!pointer)
-    return;
-  gpu->driver.ctxPushCurrent(gpu->context);
-  gpu->driver.memFreeHost(pointer);
-  CUcontext popped = nullptr;
-  gpu->driver.ctxPopCurrent(&popped);
-}
-
-void PinnedBlock::swap(PinnedBlock &other) noexcept {
-  std::swap(gpu, other.gpu);
-  std::swap(pointer, other.pointer);
-  std::swap(bytes, other.bytes);
 }
 
 OwnStream::OwnStream(const Gpu &gpu) : gpu(gpu) {

@@ -9,7 +9,7 @@
 #define NEUROSHARD_LIB_RUNTIMECUDA_STEP_BADIDS_H
 
 #include "Binding.h"
-#include "Driver/Gpu.h"
+#include "Driver/GpuMemory.h"
 #include "StepPlan.h"
 
 #include <optional>

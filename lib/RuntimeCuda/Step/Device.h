@@ -18,6 +18,7 @@
 #include "PlanCache.h"
 #include "ShardMemory.h"
 #include "StepMemory.h"
+#include "Uploader.h"
 
 #include <span>
 #include <string>

@@ -10,7 +10,7 @@
 #define NEUROSHARD_LIB_RUNTIMECUDA_STEP_LEARNINGRATES_H
 
 #include "Binding.h"
-#include "Driver/Gpu.h"
+#include "Driver/GpuMemory.h"
 
 #include <vector>
 

@@ -9,7 +9,7 @@
 #ifndef NEUROSHARD_LIB_RUNTIMECUDA_STEP_SHARDMEMORY_H
 #define NEUROSHARD_LIB_RUNTIMECUDA_STEP_SHARDMEMORY_H
 
-#include "Driver/Gpu.h"
+#include "Driver/GpuMemory.h"
 #include "neuroshard/Artifact/Manifest.h"
 #include "neuroshard/Runtime/ThreadPool.h"
 #include "neuroshard/RuntimeCuda/CudaABI.h"

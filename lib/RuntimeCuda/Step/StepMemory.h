@@ -9,7 +9,7 @@
 #ifndef NEUROSHARD_LIB_RUNTIMECUDA_STEP_STEPMEMORY_H
 #define NEUROSHARD_LIB_RUNTIMECUDA_STEP_STEPMEMORY_H
 
-#include "Driver/Gpu.h"
+#include "Driver/GpuMemory.h"
 #include "StepTasks.h"
 #include "neuroshard/Artifact/UpdateBuffers.h"
 

@@ -1,14 +1,14 @@
 //===- StepPlan.h - The arrays of a step on the GPU ------------*- C++ -*-===//
 //
-// The arrays of StepTasks in device memory, and their upload. PlanCache.h keeps
-// the plans of earlier steps.
+// The arrays of StepTasks in device memory. Uploader.h writes them, PlanCache.h
+// keeps the plans of earlier steps.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef NEUROSHARD_LIB_RUNTIMECUDA_STEP_STEPPLAN_H
 #define NEUROSHARD_LIB_RUNTIMECUDA_STEP_STEPPLAN_H
 
-#include "Driver/Gpu.h"
+#include "Driver/GpuMemory.h"
 #include "StepTasks.h"
 
 #include <array>
@@ -88,36 +88,6 @@ struct SortedHead {
   nsg_sorted sorted;
   nsg_sorted smallSums;   ///< for nsg_small_sums.
   nsg_sorted smallUpdate; ///< for nsg_small_update.
-};
-
-/// Uploads those arrays of a plan that have changed: on `stream`, before the
-/// kernels; or, while that is captured, at once on `uploads`.
-class Uploader {
-public:
-  Uploader(const Gpu &gpu, StepPlan &plan, CUstream stream,
-           const OwnStream &uploads);
-
-  template <typename T>
-  void put(UploadedArray &array, std::span<const T> values) {
-    putBytes(array, values.data(), static_cast<int64_t>(values.size_bytes()));
-  }
-
-  /// Uploads the tasks and, for kernels whose blocks have changed, the task of
-  /// each block.
-  void putTasks();
-
-  /// Must be called after the last put.
-  void finish();
-
-private:
-  void putBytes(UploadedArray &array, const void *values, int64_t bytes);
-  void makeRoom(UploadedArray &array, int64_t bytes);
-
-  const Gpu &gpu;
-  StepPlan &plan;
-  CUstream stream;
-  const OwnStream &uploads;
-  int64_t copies = 0;
 };
 
 } // namespace neuroshard::cuda

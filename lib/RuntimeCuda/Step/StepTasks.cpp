@@ -1,6 +1,6 @@
 //===- StepTasks.cpp - Task arrays of a step's kernels --------------------===//
 //
-// Makes tasks, their blocks, and the keys and positions of an update.
+// Makes tasks and their blocks.
 //
 //===----------------------------------------------------------------------===//
 
@@ -10,79 +10,14 @@
 #include "neuroshard/Artifact/UpdateBuffers.h"
 
 #include <algorithm>
-#include <bit>
 #include <limits>
-#include <map>
-#include <set>
-#include <tuple>
-#include <utility>
 
 namespace neuroshard::cuda {
 namespace {
 
 constexpr int64_t kMaxBlocks = std::numeric_limits<int32_t>::max();
-constexpr int64_t kMaxPositions = std::numeric_limits<int32_t>::max() - 1;
 
 int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-/// Throws if there are too many positions.
-void checkPositions(int64_t total, int64_t count) {
-  if (count > kMaxPositions - total)
-    fail("the step has more than ", kMaxPositions,
-         " ids to update by on one device; use smaller batches");
-}
-
-/// Hands out ranges of positions to parts.
-class PositionMaker {
-public:
-  /// Returns the position of id 0 of the part's array; may be negative, since
-  /// ids before id_begin have no position.
-  int64_t place(const nsc_part &part, int32_t slot, bool exact) {
-    int64_t count = part.id_end - part.id_begin;
-    Last &last = lastOfSlot[slot];
-    if (exact) {
-      last = {append(count), -1};
-      return last.begin - part.id_begin;
-    }
-    filled = true;
-    std::vector<Layer> &layers = groups[{part.ids, part.id_begin, part.id_end}];
-    // Behind the slot's earlier parts: positions must be in the order of parts.
-    auto fits = [&](const Layer &layer) {
-      bool later = layer.begin > last.begin ||
-                   (layer.begin == last.begin && part.feature > last.feature);
-      return later && !layer.features.count(part.feature);
-    };
-    auto layer = std::find_if(layers.begin(), layers.end(), fits);
-    if (layer == layers.end())
-      layer = layers.insert(layers.end(), Layer{append(count), {}});
-    layer->features.insert(part.feature);
-    last = {layer->begin, part.feature};
-    return layer->begin - part.id_begin;
-  }
-
-  int64_t total = 0;
-  bool filled = false;
-
-private:
-  struct Layer {
-    int64_t begin;
-    std::set<int32_t> features;
-  };
-  /// Where a slot's latest part is.
-  struct Last {
-    int64_t begin = -1;
-    int32_t feature = -1;
-  };
-
-  int64_t append(int64_t count) {
-    checkPositions(total, count);
-    return std::exchange(total, total + count);
-  }
-
-  std::map<std::tuple<const void *, int64_t, int64_t>, std::vector<Layer>>
-      groups;
-  std::map<int32_t, Last> lastOfSlot;
-};
 
 int32_t flagsOf(const GpuLookup &lookup, const nsc_part &part) {
   int32_t flags = lookup.idBytes == 8 ? NSG_ID64 : 0;
@@ -228,31 +163,6 @@ void addPieces(const Binding &binding, const KeySpace &keys,
 }
 
 } // namespace
-
-KeySpace::KeySpace(const Binding &binding)
-    : keyBegin(binding.numSlots(), -1), smallSlots(binding.numSlots()) {
-  auto append = [&](size_t slot) {
-    keyBegin[slot] = end;
-    end += binding.shardOf(slot).rows.size();
-  };
-  for (size_t slot = 0; slot < binding.numSlots(); ++slot)
-    if (binding.program.slots[slot].isSmall()) {
-      small.push_back(static_cast<int32_t>(slot));
-      smallSlots[slot] = true;
-    } else if (binding.program.slots[slot].isSorted()) {
-      updated.push_back(static_cast<int32_t>(slot));
-      append(slot);
-    }
-  for (const GpuLookup &lookup : binding.program.lookups)
-    if (lookup.gradientVariant >= 0 &&
-        !hasPositions(static_cast<size_t>(lookup.slot)))
-      append(static_cast<size_t>(lookup.slot));
-  keyBytes =
-      end < static_cast<int64_t>(std::numeric_limits<uint32_t>::max()) ? 4 : 8;
-  // The filler has all bits set: 2^endBit - 1 >= end.
-  endBit =
-      std::max(1, static_cast<int>(std::bit_width(static_cast<uint64_t>(end))));
-}
 
 StepTasks makeTasks(const Binding &binding, const KeySpace &keys,
                     std::span<const nsc_part> parts,

@@ -3,21 +3,12 @@
 // The arrays of GpuKernelABI.h for one set of parts, made on the host without a
 // GPU.
 //
-// Positions. The update sorts positions, one per id of every part that has
-// gradients. An exact part has a range of positions of its own. For other parts
-// only the kernel knows which ids they have. Such parts of different features
-// of one jagged input share a range, called a layer, so that each position has
-// at most one reader; a feature that is looked up again gets another layer. A
-// slot's positions are in the order of its parts, since gradients are added in
-// that order. Positions of small slots are numbered in the same way, behind all
-// sorted ones.
-//
 //===----------------------------------------------------------------------===//
 
 #ifndef NEUROSHARD_LIB_RUNTIMECUDA_STEP_STEPTASKS_H
 #define NEUROSHARD_LIB_RUNTIMECUDA_STEP_STEPTASKS_H
 
-#include "Binding.h"
+#include "SortKeys.h"
 #include "neuroshard/RuntimeCuda/CudaABI.h"
 #include "neuroshard/RuntimeCuda/GpuKernelABI.h"
 
@@ -27,29 +18,6 @@
 #include <vector>
 
 namespace neuroshard::cuda {
-
-/// The keys of the rows of each slot. First come the slots that are updated, in
-/// their order; then slots that are only read but whose lookups have gradients
-/// of sample weights.
-struct KeySpace {
-  std::vector<int32_t> updated;  ///< sorted slots, in the order of their keys.
-  std::vector<int32_t> small;    ///< slots that are updated without a sort.
-  std::vector<int64_t> keyBegin; ///< per slot; -1: no keys.
-  int64_t end = 0;               ///< larger than all keys.
-  int32_t keyBytes = 4;
-  int32_t endBit = 1; ///< bits in which keys and the filler differ.
-
-  explicit KeySpace(const Binding &binding);
-
-  bool isSmall(size_t slot) const { return smallSlots[slot]; }
-  /// Whether ids of this slot have positions.
-  bool hasPositions(size_t slot) const {
-    return keyBegin[slot] >= 0 || smallSlots[slot];
-  }
-
-private:
-  std::vector<bool> smallSlots;
-};
 
 /// The pieces and sums of a small slot, as in nsg_slot.
 struct SmallStep {

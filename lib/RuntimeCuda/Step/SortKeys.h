@@ -1,0 +1,84 @@
+//===- SortKeys.h - Keys and positions that an update sorts -----*- C++ -*-===//
+//
+// Positions. The update sorts positions, one per id of every part that has
+// gradients. An exact part has a range of positions of its own. For other parts
+// only the kernel knows which ids they have. Such parts of different features
+// of one jagged input share a range, called a layer, so that each position has
+// at most one reader; a feature that is looked up again gets another layer. A
+// slot's positions are in the order of its parts, since gradients are added in
+// that order. Positions of small slots are numbered in the same way, behind all
+// sorted ones.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_LIB_RUNTIMECUDA_STEP_SORTKEYS_H
+#define NEUROSHARD_LIB_RUNTIMECUDA_STEP_SORTKEYS_H
+
+#include "Binding.h"
+#include "neuroshard/RuntimeCuda/CudaABI.h"
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <tuple>
+#include <vector>
+
+namespace neuroshard::cuda {
+
+/// The keys of the rows of each slot. First come the slots that are updated, in
+/// their order; then slots that are only read but whose lookups have gradients
+/// of sample weights.
+struct KeySpace {
+  std::vector<int32_t> updated;  ///< sorted slots, in the order of their keys.
+  std::vector<int32_t> small;    ///< slots that are updated without a sort.
+  std::vector<int64_t> keyBegin; ///< per slot; -1: no keys.
+  int64_t end = 0;               ///< larger than all keys.
+  int32_t keyBytes = 4;
+  int32_t endBit = 1; ///< bits in which keys and the filler differ.
+
+  explicit KeySpace(const Binding &binding);
+
+  bool isSmall(size_t slot) const { return smallSlots[slot]; }
+  /// Whether ids of this slot have positions.
+  bool hasPositions(size_t slot) const {
+    return keyBegin[slot] >= 0 || smallSlots[slot];
+  }
+
+private:
+  std::vector<bool> smallSlots;
+};
+
+/// Throws if `total` and `count` are more positions than a step may have.
+void checkPositions(int64_t total, int64_t count);
+
+/// Hands out ranges of positions to parts.
+class PositionMaker {
+public:
+  /// Returns the position of id 0 of the part's array; may be negative, since
+  /// ids before id_begin have no position.
+  int64_t place(const nsc_part &part, int32_t slot, bool exact);
+
+  int64_t total = 0;
+  bool filled = false;
+
+private:
+  struct Layer {
+    int64_t begin;
+    std::set<int32_t> features;
+  };
+  /// Where a slot's latest part is.
+  struct Last {
+    int64_t begin = -1;
+    int32_t feature = -1;
+  };
+
+  int64_t append(int64_t count);
+
+  std::map<std::tuple<const void *, int64_t, int64_t>, std::vector<Layer>>
+      groups;
+  std::map<int32_t, Last> lastOfSlot;
+};
+
+} // namespace neuroshard::cuda
+
+#endif // NEUROSHARD_LIB_RUNTIMECUDA_STEP_SORTKEYS_H
