@@ -3,7 +3,7 @@
 #include "neuroshard/InitAll.h"
 
 #include "neuroshard/Conversion/Emulation/Passes.h"
-#include "neuroshard/Conversion/GPU/GpuImages.h"
+#include "neuroshard/Conversion/GPU/GpuPipelines.h"
 #include "neuroshard/Conversion/GPU/Passes.h"
 #include "neuroshard/Conversion/Native/Passes.h"
 #include "neuroshard/Conversion/Native/Pipeline.h"

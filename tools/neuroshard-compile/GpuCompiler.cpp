@@ -5,6 +5,7 @@
 #include "neuroshard/Conversion/ConvertToGpu.h"
 #include "neuroshard/Conversion/Emulation/Emulation.h"
 #include "neuroshard/Conversion/GPU/GpuImages.h"
+#include "neuroshard/Conversion/GPU/GpuPipelines.h"
 
 #include "mlir/Pass/PassManager.h"
 

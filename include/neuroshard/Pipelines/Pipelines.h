@@ -1,6 +1,7 @@
 //===- Pipelines.h - The order of the passes -------------------*- C++ -*-===//
 //
-// The only place that orders passes, from the logical level to native code.
+// From the logical level to native code. Conversion/GPU/GpuPipelines.h has the
+// order of the passes on GPU modules.
 //
 //===----------------------------------------------------------------------===//
 

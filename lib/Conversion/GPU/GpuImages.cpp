@@ -2,15 +2,12 @@
 
 #include "neuroshard/Conversion/GPU/GpuImages.h"
 
-#include "neuroshard/Conversion/GPU/Passes.h"
+#include "neuroshard/Conversion/GPU/GpuPipelines.h"
 
-#include "mlir/Conversion/GPUToNVVM/GPUToNVVMPass.h"
-#include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
-#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/GPU/Transforms/Passes.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/Pass/PassRegistry.h"
-#include "mlir/Transforms/Passes.h"
+#include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -34,38 +31,6 @@ static constexpr Architecture kArchitectures[] = {
     {"sm_80", "+ptx81"},  {"sm_86", "+ptx81"},  {"sm_87", "+ptx81"},
     {"sm_89", "+ptx81"},  {"sm_90", "+ptx81"},  {"sm_100", "+ptx86"},
     {"sm_103", "+ptx88"}, {"sm_120", "+ptx87"}, {"sm_121", "+ptx88"}};
-
-void buildGpuSimplification(OpPassManager &pm) {
-  OpPassManager &gpuPm = pm.nest<gpu::GPUModuleOp>();
-  gpuPm.addPass(createDistributeOverLanes());
-  gpuPm.addPass(createLowerDeviceArrays());
-  gpuPm.addPass(createInlinerPass());
-  gpuPm.addPass(createSymbolDCEPass());
-  gpuPm.addPass(createCanonicalizerPass());
-  gpuPm.addPass(createCSEPass());
-  gpuPm.addPass(createLoopInvariantCodeMotionPass());
-}
-
-void buildGpuToNVVM(OpPassManager &pm) {
-  OpPassManager &gpuPm = pm.nest<gpu::GPUModuleOp>();
-  gpuPm.addPass(createExactMath());
-  gpuPm.addPass(createSCFToControlFlowPass());
-  gpuPm.addPass(createConvertGpuOpsToNVVMOps());
-  gpuPm.addPass(createReconcileUnrealizedCastsPass());
-  gpuPm.addPass(createCanonicalizerPass());
-  gpuPm.addPass(createCSEPass());
-}
-
-void registerGpuPipelines() {
-  PassPipelineRegistration<>(
-      "neuroshard-gpu-simplify",
-      "Distribute the bodies of GPU modules over lanes, inline them into their "
-      "kernels and simplify them",
-      buildGpuSimplification);
-  PassPipelineRegistration<>("neuroshard-gpu-to-nvvm",
-                             "Lower simplified GPU modules to the NVVM dialect",
-                             buildGpuToNVVM);
-}
 
 std::string hashOfGpuModule(ModuleOp module) {
   std::string text;

@@ -2,6 +2,8 @@
 
 #include "HostInputs.h"
 
+#include "Prefetch.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -9,11 +11,6 @@
 using namespace mlir;
 
 namespace neuroshard {
-
-/// Distance of prefetches in rows: enough work to hide a miss to memory, and
-/// few enough rows that the second-level cache, to which they are prefetched,
-/// keeps them.
-static constexpr int64_t kPrefetchRows = 48;
 
 static Value getLast(ImplicitLocOpBuilder &b, Value end) {
   return arith::SubIOp::create(b, end, arith::ConstantIndexOp::create(b, 1));

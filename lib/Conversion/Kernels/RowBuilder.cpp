@@ -7,6 +7,8 @@
 
 #include "RowBuilder.h"
 
+#include "Prefetch.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -18,12 +20,6 @@
 using namespace mlir;
 
 namespace neuroshard {
-
-static constexpr int64_t kCacheLineBytes = 64;
-
-/// To the second-level cache: a prefetch to the first level would hold one of
-/// its few miss buffers until memory answers, and other rows would wait.
-static constexpr unsigned kPrefetchLocality = 2;
 
 RowBuilder::RowBuilder(ImplicitLocOpBuilder &b, int64_t dim,
                        const RowShape &shape)

@@ -3,23 +3,12 @@
 #ifndef NEUROSHARD_CONVERSION_GPU_GPUIMAGES_H
 #define NEUROSHARD_CONVERSION_GPU_GPUIMAGES_H
 
-#include "mlir/Dialect/GPU/IR/GPUDialect.h"
-#include "mlir/Pass/PassManager.h"
+#include "mlir/IR/BuiltinOps.h"
 
 #include <string>
 #include <vector>
 
 namespace neuroshard {
-
-/// Distributes the bodies of GPU modules over lanes, inlines them into their
-/// kernels and simplifies the result, which a GPU and the emulator run.
-void buildGpuSimplification(mlir::OpPassManager &pm);
-
-/// From simplified GPU modules to the NVVM dialect.
-void buildGpuToNVVM(mlir::OpPassManager &pm);
-
-/// Registers neuroshard-gpu-simplify and neuroshard-gpu-to-nvvm.
-void registerGpuPipelines();
 
 /// The SHA-1 of the text of the module of a simplified program, in hexadecimal.
 std::string hashOfGpuModule(mlir::ModuleOp module);
