@@ -112,8 +112,14 @@ FailureOr<ShardingProblem> ProblemReader::read() {
   if (auto batch =
           module->getAttrOfType<IntegerAttr>(NeuroShardDialect::kBatchAttrName))
     problem.batch.globalSize = batch.getInt();
-  if (failed(readPlanning(module, tableOfSymbol, problem)))
+  Batch typesWithoutLookups;
+  if (failed(readPlanning(module, tableOfSymbol, problem, typesWithoutLookups)))
     return mlir::failure();
+  // What lookups say goes first; writePlanning() does the same.
+  if (problem.features.empty()) {
+    problem.batch.idType = typesWithoutLookups.idType;
+    problem.batch.outputType = typesWithoutLookups.outputType;
+  }
   return std::move(problem);
 }
 

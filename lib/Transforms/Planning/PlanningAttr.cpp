@@ -177,21 +177,16 @@ DictionaryAttr DictionaryWriter::write() {
 
 LogicalResult neuroshard::readPlanning(ModuleOp module,
                                        const TableIndex &tableOfSymbol,
-                                       ShardingProblem &problem) {
+                                       ShardingProblem &problem,
+                                       Batch &typesWithoutLookups) {
   auto dictionary = module->getAttrOfType<DictionaryAttr>(
       NeuroShardDialect::kPlanningAttrName);
   if (!dictionary)
     return success();
   DictionaryReader reader(module, dictionary, tableOfSymbol);
   reader.text("source", problem.source);
-  // What lookups say goes first; see DictionaryWriter::write().
-  Batch typesWithoutLookups;
   reader.name("id_type", typesWithoutLookups.idType, parseIdType);
   reader.name("output_type", typesWithoutLookups.outputType, parseElementType);
-  if (problem.features.empty()) {
-    problem.batch.idType = typesWithoutLookups.idType;
-    problem.batch.outputType = typesWithoutLookups.outputType;
-  }
   reader.name("wire_type", problem.batch.wireType, parseElementType);
   reader.integer("input_copies", problem.batch.inputCopies);
   reader.name("memory_model", problem.memoryModel, parseMemoryModel);

@@ -17,9 +17,12 @@
 namespace neuroshard {
 
 /// Reads the module's attribute into the problem; success when there is none.
+/// The types of ids and results that it states are for a module without
+/// lookups.
 mlir::LogicalResult readPlanning(mlir::ModuleOp module,
                                  const TableIndex &tableOfSymbol,
-                                 ShardingProblem &problem);
+                                 ShardingProblem &problem,
+                                 Batch &typesWithoutLookups);
 
 /// The attribute for a problem, or null when everything is default.
 mlir::DictionaryAttr writePlanning(const ShardingProblem &problem,
