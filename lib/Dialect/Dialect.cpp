@@ -2,6 +2,7 @@
 
 #include "neuroshard/Dialect/NeuroShard.h"
 
+#include "Bytecode.h"
 #include "Interfaces.h"
 
 using namespace mlir;

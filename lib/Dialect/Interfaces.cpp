@@ -1,4 +1,4 @@
-//===- Interfaces.cpp - Printing aliases and bytecode versions ------------===//
+//===- Interfaces.cpp - Aliases of long types -----------------------------===//
 
 #include "Interfaces.h"
 
@@ -8,13 +8,6 @@
 
 using namespace mlir;
 using namespace neuroshard::ir;
-
-namespace {
-struct Version : DialectVersion {
-  explicit Version(uint64_t number) : number(number) {}
-  uint64_t number;
-};
-} // namespace
 
 /// Distributed ids get an alias; the type of distributed rows is short.
 static llvm::StringRef aliasOfDist(DistType type) {
@@ -48,29 +41,4 @@ AsmInterface::AliasResult AsmInterface::getAlias(Type type,
     return AliasResult::NoAlias;
   os << alias;
   return AliasResult::OverridableAlias;
-}
-
-void BytecodeInterface::writeVersion(DialectBytecodeWriter &writer) const {
-  writer.writeVarInt(NeuroShardDialect::kBytecodeVersion);
-}
-
-std::unique_ptr<DialectVersion>
-BytecodeInterface::readVersion(DialectBytecodeReader &reader) const {
-  uint64_t number = 0;
-  if (failed(reader.readVarInt(number)))
-    return nullptr;
-  if (number == 0 || number > NeuroShardDialect::kBytecodeVersion) {
-    reader.emitError("neuroshard bytecode has version ")
-        << number << ", this build reads versions 1 to "
-        << NeuroShardDialect::kBytecodeVersion;
-    return nullptr;
-  }
-  return std::make_unique<Version>(number);
-}
-
-LogicalResult
-BytecodeInterface::upgradeFromVersion(Operation *,
-                                      const DialectVersion &) const {
-  // Version 1 is the first; there is nothing to upgrade from yet.
-  return success();
 }

@@ -1,13 +1,13 @@
 //===- Interfaces.h - Dialect interfaces -----------------------*- C++ -*-===//
 //
-// How the dialect takes part in inlining, printing and bytecode.
+// How the dialect takes part in inlining and printing.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef NEUROSHARD_LIB_DIALECT_INTERFACES_H
 #define NEUROSHARD_LIB_DIALECT_INTERFACES_H
 
-#include "mlir/Bytecode/BytecodeImplementation.h"
+#include "mlir/IR/OpImplementation.h"
 #include "mlir/Transforms/InliningUtils.h"
 
 namespace neuroshard::ir {
@@ -29,18 +29,6 @@ struct InlinerInterface : mlir::DialectInlinerInterface {
 struct AsmInterface : mlir::OpAsmDialectInterface {
   using OpAsmDialectInterface::OpAsmDialectInterface;
   AliasResult getAlias(mlir::Type type, llvm::raw_ostream &os) const final;
-};
-
-/// Writes kBytecodeVersion and reads it and all older ones.
-struct BytecodeInterface : mlir::BytecodeDialectInterface {
-  explicit BytecodeInterface(mlir::Dialect *dialect)
-      : BytecodeDialectInterface(dialect) {}
-  void writeVersion(mlir::DialectBytecodeWriter &writer) const final;
-  std::unique_ptr<mlir::DialectVersion>
-  readVersion(mlir::DialectBytecodeReader &reader) const final;
-  mlir::LogicalResult
-  upgradeFromVersion(mlir::Operation *topLevelOp,
-                     const mlir::DialectVersion &version) const final;
 };
 
 } // namespace neuroshard::ir

@@ -7,6 +7,7 @@
 #ifndef NEUROSHARD_DIALECT_OPS_TD
 #define NEUROSHARD_DIALECT_OPS_TD
 
+include "neuroshard/Dialect/BundleOps.td"
 include "neuroshard/Dialect/LogicalOps.td"
 include "neuroshard/Dialect/PlanOps.td"
 include "neuroshard/Dialect/ShardedOps.td"
