@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <memory>
 #include <stdexcept>
+#include <utility>
 
 namespace neuroshard::run {
 
@@ -146,25 +147,30 @@ void printMemory(nsrt_world *world, std::ostream &out) {
   }
 }
 
-void checkDifference(const Difference &difference, double tolerance,
-                     std::ostream &out) {
+/// tolerance: as DriveOptions has it.
+void checkDifference(const Difference &difference, ElementType wireType,
+                     double tolerance, std::ostream &out) {
   out << format("  largest difference %.3g (largest value %.3g), %lld of %lld "
                 "values differ\n",
                 difference.largest, difference.largestValue,
                 static_cast<long long>(difference.differing),
                 static_cast<long long>(difference.elements));
-  if (!(difference.largest <= tolerance))
-    throw std::runtime_error(
-        format("the result differs from the unsharded program by %.3g, more "
-               "than %.3g",
-               difference.largest, tolerance));
+  double limit = tolerance >= 0
+                     ? tolerance
+                     : toleranceFor(wireType, difference.largestValue);
+  if (!(difference.largest <= limit))
+    throw std::runtime_error(format(
+        "the result differs from the unsharded program by %.3g, more "
+        "than %.3g; results travel as %s, and --tolerance sets another "
+        "limit",
+        difference.largest, limit, std::string(toString(wireType)).c_str()));
 }
 
 /// A batch on all devices and in the unsharded program.
 class Driver {
 public:
-  Driver(const DriveOptions &options, std::ostream &out)
-      : options(options), out(out), signature(readSignature(options.directory)),
+  Driver(const DriveOptions &options, Signature opened, std::ostream &out)
+      : options(options), out(out), signature(std::move(opened)),
         function(functionNamed(signature.functions, options.function)),
         world(openWorld(options)),
         reference(Reference::open(options.directory, signature, world.get())),
@@ -201,7 +207,8 @@ void Driver::forward(int64_t number, const std::vector<Value> &inputs,
   double unsharded = milliseconds(
       [&] { expected = reference->run(options.function, inputs); });
   out << format(", unsharded on one thread %.2f ms\n", unsharded);
-  checkDifference(compare(results, expected), options.tolerance, out);
+  checkDifference(compare(results, expected), signature.wireType,
+                  options.tolerance, out);
 }
 
 std::vector<Value> Driver::idsOf(const std::vector<Value> &arguments) const {
@@ -237,8 +244,8 @@ void Driver::train(int64_t number, const std::vector<Value> &inputs,
     reference->update(context, done.gradients, options.learningRate, number);
   });
   out << format(", unsharded update %.2f ms; tables:\n", unsharded);
-  checkDifference(reference->compareTables(world.get()), options.tolerance,
-                  out);
+  checkDifference(reference->compareTables(world.get()), signature.wireType,
+                  options.tolerance, out);
 }
 
 void Driver::run() {
@@ -262,10 +269,19 @@ void Driver::run() {
 
 } // namespace
 
+double toleranceFor(ElementType wireType, double largestValue) {
+  constexpr double kLeast = 1e-5, kRoundings = 8;
+  if (wireType == ElementType::F32)
+    return kLeast;
+  double rounding = wireType == ElementType::BF16 ? 0x1p-8 : 0x1p-11;
+  return std::max(kLeast, kRoundings * rounding * largestValue);
+}
+
 void drive(DriveOptions options, std::ostream &out) {
+  Signature signature = readSignature(options.directory);
   if (!options.workload.empty())
-    readMeans(options.workload, options.pooling);
-  Driver(options, out).run();
+    readMeans(options.workload, signature, options.pooling);
+  Driver(options, std::move(signature), out).run();
 }
 
 } // namespace neuroshard::run

@@ -24,9 +24,14 @@ struct DriveOptions {
   /// Also a training step of the embeddings after each forward.
   bool train = false;
   float learningRate = 0.125;
-  /// A step further than this from the reference is an error.
-  double tolerance = 1e-5;
+  /// A step further than this from the reference is an error; negative: see
+  /// toleranceFor.
+  double tolerance = -1;
 };
+
+/// The difference that is tolerated by default in values up to `largestValue`:
+/// 1e-5, or 8 roundings to the type in which results and gradients travel.
+double toleranceFor(ElementType wireType, double largestValue);
 
 /// Runs the steps and prints times, phases and differences. Throws
 /// std::runtime_error if something fails or a difference is too large.

@@ -19,13 +19,23 @@ bool hasBatch(const ValueSpec &spec) {
 
 } // namespace
 
-void readMeans(const std::string &workload, PoolingFactors &pooling) {
+void readMeans(const std::string &workload, const Signature &signature,
+               PoolingFactors &pooling) {
   Expected<ShardingProblem> problem = readWorkload(workload);
   if (!problem)
     throw std::runtime_error(toString(problem.error()));
   for (const Feature &feature : problem->features)
     pooling.meanOfFeature[feature.name] =
         feature.meanPooling * feature.presence;
+  std::string own;
+  for (const InputSpec &input : signature.inputs)
+    for (const std::string &feature : input.features) {
+      if (pooling.meanOfFeature.contains(feature))
+        return;
+      own += (own.empty() ? "" : ", ") + feature;
+    }
+  throw std::runtime_error("'" + workload +
+                           "' lists none of the artifact's features: " + own);
 }
 
 void fillUniform(Tensor &tensor, float low, float high,

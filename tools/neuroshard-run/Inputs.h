@@ -23,8 +23,10 @@ struct PoolingFactors {
 };
 
 /// Sets the means of the features that a workload file lists. Throws
-/// std::runtime_error if the file cannot be read.
-void readMeans(const std::string &workload, PoolingFactors &pooling);
+/// std::runtime_error if the file cannot be read or lists no feature of the
+/// artifact.
+void readMeans(const std::string &workload, const Signature &signature,
+               PoolingFactors &pooling);
 
 /// Fills an f32 tensor with values in [low, high).
 void fillUniform(Tensor &tensor, float low, float high,

@@ -30,7 +30,8 @@ void addOptions(Command &program, DriveOptions &options) {
                   "also update the tables, with random gradients");
   program.add("--learning-rate", options.learningRate);
   program.add("--tolerance", options.tolerance,
-              "largest difference from the unsharded program");
+              "largest difference from the unsharded program; negative: by the "
+              "type in which results travel");
 }
 
 } // namespace neuroshard::run

@@ -38,6 +38,7 @@ byName(const std::vector<FunctionSpec> &functions) {
 Signature describe(const Manifest &manifest) {
   Signature signature;
   signature.devices = manifest.numDevices;
+  signature.wireType = manifest.wireType;
   signature.tables = manifest.tables;
   for (const ExchangeSpec &exchange : manifest.exchanges)
     signature.inputs.push_back(describe(exchange, manifest.tables));

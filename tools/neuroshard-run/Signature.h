@@ -29,6 +29,8 @@ struct InputSpec {
 
 struct Signature {
   int64_t devices = 0;
+  /// The type in which results and gradients travel.
+  ElementType wireType = ElementType::F32;
   std::vector<TableSpec> tables;
   std::vector<InputSpec> inputs;
   std::map<std::string, FunctionSpec> functions;
