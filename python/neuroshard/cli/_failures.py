@@ -32,7 +32,7 @@ def describe(error: Exception) -> Failure:
     if isinstance(error, OSError) and error.strerror:
         place = f"{error.filename}: " if error.filename else ""
         return Failure(kind, f"{place}{error.strerror}")
-    if isinstance(error, (Error, ValueError, TypeError, ImportError)):
+    if isinstance(error, (Error, OSError, ValueError, TypeError, ImportError)):
         return Failure(kind, str(error) or kind)
     return Failure(kind, f"{kind}: {error} ({place_of(error)}; this should not happen: "
                          "NEUROSHARD_TRACEBACK=1 shows how it came about)")

@@ -189,7 +189,12 @@ def test_options_without_effect_are_refused(run):
     for arguments in (("--policy-samples", 3), ("--beam-width", 5),
                       ("-a", "random", "--policy", "x.safetensors")):
         done = run("plan", "small.json", *arguments)
-        assert done.code == 1 and "only algorithm=" in done.err, arguments
+        flag = next(one for one in arguments if str(one).startswith("--"))
+        assert done.code == 1 and f"error: {flag}: only the algorithm '" in done.err, done.err
+    done = run("what-if", "small.json", "-n", 2, "-a", "size", "--beam-width", 3)
+    assert done.code == 1 and done.err == (
+        "error: --beam-width: only the algorithm 'published' reads it, and the algorithm is "
+        "'size'\n")
 
 
 def test_where_no_plan_can_be_written_none_is_made(run, tmp_path):
@@ -199,6 +204,12 @@ def test_where_no_plan_can_be_written_none_is_made(run, tmp_path):
                             ("no/x", "no folder"), ("small.json", "is an input")):
         done = run("plan", "small.json", "-o", output)
         assert done.code == 1 and done.out == "" and message in done.err, done.err
+    for arguments in (("plan", "small.json", "-o"), ("plan", "small.json", "--html"),
+                      ("profile", "small.json", "none.npz", "-o"),
+                      ("calibrate-memory", "small.json", "none.json", "none.json", "-o")):
+        done = run(*arguments, "no/x")
+        assert done.code == 1 and done.out == "", arguments
+        assert done.err == "error: no/x: cannot write: there is no folder 'no'\n", done.err
     assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
     assert (tmp_path / "small.json").read_text() == before
 

@@ -24,6 +24,7 @@ def command(plan: str, statistics: tuple[str, ...], output: str | None, as_json:
     from neuroshard.cli._input import sources
     from neuroshard.cli._output import json_results, show
 
+    sources.check_output(output, (plan, *statistics))
     source = values["workload"]
     problem = workload.take(values)
     brought = sources.load_plan(plan)

@@ -38,8 +38,9 @@ def command(given: str | None, output: str | None, html: str | None, as_json: bo
     brought = sources.load_plan(given) if given is not None else None
     warm = search_options.take_warm_start(values)
     problem = workload.take(values)
-    model, search = search_options.take_model(values), search_options.take_search(values)
     algorithm = values.pop("algorithm") or OPTIONS["algorithm"]["default"]
+    model = search_options.take_model(values)
+    search = search_options.take_search(values, None if given else algorithm)
     if brought is not None:
         check_given(warm, output, search, html)
         result = ns.inspect(problem, brought, **model)

@@ -35,6 +35,7 @@ def command(workload: str, batches: tuple[str, ...], output: str | None, snapsho
     from neuroshard.cli._input import sources
     from neuroshard.cli._output import show
 
+    sources.check_output(output, batches)
     problem = sources.load_workload(workload)
     found = statistics.Profile(problem)
     with show.messages().status("profiling") as status:

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from neuroshard.cli._input import options, search_options, workload
+from neuroshard.planning import OPTIONS
 
 
 @click.command("what-if")
@@ -31,8 +32,9 @@ def command(topologies: tuple[str, ...], counts: tuple[int, ...], as_json: bool,
         ns.Topology.parse(topology)
     # --count takes the workload's own devices; --cluster needs none.
     problem = workload.take(values, needs_devices=bool(counts))
-    arguments = {**search_options.take_model(values), **search_options.take_search(values),
-                 **search_options.take(values, "algorithm")}
+    algorithm = values.pop("algorithm") or OPTIONS["algorithm"]["default"]
+    arguments = {**search_options.take_model(values), "algorithm": algorithm,
+                 **search_options.take_search(values, algorithm)}
     cases = []
     for asked in [*({"topologies": one} for one in topologies), *({"devices": n} for n in counts)]:
         with show.searching(f"planning for {next(iter(asked.values()))}") as progress:

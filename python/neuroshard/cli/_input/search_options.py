@@ -7,6 +7,7 @@ from typing import Any, get_args
 import click
 
 import neuroshard as ns
+from neuroshard.cli._failures import InputError
 from neuroshard.cli._input.options import combined
 
 algorithms = ns.algorithms  # Before the planner's modules: its error says what is missing.
@@ -59,9 +60,14 @@ def take_model(values: dict[str, Any]) -> dict[str, Any]:
     return {"cost_model": chosen, "objective": ns.Objective(kind, **given)}
 
 
-def take_search(values: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of neuroshard.plan that search_options describe."""
+def take_search(values: dict[str, Any], algorithm: str | None = None) -> dict[str, Any]:
+    """The arguments of neuroshard.plan that search_options describe. algorithm: raises for
+    options that only other algorithms read."""
     search = take(values, *(key for key in OPTIONS if key not in ("algorithm", *MODEL, *WARM)))
+    for row in map(OPTIONS.__getitem__, search if algorithm else ()):
+        if row["scope"] not in ("", algorithm):
+            raise InputError(f"--{row['flag']}: only the algorithm '{row['scope']}' reads it, "
+                             f"and the algorithm is '{algorithm}'")
     published = take(search, *PUBLISHED)
     return search | ({"published": ns.PublishedSettings(**published)} if published else {})
 
