@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import pathlib
 import tempfile
 from collections.abc import Sequence
 
 from neuroshard._compiler import compiler_path, run
-from neuroshard.errors import CompileError, InvalidPlan
+from neuroshard.errors import CompileError
 from neuroshard.plans import Plan
 from neuroshard.problem import ShardingProblem
 
@@ -75,28 +74,3 @@ def compile_plan(plan: Plan, problem: ShardingProblem, folder: str | os.PathLike
             scratch / "workload.json", "-o", scratch / "model.mlir")
         run(compiler, scratch / "model.mlir", "--plan", scratch / "plan.json", "--training",
             *options, "-o", folder)
-
-
-def check_artifact(folder: pathlib.Path, plan: Plan) -> None:
-    """Raises a ValueError if the artifact is of another plan."""
-    try:
-        compiled = Plan.load(folder / "plan.json")
-    except (OSError, InvalidPlan) as error:
-        raise ValueError(f"{folder} is not an artifact of neuroshard-compile: {error}") from error
-    if (compiled.shards, compiled.device_count, compiled.optimizer_semantics) != (
-            plan.shards, plan.device_count, plan.optimizer_semantics):
-        raise ValueError(f"the artifact in {folder} was compiled for another plan; compile this "
-                         "one, or leave artifact= out")
-
-
-def fingerprints(plan: Plan, problem: ShardingProblem) -> dict[str, str]:
-    """Hashes of everything that must be equal on all ranks."""
-    def short(text: str) -> str:
-        return hashlib.sha256(text.encode()).hexdigest()[:12]
-
-    plain = json.loads(problem.to_json())
-    return {"plan": short(json.dumps(json.loads(plan.to_json())["shards"])
-                          + plan.optimizer_semantics),
-            "topology": short(json.dumps(plain.get("topology"), sort_keys=True)),
-            "tables": short(json.dumps([plain["tables"], plain["features"], plain["batch"]],
-                                       sort_keys=True))}

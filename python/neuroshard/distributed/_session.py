@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import hashlib
 import itertools
+import json
 import os
 import pathlib
 import weakref
@@ -18,11 +20,11 @@ from neuroshard._group.agreement import (host_leaders, local_ranks, rank_of, req
                                          together)
 from neuroshard._group.watched_group import watched_group_of, is_forked
 from neuroshard._tensors import DTYPES, ID_DTYPES
-from neuroshard.distributed._compile_cache import check_artifact, fingerprints, make_artifact
+from neuroshard.distributed._compile_cache import make_artifact
 from neuroshard.distributed._engine import operators
 from neuroshard.distributed._engine.engine import Engine
 from neuroshard.distributed._shards import LocalShard, Manifest, local_shards
-from neuroshard.errors import TensorError
+from neuroshard.errors import InvalidPlan, TensorError
 from neuroshard.plans import Plan
 from neuroshard.problem import ShardingProblem
 
@@ -161,6 +163,31 @@ class Session:
         self._own_group = None
 
 
+def check_artifact(folder: pathlib.Path, plan: Plan) -> None:
+    """Raises a ValueError if the artifact is of another plan."""
+    try:
+        compiled = Plan.load(folder / "plan.json")
+    except (OSError, InvalidPlan) as error:
+        raise ValueError(f"{folder} is not an artifact of neuroshard-compile: {error}") from error
+    if (compiled.shards, compiled.device_count, compiled.optimizer_semantics) != (
+            plan.shards, plan.device_count, plan.optimizer_semantics):
+        raise ValueError(f"the artifact in {folder} was compiled for another plan; compile this "
+                         "one, or leave artifact= out")
+
+
+def fingerprints(plan: Plan, problem: ShardingProblem) -> dict[str, str]:
+    """Hashes of everything that must be equal on all ranks."""
+    def short(text: str) -> str:
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+    plain = json.loads(problem.to_json())
+    return {"plan": short(json.dumps(json.loads(plan.to_json())["shards"])
+                          + plan.optimizer_semantics),
+            "topology": short(json.dumps(plain.get("topology"), sort_keys=True)),
+            "tables": short(json.dumps([plain["tables"], plain["features"], plain["batch"]],
+                                       sort_keys=True))}
+
+
 @atexit.register
 def _close_all() -> None:
     """Threads of open models must not outlive the interpreter."""
@@ -168,4 +195,3 @@ def _close_all() -> None:
         return
     for session in list(_open):
         session.engine.close()
-

@@ -13,8 +13,9 @@ from collections.abc import Sequence
 import torch
 
 from neuroshard.errors import TensorError
+from neuroshard.torch_cuda._checks import check_tensors
 from neuroshard.torch_cuda._program import find_program
-from neuroshard.torch_cuda._step import check_tensors, from_arguments
+from neuroshard.torch_cuda._step import from_arguments
 
 
 @torch.library.custom_op("neuroshard::embedding_forward", mutates_args=())

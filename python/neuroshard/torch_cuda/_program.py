@@ -19,9 +19,9 @@ from neuroshard._gpu.place import pick_place, require_driver
 from neuroshard._tensors import ALIGNMENT, padded
 from neuroshard.cuda import within
 from neuroshard.errors import TensorError
+from neuroshard.torch_cuda._checks import check_offsets, check_sizes, check_tensors
 from neuroshard.torch_cuda._layout import Group, check_whole, load_manifest, make_layout, reading
-from neuroshard.torch_cuda._step import (Step, address, check_offsets, check_sizes, check_tensors,
-                                         expect_count)
+from neuroshard.torch_cuda._step import Step, address, expect_count
 from neuroshard.torch_cuda._weight_gradients import WeightGradients
 
 _open: weakref.WeakValueDictionary[str, Program] = weakref.WeakValueDictionary()

@@ -9,13 +9,44 @@ It needs torch and torchrec 1.9; import neuroshard alone imports neither. docs/t
 explains it.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+
 try:
-    import torchrec  # noqa: F401
+    from torchrec.distributed.types import ShardingPlan
 except ModuleNotFoundError as error:
     raise ImportError("neuroshard.torchrec needs torch and torchrec 1.9 "
                       f"(pip install neuroshard[torchrec]): {error}") from error
 
+from neuroshard.plans import Plan
+from neuroshard.problem import Semantics
+from neuroshard.torchrec import _planner_checks as checks
 from neuroshard.torchrec._planner import NeuroShardPlanner
-from neuroshard.torchrec._plans import from_torchrec, to_torchrec
 
 __all__ = ["NeuroShardPlanner", "from_torchrec", "to_torchrec"]
+
+
+def to_torchrec(plan: Plan, modules: Mapping[str, Sequence[str]], *, device: str = "cuda",
+                local_ranks: int | None = None, unpooled: Collection[str] = ()) -> ShardingPlan:
+    """The plan for TorchRec's DistributedModelParallel.
+
+    modules: of each module's path in the model, the names of its tables; the plan's tables are
+    path.name. device: "cuda", "cpu". local_ranks: ranks of each host, None: all on one.
+    unpooled: which of the modules are EmbeddingCollections. A plan made for target torchrec-1.9
+    can always be converted. Raises Unsupported for other plans that TorchRec has no form for or
+    computes wrong results with."""
+    checks.expect(plan, "plan", Plan, "a neuroshard.Plan")
+    return plan.to_torchrec(modules, device=device, local_ranks=local_ranks, unpooled=unpooled)
+
+
+def from_torchrec(plan: ShardingPlan, tables: Callable[[str, str], tuple[int, int]],
+                  device_count: int, *,
+                  optimizer_semantics: Semantics | None = None) -> Plan:
+    """A plan of TorchRec as one of ours; its tables are named path.name.
+
+    tables: (module path, table name) -> (rows, dim). optimizer_semantics: "exact" for optimizers
+    that are not row-wise, or without column shards, of which TorchRec keeps a state each; None:
+    "per_shard" where a table is cut by columns. Raises Unsupported for kinds and kernels that
+    NeuroShard does not have, and ValueError for invalid shards or ranks beyond device_count."""
+    return Plan.from_torchrec(plan, tables, device_count, optimizer_semantics=optimizer_semantics)

@@ -23,7 +23,6 @@ from neuroshard.results import PlanResult
 from neuroshard.tables import Optimizer
 from neuroshard.torchrec import _planner_checks as checks
 from neuroshard.torchrec._modules import Found, find_tables
-from neuroshard.torchrec._plans import to_torchrec
 from neuroshard.torchrec._sharding_types import Cluster
 from neuroshard.torchrec._topology import topology_of
 
@@ -86,8 +85,8 @@ class NeuroShardPlanner(ShardingPlanner):
         self.result = self._search()
         self.result.plan.verify(self.problem)
         self._warn_of_states()
-        plan = to_torchrec(self.result.plan, found.modules, device=cluster.device,
-                           local_ranks=cluster.local, unpooled=found.unpooled)
+        plan = self.result.plan.to_torchrec(found.modules, device=cluster.device,
+                                            local_ranks=cluster.local, unpooled=found.unpooled)
         self._pass_on(plan, found)
         return plan
 

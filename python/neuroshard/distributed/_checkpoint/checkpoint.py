@@ -33,8 +33,6 @@ from neuroshard.errors import CheckpointError
 State = MutableMapping[str, Any] | nn.Module
 Group = dist.ProcessGroup | None
 
-MAX_LISTED = 5
-
 
 def save(path: str | os.PathLike[str], state: State, process_group: Group = None,
          keep: int | None = None) -> None:
@@ -55,12 +53,12 @@ def save(path: str | os.PathLike[str], state: State, process_group: Group = None
     run = Run(process_group, f"saving {path}")
     run.compare(_named(state))
     partial = files.beside(path, files.PARTIAL)
-    run.on_first(lambda: _prepare(path))
+    run.on_first(lambda: files.prepare(path))
     try:
         values = run.on_each(lambda: _values_to_save(state))
         run.checkpoint(lambda **options: dcp.save(
             values, storage_writer=files.Writer(partial), **options))
-        run.on_first(lambda: _complete(partial, path, run.ranks))
+        run.on_first(lambda: files.complete_save(partial, path, run.ranks))
     except CheckpointError:
         if not run.lost:
             run.on_first(lambda: files.remove(partial) if partial.exists() else None)
@@ -86,7 +84,7 @@ def load(path: str | os.PathLike[str], state: State, process_group: Group = None
         raise ValueError(f"load: only: expected 'weights' or 'optimizer', got: {only!r}")
     run = Run(process_group, f"loading {path}")
     run.compare(_named(state))
-    folder = run.on_first(lambda: _locate(path))
+    folder = run.on_first(lambda: files.locate(path))
     metadata = run.on_each(lambda: files.Reader(folder).read_metadata())
     target = run.on_each(lambda: _target(state, only))
     merges = run.on_each(lambda: plan_merges(target, metadata.state_dict_metadata))
@@ -110,33 +108,6 @@ def latest(folder: str | os.PathLike[str], name: str = "step-") -> Path | None:
 
 def _path(path: Any, caller: str) -> Path:
     return Path(os.path.realpath(_fields.path(path, f"{caller}: path")))
-
-
-def _prepare(path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    files.clean(path)
-    if path.exists() and not files.is_checkpoint(path):
-        raise CheckpointError("it exists and is not a checkpoint of neuroshard; remove it or save "
-                              "elsewhere")
-    files.beside(path, files.PARTIAL).mkdir()
-
-
-def _complete(partial: Path, path: Path, ranks: int) -> None:
-    files.check_files(partial)
-    files.write_marker(partial, {"ranks": ranks, "torch": torch.__version__})
-    files.put_in_place(partial, path)
-
-
-def _locate(path: Path) -> Path:
-    found = files.complete(path) or (path if (path / files.METADATA).is_file() else None)
-    if found:
-        return found
-    if not path.is_dir():
-        raise CheckpointError("there is no such folder")
-    inside = [one.name for one in path.iterdir() if files.is_checkpoint(one)]
-    hint = f"; it holds {', '.join(sorted(inside)[:MAX_LISTED])}" if inside else ""
-    raise CheckpointError(f"it is not a complete checkpoint: it has no "
-                          f"{files.METADATA}{hint}")
 
 
 def _named(state: State) -> Mapping[str, Any]:
@@ -217,8 +188,8 @@ def _check(state: State, target: dict[str, Any], metadata: Metadata) -> None:
         wrong += _other_tables(prefix, tables, saved)
     if not wrong:
         return
-    more = f"; and {len(wrong) - MAX_LISTED} more" if len(wrong) > MAX_LISTED else ""
-    raise CheckpointError("; ".join(wrong[:MAX_LISTED]) + more)
+    more = f"; and {len(wrong) - files.MAX_LISTED} more" if len(wrong) > files.MAX_LISTED else ""
+    raise CheckpointError("; ".join(wrong[:files.MAX_LISTED]) + more)
 
 
 def _mismatch(key: str, value: Any, saved: Mapping[str, Any], optimizer: bool) -> str:

@@ -16,8 +16,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+import torch
 from torch.distributed.checkpoint import FileSystemReader, FileSystemWriter
 from torch.distributed.checkpoint.metadata import Metadata
+
+from neuroshard.errors import CheckpointError
 
 SCHEMA = "neuroshard.checkpoint.v1"
 MARKER = "neuroshard.json"
@@ -25,6 +28,7 @@ METADATA = ".metadata"
 PARTIAL = ".partial"
 REPLACED = ".replaced"
 CHUNK_BYTES = 1 << 20
+MAX_LISTED = 5
 
 _OWN_FILES = re.compile(r"__\d+_\d+\.distcp|\.metadata(\.tmp)?|neuroshard\.json(\.tmp)?")
 
@@ -240,3 +244,34 @@ def remove_older(path: Path, keep: int) -> None:
         partial = beside(one, PARTIAL)
         one.rename(partial)
         remove(partial)
+
+
+def prepare(path: Path) -> None:
+    """Makes PATH.partial for a save. Refuses a path where something else lies."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    clean(path)
+    if path.exists() and not is_checkpoint(path):
+        raise CheckpointError("it exists and is not a checkpoint of neuroshard; remove it or save "
+                              "elsewhere")
+    beside(path, PARTIAL).mkdir()
+
+
+def complete_save(partial: Path, path: Path, ranks: int) -> None:
+    """Puts the written folder of a save in place."""
+    check_files(partial)
+    write_marker(partial, {"ranks": ranks, "torch": torch.__version__})
+    put_in_place(partial, path)
+
+
+def locate(path: Path) -> Path:
+    """The folder that a load of this path reads: a complete checkpoint, or a folder that
+    torch.distributed.checkpoint wrote."""
+    found = complete(path) or (path if (path / METADATA).is_file() else None)
+    if found:
+        return found
+    if not path.is_dir():
+        raise CheckpointError("there is no such folder")
+    inside = [one.name for one in path.iterdir() if is_checkpoint(one)]
+    hint = f"; it holds {', '.join(sorted(inside)[:MAX_LISTED])}" if inside else ""
+    raise CheckpointError(f"it is not a complete checkpoint: it has no "
+                          f"{METADATA}{hint}")

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from neuroshard.export._run.ids import Jagged, local_sizes, split_jagged, zero_rows
+from neuroshard.export._run.batch_split import local_sizes, split_jagged
+from neuroshard.export._run.ids import Jagged, zero_rows
 from neuroshard.export._signature import Value
 from neuroshard.export.errors import ExportError
 

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from neuroshard.export._run.batch_split import local_sizes, split_jagged
 from neuroshard.export._run.compiling import compile_model
-from neuroshard.export._run.ids import Jagged, batch_of, local_sizes, split_jagged
+from neuroshard.export._run.ids import Jagged, batch_of
 from neuroshard.export._run.world import World
 from neuroshard.export._signature import DTYPES
 from neuroshard.export.errors import ExportError
