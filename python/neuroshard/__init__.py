@@ -13,7 +13,7 @@ The first use of a name imports what it needs: import neuroshard alone takes no 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from neuroshard.constraints import Constraints, Place, Reserves, Shard, TableRule
+    from neuroshard.constraints import Constraints, Place, Reserves, TableRule
     from neuroshard.costs import (CostModel, DeviceClass, ShardSet, ShardWork, Traffic,
                                   device_classes)
     from neuroshard.distributed import ShardedEmbeddingBagCollection, ShardedEmbeddingCollection
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from neuroshard.problem import ShardingProblem
     from neuroshard.results import (Breakdown, DeviceCost, DeviceMemory, Memory, Migration,
                                     PlanResult, SnapshotCost, TableMove)
+    from neuroshard.shards import Shard
     from neuroshard.tables import (Access, Batch, Feature, FeatureStatistics, Optimizer, RowMass,
                                    Snapshot, Table, TableStatistics)
     from neuroshard.topology import Device, Host, Level, Topology
@@ -46,7 +47,7 @@ __all__ = [
 
 # The module of each public name; names that need torch are below.
 _MODULES = {
-    "constraints": "Constraints Place Reserves Shard TableRule",
+    "constraints": "Constraints Place Reserves TableRule",
     "costs": "CostModel DeviceClass ShardSet ShardWork Traffic device_classes",
     "errors": "CostModelError Diagnostic Error InvalidPlan InvalidProblem PlanningError "
               "UnknownCostModel UnknownPolicy",
@@ -55,6 +56,7 @@ _MODULES = {
     "problem": "ShardingProblem",
     "results": "Breakdown DeviceCost DeviceMemory Memory Migration PlanResult SnapshotCost "
                "TableMove",
+    "shards": "Shard",
     "tables": "Access Batch Feature FeatureStatistics Optimizer RowMass Snapshot Table "
               "TableStatistics",
     "topology": "Device Host Level Topology",

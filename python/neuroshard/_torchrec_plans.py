@@ -11,8 +11,8 @@ from torchrec.distributed.types import (EmbeddingModuleShardingPlan, ParameterSh
 
 from neuroshard import _torchrec_checks as checks
 from neuroshard._vocabulary import COLUMN_ALIGNMENT
-from neuroshard.constraints import Shard
 from neuroshard.errors import Unsupported
+from neuroshard.shards import Shard
 
 # The kind of each sharding type of TorchRec that a plan of NeuroShard can have.
 KINDS = {"data_parallel": "replicated", "table_wise": "table_wise",

@@ -2,74 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from neuroshard import _fields
-from neuroshard._vocabulary import KINDS, TIERS
+from neuroshard._vocabulary import KINDS
+from neuroshard.shards import Shard, named, shard_of_plain
 
-Tier = Literal["hbm", "dram"]
 Kind = Literal["table_wise", "column_wise", "row_wise", "table_row_wise", "row_column",
                "replicated"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Shard(_fields.Record):
-    """A rectangle of a table and where it lives.
-
-    rows, cols: [begin, end). devices: one owner, or several that each hold a copy. tier:
-    "hbm" (device memory) or "dram" (the memory of the device's host). name: empty when the
-    planner may give one.
-    """
-
-    name: str = ""
-    table: str
-    rows: tuple[int, int]
-    cols: tuple[int, int]
-    devices: tuple[int, ...]
-    tier: Tier = "hbm"
-
-    if TYPE_CHECKING:
-        def __init__(self, *, name: str = "", table: str, rows: Sequence[int],
-                     cols: Sequence[int], devices: int | Iterable[int],
-                     tier: Tier = "hbm") -> None:
-            ...
-
-    def __post_init__(self) -> None:
-        self._text("name", "table")
-        self._set("rows", _fields.span(self.rows, "Shard.rows"))
-        self._set("cols", _fields.span(self.cols, "Shard.cols"))
-        self._set("devices", _fields.device_list(self.devices, "Shard.devices"))
-        self._choice("tier", TIERS)
-
-    @property
-    def width(self) -> int:
-        """Number of columns."""
-        return self.cols[1] - self.cols[0]
-
-    @property
-    def row_count(self) -> int:
-        return self.rows[1] - self.rows[0]
-
-    @property
-    def replicated(self) -> bool:
-        return len(self.devices) > 1
-
-
-def named(shards: tuple[Shard, ...]) -> tuple[Shard, ...]:
-    """The shards, those without a name named table_0, table_1, ..."""
-    taken = {shard.name for shard in shards}
-    counts: dict[str, int] = {}
-    result = []
-    for shard in shards:
-        while not shard.name:
-            index = counts.get(shard.table, 0)
-            counts[shard.table] = index + 1
-            if f"{shard.table}_{index}" not in taken:
-                shard = shard.replace(name=f"{shard.table}_{index}")
-        result.append(shard)
-    return tuple(result)
 
 
 @dataclass(frozen=True)
@@ -177,10 +119,6 @@ class Constraints(_fields.Record):
         self._record("reserves", Reserves)
         self._records("fixed_shards", Shard)
         self._set("fixed_shards", named(self.fixed_shards))
-
-
-def shard_of_plain(plain: dict[str, Any]) -> Shard:
-    return Shard(**plain)
 
 
 def constraints_of_plain(plain: dict[str, Any]) -> Constraints:

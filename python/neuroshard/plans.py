@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from neuroshard import _fields, _planner
 from neuroshard._vocabulary import SEMANTICS
-from neuroshard.constraints import Shard, named, shard_of_plain
 from neuroshard.errors import Diagnostic, InvalidPlan
 from neuroshard.problem import Semantics, ShardingProblem
+from neuroshard.shards import Shard, named, shard_of_plain
 
 SCHEMA = "neuroshard.plan.v1"
 

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 import torch
 
 from neuroshard import cuda
-from neuroshard._tensors import DTYPES, ROW_WISE, STATE_NAMES, padded
+from neuroshard._dtypes import DTYPES
+from neuroshard._optimizer_states import ROW_WISE, STATE_NAMES
+from neuroshard._row_layout import padded
 from neuroshard.errors import TensorError
 
 

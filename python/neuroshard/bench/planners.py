@@ -15,17 +15,18 @@ from pathlib import Path
 
 import neuroshard as ns
 from neuroshard.bench._output import check_output, write_output
+from neuroshard.bench._planners.case import Case, make_case, versions
 from neuroshard.bench._planners.contest import contest, held_back
 from neuroshard.bench._planners.report import print_report
+from neuroshard.bench._planners.rules import rules_of
 from neuroshard.bench._planners.score import Score, score
-from neuroshard.bench._planners.setup import Case, make_case, versions
 
 WORKLOADS = ("mlperf_dlrm_v2", "criteo_terabyte", "synthetic_tiny", "synthetic_small")
 
 
 def compare(case: Case, repeats: int, tuned: bool) -> list[Score]:
     reserve = held_back(case)
-    return [score(case, rules, planned) for rules in case.rules()
+    return [score(case, rules, planned) for rules in rules_of(case)
             for planned in contest(case, rules, reserve, repeats, tuned)]
 
 

@@ -13,9 +13,7 @@ import os
 import sys
 
 from neuroshard.collect._errors import CollectError
-
-# The planner's device classes.
-DEVICE_CLASSES = ("H200", "A100-80GB", "A100-40GB", "CPU")
+from neuroshard.collect._measuring.machine import DEVICE_CLASSES
 
 
 class Parser(argparse.ArgumentParser):

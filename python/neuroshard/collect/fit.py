@@ -11,6 +11,7 @@ import numpy as np
 from neuroshard.collect._errors import CollectError
 from neuroshard.collect._samples import samples
 from neuroshard.collect._samples.link_fit import fit_links
+from neuroshard.collect._samples.rejection import rejections
 
 
 def with_links(topology, links):
@@ -29,7 +30,7 @@ def attribute(topology):
 
 def repeat_error(file):
     """Mean over the repeats of |a - b| / their mean, per device; None without repeats."""
-    rejected = file.rejected()
+    rejected = rejections(file.samples)
     errors = []
     for row, sample in enumerate(file.samples):
         if sample.repeat_of < 0 or rejected[row] or rejected[sample.repeat_of]:
@@ -44,7 +45,7 @@ def report(file, path):
     if not fitted:
         raise CollectError(f"{path}: too few accepted samples to fit anything; collect more")
     links, error = fitted
-    print(f"{path}: {len(file.samples)} samples, {sum(file.rejected())} rejected")
+    print(f"{path}: {len(file.samples)} samples, {sum(rejections(file.samples))} rejected")
     for link in links:
         print(f"  {link.name:10} latency {link.latency_us:9.1f} us   bandwidth "
               f"{link.bandwidth_gb_per_s:8.3f} GB/s")

@@ -5,8 +5,27 @@ usage: python -m neuroshard.collect.merge FILE... -o FILE"""
 import argparse
 import sys
 
-from neuroshard.collect._samples import samples
 from neuroshard.collect._errors import CollectError
+from neuroshard.collect._samples import samples
+
+
+def merge(files):
+    """One file of the rows of several, `files` as (path, SampleFile)."""
+    first_path, first = files[0]
+    merged = samples.SampleFile(dict(first.identity), [], [])
+    for path, file in files:
+        samples.check_same(path, file.identity, first.identity)
+        offset = len(merged.samples)
+        seen = set(map(merged.key, merged.samples))
+        for sample in file.samples:
+            topology = file.topologies[sample.topology]
+            if file.key(sample) in seen:
+                raise CollectError(f"{path}: has draw {sample.draw} of {sample.devices} devices, "
+                                   "which a file before it has as well")
+            sample.topology = merged.topology_index(topology)
+            sample.repeat_of += offset if sample.repeat_of >= 0 else 0
+            merged.samples.append(sample)
+    return merged
 
 
 def main():
@@ -16,7 +35,7 @@ def main():
     parser.add_argument("-o", "--out", required=True, help="the file to write")
     arguments = parser.parse_args()
     try:
-        merged = samples.merge([(path, samples.read(path)) for path in arguments.files])
+        merged = merge([(path, samples.read(path)) for path in arguments.files])
         merged.write(arguments.out)
     except CollectError as error:
         print(f"error: {error}", file=sys.stderr)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from neuroshard._tensors import STATE_NAMES
+from neuroshard._optimizer_states import STATE_NAMES
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import torch
 
 from neuroshard.errors import TensorError
-from neuroshard.jagged import LARGEST_POOLING
+from neuroshard._jagged import LARGEST_POOLING
 from neuroshard.torch_cuda._step import Step
 
 

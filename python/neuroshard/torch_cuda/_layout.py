@@ -13,7 +13,8 @@ from pathlib import Path
 import torch
 
 from neuroshard import cuda
-from neuroshard._tensors import ALIGNMENT, DTYPES, ID_DTYPES, padded
+from neuroshard._dtypes import DTYPES, ID_DTYPES
+from neuroshard._row_layout import ALIGNMENT, padded
 from neuroshard.errors import Error, TensorError
 
 

@@ -16,7 +16,7 @@ from neuroshard import _fields, cuda
 from neuroshard._gpu import table_tensors
 from neuroshard._gpu.out_of_memory import with_torch_memory
 from neuroshard._gpu.place import pick_place, require_driver
-from neuroshard._tensors import ALIGNMENT, padded
+from neuroshard._row_layout import ALIGNMENT, padded
 from neuroshard.cuda import within
 from neuroshard.errors import TensorError
 from neuroshard.torch_cuda._checks import check_offsets, check_sizes, check_tensors

@@ -15,8 +15,9 @@ from torchrec.distributed.planner.storage_reservations import FixedAbsoluteStora
 
 import neuroshard as ns
 from neuroshard.bench import planners
-from neuroshard.bench._planners import contest, setup
 from neuroshard.bench._output import write_output
+from neuroshard.bench._planners import contest, rules
+from neuroshard.bench._planners.case import make_case, make_sharders
 from neuroshard.bench._planners.rating import Rating
 from neuroshard.bench._planners.report import BEST, lines_of, mean_ratio
 from neuroshard.bench._planners.score import read_back, score
@@ -39,7 +40,7 @@ def small(optimizer="sgd"):
 @pytest.fixture(scope="module")
 def case():
     workload = ns.ShardingProblem.load(ROOT / "workloads" / "criteo_kaggle.json")
-    return setup.make_case("criteo_kaggle", workload, DEVICES)
+    return make_case("criteo_kaggle", workload, DEVICES)
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +51,7 @@ def planned(case):
 def test_same_tables_and_rates(case):
     """Both planners get the tables of the workload and the rates of our device classes."""
     configs = {one.name: one for one in case.model.embedding_bag_configs()}
-    limits = setup.make_constraints(case, setup.types_under(case, "exact"))
+    limits = rules.make_constraints(case, rules.types_under(case, "exact"))
     for table in case.problem.tables:
         one = configs[table.name]
         assert (one.num_embeddings, one.embedding_dim) == (table.rows, table.dim)
@@ -67,9 +68,9 @@ def test_theirs_is_their_planner(case, planned):
     """A planner made here gives the same plan and rates it the same."""
     planner = EmbeddingShardingPlanner(
         topology=case.topology, batch_size=case.batch_per_rank, stats=[],
-        constraints=setup.make_constraints(case, setup.types_under(case, "exact")),
+        constraints=rules.make_constraints(case, rules.types_under(case, "exact")),
         storage_reservation=FixedAbsoluteStorageReservation(RESERVE))
-    plan = planner.plan(case.model, setup.make_sharders())
+    plan = planner.plan(case.model, make_sharders())
     assert str(plan) == str(planned["torchrec"].plan)
     own = NoopPerfModel(case.topology).rate(planner.get_selected_options())
     assert score(case, "exact", planned["torchrec"]).rating == pytest.approx(own, rel=1e-9)
@@ -77,14 +78,14 @@ def test_theirs_is_their_planner(case, planned):
 
 def test_ours_is_our_planner(case, planned):
     """The plan and its cost are those of neuroshard.plan for the workload."""
-    problem = case.problem_under("exact")
+    problem = rules.problem_under(case, "exact")
     direct = ns.plan(problem, progress=False)
     assert score(case, "exact", planned["neuroshard"]).step_ms == pytest.approx(
         direct.cost_ms, rel=0.02)
 
 
 def test_totals(case, planned):
-    problem = case.problem_under("exact")
+    problem = rules.problem_under(case, "exact")
     for one in planned.values():
         found = score(case, "exact", one)
         assert not found.problems
@@ -107,13 +108,13 @@ def test_totals(case, planned):
 def test_rating_as_a_cost_model():
     """As our cost model the rating gives what TorchRec's planner gives, for whole tables and for
     cuts by columns or rows."""
-    case = setup.make_case("small", small(), DEVICES)
+    case = make_case("small", small(), DEVICES)
     kinds = {"t0": ["row_wise"], "t1": ["column_wise"], "t2": ["table_wise"]}
     plan = contest.ask_torchrec(case, kinds, RESERVE, min_partition=32)
     ours = read_back(case, "exact", plan)
     assert [len(ours.shards_of(name)) for name in kinds] == [4, 4, 1]
     rating = Rating(case)
-    assert ns.evaluate(case.problem_under("exact"), ours, cost_model=rating,
+    assert ns.evaluate(rules.problem_under(case, "exact"), ours, cost_model=rating,
                        objective="published").cost_ms == pytest.approx(rating.of_plan(plan))
 
 
@@ -137,21 +138,21 @@ def test_a_bad_plan_is_seen_to_be(case, planned):
 
 def test_column_shards_break_exact_rules_only():
     """Row-wise Adagrad keeps a state for each column shard in TorchRec."""
-    case = setup.make_case("small", small("rowwise_adagrad"), DEVICES)
+    case = make_case("small", small("rowwise_adagrad"), DEVICES)
     first, *rest = case.problem.tables
     halves = answer(case, *(ns.Shard(table="t0", rows=(0, first.rows), cols=cols, devices=device)
                             for device, cols in enumerate(((0, 32), (32, 64)))),
                     *(whole(table, 2) for table in rest))
-    assert case.rules() == ("exact", "per-shard", "unrestricted")
+    assert rules.rules_of(case) == ("exact", "per-shard", "unrestricted")
     assert not score(case, "per-shard", halves).problems
     found = score(case, "exact", halves)
     assert any("t0" in one and "state" in one for one in found.problems) and not found.step_ms
-    assert "column_wise" not in setup.types_under(case, "exact")["t0"]
-    assert "column_wise" in setup.types_under(case, "per-shard")["t0"]
+    assert "column_wise" not in rules.types_under(case, "exact")["t0"]
+    assert "column_wise" in rules.types_under(case, "per-shard")["t0"]
 
 
 def test_rows_that_torchrec_runs_wrong_have_no_price():
-    case = setup.make_case("small", small(), DEVICES)
+    case = make_case("small", small(), DEVICES)
     plan = answer(case, *(whole(table, 0) for table in case.problem.tables)).plan
     rows = plan.plan[""]["t0"]
     rows.sharding_type, rows.ranks = "row_wise", [0, 1]
@@ -243,7 +244,7 @@ def test_writes_whole_files(tmp_path):
     ("2xCPU", "expected GPUs of one class"), ("3xH200", "4096 samples cannot be divided among 3")])
 def test_refuses_devices(devices, text):
     with pytest.raises(ValueError, match=text):
-        setup.make_case("small", small(), devices)
+        make_case("small", small(), devices)
 
 
 def test_refuses_no_repeats(capsys):

@@ -118,7 +118,7 @@ def test_every_command_has_help(capsys, tmp_path):
 
 
 def test_a_failure_of_ours_is_one_line_too(capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr("neuroshard.cli._input.sources.load_plan", lambda path: {}["nothing"])
+    monkeypatch.setattr("neuroshard.cli._input.input_files.load_plan", lambda path: {}["nothing"])
     done = make_runner(capsys, tmp_path)("explain", "small.json", "plan.json")
     assert done.code == 1 and done.err.startswith("error: KeyError: 'nothing' (")
     assert done.err.count("\n") == 1

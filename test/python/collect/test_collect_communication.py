@@ -14,6 +14,7 @@ import pytest
 from neuroshard.collect import communication, fit
 from neuroshard.collect._measuring import draws
 from neuroshard.collect._samples import link_fit, samples
+from neuroshard.collect._samples.rejection import rejections
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -78,7 +79,7 @@ def test_columns(collected):
 def test_rejected_column_follows_the_rule(collected):
     from safetensors.numpy import load_file
     column = load_file(collected)["sample.rejected"]
-    assert column.tolist() == samples.read(str(collected)).rejected()
+    assert column.tolist() == rejections(samples.read(str(collected)).samples)
 
 
 def test_no_device_is_done_before_the_last_starts(collected):
@@ -356,4 +357,4 @@ def test_disturbed_samples_are_rejected():
     file.samples[3].reference_after_ms = 2.1
     file.samples[5].spreads = np.array([0.0, 1.1])
     file.samples[6].spreads = np.array([1.1, 0.0])
-    assert [row for row, rejected in enumerate(file.rejected()) if rejected] == [3, 5]
+    assert [row for row, rejected in enumerate(rejections(file.samples)) if rejected] == [3, 5]

@@ -5,8 +5,9 @@ from typing import get_args
 import pytest
 import torch
 
-from neuroshard import _planner, _tensors, constraints, cuda, problem, tables
-from neuroshard.collect.communication import DEVICE_CLASSES
+from neuroshard import (_dtypes, _optimizer_states, _planner, _row_layout, constraints, cuda,
+                        problem, shards, tables)
+from neuroshard.collect._measuring.machine import DEVICE_CLASSES, GPUS
 from neuroshard.cuda import _step_arguments
 from neuroshard.cuda._arrays import ELEMENT_DTYPES
 
@@ -16,7 +17,7 @@ WORDS = _planner.vocabulary()
 @pytest.mark.parametrize("literal, word", [
     (tables.ElementType, "element_bytes"), (tables.IdType, "id_bytes"),
     (tables.OptimizerKind, "optimizers"), (tables.Pooling, "poolings"),
-    (constraints.Tier, "tiers"), (constraints.Kind, "kinds"), (problem.Target, "targets"),
+    (shards.Tier, "tiers"), (constraints.Kind, "kinds"), (problem.Target, "targets"),
     (problem.MemoryModel, "memory_models"), (problem.Semantics, "semantics")])
 def test_literal_types(literal, word):
     assert get_args(literal) == tuple(WORDS[word])
@@ -31,24 +32,25 @@ def test_vocabulary_is_not_empty():
 
 def test_optimizer_states():
     states = WORDS["optimizer_states"]
-    assert {name: len(found) for name, found in _tensors.STATE_NAMES.items()} == {
+    assert {name: len(found) for name, found in _optimizer_states.STATE_NAMES.items()} == {
         name: sum(counts) for name, counts in states.items()}
-    assert _tensors.ROW_WISE == tuple(name for name, counts in states.items() if counts[1])
+    assert _optimizer_states.ROW_WISE == tuple(name for name, counts in states.items() if counts[1])
 
 
 def test_types_of_tensors():
-    for found, word in ((_tensors.DTYPES, "element_bytes"), (_tensors.ID_DTYPES, "id_bytes")):
+    for found, word in ((_dtypes.DTYPES, "element_bytes"), (_dtypes.ID_DTYPES, "id_bytes")):
         assert {name: dtype.itemsize for name, dtype in found.items()} == WORDS[word]
-    assert _tensors.ALIGNMENT == WORDS["row_alignment_bytes"]
+    assert _row_layout.ALIGNMENT == WORDS["row_alignment_bytes"]
 
 
 def test_device_classes_of_the_collector():
     assert DEVICE_CLASSES == tuple(_planner.device_classes())
+    assert {name for _, _, name in GPUS} == {*DEVICE_CLASSES} - {"CPU"}
 
 
 def test_types_of_the_gpu_library():
     assert list(cuda.ELEMENT_TYPES) == list(WORDS["element_bytes"])
     assert _step_arguments.ELEMENT_BYTES == WORDS["element_bytes"]
     assert {name: getattr(torch, dtype) for name, dtype in ELEMENT_DTYPES.items()} \
-        == _tensors.DTYPES
+        == _dtypes.DTYPES
     assert sorted(_step_arguments.ID_DTYPES) == sorted(WORDS["id_bytes"].values())

@@ -15,9 +15,9 @@ from torchrec.distributed.planner.types import PlannerError
 from torchrec.distributed.types import ShardingPlan
 
 import neuroshard as ns
+from neuroshard.bench._planners.case import Case, make_sharders, quiet
 from neuroshard.bench._planners.rating import Rating
-from neuroshard.bench._planners.setup import (TRAINED, Case, make_constraints, make_sharders, quiet,
-                                             types_under)
+from neuroshard.bench._planners.rules import TRAINED, make_constraints, problem_under, types_under
 from neuroshard.torchrec import NeuroShardPlanner
 
 DEFAULT, OURS = "torchrec", "neuroshard"
@@ -45,7 +45,7 @@ class Planned:
 def held_back(case: Case) -> int:
     """Bytes per device that our planner reserves for the dense part, the communicator and
     fragmentation; TorchRec's planner reserves as many."""
-    memory = ns.plan(case.problem_under("per-shard"), progress=False).memory
+    memory = ns.plan(problem_under(case, "per-shard"), progress=False).memory
     return max(one.dense_reserve_bytes + one.communicator_bytes + one.fragmentation_reserve_bytes
                for one in memory.devices)
 

@@ -13,7 +13,8 @@ from torchrec.distributed.planner.types import Shard, ShardingOption
 from torchrec.distributed.types import ShardingPlan
 
 import neuroshard as ns
-from neuroshard.bench._planners.setup import Case, make_constraints, make_sharders, quiet
+from neuroshard.bench._planners.case import Case, make_sharders, quiet
+from neuroshard.bench._planners.rules import make_constraints
 
 
 class Rating(ns.CostModel):

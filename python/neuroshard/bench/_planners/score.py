@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from torchrec.distributed.types import ShardingPlan
 
 import neuroshard as ns
+from neuroshard.bench._planners.case import Case
 from neuroshard.bench._planners.contest import Planned
 from neuroshard.bench._planners.rating import Rating
-from neuroshard.bench._planners.setup import Case
+from neuroshard.bench._planners.rules import problem_under
 from neuroshard.torchrec import from_torchrec
 
 PARTS = ("input_ms", "max_forward_ms", "exposed_forward_communication_ms",
@@ -42,7 +43,7 @@ def score(case: Case, rules: str, planned: Planned) -> Score:
     if planned.plan is None:
         found.problems = [planned.failure]
         return found
-    problem = case.problem_under(rules)
+    problem = problem_under(case, rules)
     try:
         plan = read_back(case, rules, planned.plan)
     except ValueError as error:
@@ -67,7 +68,7 @@ def read_back(case: Case, rules: str, plan: ShardingPlan) -> ns.Plan:
         table = case.problem.table(name)
         return table.rows, table.dim
 
-    semantics = case.problem_under(rules).optimizer_semantics
+    semantics = problem_under(case, rules).optimizer_semantics
     return from_torchrec(plan, size, case.ranks, optimizer_semantics=semantics)
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import neuroshard as ns
 from neuroshard.cli._failures import InputError
-from neuroshard.cli._input.sources import existing
+from neuroshard.cli._input.input_files import existing
 
 ALLOCATED, RESERVED = "allocated_bytes.all.peak", "reserved_bytes.all.peak"
 USED = "device_used_bytes"

@@ -21,18 +21,19 @@ def command(plan: str, statistics: tuple[str, ...], output: str | None, as_json:
     """Fits the memory reserves to the JSON files STATISTICS: what torch.cuda.memory_stats()
     gave on every rank after some steps of WORKLOAD under PLAN."""
     from neuroshard.cli._analysis import calibration
-    from neuroshard.cli._input import sources
+    from neuroshard.cli._input.input_files import check_output, load_plan
+    from neuroshard.cli._input.user_code import names_function
     from neuroshard.cli._output import json_results, show
 
-    sources.check_output(output, (plan, *statistics))
+    check_output(output, (plan, *statistics))
     source = values["workload"]
     problem = workload.take(values)
-    brought = sources.load_plan(plan)
+    brought = load_plan(plan)
     uses = calibration.read_uses(statistics, problem.topology.device_count)
     found = calibration.fit(problem, brought, uses)
     if output:
         # Written from the workload as it was given, so that options do not change its devices.
-        own = problem if sources.names_function(source) else sources.load_workload(source)
+        own = problem if names_function(source) else workload.load_workload(source)
         own.replace(constraints=own.constraints.replace(reserves=found.reserves)).save(output)
     if as_json:
         show.print_json({"reserves": json_results.whole(found.reserves),

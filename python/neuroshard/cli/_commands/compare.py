@@ -24,10 +24,10 @@ def command(plans: tuple[str, ...], algorithm: tuple[str, ...], as_json: bool,
     model."""
     import neuroshard as ns
     from neuroshard.cli._analysis import comparison
-    from neuroshard.cli._input import sources
+    from neuroshard.cli._input import input_files
     from neuroshard.cli._output import show
 
-    loaded = {path: sources.load_plan(path) for path in plans}
+    loaded = {path: input_files.load_plan(path) for path in plans}
     problem = workload.take(values)
     model, search = search_options.take_model(values), search_options.take_search(values)
     names = algorithm or (() if plans else ns.algorithms())

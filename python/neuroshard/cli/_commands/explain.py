@@ -22,10 +22,10 @@ def command(plan: str | None, tables: tuple[str, ...], as_json: bool, **values: 
     take elsewhere. All else stays as it is."""
     import neuroshard as ns
     from neuroshard.cli._analysis import cuts, reasons
-    from neuroshard.cli._input import sources
+    from neuroshard.cli._input import input_files
     from neuroshard.cli._output import show
 
-    brought = sources.load_plan(plan) if plan else None
+    brought = input_files.load_plan(plan) if plan else None
     problem = workload.take(values)
     model = search_options.take_model(values)
     unknown = set(tables) - {table.name for table in problem.tables}

@@ -28,14 +28,14 @@ def command(given: str | None, output: str | None, html: str | None, as_json: bo
     """Plans WORKLOAD: a file workload.json, or model.py:function that gives a ShardingProblem
     or a torch module."""
     import neuroshard as ns
-    from neuroshard.cli._input import sources
+    from neuroshard.cli._input import input_files
     from neuroshard.cli._output import json_results, show
     from neuroshard.cli._output import views
 
     inputs = (values["workload"], given, values["previous"])
     for path in (output, html):
-        sources.check_output(path, inputs)
-    brought = sources.load_plan(given) if given is not None else None
+        input_files.check_output(path, inputs)
+    brought = input_files.load_plan(given) if given is not None else None
     warm = search_options.take_warm_start(values)
     problem = workload.take(values)
     algorithm = values.pop("algorithm") or OPTIONS["algorithm"]["default"]

@@ -32,11 +32,12 @@ def command(workload: str, batches: tuple[str, ...], output: str | None, snapsho
     import neuroshard as ns
     from neuroshard.cli._analysis import statistics
     from neuroshard.cli._input import batches as reader
-    from neuroshard.cli._input import sources
+    from neuroshard.cli._input.input_files import check_output
+    from neuroshard.cli._input.workload import load_workload
     from neuroshard.cli._output import show
 
-    sources.check_output(output, batches)
-    problem = sources.load_workload(workload)
+    check_output(output, batches)
+    problem = load_workload(workload)
     found = statistics.Profile(problem)
     with show.messages().status("profiling") as status:
         for where, batch in reader.read_batches(batches):

@@ -9,7 +9,8 @@ from typing import Any
 import numpy
 
 from neuroshard.cli._failures import InputError
-from neuroshard.cli._input.sources import existing, names_function, run_user_code, call
+from neuroshard.cli._input.input_files import existing
+from neuroshard.cli._input.user_code import names_function, run_user_code, call
 
 # The ids of a feature, and the length of each sample's bag.
 Bags = tuple[numpy.ndarray, numpy.ndarray]

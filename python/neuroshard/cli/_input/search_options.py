@@ -74,7 +74,7 @@ def take_search(values: dict[str, Any], algorithm: str | None = None) -> dict[st
 
 def take_warm_start(values: dict[str, Any]) -> dict[str, Any]:
     """The argument of neuroshard.plan that warm_options describe."""
-    from neuroshard.cli._input.sources import load_plan
+    from neuroshard.cli._input.input_files import load_plan
 
     given = take(values, *WARM)
     if not given:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import click
 
 import neuroshard as ns
+from neuroshard.cli._failures import InputError
+from neuroshard.cli._input.input_files import existing
 from neuroshard.cli._input.options import combined
+from neuroshard.cli._input.user_code import call, names_function
 
 ns.Optimizer  # Before the planner's modules: its error says what is missing.
 from neuroshard._vocabulary import OPTIMIZERS  # noqa: E402
@@ -40,8 +44,6 @@ options = combined(
 
 def take(values: dict[str, Any], needs_devices: bool = True) -> Any:
     """The problem that the options describe, taken out of the values."""
-    from neuroshard.cli._input.sources import load_workload, with_topology
-
     source = values.pop("workload")
     problem = load_workload(
         source, topology=values.pop("topology"), batch=values.pop("batch"),
@@ -49,3 +51,82 @@ def take(values: dict[str, Any], needs_devices: bool = True) -> Any:
     if target := values.pop("target", None):
         problem = problem.replace(target=target)
     return with_topology(problem, source) if needs_devices else problem
+
+
+def load_workload(source: str, *, topology: str | None = None, batch: int | None = None,
+                  optimizer: str | None = None,
+                  mean_pooling: Mapping[str, float] | None = None) -> ns.ShardingProblem:
+    """The problem of workload.json or model.py:function. topology and batch replace its own;
+    optimizer and mean_pooling complete a torch module, which does not have them."""
+    if names_function(source):
+        made = call(source)
+        if not isinstance(made, ns.ShardingProblem):
+            made = of_module(made, source, topology, batch, optimizer, mean_pooling)
+        elif optimizer or mean_pooling:
+            raise InputError(f"{source} gives a whole problem: --optimizer and --mean-pooling are "
+                             "for torch modules; set them there")
+    elif optimizer or mean_pooling:
+        raise InputError(f"{source} says optimizers and pooling itself: --optimizer and "
+                         "--mean-pooling are for torch modules")
+    else:
+        made = ns.ShardingProblem.load(existing(source, "a workload"))
+    if topology is not None:
+        made = made.replace(topology=topology)
+    if batch is not None and batch != made.batch.global_size:
+        made = made.replace(batch=made.batch.replace(global_size=batch))
+    return made
+
+
+def with_topology(problem: ns.ShardingProblem, source: str) -> ns.ShardingProblem:
+    if problem.topology is None:
+        raise InputError(f"{source} names no devices: add --topology, for instance "
+                         "--topology 8xH200")
+    return problem
+
+
+def of_module(made: object, source: str, topology: str | None, batch: int | None,
+              optimizer: str | None, mean_pooling: Mapping[str, float] | None
+              ) -> ns.ShardingProblem:
+    if not isinstance(made, Mapping) and not hasattr(made, "named_modules"):
+        raise InputError(f"{source} gives a {type(made).__name__}; expected a ShardingProblem, a "
+                         "torch module, or a dict of nn.EmbeddingBag or nn.Embedding by feature")
+    try:
+        from neuroshard.distributed import problem_of
+    except ImportError as error:
+        raise InputError(f"{source} gives a {type(made).__name__}, and reading its tables needs "
+                         f"torch: {error}") from error
+    if batch is None:
+        raise InputError(f"{source} gives a {type(made).__name__}, which names no batch: add "
+                         "--batch, the samples over all devices")
+    if topology is None:
+        raise InputError(f"{source} gives a {type(made).__name__}, which names no devices: add "
+                         "--topology, for instance --topology 8xH200")
+    tables = tables_in(made, source)
+    pooling = dict(mean_pooling or {})
+    return problem_of(tables, batch=batch, topology=topology, optimizer=optimizer or "sgd",
+                      mean_pooling=pooling.pop("", 1) if set(pooling) <= {""} else pooling)
+
+
+def tables_in(made: object, source: str) -> object:
+    """The modules of a model that have tables: one collection of TorchRec, or all nn.EmbeddingBag
+    and nn.Embedding by path."""
+    import torch
+
+    if not isinstance(made, torch.nn.Module) or isinstance(made, torch.nn.ModuleDict):
+        return made
+    collections = {path: one for path, one in made.named_modules()
+                   if hasattr(one, "embedding_bag_configs") or hasattr(one, "embedding_configs")}
+    inside = {id(part) for one in collections.values() for part in one.modules()}
+    single = {path: one for path, one in made.named_modules() if id(one) not in inside
+              and isinstance(one, (torch.nn.EmbeddingBag, torch.nn.Embedding))}
+    if len(collections) + bool(single) > 1:
+        raise InputError(f"{source}: the model has tables in several places "
+                         f"({', '.join([*collections, *single])}); give one collection or a dict "
+                         "of single modules, or a ShardingProblem of all")
+    if collections:
+        return next(iter(collections.values()))
+    if not single:
+        raise InputError(f"{source}: a {type(made).__name__} without tables; expected a "
+                         "ShardingProblem, or a torch module with an EmbeddingBagCollection, an "
+                         "EmbeddingCollection, nn.EmbeddingBag or nn.Embedding")
+    return {path.replace(".", "_") or "table": one for path, one in single.items()}

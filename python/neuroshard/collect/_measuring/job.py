@@ -7,60 +7,14 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 
-from neuroshard.collect._measuring import draws
-from neuroshard.collect._samples import samples
 from neuroshard.collect._errors import CollectError
+from neuroshard.collect._measuring import draws
 from neuroshard.collect._measuring.exchange import Control, Exchanger
+from neuroshard.collect._measuring.machine import (device_class_of, find_device, machine_name,
+                                                   topology_of)
 from neuroshard.collect._measuring.session import Session, StopFlag, collect, plan
-
-# GPUs: a part of the name, the least memory in GiB, the device class.
-GPUS = (("H200", 0, "H200"), ("A100", 60, "A100-80GB"), ("A100", 0, "A100-40GB"))
-
-
-def find_device(backend):
-    if backend == "gloo":
-        return torch.device("cpu")
-    local, ranks = int(os.environ["LOCAL_RANK"]), int(os.environ["LOCAL_WORLD_SIZE"])
-    if ranks > torch.cuda.device_count():
-        raise CollectError(f"{ranks} ranks on a machine with {torch.cuda.device_count()} GPUs; "
-                           "start at most one rank for each, or use --backend gloo")
-    torch.cuda.set_device(local)
-    return torch.device("cuda", local)
-
-
-def device_class_of(device):
-    if device.type == "cpu":
-        return "CPU"
-    properties = torch.cuda.get_device_properties(device)
-    for part, gibibytes, name in GPUS:
-        if part in properties.name and properties.total_memory >= gibibytes * 2**30:
-            return name
-    raise CollectError(f"the GPU '{properties.name}' is of no known device class; "
-                       "name one with --device-class")
-
-
-def machine_name(device):
-    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    model = next((line.split(":", 1)[1].strip() for line in lines
-                  if line.startswith("model name")), "unknown processor")
-    name = f"{model}, {os.cpu_count()} cores"
-    return name if device.type == "cpu" else f"{torch.cuda.get_device_name(device)}; {name}"
-
-
-def topology_of(hosts):
-    """The topology of ranks on hosts: consecutive ranks on one host are a group."""
-    sizes = []
-    for rank, host in enumerate(hosts):
-        if rank and host == hosts[rank - 1]:
-            sizes[-1] += 1
-        else:
-            sizes.append(1)
-    if len(sizes) != len(set(hosts)):
-        raise CollectError("the ranks of a host must follow one another, got them mixed")
-    levels = [{"name": "node", "groups": sizes}]
-    if len(sizes) > 1:
-        levels.insert(0, {"name": "cluster", "groups": [len(hosts)]})
-    return {"levels": levels}
+from neuroshard.collect._samples import samples
+from neuroshard.collect._samples.rejection import RULE, rejections
 
 
 def open_file(arguments, identity):
@@ -87,7 +41,7 @@ def prepare(arguments, control, device, backend):
         identity = {"backend": backend, "machine": machine_name(device),
                     "device_class": arguments.device_class or device_class_of(device),
                     "torch": torch.__version__, "seed": str(arguments.seed),
-                    "rule": samples.RULE}
+                    "rule": RULE}
     except CollectError as error:
         problem = str(error)
     boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8")
@@ -129,8 +83,8 @@ def run_joined(arguments, backend, device, stop):
     complete = collect(session, file, arguments.out, topology, todo, stop) if todo else True
     if file:
         verdict = "complete" if complete else "interrupted; --resume goes on"
-        print(f"{arguments.out}: {len(file.samples)} samples, {sum(file.rejected())} rejected; "
-              f"{verdict}", flush=True)
+        print(f"{arguments.out}: {len(file.samples)} samples, "
+              f"{sum(rejections(file.samples))} rejected; {verdict}", flush=True)
     return 0 if complete else 130
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from neuroshard.collect._measuring import draws
 from neuroshard.collect._measuring.progress import Progress
+from neuroshard.collect._samples.rejection import rejections
 from neuroshard.collect._samples.samples import Sample
 
 WARM_UP_RUNS = 2
@@ -116,7 +117,7 @@ def measure_all(session, file, path, topology, todo, stop, progress):
         measured = session.measure(index)
         if file:
             file.samples.append(to_sample(file, topology, index, repeat, measured))
-            progress.show(done, f", {sum(file.rejected())} rejected")
+            progress.show(done, f", {sum(rejections(file.samples))} rejected")
             if time.monotonic() - saved > SAVE_EVERY_S:
                 file.write(path)
                 saved = time.monotonic()

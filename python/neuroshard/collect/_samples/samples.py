@@ -13,18 +13,11 @@ from safetensors.numpy import save_file
 
 from neuroshard.collect._errors import CollectError
 from neuroshard.collect._samples.link_fit import fit_links
+from neuroshard.collect._samples.rejection import rejections
 
 SCHEMA = "neuroshard.communication_samples.v1"
 # Metadata that must be equal for all rows of a file.
 IDENTITY = ("backend", "device_class", "machine", "torch", "seed", "rule")
-
-# The rejection rule uses the reference exchange and the spread of a sample's runs, never a
-# prediction.
-REFERENCE_LIMIT = 2.0
-SPREAD_LIMIT = 1.0
-RULE = (f"a reference exchange beside the sample takes over {REFERENCE_LIMIT:g} x the median "
-        "of those among as many devices, or the quartiles of the slowest device's runs lie "
-        f"over {SPREAD_LIMIT:g} x their median apart")
 
 DEVICE_COLUMNS = {"bytes_out": np.float64, "bytes_in": np.float64, "dims": np.float64,
                   "skews_ms": np.float64, "times_ms": np.float64, "spreads": np.float32,
@@ -81,21 +74,9 @@ class SampleFile:
         """A key that no other sample has."""
         return json.dumps(self.topologies[sample.topology]), sample.draw, sample.repeat_of >= 0
 
-    def rejected(self):
-        """For each sample, whether the rule rejects it."""
-        medians = {}
-        for sample in self.samples:
-            medians.setdefault(sample.topology, []).extend(
-                [sample.reference_before_ms, sample.reference_after_ms])
-        medians = {topology: np.median(times) for topology, times in medians.items()}
-        return [max(sample.reference_before_ms, sample.reference_after_ms)
-                > REFERENCE_LIMIT * medians[sample.topology]
-                or sample.spreads[np.argmax(sample.times_ms)] > SPREAD_LIMIT
-                for sample in self.samples]
-
     def accepted(self):
-        return [sample for sample, rejected in zip(self.samples, self.rejected(), strict=True)
-                if not rejected]
+        rejected = rejections(self.samples)
+        return [sample for sample, no in zip(self.samples, rejected, strict=True) if not no]
 
     def metadata(self, rejected):
         fitted = fit_links(self.accepted(), self.topologies)
@@ -109,7 +90,7 @@ class SampleFile:
 
     def write(self, path):
         """Writes beside `path` and renames: an interrupted call leaves the earlier file."""
-        rejected = self.rejected()
+        rejected = rejections(self.samples)
         ends = np.cumsum([0, *(sample.devices for sample in self.samples)])
         tensors = {"sample.first_device": ends.astype(np.int64),
                    "sample.rejected": np.array(rejected, dtype=np.uint8)}
@@ -159,22 +140,3 @@ def check_same(path, identity, other):
         if identity[name] != other[name]:
             raise CollectError(f"{path}: its {name} is '{identity[name]}', but this is "
                                f"'{other[name]}'; measure into another file")
-
-
-def merge(files):
-    """One file of the rows of several, `files` as (path, SampleFile)."""
-    first_path, first = files[0]
-    merged = SampleFile(dict(first.identity), [], [])
-    for path, file in files:
-        check_same(path, file.identity, first.identity)
-        offset = len(merged.samples)
-        seen = set(map(merged.key, merged.samples))
-        for sample in file.samples:
-            topology = file.topologies[sample.topology]
-            if file.key(sample) in seen:
-                raise CollectError(f"{path}: has draw {sample.draw} of {sample.devices} devices, "
-                                   "which a file before it has as well")
-            sample.topology = merged.topology_index(topology)
-            sample.repeat_of += offset if sample.repeat_of >= 0 else 0
-            merged.samples.append(sample)
-    return merged

@@ -18,7 +18,8 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from neuroshard._tensors import DTYPES, ROW_WISE, STATE_NAMES
+from neuroshard._dtypes import DTYPES
+from neuroshard._optimizer_states import ROW_WISE, STATE_NAMES
 from neuroshard.distributed._checkpoint.sharded import Chunk, RowState, RowWise, Sharded
 
 Contents = Literal["weights", "optimizer"]

@@ -13,9 +13,9 @@ import torch
 import torch.distributed as dist
 
 from neuroshard import _binaries, cuda
+from neuroshard._dtypes import DTYPES, ID_DTYPES
 from neuroshard._gpu.place import pick_place
 from neuroshard._group.watched_group import watched_group_of, explain, is_watched
-from neuroshard._tensors import DTYPES, ID_DTYPES
 from neuroshard.distributed._engine.operators import learning_rate_of
 from neuroshard.distributed._gpu import operators
 from neuroshard.distributed._gpu.layout import make_layout

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from neuroshard._tensors import padded
+from neuroshard._row_layout import padded
 from neuroshard.distributed._shards import Manifest
 from neuroshard.errors import TensorError
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import torch
 
-from neuroshard._tensors import DTYPES, padded
+from neuroshard._dtypes import DTYPES
+from neuroshard._row_layout import padded
 from neuroshard.distributed._gpu.layout import F32_BYTES, Entry, Layout, Result
 from neuroshard.distributed._gpu.step_state import Places, Sizes, Step
 

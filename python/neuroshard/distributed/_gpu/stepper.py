@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import torch
 
 from neuroshard import cuda
+from neuroshard._dtypes import DTYPES
 from neuroshard._gpu.out_of_memory import with_torch_memory
-from neuroshard._tensors import DTYPES
 from neuroshard.distributed._gpu.id_exchange import IdExchange
 from neuroshard.distributed._gpu.layout import Layout
 from neuroshard.distributed._gpu.norms import NormExchange

@@ -14,7 +14,7 @@ from itertools import chain
 
 import torch
 
-from neuroshard._tensors import DTYPES as ELEMENT_DTYPES
+from neuroshard._dtypes import DTYPES as ELEMENT_DTYPES
 from neuroshard.errors import TensorError
 from neuroshard.export._signature import DTYPES
 

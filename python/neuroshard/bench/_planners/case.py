@@ -1,4 +1,4 @@
-"""A workload as TorchRec sees it: a model on the device meta, a Topology, constraints.
+"""A workload as TorchRec sees it: a model on the device meta, and a Topology.
 
 Both planners get the same objects, so what differs between their plans is the planning."""
 
@@ -19,23 +19,14 @@ import torchrec.optim
 from torch.distributed.optim import _apply_optimizer_in_backward
 from torchrec import EmbeddingBagCollection, EmbeddingBagConfig, PoolingType
 from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
-from torchrec.distributed.planner.types import ParameterConstraints, Topology
+from torchrec.distributed.planner.types import Topology
 from torchrec.modules.embedding_configs import DataType
 
 import neuroshard as ns
-from neuroshard._tensors import ROW_WISE
-from neuroshard.tables import Table
 
 TYPES = {"f32": DataType.FP32, "f16": DataType.FP16, "bf16": DataType.BF16}
 OPTIMIZERS = {"sgd": torch.optim.SGD, "adagrad": torch.optim.Adagrad,
               "rowwise_adagrad": torchrec.optim.RowWiseAdagrad, "adam": torch.optim.Adam}
-COLUMNS = ("column_wise", "table_column_wise")
-# What target torchrec-1.9 runs and the fused optimizer trains.
-TRAINED = ("table_wise", *COLUMNS, "row_wise", "table_row_wise")
-# The cuts that both planners may make. exact: those under which every table trains as if it were
-# whole. per-shard: also column shards of tables with row-wise optimizers. unrestricted: TorchRec's
-# planner has no constraints but the pooling factors, ours all cuts it can express.
-RULES = ("exact", "per-shard", "unrestricted")
 
 
 @contextlib.contextmanager
@@ -67,20 +58,6 @@ class Case:
     @property
     def batch_per_rank(self) -> int:
         return self.problem.batch.global_size // self.ranks
-
-    def rules(self) -> tuple[str, ...]:
-        """The rules that differ for this case: per-shard differs from exact only with a row-wise
-        optimizer."""
-        row_wise = any(row_wise_state(table) for table in self.problem.tables)
-        return RULES if row_wise else ("exact", "unrestricted")
-
-    def problem_under(self, rules: str) -> ns.ShardingProblem:
-        return self.problem.replace(
-            optimizer_semantics="exact" if rules == "exact" else "per_shard")
-
-
-def row_wise_state(table: Table) -> bool:
-    return table.optimizer.kind in ROW_WISE
 
 
 def make_case(name: str, workload: ns.ShardingProblem, devices: str) -> Case:
@@ -143,32 +120,6 @@ def make_sharders() -> list[EmbeddingBagCollectionSharder]:
 
 def features_of(problem: ns.ShardingProblem, table: str) -> list[ns.Feature]:
     return [one for one in problem.features if one.table == table]
-
-
-def make_constraints(case: Case, types: dict[str, list[str] | None],
-                     min_partition: int | None = None) -> dict[str, ParameterConstraints]:
-    """types: the sharding types allowed to each table, None for all."""
-    return {table.name: ParameterConstraints(
-        sharding_types=types[table.name], min_partition=min_partition,
-        compute_kernels=kernels_for(types[table.name]),
-        pooling_factors=[one.mean_pooling for one in features_of(case.problem, table.name)])
-        for table in case.problem.tables}
-
-
-def kernels_for(types: list[str] | None) -> list[str] | None:
-    """The compute kernels that keep all rows in device memory."""
-    if types is None:
-        return None
-    return ["fused", "dense"] if "data_parallel" in types else ["fused"]
-
-
-def types_under(case: Case, rules: str) -> dict[str, list[str] | None]:
-    """By table, the sharding types that the rules allow to TorchRec's planner; None: all."""
-    if rules == "unrestricted":
-        return {table.name: None for table in case.problem.tables}
-    return {table.name: [one for one in TRAINED if rules != "exact" or one not in COLUMNS
-                         or not row_wise_state(table)]
-            for table in case.problem.tables}
 
 
 def versions() -> dict[str, str]:
