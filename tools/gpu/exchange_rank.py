@@ -18,9 +18,10 @@ import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
 
 import exchange_cases  # noqa: E402
+from neuroshard._manifest import Manifest
 from neuroshard.distributed._engine import operators  # noqa: E402
 from neuroshard.distributed._gpu.engine import GpuEngine  # noqa: E402
-from neuroshard.distributed._shards import Manifest, local_shards  # noqa: E402
+from neuroshard.distributed._shards import local_shards  # noqa: E402
 from support import batch as batches, optimizers, oracle  # noqa: E402
 from support.model import DTYPES  # noqa: E402
 

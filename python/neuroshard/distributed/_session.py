@@ -20,10 +20,11 @@ from neuroshard._dtypes import DTYPES, ID_DTYPES
 from neuroshard._group.agreement import (host_leaders, local_ranks, rank_of, require_same, size_of,
                                          together)
 from neuroshard._group.watched_group import watched_group_of, is_forked
+from neuroshard._manifest import Manifest
 from neuroshard.distributed._compile_cache import make_artifact
 from neuroshard.distributed._engine import operators
 from neuroshard.distributed._engine.engine import Engine
-from neuroshard.distributed._shards import LocalShard, Manifest, local_shards
+from neuroshard.distributed._shards import LocalShard, local_shards
 from neuroshard.errors import InvalidPlan, TensorError
 from neuroshard.plans import Plan
 from neuroshard.problem import ShardingProblem

@@ -1,14 +1,13 @@
-"""The shards of one rank, and the manifest of an artifact."""
+"""The shards of one rank."""
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import torch
 
+from neuroshard._manifest import Manifest
 from neuroshard._optimizer_states import STATE_NAMES
 
 
@@ -29,38 +28,6 @@ class LocalShard:
     devices: tuple[int, ...]
     weights: torch.Tensor
     states: dict[str, torch.Tensor] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Manifest:
-    """The parts of an artifact's manifest.json that Python needs."""
-
-    plain: dict
-
-    @classmethod
-    def read(cls, artifact: str | os.PathLike) -> Manifest:
-        try:
-            with open(os.path.join(artifact, "manifest.json"), encoding="utf-8") as file:
-                plain = json.load(file)
-        except (OSError, ValueError) as error:
-            raise ValueError(f"cannot read the manifest of the artifact {artifact}: {error}; "
-                             "compile it again") from error
-        if not isinstance(plain, dict) or not plain.get("exchanges"):
-            raise ValueError(f"the manifest of the artifact {artifact} has no input of ids; "
-                             "compile it again")
-        return cls(plain)
-
-    @property
-    def exchange(self) -> dict:
-        """The one input of ids."""
-        return self.plain["exchanges"][0]
-
-    def shards_of(self, rank: int) -> list[dict]:
-        """The shards of a rank, in the order of the runtime."""
-        return [self.plain["shards"][slot] for slot in self.plain["bindings"][rank]["slots"]]
-
-    def table(self, index: int) -> dict:
-        return self.plain["tables"][index]
 
 
 def local_shards(tensors_of: Callable[[int], Sequence[torch.Tensor]], manifest: Manifest,

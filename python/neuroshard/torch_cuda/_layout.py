@@ -3,19 +3,15 @@ written into."""
 
 from __future__ import annotations
 
-import contextlib
-import json
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import torch
 
 from neuroshard import cuda
 from neuroshard._dtypes import DTYPES, ID_DTYPES
 from neuroshard._row_layout import ALIGNMENT, padded
-from neuroshard.errors import Error, TensorError
+from neuroshard.errors import TensorError
 
 
 @dataclass(frozen=True)
@@ -84,49 +80,6 @@ class Layout:
         """Whether the host must know how many ids each feature of a ragged input has."""
         spec = self.exchanges[exchange]
         return spec.unpooled and len(spec.features) > 1
-
-
-def load_manifest(artifact: Path) -> dict:
-    path = artifact / "manifest.json"
-    try:
-        if path.exists() and not path.is_file():
-            raise OSError("it is a directory or a pipe")
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise TensorError(f"{path} cannot be read ({error}); expected the directory that "
-                          "neuroshard-compile wrote") from None
-
-
-@contextlib.contextmanager
-def reading(artifact: Path) -> Iterator[None]:
-    """Raises one error for whatever a manifest lacks. The library checks the rest when it opens
-    the artifact."""
-    try:
-        yield
-    except Error:
-        raise
-    except (LookupError, TypeError, AttributeError, ValueError, OverflowError) as error:
-        raise TensorError(f"{artifact / 'manifest.json'} is not what neuroshard-compile writes "
-                          f"({type(error).__name__}: {error}); compile the model again") from None
-
-
-def check_whole(manifest: dict) -> None:
-    """Refuses artifacts that need an exchange between devices, or ids sorted by rows."""
-    devices = manifest["devices"]
-    if devices != 1:
-        raise TensorError(f"expected an artifact for 1 device, found {devices}; "
-                          "neuroshard.cuda runs the devices of a larger plan one by one")
-    for shard in manifest["shards"]:
-        table = manifest["tables"][shard["table"]]
-        if shard["rows"] != [0, table["rows"]]:
-            raise TensorError(f"table \"{table['name']}\" is split by rows, whose ids must be "
-                              "sorted out first; compile with a plan that keeps its rows together")
-    for exchange in manifest["exchanges"]:
-        for lookup in exchange["lookups"]:
-            if lookup["padding_idx"] is not None:
-                raise TensorError(
-                    f"feature \"{exchange['features'][lookup['feature']]}\" is looked up with a "
-                    "padding_idx; leave such ids out of the bags instead")
 
 
 def make_layout(manifest: dict, lookups: list[cuda.Lookup], concatenate: bool) -> Layout:

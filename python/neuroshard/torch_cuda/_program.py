@@ -16,15 +16,35 @@ from neuroshard import _fields, cuda
 from neuroshard._gpu import table_tensors
 from neuroshard._gpu.out_of_memory import with_torch_memory
 from neuroshard._gpu.place import pick_place, require_driver
+from neuroshard._manifest import load_manifest, reading
 from neuroshard._row_layout import ALIGNMENT, padded
 from neuroshard.cuda import within
 from neuroshard.errors import TensorError
 from neuroshard.torch_cuda._checks import check_offsets, check_sizes, check_tensors
-from neuroshard.torch_cuda._layout import Group, check_whole, load_manifest, make_layout, reading
+from neuroshard.torch_cuda._layout import Group, make_layout
 from neuroshard.torch_cuda._step import Step, address, expect_count
 from neuroshard.torch_cuda._weight_gradients import WeightGradients
 
 _open: weakref.WeakValueDictionary[str, Program] = weakref.WeakValueDictionary()
+
+
+def check_whole(manifest: dict) -> None:
+    """Refuses artifacts that need an exchange between devices, or ids sorted by rows."""
+    devices = manifest["devices"]
+    if devices != 1:
+        raise TensorError(f"expected an artifact for 1 device, found {devices}; "
+                          "neuroshard.cuda runs the devices of a larger plan one by one")
+    for shard in manifest["shards"]:
+        table = manifest["tables"][shard["table"]]
+        if shard["rows"] != [0, table["rows"]]:
+            raise TensorError(f"table \"{table['name']}\" is split by rows, whose ids must be "
+                              "sorted out first; compile with a plan that keeps its rows together")
+    for exchange in manifest["exchanges"]:
+        for lookup in exchange["lookups"]:
+            if lookup["padding_idx"] is not None:
+                raise TensorError(
+                    f"feature \"{exchange['features'][lookup['feature']]}\" is looked up with a "
+                    "padding_idx; leave such ids out of the bags instead")
 
 
 def find_program(name: str) -> Program:

@@ -9,8 +9,9 @@ import torch
 import torch.distributed as dist
 
 import neuroshard as ns
+from neuroshard._optimizer_states import STATE_NAMES
 from neuroshard.distributed._checkpoint import state
-from neuroshard.distributed._shards import STATE_NAMES, LocalShard
+from neuroshard.distributed._shards import LocalShard
 from support import plans
 
 KINDS = plans.KINDS

@@ -9,9 +9,9 @@ from typing import Protocol
 import torch
 import torch.distributed as dist
 
+from neuroshard._manifest import Manifest
 from neuroshard._torch_library import code_version
 from neuroshard.distributed._engine import operators
-from neuroshard.distributed._shards import Manifest
 
 
 class Engine(Protocol):

@@ -16,6 +16,7 @@ from neuroshard import _binaries, cuda
 from neuroshard._dtypes import DTYPES, ID_DTYPES
 from neuroshard._gpu.place import pick_place
 from neuroshard._group.watched_group import watched_group_of, explain, is_watched
+from neuroshard._manifest import Manifest
 from neuroshard.distributed._engine.operators import learning_rate_of
 from neuroshard.distributed._gpu import operators
 from neuroshard.distributed._gpu.layout import make_layout
@@ -24,7 +25,6 @@ from neuroshard.distributed._gpu.shard_memory import ShardMemory
 from neuroshard.distributed._gpu.step_state import Step
 from neuroshard.distributed._gpu.stepper import Stepper
 from neuroshard.distributed._gpu.transport import Transport
-from neuroshard.distributed._shards import Manifest
 from neuroshard.errors import GroupError, TensorError
 from neuroshard._jagged import Jagged
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from neuroshard._manifest import Manifest
 from neuroshard._row_layout import padded
-from neuroshard.distributed._shards import Manifest
 from neuroshard.errors import TensorError
 
 F32_BYTES = 4

@@ -12,10 +12,10 @@ import torch
 
 from neuroshard import cuda
 from neuroshard._gpu import table_tensors
+from neuroshard._manifest import Manifest
 from neuroshard._optimizer_states import ROW_WISE
 from neuroshard.distributed._gpu.step_state import Received
 from neuroshard.distributed._gpu.transport import Transport
-from neuroshard.distributed._shards import Manifest
 
 Range = tuple[int, int]
 

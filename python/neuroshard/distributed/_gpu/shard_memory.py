@@ -10,7 +10,7 @@ import torch
 from neuroshard import cuda
 from neuroshard._gpu import table_tensors
 from neuroshard._gpu.place import require_driver
-from neuroshard.distributed._shards import Manifest
+from neuroshard._manifest import Manifest
 from neuroshard.errors import TensorError
 
 

@@ -4,9 +4,7 @@
 from __future__ import annotations
 
 import ctypes
-import json
 import os
-import pathlib
 import threading
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -15,6 +13,7 @@ from itertools import chain
 import torch
 
 from neuroshard._dtypes import DTYPES as ELEMENT_DTYPES
+from neuroshard._manifest import load_manifest
 from neuroshard.errors import TensorError
 from neuroshard.export._signature import DTYPES
 
@@ -97,7 +96,7 @@ class World:
     """An open artifact of neuroshard-compile; its tables are zero until they are written."""
 
     def __init__(self, folder: str | os.PathLike, threads_per_device: int = 1) -> None:
-        manifest = json.loads((pathlib.Path(folder) / "manifest.json").read_text())
+        manifest = load_manifest(folder)
         self._results = manifest["functions"]["forward"]["results"]
         self._handle = _runtime().nsrt_world_open(os.fsencode(folder), threads_per_device)
         if not self._handle:

@@ -1,0 +1,64 @@
+"""An artifact's manifest.json as Python reads it, and the errors of one that cannot be read or that
+neuroshard-compile has not written. docs/compile.md says what is in it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from neuroshard.errors import Error, TensorError
+
+
+def load_manifest(artifact: str | os.PathLike) -> dict:
+    path = Path(artifact) / "manifest.json"
+    try:
+        if path.exists() and not path.is_file():
+            raise OSError("it is a directory or a pipe")
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise TensorError(f"{path} cannot be read ({error}); expected the directory that "
+                          "neuroshard-compile wrote") from None
+
+
+@contextlib.contextmanager
+def reading(artifact: Path) -> Iterator[None]:
+    """Raises one error for whatever a manifest lacks. The library checks the rest when it opens
+    the artifact."""
+    try:
+        yield
+    except Error:
+        raise
+    except (LookupError, TypeError, AttributeError, ValueError, OverflowError) as error:
+        raise TensorError(f"{artifact / 'manifest.json'} is not what neuroshard-compile writes "
+                          f"({type(error).__name__}: {error}); compile the model again") from None
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The parts of an artifact's manifest.json that Python needs."""
+
+    plain: dict
+
+    @classmethod
+    def read(cls, artifact: str | os.PathLike) -> Manifest:
+        plain = load_manifest(artifact)
+        if not isinstance(plain, dict) or not plain.get("exchanges"):
+            raise TensorError(f"the manifest of the artifact {artifact} has no input of ids; "
+                              "compile it again")
+        return cls(plain)
+
+    @property
+    def exchange(self) -> dict:
+        """The one input of ids."""
+        return self.plain["exchanges"][0]
+
+    def shards_of(self, rank: int) -> list[dict]:
+        """The shards of a rank, in the order of the runtime."""
+        return [self.plain["shards"][slot] for slot in self.plain["bindings"][rank]["slots"]]
+
+    def table(self, index: int) -> dict:
+        return self.plain["tables"][index]
