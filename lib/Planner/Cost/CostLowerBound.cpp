@@ -20,7 +20,7 @@ namespace {
 
 /// Plans a problem may have for it to be solved.
 constexpr double kMaxPlans = 2e7;
-/// Nodes after which solving is given up.
+/// Nodes after which solving is given up, over all snapshots.
 constexpr int64_t kMaxNodes = 300'000;
 /// The same cost summed in another order differs by less.
 constexpr double kRounding = 1e-12;
@@ -104,9 +104,13 @@ struct Spread {
 class Solver {
 public:
   Solver(const ShardingProblem &problem, std::vector<BoundTable> tables,
-         const CostModel &model, const ObjectiveOptions &options);
+         const CostModel &model, const ObjectiveOptions &options,
+         int64_t maxNodes);
 
-  bool tooLarge() const { return plans > kMaxPlans; }
+  /// Each spread of each table is a node at least once.
+  bool tooLarge() const {
+    return plans > kMaxPlans || fewestNodes > static_cast<double>(maxNodes);
+  }
   /// Nothing when it was given up.
   std::optional<double> run();
 
@@ -124,7 +128,9 @@ private:
   const CostModel &model;
   const ObjectiveOptions &options;
   const size_t devices;
+  const int64_t maxNodes;
   double plans = 1;
+  double fewestNodes = 0;
   std::vector<std::vector<Spread>> spreads;
   std::vector<std::unordered_map<int64_t, ShardWork>> works;
   std::vector<std::vector<const ShardWork *>> placed;
@@ -136,10 +142,12 @@ private:
 };
 
 Solver::Solver(const ShardingProblem &problem, std::vector<BoundTable> list,
-               const CostModel &model, const ObjectiveOptions &options)
+               const CostModel &model, const ObjectiveOptions &options,
+               int64_t maxNodes)
     : problem(problem), tables(std::move(list)), model(model), options(options),
-      devices(problem.topology.devices.size()), spreads(tables.size()),
-      works(tables.size()), placed(devices), loads(devices) {
+      devices(problem.topology.devices.size()), maxNodes(maxNodes),
+      spreads(tables.size()), works(tables.size()), placed(devices),
+      loads(devices) {
   // Large tables first: they decide most.
   auto weight = [](const BoundTable &table) {
     return table.whole.lookups * static_cast<double>(table.whole.width);
@@ -151,8 +159,16 @@ Solver::Solver(const ShardingProblem &problem, std::vector<BoundTable> list,
   for (const BoundTable &table : tables) {
     double groups = static_cast<double>(
         (table.whole.tableDim + kColumnAlignment - 1) / kColumnAlignment);
-    for (size_t d = 1; d < devices; ++d)
-      plans *= (groups + static_cast<double>(d)) / static_cast<double>(d);
+    // As addSpreads lists them.
+    bool odd = table.whole.tableDim % kColumnAlignment != 0;
+    double whole = odd ? groups - 1 : groups;
+    double ways = odd ? static_cast<double>(devices) : 1;
+    for (size_t d = 1; d < devices; ++d) {
+      double device = static_cast<double>(d);
+      plans *= (groups + device) / device;
+      ways *= (whole + device) / device;
+    }
+    fewestNodes += ways;
     if (tooLarge())
       return;
   }
@@ -236,7 +252,7 @@ void Solver::descend(size_t depth) {
   }
   std::vector<std::pair<double, const Spread *>> children;
   for (const Spread &spread : spreads[depth]) {
-    if (++nodes > kMaxNodes)
+    if (++nodes > maxNodes)
       return;
     place(depth, spread, 1);
     double cost = partialMs();
@@ -268,7 +284,7 @@ void Solver::descend(size_t depth) {
 
 std::optional<double> Solver::run() {
   descend(0);
-  return nodes > kMaxNodes ? std::nullopt : std::optional(best);
+  return nodes > maxNodes ? std::nullopt : std::optional(best);
 }
 
 /// The cost of the best plan, memory and places apart, if the problem is small
@@ -276,7 +292,8 @@ std::optional<double> Solver::run() {
 std::optional<double> exactCostMs(const ShardingProblem &problem,
                                   const std::vector<BoundTable> &tables,
                                   const CostModel &model,
-                                  const ObjectiveOptions &options) {
+                                  const ObjectiveOptions &options,
+                                  int64_t maxNodes) {
   bool columnsOnly =
       std::none_of(tables.begin(), tables.end(), [](const BoundTable &table) {
         return table.mayRowSplit || table.mayReplicate;
@@ -284,10 +301,20 @@ std::optional<double> exactCostMs(const ShardingProblem &problem,
   if (!model.monotone() || !columnsOnly ||
       !problem.constraints.fixedShards.empty())
     return std::nullopt;
-  Solver solver(problem, tables, model, options);
+  Solver solver(problem, tables, model, options, maxNodes);
   if (solver.tooLarge())
     return std::nullopt;
   return solver.run();
+}
+
+/// The bound of a problem without snapshots.
+double boundMs(const ShardingProblem &problem, const CostModel &model,
+               const ObjectiveOptions &options, int64_t maxNodes) {
+  std::vector<BoundTable> tables = boundTables(problem, model);
+  double root = boundOf(tables, problem.topology, model, options);
+  std::optional<double> exact =
+      exactCostMs(problem, tables, model, options, maxNodes);
+  return exact ? std::max(root, *exact * (1 - kRounding)) : root;
 }
 
 } // namespace
@@ -295,15 +322,13 @@ std::optional<double> exactCostMs(const ShardingProblem &problem,
 double neuroshard::lowerBoundMs(const ShardingProblem &problem,
                                 const CostModel &model,
                                 const ObjectiveOptions &options) {
-  if (!problem.snapshots.empty()) {
-    std::vector<double> shares = snapshotShares(problem);
-    double mean = 0;
-    for (size_t i = 0; i < shares.size(); ++i)
-      mean += shares[i] * lowerBoundMs(atSnapshot(problem, i), model, options);
-    return mean;
-  }
-  std::vector<BoundTable> tables = boundTables(problem, model);
-  double root = boundOf(tables, problem.topology, model, options);
-  std::optional<double> exact = exactCostMs(problem, tables, model, options);
-  return exact ? std::max(root, *exact * (1 - kRounding)) : root;
+  if (problem.snapshots.empty())
+    return boundMs(problem, model, options, kMaxNodes);
+  std::vector<double> shares = snapshotShares(problem);
+  int64_t maxNodes = kMaxNodes / static_cast<int64_t>(shares.size());
+  double mean = 0;
+  for (size_t i = 0; i < shares.size(); ++i)
+    mean +=
+        shares[i] * boundMs(atSnapshot(problem, i), model, options, maxNodes);
+  return mean;
 }

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "SolvedInstances.h"
+#include "Support.h"
 #include "neuroshard/CostModel/ReferenceClosedForm.h"
 #include "neuroshard/CostModel/Roofline.h"
 #include "neuroshard/Planner/Search.h"
@@ -41,6 +42,21 @@ TEST(LowerBoundTest, TwoHundredSolvedInstances) {
   }
   std::sort(ratios.begin(), ratios.end());
   EXPECT_GE(ratios[ratios.size() / 2], 0.9);
+}
+
+// 123 million ways to spread the columns: listing them would take gigabytes.
+TEST(LowerBoundTest, ManyWaysToCutATableAreNotListed) {
+  ShardingProblem problem = test::twoTables("8xCPU@1GiB");
+  problem.tables.clear();
+  problem.features.clear();
+  test::addTable(problem, test::makeTable("a", 1000, 130), 4);
+  problem.constraints.tables = {
+      {.table = 0, .allowedKinds = {ShardingKind::TableWise}}};
+  std::unique_ptr<CostModel> model = makeRooflineModel();
+  auto found = search(problem, *model, {});
+  ASSERT_TRUE(found.has_value()) << found.error().str();
+  EXPECT_GT(found->lowerBoundMs, 0);
+  EXPECT_LE(found->lowerBoundMs, found->breakdown.costMs);
 }
 
 } // namespace
