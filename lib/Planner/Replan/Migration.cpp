@@ -196,6 +196,16 @@ Migration neuroshard::migrationBetween(const ShardingProblem &problem,
 
 Diagnostics neuroshard::checkPrevious(const ShardingPlan &previous) {
   Diagnostics errors;
+  std::set<std::string_view> names;
+  for (size_t i = 0; i < previous.shards.size(); ++i) {
+    const std::string &name = previous.shards[i].name;
+    if (name.empty())
+      errors.push_back({"previous plan, shards[" + std::to_string(i) + "]",
+                        "a shard needs a name"});
+    else if (!names.insert(name).second)
+      errors.push_back({"previous plan, shard '" + name + "'",
+                        "another shard has the same name"});
+  }
   for (auto &[name, shards] : shardsByTable(previous)) {
     // Check the shards against a table that just holds all of them.
     Table table;
@@ -276,11 +286,17 @@ std::vector<Shard> neuroshard::shardsToKeep(const ShardingProblem &problem,
   return kept;
 }
 
-void neuroshard::keepNames(const ShardingPlan &previous, ShardingPlan &plan) {
+void neuroshard::keepNames(const ShardingProblem &problem,
+                           const ShardingPlan &previous, ShardingPlan &plan) {
   ShardsOfTable before = shardsByTable(previous);
-  std::set<std::string> taken;
+  std::set<std::string> taken, byHand;
+  for (const Shard &shard : problem.constraints.fixedShards)
+    byHand.insert(shard.name);
+  taken = byHand;
   std::vector<Shard *> others;
   for (Shard &shard : plan.shards) {
+    if (byHand.contains(shard.name))
+      continue;
     auto old = before.find(shard.table);
     const Shard *same = nullptr;
     if (old != before.end())

@@ -57,8 +57,10 @@ std::vector<int> deviceNames(const ShardingProblem &problem,
 void fitRanges(const ShardingProblem &problem, const ShardingPlan &previous,
                ShardingPlan &plan);
 
-/// Gives shards that did not change their old names.
-void keepNames(const ShardingPlan &previous, ShardingPlan &plan);
+/// Gives shards that did not change their old names. Those written by hand keep
+/// the names that the problem gives them.
+void keepNames(const ShardingProblem &problem, const ShardingPlan &previous,
+               ShardingPlan &plan);
 
 /// Bytes of weights and optimizer state of `rows` x `width` elements of a shard
 /// that is `shardWidth` wide.

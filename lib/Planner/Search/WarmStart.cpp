@@ -77,8 +77,12 @@ void WarmSearch::judgePrevious() {
 }
 
 void WarmSearch::consider(SearchResult result, const std::string &what) {
+  ShardingPlan found = result.plan;
   fitRanges(problem, warm.previous, result.plan);
-  keepNames(warm.previous, result.plan);
+  keepNames(problem, warm.previous, result.plan);
+  // Old ranges and names are worth no rule.
+  if (!verify(result.plan, problem).empty())
+    result.plan = std::move(found);
   result.migration = migrationBetween(problem, warm.previous, result.plan);
   evaluations += result.evaluations;
   seconds += result.seconds;

@@ -289,6 +289,19 @@ TEST(WarmStartTest, ShardsThatStayKeepTheirNames) {
   EXPECT_EQ(kept->plan.shards, before.shards);
 }
 
+TEST(WarmStartTest, ShardsWrittenByHandKeepTheirNames) {
+  ShardingProblem problem = twoTables();
+  problem.constraints.fixedShards = {
+      makeShard("by_hand", "a", 0, 1000, 0, 16, {0})};
+  ShardingPlan before =
+      makePlan(problem, {makeShard("a_0", "a", 0, 1000, 0, 16, {0}),
+                         makeShard("by_hand", "b", 0, 500, 0, 8, {1})});
+  auto kept = search(problem, *makeRooflineModel(), warmOptions(before, 1e-6));
+  ASSERT_TRUE(kept);
+  EXPECT_EQ(text(verify(kept->plan, problem)), "");
+  EXPECT_THAT(kept->plan.shards, Contains(problem.constraints.fixedShards[0]));
+}
+
 TEST(ResidenceTest, CountsBytesThatADeviceDidNotHave) {
   ShardingProblem problem = twoTables();
   auto model = makeRooflineModel();
@@ -344,6 +357,17 @@ TEST(WarmStartTest, BadPreviousPlansAreRefused) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().limit, Limit::BadInput);
   EXPECT_THAT(refused.error().str(), HasSubstr("previous plan, shard 'a_0'"));
+  before = wholeTables(problem, 0, 1);
+  before.shards[1].name = "";
+  refused = search(problem, *model, warmOptions(before, 1));
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().str(),
+              HasSubstr("previous plan, shards[1]: a shard needs a name"));
+  before.shards[1].name = "a_0";
+  refused = search(problem, *model, warmOptions(before, 1));
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().str(),
+              HasSubstr("previous plan, shard 'a_0': another shard has the"));
   refused = search(problem, *model, warmOptions(ShardingPlan(), 0));
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().str(), HasSubstr("horizon_steps"));
