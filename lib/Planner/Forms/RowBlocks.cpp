@@ -2,7 +2,7 @@
 
 #include "RowBlocks.h"
 
-#include "CutRules.h"
+#include "InitialCuts.h"
 #include "Units/SearchThreads.h"
 
 #include <algorithm>

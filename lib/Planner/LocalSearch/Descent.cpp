@@ -3,7 +3,7 @@
 #include "LocalSearch.h"
 
 #include "EditBatch.h"
-#include "MigrationCost.h"
+#include "MovedBytes.h"
 #include "Proposals.h"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ constexpr int kDescentPower = 256;
 class Descent {
 public:
   Descent(Board &board, int64_t budget, int64_t &evaluations,
-          MigrationCost *migration)
+          MovedBytes *migration)
       : board(board), budget(budget), evaluations(evaluations),
         migration(migration), cost(board, kDescentPower), batch(board) {}
 
@@ -50,7 +50,7 @@ private:
   Board &board;
   const int64_t budget;
   int64_t &evaluations;
-  MigrationCost *migration;
+  MovedBytes *migration;
   int64_t used = 0;
   MoveEstimate cost;
   EditBatch batch;
@@ -208,6 +208,6 @@ double Descent::run() {
 } // namespace
 
 double neuroshard::descend(Board &board, int64_t budget, int64_t &evaluations,
-                           MigrationCost *migration) {
+                           MovedBytes *migration) {
   return Descent(board, budget, evaluations, migration).run();
 }

@@ -10,7 +10,7 @@
 
 namespace neuroshard {
 
-class MigrationCost;
+class MovedBytes;
 
 struct AnnealSettings {
   uint64_t seed = 0;
@@ -40,7 +40,7 @@ double anneal(Board &board, const AnnealSettings &settings,
 /// passed. Returns the cost. With a `migration`, edits must lower the sum of
 /// the cost and the cost of migration.
 double descend(Board &board, int64_t budget, int64_t &evaluations,
-               MigrationCost *migration = nullptr);
+               MovedBytes *migration = nullptr);
 
 /// Joins pieces of a table as long as the exact cost stays at or below
 /// `limitMs`: of each table the smallest piece first, with the sibling for

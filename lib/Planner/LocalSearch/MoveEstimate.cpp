@@ -16,7 +16,7 @@ MoveEstimate::MoveEstimate(const Board &board, int power)
 }
 
 void MoveEstimate::setPower(int power) {
-  for (PeriodEstimate &period : periods)
+  for (EnergyEstimate &period : periods)
     period.setPower(power);
 }
 
@@ -40,7 +40,7 @@ void MoveEstimate::takeMean() {
 }
 
 void MoveEstimate::measure(bool probe) {
-  for (PeriodEstimate &period : periods)
+  for (EnergyEstimate &period : periods)
     period.measure(probe);
   takeMean();
 }

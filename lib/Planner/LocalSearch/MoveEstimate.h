@@ -3,14 +3,14 @@
 #ifndef NEUROSHARD_LIB_PLANNER_LOCALSEARCH_MOVEESTIMATE_H
 #define NEUROSHARD_LIB_PLANNER_LOCALSEARCH_MOVEESTIMATE_H
 
-#include "PeriodEstimate.h"
+#include "EnergyEstimate.h"
 
 #include <vector>
 
 namespace neuroshard {
 
 /// The cost of a board and estimates of it after an edit: those of one
-/// PeriodEstimate or, with snapshots, the mean over one for each.
+/// EnergyEstimate or, with snapshots, the mean over one for each.
 class MoveEstimate {
 public:
   MoveEstimate(const Board &board, int power);
@@ -44,7 +44,7 @@ private:
   void takeMean();
 
   /// One per snapshot; without snapshots one of the problem itself.
-  std::vector<PeriodEstimate> periods;
+  std::vector<EnergyEstimate> periods;
   const std::vector<double> &shares;
   double exactMs = 0;
   double energy = 0;

@@ -3,8 +3,8 @@
 #include "InitialSolutions.h"
 
 #include "Baselines/Baselines.h"
-#include "Forms/CutRules.h"
 #include "Forms/EvenColumns.h"
+#include "Forms/InitialCuts.h"
 #include "Forms/Replicas.h"
 #include "Forms/RowBlocks.h"
 #include "Placement/Placement.h"

@@ -8,7 +8,7 @@
 #include "NearPlan.h"
 
 #include "LocalSearch/LocalSearch.h"
-#include "LocalSearch/MigrationCost.h"
+#include "LocalSearch/MovedBytes.h"
 #include "Replan/PlanUnits.h"
 
 using namespace neuroshard;
@@ -42,7 +42,7 @@ SearchOutcome neuroshard::searchNear(const SearchContext &context,
   if (!start.withinMemory())
     return outcome;
   Board board(context, reader.wholes, start);
-  MigrationCost migration(board, previous, msPerByte);
+  MovedBytes migration(board, previous, msPerByte);
   int64_t budget = context.options.evaluationBudget;
   descend(board, budget > 0 ? budget : kBudget, outcome.evaluations,
           &migration);

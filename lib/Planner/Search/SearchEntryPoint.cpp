@@ -1,9 +1,9 @@
 //===- SearchEntryPoint.cpp - search(): checks the input, then runs -------===//
 
+#include "AlgorithmRun.h"
 #include "Explain/Infeasibility.h"
 #include "Forms/RowGroups.h"
 #include "Replan/Migration.h"
-#include "RunSearch.h"
 #include "WarmStart.h"
 #include "neuroshard/Planner/Search.h"
 #include "neuroshard/Planner/SearchOptionTable.h"

@@ -2,9 +2,9 @@
 
 #include "WarmStart.h"
 
+#include "AlgorithmRun.h"
 #include "NearPlan.h"
 #include "Replan/Migration.h"
-#include "RunSearch.h"
 #include "neuroshard/Planner/Verify.h"
 
 #include <algorithm>

@@ -3,7 +3,7 @@
 #include "CommunicationNetwork.h"
 
 #include "Layers/Loss.h"
-#include "Layers/TorchLoop.h"
+#include "Layers/TrainingLoop.h"
 
 #include "neuroshard/CostModel/CommunicationModel.h"
 

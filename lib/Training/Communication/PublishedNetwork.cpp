@@ -2,7 +2,7 @@
 
 #include "PublishedNetwork.h"
 
-#include "Layers/TorchLoop.h"
+#include "Layers/TrainingLoop.h"
 
 #include <ATen/Parallel.h>
 

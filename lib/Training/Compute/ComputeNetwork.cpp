@@ -3,7 +3,7 @@
 #include "ComputeNetwork.h"
 
 #include "Layers/Loss.h"
-#include "Layers/TorchLoop.h"
+#include "Layers/TrainingLoop.h"
 
 #include <ATen/Parallel.h>
 #include <cmath>

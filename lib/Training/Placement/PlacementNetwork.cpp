@@ -2,7 +2,7 @@
 
 #include "PlacementNetwork.h"
 
-#include "Layers/TorchLoop.h"
+#include "Layers/TrainingLoop.h"
 
 #include "neuroshard/CostModel/NeuralPolicy.h"
 

@@ -1,6 +1,6 @@
 //===- WarmStartTest.cpp - Tests of plans that start from another ---------===//
 
-#include "LocalSearch/MigrationCost.h"
+#include "LocalSearch/MovedBytes.h"
 #include "Replan/Migration.h"
 #include "SearchTasks.h"
 #include "Support.h"
@@ -312,7 +312,7 @@ TEST(ResidenceTest, CountsBytesThatADeviceDidNotHave) {
   placed.place(0, 0);
   placed.place(1, 1);
   Board board(context, units, placed);
-  MigrationCost migration(board, placed.plan(), 1e-3);
+  MovedBytes migration(board, placed.plan(), 1e-3);
   auto pieceOf = [&](const char *table) {
     for (int piece : {0, 1})
       if (board.regionOf(board.piece(piece)).whole->shards[0].table == table)

@@ -1,7 +1,7 @@
-//===- PeriodEstimate.h - An edit's cost in one period ----------*- C++ -*-===//
+//===- EnergyEstimate.h - Smoothed objective after an edit ------*- C++ -*-===//
 
-#ifndef NEUROSHARD_LIB_PLANNER_LOCALSEARCH_PERIODESTIMATE_H
-#define NEUROSHARD_LIB_PLANNER_LOCALSEARCH_PERIODESTIMATE_H
+#ifndef NEUROSHARD_LIB_PLANNER_LOCALSEARCH_ENERGYESTIMATE_H
+#define NEUROSHARD_LIB_PLANNER_LOCALSEARCH_ENERGYESTIMATE_H
 
 #include "Board.h"
 
@@ -19,9 +19,9 @@ namespace neuroshard {
 /// faster. An estimate takes constant time: compute comes from the model,
 /// communication from a linear approximation of the model around the state that
 /// measure() found.
-class PeriodEstimate {
+class EnergyEstimate {
 public:
-  PeriodEstimate(const Board &board, int period, int power);
+  EnergyEstimate(const Board &board, int period, int power);
 
   /// Measures the board with the model; `probe`: also how communication changes
   /// with the loads.
@@ -118,4 +118,4 @@ private:
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_LIB_PLANNER_LOCALSEARCH_PERIODESTIMATE_H
+#endif // NEUROSHARD_LIB_PLANNER_LOCALSEARCH_ENERGYESTIMATE_H

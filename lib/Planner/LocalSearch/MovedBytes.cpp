@@ -1,6 +1,6 @@
-//===- MigrationCost.cpp - Cost of migrating from a previous plan ---------===//
+//===- MovedBytes.cpp - Cost of bytes moved since a previous plan ---------===//
 
-#include "MigrationCost.h"
+#include "MovedBytes.h"
 
 #include "Replan/Migration.h"
 
@@ -8,8 +8,8 @@
 
 using namespace neuroshard;
 
-MigrationCost::MigrationCost(const Board &board, const ShardingPlan &previous,
-                             double msPerByte)
+MovedBytes::MovedBytes(const Board &board, const ShardingPlan &previous,
+                       double msPerByte)
     : board(board), msPerByte(msPerByte) {
   ShardsOfTable before = shardsByTable(previous);
   for (const Table &table : board.context().problem.tables)
@@ -24,8 +24,8 @@ MigrationCost::MigrationCost(const Board &board, const ShardingPlan &previous,
 }
 
 /// Adds (sign 1) or takes away (-1) the bytes of these shards on a device.
-void MigrationCost::add(Changes &changes, int device, const ShardFacts *facts,
-                        double sign) const {
+void MovedBytes::add(Changes &changes, int device, const ShardFacts *facts,
+                     double sign) const {
   if (!facts)
     return;
   for (const ShardWork &work : facts->works) {
@@ -44,7 +44,7 @@ void MigrationCost::add(Changes &changes, int device, const ShardFacts *facts,
   }
 }
 
-MigrationCost::Changes MigrationCost::changesOf(const Edit &edit) const {
+MovedBytes::Changes MovedBytes::changesOf(const Edit &edit) const {
   Changes changes;
   const BoardPiece &piece = board.piece(edit.piece);
   add(changes, piece.device, piece.facts, -1);
@@ -56,12 +56,12 @@ MigrationCost::Changes MigrationCost::changesOf(const Edit &edit) const {
   return changes;
 }
 
-MigrationCost::Bytes MigrationCost::at(const Place &place) const {
+MovedBytes::Bytes MovedBytes::at(const Place &place) const {
   auto found = bytes.find(place);
   return found == bytes.end() ? Bytes() : found->second;
 }
 
-double MigrationCost::costAfter(const Edit &edit) const {
+double MovedBytes::costAfter(const Edit &edit) const {
   double after = moved;
   for (const auto &[place, change] : changesOf(edit)) {
     Bytes here = at(place);
@@ -71,7 +71,7 @@ double MigrationCost::costAfter(const Edit &edit) const {
   return after * msPerByte;
 }
 
-void MigrationCost::apply(const Edit &edit) {
+void MovedBytes::apply(const Edit &edit) {
   for (const auto &[place, change] : changesOf(edit)) {
     Bytes &here = bytes[place];
     moved -= std::max(0.0, here.now - here.before);

@@ -1,6 +1,6 @@
-//===- PeriodEstimate.cpp - An edit's cost in one period ------------------===//
+//===- EnergyEstimate.cpp - Smoothed objective after an edit --------------===//
 
-#include "PeriodEstimate.h"
+#include "EnergyEstimate.h"
 
 #include <algorithm>
 #include <cmath>
@@ -42,7 +42,7 @@ bool areAlike(const Topology &topology) {
 
 } // namespace
 
-PeriodEstimate::PeriodEstimate(const Board &board, int period, int power)
+EnergyEstimate::EnergyEstimate(const Board &board, int period, int power)
     : board(board), period(period), options(board.context().options.objective),
       published(options.kind == ObjectiveKind::Published) {
   doublings = std::max(1, static_cast<int>(std::log2(power)));
@@ -50,17 +50,17 @@ PeriodEstimate::PeriodEstimate(const Board &board, int period, int power)
   measure(true);
 }
 
-void PeriodEstimate::setPower(int power) {
+void EnergyEstimate::setPower(int power) {
   doublings = std::max(1, static_cast<int>(std::log2(power)));
 }
 
-double PeriodEstimate::bytesOf(const DeviceLoad &load, Direction direction) {
+double EnergyEstimate::bytesOf(const DeviceLoad &load, Direction direction) {
   return direction == Direction::Input     ? load.inputBytes
          : direction == Direction::Forward ? load.forwardBytes
                                            : load.backwardBytes;
 }
 
-std::vector<double> PeriodEstimate::exchange(std::span<const DeviceLoad> loads,
+std::vector<double> EnergyEstimate::exchange(std::span<const DeviceLoad> loads,
                                              Direction direction) const {
   const Topology &topology = board.context().problem.topology;
   return board.context().model.communicationMs(
@@ -68,7 +68,7 @@ std::vector<double> PeriodEstimate::exchange(std::span<const DeviceLoad> loads,
 }
 
 /// Measures how much longer than the fastest each device exchanges equal loads.
-void PeriodEstimate::compareDevices() {
+void EnergyEstimate::compareDevices() {
   if (areAlike(board.context().problem.topology))
     return;
   DeviceLoad mean;
@@ -91,7 +91,7 @@ void PeriodEstimate::compareDevices() {
   }
 }
 
-double PeriodEstimate::slownessOf(size_t device, Direction direction) const {
+double EnergyEstimate::slownessOf(size_t device, Direction direction) const {
   const std::vector<double> &list = slowness[indexOf(direction)];
   return list.empty() ? 1 : list[device];
 }
@@ -99,7 +99,7 @@ double PeriodEstimate::slownessOf(size_t device, Direction direction) const {
 /// Measures slopes by shifting dims, then bytes, from the device with the least
 /// to the one with the most. The change at the other devices is due to the
 /// largest load, the rest to a device's own.
-void PeriodEstimate::probe(Direction direction, Line &line) {
+void EnergyEstimate::probe(Direction direction, Line &line) {
   line.perDim = line.perByte = line.perMaxDim = line.perMaxByte = 0;
   size_t count = loads().size();
   if (count < 2)
@@ -151,7 +151,7 @@ void PeriodEstimate::probe(Direction direction, Line &line) {
       line.perByte, line.perMaxByte);
 }
 
-void PeriodEstimate::fitLine(Direction direction,
+void EnergyEstimate::fitLine(Direction direction,
                              const std::vector<double> &times) {
   Line &line = lines[indexOf(direction)];
   size_t top = static_cast<size_t>(
@@ -170,7 +170,7 @@ void PeriodEstimate::fitLine(Direction direction,
   shiftsOthers = shiftsOthers || line.perMaxDim > 0 || line.perMaxByte > 0;
 }
 
-PeriodEstimate::Largest PeriodEstimate::largestOf(Direction direction,
+EnergyEstimate::Largest EnergyEstimate::largestOf(Direction direction,
                                                   bool dims) const {
   Largest largest;
   std::span<const DeviceLoad> loads = this->loads();
@@ -188,14 +188,14 @@ PeriodEstimate::Largest PeriodEstimate::largestOf(Direction direction,
   return largest;
 }
 
-double PeriodEstimate::Largest::without(int a, int b) const {
+double EnergyEstimate::Largest::without(int a, int b) const {
   for (size_t i = 0; i < 3; ++i)
     if (devices[i] >= 0 && devices[i] != a && devices[i] != b)
       return values[i];
   return 0;
 }
 
-double PeriodEstimate::communication(size_t device, const DeviceLoad &load,
+double EnergyEstimate::communication(size_t device, const DeviceLoad &load,
                                      Direction direction) const {
   const Line &line = lines[indexOf(direction)];
   double bytes = bytesOf(load, direction);
@@ -205,7 +205,7 @@ double PeriodEstimate::communication(size_t device, const DeviceLoad &load,
   return ms * slownessOf(device, direction);
 }
 
-PeriodEstimate::Values PeriodEstimate::valuesOf(int device,
+EnergyEstimate::Values EnergyEstimate::valuesOf(int device,
                                                 const DeviceLoad &load) const {
   Values result = {};
   size_t index = static_cast<size_t>(device);
@@ -224,13 +224,13 @@ PeriodEstimate::Values PeriodEstimate::valuesOf(int device,
 }
 
 /// Raises all values together, so that compilers use vector instructions.
-void PeriodEstimate::raise(Values &values) const {
+void EnergyEstimate::raise(Values &values) const {
   for (int i = 0; i < doublings; ++i)
     for (double &value : values)
       value *= value;
 }
 
-PeriodEstimate::Values PeriodEstimate::powersOf(const Values &values) const {
+EnergyEstimate::Values EnergyEstimate::powersOf(const Values &values) const {
   Values result;
   for (size_t m = 0; m < kMetrics; ++m)
     result[m] = values[m] * inverseScales[m];
@@ -238,11 +238,11 @@ PeriodEstimate::Values PeriodEstimate::powersOf(const Values &values) const {
   return result;
 }
 
-double PeriodEstimate::root(double sum) const {
+double EnergyEstimate::root(double sum) const {
   return std::exp(std::log(sum) / static_cast<double>(1 << doublings));
 }
 
-double PeriodEstimate::compose(const Values &norms) const {
+double EnergyEstimate::compose(const Values &norms) const {
   if (published)
     return norms[Compute];
   double withoutInput = norms[Forward] + norms[Backward] + norms[In] +
@@ -252,21 +252,21 @@ double PeriodEstimate::compose(const Values &norms) const {
                                    : norms[Input] + withoutInput;
 }
 
-double PeriodEstimate::energyOf(const Values &sums) const {
+double EnergyEstimate::energyOf(const Values &sums) const {
   Values result = {};
   for (size_t m = published ? 0 : 1; m < (published ? 1 : kMetrics); ++m)
     result[m] = scales[m] * root(sums[m]);
   return compose(result);
 }
 
-void PeriodEstimate::takeNorms() {
+void EnergyEstimate::takeNorms() {
   norms = {};
   for (size_t m = published ? 0 : 1; m < (published ? 1 : kMetrics); ++m)
     norms[m] = scales[m] * root(sums[m]);
   energy = compose(norms);
 }
 
-void PeriodEstimate::measure(bool probeAgain) {
+void EnergyEstimate::measure(bool probeAgain) {
   const SearchContext &context = board.context();
   std::span<const DeviceLoad> loads = this->loads();
   CostBreakdown cost =
@@ -321,7 +321,7 @@ void PeriodEstimate::measure(bool probeAgain) {
   takeNorms();
 }
 
-void PeriodEstimate::findCritical(const CostBreakdown &breakdown) {
+void EnergyEstimate::findCritical(const CostBreakdown &breakdown) {
   criticalDevices.clear();
   std::span<const DeviceLoad> loads = this->loads();
   auto addLargest = [&](auto value) {
@@ -349,7 +349,7 @@ void PeriodEstimate::findCritical(const CostBreakdown &breakdown) {
 
 /// By how much the communication of the other devices changes, because the
 /// largest load changes.
-double PeriodEstimate::shiftAfter(const LoadChange &change,
+double EnergyEstimate::shiftAfter(const LoadChange &change,
                                   Direction direction) const {
   const Line &line = lines[indexOf(direction)];
   double shift = 0;
@@ -369,8 +369,8 @@ double PeriodEstimate::shiftAfter(const LoadChange &change,
   return shift;
 }
 
-PeriodEstimate::Values
-PeriodEstimate::shiftsAfter(const LoadChange &change) const {
+EnergyEstimate::Values
+EnergyEstimate::shiftsAfter(const LoadChange &change) const {
   Values shifts = {};
   if (!shiftsOthers)
     return shifts;
@@ -386,7 +386,7 @@ PeriodEstimate::shiftsAfter(const LoadChange &change) const {
   return shifts;
 }
 
-PeriodEstimate::Values PeriodEstimate::sumsAfter(const LoadChange &change,
+EnergyEstimate::Values EnergyEstimate::sumsAfter(const LoadChange &change,
                                                  const Values &shifts) const {
   Values here = valuesOf(change.device, change.load);
   Values there = valuesOf(change.target, change.targetLoad);
@@ -415,7 +415,7 @@ PeriodEstimate::Values PeriodEstimate::sumsAfter(const LoadChange &change,
   return result;
 }
 
-double PeriodEstimate::energyAfter(const LoadChange &change) const {
+double EnergyEstimate::energyAfter(const LoadChange &change) const {
   return energyOf(sumsAfter(change, shiftsAfter(change)));
 }
 
@@ -423,7 +423,7 @@ double PeriodEstimate::energyAfter(const LoadChange &change) const {
 /// log x between 2 (x - 1) / (x + 1) and x - 1 (above 1), or between 1 - 1 / x
 /// and 2 (x - 1) / (x + 1) (below 1), and exp y between 1 + y and
 /// 1 + y + y^2 / 2 (y < 0), that factor has bounds of a few operations.
-bool PeriodEstimate::boundNorms(const Values &after, Values &low,
+bool EnergyEstimate::boundNorms(const Values &after, Values &low,
                                 Values &high) const {
   double share = 1 / static_cast<double>(1 << doublings);
   low = high = {};
@@ -446,7 +446,7 @@ bool PeriodEstimate::boundNorms(const Values &after, Values &low,
   return true;
 }
 
-bool PeriodEstimate::isBelow(const LoadChange &change, double limitMs) const {
+bool EnergyEstimate::isBelow(const LoadChange &change, double limitMs) const {
   Values after = sumsAfter(change, shiftsAfter(change));
   Values low, high;
   if (!boundNorms(after, low, high))
@@ -457,7 +457,7 @@ bool PeriodEstimate::isBelow(const LoadChange &change, double limitMs) const {
 }
 
 std::pair<double, double>
-PeriodEstimate::boundsAfter(const LoadChange &change) const {
+EnergyEstimate::boundsAfter(const LoadChange &change) const {
   Values after = sumsAfter(change, shiftsAfter(change));
   Values low, high;
   if (boundNorms(after, low, high))
@@ -466,7 +466,7 @@ PeriodEstimate::boundsAfter(const LoadChange &change) const {
   return {energy, energy};
 }
 
-double PeriodEstimate::costAfter(const LoadChange &change) {
+double EnergyEstimate::costAfter(const LoadChange &change) {
   scratch.assign(loads().begin(), loads().end());
   scratch[static_cast<size_t>(change.device)] = change.load;
   scratch[static_cast<size_t>(change.target)] = change.targetLoad;
@@ -475,7 +475,7 @@ double PeriodEstimate::costAfter(const LoadChange &change) {
       .costMs;
 }
 
-void PeriodEstimate::apply(const LoadChange &change) {
+void EnergyEstimate::apply(const LoadChange &change) {
   Values shifts = shiftsAfter(change);
   sums = sumsAfter(change, shifts);
   auto follow = [&](int device, const DeviceLoad &load) {

@@ -1,6 +1,6 @@
-//===- CutRules.cpp - Choice of tables to cut -----------------------------===//
+//===- InitialCuts.cpp - Tables cut before the first placement ------------===//
 
-#include "CutRules.h"
+#include "InitialCuts.h"
 
 #include <algorithm>
 #include <cmath>

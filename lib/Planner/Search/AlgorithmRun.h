@@ -1,7 +1,7 @@
-//===- RunSearch.h - One algorithm, from problem to result ------*- C++ -*-===//
+//===- AlgorithmRun.h - One algorithm, from problem to result ---*- C++ -*-===//
 
-#ifndef NEUROSHARD_LIB_PLANNER_SEARCH_RUNSEARCH_H
-#define NEUROSHARD_LIB_PLANNER_SEARCH_RUNSEARCH_H
+#ifndef NEUROSHARD_LIB_PLANNER_SEARCH_ALGORITHMRUN_H
+#define NEUROSHARD_LIB_PLANNER_SEARCH_ALGORITHMRUN_H
 
 #include "Units/SearchOutcome.h"
 
@@ -22,4 +22,4 @@ runSearch(const ShardingProblem &problem, const CostModel &model,
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_LIB_PLANNER_SEARCH_RUNSEARCH_H
+#endif // NEUROSHARD_LIB_PLANNER_SEARCH_ALGORITHMRUN_H

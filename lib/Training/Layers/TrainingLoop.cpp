@@ -1,6 +1,6 @@
-//===- TorchLoop.cpp - Minibatch training with early stopping -------------===//
+//===- TrainingLoop.cpp - Minibatch training with early stopping ----------===//
 
-#include "TorchLoop.h"
+#include "TrainingLoop.h"
 #include "neuroshard/Support/Random.h"
 
 #include <torch/optim/adamw.h>

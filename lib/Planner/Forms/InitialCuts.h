@@ -1,7 +1,7 @@
-//===- CutRules.h - Choice of tables to cut ---------------------*- C++ -*-===//
+//===- InitialCuts.h - Tables cut before the first placement ----*- C++ -*-===//
 
-#ifndef NEUROSHARD_LIB_PLANNER_FORMS_CUTRULES_H
-#define NEUROSHARD_LIB_PLANNER_FORMS_CUTRULES_H
+#ifndef NEUROSHARD_LIB_PLANNER_FORMS_INITIALCUTS_H
+#define NEUROSHARD_LIB_PLANNER_FORMS_INITIALCUTS_H
 
 #include "Placement/Greedy.h"
 
@@ -36,4 +36,4 @@ std::vector<UnitPtr> cutBy(const SearchContext &context, const CutRule &rule,
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_LIB_PLANNER_FORMS_CUTRULES_H
+#endif // NEUROSHARD_LIB_PLANNER_FORMS_INITIALCUTS_H

@@ -1,7 +1,7 @@
-//===- MigrationCost.h - Cost of migrating from a previous plan -*- C++ -*-===//
+//===- MovedBytes.h - Cost of bytes moved since a previous plan -*- C++ -*-===//
 
-#ifndef NEUROSHARD_LIB_PLANNER_LOCALSEARCH_MIGRATIONCOST_H
-#define NEUROSHARD_LIB_PLANNER_LOCALSEARCH_MIGRATIONCOST_H
+#ifndef NEUROSHARD_LIB_PLANNER_LOCALSEARCH_MOVEDBYTES_H
+#define NEUROSHARD_LIB_PLANNER_LOCALSEARCH_MOVEDBYTES_H
 
 #include "Board.h"
 
@@ -15,12 +15,12 @@ namespace neuroshard {
 /// held in a previous state. A board does not know which rows and columns a
 /// piece has, so a device counts as keeping as many bytes of a table as it
 /// held.
-class MigrationCost {
+class MovedBytes {
 public:
   /// `board` is in the previous state. Tables that `previous` does not have may
   /// go anywhere at no cost. `msPerByte`: cost of moving a byte.
-  MigrationCost(const Board &board, const ShardingPlan &previous,
-                double msPerByte);
+  MovedBytes(const Board &board, const ShardingPlan &previous,
+             double msPerByte);
 
   /// The cost of all moves so far.
   double costMs() const { return moved * msPerByte; }
@@ -57,4 +57,4 @@ private:
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_LIB_PLANNER_LOCALSEARCH_MIGRATIONCOST_H
+#endif // NEUROSHARD_LIB_PLANNER_LOCALSEARCH_MOVEDBYTES_H

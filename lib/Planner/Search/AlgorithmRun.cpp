@@ -1,6 +1,6 @@
-//===- RunSearch.cpp - One algorithm, from problem to result --------------===//
+//===- AlgorithmRun.cpp - One algorithm, from problem to result -----------===//
 
-#include "RunSearch.h"
+#include "AlgorithmRun.h"
 
 #include "Baselines/Baselines.h"
 #include "DefaultSearch.h"

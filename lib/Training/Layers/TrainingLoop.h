@@ -1,12 +1,12 @@
-//===- TorchLoop.h - Minibatch training with early stopping -----*- C++ -*-===//
+//===- TrainingLoop.h - Minibatch training with early stopping --*- C++ -*-===//
 //
 // Includes LibTorch, which takes seconds to compile: for the few files that
 // hold networks only.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_LIB_TRAINING_LAYERS_TORCHLOOP_H
-#define NEUROSHARD_LIB_TRAINING_LAYERS_TORCHLOOP_H
+#ifndef NEUROSHARD_LIB_TRAINING_LAYERS_TRAININGLOOP_H
+#define NEUROSHARD_LIB_TRAINING_LAYERS_TRAININGLOOP_H
 
 #include "Dense.h"
 #include "FitOptions.h"
@@ -44,4 +44,4 @@ torch::Tensor toIndex(std::span<const int64_t> values);
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_LIB_TRAINING_LAYERS_TORCHLOOP_H
+#endif // NEUROSHARD_LIB_TRAINING_LAYERS_TRAININGLOOP_H
