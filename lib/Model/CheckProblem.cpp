@@ -1,30 +1,18 @@
 //===- CheckProblem.cpp - Reports all errors of a problem -----------------===//
 
 #include "neuroshard/Model/Coverage.h"
+#include "neuroshard/Model/Limits.h"
 #include "neuroshard/Model/ShardingProblem.h"
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <cstdio>
 #include <unordered_map>
 #include <unordered_set>
 
 using namespace neuroshard;
 
 namespace {
-
-constexpr int64_t kMaxRows = int64_t{1} << 48;
-constexpr int64_t kMaxDim = int64_t{1} << 20;
-constexpr int64_t kMaxBatch = int64_t{1} << 31;
-constexpr double kMaxPooling = 1e6;
-constexpr int kMaxInputCopies = 16;
-constexpr double kMaxWeight = 1e9;
-/// A search keeps statistics and predictions for each snapshot.
-constexpr size_t kMaxSnapshots = 256;
-/// Sums of bytes stay below this, so that no later arithmetic overflows.
-constexpr double kMaxTotalBytes = 0x1p60;
-constexpr double kMaxBatchBytes = 0x1p45;
 
 std::string at(const char *list, size_t index) {
   return std::string(list) + "[" + std::to_string(index) + "]";
@@ -436,24 +424,4 @@ Diagnostics neuroshard::check(const ShardingProblem &problem) {
   Checker checker(problem);
   checker.checkConstraints();
   return std::move(checker.errors);
-}
-
-std::string neuroshard::tableFingerprint(const std::vector<Table> &tables) {
-  uint64_t hash = 0xcbf29ce484222325u;
-  auto mix = [&hash](std::string_view text) {
-    for (char c : text)
-      hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-    hash = (hash ^ 0xff) * 0x100000001b3u;
-  };
-  for (const Table &table : tables) {
-    mix(table.name);
-    mix(std::to_string(table.rows));
-    mix(std::to_string(table.dim));
-    mix(toString(table.elementType));
-    mix(toString(table.optimizer.kind));
-  }
-  char text[32];
-  std::snprintf(text, sizeof text, "fnv1a64:%016llx",
-                static_cast<unsigned long long>(hash));
-  return text;
 }

@@ -9,6 +9,7 @@
 #include "Errors.h"
 
 #include "neuroshard/Model/DeviceClass.h"
+#include "neuroshard/Model/TableFingerprint.h"
 #include "neuroshard/Planner/Memory.h"
 #include "neuroshard/Planner/Verify.h"
 #include "neuroshard/Serialization/Files.h"

@@ -2,6 +2,7 @@
 
 #include "SearchOraclePacker.h"
 
+#include "neuroshard/Model/TableFingerprint.h"
 #include "neuroshard/Planner/Memory.h"
 #include "neuroshard/Planner/Verify.h"
 

@@ -1,4 +1,4 @@
-//===- Feature.h - Inputs that read tables, and their batch -----*- C++ -*-===//
+//===- Feature.h - Inputs that read tables ----------------------*- C++ -*-===//
 
 #ifndef NEUROSHARD_MODEL_FEATURE_H
 #define NEUROSHARD_MODEL_FEATURE_H
@@ -37,19 +37,6 @@ inline double p99Pooling(const Feature &feature) {
   return feature.p99Pooling > 0 ? feature.p99Pooling
                                 : feature.meanPooling * feature.presence;
 }
-
-struct Batch {
-  /// Samples over all devices.
-  int64_t globalSize = 0;
-  IdType idType = IdType::I64;
-  ElementType outputType = ElementType::F32;
-  /// Type in which pooled results and gradients travel.
-  ElementType wireType = ElementType::F32;
-  /// Copies of the ids that a pipelined input keeps.
-  int inputCopies = 2;
-
-  bool operator==(const Batch &) const = default;
-};
 
 } // namespace neuroshard
 

@@ -3,6 +3,7 @@
 #ifndef NEUROSHARD_MODEL_SHARDINGPROBLEM_H
 #define NEUROSHARD_MODEL_SHARDINGPROBLEM_H
 
+#include "neuroshard/Model/Batch.h"
 #include "neuroshard/Model/Constraints.h"
 #include "neuroshard/Model/Diagnostics.h"
 #include "neuroshard/Model/Feature.h"
@@ -110,10 +111,6 @@ Diagnostics checkWorkload(const ShardingProblem &problem);
 /// checkWorkload, and the topology, and the constraints against both. A
 /// problem without errors never makes the planner overflow or crash.
 Diagnostics check(const ShardingProblem &problem);
-
-/// A hash of each table's name, rows, dim, element type and optimizer kind,
-/// which tells a plan made for other tables: "fnv1a64:" and 16 hex digits.
-std::string tableFingerprint(const std::vector<Table> &tables);
 
 } // namespace neuroshard
 

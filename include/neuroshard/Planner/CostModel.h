@@ -4,7 +4,7 @@
 #define NEUROSHARD_PLANNER_COSTMODEL_H
 
 #include "neuroshard/Model/DeviceClass.h"
-#include "neuroshard/Model/ShardingProblem.h"
+#include "neuroshard/Planner/ShardWork.h"
 
 #include <cstdint>
 #include <span>
@@ -12,64 +12,6 @@
 #include <vector>
 
 namespace neuroshard {
-
-/// What a cost model sees of one shard. All counts are expected values per
-/// global batch, for this shard (its share of the rows; a replica: its share
-/// of the batch).
-struct ShardWork {
-  int table = 0;
-  int64_t rows = 0;
-  int64_t width = 0;
-  int64_t tableRows = 0;
-  int64_t tableDim = 0;
-  ElementType elementType = ElementType::F32;
-  ElementType outputType = ElementType::F32;
-  OptimizerKind optimizer = OptimizerKind::SGD;
-  /// Ids per sample, summed over the features of the table.
-  double pooling = 0;
-  /// Features that read the table.
-  int features = 0;
-  /// Ids read; result rows written (bags, or ids when unpooled); distinct rows
-  /// read.
-  double lookups = 0;
-  double outputRows = 0;
-  double uniqueRows = 0;
-  /// The same for the update, which on a replica works on the whole batch.
-  double updateLookups = 0;
-  double updateGradientRows = 0;
-  double updateUniqueRows = 0;
-  /// Distinct rows that the forward / the update fetches from host memory: of
-  /// a shard in tier "dram", those its cache in device memory lacks.
-  double hostRows = 0;
-  double hostUpdateRows = 0;
-  int64_t idBytes = 8;
-  bool weighted = false;
-  bool rowSplit = false;
-  bool columnSplit = false;
-  bool replicated = false;
-  /// A row-wise state kept exact over column shards.
-  bool exactNorms = false;
-  /// Of the table; null when unknown.
-  const AccessStatistics *access = nullptr;
-
-  /// What the shard exchanges per step (0 for a replica's forward): elements
-  /// of width per sample over the features, bytes each way.
-  double dims = 0;
-  double inputBytes = 0;
-  double forwardBytes = 0;
-  double backwardBytes = 0;
-};
-
-/// Describes a shard (its device list matters only for being replicated).
-/// `features` are those of its table; `norms`: needsNormExchange() of all the
-/// table's shards. The pointer `access` is into `problem`.
-ShardWork describeShard(const ShardingProblem &problem, int table,
-                        const std::vector<int> &features, const Shard &shard,
-                        bool norms);
-
-/// The same for a shard whose table is cut by columns if the shard itself is.
-ShardWork describeShard(const ShardingProblem &problem, int table,
-                        const std::vector<int> &features, const Shard &shard);
 
 struct ComputeMs {
   double forwardMs = 0;

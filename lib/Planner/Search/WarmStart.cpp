@@ -5,6 +5,7 @@
 #include "AlgorithmRun.h"
 #include "NearPlan.h"
 #include "Replan/Migration.h"
+#include "neuroshard/Model/TableFingerprint.h"
 #include "neuroshard/Planner/Verify.h"
 
 #include <algorithm>

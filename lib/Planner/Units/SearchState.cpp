@@ -2,6 +2,8 @@
 
 #include "SearchState.h"
 
+#include "neuroshard/Model/TableFingerprint.h"
+
 #include <algorithm>
 #include <set>
 #include <tuple>

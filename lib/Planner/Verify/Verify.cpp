@@ -4,6 +4,7 @@
 
 #include "VerifyTarget.h"
 #include "neuroshard/Model/Coverage.h"
+#include "neuroshard/Model/TableFingerprint.h"
 #include "neuroshard/Planner/Memory.h"
 
 #include <algorithm>

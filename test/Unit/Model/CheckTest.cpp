@@ -1,6 +1,7 @@
 //===- CheckTest.cpp - check() names everything wrong with a problem ------===//
 
 #include "Support.h"
+#include "neuroshard/Model/TableFingerprint.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

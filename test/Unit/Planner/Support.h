@@ -5,6 +5,7 @@
 
 #include "neuroshard/Model/ShardingPlan.h"
 #include "neuroshard/Model/ShardingProblem.h"
+#include "neuroshard/Model/TableFingerprint.h"
 
 #include <string>
 #include <vector>

@@ -2,6 +2,7 @@
 
 #include "neuroshard/Planner/Verify.h"
 #include "Support.h"
+#include "neuroshard/Model/TableFingerprint.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,9 +1,9 @@
-//===- DescribeShard.cpp - Features of a shard for cost models ------------===//
+//===- ShardWork.cpp - What a cost model sees of a shard ------------------===//
 
-#include "neuroshard/Planner/CostModel.h"
-#include "neuroshard/Planner/Memory.h"
+#include "neuroshard/Planner/ShardWork.h"
 
 #include "DistinctRows.h"
+#include "neuroshard/Planner/Memory.h"
 
 using namespace neuroshard;
 
