@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Layers/Standardise.h"
-#include "PublishedNetwork.h"
+#include "PublishedCommunicationNetwork.h"
 
 #include "neuroshard/Training/CommunicationEvaluation.h"
 

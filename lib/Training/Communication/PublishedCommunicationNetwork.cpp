@@ -1,6 +1,6 @@
-//===- PublishedNetwork.cpp - The paper's communication network -----------===//
+//===- PublishedCommunicationNetwork.cpp - The paper's network ------------===//
 
-#include "PublishedNetwork.h"
+#include "PublishedCommunicationNetwork.h"
 
 #include "Layers/TrainingLoop.h"
 

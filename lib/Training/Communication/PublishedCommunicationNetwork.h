@@ -1,11 +1,11 @@
-//===- PublishedNetwork.h - The paper's communication network ---*- C++ -*-===//
+//===- PublishedCommunicationNetwork.h - The paper's network ----*- C++ -*-===//
 //
 // Free of LibTorch's headers.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_LIB_TRAINING_COMMUNICATION_PUBLISHEDNETWORK_H
-#define NEUROSHARD_LIB_TRAINING_COMMUNICATION_PUBLISHEDNETWORK_H
+#ifndef NEUROSHARD_LIB_TRAINING_COMMUNICATION_PUBLISHEDCOMMUNICATIONNETWORK_H
+#define NEUROSHARD_LIB_TRAINING_COMMUNICATION_PUBLISHEDCOMMUNICATIONNETWORK_H
 
 #include "Layers/Dense.h"
 #include "Layers/FitOptions.h"
@@ -33,4 +33,4 @@ std::vector<float> predictRegression(const DenseStack &layers,
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_LIB_TRAINING_COMMUNICATION_PUBLISHEDNETWORK_H
+#endif // NEUROSHARD_LIB_TRAINING_COMMUNICATION_PUBLISHEDCOMMUNICATIONNETWORK_H
