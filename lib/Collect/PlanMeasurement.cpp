@@ -3,6 +3,7 @@
 #include "neuroshard/Collect/PlanMeasurement.h"
 
 #include "ReferenceKernel.h"
+#include "neuroshard/Model/StoredBytes.h"
 
 #include <algorithm>
 #include <cmath>
@@ -16,13 +17,6 @@ namespace {
 constexpr int64_t kMaxRows = 1000000;
 constexpr int64_t kBatch = 1024;
 constexpr double kMemorySlack = 1.3;
-
-/// Weights and optimizer state.
-int64_t tableBytes(const Table &table) {
-  int64_t perElement = elementBytes(table.elementType) +
-                       4 * optimizerStates(table.optimizer.kind).perElement;
-  return table.rows * (table.dim * perElement + 4);
-}
 
 MeasuredSet setOfDevice(const ShardingProblem &problem,
                         const ShardingPlan &plan, int device) {
@@ -150,7 +144,7 @@ ShardingProblem neuroshard::makePlanTask(const TablePool &pool, uint64_t seed,
     table.dim = 4 * between(1, 32);
     table.optimizer = optimizer;
     table.access = (*pool.access)[index];
-    bytes += tableBytes(table);
+    bytes += static_cast<int64_t>(storedBytes(table));
     Feature feature;
     feature.name = table.name;
     feature.table = static_cast<int>(problem.tables.size());

@@ -2,6 +2,8 @@
 
 #include "neuroshard/Collect/RandomSets.h"
 
+#include "neuroshard/Model/StoredBytes.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -37,7 +39,6 @@ private:
   bool add();
   void addFeatures(int table, const PoolTable &source, bool rare);
   void addShards(const Table &table);
-  double bytesOf(const Table &table, int64_t rows) const;
 
   const TablePool &pool;
   const RandomSetOptions &options;
@@ -104,15 +105,6 @@ size_t SetMaker::drawPoolTable() {
   }
 }
 
-double SetMaker::bytesOf(const Table &table, int64_t rows) const {
-  double perRow =
-      static_cast<double>(table.dim * elementBytes(table.elementType));
-  OptimizerStates states = optimizerStates(table.optimizer.kind);
-  perRow += states.perElement * static_cast<double>(table.dim) * 4 +
-            states.perRow * 4;
-  return perRow * static_cast<double>(rows);
-}
-
 void SetMaker::addFeatures(int table, const PoolTable &source, bool rare) {
   int64_t count = chance(0.05) ? between(2, 3) : 1;
   for (int64_t i = 0; i < count; ++i) {
@@ -141,15 +133,15 @@ void SetMaker::addShards(const Table &table) {
   shard.colEnd = table.dim;
   shard.devices = {0};
   double room = static_cast<double>(options.memoryBytes) - bytes;
-  bool tooLarge = bytesOf(table, table.rows) > 0.7 * room;
+  bool tooLarge = storedBytes(table) > 0.7 * room;
   if (table.rows >= 64 && (tooLarge || chance(0.12))) {
-    double share = tooLarge ? 0.7 * room / bytesOf(table, table.rows) : 1;
+    double share = tooLarge ? 0.7 * room / storedBytes(table) : 1;
     double part =
         share * (tooLarge ? 1 : 1.0 / static_cast<double>(between(2, 8)));
     shard.rowEnd = std::max<int64_t>(
         1, static_cast<int64_t>(part * static_cast<double>(table.rows)));
   }
-  bytes += bytesOf(table, shard.rows());
+  bytes += storedBytes(table, shard.rows());
   bool columnSplit = table.dim % 8 == 0 && table.dim >= 8 && chance(0.12);
   if (!columnSplit)
     return set.shards.push_back(shard);

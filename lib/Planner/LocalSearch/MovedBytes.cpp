@@ -3,6 +3,7 @@
 #include "MovedBytes.h"
 
 #include "Replan/Migration.h"
+#include "neuroshard/Model/StoredBytes.h"
 
 #include <algorithm>
 

@@ -6,6 +6,8 @@
 /// which their devices held the table before.
 //===----------------------------------------------------------------------===//
 
+#include "FitRanges.h"
+
 #include "Migration.h"
 
 #include <algorithm>

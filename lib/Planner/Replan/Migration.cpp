@@ -3,13 +3,9 @@
 #include "Migration.h"
 
 #include "neuroshard/Model/Coverage.h"
-#include "neuroshard/Planner/Memory.h"
+#include "neuroshard/Model/StoredBytes.h"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
-#include <numeric>
-#include <set>
 
 using namespace neuroshard;
 
@@ -26,17 +22,6 @@ Overlap neuroshard::overlapOf(const Shard &a, const Shard &b) {
   int64_t columns =
       std::min(a.colEnd, b.colEnd) - std::max(a.colBegin, b.colBegin);
   return rows > 0 && columns > 0 ? Overlap{rows, columns} : Overlap();
-}
-
-double neuroshard::storedBytes(const Table &table, int64_t rows, int64_t width,
-                               int64_t shardWidth) {
-  double elements = static_cast<double>(rows) * static_cast<double>(width);
-  double bytes =
-      elements * static_cast<double>(elementBytes(table.elementType));
-  OptimizerStates states = optimizerStates(table.optimizer.kind);
-  // One number per row of the shard, counted by the share of its columns.
-  return bytes + states.perElement * 4 * elements +
-         states.perRow * 4 * elements / static_cast<double>(shardWidth);
 }
 
 namespace {
@@ -158,7 +143,7 @@ private:
 
 } // namespace
 
-static int64_t dimOf(const std::vector<const Shard *> &shards) {
+int64_t neuroshard::coveredDim(const std::vector<const Shard *> &shards) {
   int64_t dim = 0;
   for (const Shard *shard : shards)
     dim = std::max(dim, shard->colEnd);
@@ -176,7 +161,7 @@ Migration neuroshard::migrationBetween(const ShardingProblem &problem,
     auto now = after.find(table.name);
     // With another dim it is another table, whose weights start anew.
     if (old == before.end() || now == after.end() ||
-        dimOf(old->second) != table.dim)
+        coveredDim(old->second) != table.dim)
       continue;
     TableDiff diff(table, old->second, flows);
     for (const Shard *shard : now->second)
@@ -192,127 +177,4 @@ Migration neuroshard::migrationBetween(const ShardingProblem &problem,
       [](const TableMove &a, const TableMove &b) { return a.bytes > b.bytes; });
   migration.moveMs = flows.milliseconds();
   return migration;
-}
-
-Diagnostics neuroshard::checkPrevious(const ShardingPlan &previous) {
-  Diagnostics errors;
-  std::set<std::string_view> names;
-  for (size_t i = 0; i < previous.shards.size(); ++i) {
-    const std::string &name = previous.shards[i].name;
-    if (name.empty())
-      errors.push_back({"previous plan, shards[" + std::to_string(i) + "]",
-                        "a shard needs a name"});
-    else if (!names.insert(name).second)
-      errors.push_back({"previous plan, shard '" + name + "'",
-                        "another shard has the same name"});
-  }
-  for (auto &[name, shards] : shardsByTable(previous)) {
-    // Check the shards against a table that just holds all of them.
-    Table table;
-    table.name = name;
-    int devices = 1;
-    for (const Shard *shard : shards) {
-      table.rows = std::max(table.rows, shard->rowEnd);
-      table.dim = std::max(table.dim, shard->colEnd);
-      for (int device : shard->devices)
-        devices = std::max(devices, device + 1);
-    }
-    size_t before = errors.size();
-    for (const Shard *shard : shards)
-      checkShardShape(table, *shard, devices,
-                      "previous plan, shard '" + shard->name + "'", errors);
-    if (errors.size() == before)
-      checkOverlap(table, shards, errors);
-  }
-  return errors;
-}
-
-/// The previous shards of a table, fitted to its rows of today; nothing when
-/// they cannot hold it.
-static std::vector<Shard> fitToTable(const Table &table,
-                                     const std::vector<const Shard *> &old,
-                                     int deviceCount) {
-  int64_t oldRows = 0;
-  for (const Shard *shard : old)
-    oldRows = std::max(oldRows, shard->rowEnd);
-  if (dimOf(old) != table.dim)
-    return {};
-  std::vector<Shard> shards;
-  for (const Shard *shard : old) {
-    Shard copy = *shard;
-    bool last = shard->rowEnd == oldRows;
-    copy.rowEnd = last ? table.rows : std::min(shard->rowEnd, table.rows);
-    if (copy.rowBegin >= copy.rowEnd)
-      continue;
-    for (int device : copy.devices)
-      if (device >= deviceCount && !copy.replicated())
-        return {};
-    // Replicas are on all devices of today.
-    if (copy.replicated()) {
-      copy.devices.resize(static_cast<size_t>(deviceCount));
-      std::iota(copy.devices.begin(), copy.devices.end(), 0);
-    }
-    shards.push_back(std::move(copy));
-  }
-  std::vector<const Shard *> pointers;
-  for (const Shard &shard : shards)
-    pointers.push_back(&shard);
-  Diagnostics gaps;
-  checkGaps(table, pointers, gaps);
-  return gaps.empty() ? shards : std::vector<Shard>();
-}
-
-std::vector<Shard> neuroshard::shardsToKeep(const ShardingProblem &problem,
-                                            const ShardingPlan &previous) {
-  std::set<std::string> names;
-  std::set<std::string_view> fixed;
-  for (const Shard &shard : problem.constraints.fixedShards) {
-    names.insert(shard.name);
-    fixed.insert(shard.table);
-  }
-  ShardsOfTable before = shardsByTable(previous);
-  std::vector<Shard> kept;
-  for (const Table &table : problem.tables) {
-    auto old = before.find(table.name);
-    if (old == before.end() || fixed.contains(table.name))
-      continue;
-    for (Shard &shard :
-         fitToTable(table, old->second, problem.topology.deviceCount())) {
-      while (!names.insert(shard.name).second)
-        shard.name += "_kept";
-      kept.push_back(std::move(shard));
-    }
-  }
-  return kept;
-}
-
-void neuroshard::keepNames(const ShardingProblem &problem,
-                           const ShardingPlan &previous, ShardingPlan &plan) {
-  ShardsOfTable before = shardsByTable(previous);
-  std::set<std::string> taken, byHand;
-  for (const Shard &shard : problem.constraints.fixedShards)
-    byHand.insert(shard.name);
-  taken = byHand;
-  std::vector<Shard *> others;
-  for (Shard &shard : plan.shards) {
-    if (byHand.contains(shard.name))
-      continue;
-    auto old = before.find(shard.table);
-    const Shard *same = nullptr;
-    if (old != before.end())
-      for (const Shard *candidate : old->second) {
-        Shard renamed = *candidate;
-        renamed.name = shard.name;
-        same = renamed == shard ? candidate : same;
-      }
-    if (same && taken.insert(same->name).second)
-      shard.name = same->name;
-    else
-      others.push_back(&shard);
-  }
-  for (Shard *shard : others) {
-    int number = 0;
-    for (std::string name = shard->name; !taken.insert(shard->name).second;)
-      shard->name = name + "_" + std::to_string(++number);
-  }
 }

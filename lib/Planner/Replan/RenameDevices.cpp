@@ -1,6 +1,9 @@
 //===- RenameDevices.cpp - Numbers of equal devices that move least -------===//
 
+#include "RenameDevices.h"
+
 #include "Migration.h"
+#include "neuroshard/Model/StoredBytes.h"
 
 #include <algorithm>
 #include <numeric>

@@ -3,7 +3,7 @@
 #include "AlgorithmRun.h"
 #include "Explain/Infeasibility.h"
 #include "Forms/RowGroups.h"
-#include "Replan/Migration.h"
+#include "Replan/KeepShards.h"
 #include "WarmStart.h"
 #include "neuroshard/Planner/Search.h"
 #include "neuroshard/Planner/SearchOptionTable.h"

@@ -4,7 +4,10 @@
 
 #include "AlgorithmRun.h"
 #include "NearPlan.h"
+#include "Replan/FitRanges.h"
+#include "Replan/KeepShards.h"
 #include "Replan/Migration.h"
+#include "Replan/RenameDevices.h"
 #include "neuroshard/Model/TableFingerprint.h"
 #include "neuroshard/Planner/Verify.h"
 

@@ -1,7 +1,10 @@
 //===- WarmStartTest.cpp - Tests of plans that start from another ---------===//
 
 #include "LocalSearch/MovedBytes.h"
+#include "Replan/FitRanges.h"
+#include "Replan/KeepShards.h"
 #include "Replan/Migration.h"
+#include "Replan/RenameDevices.h"
 #include "SearchTasks.h"
 #include "Support.h"
 #include "Units/InitialUnits.h"
