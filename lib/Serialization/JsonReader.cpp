@@ -162,3 +162,11 @@ const Json *Object::findRequired(std::string_view key) {
     reader.error(path, "missing field '" + std::string(key) + "'");
   return value;
 }
+
+void neuroshard::json::readSchema(Object &object, std::string_view expected) {
+  std::string schema;
+  if (object.required("schema", schema) && schema != expected)
+    object.reader.error(Path(object.path, "schema"),
+                        "expected '" + std::string(expected) + "', got: '" +
+                            schema + "'");
+}

@@ -120,6 +120,10 @@ private:
   std::vector<std::string_view> known;
 };
 
+/// Requires "schema" to be the given one.
+void readSchema(Object &object, std::string_view expected);
+
+
 } // namespace neuroshard::json
 
 #endif // NEUROSHARD_LIB_SERIALIZATION_JSONREADER_H

@@ -1,5 +1,6 @@
 //===- PlanJson.cpp - Plans as JSON ---------------------------------------===//
 
+#include "JsonPrinter.h"
 #include "ShardJson.h"
 #include "neuroshard/Serialization/Json.h"
 

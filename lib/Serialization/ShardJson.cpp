@@ -5,9 +5,6 @@
 using namespace neuroshard;
 using namespace neuroshard::json;
 
-/// Values deeper than this are written on one line.
-static constexpr int kIndentedDepth = 2;
-
 Shard neuroshard::json::readShard(Reader &reader, const Json &value,
                                   const Path &path) {
   Shard shard;
@@ -44,46 +41,4 @@ Json neuroshard::json::writeShard(const Shard &shard) {
   json["devices"] = shard.devices;
   json["tier"] = toString(shard.tier);
   return json;
-}
-
-void neuroshard::json::readSchema(Object &object, std::string_view expected) {
-  std::string schema;
-  if (object.required("schema", schema) && schema != expected)
-    object.reader.error(Path(object.path, "schema"),
-                        "expected '" + std::string(expected) + "', got: '" +
-                            schema + "'");
-}
-
-static void printValue(const Json &value, int depth, std::string &text) {
-  bool nested = !value.empty() && depth < kIndentedDepth &&
-                (value.is_object() ||
-                 (value.is_array() && value.front().is_structured()));
-  if (!nested) {
-    text += value.dump(-1, ' ', false, Json::error_handler_t::replace);
-    return;
-  }
-  bool isObject = value.is_object();
-  std::string indent(static_cast<size_t>(depth + 1), ' ');
-  text += isObject ? "{\n" : "[\n";
-  bool first = true;
-  for (const auto &item : value.items()) {
-    text += first ? "" : ",\n";
-    text += indent;
-    first = false;
-    if (isObject)
-      text += Json(item.key())
-                  .dump(-1, ' ', false, Json::error_handler_t::replace) +
-              ": ";
-    printValue(item.value(), depth + 1, text);
-  }
-  text += '\n';
-  text.append(static_cast<size_t>(depth), ' ');
-  text += isObject ? '}' : ']';
-}
-
-std::string neuroshard::json::print(const Json &root) {
-  std::string text;
-  printValue(root, 0, text);
-  text += '\n';
-  return text;
 }

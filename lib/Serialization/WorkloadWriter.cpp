@@ -1,5 +1,6 @@
 //===- WorkloadWriter.cpp - Writing a workload as JSON --------------------===//
 
+#include "JsonPrinter.h"
 #include "ShardJson.h"
 #include "neuroshard/Serialization/Json.h"
 
