@@ -23,10 +23,13 @@ SearchOutcome searchTorchRec(const SearchContext &context,
 SearchOutcome searchDistributedEmbeddings(const SearchContext &context,
                                           const std::vector<UnitPtr> &units);
 /// Whole tables in descending order of a key, each on the device with the
-/// smallest sum of keys; or at random.
+/// smallest sum of keys.
 SearchOutcome placeGreedilyByKey(const SearchContext &context,
                                  const std::vector<UnitPtr> &units,
                                  Algorithm algorithm);
+/// Each whole table on a random device among those with room.
+SearchOutcome placeRandomly(const SearchContext &context,
+                            const std::vector<UnitPtr> &units);
 
 } // namespace neuroshard
 

@@ -88,6 +88,8 @@ SearchOutcome neuroshard::runAlgorithm(const SearchContext &context,
     return searchTorchRec(context, units);
   case Algorithm::Threshold:
     return searchDistributedEmbeddings(context, units);
+  case Algorithm::Random:
+    return placeRandomly(context, units);
   default:
     return placeGreedilyByKey(context, units, context.options.algorithm);
   }

@@ -47,52 +47,27 @@ void allowKinds(const ShardingProblem &problem,
   also(ShardingKind::TableWise, problem.topology.deviceCount() == 1);
 }
 
-/// Forbids what TorchRec does not run.
-void restrictForTorchRec(const ShardingProblem &problem, int index,
-                         TableRules &rule) {
-  const Table &table = problem.tables[static_cast<size_t>(index)];
-  int deviceCount = problem.topology.deviceCount();
-  auto forbid = [&](ShardingKind kind) {
-    rule.allowed[static_cast<size_t>(kind)] = false;
-  };
-  const std::vector<int> &groups = problem.topology.levels.back().groupSizes;
-  auto filled = [&](int devices) {
-    return devices == 1 || devicesWithRows(table.rows, devices) == devices;
-  };
-  if (everyDeviceNeedsRows(problem)) {
-    if (!filled(deviceCount))
-      forbid(ShardingKind::RowWise);
-    if (!std::ranges::all_of(groups, filled))
-      forbid(ShardingKind::TableRowWise);
-  }
-  // Row blocks inside the first group alone are table-row-wise.
-  if (groups.size() > 1 &&
-      devicesWithRows(table.rows, deviceCount) <= groups[0])
-    forbid(ShardingKind::RowWise);
-  if (!columnsMustBeEqual(problem, index))
-    return;
-  // Halves only, since all column shards of the table must have one width.
-  if (table.dim % (2 * kColumnAlignment) != 0 || rule.minWidth > table.dim / 2)
-    forbid(ShardingKind::ColumnWise);
-  rule.minWidth = std::max(rule.minWidth, table.dim / 2);
-}
-
 /// Forbids the kinds that the target or the optimizer cannot run.
 void restrictKinds(const ShardingProblem &problem, int index,
                    TableRules &rule) {
   const Table &table = problem.tables[static_cast<size_t>(index)];
-  bool torchRec = problem.target == Target::TorchRec19;
   bool exactRows =
       needsNormExchange(table.optimizer.kind, problem.optimizerSemantics, true);
   rule.exactRows = exactRows;
   // The exchanged norms are of gradients without weight decay.
   bool noNorms = exactRows && table.optimizer.weightDecay != 0;
-  if (torchRec)
-    restrictForTorchRec(problem, index, rule);
-  if (torchRec || noNorms)
-    rule.allowed[static_cast<size_t>(ShardingKind::RowColumn)] = false;
-  if ((torchRec && exactRows) || noNorms)
-    rule.allowed[static_cast<size_t>(ShardingKind::ColumnWise)] = false;
+  auto forbid = [&](ShardingKind kind) {
+    rule.allowed[static_cast<size_t>(kind)] = false;
+  };
+  if (problem.target == Target::TorchRec19) {
+    TargetCuts cuts = torchRecCuts(problem, index, rule.minWidth);
+    std::ranges::for_each(cuts.forbidden, forbid);
+    rule.minWidth = cuts.minWidth;
+  }
+  if (noNorms) {
+    forbid(ShardingKind::RowColumn);
+    forbid(ShardingKind::ColumnWise);
+  }
 }
 
 void joinCoLocatedSets(const std::vector<std::vector<int>> &sets,

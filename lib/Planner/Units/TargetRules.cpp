@@ -31,6 +31,37 @@ bool neuroshard::columnsMustBeEqual(const ShardingProblem &problem, int table) {
   });
 }
 
+TargetCuts neuroshard::torchRecCuts(const ShardingProblem &problem, int index,
+                                    int64_t minWidth) {
+  const Table &table = problem.tables[static_cast<size_t>(index)];
+  int deviceCount = problem.topology.deviceCount();
+  TargetCuts cuts = {{ShardingKind::RowColumn}, minWidth};
+  auto forbid = [&](ShardingKind kind) { cuts.forbidden.push_back(kind); };
+  if (needsNormExchange(table.optimizer.kind, problem.optimizerSemantics, true))
+    forbid(ShardingKind::ColumnWise);
+  const std::vector<int> &groups = problem.topology.levels.back().groupSizes;
+  auto filled = [&](int devices) {
+    return devices == 1 || devicesWithRows(table.rows, devices) == devices;
+  };
+  if (everyDeviceNeedsRows(problem)) {
+    if (!filled(deviceCount))
+      forbid(ShardingKind::RowWise);
+    if (!std::ranges::all_of(groups, filled))
+      forbid(ShardingKind::TableRowWise);
+  }
+  // Row blocks inside the first group alone are table-row-wise.
+  if (groups.size() > 1 &&
+      devicesWithRows(table.rows, deviceCount) <= groups[0])
+    forbid(ShardingKind::RowWise);
+  if (!columnsMustBeEqual(problem, index))
+    return cuts;
+  // Halves only, since all column shards of the table must have one width.
+  if (table.dim % (2 * kColumnAlignment) != 0 || minWidth > table.dim / 2)
+    forbid(ShardingKind::ColumnWise);
+  cuts.minWidth = std::max(minWidth, table.dim / 2);
+  return cuts;
+}
+
 /// Row shards: block i of equal blocks on device `first` + i.
 static bool areBlocks(const ShardingProblem &problem, const Table &table,
                       std::vector<const Shard *> shards, int first, int count) {

@@ -28,6 +28,17 @@ int64_t devicesWithRows(int64_t rows, int64_t devices);
 /// table has a feature that is not pooled.
 bool columnsMustBeEqual(const ShardingProblem &problem, int table);
 
+/// How a target lets a table be cut.
+struct TargetCuts {
+  std::vector<ShardingKind> forbidden;
+  int64_t minWidth = 1;
+};
+
+/// What TorchRec does not run of a table whose columns may be cut into shards
+/// of `minWidth` and more.
+TargetCuts torchRecCuts(const ShardingProblem &problem, int table,
+                        int64_t minWidth);
+
 /// Why the target does not run these shards, which cover the table; empty if it
 /// runs them.
 std::string targetObjection(const ShardingProblem &problem, int table,
