@@ -3,31 +3,14 @@
 #ifndef NEUROSHARD_LIB_PLANNER_LOCALSEARCH_LOCALSEARCH_H
 #define NEUROSHARD_LIB_PLANNER_LOCALSEARCH_LOCALSEARCH_H
 
+#include "AnnealSettings.h"
 #include "MoveEstimate.h"
 
 #include <cstdint>
-#include <functional>
 
 namespace neuroshard {
 
 class MovedBytes;
-
-struct AnnealSettings {
-  uint64_t seed = 0;
-  /// Edits to draw.
-  int64_t steps = 0;
-  /// By what share of the cost an edit may raise it, at the start / at the end.
-  double firstHeat = 0.01;
-  double lastHeat = 2e-5;
-  /// By what share of the cost one more piece has to lower it.
-  double pieceWorth = 0;
-  /// Called after each of the kAnnealStages with the lowest cost so far; may be
-  /// empty.
-  std::function<void(double)> stageDone;
-};
-
-/// Stages of cooling; after each the board works out its totals anew.
-inline constexpr int kAnnealStages = 60;
 
 /// Simulated annealing. Leaves the board at the cheapest state it measured and
 /// returns its cost, never more than before. Stops early at the deadline.

@@ -21,50 +21,23 @@
 #include "LocalSearch/LocalSearch.h"
 #include "Placement/Greedy.h"
 #include "SnapshotInitialSolutions.h"
-#include "Units/ComputeBatch.h"
 #include "Units/SearchThreads.h"
 #include "neuroshard/Planner/Verify.h"
 
 #include <algorithm>
 #include <atomic>
-#include <cmath>
 
 using namespace neuroshard;
 
 namespace {
 
 /// Number of local searches in the first round, and in the last ones; number of
-/// rounds; heats (the share of the cost by which a search lets a plan become
-/// worse) in the first round.
+/// rounds.
 constexpr size_t kChains = 8;
 constexpr size_t kLastChains = 2;
 constexpr uint64_t kRounds = 3;
-constexpr double kHeats[] = {0.003, 0.01, 0.03, 0.1};
 /// Initial solutions that cost more than this times the cheapest are not used.
 constexpr double kHopeful = 1.3;
-/// Heat in later rounds.
-constexpr double kLateHeat = 0.004;
-/// The heats are for boards of kHeatPieces. One of N pieces changes the cost by
-/// about 1 / N, so boards of more pieces get less heat, by (N / kHeatPieces) ^
-/// kHeatPower. With heat that is large compared to a piece's cost, annealing
-/// only cuts tables up.
-constexpr double kHeatPieces = 48;
-constexpr double kHeatPower = 1.25;
-/// The share of the cost by which a cut must lower it on such a board.
-constexpr double kPieceWorth = 1e-3;
-/// Random edits by size (tables x devices): the larger of a number that grows
-/// with the square, from kCubeSize on with the cube of the size, up to
-/// kMiddleSteps, and of one that grows with the root of the size.
-constexpr double kStepsPerSquare = 3.4;
-constexpr double kCubeSize = 210;
-constexpr double kMiddleSteps = 1.5e6;
-constexpr double kStepsPerRoot = 1.6e4;
-constexpr double kMinSteps = 1.2e5;
-constexpr double kMaxSteps = 6e6;
-/// Factors on the edits for models with a small SumEmbedding, and divisor for
-/// models without one.
-constexpr double kFastModel = 1.5;
-constexpr double kSlowModel = 20;
 /// A cut must lower the cost by this share in the end; undoing cuts raises it
 /// by no more than this share in all.
 constexpr double kCutWorth = 1e-4;
@@ -115,17 +88,7 @@ private:
 int64_t DefaultSearch::stepBudget(const std::vector<UnitPtr> &units) const {
   if (context.options.evaluationBudget > 0)
     return context.options.evaluationBudget;
-  double size = static_cast<double>(units.size()) * context.deviceCount;
-  double steps =
-      kStepsPerSquare * size * size * std::max(1.0, size / kCubeSize);
-  steps =
-      std::max(std::min(steps, kMiddleSteps), kStepsPerRoot * std::sqrt(size));
-  const SumEmbedding *embedding = context.model.sumEmbedding();
-  if (embedding && embedding->size() <= kSmallEmbedding)
-    steps *= kFastModel;
-  steps = std::clamp(steps, kMinSteps, kMaxSteps);
-  // Without a SumEmbedding a model reads every shard of a device at each edit.
-  return static_cast<int64_t>(embedding ? steps : steps / kSlowModel);
+  return annealSteps(context, units.size());
 }
 
 /// The best solutions of each family in turn, since local search seldom finds
@@ -163,14 +126,8 @@ void DefaultSearch::anneal(std::vector<Chain> &chains, int64_t steps,
   double allStages = static_cast<double>(kAnnealStages * chains.size());
   context.pool().forEach(chains.size(), [&](size_t i) {
     Chain &chain = chains[i];
-    AnnealSettings settings;
+    AnnealSettings settings = annealSettings(steps, chain.pieces, round, i);
     settings.seed = (context.options.seed * kRounds + round) * kChains + i;
-    settings.steps = steps;
-    double share = std::min(1.0, kHeatPieces / std::max(1, chain.pieces));
-    settings.firstHeat = (round ? kLateHeat : kHeats[i % std::size(kHeats)]) *
-                         std::pow(share, kHeatPower);
-    settings.lastHeat *= share;
-    settings.pieceWorth = kPieceWorth * share;
     settings.stageDone = [&](double costMs) {
       context.noteCost(costMs);
       context.noteShare(++stages / allStages);
