@@ -6,27 +6,15 @@
 //===----------------------------------------------------------------------===//
 
 #include "Bucketer.h"
-#include "neuroshard/Artifact/Error.h"
+#include "BadIds.h"
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 
 namespace neuroshard::runtime {
 
 namespace {
 constexpr int64_t kIdsPerChunk = 1 << 14;
-
-/// Negative if id < 0 or id > lastRow: a sign bit, so that loops over ids
-/// vectorise.
-template <typename Id> Id outOfRange(Id id, Id lastRow) {
-  using Unsigned = std::make_unsigned_t<Id>;
-  return id | Id(Unsigned(lastRow) - Unsigned(id));
-}
-
-template <typename Id> Id lastRowOf(int64_t rows) {
-  return Id(std::min<int64_t>(rows - 1, std::numeric_limits<Id>::max()));
-}
 } // namespace
 
 Bucketer::Bucketer(Device &device, const JaggedInput &input, Routed &routed)
@@ -131,23 +119,10 @@ template <typename Id> void Bucketer::countChunk(size_t index) {
 }
 
 void Bucketer::throwBadId() {
-  for (size_t i = 0; i < chunks.size(); ++i) {
-    int64_t position = badIds[i].position;
-    if (position < 0)
-      continue;
-    const ExchangeLookup &lookup = spec.lookups[chunks[i].lookup];
-    const TableSpec &table = device.manifest().tables[lookup.table];
-    const int64_t *first = input.offsets + lookup.feature * routed.batch;
-    const int64_t *bag =
-        std::upper_bound(first, first + routed.batch + 1, position) - 1;
-    int64_t id = spec.idBytes() == 4
-                     ? static_cast<const int32_t *>(input.ids)[position]
-                     : static_cast<const int64_t *>(input.ids)[position];
-    fail(spec.where, "feature \"", spec.features[lookup.feature], "\", bag ",
-         bag - first, ", position ", position - *bag, " (id ", position,
-         " of the input): id ", id, " is out of range for table \"", table.name,
-         "\" with ", table.rows, " rows");
-  }
+  for (size_t i = 0; i < chunks.size(); ++i)
+    if (badIds[i].position >= 0)
+      throwBadIdAt(badIds[i].position, spec, chunks[i].lookup, input,
+                   device.manifest(), routed.batch);
 }
 
 void Bucketer::placePayloads() {
