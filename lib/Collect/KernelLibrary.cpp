@@ -11,6 +11,7 @@
 #include "neuroshard/Conversion/Kernels/ProgramTable.h"
 #include "neuroshard/Conversion/Native/Pipeline.h"
 #include "neuroshard/Conversion/Native/SharedLibrary.h"
+#include "neuroshard/Runtime/KernelABI.h"
 
 #include "mlir/IR/Diagnostics.h"
 
@@ -122,7 +123,7 @@ std::string KernelLibrary::compile(const std::vector<SlotKey> &someSlots,
                                    dlclose(h);
                                });
   const auto *program = handle ? static_cast<const nsrt_program *>(
-                                     dlsym(handle.get(), kProgramSymbol))
+                                     dlsym(handle.get(), NSRT_PROGRAM_SYMBOL))
                                : nullptr;
   if (!program)
     return std::string("cannot load compiled kernels: ") + dlerror();

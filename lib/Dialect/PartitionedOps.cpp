@@ -1,21 +1,12 @@
 //===- PartitionedOps.cpp - SPMD functions and device programs ------------===//
 
+#include "CollectiveEffects.h"
 #include "LookupVerifier.h"
 
 #include "llvm/ADT/SmallSet.h"
 
 using namespace mlir;
 using namespace neuroshard::ir;
-
-using Effects =
-    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>;
-
-/// Steps exchange data with other devices, so all devices must run them in the
-/// same order.
-static void addStepEffects(Effects &effects) {
-  effects.emplace_back(MemoryEffects::Read::get(), CollectiveResource::get());
-  effects.emplace_back(MemoryEffects::Write::get(), CollectiveResource::get());
-}
 
 static FailureOr<ExchangeOp> resolveExchange(Operation *op,
                                              FlatSymbolRefAttr exchange,
@@ -154,13 +145,15 @@ LogicalResult RouteOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return verifyInput(*this, getExchangeAttr(), getIds().getType(), symbols);
 }
 
-void RouteOp::getEffects(Effects &effects) { addStepEffects(effects); }
+void RouteOp::getEffects(Effects &effects) { addCollectiveEffects(effects); }
 
 LogicalResult RunLookupOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return resolveExchange(*this, getExchangeAttr(), symbols);
 }
 
-void RunLookupOp::getEffects(Effects &effects) { addStepEffects(effects); }
+void RunLookupOp::getEffects(Effects &effects) {
+  addCollectiveEffects(effects);
+}
 
 LogicalResult
 ExchangeResultsOp::verifySymbolUses(SymbolTableCollection &symbols) {
@@ -169,7 +162,7 @@ ExchangeResultsOp::verifySymbolUses(SymbolTableCollection &symbols) {
 }
 
 void ExchangeResultsOp::getEffects(Effects &effects) {
-  addStepEffects(effects);
+  addCollectiveEffects(effects);
 }
 
 LogicalResult
@@ -179,7 +172,7 @@ ExchangeGradientsOp::verifySymbolUses(SymbolTableCollection &symbols) {
 }
 
 void ExchangeGradientsOp::getEffects(Effects &effects) {
-  addStepEffects(effects);
+  addCollectiveEffects(effects);
 }
 
 LogicalResult
@@ -188,7 +181,7 @@ RunWeightsGradientOp::verifySymbolUses(SymbolTableCollection &symbols) {
 }
 
 void RunWeightsGradientOp::getEffects(Effects &effects) {
-  addStepEffects(effects);
+  addCollectiveEffects(effects);
 }
 
 LogicalResult RunUpdateOp::verify() {
@@ -205,6 +198,8 @@ LogicalResult RunUpdateOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return success();
 }
 
-void RunUpdateOp::getEffects(Effects &effects) { addStepEffects(effects); }
+void RunUpdateOp::getEffects(Effects &effects) {
+  addCollectiveEffects(effects);
+}
 
-void ReleaseOp::getEffects(Effects &effects) { addStepEffects(effects); }
+void ReleaseOp::getEffects(Effects &effects) { addCollectiveEffects(effects); }

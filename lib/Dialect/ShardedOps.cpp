@@ -1,20 +1,12 @@
 //===- ShardedOps.cpp - Operations on distributed values ------------------===//
 
+#include "CollectiveEffects.h"
 #include "LookupVerifier.h"
 
 using namespace mlir;
 using namespace neuroshard::ir;
 
 namespace {
-
-using Effects =
-    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>;
-
-/// All devices run collectives in the same order.
-void addCollectiveEffects(Effects &effects) {
-  effects.emplace_back(MemoryEffects::Read::get(), CollectiveResource::get());
-  effects.emplace_back(MemoryEffects::Write::get(), CollectiveResource::get());
-}
 
 LogicalResult expectDistribution(Operation *op, llvm::StringRef what,
                                  DistType type,

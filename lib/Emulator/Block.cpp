@@ -22,7 +22,7 @@ void Block::prepare() {
   uint32_t count = kernel->blockSize;
   stacks.reserve(count);
   threads.assign(count, {});
-  waiting.assign((count + kWarpSize - 1) / kWarpSize, 0);
+  waiting.assign((count + NSE_WARP - 1) / NSE_WARP, 0);
   runnable.resize(count);
   for (uint32_t i = 0; i < count; ++i) {
     threads[i].stack = prepareStack(stacks.getTop(i), &Block::enterThread);
@@ -104,7 +104,7 @@ bool Block::haveAllArrived(uint32_t warp, uint32_t mask) const {
   if ((waiting[warp] & mask) != mask)
     return false;
   for (uint32_t left = mask; left; left &= left - 1)
-    if (threads[warp * kWarpSize + __builtin_ctz(left)].mask != mask)
+    if (threads[warp * NSE_WARP + __builtin_ctz(left)].mask != mask)
       return false;
   return true;
 }
@@ -112,7 +112,7 @@ bool Block::haveAllArrived(uint32_t warp, uint32_t mask) const {
 uint64_t Block::meetLanes(WarpOp op, uint32_t mask, uint32_t value,
                           uint32_t offset, uint32_t maskAndClamp) {
   countStep();
-  uint32_t warp = current / kWarpSize, lane = current % kWarpSize;
+  uint32_t warp = current / NSE_WARP, lane = current % NSE_WARP;
   Thread &self = threads[current];
   self.op = op;
   self.mask = mask;
@@ -134,9 +134,9 @@ uint64_t Block::meetLanes(WarpOp op, uint32_t mask, uint32_t value,
 /// Sets the results of all lanes of `mask`. Returns false if they do different
 /// operations, or one reads a lane outside of the mask.
 bool Block::completeWarpOp(uint32_t warp, uint32_t mask) {
-  uint32_t first = warp * kWarpSize + __builtin_ctz(mask), ballot = 0;
+  uint32_t first = warp * NSE_WARP + __builtin_ctz(mask), ballot = 0;
   for (uint32_t left = mask; left; left &= left - 1) {
-    uint32_t lane = __builtin_ctz(left), thread = warp * kWarpSize + lane;
+    uint32_t lane = __builtin_ctz(left), thread = warp * NSE_WARP + lane;
     if (threads[thread].op != threads[first].op) {
       reject(thread, ", but " + describeThread(first) + describeWait(first));
       return false;
@@ -144,7 +144,7 @@ bool Block::completeWarpOp(uint32_t warp, uint32_t mask) {
     ballot |= static_cast<uint32_t>(threads[thread].value != 0) << lane;
   }
   for (uint32_t left = mask; left; left &= left - 1) {
-    uint32_t thread = warp * kWarpSize + __builtin_ctz(left);
+    uint32_t thread = warp * NSE_WARP + __builtin_ctz(left);
     WarpOp op = threads[thread].op;
     if (op == WarpOp::Ballot)
       threads[thread].result = ballot;
@@ -155,7 +155,7 @@ bool Block::completeWarpOp(uint32_t warp, uint32_t mask) {
     kernel->races->meetLanes(warp, mask);
   waiting[warp] &= ~mask;
   for (uint32_t left = mask; left; left &= left - 1)
-    release(warp * kWarpSize + __builtin_ctz(left));
+    release(warp * NSE_WARP + __builtin_ctz(left));
   return true;
 }
 
@@ -163,7 +163,7 @@ bool Block::completeWarpOp(uint32_t warp, uint32_t mask) {
 /// Returns false if the thread reads a lane outside of the mask.
 bool Block::shuffle(uint32_t thread) {
   Thread &self = threads[thread];
-  uint32_t lane = thread % kWarpSize, offset = self.offset & 31;
+  uint32_t lane = thread % NSE_WARP, offset = self.offset & 31;
   uint32_t clamp = self.maskAndClamp & 31;
   uint32_t segment = self.maskAndClamp >> 8 & 31;
   uint32_t first = lane & segment;

@@ -43,8 +43,8 @@ const char *describeOp(WarpOp op) {
 std::string Block::describeThread(uint32_t thread) const {
   std::string text = "thread ";
   text.append(std::to_string(thread)).append(" (lane ");
-  text.append(std::to_string(thread % kWarpSize)).append(" of warp ");
-  return text.append(std::to_string(thread / kWarpSize)).append(")");
+  text.append(std::to_string(thread % NSE_WARP)).append(" of warp ");
+  return text.append(std::to_string(thread / NSE_WARP)).append(")");
 }
 
 /// What a thread waits for, to follow describeThread.
@@ -60,8 +60,8 @@ std::string Block::describeWait(uint32_t thread) const {
 /// Why a thread that others wait for does not arrive.
 std::string Block::describeMissing(uint32_t thread) const {
   if (thread >= threads.size())
-    return "lane " + std::to_string(thread % kWarpSize) + " of warp " +
-           std::to_string(thread / kWarpSize) + " does not exist";
+    return "lane " + std::to_string(thread % NSE_WARP) + " of warp " +
+           std::to_string(thread / NSE_WARP) + " does not exist";
   return describeThread(thread) + (threads[thread].state == State::Finished
                                        ? " has finished"
                                        : describeWait(thread));
@@ -85,14 +85,14 @@ KernelError Block::describeDeadlock() const {
   auto waitsFor = [&](uint32_t other) {
     if (self.state == State::AtBarrier)
       return threads[other].state != State::AtBarrier;
-    uint32_t lane = other % kWarpSize;
+    uint32_t lane = other % NSE_WARP;
     if (!(self.mask >> lane & 1))
       return false;
     return other >= threads.size() || threads[other].state != State::AtWarp ||
            threads[other].mask != self.mask;
   };
   bool isBlock = self.state == State::AtBarrier;
-  uint32_t other = isBlock ? 0 : thread / kWarpSize * kWarpSize;
+  uint32_t other = isBlock ? 0 : thread / NSE_WARP * NSE_WARP;
   while (!waitsFor(other))
     ++other;
   return makeError(ErrorKind::Convergence, thread,

@@ -9,6 +9,7 @@
 #include "Driver.h"
 #include "ElfImage.h"
 #include "Launch.h"
+#include "neuroshard/Runtime/KernelABI.h"
 
 #include <cerrno>
 #include <cstring>
@@ -150,7 +151,7 @@ EMULATOR_EXPORT CUresult cuModuleGetFunction(CUfunction *function,
     return fail(CUDA_ERROR_INVALID_HANDLE, "not a module");
   std::unique_ptr<CUfunc_st> &known = module->functions[name];
   if (!known) {
-    std::string symbol = "nsrt_invoke_";
+    std::string symbol = NSRT_INVOKE_PREFIX;
     void *address = dlsym(module->library, symbol.append(name).c_str());
     if (!address)
       return fail(CUDA_ERROR_NOT_FOUND, std::string("no kernel ").append(name));

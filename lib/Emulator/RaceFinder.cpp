@@ -18,19 +18,19 @@ void RaceFinder::beginBlock(uint32_t index, uint32_t numThreads) {
   barrier = 0;
   clocks.assign(numThreads, {});
   for (uint32_t i = 0; i < numThreads; ++i)
-    clocks[i][i % kWarpSize] = 1;
+    clocks[i][i % NSE_WARP] = 1;
 }
 
 void RaceFinder::meetLanes(uint32_t warp, uint32_t mask) {
   Clocks joined = {};
   for (uint32_t left = mask; left; left &= left - 1) {
-    const Clocks &lane = clocks[warp * kWarpSize + __builtin_ctz(left)];
-    for (uint32_t i = 0; i < kWarpSize; ++i)
+    const Clocks &lane = clocks[warp * NSE_WARP + __builtin_ctz(left)];
+    for (uint32_t i = 0; i < NSE_WARP; ++i)
       joined[i] = std::max(joined[i], lane[i]);
   }
   for (uint32_t left = mask; left; left &= left - 1) {
     uint32_t lane = __builtin_ctz(left);
-    Clocks &own = clocks[warp * kWarpSize + lane];
+    Clocks &own = clocks[warp * NSE_WARP + lane];
     own = joined;
     ++own[lane];
   }
@@ -43,8 +43,8 @@ bool RaceFinder::isOrdered(const Stamp &before, uint32_t thread) const {
     return false;
   if (before.thread == thread || before.barrier < barrier)
     return true;
-  return before.thread / kWarpSize == thread / kWarpSize &&
-         clocks[thread][before.thread % kWarpSize] >= before.clock;
+  return before.thread / NSE_WARP == thread / NSE_WARP &&
+         clocks[thread][before.thread % NSE_WARP] >= before.clock;
 }
 
 const RaceFinder::Stamp *RaceFinder::findConflict(const Cell &cell,
@@ -102,7 +102,7 @@ std::optional<std::string> RaceFinder::access(uint32_t thread,
                                               nse_access_kind kind) {
   Stamp stamp{block,
               barrier,
-              clocks[thread][thread % kWarpSize],
+              clocks[thread][thread % NSE_WARP],
               static_cast<uint16_t>(thread),
               kind == NSE_ATOMIC,
               true};

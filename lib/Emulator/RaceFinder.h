@@ -26,9 +26,6 @@
 
 namespace neuroshard::emulator {
 
-/// Threads of a warp.
-inline constexpr uint32_t kWarpSize = 32;
-
 /// Finds the races of one launch, whose blocks run one after the other.
 class RaceFinder {
 public:
@@ -62,7 +59,7 @@ private:
   };
   using Line = std::array<Cell, kLineBytes / kCellBytes>;
   /// The clocks of all lanes of a warp that one lane knows.
-  using Clocks = std::array<uint32_t, kWarpSize>;
+  using Clocks = std::array<uint32_t, NSE_WARP>;
 
   bool isOrdered(const Stamp &before, uint32_t thread) const;
   const Stamp *findConflict(const Cell &cell, uint32_t thread,

@@ -2,6 +2,8 @@
 
 #include "Reference.h"
 
+#include "neuroshard/Runtime/KernelABI.h"
+
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -60,7 +62,7 @@ std::optional<Reference> Reference::open(const std::string &directory,
 
 nsrt_host_function Reference::find(const std::string &name) const {
   auto entry = reinterpret_cast<nsrt_host_function>(
-      dlsym(library, ("nsrt_invoke_" + name).c_str()));
+      dlsym(library, (NSRT_INVOKE_PREFIX + name).c_str()));
   if (!entry)
     throw std::runtime_error("the unsharded program lacks '" + name + "'");
   return entry;

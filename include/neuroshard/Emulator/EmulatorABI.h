@@ -19,6 +19,9 @@
 extern "C" {
 #endif
 
+/// Threads of a warp.
+#define NSE_WARP 32
+
 /// Positions and sizes in x, the only dimension of kernels.
 int64_t nse_thread_id(void);
 int64_t nse_block_id(void);

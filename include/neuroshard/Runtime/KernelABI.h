@@ -103,7 +103,14 @@ typedef struct nsrt_slot_entry {
 
 #define NSRT_PROGRAM_VERSION 1
 
-/// The symbol `neuroshard_program` of a program library. Slots and lookups
+/// Name of the nsrt_program of a program library.
+#define NSRT_PROGRAM_SYMBOL "neuroshard_program"
+
+/// Prefix of the uniform entry points: `void nsrt_invoke_<f>(void **args)` for
+/// every host function <f>.
+#define NSRT_INVOKE_PREFIX "nsrt_invoke_"
+
+/// The symbol NSRT_PROGRAM_SYMBOL of a program library. Slots and lookups
 /// are in the order of the manifest's bindings for each device that runs it.
 typedef struct nsrt_program {
   int32_t version; ///< NSRT_PROGRAM_VERSION.

@@ -76,6 +76,8 @@ extern "C" {
 
 #define NSG_VERSION 2
 #define NSG_THREADS 256
+/// Lanes of a warp.
+#define NSG_WARP 32
 #define NSG_EXPAND_ITEMS 32
 /// Positions of a chunk; see nsg_partials.
 #define NSG_CHUNK 256

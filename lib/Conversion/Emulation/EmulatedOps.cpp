@@ -23,8 +23,6 @@ using namespace mlir;
 
 namespace neuroshard {
 
-static constexpr int64_t kWarpSize = 32;
-
 namespace {
 /// Converts the ops of one module.
 class OpConverter {
@@ -114,7 +112,7 @@ LogicalResult OpConverter::globalId(gpu::GlobalIdOp op) {
 
 LogicalResult OpConverter::threadPart(Operation *op, bool isLane) {
   Value thread = call("nse_thread_id", i64, {});
-  Value lanes = constant(kWarpSize, i64);
+  Value lanes = constant(NSE_WARP, i64);
   Value part = isLane ? arith::RemUIOp::create(b, thread, lanes).getResult()
                       : arith::DivUIOp::create(b, thread, lanes).getResult();
   return replace(op, cast(part, op->getResultTypes()[0]));
@@ -142,7 +140,7 @@ LogicalResult OpConverter::shuffle(gpu::ShuffleOp op) {
       op.getValue().getType().getIntOrFloatBitWidth() != 32)
     return op.emitOpError("must shuffle values of 32 bits to be emulated");
   Value width = op.getWidth();
-  Value others = arith::SubIOp::create(b, constant(kWarpSize, i32), width);
+  Value others = arith::SubIOp::create(b, constant(NSE_WARP, i32), width);
   Value mask = arith::ShRUIOp::create(b, constant(-1, i32), others);
   Value last = arith::SubIOp::create(b, width, constant(1, i32));
   auto [kind, clamp] = [&]() -> std::pair<int32_t, Value> {
@@ -246,7 +244,7 @@ LogicalResult OpConverter::convert(Operation *op) {
       .Case<gpu::SubgroupIdOp>(
           [&](auto) { return threadPart(op, /*isLane=*/false); })
       .Case<gpu::SubgroupSizeOp, NVVM::WarpSizeOp>([&](auto) {
-        return replace(op, constant(kWarpSize, op->getResultTypes()[0]));
+        return replace(op, constant(NSE_WARP, op->getResultTypes()[0]));
       })
       .Case<gpu::ShuffleOp, NVVM::ShflOp>(
           [&](auto typed) { return shuffle(typed); })

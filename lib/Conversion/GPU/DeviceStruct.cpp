@@ -2,6 +2,8 @@
 
 #include "DeviceStruct.h"
 
+#include "KernelBody.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/BuiltinOps.h"
 
@@ -11,8 +13,6 @@ namespace neuroshard {
 
 /// NVVM's number of the global address space.
 static constexpr unsigned kGlobalSpace = 1;
-/// More elements than any array has.
-static constexpr int64_t kUnbounded = int64_t{1} << 40;
 
 LLVM::LLVMPointerType getDevicePointerType(MLIRContext *context) {
   return LLVM::LLVMPointerType::get(context, kGlobalSpace);

@@ -25,9 +25,6 @@ using namespace mlir;
 
 namespace neuroshard {
 
-/// More elements than any array has.
-static constexpr int64_t kUnbounded = int64_t{1} << 40;
-
 namespace {
 enum class Access { Read, Write, ReadWrite };
 

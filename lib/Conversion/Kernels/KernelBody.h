@@ -15,6 +15,9 @@
 
 namespace neuroshard {
 
+/// More elements than any array has.
+inline constexpr int64_t kUnbounded = int64_t{1} << 40;
+
 /// A half-open range of positions.
 struct Span {
   mlir::Value first;

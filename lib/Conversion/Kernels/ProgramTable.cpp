@@ -219,7 +219,7 @@ LogicalResult buildProgramTable(ModuleOp module, const ProgramSpec &program) {
       makeArray(b, makeStructType(context, /*integers=*/4, /*pointers=*/2),
                 "neuroshard_lookups", program.lookups, lookupKernels);
   auto tableType = makeStructType(context, /*integers=*/4, /*pointers=*/2);
-  makeGlobal(b, tableType, LLVM::Linkage::External, kProgramSymbol, [&] {
+  makeGlobal(b, tableType, LLVM::Linkage::External, NSRT_PROGRAM_SYMBOL, [&] {
     StructBuilder table(b, tableType);
     table.integer(NSRT_PROGRAM_VERSION);
     table.integer(program.slots.size());

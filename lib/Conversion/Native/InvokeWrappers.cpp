@@ -8,6 +8,7 @@
 
 #include "neuroshard/Conversion/Native/Passes.h"
 #include "neuroshard/Conversion/Native/Pipeline.h"
+#include "neuroshard/Runtime/KernelABI.h"
 
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -86,7 +87,7 @@ LogicalResult WrapperBuilder::build() {
   b.setInsertionPointAfter(func);
   auto none = LLVM::LLVMVoidType::get(b.getContext());
   auto wrapper =
-      LLVM::LLVMFuncOp::create(b, (kInvokePrefix + func.getName()).str(),
+      LLVM::LLVMFuncOp::create(b, (NSRT_INVOKE_PREFIX + func.getName()).str(),
                                LLVM::LLVMFunctionType::get(none, {pointer}));
   Block *entry = wrapper.addEntryBlock(b);
   b.setInsertionPointToStart(entry);

@@ -6,8 +6,7 @@
 
 #include "ObjectCode.h"
 
-#include "neuroshard/Conversion/Kernels/ProgramTable.h"
-#include "neuroshard/Conversion/Native/Pipeline.h"
+#include "neuroshard/Runtime/KernelABI.h"
 
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm-c/Error.h"
@@ -81,8 +80,8 @@ makeTargetMachine(ModuleOp module, const NativeOptions &options) {
 }
 
 static bool isExported(const llvm::GlobalValue &value) {
-  return value.getName() == kProgramSymbol ||
-         value.getName().starts_with(kInvokePrefix);
+  return value.getName() == NSRT_PROGRAM_SYMBOL ||
+         value.getName().starts_with(NSRT_INVOKE_PREFIX);
 }
 
 /// The C interface of LLVM's passes compiles in a third of the time.

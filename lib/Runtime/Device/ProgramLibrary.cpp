@@ -8,6 +8,7 @@
 
 #include "ProgramLibrary.h"
 #include "neuroshard/Artifact/Error.h"
+#include "neuroshard/Runtime/KernelABI.h"
 
 #include <dlfcn.h>
 
@@ -37,8 +38,7 @@ ProgramLibrary::ProgramLibrary(const std::string &path) : label(path) {
   handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle)
     fail("cannot load program library: ", lastLoadError());
-  table =
-      static_cast<const nsrt_program *>(dlsym(handle, "neuroshard_program"));
+  table = static_cast<const nsrt_program *>(dlsym(handle, NSRT_PROGRAM_SYMBOL));
   if (table)
     return;
   dlclose(handle);
@@ -57,7 +57,7 @@ nsrt_host_function ProgramLibrary::find(const std::string &name) const {
   if (auto it = added.find(name); it != added.end())
     return it->second;
   void *symbol =
-      handle ? dlsym(handle, ("nsrt_invoke_" + name).c_str()) : nullptr;
+      handle ? dlsym(handle, (NSRT_INVOKE_PREFIX + name).c_str()) : nullptr;
   if (!symbol)
     fail(label, " has no function \"", name, "\"");
   return reinterpret_cast<nsrt_host_function>(symbol);

@@ -149,7 +149,7 @@ void Device::backward(std::span<const nsc_gradient> gradients,
 
 /// Sums the gradients of each chunk of a long run.
 void Device::addChunks(const StepPlan &plan, CUstream stream) const {
-  constexpr int64_t kWarps = NSG_THREADS / 32;
+  constexpr int64_t kWarps = NSG_THREADS / NSG_WARP;
   int64_t chunks = plan.step.numPositions / NSG_CHUNK;
   if (keys.updated.empty())
     return;
@@ -173,7 +173,7 @@ void Device::updateWith(Kernel kernel, const StepPlan &plan,
   if (!needed)
     return;
   // A warp takes at least one run, and there are no more runs than ids.
-  constexpr int64_t kWarps = NSG_THREADS / 32;
+  constexpr int64_t kWarps = NSG_THREADS / NSG_WARP;
   int64_t blocks = std::min(kernels.residentBlocks(kernel) * kWaves,
                             (plan.step.numPositions + kWarps - 1) / kWarps);
   kernels.launch(
@@ -195,7 +195,7 @@ void Device::updateSmall(const StepPlan &plan, CUstream stream) const {
   }
   const auto *head = plan.sortedArray.as<SortedHead>();
   auto run = [&](Kernel kernel, int64_t items, const nsg_sorted *sorted) {
-    constexpr int64_t kWarps = NSG_THREADS / 32;
+    constexpr int64_t kWarps = NSG_THREADS / NSG_WARP;
     int64_t blocks = std::min(kernels.residentBlocks(kernel) * kWaves,
                               (items + kWarps - 1) / kWarps);
     kernels.launch(

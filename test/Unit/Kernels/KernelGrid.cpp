@@ -10,6 +10,7 @@
 #include "NativeLibrary.h"
 
 #include "neuroshard/Conversion/Kernels/HostKernels.h"
+#include "neuroshard/Runtime/KernelABI.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -79,8 +80,8 @@ const KernelGrid &getKernelGrid() {
     if (failed(buildProgramTable(*module, spec)))
       std::abort();
     static const NativeLibrary library(*module);
-    return KernelGrid{
-        spec, static_cast<const nsrt_program *>(library.find(kProgramSymbol))};
+    return KernelGrid{spec, static_cast<const nsrt_program *>(
+                                library.find(NSRT_PROGRAM_SYMBOL))};
   }();
   return grid;
 }

@@ -4,11 +4,12 @@
 #define NEUROSHARD_CONVERSION_GPU_LANESHAPE_H
 
 #include "neuroshard/Conversion/Kernels/HostKernels.h"
+#include "neuroshard/RuntimeCuda/GpuKernelABI.h"
 
 namespace neuroshard {
 
 /// Lanes of a warp.
-inline constexpr int64_t kWarp = 32;
+inline constexpr int64_t kWarp = NSG_WARP;
 
 /// A group of lanes of one warp works on a row; a warp has 32 / lanes groups.
 struct LaneShape {

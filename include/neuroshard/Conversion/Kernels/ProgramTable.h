@@ -49,9 +49,6 @@ struct ProgramSpec {
   std::vector<LookupSpec> lookups;
 };
 
-/// Name of the exported table.
-inline constexpr char kProgramSymbol[] = "neuroshard_program";
-
 /// Emits the program's kernels (each once) and the constant
 /// `neuroshard_program` that points to them. Errors are reported at `module`.
 mlir::LogicalResult buildProgramTable(mlir::ModuleOp module,

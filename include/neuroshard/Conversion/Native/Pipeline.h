@@ -35,9 +35,6 @@ struct NativePipelineOptions
 /// is the value itself (the runtime's device), not the address of it.
 inline constexpr llvm::StringLiteral kDeviceArgumentAttr = "nsrt.device";
 
-/// Prefix of the uniform entry points.
-inline constexpr llvm::StringLiteral kInvokePrefix = "nsrt_invoke_";
-
 /// Adds the passes that take a module of func, tensor, linalg, arith, math,
 /// scf, cf, vector, memref and bufferization ops to the LLVM dialect.
 /// Functions marked llvm.bareptr take bare pointers, all others strided
