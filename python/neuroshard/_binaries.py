@@ -15,6 +15,7 @@ from typing import NoReturn
 PACKAGE = pathlib.Path(os.path.abspath(__file__)).parent
 LIBRARY_FOLDERS = ("lib", "lib64", "lib/x86_64-linux-gnu")
 TORCH_LIBRARY = "libneuroshard_torch.so"
+CUDA_LIBRARY = "libneuroshard_cuda.so"
 COMPILER = "neuroshard-compile"
 
 # How to build them into the package (docs/install.md).
@@ -31,6 +32,12 @@ def library(name: str) -> pathlib.Path | None:
     """The path of a library in this package's wheel, installation or build tree; None if it is
     not there."""
     return first(root / folder / name for root in roots() for folder in LIBRARY_FOLDERS)
+
+
+def cuda_library() -> str:
+    """NEUROSHARD_CUDA_LIBRARY, or lib/ of this package, of its build or installation, else the
+    name, for the system to find."""
+    return os.environ.get("NEUROSHARD_CUDA_LIBRARY") or str(library(CUDA_LIBRARY) or CUDA_LIBRARY)
 
 
 def tool(name: str) -> pathlib.Path | None:

@@ -23,6 +23,11 @@ class DeviceCost(_fields.Record):
     forward_bytes: float
     backward_bytes: float
 
+    @property
+    def exchange_ms(self) -> float:
+        """All communication."""
+        return self.input_ms + self.forward_communication_ms + self.backward_communication_ms
+
 
 @dataclass(frozen=True, kw_only=True)
 class SnapshotCost(_fields.Record):
@@ -52,6 +57,12 @@ class Breakdown(_fields.Record):
     max_backward_ms: float
     devices: tuple[DeviceCost, ...]
     snapshots: tuple[SnapshotCost, ...] = ()
+
+    @property
+    def exchange_ms(self) -> float:
+        """Communication, as far as nothing else runs meanwhile."""
+        return (self.input_ms + self.exposed_forward_communication_ms
+                + self.backward_communication_ms)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,6 @@ No rank waits for one that failed: each raises the same error, which names the f
 
 from __future__ import annotations
 
-import os
 import pickle
 import socket
 from collections.abc import Callable, Mapping, Sequence
@@ -13,6 +12,7 @@ from typing import TypeVar
 import torch.distributed as dist
 
 from neuroshard._group.watched_group import watched_group_of
+from neuroshard._host import boot_id
 from neuroshard.errors import GroupError
 
 T = TypeVar("T")
@@ -76,20 +76,3 @@ def host_leaders(group: dist.ProcessGroup | None) -> list[int]:
     """The first rank of each host."""
     hosts = gather(f"{socket.gethostname()}:{boot_id()}", group)
     return [rank for rank, host in enumerate(hosts) if host not in hosts[:rank]]
-
-
-def boot_id() -> str:
-    """Tells hosts of the same name apart."""
-    try:
-        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
-            return file.read().strip()
-    except OSError:
-        return ""
-
-
-def local_ranks() -> int:
-    """Ranks on this host, as torchrun says."""
-    try:
-        return max(1, int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
-    except ValueError:
-        return 1

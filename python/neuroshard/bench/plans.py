@@ -18,10 +18,10 @@ import torch
 import torch.distributed as dist
 
 import neuroshard as ns
+from neuroshard._group.agreement import gather
 from neuroshard.bench._output import check_output, write_output
 from neuroshard.bench._plans.report import print_report
 from neuroshard.bench._plans.tasks import draw_ids, make_task
-from neuroshard._group.agreement import gather
 
 INPUT_SETS = 4
 WARM_UP = 3
@@ -45,9 +45,7 @@ class Measured:
 def predict(result: ns.PlanResult) -> dict[str, float]:
     parts = result.breakdown
     return {"step": parts.cost_ms, "forward": parts.max_forward_ms,
-            "backward": parts.max_backward_ms,
-            "exchange": parts.input_ms + parts.exposed_forward_communication_ms
-            + parts.backward_communication_ms}
+            "backward": parts.max_backward_ms, "exchange": parts.exchange_ms}
 
 
 def plan_all(problem: ns.ShardingProblem, names: list[str]) -> dict[str, tuple]:

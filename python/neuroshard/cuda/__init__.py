@@ -11,13 +11,13 @@ of arrays are checked; addresses are not.
     device.check()
 """
 
+from neuroshard._binaries import cuda_library as library_path
 from neuroshard.cuda._arrays import address
 from neuroshard.cuda._device import (EMULATOR, INFERENCE, TRAINING, TRAINING_JOINED, Device,
                                      available)
 from neuroshard.cuda._library import (_SIGNATURES, VERSION, BadId, CudaError, Gradient, Info,
                                       Lookup, Memory, NoDriver, Norms, OutOfMemory, Part, Slot,
-                                      _Input, _Options, _Output, _SlotMemory, library_path,
-                                      load_library)
+                                      _Input, _Options, _Output, _SlotMemory, load_library)
 from neuroshard.cuda._step_arguments import (ELEMENT_BYTES, ELEMENT_TYPES, Input, checked_rate,
                                              count, part, parts_of, within)
 

@@ -4,10 +4,9 @@ include/neuroshard/RuntimeCuda/CudaABI.h has them."""
 from __future__ import annotations
 
 import ctypes
-import os
 from ctypes import POINTER, Structure, c_char_p, c_float, c_int32, c_int64, c_uint64, c_void_p
-from pathlib import Path
 
+from neuroshard._binaries import cuda_library
 from neuroshard.errors import Error
 
 VERSION = 1
@@ -149,24 +148,11 @@ _SIGNATURES = {
 _library: ctypes.CDLL | None = None
 
 
-def library_path() -> str:
-    """NEUROSHARD_CUDA_LIBRARY, else the library of the build or the prefix that this package
-    is in, else what the system finds."""
-    if named := os.environ.get("NEUROSHARD_CUDA_LIBRARY"):
-        return named
-    name = "libneuroshard_cuda.so"
-    for folder in Path(os.path.abspath(__file__)).parents:
-        for candidate in (folder / name, folder / "lib" / name):
-            if candidate.exists():
-                return str(candidate)
-    return name
-
-
 def load_library() -> ctypes.CDLL:
     """The C library; loaded once."""
     global _library
     if _library is None:
-        path = library_path()
+        path = cuda_library()
         try:
             library = ctypes.CDLL(path)
         except OSError as error:

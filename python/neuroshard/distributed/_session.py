@@ -17,9 +17,9 @@ import torch
 import torch.distributed as dist
 
 from neuroshard._dtypes import DTYPES, ID_DTYPES
-from neuroshard._group.agreement import (host_leaders, local_ranks, rank_of, require_same, size_of,
-                                         together)
+from neuroshard._group.agreement import host_leaders, rank_of, require_same, size_of, together
 from neuroshard._group.watched_group import watched_group_of, is_forked
+from neuroshard._host import local_ranks
 from neuroshard._manifest import Manifest
 from neuroshard.distributed._compile_cache import make_artifact
 from neuroshard.distributed._engine import operators

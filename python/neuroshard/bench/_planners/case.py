@@ -23,6 +23,7 @@ from torchrec.distributed.planner.types import Topology
 from torchrec.modules.embedding_configs import DataType
 
 import neuroshard as ns
+from neuroshard._host import processor_model
 
 TYPES = {"f32": DataType.FP32, "f16": DataType.FP16, "bf16": DataType.BF16}
 OPTIMIZERS = {"sgd": torch.optim.SGD, "adagrad": torch.optim.Adagrad,
@@ -124,11 +125,7 @@ def features_of(problem: ns.ShardingProblem, table: str) -> list[ns.Feature]:
 
 def versions() -> dict[str, str]:
     """Versions and machine on which the figures depend. machine: processor and cores."""
-    model = platform.processor() or platform.machine()
-    if os.path.exists("/proc/cpuinfo"):
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
-            model = next((line.split(":", 1)[1].strip() for line in file
-                          if line.startswith("model name")), model)
+    model = processor_model() or platform.processor() or platform.machine()
     return {"torchrec": torchrec.__version__, "torch": torch.__version__,
             "python": platform.python_version(),
             "machine": f"{model} ({os.cpu_count()} virtual cores)",

@@ -134,15 +134,17 @@ def torch_library() -> Check:
 
 
 def gpu_library() -> Check:
-    part, sort = "libneuroshard_cuda.so", "libneuroshard_cuda_sort.so"
-    path = os.environ.get("NEUROSHARD_CUDA_LIBRARY") or _binaries.library(part)
-    if path is None:
-        return Check(part, "missing", "not in lib of the package, its build or installation",
-                     "needed to run artifacts on GPUs: install the package again")
+    part, sort = _binaries.CUDA_LIBRARY, "libneuroshard_cuda_sort.so"
+    path = _binaries.cuda_library()
     try:
-        ctypes.CDLL(str(path))
+        ctypes.CDLL(path)
     except OSError as error:
+        if path == part:
+            return Check(part, "missing", "not in lib of the package, its build or installation",
+                         "needed to run artifacts on GPUs: install the package again")
         return Check(part, "broken", f"{path}: {error}", "install the package again")
+    if path == part:
+        return Check(part, "ok", f"{path}, which the system finds")
     if pathlib.Path(path).with_name(sort).exists():
         return Check(part, "ok", f"{path}, with {sort}")
     return Check(part, "ok", f"{path}, without {sort}: it looks tables up on GPUs, but does not "

@@ -75,12 +75,10 @@ def print_entries(problem: Any, entries: list[Any]) -> None:
         if one.result is None:
             continue
         parts = one.result.breakdown
-        exchange = (parts.input_ms + parts.exposed_forward_communication_ms
-                    + parts.backward_communication_ms)
         made.add_row(escape(one.name), show.ms(one.result.cost_ms),
                      show.percent(one.result.cost_ms / best - 1) if best else "",
                      show.ms(parts.max_forward_ms), show.ms(parts.max_backward_ms),
-                     show.ms(exchange), show.size(one.result.memory.peak_bytes),
+                     show.ms(parts.exchange_ms), show.size(one.result.memory.peak_bytes),
                      str(len(one.result.plan.shards)),
                      f"{one.result.seconds:.2f}" if one.made else "")
     out.print(made)

@@ -13,8 +13,8 @@ import neuroshard as ns
 from neuroshard import _planner
 from neuroshard._vocabulary import ELEMENT_BYTES
 from neuroshard.cli._analysis import comparison
-from neuroshard.cli._output import show, views
 from neuroshard.cli._analysis.cuts import Cut, cuts_of
+from neuroshard.cli._output import show, views
 
 TEMPLATE = "report.html"
 MAX_TABLES = 400
@@ -112,7 +112,7 @@ def time_bars(result: ns.PlanResult, devices: Sequence[int]) -> list[Bar]:
     for device in devices:
         cost = result.breakdown.devices[device]
         lines.append((str(device), [("forward", cost.forward_ms), ("backward", cost.backward_ms),
-                                    ("exchange", views.exchange_ms(cost))], None))
+                                    ("exchange", cost.exchange_ms)], None))
     return bars(lines, in_ms)
 
 
@@ -133,8 +133,7 @@ def step_sections(result: ns.PlanResult) -> list[tuple[str, float]]:
     """The terms of a step; under objectives other than "step" they need not add up to its cost."""
     parts = result.breakdown
     return [("forward", parts.max_forward_ms), ("backward", parts.max_backward_ms),
-            ("exchange", parts.input_ms + parts.exposed_forward_communication_ms
-             + parts.backward_communication_ms), ("dense", parts.dense_ms)]
+            ("exchange", parts.exchange_ms), ("dense", parts.dense_ms)]
 
 
 def step_bar(result: ns.PlanResult) -> Bar:

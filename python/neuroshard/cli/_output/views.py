@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.markup import escape
 
 import neuroshard as ns
-from neuroshard.cli._output import show
 from neuroshard.cli._analysis.cuts import Cut, cuts_of
+from neuroshard.cli._output import show
 
 # More devices than this are shown as the most and the least loaded ones.
 MAX_DEVICES = 32
@@ -89,7 +89,7 @@ def time_columns(result: ns.PlanResult, devices: list[int]) -> dict[str, list[st
     costs = [result.breakdown.devices[device] for device in devices]
     return {"forward, ms": [show.ms(one.forward_ms) for one in costs],
             "backward, ms": [show.ms(one.backward_ms) for one in costs],
-            "exchange, ms": [show.ms(exchange_ms(one)) for one in costs]}
+            "exchange, ms": [show.ms(one.exchange_ms) for one in costs]}
 
 
 def shown_devices(result: ns.PlanResult) -> list[int]:
@@ -109,10 +109,6 @@ def reserved_bytes(memory: ns.DeviceMemory) -> int:
 
 def compute_ms(cost: ns.DeviceCost) -> float:
     return cost.forward_ms + cost.backward_ms
-
-
-def exchange_ms(cost: ns.DeviceCost) -> float:
-    return cost.input_ms + cost.forward_communication_ms + cost.backward_communication_ms
 
 
 def print_cuts(out: Console, cuts: Iterable[Cut]) -> None:

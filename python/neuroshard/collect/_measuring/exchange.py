@@ -2,10 +2,11 @@
 
 import os
 import time
-from pathlib import Path
 
 import torch
 import torch.distributed as dist
+
+from neuroshard._host import boot_id, local_ranks
 
 # How long ahead a start is agreed, so that every rank is ready: longer after a rank was late, then
 # shorter again.
@@ -22,7 +23,7 @@ def now_ms():
 
 def may_spin():
     """Whether each rank of this machine has a core of its own."""
-    return int(os.environ.get("LOCAL_WORLD_SIZE", "1")) <= len(os.sched_getaffinity(0))
+    return local_ranks() <= len(os.sched_getaffinity(0))
 
 
 def wait_until(moment_ms, spin):
@@ -59,7 +60,7 @@ class Control:
     def clock_offset_ms(self):
         """This rank's clock minus rank 0's: 0 on one machine, else taken from the fastest of
         several round trips."""
-        boots = self.gather_objects(Path("/proc/sys/kernel/random/boot_id").read_text())
+        boots = self.gather_objects(boot_id())
         if len(set(boots)) == 1:
             return 0.0
         offset = 0.0

@@ -7,6 +7,7 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 
+from neuroshard._host import boot_id
 from neuroshard.collect._errors import CollectError
 from neuroshard.collect._measuring import draws
 from neuroshard.collect._measuring.exchange import Control, Exchanger
@@ -44,8 +45,7 @@ def prepare(arguments, control, device, backend):
                     "rule": RULE}
     except CollectError as error:
         problem = str(error)
-    boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8")
-    everyone = control.gather_objects((identity, problem, boot))
+    everyone = control.gather_objects((identity, problem, boot_id()))
     file, topology, todo = None, 0, []
     if control.rank == 0:
         try:

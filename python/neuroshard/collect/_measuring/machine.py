@@ -2,8 +2,8 @@
 in functions, as the command line is read before."""
 
 import os
-from pathlib import Path
 
+from neuroshard._host import processor_model
 from neuroshard.collect._errors import CollectError
 
 # The planner's device classes.
@@ -42,10 +42,7 @@ def device_class_of(device):
 def machine_name(device):
     import torch
 
-    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    model = next((line.split(":", 1)[1].strip() for line in lines
-                  if line.startswith("model name")), "unknown processor")
-    name = f"{model}, {os.cpu_count()} cores"
+    name = f"{processor_model() or 'unknown processor'}, {os.cpu_count()} cores"
     return name if device.type == "cpu" else f"{torch.cuda.get_device_name(device)}; {name}"
 
 

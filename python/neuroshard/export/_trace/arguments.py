@@ -10,9 +10,9 @@ import torch
 from torch.export.graph_signature import ConstantArgument, InputKind
 from torch.utils import _pytree as pytree
 
-from neuroshard.export.errors import ExportError
 from neuroshard.export._trace.sizes import Sizes
 from neuroshard.export._trace.trees import same_tree
+from neuroshard.export.errors import ExportError
 
 
 def _is_keyed(value: object) -> bool:
@@ -29,11 +29,15 @@ def plain_arguments(args: Sequence, kwargs: Mapping) -> tuple[tuple, dict]:
 def _plain(value: object) -> object:
     if not _is_keyed(value):
         return value
-    if value.variable_stride_per_key() or value.inverse_indices_or_none() is not None:
-        raise ExportError("a KeyedJaggedTensor whose keys have batches of their own cannot be "
-                          "exported; expected one batch for all keys")
+    require_one_batch(value)
     return type(value)(keys=list(value.keys()), values=value.values(),
                        weights=value.weights_or_none(), lengths=value.lengths())
+
+
+def require_one_batch(keyed: object) -> None:
+    if keyed.variable_stride_per_key() or keyed.inverse_indices_or_none() is not None:
+        raise ExportError("a KeyedJaggedTensor whose keys have batches of their own cannot be "
+                          "exported; expected one batch for all keys")
 
 
 @dataclass(frozen=True)

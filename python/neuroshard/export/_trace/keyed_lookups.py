@@ -14,6 +14,7 @@ from contextlib import contextmanager
 
 import torch
 
+from neuroshard.export._trace.arguments import require_one_batch
 from neuroshard.export.errors import ExportError
 
 _library = torch.library.Library("neuroshard_export", "FRAGMENT")
@@ -74,16 +75,10 @@ def _lookup(features: object, weight: torch.Tensor, name: str, pooling: str,
         keys, keys.index(name), pooling).float()
 
 
-def _check(features: object) -> None:
-    if features.variable_stride_per_key() or features.inverse_indices_or_none() is not None:
-        raise ExportError("a KeyedJaggedTensor whose keys have batches of their own cannot be "
-                          "exported; expected one batch for all keys")
-
-
 def _pooled(self: torch.nn.Module, features: object) -> object:
     from torchrec.sparse.jagged_tensor import KeyedTensor
 
-    _check(features)
+    require_one_batch(features)
     results = [_lookup(features, bag.weight, name, bag.mode, self.is_weighted())
                for bag, names in zip(self.embedding_bags.values(), self._feature_names)
                for name in names]
@@ -94,7 +89,7 @@ def _pooled(self: torch.nn.Module, features: object) -> object:
 def _unpooled(self: torch.nn.Module, features: object) -> object:
     from torchrec.sparse.jagged_tensor import JaggedTensor
 
-    _check(features)
+    require_one_batch(features)
     keys = list(features.keys())
     results = {}
     for table, names, outputs in zip(self.embeddings.values(), self._feature_names,
