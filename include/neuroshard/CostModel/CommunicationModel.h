@@ -25,6 +25,7 @@
 #include "neuroshard/CostModel/CommunicationFeatures.h"
 #include "neuroshard/CostModel/CommunicationSamples.h"
 #include "neuroshard/CostModel/DenseLayer.h"
+#include "neuroshard/CostModel/FeatureScale.h"
 #include "neuroshard/CostModel/Safetensors.h"
 
 #include <array>

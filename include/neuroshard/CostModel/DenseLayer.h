@@ -1,4 +1,4 @@
-//===- DenseLayer.h - Layers and feature scales of model files --*- C++ -*-===//
+//===- DenseLayer.h - Layers of model files ---------------------*- C++ -*-===//
 ///
 /// \file
 /// Compute models, communication models and placement policies are made of
@@ -21,14 +21,6 @@ struct DenseLayer {
   std::vector<float> bias;
 };
 
-/// Mean, standard deviation and range of each feature in the training data. A
-/// feature that is the same in all samples has std 1.
-struct FeatureScale {
-  std::vector<float> mean, std, min, max;
-};
-
-/// Features are clamped to the training range widened by this share of it.
-inline constexpr float kRangeMargin = 0.1f;
 /// Most networks in the ensemble of a model.
 inline constexpr int kMaxMembers = 16;
 /// Most outputs of a layer in a file.

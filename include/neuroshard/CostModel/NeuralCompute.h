@@ -27,6 +27,7 @@
 
 #include "neuroshard/CostModel/ComputeFeatures.h"
 #include "neuroshard/CostModel/DenseLayer.h"
+#include "neuroshard/CostModel/FeatureScale.h"
 #include "neuroshard/CostModel/Safetensors.h"
 #include "neuroshard/Planner/CostModel.h"
 

@@ -23,6 +23,7 @@
 
 #include "neuroshard/CostModel/ComputeFeatures.h"
 #include "neuroshard/CostModel/DenseLayer.h"
+#include "neuroshard/CostModel/FeatureScale.h"
 #include "neuroshard/CostModel/Safetensors.h"
 #include "neuroshard/Planner/PlacementPolicy.h"
 

@@ -31,17 +31,16 @@ constexpr double kRounding = 0x1.8p52 * kPhiUnit;
 struct Scaler {
   explicit Scaler(const FeatureScale &scale) : scale(scale) {
     for (size_t i = 0; i < scale.mean.size(); ++i) {
-      float margin = kRangeMargin * (scale.max[i] - scale.min[i]);
-      low.push_back(scale.min[i] - margin);
-      high.push_back(scale.max[i] + margin);
+      low.push_back(leastValue(scale, i));
+      high.push_back(mostValue(scale, i));
     }
   }
 
   size_t count() const { return low.size(); }
   void apply(const float *features, float *out) const {
     for (size_t i = 0; i < count(); ++i)
-      out[i] = (std::clamp(features[i], low[i], high[i]) - scale.mean[i]) /
-               scale.std[i];
+      out[i] = standardiseClamped(scale, i,
+                                  std::clamp(features[i], low[i], high[i]));
   }
   std::pair<double, double> rangeOf(size_t feature) const {
     return {scale.min[feature], scale.max[feature]};

@@ -63,12 +63,10 @@ double NeuralCompute::State::standardize(float *features) const {
   const FeatureScale &scale = parameters.features;
   float beyond = 0;
   for (size_t i = 0; i < kFeatureCount; ++i) {
-    float low = scale.min[i], high = scale.max[i];
-    float margin = kRangeMargin * (high - low);
-    float value = std::clamp(features[i], low - margin, high + margin);
+    float value = clampFeature(scale, i, features[i]);
     if (work[i])
       beyond = std::max(beyond, features[i] - value);
-    features[i] = (value - scale.mean[i]) / scale.std[i];
+    features[i] = standardiseClamped(scale, i, value);
   }
   return std::exp(static_cast<double>(beyond));
 }

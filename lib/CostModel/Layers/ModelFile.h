@@ -10,6 +10,7 @@
 #define NEUROSHARD_LIB_COSTMODEL_LAYERS_MODELFILE_H
 
 #include "neuroshard/CostModel/DenseLayer.h"
+#include "neuroshard/CostModel/FeatureScale.h"
 #include "neuroshard/CostModel/Safetensors.h"
 
 #include <array>

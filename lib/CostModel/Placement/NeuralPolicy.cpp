@@ -11,12 +11,8 @@ using namespace neuroshard;
 namespace {
 
 void standardise(const FeatureScale &scale, std::span<float> values) {
-  for (size_t i = 0; i < values.size(); ++i) {
-    float margin = kRangeMargin * (scale.max[i] - scale.min[i]);
-    float value =
-        std::clamp(values[i], scale.min[i] - margin, scale.max[i] + margin);
-    values[i] = (value - scale.mean[i]) / scale.std[i];
-  }
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = standardiseFeature(scale, i, values[i]);
 }
 
 /// Dense layers with ReLU between them.

@@ -38,9 +38,6 @@ void neuroshard::standardise(std::span<float> matrix, const FeatureScale &scale,
   size_t columns = scale.mean.size();
   for (size_t i = 0; i < matrix.size(); ++i) {
     size_t c = i % columns;
-    float room = margin * (scale.max[c] - scale.min[c]);
-    float value =
-        std::clamp(matrix[i], scale.min[c] - room, scale.max[c] + room);
-    matrix[i] = (value - scale.mean[c]) / scale.std[c];
+    matrix[i] = standardiseFeature(scale, c, matrix[i], margin);
   }
 }

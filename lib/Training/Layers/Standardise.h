@@ -3,7 +3,7 @@
 #ifndef NEUROSHARD_LIB_TRAINING_LAYERS_STANDARDISE_H
 #define NEUROSHARD_LIB_TRAINING_LAYERS_STANDARDISE_H
 
-#include "neuroshard/CostModel/CommunicationModel.h"
+#include "neuroshard/CostModel/FeatureScale.h"
 
 #include <cstddef>
 #include <span>
