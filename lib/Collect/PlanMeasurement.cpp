@@ -3,6 +3,7 @@
 #include "neuroshard/Collect/PlanMeasurement.h"
 
 #include "ReferenceKernel.h"
+#include "neuroshard/CostModel/DriftCorrection.h"
 #include "neuroshard/Model/StoredBytes.h"
 
 #include <algorithm>
@@ -103,13 +104,10 @@ Expected<void> PlanMeasurer::measureTask(int task, int devices) {
 
 /// Scales each plan's times to the machine's usual speed.
 std::vector<MeasuredPlan> PlanMeasurer::finish() {
-  std::vector<double> sorted = referenceMs;
-  std::sort(sorted.begin(), sorted.end());
+  std::vector<double> factors = driftFactors(referenceMs);
   for (size_t i = 0; i < plans.size(); ++i)
-    for (ComputeMs &time : plans[i].measured) {
-      double factor = sorted[sorted.size() / 2] / referenceMs[i];
-      time = {time.forwardMs * factor, time.backwardMs * factor};
-    }
+    for (ComputeMs &time : plans[i].measured)
+      time = {time.forwardMs * factors[i], time.backwardMs * factors[i]};
   return std::move(plans);
 }
 

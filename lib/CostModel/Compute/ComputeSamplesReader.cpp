@@ -3,6 +3,7 @@
 #include "ComputeSamplesColumns.h"
 #include "neuroshard/CostModel/ComputeSamples.h"
 
+#include "neuroshard/CostModel/DriftCorrection.h"
 #include "neuroshard/CostModel/Safetensors.h"
 
 #include <algorithm>
@@ -136,29 +137,16 @@ void ComputeColumnsReader::checkSamples() {
   }
 }
 
-/// The reference kernel's time around a sample; 0: it was not timed.
-double referenceMs(const ComputeSample &sample) {
-  return 0.5 * (sample.referenceBeforeMs + sample.referenceAfterMs);
-}
-
 /// Removes the machine's drift: see ComputeSample::corrected.
 void correct(std::vector<ComputeSample> &samples) {
-  std::vector<double> times;
+  std::vector<double> referenceMs;
   for (const ComputeSample &sample : samples)
-    if (referenceMs(sample) > 0)
-      times.push_back(referenceMs(sample));
-  double median = 0;
-  if (!times.empty()) {
-    auto middle = times.begin() + static_cast<ptrdiff_t>(times.size() / 2);
-    std::nth_element(times.begin(), middle, times.end());
-    median = *middle;
-  }
-  for (ComputeSample &sample : samples) {
-    double own = referenceMs(sample);
-    double scale = own > 0 ? median / own : 1;
-    sample.corrected = {sample.measured.forwardMs * scale,
-                        sample.measured.backwardMs * scale};
-  }
+    referenceMs.push_back(0.5 *
+                          (sample.referenceBeforeMs + sample.referenceAfterMs));
+  std::vector<double> factors = driftFactors(referenceMs);
+  for (size_t i = 0; i < samples.size(); ++i)
+    samples[i].corrected = {samples[i].measured.forwardMs * factors[i],
+                            samples[i].measured.backwardMs * factors[i]};
 }
 
 Expected<ComputeSamples> ComputeColumnsReader::read() {
