@@ -120,7 +120,7 @@ Expected<void> Collection::open() {
   facts["set_gib"] = std::to_string(options.setGiB);
   facts["pool_seed"] = std::to_string(kPoolSeed);
   facts["samples_planned"] = std::to_string(options.samples);
-  facts["rejection_rule"] = kRejectionRule;
+  facts["rejection_rule"] = rejectionRule();
   facts["measured"] = "true";
   data.metadata = facts;
   data.access = pool.access;

@@ -10,8 +10,6 @@ using namespace neuroshard;
 
 namespace {
 
-/// Members that differ by more make a prediction uncertain.
-constexpr double kUncertain = 0.15;
 /// Features named in one remark; the rest are counted.
 constexpr size_t kMostFeatures = 3;
 /// Tolerance of ranges for values rounded to f32.
@@ -64,7 +62,7 @@ public:
                         std::to_string(model.maxShards()) +
                         " shards per device; the plan " + "has up to " +
                         std::to_string(mostShards));
-    if (uncertainty > kUncertain)
+    if (uncertainty > kNotableDisagreement)
       remarks.push_back("the members of model '" + part.name +
                         "' disagree by " + percent(std::expm1(uncertainty)) +
                         " on device " + std::to_string(uncertainDevice) +

@@ -22,7 +22,7 @@ struct RandomSetOptions {
 };
 
 /// The set number `index` of a pool and seed: mostly 1 to 15 tables, sometimes
-/// up to 200 small ones; dims 4 to 512; whole tables, row shards and column
+/// up to 120 small ones; dims 4 to 512; whole tables, row shards and column
 /// shards; f32, f16, bf16; every optimizer; batches 512 to 16384; now and then
 /// weighted, unpooled, or several features of one table. Names of tables are
 /// their indices in the pool. The same arguments give the same set.

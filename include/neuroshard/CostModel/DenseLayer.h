@@ -23,6 +23,8 @@ struct DenseLayer {
 
 /// Most networks in the ensemble of a model.
 inline constexpr int kMaxMembers = 16;
+/// Members whose times differ by more than this share are worth a remark.
+inline constexpr double kNotableDisagreement = 0.15;
 /// Most outputs of a layer in a file.
 inline constexpr int64_t kMaxLayerWidth = 1024;
 

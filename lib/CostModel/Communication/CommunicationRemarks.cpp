@@ -10,9 +10,6 @@ using namespace neuroshard;
 
 namespace {
 
-/// A larger disagreement of the members is worth a remark.
-constexpr double kNotableUncertainty = 0.15;
-
 std::string text(double value) {
   char buffer[32];
   std::snprintf(buffer, sizeof buffer, "%.3g", value);
@@ -100,7 +97,7 @@ CommunicationModel::remarks(std::span<const ShardSet> sets,
                        " GB/s) is unlike those that the communication model "
                        "has seen; its corrections of the closed form may not "
                        "fit");
-  if (spread > kNotableUncertainty)
+  if (spread > kNotableDisagreement)
     result.push_back("the members of the communication model disagree by " +
                      text(100 * spread) + " % on these exchanges");
   return result;
