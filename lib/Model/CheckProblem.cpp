@@ -419,9 +419,8 @@ Diagnostics neuroshard::check(const ShardingProblem &problem) {
   Diagnostics errors = checkWorkload(problem);
   Diagnostics topologyErrors = check(problem.topology);
   errors.insert(errors.end(), topologyErrors.begin(), topologyErrors.end());
-  if (!errors.empty())
-    return errors;
   Checker checker(problem);
+  checker.errors = std::move(errors);
   checker.checkConstraints();
   return std::move(checker.errors);
 }

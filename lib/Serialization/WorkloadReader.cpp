@@ -4,6 +4,7 @@
 #include "ShardJson.h"
 #include "neuroshard/Serialization/Json.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 using namespace neuroshard;
@@ -16,7 +17,9 @@ public:
   explicit WorkloadReader(Diagnostics &errors) : reader(errors) {}
 
   ShardingProblem read(const Json &root);
-  bool hasTopology = false;
+  /// All errors: those of reading, and those of the problem when it could be
+  /// read but for the names of tables and features in some places.
+  Diagnostics check(const ShardingProblem &problem) const;
 
 private:
   Table readTable(const Json &value, const Path &path);
@@ -32,11 +35,15 @@ private:
                            Constraints &out);
   Reserves readReserves(const Json &value, const Path &path);
   int readTableName(const Json &value, const Path &path);
+  int unknownName(const Path &path, const std::string &message);
   std::vector<int> readDevices(Object &object);
   std::vector<std::vector<int>> readTableSets(const Json &value,
                                               const Path &path);
 
+  bool hasTopology = false;
   Reader reader;
+  /// Where a name stands that is none of a table or feature.
+  std::vector<std::string> unknownNames;
   std::unordered_map<std::string, int> tableOfName;
   std::unordered_map<std::string, int> featureOfName;
 };
@@ -114,6 +121,13 @@ Table WorkloadReader::readTable(const Json &value, const Path &path) {
   return table;
 }
 
+/// An index that checks refuse.
+int WorkloadReader::unknownName(const Path &path, const std::string &message) {
+  reader.error(path, message);
+  unknownNames.push_back(path.str());
+  return -1;
+}
+
 int WorkloadReader::readTableName(const Json &value, const Path &path) {
   std::string name;
   if (!reader.read(value, path, name))
@@ -121,8 +135,7 @@ int WorkloadReader::readTableName(const Json &value, const Path &path) {
   auto found = tableOfName.find(name);
   if (found != tableOfName.end())
     return found->second;
-  reader.error(path, "unknown table '" + name + "'");
-  return 0;
+  return unknownName(path, "unknown table '" + name + "'");
 }
 
 Feature WorkloadReader::readFeature(const Json &value, const Path &path) {
@@ -158,9 +171,10 @@ Snapshot WorkloadReader::readSnapshot(const Json &value, const Path &path,
     if (!entry.required("feature", name))
       return;
     auto found = featureOfName.find(name);
-    if (found == featureOfName.end())
-      return reader.error(Path(where, "feature"),
-                          "unknown feature '" + name + "'");
+    if (found == featureOfName.end()) {
+      unknownName(Path(where, "feature"), "unknown feature '" + name + "'");
+      return;
+    }
     const Feature &own = problem.features[static_cast<size_t>(found->second)];
     snapshot.features.push_back({found->second, mean.value_or(own.meanPooling),
                                  p99.value_or(own.p99Pooling),
@@ -376,6 +390,25 @@ ShardingProblem WorkloadReader::read(const Json &root) {
   return problem;
 }
 
+Diagnostics WorkloadReader::check(const ShardingProblem &problem) const {
+  Diagnostics errors = reader.errors;
+  if (errors.size() != unknownNames.size())
+    return errors;
+  // The errors of unknown names, and of lists that hold one, are there already.
+  auto isKnown = [&](const Diagnostic &error) {
+    return std::ranges::any_of(unknownNames, [&](const std::string &place) {
+      return place == error.where ||
+             (place.ends_with(']') &&
+              place.substr(0, place.rfind('[')) == error.where);
+    });
+  };
+  for (Diagnostic &error :
+       hasTopology ? neuroshard::check(problem) : checkWorkload(problem))
+    if (!isKnown(error))
+      errors.push_back(std::move(error));
+  return errors;
+}
+
 } // namespace
 
 Expected<ShardingProblem> neuroshard::parseWorkload(std::string_view text) {
@@ -385,10 +418,8 @@ Expected<ShardingProblem> neuroshard::parseWorkload(std::string_view text) {
   Diagnostics errors;
   WorkloadReader reader(errors);
   ShardingProblem problem = reader.read(*root);
-  if (errors.empty())
-    errors = reader.hasTopology ? check(problem) : checkWorkload(problem);
-  if (!errors.empty())
-    return tl::unexpected(std::move(errors));
+  if (Diagnostics all = reader.check(problem); !all.empty())
+    return tl::unexpected(std::move(all));
   return problem;
 }
 

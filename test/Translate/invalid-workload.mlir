@@ -53,6 +53,18 @@
 // SEVERAL: note: tables[0].dim: expected a whole number
 // SEVERAL: note: batch.global_size: expected a whole number
 
+// An unknown name is no reason to be silent about the rest.
+// REDEFINE: %{name} = WITH_UNKNOWN
+// RUN: %{refuse}
+// WITH_UNKNOWN: error: features[0].table: unknown table 'usr'
+// WITH_UNKNOWN: note: constraints.co_locate[0][1]: unknown table 'itm'
+// WITH_UNKNOWN: note: tables[1].name: names must be unique
+// WITH_UNKNOWN: note: tables[1].rows: expected a whole number
+// WITH_UNKNOWN: note: features[0].mean_pooling: expected a number
+// WITH_UNKNOWN: note: batch.global_size: expected a whole number
+// WITH_UNKNOWN: note: constraints.tables[0].min_width: expected a whole number
+// WITH_UNKNOWN-NOT: note:
+
 // REDEFINE: %{name} = PIN
 // RUN: %{refuse}
 // PIN: error: constraints: pins and forbids of table 'a' leave none of the 2 devices; relax one of them
@@ -113,6 +125,11 @@
  "features": [{"name": "f", "table": "b"}]}
 //--- SEVERAL.json
 {"schema": "neuroshard.workload.v1", "batch": {"global_size": 0}, "tables": [{"name": "a", "rows": 0, "dim": -4}], "features": []}
+//--- WITH_UNKNOWN.json
+{"schema": "neuroshard.workload.v1", "batch": {"global_size": 0}, "topology": "2xCPU",
+ "tables": [{"name": "a", "rows": 5, "dim": 4}, {"name": "a", "rows": 0, "dim": 4}],
+ "features": [{"name": "f", "table": "usr", "mean_pooling": -3}],
+ "constraints": {"co_locate": [["a", "itm"]], "tables": [{"table": "a", "min_width": 0}]}}
 //--- PIN.json
 {"schema": "neuroshard.workload.v1", "batch": {"global_size": 8}, "tables": [{"name": "a", "rows": 5, "dim": 4}],
  "topology": "2xCPU", "features": [],
