@@ -34,14 +34,15 @@ inline bool isPartitioned(mlir::Operation *op) {
       op);
 }
 
-/// Emits an error on the first op for which `isOther` holds.
+/// Emits an error on the first op for which `isOther` holds; `hint` ends it.
 template <typename IsOther>
 mlir::LogicalResult verifyLevel(mlir::ModuleOp module, llvm::StringRef level,
-                                IsOther isOther) {
+                                IsOther isOther, llvm::StringRef hint = "") {
   mlir::WalkResult result = module.walk([&](mlir::Operation *op) {
     if (!isOther(op))
       return mlir::WalkResult::advance();
-    op->emitOpError("does not belong in a module of the ") << level << " level";
+    op->emitOpError("does not belong in a module of the ")
+        << level << " level" << hint;
     return mlir::WalkResult::interrupt();
   });
   return mlir::failure(result.wasInterrupted());

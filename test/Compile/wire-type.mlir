@@ -13,6 +13,19 @@
 // RUN: neuroshard-compile %t/a/ir/4-partitioned.mlir -o %t/c
 // RUN: FileCheck %s --check-prefix=MODULE --input-file=%t/c/manifest.json
 
+// A plan's provenance has the type, and the reserves; a plan for another one is followed with a
+// warning.
+// RUN: neuroshard-compile %t/bf16.mlir -o %t/e --topology 2xCPU --plan %t/a/plan.json 2>&1 | FileCheck %s --check-prefix=SAME --allow-empty
+// SAME-NOT: warning:
+// RUN: neuroshard-compile %t/bf16.mlir -o %t/e --topology 2xCPU --plan %t/a/plan.json --wire-type f32 2>&1 | FileCheck %s --check-prefix=WARNING
+// WARNING: warning: the plan was made for results that travel as bf16; here they travel as f32, see the option 'wire-type'
+// RUN: neuroshard-compile %t/bf16.mlir -o %t/g --topology 2xCPU --dense-reserve 1MiB
+// RUN: FileCheck %s --check-prefix=RESERVE --input-file=%t/g/plan.json
+// RESERVE: "wire_type"
+// RESERVE: "bf16"
+// RESERVE: "dense_reserve_bytes"
+// RESERVE: "1048576"
+
 // RUN: sed 's/wire_type = "bf16"/wire_type = "f8"/' %t/a/ir/4-partitioned.mlir > %t/f8.mlir
 // RUN: not neuroshard-compile %t/f8.mlir -o %t/d 2>&1 | FileCheck %s --check-prefix=F8
 // F8: error: 'wire_type' of 'neuroshard.planning' must be "f32", "f16" or "bf16", got: "f8"

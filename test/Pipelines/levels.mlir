@@ -6,6 +6,11 @@
 // RUN: neuroshard-opt %s --neuroshard-to-partitioned='topology=1xH200 batch=64 training=true entry=forward' --neuroshard-to-native=program=@program0 | FileCheck %s --check-prefix=NATIVE
 // RUN: neuroshard-opt %s --neuroshard-reference=training=true | FileCheck %s --check-prefix=REFERENCE
 
+// None of the first three takes what lies beyond the planned level.
+// RUN: neuroshard-opt %s --neuroshard-to-sharded='topology=2xH200 batch=64' -o %t.mlir
+// RUN: not neuroshard-opt %t.mlir --neuroshard-to-partitioned 2>&1 | FileCheck %s --check-prefix=LATER
+// LATER: error: {{.*}} does not belong in a module of the planned level; neuroshard-to-planned, neuroshard-to-sharded and neuroshard-to-partitioned begin with one of the logical or the planned level
+
 // The two equal lookups are planned and exchanged as one.
 // PLANNED:     neuroshard.plan @plan
 // PLANNED:       neuroshard.shard {{.*}} of @t

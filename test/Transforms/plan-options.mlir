@@ -4,10 +4,11 @@
 // RUN: not neuroshard-opt %s --neuroshard-plan="objective=fame" 2>&1 | FileCheck %s --check-prefix=OBJECTIVE --implicit-check-not=error:
 // OBJECTIVE: error: option 'objective': expected step or published, got: 'fame'
 // RUN: not neuroshard-opt %s --neuroshard-plan="cost-model=guess" 2>&1 | FileCheck %s --check-prefix=MODEL --implicit-check-not=error:
-// MODEL: error: option 'cost-model': cost_model: expected auto, roofline, reference or .safetensors files separated by commas, got: 'guess'
+// MODEL: error: option 'cost-model': expected auto, roofline, reference or .safetensors files separated by commas, got: 'guess'
 // The reference model predicts no backward pass of its own, which a step needs.
 // RUN: not neuroshard-opt %s --neuroshard-plan="cost-model=reference" 2>&1 | FileCheck %s --check-prefix=REFERENCE --implicit-check-not=error:
 // REFERENCE: error: no plan: bad input: {{.*}}reference
+// REFERENCE-NOT: advice
 // RUN: not neuroshard-opt %s --neuroshard-plan="algorithm=dreamshard policy=no/such.safetensors" 2>&1 | FileCheck %s --check-prefix=POLICY --implicit-check-not=error:
 // POLICY: error: option 'policy': no/such.safetensors: {{.*}}
 // RUN: not neuroshard-opt %s --neuroshard-plan="policy=some.safetensors" 2>&1 | FileCheck %s --check-prefix=IDLE --implicit-check-not=error:
@@ -51,6 +52,9 @@
 // GRID: error: option 'grid-end': expected at least grid_begin, 1, got: 0.5
 // RUN: not neuroshard-opt %s --neuroshard-plan="batch=-3" 2>&1 | FileCheck %s --check-prefix=BATCH --implicit-check-not=error:
 // BATCH: error: batch.global_size: expected a whole number in [1, 2147483648], got: -3
+// RUN: not neuroshard-opt %s --neuroshard-plan="batch=0" 2>&1 | FileCheck %s --check-prefix=NOBATCH --implicit-check-not=error:
+// RUN: not neuroshard-opt %s --neuroshard-to-planned="batch=0" 2>&1 | FileCheck %s --check-prefix=NOBATCH --implicit-check-not=error:
+// NOBATCH: error: batch.global_size: expected a whole number in [1, 2147483648], got: 0
 // RUN: not neuroshard-opt %s --neuroshard-plan="topology=4xCPU" 2>&1 | FileCheck %s --check-prefix=OTHER --implicit-check-not=error:
 // OTHER: error: option 'topology' is '4xCPU', but the module has another topology; change one of them
 // OTHER: note: the module's topology is here

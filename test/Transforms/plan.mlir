@@ -21,7 +21,7 @@
 // CHECK-SAME:   algorithm = "size", cost_model = "roofline", lower_bound_ms = {{[0-9.E-]+}} : f64,
 // CHECK-SAME:   objective = "step", predicted_cost_ms = {{[0-9.E-]+}} : f64, seed = 7 : ui64,
 // CHECK-SAME:   settings = {{\[}}["batch", "64"], ["target", "native"], ["memory_model", "full"],
-// CHECK-SAME:   ["dense_bottom_ms", "0"], ["dense_rest_ms", "2.5"], ["pipeline_depth", "1"], ["evaluation_budget", "0"]],
+// CHECK-SAME:   ["wire_type", "f32"], ["dense_bottom_ms", "0"], ["dense_rest_ms", "2.5"], ["pipeline_depth", "1"], ["evaluation_budget", "0"]],
 // CHECK-SAME:   table_fingerprint = "fnv1a64:
 // CHECK-NEXT:   neuroshard.shard "a_0" of @a rows [0, 1000) cols [0, 64) on [0]
 // CHECK-NEXT:   neuroshard.shard "b_0" of @b rows [0, 100) cols [0, 8) on [1]

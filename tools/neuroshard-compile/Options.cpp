@@ -45,7 +45,7 @@ static void addGpuOptions(CLI::App &app, CompileOptions &options) {
           std::map<std::string, ElementType>{{"f32", ElementType::F32},
                                              {"f16", ElementType::F16},
                                              {"bf16", ElementType::BF16}}))
-      ->default_str("f32")
+      ->option_text("f32 (default), f16 or bf16")
       ->group(group);
   app.add_option(
          "--small-rows", options.gpuProgram.smallRows,

@@ -37,7 +37,7 @@ struct PlanningOptions : public mlir::PassPipelineOptions<PlanningOptions> {
 #define PROBLEM_TEXT(ID, FLAG, HELP)                                           \
   PIPELINE_OPTION(ID, FLAG, std::string, "", HELP)
 #define PROBLEM_COUNT(ID, FLAG, HELP)                                          \
-  PIPELINE_OPTION(ID, FLAG, int64_t, 0, HELP)
+  PIPELINE_OPTION(ID, FLAG, int64_t, kCountNotGiven, HELP)
 #include "neuroshard/Transforms/ProblemOptions.def"
 #undef PIPELINE_OPTION
   Option<std::string> deviceClass{

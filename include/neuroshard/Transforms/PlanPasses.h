@@ -11,8 +11,13 @@
 #include "mlir/Pass/Pass.h"
 
 #include <cmath>
+#include <cstdint>
+#include <limits>
 
 namespace neuroshard {
+
+/// A count among the options that is not given.
+inline constexpr int64_t kCountNotGiven = std::numeric_limits<int64_t>::min();
 
 #define GEN_PASS_DECL
 #include "neuroshard/Transforms/PlanPasses.h.inc"

@@ -469,7 +469,6 @@ PlanningError neuroshard::diagnoseBadInput(const Diagnostics &errors) {
   error.message = errors.front().str();
   for (size_t i = 1; i < errors.size(); ++i)
     error.details.push_back(errors[i].str());
-  error.advice = "correct the input";
   return error;
 }
 

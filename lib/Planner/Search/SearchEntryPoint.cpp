@@ -37,7 +37,15 @@ provenanceSettings(const ShardingProblem &problem,
   std::vector<std::pair<std::string, std::string>> settings = {
       {"batch", std::to_string(problem.batch.globalSize)},
       {"target", std::string(toString(problem.target))},
-      {"memory_model", std::string(toString(problem.memoryModel))}};
+      {"memory_model", std::string(toString(problem.memoryModel))},
+      {"wire_type", std::string(toString(problem.batch.wireType))}};
+  const Reserves &reserves = problem.constraints.reserves;
+  for (auto [name, bytes] :
+       {std::pair("dense_reserve_bytes", reserves.denseBytes),
+        std::pair("fragmentation_reserve_bytes", reserves.fragmentationBytes),
+        std::pair("communicator_reserve_bytes", reserves.communicatorBytes)})
+    if (bytes)
+      settings.emplace_back(name, std::to_string(*bytes));
   for (auto &setting : settingsOf(options))
     settings.push_back(std::move(setting));
   return settings;

@@ -162,9 +162,9 @@ FailureOr<PlanOp> PlanPass::findOrCreatePlan() {
 /// What the options say goes before what the module says.
 LogicalResult PlanPass::changeProblem(ShardingProblem &problem) {
   ModuleOp module = getOperation();
-  if (batch != 0)
+  if (batch != kCountNotGiven)
     problem.batch.globalSize = batch;
-  if (problem.batch.globalSize == 0)
+  else if (problem.batch.globalSize == 0)
     return emitError(module.getLoc(),
                      "the global batch is not known; set the attribute "
                      "'neuroshard.batch' or the option 'batch'");
@@ -235,9 +235,14 @@ LogicalResult PlanPass::complete(PlanOp plan, ShardingProblem &problem) {
     return failure();
   Expected<std::unique_ptr<CostModel>> model =
       makeCostModel(costModel.getValue(), problem.topology);
-  if (!model)
+  if (!model) {
+    Diagnostics errors = model.error();
+    for (neuroshard::Diagnostic &error : errors)
+      if (error.where == "cost_model") // The option has said it.
+        error.where.clear();
     return emitError(getOperation().getLoc(), "option 'cost-model': ")
-           << toString(model.error());
+           << toString(errors);
+  }
   fixShards(plan, problem);
   numKept = problem.constraints.fixedShards.size();
   TerminalProgress progress("planning");
@@ -253,6 +258,16 @@ LogicalResult PlanPass::complete(PlanOp plan, ShardingProblem &problem) {
   emitModelRemarks(plan.getLoc(), plan.getSymName(), (*model)->name(),
                    remarksOnPlan(problem, result->plan, **model));
   return success();
+}
+
+/// Warns of a plan that was made for results of another type.
+void warnOfWireType(PlanOp op, const ShardingPlan &plan, ElementType wireType) {
+  for (const auto &[name, value] : plan.provenance.settings)
+    if (name == "wire_type" && value != toString(wireType))
+      emitWarning(op.getLoc())
+          << "the plan was made for results that travel as " << value
+          << "; here they travel as " << llvm::StringRef(toString(wireType))
+          << ", see the option 'wire-type'";
 }
 
 LogicalResult PlanPass::run() {
@@ -272,6 +287,7 @@ LogicalResult PlanPass::run() {
   FailureOr<ShardingPlan> written = planFromIR(*plan);
   if (failed(written))
     return failure();
+  warnOfWireType(*plan, *written, problem->batch.wireType);
   numShards = written->shards.size();
   numKept = written->shards.size();
   if (Diagnostics errors = verify(*written, *problem); !errors.empty())

@@ -44,9 +44,13 @@ struct VerifyPlanned : neuroshard::impl::VerifyPlannedBase<VerifyPlanned> {
   }
 
   LogicalResult verify() {
-    if (failed(verifyLevel(getOperation(), "planned", [](Operation *op) {
-          return isSharded(op) || isPartitioned(op);
-        })))
+    auto isLater = [](Operation *op) {
+      return isSharded(op) || isPartitioned(op);
+    };
+    if (failed(verifyLevel(getOperation(), "planned", isLater,
+                           "; neuroshard-to-planned, neuroshard-to-sharded and "
+                           "neuroshard-to-partitioned begin with one of the "
+                           "logical or the planned level")))
       return mlir::failure();
     FailureOr<ir::PlanOp> op = requirePlan(getOperation(), plan);
     if (failed(op) || failed(PlacedTables::of(*op)))
