@@ -38,6 +38,16 @@ def test_pooling_presence_and_p99(run, tmp_path):
     assert page == small_problem().features[2] and made.table("page").access is None
 
 
+def test_batches_smaller_than_the_workloads_get_a_remark(run):
+    numpy.savez("a.npz", clicked=numpy.zeros((100, 1), dtype=numpy.int64))
+    batch = small_problem().batch.global_size
+    said = f"Batches of clicked have 100 samples, the workload's {batch}: give global batches"
+    done = run("profile", "small.json", "a.npz")
+    assert done.out.startswith("1 batch ") and said in done.out
+    numpy.savez("b.npz", clicked=numpy.zeros((batch, 1), dtype=numpy.int64))
+    assert run("profile", "small.json", "b.npz", "--json").json["remarks"] == []
+
+
 def test_reuse_bins_are_those_of_the_schema(run, tmp_path):
     counts = {1: 1, 2: 2, 3: 3, 4: 4, 5: 5, 8: 8, 9: 9, 32768: 32768, 40000: 40000}
     ids = [row for row, count in counts.items() for _ in range(count)]

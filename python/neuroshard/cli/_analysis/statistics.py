@@ -123,6 +123,16 @@ class Profile:
                 self.tables[table.name].add(ids, max(len(batch[name][1]) for name in seen))
         self.batches += 1
 
+    def remarks(self) -> list[str]:
+        """A sentence when the batches are smaller than the workload's."""
+        for one in self.problem.features:
+            counts, batch = self.features[one.name], one.batch or self.problem.batch.global_size
+            samples = counts.samples / max(1, len(counts.per_sample))
+            if 0 < samples < batch:
+                return [f"Batches of {one.name} have {samples:g} samples, the workload's {batch}: "
+                        "give global batches, as in parts of a batch ids repeat less."]
+        return []
+
     def feature_statistics(self) -> list[ns.FeatureStatistics]:
         """The statistics of features that were seen, in the workload's order."""
         return [counts.statistics(name) for name, counts in self.features.items()

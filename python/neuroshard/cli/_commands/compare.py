@@ -81,7 +81,8 @@ def print_entries(problem: Any, entries: list[Any]) -> None:
                      show.ms(parts.exchange_ms), show.size(one.result.memory.peak_bytes),
                      str(len(one.result.plan.shards)),
                      f"{one.result.seconds:.2f}" if one.made else "")
-    out.print(made)
+    if made.row_count:
+        out.print(made)
     for one in entries:
         if one.result is None:
             out.print(f"{one.name}: no plan: {one.message}", markup=False, soft_wrap=True)

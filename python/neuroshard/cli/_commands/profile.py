@@ -63,6 +63,7 @@ def as_plain(found: Any, features: list[Any], tables: list[Any]) -> dict[str, An
     from neuroshard.cli._output import json_results
 
     return {"batches": found.batches, "ignored": sorted(found.ignored),
+            "remarks": found.remarks(),
             "features": [json_results.whole(one) for one in features],
             "tables": [json_results.whole(one) for one in tables]}
 
@@ -75,7 +76,8 @@ def print_profile(found: Any, features: list[Any], tables: list[Any],
 
     out = show.console()
     by_table = {one.table: one.access for one in tables}
-    made = show.table(f"{found.batches} batches", "feature", "table", "ids per sample", "p99",
+    count = "1 batch" if found.batches == 1 else f"{found.batches} batches"
+    made = show.table(count, "feature", "table", "ids per sample", "p99",
                       "presence", "ids seen once", "hottest rows", left=2)
     tables_of = {one.name: one.table for one in found.problem.features}
     for one in features:
@@ -91,7 +93,8 @@ def print_profile(found: Any, features: list[Any], tables: list[Any],
             out.print(f"Features {what}: {', '.join(sorted(names))}", markup=False,
                       soft_wrap=True)
     if found.batches < 100:
-        out.print(f"p99 of {found.batches} batches is their largest; 100 or more say it better.")
+        out.print(f"p99 of {count} is their largest; 100 or more say it better.")
+    show.sentences(out, found.remarks())
     if output:
         show.messages().print(f"wrote the workload to {output}", markup=False)
 
