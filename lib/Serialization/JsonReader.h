@@ -123,7 +123,6 @@ private:
 /// Requires "schema" to be the given one.
 void readSchema(Object &object, std::string_view expected);
 
-
 } // namespace neuroshard::json
 
 #endif // NEUROSHARD_LIB_SERIALIZATION_JSONREADER_H

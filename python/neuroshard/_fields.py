@@ -136,6 +136,16 @@ def number(value: Any, where: str) -> float:
                      f"got: {shown(value)}")
 
 
+def learning_rate(value: Any) -> float:
+    """A number that is finite in f32 and not negative; also a tensor of one element."""
+    rate = value.item() if getattr(value, "numel", lambda: 0)() == 1 else value
+    rate = number(rate, "learning_rate")
+    if not 0 <= rate <= 3.4e38:
+        raise ValueError("learning_rate: expected a number from 0 to 3.4e38, got: "
+                         f"{shown(value)}")
+    return float(rate)
+
+
 def items(value: Any, where: str, kind: str) -> tuple[Any, ...]:
     """A tuple of any iterable that is neither a text nor a mapping."""
     if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):

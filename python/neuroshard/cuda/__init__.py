@@ -18,13 +18,13 @@ from neuroshard.cuda._device import (EMULATOR, INFERENCE, TRAINING, TRAINING_JOI
 from neuroshard.cuda._library import (_SIGNATURES, VERSION, BadId, CudaError, Gradient, Info,
                                       Lookup, Memory, NoDriver, Norms, OutOfMemory, Part, Slot,
                                       _Input, _Options, _Output, _SlotMemory, load_library)
-from neuroshard.cuda._step_arguments import (ELEMENT_BYTES, ELEMENT_TYPES, Input, checked_rate,
+from neuroshard.cuda._step_arguments import (ELEMENT_BYTES, ELEMENT_TYPES, Input,
                                              count, part, parts_of, within)
 
 __all__ = ["ELEMENT_BYTES", "ELEMENT_TYPES", "EMULATOR", "INFERENCE", "TRAINING",
            "TRAINING_JOINED", "VERSION", "BadId", "CudaError", "Device", "Gradient", "Info",
            "Input", "Lookup", "Memory", "NoDriver", "Norms", "OutOfMemory", "Part", "Slot",
-           "address", "available", "checked_rate", "count", "library_path", "load_library", "part",
+           "address", "available", "count", "library_path", "load_library", "part",
            "parts_of", "within", "_SIGNATURES", "_Input", "_Options", "_Output", "_SlotMemory"]
 
 for _public in (CudaError, BadId, NoDriver, OutOfMemory):

@@ -13,7 +13,7 @@ from neuroshard.cuda._arrays import ELEMENT_DTYPES, RAW, Found, address, look_at
 from neuroshard.cuda._library import (CudaError, Info, Lookup, Memory, Norms, Part, Slot, _Input,
                                       _Options, _Output, _SlotMemory, check, load_library)
 from neuroshard.cuda._step_arguments import (ELEMENT_BYTES, ELEMENT_TYPES, Input, array_of,
-                                             check_outputs, checked_rate, make_part,
+                                             check_outputs, make_part,
                                              native_gradients, native_input, native_outputs,
                                              reading_of, within)
 
@@ -241,7 +241,7 @@ class Device:
                    stream_of(stream))
 
     def set_step(self, learning_rate: float, step: int = 1, stream: int | None = None) -> None:
-        self._call("nsc_set_step", checked_rate(learning_rate), within(step, "step", 1, 2**62),
+        self._call("nsc_set_step", fields.learning_rate(learning_rate), within(step, "step", 1, 2**62),
                    stream_of(stream))
 
     def backward(self, gradients: Iterable[tuple] | ctypes.Array,

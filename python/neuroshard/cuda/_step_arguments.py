@@ -41,15 +41,6 @@ def count(value: Any, name: str) -> int:
     return within(value, name, 0, MAX_COUNT)
 
 
-def checked_rate(learning_rate: float) -> float:
-    """A finite number in f32, not negative."""
-    rate = _fields.number(learning_rate, "learning_rate")
-    if not 0 <= rate <= 3.4e38:
-        raise ValueError("learning_rate: expected a number from 0 to 3.4e38, got: "
-                         f"{_fields.shown(learning_rate)}")
-    return float(rate)
-
-
 def output_dtype(lookup: Lookup) -> str:
     return ELEMENT_DTYPES[ELEMENT_TYPES[lookup.output_type]]
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import torch
 
+from neuroshard import _fields
+
 
 class FusedOptimizer(torch.optim.Optimizer):
     """Holds the learning rate of a collection's tables in param_groups[0]["lr"].
@@ -12,17 +14,17 @@ class FusedOptimizer(torch.optim.Optimizer):
     loops can use it like any optimizer. Checkpoints save its state with the tables."""
 
     def __init__(self, anchor: torch.Tensor, learning_rate: float) -> None:
-        super().__init__([anchor], {"lr": checked_rate(learning_rate)})
+        super().__init__([anchor], {"lr": _fields.learning_rate(learning_rate)})
         # Keeps schedulers from warning that step() was not called.
         self._opt_called = True
 
     @property
     def learning_rate(self) -> float:
-        return checked_rate(self.param_groups[0]["lr"])
+        return _fields.learning_rate(self.param_groups[0]["lr"])
 
     @learning_rate.setter
     def learning_rate(self, rate: float) -> None:
-        self.param_groups[0]["lr"] = checked_rate(rate)
+        self.param_groups[0]["lr"] = _fields.learning_rate(rate)
 
     def step(self, closure=None):
         """Does nothing: the backward has updated the tables."""
@@ -30,10 +32,3 @@ class FusedOptimizer(torch.optim.Optimizer):
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Does nothing: gradients of tables are not kept."""
-
-
-def checked_rate(rate: float) -> float:
-    value = float(rate)
-    if not 0 <= value < float("inf"):
-        raise ValueError(f"the learning rate must be a number from 0, found {rate}")
-    return value

@@ -8,7 +8,7 @@ from typing import NoReturn
 import torch
 
 from neuroshard import _fields
-from neuroshard.cuda import checked_rate, count
+from neuroshard.cuda import count
 from neuroshard.torch_cuda import _operators  # noqa: F401, defines torch.ops.neuroshard
 from neuroshard.errors import TensorError
 from neuroshard._jagged import Jagged, as_jagged, find_feature_begin, fixed_offsets
@@ -21,12 +21,6 @@ def flag(value: object, name: str) -> bool:
     if not isinstance(value, bool):
         raise TypeError(f"{name}: expected True or False, got: {_fields.shown(value)}")
     return value
-
-
-def rate_of(learning_rate: object) -> float:
-    if isinstance(learning_rate, torch.Tensor) and learning_rate.numel() == 1:
-        learning_rate = learning_rate.item()
-    return checked_rate(learning_rate)
 
 
 class EmbeddingTables(torch.nn.Module):
@@ -51,7 +45,7 @@ class EmbeddingTables(torch.nn.Module):
                  check_every: int = 100, check_offsets: bool = False,
                  join_sort: bool | None = None) -> None:
         super().__init__()
-        learning_rate = rate_of(learning_rate)
+        learning_rate = fields.learning_rate(learning_rate)
         settings = Settings(flag(concatenate, "concatenate"), count(check_every, "check_every"),
                             flag(check_offsets, "check_offsets"),
                             None if join_sort is None else flag(join_sort, "join_sort"))
@@ -157,7 +151,7 @@ class EmbeddingTables(torch.nn.Module):
         """Sets the learning rate of the updates that follow; for captured graphs see
         before_replay."""
         self._program.require_open()
-        self._program.learning_rate = rate_of(learning_rate)
+        self._program.learning_rate = fields.learning_rate(learning_rate)
         if not self._program.is_capturing():
             self._program.set_step()
 
@@ -201,7 +195,8 @@ class EmbeddingTables(torch.nn.Module):
 
     def set_extra_state(self, state: dict[str, float]) -> None:
         try:
-            step, rate = _fields.whole(state["step"], "step"), rate_of(state["learning_rate"])
+            step = _fields.whole(state["step"], "step")
+            rate = _fields.learning_rate(state["learning_rate"])
         except (KeyError, TypeError, ValueError) as error:
             raise TensorError("_extra_state: expected {\"step\": ..., \"learning_rate\": ...}, as "
                               f"state_dict() of tables has it, found {_fields.shown(state)} "

@@ -95,11 +95,13 @@ def case_forms(context):
     raises(TensorError, "features of one batch",
            lambda: tables({**dicts, "c0": ids.view(4, 1)}))
     raises(TensorError, "(ids, offsets), found list", lambda: tables({**dicts, "c0": [1, 2]}))
-    raises(ValueError, "learning rate", lambda: tables.set_learning_rate(-1))
-    raises(ValueError, "learning rate", lambda: tables.set_learning_rate(float("nan")))
+    for rate in (-1, 1e39, float("nan")):
+        raises(ValueError, "learning_rate", lambda rate=rate: tables.set_learning_rate(rate))
+    for rate in ("0.1", True):
+        raises(TypeError, "learning_rate", lambda rate=rate: tables.set_learning_rate(rate))
     tables.optimizer.param_groups[0]["lr"] = float("inf")
     out = tables((ids, offsets))["a0"]
-    raises(ValueError, "learning rate", out.sum().backward)
+    raises(ValueError, "learning_rate", out.sum().backward)
     tables.set_learning_rate(0.5)
     out = tables((ids, offsets))["a0"]
     raises(RuntimeError, "", lambda: out.backward(torch.ones(3, 8)))
