@@ -76,7 +76,11 @@ class Objective(Settings):
 
     def __post_init__(self) -> None:
         self._choice("kind", get_args(ObjectiveKind))
-        self._check_options("dense_bottom_ms", "dense_rest_ms", "pipeline_depth")
+        self._check_options(*STEP)
+        for key in STEP if self.kind != "step" else ():
+            if getattr(self, key) != default_of(key):
+                raise ValueError(f"Objective.{key}: only the objective 'step' reads it, and the "
+                                 f"objective is '{self.kind}'")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,6 +101,8 @@ class PublishedSettings(Settings):
                              f"{self.grid_begin}, got: {self.grid_end}")
 
 
+# What only the objective "step" reads.
+STEP = ("dense_bottom_ms", "dense_rest_ms", "pipeline_depth")
 PUBLISHED = ("candidates", "beam_width", "depth", "grid_points", "grid_begin", "grid_end")
 
 
@@ -228,7 +234,7 @@ def _options(objective: Union[ObjectiveKind, Objective], algorithm: str) -> dict
     if algorithm not in algorithms():
         raise ValueError(f"algorithm: expected {', '.join(algorithms())}, "
                          f"got: {_fields.shown(algorithm)}")
-    dense = objective._options("dense_bottom_ms", "dense_rest_ms", "pipeline_depth")
+    dense = objective._options(*STEP)
     return {"algorithm": algorithm, "objective": objective.kind,
             **(dense if objective.kind == "step" else {})}
 

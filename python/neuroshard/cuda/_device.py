@@ -241,7 +241,7 @@ class Device:
                    stream_of(stream))
 
     def set_step(self, learning_rate: float, step: int = 1, stream: int | None = None) -> None:
-        self._call("nsc_set_step", fields.learning_rate(learning_rate), within(step, "step", 1, 2**62),
+        self._call("nsc_set_step", _fields.learning_rate(learning_rate), within(step, "step", 1, 2**62),
                    stream_of(stream))
 
     def backward(self, gradients: Iterable[tuple] | ctypes.Array,

@@ -45,7 +45,7 @@ class EmbeddingTables(torch.nn.Module):
                  check_every: int = 100, check_offsets: bool = False,
                  join_sort: bool | None = None) -> None:
         super().__init__()
-        learning_rate = fields.learning_rate(learning_rate)
+        learning_rate = _fields.learning_rate(learning_rate)
         settings = Settings(flag(concatenate, "concatenate"), count(check_every, "check_every"),
                             flag(check_offsets, "check_offsets"),
                             None if join_sort is None else flag(join_sort, "join_sort"))
@@ -151,7 +151,7 @@ class EmbeddingTables(torch.nn.Module):
         """Sets the learning rate of the updates that follow; for captured graphs see
         before_replay."""
         self._program.require_open()
-        self._program.learning_rate = fields.learning_rate(learning_rate)
+        self._program.learning_rate = _fields.learning_rate(learning_rate)
         if not self._program.is_capturing():
             self._program.set_step()
 

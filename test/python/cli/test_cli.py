@@ -184,6 +184,7 @@ def test_options_without_effect_are_refused(run):
     assert run("plan", "small.json", "-o", "given.json").code == 0
     for arguments in (("--horizon-steps", 10), ("--given", "given.json", "--previous", "given.json"),
                       ("--given", "given.json", "--seed", 1),
+                      ("--given", "given.json", "--algorithm", "dim"),
                       ("--given", "given.json", "-o", "plan2.json")):
         done = run("plan", "small.json", *arguments)
         assert done.code == 2 and "Usage" in done.err, arguments
@@ -192,6 +193,16 @@ def test_options_without_effect_are_refused(run):
         done = run("plan", "small.json", *arguments)
         flag = next(one for one in arguments if str(one).startswith("--"))
         assert done.code == 1 and f"error: {flag}: only the algorithm '" in done.err, done.err
+    done = run("plan", "small.json", "--objective", "published", "--pipeline-depth", 4)
+    assert done.code == 1 and done.err == (
+        "error: --pipeline-depth: only the objective 'step' reads it, and the objective is "
+        "'published'\n")
+    done = run("compare", "small.json", "-a", "dim", "-a", "size", "--beam-width", 2)
+    assert done.code == 1 and done.err == (
+        "error: --beam-width: only the algorithm 'published' reads it, and the algorithms are "
+        "'dim', 'size'\n")
+    done = run("compare", "small.json", "given.json", "--seed", 2)
+    assert done.code == 2 and "--seed has no effect" in done.err, done.err
     done = run("what-if", "small.json", "-n", 2, "-a", "size", "--beam-width", 3)
     assert done.code == 1 and done.err == (
         "error: --beam-width: only the algorithm 'published' reads it, and the algorithm is "

@@ -236,6 +236,8 @@ REFUSED = [
     (lambda: ns.Objective("fast"), ValueError, "Objective.kind: expected one of step, publ"),
     (lambda: ns.Objective(dense_rest_ms=-1), ValueError, "dense_rest_ms: expected a number in"),
     (lambda: ns.Objective(dense_rest_ms=1e12), ValueError, r"dense_rest_ms: .*1e\+11\]"),
+    (lambda: ns.Objective("published", pipeline_depth=3), ValueError,
+     "Objective.pipeline_depth: only the objective 'step' reads it"),
     (lambda: ns.Objective(pipeline_depth=0), ValueError, "pipeline_depth: expected a whole number"),
     (lambda: ns.PublishedSettings(beam_width=0), ValueError, "beam_width: expected a whole number in"),
     (lambda: ns.WarmStart(ns.Plan(shards=[], device_count=1), 0), ValueError, "horizon_steps"),

@@ -29,8 +29,11 @@ def command(plans: tuple[str, ...], algorithm: tuple[str, ...], as_json: bool,
 
     loaded = {path: input_files.load_plan(path) for path in plans}
     problem = workload.take(values)
-    model, search = search_options.take_model(values), search_options.take_search(values)
     names = algorithm or (() if plans else ns.algorithms())
+    model, search = search_options.take_model(values), search_options.take_search(values, *names)
+    if search and not names:
+        raise click.UsageError("without --algorithm nothing is searched beside PLANS: "
+                               f"--{next(iter(search)).replace('_', '-')} has no effect")
     entries = [comparison.of_plan(problem, path, plan, model) for path, plan in loaded.items()]
     for name in names:
         with show.searching(f"planning ({name})") as progress:

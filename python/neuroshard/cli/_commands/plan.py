@@ -38,9 +38,12 @@ def command(given: str | None, output: str | None, html: str | None, as_json: bo
     brought = input_files.load_plan(given) if given is not None else None
     warm = search_options.take_warm_start(values)
     problem = workload.take(values)
+    if given is not None and values["algorithm"]:
+        raise click.UsageError("--given shows an existing plan without a search: --algorithm has "
+                               "no effect")
     algorithm = values.pop("algorithm") or OPTIONS["algorithm"]["default"]
     model = search_options.take_model(values)
-    search = search_options.take_search(values, None if given else algorithm)
+    search = search_options.take_search(values, *(() if given is not None else (algorithm,)))
     if brought is not None:
         check_given(warm, output, search, html)
         result = ns.inspect(problem, brought, **model)

@@ -56,18 +56,23 @@ def take_model(values: dict[str, Any]) -> dict[str, Any]:
     given = take(values, *MODEL)
     names = list(given.pop("cost_model", ()))
     kind = given.pop("objective", OPTIONS["objective"]["default"])
+    for key in given if kind != "step" else ():
+        raise InputError(f"--{OPTIONS[key]['flag']}: only the objective 'step' reads it, and the "
+                         f"objective is '{kind}'")
     chosen = names[0] if len(names) == 1 else names or OPTIONS["cost_model"]["default"]
     return {"cost_model": chosen, "objective": ns.Objective(kind, **given)}
 
 
-def take_search(values: dict[str, Any], algorithm: str | None = None) -> dict[str, Any]:
-    """The arguments of neuroshard.plan that search_options describe. algorithm: raises for
-    options that only other algorithms read."""
+def take_search(values: dict[str, Any], *algorithms: str) -> dict[str, Any]:
+    """The arguments of neuroshard.plan that search_options describe. algorithms: raises for
+    options that only other ones read; without any, for none."""
     search = take(values, *(key for key in OPTIONS if key not in ("algorithm", *MODEL, *WARM)))
-    for row in map(OPTIONS.__getitem__, search if algorithm else ()):
-        if row["scope"] not in ("", algorithm):
+    for row in map(OPTIONS.__getitem__, search if algorithms else ()):
+        if row["scope"] not in ("", *algorithms):
+            verb = "algorithm is" if len(algorithms) == 1 else "algorithms are"
+            names = ", ".join(f"'{one}'" for one in algorithms)
             raise InputError(f"--{row['flag']}: only the algorithm '{row['scope']}' reads it, "
-                             f"and the algorithm is '{algorithm}'")
+                             f"and the {verb} {names}")
     published = take(search, *PUBLISHED)
     return search | ({"published": ns.PublishedSettings(**published)} if published else {})
 
