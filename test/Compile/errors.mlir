@@ -41,6 +41,20 @@
 // NOWHERE-NOT: error:
 // RUN: not neuroshard-compile %t/dense.mlir -o %t/a --topology 2xCPU 2>&1 | FileCheck %s --check-prefix=DENSE
 // DENSE: error: {{.*}}lookup
+// RUN: not neuroshard-compile %t/model.mlir -o %t/a --topology 2xCPU --seed -1 2>&1 | FileCheck %s --check-prefix=SEED
+// SEED: --seed: expected a whole number of at least 0, got: -1
+// RUN: not neuroshard-compile %t/model.mlir -o %t/a --topology 2xCPU --seed 18446744073709551616 2>&1 | FileCheck %s --check-prefix=LARGE
+// LARGE: --seed: expected a whole number of at least 0, got: 18446744073709551616
+// RUN: not neuroshard-compile %t/model.mlir -o %t/a --topology 2xCPU --deadline-s 1e400 2>&1 | FileCheck %s --check-prefix=DEADLINE
+// RUN: not neuroshard-compile %t/model.mlir -o %t/a --topology 2xCPU --deadline-s '' 2>&1 | FileCheck %s --check-prefix=DEADLINE
+// DEADLINE: --deadline-s: expected a number, got:
+// RUN: not neuroshard-compile %S/Inputs/planned.mlir -o %t/a --algorithm dim 2>&1 | FileCheck %s --check-prefix=COMPLETE
+// COMPLETE: error: option 'algorithm' has no effect: the plan is complete, so nothing is searched
+// COMPLETE-NOT: error:
+// RUN: neuroshard-compile %t/model.mlir -o %t/whole --topology 2xCPU --emit-ir
+// RUN: not neuroshard-compile %t/whole/ir/4-partitioned.mlir -o %t/a --topology 2xCPU --entry forward --training 2>&1 | FileCheck %s --check-prefix=PARTITIONED
+// PARTITIONED: error: --entry, --training, --topology: no effect on this input, which is partitioned already
+// PARTITIONED-NOT: error:
 // RUN: not ls %t/a
 
 //--- truncated.mlir

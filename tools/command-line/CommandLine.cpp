@@ -2,37 +2,16 @@
 
 #include "CommandLine.h"
 
+#include "Numbers.h"
+
 #include <CLI/CLI.hpp>
 
-#include <charconv>
 #include <cstdio>
 #include <utility>
 
 using namespace neuroshard;
 
 namespace {
-
-/// Reads a number that is the whole text and that T holds; "nan" is none.
-template <typename T> bool readNumber(const std::string &text, T &value) {
-  const char *end = text.data() + text.size();
-  auto [stop, error] = std::from_chars(text.data(), end, value);
-  return error == std::errc() && stop == end && value == value;
-}
-
-template <typename T> CLI::Validator isNumber() {
-  return CLI::Validator(
-      [](std::string &text) {
-        T value{};
-        if (readNumber(text, value))
-          return std::string();
-        const char *expected = std::is_floating_point_v<T> ? "a number"
-                               : std::is_signed_v<T>
-                                   ? "a whole number"
-                                   : "a whole number of at least 0";
-        return std::string("expected ") + expected + ", got: " + text;
-      },
-      "");
-}
 
 template <typename T> CLI::Validator inRange(T least, T most) {
   std::string range = "[" + CLI::detail::to_string(least) + ", " +
@@ -119,7 +98,7 @@ CommandOption Command::add(const std::string &names, T &value,
   using Element = typename ElementOf<T>::Type;
   CLI::Option *option = app->add_option(names, value, help);
   if constexpr (std::is_arithmetic_v<Element>)
-    option->check(isNumber<Element>());
+    option->transform(CLI::Validator(normalizeNumber<Element>, ""));
   if (!isEmpty(value))
     option->capture_default_str();
   return CommandOption(option);

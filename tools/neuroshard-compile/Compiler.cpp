@@ -14,6 +14,7 @@
 #include "neuroshard/Conversion/Manifest/IRToManifest.h"
 #include "neuroshard/Dialect/NeuroShard.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/TargetParser/Host.h"
 
 using namespace mlir;
@@ -57,10 +58,11 @@ LogicalResult Compiler::writeIR(ModuleOp level, StringRef name) {
 
 LogicalResult Compiler::goToPartitioned() {
   if (isPartitioned(module)) {
-    if (options.reference)
-      return emitError(loc)
-             << "--reference needs logical IR, the input is partitioned";
-    return success();
+    if (options.beforePartitioning.empty())
+      return success();
+    return emitError(loc) << llvm::join(options.beforePartitioning, ", ")
+                          << ": no effect on this input, which is partitioned "
+                             "already";
   }
   if (failed(writeIR(module, "1-logical")) || failed(plan(module, options)) ||
       failed(writeIR(module, "2-planned")))

@@ -2,6 +2,8 @@
 
 #include "Options.h"
 
+#include "Numbers.h"
+
 #include "neuroshard/Planner/SearchOptionTable.h"
 #include "neuroshard/RuntimeCuda/GpuKernelABI.h"
 
@@ -11,17 +13,28 @@
 
 namespace neuroshard {
 
+constexpr const char *kPlanning = "Planning (see neuroshard-plan)";
+
+/// An option; numbers must be written as neuroshard-run reads them.
+template <typename T>
+static CLI::Option *addOption(CLI::App &app, const std::string &name, T &value,
+                              const std::string &help) {
+  CLI::Option *option = app.add_option(name, value, help);
+  if constexpr (std::is_arithmetic_v<T>)
+    option->transform(CLI::Validator(normalizeNumber<T>, ""));
+  return option;
+}
+
 static void addPlanOptions(CLI::App &app, PlanOptions &plan,
                            TopologyFromGridOptions &grid) {
-  const std::string group = "Planning (see neuroshard-plan)";
   auto add = [&](const char *name, auto &value, const char *help) {
-    app.add_option(name, value, help)->group(group);
+    addOption(app, name, value, help)->group(kPlanning);
   };
   add("--device-class", grid.deviceClass,
       "devices of the module's shard.grid, such as H200");
   auto addSearch = [&](std::string_view key, auto &value) {
     const SearchOption &option = searchOption(key);
-    app.add_option("--" + option.flag, value, helpOf(option))->group(group);
+    addOption(app, "--" + option.flag, value, helpOf(option))->group(kPlanning);
   };
 #define SEARCH_TEXT(ID, KEY, ...) addSearch(KEY, plan.ID);
 #define SEARCH_WHOLE(ID, KEY, ...) addSearch(KEY, plan.ID);
@@ -47,10 +60,9 @@ static void addGpuOptions(CLI::App &app, CompileOptions &options) {
                                              {"bf16", ElementType::BF16}}))
       ->option_text("f32 (default), f16 or bf16")
       ->group(group);
-  app.add_option(
-         "--small-rows", options.gpuProgram.smallRows,
-         "shards of at most so many rows are updated without a sort; 0: "
-         "none")
+  addOption(app, "--small-rows", options.gpuProgram.smallRows,
+            "shards of at most so many rows are updated without a sort; 0: "
+            "none")
       ->check(CLI::Range(0, NSG_MOST_SMALL_ROWS))
       ->group(group);
   app.add_flag("--emulate", options.emulate,
@@ -79,10 +91,22 @@ static void addOptions(CLI::App &app, CompileOptions &options) {
                "also write the IR of each level, to the folder ir");
   app.add_option("--target-cpu", options.native.targetCpu,
                  "host, or a CPU by LLVM's name");
-  app.add_option("-O", options.native.optLevel, "optimisation level, 0 to 3")
+  addOption(app, "-O", options.native.optLevel, "optimisation level, 0 to 3")
       ->check(CLI::Range(0, 3));
   addGpuOptions(app, options);
   addPlanOptions(app, options.plan, options.grid);
+}
+
+/// The flags given that state how to plan, shard or partition.
+static std::vector<std::string> flagsBeforePartitioning(const CLI::App &app) {
+  std::vector<std::string> flags;
+  for (const char *flag : {"--entry", "--plan", "--reference", "--training"})
+    if (app.count(flag))
+      flags.push_back(flag);
+  for (const CLI::Option *option : app.get_options())
+    if (option->get_group() == kPlanning && option->count())
+      flags.push_back(option->get_name());
+  return flags;
 }
 
 std::optional<int> parseOptions(int argc, char **argv,
@@ -93,6 +117,7 @@ std::optional<int> parseOptions(int argc, char **argv,
   addOptions(app, options);
   try {
     app.parse(argc, argv);
+    options.beforePartitioning = flagsBeforePartitioning(app);
     if (options.gpu.archs.empty() && !options.emulate &&
         (app.count("--gpu-output") || app.count("--cuda-toolkit") ||
          app.count("--small-rows")))

@@ -12,6 +12,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace neuroshard {
 
@@ -30,6 +31,8 @@ struct CompileOptions {
   bool emulate = false;
   PlanOptions plan;
   TopologyFromGridOptions grid;
+  /// Flags of the command line that have no effect on partitioned IR.
+  std::vector<std::string> beforePartitioning;
 };
 
 /// Fills `options`. An exit code if the program is to end: 0 after help, 1

@@ -88,6 +88,8 @@ private:
   FailureOr<TopologyOp> findOrCreateTopology();
   LogicalResult checkTopology(TopologyOp op);
   LogicalResult changeProblem(ShardingProblem &problem);
+  SearchOptionValues searchOptionValues();
+  LogicalResult refuseSearchOptions();
   FailureOr<SearchOptions> readSearchOptions();
   LogicalResult readPolicy(std::unique_ptr<PlacementPolicy> &out,
                            SearchOptions &options);
@@ -190,13 +192,35 @@ LogicalResult PlanPass::changeProblem(ShardingProblem &problem) {
                            reserves.communicatorBytes)));
 }
 
-FailureOr<SearchOptions> PlanPass::readSearchOptions() {
-  Location loc = getOperation().getLoc();
+SearchOptionValues PlanPass::searchOptionValues() {
   SearchOptionValues values;
 #define SEARCH_TEXT(ID, ...) values.ID = ID;
 #define SEARCH_WHOLE(ID, ...) values.ID = ID;
 #define SEARCH_NUMBER(ID, ...) values.ID = ID;
 #include "neuroshard/Planner/SearchOptions.def"
+  return values;
+}
+
+/// A complete plan needs no search.
+LogicalResult PlanPass::refuseSearchOptions() {
+  SearchOptionValues values = searchOptionValues(), defaults;
+  llvm::StringRef given;
+#define SEARCH_TEXT(ID, KEY, ...)                                              \
+  if (values.ID != defaults.ID)                                                \
+    given = KEY;
+#define SEARCH_WHOLE(ID, KEY, ...) SEARCH_TEXT(ID, KEY)
+#define SEARCH_NUMBER(ID, KEY, ...) SEARCH_TEXT(ID, KEY)
+#include "neuroshard/Planner/SearchOptions.def"
+  if (given.empty())
+    return success();
+  return emitError(getOperation().getLoc(), "option '")
+         << searchOption(given).flag
+         << "' has no effect: the plan is complete, so nothing is searched";
+}
+
+FailureOr<SearchOptions> PlanPass::readSearchOptions() {
+  Location loc = getOperation().getLoc();
+  SearchOptionValues values = searchOptionValues();
   std::optional<ShardingPlan> inUse;
   if (!previous.empty()) {
     Expected<ShardingPlan> plan = readPlan(previous);
@@ -292,6 +316,8 @@ LogicalResult PlanPass::run() {
   numKept = written->shards.size();
   if (Diagnostics errors = verify(*written, *problem); !errors.empty())
     return emitDiagnostics(plan->getLoc(), errors);
+  if (failed(refuseSearchOptions()))
+    return failure();
   emitKeptRemark(plan->getLoc(), plan->getSymName(), written->shards.size());
   return success();
 }

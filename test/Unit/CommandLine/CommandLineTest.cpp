@@ -73,6 +73,17 @@ TEST(CommandLineTest, ValuesAreRead) {
   EXPECT_TRUE(values.train);
 }
 
+TEST(CommandLineTest, LeadingZerosAreNotOctal) {
+  Values values;
+  std::string printed;
+  ASSERT_EQ(
+      runWith({"a", "--count", "010", "--devices", "010,08"}, values, printed),
+      0)
+      << printed;
+  EXPECT_EQ(values.count, 10);
+  EXPECT_EQ(values.devices, (std::vector{10, 8}));
+}
+
 TEST(CommandLineTest, HelpStatesRangesAndDefaults) {
   Values values;
   std::string printed;
@@ -90,6 +101,10 @@ TEST(CommandLineTest, NumbersThatAreNoneAreRefused) {
   EXPECT_THAT(refused("--devices", "2,4294967298"), HasSubstr("--devices"));
   EXPECT_THAT(refused("--count", "2.5"),
               HasSubstr("--count: expected a whole number, got: 2.5"));
+  EXPECT_THAT(refused("--count", "0x4"), HasSubstr("--count"));
+  EXPECT_THAT(refused("--seed", ""), HasSubstr("--seed"));
+  EXPECT_THAT(refused("--share", "inf"), HasSubstr("--share"));
+  EXPECT_THAT(refused("--share", "1e400"), HasSubstr("--share"));
 }
 
 TEST(CommandLineTest, NumbersOutOfRangeAreRefused) {
