@@ -15,6 +15,7 @@
 #include "neuroshard/Model/Target.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 namespace neuroshard {
@@ -44,11 +45,18 @@ std::optional<Optimizer> readOptimizer(const Value &value) {
   optimizer.kind = readName(
       value["kind"], {OptimizerKind::SGD, OptimizerKind::Adagrad,
                       OptimizerKind::RowWiseAdagrad, OptimizerKind::Adam});
-  optimizer.eps = value["eps"].number();
+  // The ranges of a problem's optimizers.
+  auto upTo1e30 = [&](const char *field) {
+    double number = value[field].number();
+    if (!(number >= 0 && number <= 1e30))
+      value[field].wrong("a number in [0, 1e30]");
+    return number;
+  };
+  optimizer.eps = upTo1e30("eps");
   optimizer.beta1 = value["beta1"].number();
   optimizer.beta2 = value["beta2"].number();
-  optimizer.initialAccumulator = value["initial_accumulator"].number();
-  optimizer.weightDecay = value["weight_decay"].number();
+  optimizer.initialAccumulator = upTo1e30("initial_accumulator");
+  optimizer.weightDecay = upTo1e30("weight_decay");
   if (optimizer.kind != OptimizerKind::Adam)
     return optimizer;
   if (!(optimizer.beta1 >= 0 && optimizer.beta1 < 1))
@@ -96,6 +104,10 @@ ExchangeSpec readExchange(const Value &value, const Manifest &manifest) {
       value["features"].list([](const Value &item) { return item.text(); });
   if (exchange.features.empty())
     value["features"].wrong("at least one feature");
+  std::set<std::string> names(exchange.features.begin(),
+                              exchange.features.end());
+  if (names.size() != exchange.features.size())
+    value["features"].wrong("each feature once");
   exchange.lookups = value["lookups"].list(
       [&](const Value &item) { return readLookup(item, manifest, exchange); });
   return exchange;
@@ -194,8 +206,12 @@ ValueSpec readValue(const Value &value, const Manifest &manifest) {
     spec.weighted = value["weighted"].boolean();
     spec.features =
         value["features"].list([](const Value &item) { return item.text(); });
-    if (value.has("exchange"))
-      spec.exchange = value["exchange"].index(manifest.exchanges.size());
+    if (!value.has("exchange"))
+      return spec;
+    spec.exchange = value["exchange"].index(manifest.exchanges.size());
+    if (spec.features !=
+        manifest.exchanges[static_cast<size_t>(*spec.exchange)].features)
+      value["features"].wrong("the features of its exchange");
     return spec;
   }
   spec.type = readScalarType(value["type"]);

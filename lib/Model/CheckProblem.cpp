@@ -348,6 +348,8 @@ void Checker::checkFixedShards() {
     }
     checkShardShape(problem.tables[found->second], shards[i],
                     problem.topology.deviceCount(), where, errors);
+    checkReplica(problem.tables[found->second], shards[i],
+                 problem.topology.deviceCount(), where + ".devices", errors);
     if (!runsTier(problem.target, shards[i].tier))
       error(where + ".tier", tierError(problem.target, shards[i].tier));
     ofTable[found->second].push_back(&shards[i]);

@@ -63,6 +63,21 @@ std::string neuroshard::formatRange(const Shard &shard) {
          range("cols", shard.colBegin, shard.colEnd);
 }
 
+void neuroshard::checkReplica(const Table &table, const Shard &shard,
+                              int deviceCount, const std::string &where,
+                              Diagnostics &errors) {
+  if (!shard.replicated())
+    return;
+  if (shard.rows() != table.rows || shard.width() != table.dim)
+    errors.push_back({where, "only a whole table can be replicated, got: " +
+                                 formatRange(shard)});
+  if (static_cast<int>(shard.devices.size()) != deviceCount)
+    errors.push_back(
+        {where, "a replicated table must be on all " +
+                    std::to_string(deviceCount) +
+                    " devices, got: " + std::to_string(shard.devices.size())});
+}
+
 void neuroshard::checkShardShape(const Table &table, const Shard &shard,
                                  int deviceCount, const std::string &where,
                                  Diagnostics &errors) {

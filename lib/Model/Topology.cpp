@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
 #include <numeric>
 #include <optional>
 
@@ -22,6 +23,12 @@ std::string inQuotes(std::string_view text) {
   return result;
 }
 
+std::string inShort(double number) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%g", number);
+  return text;
+}
+
 void checkLevel(const TopologyLevel &level, const std::string &where,
                 Diagnostics &errors) {
   if (level.groupSizes.empty())
@@ -31,14 +38,15 @@ void checkLevel(const TopologyLevel &level, const std::string &where,
       errors.push_back({where + ".groups[" + std::to_string(i) + "]",
                         "a group needs at least 1 device, got: " +
                             std::to_string(level.groupSizes[i])});
-  if (!std::isfinite(level.bandwidthGBps) || level.bandwidthGBps <= 0)
+  // Times stay finite within these ranges.
+  if (!(level.bandwidthGBps >= 1e-9 && level.bandwidthGBps <= 1e30))
     errors.push_back({where + ".bandwidth_gb_per_s",
-                      "expected a number above 0, got: " +
-                          std::to_string(level.bandwidthGBps)});
-  if (!std::isfinite(level.latencyUs) || level.latencyUs < 0)
+                      "expected a number in [1e-9, 1e30], got: " +
+                          inShort(level.bandwidthGBps)});
+  if (!(level.latencyUs >= 0 && level.latencyUs <= 1e30))
     errors.push_back(
-        {where + ".latency_us", "expected a number of at least 0, got: " +
-                                    std::to_string(level.latencyUs)});
+        {where + ".latency_us",
+         "expected a number in [0, 1e30], got: " + inShort(level.latencyUs)});
 }
 
 void checkLevels(const Topology &topology, Diagnostics &errors) {
@@ -93,6 +101,12 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
       return parts;
     begin = end + 1;
   }
+}
+
+/// Without spaces at both ends.
+std::string_view trimmed(std::string_view text) {
+  size_t begin = std::min(text.find_first_not_of(' '), text.size());
+  return text.substr(begin, text.find_last_not_of(' ') + 1 - begin);
 }
 
 /// Sizes of the nodes that the counts before the class name mean; empty when
@@ -199,6 +213,7 @@ Expected<int64_t> neuroshard::parseByteSize(std::string_view text) {
 Expected<Topology> neuroshard::parseTopology(std::string_view text) {
   size_t at = text.find('@');
   std::vector<std::string_view> parts = split(text.substr(0, at), 'x');
+  std::transform(parts.begin(), parts.end(), parts.begin(), trimmed);
   std::string_view className = parts.back();
   const DeviceClass *deviceClass = findDeviceClass(className);
   if (!deviceClass)
@@ -220,9 +235,10 @@ Expected<Topology> neuroshard::parseTopology(std::string_view text) {
                                    " devices in all, got: " + inQuotes(text));
   int64_t memoryBytes = deviceClass->memoryBytes;
   if (at != std::string_view::npos) {
-    Expected<int64_t> size = parseByteSize(text.substr(at + 1));
+    Expected<int64_t> size = parseByteSize(trimmed(text.substr(at + 1)));
     if (!size)
-      return tl::unexpected(size.error());
+      return failure("topology", "memory of a device in " + inQuotes(text) +
+                                     ": " + size.error().front().message);
     memoryBytes = *size;
   }
   return build(nodes, *deviceClass, memoryBytes);

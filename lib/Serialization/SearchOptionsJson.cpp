@@ -20,9 +20,15 @@ static void readValues(Object &object, SearchOptionValues &values) {
     object.optional(KEY, values.ID);
 #define SEARCH_WHOLE(ID, KEY, ...) object.optional(KEY, values.ID);
 #define SEARCH_NUMBER(ID, KEY, ...)                                            \
-  if (findUnlessNull(object, KEY))                                             \
+  if (std::string_view(KEY) != "deadline_s" || findUnlessNull(object, KEY))    \
     object.optional(KEY, values.ID);
 #include "neuroshard/Planner/SearchOptions.def"
+}
+
+static void readText(Object &object, std::string_view key, std::string &out) {
+  if (object.optional(key, out) && out.empty())
+    object.reader.error(Path(object.path, key),
+                        "expected a text that is not empty");
 }
 
 static std::optional<ShardingPlan> readPrevious(Object &object) {
@@ -51,8 +57,8 @@ Expected<SearchRequest> neuroshard::parseSearchRequest(std::string_view text) {
     Object object(reader, *root, path);
     readValues(object, values);
     previous = readPrevious(object);
-    object.optional("target", request.target);
-    object.optional("topology", request.topology);
+    readText(object, "target", request.target);
+    readText(object, "topology", request.topology);
   }
   if (previous)
     values.previous = "the plan given";

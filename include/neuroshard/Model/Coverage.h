@@ -18,6 +18,10 @@ std::string formatRange(const Shard &shard);
 void checkShardShape(const Table &table, const Shard &shard, int deviceCount,
                      const std::string &where, Diagnostics &errors);
 
+/// A shard on several devices must be a whole table, on all devices.
+void checkReplica(const Table &table, const Shard &shard, int deviceCount,
+                  const std::string &where, Diagnostics &errors);
+
 /// Pairs of shards that overlap. Shapes must be sound. O(n log n).
 void checkOverlap(const Table &table, const std::vector<const Shard *> &shards,
                   Diagnostics &errors);

@@ -99,20 +99,9 @@ void Verifier::checkShards() {
 
 void Verifier::checkReplicas(const Table &table,
                              const std::vector<const Shard *> &shards) {
-  int devices = problem.topology.deviceCount();
-  for (const Shard *shard : shards) {
-    if (!shard->replicated())
-      continue;
-    bool whole = shard->rows() == table.rows && shard->width() == table.dim;
-    if (!whole)
-      error("shard '" + shard->name + "'",
-            "only a whole table can be replicated, got: " +
-                formatRange(*shard));
-    if (static_cast<int>(shard->devices.size()) != devices)
-      error("shard '" + shard->name + "'",
-            "a replicated table must be on all " + std::to_string(devices) +
-                " devices, got: " + std::to_string(shard->devices.size()));
-  }
+  for (const Shard *shard : shards)
+    checkReplica(table, *shard, problem.topology.deviceCount(),
+                 "shard '" + shard->name + "'", errors);
 }
 
 /// Column owners of the same rows exchange norms of the gradients, without the

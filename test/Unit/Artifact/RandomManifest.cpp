@@ -147,6 +147,7 @@ private:
     state.state = 1;
     manifest.functions = {{"forward", {device, jagged, tensor}, {handle}}};
     jagged.exchange = 0;
+    jagged.features = manifest.exchanges[0].features;
     manifest.functions.push_back({"update", {device, scalar, jagged}, {}});
     if (below(2))
       manifest.reference = {"reference.so",

@@ -120,6 +120,10 @@ TEST(CheckTest, FixedShards) {
   problem.constraints.fixedShards = {makeShard("x", "c", 0, 1, 0, 4, {0})};
   EXPECT_EQ(text(check(problem)), "constraints.fixed_shards[0].table: unknown "
                                   "table 'c'");
+  problem.constraints.fixedShards = {makeShard("x", "a", 0, 10, 0, 16, {0, 1})};
+  EXPECT_EQ(text(check(problem)),
+            "constraints.fixed_shards[0].devices: only a whole table can be "
+            "replicated, got: rows [0, 10) cols [0, 16)");
   problem.constraints.fixedShards = {makeShard("x", "a", 0, 10, 0, 6, {5})};
   std::string errors = text(check(problem));
   EXPECT_THAT(errors, HasSubstr("inner column boundary must be a multiple of "

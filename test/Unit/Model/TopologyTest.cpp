@@ -75,6 +75,28 @@ TEST(TopologyTest, MalformedTextsAreRefused) {
     EXPECT_FALSE(parseTopology(bad).has_value()) << bad;
 }
 
+TEST(TopologyTest, SpacesAreAllowed) {
+  EXPECT_EQ(*parseTopology("2 x 8 x A100-40GB @ 40GiB"),
+            *parseTopology("2x8xA100-40GB@40GiB"));
+}
+
+TEST(TopologyTest, ErrorsOfMemoryNameTheTopology) {
+  EXPECT_THAT(errorOf("8xH200@5TiB"),
+              HasSubstr("topology: memory of a device in '8xH200@5TiB': "
+                        "expected a size such as 40GiB"));
+}
+
+TEST(TopologyTest, TimesOfLinksAreFinite) {
+  Topology topology = *parseTopology("2xCPU");
+  topology.levels[0].bandwidthGBps = 5e-324;
+  topology.levels[0].latencyUs = 1e300;
+  std::string errors = text(check(topology));
+  EXPECT_THAT(errors, HasSubstr("bandwidth_gb_per_s: expected a number in "
+                                "[1e-9, 1e30], got: 4.94066e-324"));
+  EXPECT_THAT(errors, HasSubstr("latency_us: expected a number in [0, 1e30], "
+                                "got: 1e+300"));
+}
+
 TEST(TopologyTest, CheckReportsEverything) {
   Topology topology = *parseTopology("2x2xCPU");
   topology.levels[1].groupSizes = {3, 2};
