@@ -133,7 +133,7 @@ def case_construction(context):
     taller = problem.replace(tables=[table.replace(rows=table.rows + 1)
                                      for table in problem.tables])
     raises(InvalidPlan, "a", lambda: context.make(plan, taller))
-    raises(ValueError, "learning rate", lambda: context.make(plan, problem, -0.5))
+    raises(ValueError, "learning_rate", lambda: context.make(plan, problem, -0.5))
     mixed = problem.replace(features=[problem.features[0].replace(weighted=True),
                                       *problem.features[1:]])
     raises(ValueError, "some features have sample weights", lambda: context.make(plan, mixed))

@@ -214,7 +214,7 @@ def case_learning_rate(context, backend=""):
             assert torch.equal(weights, whole(other)[name][0]), f"step {number}: {name}"
     tables.optimizer.param_groups[0]["lr"] = float("inf")
     loss = step(*part.tensors()).sum()
-    raises(ValueError, "learning rate", loss.backward)
+    raises(ValueError, "learning_rate", loss.backward)
     assert tables.step == 3
 
 
