@@ -53,16 +53,16 @@ std::optional<Optimizer> readOptimizer(const Value &value) {
     return number;
   };
   optimizer.eps = upTo1e30("eps");
-  optimizer.beta1 = value["beta1"].number();
-  optimizer.beta2 = value["beta2"].number();
+  auto belowOne = [&](const char *field) {
+    double number = value[field].number();
+    if (!(number >= 0 && number < 1))
+      value[field].wrong("a number in [0, 1)");
+    return number;
+  };
+  optimizer.beta1 = belowOne("beta1");
+  optimizer.beta2 = belowOne("beta2");
   optimizer.initialAccumulator = upTo1e30("initial_accumulator");
   optimizer.weightDecay = upTo1e30("weight_decay");
-  if (optimizer.kind != OptimizerKind::Adam)
-    return optimizer;
-  if (!(optimizer.beta1 >= 0 && optimizer.beta1 < 1))
-    value["beta1"].wrong("a number in [0, 1)");
-  if (!(optimizer.beta2 >= 0 && optimizer.beta2 < 1))
-    value["beta2"].wrong("a number in [0, 1)");
   return optimizer;
 }
 

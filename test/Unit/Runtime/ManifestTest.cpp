@@ -101,6 +101,8 @@ TEST_F(ManifestTest, FieldErrorsNameTheirPlace) {
       {"/exchanges/0/features", json::array(), "$.exchanges[0].features"},
       {"/exchanges/0/features/1", "f0",
        "$.exchanges[0].features: expected each feature once"},
+      {"/tables/0/optimizer/beta1", 1,
+       "$.tables[0].optimizer.beta1: expected a number in [0, 1), found 1"},
       {"/tables/0/optimizer/eps", -1,
        "$.tables[0].optimizer.eps: expected a number in [0, 1e30], found -1"},
       {"/exchanges/0/id_type", "u64", "expected one of \"i32\", \"i64\""},
