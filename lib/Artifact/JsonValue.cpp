@@ -35,6 +35,11 @@ bool JsonValue::has(const char *field) const {
   return value.is_object() && value.contains(field);
 }
 
+JsonValue JsonValue::at(size_t index) const {
+  return JsonValue(value[index], document,
+                   path + "[" + std::to_string(index) + "]");
+}
+
 int64_t JsonValue::integer(int64_t least, int64_t most) const {
   bool fits = value.is_number_integer() &&
               !(value.is_number_unsigned() &&

@@ -29,14 +29,15 @@ public:
 
   JsonValue operator[](const char *field) const;
   bool has(const char *field) const;
+  /// An element of an array that list() has read.
+  JsonValue at(size_t index) const;
 
   template <typename Read> auto list(Read read) const {
     if (!value.is_array())
       wrong("an array");
     std::vector<decltype(read(*this))> result;
     for (size_t i = 0; i < value.size(); ++i)
-      result.push_back(read(
-          JsonValue(value[i], document, path + "[" + std::to_string(i) + "]")));
+      result.push_back(read(at(i)));
     return result;
   }
 

@@ -1,32 +1,23 @@
 //===- ReadLayout.cpp - Reads the layout of exchanges ---------------------===//
 //
 // Turns the member `layout` of manifest.json into ExchangeLayouts and checks
-// that steps can run by them: no index, row or column is out of range, and no
-// column is written twice or not at all.
+// types and ranges on the way, and that entries are where the plan binds them;
+// that all parts together give right results is checked in CheckLayout.cpp.
 //
 //===----------------------------------------------------------------------===//
 
 #include "ReadLayout.h"
 
+#include "CheckLayout.h"
+
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 namespace neuroshard {
 namespace {
 
 using LayoutValue = JsonValue;
-
-/// Sorts ranges. True if they cover [0, size) once.
-bool tile(std::vector<Range> ranges, int64_t size) {
-  std::sort(ranges.begin(), ranges.end());
-  int64_t end = 0;
-  for (const Range &range : ranges) {
-    if (range.begin != end)
-      return false;
-    end = range.end;
-  }
-  return end == size;
-}
 
 Range readBounds(const LayoutValue &value, int64_t size) {
   std::vector<int64_t> bounds = value.list(
@@ -54,6 +45,8 @@ public:
     layout.results.resize(spec.lookups.size());
     for (size_t k = 0; k < results.size(); ++k)
       readResult(results[k], k);
+    checkBuckets(value, plan, spec, layout);
+    checkRelays(value, groups, layout);
     return std::move(layout);
   }
 
@@ -97,13 +90,26 @@ private:
     layout.owners.resize(devices.size());
     layout.locals.resize(devices.size());
     numbers.resize(devices.size());
+    partOfEntry.resize(devices.size());
+    entriesOfLookup.resize(spec.lookups.size());
     for (size_t device = 0; device < devices.size(); ++device) {
       readStreams(devices[device], device);
       readEntries(devices[device]["entries"], device);
       if (layout.locals[device].streams != layout.locals[0].streams)
         devices[device]["streams"].wrong(
             "the same replicated tables as on device 0");
+      if (!haveEqualLookups(layout.locals[device], layout.locals[0]))
+        devices[device]["entries"].wrong(
+            "replicated tables in the same order as on device 0");
     }
+  }
+
+  static bool haveEqualLookups(const StreamSet &a, const StreamSet &b) {
+    return std::equal(a.entries.begin(), a.entries.end(), b.entries.begin(),
+                      b.entries.end(),
+                      [](const EntryLayout &one, const EntryLayout &other) {
+                        return one.lookup == other.lookup;
+                      });
   }
 
   void readStreams(const LayoutValue &value, size_t device) {
@@ -145,8 +151,7 @@ private:
       isRead[static_cast<size_t>(kernel)] = true;
       readEntry(item, device, kernel);
     }
-    for (StreamSet *set : {&layout.owners[device], &layout.locals[device]})
-      placeColumns(value, *set);
+    partOfEntry[device].resize(layout.owners[device].entries.size(), -1);
   }
 
   void readEntry(const LayoutValue &value, size_t device, int32_t kernel) {
@@ -179,6 +184,8 @@ private:
                   "\"");
     if (entry.relayed && (!entry.pooled || isLocal || groups.numGroups() < 2))
       value["relayed"].wrong("false");
+    checkDivided(value["divided"], entry, set);
+    placeColumns(value, entry, set);
     auto number = static_cast<int32_t>(set.entries.size());
     if (isLocal) {
       layout.hasReplicated = true;
@@ -186,23 +193,41 @@ private:
     } else {
       layout.hasRemote = true;
       numbers[device].push_back(number);
+      ++entriesOfLookup[static_cast<size_t>(entry.lookup)];
     }
     set.entries.push_back(entry);
   }
 
-  /// The pooled entries of a device lie side by side.
-  static void placeColumns(const LayoutValue &value, StreamSet &set) {
-    std::vector<Range> direct, relayed;
-    for (const EntryLayout &entry : set.entries) {
-      if (!entry.pooled)
-        continue;
-      (entry.relayed ? relayed : direct)
-          .push_back(
-              {entry.pooledColumn, entry.pooledColumn + entry.cols.size()});
-      (entry.relayed ? set.relayedWidth : set.pooledWidth) += entry.cols.size();
-    }
-    if (!tile(direct, set.pooledWidth) || !tile(relayed, set.relayedWidth))
-      value.wrong("columns of pooled lookups side by side");
+  void checkDivided(const LayoutValue &value, const EntryLayout &entry,
+                    const StreamSet &set) const {
+    int32_t bucket = set.streams[static_cast<size_t>(entry.stream)].bucket;
+    bool isDivided =
+        isDividedAfterSum(spec.lookups[static_cast<size_t>(entry.lookup)],
+                          layout.buckets[static_cast<size_t>(bucket)]);
+    if (value.boolean() != isDivided)
+      value.wrong(isDivided
+                      ? "true, as it is a mean over a part of the rows"
+                      : "false, as it is no mean over a part of the rows");
+  }
+
+  /// The entries of a device lie side by side, in their order.
+  static void placeColumns(const LayoutValue &value, const EntryLayout &entry,
+                           StreamSet &set) {
+    int64_t unpooledColumn = 0;
+    int64_t &width = !entry.pooled   ? unpooledColumn
+                     : entry.relayed ? set.relayedWidth
+                                     : set.pooledWidth;
+    if (entry.pooledColumn != width)
+      value["column"].wrong(std::to_string(width) +
+                            ": columns of pooled lookups side by side");
+    width += entry.cols.size();
+    int64_t padded = 0;
+    if (!set.entries.empty())
+      padded = set.entries.back().paddedColumn +
+               paddedColumns(set.entries.back().cols.size());
+    if (entry.paddedColumn != padded)
+      value["padded_column"].wrong(std::to_string(padded) +
+                                   ": columns of lookups side by side");
   }
 
   void readRelays(const LayoutValue &value) {
@@ -220,12 +245,14 @@ private:
                         const std::vector<int32_t> &members) {
     RelayLayout relay;
     relay.width = value["width"].integer(0, kMostColumns);
-    std::vector<Range> columns;
+    int64_t end = 0;
     relay.sums = value["sums"].list([&](const LayoutValue &item) {
       RelaySum sum{item["column"].integer(0, relay.width),
                    item["size"].integer(1, relay.width),
                    {}};
-      columns.push_back({sum.column, sum.column + sum.size});
+      if (sum.column != end)
+        item["column"].wrong(std::to_string(end) + ": sums side by side");
+      end += sum.size;
       sum.sources = item["sources"].list([&](const LayoutValue &source) {
         auto parts = items(source, 2);
         int32_t index = parts[0].index(members.size());
@@ -240,96 +267,93 @@ private:
         item["sources"].wrong("at least one source");
       return sum;
     });
-    if (!tile(columns, relay.width))
-      value["sums"].wrong("sums side by side");
+    if (end != relay.width)
+      value["width"].wrong(std::to_string(end) + ", the columns of the sums");
     return relay;
   }
 
   void readResult(const LayoutValue &value, size_t lookup) {
     ResultLayout &result = layout.results[lookup];
     result.replicated = value["replicated"].boolean();
-    size_t entries = 0;
-    for (const StreamSet &set : layout.owners)
-      entries += countEntries(set, lookup);
-    std::vector<std::pair<int32_t, int32_t>> places;
-    for (const LayoutValue &item : items(value["parts"], entries)) {
-      places.push_back(readPlace(item));
-      addPart(item, places, lookup);
-    }
+    for (const LayoutValue &item :
+         items(value["parts"], entriesOfLookup[lookup]))
+      addPart(item, lookup);
     for (size_t i = 0; i < layout.locals[0].entries.size(); ++i)
       if (layout.locals[0].entries[i].lookup == static_cast<int32_t>(lookup))
         result.localEntry = static_cast<int32_t>(i);
     if (result.replicated != (result.localEntry >= 0))
       value["replicated"].wrong(result.replicated ? "false" : "true");
-    if (result.replicated)
+    if (result.replicated) {
+      for (const char *field : {"segments", "relayed", "relayed_segments"})
+        items(value[field], 0);
       return;
+    }
     result.segments =
-        readSegments(value["segments"], lookup, [&](const LayoutValue &part) {
-          auto place = readPlace(part);
-          auto found = std::find(places.begin(), places.end(), place);
-          if (found == places.end())
-            part.wrong("one of the parts");
-          size_t index = static_cast<size_t>(found - places.begin());
-          return std::pair(static_cast<int32_t>(index),
-                           result.parts[index].cols);
-        });
+        readSegments(value["segments"], lookup, columnsOf(result.parts),
+                     [&](const LayoutValue &part) {
+                       auto [device, entry] = readPlace(part, lookup);
+                       return partOfEntry[device][entry];
+                     });
     readRelayed(value, lookup);
   }
 
-  static size_t countEntries(const StreamSet &set, size_t lookup) {
-    return static_cast<size_t>(std::count_if(
-        set.entries.begin(), set.entries.end(), [&](const EntryLayout &entry) {
-          return entry.lookup == static_cast<int32_t>(lookup);
-        }));
+  template <typename Parts>
+  static std::vector<Range> columnsOf(const Parts &parts) {
+    std::vector<Range> columns;
+    for (const auto &part : parts)
+      columns.push_back(part.cols);
+    return columns;
   }
 
-  /// [device, number of its entry].
-  std::pair<int32_t, int32_t> readPlace(const LayoutValue &value) const {
+  /// Device and index of one of its own entries, which has the lookup. Written
+  /// as [device, number among all entries].
+  std::pair<size_t, size_t> readPlace(const LayoutValue &value,
+                                      size_t lookup) const {
     auto parts = items(value, 2);
-    int32_t device = parts[0].index(numbers.size());
-    return {device,
-            parts[1].index(numbers[static_cast<size_t>(device)].size())};
+    auto device = static_cast<size_t>(parts[0].index(numbers.size()));
+    int32_t entry =
+        numbers[device]
+               [static_cast<size_t>(parts[1].index(numbers[device].size()))];
+    const StreamSet &owner = layout.owners[device];
+    if (entry < 0 || owner.entries[static_cast<size_t>(entry)].lookup !=
+                         static_cast<int32_t>(lookup))
+      value.wrong("an entry of lookup " + std::to_string(lookup));
+    return {device, static_cast<size_t>(entry)};
   }
 
-  void addPart(const LayoutValue &value,
-               const std::vector<std::pair<int32_t, int32_t>> &places,
-               size_t lookup) {
-    auto [device, number] = places.back();
-    int32_t entry =
-        numbers[static_cast<size_t>(device)][static_cast<size_t>(number)];
-    const StreamSet &owner = layout.owners[static_cast<size_t>(device)];
-    if (entry < 0 ||
-        owner.entries[static_cast<size_t>(entry)].lookup !=
-            static_cast<int32_t>(lookup) ||
-        std::count(places.begin(), places.end(), places.back()) > 1)
-      value.wrong("each entry of the lookup once");
-    const EntryLayout &source = owner.entries[static_cast<size_t>(entry)];
+  void addPart(const LayoutValue &value, size_t lookup) {
+    auto [device, entry] = readPlace(value, lookup);
+    const StreamSet &owner = layout.owners[device];
+    const EntryLayout &source = owner.entries[entry];
     const StreamLayout &stream =
         owner.streams[static_cast<size_t>(source.stream)];
-    layout.results[lookup].parts.push_back(
-        {device, entry, stream.bucket, stream.rows, source.cols});
+    PartialColumns part{static_cast<int32_t>(device),
+                        static_cast<int32_t>(entry), stream.bucket, stream.rows,
+                        source.cols};
+    std::vector<PartialColumns> &parts = layout.results[lookup].parts;
+    auto key = [](const PartialColumns &one) {
+      return std::tie(one.device, one.rows, one.cols);
+    };
+    if (!parts.empty() && key(parts.back()) >= key(part))
+      value.wrong("entries by device, rows and columns, each once");
+    partOfEntry[device][entry] = static_cast<int32_t>(parts.size());
+    parts.push_back(part);
   }
 
-  /// Segments of a result; `readPart` gives a part's number and columns.
+  /// Segments of a result whose parts have these columns; `readPart` gives a
+  /// part's number.
   template <typename ReadPart>
   std::vector<Segment> readSegments(const LayoutValue &value, size_t lookup,
-                                    const ReadPart &readPart) {
-    std::vector<Range> columns;
+                                    const std::vector<Range> &columns,
+                                    const ReadPart &readPart) const {
     auto segments = value.list([&](const LayoutValue &item) {
-      Segment segment{readBounds(item["cols"], dimOf(lookup)), {}};
-      columns.push_back(segment.cols);
-      segment.parts = item["parts"].list([&](const LayoutValue &part) {
-        auto [number, cols] = readPart(part);
-        if (cols.begin > segment.cols.begin || cols.end < segment.cols.end)
-          part.wrong("a part with these columns");
-        return number;
-      });
+      Segment segment{readBounds(item["cols"], dimOf(lookup)),
+                      item["parts"].list(readPart)};
       if (segment.parts.empty())
         item["parts"].wrong("at least one part");
       return segment;
     });
-    if (!tile(columns, dimOf(lookup)))
-      value.wrong("each column of the table once");
+    checkSegments(value, segments, columns, dimOf(lookup));
     return segments;
   }
 
@@ -354,14 +378,15 @@ private:
     if (result.relayed.empty() == isRelayed(result))
       value["relayed"].wrong(isRelayed(result) ? "what relays send"
                                                : "nothing");
-    if (!isRelayed(result))
+    if (!isRelayed(result)) {
+      items(value["relayed_segments"], 0);
       return;
-    result.segments = readSegments(
-        value["relayed_segments"], lookup, [&](const LayoutValue &part) {
-          int32_t number = part.index(result.relayed.size());
-          return std::pair(number,
-                           result.relayed[static_cast<size_t>(number)].cols);
-        });
+    }
+    result.segments =
+        readSegments(value["relayed_segments"], lookup,
+                     columnsOf(result.relayed), [&](const LayoutValue &part) {
+                       return part.index(result.relayed.size());
+                     });
   }
 
   bool isRelayed(const ResultLayout &result) const {
@@ -378,6 +403,9 @@ private:
   ExchangeLayout layout;
   /// Per device, of each entry its number in `owners`, -1 for copies.
   std::vector<std::vector<int32_t>> numbers;
+  /// Per device, of each entry in `owners` its number in the result's parts.
+  std::vector<std::vector<int32_t>> partOfEntry;
+  std::vector<size_t> entriesOfLookup; ///< of all owners.
 };
 
 } // namespace

@@ -9,9 +9,9 @@
 namespace neuroshard {
 
 /// Reads the member `layout` of a manifest. Throws a RuntimeError unless every
-/// index is in range, every shard is looked up where it is bound, and rows and
-/// results have each of their columns once. Expects a plan that checkManifest()
-/// accepts.
+/// index is in range, every shard is looked up where it is bound, and each
+/// result gets each column of each of its parts once, directly or through one
+/// relay. Expects a plan that checkManifest() accepts.
 std::vector<ExchangeLayout> readLayouts(const JsonValue &value,
                                         const ExchangePlan &plan);
 

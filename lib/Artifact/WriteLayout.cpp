@@ -7,6 +7,7 @@
 
 #include "WriteLayout.h"
 
+#include "CheckLayout.h"
 #include "neuroshard/Artifact/ExchangeLayout.h"
 
 #include <algorithm>
@@ -59,8 +60,6 @@ private:
     int64_t firstStream =
         copied ? static_cast<int64_t>(owner.streams.size()) : 0;
     const StreamLayout &stream = set.streams[static_cast<size_t>(entry.stream)];
-    bool isMean = spec.lookups[static_cast<size_t>(entry.lookup)].pooling ==
-                  Pooling::Mean;
     return {
         {"kernel", entry.kernel},
         {"slot", entry.slot},
@@ -71,9 +70,9 @@ private:
         {"padded_column", entry.paddedColumn},
         {"replicated", copied},
         {"relayed", entry.relayed},
-        {"divided",
-         isMean &&
-             layout.buckets[static_cast<size_t>(stream.bucket)].isPartOfRows}};
+        {"divided", isDividedAfterSum(
+                        spec.lookups[static_cast<size_t>(entry.lookup)],
+                        layout.buckets[static_cast<size_t>(stream.bucket)])}};
   }
 
   const ExchangeLayout &layout;
