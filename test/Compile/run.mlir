@@ -12,7 +12,7 @@
 // RUN: neuroshard-run %t/p --batch 9 --pooling 3 --tolerance 1e-6
 
 // The difference tolerated by default is that of the type in which results travel.
-// RUN: neuroshard-compile %S/Inputs/model.mlir -o %t/bf16 --topology 2xCPU --reference --wire-type bf16
+// RUN: neuroshard-compile %S/Inputs/planned.mlir -o %t/bf16 --reference --wire-type bf16
 // RUN: neuroshard-run %t/bf16 --batch 9 --pooling 3
 // RUN: not neuroshard-run %t/bf16 --batch 9 --pooling 3 --tolerance 1e-9 2>&1 | FileCheck %s --check-prefix=FAR
 // FAR: error: the result differs from the unsharded program by {{.*}}, more than 1e-09; results travel as bf16, and --tolerance sets another limit

@@ -35,7 +35,7 @@
 // RUN: neuroshard-bench model %t/gpu.safetensors --device-class H200 --members 1
 // RUN: not neuroshard-opt %s --neuroshard-plan="cost-model=%t/small.safetensors,%t/gpu.safetensors" 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=CLASS --implicit-check-not=error:
-// CLASS: error: option 'cost-model': cost_model: model 'gpu' is for device class H200, of which the topology has no device
+// CLASS: error: option 'cost-model': model 'gpu' is for device class H200, of which the topology has no device
 // RUN: not neuroshard-opt %s --neuroshard-plan="cost-model=%t/missing.safetensors" 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=MISSING --implicit-check-not=error:
 // MISSING: error: option 'cost-model': {{.*}}missing.safetensors: cannot open

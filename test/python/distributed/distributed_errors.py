@@ -172,7 +172,7 @@ def case_disagreement(context):
     else:
         raises(ns.distributed.GroupError, f"rank {last}: the check of plan and problem failed: "
                "InvalidPlan", lambda: context.make(plan, problem))
-    raises(Exception, "learning rate" if odd else f"rank {last}",
+    raises(Exception, "learning_rate" if odd else f"rank {last}",
            lambda: context.make(plan, problem, -1 if odd else 0.5))
     for name, options in (("seed", {"seed": int(odd)}), ("gradient_division",
                                                         {"gradient_division": odd}),

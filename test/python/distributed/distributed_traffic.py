@@ -24,7 +24,7 @@ class Sent:
         self.taken = collections.Counter()
         self.ranks, self.rows, self.headers = ranks, 0, 0
         swap, swap_rows, gather = transport.swap, transport.swap_rows, transport.gather
-        start, empty, add = stepper.outbox.start, stepper._empty, stepper.norms._add
+        start, empty, add = stepper.id_exchange.start, stepper._empty, stepper.norms._add
 
         def noted_swap(send, send_counts, receive_counts):
             arrival = swap(send, send_counts, receive_counts)
@@ -85,7 +85,7 @@ class Sent:
 
         transport.swap, transport.swap_rows = noted_swap, noted_rows
         transport.gather = noted_gather
-        stepper.outbox.start, stepper._empty = noted_start, noted_empty
+        stepper.id_exchange.start, stepper._empty = noted_start, noted_empty
         stepper.norms._add = noted_add
 
     @staticmethod
