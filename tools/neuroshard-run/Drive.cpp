@@ -269,14 +269,6 @@ void Driver::run() {
 
 } // namespace
 
-double toleranceFor(ElementType wireType, double largestValue) {
-  constexpr double kLeast = 1e-5, kRoundings = 8;
-  if (wireType == ElementType::F32)
-    return kLeast;
-  double rounding = wireType == ElementType::BF16 ? 0x1p-8 : 0x1p-11;
-  return std::max(kLeast, kRoundings * rounding * largestValue);
-}
-
 void drive(DriveOptions options, std::ostream &out) {
   Signature signature = readSignature(options.directory);
   if (!options.workload.empty())

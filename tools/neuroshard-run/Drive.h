@@ -29,10 +29,6 @@ struct DriveOptions {
   double tolerance = -1;
 };
 
-/// The difference that is tolerated by default in values up to `largestValue`:
-/// 1e-5, or 8 roundings to the type in which results and gradients travel.
-double toleranceFor(ElementType wireType, double largestValue);
-
 /// Runs the steps and prints times, phases and differences. Throws
 /// std::runtime_error if something fails or a difference is too large.
 void drive(DriveOptions options, std::ostream &out);

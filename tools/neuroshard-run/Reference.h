@@ -7,6 +7,7 @@
 #include "Signature.h"
 #include "Tensor.h"
 
+#include "neuroshard/Model/Types.h"
 #include "neuroshard/Runtime/DriverABI.h"
 
 #include <optional>
@@ -21,6 +22,10 @@ struct Difference {
   int64_t differing = 0;   ///< elements with other bits.
   int64_t elements = 0;
 };
+
+/// The difference that is tolerated by default in values up to `largestValue`:
+/// 1e-5, or 8 roundings to the type in which results and gradients travel.
+double toleranceFor(ElementType wireType, double largestValue);
 
 /// The unsharded program of an artifact with a copy of the world's tables.
 /// Throws std::runtime_error if something cannot be read.
