@@ -18,7 +18,6 @@ namespace neuroshard::emulator {
 
 namespace {
 constexpr size_t kAlignment = 16;
-constexpr int kFresh = 0xFF;
 
 struct Allocation {
   std::byte *mapping;
@@ -46,8 +45,9 @@ size_t getPageBytes() {
 
 /// Whether no byte was written since the allocation.
 bool isFresh(const std::byte *begin, const std::byte *end) {
-  return std::all_of(
-      begin, end, [](std::byte value) { return value == std::byte(kFresh); });
+  return std::all_of(begin, end, [](std::byte value) {
+    return value == std::byte(kFreshByte);
+  });
 }
 
 bool isDamaged(const std::byte *begin, const Allocation &allocation) {
@@ -83,7 +83,7 @@ void *allocateMemory(int device, size_t bytes) {
     munmap(mapping, inside + 2 * page);
     return nullptr;
   }
-  std::memset(first, kFresh, inside);
+  std::memset(first, kFreshByte, inside);
   std::byte *begin = first + inside - aligned;
   getAllocations()[begin] = {static_cast<std::byte *>(mapping),
                              inside + 2 * page, bytes, device};

@@ -15,6 +15,9 @@
 
 namespace neuroshard::emulator {
 
+/// What every byte of new memory is.
+inline constexpr int kFreshByte = 0xFF;
+
 /// Reported memory of each device. Allocations fail when this machine has no
 /// more.
 inline constexpr size_t kDeviceMemoryBytes = size_t{80} << 30;

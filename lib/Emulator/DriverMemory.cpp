@@ -165,7 +165,7 @@ EMULATOR_EXPORT CUresult cuMemAllocHost_v2(void **pointer, size_t bytes) {
   if (!*pointer)
     return fail(CUDA_ERROR_OUT_OF_MEMORY,
                 "no " + std::to_string(bytes) + " bytes of host memory");
-  std::memset(*pointer, 0xFF, bytes);
+  std::memset(*pointer, kFreshByte, bytes);
   pinned.add(*pointer, bytes);
   return CUDA_SUCCESS;
 }
