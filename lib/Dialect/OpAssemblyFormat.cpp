@@ -1,4 +1,4 @@
-//===- AssemblyFormat.cpp - Custom directives of the ops' text form -------===//
+//===- OpAssemblyFormat.cpp - Custom directives of the ops' text form -----===//
 //
 // The generated op classes parse and print themselves by these.
 //
