@@ -68,6 +68,45 @@ PlanningError diagnoseInvalid(const Diagnostics &errors, Target target,
   return error;
 }
 
+/// A result, or why there is none, and whether a better plan broke a rule.
+struct Attempt {
+  tl::expected<SearchResult, PlanningError> result;
+  bool brokeRule = false;
+};
+
+Attempt attempt(const ShardingProblem &problem, const SearchContext &context,
+                const SearchRun &run) {
+  tl::expected<std::vector<UnitPtr>, PlanningError> units =
+      initialUnits(context);
+  if (!units)
+    return {tl::unexpected(units.error())};
+  if (std::optional<PlanningError> impossible = findImpossible(context, *units))
+    return {tl::unexpected(*impossible)};
+  SearchOutcome outcome = run(context, *units);
+  if (!outcome.state)
+    return {tl::unexpected(
+        diagnoseFailure(context, *units, outcome.blocking.get()))};
+  outcome.state.emplace(withEvenColumns(std::move(*outcome.state)));
+  bool brokeRule = outcome.brokeRule;
+  SearchResult result = finish(problem, context, *units, std::move(outcome));
+  Diagnostics errors = verify(result.plan, problem);
+  if (!errors.empty())
+    return {tl::unexpected(diagnoseInvalid(errors, problem.target,
+                                           context.options.algorithm)),
+            true};
+  return {std::move(result), brokeRule};
+}
+
+/// Whether a plan may cut some table so that its shards exchange norms.
+bool exchangesNorms(const SearchContext &context) {
+  for (size_t i = 0; i < context.problem.tables.size(); ++i) {
+    const TableRules &rules = context.rulesOf(static_cast<int>(i));
+    if (rules.exactRows && rules.allows(ShardingKind::RowColumn))
+      return true;
+  }
+  return false;
+}
+
 } // namespace
 
 SearchOutcome neuroshard::runAlgorithm(const SearchContext &context,
@@ -98,22 +137,20 @@ SearchOutcome neuroshard::runAlgorithm(const SearchContext &context,
 tl::expected<SearchResult, PlanningError>
 neuroshard::runSearch(const ShardingProblem &problem, const CostModel &model,
                       const SearchOptions &options, const SearchRun &run) {
-  SearchContext context(problem, model, options);
-  tl::expected<std::vector<UnitPtr>, PlanningError> units =
-      initialUnits(context);
-  if (!units)
-    return tl::unexpected(units.error());
-  if (std::optional<PlanningError> impossible = findImpossible(context, *units))
-    return tl::unexpected(*impossible);
-  SearchOutcome outcome = run(context, *units);
-  if (!outcome.state)
-    return tl::unexpected(
-        diagnoseFailure(context, *units, outcome.blocking.get()));
-  outcome.state.emplace(withEvenColumns(std::move(*outcome.state)));
-  SearchResult result = finish(problem, context, *units, std::move(outcome));
-  Diagnostics errors = verify(result.plan, problem);
-  if (!errors.empty())
-    return tl::unexpected(
-        diagnoseInvalid(errors, problem.target, options.algorithm));
-  return result;
+  // Bands of whole rows beside bands cut by columns make the best plans, but a
+  // band alone does not tell what its table's norms need. So first they are
+  // free and the plan is verified; if it needs more room, they are equal.
+  SearchContext context(problem, model, options, RowWidths::Free);
+  Attempt first = attempt(problem, context, run);
+  if (!first.brokeRule || !exchangesNorms(context))
+    return first.result;
+  SearchOptions rest = options;
+  if (rest.deadlineSeconds)
+    rest.deadlineSeconds =
+        std::max(0.0, *rest.deadlineSeconds - context.seconds());
+  Attempt second = attempt(problem, SearchContext(problem, model, rest), run);
+  bool better =
+      second.result && (!first.result || second.result->breakdown.costMs <
+                                             first.result->breakdown.costMs);
+  return better ? second.result : first.result;
 }

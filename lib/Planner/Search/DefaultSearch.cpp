@@ -215,9 +215,11 @@ void DefaultSearch::keepResult(const Chain &best, int64_t budget) {
   if (outcome.state->costMs() > cheapestStart().costMs)
     outcome.state.emplace(cheapestStart().state);
   // Edits do not check every rule, around hand-written shards, say.
-  if (!verify(outcome.state->plan(), context.problem).empty())
+  if (!verify(outcome.state->plan(), context.problem).empty()) {
+    outcome.brokeRule = true;
     if (const InitialSolution *valid = cheapestValidStart())
       outcome.state.emplace(valid->state);
+  }
   outcome.tried.push_back("then descent: " + formatMs(outcome.state->costMs()));
   outcome.explanation.push_back("start: " + best.start->what);
   outcome.stopReason = context.deadlinePassed()

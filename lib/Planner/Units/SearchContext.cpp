@@ -55,12 +55,12 @@ static std::span<const Shard> previousShards(const SearchOptions &options) {
 
 SearchContext::SearchContext(const ShardingProblem &given,
                              const CostModel &model,
-                             const SearchOptions &options)
+                             const SearchOptions &options, RowWidths widths)
     : summary(summaryOf(given)), problem(summary ? *summary : given),
       shares(snapshotShares(given)), model(model), options(options),
       deviceCount(problem.topology.deviceCount()),
       innerGroupOfDevice(groupOfDevices(problem.topology.levels.back())),
-      features(featuresOfTables(problem)),
+      widths(widths), features(featuresOfTables(problem)),
       rules(tableRules(problem, previousShards(options))),
       pieces(std::make_unique<UnitStore>()),
       computes(std::make_unique<ComputeCache>()),

@@ -19,6 +19,13 @@ class ComputeCache;
 class SearchThreads;
 class UnitStore;
 
+/// Whether the row bands of a table whose column shards exchange norms may
+/// differ in being cut by columns.
+enum class RowWidths {
+  Equal, // all are cut or none
+  Free,
+};
+
 /// A problem with everything derived from it that does not change during a
 /// search.
 class SearchContext {
@@ -28,7 +35,8 @@ class SearchContext {
 public:
   /// All arguments must outlive the context.
   SearchContext(const ShardingProblem &given, const CostModel &model,
-                const SearchOptions &options);
+                const SearchOptions &options,
+                RowWidths widths = RowWidths::Equal);
   ~SearchContext();
 
   const Table &table(int index) const {
@@ -43,15 +51,16 @@ public:
     return rules[static_cast<size_t>(table)];
   }
   /// needsNormExchange() of all shards of the table, of which this is one, told
-  /// from this one alone. That is possible because no search cuts some rows of
-  /// such a table by columns and leaves others whole. Where given shards do so,
-  /// shards of whole rows count as if they exchanged norms, too.
+  /// from this one alone: right for RowWidths::Equal, where given shards of
+  /// whole rows beside cut ones count as if they exchanged norms. With
+  /// RowWidths::Free shards of whole rows never do.
   bool exchangesNormsOf(int table, const Shard &shard) const {
     const Table &source = this->table(table);
     bool wholeRow = shard.width() == source.dim;
     return rulesOf(table).exactRows &&
            (!wholeRow ||
-            (rulesOf(table).columnsCutBefore && shard.rows() != source.rows));
+            (widths == RowWidths::Equal && rulesOf(table).columnsCutBefore &&
+             shard.rows() != source.rows));
   }
   /// May a shard of so many rows and columns of the table be cut by columns, or
   /// be made by joining columns? Not where that mixes whole and cut rows, see
@@ -59,8 +68,8 @@ public:
   bool mayMixWidths(int table, int64_t rows, int64_t width) const {
     const Table &source = this->table(table);
     const TableRules &rule = rulesOf(table);
-    return !rule.exactRows || rule.columnsCutBefore || rows == source.rows ||
-           width != source.dim;
+    return widths == RowWidths::Free || !rule.exactRows ||
+           rule.columnsCutBefore || rows == source.rows || width != source.dim;
   }
   const DeviceClass &classOf(int device) const {
     return *usedClasses[classIndexOf(device)];
@@ -112,6 +121,7 @@ private:
   struct Progress;
   void reportProgress() const;
 
+  RowWidths widths;
   std::unordered_map<std::string_view, int> tableOfName;
   std::vector<std::vector<int>> features;
   std::vector<TableRules> rules;

@@ -20,6 +20,8 @@ struct SearchOutcome {
   std::vector<std::string> explanation;
   std::vector<std::string> tried;
   std::string stopReason;
+  /// A better plan was found that breaks a rule.
+  bool brokeRule = false;
   int64_t evaluations = 0;
   /// When the search failed: the last unit that fitted on no device, if known.
   UnitPtr blocking;
