@@ -15,8 +15,8 @@
 // RUN: neuroshard-compile %S/Inputs/planned.mlir -o %t/bf16 --reference --wire-type bf16
 // RUN: neuroshard-run %t/bf16 --batch 9 --pooling 3
 // RUN: not neuroshard-run %t/bf16 --batch 9 --pooling 3 --tolerance 1e-9 2>&1 | FileCheck %s --check-prefix=FAR
-// FAR: error: the result differs from the unsharded program by {{.*}}, more than 1e-09; results travel as bf16, and --tolerance sets another limit
+// FAR: neuroshard-run: the result differs from the unsharded program by {{.*}}, more than 1e-09; results travel as bf16, and --tolerance sets another limit
 
 // RUN: echo '{"schema": "neuroshard.workload.v1", "batch": {"global_size": 9}, "tables": [{"name": "t", "rows": 5, "dim": 4}], "features": [{"name": "strange", "table": "t"}]}' > %t/strange.json
 // RUN: not neuroshard-run %t/1 --batch 9 --workload %t/strange.json 2>&1 | FileCheck %s --check-prefix=STRANGE
-// STRANGE: error: '{{.*}}strange.json' lists none of the artifact's features: {{.+}}
+// STRANGE: neuroshard-run: '{{.*}}strange.json' lists none of the artifact's features: {{.+}}
