@@ -2,7 +2,7 @@
 
 #include "neuroshard/Artifact/StepBuffers.h"
 
-#include "ExchangeCounts.h"
+#include "ExchangeBuffers.h"
 #include "StepBuffersOnGpus.h"
 #include "neuroshard/Artifact/HierarchicalSizes.h"
 #include "neuroshard/Model/RowLayout.h"
@@ -13,8 +13,6 @@
 namespace neuroshard {
 namespace {
 
-constexpr int64_t kFloatBytes = 4, kIndexBytes = 8;
-
 /// Grouping ids by row: keys and the same once more, distinct rows, where the
 /// ids of each begin, and the order in 4 bytes.
 constexpr int64_t rowSortBytes(int64_t ids) {
@@ -22,15 +20,12 @@ constexpr int64_t rowSortBytes(int64_t ids) {
 }
 
 /// The buffers of one exchange in the runtime on CPUs.
-class CpuExchangeBuffers : private ExchangeCounts {
+class CpuExchangeBuffers : private ExchangeBuffers {
 public:
   CpuExchangeBuffers(const ExchangePlan &plan, size_t exchange,
                      const ExchangeLayout &layout, const StepLoad &load,
                      std::vector<BufferBytes> &devices)
-      : ExchangeCounts(plan.exchanges[exchange], load.exchanges[exchange]),
-        plan(plan), layout(layout), wire(elementBytes(plan.wireType)),
-        isCast(plan.wireType != ElementType::F32), travels(count > 1),
-        devices(devices) {
+      : ExchangeBuffers(plan, exchange, layout, load, devices) {
     for (int64_t batch : this->load.batches)
       bags += batch;
   }
@@ -53,10 +48,6 @@ public:
   }
 
 private:
-  const ExchangeLookup &lookupOf(int32_t index) const {
-    return spec.lookups[static_cast<size_t>(index)];
-  }
-
   /// Buckets of some rows note which ids they have taken, unless bags of
   /// results alone are asked for; means count the ids of each bag.
   void addPlaces(size_t rank) {
@@ -182,13 +173,7 @@ private:
     }
   }
 
-  const ExchangePlan &plan;
-  const ExchangeLayout &layout;
-  int64_t wire;
-  bool isCast;
-  bool travels; ///< there are other ranks.
   int64_t bags = 0;
-  std::vector<BufferBytes> &devices;
 };
 
 /// The buffers of an update in the runtime on CPUs.

@@ -2,26 +2,19 @@
 
 #include "StepBuffersOnGpus.h"
 
-#include "ExchangeCounts.h"
+#include "ExchangeBuffers.h"
 
 #include <algorithm>
 
 namespace neuroshard {
 namespace {
 
-constexpr int64_t kF32 = 4, kIndex = 8;
 /// Numbers before those of ids in the header to each rank.
 constexpr int64_t kHeaderNumbers = 3;
 
-class GpuExchangeBuffers : private ExchangeCounts {
+class GpuExchangeBuffers : private ExchangeBuffers {
 public:
-  GpuExchangeBuffers(const ExchangePlan &plan, size_t exchange,
-                     const ExchangeLayout &layout, const StepLoad &load,
-                     std::vector<BufferBytes> &devices)
-      : ExchangeCounts(plan.exchanges[exchange], load.exchanges[exchange]),
-        plan(plan), layout(layout), wire(elementBytes(plan.wireType)),
-        isCast(plan.wireType != ElementType::F32), travels(count > 1),
-        devices(devices) {}
+  using ExchangeBuffers::ExchangeBuffers;
 
   void add() {
     for (size_t rank = 0; rank < count; ++rank) {
@@ -54,7 +47,7 @@ private:
                                 layout.locals[owner].streams.size());
     int64_t numbers = kHeaderNumbers + static_cast<int64_t>(most);
     devices[rank][BufferKind::Headers] +=
-        static_cast<int64_t>(count) * numbers * kIndex * (travels ? 2 : 1);
+        static_cast<int64_t>(count) * numbers * kIndexBytes * (travels ? 2 : 1);
   }
 
   /// Numbers of ids by bucket and bag, and the order of the ids in each layer.
@@ -65,17 +58,14 @@ private:
     for (size_t b = 0; b < layout.buckets.size(); ++b) {
       const BucketLayout &bucket = layout.buckets[b];
       int64_t rows =
-          plan
-              .tables[static_cast<size_t>(
-                  spec.lookups[static_cast<size_t>(bucket.lookup)].table)]
-              .rows;
+          plan.tables[static_cast<size_t>(lookupOf(bucket.lookup).table)].rows;
       isSifted |= bucket.rows != Range{0, rows};
       layers = std::max(layers, bucket.layer + 1);
       ids += bucket.layer == 0 ? load.idsOfBucket[rank][b] : 0;
     }
     auto buckets = static_cast<int64_t>(layout.buckets.size());
     devices[rank][BufferKind::Places] +=
-        kIndex *
+        kIndexBytes *
         (buckets * (load.batches[rank] + 1) + (isSifted ? layers * ids : 0));
   }
 
@@ -86,14 +76,14 @@ private:
       for (const StreamLayout &stream : set->streams)
         for (size_t rank = 0; rank < count; ++rank)
           starts += stream.pooled ? load.batches[rank] : 1;
-    devices[owner][BufferKind::ReceivedIds] += starts * kIndex;
+    devices[owner][BufferKind::ReceivedIds] += starts * kIndexBytes;
   }
 
   void addPair(size_t owner, size_t rank, int64_t ids, int64_t values) {
     BufferBytes &ofOwner = devices[owner], &ofRank = devices[rank];
     ofRank[BufferKind::SentIds] += ids;
-    ofOwner[BufferKind::Partials] += values * kF32;
-    ofRank[BufferKind::Gradients] += values * kF32;
+    ofOwner[BufferKind::Partials] += values * kFloatBytes;
+    ofRank[BufferKind::Gradients] += values * kFloatBytes;
     if (!travels)
       return;
     ofOwner[BufferKind::ReceivedIds] += ids;
@@ -110,8 +100,8 @@ private:
     for (size_t rank = 0; rank < count; ++rank) {
       int64_t values = paddedValues(layout.locals[rank], rank);
       most = std::max(most, values);
-      devices[rank][BufferKind::Partials] += values * kF32;
-      devices[rank][BufferKind::Gradients] += values * kF32;
+      devices[rank][BufferKind::Partials] += values * kFloatBytes;
+      devices[rank][BufferKind::Gradients] += values * kFloatBytes;
     }
     for (size_t rank = 0; travels && rank < count; ++rank) {
       devices[rank][BufferKind::SentGradients] += most * wire;
@@ -130,9 +120,9 @@ private:
           values += valuesOf(layout.locals[owner], rank);
         computed += values;
         if (travels)
-          devices[rank][BufferKind::SampleWeights] += values * kF32;
+          devices[rank][BufferKind::SampleWeights] += values * kFloatBytes;
       }
-      devices[owner][BufferKind::SampleWeights] += computed * kF32;
+      devices[owner][BufferKind::SampleWeights] += computed * kFloatBytes;
     }
   }
 
@@ -144,14 +134,7 @@ private:
   }
 
   /// Kernels read gradients in f32.
-  int64_t castBytes() const { return isCast ? kF32 : 0; }
-
-  const ExchangePlan &plan;
-  const ExchangeLayout &layout;
-  int64_t wire;
-  bool isCast;
-  bool travels; ///< there are other ranks.
-  std::vector<BufferBytes> &devices;
+  int64_t castBytes() const { return isCast ? kFloatBytes : 0; }
 };
 
 /// Messages of norms, and the sums.
@@ -168,7 +151,8 @@ void addGpuNorms(const ExchangePlan &plan,
     bool areAligned = haveEqualRows(shards);
     for (const ShardSpec *shard : shards)
       devices[static_cast<size_t>(shard->devices.front())][BufferKind::Norms] +=
-          kF32 * (areAligned ? mostNorms(plan, layouts, load, *shard)
+          kFloatBytes * (areAligned
+                             ? mostNorms(plan, layouts, load, *shard)
                              : load.distinctRows(shard->table, shard->rows));
   }
 }

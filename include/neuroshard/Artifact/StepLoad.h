@@ -1,4 +1,4 @@
-//===- StepLoad.h - What one step brings to a plan --------------*- C++ -*-===//
+//===- StepLoad.h - Samples and ids of one step -----------------*- C++ -*-===//
 //
 // The engine that runs a step, and the numbers of samples and ids from which
 // its traffic and its buffers follow.
@@ -21,7 +21,7 @@ namespace neuroshard {
 /// every entry begin at 16 bytes, and has no relays.
 enum class Engine { Cpu, Gpu };
 
-/// What one step brings to an exchange.
+/// Samples and ids of one step in an exchange.
 struct ExchangeLoad {
   std::vector<int64_t> batches; ///< per device: its samples.
   /// Per device: how many of its ids fall into each bucket.
