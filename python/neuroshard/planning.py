@@ -141,8 +141,9 @@ def plan(problem: ShardingProblem, *, cost_model: ModelChoice = default_of("cost
     seconds after which the best plan so far is returned; without it the result depends on
     nothing but the arguments. threads: 0 for as many as the machine runs at once; the plan does
     not depend on it. warm_start: yesterday's plan, changed only where that pays.
-    published: PublishedSettings, for algorithm="published". policy, policy_samples: for algorithm="dreamshard", the
-    file of a placement policy (None: the shipped one) and the episodes it plays by chance.
+    published: PublishedSettings, for algorithm="published". policy, policy_samples: for
+    algorithm="dreamshard", the file of a placement policy (None: the shipped one) and the
+    episodes it plays by chance.
     evaluation_budget: candidate plans the local search may evaluate; 0 for a default.
     progress: called with a Progress several times a second, and ends the search by returning
     False; True shows a line on stderr after a second, when that is a terminal; False nothing.

@@ -68,8 +68,8 @@ public:
   /// Adds an option ("-o,--output") or an argument ("data") that sets `value`,
   /// which must live until the action has run and whose value now is the
   /// default. T: std::string, int, int64_t, uint64_t, float, double, or a
-  /// vector of these. Numbers are
-  /// decimal; those that T does not hold, "nan" and "inf" are refused.
+  /// vector of these. Numbers are decimal; those that T does not hold, "nan"
+  /// and "inf" are refused.
   template <typename T>
   CommandOption add(const std::string &names, T &value,
                     const std::string &help = "");

@@ -1,4 +1,4 @@
-//===- AccessStatistics.h - How the ids of a table repeat -------*- C++ -*-===//
+//===- AccessStatistics.h - Reuse of a table's ids --------------*- C++ -*-===//
 
 #ifndef NEUROSHARD_MODEL_ACCESSSTATISTICS_H
 #define NEUROSHARD_MODEL_ACCESSSTATISTICS_H

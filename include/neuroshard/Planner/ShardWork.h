@@ -1,4 +1,4 @@
-//===- ShardWork.h - What a cost model sees of a shard ----------*- C++ -*-===//
+//===- ShardWork.h - Cost features of a shard -------------------*- C++ -*-===//
 
 #ifndef NEUROSHARD_PLANNER_SHARDWORK_H
 #define NEUROSHARD_PLANNER_SHARDWORK_H

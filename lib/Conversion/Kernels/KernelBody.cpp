@@ -1,4 +1,4 @@
-//===- KernelBody.cpp - What the bodies of kernels share ------------------===//
+//===- KernelBody.cpp - Input defaults and index loads of kernels ---------===//
 
 #include "KernelBody.h"
 

@@ -1,4 +1,4 @@
-//===- Prefetch.h - What kernels of CPUs prefetch ---------------*- C++ -*-===//
+//===- Prefetch.h - Prefetch distance of CPU kernels ------------*- C++ -*-===//
 
 #ifndef NEUROSHARD_LIB_CONVERSION_KERNELS_PREFETCH_H
 #define NEUROSHARD_LIB_CONVERSION_KERNELS_PREFETCH_H

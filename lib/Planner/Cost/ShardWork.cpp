@@ -1,4 +1,4 @@
-//===- ShardWork.cpp - What a cost model sees of a shard ------------------===//
+//===- ShardWork.cpp - Cost features of a shard ---------------------------===//
 
 #include "neuroshard/Planner/ShardWork.h"
 

@@ -1,4 +1,4 @@
-//===- Traffic.cpp - Bytes of a plan between devices ----------------------===//
+//===- Traffic.cpp - Traffic and buffers of a plan's steps ----------------===//
 
 #include "neuroshard/Planner/Traffic.h"
 

@@ -84,7 +84,7 @@ void WarmSearch::consider(SearchResult result, const std::string &what) {
   ShardingPlan found = result.plan;
   fitRanges(problem, warm.previous, result.plan);
   keepNames(problem, warm.previous, result.plan);
-  // Old ranges and names are worth no rule.
+  // A plan that breaks a rule with the old ranges and names goes without them.
   if (!verify(result.plan, problem).empty())
     result.plan = std::move(found);
   result.migration = migrationBetween(problem, warm.previous, result.plan);

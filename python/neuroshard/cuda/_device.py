@@ -241,8 +241,8 @@ class Device:
                    stream_of(stream))
 
     def set_step(self, learning_rate: float, step: int = 1, stream: int | None = None) -> None:
-        self._call("nsc_set_step", _fields.learning_rate(learning_rate), within(step, "step", 1, 2**62),
-                   stream_of(stream))
+        self._call("nsc_set_step", _fields.learning_rate(learning_rate),
+                   within(step, "step", 1, 2**62), stream_of(stream))
 
     def backward(self, gradients: Iterable[tuple] | ctypes.Array,
                  stream: int | None = None) -> None:

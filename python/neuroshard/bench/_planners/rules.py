@@ -1,5 +1,5 @@
-"""The rules of the comparison: which cuts both planners may make, and
-TorchRec's constraints for them."""
+"""The rules of the comparison: which cuts both planners may make, and TorchRec's constraints for
+them."""
 
 from __future__ import annotations
 
