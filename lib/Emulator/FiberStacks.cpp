@@ -18,7 +18,8 @@ namespace neuroshard::emulator {
 namespace {
 constexpr size_t kPageBytes = 4096;
 constexpr size_t kGuardBytes = 16 * kPageBytes; // pages may have 64 KiB
-constexpr size_t kStackBytes = 64 * 1024;
+/// Enough for kernels that are compiled without optimisation.
+constexpr size_t kStackBytes = 512 * 1024;
 constexpr size_t kSlotBytes = kGuardBytes + kStackBytes;
 /// Fibers begin at different offsets within a page: at equal ones, the few
 /// lines that each uses would compete for the same sets of the cache.

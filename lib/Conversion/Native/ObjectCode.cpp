@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ObjectCode.h"
+#include "RoundToBf16.h"
 
 #include "neuroshard/Runtime/KernelABI.h"
 
@@ -161,6 +162,7 @@ LogicalResult writeObjectFile(ModuleOp module, const NativeOptions &options,
     return failure();
   if (!irPath.empty() && failed(writeIR(module, *code, irPath)))
     return failure();
+  defineRoundToBf16(*code);
   return writeObject(module, *code, *machine, objectPath);
 }
 

@@ -16,6 +16,7 @@ from neuroshard.distributed._compile_cache import make_artifact
 from neuroshard import cuda
 from neuroshard.distributed._gpu import operators
 from neuroshard.errors import TensorError
+from support.artifact import EMULATED
 
 OF_GPUS = {"engine": "cuda", "device": "cpu"}
 
@@ -41,7 +42,7 @@ def case_as_on_cpus(context, number, unpooled="0"):
     problem, plan = describe(context, int(number), unpooled)
     modules = [context.make(plan, problem, seed=3, **OF_GPUS)]
     # The artifact has programs for both.
-    artifact = make_artifact(plan, problem, ("--emulate",))
+    artifact = make_artifact(plan, problem, EMULATED)
     modules.append(context.make(plan, problem, seed=3, artifact=artifact))
     generator = context.generator()
     for sizes in local_sizes(context.size, generator):

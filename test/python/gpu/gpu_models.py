@@ -1,8 +1,6 @@
 """The models, plans and batches of the comparisons of GPU kernels. Each model is one artifact
 that many cases share."""
 
-import os
-
 import torch
 
 from support import artifact
@@ -126,12 +124,11 @@ def whole_plan(model):
 
 
 def compile_model(model, plan, folder, *options):
-    """An artifact for the emulator; for a sample of cases less optimised. Without --small-rows
-    among the options all slots are sorted, also those of few rows."""
+    """An artifact for the emulator. Without --small-rows among the options all slots are sorted,
+    also those of few rows."""
     if "--small-rows" not in options:
         options = (*options, "--small-rows", "0")
-    level = "3" if os.environ.get("NEUROSHARD_ALL") else "1"
-    return artifact.compile_text(model.text(plan), folder, "--emulate", "-O", level, *options)
+    return artifact.compile_text(model.text(plan), folder, *artifact.EMULATED, *options)
 
 
 # Batches

@@ -10,7 +10,7 @@ import torch
 
 import gpu_models as models
 from gpu_memory import Memory, unusable
-from support.artifact import compile_text
+from support.artifact import EMULATED, compile_text
 from support.batch import from_features
 from support.model import Plan, Shard, Table
 
@@ -263,7 +263,7 @@ def far_artifact(folder):
     model = models.make_model([table], [("l", "f", "far", "sum", False),
                                         ("l", "f", "far", "unpooled", False)])
     text = model.text(models.whole_plan(model)).replace('"CPU"', '"H200"')  # has the room
-    return model, compile_text(text, folder / "far", "--training", "--emulate")
+    return model, compile_text(text, folder / "far", "--training", *EMULATED)
 
 
 def test_rows_and_gradients_beyond_32_bits(far_artifact, generator):

@@ -15,6 +15,7 @@ import gpu_memory
 import neuroshard as ns
 from neuroshard import cuda
 from neuroshard.distributed._compile_cache import make_artifact
+from support.artifact import EMULATED
 
 pytestmark = pytest.mark.skipif(bool(gpu_memory.unusable()), reason=gpu_memory.unusable())
 
@@ -91,7 +92,7 @@ def predicted_update(memory, problem):
 def test_predicted_terms_are_what_the_runtime_takes(number):
     problem = problem_of(number)
     result = ns.plan(problem, seed=number)
-    artifact = make_artifact(result.plan, problem, ("--emulate",))
+    artifact = make_artifact(result.plan, problem, EMULATED)
     for rank, predicted in enumerate(result.memory.devices):
         with cuda.Device(artifact, rank, seed=None) as device:
             if not device.lookups:

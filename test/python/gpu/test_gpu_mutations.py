@@ -244,7 +244,7 @@ def module_hashes(tmp_path_factory):
                           "f16": ["--emulate", "--gpu-output", "f16"]}.items():
         path = artifact.compile_text(model.text(models.whole_plan(model)),
                                      tmp_path_factory.mktemp("gpu-hash") / name, "--training",
-                                     "--emit-ir", *options)
+                                     "--emit-ir", "-O", "0", *options)
         described = json.loads((path / f"{mutations.PROGRAM}.gpu.json").read_text())
         found[name] = described, hash_of_text(path)
     return found

@@ -40,7 +40,7 @@ def test_limits_hold(dim, element, optimizer, pooling, tmp_path):
     lookups = tuple(Lookup("f", table.name, kind, weighted) for table in tables)
     model = Model(tables, [Input("x", ("f",), lookups, "i64", weighted)])
     plan = Plan(1, [Shard(table.name, (0, table.rows), (0, dim), (0,)) for table in tables])
-    folder = artifact.compile_text(model.text(plan), tmp_path / "model", "--training", "-O", "1",
+    folder = artifact.compile_text(model.text(plan), tmp_path / "model", "--training", "-O", "0",
                                    "--gpu", "sm_80,sm_90")
     cubins = sorted(folder.glob("*.cubin"))
     assert len(cubins) == 2

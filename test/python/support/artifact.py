@@ -5,6 +5,9 @@ import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+# Compiles for the emulator; fast where the tests are a sample, optimised in full where all run.
+EMULATED = ("--emulate", "-O", "3" if os.environ.get("NEUROSHARD_ALL") else "0")
+
 
 def tool(name):
     """A tool of the build under test."""

@@ -59,7 +59,8 @@ def whole(model, devices=1):
 
 def compiled(model, folder, plan=None, training=True):
     options = ["--training"] if training else []
-    return artifact.compile_text(model.text(plan or whole(model)), folder, "--emulate", *options)
+    return artifact.compile_text(model.text(plan or whole(model)), folder, *artifact.EMULATED,
+                                 *options)
 
 
 def random_jagged(rows, batch, generator, longest=5, weighted=False):

@@ -47,7 +47,7 @@ class GpuEngine:
     @property
     def compile_options(self) -> tuple[str, ...]:
         if self.place.type == "cpu":
-            return ("--emulate",)
+            return ("--emulate", "-O", "0")  # compiling takes longer than emulated steps
         major, minor = torch.cuda.get_device_capability(self.place)
         toolkit = _binaries.cuda_toolkit()
         return ("--gpu", f"sm_{major}{minor}",
