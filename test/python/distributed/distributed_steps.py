@@ -116,9 +116,11 @@ def case_convention(context, optimizer, division="1"):
         for one in schedules:
             one.step()
     assert tables.learning_rate == 0.0625 / 4
+    # Adam divides a gradient by its size, and so also the rounding of one whose terms cancel.
+    atol = 1e-3 * 0.0625 if optimizer == "adam" else 2e-6
     for name, (weights, _) in whole(tables).items():
         torch.testing.assert_close(weights.double(), reference.bags[name].weight.data, rtol=1e-5,
-                                   atol=2e-6, msg=lambda text, name=name: f"{name}: {text}")
+                                   atol=atol, msg=lambda text, name=name: f"{name}: {text}")
     torch.testing.assert_close(model.top.weight.double(), reference.top.weight, rtol=1e-5,
                                atol=2e-6)
 
