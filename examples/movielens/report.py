@@ -19,7 +19,6 @@ from movielens.data import MovieLens
 if TYPE_CHECKING:
     from movielens.train import Run
 
-ALLOWED_LOSS = 1e-3
 # Steps in which caches fill and buffers are made are not timed.
 WARM_UP = 10
 LINE_EVERY = 50
@@ -109,12 +108,12 @@ def conclude(out: str | None, plan: ns.Plan, updates: Sequence[checks.Update],
     differences = {run.name: max(abs(a - b) for a, b in zip(run.losses, reference.losses))
                    for run in sharded}
     print("largest difference to the unsharded loss over "
-          f"{len(reference.losses)} steps (allowed: {ALLOWED_LOSS:g}): "
+          f"{len(reference.losses)} steps (allowed: {checks.ALLOWED_LOSS:g}): "
           + ", ".join(f"{name} {difference:.1e}" for name, difference in differences.items()))
     if out:
         write_files(Path(out), plan, updates, runs, differences)
     return (all(update.difference <= checks.ALLOWED for update in updates)
-            and differences[runs[0].name] <= ALLOWED_LOSS)
+            and differences[runs[0].name] <= checks.ALLOWED_LOSS)
 
 
 def quartiles(run: Run) -> list[float]:
@@ -172,8 +171,8 @@ def plot(path: Path, runs: Sequence[Run]) -> bool:
     losses.set_ylabel("loss")
     losses.set_title("DLRM on MovieLens-100k, 4 processes")
     losses.legend()
-    distances.axhline(ALLOWED_LOSS, color="gray", linewidth=0.8)
-    distances.annotate("allowed", (0, ALLOWED_LOSS), (0, -3), textcoords="offset points",
+    distances.axhline(checks.ALLOWED_LOSS, color="gray", linewidth=0.8)
+    distances.annotate("allowed", (0, checks.ALLOWED_LOSS), (0, -3), textcoords="offset points",
                        va="top", color="gray")
     distances.set_ylabel("difference to\nunsharded")
     distances.set_xlabel("step")

@@ -7,6 +7,8 @@
 
 #include "DeviceMemory.h"
 
+#include "neuroshard/Support/Round.h"
+
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -32,10 +34,6 @@ std::mutex mutex;
 std::map<const std::byte *, Allocation> &getAllocations() {
   static auto *allocations = new std::map<const std::byte *, Allocation>();
   return *allocations;
-}
-
-size_t roundUp(size_t value, size_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
 }
 
 size_t getPageBytes() {

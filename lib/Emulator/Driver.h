@@ -30,9 +30,6 @@ using namespace neuroshard::cuda;
 inline constexpr CUresult CUDA_ERROR_LAUNCH_TIMEOUT = 702;
 inline constexpr CUresult CUDA_ERROR_MISALIGNED_ADDRESS = 716;
 
-/// Number of emulated devices.
-inline constexpr int kNumDevices = 8;
-
 /// Sets the calling thread's error text and returns `code`.
 CUresult fail(CUresult code, const std::string &text);
 

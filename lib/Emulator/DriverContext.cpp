@@ -29,6 +29,9 @@ struct CUctx_st {
 namespace neuroshard::emulator {
 
 namespace {
+/// Number of emulated devices.
+constexpr int kNumDevices = 8;
+
 std::atomic<bool> initialized{false};
 std::mutex contextMutex;
 thread_local std::vector<CUcontext> contextStack;

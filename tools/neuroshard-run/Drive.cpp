@@ -4,6 +4,7 @@
 
 #include "Call.h"
 #include "Reference.h"
+#include "Tolerance.h"
 #include "Train.h"
 
 #include <algorithm>

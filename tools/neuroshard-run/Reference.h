@@ -23,10 +23,6 @@ struct Difference {
   int64_t elements = 0;
 };
 
-/// The difference that is tolerated by default in values up to `largestValue`:
-/// 1e-5, or 8 roundings to the type in which results and gradients travel.
-double toleranceFor(ElementType wireType, double largestValue);
-
 /// The unsharded program of an artifact with a copy of the world's tables.
 /// Throws std::runtime_error if something cannot be read.
 class Reference {

@@ -231,7 +231,7 @@ static void emitUpdateBody(const KernelBody &base, const Arguments &arguments) {
 }
 
 static func::FuncOp createKernel(ModuleOp module, const KernelSpec &spec,
-                                 const RowShape &shape, StringRef name) {
+                                 const RowVectors &shape, StringRef name) {
   auto b = ImplicitLocOpBuilder::atBlockEnd(module.getLoc(), module.getBody());
   Signature signature = makeSignature(b, spec);
   auto func = func::FuncOp::create(
@@ -254,7 +254,7 @@ static func::FuncOp createKernel(ModuleOp module, const KernelSpec &spec,
 
 FailureOr<func::FuncOp> getOrCreateKernel(ModuleOp module,
                                           const KernelSpec &spec,
-                                          const RowShape &shape) {
+                                          const RowVectors &shape) {
   if (auto problem = findProblem(spec))
     return module.emitError() << *problem;
   if (spec.kind == KernelKind::Partial || spec.kind == KernelKind::SmallSums)

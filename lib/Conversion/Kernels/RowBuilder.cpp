@@ -1,6 +1,6 @@
 //===- RowBuilder.cpp - Rows as lists of vectors --------------------------===//
 //
-// Vectors have RowShape::chunk columns, and those of the rest powers of two:
+// Vectors have RowVectors::chunk columns, and those of the rest powers of two:
 // widths that targets load and add without splitting the vector.
 //
 //===----------------------------------------------------------------------===//
@@ -22,7 +22,7 @@ using namespace mlir;
 namespace neuroshard {
 
 RowBuilder::RowBuilder(ImplicitLocOpBuilder &b, int64_t dim,
-                       const RowShape &shape)
+                       const RowVectors &shape)
     : b(b), dim(dim), shape(shape) {}
 
 Value RowBuilder::index(int64_t value) {

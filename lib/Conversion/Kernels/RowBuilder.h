@@ -10,7 +10,7 @@
 #define NEUROSHARD_LIB_CONVERSION_KERNELS_ROWBUILDER_H
 
 #include "neuroshard/Conversion/Kernels/KernelSpec.h"
-#include "neuroshard/Conversion/Kernels/RowShape.h"
+#include "neuroshard/Conversion/Kernels/RowVectors.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -43,9 +43,10 @@ struct RowAddress {
 
 class RowBuilder {
 public:
-  RowBuilder(mlir::ImplicitLocOpBuilder &b, int64_t dim, const RowShape &shape);
+  RowBuilder(mlir::ImplicitLocOpBuilder &b, int64_t dim,
+             const RowVectors &shape);
 
-  const RowShape &getShape() const { return shape; }
+  const RowVectors &getShape() const { return shape; }
 
   /// True if the whole row is one block.
   bool isOneBlock() const { return dim <= shape.block; }
@@ -108,7 +109,7 @@ private:
 
   mlir::ImplicitLocOpBuilder &b;
   int64_t dim;
-  RowShape shape;
+  RowVectors shape;
 };
 
 } // namespace neuroshard

@@ -6,6 +6,7 @@
 
 #include "neuroshard/Conversion/Native/SharedLibrary.h"
 
+#include "CheckLowered.h"
 #include "Linker.h"
 #include "ObjectCode.h"
 
@@ -20,19 +21,6 @@
 using namespace mlir;
 
 namespace neuroshard {
-
-/// Reports the first op that the pipeline has no lowering for. The casts around
-/// it are not the cause.
-static LogicalResult checkLowered(ModuleOp module) {
-  WalkResult result = module.walk([&](Operation *op) {
-    if (op == module || isa<UnrealizedConversionCastOp>(op) ||
-        isa<LLVM::LLVMDialect>(op->getDialect()))
-      return WalkResult::advance();
-    op->emitOpError("has no lowering to native code");
-    return WalkResult::interrupt();
-  });
-  return failure(result.wasInterrupted());
-}
 
 /// Whether to run bufferization and deallocation. Kernels on pointers do not
 /// need them and have ops that these passes refuse.

@@ -8,6 +8,7 @@
 
 #include "UpdateMemory.h"
 #include "neuroshard/Model/DeviceClass.h"
+#include "neuroshard/Support/Round.h"
 
 #include <algorithm>
 #include <array>
@@ -28,10 +29,6 @@ constexpr int64_t kCacheSlotBytes = 16;
 constexpr int64_t kAllReduceBucketBytes = int64_t{25} << 20;
 
 int64_t ceilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-int64_t roundUp(int64_t value, int64_t multiple) {
-  return ceilDivide(value, multiple) * multiple;
-}
 
 int64_t ceilToInt(double value) {
   return static_cast<int64_t>(std::ceil(value));

@@ -2,7 +2,7 @@
 
 #include "AlgorithmRun.h"
 #include "Explain/Infeasibility.h"
-#include "Forms/RowGroups.h"
+#include "Forms/GroupPins.h"
 #include "Replan/KeepShards.h"
 #include "WarmStart.h"
 #include "neuroshard/Planner/Search.h"
@@ -51,7 +51,7 @@ provenanceSettings(const ShardingProblem &problem,
   return settings;
 }
 
-/// Runs the default search also on the problem of withRowGroups() and returns
+/// Runs the default search also on the problem of withGroupPins() and returns
 /// the cheaper plan.
 tl::expected<SearchResult, PlanningError>
 searchBothWays(const ShardingProblem &problem, const ShardingProblem &grouped,
@@ -86,7 +86,7 @@ neuroshard::search(const ShardingProblem &problem, const CostModel &model,
     if (options.warmStart)
       return searchFromPrevious(problem, model, options);
     if (options.algorithm == Algorithm::Default)
-      if (auto grouped = withRowGroups(problem, model))
+      if (auto grouped = withGroupPins(problem, model))
         return searchBothWays(problem, *grouped, model, options);
     return runSearch(problem, model, options, runAlgorithm);
   }();

@@ -12,7 +12,7 @@
 #include "Phases.h"
 #include "Shard.h"
 #include "neuroshard/Artifact/ExchangeLayout.h"
-#include "neuroshard/Artifact/ExchangeSizes.h"
+#include "neuroshard/Artifact/MessageLayout.h"
 #include "neuroshard/Runtime/Communicator.h"
 #include "neuroshard/Runtime/HostProgramABI.h"
 #include "neuroshard/Runtime/KernelABI.h"

@@ -1,83 +1,19 @@
-//===- BufferPool.cpp - Memory of shards and of steps ---------------------===//
+//===- BufferPool.cpp - Memory of steps -----------------------------------===//
 //
-// Maps pages, and keeps free blocks by size.
+// Keeps free blocks by size.
 //
 //===----------------------------------------------------------------------===//
 
 #include "BufferPool.h"
-#include "neuroshard/Artifact/Error.h"
+#include "neuroshard/Support/Round.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdlib>
-#include <cstring>
-#include <limits>
 #include <new>
-#include <sys/mman.h>
 #include <utility>
 
 namespace neuroshard::runtime {
 
-namespace {
-constexpr int64_t kAlignmentBytes = 64;
-constexpr int64_t kPageBytes = 4096;
-constexpr int64_t kHugePageBytes = 2 << 20;
-
-int64_t roundUp(int64_t value, int64_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
-} // namespace
-
-PageBlock::PageBlock(int64_t size) : bytes(size) {
-  if (size < 0 || size > std::numeric_limits<int64_t>::max() / 2)
-    fail("cannot allocate ", size, " bytes");
-  if (size >= kHugePageBytes)
-    map();
-  else if (size > 0)
-    allocate();
-}
-
-void PageBlock::allocate() {
-  auto rounded = static_cast<size_t>(roundUp(bytes, kAlignmentBytes));
-  memory =
-      static_cast<std::byte *>(std::aligned_alloc(kAlignmentBytes, rounded));
-  if (!memory)
-    fail("cannot allocate ", bytes, " bytes");
-  std::memset(memory, 0, rounded);
-}
-
-void PageBlock::map() {
-  // Huge pages begin at multiples of their size, a mapping anywhere.
-  mappedBytes =
-      static_cast<size_t>(roundUp(bytes, kHugePageBytes) + kHugePageBytes);
-  void *address = mmap(nullptr, mappedBytes, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (address == MAP_FAILED)
-    fail("cannot allocate ", bytes, " bytes: ", std::strerror(errno));
-  mapping = address;
-  memory = reinterpret_cast<std::byte *>(
-      roundUp(reinterpret_cast<intptr_t>(mapping), kHugePageBytes));
-  // Fails on a system without huge pages, which then uses small ones.
-  madvise(memory, static_cast<size_t>(roundUp(bytes, kHugePageBytes)),
-          MADV_HUGEPAGE);
-}
-
-PageBlock::PageBlock(PageBlock &&other) noexcept { *this = std::move(other); }
-
-PageBlock &PageBlock::operator=(PageBlock &&other) noexcept {
-  std::swap(memory, other.memory);
-  std::swap(bytes, other.bytes);
-  std::swap(mapping, other.mapping);
-  std::swap(mappedBytes, other.mappedBytes);
-  return *this;
-}
-
-PageBlock::~PageBlock() {
-  if (mapping)
-    munmap(mapping, mappedBytes);
-  else
-    std::free(memory);
-}
+static constexpr int64_t kPageBytes = 4096;
 
 PageBlock BufferPool::takeFree(int64_t bytes) {
   auto best = free.lower_bound(bytes);

@@ -1,15 +1,14 @@
-//===- BufferPool.h - Memory of shards and of steps -------------*- C++ -*-===//
+//===- BufferPool.h - Memory of steps ---------------------------*- C++ -*-===//
 //
-// Large blocks are mapped from the operating system on huge pages, so that
-// random rows of a table cost fewer TLB misses. BufferPool reuses such blocks
-// for the buffers of steps, so that after the first steps nothing is allocated
-// or faulted in.
+// Reuses the buffers of steps, so that after the first steps nothing is
+// allocated or faulted in.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef NEUROSHARD_LIB_RUNTIME_MEMORY_BUFFERPOOL_H
 #define NEUROSHARD_LIB_RUNTIME_MEMORY_BUFFERPOOL_H
 
+#include "PageBlock.h"
 #include "neuroshard/Artifact/BufferBytes.h"
 
 #include <cstddef>
@@ -19,29 +18,6 @@
 #include <mutex>
 
 namespace neuroshard::runtime {
-
-/// Zeroed memory, aligned to at least 64 bytes, owned by this object.
-class PageBlock {
-public:
-  PageBlock() = default;
-  /// Throws a RuntimeError if there is not enough memory.
-  explicit PageBlock(int64_t bytes);
-  PageBlock(PageBlock &&other) noexcept;
-  PageBlock &operator=(PageBlock &&other) noexcept;
-  ~PageBlock();
-
-  std::byte *data() const { return memory; }
-  int64_t size() const { return bytes; }
-
-private:
-  void allocate();
-  void map();
-
-  std::byte *memory = nullptr;
-  int64_t bytes = 0;
-  void *mapping = nullptr; ///< of a large block; else null.
-  size_t mappedBytes = 0;
-};
 
 /// Shared memory from a pool; the last owner gives it back. Contents are
 /// undefined at first.

@@ -16,8 +16,12 @@
 
 namespace neuroshard::runtime {
 
-/// Waits for the ids and runs the forward kernels. Leaves direct results
-/// (Lookup.cpp) to writeDirectly.
+/// Whether kernels can write a result into the caller's memory: a pooled f32
+/// result on a single device, each column of which comes from one shard.
+bool isDirect(const Device &device, const Routed &routed, int32_t lookup);
+
+/// Waits for the ids and runs the forward kernels. Leaves direct results to
+/// writeDirectly.
 void lookUp(Device &device, Routed &routed, Partials &partials);
 
 /// Where and in which type a caller wants a result.

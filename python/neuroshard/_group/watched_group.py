@@ -17,7 +17,7 @@ from datetime import timedelta
 import torch
 import torch.distributed as dist
 
-from neuroshard._group.heartbeat import silence
+from neuroshard._group.silence import silence
 from neuroshard._torch_library import load_library
 from neuroshard.errors import GroupError
 

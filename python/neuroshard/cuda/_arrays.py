@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from neuroshard import _fields
-from neuroshard.cuda._library import CudaError
+from neuroshard.cuda._library import CudaError, Slot
 
 ARRAYS = "an array of torch, CuPy or numpy, an address or None"
 # Types in the array interfaces of numpy and CuPy; numpy itself has no bfloat16.
@@ -15,6 +15,7 @@ INTERFACE_TYPES = {"<i4": "int32", "<i8": "int64", "<f4": "float32", "<f2": "flo
                    "<V2": "bfloat16", "|V2": "bfloat16", "<u2": "uint16", "<i2": "int16",
                    "|u1": "uint8", "|i1": "int8"}
 ELEMENT_DTYPES = {"f32": "float32", "f16": "float16", "bf16": "bfloat16"}
+ELEMENT_TYPES = tuple(ELEMENT_DTYPES)  # by nsc_slot.element_type
 RAW = ("uint8", "int8")
 
 
@@ -170,3 +171,23 @@ def check_rows(array: object, name: str, dtypes: Sequence[str], place: str, rows
     if found.extent < needed:
         raise CudaError(f"{name}: expected {rows} rows of {columns} elements, {stride} from one "
                         f"to the next, which are {needed}, found {found.extent}")
+
+
+def check_tables(memory: list[tuple], slots: Sequence[Slot], place: str) -> None:
+    """Checks arrays for the weights and states of tables, (weights, state0, state1) for each of
+    `slots`, on `place`."""
+    if len(memory) != len(slots):
+        raise CudaError(f"expected memory for {len(slots)} slots, found it for "
+                        f"{len(memory)}")
+    for number, (slot, arrays) in enumerate(zip(slots, memory)):
+        weights = ELEMENT_DTYPES[ELEMENT_TYPES[slot.element_type]]
+        for index, (array, name) in enumerate(zip(arrays, ("weights", "state0", "state1"))):
+            found = look_at(array, name)
+            if not isinstance(found, Found):
+                continue
+            name = f'memory[{number}], {name} of table "{slot.table.decode()}"'
+            take(array, name, (weights if index == 0 else "float32", *RAW), place)
+            expected = slot.weight_bytes if index == 0 else slot.state_bytes
+            if found.size * found.itemsize < expected:
+                raise CudaError(f"{name}: expected {expected} bytes (rows are padded to 16), "
+                                f"found {found.size * found.itemsize}")

@@ -9,10 +9,11 @@ from collections.abc import Iterable, Sequence
 from ctypes import Structure, byref, c_void_p
 
 from neuroshard import _fields
-from neuroshard.cuda._arrays import ELEMENT_DTYPES, RAW, Found, address, look_at, take
+from neuroshard.cuda._arrays import (ELEMENT_DTYPES, ELEMENT_TYPES, Found, address, check_tables,
+                                     look_at, take)
 from neuroshard.cuda._library import (CudaError, Info, Lookup, Memory, Norms, Part, Slot, _Input,
                                       _Options, _Output, _SlotMemory, check, load_library)
-from neuroshard.cuda._step_arguments import (ELEMENT_BYTES, ELEMENT_TYPES, Input, array_of,
+from neuroshard.cuda._step_arguments import (ELEMENT_BYTES, Input, array_of,
                                              check_outputs, make_part,
                                              native_gradients, native_input, native_outputs,
                                              reading_of, within)
@@ -79,7 +80,7 @@ class Device:
         try:
             self._describe(gpu)
             if self._memory is not None:
-                self._check_memory(self._memory)
+                check_tables(self._memory, self.slots, self._place)
                 if seed is not None:
                     self.initialize(seed)
         except BaseException:
@@ -97,23 +98,6 @@ class Device:
         for lookup in self.lookups:
             readers[lookup.exchange].append(lookup)
         self._readings = [reading_of(lookups) for lookups in readers]
-
-    def _check_memory(self, memory: list[tuple]) -> None:
-        if len(memory) != len(self.slots):
-            raise CudaError(f"expected memory for {len(self.slots)} slots, found it for "
-                            f"{len(memory)}")
-        for number, (slot, arrays) in enumerate(zip(self.slots, memory)):
-            weights = ELEMENT_DTYPES[ELEMENT_TYPES[slot.element_type]]
-            for index, (array, name) in enumerate(zip(arrays, ("weights", "state0", "state1"))):
-                found = look_at(array, name)
-                if not isinstance(found, Found):
-                    continue
-                name = f'memory[{number}], {name} of table "{slot.table.decode()}"'
-                take(array, name, (weights if index == 0 else "float32", *RAW), self._place)
-                expected = slot.weight_bytes if index == 0 else slot.state_bytes
-                if found.size * found.itemsize < expected:
-                    raise CudaError(f"{name}: expected {expected} bytes (rows are padded to 16), "
-                                    f"found {found.size * found.itemsize}")
 
     def close(self) -> None:
         with self._lock:

@@ -8,10 +8,10 @@ from ctypes import c_int64
 from typing import Any, NamedTuple
 
 from neuroshard import _fields
-from neuroshard.cuda._arrays import ELEMENT_DTYPES, address, check_rows, length, take
+from neuroshard.cuda._arrays import (ELEMENT_DTYPES, ELEMENT_TYPES, address, check_rows, length,
+                                     take)
 from neuroshard.cuda._library import CudaError, Gradient, Lookup, Part, _Input, _Output
 
-ELEMENT_TYPES = tuple(ELEMENT_DTYPES)
 ELEMENT_BYTES = {"f32": 4, "f16": 2, "bf16": 2}
 ID_DTYPES = {4: "int32", 8: "int64"}
 MAX_COUNT = 2**40  # of ids

@@ -129,7 +129,7 @@ def table_gradient(parts, rows, columns, first_position, chunk):
 def small_sums():
     """(ids of a piece, most sums of a row, most sums of a slot) of small slots."""
     header = (ROOT / "include/neuroshard/RuntimeCuda/GpuKernelABI.h").read_text()
-    buffers = (ROOT / "lib/Artifact/UpdateBuffers.cpp").read_text()
+    buffers = (ROOT / "lib/Artifact/Step/UpdateBuffers.cpp").read_text()
     return (int(re.search(r"#define NSG_PIECE (\d+)", header)[1]),
             int(re.search(r"kMostSumsOfRow = (\d+)", buffers)[1]),
             int(re.search(r"kMostSumsOfSlot = (\d+)", buffers)[1]))

@@ -19,7 +19,7 @@ struct LaneShape {
   int64_t columns = 1;
   /// Some loads of a lane are narrower than 16 bytes.
   bool isRagged = false;
-  RowShape rows;
+  RowVectors rows;
 
   /// Items that a block of NSG_THREADS threads works on.
   int64_t itemsPerBlock() const;

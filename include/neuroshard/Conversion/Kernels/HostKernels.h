@@ -10,7 +10,7 @@
 #define NEUROSHARD_CONVERSION_KERNELS_HOSTKERNELS_H
 
 #include "neuroshard/Conversion/Kernels/KernelSpec.h"
-#include "neuroshard/Conversion/Kernels/RowShape.h"
+#include "neuroshard/Conversion/Kernels/RowVectors.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -30,7 +30,7 @@ inline constexpr llvm::StringLiteral kBarePointerAttr = "llvm.bareptr";
 /// at the module. The dialects of registerKernelDialects must be available.
 mlir::FailureOr<mlir::func::FuncOp>
 getOrCreateKernel(mlir::ModuleOp module, const KernelSpec &spec,
-                  const RowShape &shape = {});
+                  const RowVectors &shape = {});
 
 /// Registers the dialects of kernels and program tables.
 void registerKernelDialects(mlir::DialectRegistry &registry);

@@ -23,7 +23,7 @@ def command(plan: str, statistics: tuple[str, ...], output: str | None, as_json:
     from neuroshard.cli._analysis import calibration
     from neuroshard.cli._input.input_files import check_output, load_plan
     from neuroshard.cli._input.user_code import names_function
-    from neuroshard.cli._output import json_results, show
+    from neuroshard.cli._output import json_results, terminal
 
     check_output(output, (plan, *statistics))
     source = values["workload"]
@@ -36,7 +36,7 @@ def command(plan: str, statistics: tuple[str, ...], output: str | None, as_json:
         own = problem if names_function(source) else workload.load_workload(source)
         own.replace(constraints=own.constraints.replace(reserves=found.reserves)).save(output)
     if as_json:
-        show.print_json({"reserves": json_results.whole(found.reserves),
+        terminal.print_json({"reserves": json_results.whole(found.reserves),
                          "ranks": [{**one._asdict(), "use": one.use._asdict()}
                                    for one in found.ranks],
                          "remarks": list(found.remarks)})
@@ -45,16 +45,16 @@ def command(plan: str, statistics: tuple[str, ...], output: str | None, as_json:
 
 
 def print_fit(found: Any, output: str | None) -> None:
-    from neuroshard.cli._output import show
+    from neuroshard.cli._output import terminal
 
     def sized(count: int | None) -> str:
         if count is None:
             return "not measured"
-        return ("-" if count < 0 else "") + show.size(abs(count))
+        return ("-" if count < 0 else "") + terminal.size(abs(count))
 
-    out = show.console()
-    made = show.table("Peaks", "rank", "tables, predicted", "allocated", "beside the tables",
-                      "reserved", "fragmentation", "used", "outside the allocator")
+    out = terminal.console()
+    made = terminal.table("Peaks", "rank", "tables, predicted", "allocated", "beside the tables",
+                          "reserved", "fragmentation", "used", "outside the allocator")
     for rank, one in enumerate(found.ranks):
         made.add_row(str(rank), sized(one.tables), sized(one.use.allocated), sized(one.rest),
                      sized(one.use.reserved), sized(one.fragmentation), sized(one.use.used),
@@ -66,6 +66,6 @@ def print_fit(found: Any, output: str | None) -> None:
                         ("communicator", reserves.communicator_bytes)):
         text = "the default of the device's class" if count is None else sized(count)
         out.print(f"{name} reserve: {text}")
-    show.sentences(out, found.remarks)
+    terminal.sentences(out, found.remarks)
     if output:
-        show.messages().print(f"wrote the workload to {output}", markup=False)
+        terminal.messages().print(f"wrote the workload to {output}", markup=False)

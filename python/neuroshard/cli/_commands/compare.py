@@ -25,7 +25,7 @@ def command(plans: tuple[str, ...], algorithm: tuple[str, ...], as_json: bool,
     import neuroshard as ns
     from neuroshard.cli._analysis import comparison
     from neuroshard.cli._input import input_files
-    from neuroshard.cli._output import show
+    from neuroshard.cli._output import terminal
 
     loaded = {path: input_files.load_plan(path) for path in plans}
     problem = workload.take(values)
@@ -36,11 +36,11 @@ def command(plans: tuple[str, ...], algorithm: tuple[str, ...], as_json: bool,
                                f"--{next(iter(search)).replace('_', '-')} has no effect")
     entries = [comparison.of_plan(problem, path, plan, model) for path, plan in loaded.items()]
     for name in names:
-        with show.searching(f"planning ({name})") as progress:
+        with terminal.searching(f"planning ({name})") as progress:
             entries.append(comparison.of_algorithm(problem, name, model, search, progress))
     entries = comparison.ranked(entries)
     if as_json:
-        show.print_json(as_plain(entries))
+        terminal.print_json(as_plain(entries))
     else:
         print_entries(problem, entries)
     if entries and not any(one.result for one in entries):
@@ -67,21 +67,21 @@ def print_entries(problem: Any, entries: list[Any]) -> None:
     from rich.markup import escape
 
     from neuroshard.cli._analysis import comparison
-    from neuroshard.cli._output import show
+    from neuroshard.cli._output import terminal
 
-    out = show.console()
-    made = show.table(f"{len(problem.tables)} tables on {problem.topology}", "plan", "step, ms",
-                      "to the best", "forward", "backward", "exchange", "fullest device",
-                      "shards", "planned in, s")
+    out = terminal.console()
+    made = terminal.table(f"{len(problem.tables)} tables on {problem.topology}", "plan", "step, ms",
+                          "to the best", "forward", "backward", "exchange", "fullest device",
+                          "shards", "planned in, s")
     best = next((one.result.cost_ms for one in entries if one.result), 0)
     for one in entries:
         if one.result is None:
             continue
         parts = one.result.breakdown
-        made.add_row(escape(one.name), show.ms(one.result.cost_ms),
-                     show.percent(one.result.cost_ms / best - 1) if best else "",
-                     show.ms(parts.max_forward_ms), show.ms(parts.max_backward_ms),
-                     show.ms(parts.exchange_ms), show.size(one.result.memory.peak_bytes),
+        made.add_row(escape(one.name), terminal.ms(one.result.cost_ms),
+                     terminal.percent(one.result.cost_ms / best - 1) if best else "",
+                     terminal.ms(parts.max_forward_ms), terminal.ms(parts.max_backward_ms),
+                     terminal.ms(parts.exchange_ms), terminal.size(one.result.memory.peak_bytes),
                      str(len(one.result.plan.shards)),
                      f"{one.result.seconds:.2f}" if one.made else "")
     if made.row_count:

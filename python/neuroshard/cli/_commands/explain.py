@@ -23,7 +23,7 @@ def command(plan: str | None, tables: tuple[str, ...], as_json: bool, **values: 
     import neuroshard as ns
     from neuroshard.cli._analysis import cuts, reasons
     from neuroshard.cli._input import input_files
-    from neuroshard.cli._output import show
+    from neuroshard.cli._output import terminal
 
     brought = input_files.load_plan(plan) if plan else None
     problem = workload.take(values)
@@ -34,18 +34,18 @@ def command(plan: str | None, tables: tuple[str, ...], as_json: bool, **values: 
     if brought is not None:
         result = ns.inspect(problem, brought, **model)
     else:
-        with show.searching("planning") as progress:
+        with terminal.searching("planning") as progress:
             result = ns.plan(problem, progress=progress, **model)
     cuts = [one for one in cuts.cuts_of(problem, result.plan)
             if (one.table.name in tables if tables else one.kind != "whole")]
-    with show.searching("explaining") as progress:
+    with terminal.searching("explaining") as progress:
         found = []
         for index, cut in enumerate(cuts):
             found.append(reasons.reason_for(problem, result, cut, model))
             if progress:
                 progress(ns.Progress(0, (index + 1) / len(cuts), result.cost_ms, cut.table.name))
     if as_json:
-        show.print_json(as_plain(result, found))
+        terminal.print_json(as_plain(result, found))
     else:
         print_reasons(problem, result, found)
 
@@ -63,13 +63,13 @@ def as_plain(result: Any, found: list[Any]) -> dict[str, Any]:
 def print_reasons(problem: Any, result: Any, found: list[Any]) -> None:
     from rich.markup import escape
 
-    from neuroshard.cli._output import show, views
+    from neuroshard.cli._output import terminal, result_tables
 
-    out = show.console()
-    views.print_summary(out, problem, result)
+    out = terminal.console()
+    result_tables.print_summary(out, problem, result)
     if found:
-        made = show.table("Tables", "table", "cut by", "pieces", "devices", "why", left=5,
-                          long=("pieces", "why"))
+        made = terminal.table("Tables", "table", "cut by", "pieces", "devices", "why", left=5,
+                              long=("pieces", "why"))
         for one in found:
             made.add_row(escape(one.cut.table.name), one.cut.kind, one.cut.pieces,
                          one.cut.devices, escape(one.text))
@@ -78,4 +78,4 @@ def print_reasons(problem: Any, result: Any, found: list[Any]) -> None:
         out.print("No table is cut; --table explains one that is whole.")
     rest = [line for line in (*result.explanation, *result.remarks)
             if not line.startswith("table '")]
-    show.sentences(out, rest)
+    terminal.sentences(out, rest)

@@ -29,8 +29,8 @@ def command(given: str | None, output: str | None, html: str | None, as_json: bo
     or a torch module."""
     import neuroshard as ns
     from neuroshard.cli._input import input_files
-    from neuroshard.cli._output import json_results, show
-    from neuroshard.cli._output import views
+    from neuroshard.cli._output import json_results, terminal
+    from neuroshard.cli._output import result_tables
 
     inputs = (values["workload"], given, values["previous"])
     for path in (output, html):
@@ -48,7 +48,7 @@ def command(given: str | None, output: str | None, html: str | None, as_json: bo
         check_given(warm, output, search, html)
         result = ns.inspect(problem, brought, **model)
     else:
-        with show.searching("planning") as progress:
+        with terminal.searching("planning") as progress:
             result = ns.plan(problem, algorithm=algorithm, progress=progress, **warm, **model,
                              **search)
     if output:
@@ -60,12 +60,12 @@ def command(given: str | None, output: str | None, html: str | None, as_json: bo
         others = report.baselines(problem, result, left_out, model, search)
         report.write(html, problem, result, others)
     if as_json:
-        show.print_json(json_results.result(result))
+        terminal.print_json(json_results.result(result))
         return
-    views.print_result(show.console(), problem, result)
+    result_tables.print_result(terminal.console(), problem, result)
     for what, path in (("the plan", output), ("the report", html)):
         if path:
-            show.messages().print(f"wrote {what} to {path}", markup=False)
+            terminal.messages().print(f"wrote {what} to {path}", markup=False)
 
 
 def check_given(warm: Any, output: str | None, search: Any, html: str | None) -> None:

@@ -34,12 +34,12 @@ def command(workload: str, batches: tuple[str, ...], output: str | None, snapsho
     from neuroshard.cli._input import batches as reader
     from neuroshard.cli._input.input_files import check_output
     from neuroshard.cli._input.workload import load_workload
-    from neuroshard.cli._output import show
+    from neuroshard.cli._output import terminal
 
     check_output(output, batches)
     problem = load_workload(workload)
     found = statistics.Profile(problem)
-    with show.messages().status("profiling") as status:
+    with terminal.messages().status("profiling") as status:
         for where, batch in reader.read_batches(batches):
             found.add(batch, where)
             status.update(f"profiling: {found.batches} batches")
@@ -54,7 +54,7 @@ def command(workload: str, batches: tuple[str, ...], output: str | None, snapsho
     if output:
         made.save(output)
     if as_json:
-        show.print_json(as_plain(found, features, tables))
+        terminal.print_json(as_plain(found, features, tables))
     else:
         print_profile(found, features, tables, output)
 
@@ -72,13 +72,13 @@ def print_profile(found: Any, features: list[Any], tables: list[Any],
                   output: str | None) -> None:
     from rich.markup import escape
 
-    from neuroshard.cli._output import show
+    from neuroshard.cli._output import terminal
 
-    out = show.console()
+    out = terminal.console()
     by_table = {one.table: one.access for one in tables}
     count = "1 batch" if found.batches == 1 else f"{found.batches} batches"
-    made = show.table(count, "feature", "table", "ids per sample", "p99",
-                      "presence", "ids seen once", "hottest rows", left=2)
+    made = terminal.table(count, "feature", "table", "ids per sample", "p99",
+                          "presence", "ids seen once", "hottest rows", left=2)
     tables_of = {one.name: one.table for one in found.problem.features}
     for one in features:
         access = by_table.get(tables_of[one.feature])
@@ -94,9 +94,9 @@ def print_profile(found: Any, features: list[Any], tables: list[Any],
                       soft_wrap=True)
     if found.batches < 100:
         out.print(f"p99 of {count} is their largest; 100 or more say it better.")
-    show.sentences(out, found.remarks())
+    terminal.sentences(out, found.remarks())
     if output:
-        show.messages().print(f"wrote the workload to {output}", markup=False)
+        terminal.messages().print(f"wrote the workload to {output}", markup=False)
 
 
 def hottest(access: Any) -> str:

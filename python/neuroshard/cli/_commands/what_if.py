@@ -24,7 +24,7 @@ def command(topologies: tuple[str, ...], counts: tuple[int, ...], as_json: bool,
             **values: Any) -> None:
     """Plans WORKLOAD for several clusters: more, fewer or other devices."""
     import neuroshard as ns
-    from neuroshard.cli._output import show
+    from neuroshard.cli._output import terminal
 
     if not topologies and not counts:
         raise click.UsageError("give --cluster or --count, for instance -c 8xH200 -n 4 -n 16")
@@ -37,10 +37,10 @@ def command(topologies: tuple[str, ...], counts: tuple[int, ...], as_json: bool,
                  **search_options.take_search(values, algorithm)}
     cases = []
     for asked in [*({"topologies": one} for one in topologies), *({"devices": n} for n in counts)]:
-        with show.searching(f"planning for {next(iter(asked.values()))}") as progress:
+        with terminal.searching(f"planning for {next(iter(asked.values()))}") as progress:
             cases += ns.what_if(problem, **asked, progress=progress, **arguments)
     if as_json:
-        show.print_json({"cases": [as_plain(case) for case in cases]})
+        terminal.print_json({"cases": [as_plain(case) for case in cases]})
     else:
         print_cases(cases)
     if not any(case.result for case in cases):
@@ -59,11 +59,11 @@ def as_plain(case: Any) -> dict[str, Any]:
 def print_cases(cases: list[Any]) -> None:
     from rich.markup import escape
 
-    from neuroshard.cli._output import show
+    from neuroshard.cli._output import terminal
 
-    out = show.console()
-    made = show.table("What if", "cluster", "devices", "step, ms", "bound, ms", "fullest device",
-                      "of its memory", "shards", "planned in, s")
+    out = terminal.console()
+    made = terminal.table("What if", "cluster", "devices", "step, ms", "bound, ms",
+                          "fullest device", "of its memory", "shards", "planned in, s")
     for case in cases:
         if case.result is None:
             made.add_row(escape(case.name), str(case.topology.device_count), "no plan")
@@ -71,9 +71,10 @@ def print_cases(cases: list[Any]) -> None:
         result = case.result
         fullest = max(memory.peak_bytes / device.memory_bytes for memory, device in
                       zip(result.memory.devices, case.topology.devices, strict=True))
-        made.add_row(escape(case.name), str(case.topology.device_count), show.ms(result.cost_ms),
-                     show.ms(result.lower_bound_ms) if result.lower_bound_ms > 0 else "unknown",
-                     show.size(result.memory.peak_bytes), f"{fullest:.0%}",
+        made.add_row(escape(case.name), str(case.topology.device_count),
+                     terminal.ms(result.cost_ms),
+                     terminal.ms(result.lower_bound_ms) if result.lower_bound_ms > 0 else "unknown",
+                     terminal.size(result.memory.peak_bytes), f"{fullest:.0%}",
                      str(len(result.plan.shards)), f"{result.seconds:.2f}")
     out.print(made)
     for case in cases:

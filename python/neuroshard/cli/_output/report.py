@@ -14,7 +14,7 @@ from neuroshard import _planner
 from neuroshard._vocabulary import ELEMENT_BYTES
 from neuroshard.cli._analysis import comparison
 from neuroshard.cli._analysis.cuts import Cut, cuts_of
-from neuroshard.cli._output import show, views
+from neuroshard.cli._output import terminal, result_tables
 
 TEMPLATE = "report.html"
 MAX_TABLES = 400
@@ -52,7 +52,7 @@ def baselines(problem: ns.ShardingProblem, result: ns.PlanResult, algorithm: str
     entries = [comparison.Entry("this plan", True, result)]
     for name in ns.algorithms():
         if name != algorithm:
-            with show.searching(f"planning ({name})") as progress:
+            with terminal.searching(f"planning ({name})") as progress:
                 entries.append(comparison.of_algorithm(problem, name, model, search, progress))
     return comparison.ranked(entries)
 
@@ -68,7 +68,7 @@ def render(problem: ns.ShardingProblem, result: ns.PlanResult,
     environment = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True,
                                      lstrip_blocks=True, undefined=jinja2.StrictUndefined)
     rows = table_rows(problem, result)
-    devices = views.shown_devices(result)
+    devices = result_tables.shown_devices(result)
     return environment.get_template(TEMPLATE).render(
         problem=problem, result=result, devices=devices,
         times=time_bars(result, devices), memory=memory_bars(problem, result, devices),
@@ -77,7 +77,7 @@ def render(problem: ns.ShardingProblem, result: ns.PlanResult,
         rows=rows[:MAX_TABLES], row_count=len(rows),
         cut_count=sum(one.cut.kind != "whole" for one in rows),
         notes=[line for line in result.explanation if not QUOTED.match(line)],
-        bound=views.bound_of(result), peak=show.size(result.memory.peak_bytes),
+        bound=result_tables.bound_of(result), peak=terminal.size(result.memory.peak_bytes),
         provenance=result.plan.provenance)
 
 
@@ -85,7 +85,7 @@ def table_rows(problem: ns.ShardingProblem, result: ns.PlanResult) -> list[Row]:
     """The tables, those that are cut first, then by size."""
     reasons = dict(match.groups() for line in result.explanation
                    if (match := QUOTED.match(line)))
-    rows = [Row(cut, show.size(cut.table.rows * cut.table.dim * ELEMENT_BYTES[cut.table.type]),
+    rows = [Row(cut, terminal.size(cut.table.rows * cut.table.dim * ELEMENT_BYTES[cut.table.type]),
                 reasons.get(cut.table.name, "")) for cut in cuts_of(problem, result.plan)]
     return sorted(rows, key=lambda one: one.cut.kind == "whole")
 
@@ -123,10 +123,10 @@ def memory_bars(problem: ns.ShardingProblem, result: ns.PlanResult,
         memory = result.memory.devices[device]
         lines.append((str(device), [("weights", memory.weights_bytes),
                                     ("optimizer state", memory.optimizer_state_bytes),
-                                    ("step data", views.step_bytes(memory)),
-                                    ("reserves", views.reserved_bytes(memory))],
+                                    ("step data", result_tables.step_bytes(memory)),
+                                    ("reserves", result_tables.reserved_bytes(memory))],
                       problem.topology.devices[device].memory_bytes))
-    return bars(lines, show.size)
+    return bars(lines, terminal.size)
 
 
 def step_sections(result: ns.PlanResult) -> list[tuple[str, float]]:

@@ -13,7 +13,8 @@ from neuroshard.collect._measuring import draws
 from neuroshard.collect._measuring.exchange import Control, Exchanger
 from neuroshard.collect._measuring.machine import (device_class_of, find_device, machine_name,
                                                    topology_of)
-from neuroshard.collect._measuring.session import Session, StopFlag, collect, plan
+from neuroshard.collect._measuring.session import StopFlag, collect, plan
+from neuroshard.collect._measuring.timed_runs import TimedRuns
 from neuroshard.collect._samples import samples
 from neuroshard.collect._samples.rejection import RULE, rejections
 
@@ -79,8 +80,8 @@ def run_joined(arguments, backend, device, stop):
     control = Control(dist.new_group(backend="gloo"))
     file, topology, todo = prepare(arguments, control, device, backend)
     most = int(draws.MOST_BYTES) + control.size * draws.ELEMENT_BYTES * 64
-    session = Session(Exchanger(control, device, most), arguments.seed)
-    complete = collect(session, file, arguments.out, topology, todo, stop) if todo else True
+    timed = TimedRuns(Exchanger(control, device, most), arguments.seed)
+    complete = collect(timed, file, arguments.out, topology, todo, stop) if todo else True
     if file:
         verdict = "complete" if complete else "interrupted; --resume goes on"
         print(f"{arguments.out}: {len(file.samples)} samples, "

@@ -1,6 +1,6 @@
-//===- RowGroupsTest.cpp - Tables whose rows stay inside one group --------===//
+//===- GroupPinsTest.cpp - Tables whose rows stay inside one group --------===//
 
-#include "Forms/RowGroups.h"
+#include "Forms/GroupPins.h"
 #include "Support.h"
 #include "neuroshard/CostModel/Roofline.h"
 #include "neuroshard/Planner/Search.h"
@@ -32,7 +32,7 @@ ShardingProblem hotTables(int count, const std::string &topology = "2x4xH200") {
 }
 
 std::optional<ShardingProblem> grouped(const ShardingProblem &problem) {
-  return withRowGroups(problem, *makeRooflineModel());
+  return withGroupPins(problem, *makeRooflineModel());
 }
 
 TEST(RowGroupsTest, EqualTablesAreSpreadOverTheGroups) {

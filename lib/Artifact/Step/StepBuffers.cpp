@@ -3,6 +3,7 @@
 #include "neuroshard/Artifact/StepBuffers.h"
 
 #include "ExchangeBuffers.h"
+#include "NormCounts.h"
 #include "StepBuffersOnGpus.h"
 #include "neuroshard/Artifact/HierarchicalSizes.h"
 #include "neuroshard/Model/RowLayout.h"

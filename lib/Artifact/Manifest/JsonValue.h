@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_LIB_ARTIFACT_JSONVALUE_H
-#define NEUROSHARD_LIB_ARTIFACT_JSONVALUE_H
+#ifndef NEUROSHARD_LIB_ARTIFACT_MANIFEST_JSONVALUE_H
+#define NEUROSHARD_LIB_ARTIFACT_MANIFEST_JSONVALUE_H
 
 #include <initializer_list>
 #include <nlohmann/json.hpp>
@@ -98,4 +98,4 @@ private:
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_LIB_ARTIFACT_JSONVALUE_H
+#endif // NEUROSHARD_LIB_ARTIFACT_MANIFEST_JSONVALUE_H

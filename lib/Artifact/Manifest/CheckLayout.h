@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_LIB_ARTIFACT_CHECKLAYOUT_H
-#define NEUROSHARD_LIB_ARTIFACT_CHECKLAYOUT_H
+#ifndef NEUROSHARD_LIB_ARTIFACT_MANIFEST_CHECKLAYOUT_H
+#define NEUROSHARD_LIB_ARTIFACT_MANIFEST_CHECKLAYOUT_H
 
 #include "JsonValue.h"
 #include "neuroshard/Artifact/ExchangeLayout.h"
@@ -41,4 +41,4 @@ void checkRelays(const JsonValue &value, const DeviceGroups &groups,
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_LIB_ARTIFACT_CHECKLAYOUT_H
+#endif // NEUROSHARD_LIB_ARTIFACT_MANIFEST_CHECKLAYOUT_H

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_LIB_ARTIFACT_EXCHANGEBUFFERS_H
-#define NEUROSHARD_LIB_ARTIFACT_EXCHANGEBUFFERS_H
+#ifndef NEUROSHARD_LIB_ARTIFACT_STEP_EXCHANGEBUFFERS_H
+#define NEUROSHARD_LIB_ARTIFACT_STEP_EXCHANGEBUFFERS_H
 
 #include "ExchangeCounts.h"
 #include "neuroshard/Artifact/BufferBytes.h"
@@ -43,4 +43,4 @@ protected:
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_LIB_ARTIFACT_EXCHANGEBUFFERS_H
+#endif // NEUROSHARD_LIB_ARTIFACT_STEP_EXCHANGEBUFFERS_H

@@ -1,12 +1,12 @@
-//===- ExchangeSizes.h - Sizes of the messages of an exchange --*- C++ -*-===//
+//===- MessageLayout.h - Rows of values in a message ------------*- C++ -*-===//
 //
 // Where the rows of values of one exchange lie in the message of a pair of
 // devices, from the layout, the batch and the numbers of ids alone.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_ARTIFACT_EXCHANGESIZES_H
-#define NEUROSHARD_ARTIFACT_EXCHANGESIZES_H
+#ifndef NEUROSHARD_ARTIFACT_MESSAGELAYOUT_H
+#define NEUROSHARD_ARTIFACT_MESSAGELAYOUT_H
 
 #include "neuroshard/Artifact/ExchangeLayout.h"
 
@@ -32,4 +32,4 @@ Block makeBlock(const StreamSet &set, int64_t batch,
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_ARTIFACT_EXCHANGESIZES_H
+#endif // NEUROSHARD_ARTIFACT_MESSAGELAYOUT_H

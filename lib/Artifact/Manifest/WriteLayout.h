@@ -1,7 +1,7 @@
 //===- WriteLayout.h - Writes the layout of exchanges ----------*- C++ -*-===//
 
-#ifndef NEUROSHARD_LIB_ARTIFACT_WRITELAYOUT_H
-#define NEUROSHARD_LIB_ARTIFACT_WRITELAYOUT_H
+#ifndef NEUROSHARD_LIB_ARTIFACT_MANIFEST_WRITELAYOUT_H
+#define NEUROSHARD_LIB_ARTIFACT_MANIFEST_WRITELAYOUT_H
 
 #include "neuroshard/Artifact/Manifest.h"
 
@@ -14,4 +14,4 @@ nlohmann::ordered_json layoutJson(const Manifest &manifest);
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_LIB_ARTIFACT_WRITELAYOUT_H
+#endif // NEUROSHARD_LIB_ARTIFACT_MANIFEST_WRITELAYOUT_H

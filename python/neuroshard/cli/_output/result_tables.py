@@ -9,7 +9,7 @@ from rich.markup import escape
 
 import neuroshard as ns
 from neuroshard.cli._analysis.cuts import Cut, cuts_of
-from neuroshard.cli._output import show
+from neuroshard.cli._output import terminal
 
 # More devices than this are shown as the most and the least loaded ones.
 MAX_DEVICES = 32
@@ -24,17 +24,17 @@ def print_result(out: Console, problem: ns.ShardingProblem, result: ns.PlanResul
     print_cuts(out, cuts_of(problem, result.plan))
     if result.explanation:
         out.print("[bold]Why[/bold]")
-        show.sentences(out, result.explanation)
+        terminal.sentences(out, result.explanation)
     if result.remarks:
         out.print("[bold]Remarks[/bold]")
-        show.sentences(out, result.remarks)
+        terminal.sentences(out, result.remarks)
 
 
 def print_summary(out: Console, problem: ns.ShardingProblem, result: ns.PlanResult) -> None:
     out.print(f"[bold]{result.cost_ms:.3f} ms[/bold] per step, {bound_of(result)}; "
               f"{len(problem.tables)} tables in {len(result.plan.shards)} shards on "
               f"{escape(str(problem.topology))}; fullest device "
-              f"{show.size(result.memory.peak_bytes)}", soft_wrap=True)
+              f"{terminal.size(result.memory.peak_bytes)}", soft_wrap=True)
     for line in str(result).splitlines()[1:]:
         # The lines on snapshots and migration, which the API writes.
         if line.strip().startswith(("snapshots (", "the previous plan")):
@@ -44,7 +44,7 @@ def print_summary(out: Console, problem: ns.ShardingProblem, result: ns.PlanResu
 def bound_of(result: ns.PlanResult) -> str:
     if result.lower_bound_ms <= 0:
         return "no lower bound is known"
-    above = show.percent(result.cost_ms / result.lower_bound_ms - 1)
+    above = terminal.percent(result.cost_ms / result.lower_bound_ms - 1)
     return f"no plan is below {result.lower_bound_ms:.3f} ms ({above} above it)"
 
 
@@ -67,7 +67,7 @@ def print_devices(out: Console, problem: ns.ShardingProblem, result: ns.PlanResu
 
 def print_columns(out: Console, title: str, devices: list[int], columns: dict[str, list[str]],
                   left: int) -> None:
-    made = show.table(title, "device", *columns, left=left)
+    made = terminal.table(title, "device", *columns, left=left)
     for row in zip(map(str, devices), *columns.values()):
         made.add_row(*row)
     out.print(made)
@@ -77,19 +77,19 @@ def memory_columns(problem: ns.ShardingProblem, result: ns.PlanResult,
                    devices: list[int]) -> dict[str, list[str]]:
     memory = [result.memory.devices[device] for device in devices]
     rooms = [problem.topology.devices[device].memory_bytes for device in devices]
-    return {"weights": [show.size(one.weights_bytes) for one in memory],
-            "state": [show.size(one.optimizer_state_bytes) for one in memory],
-            "step data": [show.size(step_bytes(one)) for one in memory],
-            "reserves": [show.size(reserved_bytes(one)) for one in memory],
-            "peak": [show.size(one.peak_bytes) for one in memory],
+    return {"weights": [terminal.size(one.weights_bytes) for one in memory],
+            "state": [terminal.size(one.optimizer_state_bytes) for one in memory],
+            "step data": [terminal.size(step_bytes(one)) for one in memory],
+            "reserves": [terminal.size(reserved_bytes(one)) for one in memory],
+            "peak": [terminal.size(one.peak_bytes) for one in memory],
             "of": [f"{one.peak_bytes / room:.0%}" for one, room in zip(memory, rooms)]}
 
 
 def time_columns(result: ns.PlanResult, devices: list[int]) -> dict[str, list[str]]:
     costs = [result.breakdown.devices[device] for device in devices]
-    return {"forward, ms": [show.ms(one.forward_ms) for one in costs],
-            "backward, ms": [show.ms(one.backward_ms) for one in costs],
-            "exchange, ms": [show.ms(one.exchange_ms) for one in costs]}
+    return {"forward, ms": [terminal.ms(one.forward_ms) for one in costs],
+            "backward, ms": [terminal.ms(one.backward_ms) for one in costs],
+            "exchange, ms": [terminal.ms(one.exchange_ms) for one in costs]}
 
 
 def shown_devices(result: ns.PlanResult) -> list[int]:
@@ -116,8 +116,8 @@ def print_cuts(out: Console, cuts: Iterable[Cut]) -> None:
     if not cut:
         out.print("No table is cut.")
         return
-    made = show.table("What is cut", "table", "rows x dim", "cut by", "pieces", "devices",
-                      "shards", left=5, long=("pieces",))
+    made = terminal.table("What is cut", "table", "rows x dim", "cut by", "pieces", "devices",
+                          "shards", left=5, long=("pieces",))
     for one in cut[:MAX_CUTS]:
         made.add_row(escape(one.table.name), f"{one.table.rows:,} x {one.table.dim}", one.kind,
                      one.pieces, one.devices, str(len(one.shards)))

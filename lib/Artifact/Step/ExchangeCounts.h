@@ -5,13 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_LIB_ARTIFACT_EXCHANGECOUNTS_H
-#define NEUROSHARD_LIB_ARTIFACT_EXCHANGECOUNTS_H
+#ifndef NEUROSHARD_LIB_ARTIFACT_STEP_EXCHANGECOUNTS_H
+#define NEUROSHARD_LIB_ARTIFACT_STEP_EXCHANGECOUNTS_H
 
-#include "neuroshard/Artifact/ExchangeSizes.h"
+#include "neuroshard/Artifact/MessageLayout.h"
 #include "neuroshard/Artifact/StepLoad.h"
 
-#include <functional>
 #include <vector>
 
 namespace neuroshard {
@@ -42,27 +41,6 @@ public:
   std::vector<bool> likeBefore;
 };
 
-/// Calls add(sender, receiver, bytes) for the norms that owners of columns of
-/// the same rows send each other.
-void countNorms(const ExchangePlan &plan,
-                const std::vector<ExchangeLayout> &layouts,
-                const StepLoad &load, Engine engine,
-                const std::function<void(size_t, size_t, int64_t)> &add);
-
-/// How many norms an owner of columns keeps in a step, if its engine does not
-/// wait for the number of distinct rows.
-int64_t mostNorms(const ExchangePlan &plan,
-                  const std::vector<ExchangeLayout> &layouts,
-                  const StepLoad &load, const ShardSpec &shard);
-
-/// Shards of each table that exchange norms with others: those of some columns.
-std::vector<std::vector<const ShardSpec *>>
-shardsWithNorms(const ExchangePlan &plan);
-
-/// Ranges of rows are equal or have nothing in common. The engine on GPUs then
-/// sends as many norms as there may be, without waiting for the device.
-bool haveEqualRows(const std::vector<const ShardSpec *> &shards);
-
 } // namespace neuroshard
 
-#endif // NEUROSHARD_LIB_ARTIFACT_EXCHANGECOUNTS_H
+#endif // NEUROSHARD_LIB_ARTIFACT_STEP_EXCHANGECOUNTS_H

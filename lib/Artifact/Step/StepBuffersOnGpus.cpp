@@ -3,6 +3,7 @@
 #include "StepBuffersOnGpus.h"
 
 #include "ExchangeBuffers.h"
+#include "NormCounts.h"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 //===- ReadLayout.h - Reads the layout of exchanges -------------*- C++ -*-===//
 
-#ifndef NEUROSHARD_LIB_ARTIFACT_READLAYOUT_H
-#define NEUROSHARD_LIB_ARTIFACT_READLAYOUT_H
+#ifndef NEUROSHARD_LIB_ARTIFACT_MANIFEST_READLAYOUT_H
+#define NEUROSHARD_LIB_ARTIFACT_MANIFEST_READLAYOUT_H
 
 #include "JsonValue.h"
 #include "neuroshard/Artifact/ExchangeLayout.h"
@@ -17,4 +17,4 @@ std::vector<ExchangeLayout> readLayouts(const JsonValue &value,
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_LIB_ARTIFACT_READLAYOUT_H
+#endif // NEUROSHARD_LIB_ARTIFACT_MANIFEST_READLAYOUT_H

@@ -1,14 +1,14 @@
-//===- RowShape.h - Vector shape of table rows ------------------*- C++ -*-===//
+//===- RowVectors.h - Width of the vectors of table rows --------*- C++ -*-===//
 
-#ifndef NEUROSHARD_CONVERSION_KERNELS_ROWSHAPE_H
-#define NEUROSHARD_CONVERSION_KERNELS_ROWSHAPE_H
+#ifndef NEUROSHARD_CONVERSION_KERNELS_ROWVECTORS_H
+#define NEUROSHARD_CONVERSION_KERNELS_ROWVECTORS_H
 
 #include <cstdint>
 
 namespace neuroshard {
 
 /// How a row is cut into vectors. The defaults are for the CPU.
-struct RowShape {
+struct RowVectors {
   /// Elements of one vector: 16 f32 are one AVX-512 register. For a warp,
   /// four per lane.
   int64_t chunk = 16;
@@ -24,4 +24,4 @@ struct RowShape {
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_CONVERSION_KERNELS_ROWSHAPE_H
+#endif // NEUROSHARD_CONVERSION_KERNELS_ROWVECTORS_H

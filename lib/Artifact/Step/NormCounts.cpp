@@ -1,62 +1,10 @@
-//===- ExchangeCounts.cpp - Sizes of one step's messages ------------------===//
+//===- NormCounts.cpp - Norms that owners of columns exchange -------------===//
 
-#include "ExchangeCounts.h"
-
-#include "neuroshard/Artifact/IdPayload.h"
+#include "NormCounts.h"
 
 #include <algorithm>
 
 namespace neuroshard {
-
-ExchangeCounts::ExchangeCounts(const ExchangeSpec &spec,
-                               const ExchangeLoad &load)
-    : spec(spec), load(load), count(load.batches.size()),
-      likeBefore(count, false) {
-  for (size_t rank = 1; rank < count; ++rank)
-    likeBefore[rank] = load.batches[rank] == load.batches[rank - 1] &&
-                       load.idsOfBucket[rank] == load.idsOfBucket[rank - 1];
-}
-
-int64_t ExchangeCounts::idsOfAll(const StreamLayout &stream) const {
-  int64_t ids = 0;
-  for (size_t rank = 0; rank < count; ++rank)
-    ids += idsOf(stream, rank);
-  return ids;
-}
-
-int64_t ExchangeCounts::payloadBytes(const StreamSet &set, size_t rank) const {
-  std::vector<int64_t> ids;
-  for (const StreamLayout &stream : set.streams)
-    ids.push_back(idsOf(stream, rank));
-  IdPayload payload(set, load.batches[rank], spec.idBytes());
-  payload.placeIds(ids);
-  return payload.bytes();
-}
-
-Block ExchangeCounts::blockOf(const StreamSet &set, size_t rank) const {
-  return makeBlock(set, load.batches[rank], [&](size_t stream) {
-    return idsOf(set.streams[stream], rank);
-  });
-}
-
-int64_t ExchangeCounts::unpackedIdBytes(const StreamSet &set,
-                                        size_t rank) const {
-  int64_t bytes = 0;
-  for (const StreamLayout &stream : set.streams)
-    bytes += 4 * (stream.pooled ? load.batches[rank] : 1) +
-             idsOf(stream, rank) * (spec.idBytes() + (stream.weighted ? 4 : 0));
-  return bytes;
-}
-
-int64_t ExchangeCounts::paddedValues(const StreamSet &set, size_t rank) const {
-  int64_t values = 0;
-  for (const EntryLayout &entry : set.entries) {
-    const StreamLayout &stream = set.streams[static_cast<size_t>(entry.stream)];
-    values += (entry.pooled ? load.batches[rank] : idsOf(stream, rank)) *
-              paddedColumns(entry.cols.size());
-  }
-  return values;
-}
 
 std::vector<std::vector<const ShardSpec *>>
 shardsWithNorms(const ExchangePlan &plan) {

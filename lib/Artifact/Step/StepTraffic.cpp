@@ -3,6 +3,7 @@
 #include "neuroshard/Artifact/StepTraffic.h"
 
 #include "ExchangeCounts.h"
+#include "NormCounts.h"
 #include "neuroshard/Artifact/HierarchicalSizes.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-//===- RowGroups.cpp - A group of devices for each row-wise table ---------===//
+//===- GroupPins.cpp - A group of devices for each row-wise table ---------===//
 
-#include "RowGroups.h"
+#include "GroupPins.h"
 
 #include "neuroshard/Planner/Memory.h"
 
@@ -203,7 +203,7 @@ std::optional<ShardingProblem> GroupChooser::run() {
 } // namespace
 
 std::optional<ShardingProblem>
-neuroshard::withRowGroups(const ShardingProblem &problem,
+neuroshard::withGroupPins(const ShardingProblem &problem,
                           const CostModel &model) {
   if (problem.target != Target::Native ||
       problem.topology.levels.back().groupSizes.size() < 2 ||

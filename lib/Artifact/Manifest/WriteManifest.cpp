@@ -39,7 +39,7 @@ Json tableJson(const TableSpec &table) {
           {"optimizer", optimizerJson(table.optimizer)}};
 }
 
-Json lookupJson(const ExchangeLookup &lookup) {
+Json exchangeLookupJson(const ExchangeLookup &lookup) {
   return {{"table", lookup.table},
           {"feature", lookup.feature},
           {"pooling", toString(lookup.pooling)},
@@ -62,7 +62,7 @@ Json exchangeJson(const ExchangeSpec &exchange) {
           {"id_type", toString(exchange.idType)},
           {"weighted", exchange.weighted},
           {"features", exchange.features},
-          {"lookups", listJson(exchange.lookups, lookupJson)}};
+          {"lookups", listJson(exchange.lookups, exchangeLookupJson)}};
 }
 
 Json shardJson(const ShardSpec &shard) {

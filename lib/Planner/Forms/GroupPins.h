@@ -1,7 +1,7 @@
-//===- RowGroups.h - A group of devices for each row-wise table -*- C++ -*-===//
+//===- GroupPins.h - A group of devices for each row-wise table -*- C++ -*-===//
 
-#ifndef NEUROSHARD_LIB_PLANNER_FORMS_ROWGROUPS_H
-#define NEUROSHARD_LIB_PLANNER_FORMS_ROWGROUPS_H
+#ifndef NEUROSHARD_LIB_PLANNER_FORMS_GROUPPINS_H
+#define NEUROSHARD_LIB_PLANNER_FORMS_GROUPPINS_H
 
 #include "neuroshard/Planner/CostModel.h"
 
@@ -15,9 +15,9 @@ namespace neuroshard {
 /// a plan of the given problem, but not the reverse. Nothing if there is no
 /// such table or the target does not run such cuts. Expects a problem that
 /// check() accepts.
-std::optional<ShardingProblem> withRowGroups(const ShardingProblem &problem,
+std::optional<ShardingProblem> withGroupPins(const ShardingProblem &problem,
                                              const CostModel &model);
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_LIB_PLANNER_FORMS_ROWGROUPS_H
+#endif // NEUROSHARD_LIB_PLANNER_FORMS_GROUPPINS_H

@@ -1,7 +1,7 @@
 //===- ManifestNames.h - Names of the kinds of values ----------*- C++ -*-===//
 
-#ifndef NEUROSHARD_LIB_ARTIFACT_MANIFESTNAMES_H
-#define NEUROSHARD_LIB_ARTIFACT_MANIFESTNAMES_H
+#ifndef NEUROSHARD_LIB_ARTIFACT_MANIFEST_MANIFESTNAMES_H
+#define NEUROSHARD_LIB_ARTIFACT_MANIFEST_MANIFESTNAMES_H
 
 #include "neuroshard/Artifact/Manifest.h"
 
@@ -19,4 +19,4 @@ inline const char *nameOf(ValueKind kind) {
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_LIB_ARTIFACT_MANIFESTNAMES_H
+#endif // NEUROSHARD_LIB_ARTIFACT_MANIFEST_MANIFESTNAMES_H

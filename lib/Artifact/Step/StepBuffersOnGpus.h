@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_LIB_ARTIFACT_STEPBUFFERSONGPUS_H
-#define NEUROSHARD_LIB_ARTIFACT_STEPBUFFERSONGPUS_H
+#ifndef NEUROSHARD_LIB_ARTIFACT_STEP_STEPBUFFERSONGPUS_H
+#define NEUROSHARD_LIB_ARTIFACT_STEP_STEPBUFFERSONGPUS_H
 
 #include "neuroshard/Artifact/BufferBytes.h"
 #include "neuroshard/Artifact/ExchangeLayout.h"
@@ -23,4 +23,4 @@ stepBuffersOnGpus(const ExchangePlan &plan,
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_LIB_ARTIFACT_STEPBUFFERSONGPUS_H
+#endif // NEUROSHARD_LIB_ARTIFACT_STEP_STEPBUFFERSONGPUS_H

@@ -1,0 +1,41 @@
+//===- PageBlock.h - Memory on huge pages -----------------------*- C++ -*-===//
+//
+// Large blocks are mapped from the operating system on huge pages, so that
+// random rows of a table cost fewer TLB misses.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_LIB_RUNTIME_MEMORY_PAGEBLOCK_H
+#define NEUROSHARD_LIB_RUNTIME_MEMORY_PAGEBLOCK_H
+
+#include <cstddef>
+#include <cstdint>
+
+namespace neuroshard::runtime {
+
+/// Zeroed memory, aligned to at least 64 bytes, owned by this object.
+class PageBlock {
+public:
+  PageBlock() = default;
+  /// Throws a RuntimeError if there is not enough memory.
+  explicit PageBlock(int64_t bytes);
+  PageBlock(PageBlock &&other) noexcept;
+  PageBlock &operator=(PageBlock &&other) noexcept;
+  ~PageBlock();
+
+  std::byte *data() const { return memory; }
+  int64_t size() const { return bytes; }
+
+private:
+  void allocate();
+  void map();
+
+  std::byte *memory = nullptr;
+  int64_t bytes = 0;
+  void *mapping = nullptr; ///< of a large block; else null.
+  size_t mappedBytes = 0;
+};
+
+} // namespace neuroshard::runtime
+
+#endif // NEUROSHARD_LIB_RUNTIME_MEMORY_PAGEBLOCK_H

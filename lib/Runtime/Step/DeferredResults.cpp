@@ -1,0 +1,92 @@
+//===- DeferredResults.cpp - Results written for the caller ---------------===//
+//
+// Results that need no exchange and no sum over shards (direct results) wait
+// until the caller's memory is known, and are written straight into it; or, if
+// weights change before, into the layout in which results travel.
+//
+//===----------------------------------------------------------------------===//
+
+#include "LookupTasks.h"
+#include "Steps.h"
+
+#include <algorithm>
+
+namespace neuroshard::runtime {
+
+bool isDirect(const Device &device, const Routed &routed, int32_t lookup) {
+  const ExchangeLookup &spec = device.manifest()
+                                   .exchanges[routed.exchange]
+                                   .lookups[static_cast<size_t>(lookup)];
+  const std::vector<Segment> &segments =
+      device.layout(routed.exchange)
+          .results[static_cast<size_t>(lookup)]
+          .segments;
+  return device.numDevices() == 1 && spec.pooled() &&
+         spec.resultType == ElementType::F32 && !segments.empty() &&
+         std::all_of(
+             segments.begin(), segments.end(),
+             [](const Segment &segment) { return segment.parts.size() == 1; });
+}
+
+namespace {
+
+/// Adds the tasks of a direct result, [bags, dim] at `out`.
+void addDirect(const Device &device, const Routed &routed, size_t lookup,
+               float *out, std::vector<LookupTask> &tasks) {
+  const ExchangeLayout &layout = device.layout(routed.exchange);
+  const ExchangeSpec &spec = device.manifest().exchanges[routed.exchange];
+  int64_t dim = device.manifest().tables[spec.lookups[lookup].table].dim;
+  bool isMean = spec.lookups[lookup].pooling == Pooling::Mean;
+  size_t first = tasks.size();
+  for (const PartialColumns &part : layout.results[lookup].parts)
+    addEntry(device, spec.idBytes(),
+             layout.owners[0].entries[static_cast<size_t>(part.entry)],
+             routed.owned, 0, out + part.cols.begin, dim, tasks);
+  for (size_t i = first; isMean && i < tasks.size(); ++i)
+    tasks[i].divisors = as<const float>(routed.lookups[lookup].bagCounts);
+}
+
+} // namespace
+
+std::vector<bool> writeDirectly(Device &device, const Routed &routed,
+                                const Partials &partials,
+                                std::span<const ResultTarget> targets) {
+  std::vector<bool> written(targets.size());
+  if (!partials.deferred)
+    return written;
+  PhaseTimer timer(device.figures, Phase::Lookup);
+  std::vector<LookupTask> tasks;
+  for (size_t i = 0; i < targets.size(); ++i) {
+    const ResultTarget &target = targets[i];
+    if (target.type != ElementType::F32 ||
+        !isDirect(device, routed, static_cast<int32_t>(target.lookup)))
+      continue;
+    addDirect(device, routed, static_cast<size_t>(target.lookup),
+              reinterpret_cast<float *>(target.out), tasks);
+    written[i] = true;
+  }
+  chooseStreamed(tasks);
+  runAll(device, tasks);
+  return written;
+}
+
+void finishDeferred(Device &device) {
+  std::vector<LookupTask> tasks;
+  for (auto [routed, partials] : device.deferred) {
+    const ExchangeLayout &layout = device.layout(routed->exchange);
+    addSet(
+        device, device.manifest().exchanges[routed->exchange].idBytes(),
+        layout.owners[0], routed->owned, partials->sendBlocks,
+        as<float>(partials->send),
+        [routed = routed, &device](const EntryLayout &entry) {
+          return isDirect(device, *routed, entry.lookup);
+        },
+        tasks);
+    partials->deferred = false;
+  }
+  device.deferred.clear();
+  PhaseTimer timer(device.figures, Phase::Lookup);
+  runAll(device, tasks);
+}
+
+} // namespace neuroshard::runtime

@@ -1,0 +1,16 @@
+//===- Tolerance.h - Difference from the unsharded program ------*- C++ -*-===//
+
+#ifndef NEUROSHARD_TOOLS_RUN_TOLERANCE_H
+#define NEUROSHARD_TOOLS_RUN_TOLERANCE_H
+
+#include "neuroshard/Model/Types.h"
+
+namespace neuroshard::run {
+
+/// The difference that is tolerated by default in values up to `largestValue`:
+/// 1e-5, or 8 roundings to the type in which results and gradients travel.
+double toleranceFor(ElementType wireType, double largestValue);
+
+} // namespace neuroshard::run
+
+#endif // NEUROSHARD_TOOLS_RUN_TOLERANCE_H
