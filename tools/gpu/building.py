@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 CUDA, SORT = LIBRARIES = ("libneuroshard_cuda.so", "libneuroshard_cuda_sort.so")
 # Files of lib/Runtime that are part of the CUDA runtime, too.
-SHARED = ("Memory/BufferPool.cpp", "Device/ThreadPool.cpp")
+SHARED = ("Memory/BufferPool.cpp", "Memory/PageBlock.cpp", "Device/ThreadPool.cpp")
 
 
 class BuildError(Exception):
@@ -41,7 +41,7 @@ def call(*command):
 
 def sources():
     return [*sorted((ROOT / "lib" / "RuntimeCuda").rglob("*.cpp")),
-            *sorted((ROOT / "lib" / "Artifact").glob("*.cpp")),
+            *sorted((ROOT / "lib" / "Artifact").rglob("*.cpp")),
             *(ROOT / "lib" / "Runtime" / name for name in SHARED),
             # The names of types, optimizers and tiers, as files have them.
             ROOT / "lib" / "Model" / "Names.cpp"]

@@ -1,14 +1,18 @@
-//===- Round.h - Rounding of integers to multiples --------------*- C++ -*-===//
+//===- Round.h - Division and multiples, rounded up -------------*- C++ -*-===//
 
 #ifndef NEUROSHARD_SUPPORT_ROUND_H
 #define NEUROSHARD_SUPPORT_ROUND_H
 
+#include <cstdint>
+
 namespace neuroshard {
 
-/// The least multiple of `multiple` that is not below `value`, which is not
-/// negative.
-template <typename T> constexpr T roundUp(T value, T multiple) {
-  return (value + multiple - 1) / multiple * multiple;
+/// a / b, rounded up; for a >= 0 and b > 0.
+constexpr int64_t ceilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+/// The least multiple of `multiple` that is not below `value`, for value >= 0.
+constexpr int64_t roundUp(int64_t value, int64_t multiple) {
+  return ceilDivide(value, multiple) * multiple;
 }
 
 } // namespace neuroshard

@@ -3,6 +3,7 @@
 #include "neuroshard/Artifact/UpdateBuffers.h"
 
 #include "neuroshard/RuntimeCuda/GpuKernelABI.h"
+#include "neuroshard/Support/Round.h"
 
 #include <algorithm>
 
@@ -14,15 +15,11 @@ static_assert(kChunkIds == NSG_CHUNK && kPieceIds == NSG_PIECE);
 /// More of them keep more groups busy, and take more memory.
 static constexpr int64_t kMostSumsOfRow = 512, kMostSumsOfSlot = 8192;
 
-static int64_t divideRoundingUp(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
-}
-
 SmallSums addUpPieces(int64_t rows, int64_t pieces) {
   int64_t most = std::min(kMostSumsOfRow, kMostSumsOfSlot / rows);
   SmallSums sums;
-  sums.piecesPerSum = std::max<int64_t>(1, divideRoundingUp(pieces, most));
-  sums.sumsOfRow = divideRoundingUp(pieces, sums.piecesPerSum);
+  sums.piecesPerSum = std::max<int64_t>(1, ceilDivide(pieces, most));
+  sums.sumsOfRow = ceilDivide(pieces, sums.piecesPerSum);
   return sums;
 }
 
@@ -47,7 +44,7 @@ UpdateBuffers layOutUpdate(const UpdateRows &rows, const UpdateNeeds &needs,
   UpdateBuffers result = {};
   auto take = [&](int64_t bytes) {
     int64_t offset = result.bytes;
-    result.bytes += (bytes + alignment - 1) / alignment * alignment;
+    result.bytes += roundUp(bytes, alignment);
     return offset;
   };
   int64_t n = needs.positions;

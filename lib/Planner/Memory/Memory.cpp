@@ -28,8 +28,6 @@ constexpr int64_t kCacheSlotBytes = 16;
 /// Largest bucket of a dense all-reduce.
 constexpr int64_t kAllReduceBucketBytes = int64_t{25} << 20;
 
-int64_t ceilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 int64_t ceilToInt(double value) {
   return static_cast<int64_t>(std::ceil(value));
 }

@@ -9,6 +9,7 @@
 #include "Device.h"
 #include "Driver/Status.h"
 #include "LookupParts.h"
+#include "neuroshard/Support/Round.h"
 
 #include <algorithm>
 #include <numeric>
@@ -154,7 +155,7 @@ void Device::addChunks(const StepPlan &plan, CUstream stream) const {
   if (keys.updated.empty())
     return;
   int64_t blocks = std::min(kernels.residentBlocks(Kernel::Partials) * kWaves,
-                            (chunks + kWarps - 1) / kWarps);
+                            ceilDivide(chunks, kWarps));
   kernels.launch(
       Kernel::Partials, blocks, stream,
       plan.trainingArray.as<nsg_slot>(TrainingLayout(keys).sortedSlots),
@@ -175,7 +176,7 @@ void Device::updateWith(Kernel kernel, const StepPlan &plan,
   // A warp takes at least one run, and there are no more runs than ids.
   constexpr int64_t kWarps = NSG_THREADS / NSG_WARP;
   int64_t blocks = std::min(kernels.residentBlocks(kernel) * kWaves,
-                            (plan.step.numPositions + kWarps - 1) / kWarps);
+                            ceilDivide(plan.step.numPositions, kWarps));
   kernels.launch(
       kernel, blocks, stream,
       plan.trainingArray.as<nsg_slot>(TrainingLayout(keys).sortedSlots),
@@ -197,7 +198,7 @@ void Device::updateSmall(const StepPlan &plan, CUstream stream) const {
   auto run = [&](Kernel kernel, int64_t items, const nsg_sorted *sorted) {
     constexpr int64_t kWarps = NSG_THREADS / NSG_WARP;
     int64_t blocks = std::min(kernels.residentBlocks(kernel) * kWaves,
-                              (items + kWarps - 1) / kWarps);
+                              ceilDivide(items, kWarps));
     kernels.launch(
         kernel, blocks, stream,
         plan.trainingArray.as<nsg_slot>(TrainingLayout(keys).smallSlots),

@@ -6,6 +6,7 @@
 
 #include "Device.h"
 #include "Driver/Status.h"
+#include "neuroshard/Support/Round.h"
 
 #include <numeric>
 #include <utility>
@@ -16,8 +17,6 @@ namespace {
 int64_t sum(const std::vector<int64_t> &values) {
   return std::accumulate(values.begin(), values.end(), int64_t{0});
 }
-
-int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 } // namespace
 
@@ -112,7 +111,7 @@ void Device::sortPositions(const StepPlan &plan, CUstream stream) {
     failWith(NSC_CUDA_ERROR, "sorting ids: ", gpu.driver.text(result));
   auto numSlots = static_cast<int32_t>(keys.updated.size());
   kernels.launch(
-      Kernel::Ranges, ceilDiv(numSlots + 1, NSG_THREADS), stream,
+      Kernel::Ranges, ceilDivide(numSlots + 1, NSG_THREADS), stream,
       plan.trainingArray.as<nsg_slot>(TrainingLayout(keys).sortedSlots),
       numSlots, &plan.sortedArray.as<SortedHead>()->sorted);
 }

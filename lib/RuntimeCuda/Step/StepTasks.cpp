@@ -8,6 +8,7 @@
 #include "LookupParts.h"
 #include "neuroshard/Artifact/Error.h"
 #include "neuroshard/Artifact/UpdateBuffers.h"
+#include "neuroshard/Support/Round.h"
 
 #include <algorithm>
 #include <limits>
@@ -16,8 +17,6 @@ namespace neuroshard::cuda {
 namespace {
 
 constexpr int64_t kMaxBlocks = std::numeric_limits<int32_t>::max();
-
-int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 int32_t flagsOf(const GpuLookup &lookup, const nsc_part &part) {
   int32_t flags = lookup.idBytes == 8 ? NSG_ID64 : 0;
@@ -58,8 +57,8 @@ nsg_lookup_task makeTask(const Binding &binding, const nsc_part &part,
 
 /// Blocks of a lookup or weight gradient.
 int64_t blocksOf(const nsg_lookup_task &task, int32_t itemsPerBlock) {
-  return ceilDiv(task.items,
-                 static_cast<int64_t>(itemsPerBlock) * task.items_per_group);
+  return ceilDivide(task.items,
+                    static_cast<int64_t>(itemsPerBlock) * task.items_per_group);
 }
 
 /// Estimates the ids of a part.
@@ -100,7 +99,7 @@ void groupItems(const Binding &binding, std::span<const nsc_part> parts,
   int64_t blocks = 0;
   for (size_t i = 0; i < parts.size(); ++i)
     if (step.tasks[i].out)
-      blocks += ceilDiv(step.tasks[i].items, lookupOf(i).itemsPerBlock);
+      blocks += ceilDivide(step.tasks[i].items, lookupOf(i).itemsPerBlock);
   int64_t waves = blocks / std::max<int64_t>(1, residentBlocks);
   for (size_t i = 0; i < parts.size(); ++i) {
     nsg_lookup_task &task = step.tasks[i];
@@ -148,12 +147,13 @@ void addPieces(const Binding &binding, const KeySpace &keys,
     int64_t first = total;
     for (size_t i : partsOfSlot[static_cast<size_t>(slot)]) {
       nsg_lookup_task &task = step.tasks[i];
-      int64_t pieces = ceilDiv(parts[i].id_end - parts[i].id_begin, NSG_PIECE);
+      int64_t pieces =
+          ceilDivide(parts[i].id_end - parts[i].id_begin, NSG_PIECE);
       checkPositions(total * NSG_PIECE, pieces * NSG_PIECE);
       task.first_piece = static_cast<int32_t>(total);
       task.num_pieces = static_cast<int32_t>(pieces);
       step.blocks[OrderBlocks][i] =
-          ceilDiv(pieces * (task.rows + 1), NSG_THREADS);
+          ceilDivide(pieces * (task.rows + 1), NSG_THREADS);
       total += pieces;
     }
     step.small.push_back(
@@ -187,7 +187,7 @@ StepTasks makeTasks(const Binding &binding, const KeySpace &keys,
       idsOfSlot[slot] += part.id_end - part.id_begin;
     }
     step.blocks[ExpandBlocks].push_back(
-        isUpdated ? ceilDiv(task.items, NSG_EXPAND_ITEMS) : 0);
+        isUpdated ? ceilDivide(task.items, NSG_EXPAND_ITEMS) : 0);
     step.blocks[GradientBlocks].push_back(0);
     step.tasks.push_back(task);
   }

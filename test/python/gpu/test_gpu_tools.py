@@ -279,19 +279,17 @@ def test_other_machine_code_is_cleared(tmp_path):
 
 
 def test_the_runtime_links_from_the_files_that_are_built_there(tmp_path):
-    """The list of files is right: compiled in batches, as a unity build does, they leave nothing
-    open."""
+    """The list of files is right: they leave nothing open."""
     libraries = {}
     for source in building.sources():
         libraries.setdefault(building.library_of(source), []).append(source)
     objects = []
     for library, files in libraries.items():
-        for begin in range(0, len(files), 8):
-            unity = tmp_path / f"{library.name}{begin}.cpp"
-            unity.write_text("".join(f'#include "{file}"\n' for file in files[begin:begin + 8]))
-            objects.append(unity.with_suffix(".o"))
-            building.call("g++", "-c", *building.flags(Path("/nowhere"), library), "-O0", unity,
-                          "-o", objects[-1])
+        unity = tmp_path / f"{library.name}.cpp"
+        unity.write_text("".join(f'#include "{file}"\n' for file in files))
+        objects.append(unity.with_suffix(".o"))
+        building.call("g++", "-c", *building.flags(Path("/nowhere"), library), "-O0", unity,
+                      "-o", objects[-1])
     building.link(objects, tmp_path / building.CUDA)
     ctypes.CDLL(str(tmp_path / building.CUDA))
 
