@@ -66,11 +66,17 @@ function(neuroshard_define_torch folder)
   # CMAKE_INSTALL_RPATH_USE_LINK_PATH into the installed one's.
 endfunction()
 
-# neuroshard_torch_target(NAME)
-# A target of which most files include LibTorch. Not built in unity: names of ours and of torch
-# would meet.
+# neuroshard_torch_target(NAME [ONE_UNIT])
+# A target of which most files include LibTorch. Not built in unity, where names of ours and of torch
+# may meet; with ONE_UNIT all files are one unit instead, which takes less than to precompile torch's
+# headers for it.
 function(neuroshard_torch_target name)
+  cmake_parse_arguments(ARG "ONE_UNIT" "" "" ${ARGN})
   target_link_libraries(${name} PRIVATE neuroshard_torch neuroshard_options)
-  set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)
-  neuroshard_precompile(${name} torch)
+  if(ARG_ONE_UNIT AND CMAKE_UNITY_BUILD)
+    set_target_properties(${name} PROPERTIES UNITY_BUILD_BATCH_SIZE 0)
+  else()
+    set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)
+    neuroshard_precompile(${name} torch)
+  endif()
 endfunction()

@@ -88,6 +88,20 @@ CommandOption CommandOption::excludes(CommandOption other) {
   return *this;
 }
 
+CommandOption CommandOption::group(const std::string &heading) {
+  option->group(heading);
+  return *this;
+}
+
+CommandOption CommandOption::withoutDefault() {
+  option->default_str("");
+  return *this;
+}
+
+bool CommandOption::isGiven() const { return option->count() > 0; }
+
+std::string CommandOption::name() const { return option->get_name(); }
+
 //===----------------------------------------------------------------------===//
 // Command
 //===----------------------------------------------------------------------===//
@@ -125,6 +139,10 @@ CommandOption Command::addFlag(const std::string &names, bool &value,
 void Command::allowRest() { app->allow_extras(); }
 
 std::vector<std::string> Command::rest() const { return app->remaining(); }
+
+void Command::helpColumn(int column) {
+  app->get_formatter()->column_width(static_cast<size_t>(column));
+}
 
 void Command::action(Action action) {
   app->callback(

@@ -50,6 +50,15 @@ public:
   CommandOption count(int values);
   /// Refuses command lines that have both.
   CommandOption excludes(CommandOption other);
+  /// The heading that help lists it under.
+  CommandOption group(const std::string &heading);
+  /// Help does not show the value that it has now.
+  CommandOption withoutDefault();
+
+  /// Whether the command line that was read has it.
+  bool isGiven() const;
+  /// Its flag, as it is written.
+  std::string name() const;
 
 private:
   CommandOption wholeRange(int64_t least, int64_t most);
@@ -79,6 +88,9 @@ public:
   /// Accepts unknown words; rest() has them once the line is read.
   void allowRest();
   std::vector<std::string> rest() const;
+
+  /// The column in which help begins its sentences.
+  void helpColumn(int column);
 
   /// What to do if this command is asked for.
   void action(Action action);

@@ -152,7 +152,7 @@ void addTrain(CommandLine &line) {
   command.action([settings] { return train(*settings); });
 }
 
-void addEvaluate(CommandLine &line) {
+void addPlacementEvaluate(CommandLine &line) {
   auto settings = std::make_shared<PlacementSettings>();
   PlacementEvaluationOptions &evaluation = settings->evaluation;
   Command command = line.addCommand(
@@ -177,5 +177,5 @@ void addEvaluate(CommandLine &line) {
 
 void neuroshard::addPlacementCommands(CommandLine &line) {
   addTrain(line);
-  addEvaluate(line);
+  addPlacementEvaluate(line);
 }

@@ -164,4 +164,22 @@ TEST(CommandLineTest, UnknownWordsAreKept) {
   EXPECT_EQ(commands.rest, (std::vector<std::string>{"a", "--batch", "8"}));
 }
 
+TEST(CommandLineTest, OptionsKnowWhetherTheyAreGiven) {
+  CommandLine line("tool", "A tool");
+  std::string output = "out", plan;
+  Command command = line.program();
+  CommandOption given = command.add("-o,--output", output, "A folder");
+  CommandOption other = command.add("--plan", plan).group("Plans");
+  std::vector<std::string> flags;
+  command.action([&] {
+    for (const CommandOption &option : {given, other})
+      if (option.isGiven())
+        flags.push_back(option.name());
+    return Expected<void>();
+  });
+  std::string printed;
+  EXPECT_EQ(run(line, {"-o", "here"}, printed), 0);
+  EXPECT_EQ(flags, std::vector<std::string>{"--output"});
+}
+
 } // namespace
