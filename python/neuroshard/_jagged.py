@@ -44,6 +44,10 @@ def as_jagged(given: object, exchange: Exchange) -> Jagged:
         jagged = join_features(given, exchange)
     elif not isinstance(given, torch.Tensor) and all(
             callable(getattr(given, name, None)) for name in ("values", "offsets")):
+        keys = tuple(given.keys()) if hasattr(given, "keys") else exchange.features
+        if keys != exchange.features:
+            raise TensorError(f"input \"{exchange.name}\": expected the features "
+                              f"{list(exchange.features)}, found {list(keys)}")
         jagged = from_keyed(given, exchange)
     elif isinstance(given, (tuple, list)) and 2 <= len(given) <= 3:
         jagged = Jagged(*given)
@@ -95,14 +99,26 @@ def is_count(value: object) -> bool:
 
 
 def from_keyed(given: object, exchange: Exchange) -> Jagged:
-    keys = tuple(given.keys()) if hasattr(given, "keys") else exchange.features
-    if keys != exchange.features:
-        raise TensorError(f"input \"{exchange.name}\": expected the features "
-                          f"{list(exchange.features)}, found {list(keys)}")
+    """A Jagged from a KeyedJaggedTensor that has the exchange's features in their order, some under
+    other names."""
+    check_one_batch(given, exchange)
     weights = given.weights_or_none() if hasattr(given, "weights_or_none") else None
     begin = given.offset_per_key() if (
         exchange.unpooled and hasattr(given, "offset_per_key")) else None
     return Jagged(given.values(), given.offsets(), weights, 0, begin)
+
+
+def check_one_batch(given: object, exchange: Exchange) -> None:
+    """Raises a TensorError unless a KeyedJaggedTensor has a bag of each feature for each sample."""
+    found = ""
+    if getattr(given, "variable_stride_per_key", bool)():
+        batches = list(given.stride_per_key())
+        found = f"batches of {batches}" if len(set(batches)) > 1 else ""
+    elif getattr(given, "inverse_indices_or_none", lambda: None)() is not None:
+        found = "inverse indices"
+    if found:
+        raise TensorError(f"input \"{exchange.name}\": expected features of one batch, found a "
+                          f"KeyedJaggedTensor with {found}; repeat the bags that samples share")
 
 
 def join_features(given: Mapping, exchange: Exchange) -> Jagged:
@@ -117,6 +133,7 @@ def join_features(given: Mapping, exchange: Exchange) -> Jagged:
             value = spread(value, name)
         check_pair(value, name)
         check_together(ids, value, name)
+        check_ends(value[0], value[1], name)
         offsets.append(value[1][:-1] + begin[-1])
         ids.append(value[0])
         weights.extend(value[2:3])
@@ -153,6 +170,19 @@ def check_together(ids: Sequence[torch.Tensor], value: Sequence[torch.Tensor],
     if value[1].dtype not in (torch.int32, torch.int64) or len(value[1]) < 1:
         raise TensorError(f"feature \"{name}\": expected offsets [batch + 1] as torch.int64, found "
                           f"shape {tuple(value[1].shape)}, {value[1].dtype}")
+
+
+def check_ends(ids: torch.Tensor, offsets: torch.Tensor, name: str) -> None:
+    """The offsets of a feature begin with 0 and end with the number of its ids. On a GPU, and while
+    torch traces, the check is part of the step, which it ends."""
+    said = f"feature \"{name}\": expected offsets from 0 to {ids.shape[0]}, the number of its ids"
+    if offsets.device.type == "cpu" and not torch.compiler.is_compiling() \
+            and type(offsets) in (torch.Tensor, torch.nn.Parameter):
+        begin, end = int(offsets[0]), int(offsets[-1])
+        if begin != 0 or end != ids.shape[0]:
+            raise TensorError(f"{said}, found {begin} to {end}")
+    else:
+        torch._assert_async((offsets[0] == 0) & (offsets[-1] == ids.shape[0]), said)
 
 
 def spread(ids: torch.Tensor, name: str) -> tuple[torch.Tensor, torch.Tensor]:

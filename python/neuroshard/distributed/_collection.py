@@ -16,7 +16,7 @@ from neuroshard.distributed._outputs import make_keyed, make_jagged_tensors, spl
 from neuroshard.distributed._session import Session
 from neuroshard.distributed._shards import LocalShard
 from neuroshard.errors import TensorError
-from neuroshard._jagged import Jagged, as_jagged, fixed_offsets
+from neuroshard._jagged import Exchange, Jagged, as_jagged, fixed_offsets, from_keyed
 from neuroshard.plans import Plan
 from neuroshard.problem import ShardingProblem
 
@@ -177,7 +177,7 @@ class _Sharded(torch.nn.Module):
 
     def _as_jagged(self, features: object) -> Jagged:
         expected = self._session.input
-        ids = as_jagged(pick_features(features, expected.features, self._keys), expected)
+        ids = as_jagged(pick_features(features, expected, self._keys), expected)
         if ids.offsets is None:
             bags = ids.ids.shape[0] // ids.pooling if ids.pooling else 0
             ids = ids._replace(offsets=fixed_offsets(bags, ids.pooling, ids.ids.device))
@@ -268,12 +268,12 @@ def is_keyed(features: object) -> bool:
         getattr(features, "keys", None)) and callable(getattr(features, "offsets", None))
 
 
-def pick_features(features: object, names: tuple[str, ...],
-                  keys_of: Mapping[str, str]) -> object:
-    """Picks the features `names` in this order from a KeyedJaggedTensor, and drops its others. In
+def pick_features(features: object, expected: Exchange, keys_of: Mapping[str, str]) -> object:
+    """Picks the expected features in their order from a KeyedJaggedTensor, and drops its others. In
     a KeyedJaggedTensor or a dict, a feature that several tables read is repeated for each table.
 
     keys_of: by name, the key in a batch if the name itself is not one."""
+    names = expected.features
     if isinstance(features, Mapping):
         shared = {name: features[keys_of[name]] for name in names
                   if name not in features and keys_of[name] in features}
@@ -289,7 +289,4 @@ def pick_features(features: object, names: tuple[str, ...],
     if missing:
         raise TensorError(f"expected the features {list(dict.fromkeys(wanted))}, found {keys}: "
                           f"there is no {missing[0]}")
-    picked = features.permute([keys.index(key) for key in wanted])
-    if wanted == list(names):
-        return picked
-    return Jagged(picked.values(), picked.offsets(), picked.weights_or_none())
+    return from_keyed(features.permute([keys.index(key) for key in wanted]), expected)

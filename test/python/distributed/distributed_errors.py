@@ -95,6 +95,10 @@ def case_forms(context):
     raises(TensorError, "features of one batch",
            lambda: tables({**dicts, "c0": ids.view(4, 1)}))
     raises(TensorError, "(ids, offsets), found list", lambda: tables({**dicts, "c0": [1, 2]}))
+    for wrong in ([0, 2, 3], [0, 2, 9], [1, 2, 4]):
+        raises(TensorError, f"\"b0\": expected offsets from 0 to 4, the number of its ids, found "
+               f"{wrong[0]} to {wrong[-1]}",
+               lambda wrong=wrong: tables({**dicts, "b0": (ids, torch.tensor(wrong))}))
     for rate in (-1, 1e39, float("nan")):
         raises(ValueError, "learning_rate", lambda rate=rate: tables.set_learning_rate(rate))
     for rate in ("0.1", True):

@@ -78,7 +78,7 @@ def of_function(source: str) -> Iterator[tuple[str, dict[str, Bags]]]:
     index = 0
     while (one := run_user_code(source, path, lambda: next(iterator, end))) is not end:
         where = f"{source}: batch {index}"
-        yield where, of_keyed(one) if is_keyed(one) else of_mapping(one, where)
+        yield where, (of_keyed if is_keyed(one) else of_mapping)(one, where)
         index += 1
 
 
@@ -88,14 +88,15 @@ def is_keyed(value: Any) -> bool:
                                                                  "offset_per_key"))
 
 
-def of_keyed(value: Any) -> dict[str, Bags]:
+def of_keyed(value: Any, where: str) -> dict[str, Bags]:
     ids, lengths = to_array(value.values()), to_array(value.lengths())
     keys, begin = list(value.keys()), list(value.offset_per_key())
     strides = list(value.stride_per_key()) if hasattr(value, "stride_per_key") else [
         len(lengths) // len(keys)] * len(keys)
     batch, first = {}, 0
     for index, (key, stride) in enumerate(zip(keys, strides)):
-        batch[key] = (ids[begin[index]:begin[index + 1]], lengths[first:first + stride])
+        batch[key] = bags(ids[begin[index]:begin[index + 1]], None,
+                          lengths[first:first + stride], f"{where}: {key}")
         first += stride
     return batch
 
@@ -124,18 +125,21 @@ def bags(ids: numpy.ndarray, offsets: numpy.ndarray | None, lengths: numpy.ndarr
          where: str) -> Bags:
     check_ids(ids, 1, where)
     if lengths is None:
-        check_counts(offsets, "offsets", where)
+        offsets = counts_of(offsets, "offsets", len(ids), where)
         if len(offsets) < 1 or offsets[0] != 0 or offsets[-1] != len(ids):
             raise InputError(f"{where}: expected offsets of all samples and the end, from 0 to "
                              f"{len(ids)} (the number of ids), got: {offsets[:1].tolist()} to "
                              f"{offsets[-1:].tolist()}")
         lengths = numpy.diff(offsets)
+        if (lengths < 0).any():
+            place = int(numpy.argmax(lengths < 0))
+            raise InputError(f"{where}: expected offsets that do not fall, got: {offsets[place]} "
+                             f"and then {offsets[place + 1]}")
     else:
-        check_counts(lengths, "lengths", where)
-    if (lengths < 0).any() or lengths.sum() != len(ids):
-        raise InputError(f"{where}: expected lengths from 0 on that add up to {len(ids)}, the "
-                         f"number of ids, got: at least {lengths.min(initial=0)}, in all "
-                         f"{lengths.sum()}")
+        lengths = counts_of(lengths, "lengths", len(ids), where)
+        if lengths.sum() != len(ids):
+            raise InputError(f"{where}: expected lengths that add up to {len(ids)}, the number of "
+                             f"ids, got: {lengths.sum()}")
     return ids, lengths
 
 
@@ -151,7 +155,13 @@ def check_ids(ids: numpy.ndarray, dimensions: int, where: str) -> None:
                          f"{list(ids.shape)}")
 
 
-def check_counts(values: numpy.ndarray, what: str, where: str) -> None:
+def counts_of(values: numpy.ndarray, what: str, most: int, where: str) -> numpy.ndarray:
+    """The values as i64. Raises an InputError unless all are whole numbers from 0 to `most`."""
     if values.ndim != 1 or values.dtype.kind not in "iu":
         raise InputError(f"{where}: expected {what} as a list of whole numbers, got: "
                          f"{values.dtype} of shape {list(values.shape)}")
+    wrong = values[(values < 0) | (values > most)]
+    if len(wrong):
+        raise InputError(f"{where}: expected {what} from 0 to {most}, the number of ids, got: "
+                         f"{wrong[0]}")
+    return values.astype(numpy.int64)
