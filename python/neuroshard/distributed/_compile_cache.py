@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import pathlib
+import stat
 import tempfile
 from collections.abc import Sequence
 
@@ -12,6 +14,9 @@ from neuroshard._compiler import compiler_path, run
 from neuroshard.errors import CompileError
 from neuroshard.plans import Plan
 from neuroshard.problem import ShardingProblem
+
+# Beside the files of an artifact in the cache.
+HASHES = "sha256.json"
 
 
 def cache_folder() -> pathlib.Path:
@@ -45,18 +50,70 @@ def artifact_key(plan: Plan, problem: ShardingProblem, options: Sequence[str] = 
 
 def make_artifact(plan: Plan, problem: ShardingProblem,
                   options: Sequence[str] = ()) -> pathlib.Path:
-    """The artifact's folder in the cache; compiles it if it is not there.
+    """The artifact's folder in the cache; compiles it if it is not there, or not as it was written.
 
-    Ranks on one host share the cache: one of them should call this before the others."""
+    Ranks on one host share the cache: one of them should call this before the others. Raises a
+    CompileError if the cache cannot be written, or belongs to or may be changed by another user:
+    artifacts are code that this process runs."""
     folder = cache_folder() / artifact_key(plan, problem, options)
-    if not (folder / "manifest.json").exists():
-        try:
-            folder.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise CompileError(f"cannot keep compiled plans in {folder.parent}: {error.strerror}; "
-                               "NEUROSHARD_CACHE names another folder") from error
-        compile_plan(plan, problem, folder, options)
+    try:
+        folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        require_private(folder.parent)
+        if not is_intact(folder):
+            compile_into_cache(plan, problem, folder, options)
+    except OSError as error:
+        raise CompileError(f"cannot keep compiled plans in {folder.parent}: {error.strerror}; "
+                           "NEUROSHARD_CACHE names another folder") from error
     return folder
+
+
+def require_private(folder: pathlib.Path) -> None:
+    """Raises a CompileError if another user, who is not root, can put files there."""
+    status = folder.stat()
+    found = ""
+    if status.st_uid not in (os.getuid(), 0):
+        found = f"belongs to user {status.st_uid}"
+    elif status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not status.st_mode & stat.S_ISVTX:
+        found = "may be written by other users"
+    if found:
+        raise CompileError(f"{folder} {found}, and this process would run the code in it; take "
+                           "that right away (chmod go-w), or name another folder by "
+                           "NEUROSHARD_CACHE")
+
+
+def is_intact(folder: pathlib.Path) -> bool:
+    """Whether the folder holds just the files that were put into the cache, unchanged."""
+    if not (folder / HASHES).is_file():
+        return False
+    require_private(folder)
+    try:
+        return json.loads((folder / HASHES).read_bytes()) == hashes_of(folder)
+    except (OSError, ValueError, RecursionError):
+        return False
+
+
+def hashes_of(folder: pathlib.Path) -> dict[str, str]:
+    """SHA-256 of all files but the list of hashes, by their path in the folder."""
+    paths = [path for path in sorted(folder.rglob("*")) if not path.is_dir()]
+    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in paths if path.name != HASHES}
+
+
+def compile_into_cache(plan: Plan, problem: ShardingProblem, folder: pathlib.Path,
+                       options: Sequence[str]) -> None:
+    """Replaces what is at `folder`, in one step."""
+    with tempfile.TemporaryDirectory(prefix=f"{folder.name}.", dir=folder.parent) as scratch:
+        made = pathlib.Path(scratch) / "artifact"
+        compile_plan(plan, problem, made, options)
+        made.chmod(0o700)
+        (made / HASHES).write_text(json.dumps(hashes_of(made), indent=1))
+        if folder.exists():
+            folder.rename(pathlib.Path(scratch) / "before")
+        try:
+            made.rename(folder)
+        except OSError:
+            if not is_intact(folder):  # else another process was faster
+                raise
 
 
 def compile_plan(plan: Plan, problem: ShardingProblem, folder: str | os.PathLike,

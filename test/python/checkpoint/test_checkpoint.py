@@ -3,6 +3,7 @@ whole tables, merging of row-wise states, names of folders, and refusals."""
 
 import copy
 import os
+import pickle
 
 import pytest
 import torch
@@ -389,6 +390,41 @@ def test_damage_is_noticed_wherever_it_is(tmp_path, name, message):
     (path / name).write_bytes(content[:-9])
     with pytest.raises(CheckpointError, match=message):
         checkpoint.load(path, {"x": make(BRICKS), "n": 0})
+
+
+class Code:
+    """Leaves a trace if it is unpickled."""
+
+    def __init__(self, trace):
+        self.trace = str(trace)
+
+    def __reduce__(self):
+        return os.mkdir, (self.trace,)
+
+
+def test_code_in_the_metadata_does_not_run(tmp_path):
+    checkpoint.save(tmp_path / "a", {"n": 1})
+    (tmp_path / "a" / "neuroshard.json").unlink()  # as DCP alone writes it
+    checkpoint.load(tmp_path / "a", {"n": 0})
+    (tmp_path / "a" / ".metadata").write_bytes(pickle.dumps(Code(tmp_path / "ran")))
+    with pytest.raises(CheckpointError, match=r"it holds a posix\.mkdir, which is no record of"):
+        checkpoint.load(tmp_path / "a", {"n": 0})
+    (tmp_path / "a" / ".metadata").write_bytes(pickle.dumps({"n": 1}))
+    with pytest.raises(CheckpointError, match="it holds a dict"):
+        checkpoint.load(tmp_path / "a", {"n": 0})
+    assert not (tmp_path / "ran").exists()
+
+
+def test_code_among_the_values_does_not_run(tmp_path):
+    state = {"n": (1, "text", None, {"rate": 2.5}), "code": Code(tmp_path / "ran")}
+    checkpoint.save(tmp_path / "a", state)
+    found = {"n": 0}
+    checkpoint.load(tmp_path / "a", found)
+    assert found["n"] == (1, "text", None, {"rate": 2.5})
+    with pytest.raises(CheckpointError, match=r"code: the checkpoint has more than numbers, .*"
+                       r"add_safe_globals\(\) if you trust them: .*posix\.mkdir"):
+        checkpoint.load(tmp_path / "a", {"code": 0})
+    assert not (tmp_path / "ran").exists()
 
 
 def test_files_of_another_disk_are_missed(tmp_path):

@@ -24,6 +24,7 @@ from torch.utils import _pytree as pytree
 
 from neuroshard import _fields
 from neuroshard.distributed._checkpoint import files
+from neuroshard.distributed._checkpoint.plain_data import PlainPlanner
 from neuroshard.distributed._checkpoint.rank_agreement import Run
 from neuroshard.distributed._checkpoint.row_state_merge import Merge, plan_merges
 from neuroshard.distributed._checkpoint.sharded import Sharded
@@ -90,7 +91,7 @@ def load(path: str | os.PathLike[str], state: State, process_group: Group = None
     merges = run.on_each(lambda: plan_merges(target, metadata.state_dict_metadata))
     run.on_each(lambda: _check(state, target, metadata))
     run.checkpoint(lambda **options: dcp.load(
-        target, storage_reader=files.Reader(folder), **options))
+        target, storage_reader=files.Reader(folder), planner=PlainPlanner(), **options))
     run.on_each(lambda: _take(state, target, merges))
 
 

@@ -18,8 +18,9 @@ from typing import IO, Any
 
 import torch
 from torch.distributed.checkpoint import FileSystemReader, FileSystemWriter
-from torch.distributed.checkpoint.metadata import Metadata
+from torch.distributed.checkpoint.metadata import Metadata, StorageMeta
 
+from neuroshard.distributed._checkpoint.plain_data import read_records
 from neuroshard.errors import CheckpointError
 
 SCHEMA = "neuroshard.checkpoint.v1"
@@ -54,7 +55,8 @@ class Writer(FileSystemWriter):
 
 
 class Reader(FileSystemReader):
-    """Compares every entry that it reads with its checksum, and .metadata if there is a marker."""
+    """Compares every entry that it reads with its checksum, and .metadata if there is a marker;
+    reads .metadata as data."""
 
     def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
         marker = read_marker(self.path)
@@ -62,7 +64,12 @@ class Reader(FileSystemReader):
             if marker and marker["metadata_crc32"] != checksum(file, 0):
                 raise ValueError(f"{self.path / METADATA} is damaged: its checksum is not that in "
                                  f"{MARKER}")
-        return super().read_metadata(*args, **kwargs)
+            file.seek(0)
+            found = read_records(file)
+        if found.storage_meta is None:
+            found.storage_meta = StorageMeta()
+        found.storage_meta.load_id = self.load_id
+        return found
 
     def _slice_file(self, file: Any, sinfo: Any) -> IO[bytes]:
         expected = getattr(sinfo, "crc32", None)
@@ -145,7 +152,7 @@ def check_files(path: Path) -> None:
     """Raises if a file that .metadata names is missing or too short, as when ranks wrote to
     folders of the same name on different disks."""
     ends: dict[str, int] = {}
-    for entry in FileSystemReader(path).read_metadata().storage_data.values():
+    for entry in Reader(path).read_metadata().storage_data.values():
         end = entry.offset + entry.length
         ends[entry.relative_path] = max(end, ends.get(entry.relative_path, 0))
     for name, end in ends.items():
