@@ -3,6 +3,7 @@
 #include "SafetensorsTypes.h"
 
 #include "neuroshard/Serialization/Json.h"
+#include "neuroshard/Support/JsonNesting.h"
 
 #include <nlohmann/json.hpp>
 
@@ -25,6 +26,11 @@ struct Range {
   uint64_t end = 0;
   std::string name;
 };
+
+std::string tooDeep(const std::string &what) {
+  return what + " has lists and objects more than " +
+         std::to_string(kMaxJsonNesting) + " deep inside each other";
+}
 
 /// Reads the header of a file. Errors name the file.
 class HeaderReader {
@@ -72,7 +78,10 @@ Expected<json> HeaderReader::readHeader() {
     return fail("it is truncated: a header of " + std::to_string(length) +
                 " bytes, but only " +
                 std::to_string(bytes.size() - kLengthBytes) + " follow");
-  json header = json::parse(bytes.substr(kLengthBytes, length), nullptr, false);
+  std::string_view text = bytes.substr(kLengthBytes, length);
+  if (isNestedTooDeep(text))
+    return fail(tooDeep("the header"));
+  json header = json::parse(text, nullptr, false);
   if (!header.is_object())
     return fail("the header is not a JSON object");
   data = bytes.substr(kLengthBytes + length);
@@ -85,7 +94,10 @@ Expected<void> HeaderReader::readMetadata(const json &entry) {
   for (const auto &[key, value] : entry.items()) {
     if (!value.is_string())
       return fail("metadata '" + key + "' is not a string");
+    // Some are JSON, for those who know the file.
     file.metadata[key] = value.get<std::string>();
+    if (isNestedTooDeep(file.metadata[key]))
+      return fail(tooDeep("metadata '" + key + "'"));
   }
   return {};
 }

@@ -2,6 +2,8 @@
 
 #include "JsonReader.h"
 
+#include "neuroshard/Support/JsonNesting.h"
+
 #include <algorithm>
 #include <functional>
 #include <set>
@@ -37,6 +39,10 @@ private:
 } // namespace
 
 Expected<Json> neuroshard::json::parse(std::string_view text) {
+  if (isNestedTooDeep(text))
+    return failure("json", "expected lists and objects at most " +
+                               std::to_string(kMaxJsonNesting) +
+                               " deep inside each other");
   try {
     DuplicateKeys keys;
     Json root = Json::parse(text.begin(), text.end(), std::ref(keys));

@@ -6,6 +6,7 @@
 
 #include "JsonValue.h"
 #include "neuroshard/Artifact/Error.h"
+#include "neuroshard/Support/JsonNesting.h"
 
 #include <limits>
 
@@ -14,6 +15,9 @@ using nlohmann::json;
 namespace neuroshard {
 
 json parseJson(const std::string &text, const char *document) {
+  if (isNestedTooDeep(text))
+    fail(document, ": expected lists and objects at most ", kMaxJsonNesting,
+         " deep inside each other");
   try {
     return json::parse(text);
   } catch (const json::exception &error) {

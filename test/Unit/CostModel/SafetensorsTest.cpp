@@ -140,6 +140,16 @@ TEST_F(SafetensorsTest, DamagedHeaders) {
   EXPECT_THAT(errorOf(R"({"a": 1})", ""), HasSubstr("not an object"));
 }
 
+TEST_F(SafetensorsTest, NestingHasALimit) {
+  std::string deep = std::string(65, '[') + std::string(65, ']');
+  EXPECT_THAT(errorOf(R"({"a": )" + deep + "}", ""),
+              HasSubstr("the header has lists and objects more than 64 deep"));
+  // Metadata that is JSON in a text.
+  EXPECT_THAT(
+      errorOf(R"({"__metadata__": {"card": ")" + deep + R"("}})", ""),
+      HasSubstr("metadata 'card' has lists and objects more than 64 deep"));
+}
+
 TEST_F(SafetensorsTest, DamagedEntries) {
   auto entry = [&](const std::string &text) {
     return errorOf("{\"a\": {" + text + "}}", "12345678");

@@ -190,6 +190,25 @@ TEST(JsonTest, FieldsGivenTwiceAreRefused) {
 
 /// Texts with bytes changed, dropped or doubled at random are answered without
 /// a crash.
+TEST(JsonTest, NestingHasALimit) {
+  auto nested = [](size_t depth) {
+    return std::string(depth, '[') + std::string(depth, ']');
+  };
+  const char *expected =
+      "json: expected lists and objects at most 64 deep inside each other";
+  EXPECT_EQ(errorOf(nested(64)), "expected an object, got: array");
+  EXPECT_EQ(errorOf(nested(65)), expected);
+  EXPECT_EQ(errorOf(nested(10'000'000)), expected);
+  std::string objects;
+  for (int i = 0; i < 1'000'000; ++i)
+    objects += R"({"[": )";
+  EXPECT_EQ(errorOf(objects), expected);
+  EXPECT_FALSE(parsePlan(nested(65)));
+  // Brackets in texts do not count.
+  EXPECT_THAT(errorOf(R"({"source": ")" + std::string(99, '[') + R"(\"[[["})"),
+              HasSubstr("missing field 'schema'"));
+}
+
 TEST(JsonTest, DamagedFilesNeverCrash) {
   const std::string whole = writeWorkload(everything());
   std::mt19937_64 random(7);
