@@ -17,6 +17,10 @@
 // RUN: not neuroshard-run %t/bf16 --batch 9 --pooling 3 --tolerance 1e-9 2>&1 | FileCheck %s --check-prefix=FAR
 // FAR: neuroshard-run: the result differs from the unsharded program by {{.*}}, more than 1e-09; results travel as bf16, and --tolerance sets another limit
 
+// RUN: not neuroshard-run %t/4 --batch 9 --pooling 3 --function embeddings_start 2>&1 | FileCheck %s --check-prefix=PART
+// PART: neuroshard-run: 'embeddings_start' is a part of a step; expected a whole one, of which there are: forward
+// RUN: not neuroshard-run %t/4 --batch 9 --pooling 3 --function backward 2>&1 | FileCheck %s --check-prefix=NONE
+// NONE: neuroshard-run: the artifact has no function 'backward'; it has forward
 // RUN: echo '{"schema": "neuroshard.workload.v1", "batch": {"global_size": 9}, "tables": [{"name": "t", "rows": 5, "dim": 4}], "features": [{"name": "strange", "table": "t"}]}' > %t/strange.json
 // RUN: not neuroshard-run %t/1 --batch 9 --workload %t/strange.json 2>&1 | FileCheck %s --check-prefix=STRANGE
 // STRANGE: neuroshard-run: '{{.*}}strange.json' lists none of the artifact's features: {{.+}}

@@ -172,7 +172,7 @@ class Driver {
 public:
   Driver(const DriveOptions &options, Signature opened, std::ostream &out)
       : options(options), out(out), signature(std::move(opened)),
-        function(functionNamed(signature.functions, options.function)),
+        function(wholeStepNamed(signature.functions, options.function)),
         world(openWorld(options)),
         reference(Reference::open(options.directory, signature, world.get())),
         random(options.seed) {}

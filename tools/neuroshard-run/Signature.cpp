@@ -67,17 +67,53 @@ Signature readSignature(const std::string &directory) {
   }
 }
 
-const FunctionSpec &
-functionNamed(const std::map<std::string, FunctionSpec> &functions,
-              const std::string &name) {
-  auto found = functions.find(name);
-  if (found != functions.end())
-    return found->second;
+using Functions = std::map<std::string, FunctionSpec>;
+
+static std::string namesOf(const Functions &functions) {
   std::string names;
-  for (const auto &[known, function] : functions)
-    names += (names.empty() ? "" : ", ") + known;
-  throw std::runtime_error("the artifact has no function '" + name +
-                           "'; it has " + names);
+  for (const auto &[name, function] : functions)
+    names += (names.empty() ? "" : ", ") + name;
+  return names.empty() ? "none" : names;
+}
+
+static std::runtime_error noFunction(const Functions &functions,
+                                     const std::string &name) {
+  return std::runtime_error("the artifact has no function '" + name +
+                            "'; it has " + namesOf(functions));
+}
+
+const FunctionSpec &functionNamed(const Functions &functions,
+                                  const std::string &name) {
+  auto found = functions.find(name);
+  if (found == functions.end())
+    throw noFunction(functions, name);
+  return found->second;
+}
+
+/// Whether values that only other functions of a step make or take are among
+/// the arguments or results.
+static bool isPartOfStep(const FunctionSpec &function) {
+  auto isHandle = [](const ValueSpec &value) {
+    return value.kind == ValueKind::Handle;
+  };
+  return std::ranges::any_of(function.arguments, isHandle) ||
+         std::ranges::any_of(function.results, isHandle);
+}
+
+const FunctionSpec &wholeStepNamed(const Functions &functions,
+                                   const std::string &name) {
+  Functions steps = functions;
+  std::erase_if(steps,
+                [](const auto &entry) { return isPartOfStep(entry.second); });
+  auto found = functions.find(name);
+  if (found == functions.end())
+    throw noFunction(steps, name);
+  if (isPartOfStep(found->second))
+    throw std::runtime_error("'" + name +
+                             "' is a part of a step; expected a "
+                             "whole one, of which there are: " +
+                             namesOf(steps));
+  return found->second;
 }
 
 } // namespace neuroshard::run

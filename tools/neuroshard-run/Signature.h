@@ -47,6 +47,12 @@ const FunctionSpec &
 functionNamed(const std::map<std::string, FunctionSpec> &functions,
               const std::string &name);
 
+/// The function of that name that is a whole step: tensors and ids in, tensors
+/// out. Throws std::runtime_error if it is none, or a part of a step.
+const FunctionSpec &
+wholeStepNamed(const std::map<std::string, FunctionSpec> &functions,
+               const std::string &name);
+
 } // namespace neuroshard::run
 
 #endif // NEUROSHARD_TOOLS_RUN_SIGNATURE_H

@@ -235,6 +235,15 @@ std::vector<FunctionSpec> readFunctions(const Value &value,
   });
 }
 
+/// The name of a library beside the manifest: what else lies on the machine is
+/// not loaded.
+std::string readLibrary(const Value &value) {
+  std::string name = value.text();
+  if (name.empty() || name.find('/') != std::string::npos)
+    value.wrong("the name of a file beside the manifest");
+  return name;
+}
+
 Manifest readManifest(const Value &root) {
   Manifest manifest;
   root["schema"].oneOf<bool>({{kManifestSchema, true}});
@@ -254,7 +263,7 @@ Manifest readManifest(const Value &root) {
   manifest.shards = root["shards"].list(
       [&](const Value &item) { return readShard(item, manifest); });
   manifest.programs = root["programs"].list([](const Value &item) {
-    return ProgramFiles{item["library"].text(),
+    return ProgramFiles{readLibrary(item["library"]),
                         item.has("gpu_xxh3") ? item["gpu_xxh3"].text() : ""};
   });
   manifest.bindings = root["bindings"].list(
@@ -265,7 +274,7 @@ Manifest readManifest(const Value &root) {
   manifest.functions = readFunctions(root["functions"], manifest);
   if (root.has("reference"))
     manifest.reference = {
-        root["reference"]["library"].text(),
+        readLibrary(root["reference"]["library"]),
         readFunctions(root["reference"]["functions"], manifest)};
   return manifest;
 }

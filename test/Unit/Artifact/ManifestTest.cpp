@@ -31,6 +31,33 @@ TEST(Manifest, RoundTrips) {
   }
 }
 
+TEST(Manifest, LibrariesLieBesideIt) {
+  std::mt19937 random(7);
+  Manifest manifest = randomManifest(random);
+  manifest.reference = {"reference.so", {}};
+  parseManifest(writeManifest(manifest));
+  for (const char *name : {"../evil.so", "/tmp/evil.so", "", "a/b.so"}) {
+    Manifest other = manifest;
+    other.reference->library = name;
+    EXPECT_THROW(parseManifest(writeManifest(other)), RuntimeError) << name;
+    other = manifest;
+    other.programs.front().library = name;
+    EXPECT_THROW(parseManifest(writeManifest(other)), RuntimeError) << name;
+  }
+}
+
+TEST(Manifest, NestingHasALimit) {
+  std::string deep = std::string(1'000'000, '[') + std::string(1'000'000, ']');
+  for (const std::string &text : {deep, "{\"schema\": " + deep + "}"})
+    try {
+      parseManifest(text);
+      FAIL() << "accepted";
+    } catch (const RuntimeError &error) {
+      EXPECT_STREQ(error.what(), "manifest: expected lists and objects at "
+                                 "most 64 deep inside each other");
+    }
+}
+
 TEST(Manifest, OneColumnCutMakesAllShardsOfATableExchangeNorms) {
   Manifest manifest;
   manifest.numDevices = 2;
