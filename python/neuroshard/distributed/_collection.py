@@ -60,6 +60,7 @@ class _Sharded(torch.nn.Module):
         self._session = Session(plan, problem, process_group, artifact, name, threads,
                                 own_engine, lambda: optimizer.learning_rate)
         self._engine = self._session.engine
+        self._frozen = False
         self._name = self._session.name
         self._keys = {one.name: key_of(one.name, one.table) for one in problem.features}
         self._engine.initialize(seed)
@@ -112,6 +113,12 @@ class _Sharded(torch.nn.Module):
     def set_learning_rate(self, rate: float) -> None:
         """Sets the learning rate of all following updates, also of earlier lookups."""
         self._optimizer.learning_rate = rate
+
+    def requires_grad_(self, requires_grad: bool = True) -> _Sharded:
+        """Freezes the tables (False), or lets them learn again; called alike on all ranks. They are
+        no parameters: requires_grad_() of a module around them does not reach them."""
+        self._frozen = not requires_grad
+        return super().requires_grad_(requires_grad)
 
     @property
     def step(self) -> int:
@@ -170,7 +177,7 @@ class _Sharded(torch.nn.Module):
         return self._as_output(results, ids, keyed)
 
     def _learns(self) -> bool:
-        return torch.is_grad_enabled() and self.training
+        return torch.is_grad_enabled() and self.training and not self._frozen
 
     def _as_output(self, results: Sequence[torch.Tensor], ids: Jagged, keyed: bool) -> object:
         raise NotImplementedError

@@ -87,6 +87,14 @@ def test_values_are_the_shards_own_memory():
         value + 1
 
 
+def test_chunks_of_one_rank_are_not_pickled(tmp_path):
+    state_dict = make(GRID).state_dict()
+    for work in (lambda: torch.save(state_dict, tmp_path / "a.pt"),
+                 lambda: pickle.dumps(state_dict)):
+        with pytest.raises(TypeError, match="save it with neuroshard.distributed.save or torch"):
+            work()
+
+
 def test_exact_states_are_written_once(monkeypatch):
     monkeypatch.setattr(sharded, "BLOCK_BYTES", 8)
     for cuts in (GRID, BRICKS, columns(0, 4, 8, 16)):

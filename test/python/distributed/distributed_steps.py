@@ -126,7 +126,7 @@ def case_convention(context, optimizer, division="1"):
 
 
 def case_modes(context):
-    """eval() and no_grad() update nothing; steps without a backward leave nothing behind."""
+    """eval(), no_grad() and requires_grad_(False) update nothing; steps without a backward leave nothing behind."""
     problem, plan = small(context.size, "adam")
     tables = context.make(plan, problem)
     part = random_parts(problem, [4] * context.size, context.generator())[context.rank]
@@ -137,6 +137,9 @@ def case_modes(context):
     for value, other in zip(tables(given(part)).values(), looked_up.values()):
         assert torch.equal(value, other) and not value.requires_grad and not other.requires_grad
     tables.train()
+    assert tables.requires_grad_(False) is tables
+    assert not any(one.requires_grad for one in tables(given(part)).values())
+    tables.requires_grad_()
 
     def forward_only():
         assert all(one.requires_grad for one in tables(given(part)).values())

@@ -107,6 +107,11 @@ class Sharded(Tensor):
     def __deepcopy__(self, memo: dict[int, Any]) -> Sharded:
         return self.with_tensors(torch.clone)
 
+    def __reduce_ex__(self, protocol: int) -> object:
+        raise TypeError("a value of this state_dict is whole on all ranks together, and here are "
+                        "the chunks of one; save it with neuroshard.distributed.save or "
+                        "torch.distributed.checkpoint")
+
     def __repr__(self) -> str:
         places = ", ".join(f"{list(chunk.tensor.shape)} at {list(chunk.offsets)}"
                            for chunk in self.chunks)
