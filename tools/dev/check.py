@@ -170,7 +170,9 @@ def pytest_suite(folder, jobs=JOBS):
     def run_pytest(context):
         results = context.results / f"{folder.name}.xml"
         command = [sys.executable, "-m", "pytest", "-v", "--tb=short", "--durations=5",
-                   f"--numprocesses={jobs}", f"--junitxml={results}", folder]
+                   f"--numprocesses={jobs}", f"--junitxml={results}", folder,
+                   # Without the tests of a process that has crashed, xdist waits for ever.
+                   "--max-worker-restart=0"]
         if context.filter:
             command.append(f"--name-regex={context.filter}")
         exit_code = run(command, context)
