@@ -13,7 +13,8 @@ from torch.distributed.checkpoint.format_utils import dcp_to_torch_save, torch_s
 
 import checkpoint_tables as tables
 import neuroshard as ns
-from neuroshard.distributed._checkpoint import checkpoint, files, row_state_merge, sharded, state
+from neuroshard.distributed._checkpoint import (checkpoint, files, plain_data, row_state_merge,
+                                                sharded, state)
 from neuroshard.errors import CheckpointError
 
 TABLE = "t"
@@ -421,6 +422,27 @@ def test_code_in_the_metadata_does_not_run(tmp_path):
     with pytest.raises(CheckpointError, match="it holds a dict"):
         checkpoint.load(tmp_path / "a", {"n": 0})
     assert not (tmp_path / "ran").exists()
+
+
+class Got:
+    """Pickled as getattr(kind, name), as some versions of Python do for enumerations."""
+
+    def __init__(self, kind, name):
+        self.arguments = kind, name
+
+    def __reduce__(self):
+        return getattr, self.arguments
+
+
+def test_getattr_in_the_metadata_names_memory_formats_alone(tmp_path):
+    formats = dcp.metadata._MEM_FORMAT_ENCODING
+    for arguments, said in (((formats, "TORCH_CONTIGUOUS_FORMAT"), "it holds a _MEM_FORMAT_ENCOD"),
+                            ((formats, "__init__"), "it asks for '__init__'"),
+                            ((dcp.metadata.Metadata, "__init__"), "it asks for '__init__'")):
+        path = tmp_path / "metadata"
+        path.write_bytes(pickle.dumps(Got(*arguments)))
+        with open(path, "rb") as file, pytest.raises(ValueError, match=said):
+            plain_data.read_records(file)
 
 
 def test_code_among_the_values_does_not_run(tmp_path):

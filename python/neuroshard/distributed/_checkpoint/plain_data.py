@@ -21,8 +21,18 @@ RECORDS = {
         "TensorProperties", "TensorStorageMetadata", "_MEM_FORMAT_ENCODING"))}
 
 
+def _memory_format(kind: object, name: object) -> object:
+    """The one use of getattr: some versions of Python pickle members of an enumeration so."""
+    formats = metadata._MEM_FORMAT_ENCODING
+    if kind is formats and name in formats.__members__:
+        return formats[name]
+    raise pickle.UnpicklingError(f"it asks for {name!r} of {kind!r}")
+
+
 class _RecordUnpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
+        if (module, name) == ("builtins", "getattr"):
+            return _memory_format
         if (module, name) in RECORDS or (
                 module == "torch" and isinstance(getattr(torch, name, None), torch.dtype)):
             return super().find_class(module, name)

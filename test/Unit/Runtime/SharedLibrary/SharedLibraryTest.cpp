@@ -125,8 +125,8 @@ TEST_F(SharedLibrary, LibraryNamesStayInTheDirectory) {
   std::ofstream(directory / "manifest.json", std::ios::trunc) << text;
   EXPECT_EQ(NSRT(nsrt_world_open)(directory.c_str(), 1), nullptr);
   EXPECT_STREQ(NSRT(nsrt_last_error)(),
-               "manifest: program library \"../p.so\" must be the name of a "
-               "file beside the manifest");
+               "manifest: $.programs[0].library: expected the name of a file "
+               "beside the manifest, found \"../p.so\"");
 }
 
 } // namespace
