@@ -55,15 +55,17 @@ def case_as_on_cpus(context, number, unpooled="0"):
                    for module, own in zip(modules, weights)]
         results = [[value[0] if unpooled else value for value in one] for one in results]
         for mine, theirs in zip(*results, strict=True):
-            torch.testing.assert_close(mine, theirs, rtol=tolerance(mine), atol=tolerance(mine))
+            allowed = tolerance(mine, problem.batch.wire_type)
+            torch.testing.assert_close(mine, theirs, rtol=allowed, atol=allowed)
         for values in results:
             sum(value.float().square().sum() for value in values).backward()
         for mine, theirs in zip(*weights):
             torch.testing.assert_close(mine.grad, theirs.grad, rtol=5e-2, atol=5e-2)
 
 
-def tolerance(values):
-    return {torch.float32: 1e-3}.get(values.dtype, 2e-2)
+def tolerance(values, wire_type):
+    """Weights are near alone, and sums in another order; halves round both."""
+    return 1e-3 if values.dtype == torch.float32 and wire_type == "f32" else 2e-2
 
 
 def assert_same(one, other):
