@@ -67,9 +67,9 @@ function(neuroshard_define_torch folder)
 endfunction()
 
 # neuroshard_torch_target(NAME [ONE_UNIT])
-# A target of which most files include LibTorch. Not built in unity, where names of ours and of torch
-# may meet; with ONE_UNIT all files are one unit instead, which takes less than to precompile torch's
-# headers for it.
+# A target of which most files include LibTorch. Not built in unity, where names of ours and of
+# torch may meet; with ONE_UNIT all files are one unit instead, which takes less than to precompile
+# torch's headers for it.
 function(neuroshard_torch_target name)
   cmake_parse_arguments(ARG "ONE_UNIT" "" "" ${ARGN})
   target_link_libraries(${name} PRIVATE neuroshard_torch neuroshard_options)

@@ -40,9 +40,7 @@ private:
 
 Expected<Json> neuroshard::json::parse(std::string_view text) {
   if (isNestedTooDeep(text))
-    return failure("json", "expected lists and objects at most " +
-                               std::to_string(kMaxJsonNesting) +
-                               " deep inside each other");
+    return failure("json", expectedNesting());
   try {
     DuplicateKeys keys;
     Json root = Json::parse(text.begin(), text.end(), std::ref(keys));

@@ -111,10 +111,10 @@ def from_keyed(given: object, exchange: Exchange) -> Jagged:
 def check_one_batch(given: object, exchange: Exchange) -> None:
     """Raises a TensorError unless a KeyedJaggedTensor has a bag of each feature for each sample."""
     found = ""
-    if getattr(given, "variable_stride_per_key", bool)():
+    if hasattr(given, "variable_stride_per_key") and given.variable_stride_per_key():
         batches = list(given.stride_per_key())
         found = f"batches of {batches}" if len(set(batches)) > 1 else ""
-    elif getattr(given, "inverse_indices_or_none", lambda: None)() is not None:
+    elif hasattr(given, "inverse_indices_or_none") and given.inverse_indices_or_none() is not None:
         found = "inverse indices"
     if found:
         raise TensorError(f"input \"{exchange.name}\": expected features of one batch, found a "

@@ -9,6 +9,7 @@
 #define NEUROSHARD_SUPPORT_JSONNESTING_H
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 namespace neuroshard {
@@ -33,6 +34,12 @@ constexpr bool isNestedTooDeep(std::string_view text) {
       --depth;
   }
   return false;
+}
+
+/// What a reader says of such a text.
+inline std::string expectedNesting() {
+  return "expected lists and objects at most " +
+         std::to_string(kMaxJsonNesting) + " deep inside each other";
 }
 
 } // namespace neuroshard

@@ -16,8 +16,7 @@ namespace neuroshard {
 
 json parseJson(const std::string &text, const char *document) {
   if (isNestedTooDeep(text))
-    fail(document, ": expected lists and objects at most ", kMaxJsonNesting,
-         " deep inside each other");
+    fail(document, ": ", expectedNesting());
   try {
     return json::parse(text);
   } catch (const json::exception &error) {

@@ -13,6 +13,7 @@
 #include "Baselines.h"
 #include "Forms/TableForms.h"
 #include "Units/SearchThreads.h"
+#include "neuroshard/Support/Round.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -107,8 +108,8 @@ DistributedEmbeddings::slices(int table, double elements, double limit) const {
   parts = std::min<int64_t>(parts, context.deviceCount);
   int64_t dim = context.table(table).dim;
   for (; parts > 1; parts /= 2) {
-    int64_t groups = (dim + kColumnAlignment - 1) / kColumnAlignment;
-    int64_t width = (groups + parts - 1) / parts * kColumnAlignment;
+    int64_t groups = ceilDivide(dim, kColumnAlignment);
+    int64_t width = ceilDivide(groups, parts) * kColumnAlignment;
     if (auto form = makeForm(context, table, FormKind::ColumnWise, width))
       return form;
   }

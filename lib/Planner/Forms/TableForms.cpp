@@ -3,6 +3,7 @@
 #include "TableForms.h"
 
 #include "Replicas.h"
+#include "neuroshard/Support/Round.h"
 
 #include <algorithm>
 #include <array>
@@ -217,7 +218,7 @@ std::vector<UnitPtr> neuroshard::blocksOf(const SearchContext &context,
                                           const Unit &unit, size_t count) {
   const Shard &source = unit.shards.front();
   int64_t parts = static_cast<int64_t>(count);
-  int64_t block = (source.rows() + parts - 1) / parts;
+  int64_t block = ceilDivide(source.rows(), parts);
   std::vector<UnitPtr> blocks;
   for (int64_t row = source.rowBegin; row < source.rowEnd; row += block) {
     Shard shard = source;

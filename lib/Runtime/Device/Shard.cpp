@@ -8,6 +8,7 @@
 #include "neuroshard/Runtime/Initializer.h"
 #include "neuroshard/Runtime/KernelABI.h"
 #include "neuroshard/Runtime/Numerics.h"
+#include "neuroshard/Support/Round.h"
 
 #include <algorithm>
 
@@ -32,7 +33,7 @@ int64_t numStates(const TableSpec &table) { return table.states().count(); }
 
 template <typename Function>
 void forRows(ThreadPool &threads, int64_t rows, const Function &function) {
-  threads.parallelFor((rows + kRowsPerTask - 1) / kRowsPerTask, [&](int64_t i) {
+  threads.parallelFor(ceilDivide(rows, kRowsPerTask), [&](int64_t i) {
     function(i * kRowsPerTask, std::min((i + 1) * kRowsPerTask, rows));
   });
 }
@@ -106,7 +107,7 @@ void Shard::touchPages(ThreadPool &threads) {
   constexpr int64_t kPageBytes = 4096, kTaskBytes = int64_t{64} << 20;
   auto touch = [&](const PageBlock &block) {
     threads.parallelFor(
-        (block.size() + kTaskBytes - 1) / kTaskBytes, [&](int64_t task) {
+        ceilDivide(block.size(), kTaskBytes), [&](int64_t task) {
           int64_t end = std::min((task + 1) * kTaskBytes, block.size());
           for (int64_t i = task * kTaskBytes; i < end; i += kPageBytes) {
             volatile std::byte &byte = block.data()[i];

@@ -9,6 +9,7 @@
 #include "TableAccess.h"
 #include "Step/Steps.h"
 #include "neuroshard/Artifact/Error.h"
+#include "neuroshard/Support/Round.h"
 
 #include <algorithm>
 #include <cstring>
@@ -65,7 +66,7 @@ void forRowsOf(Device &device, const Shard &shard, const Range &rows,
                const Function &function) {
   constexpr int64_t kRowsPerTask = 4096;
   Range part = intersect(shard.spec().rows, rows);
-  int64_t tasks = (part.size() + kRowsPerTask - 1) / kRowsPerTask;
+  int64_t tasks = ceilDivide(part.size(), kRowsPerTask);
   device.threads.parallelFor(tasks, [&](int64_t i) {
     int64_t end = std::min(part.begin + (i + 1) * kRowsPerTask, part.end);
     for (int64_t row = part.begin + i * kRowsPerTask; row < end; ++row)

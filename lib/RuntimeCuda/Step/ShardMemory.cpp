@@ -9,6 +9,7 @@
 #include "neuroshard/Runtime/Initializer.h"
 #include "neuroshard/Runtime/KernelABI.h"
 #include "neuroshard/Runtime/Numerics.h"
+#include "neuroshard/Support/Round.h"
 
 #include <algorithm>
 #include <bit>
@@ -184,7 +185,7 @@ void ShardMemory::initialize(uint64_t seed, ThreadPool &threads) {
   for (int64_t first = 0; first < numRows; first += rows.perChunk()) {
     int64_t count = std::min(rows.perChunk(), numRows - first);
     chunk.assign(static_cast<size_t>(count * rows.stride), std::byte(0));
-    int64_t tasks = (count + kRowsPerTask - 1) / kRowsPerTask;
+    int64_t tasks = ceilDivide(count, kRowsPerTask);
     threads.parallelFor(tasks, [&](int64_t task) {
       std::vector<float> row(static_cast<size_t>(dim));
       int64_t end = std::min(count, (task + 1) * kRowsPerTask);

@@ -63,7 +63,7 @@ def as_plain(result: Any, found: list[Any]) -> dict[str, Any]:
 def print_reasons(problem: Any, result: Any, found: list[Any]) -> None:
     from rich.markup import escape
 
-    from neuroshard.cli._output import terminal, result_tables
+    from neuroshard.cli._output import result_tables, terminal
 
     out = terminal.console()
     result_tables.print_summary(out, problem, result)

@@ -29,8 +29,7 @@ def command(given: str | None, output: str | None, html: str | None, as_json: bo
     or a torch module."""
     import neuroshard as ns
     from neuroshard.cli._input import input_files
-    from neuroshard.cli._output import json_results, terminal
-    from neuroshard.cli._output import result_tables
+    from neuroshard.cli._output import json_results, result_tables, terminal
 
     inputs = (values["workload"], given, values["previous"])
     for path in (output, html):

@@ -14,7 +14,7 @@ from neuroshard import _planner
 from neuroshard._vocabulary import ELEMENT_BYTES
 from neuroshard.cli._analysis import comparison
 from neuroshard.cli._analysis.cuts import Cut, cuts_of
-from neuroshard.cli._output import terminal, result_tables
+from neuroshard.cli._output import result_tables, terminal
 
 TEMPLATE = "report.html"
 MAX_TABLES = 400
