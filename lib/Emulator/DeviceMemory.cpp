@@ -41,6 +41,11 @@ size_t getPageBytes() {
   return bytes;
 }
 
+/// Of each of the two guards, which take address space alone. Wider than the
+/// distance between the rows that one thread or block goes through, so that a
+/// wrong stride does not step over it.
+size_t getGuardBytes() { return roundUp(size_t{1} << 20, getPageBytes()); }
+
 /// Whether no byte was written since the allocation.
 bool isFresh(const std::byte *begin, const std::byte *end) {
   return std::all_of(begin, end, [](std::byte value) {
@@ -49,9 +54,9 @@ bool isFresh(const std::byte *begin, const std::byte *end) {
 }
 
 bool isDamaged(const std::byte *begin, const Allocation &allocation) {
-  const std::byte *first = allocation.mapping + getPageBytes();
+  const std::byte *first = allocation.mapping + getGuardBytes();
   const std::byte *end =
-      allocation.mapping + allocation.mappedBytes - getPageBytes();
+      allocation.mapping + allocation.mappedBytes - getGuardBytes();
   return !isFresh(first, begin) || !isFresh(begin + allocation.bytes, end);
 }
 
@@ -69,22 +74,22 @@ void *allocateMemory(int device, size_t bytes) {
   size_t used = sumBytes(device);
   if (bytes > kDeviceMemoryBytes - used)
     return nullptr;
-  size_t page = getPageBytes();
+  size_t guard = getGuardBytes();
   size_t aligned = roundUp(std::max<size_t>(bytes, 1), kAlignment);
-  size_t inside = roundUp(aligned, page);
-  void *mapping = mmap(nullptr, inside + 2 * page, PROT_NONE,
+  size_t inside = roundUp(aligned, getPageBytes());
+  void *mapping = mmap(nullptr, inside + 2 * guard, PROT_NONE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapping == MAP_FAILED)
     return nullptr;
-  auto *first = static_cast<std::byte *>(mapping) + page;
+  auto *first = static_cast<std::byte *>(mapping) + guard;
   if (mprotect(first, inside, PROT_READ | PROT_WRITE) != 0) {
-    munmap(mapping, inside + 2 * page);
+    munmap(mapping, inside + 2 * guard);
     return nullptr;
   }
   std::memset(first, kFreshByte, inside);
   std::byte *begin = first + inside - aligned;
   getAllocations()[begin] = {static_cast<std::byte *>(mapping),
-                             inside + 2 * page, bytes, device};
+                             inside + 2 * guard, bytes, device};
   return begin;
 }
 

@@ -53,6 +53,11 @@ TEST(Fault, AnAccessPastTheEndNamesThreadAndArray) {
     EXPECT_THAT(error->message, HasSubstr(isWrite ? " writes to " : " reads "));
 #endif
   }
+  // A wrong stride does not step over the guard, whatever is mapped behind it.
+  Access far{array, 17, 41, 100 + (1 << 18) - 4, true};
+  std::optional<KernelError> error = launchTest<access>({20, 64}, far);
+  ASSERT_TRUE(error);
+  EXPECT_THAT(error->message, HasSubstr("1048560 bytes past the end of 400"));
   Access inside{array, 17, 41, 99, true};
   EXPECT_FALSE((launchTest<access>({20, 64}, inside)));
   EXPECT_EQ(array[99], 1);

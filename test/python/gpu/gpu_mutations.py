@@ -4,16 +4,20 @@ the emulator, and leaves the rest of the artifact as it is.
 A mutation is a function of a kernel's text that lists the (begin, end, replacement) it could
 make; each is one mutant."""
 
+import faulthandler
 import json
+import multiprocessing
 import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 from support import artifact
 
 PROGRAM = "program0"
+NOTICED = 64  # an exit code
 
 
 def llvm_tool(name):
@@ -95,6 +99,26 @@ class Mutants:
         shutil.copytree(self.compiled, target, ignore=shutil.ignore_patterns("ir"))
         compile_module(text, target, target / f"{PROGRAM}.emulated.so")
         return target
+
+
+def run_check(check, path, errors):
+    faulthandler.disable()  # that a mutant ends its process is expected
+    try:
+        check(path)
+    except errors:
+        sys.exit(NOTICED)
+
+
+def is_noticed(check, path, errors):
+    """Whether a check of an artifact raises one of `errors`, or the process ends by a signal.
+
+    It runs in a fork: a mutant may write anywhere in the process that runs it."""
+    process = multiprocessing.get_context("fork").Process(
+        target=run_check, args=(check, path, errors))
+    process.start()
+    process.join()
+    assert process.exitcode <= 0 or process.exitcode == NOTICED, "see the fork's traceback"
+    return process.exitcode != 0
 
 
 def replacing(pattern, new):

@@ -189,11 +189,8 @@ def check_mutants(mutants, kernel, name, check):
     for number in range(len(sites)) if ALL else [chooser.randrange(len(sites))]:
         path = mutants.make(f"-{kernel}-{name}-{number}", [sites[number]])
         cuda.Device(path, 0, seed=None).close()  # that it does not load is no notice
-        try:
-            check(path)
-        except (AssertionError, cuda.CudaError):
-            continue
-        unnoticed.append(mutants.text.count("\n", 0, sites[number][0]) + 1)
+        if not mutations.is_noticed(check, path, (AssertionError, cuda.CudaError)):
+            unnoticed.append(mutants.text.count("\n", 0, sites[number][0]) + 1)
     assert not unnoticed, f"nothing notices the change at lines {unnoticed} of the module"
 
 
