@@ -15,6 +15,7 @@ from neuroshard.collect import communication, fit
 from neuroshard.collect._measuring import draws
 from neuroshard.collect._samples import link_fit, samples
 from neuroshard.collect._samples.rejection import rejections
+from support.ranks import LAUNCHER
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -22,15 +23,21 @@ TIMEOUT_S = 600
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "OMP_NUM_THREADS": "1"}
 
 
-def command(ranks, *arguments):
+def torchrun(ranks, *arguments):
     return [sys.executable, "-m", "torch.distributed.run", "--standalone",
             f"--nproc-per-node={ranks}", "-m", "neuroshard.collect.communication",
             *map(str, arguments)]
 
 
-def collect(ranks, *arguments):
-    return subprocess.run(command(ranks, *arguments), env=ENVIRONMENT, timeout=TIMEOUT_S,
-                          capture_output=True, text=True, check=False)
+def collect(folder, ranks, *arguments):
+    """(exit code, output of all ranks) of a collection whose ranks are forked from one process."""
+    logs = folder / f"logs-{len(list(folder.glob('logs-*')))}"
+    logs.mkdir()
+    done = subprocess.run(
+        [sys.executable, LAUNCHER, str(ranks), logs, "torch.distributed,numpy",
+         communication.__file__, *map(str, arguments)], env=ENVIRONMENT, timeout=TIMEOUT_S,
+        check=False)
+    return done.returncode, "".join(log.read_text() for log in sorted(logs.iterdir()))
 
 
 def run_module(name, *arguments, environment=None):
@@ -39,15 +46,17 @@ def run_module(name, *arguments, environment=None):
                           timeout=TIMEOUT_S, capture_output=True, text=True, check=False)
 
 
-def errors_of(result):
-    return [line for line in result.stderr.splitlines() if line.startswith("error: ")]
+def errors_in(text):
+    return [line for line in text.splitlines() if line.startswith("error: ")]
 
 
 @pytest.fixture(scope="module")
 def collected(tmp_path_factory):
     """24 exchanges between two ranks, 4 of them measured again."""
     path = tmp_path_factory.mktemp("collect") / "two.safetensors"
-    result = collect(2, "--out", path, "--samples", 24, "--repeats", 4)
+    result = subprocess.run(
+        torchrun(2, "--out", path, "--samples", 24, "--repeats", 4), env=ENVIRONMENT,
+        timeout=TIMEOUT_S, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     return path
 
@@ -117,8 +126,8 @@ def test_fit(collected, tmp_path):
 def test_resume_appends_only_what_is_missing(collected, tmp_path):
     path = tmp_path / "copy.safetensors"
     path.write_bytes(collected.read_bytes())
-    result = collect(2, "--out", path, "--samples", 26, "--repeats", 4, "--resume")
-    assert result.returncode == 0, result.stderr
+    code, output = collect(tmp_path, 2, "--out", path, "--samples", 26, "--repeats", 4, "--resume")
+    assert code == 0, output
     before, after = samples.read(str(collected)), samples.read(str(path))
     assert [sample.draw for sample in after.samples[28:30]] == [24, 25]
     for old, new in zip(before.samples, after.samples, strict=False):
@@ -141,7 +150,8 @@ def test_another_number_of_devices_joins_the_file(collected, tmp_path):
 
 def test_merge(collected, tmp_path):
     other = tmp_path / "three.safetensors"
-    assert collect(3, "--out", other, "--samples", 2, "--repeats", 1).returncode == 0
+    code, output = collect(tmp_path, 3, "--out", other, "--samples", 2, "--repeats", 1)
+    assert code == 0, output
     merged = tmp_path / "merged.safetensors"
     result = run_module("merge", collected, other, "-o", merged)
     assert result.returncode == 0, result.stderr
@@ -166,15 +176,15 @@ def test_another_machine_is_not_mixed_in(collected, tmp_path):
     file.write(str(other))
     merged = run_module("merge", collected, other, "-o", tmp_path / "merged")
     assert "its machine is 'somewhere else'" in merged.stderr
-    resumed = collect(2, "--out", other, "--resume", "--samples", 30)
-    assert resumed.returncode == 1
-    assert len(errors_of(resumed)) == 1
-    assert "its machine is 'somewhere else'" in errors_of(resumed)[0]
+    code, output = collect(tmp_path, 2, "--out", other, "--resume", "--samples", 30)
+    assert code == 1
+    error, = errors_in(output)
+    assert "its machine is 'somewhere else'" in error
 
 
 def test_interrupting_keeps_what_is_measured(tmp_path):
     path = tmp_path / "cut.safetensors"
-    process = subprocess.Popen(command(2, "--out", path, "--samples", 100000), env=ENVIRONMENT,
+    process = subprocess.Popen(torchrun(2, "--out", path, "--samples", 100000), env=ENVIRONMENT,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                start_new_session=True)
     try:
@@ -193,7 +203,7 @@ def test_interrupting_keeps_what_is_measured(tmp_path):
 
 def test_a_lost_rank_ends_the_collection_with_one_error(tmp_path):
     path = tmp_path / "lost.safetensors"
-    process = subprocess.Popen(command(2, "--out", path, "--samples", 100000), env=ENVIRONMENT,
+    process = subprocess.Popen(torchrun(2, "--out", path, "--samples", 100000), env=ENVIRONMENT,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                start_new_session=True)
     try:
@@ -233,28 +243,28 @@ def rank_process(parent, rank):
 def test_wrong_arguments_give_one_error(arguments, message):
     result = run_module("communication", *arguments)
     assert result.returncode == 2
-    assert len(errors_of(result)) == 1, result.stderr
-    assert message in errors_of(result)[0]
+    assert len(errors_in(result.stderr)) == 1, result.stderr
+    assert message in errors_in(result.stderr)[0]
     other = run_module("communication", *arguments, environment={"RANK": "1"})
-    assert other.returncode == 2 and not errors_of(other)
+    assert other.returncode == 2 and not errors_in(other.stderr)
 
 
 @pytest.mark.parametrize(("arguments", "message"), [
     (["--out", "nowhere/a"], "there is no folder nowhere"),
     (["--out", ROOT / "README.md"], "exists; --resume adds to it"),
 ])
-def test_a_file_that_cannot_be_used_gives_one_error(arguments, message):
-    result = collect(2, *arguments)
-    assert result.returncode != 0
-    assert len(errors_of(result)) == 1, result.stderr
-    assert message in errors_of(result)[0]
+def test_a_file_that_cannot_be_used_gives_one_error(arguments, message, tmp_path):
+    code, output = collect(tmp_path, 2, *arguments)
+    assert code != 0
+    error, = errors_in(output)
+    assert message in error
 
 
 def test_sweep_refuses_wrong_numbers_of_devices(tmp_path):
     for devices in ("1,2", "two", "2,,3"):
         result = run_module("sweep", "--devices", devices, "--out", tmp_path / "a")
         assert result.returncode == 2
-        assert len(errors_of(result)) == 1
+        assert len(errors_in(result.stderr)) == 1
         assert f"expected numbers of at least 2, such as 2,3,4, got: '{devices}'" in result.stderr
 
 
