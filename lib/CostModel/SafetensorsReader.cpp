@@ -3,7 +3,7 @@
 #include "SafetensorsTypes.h"
 
 #include "neuroshard/Serialization/Json.h"
-#include "neuroshard/Support/JsonNesting.h"
+#include "neuroshard/Support/InputLimits.h"
 
 #include <nlohmann/json.hpp>
 

@@ -2,12 +2,14 @@
 
 #include "neuroshard/Serialization/Files.h"
 
+#include "neuroshard/Support/InputLimits.h"
+
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
+#include <vector>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -91,11 +93,21 @@ Expected<std::string> neuroshard::readFile(const std::string &path) {
   std::ifstream stream(path, std::ios::binary);
   if (!stream)
     return failure(path, std::string("cannot open: ") + std::strerror(errno));
-  std::ostringstream text;
-  text << stream.rdbuf();
+  // Pipes and devices do not know their size, and some have no end.
+  uintmax_t size = fs::file_size(path, error);
+  bool isTooLarge = !error && size > kMaxInputBytes;
+  std::string text;
+  std::vector<char> block(size_t{1} << 16);
+  while (stream && !isTooLarge) {
+    stream.read(block.data(), static_cast<std::streamsize>(block.size()));
+    text.append(block.data(), static_cast<size_t>(stream.gcount()));
+    isTooLarge = text.size() > kMaxInputBytes;
+  }
+  if (isTooLarge)
+    return failure(path, "is too large: " + expectedSize());
   if (stream.bad())
     return failure(path, "cannot read");
-  return std::move(text).str();
+  return text;
 }
 
 Diagnostics neuroshard::inFile(const std::string &path, Diagnostics errors) {

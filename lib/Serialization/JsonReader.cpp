@@ -2,10 +2,11 @@
 
 #include "JsonReader.h"
 
-#include "neuroshard/Support/JsonNesting.h"
+#include "neuroshard/Support/InputLimits.h"
 
 #include <algorithm>
 #include <functional>
+#include <new>
 #include <set>
 
 using namespace neuroshard;
@@ -39,8 +40,8 @@ private:
 } // namespace
 
 Expected<Json> neuroshard::json::parse(std::string_view text) {
-  if (isNestedTooDeep(text))
-    return failure("json", expectedNesting());
+  if (std::string error = jsonLimitError(text); !error.empty())
+    return failure("json", error);
   try {
     DuplicateKeys keys;
     Json root = Json::parse(text.begin(), text.end(), std::ref(keys));
@@ -56,6 +57,9 @@ Expected<Json> neuroshard::json::parse(std::string_view text) {
     if (end != std::string::npos)
       message.erase(0, end + 2);
     return failure("json", message);
+  } catch (const std::bad_alloc &) {
+    return failure("json", "too little memory for " +
+                               std::to_string(text.size()) + " bytes of JSON");
   } catch (const std::exception &error) {
     return failure("json", error.what());
   }

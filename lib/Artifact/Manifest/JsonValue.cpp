@@ -6,21 +6,24 @@
 
 #include "JsonValue.h"
 #include "neuroshard/Artifact/Error.h"
-#include "neuroshard/Support/JsonNesting.h"
+#include "neuroshard/Support/InputLimits.h"
 
 #include <limits>
+#include <new>
 
 using nlohmann::json;
 
 namespace neuroshard {
 
 json parseJson(const std::string &text, const char *document) {
-  if (isNestedTooDeep(text))
-    fail(document, ": ", expectedNesting());
+  if (std::string error = jsonLimitError(text); !error.empty())
+    fail(document, ": ", error);
   try {
     return json::parse(text);
   } catch (const json::exception &error) {
     fail(document, ": not valid JSON: ", error.what());
+  } catch (const std::bad_alloc &) {
+    fail(document, ": too little memory for ", text.size(), " bytes of JSON");
   }
 }
 

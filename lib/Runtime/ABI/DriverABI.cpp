@@ -13,6 +13,7 @@
 #include "neuroshard/Runtime/Join.h"
 
 #include <cmath>
+#include <new>
 
 using namespace neuroshard;
 using namespace neuroshard::runtime;
@@ -55,6 +56,8 @@ template <typename Result, typename Function>
 Result orElse(Result failure, const Function &function) noexcept {
   try {
     return function();
+  } catch (const std::bad_alloc &) {
+    setLastError("no memory");
   } catch (const std::exception &error) {
     setLastError(error.what());
   }

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <random>
 
 #include <sys/stat.h>
@@ -294,6 +295,19 @@ TEST(JsonTest, MissingFilesAndFolders) {
               HasSubstr("does/not/exist.json: cannot open: No such file"));
   EXPECT_THAT(text(readPlan(sourceFile("workloads")).error()),
               HasSubstr("expected a file, got a directory"));
+}
+
+TEST(JsonTest, FilesHaveALimit) {
+  std::string path = testing::TempDir() + "neuroshard_json_test.json";
+  std::ofstream(path) << "{}";
+  std::filesystem::resize_file(path, (size_t{1} << 30) + 1); // takes no disk
+  EXPECT_EQ(text(readWorkload(path).error()),
+            path + ": is too large: expected at most 1073741824 bytes");
+  EXPECT_EQ(text(readPlan(path).error()), text(readWorkload(path).error()));
+  std::filesystem::remove(path);
+  // It has no end.
+  EXPECT_EQ(text(readPlan("/dev/zero").error()),
+            "/dev/zero: is too large: expected at most 1073741824 bytes");
 }
 
 TEST(JsonTest, WriteFileReplacesAndReportsFailure) {
