@@ -7,6 +7,8 @@
 #include <CLI/CLI.hpp>
 
 #include <cstdio>
+#include <iostream>
+#include <new>
 #include <utility>
 
 using namespace neuroshard;
@@ -40,6 +42,14 @@ template <typename T> bool isEmpty(const T &value) {
     return value.empty();
   else
     return false;
+}
+
+/// An error if not everything that was printed has arrived, as on a full disk.
+Expected<void> flushOutput() {
+  std::cout.flush();
+  if (std::fflush(stdout) == 0 && !std::ferror(stdout) && std::cout)
+    return {};
+  return failure("", "cannot write to the standard output; is the disk full?");
 }
 
 } // namespace
@@ -173,10 +183,15 @@ int CommandLine::run(int argc, char **argv) {
     app->parse(argc, argv);
     done = chosen();
   } catch (const CLI::ParseError &error) {
-    return app->exit(error) == 0 ? 0 : 1;
+    if (app->exit(error) != 0) // prints help, or what is wrong
+      return 1;
+  } catch (const std::bad_alloc &) {
+    done = failure("", "not enough memory");
   } catch (const std::exception &error) {
     done = failure("", error.what());
   }
+  if (done)
+    done = flushOutput();
   if (done)
     return 0;
   std::fprintf(stderr, "%s: %s\n", name.c_str(),

@@ -12,6 +12,9 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Program.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 using namespace mlir;
 
 namespace neuroshard {
@@ -33,6 +36,23 @@ static std::string findLinker(const NativeOptions &options) {
   return path;
 }
 
+/// Whether the disk has room for the library. lld maps its output, and so ends
+/// by a signal where it has not.
+static std::error_code checkRoom(StringRef path, StringRef objectPath) {
+  uint64_t objectBytes = 0;
+  if (std::error_code error = llvm::sys::fs::file_size(objectPath, objectBytes))
+    return error;
+  // Sections are copied, and begin at pages.
+  auto mostBytes = static_cast<off_t>(2 * objectBytes + (1 << 16));
+  int file = -1;
+  if (std::error_code error = llvm::sys::fs::openFileForWrite(path, file))
+    return error;
+  int problem = posix_fallocate(file, 0, mostBytes);
+  close(file);
+  llvm::sys::fs::remove(path);
+  return {problem, std::generic_category()};
+}
+
 LogicalResult linkSharedLibrary(ModuleOp module, const NativeOptions &options,
                                 StringRef objectPath, StringRef path) {
   std::string linker = findLinker(options);
@@ -44,6 +64,10 @@ LogicalResult linkSharedLibrary(ModuleOp module, const NativeOptions &options,
                               << "on the search path; install the package "
                               << "lld-22 or name a linker";
   }
+
+  if (std::error_code error = checkRoom(path, objectPath))
+    return module.emitError()
+           << "cannot write '" << path << "': " << error.message();
 
   SmallString<128> messages;
   if (std::error_code error = llvm::sys::fs::createTemporaryFile(
@@ -67,7 +91,8 @@ LogicalResult linkSharedLibrary(ModuleOp module, const NativeOptions &options,
   InFlightDiagnostic error = module.emitError()
                              << "linking '" << path << "' failed: " << linker;
   if (status < 0)
-    return error << " did not run: " << problem;
+    return error << (status == -1 ? " did not run: " : " was ended: ")
+                 << problem;
   error << " ended with status " << status;
   if (auto text = llvm::MemoryBuffer::getFile(messages))
     error.attachNote() << (*text)->getBuffer().trim();

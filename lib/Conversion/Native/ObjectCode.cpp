@@ -6,6 +6,7 @@
 
 #include "ObjectCode.h"
 #include "RoundToBf16.h"
+#include "WriteOutput.h"
 
 #include "neuroshard/Runtime/KernelABI.h"
 
@@ -18,9 +19,7 @@
 #include "llvm/IR/Verifier.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/TargetSelect.h"
-#include "llvm/Support/ToolOutputFile.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/SubtargetFeature.h"
@@ -113,39 +112,26 @@ static LogicalResult optimize(ModuleOp module, llvm::Module &code,
   return diagnostic;
 }
 
-/// Opens a file for writing; null after an error at `module`.
-static std::unique_ptr<llvm::ToolOutputFile>
-openFile(ModuleOp module, StringRef path, llvm::sys::fs::OpenFlags flags) {
-  std::error_code error;
-  auto file = std::make_unique<llvm::ToolOutputFile>(path, error, flags);
-  if (!error)
-    return file;
-  module.emitError() << "cannot write '" << path << "': " << error.message();
-  return nullptr;
-}
-
 static LogicalResult writeIR(ModuleOp module, const llvm::Module &code,
                              StringRef path) {
-  auto file = openFile(module, path, llvm::sys::fs::OF_Text);
-  if (!file)
-    return failure();
-  code.print(file->os(), nullptr);
-  file->keep();
-  return success();
+  return writeOutput(module, path, llvm::sys::fs::OF_Text,
+                     [&](llvm::raw_pwrite_stream &file) {
+                       code.print(file, nullptr);
+                       return success();
+                     });
 }
 
 static LogicalResult writeObject(ModuleOp module, llvm::Module &code,
                                  llvm::TargetMachine &machine, StringRef path) {
-  auto file = openFile(module, path, llvm::sys::fs::OF_None);
-  if (!file)
-    return failure();
-  llvm::legacy::PassManager passes;
-  if (machine.addPassesToEmitFile(passes, file->os(), nullptr,
-                                  llvm::CodeGenFileType::ObjectFile))
-    return module.emitError() << "the target cannot write object files";
-  passes.run(code);
-  file->keep();
-  return success();
+  auto write = [&](llvm::raw_pwrite_stream &file) -> LogicalResult {
+    llvm::legacy::PassManager passes;
+    if (machine.addPassesToEmitFile(passes, file, nullptr,
+                                    llvm::CodeGenFileType::ObjectFile))
+      return module.emitError() << "the target cannot write object files";
+    passes.run(code);
+    return success();
+  };
+  return writeOutput(module, path, llvm::sys::fs::OF_None, write);
 }
 
 LogicalResult writeObjectFile(ModuleOp module, const NativeOptions &options,

@@ -9,14 +9,13 @@
 #include "CheckLowered.h"
 #include "Linker.h"
 #include "ObjectCode.h"
+#include "WriteOutput.h"
 
 #include "neuroshard/Conversion/Native/Pipeline.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Pass/PassManager.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FileUtilities.h"
-#include "llvm/Support/ToolOutputFile.h"
 
 using namespace mlir;
 
@@ -52,17 +51,6 @@ static LogicalResult lower(ModuleOp module) {
   return checkLowered(module);
 }
 
-static LogicalResult writeModule(ModuleOp module, StringRef path) {
-  std::error_code error;
-  llvm::ToolOutputFile file(path, error, llvm::sys::fs::OF_Text);
-  if (error)
-    return module.emitError()
-           << "cannot write '" << path << "': " << error.message();
-  module.print(file.os());
-  file.keep();
-  return success();
-}
-
 LogicalResult compileToSharedLibrary(ModuleOp module,
                                      const NativeOptions &options,
                                      StringRef path) {
@@ -75,7 +63,12 @@ LogicalResult compileToSharedLibrary(ModuleOp module,
   std::string irPath;
   if (options.keepIntermediates) {
     irPath = (path + ".ll").str();
-    if (failed(writeModule(module, (path + ".mlir").str())))
+    if (failed(writeOutput(module, (path + ".mlir").str(),
+                           llvm::sys::fs::OF_Text,
+                           [&](llvm::raw_pwrite_stream &file) {
+                             module.print(file);
+                             return success();
+                           })))
       return failure();
   }
   std::string objectPath = (path + ".o").str();
