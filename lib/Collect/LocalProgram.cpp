@@ -172,7 +172,7 @@ Expected<void> ProgramMaker::make() {
   manifest.targetCpu = "host";
   manifest.numDevices = 1;
   manifest.optimizerSemantics = set.problem.optimizerSemantics;
-  manifest.programs.push_back({"kernels", ""});
+  manifest.programs.push_back({"kernels"});
   addLookups();
   addExchange(program.lookups[0], false);
   addExchange(program.lookups[1], true);

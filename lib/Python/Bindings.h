@@ -8,6 +8,7 @@
 namespace neuroshard::python {
 
 /// Each adds its classes and functions to the module.
+void bindArtifact(nanobind::module_ &module);
 void bindProblem(nanobind::module_ &module);
 void bindCostModel(nanobind::module_ &module);
 void bindSearch(nanobind::module_ &module);

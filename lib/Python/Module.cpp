@@ -6,6 +6,7 @@ NB_MODULE(_planner, module) {
   module.attr("__doc__") =
       "The compiled half of neuroshard: use the names that neuroshard itself "
       "exports.";
+  neuroshard::python::bindArtifact(module);
   neuroshard::python::bindVocabulary(module);
   neuroshard::python::bindProblem(module);
   neuroshard::python::bindCostModel(module);

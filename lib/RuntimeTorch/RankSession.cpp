@@ -24,12 +24,9 @@ namespace {
 
 Manifest readManifest(const std::string &directory) {
   try {
-    return parseManifest(
-        readFile(std::filesystem::path(directory) / "manifest.json"));
+    return openManifest(directory);
   } catch (const RuntimeError &error) {
-    TORCH_CHECK_VALUE(false, error.what(),
-                      "; expected the folder of an artifact that "
-                      "neuroshard-compile wrote");
+    TORCH_CHECK_VALUE(false, error.what());
   }
 }
 

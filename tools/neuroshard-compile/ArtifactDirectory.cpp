@@ -2,16 +2,15 @@
 
 #include "ArtifactDirectory.h"
 
-#include "neuroshard/Artifact/Manifest.h"
+#include "neuroshard/Artifact/ArtifactFile.h"
 
 #include "mlir/IR/Diagnostics.h"
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/Format.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/ToolOutputFile.h"
-#include "llvm/Support/xxhash.h"
+
+#include <vector>
 
 using namespace mlir;
 namespace fs = llvm::sys::fs;
@@ -27,6 +26,23 @@ static bool isEmptyDirectory(StringRef path) {
   std::error_code error;
   return fs::directory_iterator(path, error) == fs::directory_iterator() &&
          !error;
+}
+
+/// The files below a directory, by their path in it.
+static llvm::ErrorOr<std::vector<std::string>> listFiles(StringRef directory) {
+  std::vector<std::string> files;
+  std::error_code error;
+  fs::recursive_directory_iterator entry(directory, error,
+                                         /*follow_symlinks=*/false),
+      end;
+  for (; !error && entry != end; entry.increment(error))
+    if (entry->type() != fs::file_type::directory_file)
+      files.push_back(
+          StringRef(entry->path()).drop_front(directory.size() + 1).str());
+  if (error)
+    return error;
+  llvm::sort(files);
+  return files;
 }
 
 static bool isArtifact(StringRef path) {
@@ -87,16 +103,19 @@ LogicalResult ArtifactDirectory::write(StringRef file, StringRef text,
   return success();
 }
 
-FailureOr<std::string> ArtifactDirectory::hash(StringRef file, Location loc) {
-  auto buffer = llvm::MemoryBuffer::getFile(path(file));
-  if (!buffer)
-    return fail(loc, "cannot read", path(file), buffer.getError());
-  llvm::XXH128_hash_t hash =
-      llvm::xxh3_128bits(llvm::arrayRefFromStringRef((*buffer)->getBuffer()));
-  std::string text;
-  llvm::raw_string_ostream(text) << llvm::format_hex_no_prefix(hash.high64, 16)
-                                 << llvm::format_hex_no_prefix(hash.low64, 16);
-  return text;
+FailureOr<std::map<std::string, std::string>>
+ArtifactDirectory::hashFiles(Location loc) const {
+  std::map<std::string, std::string> hashes;
+  llvm::ErrorOr<std::vector<std::string>> files = listFiles(temporary);
+  if (!files)
+    return fail(loc, "cannot list", temporary, files.getError());
+  for (const std::string &file : *files) {
+    auto buffer = llvm::MemoryBuffer::getFile(path(file));
+    if (!buffer)
+      return fail(loc, "cannot read", path(file), buffer.getError());
+    hashes[file] = hashOf((*buffer)->getBuffer());
+  }
+  return hashes;
 }
 
 LogicalResult ArtifactDirectory::createFolder(StringRef name, Location loc) {

@@ -5,6 +5,7 @@
 
 #include "mlir/IR/Location.h"
 
+#include <map>
 #include <string>
 
 namespace neuroshard {
@@ -26,9 +27,9 @@ public:
   std::string path(llvm::StringRef file) const;
   mlir::LogicalResult write(llvm::StringRef file, llvm::StringRef text,
                             mlir::Location loc);
-  /// XXH3 of 128 bits of a file in it, in 32 hexadecimal digits. Runtimes check
-  /// with it that files belong together.
-  mlir::FailureOr<std::string> hash(llvm::StringRef file, mlir::Location loc);
+  /// The hash of each file, by its path in the directory.
+  mlir::FailureOr<std::map<std::string, std::string>>
+  hashFiles(mlir::Location loc) const;
   mlir::LogicalResult createFolder(llvm::StringRef name, mlir::Location loc);
   mlir::LogicalResult move(llvm::StringRef from, llvm::StringRef to,
                            mlir::Location loc);

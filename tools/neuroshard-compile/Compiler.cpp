@@ -11,6 +11,7 @@
 #include "GpuCompiler.h"
 #include "Lowering.h"
 
+#include "neuroshard/Artifact/ArtifactFile.h"
 #include "neuroshard/Conversion/Manifest/IRToManifest.h"
 #include "neuroshard/Dialect/NeuroShard.h"
 
@@ -114,18 +115,16 @@ LogicalResult Compiler::compilePrograms() {
     if (failed(convertToRuntime(*host, name)) || failed(writeIR(*host, name)) ||
         failed(compileLibrary(*host, name)))
       return failure();
-    manifest.programs.push_back({(name + ".so").str(), ""});
+    manifest.programs.push_back({(name + ".so").str()});
     if (options.gpu.archs.empty() && !options.emulate)
       continue;
-    FailureOr<std::string> hash =
-        compileForGpu(options, module, name, directory);
-    if (failed(hash))
+    if (failed(compileForGpu(options, module, name, directory)))
       return failure();
-    manifest.programs.back().gpuHash = *hash;
   }
   return success();
 }
 
+/// To be called last: the manifest has the hashes of all other files.
 LogicalResult Compiler::writeManifest() {
   StringRef cpu = options.native.targetCpu;
   manifest.targetCpu =
@@ -133,8 +132,13 @@ LogicalResult Compiler::writeManifest() {
   if (options.reference) {
     manifest.reference = {"reference.so", std::move(referenceFunctions)};
   }
-  return directory.write("manifest.json", neuroshard::writeManifest(manifest),
-                         loc);
+  FailureOr<std::map<std::string, std::string>> files =
+      directory.hashFiles(loc);
+  if (failed(files))
+    return failure();
+  manifest.files = std::move(*files);
+  return directory.write(
+      kManifestFile, sealManifest(neuroshard::writeManifest(manifest)), loc);
 }
 
 LogicalResult Compiler::run() {
@@ -149,8 +153,9 @@ LogicalResult Compiler::run() {
   if (failed(described) || failed(planJson))
     return failure();
   manifest = std::move(*described);
-  if (failed(compilePrograms()) || failed(writeManifest()) ||
-      failed(directory.write("plan.json", *planJson, loc)))
+  if (failed(compilePrograms()) ||
+      failed(directory.write("plan.json", *planJson, loc)) ||
+      failed(writeManifest()))
     return failure();
   return directory.commit(loc);
 }

@@ -21,7 +21,7 @@ public:
       : options(options), module(module.clone()), name(name),
         directory(directory), loc(module.getLoc()) {}
 
-  FailureOr<std::string> run();
+  LogicalResult run();
 
 private:
   LogicalResult writeImages();
@@ -49,10 +49,7 @@ LogicalResult GpuCompiler::writeImages() {
         (name + "." + (isPtx ? "ptx" : image.arch + ".cubin")).str();
     if (failed(directory.write(file, image.bytes, loc)))
       return failure();
-    FailureOr<std::string> hash = directory.hash(file, loc);
-    if (failed(hash))
-      return failure();
-    program.images.push_back({image.arch, file, *hash});
+    program.images.push_back({image.arch, file});
   }
   return success();
 }
@@ -65,14 +62,11 @@ LogicalResult GpuCompiler::writeEmulated() {
   native.keepIntermediates = false;
   if (failed(compileEmulated(*module, native, directory.path(file))))
     return failure();
-  FailureOr<std::string> hash = directory.hash(file, loc);
-  if (failed(hash))
-    return failure();
-  program.emulated = {"", file, *hash};
+  program.emulated = {"", file};
   return success();
 }
 
-FailureOr<std::string> GpuCompiler::run() {
+LogicalResult GpuCompiler::run() {
   FailureOr<GpuProgram> converted =
       convertToGpu(*module, name, options.gpuProgram);
   if (failed(converted))
@@ -91,15 +85,12 @@ FailureOr<std::string> GpuCompiler::run() {
   }
   if (failed(writeImages()) || failed(writeEmulated()))
     return failure();
-  std::string file = (name + ".gpu.json").str();
-  if (failed(directory.write(file, writeGpuProgram(program), loc)))
-    return failure();
-  return directory.hash(file, loc);
+  return directory.write((name + ".gpu.json").str(), writeGpuProgram(program),
+                         loc);
 }
 
-FailureOr<std::string> compileForGpu(const CompileOptions &options,
-                                     ModuleOp module, StringRef name,
-                                     ArtifactDirectory &directory) {
+LogicalResult compileForGpu(const CompileOptions &options, ModuleOp module,
+                            StringRef name, ArtifactDirectory &directory) {
   return GpuCompiler(options, module, name, directory).run();
 }
 

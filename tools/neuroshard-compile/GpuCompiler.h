@@ -11,12 +11,10 @@
 namespace neuroshard {
 
 /// Writes the images of device program `name` of the partitioned `module`,
-/// <name>.gpu.json and, if asked for, the library for the emulator. Returns the
-/// hash of <name>.gpu.json, which has those of the others.
-mlir::FailureOr<std::string> compileForGpu(const CompileOptions &options,
-                                           mlir::ModuleOp module,
-                                           llvm::StringRef name,
-                                           ArtifactDirectory &directory);
+/// <name>.gpu.json and, if asked for, the library for the emulator.
+mlir::LogicalResult compileForGpu(const CompileOptions &options,
+                                  mlir::ModuleOp module, llvm::StringRef name,
+                                  ArtifactDirectory &directory);
 
 } // namespace neuroshard
 

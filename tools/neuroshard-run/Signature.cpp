@@ -2,9 +2,9 @@
 
 #include "Signature.h"
 
+#include "neuroshard/Artifact/ArtifactFile.h"
+
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <limits>
 #include <stdexcept>
 
@@ -53,18 +53,10 @@ Signature describe(const Manifest &manifest) {
 } // namespace
 
 Signature readSignature(const std::string &directory) {
-  std::string path = directory + "/manifest.json";
-  std::ifstream file(path);
-  if (!file)
-    throw std::runtime_error("cannot read '" + path +
-                             "'; expected a folder that neuroshard-compile "
-                             "has written");
-  try {
-    return describe(
-        parseManifest(std::string(std::istreambuf_iterator<char>(file), {})));
-  } catch (const std::exception &error) {
-    throw std::runtime_error("'" + path + "': " + error.what());
-  }
+  Manifest manifest = openManifest(directory);
+  if (manifest.reference) // for its hash: a damaged library may crash
+    readListed(directory, manifest, manifest.reference->library);
+  return describe(manifest);
 }
 
 using Functions = std::map<std::string, FunctionSpec>;
@@ -113,6 +105,11 @@ const FunctionSpec &wholeStepNamed(const Functions &functions,
                              "' is a part of a step; expected a "
                              "whole one, of which there are: " +
                              namesOf(steps));
+  const std::vector<ValueSpec> &arguments = found->second.arguments;
+  if (arguments.empty() || arguments.front().kind != ValueKind::Device)
+    throw std::runtime_error("'" + name +
+                             "' takes no device, so it runs on none; expected "
+                             "a function with lookups");
   return found->second;
 }
 

@@ -39,7 +39,8 @@ struct Signature {
   std::map<std::string, FunctionSpec> referenceFunctions;
 };
 
-/// Reads manifest.json of an artifact. Throws std::runtime_error.
+/// Reads manifest.json of an artifact and checks the unsharded program's hash.
+/// Throws std::runtime_error.
 Signature readSignature(const std::string &directory);
 
 /// The function of that name. Throws std::runtime_error if there is none.

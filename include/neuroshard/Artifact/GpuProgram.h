@@ -23,7 +23,6 @@ struct Manifest;
 struct GpuImageFile {
   std::string arch; ///< "sm_90" or "ptx"; "" for the emulator's.
   std::string file; ///< beside the manifest.
-  std::string hash; ///< of the file: hashOf.
 };
 
 /// Variants of the kernels for one lookup; -1: none. Devices that share a

@@ -17,6 +17,7 @@
 #include "neuroshard/Artifact/ExchangePlan.h"
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,7 +27,6 @@ namespace neuroshard {
 /// The files of a device program.
 struct ProgramFiles {
   std::string library; ///< file for CPUs.
-  std::string gpuHash; ///< of its .gpu.json; "" if there is none.
 };
 
 enum class ValueKind { Device, Handle, Scalar, Tensor, Jagged, Weights, State };
@@ -67,18 +67,21 @@ struct Manifest : ExchangePlan {
   std::vector<ExchangeLayout> layouts;
   std::vector<FunctionSpec> functions;
   std::optional<ReferenceProgram> reference;
+  /// The hash (hashOf) of each other file of the artifact, by its path in the
+  /// folder. Empty for programs of this process.
+  std::map<std::string, std::string> files;
 };
 
 /// Schema of the manifests that are written and read.
-inline constexpr char kManifestSchema[] = "neuroshard.manifest/3";
+inline constexpr char kManifestSchema[] = "neuroshard.manifest/4";
 
 /// The text of manifest.json. Names that are not UTF-8 are replaced.
 std::string writeManifest(const Manifest &manifest);
 
 /// Reads and checks a manifest. Throws a RuntimeError that names the place in
 /// the file (`$.shards[3].rows`), what is expected and what was found. Unknown
-/// fields are ignored; every field is required, but for `wire_type`, `groups`
-/// and `reference`.
+/// fields are ignored; every field is required, but for `wire_type`, `groups`,
+/// `reference` and `files`.
 Manifest parseManifest(const std::string &text);
 
 /// The second half of parseManifest: checks that hold between the parts.

@@ -100,6 +100,10 @@ nsc_status nsc_open(const char *directory, int32_t plan_device,
                     int32_t cuda_ordinal, const nsc_options *options,
                     nsc_device **device);
 
+/// Reads what nsc_open reads of an artifact before it needs the GPU, and checks
+/// it. For callers that read the manifest, too, before they open the device.
+nsc_status nsc_check_artifact(const char *directory, int32_t plan_device);
+
 /// Waits for the work of the device and frees everything. Null is allowed.
 void nsc_close(nsc_device *);
 

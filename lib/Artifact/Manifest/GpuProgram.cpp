@@ -44,8 +44,7 @@ int32_t readVariant(const JsonValue &value) {
 }
 
 GpuImageFile readImage(const JsonValue &value) {
-  GpuImageFile image{value["arch"].text(), value["file"].text(),
-                     value["xxh3"].text()};
+  GpuImageFile image{value["arch"].text(), value["file"].text()};
   if (image.arch != "ptx" && !image.arch.starts_with("sm_"))
     value["arch"].wrong("\"ptx\" or \"sm_\" and a compute capability");
   return image;
@@ -109,7 +108,6 @@ Json imageJson(const GpuImageFile &image) {
   if (!image.arch.empty())
     json["arch"] = image.arch;
   json["file"] = image.file;
-  json["xxh3"] = image.hash;
   return json;
 }
 
@@ -236,8 +234,7 @@ GpuProgram parseGpuProgram(const std::string &text) {
   program.module = root["module"].text();
   program.images = root["images"].list(readImage);
   if (root.has("emulated"))
-    program.emulated = {"", root["emulated"]["file"].text(),
-                        root["emulated"]["xxh3"].text()};
+    program.emulated = {"", root["emulated"]["file"].text()};
   program.kernels =
       root["kernels"].list([](const JsonValue &item) { return item.text(); });
   program.slots = root["slots"].list(readSlot);

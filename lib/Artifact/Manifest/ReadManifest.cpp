@@ -244,6 +244,11 @@ std::string readLibrary(const Value &value) {
   return name;
 }
 
+std::pair<std::string, std::string> readFileHash(const std::string &name,
+                                                 const Value &hash) {
+  return {name, hash.text()};
+}
+
 Manifest readManifest(const Value &root) {
   Manifest manifest;
   root["schema"].oneOf<bool>({{kManifestSchema, true}});
@@ -263,8 +268,7 @@ Manifest readManifest(const Value &root) {
   manifest.shards = root["shards"].list(
       [&](const Value &item) { return readShard(item, manifest); });
   manifest.programs = root["programs"].list([](const Value &item) {
-    return ProgramFiles{readLibrary(item["library"]),
-                        item.has("gpu_xxh3") ? item["gpu_xxh3"].text() : ""};
+    return ProgramFiles{readLibrary(item["library"])};
   });
   manifest.bindings = root["bindings"].list(
       [&](const Value &item) { return readBinding(item, manifest); });
@@ -276,6 +280,9 @@ Manifest readManifest(const Value &root) {
     manifest.reference = {
         readLibrary(root["reference"]["library"]),
         readFunctions(root["reference"]["functions"], manifest)};
+  if (root.has("files"))
+    for (auto &[name, hash] : root["files"].fields(readFileHash))
+      manifest.files[name] = hash;
   return manifest;
 }
 

@@ -75,10 +75,7 @@ Json shardJson(const ShardSpec &shard) {
 }
 
 Json programJson(const ProgramFiles &program) {
-  Json json = {{"library", program.library}};
-  if (!program.gpuHash.empty())
-    json["gpu_xxh3"] = program.gpuHash;
-  return json;
+  return {{"library", program.library}};
 }
 
 Json bindingJson(const DeviceBinding &binding) {
@@ -149,6 +146,8 @@ std::string writeManifest(const Manifest &manifest) {
     json["reference"] = {
         {"library", manifest.reference->library},
         {"functions", functionsJson(manifest.reference->functions)}};
+  if (!manifest.files.empty())
+    json["files"] = manifest.files;
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -62,8 +62,10 @@ int chooseThreads(int requested, int32_t devices) {
                          devices);
 }
 
-std::unique_ptr<ProgramLibrary> loadProgram(const fs::path &root,
-                                            const std::string &name) {
+std::unique_ptr<ProgramLibrary>
+loadProgram(const fs::path &root, const Manifest &manifest, size_t program) {
+  const std::string &name = manifest.programs[program].library;
+  readListed(root, manifest, name); // for its hash: a damaged one may crash
   return std::make_unique<ProgramLibrary>((root / name).string());
 }
 
@@ -79,10 +81,10 @@ std::string runStep(Device &device, nsrt_host_function function, void **args) {
 std::unique_ptr<nsrt_world> openWorld(const std::string &directory,
                                       int threadsPerDevice) {
   fs::path root = fs::absolute(directory);
-  Manifest manifest = parseManifest(readFile(root / "manifest.json"));
+  Manifest manifest = openManifest(root);
   nsrt_world::Libraries libraries;
-  for (const ProgramFiles &program : manifest.programs)
-    libraries.push_back(loadProgram(root, program.library));
+  for (size_t program = 0; program < manifest.programs.size(); ++program)
+    libraries.push_back(loadProgram(root, manifest, program));
   return std::make_unique<nsrt_world>(std::move(manifest), std::move(libraries),
                                       threadsPerDevice);
 }
@@ -91,15 +93,14 @@ std::unique_ptr<nsrt_world>
 joinWorld(const std::string &directory, int threads,
           std::unique_ptr<Communicator> communicator) {
   fs::path root = fs::absolute(directory);
-  Manifest manifest = parseManifest(readFile(root / "manifest.json"));
+  Manifest manifest = openManifest(root);
   if (communicator->size() != manifest.numDevices)
     fail("the artifact in ", root.string(), " is for ", manifest.numDevices,
          " devices, but the group has ", communicator->size(), " ranks");
   nsrt_world::Libraries libraries(manifest.programs.size());
-  int32_t own =
-      manifest.bindings[static_cast<size_t>(communicator->rank())].program;
-  libraries[static_cast<size_t>(own)] =
-      loadProgram(root, manifest.programs[static_cast<size_t>(own)].library);
+  auto own = static_cast<size_t>(
+      manifest.bindings[static_cast<size_t>(communicator->rank())].program);
+  libraries[own] = loadProgram(root, manifest, own);
   return std::make_unique<nsrt_world>(std::move(manifest), std::move(libraries),
                                       threads, std::move(communicator));
 }

@@ -6,6 +6,7 @@
 
 #include "neuroshard/RuntimeCuda/CudaABI.h"
 #include "Driver/Status.h"
+#include "Step/Binding.h"
 #include "Step/Device.h"
 #include "Step/LookupParts.h"
 
@@ -120,6 +121,13 @@ NSC_EXPORT nsc_status nsc_open(const char *directory, int32_t planDevice,
     handle->device = std::make_unique<Device>(
         handle->gpu, &checked(directory, "the directory"), planDevice, used);
     *result = handle.release();
+  });
+}
+
+NSC_EXPORT nsc_status nsc_check_artifact(const char *directory,
+                                         int32_t planDevice) {
+  return guard(threadError, [&] {
+    readBinding(&checked(directory, "the directory"), planDevice);
   });
 }
 

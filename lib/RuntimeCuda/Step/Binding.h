@@ -10,6 +10,7 @@
 #include "neuroshard/Artifact/GpuProgram.h"
 #include "neuroshard/Artifact/Manifest.h"
 
+#include <filesystem>
 #include <string>
 
 namespace neuroshard::cuda {
@@ -47,6 +48,12 @@ struct Binding {
 /// RuntimeError if the program does not have the manifest's hash or does not
 /// fit the manifest.
 Binding readBinding(const std::string &directory, int32_t device);
+
+/// Reads a GPU program or an image of it. Throws a RuntimeError unless it has
+/// the manifest's hash, or NEUROSHARD_CUDA_UNCHECKED is set, which is for
+/// images that were changed by hand.
+std::string readGpuFile(const std::filesystem::path &folder,
+                        const Manifest &manifest, const std::string &name);
 
 } // namespace neuroshard::cuda
 

@@ -6,7 +6,6 @@
 
 #include "Kernels.h"
 #include "Driver/Status.h"
-#include "neuroshard/Artifact/ArtifactFile.h"
 #include "neuroshard/RuntimeCuda/GpuKernelABI.h"
 
 #include <algorithm>
@@ -33,9 +32,7 @@ const GpuImageFile &imageFor(const Gpu &gpu, const GpuProgram &program) {
 Kernels::Kernels(const Gpu &gpu, const Binding &binding,
                  const std::string &directory)
     : gpu(gpu), file(imageFor(gpu, binding.program).file) {
-  std::string image =
-      readHashed(std::filesystem::path(directory) / file,
-                 imageFor(gpu, binding.program).hash, "its .gpu.json");
+  std::string image = readGpuFile(directory, binding.manifest, file);
   CUresult result = gpu.driver.moduleLoadData(&module, image.c_str());
   if (result != CUDA_SUCCESS)
     failWith(result == CUDA_ERROR_OUT_OF_MEMORY ? NSC_OUT_OF_MEMORY

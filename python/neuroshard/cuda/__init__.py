@@ -14,7 +14,7 @@ of arrays are checked; addresses are not.
 from neuroshard._binaries import cuda_library as library_path
 from neuroshard.cuda._arrays import address
 from neuroshard.cuda._device import (EMULATOR, INFERENCE, TRAINING, TRAINING_JOINED, Device,
-                                     available)
+                                     available, check_artifact)
 from neuroshard.cuda._library import (_SIGNATURES, VERSION, BadId, CudaError, Gradient, Info,
                                       Lookup, Memory, NoDriver, Norms, OutOfMemory, Part, Slot,
                                       _Input, _Options, _Output, _SlotMemory, load_library)
@@ -24,8 +24,8 @@ from neuroshard.cuda._step_arguments import (ELEMENT_BYTES, ELEMENT_TYPES, Input
 __all__ = ["ELEMENT_BYTES", "ELEMENT_TYPES", "EMULATOR", "INFERENCE", "TRAINING",
            "TRAINING_JOINED", "VERSION", "BadId", "CudaError", "Device", "Gradient", "Info",
            "Input", "Lookup", "Memory", "NoDriver", "Norms", "OutOfMemory", "Part", "Slot",
-           "address", "available", "count", "library_path", "load_library", "part",
-           "parts_of", "within", "_SIGNATURES", "_Input", "_Options", "_Output", "_SlotMemory"]
+           "address", "available", "check_artifact", "count", "library_path", "load_library",
+           "part", "parts_of", "within", "_SIGNATURES", "_Input", "_Options", "_Output", "_SlotMemory"]
 
 for _public in (CudaError, BadId, NoDriver, OutOfMemory):
     _public.__module__ = __name__

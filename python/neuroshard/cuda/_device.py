@@ -28,6 +28,14 @@ def available() -> str:
     return library.nsc_last_error(None).decode() if library.nsc_available() else ""
 
 
+def check_artifact(artifact: str | os.PathLike, plan_device: int = 0) -> None:
+    """Raises a CudaError unless manifest and GPU program are as neuroshard-compile wrote them: for
+    those who take sizes from the manifest before they open the device."""
+    path = _fields.path(artifact, "artifact")
+    plan_device = within(plan_device, "plan_device", 0, 2**31 - 1)
+    check(load_library().nsc_check_artifact(os.fsencode(path), plan_device))
+
+
 def slot_memory(memory: Iterable[Sequence] | None) -> list[tuple] | None:
     """(weights, state0, state1) of each slot."""
     if memory is None:

@@ -124,6 +124,7 @@ class Norms(Structure):
 _SIGNATURES = {
     "nsc_version": [], "nsc_available": [], "nsc_last_error": [c_void_p],
     "nsc_open": [c_char_p, c_int32, c_int32, POINTER(_Options), POINTER(c_void_p)],
+    "nsc_check_artifact": [c_char_p, c_int32],
     "nsc_close": [c_void_p],
     "nsc_get_info": [c_void_p, POINTER(Info)],
     "nsc_get_memory": [c_void_p, POINTER(Memory)],

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import pathlib
 import stat
 import tempfile
 from collections.abc import Sequence
 
+from neuroshard import _planner
 from neuroshard._compiler import compiler_path, run
-from neuroshard.errors import CompileError
+from neuroshard.errors import CompileError, TensorError
 from neuroshard.plans import Plan
 from neuroshard.problem import ShardingProblem
-
-# Beside the files of an artifact in the cache.
-HASHES = "sha256.json"
 
 
 def cache_folder() -> pathlib.Path:
@@ -82,21 +79,15 @@ def require_private(folder: pathlib.Path) -> None:
 
 
 def is_intact(folder: pathlib.Path) -> bool:
-    """Whether the folder holds just the files that were put into the cache, unchanged."""
-    if not (folder / HASHES).is_file():
+    """Whether the folder holds an artifact as it was written."""
+    if not folder.is_dir():
         return False
     require_private(folder)
     try:
-        return json.loads((folder / HASHES).read_bytes()) == hashes_of(folder)
-    except (OSError, ValueError, RecursionError):
+        _planner.check_artifact(os.fspath(folder))
+    except TensorError:
         return False
-
-
-def hashes_of(folder: pathlib.Path) -> dict[str, str]:
-    """SHA-256 of all files but the list of hashes, by their path in the folder."""
-    paths = [path for path in sorted(folder.rglob("*")) if not path.is_dir()]
-    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
-            for path in paths if path.name != HASHES}
+    return True
 
 
 def compile_into_cache(plan: Plan, problem: ShardingProblem, folder: pathlib.Path,
@@ -106,7 +97,6 @@ def compile_into_cache(plan: Plan, problem: ShardingProblem, folder: pathlib.Pat
         made = pathlib.Path(scratch) / "artifact"
         compile_plan(plan, problem, made, options)
         made.chmod(0o700)
-        (made / HASHES).write_text(json.dumps(hashes_of(made), indent=1))
         if folder.exists():
             folder.rename(pathlib.Path(scratch) / "before")
         try:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import torch
 import torch.distributed as dist
 
+from neuroshard import _planner
 from neuroshard._dtypes import DTYPES, ID_DTYPES
 from neuroshard._group.agreement import host_leaders, rank_of, require_same, size_of, together
 from neuroshard._group.watched_group import watched_group_of, is_forked
@@ -165,11 +166,12 @@ class Session:
 
 
 def check_artifact(folder: pathlib.Path, plan: Plan) -> None:
-    """Raises a ValueError if the artifact is of another plan."""
+    """Raises a ValueError if the artifact is damaged or of another plan."""
     try:
         compiled = Plan.load(folder / "plan.json")
     except (OSError, InvalidPlan) as error:
         raise ValueError(f"{folder} is not an artifact of neuroshard-compile: {error}") from error
+    _planner.check_artifact(os.fspath(folder))
     if (compiled.shards, compiled.device_count, compiled.optimizer_semantics) != (
             plan.shards, plan.device_count, plan.optimizer_semantics):
         raise ValueError(f"the artifact in {folder} was compiled for another plan; compile this "

@@ -91,6 +91,7 @@ class Program:
         self.name = pick_name(name)
         self.place = pick_place(device)
         manifest = load_manifest(folder)
+        cuda.check_artifact(folder)
         with reading(folder):
             check_whole(manifest)
             arrays = table_tensors.find_arrays(manifest)

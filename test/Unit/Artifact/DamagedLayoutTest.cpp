@@ -139,7 +139,7 @@ Manifest relayedManifest() {
   exchange.lookups.resize(2);
   exchange.lookups[1].feature = 1;
   manifest.exchanges = {exchange};
-  manifest.programs = {{"program.so", ""}};
+  manifest.programs = {{"program.so"}};
   for (int32_t device = 0; device < 4; ++device) {
     manifest.shards.push_back({"s",
                                0,

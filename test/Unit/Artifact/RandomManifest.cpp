@@ -109,8 +109,10 @@ private:
     DeviceBinding binding;
     binding.program = static_cast<int32_t>(manifest.programs.size());
     manifest.programs.push_back(
-        {named("program", manifest.programs.size()) + ".so",
-         below(2) ? "0123456789abcdef0123456789abcdef" : ""});
+        {named("program", manifest.programs.size()) + ".so"});
+    if (below(2))
+      manifest.files[manifest.programs.back().library] =
+          "0123456789abcdef0123456789abcdef";
     for (size_t s = 0; s < manifest.shards.size(); ++s) {
       const ShardSpec &shard = manifest.shards[s];
       if (std::find(shard.devices.begin(), shard.devices.end(), device) ==
@@ -139,19 +141,26 @@ private:
     jagged.type = "i32";
     jagged.weighted = true;
     jagged.features = {"a", "b"};
+    const TableSpec &table = manifest.tables[0];
     weights.kind = ValueKind::Weights;
-    weights.type = "bf16";
-    weights.shape = {5, 4};
+    weights.type = toString(table.elementType);
+    weights.shape = {table.rows, table.dim};
     state = weights;
     state.kind = ValueKind::State;
-    state.state = 1;
+    state.type = "f32";
     manifest.functions = {{"forward", {device, jagged, tensor}, {handle}}};
+    const ExchangeSpec &exchange = manifest.exchanges[0];
     jagged.exchange = 0;
-    jagged.features = manifest.exchanges[0].features;
+    jagged.type = toString(exchange.idType);
+    jagged.weighted = exchange.weighted;
+    jagged.features = exchange.features;
     manifest.functions.push_back({"update", {device, scalar, jagged}, {}});
-    if (below(2))
-      manifest.reference = {"reference.so",
-                            {{"forward", {jagged, weights, state}, {tensor}}}};
+    if (!below(2))
+      return;
+    manifest.reference = {"reference.so",
+                          {{"other", {jagged, weights}, {tensor}}}};
+    if (table.states().count() > 0)
+      manifest.reference->functions[0].arguments.push_back(state);
   }
 
   std::mt19937 &random;

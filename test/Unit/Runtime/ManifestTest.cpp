@@ -64,7 +64,7 @@ TEST_F(ManifestTest, FieldErrorsNameTheirPlace) {
     const char *message;
   } cases[] = {
       {"/schema", "neuroshard.manifest/9",
-       "$.schema: expected one of \"neuroshard.manifest/3\", found "
+       "$.schema: expected one of \"neuroshard.manifest/4\", found "
        "\"neuroshard.manifest/9\""},
       {"/shards/0/tier", "dram",
        "$.shards[0].tier: expected \"hbm\", the only tier that runtimes keep "
@@ -293,7 +293,8 @@ TEST(Directory, MissingFilesAreNamed) {
   EXPECT_STREQ(
       nsrt_last_error(),
       "cannot read '/nonexistent/artifact/manifest.json': No such file or "
-      "directory");
+      "directory; expected the folder of an artifact that neuroshard-compile "
+      "wrote");
 }
 
 } // namespace

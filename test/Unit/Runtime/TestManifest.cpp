@@ -99,7 +99,7 @@ Manifest describe(const Model &model, const std::vector<ShardPlace> &shards,
                                {shard.colBegin, shard.colEnd},
                                {shard.devices.begin(), shard.devices.end()}});
   for (int d = 0; d < devices; ++d) {
-    manifest.programs.push_back({"program" + std::to_string(d) + ".so", ""});
+    manifest.programs.push_back({"program" + std::to_string(d) + ".so"});
     manifest.bindings.push_back(bind(model, shards, d));
   }
   return manifest;

@@ -160,8 +160,9 @@ TEST_F(DeviceTest, ArtifactsThatDoNotFitAreRefused) {
 
 TEST_F(DeviceTest, AnArtifactForCpusAloneSaysSo) {
   nlohmann::json manifest = artifact.read("manifest.json");
-  manifest["programs"][0].erase("gpu_xxh3");
-  artifact.write("manifest.json", manifest.dump());
+  manifest.erase("xxh3");
+  manifest["files"].erase("program0.gpu.json");
+  artifact.write("manifest.json", sealManifest(manifest.dump()));
   EXPECT_THAT(openError(), HasSubstr("manifest.json' does not know "
                                      "program0.gpu.json, which is of another "
                                      "compilation; compile the model again"));
@@ -184,11 +185,12 @@ TEST_F(DeviceTest, FilesOfOtherCompilationsAreRefused) {
   fake.image = "none";
   for (std::string other : {"image old.cubin", "image new.cubi", ""}) {
     artifact.write("new.cubin", other);
-    EXPECT_THAT(openError(),
-                testing::AllOf(
-                    HasSubstr("new.cubin' is not the file that its .gpu.json "
-                              "was written with"),
-                    HasSubstr("(" + std::to_string(other.size()) + " bytes)")));
+    EXPECT_THAT(
+        openError(),
+        testing::AllOf(
+            HasSubstr("new.cubin' is not the file that manifest.json was "
+                      "written with"),
+            HasSubstr("(" + std::to_string(other.size()) + " bytes)")));
     EXPECT_EQ(fake.image, "none");
   }
   setenv("NEUROSHARD_CUDA_UNCHECKED", "1", 1);

@@ -99,7 +99,7 @@ json Model::manifest() const {
          {shard.colBegin, shard.colEnd},
          {shard.device}});
   for (int32_t d = 0; d < devices; ++d) {
-    manifest.programs.push_back({numbered("program", d) + ".so", ""});
+    manifest.programs.push_back({numbered("program", d) + ".so"});
     DeviceBinding binding{d, slotsOf(d), {}};
     for (const Bound &bound : lookupsOf(d))
       binding.lookups.push_back({bound.exchange, bound.lookup, bound.slot});
@@ -190,9 +190,8 @@ json Model::program(int32_t device, fake::State &state) const {
   add(reduces, {"nsg_reduce", "nsg_apply"});
   add(gradients, {"nsg_weight_gradient"});
   program.module = "0123";
-  program.images = {{"sm_80", "old.cubin", ""},
-                    {"sm_90", "new.cubin", ""},
-                    {"ptx", "any.ptx", ""}};
+  program.images = {
+      {"sm_80", "old.cubin"}, {"sm_90", "new.cubin"}, {"ptx", "any.ptx"}};
   return json::parse(writeGpuProgram(program));
 }
 
@@ -210,21 +209,13 @@ Artifact::Artifact(const Model &model, fake::State &state) {
 }
 
 void Artifact::sign() const {
-  json manifest = read("manifest.json");
-  for (size_t i = 0; i < manifest["programs"].size(); ++i) {
-    std::string file =
-        numbered("program", static_cast<int64_t>(i)) + ".gpu.json";
-    json program = read(file);
-    for (json &image : program["images"])
-      image["xxh3"] = hashOfFile(image["file"]);
-    write(file, program.dump());
-    manifest["programs"][i]["gpu_xxh3"] = hashOfFile(file);
-  }
-  write("manifest.json", manifest.dump());
-}
-
-std::string Artifact::hashOfFile(const std::string &file) const {
-  return hashOf(readFile(folder / file));
+  json manifest = read(kManifestFile);
+  manifest.erase("xxh3");
+  manifest["files"] = json::object();
+  for (const auto &entry : std::filesystem::directory_iterator(folder))
+    if (std::string file = entry.path().filename(); file != kManifestFile)
+      manifest["files"][file] = hashOf(readFile(entry.path()));
+  write(kManifestFile, sealManifest(manifest.dump()));
 }
 
 Artifact::~Artifact() {

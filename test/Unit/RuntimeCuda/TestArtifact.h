@@ -85,12 +85,10 @@ public:
   std::string path() const { return folder.string(); }
   void write(const std::string &file, const std::string &text) const;
   nlohmann::json read(const std::string &file) const;
-  /// Writes the hashes that the files have now to those that say them.
+  /// Writes the hashes that the files have now into the manifest.
   void sign() const;
 
 private:
-  std::string hashOfFile(const std::string &file) const;
-
   std::filesystem::path folder;
 };
 

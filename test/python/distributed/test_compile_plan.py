@@ -61,9 +61,8 @@ def test_an_artifact_is_compiled_once(cached):
     lambda folder: os.truncate(folder / "program0.so", 4096),
     lambda folder: (folder / "program0.so").unlink(),
     lambda folder: (folder / "manifest.json").write_text("{}"),
-    lambda folder: (folder / "sha256.json").write_text("[" * 100000),
-    lambda folder: (folder / "sha256.json").unlink(),
-    lambda folder: (folder / "more.so").write_bytes(b"")])
+    lambda folder: (folder / "manifest.json").unlink(),
+    lambda folder: (folder / "plan.json").write_text("{}")])
 def test_a_damaged_artifact_is_compiled_again(cached, damage):
     folder = cached()
     before = {name: data for name, (data, _) in contents(folder).items()}

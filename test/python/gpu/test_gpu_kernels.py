@@ -1,7 +1,6 @@
 """The GPU kernels, run by the emulator, against numpy: forward, backward with every optimizer,
 shards, edges, bad ids and rows far away. Bits must be equal wherever an order is stated."""
 
-import json
 import os
 
 import numpy
@@ -10,7 +9,7 @@ import torch
 
 import gpu_models as models
 from gpu_memory import Memory, unusable
-from support import matrix
+from support import matrix, sealing
 
 pytestmark = pytest.mark.skipif(bool(unusable()), reason=unusable())
 if not unusable():
@@ -119,11 +118,11 @@ def weighted_means(folder):
                    for pooling in ("sum", "mean"))
     artifact = models.compile_model(sums, models.whole_plan(sums), folder / "weighted_means",
                                     "--training")
-    manifest = json.loads((artifact / "manifest.json").read_text())
+    manifest = sealing.read_manifest(artifact)
     for exchange in manifest["exchanges"]:
         for lookup in exchange["lookups"]:
             lookup["pooling"] = "mean"
-    (artifact / "manifest.json").write_text(json.dumps(manifest))
+    sealing.write_manifest(artifact, manifest)
     return means, artifact
 
 

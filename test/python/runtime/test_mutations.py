@@ -1,13 +1,12 @@
 """A plan or artifact with one change is refused, or its results differ."""
 
 import copy
-import json
 import re
 import shutil
 
 import pytest
 
-from support import artifact
+from support import artifact, sealing
 from support.host import RuntimeFailure
 from support.model import Input, Lookup, Model, Optimizer, Plan, Shard, Table
 from support.session import Session
@@ -157,9 +156,9 @@ def must_be_noticed(broken, folder, model, plan, generator):
     """The artifact cannot be opened, fails, or gives other results than `folder`'s reference
     program."""
     shutil.copy(folder / "reference.so", broken)
-    reference = json.loads((folder / "manifest.json").read_text())["reference"]
-    manifest = json.loads((broken / "manifest.json").read_text())
-    (broken / "manifest.json").write_text(json.dumps({**manifest, "reference": reference}))
+    reference = sealing.read_manifest(folder)["reference"]
+    manifest = sealing.read_manifest(broken)
+    sealing.write_manifest(broken, {**manifest, "reference": reference})
     with pytest.raises((RuntimeFailure, AssertionError)):
         with Session(broken, model, plan) as session:
             session.fill(generator, True)
@@ -205,11 +204,11 @@ def test_manifest_is_noticed(mutate, compiled, tmp_path, generator):
     folder, model, plan = compiled
     broken = tmp_path / "artifact"
     shutil.copytree(folder, broken)
-    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest = sealing.read_manifest(folder)
     changed = copy.deepcopy(manifest)
     mutate(changed)
     assert changed != manifest
-    (broken / "manifest.json").write_text(json.dumps(changed))
+    sealing.write_manifest(broken, changed)
     must_be_noticed(broken, folder, model, plan, generator)
 
 

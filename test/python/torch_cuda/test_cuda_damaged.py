@@ -13,7 +13,7 @@ import neuroshard.torch_cuda as torch_cuda
 import torch_cuda_models as models
 from neuroshard import cuda
 from neuroshard.errors import Error
-from support import matrix
+from support import matrix, sealing
 
 pytestmark = models.usable()
 
@@ -81,7 +81,7 @@ def test_every_changed_byte_of_the_image_is_noticed(artifact):
         changed = bytearray(image)
         changed[place] ^= 1 << place % 8
         (artifact / IMAGE).write_bytes(changed)
-        with pytest.raises(cuda.CudaError, match=f"{IMAGE}' is not the file that its .gpu.json"):
+        with pytest.raises(cuda.CudaError, match=f"{IMAGE}' is not the file that {MANIFEST}"):
             cuda.Device(artifact)
 
 
@@ -114,9 +114,14 @@ def test_files_of_another_compilation(file, artifact, compiled):
 
 def test_an_artifact_of_an_older_compiler(artifact):
     manifest = json.loads((artifact / MANIFEST).read_text())
-    del manifest["programs"][0]["gpu_xxh3"]
-    (artifact / MANIFEST).write_text(json.dumps(manifest))
+    del manifest["files"][PROGRAM], manifest["xxh3"]
+    (artifact / MANIFEST).write_text(sealing.sealed(json.dumps(manifest)))
     assert f"does not know {PROGRAM}" in refusal(artifact)
+    manifest["schema"] = "neuroshard.manifest/3"  # which had no hash of its own
+    (artifact / MANIFEST).write_text(json.dumps(manifest))
+    text = refusal(artifact)
+    assert "not as this version of neuroshard-compile wrote it" in text
+    assert text.endswith("compile the model again")
 
 
 @pytest.mark.parametrize("file", [MANIFEST, PROGRAM, IMAGE])
@@ -136,7 +141,7 @@ def test_what_is_no_file(file, artifact):
     assert file in refusal(artifact)
 
 
-# The manifest has no hash: what is left of it must make sense, and then be what the module does.
+# Behind the hash: what a manifest says must make sense, and then be what the module does.
 
 
 def damaged_manifests(text):
@@ -170,10 +175,12 @@ def paths_of(value, path=()):
 
 
 def test_damaged_manifests(artifact):
-    text = (artifact / MANIFEST).read_text()
+    text = sealing.unsealed((artifact / MANIFEST).read_text())
     before = results(artifact)
     for what, damaged in damaged_manifests(text):
         (artifact / MANIFEST).write_text(damaged)
+        assert refusal(artifact), what
+        (artifact / MANIFEST).write_text(sealing.sealed(damaged))
         try:
             tables = torch_cuda.EmbeddingTables(artifact, learning_rate=0.5)
         except Error as error:

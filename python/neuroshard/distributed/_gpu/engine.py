@@ -68,8 +68,9 @@ class GpuEngine:
              group: dist.ProcessGroup | None, threads: int,
              watched: dist.ProcessGroup | None = None) -> None:
         self._watched = watched or (dist.group.WORLD if group else None)
-        layout = make_layout(manifest)
         rank = dist.get_rank(group) if group else 0
+        cuda.check_artifact(folder, rank)
+        layout = make_layout(manifest)
         wire = DTYPES[manifest.plain.get("wire_type", "f32")]
         require_going = None
         if self._watched is not None and is_watched(self._watched):

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "neuroshard/Artifact/ArtifactFile.h"
 #include "neuroshard/Runtime/DriverABI.h"
 
 #include <dlfcn.h>
@@ -19,7 +20,7 @@ namespace fs = std::filesystem;
 namespace {
 
 const char *const kManifest = R"({
-  "schema": "neuroshard.manifest/3", "target_cpu": "generic", "devices": 1,
+  "schema": "neuroshard.manifest/4", "target_cpu": "generic", "devices": 1,
   "optimizer_semantics": "exact",
   "tables": [{"name": "t", "rows": 3, "dim": 4, "element_type": "f32",
               "optimizer": null}],
@@ -51,11 +52,22 @@ protected:
     ASSERT_TRUE(runtime) << dlerror();
     directory = fs::path(testing::TempDir()) / "neuroshard_shared_library_test";
     fs::create_directories(directory);
-    std::ofstream(directory / "manifest.json") << kManifest;
     fs::copy_file(TINY_PROGRAM, directory / "program0.so",
                   fs::copy_options::overwrite_existing);
+    seal();
   }
   void TearDown() override { fs::remove_all(directory); }
+
+  /// Writes the manifest with the hash of the program as it is now.
+  void seal(std::string text = kManifest) const {
+    std::string program =
+        neuroshard::readFile(fs::path(directory) / "program0.so");
+    text.erase(text.rfind('}'));
+    text += ", \"files\": {\"program0.so\": \"" + neuroshard::hashOf(program) +
+            "\"}}";
+    std::ofstream(directory / "manifest.json", std::ios::trunc)
+        << neuroshard::sealManifest(text);
+  }
 
   template <typename Function> Function *get(Function *, const char *name) {
     void *symbol = dlsym(runtime, name);
@@ -111,9 +123,17 @@ TEST_F(SharedLibrary, BrokenLibrariesAreNamed) {
   auto error = NSRT(nsrt_last_error);
   std::ofstream(directory / "program0.so", std::ios::trunc) << "not a library";
   EXPECT_EQ(open(directory.c_str(), 1), nullptr);
+  EXPECT_THAT(error(), testing::AllOf(
+                           testing::HasSubstr("program0.so' is not the file "
+                                              "that manifest.json was written "
+                                              "with"),
+                           testing::EndsWith("; compile the model again")));
+  seal();
+  EXPECT_EQ(open(directory.c_str(), 1), nullptr);
   EXPECT_THAT(error(), testing::StartsWith("cannot load program library: "));
   fs::copy_file(RUNTIME_LIBRARY, directory / "program0.so",
                 fs::copy_options::overwrite_existing);
+  seal();
   EXPECT_EQ(open(directory.c_str(), 1), nullptr);
   EXPECT_THAT(error(),
               testing::HasSubstr("does not export neuroshard_program"));
@@ -122,11 +142,12 @@ TEST_F(SharedLibrary, BrokenLibrariesAreNamed) {
 TEST_F(SharedLibrary, LibraryNamesStayInTheDirectory) {
   std::string text = kManifest;
   text.replace(text.find("program0.so"), 11, "../p.so");
-  std::ofstream(directory / "manifest.json", std::ios::trunc) << text;
+  seal(text);
   EXPECT_EQ(NSRT(nsrt_world_open)(directory.c_str(), 1), nullptr);
-  EXPECT_STREQ(NSRT(nsrt_last_error)(),
-               "manifest: $.programs[0].library: expected the name of a file "
-               "beside the manifest, found \"../p.so\"");
+  EXPECT_THAT(NSRT(nsrt_last_error)(),
+              testing::EndsWith(
+                  "manifest.json': manifest: $.programs[0].library: expected "
+                  "the name of a file beside the manifest, found \"../p.so\""));
 }
 
 } // namespace

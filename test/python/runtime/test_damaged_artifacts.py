@@ -1,0 +1,129 @@
+"""neuroshard-run on artifacts with changed, lost or exchanged files: one error that names the file,
+never a crash or other results. With hashes that fit, what the manifest says of functions is held
+to its tables and exchanges."""
+
+import json
+import os
+import random
+import shutil
+
+import pytest
+
+from support import artifact, matrix, sealing
+
+ALL = bool(os.environ.get("NEUROSHARD_ALL"))
+MODEL = """
+!ids = !neuroshard.jagged<["user", "item"], i64>
+!seen = !neuroshard.jagged<["seen"], i32, weighted>
+module {
+  neuroshard.table private @user : 50 x 8 x f32 {optimizer = #neuroshard.optimizer<adagrad>}
+  neuroshard.table private @item : 20 x 4 x f32 {optimizer = #neuroshard.optimizer<adam>}
+  func.func @forward(%ids: !ids, %seen: !seen, %dense: tensor<?x4xf32>)
+      -> (tensor<?x8xf32>, tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32>) {
+    %u = neuroshard.lookup sum @user[%ids, "user"] : !ids -> tensor<?x8xf32>
+    %i = neuroshard.lookup mean @item[%ids, "item"] : !ids -> tensor<?x4xf32>
+    %s = neuroshard.lookup sum @item[%seen, "seen"] : !seen -> tensor<?x4xf32>
+    return %u, %i, %s, %dense
+        : tensor<?x8xf32>, tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32>
+  }
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory):
+    return artifact.compile_text(MODEL, tmp_path_factory.mktemp("damaged") / "model", "--topology",
+                                 "2xCPU", "--batch", "8", "--training", "--reference", "-O", "0")
+
+
+@pytest.fixture
+def folder(compiled, tmp_path):
+    return shutil.copytree(compiled, tmp_path / "artifact")
+
+
+def run(folder):
+    """(exit code, standard error) of a step."""
+    return artifact.run_tool("neuroshard-run", folder, "--batch", "8", "--steps", "1", "--train",
+                             "--tolerance", "1e-3", "--threads", "1")
+
+
+def test_an_unchanged_artifact_runs(folder):
+    assert run(folder) == (0, "")
+    sealing.seal(folder)
+    assert run(folder) == (0, "")
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "program0.so", "reference.so"])
+def test_a_damaged_file_is_one_error(folder, name):
+    whole = (folder / name).read_bytes()
+    chooser = random.Random(matrix.seed())
+    places = [0, len(whole) - 1, *(chooser.randrange(len(whole)) for _ in range(100 if ALL else 5))]
+    for place in places:
+        changed = bytearray(whole)
+        changed[place] ^= 1 << chooser.randrange(8)
+        (folder / name).write_bytes(changed)
+        code, message = run(folder)
+        assert code == 1 and message.count("\n") == 1, (place, message)
+        assert f"{name}'" in message and message.endswith("compile the model again\n")
+    for length in (0, 1, len(whole) // 2, len(whole) - 1):
+        (folder / name).write_bytes(whole[:length])
+        code, message = run(folder)
+        assert code == 1 and f"{name}'" in message, length
+
+
+@pytest.mark.parametrize("name", ["program0.so", "reference.so"])
+def test_a_file_of_another_compilation_is_refused(folder, name, tmp_path):
+    other = artifact.compile_text(MODEL.replace("adam", "sgd"), tmp_path / "other", "--topology",
+                                  "2xCPU", "--batch", "8", "--training", "--reference", "-O", "0")
+    shutil.copy(other / name, folder / name)
+    code, message = run(folder)
+    assert code == 1
+    assert f"{name}' is not the file that manifest.json was written with" in message
+
+
+def places_of(value, path=()):
+    if path:
+        yield path
+    pairs = (value.items() if isinstance(value, dict) else enumerate(value)
+             if isinstance(value, list) else ())
+    for key, one in pairs:
+        yield from places_of(one, (*path, key))
+
+
+def mutations(manifest):
+    """(what, manifest) with one value of the functions changed, lost, doubled or in another
+    place."""
+    for root in (("functions",), ("reference",)):
+        for path in places_of(manifest[root[0]], root):
+            for change in ("drop", "double", "reverse", None, -1, 0, 2**40, "f16", "i32", [], {},
+                           [-1, 4, 1], [4], True):
+                changed = json.loads(json.dumps(manifest))
+                parent = changed
+                for step in path[:-1]:
+                    parent = parent[step]
+                before, last = parent[path[-1]], path[-1]
+                if change == "drop":
+                    del parent[last]
+                elif change == "double" and isinstance(parent, list):
+                    parent.insert(last, before)
+                elif change == "reverse" and isinstance(before, list):
+                    parent[last] = before[::-1]
+                elif change not in ("double", "reverse"):
+                    parent[last] = change
+                if changed != manifest:
+                    yield f"{path}: {change}", changed
+
+
+def test_functions_that_do_not_fit_are_refused(folder):
+    chooser = random.Random(matrix.seed())
+    manifest = sealing.read_manifest(folder)
+    ran = 0
+    for what, changed in mutations(manifest):
+        if not ALL and chooser.random() > 0.06:
+            continue
+        sealing.write_manifest(folder, changed)
+        code, message = run(folder)
+        assert code in (0, 1), (what, code, message)
+        assert code == 0 or message.startswith("neuroshard-run: ") and len(message) < 2000, what
+        ran += 1
+    assert ran > 50
