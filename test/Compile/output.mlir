@@ -22,4 +22,13 @@
 // RUN: not neuroshard-compile %S/Inputs/planned.mlir -o %t/other/file 2>&1 | FileCheck %s --check-prefix=FILE
 // FILE: error: output '{{.*}}file' is not a directory
 
+// Files that are not of the artifact stay.
+// RUN: echo mine > %t/a/notes.txt
+// RUN: not neuroshard-compile %S/Inputs/planned.mlir -o %t/a 2>&1 | FileCheck %s --check-prefix=NOTES
+// RUN: FileCheck %s --check-prefix=MINE --input-file=%t/a/notes.txt
+// NOTES: error: output '{{.*}}a' is an artifact with 'notes.txt', which its manifest does not list and the compiler would remove; move it away, or choose another directory
+// RUN: mv %t/a/notes.txt %t/other/notes.txt
+// RUN: neuroshard-compile %S/Inputs/planned.mlir -o %t/a --emit-ir
+// RUN: neuroshard-compile %S/Inputs/planned.mlir -o %t/a
+
 neuroshard.table @t : 10 x 3 x f32

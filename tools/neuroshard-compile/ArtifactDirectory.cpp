@@ -10,6 +10,7 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/ToolOutputFile.h"
 
+#include <optional>
 #include <vector>
 
 using namespace mlir;
@@ -20,12 +21,6 @@ namespace neuroshard {
 static LogicalResult fail(Location loc, const Twine &what, StringRef path,
                           std::error_code error) {
   return emitError(loc) << what << " '" << path << "': " << error.message();
-}
-
-static bool isEmptyDirectory(StringRef path) {
-  std::error_code error;
-  return fs::directory_iterator(path, error) == fs::directory_iterator() &&
-         !error;
 }
 
 /// The files below a directory, by their path in it.
@@ -45,44 +40,50 @@ static llvm::ErrorOr<std::vector<std::string>> listFiles(StringRef directory) {
   return files;
 }
 
-static bool isArtifact(StringRef path) {
-  SmallString<128> manifest(path);
-  llvm::sys::path::append(manifest, "manifest.json");
-  auto file = llvm::MemoryBuffer::getFile(manifest);
-  // Of any version.
-  StringRef format = StringRef(kManifestSchema).rtrim("0123456789");
-  return file && (*file)->getBuffer().contains(format);
+/// What is at the target may be removed if its manifest lists it.
+LogicalResult ArtifactDirectory::checkReplaceable(Location loc) const {
+  if (!fs::exists(target))
+    return success();
+  if (!fs::is_directory(target))
+    return emitError(loc) << "output '" << target << "' is not a directory";
+  llvm::ErrorOr<std::vector<std::string>> files = listFiles(target);
+  if (!files)
+    return fail(loc, "cannot list", target, files.getError());
+  if (files->empty())
+    return success();
+  std::optional<std::set<std::string>> listed = filesOfArtifact(target);
+  if (!listed)
+    return emitError(loc)
+           << "output '" << target
+           << "' is a directory that is not an artifact; choose another, or "
+              "remove it first";
+  for (const std::string &file : *files)
+    if (!listed->count(file))
+      return emitError(loc)
+             << "output '" << target << "' is an artifact with '" << file
+             << "', which its manifest does not list and the compiler would "
+                "remove; move it away, or choose another directory";
+  return success();
 }
 
 LogicalResult ArtifactDirectory::create(StringRef path, Location loc) {
-  SmallString<128> full(path);
+  SmallString<128> full(path), real;
   if (std::error_code error = fs::make_absolute(full))
     return fail(loc, "cannot find", path, error);
   llvm::sys::path::remove_dots(full, /*remove_dot_dot=*/true);
   while (full.size() > 1 && llvm::sys::path::is_separator(full.back()))
     full.pop_back();
-  target = full.str();
-  if (fs::exists(target) && !fs::is_directory(target))
-    return emitError(loc) << "output '" << path << "' is not a directory";
-  if (fs::exists(target) && !isEmptyDirectory(target) && !isArtifact(target))
-    return emitError(loc)
-           << "output '" << path
-           << "' is a directory that is not an artifact; choose another, or "
-              "remove it first";
-  SmallString<128> unique;
-  if (std::error_code error =
-          fs::createUniqueDirectory(target + ".partial", unique))
-    return fail(loc, "cannot create output", path, error);
-  temporary = unique.str();
-  // Unique directories are for their owner alone.
-  if (std::error_code error = fs::setPermissions(
-          temporary, static_cast<fs::perms>(0777 & ~fs::getUmask())))
+  // A symbolic link stays.
+  target = fs::real_path(full, real) ? full.str() : real.str();
+  if (failed(checkReplaceable(loc)))
+    return failure();
+  if (std::error_code error = partial.create(target))
     return fail(loc, "cannot create output", path, error);
   return success();
 }
 
 std::string ArtifactDirectory::path(StringRef file) const {
-  SmallString<128> result(temporary);
+  SmallString<128> result(partial.path());
   llvm::sys::path::append(result, file);
   return result.str().str();
 }
@@ -106,9 +107,9 @@ LogicalResult ArtifactDirectory::write(StringRef file, StringRef text,
 FailureOr<std::map<std::string, std::string>>
 ArtifactDirectory::hashFiles(Location loc) const {
   std::map<std::string, std::string> hashes;
-  llvm::ErrorOr<std::vector<std::string>> files = listFiles(temporary);
+  llvm::ErrorOr<std::vector<std::string>> files = listFiles(partial.path());
   if (!files)
-    return fail(loc, "cannot list", temporary, files.getError());
+    return fail(loc, "cannot list", partial.path(), files.getError());
   for (const std::string &file : *files) {
     auto buffer = llvm::MemoryBuffer::getFile(path(file));
     if (!buffer)
@@ -132,25 +133,11 @@ LogicalResult ArtifactDirectory::move(StringRef from, StringRef to,
 }
 
 LogicalResult ArtifactDirectory::commit(Location loc) {
-  std::string old = temporary + ".old";
-  bool isReplacing = fs::exists(target);
-  if (isReplacing)
-    if (std::error_code error = fs::rename(target, old))
-      return fail(loc, "cannot replace", target, error);
-  if (std::error_code error = fs::rename(temporary, target)) {
-    if (isReplacing)
-      fs::rename(old, target);
+  if (failed(checkReplaceable(loc)))
+    return failure();
+  if (std::error_code error = partial.commit())
     return fail(loc, "cannot write", target, error);
-  }
-  temporary.clear();
-  if (isReplacing)
-    fs::remove_directories(old);
   return success();
-}
-
-ArtifactDirectory::~ArtifactDirectory() {
-  if (!temporary.empty())
-    fs::remove_directories(temporary);
 }
 
 } // namespace neuroshard

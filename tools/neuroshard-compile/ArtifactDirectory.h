@@ -3,6 +3,8 @@
 #ifndef NEUROSHARD_TOOLS_COMPILE_ARTIFACTDIRECTORY_H
 #define NEUROSHARD_TOOLS_COMPILE_ARTIFACTDIRECTORY_H
 
+#include "PartialDirectory.h"
+
 #include "mlir/IR/Location.h"
 
 #include <map>
@@ -10,36 +12,34 @@
 
 namespace neuroshard {
 
-/// A temporary directory beside the target, which it replaces once it is
-/// complete; otherwise the destructor removes it.
+/// The files of an artifact, in a directory beside the target, which it
+/// replaces once it is complete.
 class ArtifactDirectory {
 public:
-  ArtifactDirectory() = default;
-  ~ArtifactDirectory();
-  ArtifactDirectory(const ArtifactDirectory &) = delete;
-  ArtifactDirectory &operator=(const ArtifactDirectory &) = delete;
-
-  /// Refuses a `target` that is neither free, nor empty, nor an artifact.
-  /// Errors are emitted at `loc`, here and below.
+  /// Refuses a `target` that is neither free nor empty, nor an artifact without
+  /// other files. Errors are emitted at `loc`, here and below.
   mlir::LogicalResult create(llvm::StringRef target, mlir::Location loc);
 
   /// Path of a file in it.
   std::string path(llvm::StringRef file) const;
   mlir::LogicalResult write(llvm::StringRef file, llvm::StringRef text,
                             mlir::Location loc);
-  /// The hash of each file, by its path in the directory.
-  mlir::FailureOr<std::map<std::string, std::string>>
-  hashFiles(mlir::Location loc) const;
   mlir::LogicalResult createFolder(llvm::StringRef name, mlir::Location loc);
   mlir::LogicalResult move(llvm::StringRef from, llvm::StringRef to,
                            mlir::Location loc);
+
+  /// The hash of each file, by its path in the directory.
+  mlir::FailureOr<std::map<std::string, std::string>>
+  hashFiles(mlir::Location loc) const;
 
   /// Replaces the target by this directory.
   mlir::LogicalResult commit(mlir::Location loc);
 
 private:
+  mlir::LogicalResult checkReplaceable(mlir::Location loc) const;
+
   std::string target;
-  std::string temporary; ///< empty: nothing to remove.
+  PartialDirectory partial;
 };
 
 } // namespace neuroshard

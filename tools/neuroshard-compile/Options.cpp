@@ -83,7 +83,9 @@ void addOptions(Command &command, CompileOptions &options,
       .required();
   command
       .add("-o,--output", options.output,
-           "directory to write; an artifact that is there is replaced")
+           "directory to write; an artifact that is there is replaced, if it "
+           "has "
+           "no other files")
       .required();
   given.beforePartitioning = {
       command.add("--entry", options.entry,

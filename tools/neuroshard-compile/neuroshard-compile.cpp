@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Compiler.h"
+#include "EndingSignals.h"
 #include "Options.h"
 
 #include "neuroshard/InitAll.h"
@@ -14,6 +15,7 @@
 #include "llvm/Support/SourceMgr.h"
 
 int main(int argc, char **argv) {
+  neuroshard::watchEndingSignals();
   neuroshard::CompileOptions options;
   if (std::optional<int> exitCode =
           neuroshard::parseOptions(argc, argv, options))
