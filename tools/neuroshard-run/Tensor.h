@@ -7,16 +7,22 @@
 #include <cstdint>
 #include <functional>
 #include <numeric>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 namespace neuroshard::run {
 
-/// Bytes of one element of f32, f16, bf16, i32 or i64.
+/// Bytes of one element of f32, f16, bf16, i32 or i64. Throws
+/// std::runtime_error for another type.
 inline int64_t bytesOf(const std::string &type) {
   if (type == "i64")
     return 8;
-  return type == "f32" || type == "i32" ? 4 : 2;
+  if (type == "f32" || type == "i32")
+    return 4;
+  if (type == "f16" || type == "bf16")
+    return 2;
+  throw std::runtime_error("cannot pass or take tensors of type " + type);
 }
 
 /// A dense row-major array.

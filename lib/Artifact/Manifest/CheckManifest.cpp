@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "CheckFunctions.h"
 #include "neuroshard/Artifact/Error.h"
 #include "neuroshard/Artifact/Manifest.h"
 
@@ -147,6 +148,7 @@ void checkManifest(const Manifest &manifest) {
   checkSlots(manifest);
   for (int32_t device = 0; device < manifest.numDevices; ++device)
     checkLookups(manifest, device);
+  checkFunctions(manifest);
 }
 
 } // namespace neuroshard

@@ -209,9 +209,6 @@ ValueSpec readValue(const Value &value, const Manifest &manifest) {
     if (!value.has("exchange"))
       return spec;
     spec.exchange = value["exchange"].index(manifest.exchanges.size());
-    if (spec.features !=
-        manifest.exchanges[static_cast<size_t>(*spec.exchange)].features)
-      value["features"].wrong("the features of its exchange");
     return spec;
   }
   spec.type = readScalarType(value["type"]);
