@@ -107,6 +107,9 @@ struct Step {
       std::vector<Result> part = calls[rank]->takeResults();
       for (size_t i = 0; i < joined.size(); ++i) {
         const Tensor &local = part[i].tensor;
+        if (local.shape.empty())
+          throw std::runtime_error("cannot join result " + std::to_string(i) +
+                                   " of the devices: it has no batch");
         joined[i].shape.at(0) += local.shape[0];
         joined[i].bytes.insert(joined[i].bytes.end(), local.bytes.begin(),
                                local.bytes.end());

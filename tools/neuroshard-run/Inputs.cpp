@@ -7,7 +7,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <iomanip>
+#include <numeric>
+#include <sstream>
 #include <stdexcept>
+#include <unistd.h>
 
 namespace neuroshard::run {
 
@@ -155,10 +159,54 @@ Value sliceJagged(const Value &value, int64_t features, int64_t batch,
 
 } // namespace
 
+/// Bytes of an argument for the whole batch.
+static double bytesOfInput(const ValueSpec &spec, const Signature &signature,
+                           int64_t batch, const PoolingFactors &pooling) {
+  auto samples = static_cast<double>(batch);
+  if (spec.kind == ValueKind::Tensor)
+    return std::accumulate(spec.shape.begin(), spec.shape.end(), 4.0,
+                           [&](double bytes, int64_t size) {
+                             return bytes * (size < 0 ? samples : size);
+                           });
+  double bytes = 0;
+  if (spec.kind == ValueKind::Jagged && spec.exchange)
+    for (const std::string &name :
+         signature.inputs.at(*spec.exchange).features) {
+      auto known = pooling.meanOfFeature.find(name);
+      double mean = known == pooling.meanOfFeature.end() ? pooling.otherwise
+                                                         : known->second;
+      bytes += samples * (8 + mean * (spec.type == "i64" ? 8 : 4) +
+                          mean * (spec.weighted ? 4 : 0));
+    }
+  return bytes;
+}
+
+/// The inputs are there twice: of the whole batch and of all devices. Compares
+/// with the machine's memory, as the operating system would end the process.
+static void checkMemory(const Signature &signature,
+                        const FunctionSpec &function, int64_t batch,
+                        const PoolingFactors &pooling) {
+  double needed = 0;
+  for (const ValueSpec &spec : function.arguments)
+    needed += 2 * bytesOfInput(spec, signature, batch, pooling);
+  double machine = static_cast<double>(sysconf(_SC_PHYS_PAGES)) *
+                   static_cast<double>(sysconf(_SC_PAGE_SIZE));
+  if (needed <= machine)
+    return;
+  std::ostringstream text;
+  text << std::fixed << std::setprecision(1) << "the inputs of a batch of "
+       << batch << " samples need " << needed / 0x1p30
+       << " GiB, but this machine has " << machine / 0x1p30
+       << " GiB of memory; choose a smaller --batch or fewer ids per sample "
+          "(--pooling, --workload)";
+  throw std::runtime_error(text.str());
+}
+
 std::vector<Value> randomInputs(const Signature &signature,
                                 const FunctionSpec &function, int64_t batch,
                                 const PoolingFactors &pooling,
                                 std::mt19937_64 &random) {
+  checkMemory(signature, function, batch, pooling);
   std::vector<Value> values;
   for (const ValueSpec &spec : function.arguments) {
     switch (spec.kind) {
