@@ -445,6 +445,20 @@ def test_getattr_in_the_metadata_names_memory_formats_alone(tmp_path):
             plain_data.read_records(file)
 
 
+@pytest.mark.parametrize(("data", "said"), [
+    # A key of nested tuples: hashing it overflowed the stack.
+    (b"\x80\x04}N" + 300_000 * pickle.TUPLE1 + b"K\x01s.", "nests tuples and records more than 64"),
+    # The memo of the unpickler grows to the largest number: 64 GiB here.
+    (b"\x80\x04Nr\xff\xff\xff\xff.", "numbers an object 4294967295"),
+])
+def test_small_metadata_neither_crashes_nor_fills_the_memory(tmp_path, data, said):
+    checkpoint.save(tmp_path / "a", {"n": 1})
+    (tmp_path / "a" / "neuroshard.json").unlink()
+    (tmp_path / "a" / ".metadata").write_bytes(data)
+    with pytest.raises(CheckpointError, match=said):
+        checkpoint.load(tmp_path / "a", {"n": 0})
+
+
 def test_code_among_the_values_does_not_run(tmp_path):
     state = {"n": (1, "text", None, {"rate": 2.5}), "code": Code(tmp_path / "ran")}
     checkpoint.save(tmp_path / "a", state)

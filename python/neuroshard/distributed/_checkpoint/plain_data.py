@@ -13,6 +13,8 @@ from torch.distributed.checkpoint._nested_dict import set_element
 from torch.distributed.checkpoint.default_planner import DefaultLoadPlanner
 from torch.distributed.checkpoint.planner import ReadItem
 
+from neuroshard.distributed._checkpoint.pickle_limits import require_limits
+
 RECORDS = {
     (filesystem.__name__, "_StorageInfo"), ("pathlib", "PosixPath"), ("pathlib", "PurePosixPath"),
     ("collections", "OrderedDict"), ("torch", "Size"), ("torch.serialization", "_get_layout"),
@@ -43,7 +45,9 @@ class _RecordUnpickler(pickle.Unpickler):
 def read_records(file: IO[bytes]) -> metadata.Metadata:
     """The metadata of a checkpoint. Raises a ValueError if it is something else or damaged."""
     try:
-        found = _RecordUnpickler(file).load()
+        data = file.read()
+        require_limits(data)
+        found = _RecordUnpickler(io.BytesIO(data)).load()
     except Exception as error:  # whatever a damaged pickle leads to
         raise ValueError(f"{file.name} is damaged, or no metadata of a checkpoint: "
                          f"{error}") from error
