@@ -48,7 +48,7 @@ MLIR_CAPI_EXPORTED MlirTypeID neuroshardJaggedTypeGetTypeID(void);
 
 /// Ids of `numFeatures` features for one batch. `idType` is i32 or i64; names
 /// are not empty and differ. Otherwise the context of `idType` gets an error at
-/// `location` and the result is null.
+/// `location` and the result is null. Loads the dialect into the context.
 MLIR_CAPI_EXPORTED MlirType neuroshardJaggedTypeGetChecked(
     MlirLocation location, intptr_t numFeatures, const MlirStringRef *features,
     MlirType idType, bool weighted);

@@ -44,6 +44,7 @@ MlirType neuroshardJaggedTypeGetChecked(MlirLocation location,
                                         const MlirStringRef *features,
                                         MlirType idType, bool weighted) {
   Location loc = unwrap(location);
+  loc.getContext()->getOrLoadDialect<ir::NeuroShardDialect>();
   SmallVector<StringAttr> names;
   for (intptr_t i = 0; i < numFeatures; ++i)
     names.push_back(StringAttr::get(loc.getContext(), unwrap(features[i])));

@@ -75,7 +75,6 @@ static void parseWithTheDialectAlone(void) {
 
 static void makeTypes(void) {
   MlirContext context = createContext("types");
-  mlirDialectHandleLoadDialect(mlirGetDialectHandle__neuroshard__(), context);
   MlirLocation location = mlirLocationUnknownGet(context);
   MlirType i64 = mlirIntegerTypeGet(context, 64);
   MlirStringRef names[] = {text("user"), text("item")};
