@@ -216,5 +216,10 @@ Expected<TensorFile> neuroshard::readTensorFile(const std::string &path) {
   Expected<std::string> bytes = readFile(path);
   if (!bytes)
     return tl::unexpected(bytes.error());
-  return HeaderReader(path, *bytes).read();
+  return parseTensorFile(*bytes, path);
+}
+
+Expected<TensorFile> neuroshard::parseTensorFile(std::string_view bytes,
+                                                 const std::string &path) {
+  return HeaderReader(path, bytes).read();
 }

@@ -16,6 +16,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace neuroshard {
@@ -55,6 +56,9 @@ public:
 /// outside the file or overlapping another, an unknown type, a shape that does
 /// not fit its range.
 Expected<TensorFile> readTensorFile(const std::string &path);
+/// The same for the bytes of a file.
+Expected<TensorFile> parseTensorFile(std::string_view bytes,
+                                     const std::string &path);
 
 /// What `parse` makes of the file at `path`. Errors name the file.
 template <typename Parse>

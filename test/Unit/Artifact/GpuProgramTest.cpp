@@ -4,66 +4,20 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "neuroshard/Artifact/GpuProgram.h"
+#include "RandomGpuProgram.h"
 
 #include <gtest/gtest.h>
 #include <random>
 
 using namespace neuroshard;
+using namespace neuroshard::test;
 
 namespace {
-
-GpuProgram randomProgram(std::mt19937 &random) {
-  auto below = [&](int32_t count) {
-    return static_cast<int32_t>(random() % static_cast<uint32_t>(count));
-  };
-  GpuProgram program;
-  program.module = "0123456789abcdef0123456789abcdef01234567";
-  program.images = {{"sm_90", "p.sm_90.cubin"}, {"ptx", "p.ptx"}};
-  if (below(2))
-    program.emulated = {"", "p.emulated.so"};
-  program.kernels = {"nsg_lookup",     "nsg_weight_gradient", "nsg_expand",
-                     "nsg_ranges",     "nsg_partials",        "nsg_update",
-                     "nsg_reduce",     "nsg_apply",           "nsg_small_order",
-                     "nsg_small_sums", "nsg_small_update"};
-  for (int32_t i = 1 + below(3); i > 0; --i) {
-    GpuSlot slot;
-    slot.dim = 1 + below(64);
-    slot.element = static_cast<ElementType>(below(3));
-    slot.elementStates = below(3);
-    slot.twoPhase = below(2);
-    if (slot.twoPhase)
-      slot.reduceVariant = slot.applyVariant = below(9);
-    else if (below(2))
-      slot.updateVariant = below(9);
-    else
-      slot.smallSumsVariant = slot.smallUpdateVariant = below(9);
-    slot.partialVariant = below(9);
-    program.slots.push_back(slot);
-  }
-  for (int32_t i = below(4); i > 0; --i) {
-    GpuLookup lookup;
-    lookup.slot = below(static_cast<int32_t>(program.slots.size()));
-    lookup.idBytes = below(2) ? 4 : 8;
-    lookup.pooled = below(2);
-    lookup.weighted = below(2);
-    lookup.output = static_cast<ElementType>(below(3));
-    lookup.variant = below(9);
-    lookup.meanVariant = below(9) - 1;
-    lookup.fixedVariant = below(9) - 1;
-    lookup.fixedMeanVariant = below(9) - 1;
-    lookup.itemsPerBlock = 1 + below(9);
-    lookup.gradientVariant = below(9) - 1;
-    lookup.gradientItemsPerBlock = 1 + below(9);
-    program.lookups.push_back(lookup);
-  }
-  return program;
-}
 
 TEST(GpuProgram, RoundTrips) {
   std::mt19937 random(3);
   for (int round = 0; round < 300; ++round) {
-    GpuProgram program = randomProgram(random);
+    GpuProgram program = randomGpuProgram(random);
     std::string text = writeGpuProgram(program);
     GpuProgram read = parseGpuProgram(text);
     ASSERT_EQ(writeGpuProgram(read), text);

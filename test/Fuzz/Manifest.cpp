@@ -1,0 +1,49 @@
+//===- Manifest.cpp - Fuzzes the reader of manifests and layouts ----------===//
+
+#include "neuroshard/Artifact/Manifest.h"
+
+#include "Fuzz.h"
+#include "JsonMutator.h"
+#include "RandomManifest.h"
+#include "neuroshard/Artifact/Error.h"
+#include "neuroshard/Artifact/StepTraffic.h"
+
+using namespace neuroshard;
+using namespace neuroshard::fuzz;
+
+/// Prices a short step of a manifest that has been accepted.
+static void priceStep(const Manifest &manifest) {
+  auto devices = static_cast<size_t>(manifest.numDevices);
+  StepLoad load;
+  load.distinctRows = [](int32_t, const Range &) { return 1; };
+  for (const ExchangeLayout &layout : manifest.layouts)
+    load.exchanges.push_back(
+        {std::vector<int64_t>(devices, 8),
+         {devices, std::vector<int64_t>(layout.buckets.size(), 2)}});
+  for (Engine engine : {Engine::Cpu, Engine::Gpu})
+    deviceTraffic(manifest, manifest.layouts, load, engine);
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  try {
+    Manifest manifest = parseManifest(std::string(textOf(data, size)));
+    std::string written = writeManifest(manifest);
+    require(writeManifest(parseManifest(written)) == written,
+            "a manifest that is written is read as the same");
+    priceStep(manifest);
+  } catch (const RuntimeError &) {
+  }
+  return 0;
+}
+
+/// Begins with random models and plans.
+static size_t mutateManifest(uint8_t *data, size_t size, size_t maxSize,
+                             unsigned seed) {
+  std::mt19937 random(seed);
+  if (size > 1 && random() % 64)
+    return mutateJson(data, size, maxSize, seed);
+  return replaceInput(writeManifest(test::randomManifest(random)), data, size,
+                      maxSize);
+}
+
+NEUROSHARD_FUZZ_MUTATOR(mutateManifest)
