@@ -11,6 +11,7 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <stdexcept>
 #include <utility>
@@ -186,7 +187,8 @@ private:
   void forward(int64_t number, const std::vector<Value> &inputs, Step &step);
   void train(int64_t number, const std::vector<Value> &inputs,
              const Step &step);
-  /// The jagged ones among a function's arguments.
+  /// The jagged ones among the arguments of `function`, in the order in which
+  /// a training step takes them.
   std::vector<Value> idsOf(const std::vector<Value> &arguments) const;
 
   const DriveOptions &options;
@@ -216,15 +218,20 @@ void Driver::forward(int64_t number, const std::vector<Value> &inputs,
 }
 
 std::vector<Value> Driver::idsOf(const std::vector<Value> &arguments) const {
-  std::vector<Value> ids;
+  std::map<std::optional<int32_t>, Value> idsOfExchange;
   auto next = arguments.begin();
   for (const ValueSpec &spec : function.arguments) {
     if (spec.kind == ValueKind::Device)
       continue;
     if (spec.kind == ValueKind::Jagged)
-      ids.push_back(*next);
+      idsOfExchange[spec.exchange] = *next;
     ++next;
   }
+  std::vector<Value> ids;
+  for (const ValueSpec &spec :
+       functionNamed(signature.functions, kStartName).arguments)
+    if (spec.kind == ValueKind::Jagged)
+      ids.push_back(idsOfExchange.at(spec.exchange));
   return ids;
 }
 

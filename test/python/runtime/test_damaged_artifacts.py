@@ -18,7 +18,8 @@ MODEL = """
 module {
   neuroshard.table private @user : 50 x 8 x f32 {optimizer = #neuroshard.optimizer<adagrad>}
   neuroshard.table private @item : 20 x 4 x f32 {optimizer = #neuroshard.optimizer<adam>}
-  func.func @forward(%ids: !ids, %seen: !seen, %dense: tensor<?x4xf32>)
+  // A training step takes the ids in another order.
+  func.func @forward(%seen: !seen, %ids: !ids, %dense: tensor<?x4xf32>)
       -> (tensor<?x8xf32>, tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32>) {
     %u = neuroshard.lookup sum @user[%ids, "user"] : !ids -> tensor<?x8xf32>
     %i = neuroshard.lookup mean @item[%ids, "item"] : !ids -> tensor<?x4xf32>
