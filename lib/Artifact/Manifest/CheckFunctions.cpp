@@ -38,8 +38,16 @@ bool isHandle(const ValueSpec &value) {
   return value.kind == ValueKind::Handle;
 }
 
-bool isTensor(const ValueSpec &value) {
-  return value.kind == ValueKind::Tensor;
+/// Results of a lookup, or their gradient.
+bool isRows(const ValueSpec &value) {
+  return value.kind == ValueKind::Tensor && value.shape.size() == 2;
+}
+
+/// What a step keeps from one of its functions to the next: handles, and the
+/// ids and sample weights of inputs.
+bool isState(const ValueSpec &value) {
+  return isHandle(value) || (value.kind == ValueKind::Tensor &&
+                             value.shape == std::vector<int64_t>{-1});
 }
 
 template <typename Keep> Values filter(const Values &values, Keep keep) {
@@ -182,37 +190,35 @@ void checkSteps(const Manifest &manifest, const FunctionChecker &checker) {
   checker.expectValues(*start, "args", start->arguments, expected, isSame,
                        "a device and the input of each exchange");
   checker.expectValues(*start, "results", start->results,
-                       filter(start->results, isHandle), isSame, "handles");
+                       filter(start->results, isState), isSame,
+                       "handles and ids");
   expected = start->results;
   expected.insert(expected.begin(), device);
   checker.expectValues(*wait, "args", wait->arguments, expected, isSame,
                        std::string("a device and the results of ") +
                            kStartName);
-  Values vectors = filter(wait->results, isTensor);
-  Values handles = filter(wait->results, isHandle);
-  expected = vectors;
-  expected.insert(expected.end(), handles.begin(), handles.end());
-  bool hasRows =
-      std::all_of(vectors.begin(), vectors.end(), [](const ValueSpec &value) {
-        return value.shape.size() == 2;
-      });
-  if (vectors.size() != numLookups(manifest) || !hasRows)
+  Values rows = filter(wait->results, isRows);
+  Values state = filter(wait->results, isState);
+  expected = rows;
+  expected.insert(expected.end(), state.begin(), state.end());
+  if (rows.size() != numLookups(manifest))
     expected.clear();
   checker.expectValues(*wait, "results", wait->results, expected, isSame,
                        "a tensor of rows for each of the " +
                            std::to_string(numLookups(manifest)) +
-                           " lookups, then handles");
+                           " lookups, then handles and ids");
   if (!update)
     return;
-  expected = handles;
+  expected = state;
   expected.insert(expected.begin(), device);
-  expected.insert(expected.end(), vectors.begin(), vectors.end());
+  expected.insert(expected.end(), rows.begin(), rows.end());
   expected.push_back(makeValue(ValueKind::Scalar, "f32"));
   expected.push_back(makeValue(ValueKind::Scalar, "i64"));
   checker.expectValues(*update, "args", update->arguments, expected, isSame,
-                       std::string("a device, the handles and as many "
-                                   "gradients as results of ") +
-                           kWaitName + ", the learning rate and the step");
+                       std::string("a device, the handles and ids of ") +
+                           kWaitName +
+                           ", a gradient for each of its other results, the "
+                           "learning rate and the step");
 }
 
 /// The tensors of the jagged arguments, which the reference takes for handles.
@@ -273,13 +279,13 @@ void checkReference(const Manifest &manifest, const FunctionSpec &function,
     return;
   Values expected = isUpdate ? jaggedParts(start->arguments) : Values();
   for (const ValueSpec &value : other->arguments)
-    if (!isHandle(value) && value.kind != ValueKind::Device)
+    if (value.kind != ValueKind::Device && !(isUpdate && isState(value)))
       expected.push_back(value);
   Values plain = filter(function.arguments,
                         [](const ValueSpec &value) { return !isTable(value); });
   checker.expectValues(function, "args", plain, expected, isSame,
                        "those of $.functions." + function.name +
-                           (isUpdate ? ", with ids for handles" : "") +
+                           (isUpdate ? ", with the ids of all inputs" : "") +
                            ", then tables");
   checker.expectValues(
       function, "args", filter(function.arguments, isTable),

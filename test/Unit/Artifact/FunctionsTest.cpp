@@ -60,9 +60,9 @@ json makeManifest() {
   ValueSpec state = value(ValueKind::State, "f32", {10, 8});
   manifest.functions = {
       {"forward", {device, jagged, dense}, {rows, rows, dense}},
-      {kStartName, {device, jagged}, {handle, handle}},
-      {kWaitName, {device, handle, handle}, {rows, rows, handle}},
-      {kUpdateName, {device, handle, rows, rows, rate, step}, {}}};
+      {kStartName, {device, jagged}, {handle, flat}},
+      {kWaitName, {device, handle, flat}, {rows, rows, handle, flat}},
+      {kUpdateName, {device, handle, flat, rows, rows, rate, step}, {}}};
   manifest.reference = {
       "reference.so",
       {{"forward", {unrouted, dense, weights}, {rows, rows, dense}},
