@@ -47,8 +47,8 @@ void checkDense(const at::Tensor &tensor, at::ScalarType type, int64_t dims,
   TORCH_CHECK_VALUE(tensor.device().is_cpu(), what,
                     ": expected a tensor on the CPU, found one on ",
                     tensor.device());
-  TORCH_CHECK_TYPE(tensor.scalar_type() == type, what, ": expected ", type,
-                   ", found ", tensor.scalar_type());
+  TORCH_CHECK_VALUE(tensor.scalar_type() == type, what, ": expected ", type,
+                    ", found ", tensor.scalar_type());
   TORCH_CHECK_VALUE(tensor.dim() == dims, what, ": expected ", dims,
                     " dimensions, found shape ", tensor.sizes());
   TORCH_CHECK_VALUE(tensor.is_contiguous(), what,

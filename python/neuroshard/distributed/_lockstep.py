@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import torch.distributed as dist
 
-from neuroshard._group.agreement import size_of
+from neuroshard._group.agreement import name_ranks, size_of
 from neuroshard._group.watched_group import watched_group_of
 from neuroshard.errors import GroupError
 
@@ -41,8 +41,8 @@ def lockstep(loader: Iterable[T], process_group: dist.ProcessGroup | None = None
         short = [rank for rank, one in enumerate(states) if one == 0]
         if short:
             if state:
-                warnings.warn(f"stopped after {step} steps: the loader of rank "
-                              f"{', '.join(map(str, short))} has no more batches", stacklevel=2)
+                warnings.warn(f"stopped after {step} steps: {name_ranks(short)} ran out of batches",
+                              stacklevel=2)
             return
         yield batch
         step += 1

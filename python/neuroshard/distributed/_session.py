@@ -179,16 +179,17 @@ def check_artifact(folder: pathlib.Path, plan: Plan) -> None:
 
 
 def fingerprints(plan: Plan, problem: ShardingProblem) -> dict[str, str]:
-    """Hashes of everything that must be equal on all ranks."""
+    """Hashes of everything that must be equal on all ranks. The plan is last: where models or
+    topologies differ, their plans do, too."""
     def short(text: str) -> str:
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
     plain = json.loads(problem.to_json())
-    return {"plan": short(json.dumps(json.loads(plan.to_json())["shards"])
-                          + plan.optimizer_semantics),
+    return {"model": short(json.dumps([plain["tables"], plain["features"], plain["batch"]],
+                                      sort_keys=True)),
             "topology": short(json.dumps(plain.get("topology"), sort_keys=True)),
-            "tables": short(json.dumps([plain["tables"], plain["features"], plain["batch"]],
-                                       sort_keys=True))}
+            "plan": short(json.dumps(json.loads(plan.to_json())["shards"])
+                          + plan.optimizer_semantics)}
 
 
 @atexit.register
