@@ -2,9 +2,11 @@
 //
 // Keys in the store: `cause`, the text; `news`, a number that grows with every
 // roll call and cause, so that a poll is one request; `here/R`, the last roll
-// call that rank R's thread has answered; `beat/R`, its heartbeat; `left/R`,
-// set when it has left in good order. Each rank watches the heartbeat of the
-// next one, so that requests grow with the ranks and not with their square.
+// call that rank R's thread has answered, and its number of exchanges so far;
+// `beat/R`, its heartbeat; `left/R`, set when it has left in good order, and
+// `store-left`, when that was the rank with the store. Each rank watches the
+// heartbeat of the next one, so that requests grow with the ranks and not with
+// their square.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,8 +14,11 @@
 #include "neuroshard/Runtime/Communicator.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <sstream>
+#include <unistd.h>
 #include <utility>
 
 namespace neuroshard::runtime {
@@ -26,6 +31,8 @@ constexpr auto kBeatEvery = 2s;
 constexpr auto kStoreGrace = 3s;
 /// How long the store is kept for ranks that may have gone as well.
 constexpr auto kStoreKept = 5s;
+/// How long a program may take to notice the end before it is told on stderr.
+constexpr auto kToldAfter = 5s;
 
 /// Keeps the load of the store at about 500 polls per second for any number of
 /// ranks.
@@ -39,30 +46,42 @@ bool agentHasStore() {
   return says && std::string(says) == "True";
 }
 
-std::string describeLostStore() {
-  return std::string(agentHasStore() ? "torchrun's agent" : "rank 0 of the job")
-      .append(" does not answer: the process that holds the store of "
-              "torch.distributed has ended");
+/// "rank 1", "ranks 1 and 2", "ranks 0, 1 and 2".
+std::string nameRanks(const std::vector<int> &ranks) {
+  std::string names = ranks.size() == 1 ? "rank " : "ranks ";
+  for (size_t i = 0; i < ranks.size(); ++i)
+    names.append(i == 0                  ? ""
+                 : i + 1 == ranks.size() ? " and "
+                                         : ", ")
+        .append(std::to_string(ranks[i]));
+  return names;
 }
 
-/// A connection of our own with a short timeout. The store's own timeout allows
-/// for ranks that come late: we would retry as long when its process is gone.
-c10::intrusive_ptr<c10d::Store> connect(c10d::Store &store) {
-  c10d::StoreTimeoutGuard guard(store, 10s);
-  return store.clone();
+/// The names of the ranks and what is said of one, or of several.
+std::string sayOf(const std::vector<int> &ranks, const char *one,
+                  const char *several) {
+  return nameRanks(ranks).append(ranks.size() == 1 ? one : several);
+}
+
+/// A number of exchanges from the answer to a roll call; -1 for none.
+int64_t exchangesIn(const std::string &answer) {
+  std::istringstream text(answer);
+  int64_t call = 0, count = -1;
+  text >> call >> count;
+  return text ? count : -1;
 }
 
 } // namespace
 
 GroupWatch::GroupWatch(const c10::intrusive_ptr<c10d::Store> &groupStore,
                        std::string keyPrefix, int rank, int size,
-                       std::chrono::milliseconds silence)
+                       bool keepsStore, WatchLimits limits)
     : prefix(std::move(keyPrefix)), rank(rank), size(size),
       lookEvery(lookInterval(size)), rollCallTakes(3s + 10 * lookEvery),
-      silence(silence), next((rank + 1) % size) {
+      keepsStore(keepsStore && !agentHasStore()), limits(limits),
+      store(groupStore, limits.silence), next((rank + 1) % size) {
   try {
-    store = connect(*groupStore);
-    store->set(key("here", rank), "0");
+    answerCall(0);
     beat();
   } catch (const std::exception &) {
     throw CommunicatorError(describeLostStore());
@@ -81,26 +100,31 @@ void GroupWatch::leave() noexcept {
   if (!watcher.joinable())
     return;
   watcher.join();
-  if (storeIsLost)
-    return;
   try {
-    store->set(key("left", rank), "1");
-    waitForOthers();
+    sayGoodbye();
   } catch (const std::exception &) {
-    storeIsLost = true; // and nobody is left to read the key
+    // Nobody is left to hear it.
   }
+  store.close();
+}
+
+void GroupWatch::sayGoodbye() {
+  store.set(key("left", rank), "1");
+  if (!keepsStore)
+    return;
+  store.set(key("store-left"), "1");
+  waitForOthers();
 }
 
 /// The process with the store leaves last if the others are about to leave,
 /// too: they read the cause there, and torch warns of stores that vanish.
 void GroupWatch::waitForOthers() {
-  if (rank != 0 || agentHasStore())
-    return;
-  int64_t news = store->add(key("news"), 0);
-  bool ended = hasEnded();
+  int64_t news = store.add(key("news"), 1);
+  bool over = isOver();
   auto deadline = Clock::now() + kStoreKept;
-  for (int peer = 1; peer < size; ++peer)
-    while (!hasLeft(peer) && !(ended && hasAnswered(peer, news))) {
+  for (int peer = 0; peer < size; ++peer)
+    while (peer != rank && !hasLeft(peer) &&
+           !(over && hasAnswered(peer, news))) {
       if (Clock::now() > deadline)
         return;
       std::this_thread::sleep_for(20ms);
@@ -115,26 +139,58 @@ std::string GroupWatch::key(const char *name, int peer) const {
   return key(name).append("/").append(std::to_string(peer));
 }
 
-/// Returns "" if there is no such key; get would wait for it.
-std::string GroupWatch::readKey(const std::string &name) {
-  return store->check({name}) ? store->get_to_str(name) : std::string();
-}
-
 void GroupWatch::watch() {
   Clock::duration lostFor{};
   while (sleepUntilNextLook()) {
-    if (storeIsLost) { // a connection that has failed once does not come back
+    endUnawareProcess();
+    if (store.isLost()) {
       lostFor += lookEvery;
-      if (lostFor > kStoreGrace)
-        return adopt(describeLostStore());
+      // One that has left in good order ends the group when it is missed.
+      if (lostFor > kStoreGrace && !storeHasLeft)
+        adopt(describeLostStore());
       continue;
     }
     try {
       look();
     } catch (const std::exception &) {
-      storeIsLost = true;
+      // Nobody is left to ask: see above.
     }
   }
+}
+
+std::string GroupWatch::describeLostStore() const {
+  if (storeHasLeft)
+    return "rank 0 of the job has left: its program has ended";
+  return std::string(agentHasStore() ? "torchrun's agent" : "rank 0 of the job")
+      .append(" does not answer: the process that holds the store of "
+              "torch.distributed has ended or is stopped");
+}
+
+/// The program hangs, or it is in work of its own or in a collective of its
+/// own, which fails when that times out. Counts looks and not time, as a
+/// process may be stopped.
+void GroupWatch::endUnawareProcess() {
+  if (!isUnnoticed())
+    return;
+  auto says = [&](const std::string &text) {
+    std::fputs(std::string("neuroshard: rank ")
+                   .append(std::to_string(rank))
+                   .append(": ")
+                   .append(text)
+                   .append("\n")
+                   .c_str(),
+               stderr);
+    std::fflush(stderr);
+  };
+  bool told = unnoticedFor >= kToldAfter;
+  unnoticedFor += lookEvery;
+  if (!told && unnoticedFor >= kToldAfter)
+    says("the group has ended: " + cause);
+  if (unnoticedFor < limits.patience)
+    return;
+  says("this program has not noticed that its group has ended, for as long as "
+       "the group's timeout; its process ends now");
+  _exit(1);
 }
 
 /// Returns false when the watch is to stop.
@@ -144,24 +200,31 @@ bool GroupWatch::sleepUntilNextLook() {
 }
 
 void GroupWatch::look() {
-  int64_t call = store->add(key("news"), 0);
-  bool isNew = std::exchange(answeredCall, call) != call;
-  if (isNew && store->check({key("cause")}))
-    adopt(store->get_to_str(key("cause")));
-  if (isNew) // last: the rank with the store leaves when all have answered
-    store->set(key("here", rank), std::to_string(call));
+  int64_t call = store.add(key("news"), 0);
+  if (std::exchange(answeredCall, call) != call) {
+    if (store.has(key("cause")))
+      adopt(store.read(key("cause")));
+    if (store.has(key("store-left")))
+      storeHasLeft = true;
+    answerCall(call); // last: the rank with the store leaves when all have
+  }
   if (Clock::now() - lastBeat < kBeatEvery)
     return;
   beat();
-  if (!isNextSilent() || hasEnded())
+  if (!isNextSilent() || isOver())
     return;
   std::string missing = findMissingRanks();
   if (!missing.empty())
     end(missing);
 }
 
+void GroupWatch::answerCall(int64_t call) {
+  store.set(key("here", rank),
+            std::to_string(call).append(" ").append(std::to_string(exchanges)));
+}
+
 void GroupWatch::beat() {
-  store->set(key("beat", rank), std::to_string(++beats));
+  store.set(key("beat", rank), std::to_string(++beats));
   lastBeat = Clock::now();
 }
 
@@ -170,7 +233,7 @@ void GroupWatch::beat() {
 bool GroupWatch::isNextSilent() {
   if (next == rank)
     return false;
-  std::string found = readKey(key("beat", next));
+  std::string found = store.read(key("beat", next));
   if (found != nextBeat || found.empty()) {
     nextBeat = found;
     nextSilentFor = {};
@@ -183,7 +246,7 @@ bool GroupWatch::isNextSilent() {
     return false;
   }
   nextSilentFor += std::max<Clock::duration>(kBeatEvery, lookEvery);
-  return nextSilentFor >= silence;
+  return nextSilentFor >= limits.silence;
 }
 
 void GroupWatch::adopt(const std::string &text) {
@@ -224,20 +287,18 @@ void GroupWatch::endAfterExchange(const std::string &error,
                          .append(": an exchange failed: ")
                          .append(error.substr(0, error.find('\n')));
   try {
-    for (int peer = 0; peer < size && !storeIsLost && !hasEnded(); ++peer)
-      if (peer != rank && store->check({closedKey(user, peer)}))
-        text = std::string("rank ")
-                   .append(std::to_string(peer))
-                   .append(" has closed its tables");
+    for (int peer = 0; peer < size && !isOver(); ++peer)
+      if (peer != rank && store.has(closedKey(user, peer)))
+        return endAfter(nameRanks({peer}).append(" has closed its tables"));
   } catch (const std::exception &) {
-    storeIsLost = true;
+    // endAfter says what is lost.
   }
-  endAfter(text);
+  endAfter(text, [this] { return findHangingRanks(); });
 }
 
 void GroupWatch::markClosed(const std::string &user) noexcept {
   try {
-    store->set(closedKey(user, rank), "1");
+    store.set(closedKey(user, rank), "1");
   } catch (const std::exception &) {
     // Nobody is left to read it.
   }
@@ -249,24 +310,30 @@ std::string GroupWatch::closedKey(const std::string &user, int peer) const {
 }
 
 void GroupWatch::endAfter(const std::string &error) noexcept {
-  if (hasEnded())
+  endAfter(error, [] { return std::string(); });
+}
+
+void GroupWatch::endAfter(
+    const std::string &error,
+    const std::function<std::string()> &findCulprit) noexcept {
+  if (isOver())
     return;
-  if (storeIsLost)
-    return adopt(describeLostStore());
   try {
     // A failed exchange fails on all ranks at once: the first two call the
     // roll, the others wait for the cause that those find.
     if (!isFirstCaller() && waitForCause(rollCallTakes + 2s))
       return;
     std::string missing = findMissingRanks();
-    end(missing.empty() ? error : missing);
+    if (!missing.empty())
+      return end(missing);
+    std::string culprit = findCulprit();
+    end(culprit.empty() ? error : culprit.append("; ").append(error));
   } catch (const std::exception &) {
-    storeIsLost = true;
     adopt(describeLostStore());
   }
 }
 
-bool GroupWatch::isFirstCaller() { return store->add(key("callers"), 1) <= 2; }
+bool GroupWatch::isFirstCaller() { return store.add(key("callers"), 1) <= 2; }
 
 bool GroupWatch::waitForCause(Clock::duration limit) {
   std::unique_lock lock(mutex);
@@ -275,7 +342,7 @@ bool GroupWatch::waitForCause(Clock::duration limit) {
 
 /// Calls the roll. Returns which ranks do not answer, "" if all do.
 std::string GroupWatch::findMissingRanks() {
-  int64_t call = store->add(key("news"), 1);
+  int64_t call = store.add(key("news"), 1);
   auto deadline = Clock::now() + rollCallTakes;
   std::vector<int> missing;
   for (int peer = 0; peer < size; ++peer)
@@ -285,55 +352,67 @@ std::string GroupWatch::findMissingRanks() {
     std::erase_if(missing, [&](int peer) { return hasAnswered(peer, call); });
     bool allLeft = std::all_of(missing.begin(), missing.end(),
                                [&](int peer) { return hasLeft(peer); });
-    if (allLeft || Clock::now() > deadline || hasEnded())
+    if (allLeft || Clock::now() > deadline || isOver())
       return describeMissing(missing);
     std::this_thread::sleep_for(lookEvery / 2);
   }
 }
 
 bool GroupWatch::hasAnswered(int peer, int64_t call) {
-  std::string answer = readKey(key("here", peer));
+  std::string answer = store.read(key("here", peer));
   return !answer.empty() && std::stoll(answer) >= call;
 }
 
-bool GroupWatch::hasLeft(int peer) { return store->check({key("left", peer)}); }
+bool GroupWatch::hasLeft(int peer) { return store.has(key("left", peer)); }
+
+/// Of ranks that have all answered a roll call: those that have not come to an
+/// exchange that this rank is in. "" if there is none.
+std::string GroupWatch::findHangingRanks() {
+  std::vector<int> behind;
+  for (int peer = 0; peer < size; ++peer) {
+    int64_t count = exchangesIn(store.read(key("here", peer)));
+    if (peer != rank && count >= 0 && count < exchanges)
+      behind.push_back(peer);
+  }
+  if (behind.empty())
+    return "";
+  return sayOf(behind, " hangs or is slow: it has",
+               " hang or are slow: they have")
+      .append(" not come to an exchange within the timeout of the group");
+}
 
 /// Names the ranks that fell silent; if there are none, those that have left;
 /// else those that never came.
 std::string GroupWatch::describeMissing(const std::vector<int> &missing) {
-  std::string silent, left, late;
-  for (int peer : missing) {
-    std::string &list = hasLeft(peer)                       ? left
-                        : store->check({key("here", peer)}) ? silent
-                                                            : late;
-    list.append(list.empty() ? "rank " : ", ").append(std::to_string(peer));
-  }
+  std::vector<int> silent, left, late;
+  for (int peer : missing)
+    (hasLeft(peer)                  ? left
+     : store.has(key("here", peer)) ? silent
+                                    : late)
+        .push_back(peer);
   if (!silent.empty())
-    return silent.append(
-        " does not answer: its process has ended or is stopped");
+    return sayOf(silent,
+                 " does not answer: its process has ended or is stopped",
+                 " do not answer: their processes have ended or are stopped");
   if (!left.empty())
-    return left.append(" has left: its program has ended");
+    return sayOf(left, " has left: its program has ended",
+                 " have left: their programs have ended");
   if (!late.empty())
-    return late.append(
-        " does not answer: its process has ended or never joined the group");
+    return sayOf(
+        late,
+        " does not answer: its process has ended or never joined the group",
+        " do not answer: their processes have ended or never joined the group");
   return "";
 }
 
 void GroupWatch::end(const std::string &text) noexcept {
   try {
     std::string first = text;
-    if (storeIsLost)
-      return adopt(first);
     try {
-      std::vector<uint8_t> none;
-      std::vector<uint8_t> mine(text.begin(), text.end());
-      std::vector<uint8_t> kept = store->compareSet(key("cause"), none, mine);
-      if (!kept.empty())
-        first.assign(kept.begin(), kept.end());
-      store->add(key("news"), 1);
+      first = store.setFirst(key("cause"), text);
+      store.add(key("news"), 1);
     } catch (const std::exception &) {
       // The others notice when this process closes its connections.
-      storeIsLost = true;
     }
     adopt(first);
   } catch (...) {
@@ -342,15 +421,26 @@ void GroupWatch::end(const std::string &text) noexcept {
   }
 }
 
-bool GroupWatch::hasEnded() {
+bool GroupWatch::isOver() {
   std::lock_guard lock(mutex);
   return ended;
 }
 
-std::string GroupWatch::causeOfEnd() {
+bool GroupWatch::isUnnoticed() {
   std::lock_guard lock(mutex);
-  if (!ended)
+  return ended && !noticed;
+}
+
+bool GroupWatch::hasEnded() {
+  std::lock_guard lock(mutex);
+  noticed |= ended;
+  return ended;
+}
+
+std::string GroupWatch::causeOfEnd() {
+  if (!hasEnded())
     return "";
+  std::lock_guard lock(mutex);
   return cause.empty() ? "the group has ended" : cause;
 }
 

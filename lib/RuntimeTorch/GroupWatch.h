@@ -4,19 +4,22 @@
 // rank that fails writes its cause into the group's store, where the first one
 // stays. A thread of every rank polls the store, so that ranks that wait for
 // others stop waiting. The threads also write heartbeats, which tell a process
-// that has ended or is stopped from a slow one.
+// that has ended or is stopped from a slow one. A process that does not notice
+// the end of its group, because it hangs elsewhere, is told of and then ended.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef NEUROSHARD_LIB_RUNTIMETORCH_GROUPWATCH_H
 #define NEUROSHARD_LIB_RUNTIMETORCH_GROUPWATCH_H
 
-#include <torch/csrc/distributed/c10d/Store.hpp>
+#include "StoreClient.h"
+
 #include <torch/csrc/distributed/c10d/Work.hpp>
 
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -25,18 +28,31 @@
 
 namespace neuroshard::runtime {
 
+/// The limits of a watch.
+struct WatchLimits {
+  /// A process without a heartbeat, and a store without an answer, for this
+  /// long count as gone.
+  std::chrono::milliseconds silence;
+  /// A process that does not notice for this long that its group has ended is
+  /// ended.
+  std::chrono::milliseconds patience;
+};
+
 class GroupWatch : public std::enable_shared_from_this<GroupWatch> {
 public:
-  /// Keys in `store` begin with `prefix`, which no other watch has used. A
-  /// process without a heartbeat for `silence` counts as gone. Must be made by
-  /// make_shared.
+  /// Keys in `store` begin with `prefix`, which no other watch has used.
+  /// `keepsStore`: this process has the store, which ends with it. Must be made
+  /// by make_shared.
   GroupWatch(const c10::intrusive_ptr<c10d::Store> &store, std::string prefix,
-             int rank, int size, std::chrono::milliseconds silence);
+             int rank, int size, bool keepsStore, WatchLimits limits);
   ~GroupWatch();
   /// Tells the other ranks that this one leaves in good order, and stops
   /// watching.
   void leave() noexcept;
 
+  /// To be called at the start of each exchange. By their number, the ranks
+  /// that hang are told from those that wait for them.
+  void countExchange() { ++exchanges; }
   /// Returns when the collective has completed. Throws a CommunicatorError
   /// with the group's cause if it failed or the group has ended. `user` is the
   /// name of the process group that exchanges.
@@ -56,6 +72,8 @@ public:
   /// can say why exchanges with it fail.
   void markClosed(const std::string &user) noexcept;
 
+  /// The caller must go on as hasEnded, causeOfEnd and throwIfEnded say: the
+  /// process has then noticed the end.
   bool hasEnded();
   /// "" while the group goes on.
   std::string causeOfEnd();
@@ -67,17 +85,26 @@ private:
 
   std::string key(const char *name) const;
   std::string key(const char *name, int peer) const;
-  std::string readKey(const std::string &name);
 
   void watch();
+  void sayGoodbye();
   void waitForOthers();
   bool sleepUntilNextLook();
   void look();
+  void answerCall(int64_t call);
   void beat();
   bool isNextSilent();
   void adopt(const std::string &text);
+  bool isOver();
+  bool isUnnoticed();
+  void endUnawareProcess();
+  std::string describeLostStore() const;
 
+  /// The same; `findCulprit` names who is to blame if no rank has gone.
+  void endAfter(const std::string &error,
+                const std::function<std::string()> &findCulprit) noexcept;
   std::string findMissingRanks();
+  std::string findHangingRanks();
   bool hasAnswered(int peer, int64_t call);
   bool hasLeft(int peer);
   std::string closedKey(const std::string &user, int peer) const;
@@ -90,10 +117,12 @@ private:
   const int size;
   const Clock::duration lookEvery;
   const Clock::duration rollCallTakes;
-  const Clock::duration silence;
-  c10::intrusive_ptr<c10d::Store> store;
-  /// Set after the first failed request: torch prints a warning for each.
-  std::atomic<bool> storeIsLost{false};
+  const bool keepsStore;
+  const WatchLimits limits;
+  StoreClient store;
+  std::atomic<int64_t> exchanges{0};
+  /// Set when the rank with the store has left in good order.
+  std::atomic<bool> storeHasLeft{false};
 
   // Used by the watcher thread only.
   int64_t answeredCall = 0;
@@ -102,10 +131,12 @@ private:
   int next;             ///< the rank whose heartbeat this rank watches.
   std::string nextBeat; ///< its last heartbeat; "" before the first.
   Clock::duration nextSilentFor{};
+  Clock::duration unnoticedFor{}; ///< since the group has ended.
 
   std::mutex mutex; ///< guards what follows.
   std::condition_variable changed;
   bool ended = false;
+  bool noticed = false; ///< the program has been told of the end.
   bool stopping = false;
   std::string cause;
   std::thread watcher;

@@ -92,6 +92,7 @@ template <typename Function>
 c10::intrusive_ptr<c10d::Work>
 ProcessGroupCommunicator::start(const Function &collective) {
   watch->throwIfEnded();
+  watch->countExchange();
   try {
     return collective();
   } catch (const std::exception &error) {

@@ -12,13 +12,12 @@
 #include <torch/csrc/distributed/c10d/GroupRegistry.hpp>
 #include <torch/library.h>
 
+#include <algorithm>
 #include <array>
-#include <cstdio>
+#include <chrono>
 #include <cstring>
 #include <map>
 #include <mutex>
-#include <thread>
-#include <unistd.h>
 
 namespace neuroshard::runtime {
 namespace {
@@ -33,11 +32,12 @@ SharedBytes copyBytes(const void *data, size_t size) {
 } // namespace
 
 WatchedGroup::WatchedGroup(const std::string &groupName,
-                           const std::string &prefix,
-                           std::chrono::milliseconds silence) {
+                           const std::string &prefix, bool keepsStore,
+                           WatchLimits limits) {
   auto group = c10d::resolve_process_group(groupName);
-  groupWatch = std::make_shared<GroupWatch>(
-      group->getStore(), prefix, group->getRank(), group->getSize(), silence);
+  groupWatch =
+      std::make_shared<GroupWatch>(group->getStore(), prefix, group->getRank(),
+                                   group->getSize(), keepsStore, limits);
 }
 
 void WatchedGroup::connect(const std::string &groupName) {
@@ -118,16 +118,10 @@ template <typename Function> auto orDistError(const Function &function) {
   }
 }
 
-/// For a process that ends because of an error: threads and process groups of
-/// other libraries may wait for ranks that have gone, and must not hold it up.
-void endProcessIn(double seconds) {
-  std::thread([seconds] {
-    std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
-    std::fputs("neuroshard: this process has failed and still waits for other "
-               "ranks; it ends now\n",
-               stderr);
-    _exit(1);
-  }).detach();
+std::chrono::milliseconds milliseconds(double seconds) {
+  // So long that nobody waits for it, and short enough to count with.
+  return std::chrono::milliseconds(
+      static_cast<int64_t>(std::min(seconds, 1e9) * 1000));
 }
 } // namespace
 
@@ -171,13 +165,15 @@ std::shared_ptr<GroupWatch> findWatch(const std::string &groupName) {
 using namespace neuroshard::runtime;
 
 TORCH_LIBRARY_FRAGMENT(neuroshard, m) {
-  m.def("watch(str control, str group, str prefix, float silence) -> ()",
+  m.def("watch(str control, str group, str prefix, bool keeps_store, float "
+        "silence, float patience) -> ()",
         [](const std::string &control, const std::string &group,
-           const std::string &prefix, double silence) {
-          std::chrono::milliseconds limit(static_cast<int64_t>(silence * 1000));
+           const std::string &prefix, bool keepsStore, double silence,
+           double patience) {
+          WatchLimits limits{milliseconds(silence), milliseconds(patience)};
           orDistError([&] {
-            addGroup(control,
-                     std::make_shared<WatchedGroup>(group, prefix, limit));
+            addGroup(control, std::make_shared<WatchedGroup>(
+                                  group, prefix, keepsStore, limits));
           });
         });
   m.def("watch_connect(str control, str group) -> ()",
@@ -207,5 +203,4 @@ TORCH_LIBRARY_FRAGMENT(neuroshard, m) {
           return orDistError(
               [&] { return findGroup(control)->gatherBytes(kind, bytes); });
         });
-  m.def("end_process_in(float seconds) -> ()", &endProcessIn);
 }

@@ -13,7 +13,6 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,9 +22,9 @@ namespace neuroshard::runtime {
 class WatchedGroup {
 public:
   /// Watches the process group that torch.distributed knows by this name. Keys
-  /// in its store begin with `prefix`.
+  /// in its store begin with `prefix`. `keepsStore`: as in GroupWatch.
   WatchedGroup(const std::string &groupName, const std::string &prefix,
-               std::chrono::milliseconds silence);
+               bool keepsStore, WatchLimits limits);
 
   /// The gathers use this group of the same ranks. Nothing else may use it.
   void connect(const std::string &groupName);

@@ -21,7 +21,8 @@ from neuroshard._group.silence import silence
 from neuroshard._torch_library import load_library
 from neuroshard.errors import GroupError
 
-# Seconds after which a failed process exits, even if a collective that cannot end still runs.
+# Seconds that a failed process has for freeing the interpreter, after its exit handlers, even if a
+# collective that cannot end still runs.
 EXIT_S = 8.0
 
 _numbers = itertools.count()
@@ -51,12 +52,13 @@ class WatchedGroup:
         self.rank = dist.get_rank(group)
         self._group = weakref.ref(group)
         self._own: dist.ProcessGroup | None = None
+        self._closed = False
         # A store may outlive its group, and a later group have the same name.
         _times_watched[group.group_name] += 1
         prefix = f"neuroshard/{_times_watched[group.group_name]}"
-        limit = silence()
         try:
-            torch.ops.neuroshard.watch(self.name, group.group_name, prefix, limit)
+            torch.ops.neuroshard.watch(self.name, group.group_name, prefix, dist.get_rank() == 0,
+                                       silence(), timeout_of(group).total_seconds())
         except RuntimeError as error:
             raise GroupError(first_line(error)) from None
         try:
@@ -66,6 +68,8 @@ class WatchedGroup:
         except BaseException:
             self.close()
             raise
+        # Exit handlers close what is open then.
+        weakref.finalize(group, self._end_with_group).atexit = False
 
     def _meet(self, group: dist.ProcessGroup) -> None:
         """Waits for all ranks without a limit. If one is gone the exchange fails on the others."""
@@ -145,8 +149,18 @@ class WatchedGroup:
             print(f"neuroshard: rank {self.rank}: the group has ended: {cause}", file=sys.stderr,
                   flush=True)
 
+    def _end_with_group(self) -> None:
+        """Leaves when the process group is destroyed; if an error is on its way, with that."""
+        kind, error, _ = sys.exc_info()
+        if error is not None and not is_forked():
+            self.report(kind, error)
+        self.close()
+
     def close(self) -> None:
-        torch.ops.neuroshard.unwatch(self.name)
+        """Later calls do nothing."""
+        if not self._closed and not is_forked():
+            self._closed = True
+            torch.ops.neuroshard.unwatch(self.name)
 
 
 def group_count() -> int:
@@ -204,9 +218,9 @@ def watch_the_end() -> None:
 
     def report(kind: type[BaseException], error: BaseException, trace: object) -> None:
         previous(kind, error, trace)
-        if is_forked() or not _open:
+        if is_forked():
             return
-        torch.ops.neuroshard.end_process_in(EXIT_S)
+        torch.ops.neuroshard.end_process_after_exit(EXIT_S)
         for watched in list(_open.values()):
             watched.report(kind, error)
 
@@ -220,5 +234,5 @@ def _close_all() -> None:
         return
     for watched in list(_open.values()):
         if watched.cause():
-            torch.ops.neuroshard.end_process_in(EXIT_S)
+            torch.ops.neuroshard.end_process_after_exit(EXIT_S)
         watched.close()
