@@ -1,16 +1,17 @@
-"""Runs cases of faults_cases, each in processes of its own, and says how each process ended.
+"""Runs cases, each in processes of its own, and says how each process ended.
 
-usage: faults_ranks.py FOLDER <CASES.json, which has {name: {"case", "ranks", "options", "env"}}.
+usage: faults_ranks.py FOLDER <CASES.json, which has {name: spec} with specs of faults_kinds.draw,
+or {"case": a function of faults_cases, "ranks"}.
 
-PyTorch is imported once; ranks are forked from here before it has threads. There is no torchrun:
-what ends the ranks is in the ranks. FOLDER/results.json gets, by case and rank, status and output.
-A rank that does not end is killed: its status says so."""
+PyTorch is imported once, and most ranks are forked from here before it has threads. FOLDER/
+results.json gets by case a list of status and output: of each rank, or of torchrun with all its
+ranks. A process that does not end is killed: the status says so."""
 
 import json
 import os
 import resource
 import signal
-import socket
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -22,32 +23,36 @@ import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
 
 import faults_cases  # noqa: E402
+import faults_drawn  # noqa: E402
+from faults_job import free_port  # noqa: E402
+from faults_kinds import KINDS  # noqa: E402
 from neuroshard.distributed import save  # noqa: E402, F401
 from neuroshard.distributed._engine import operators  # noqa: E402, F401
 
-AT_ONCE = 2
+AT_ONCE = 3
 GIVE_UP_S = 900
+SILENCE_S = "12"  # far longer than a rank that beats is kept waiting on a machine with other work
+NEVER_ENDED = "did not end"
 
 
-class Start:
-    """The processes of one case."""
+class Forked:
+    """The ranks of one case as forks of this process, without an agent."""
 
     def __init__(self, folder, name, spec):
         self.name, self.folder, self.spec = name, folder / name, spec
         self.folder.mkdir()
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
-        self.pids, self.ended, self.begin = {}, {}, time.monotonic()
+        self.port, self.begin = free_port(), time.monotonic()
+        self.pids, self.ended, self.overdue = {}, {}, False
 
-    def fork(self, rank):
-        """Forks; returns True in the child, which is the rank."""
-        pid = os.fork()
-        if pid:
+    def start(self):
+        """Forks; returns True in a child, which is a rank."""
+        for rank in range(self.spec["ranks"]):
+            pid = os.fork()
+            if not pid:
+                self.become(rank)
+                return True
             self.pids[pid] = rank
-            return False
-        self.become(rank)
-        return True
+        return False
 
     def become(self, rank):
         for stream in (sys.stdout, sys.stderr):
@@ -58,22 +63,28 @@ class Start:
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.environ |= {"RANK": str(rank), "WORLD_SIZE": str(self.spec["ranks"]),
                        "LOCAL_WORLD_SIZE": str(self.spec["ranks"]), "MASTER_ADDR": "127.0.0.1",
-                       "MASTER_PORT": str(self.port), **self.spec.get("env", {})}
+                       "MASTER_PORT": str(self.port), "NEUROSHARD_SILENCE_S": SILENCE_S}
 
     def run(self):
+        if "kind" in self.spec:
+            return faults_drawn.run(self.folder, self.spec)
         torch.manual_seed(0)
         dist.init_process_group("gloo")
-        getattr(faults_cases, self.spec["case"])(self.folder, **self.spec.get("options", {}))
+        getattr(faults_cases, self.spec["case"])(self.folder)
 
-    def end_overdue(self):
-        if time.monotonic() - self.begin < GIVE_UP_S:
-            return
-        for pid, rank in self.pids.items():
-            if rank not in self.ended:
+    def look(self):
+        """Frees a stopped rank when the others have ended; and all when that takes too long."""
+        alive = {pid for pid, rank in self.pids.items() if rank not in self.ended}
+        self.overdue |= time.monotonic() - self.begin > GIVE_UP_S
+        stopped = "kind" in self.spec and KINDS[self.spec["kind"]].action == "stop"
+        freed = {pid for pid in alive if self.pids[pid] == self.spec.get("victim")}
+        if self.overdue or (stopped and alive == freed):
+            for pid in alive:
                 os.kill(pid, signal.SIGKILL)
 
     def note(self, pid, status):
-        self.ended[self.pids[pid]] = os.waitstatus_to_exitcode(status)
+        late = self.overdue and status == signal.SIGKILL
+        self.ended[self.pids[pid]] = NEVER_ENDED if late else os.waitstatus_to_exitcode(status)
 
     @property
     def over(self):
@@ -85,29 +96,100 @@ class Start:
                 for rank, status in sorted(self.ended.items())]
 
 
+class Launched:
+    """The ranks of one case under torchrun, or spawned by a process of torch.multiprocessing."""
+
+    MARK = "NEUROSHARD_FAULT_CASE"
+
+    def __init__(self, folder, name, spec):
+        self.name, self.spec = name, spec
+        self.log, self.mark = folder / f"{name}.log", f"{folder}/{name}"
+        (folder / name).mkdir()
+        (folder / f"{name}.json").write_text(json.dumps(spec))
+        launcher = KINDS[spec["kind"]].launcher
+        program = [faults_drawn.__file__, folder, name]
+        restarts = 1 if spec["kind"] == "torchrun: restart" else 0
+        self.command = [sys.executable, *program, "--spawn"] if launcher == "spawn" else [
+            sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node",
+            str(spec["ranks"]), "--max-restarts", str(restarts), *program]
+        self.status, self.begin = None, time.monotonic()
+        self.pids = {}
+
+    def start(self):
+        with open(self.log, "w", encoding="utf-8") as log:
+            process = subprocess.Popen(
+                self.command, stdout=log, stderr=log, stdin=subprocess.DEVNULL,
+                start_new_session=True,
+                env={**os.environ, self.MARK: self.mark, "NEUROSHARD_SILENCE_S": SILENCE_S,
+                     # Else ranks that torchrun starts again find the addresses of the first ones.
+                     "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": str(int("restart" in self.spec["kind"]))})
+        self.pids[process.pid] = 0
+        process.returncode = 0  # main() waits for it
+        return False
+
+    def note(self, pid, status):
+        self.status = os.waitstatus_to_exitcode(status)
+
+    def remaining(self):
+        """Processes of this case that still live."""
+        mark = f"{self.MARK}={self.mark}\0".encode()
+        return [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc")))
+                if mark in environment_of(pid)]
+
+    def look(self):
+        if time.monotonic() - self.begin > GIVE_UP_S:
+            for pid in self.remaining():
+                os.kill(pid, signal.SIGKILL)
+            self.status = NEVER_ENDED
+
+    @property
+    def over(self):
+        return self.status is not None and not self.remaining()
+
+    def result(self):
+        return [{"status": self.status, "output": self.log.read_text(errors="replace")}]
+
+
+def environment_of(pid):
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes() + b"\0"
+    except OSError:
+        return b""
+
+
+def wait_for_child():
+    """(pid, status) of a child that has ended; pid 0: of none."""
+    try:
+        return os.waitpid(-1, os.WNOHANG)
+    except ChildProcessError:
+        return 0, 0
+
+
+def make(folder, name, spec):
+    forked = "kind" not in spec or KINDS[spec["kind"]].launcher == "fork"
+    return (Forked if forked else Launched)(folder, name, spec)
+
+
 def main():
     folder = Path(sys.argv[1])
-    waiting = [Start(folder, *item) for item in json.load(sys.stdin).items()]
+    waiting = list(json.load(sys.stdin).items())
     running, results = [], {}
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     while waiting or running:
         while waiting and len(running) < AT_ONCE:
-            start = waiting.pop(0)
-            start.begin = time.monotonic()
-            running.append(start)
-            for rank in range(start.spec["ranks"]):
-                if start.fork(rank):
-                    return start.run()  # this process is a rank now, and ends as one
-        pid, status = os.waitpid(-1, os.WNOHANG)
-        for start in list(running):
-            if pid in start.pids:
-                start.note(pid, status)
-            start.end_overdue()
-            if start.over:
-                running.remove(start)
-                results[start.name] = start.result()
+            running.append(make(folder, *waiting.pop(0)))
+            if running[-1].start():
+                return running[-1].run()  # this process is a rank now, and ends as one
+        pid, status = wait_for_child()
+        for case in list(running):
+            if pid in case.pids:
+                case.note(pid, status)
+            case.look()
+            if case.over:
+                running.remove(case)
+                results[case.name] = case.result()
         if pid == 0:
-            time.sleep(0.02)
+            time.sleep(0.05)
     (folder / "results.json").write_text(json.dumps(results))
 
 

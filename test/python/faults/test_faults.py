@@ -1,9 +1,8 @@
-"""Faults on real processes: wrong input, a full disk, errors and kills. Every rank ends, or goes
-on, and names one cause, and the last complete checkpoint loads."""
+"""Faults on real processes. Every rank ends and names one cause, or goes on, no process stays, and
+the last complete checkpoint loads."""
 
 import json
 import os
-import random
 import re
 import subprocess
 import sys
@@ -14,41 +13,17 @@ import pytest
 from support import matrix
 
 HERE = Path(__file__).parent
-# What a survivor of a lost rank may say.
-CAUSE = re.compile(r"rank [\d, ]+(?:of the job )?does not answer|rank \d+ has \w+|"
-                   r"rank \d+: its program ended with [^\n]*")
+sys.path.insert(0, str(HERE))
 
+from faults_kinds import IN_STEP, KINDS, draw  # noqa: E402
 
-def kill(number):
-    """One of the 20 kills: a rank, a point of its program, and how long after it. The first rank
-    of a host compiles."""
-    draw = random.Random(f"{matrix.seed()} kill {number}")
-    points = ("forward", "dense", "backward", "all_reduce", "save", "start", "open", "compile")
-    point = points[number % len(points)]
-    last = {"save": 3}.get(point, 12)
-    return {"case": "killed", "ranks": 3, "options": {
-        "victim": draw.randrange(3) if point != "compile" else 0, "point": point,
-        "step": 1 if point in ("start", "open", "compile") else draw.randint(2, last),
-        "delay_ms": draw.choice([0, draw.uniform(0, 3), draw.uniform(0, 12)])}}
-
-
-KILLS = {f"kill-{number}": kill(number) for number in matrix.sample(range(20), 3, "kills")}
-RAISED = {"error": "rank 1: its program ended with ArithmeticError: the loss is nan",
-          "in flight": "rank 1: its program ended with ArithmeticError: the loss is nan",
-          "interrupt": "rank 1: its program ended with KeyboardInterrupt",
-          "exit": "rank 1 has left"}
-RAISES = {f"raises {how}": {"case": "raises", "ranks": 3, "options": {
-    "how": how, "finally_destroy": how == "error"}} for how in matrix.sample(RAISED, 1, "raises")}
-# Far longer than a rank that beats is kept waiting on a machine with other work.
-QUICK = {"NEUROSHARD_SILENCE_S": "12"}
-SLOW = {"stopped for good": {"case": "stops", "ranks": 3, "options": {"seconds": 60}, "env": QUICK},
-        "stopped": {"case": "stops", "ranks": 3, "options": {"seconds": 5}},
-        "busy": {"case": "stops", "ranks": 3, "options": {"seconds": 15, "sleeps": True},
-                 "env": QUICK},
-        "closes": {"case": "closes", "ranks": 3}}
-CHOSEN = matrix.sample(SLOW, 1, "slow ranks")
-CASES = {"recoverable": {"case": "recoverable", "ranks": 3}, **KILLS, **RAISES,
-         **{name: SLOW[name] for name in CHOSEN}}
+IN_A_STEP = {"ranks": 3, "point": "forward", "count": 3, "shape": "one module", "delay_ms": 0}
+DRAWN = {"the store's rank is stopped": {**IN_A_STEP, "kind": "stop", "victim": 0},
+         "a rank hangs": {**IN_A_STEP, "kind": "hang", "victim": 1},
+         **{f"fault-{number}": draw(matrix.seed(), number)
+            for number in matrix.sample(range(200), 5, "faults")}}
+CASES = {**{name: {"case": name, "ranks": 3}
+            for name in ("recoverable", "save_at_exit", "two_leave")}, **DRAWN}
 
 
 @pytest.fixture(scope="module")
@@ -67,46 +42,47 @@ def results(folder):
     return json.loads((folder / "results.json").read_text())
 
 
-def said_by(rank):
-    """The cause that a rank names last."""
-    found = CAUSE.findall(rank["output"])
-    return found[-1] if found else rank["output"]
+@pytest.mark.parametrize("name", DRAWN)
+def test_a_fault_ends_all_ranks_or_none(results, name):
+    spec, ranks = DRAWN[name], results[name]
+    kind, victim = KINDS[spec["kind"]], spec["victim"]
+    said = f"{spec}\n" + "\n".join(f"-- {one['status']}\n{one['output']}" for one in ranks)
+    if not kind.cause:
+        assert all(one["status"] == 0 for one in ranks), said
+        assert sum(one["output"].count("trained") for one in ranks) == spec["ranks"], said
+        return
+    cause = re.compile(kind.cause.replace("{v}", str(victim)))
+    alone = kind.launcher != "fork"
+    for rank, one in enumerate(ranks):
+        if rank != victim or alone:
+            assert one["status"] not in (0, "did not end") and cause.search(one["output"]), said
+        if not alone:
+            expected = kind.status if rank == victim else (1,)
+            assert expected is None or one["status"] in expected, (rank, said)
+    assert "did not end" not in [one["status"] for one in ranks], said
 
 
-def assert_ended(ranks, lost, cause):
-    """All others have ended with an error, by themselves, and name the cause."""
-    for number, rank in enumerate(ranks):
-        if number != lost:
-            assert rank["status"] == 1, (number, rank)
-            assert said_by(rank).startswith(cause), (number, rank["output"])
+def saved_before(spec):
+    """The step of the last checkpoint that was complete before a fault."""
+    if spec["point"] == "save":
+        return 4 * (spec["count"] - 1)
+    return (spec["count"] - 1) // 4 * 4 if spec["point"] in IN_STEP else 0
 
 
-@pytest.mark.parametrize("name", KILLS)
-def test_a_killed_rank_ends_all(results, name):
-    ranks, victim = results[name], KILLS[name]["options"]["victim"]
-    assert ranks[victim]["status"] == -9
-    # Rank 0 has the store of the job, without which no one can say more.
-    assert_ended(ranks, victim, f"rank {victim} does not answer" if victim else
-                 "rank 0 of the job does not answer")
-
-
-@pytest.mark.parametrize("name", KILLS)
-def test_the_checkpoint_before_a_kill_loads(results, folder, name):
-    import faults_cases
+@pytest.mark.parametrize("name", DRAWN)
+def test_the_checkpoint_before_a_fault_loads(results, folder, name):
+    import faults_job
     import neuroshard as ns
     from neuroshard.distributed import latest, load
 
-    options = KILLS[name]["options"]
-    steps = options["step"] - 1 if options["point"] != "save" else 4 * (options["step"] - 1)
-    expected = (0 if options["point"] in ("start", "open", "compile")
-                else steps // faults_cases.SAVE_EVERY * faults_cases.SAVE_EVERY)
     path = latest(folder / name)
+    expected = saved_before(DRAWN[name])
     assert path or not expected, list((folder / name).iterdir())
     if not path:
         return
     os.environ.setdefault("NEUROSHARD_CACHE", str(folder / "cache"))
-    problem = faults_cases.problem(1)
-    tables = ns.ShardedEmbeddingBagCollection(faults_cases.plan(problem, 1), problem,
+    problem = faults_job.problem(1)
+    tables = ns.ShardedEmbeddingBagCollection(faults_job.plan(problem, 1), problem,
                                               learning_rate=0.1, threads=1)
     state = {"tables": tables, "step": 0}
     load(path, state)
@@ -115,29 +91,15 @@ def test_the_checkpoint_before_a_kill_loads(results, folder, name):
     assert state["step"] >= expected
 
 
-@pytest.mark.parametrize("name", RAISES)
-def test_an_error_of_one_rank_ends_all_with_it(results, name):
-    ranks = results[name]
-    assert ranks[1]["status"] not in (0, -9)
-    cause = RAISED[name.removeprefix("raises ")]
-    if RAISES[name]["options"]["finally_destroy"]:
-        # The group may be gone before its end is told: then the rank alone is named.
-        causes = {said_by(ranks[one]) for one in (0, 2)}
-        assert len(causes) == 1, causes
-        cause = "rank 1"
-    assert_ended(ranks, 1, cause)
+def test_exit_handlers_of_failed_programs_run_to_their_end(results, folder):
+    assert all(one["status"] for one in results["save_at_exit"]), results["save_at_exit"]
+    assert sorted(one.name for one in (folder / "save_at_exit").glob("saved-*")) == [
+        "saved-0", "saved-1", "saved-2"]
 
 
-@pytest.mark.parametrize("name", CHOSEN)
-def test_slow_ranks_are_waited_for_and_others_are_named(results, name):
-    ranks = results[name]
-    if name in ("stopped", "busy"):
-        assert [rank["status"] for rank in ranks] == [0, 0, 0], ranks
-        assert all("trained" in rank["output"] for rank in ranks)
-        return
-    cause = "rank 1 has closed its tables" if name == "closes" else "rank 1 does not answer"
-    for rank in (ranks[0], ranks[2]):
-        assert rank["status"] == 1 and said_by(rank).startswith(cause[:len(said_by(rank))])
+def test_all_ranks_that_have_left_are_named(results):
+    assert lines_of(results["two_leave"][0], "alone") == (
+        "DistBackendError: ranks 1 and 2 have left: their programs have ended")
 
 
 def lines_of(rank, name):
@@ -148,7 +110,7 @@ def lines_of(rank, name):
 
 RECOVERABLE = {
     "another plan": "GroupError: rank 1 has another plan than rank 0",
-    "another table": "GroupError: rank 1 has another tables than rank 0",
+    "another table": "GroupError: rank 1 has another model than rank 0",
     "another topology": "GroupError: rank 1 has another topology than rank 0",
     "planning": "GroupError: rank 0: planning failed: PlanningError: device memory",
     "id": "ValueError: rank 1: ",
