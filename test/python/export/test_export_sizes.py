@@ -92,6 +92,40 @@ def test_conditions_are_saved(tmp_path):
     assert said == exported.conditions == ["arguments_0.shape[0] > 1"]
 
 
+# function and example of 0 or 1 samples or ids, and calls of other sizes
+FEW = {
+    **{f"{count} ids": (lambda m, i: m.rows(i) * 2, (ids(count),), [(ids(5),), (ids(1),), (ids(0),)])
+       for count in (0, 1)},
+    **{f"{samples} bags of {count} ids": (
+        lambda m, i, o: m.bags(i, o) * 2, (ids(count), torch.zeros(samples, dtype=torch.int64)),
+        [bags(3, 7), bags(1, 1), (ids(0), torch.zeros(2, dtype=torch.int64))])
+       for samples, count in ((0, 0), (1, 0), (1, 1), (1, 4), (4, 0), (4, 1))},
+    **{f"{count} rows of ids": (lambda m, i: m.rows(i).sum(1), (ids(3 * count).view(count, 3),),
+                                [(ids(6).view(2, 3),), (ids(3).view(1, 3),)]) for count in (0, 1)},
+    "one sample of numbers": (lambda m, i, d: m.rows(i) + d, (ids(1), dense(1)),
+                              [(ids(6), dense(6)), (ids(1), dense(1))]),
+    "numbers for all samples": (lambda m, i, d: m.rows(i) + d, (ids(8), dense(1)),
+                                [(ids(6), dense(1)), (ids(1), dense(1))]),
+    "one id and numbers for all bags": (
+        lambda m, i, o, d: m.bags(i, o) * d, (ids(1), torch.zeros(4, dtype=torch.int64), dense(1)),
+        [(*bags(2, 6), dense(1))]),
+}
+
+
+@pytest.mark.parametrize("name", FEW)
+def test_examples_of_few(name):
+    function, example, calls = FEW[name]
+    model = Of(function).eval()
+    compare(model, neuroshard.export(model, example, batch=8), calls)
+
+
+def test_branch_on_one_sample():
+    exported = neuroshard.export(
+        Of(lambda m, i: m.rows(i) * (2 if i.shape[0] > 1 else 1)).eval(), (ids(1),))
+    with pytest.raises(neuroshard.export.ExportError, match=r"is for arguments_0.shape\[0\] <= 1"):
+        exported.flatten((ids(2),), {})
+
+
 class Keyed(nn.Module):
     """Branches on the batch of a KeyedJaggedTensor, which only its lengths show."""
 
@@ -117,3 +151,25 @@ def test_batches_of_keys(generator):
     compare(model, exported, [batch(2), batch(7)], devices=2)
     with pytest.raises(neuroshard.export.ExportError, match="is for batch > 1"):
         exported.flatten(batch(1), {})
+
+
+@pytest.mark.parametrize("lengths", [[], [0, 0], [1, 0], [0, 0, 0, 0], [0, 1, 0, 0]])
+def test_keys_of_few(lengths):
+    from torchrec import KeyedJaggedTensor
+
+    class Beside(Keyed):
+        """Joins the results with numbers of as many samples."""
+
+        def forward(self, features, numbers):
+            return torch.cat([self.tables(features).values(), numbers], 1)
+
+    def batch(lengths):
+        keyed = KeyedJaggedTensor(keys=["x", "y"], values=ids(sum(lengths)),
+                                  lengths=torch.tensor(lengths, dtype=torch.int64))
+        return keyed, dense(len(lengths) // 2)
+
+    model = Beside().eval()
+    exported = neuroshard.export(model, batch(lengths), batch=8)
+    compare(model, exported, [batch(one) for one in ([1, 2, 0, 3], [0, 0], [2, 1, 1, 1, 0, 4])])
+    with pytest.raises(neuroshard.export.ExportError, match="found"):
+        exported.flatten((batch([1, 2])[0], dense(3)), {})

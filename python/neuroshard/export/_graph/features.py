@@ -115,10 +115,10 @@ def check_dynamic(found: Sequence[Found]) -> None:
         batch = batch_size(one)
         if not isinstance(batch, int):
             continue
-        if batch == 1:
+        if batch < 2:
             raise ExportError(
-                f"{describe(one.call)}: torch.export takes sizes of 1 for constants; give example "
-                "inputs of two or more samples")
+                f"{describe(one.call)} reads {batch} samples, which torch.export could trace as a "
+                "constant alone; give example inputs of two or more samples")
         raise ExportError(
             f"{describe(one.call)} reads {batch} samples whatever the batch is; expected ids "
             "with one bag for each sample. Positions are to be expanded to [batch, ...], or "

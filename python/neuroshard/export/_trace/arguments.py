@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -107,14 +107,28 @@ def _check_tensor(name: str, value: object, example: torch.Tensor) -> None:
             f"{value.device}")
 
 
-def dynamic_shapes(arguments: Mapping[str, object]) -> dict[str, object]:
-    """By argument, the dynamic sizes for torch.export: the first size of every tensor, unless it is
-    0 or 1, which torch treats as constants. With a KeyedJaggedTensor, whose lengths are keys x
-    batch, the batch has a name."""
+def dynamic_shapes(arguments: Mapping[str, object]) -> list[dict[str, object]]:
+    """By argument, the dynamic sizes for torch.export, in the order in which to try them. At best
+    they are the first size of every tensor. A tensor whose first size is 0 or 1 may be broadcast,
+    which torch traces for a constant size alone; more often that is one of numbers than of ids."""
+    tried: list[dict[str, object]] = []
+    for is_constant in (lambda value: False,
+                        lambda value: value.shape[0] < 2 and value.is_floating_point(),
+                        lambda value: value.shape[0] < 2):
+        shapes = _dynamic_shapes(arguments, is_constant)
+        if shapes not in tried:
+            tried.append(shapes)
+    return tried
+
+
+def _dynamic_shapes(arguments: Mapping[str, object],
+                    is_constant: Callable[[torch.Tensor], bool]) -> dict[str, object]:
+    """With a KeyedJaggedTensor, whose lengths are keys x batch, the batch has a name, unless it is 0
+    or 1, which torch refuses for a name."""
     keyed = [one for one in pytree.tree_leaves(dict(arguments), is_leaf=_is_keyed)
              if _is_keyed(one)]
     batches = {one.stride() for one in keyed}
-    batch = torch.export.Dim("batch") if len(batches) == 1 else None
+    batch = torch.export.Dim("batch") if len(batches) == 1 and min(batches) > 1 else None
 
     def shape(value: object) -> object:
         if _is_keyed(value):
@@ -122,7 +136,7 @@ def dynamic_shapes(arguments: Mapping[str, object]) -> dict[str, object]:
         if _is_registered(value):
             children, _ = pytree.SUPPORTED_NODES[type(value)].flatten_fn(value)
             return [shapes(one) for one in children]
-        if not isinstance(value, torch.Tensor) or value.dim() == 0 or value.shape[0] < 2:
+        if not isinstance(value, torch.Tensor) or value.dim() == 0 or is_constant(value):
             return None
         # A row of ids may be as long as the batch by chance.
         counts_samples = value.dim() > 1 or value.is_floating_point()

@@ -30,16 +30,20 @@ def trace(model: torch.nn.Module, args: Sequence, kwargs: Mapping,
     except TypeError as error:
         raise ExportError(f"the example inputs do not fit {type(model).__name__}.forward: "
                           f"{error}") from None
-    shapes = dynamic_shapes(arguments) if dynamic_batch else None
+    tries = dynamic_shapes(arguments) if dynamic_batch else [None]
     with traceable_collections(model), without_meta(model), exact_guards():
-        try:
-            program = torch.export.export(model, args, kwargs, dynamic_shapes=shapes)
-            sizes = sizes_of(program)
-            program = without_writes(program)
-        except ExportError:
-            raise
-        except Exception as error:  # torch does not document the types
-            raise ExportError(_explain(model, error)) from error
+        for number, shapes in enumerate(tries, 1):
+            try:
+                program = torch.export.export(model, args, kwargs, dynamic_shapes=shapes)
+                sizes = sizes_of(program)
+                program = without_writes(program)
+                break
+            except Exception as error:  # torch does not document the types
+                if number < len(tries):
+                    continue
+                if isinstance(error, ExportError):
+                    raise
+                raise ExportError(_explain(model, error)) from error
     check_pure(program)
     return program, sizes
 
