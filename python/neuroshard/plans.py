@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from neuroshard import _fields, _planner
+from neuroshard._printable import printable
 from neuroshard._vocabulary import SEMANTICS
 from neuroshard.errors import Diagnostic, InvalidPlan
 from neuroshard.problem import Semantics, ShardingProblem
@@ -183,7 +184,7 @@ def described(plan: Plan) -> str:
         lines.append(f"{device:>6} {len(held):>7} {elements:>15,}  {', '.join(names)}".rstrip())
     if plan.device_count > MAX_DEVICES:
         lines.append(f"   ... {counted(plan.device_count - MAX_DEVICES, 'more device')}")
-    return "\n".join(lines)
+    return printable("\n".join(lines))
 
 
 def counted(count: int, what: str) -> str:

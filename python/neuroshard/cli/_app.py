@@ -10,8 +10,9 @@ from collections.abc import Sequence
 
 import click
 
-from neuroshard.cli._failures import Failure, describe
-from neuroshard.cli._process import forget_output
+from neuroshard._printable import printable
+from neuroshard.cli._failures import Failure, describe, is_of_output
+from neuroshard.cli._process import drop_unwritten, forget_output
 
 NAME = "neuroshard"
 # A command's module is imported when it runs, so that shell completion is quick.
@@ -76,7 +77,9 @@ def run(arguments: Sequence[str]) -> int:
     except BrokenPipeError:
         return forget_output()
     except Exception as error:
-        return fail(error, "--json" in arguments)
+        code = fail(error, "--json" in arguments and not is_of_output(error))
+        drop_unwritten()
+        return code
 
 
 def fail(error: Exception, as_json: bool) -> int:
@@ -86,5 +89,5 @@ def fail(error: Exception, as_json: bool) -> int:
     if as_json:
         print(json.dumps({"error": failure._asdict()}, indent=1))
     else:
-        print(f"error: {failure.message}", file=sys.stderr)
+        print(f"error: {printable(failure.message)}", file=sys.stderr)
     return 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import traceback
 from typing import NamedTuple
@@ -25,10 +26,18 @@ class UserCodeError(InputError):
     """A function of the user raised an exception."""
 
 
+def is_of_output(error: Exception) -> bool:
+    """Whether standard output takes no more: errors of files that we open have their names."""
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EIO) and (
+        error.filename is None)
+
+
 def describe(error: Exception) -> Failure:
     kind = type(error).__name__
     if isinstance(error, PlanningError):
         return Failure(kind, str(error), error.limit)
+    if is_of_output(error):
+        return Failure(kind, f"cannot write the output: {error.strerror}")
     if isinstance(error, OSError) and error.strerror:
         place = f"{error.filename}: " if error.filename else ""
         return Failure(kind, f"{place}{error.strerror}")

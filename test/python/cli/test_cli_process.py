@@ -53,6 +53,41 @@ def test_output_without_a_terminal_is_plain():
     assert "\x1b" not in done.stdout and done.stderr == ""
 
 
+HOSTILE = "a\x1b[31m\x00\x07"
+
+
+def test_control_characters_of_names_are_shown():
+    problem = small_problem()
+    first, *others = problem.tables
+    problem = problem.replace(
+        tables=[first.replace(name=HOSTILE), *others],
+        features=[one.replace(table=HOSTILE) if one.table == first.name else one
+                  for one in problem.features])
+    problem.save("hostile.json")
+    for arguments in (["plan", "hostile.json", "--html", "report.html", "-o", "plan.json"],
+                      ["explain", "hostile.json", "plan.json"],
+                      ["explain", "small.json", "plan.json"]):
+        done = run(*arguments)
+        assert "a\\x1b[31m\\x00\\x07" in done.stdout + done.stderr, done
+        assert not set("\x1b\x00\x07") & set(done.stdout + done.stderr)
+    with open("report.html", encoding="utf-8") as page:
+        text = page.read()
+    assert "a\\x1b[31m" in text and not set("\x1b\x00\x07") & set(text)
+    plan = neuroshard.Plan(device_count=1, shards=[
+        neuroshard.Shard(table=HOSTILE, rows=(0, 1), cols=(0, 1), devices=0)])
+    assert "a\\x1b[31m" in str(plan) and "\x1b" not in str(plan)
+
+
+@pytest.mark.parametrize("arguments", [["plan", "small.json"], ["plan", "small.json", "--json"],
+                                       ["completion", "bash"], ["--version"]])
+def test_a_full_disk(arguments):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([*COMMAND, *arguments], stdout=full, stderr=subprocess.PIPE,
+                              text=True, timeout=LIMIT_S, env=environment())
+    assert (done.returncode, done.stderr) == (
+        1, "error: cannot write the output: No space left on device\n")
+
+
 def test_a_reader_that_leaves_hears_nothing():
     done = subprocess.run(f"{' '.join(COMMAND)} compare small.json --json | head -n 1",
                           shell=True, capture_output=True, text=True, timeout=LIMIT_S,

@@ -11,6 +11,7 @@ import jinja2
 
 import neuroshard as ns
 from neuroshard import _planner
+from neuroshard._printable import printable
 from neuroshard._vocabulary import ELEMENT_BYTES
 from neuroshard.cli._analysis import comparison
 from neuroshard.cli._analysis.cuts import Cut, cuts_of
@@ -66,7 +67,9 @@ def render(problem: ns.ShardingProblem, result: ns.PlanResult,
            others: Sequence[comparison.Entry]) -> str:
     loader = jinja2.FileSystemLoader(os.path.dirname(os.path.abspath(__file__)))
     environment = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True,
-                                     lstrip_blocks=True, undefined=jinja2.StrictUndefined)
+                                     lstrip_blocks=True, undefined=jinja2.StrictUndefined,
+                                     finalize=lambda one: printable(one) if isinstance(one, str)
+                                     else one)
     rows = table_rows(problem, result)
     devices = result_tables.shown_devices(result)
     return environment.get_template(TEMPLATE).render(

@@ -10,8 +10,10 @@ from typing import Any, NoReturn
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 from neuroshard import _planner
+from neuroshard._printable import printable
 
 # Columns of the output where it is no terminal.
 PIPED_WIDTH = 160
@@ -20,6 +22,9 @@ PIPED_WIDTH = 160
 class QuietConsole(Console):
     def on_broken_pipe(self) -> NoReturn:
         raise BrokenPipeError
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        return super().render_str(printable(text), **options)
 
 
 def console() -> Console:
