@@ -20,10 +20,25 @@ static void apply(const Snapshot &snapshot, ShardingProblem &problem) {
         statistics.access;
 }
 
+/// A copy of everything else: with many snapshots they are nearly all of a
+/// problem.
+static ShardingProblem withoutSnapshots(const ShardingProblem &problem) {
+  return {.source = problem.source,
+          .tables = problem.tables,
+          .features = problem.features,
+          .snapshots = {},
+          .batch = problem.batch,
+          .topology = problem.topology,
+          .constraints = problem.constraints,
+          .memoryModel = problem.memoryModel,
+          .target = problem.target,
+          .optimizerSemantics = problem.optimizerSemantics,
+          .cacheLoadFactor = problem.cacheLoadFactor};
+}
+
 ShardingProblem neuroshard::atSnapshot(const ShardingProblem &problem,
                                        size_t snapshot) {
-  ShardingProblem result = problem;
-  result.snapshots.clear();
+  ShardingProblem result = withoutSnapshots(problem);
   apply(problem.snapshots[snapshot], result);
   return result;
 }
@@ -109,8 +124,7 @@ ShardingProblem neuroshard::summarized(const ShardingProblem &problem) {
     add(periods[i], shares[i], features);
     add(periods[i], shares[i], tables);
   }
-  ShardingProblem result = problem;
-  result.snapshots.clear();
+  ShardingProblem result = withoutSnapshots(problem);
   for (size_t i = 0; i < features.size(); ++i) {
     const FeatureSums &sums = features[i];
     Feature &feature = result.features[i];

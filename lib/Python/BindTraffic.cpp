@@ -52,8 +52,13 @@ struct GivenStep {
 /// The step must outlive its load.
 StepLoad loadOf(const GivenStep &step) {
   StepLoad load;
-  for (size_t x = 0; x < step.batches.size(); ++x)
-    load.exchanges.push_back({step.batches[x], step.ids.at(x)});
+  for (size_t x = 0; x < step.batches.size(); ++x) {
+    ExchangeLoad &exchange = load.exchanges.emplace_back();
+    exchange.batches = step.batches[x];
+    for (const std::vector<int64_t> &ids : step.ids.at(x))
+      exchange.idsOfBucket.push_back(
+          std::make_shared<const std::vector<int64_t>>(ids));
+  }
   load.distinctRows = [&step](int32_t table, const Range &range) {
     const std::vector<int64_t> &all = step.rows.at(static_cast<size_t>(table));
     return static_cast<int64_t>(

@@ -5,7 +5,6 @@
 #include "neuroshard/Support/InputLimits.h"
 
 #include <algorithm>
-#include <functional>
 #include <new>
 #include <set>
 
@@ -17,21 +16,41 @@ static constexpr size_t kMaxErrors = 50;
 
 namespace {
 
-/// Notices a key that an object has twice, of which JSON libraries silently
-/// keep one.
-class DuplicateKeys {
+/// Finds a key that an object has twice, of which JSON libraries silently keep
+/// one. It reads the text by itself: the callback of Json::parse() looks at all
+/// items of a list again after each.
+class DuplicateKeys : public nlohmann::json_sax<Json> {
 public:
-  bool operator()(int, Json::parse_event_t event, Json &value) {
-    if (event == Json::parse_event_t::object_start)
-      keys.emplace_back();
-    else if (event == Json::parse_event_t::object_end)
-      keys.pop_back();
-    else if (event == Json::parse_event_t::key && duplicate.empty() &&
-             !keys.back().insert(value.get<std::string>()).second)
-      duplicate = value.get<std::string>();
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool number_float(number_float_t, const string_t &) override { return true; }
+  bool string(string_t &) override { return true; }
+  bool binary(binary_t &) override { return true; }
+  bool start_array(size_t) override { return true; }
+  bool end_array() override { return true; }
+  bool start_object(size_t) override {
+    keys.emplace_back();
     return true;
   }
-  std::string duplicate;
+  bool end_object() override {
+    keys.pop_back();
+    return true;
+  }
+  bool key(string_t &name) override {
+    bool isNew = keys.back().insert(name).second;
+    if (!isNew)
+      duplicate = name;
+    return isNew;
+  }
+  /// Json::parse() says what is wrong.
+  bool parse_error(size_t, const std::string &,
+                   const nlohmann::json::exception &) override {
+    return false;
+  }
+
+  std::optional<std::string> duplicate;
 
 private:
   std::vector<std::set<std::string>> keys;
@@ -43,11 +62,12 @@ Expected<Json> neuroshard::json::parse(std::string_view text) {
   if (std::string error = jsonLimitError(text); !error.empty())
     return failure("json", error);
   try {
+    Json root = Json::parse(text.begin(), text.end());
     DuplicateKeys keys;
-    Json root = Json::parse(text.begin(), text.end(), std::ref(keys));
-    if (!keys.duplicate.empty())
+    Json::sax_parse(text.begin(), text.end(), &keys);
+    if (keys.duplicate)
       return failure("json",
-                     "an object has the field '" + keys.duplicate + "' twice");
+                     "an object has the field '" + *keys.duplicate + "' twice");
     return root;
   } catch (const nlohmann::json::exception &error) {
     // The library's own prefix, "[json.exception.parse_error.101] ", says

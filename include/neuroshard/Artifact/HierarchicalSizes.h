@@ -24,7 +24,15 @@ class HierarchicalSizes {
 public:
   HierarchicalSizes(const ExchangeLayout &layout, const DeviceGroups &groups,
                     const std::vector<int64_t> &batches)
-      : layout(layout), groups(groups), batches(batches) {}
+      : layout(layout), groups(groups), batches(batches) {
+    for (size_t rank = 0; rank < batches.size(); ++rank) {
+      auto index =
+          static_cast<size_t>(groups.placeOf(static_cast<int64_t>(rank)).index);
+      if (index >= batchOfIndex.size())
+        batchOfIndex.resize(index + 1);
+      batchOfIndex[index] += batches[rank];
+    }
+  }
 
   /// From an owner to its relay, of one rank's samples.
   int64_t ofSamples(int64_t owner, int64_t sampleRank) const;
@@ -38,6 +46,8 @@ protected:
   const ExchangeLayout &layout;
   const DeviceGroups &groups;
   const std::vector<int64_t> &batches; ///< per rank.
+  /// Per index in a group: samples of all ranks that its relays serve.
+  std::vector<int64_t> batchOfIndex;
 };
 
 } // namespace neuroshard

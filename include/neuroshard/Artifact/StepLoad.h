@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <vector>
 
 namespace neuroshard {
@@ -22,10 +23,26 @@ namespace neuroshard {
 enum class Engine { Cpu, Gpu };
 
 /// Samples and ids of one step in an exchange.
+/// Devices that follow each other.
+struct DeviceRange {
+  size_t begin = 0, end = 0;
+
+  bool contains(size_t device) const { return begin <= device && device < end; }
+  size_t size() const { return end - begin; }
+};
+
 struct ExchangeLoad {
   std::vector<int64_t> batches; ///< per device: its samples.
-  /// Per device: how many of its ids fall into each bucket.
-  std::vector<std::vector<int64_t>> idsOfBucket;
+  /// Per device: how many of its ids fall into each bucket. Devices with the
+  /// same numbers may share them.
+  std::vector<std::shared_ptr<const std::vector<int64_t>>> idsOfBucket;
+
+  int64_t ids(size_t device, size_t bucket) const {
+    return (*idsOfBucket[device])[bucket];
+  }
+  /// All devices, in runs of those that bring the same numbers. A planner
+  /// spreads samples evenly, which makes two at most.
+  std::vector<DeviceRange> alike() const;
 };
 
 struct StepLoad {

@@ -47,7 +47,6 @@ StepTraffic stepTraffic(const ExchangePlan &plan,
                         const StepLoad &load, Engine engine);
 
 /// Bytes of a step that each device sends to others and receives from them.
-/// Takes memory for each device, not for each pair.
 struct DeviceTraffic {
   std::vector<int64_t> forward;  ///< results.
   std::vector<int64_t> backward; ///< gradients, copies and norms.

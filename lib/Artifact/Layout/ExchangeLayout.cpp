@@ -127,11 +127,13 @@ private:
     layout.hasRemote = true;
   }
 
+  /// Every shard's range of rows has a bucket, and those of a lookup ascend.
   int32_t findBucket(int32_t lookup, const Range &rows) const {
-    for (int32_t bucket : layout.bucketsOfLookup[lookup])
-      if (layout.buckets[bucket].rows == rows)
-        return bucket;
-    return -1; // not reached: every shard's row range has a bucket
+    const std::vector<int32_t> &buckets = layout.bucketsOfLookup[lookup];
+    return *std::lower_bound(buckets.begin(), buckets.end(), rows,
+                             [&](int32_t bucket, const Range &wanted) {
+                               return layout.buckets[bucket].rows < wanted;
+                             });
   }
 
   static int32_t findStream(const StreamSet &set, int32_t bucket) {

@@ -12,10 +12,8 @@ int64_t HierarchicalSizes::ofSamples(int64_t owner, int64_t sampleRank) const {
 int64_t HierarchicalSizes::ownerToRelay(int64_t owner, int64_t relay) const {
   if (!groups.sameGroup(owner, relay))
     return 0;
-  int64_t values = 0;
-  for (int32_t rank : groups.devicesWithIndex(groups.placeOf(relay).index))
-    values += ofSamples(owner, rank);
-  return values;
+  return batchOfIndex[static_cast<size_t>(groups.placeOf(relay).index)] *
+         layout.owners[static_cast<size_t>(owner)].relayedWidth;
 }
 
 int64_t HierarchicalSizes::relayToSamples(int64_t relay,

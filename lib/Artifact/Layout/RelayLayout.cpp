@@ -8,18 +8,29 @@
 
 #include "neuroshard/Artifact/ExchangeLayout.h"
 
-#include <algorithm>
+#include <map>
 
 namespace neuroshard {
 namespace {
 
+using Parts = std::vector<const PartialColumns *>;
+
+/// The parts of a result that the devices of each group have, in their order.
+std::map<int32_t, Parts> partsByGroup(const DeviceGroups &groups,
+                                      const ResultLayout &result) {
+  std::map<int32_t, Parts> parts;
+  for (const PartialColumns &part : result.parts)
+    parts[groups.placeOf(part.device).group].push_back(&part);
+  return parts;
+}
+
 /// True if two devices of one group have partial sums of the same columns.
 bool addsUpInAGroup(const DeviceGroups &groups, const ResultLayout &result) {
-  for (const PartialColumns &a : result.parts)
-    for (const PartialColumns &b : result.parts)
-      if (a.device < b.device && a.cols.overlaps(b.cols) &&
-          groups.sameGroup(a.device, b.device))
-        return true;
+  for (const auto &[group, parts] : partsByGroup(groups, result))
+    for (const PartialColumns *a : parts)
+      for (const PartialColumns *b : parts)
+        if (a->device < b->device && a->cols.overlaps(b->cols))
+          return true;
   return false;
 }
 
@@ -31,15 +42,11 @@ bool isRelayed(const ExchangeLayout &layout, const ResultLayout &result) {
 }
 
 /// Adds the sums of what the devices of a group have of one result.
-void addSums(const DeviceGroups &groups, int32_t group, ExchangeLayout &layout,
-             ResultLayout &result) {
-  std::vector<const PartialColumns *> parts;
+void addSums(const DeviceGroups &groups, int32_t group, const Parts &parts,
+             ExchangeLayout &layout, ResultLayout &result) {
   std::vector<Range> cols;
-  for (const PartialColumns &part : result.parts)
-    if (groups.placeOf(part.device).group == group) {
-      parts.push_back(&part);
-      cols.push_back(part.cols);
-    }
+  for (const PartialColumns *part : parts)
+    cols.push_back(part->cols);
   RelayLayout &relay = layout.relays[group];
   for (const Segment &segment : cutColumns(cols)) {
     RelaySum sum{relay.width, segment.cols.size(), {}};
@@ -76,8 +83,8 @@ void addRelays(const DeviceGroups &groups, ExchangeLayout &layout) {
   for (ResultLayout &result : layout.results) {
     if (!isRelayed(layout, result))
       continue;
-    for (size_t group = 0; group < layout.relays.size(); ++group)
-      addSums(groups, static_cast<int32_t>(group), layout, result);
+    for (const auto &[group, parts] : partsByGroup(groups, result))
+      addSums(groups, group, parts, layout, result);
     std::vector<Range> cols;
     for (const RelayedColumns &part : result.relayed)
       cols.push_back(part.cols);

@@ -8,17 +8,12 @@ namespace neuroshard {
 
 ExchangeCounts::ExchangeCounts(const ExchangeSpec &spec,
                                const ExchangeLoad &load)
-    : spec(spec), load(load), count(load.batches.size()),
-      likeBefore(count, false) {
-  for (size_t rank = 1; rank < count; ++rank)
-    likeBefore[rank] = load.batches[rank] == load.batches[rank - 1] &&
-                       load.idsOfBucket[rank] == load.idsOfBucket[rank - 1];
-}
+    : spec(spec), load(load), count(load.batches.size()), runs(load.alike()) {}
 
 int64_t ExchangeCounts::idsOfAll(const StreamLayout &stream) const {
   int64_t ids = 0;
-  for (size_t rank = 0; rank < count; ++rank)
-    ids += idsOf(stream, rank);
+  for (const DeviceRange &ranks : runs)
+    ids += idsOf(stream, ranks.begin) * static_cast<int64_t>(ranks.size());
   return ids;
 }
 

@@ -20,7 +20,7 @@ public:
   ExchangeCounts(const ExchangeSpec &spec, const ExchangeLoad &load);
 
   int64_t idsOf(const StreamLayout &stream, size_t rank) const {
-    return load.idsOfBucket[rank][static_cast<size_t>(stream.bucket)];
+    return load.ids(rank, static_cast<size_t>(stream.bucket));
   }
   int64_t idsOfAll(const StreamLayout &stream) const;
 
@@ -36,9 +36,8 @@ public:
   const ExchangeSpec &spec;
   const ExchangeLoad &load;
   size_t count; ///< of ranks.
-  /// Ranks that bring as much as the one before them, of which a planner has
-  /// many.
-  std::vector<bool> likeBefore;
+  /// The ranks, in runs of those that bring the same.
+  std::vector<DeviceRange> runs;
 };
 
 } // namespace neuroshard

@@ -17,50 +17,95 @@ shardsWithNorms(const ExchangePlan &plan) {
   return ofTable;
 }
 
-bool haveEqualRows(const std::vector<const ShardSpec *> &shards) {
-  for (const ShardSpec *a : shards)
-    for (const ShardSpec *b : shards)
-      if (a->rows != b->rows && a->rows.overlaps(b->rows))
-        return false;
-  return true;
+/// In ascending order of rows.
+static std::vector<const ShardSpec *>
+byRows(std::vector<const ShardSpec *> shards) {
+  std::stable_sort(
+      shards.begin(), shards.end(),
+      [](const ShardSpec *a, const ShardSpec *b) { return a->rows < b->rows; });
+  return shards;
 }
 
-int64_t mostNorms(const ExchangePlan &plan,
-                  const std::vector<ExchangeLayout> &layouts,
-                  const StepLoad &load, const ShardSpec &shard) {
-  int64_t ids = 0;
-  for (size_t x = 0; x < layouts.size(); ++x)
-    for (size_t b = 0; b < layouts[x].buckets.size(); ++b) {
-      const BucketLayout &bucket = layouts[x].buckets[b];
-      int32_t table =
-          plan.exchanges[x].lookups[static_cast<size_t>(bucket.lookup)].table;
-      if (table == shard.table && bucket.rows == shard.rows)
-        for (const std::vector<int64_t> &ofRank : load.exchanges[x].idsOfBucket)
-          ids += ofRank[b];
-    }
-  return std::min(ids, shard.rows.size());
+bool haveEqualRows(const std::vector<const ShardSpec *> &shards) {
+  std::vector<const ShardSpec *> sorted = byRows(shards);
+  return std::adjacent_find(sorted.begin(), sorted.end(),
+                            [](const ShardSpec *a, const ShardSpec *b) {
+                              return a->rows != b->rows &&
+                                     a->rows.overlaps(b->rows);
+                            }) == sorted.end();
 }
+
+MostNorms::MostNorms(const ExchangePlan &plan,
+                     const std::vector<ExchangeLayout> &layouts,
+                     const StepLoad &load) {
+  for (size_t x = 0; x < layouts.size(); ++x)
+    for (const DeviceRange &alike : load.exchanges[x].alike())
+      for (size_t b = 0; b < layouts[x].buckets.size(); ++b) {
+        const BucketLayout &bucket = layouts[x].buckets[b];
+        int32_t table =
+            plan.exchanges[x].lookups[static_cast<size_t>(bucket.lookup)].table;
+        ids[{table, bucket.rows}] += load.exchanges[x].ids(alike.begin, b) *
+                                     static_cast<int64_t>(alike.size());
+      }
+}
+
+int64_t MostNorms::of(const ShardSpec &shard) const {
+  auto found = ids.find({shard.table, shard.rows});
+  return std::min(found == ids.end() ? 0 : found->second, shard.rows.size());
+}
+
+namespace {
+
+/// The norms that the owners of one table's columns send each other.
+class TableNorms {
+public:
+  TableNorms(const std::vector<const ShardSpec *> &shards,
+             const MostNorms &most, const StepLoad &load, Engine engine,
+             const NormReceiver &add)
+      : shards(byRows(shards)), most(most), load(load), engine(engine),
+        areAligned(engine == Engine::Gpu && haveEqualRows(shards)), add(add) {}
+
+  void count() const {
+    for (size_t a = 0; a < shards.size(); ++a) {
+      send(*shards[a], *shards[a]);
+      for (size_t b = a + 1;
+           b < shards.size() && shards[b]->rows.begin < shards[a]->rows.end;
+           ++b) {
+        send(*shards[a], *shards[b]);
+        send(*shards[b], *shards[a]);
+      }
+    }
+  }
+
+private:
+  void send(const ShardSpec &from, const ShardSpec &to) const {
+    int32_t sender = from.devices.front(), receiver = to.devices.front();
+    if (sender == receiver && engine == Engine::Cpu)
+      return; // stays there
+    Range common{std::max(from.rows.begin, to.rows.begin),
+                 std::min(from.rows.end, to.rows.end)};
+    int64_t rows =
+        areAligned ? most.of(from) : load.distinctRows(from.table, common);
+    add(static_cast<size_t>(sender), static_cast<size_t>(receiver),
+        rows * static_cast<int64_t>(sizeof(float)));
+  }
+
+  std::vector<const ShardSpec *> shards;
+  const MostNorms &most;
+  const StepLoad &load;
+  Engine engine;
+  bool areAligned;
+  const NormReceiver &add;
+};
+
+} // namespace
 
 void countNorms(const ExchangePlan &plan,
                 const std::vector<ExchangeLayout> &layouts,
-                const StepLoad &load, Engine engine,
-                const std::function<void(size_t, size_t, int64_t)> &add) {
-  for (const std::vector<const ShardSpec *> &shards : shardsWithNorms(plan)) {
-    bool areAligned = engine == Engine::Gpu && haveEqualRows(shards);
-    for (const ShardSpec *from : shards)
-      for (const ShardSpec *to : shards) {
-        int32_t sender = from->devices.front(), receiver = to->devices.front();
-        bool staysHere = sender == receiver && engine == Engine::Cpu;
-        if (staysHere || !from->rows.overlaps(to->rows))
-          continue;
-        Range common{std::max(from->rows.begin, to->rows.begin),
-                     std::min(from->rows.end, to->rows.end)};
-        int64_t rows = areAligned ? mostNorms(plan, layouts, load, *from)
-                                  : load.distinctRows(from->table, common);
-        add(static_cast<size_t>(sender), static_cast<size_t>(receiver),
-            rows * static_cast<int64_t>(sizeof(float)));
-      }
-  }
+                const StepLoad &load, Engine engine, const NormReceiver &add) {
+  MostNorms most(plan, layouts, load);
+  for (const std::vector<const ShardSpec *> &shards : shardsWithNorms(plan))
+    TableNorms(shards, most, load, engine, add).count();
 }
 
 } // namespace neuroshard

@@ -11,22 +11,34 @@
 #include "neuroshard/Artifact/StepLoad.h"
 
 #include <functional>
+#include <map>
+#include <utility>
 #include <vector>
 
 namespace neuroshard {
 
-/// Calls add(sender, receiver, bytes) for the norms that owners of columns of
-/// the same rows send each other.
+/// Takes sender, receiver and bytes.
+using NormReceiver = std::function<void(size_t, size_t, int64_t)>;
+
+/// Calls `add` for the norms that owners of columns of the same rows send each
+/// other.
 void countNorms(const ExchangePlan &plan,
                 const std::vector<ExchangeLayout> &layouts,
-                const StepLoad &load, Engine engine,
-                const std::function<void(size_t, size_t, int64_t)> &add);
+                const StepLoad &load, Engine engine, const NormReceiver &add);
 
 /// How many norms an owner of columns keeps in a step, if its engine does not
 /// wait for the number of distinct rows.
-int64_t mostNorms(const ExchangePlan &plan,
-                  const std::vector<ExchangeLayout> &layouts,
-                  const StepLoad &load, const ShardSpec &shard);
+class MostNorms {
+public:
+  MostNorms(const ExchangePlan &plan,
+            const std::vector<ExchangeLayout> &layouts, const StepLoad &load);
+
+  int64_t of(const ShardSpec &shard) const;
+
+private:
+  /// Ids of all devices for some rows of a table.
+  std::map<std::pair<int32_t, Range>, int64_t> ids;
+};
 
 /// Shards of each table that exchange norms with others: those of some columns.
 std::vector<std::vector<const ShardSpec *>>

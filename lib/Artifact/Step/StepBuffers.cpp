@@ -57,7 +57,7 @@ private:
       const BucketLayout &bucket = layout.buckets[b];
       const ExchangeLookup &lookup = lookupOf(bucket.lookup);
       if (!bucket.whole && (!lookup.pooled() || lookup.weighted))
-        bytes += load.idsOfBucket[rank][b] * kIndexBytes;
+        bytes += load.ids(rank, b) * kIndexBytes;
     }
     for (const ExchangeLookup &lookup : spec.lookups)
       if (lookup.pooling == Pooling::Mean)
@@ -66,15 +66,11 @@ private:
 
   void addOwner(size_t owner) {
     const StreamSet &set = layout.owners[owner];
-    int64_t ids = 0, values = 0, direct = 0;
-    for (size_t rank = 0; rank < count; ++rank) {
-      if (!likeBefore[rank]) {
-        ids = payloadBytes(set, rank);
-        Block block = blockOf(set, rank);
-        values = block.size;
-        direct = block.directSize;
-      }
-      addPair(owner, rank, ids, values, direct);
+    for (const DeviceRange &ranks : runs) {
+      int64_t ids = payloadBytes(set, ranks.begin);
+      Block block = blockOf(set, ranks.begin);
+      for (size_t rank = ranks.begin; rank < ranks.end; ++rank)
+        addPair(owner, rank, ids, block.size, block.directSize);
     }
     devices[owner][BufferKind::ReceivedIds] +=
         travels ? streamBytes(set) : startBytes(set);

@@ -23,17 +23,14 @@ public:
       addPlaces(rank);
       addStarts(rank);
     }
-    for (size_t owner = 0; owner < count; ++owner) {
-      int64_t ids = 0, values = 0;
-      for (size_t rank = 0; rank < count; ++rank) {
-        if (!likeBefore[rank]) {
-          ids = unpackedIdBytes(layout.owners[owner], rank) +
-                unpackedIdBytes(layout.locals[owner], rank);
-          values = paddedValues(layout.owners[owner], rank);
-        }
-        addPair(owner, rank, ids, values);
+    for (size_t owner = 0; owner < count; ++owner)
+      for (const DeviceRange &ranks : runs) {
+        int64_t ids = unpackedIdBytes(layout.owners[owner], ranks.begin) +
+                      unpackedIdBytes(layout.locals[owner], ranks.begin);
+        int64_t values = paddedValues(layout.owners[owner], ranks.begin);
+        for (size_t rank = ranks.begin; rank < ranks.end; ++rank)
+          addPair(owner, rank, ids, values);
       }
-    }
     if (layout.hasReplicated)
       addCopies();
     if (spec.weighted)
@@ -62,7 +59,7 @@ private:
           plan.tables[static_cast<size_t>(lookupOf(bucket.lookup).table)].rows;
       isSifted |= bucket.rows != Range{0, rows};
       layers = std::max(layers, bucket.layer + 1);
-      ids += bucket.layer == 0 ? load.idsOfBucket[rank][b] : 0;
+      ids += bucket.layer == 0 ? load.ids(rank, b) : 0;
     }
     auto buckets = static_cast<int64_t>(layout.buckets.size());
     devices[rank][BufferKind::Places] +=
@@ -148,12 +145,13 @@ void addGpuNorms(const ExchangePlan &plan,
                if (devices.size() > 1)
                  devices[to][BufferKind::Norms] += bytes;
              });
+  MostNorms most(plan, layouts, load);
   for (const std::vector<const ShardSpec *> &shards : shardsWithNorms(plan)) {
     bool areAligned = haveEqualRows(shards);
     for (const ShardSpec *shard : shards)
       devices[static_cast<size_t>(shard->devices.front())][BufferKind::Norms] +=
           kFloatBytes * (areAligned
-                             ? mostNorms(plan, layouts, load, *shard)
+                             ? most.of(*shard)
                              : load.distinctRows(shard->table, shard->rows));
   }
 }

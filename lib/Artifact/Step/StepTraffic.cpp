@@ -29,28 +29,83 @@ public:
            int64_t bytes) {
     (traffic.*kind)[from][to] += bytes;
   }
+  void add(PairBytes ExchangeTraffic::*kind, const DeviceRange &from, size_t to,
+           int64_t bytes) {
+    for (size_t device = from.begin; device < from.end; ++device)
+      add(kind, device, to, bytes);
+  }
+  void add(PairBytes ExchangeTraffic::*kind, size_t from, const DeviceRange &to,
+           int64_t bytes) {
+    for (size_t device = to.begin; device < to.end; ++device)
+      add(kind, from, device, bytes);
+  }
 
   ExchangeTraffic traffic;
 };
 
-/// Bytes between each device and the others, without a number for each pair.
-class DeviceSums {
+/// Bytes between each device and the others.
+class SumsOfDevices {
 public:
-  explicit DeviceSums(DeviceTraffic &traffic) : traffic(traffic) {}
+  explicit SumsOfDevices(size_t devices) : sums(devices), steps(devices + 1) {}
 
-  void add(PairBytes ExchangeTraffic::*kind, size_t from, size_t to,
-           int64_t bytes) {
-    if (from == to || kind == &ExchangeTraffic::ids)
+  void add(size_t a, size_t b, int64_t bytes) {
+    if (a == b)
       return;
-    bool isForward = kind == &ExchangeTraffic::results ||
-                     kind == &ExchangeTraffic::relayedResults;
-    std::vector<int64_t> &sums = isForward ? traffic.forward : traffic.backward;
-    sums[from] += bytes;
-    sums[to] += bytes;
+    sums[a] += bytes;
+    sums[b] += bytes;
+  }
+  /// Between a device and each of others.
+  void add(size_t device, const DeviceRange &others, int64_t bytes) {
+    bool isOne = others.contains(device);
+    sums[device] += bytes * static_cast<int64_t>(others.size());
+    sums[device] -= isOne ? 2 * bytes : 0;
+    steps[others.begin] += bytes;
+    steps[others.end] -= bytes;
+  }
+
+  std::vector<int64_t> total() const {
+    std::vector<int64_t> total = sums;
+    int64_t ofAll = 0;
+    for (size_t device = 0; device < total.size(); ++device)
+      total[device] += ofAll += steps[device];
+    return total;
   }
 
 private:
-  DeviceTraffic &traffic;
+  std::vector<int64_t> sums;
+  /// By how much more each device has than the one before it, beside `sums`.
+  std::vector<int64_t> steps;
+};
+
+/// The sums of PairTraffic for each device, in time and memory for each device,
+/// not for each pair.
+class DeviceSums {
+public:
+  explicit DeviceSums(size_t devices) : forward(devices), backward(devices) {}
+
+  void add(PairBytes ExchangeTraffic::*kind, size_t from, size_t to,
+           int64_t bytes) {
+    if (kind != &ExchangeTraffic::ids)
+      sumsOf(kind).add(from, to, bytes);
+  }
+  void add(PairBytes ExchangeTraffic::*kind, const DeviceRange &from, size_t to,
+           int64_t bytes) {
+    add(kind, to, from, bytes);
+  }
+  void add(PairBytes ExchangeTraffic::*kind, size_t from, const DeviceRange &to,
+           int64_t bytes) {
+    if (kind != &ExchangeTraffic::ids)
+      sumsOf(kind).add(from, to, bytes);
+  }
+
+  SumsOfDevices forward, backward;
+
+private:
+  SumsOfDevices &sumsOf(PairBytes ExchangeTraffic::*kind) {
+    bool isForward = kind == &ExchangeTraffic::results ||
+                     kind == &ExchangeTraffic::relayedResults;
+    return isForward ? forward : backward;
+  }
 };
 
 /// Counts what one exchange sends, by how it is sent, and adds it to `Sums`.
@@ -79,15 +134,11 @@ public:
     int64_t most = 0; // all-gather takes as many bytes of each
     for (size_t owner = 0; owner < count; ++owner) {
       const StreamSet &set = layout.owners[owner];
-      int64_t ids = 0, values = 0;
-      for (size_t rank = 0; rank < count; ++rank) {
-        if (!likeBefore[rank]) {
-          ids = unpackedIdBytes(set, rank) +
-                unpackedIdBytes(layout.locals[owner], rank);
-          values = paddedValues(set, rank) * wire;
-        }
-        addBothWays(rank, owner, ids, values);
-      }
+      for (const DeviceRange &ranks : runs)
+        addBothWays(ranks, owner,
+                    unpackedIdBytes(set, ranks.begin) +
+                        unpackedIdBytes(layout.locals[owner], ranks.begin),
+                    paddedValues(set, ranks.begin) * wire);
       most = std::max(most, paddedValues(layout.locals[owner], owner) * wire);
     }
     if (layout.hasReplicated && count > 1)
@@ -99,41 +150,41 @@ private:
   /// Ids of the ranks' samples for an owner, and the values for those ids.
   void addDirect(size_t owner) {
     const StreamSet &set = layout.owners[owner];
-    int64_t ids = 0, values = 0;
-    for (size_t rank = 0; rank < count; ++rank) {
-      if (!likeBefore[rank]) {
-        ids = payloadBytes(set, rank);
-        values = blockOf(set, rank).directSize * wire;
-      }
-      addBothWays(rank, owner, ids, values);
-    }
+    for (const DeviceRange &ranks : runs)
+      addBothWays(ranks, owner, payloadBytes(set, ranks.begin),
+                  blockOf(set, ranks.begin).directSize * wire);
   }
 
-  void addBothWays(size_t rank, size_t owner, int64_t ids, int64_t values) {
-    sums.add(&ExchangeTraffic::ids, rank, owner, ids);
-    sums.add(&ExchangeTraffic::results, owner, rank, values);
-    sums.add(&ExchangeTraffic::gradients, rank, owner, values);
+  void addBothWays(const DeviceRange &ranks, size_t owner, int64_t ids,
+                   int64_t values) {
+    sums.add(&ExchangeTraffic::ids, ranks, owner, ids);
+    sums.add(&ExchangeTraffic::results, owner, ranks, values);
+    sums.add(&ExchangeTraffic::gradients, ranks, owner, values);
   }
 
   void addToAll(size_t rank, int64_t bytes) {
-    for (size_t to = 0; to < count; ++to)
-      sums.add(&ExchangeTraffic::copies, rank, to, bytes);
+    sums.add(&ExchangeTraffic::copies, rank, DeviceRange{0, count}, bytes);
   }
 
   void addRelayed() {
     DeviceGroups groups(plan);
     HierarchicalSizes sizes(layout, groups, load.batches);
-    auto devices = static_cast<int64_t>(count);
-    for (int64_t device = 0; device < devices; ++device)
-      for (int64_t relay = 0; relay < devices; ++relay) {
-        auto d = static_cast<size_t>(device), r = static_cast<size_t>(relay);
-        int64_t inGroup = sizes.ownerToRelay(device, relay) * wire;
-        sums.add(&ExchangeTraffic::results, d, r, inGroup);
-        sums.add(&ExchangeTraffic::relayedGradients, r, d, inGroup);
-        int64_t across = sizes.relayToSamples(relay, device) * wire;
-        sums.add(&ExchangeTraffic::relayedResults, r, d, across);
-        sums.add(&ExchangeTraffic::gradients, d, r, across);
+    for (size_t device = 0; device < count; ++device) {
+      auto rank = static_cast<int64_t>(device);
+      GroupPlace place = groups.placeOf(rank);
+      for (int32_t relay : groups.group(place.group)) {
+        int64_t bytes = sizes.ownerToRelay(rank, relay) * wire;
+        auto r = static_cast<size_t>(relay);
+        sums.add(&ExchangeTraffic::results, device, r, bytes);
+        sums.add(&ExchangeTraffic::relayedGradients, r, device, bytes);
       }
+      for (int32_t relay : groups.devicesWithIndex(place.index)) {
+        int64_t bytes = sizes.relayToSamples(relay, rank) * wire;
+        auto r = static_cast<size_t>(relay);
+        sums.add(&ExchangeTraffic::relayedResults, r, device, bytes);
+        sums.add(&ExchangeTraffic::gradients, device, r, bytes);
+      }
+    }
   }
 
   const ExchangePlan &plan;
@@ -176,19 +227,14 @@ DeviceTraffic deviceTraffic(const ExchangePlan &plan,
                             const std::vector<ExchangeLayout> &layouts,
                             const StepLoad &load, Engine engine) {
   auto devices = static_cast<size_t>(plan.numDevices);
-  DeviceTraffic traffic{std::vector<int64_t>(devices),
-                        std::vector<int64_t>(devices)};
-  DeviceSums sums(traffic);
+  DeviceSums sums(devices);
   for (size_t x = 0; x < layouts.size(); ++x)
     countExchange(plan, layouts, load, engine, x, sums);
   countNorms(plan, layouts, load, engine,
              [&](size_t from, size_t to, int64_t bytes) {
-               if (from == to)
-                 return;
-               traffic.backward[from] += bytes;
-               traffic.backward[to] += bytes;
+               sums.backward.add(from, to, bytes);
              });
-  return traffic;
+  return {sums.forward.total(), sums.backward.total()};
 }
 
 } // namespace neuroshard

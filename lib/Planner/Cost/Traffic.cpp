@@ -93,9 +93,7 @@ StepLoad spreadEvenly(const ShardingProblem &problem, const ExchangePlan &plan,
     ExchangeLoad &exchange = load.exchanges.emplace_back();
     int64_t batch = featureBatch(
         problem, problem.features[static_cast<size_t>(exchanges[x].front())]);
-    for (int64_t rank = 0; rank < plan.numDevices; ++rank) {
-      int64_t samples =
-          batch / plan.numDevices + (rank < batch % plan.numDevices ? 1 : 0);
+    auto idsOfBuckets = [&](int64_t samples) {
       std::vector<int64_t> ids;
       for (const BucketLayout &bucket : layouts[x].buckets) {
         const Feature &feature = problem.features[static_cast<size_t>(
@@ -106,8 +104,15 @@ StepLoad spreadEvenly(const ShardingProblem &problem, const ExchangePlan &plan,
                             static_cast<double>(bucket.rows.size()) /
                             static_cast<double>(table.rows)));
       }
+      return std::make_shared<const std::vector<int64_t>>(std::move(ids));
+    };
+    for (int64_t rank = 0; rank < plan.numDevices; ++rank) {
+      int64_t samples =
+          batch / plan.numDevices + (rank < batch % plan.numDevices ? 1 : 0);
+      bool isLikeLast = rank > 0 && exchange.batches.back() == samples;
+      exchange.idsOfBucket.push_back(isLikeLast ? exchange.idsOfBucket.back()
+                                                : idsOfBuckets(samples));
       exchange.batches.push_back(samples);
-      exchange.idsOfBucket.push_back(std::move(ids));
     }
   }
   return load;

@@ -6,7 +6,7 @@
 #include "Units/SearchThreads.h"
 
 #include <algorithm>
-#include <numeric>
+#include <set>
 #include <tuple>
 
 using namespace neuroshard;
@@ -23,6 +23,14 @@ struct Run {
   std::vector<uint64_t> keys;
   /// Device of each entry of GreedyJob::order that is placed.
   std::vector<int> devices;
+  /// All devices by compute, then memory, if all are of one class. A device
+  /// leaves it with a new unit and comes back when that is priced.
+  std::set<std::tuple<double, int64_t, int>> byCompute;
+
+  std::tuple<double, int64_t, int> rankOf(int device) const {
+    return {totals.in(kSummary).loadOf(device).compute.total(),
+            totals.memoryOf(device).peakBytes(), device};
+  }
 };
 
 /// Facts that all runs of a job share.
@@ -54,6 +62,11 @@ private:
   void evaluateAll(size_t position);
   void chooseFor(size_t run, size_t position);
   int choose(const Run &run, const Unit &unit, double dimsCap) const;
+  int chooseOfOneClass(const Run &run, const Unit &unit, double dimsCap) const;
+  int chooseOfAny(const Run &run, const Unit &unit, double dimsCap) const;
+  bool isElsewhere(const Run &run, int device, const Unit &unit) const;
+  bool keepsCap(const Run &run, int device, const Unit &unit,
+                double dimsCap) const;
   bool allows(const Run &run, int device, const Unit &unit) const;
   bool fits(const Run &run, int device, const Unit &unit) const;
   void place(Run &run, int device, const UnitPtr &unit);
@@ -101,7 +114,8 @@ void LockStep::begin(size_t index, std::span<const double> caps) {
           .lastCap = caps.size() - 1,
           .totals = state.totals(),
           .keys = {},
-          .devices = {}};
+          .devices = {},
+          .byCompute = {}};
   for (int device = 0; batch.worthCaching() && device < context.deviceCount;
        ++device) {
     uint64_t &key = run.keys.emplace_back(context.classIndexOf(device) + 1);
@@ -109,6 +123,8 @@ void LockStep::begin(size_t index, std::span<const double> caps) {
       key = contentsKey(key, *job.units[unit]);
   }
   run.devices.reserve(job.order.size());
+  for (int device = 0; uniform && device < context.deviceCount; ++device)
+    run.byCompute.insert(run.rankOf(device));
   runs.push_back(std::move(run));
 }
 
@@ -125,19 +141,52 @@ bool LockStep::fits(const Run &run, int device, const Unit &unit) const {
          context.memoryOf(device);
 }
 
-/// The device for a unit, or -1. A separated table stays on its devices while
-/// they have room, which leaves others to the tables it is separated from.
+bool LockStep::keepsCap(const Run &run, int device, const Unit &unit,
+                        double dimsCap) const {
+  return run.totals.in(kSummary).loadOf(device).dims + unit.load.dims <=
+         dimsCap;
+}
+
+/// Is the unit of a separated table that the device does not hold?
+bool LockStep::isElsewhere(const Run &run, int device, const Unit &unit) const {
+  return unit.restricted && isSeparated(context, unit) &&
+         !run.totals.separation().holds(device, unit);
+}
+
+/// The device for a unit, or -1: the one that computes least. A separated table
+/// stays on its devices while they have room, which leaves others to the tables
+/// it is separated from.
 int LockStep::choose(const Run &run, const Unit &unit, double dimsCap) const {
-  bool separated = unit.restricted && isSeparated(context, unit);
+  return uniform ? chooseOfOneClass(run, unit, dimsCap)
+                 : chooseOfAny(run, unit, dimsCap);
+}
+
+/// The first in order that has room; with thousands of devices that is soon
+/// found.
+int LockStep::chooseOfOneClass(const Run &run, const Unit &unit,
+                               double dimsCap) const {
+  int other = -1;
+  for (const auto &[compute, bytes, device] : run.byCompute) {
+    bool elsewhere = isElsewhere(run, device, unit);
+    if ((elsewhere && other >= 0) || !keepsCap(run, device, unit, dimsCap) ||
+        !fits(run, device, unit) || !allows(run, device, unit))
+      continue;
+    if (!elsewhere)
+      return device;
+    other = device;
+  }
+  return other;
+}
+
+int LockStep::chooseOfAny(const Run &run, const Unit &unit,
+                          double dimsCap) const {
   int best = -1;
   std::tuple<bool, double, int64_t> bestKey;
   for (int device = 0; device < context.deviceCount; ++device) {
-    const DeviceLoad &load = run.totals.in(kSummary).loadOf(device);
-    if (!(load.dims + unit.load.dims <= dimsCap))
+    if (!keepsCap(run, device, unit, dimsCap))
       continue;
-    double compute =
-        (uniform ? load.compute : computeAfter(run, device)).total();
-    bool elsewhere = separated && !run.totals.separation().holds(device, unit);
+    double compute = computeAfter(run, device).total();
+    bool elsewhere = isElsewhere(run, device, unit);
     if (best >= 0 && std::tuple(elsewhere, compute) >
                          std::tuple(std::get<0>(bestKey), std::get<1>(bestKey)))
       continue;
@@ -182,6 +231,8 @@ void LockStep::place(Run &run, int device, const UnitPtr &unit) {
     uint64_t &key = run.keys[static_cast<size_t>(device)];
     key = contentsKey(key, *unit);
   }
+  if (uniform)
+    run.byCompute.erase(run.rankOf(device));
   run.totals.add(device, *unit);
   run.devices.push_back(device);
 }
@@ -243,12 +294,21 @@ void LockStep::evaluatePlaced(size_t position) {
                             request(runs[i], runs[i].devices.back(), nullptr));
   batch.run();
   for (auto [run, result] : requests) {
-    int device = runs[run].devices.back();
-    runs[run].totals.in(kSummary).setCompute(device, batch[result]);
+    Run &placed = runs[run];
+    int device = placed.devices.back();
+    placed.totals.in(kSummary).setCompute(device, batch[result]);
+    if (uniform)
+      placed.byCompute.insert(placed.rankOf(device));
   }
 }
 
 bool LockStep::step(size_t position) {
+  // After the deadline there is time for one placement only: without a cap it
+  // is most likely to find room.
+  if (context.deadlinePassed())
+    std::erase_if(runs, [&](const Run &run) {
+      return run.lastCap + 1 < facts[run.job].dimCaps.size();
+    });
   if (!uniform)
     evaluateAll(position);
   bool any = false;

@@ -95,9 +95,10 @@ int64_t DefaultSearch::stepBudget(const std::vector<UnitPtr> &units) const {
 /// what a family lacks (cuts by rows, say). One solution may start several
 /// searches.
 std::vector<const InitialSolution *> DefaultSearch::chooseStarts() const {
-  double best = kInfiniteMs;
-  for (const InitialSolution &start : solutions)
-    best = std::min(best, start.costMs);
+  // After the deadline there is no time to improve several.
+  if (context.deadlinePassed())
+    return {&cheapestStart()};
+  double best = cheapestStart().costMs;
   std::array<std::vector<const InitialSolution *>, kFamilies> families;
   for (const InitialSolution &start : solutions)
     if (start.costMs <= kHopeful * best)
@@ -145,6 +146,8 @@ void DefaultSearch::improveStarts(const std::vector<UnitPtr> &units) {
   int64_t budget = stepBudget(units);
   std::vector<Chain> chains;
   for (const InitialSolution *start : chooseStarts()) {
+    if (!chains.empty() && context.deadlinePassed())
+      break;
     Board board(context, *start->wholes, start->state);
     int pieces = board.pieceCount();
     chains.push_back({std::move(board), start, pieces});

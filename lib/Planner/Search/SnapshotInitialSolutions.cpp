@@ -57,7 +57,11 @@ void neuroshard::addSnapshotSolutions(const SearchContext &context,
                                       std::vector<InitialSolution> &solutions,
                                       SearchOutcome &outcome) {
   size_t count = context.periods.size() + 1;
-  for (size_t i = 0; i < count && !context.deadlinePassed(); ++i) {
+  double end =
+      context.seconds() +
+      context.options.deadlineSeconds.value_or(kInfiniteMs) * kDeadlineShare;
+  for (size_t i = 0;
+       i < count && !context.deadlinePassed() && context.seconds() < end; ++i) {
     SearchOptions options = optionsWithin(context, i, count);
     bool summary = i == 0;
     if (!summary)

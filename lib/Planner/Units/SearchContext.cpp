@@ -65,8 +65,7 @@ SearchContext::SearchContext(const ShardingProblem &given,
       pieces(std::make_unique<UnitStore>()),
       computes(std::make_unique<ComputeCache>()),
       threads(std::make_unique<SearchThreads>(threadsFor(options))),
-      progress(std::make_unique<Progress>()),
-      start(std::chrono::steady_clock::now()) {
+      progress(std::make_unique<Progress>()) {
   for (size_t i = 0; i < given.snapshots.size(); ++i)
     periods.push_back(periodOf(given, i, problem));
   for (size_t i = 0; i < problem.tables.size(); ++i)

@@ -29,6 +29,9 @@ enum class RowWidths {
 /// A problem with everything derived from it that does not change during a
 /// search.
 class SearchContext {
+  /// First, since making a context counts as time of the search.
+  std::chrono::steady_clock::time_point start =
+      std::chrono::steady_clock::now();
   /// Only of a problem with snapshots.
   std::optional<const ShardingProblem> summary;
 
@@ -131,7 +134,6 @@ private:
   std::unique_ptr<ComputeCache> computes;
   std::unique_ptr<SearchThreads> threads;
   std::unique_ptr<Progress> progress;
-  std::chrono::steady_clock::time_point start;
 };
 
 } // namespace neuroshard

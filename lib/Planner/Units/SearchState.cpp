@@ -20,28 +20,40 @@ SearchState::SearchState(const SearchContext &context,
     cuts.add(*unit);
   for (size_t i = 0; i < allUnits.size(); ++i)
     if (allUnits[i]->forcedDevice != -1)
-      place(i, allUnits[i]->forcedDevice);
+      hold(i, allUnits[i]->forcedDevice);
+  // Once for all units of a device.
+  for (int device = 0; device < context.deviceCount; ++device)
+    if (!unitsOn(device).empty())
+      updateCompute(device);
 }
 
-void SearchState::addTo(int device, size_t unit) {
-  lists[static_cast<size_t>(device)].push_back(unit);
-  sums.add(device, *allUnits[unit]);
+void SearchState::updateCompute(int device) {
   sums.in(kSummary).setCompute(device, computeOf(device, nullptr));
+}
+
+void SearchState::hold(size_t unit, int device) {
+  devices[unit] = device;
+  bool isEverywhere = device == Unit::kEverywhere;
+  int end = isEverywhere ? context().deviceCount : device + 1;
+  for (int each = isEverywhere ? 0 : device; each < end; ++each) {
+    lists[static_cast<size_t>(each)].push_back(unit);
+    sums.add(each, *allUnits[unit]);
+  }
 }
 
 void SearchState::removeFrom(int device, size_t unit) {
   std::vector<size_t> &list = lists[static_cast<size_t>(device)];
   list.erase(std::find(list.begin(), list.end(), unit));
   sums.remove(device, *allUnits[unit]);
-  sums.in(kSummary).setCompute(device, computeOf(device, nullptr));
+  updateCompute(device);
 }
 
 void SearchState::place(size_t unit, int device) {
-  devices[unit] = device;
+  hold(unit, device);
   if (device != Unit::kEverywhere)
-    return addTo(device, unit);
+    return updateCompute(device);
   for (int each = 0; each < context().deviceCount; ++each)
-    addTo(each, unit);
+    updateCompute(each);
 }
 
 void SearchState::remove(size_t unit) {

@@ -68,7 +68,9 @@ public:
   const SearchContext &context() const { return *owner; }
 
 private:
-  void addTo(int device, size_t unit);
+  /// place() but for the device's compute.
+  void hold(size_t unit, int device);
+  void updateCompute(int device);
   void removeFrom(int device, size_t unit);
   ComputeMs computeOf(int device, const Unit *added) const;
   double costInMs(size_t period) const;

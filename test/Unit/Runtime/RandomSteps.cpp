@@ -139,7 +139,8 @@ ExchangeLoad exchangeLoad(const ExchangeLayout &layout,
         }
       ids.push_back(count);
     }
-    load.idsOfBucket.push_back(std::move(ids));
+    load.idsOfBucket.push_back(
+        std::make_shared<const std::vector<int64_t>>(std::move(ids)));
   }
   return load;
 }
