@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <ctime>
 #include <dlfcn.h>
 #include <mutex>
 #include <thread>
@@ -30,12 +31,29 @@ IsFinalizing findIsFinalizing() {
   return nullptr;
 }
 
-void endAfterFinalizing(IsFinalizing isFinalizing,
-                        std::chrono::duration<double> limit) {
+using Seconds = std::chrono::duration<double>;
+
+/// CPU time of this process.
+Seconds cpuTime() {
+  timespec time;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) +
+         std::chrono::nanoseconds(time.tv_nsec);
+}
+
+/// Ends the process when it has done nothing for so long. What works, however
+/// slowly, does not wait for other ranks.
+void endAfterFinalizing(IsFinalizing isFinalizing, Seconds limit) {
   constexpr auto kSlice = 100ms; // counted: the process may be stopped
-  for (std::chrono::duration<double> hung{}; hung < limit;
-       hung += isFinalizing() ? kSlice : 0ms)
+  constexpr auto kIdle = 2ms;    // this thread itself takes less
+  Seconds hung{}, before = cpuTime();
+  while (hung < limit) {
     std::this_thread::sleep_for(kSlice);
+    Seconds now = cpuTime();
+    bool works = !isFinalizing() || now - before > kIdle;
+    hung = works ? Seconds{} : Seconds(hung + kSlice);
+    before = now;
+  }
   std::fputs("neuroshard: this process has failed and still waits for other "
              "ranks; it ends now\n",
              stderr);
@@ -43,14 +61,12 @@ void endAfterFinalizing(IsFinalizing isFinalizing,
 }
 
 /// For a process that ends because of an error: ends it if freeing the
-/// interpreter takes longer.
+/// interpreter hangs for so long.
 void endProcessAfterExit(double seconds) {
   static std::once_flag once;
   std::call_once(once, [&] {
     if (IsFinalizing isFinalizing = findIsFinalizing())
-      std::thread(endAfterFinalizing, isFinalizing,
-                  std::chrono::duration<double>(seconds))
-          .detach();
+      std::thread(endAfterFinalizing, isFinalizing, Seconds(seconds)).detach();
   });
 }
 

@@ -21,8 +21,8 @@ from neuroshard._group.silence import silence
 from neuroshard._torch_library import load_library
 from neuroshard.errors import GroupError
 
-# Seconds that a failed process has for freeing the interpreter, after its exit handlers, even if a
-# collective that cannot end still runs.
+# Seconds that a failed process may do nothing while the interpreter is freed, after its exit
+# handlers: it then waits for a collective that cannot end.
 EXIT_S = 8.0
 
 _numbers = itertools.count()
