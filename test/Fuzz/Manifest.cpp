@@ -16,10 +16,12 @@ static void priceStep(const Manifest &manifest) {
   auto devices = static_cast<size_t>(manifest.numDevices);
   StepLoad load;
   load.distinctRows = [](int32_t, const Range &) { return 1; };
-  for (const ExchangeLayout &layout : manifest.layouts)
+  for (const ExchangeLayout &layout : manifest.layouts) {
+    auto ids = std::make_shared<const std::vector<int64_t>>(
+        layout.buckets.size(), 2);
     load.exchanges.push_back(
-        {std::vector<int64_t>(devices, 8),
-         {devices, std::vector<int64_t>(layout.buckets.size(), 2)}});
+        {std::vector<int64_t>(devices, 8), {devices, std::move(ids)}});
+  }
   for (Engine engine : {Engine::Cpu, Engine::Gpu})
     deviceTraffic(manifest, manifest.layouts, load, engine);
 }

@@ -22,7 +22,6 @@ namespace neuroshard {
 /// every entry begin at 16 bytes, and has no relays.
 enum class Engine { Cpu, Gpu };
 
-/// Samples and ids of one step in an exchange.
 /// Devices that follow each other.
 struct DeviceRange {
   size_t begin = 0, end = 0;
@@ -31,6 +30,7 @@ struct DeviceRange {
   size_t size() const { return end - begin; }
 };
 
+/// Samples and ids of one step in an exchange.
 struct ExchangeLoad {
   std::vector<int64_t> batches; ///< per device: its samples.
   /// Per device: how many of its ids fall into each bucket. Devices with the
