@@ -21,9 +21,21 @@ void forEachColumn(Scale &scale, Visit visit) {
   visit("max", scale.max);
 }
 
-bool allFinite(const std::vector<float> &values) {
+/// Limits of the numbers in a file, far above those of trained models: five
+/// layers of at most kMaxLayerWidth inputs and outputs stay finite within them,
+/// so that no prediction is NaN.
+constexpr float kMaxFeature = 1000, kLeastStd = 1e-9f, kMaxWeight = 100;
+
+/// False for NaN, too.
+bool allWithin(const std::vector<float> &values, float limit) {
   return std::all_of(values.begin(), values.end(),
-                     [](float value) { return std::isfinite(value); });
+                     [&](float value) { return std::abs(value) <= limit; });
+}
+
+std::string finiteUpTo(const char *what, float limit) {
+  return std::string("expected finite ") + what + " in [-" +
+         std::to_string(static_cast<int>(limit)) + ", " +
+         std::to_string(static_cast<int>(limit)) + "]";
 }
 
 } // namespace
@@ -56,16 +68,17 @@ void neuroshard::checkScale(const std::string &name, const FeatureScale &scale,
           errors.push_back(
               {where, "expected " + std::to_string(features.size()) +
                           " numbers, got " + std::to_string(values.size())});
-        else if (!allFinite(values))
-          errors.push_back({where, "expected finite numbers"});
+        else if (!allWithin(values, kMaxFeature))
+          errors.push_back({where, finiteUpTo("numbers", kMaxFeature)});
       });
   if (errors.size() != before)
     return;
   for (size_t i = 0; i < features.size(); ++i) {
-    if (!(scale.std[i] > 0))
-      errors.push_back({name + ".std", "expected positive numbers, got " +
-                                           std::to_string(scale.std[i]) +
-                                           " for " + inQuotes(features[i])});
+    if (!(scale.std[i] >= kLeastStd))
+      errors.push_back(
+          {name + ".std", "expected positive numbers of at least 1e-9, got " +
+                              std::to_string(scale.std[i]) + " for " +
+                              inQuotes(features[i])});
     if (scale.min[i] > scale.max[i])
       errors.push_back({name + ".min", "it is above " + name + ".max for " +
                                            inQuotes(features[i])});
@@ -84,8 +97,9 @@ void neuroshard::checkLayer(const std::string &name, const DenseLayer &layer,
            layer.bias.size() != static_cast<size_t>(layer.out))
     errors.push_back({name, "its weights or biases do not match its "
                             "inputs and outputs"});
-  else if (!allFinite(layer.weight) || !allFinite(layer.bias))
-    errors.push_back({name, "expected finite weights and biases"});
+  else if (!allWithin(layer.weight, kMaxWeight) ||
+           !allWithin(layer.bias, kMaxWeight))
+    errors.push_back({name, finiteUpTo("weights and biases", kMaxWeight)});
 }
 
 void neuroshard::checkCard(const std::string &card, Diagnostics &errors) {

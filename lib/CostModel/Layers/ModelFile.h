@@ -32,12 +32,13 @@ std::string inQuotes(std::string_view text);
 // Checks
 //===----------------------------------------------------------------------===//
 
-/// Finite numbers, one per feature; std > 0; min <= max.
+/// Numbers in [-1000, 1000], one per feature; std >= 1e-9; min <= max.
 void checkScale(const std::string &name, const FeatureScale &scale,
                 std::span<const std::string_view> features,
                 Diagnostics &errors);
 
-/// `in` inputs; at most kMaxLayerWidth outputs; finite numbers of that count.
+/// `in` inputs; at most kMaxLayerWidth outputs; numbers of that count, in
+/// [-100, 100].
 void checkLayer(const std::string &name, const DenseLayer &layer, int64_t in,
                 Diagnostics &errors);
 

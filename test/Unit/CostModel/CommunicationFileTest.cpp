@@ -130,6 +130,13 @@ const Damage kDamages[] = {
                  std::numeric_limits<float>::infinity());
      },
      "member2.phi.1", "finite"},
+    // Overflows in the layers: the prediction was NaN.
+    {"HugeWeight",
+     [](TensorFile &f) { setWeight(f, "member0.phi.0.weight", -3e38f); },
+     "member0.phi.0", "finite weights and biases in [-100, 100]"},
+    {"TinyStd",
+     [](TensorFile &f) { setNumber(f, "device_features.std", 1e-40f); },
+     "device_features.std", "at least 1e-9"},
     {"NoBias", [](TensorFile &f) { f.tensors.erase("member0.phi.1.bias"); },
      "member0.phi.1.bias", ""},
     {"OtherTensor",
