@@ -1,38 +1,33 @@
-//===- Bytecode.cpp - Fuzzes the reader of bytecode -----------------------===//
+//===- Bytecode.cpp - Fuzzes the verifiers behind bytecode ----------------===//
+///
+/// \file
+/// MLIR's reader of bytecode is not made for damaged files (that of LLVM 22.1.8
+/// hangs on some), so an input is a text: it is read without the verifiers,
+/// written as bytecode, and that is read with them.
+//===----------------------------------------------------------------------===//
 
 #include "Fuzz.h"
 #include "MlirInput.h"
 #include "TokenMutator.h"
 
-#include "mlir/Bytecode/BytecodeReader.h"
-#include "llvm/Support/MemoryBuffer.h"
+#include "mlir/Parser/Parser.h"
 
 using namespace mlir;
 using namespace neuroshard::fuzz;
 
-static bool holdsBytecode(std::string_view input) {
-  return isBytecode(llvm::MemoryBufferRef(llvm::StringRef(input), "input"));
+static OwningOpRef<ModuleOp> readUnverified(std::string_view input,
+                                            MLIRContext &context) {
+  ErrorCount errors(context);
+  ParserConfig config(&context, /*verifyAfterParse=*/false);
+  return parseSourceString<ModuleOp>(llvm::StringRef(input), config);
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  std::string_view input = textOf(data, size);
-  if (!holdsBytecode(input))
-    return 0;
-  if (OwningOpRef<ModuleOp> module = readModule(input, freshContext()))
-    printModule(*module);
+  MLIRContext &context = freshContext();
+  OwningOpRef<ModuleOp> module = readUnverified(textOf(data, size), context);
+  if (module)
+    readModule(writeBytecode(*module), context);
   return 0;
 }
 
-/// Changes the bytes of bytecode, and makes bytecode of FileCheck tests.
-static size_t mutateBytecode(uint8_t *data, size_t size, size_t maxSize,
-                             unsigned seed) {
-  if (holdsBytecode(textOf(data, size)))
-    return LLVMFuzzerMutate(data, size, maxSize);
-  size = mutateTokens(data, size, maxSize, seed);
-  if (OwningOpRef<ModuleOp> module =
-          readModule(textOf(data, size), freshContext()))
-    return replaceInput(writeBytecode(*module), data, size, maxSize);
-  return size;
-}
-
-NEUROSHARD_FUZZ_MUTATOR(mutateBytecode)
+NEUROSHARD_FUZZ_MUTATOR(mutateTokens)

@@ -40,7 +40,7 @@ TARGETS = {
     "planner-capi": Target(400),
     "dialect-capi": Target(2000),
     "ir": Target(2000, seeds=(*IR, "test/Conversion")),
-    "bytecode": Target(2000, seeds=("test/bytecode", "test/Dialect")),
+    "bytecode": Target(2000, seeds=IR),
     "pipelines": Target(600, seeds=(*IR, "test/Conversion")),
     "checkpoint": Target(400),
     "exported": Target(40),

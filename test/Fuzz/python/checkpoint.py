@@ -1,6 +1,7 @@
 """Fuzzes the reader of checkpoints that others may have written: .metadata, and the values that
 are no tensors. Whatever they hold, load() ends or raises a CheckpointError, and runs no code."""
 
+import codecs
 import io
 import os
 import struct
@@ -48,6 +49,9 @@ class Reader:
                  checkpoint_id=folder)
         self.metadata = (folder / METADATA).read_bytes()
         self.values = (folder / VALUES).read_bytes()
+        # What is imported when it is first needed runs code, too.
+        checkpoint.load(folder, target())
+        codecs.lookup("raw_unicode_escape")
         sys.addaudithook(self.watch)
 
     def watch(self, event, arguments):
