@@ -113,10 +113,13 @@ FEW = {
 
 
 @pytest.mark.parametrize("name", FEW)
-def test_examples_of_few(name):
+def test_examples_of_few(name, tmp_path):
     function, example, calls = FEW[name]
     model = Of(function).eval()
-    compare(model, neuroshard.export(model, example, batch=8), calls)
+    exported = neuroshard.export(model, example, batch=8)
+    exported.save(tmp_path / "model", weights=True)
+    compare(model, exported, calls)
+    compare(model, neuroshard.load_export(tmp_path / "model"), calls)
 
 
 def test_branch_on_one_sample():

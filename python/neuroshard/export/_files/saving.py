@@ -11,7 +11,7 @@ import torch
 
 from neuroshard.export._files.checksums import place_of, record_text, require_path
 from neuroshard.export._files.record import describe
-from neuroshard.export._files.torch_programs import write_program
+from neuroshard.export._files.torch_programs import Input, write_program
 from neuroshard.export.errors import ExportError
 
 if TYPE_CHECKING:
@@ -49,13 +49,21 @@ def save(model: SplitModel, path: pathlib.Path, weights: bool) -> list[pathlib.P
 def _writers(model: SplitModel, weights: bool) -> dict[str, Callable[[pathlib.Path], object]]:
     """The function that writes each file, by the ending of its name; path.json excepted."""
     ids, dense, example = model.ids, model.dense, model.example()
+    sizes = {one.name: one.of for one in model.arguments.sizes.sizes if one.position == 0}
+
+    def inputs(names: Sequence[str]) -> list[Input]:
+        return [(example[name], not isinstance(sizes.get(name, 0), int)) for name in names]
+
+    def rows() -> list[Input]:
+        return [(one, lookup.shape[0] is None)
+                for one, lookup in zip(model.example_rows(), model.lookups)]
+
     writers = {
         "mlir": lambda place: place.write_text(model.mlir, encoding="utf-8"),
         "ids.pt2": lambda place: write_program(
-            ids.module, [*(example[name] for name in ids.inputs),
-                         *_own(model, ids.parameters)], place),
+            ids.module, [*inputs(ids.inputs), *_own(model, ids.parameters)], place),
         "dense.pt2": lambda place: write_program(
-            dense.module, [*_rows(model), *(example[one.name] for one in dense.inputs),
+            dense.module, [*rows(), *inputs([one.name for one in dense.inputs]),
                            *_own(model, dense.parameters)], place)}
     if weights:
         try:
@@ -67,14 +75,6 @@ def _writers(model: SplitModel, weights: bool) -> dict[str, Callable[[pathlib.Pa
     return writers
 
 
-def _rows(model: SplitModel) -> list[torch.Tensor]:
-    """The rows of the example; two where it has fewer and their number is dynamic, since torch
-    treats 0 and 1 as constants."""
-    return [torch.zeros(2, *one.shape[1:], dtype=one.dtype)
-            if one.shape[0] < 2 and lookup.shape[0] is None else one
-            for one, lookup in zip(model.example_rows(), model.lookups)]
-
-
 def _require_weights(model: SplitModel) -> None:
     own = [*(("table", one.name, one.parameter) for one in model.tables),
            *(("parameter", one.parameter, one.parameter) for one in model.parameters)]
@@ -84,9 +84,8 @@ def _require_weights(model: SplitModel) -> None:
                               f"to save; expected weights=False, or a {kind} with values")
 
 
-def _own(model: SplitModel, values: Sequence[Value]) -> list[torch.Tensor]:
-    """Values as parameters, whose sizes torch.export takes as constants."""
-    return [torch.nn.Parameter(model.state[one.parameter].detach(), requires_grad=False)
+def _own(model: SplitModel, values: Sequence[Value]) -> list[Input]:
+    return [(torch.nn.Parameter(model.state[one.parameter].detach(), requires_grad=False), False)
             for one in values]
 
 

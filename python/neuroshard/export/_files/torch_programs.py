@@ -20,14 +20,16 @@ from neuroshard.export.errors import ExportError
 _PACKAGES = {"fbgemm": "fbgemm_gpu"}
 
 
-def write_program(module: torch.fx.GraphModule, example: Sequence[torch.Tensor],
+# An example, and whether the program is for any first size of it.
+Input = tuple[torch.Tensor, bool]
+
+
+def write_program(module: torch.fx.GraphModule, inputs: Sequence[Input],
                   path: pathlib.Path) -> None:
-    """Writes a program for any number of samples, with its tensor results alone."""
-    free = {0: torch.export.Dim.AUTO}
-    shapes = tuple(free if one.dim() and not isinstance(one, torch.nn.Parameter) else None
-                   for one in example)
+    """Writes a program with its tensor results alone."""
+    shapes = tuple({0: torch.export.Dim.AUTO} if free else None for _, free in inputs)
     with exact_guards():
-        program = torch.export.export(_of_tensors(module), tuple(map(_held, example)),
+        program = torch.export.export(_of_tensors(module), tuple(_held(one) for one, _ in inputs),
                                       dynamic_shapes=shapes)
     _require_plain(program.graph_signature)
     program.example_inputs = None  # among them the parameters
