@@ -23,22 +23,35 @@ void NeuroShardDialect::registerTypes() {
 // JaggedType
 //===----------------------------------------------------------------------===//
 
-LogicalResult
-JaggedType::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
-                   ArrayRef<StringAttr> features, Type idType, bool) {
-  if (features.empty())
-    return emitError() << "jagged type must have at least one feature";
-  llvm::DenseSet<StringAttr> seen;
-  for (StringAttr feature : features) {
-    if (feature.empty())
-      return emitError() << "feature names must not be empty";
-    if (!seen.insert(feature).second)
-      return emitError() << "feature names must be unique, got " << feature
-                         << " twice";
-  }
+using EmitError = llvm::function_ref<InFlightDiagnostic()>;
+
+/// `seen`: the features before it.
+static LogicalResult verifyFeature(EmitError emitError, StringAttr feature,
+                                   llvm::DenseSet<StringAttr> &seen) {
+  if (feature.empty())
+    return emitError() << "feature names must not be empty";
+  if (!seen.insert(feature).second)
+    return emitError() << "feature names must be unique, got " << feature
+                       << " twice";
+  return success();
+}
+
+static LogicalResult verifyIdType(EmitError emitError, Type idType) {
   if (!idType.isSignlessInteger(32) && !idType.isSignlessInteger(64))
     return emitError() << "ids must be i32 or i64, got: " << idType;
   return success();
+}
+
+LogicalResult JaggedType::verify(EmitError emitError,
+                                 ArrayRef<StringAttr> features, Type idType,
+                                 bool) {
+  if (features.empty())
+    return emitError() << "jagged type must have at least one feature";
+  llvm::DenseSet<StringAttr> seen;
+  for (StringAttr feature : features)
+    if (failed(verifyFeature(emitError, feature, seen)))
+      return failure();
+  return verifyIdType(emitError, idType);
 }
 
 std::optional<int64_t> JaggedType::indexOf(StringAttr feature) const {
@@ -50,27 +63,36 @@ std::optional<int64_t> JaggedType::indexOf(StringAttr feature) const {
 
 Type JaggedType::parse(AsmParser &parser) {
   SmallVector<StringAttr> features;
+  llvm::DenseSet<StringAttr> seen;
   Type idType;
+  // Errors point at the part that is wrong, and at the list if it is empty.
+  llvm::SMLoc place;
+  auto emitError = [&] { return parser.emitError(place); };
   auto parseFeature = [&]() -> ParseResult {
     std::string name;
+    place = parser.getCurrentLocation();
     if (parser.parseString(&name))
       return failure();
     features.push_back(StringAttr::get(parser.getContext(), name));
-    return success();
+    return verifyFeature(emitError, features.back(), seen);
   };
-  if (parser.parseLess() ||
-      parser.parseCommaSeparatedList(AsmParser::Delimiter::Square,
+  if (parser.parseLess())
+    return {};
+  llvm::SMLoc list = parser.getCurrentLocation();
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square,
                                      parseFeature) ||
-      parser.parseComma() || parser.parseType(idType))
+      parser.parseComma())
+    return {};
+  place = parser.getCurrentLocation();
+  if (parser.parseType(idType) || failed(verifyIdType(emitError, idType)))
     return {};
   bool weighted = succeeded(parser.parseOptionalComma());
   if (weighted && parser.parseKeyword("weighted"))
     return {};
   if (parser.parseGreater())
     return {};
-  return parser.getChecked<JaggedType>(parser.getCurrentLocation(),
-                                       parser.getContext(), features, idType,
-                                       weighted);
+  return parser.getChecked<JaggedType>(list, parser.getContext(), features,
+                                       idType, weighted);
 }
 
 void JaggedType::print(AsmPrinter &printer) const {

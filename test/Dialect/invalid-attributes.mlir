@@ -146,13 +146,17 @@ func.func private @f(!neuroshard.jagged<[""], i64>)
 
 // -----
 
-// expected-error@below {{feature names must be unique, got "a" twice}}
-func.func private @f(!neuroshard.jagged<["a", "a"], i64>)
+func.func private @f(!neuroshard.jagged<["a",
+    // expected-error@below {{feature names must be unique, got "a" twice}}
+    "a"],
+    i64>)
 
 // -----
 
-// expected-error@below {{ids must be i32 or i64, got: 'i16'}}
-func.func private @f(!neuroshard.jagged<["a"], i16>)
+func.func private @f(!neuroshard.jagged<["a"],
+    // expected-error@below {{ids must be i32 or i64, got: 'i16'}}
+    i16
+    >)
 
 // -----
 
