@@ -78,6 +78,14 @@ FailureOr<Topology> topologyOption(MLIRContext *context) {
   return emitDiagnostics(UnknownLoc::get(context), topology.error());
 }
 
+/// Fails when the option gives a topology beside that of the module.
+LogicalResult refuseSecondTopology(Operation *topology) {
+  if (options().topology.empty())
+    return success();
+  return topology->emitError(
+      "the module has a topology, and --topology gives another");
+}
+
 OwningOpRef<Operation *> workloadToMLIR(llvm::SourceMgr &sources,
                                         MLIRContext *context) {
   auto [text, name] = inputOf(sources);
@@ -121,13 +129,19 @@ LogicalResult mlirToWorkload(Operation *op, llvm::raw_ostream &output) {
   if (failed(problem))
     return failure();
   if (*plan) {
+    if (failed(refuseSecondTopology(*plan)))
+      return failure();
     fixShards(*plan, *problem);
   } else {
     FailureOr<TopologyOp> topologyOp = findTopology(module);
     if (failed(topologyOp))
       return failure();
-    if (*topologyOp) {
-      FailureOr<Topology> topology = topologyFromIR(*topologyOp);
+    if (*topologyOp || !options().topology.empty()) {
+      if (*topologyOp && failed(refuseSecondTopology(*topologyOp)))
+        return failure();
+      FailureOr<Topology> topology = *topologyOp
+                                         ? topologyFromIR(*topologyOp)
+                                         : topologyOption(op->getContext());
       if (failed(topology))
         return failure();
       problem->topology = std::move(*topology);
@@ -151,6 +165,8 @@ LogicalResult planToJson(Operation *op, llvm::raw_ostream &output) {
     return failure();
   if (!*planOp)
     return emitError(module.getLoc(), "the module has no plan");
+  if (failed(refuseSecondTopology(*planOp)))
+    return failure();
   FailureOr<ShardingPlan> plan = planFromIR(*planOp);
   if (failed(plan))
     return failure();
@@ -161,7 +177,9 @@ LogicalResult planToJson(Operation *op, llvm::raw_ostream &output) {
 /// The plan op to write `plan` to.
 FailureOr<PlanOp> planOpFor(const ShardingPlan &plan, ModuleOp module) {
   FailureOr<PlanOp> found = findPlan(module, options().planName);
-  if (failed(found) || *found)
+  if (failed(found) || (*found && failed(refuseSecondTopology(*found))))
+    return failure();
+  if (*found)
     return found;
   FailureOr<TopologyOp> topologyOp = findTopology(module);
   if (failed(topologyOp))
@@ -175,6 +193,8 @@ FailureOr<PlanOp> planOpFor(const ShardingPlan &plan, ModuleOp module) {
     if (failed(topology))
       return failure();
     topologyOp = topologyToIR(*topology, module);
+  } else if (failed(refuseSecondTopology(*topologyOp))) {
+    return failure();
   }
   std::string name =
       options().planName.empty() ? "plan" : options().planName.getValue();
