@@ -10,7 +10,7 @@
 // CHECK: func.func @caller
 // ALL: func.func @one
 // ALL: func.func @two
-// CALLED: error: '@two' has lookups and is not the entry '@caller', but is used by what stays; inline it
+// CALLED: error: '@two' has lookups and is not the entry '@caller', but is used by what stays; inline it first: --inline
 // CALLED: note: it is used here
 // NONE: error: the module has no function '@none' with a body (option 'entry')
 

@@ -87,3 +87,18 @@ func.func @forward(%ids: !ids, %g: tensor<?x4xf32>, %lr: f32, %step: i64) -> ten
     gradients(%g : tensor<?x4xf32>) learning_rate %lr step %step
   return %0 : tensor<?x4xf32>
 }
+
+// -----
+
+!ids = !neuroshard.jagged<["a"], i64>
+neuroshard.table private @t : 10 x 4 x f32
+// expected-error@below {{'@helper' has lookups and is called; inline it first: --inline}}
+func.func @helper(%ids: !ids) -> tensor<?x4xf32> {
+  %0 = neuroshard.lookup sum @t[%ids, "a"] : !ids -> tensor<?x4xf32>
+  return %0 : tensor<?x4xf32>
+}
+func.func @forward(%ids: !ids) -> tensor<?x4xf32> {
+  // expected-note@below {{it is called here}}
+  %0 = call @helper(%ids) : (!ids) -> tensor<?x4xf32>
+  return %0 : tensor<?x4xf32>
+}

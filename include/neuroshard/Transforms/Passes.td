@@ -39,7 +39,8 @@ def Outline : Pass<"neuroshard-outline", "::mlir::ModuleOp"> {
     after the definition of the ids, the call of wait right before the first use
     of a result; ids that are made later than that move up if they can. Lookups
     without a used result are dropped. All lookups must be in the top block of the
-    entry function: every device takes part in every lookup. With the option
+    entry function, which nothing calls (`--inline` brings those of called
+    functions there): every device takes part in every lookup. With the option
     `entry` other functions with lookups are erased as by
     `neuroshard-keep-entry`.
 

@@ -56,7 +56,9 @@ LogicalResult neuroshard::keepEntry(ModuleOp module, llvm::StringRef entry) {
       InFlightDiagnostic diagnostic =
           function.emitError("'@")
           << function.getSymName() << "' has lookups and is not the entry '@"
-          << entry << "', but is used by what stays; inline it";
+          << entry
+          << "', but is used by what stays; inline it "
+             "first: --inline";
       diagnostic.attachNote(user->getLoc()) << "it is used here";
       return diagnostic;
     }

@@ -42,6 +42,7 @@ public:
 
 private:
   LogicalResult checkNames();
+  LogicalResult checkCalls();
   LogicalResult defineIdsBefore(Operation *firstUse);
   func::FuncOp createStart();
   func::FuncOp createWait(PendingType pending);
@@ -111,6 +112,20 @@ LogicalResult Outliner::checkNames() {
   return success();
 }
 
+/// A device's entry takes an argument that a caller does not have.
+LogicalResult Outliner::checkCalls() {
+  auto uses = SymbolTable::getSymbolUses(entry, entry->getParentOp());
+  if (!uses || uses->empty())
+    return success();
+  InFlightDiagnostic diagnostic =
+      entry.emitError("'@")
+      << entry.getSymName()
+      << "' has lookups and is called; inline it first: --inline";
+  diagnostic.attachNote(uses->begin()->getUser()->getLoc())
+      << "it is called here";
+  return diagnostic;
+}
+
 /// Start needs all ids, and results exist only after wait: ids that are made
 /// after the first use of a result move before it.
 LogicalResult Outliner::defineIdsBefore(Operation *firstUse) {
@@ -176,7 +191,7 @@ func::FuncOp Outliner::createWait(PendingType pending) {
 }
 
 LogicalResult Outliner::run() {
-  if (failed(checkNames()))
+  if (failed(checkNames()) || failed(checkCalls()))
     return failure();
   llvm::SmallPtrSet<Operation *, 16> users;
   for (LookupOp lookup : lookups)
