@@ -3,6 +3,7 @@
 #include "Infeasibility.h"
 
 #include "LocalSearch/RandomRestarts.h"
+#include "PublishedCaps.h"
 #include "Units/InitialUnits.h"
 #include "Units/MemoryLowerBound.h"
 
@@ -433,6 +434,8 @@ PlanningError neuroshard::diagnoseFailure(const SearchContext &context,
                context.problem.target != Target::Native;
   if (isDefault && rules && rulesAloneForbid(context))
     return diagnoseRules(context, blocking);
+  if (std::optional<PlanningError> error = diagnoseCaps(context, units))
+    return *error;
   MemoryTerms total;
   int64_t capacity = 0;
   for (const UnitPtr &unit : units)

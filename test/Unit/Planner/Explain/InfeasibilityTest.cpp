@@ -182,6 +182,19 @@ TEST(InfeasibilityTest, BaselinesCannotCut) {
   EXPECT_TRUE(search(problem, *makeRooflineModel(), {}).has_value());
 }
 
+TEST(InfeasibilityTest, CapsOfThePublishedSearch) {
+  ShardingProblem problem = twoTables("8xCPU@1GiB");
+  SearchOptions options;
+  options.algorithm = Algorithm::Published;
+  options.published.depth = 1;
+  PlanningError error = refusal(problem, options);
+  EXPECT_EQ(error.limit, Limit::Algorithm);
+  EXPECT_EQ(error.message,
+            "algorithm 'published' found no placement under its caps on the "
+            "columns of a device, of which the largest is 1.5 times the mean "
+            "(grid_end); without caps the tables fit");
+}
+
 TEST(InfeasibilityTest, SeparatedTablesNeedEnoughDevices) {
   ShardingProblem problem = twoTables();
   addTable(problem, makeTable("c", 10, 4), 1);
