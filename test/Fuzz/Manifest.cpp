@@ -17,8 +17,8 @@ static void priceStep(const Manifest &manifest) {
   StepLoad load;
   load.distinctRows = [](int32_t, const Range &) { return 1; };
   for (const ExchangeLayout &layout : manifest.layouts) {
-    auto ids = std::make_shared<const std::vector<int64_t>>(
-        layout.buckets.size(), 2);
+    auto ids =
+        std::make_shared<const std::vector<int64_t>>(layout.buckets.size(), 2);
     load.exchanges.push_back(
         {std::vector<int64_t>(devices, 8), {devices, std::move(ids)}});
   }
