@@ -28,12 +28,6 @@ def size_of(group: dist.ProcessGroup | None) -> int:
     return dist.get_world_size(group) if dist.is_initialized() else 1
 
 
-def name_ranks(ranks: Sequence[int]) -> str:
-    """"rank 1", "ranks 1 and 2", "ranks 0, 1 and 2"."""
-    *others, last = map(str, ranks)
-    return f"ranks {', '.join(others)} and {last}" if others else f"rank {last}"
-
-
 def gather(value: T, group: dist.ProcessGroup | None) -> list[T]:
     """The values of all ranks, in rank order, on every rank. Raises a GroupError with the cause,
     the same everywhere, if ranks are gone."""

@@ -6,6 +6,7 @@ import numpy
 import pytest
 
 import neuroshard as ns
+from support import matrix
 from support.commands import make_runner
 from support.planning import small_problem
 
@@ -133,6 +134,19 @@ def test_a_file_that_is_no_batch(run, tmp_path):
         (tmp_path / name).write_bytes(b"nothing")
         done = run("profile", "small.json", name)
         assert done.code == 1 and f"error: {name}: " in done.err and "Traceback" not in done.err
+
+
+@pytest.mark.parametrize("save", [numpy.savez, numpy.savez_compressed])
+def test_a_damaged_archive_is_named(run, tmp_path, save):
+    save("a.npz", **{"user_id.ids": numpy.arange(500), "user_id.offsets": numpy.array([0, 500])})
+    whole, random = (tmp_path / "a.npz").read_bytes(), numpy.random.default_rng(matrix.seed())
+    for _ in range(60):
+        damaged = bytearray(whole[:random.integers(1, len(whole) + 1)])
+        damaged[random.integers(len(damaged))] ^= random.integers(1, 256)
+        (tmp_path / "a.npz").write_bytes(damaged)
+        done = run("profile", "small.json", "a.npz")
+        # Of some bytes nothing depends.
+        assert done.code == 0 or done.err.startswith("error: a.npz: "), done.err
 
 
 MIB = 2**20

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import neuroshard as ns
+from neuroshard._rank_names import name_ranks
 from neuroshard.cli._failures import InputError
 from neuroshard.cli._input.input_files import existing
 
@@ -112,9 +113,9 @@ def fit(problem: ns.ShardingProblem, plan: ns.Plan, uses: Sequence[Use]) -> Fit:
 
 def remarks_on(ranks: Sequence[RankFit], communicator: int | None) -> list[str]:
     remarks = []
-    low = [str(rank) for rank, one in enumerate(ranks) if one.rest < 0]
+    low = [rank for rank, one in enumerate(ranks) if one.rest < 0]
     if low:
-        remarks.append(f"rank {', '.join(low)} allocated less than the plan predicts for its "
+        remarks.append(f"{name_ranks(low)} allocated less than the plan predicts for its "
                        "tables alone: p99_pooling may be too high, or the run had another batch "
                        "or plan")
     rests = [one.rest for one in ranks]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import Any
@@ -31,11 +32,16 @@ def read_batches(sources: Sequence[str]) -> Iterator[tuple[str, dict[str, Bags]]
 
 
 def read_npz(path: str) -> dict[str, numpy.ndarray]:
+    with open(path, "rb") as file:
+        if not zipfile.is_zipfile(file):
+            raise InputError(f"{path}: not a .npz file: expected an archive of arrays, as "
+                             "numpy.savez writes it")
     try:
         with closing(numpy.load(path, allow_pickle=False)) as file:
             return {name: file[name] for name in file.files}
-    except (ValueError, AttributeError, EOFError, OSError) as error:
-        raise InputError(f"{path}: not a .npz file that can be read: {error}") from error
+    except Exception as error:  # noqa: BLE001, numpy, zipfile and zlib have errors of their own
+        raise InputError(f"{path}: not a .npz file that can be read: "
+                         f"{error or type(error).__name__}") from error
 
 
 def read_safetensors(path: str) -> dict[str, numpy.ndarray]:
