@@ -236,7 +236,8 @@ Values jaggedParts(const Values &arguments) {
 }
 
 /// The tables that a function of the reference takes: weights, and with the
-/// update their states.
+/// update the states of trained ones. An update takes frozen tables too where
+/// the gradients of sample weights depend on them.
 Values tableArguments(const Manifest &manifest, const Values &jagged,
                       bool isUpdate) {
   std::set<int32_t> tables;
@@ -244,15 +245,16 @@ Values tableArguments(const Manifest &manifest, const Values &jagged,
     if (value.exchange)
       for (const ExchangeLookup &lookup :
            manifest.exchanges[static_cast<size_t>(*value.exchange)].lookups)
-        tables.insert(lookup.table);
+        if (!isUpdate || lookup.weighted ||
+            manifest.tables[static_cast<size_t>(lookup.table)].trained())
+          tables.insert(lookup.table);
   Values arguments;
   for (int32_t table : tables) {
     const TableSpec &spec = manifest.tables[static_cast<size_t>(table)];
-    if (isUpdate && !spec.trained())
-      continue;
+    int32_t states = isUpdate && spec.trained() ? spec.states().count() : 0;
     arguments.push_back(makeValue(ValueKind::Weights, ""));
     arguments.back().table = table;
-    for (int32_t i = 0; isUpdate && i < spec.states().count(); ++i) {
+    for (int32_t i = 0; i < states; ++i) {
       arguments.push_back(makeValue(ValueKind::State, ""));
       arguments.back().table = table;
       arguments.back().state = i;
@@ -292,7 +294,8 @@ void checkReference(const Manifest &manifest, const FunctionSpec &function,
       tableArguments(manifest, isUpdate ? start->arguments : other->arguments,
                      isUpdate),
       isSameTable,
-      isUpdate ? "weights and states of each trained table at the end"
+      isUpdate ? "weights and states of each trained table, and weights of "
+                 "frozen ones with sample weights, at the end"
                : "the weights of each table that is looked up at the end");
   if (isWhole)
     checker.expectValues(function, "results", function.results, other->results,

@@ -123,6 +123,34 @@ TEST(Functions, AnyOtherTypeOrShapeIsRefused) {
   }
 }
 
+/// The gradient of a sample weight is a product with the row.
+TEST(Functions, UpdatesOfSampleWeightsTakeFrozenTables) {
+  Manifest manifest = parseManifest(makeManifest().dump());
+  manifest.tables[0].optimizer.reset();
+  manifest.exchanges[0].weighted = true;
+  manifest.exchanges[0].lookups[1].weighted = true;
+  ValueSpec weights = value(ValueKind::Tensor, "f32", {-1});
+  for (auto *functions : {&manifest.functions, &manifest.reference->functions})
+    for (FunctionSpec &function : *functions) {
+      for (ValueSpec &argument : function.arguments)
+        argument.weighted = argument.kind == ValueKind::Jagged;
+      if (function.name == kUpdateName)
+        function.results = {weights};
+    }
+  FunctionSpec &update = manifest.reference->functions.front();
+  ASSERT_EQ(update.name, kUpdateName);
+  update.arguments.insert(update.arguments.begin() + 2, weights);
+  update.arguments.pop_back(); // the state
+  json fits = json::parse(writeManifest(manifest));
+  EXPECT_EQ(errorOf(fits), "");
+  update.arguments.pop_back();
+  EXPECT_THAT(errorOf(json::parse(writeManifest(manifest))),
+              HasSubstr("weights of frozen ones with sample weights"));
+  fits["exchanges"][0]["lookups"][1]["weighted"] = false;
+  EXPECT_THAT(errorOf(fits),
+              HasSubstr("weights of frozen ones with sample weights"));
+}
+
 TEST(Functions, ErrorsNameThePlace) {
   json manifest = makeManifest();
   json &functions = manifest["functions"];
