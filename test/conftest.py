@@ -5,6 +5,7 @@ together when pytest-xdist gives the tests to several processes."""
 
 import os
 import re
+import signal
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,9 @@ os.environ.setdefault("NEUROSHARD_BUILD_DIR", str(ROOT / "build" / "release"))
 _tools = os.path.join(os.environ["NEUROSHARD_BUILD_DIR"], "bin")
 if _tools not in os.environ["PATH"].split(os.pathsep):
     os.environ["PATH"] = _tools + os.pathsep + os.environ["PATH"]
+
+# Shells have what they start in the background ignore SIGINT, and so what that starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The tests of a module run in one process, so that its fixtures are made once. Of these modules
 # the tests of one number of ranks, or of one page, share no fixture with the others.

@@ -114,11 +114,8 @@ def test_a_reader_that_leaves_the_plain_doctor(tmp_path):
      ["profile", "small.json", "user.py:build"])])
 def test_ctrl_c(tmp_path, code, arguments):
     (tmp_path / "user.py").write_text(code)
-    # A suite that was started in the background ignores Ctrl-C, and so would its children.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, text=True, env=environment())
-    signal.signal(signal.SIGINT, before)
     try:
         assert process.stdout.readline() == "ready\n"
         process.send_signal(signal.SIGINT)

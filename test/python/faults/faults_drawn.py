@@ -126,8 +126,6 @@ def limits_kept():
 
 def run(folder, spec):
     """The program of a rank. Errors that it can mend are said, and training goes on."""
-    # Ignored where the suite was started in the background.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     torch.manual_seed(0)
     timeout = TIMEOUT if KINDS[spec["kind"]].timed else timedelta(minutes=30)
     dist.init_process_group("gloo", timeout=timeout)

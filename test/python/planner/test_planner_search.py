@@ -180,14 +180,9 @@ def test_ctrl_c_ends_the_search(threads):
             timer.start()
         return True
 
-    # A shell that starts the tests in the background has them ignore the signal.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            ns.plan(long_problem(), progress=tell, threads=threads)
-        timer.join()
-    finally:
-        signal.signal(signal.SIGINT, before)
+    with pytest.raises(KeyboardInterrupt):
+        ns.plan(long_problem(), progress=tell, threads=threads)
+    timer.join()
 
 
 def test_a_problem_that_does_not_fit_says_what_binds():

@@ -74,7 +74,7 @@ def test_a_signal_leaves_nothing(model, tmp_path, number):
     with held(model, out / "a", tmp_path) as process:
         assert len(names(out)) == 2
         process.send_signal(number)
-        assert process.wait() == -number
+        assert process.wait(timeout=600) == -number
     assert names(out) == ["a"]
     assert (out / "a" / "manifest.json").read_bytes() == before
 
