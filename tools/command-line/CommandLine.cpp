@@ -3,6 +3,7 @@
 #include "CommandLine.h"
 
 #include "Numbers.h"
+#include "neuroshard/Model/DeviceClass.h"
 
 #include <CLI/CLI.hpp>
 
@@ -81,6 +82,13 @@ CommandOption CommandOption::oneOf(const std::vector<std::string> &texts) {
 CommandOption CommandOption::existingFolder() {
   option->check(CLI::ExistingDirectory);
   return *this;
+}
+
+CommandOption CommandOption::deviceClass() {
+  std::vector<std::string> names;
+  for (const DeviceClass &known : deviceClasses())
+    names.emplace_back(known.name);
+  return oneOf(names);
 }
 
 CommandOption CommandOption::commas() {

@@ -44,6 +44,8 @@ public:
   /// Refuses all other texts.
   CommandOption oneOf(const std::vector<std::string> &texts);
   CommandOption existingFolder();
+  /// Refuses names that no class of devices has.
+  CommandOption deviceClass();
   /// For lists: values are separated by commas.
   CommandOption commas();
   /// For lists: exactly so many values.

@@ -33,7 +33,8 @@ void addSetsCommand(CommandLine &line) {
   command
       .add("--device-class", list.deviceClass,
            "Class of the device that will measure them, such as H200")
-      .required();
+      .required()
+      .deviceClass();
   command.add("--samples", list.samples, "Sets to list").range(1, 1000000);
   command
       .add("--held-out", list.heldOutShare,

@@ -121,3 +121,13 @@ def test_numbers_that_are_none_are_refused(tmp_path, option):
     assert result.returncode != 0
     assert option[0] in result.stderr + result.stdout
     assert not (tmp_path / "x.safetensors").exists()
+
+
+def test_unknown_device_classes_are_refused(tmp_path):
+    path = tmp_path / "written"
+    for tool, *arguments in (("neuroshard-collect", "sets", "-o", path, "--samples", "1"),
+                             ("neuroshard-bench", "model", path)):
+        code, errors = artifact.run_tool(tool, *arguments, "--device-class", "H2000")
+        assert code != 0
+        assert "H2000" in errors and "A100-40GB" in errors
+        assert not path.exists()

@@ -63,7 +63,8 @@ void addModelCommand(CommandLine &line) {
       "model", "Writes a compute model with random weights, to try out what a "
                "model of its size costs");
   command.add("file", options->path, "file to write").required();
-  command.add("--device-class", options->deviceClass, "such as H200");
+  command.add("--device-class", options->deviceClass, "such as H200")
+      .deviceClass();
   command.add("--members", options->members, "of the ensemble")
       .range(1, kMaxMembers);
   command.action([options] { return writeModel(*options); });
