@@ -1,4 +1,4 @@
-//===- Fuzz.h - What the fuzz targets share ---------------------*- C++ -*-===//
+//===- Fuzz.h - Helpers of the fuzz targets ---------------------*- C++ -*-===//
 ///
 /// \file
 /// A target is a program of libFuzzer. Its file defines LLVMFuzzerTestOneInput:

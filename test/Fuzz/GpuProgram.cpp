@@ -30,11 +30,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 /// Begins with random programs.
 static size_t mutateProgram(uint8_t *data, size_t size, size_t maxSize,
                             unsigned seed) {
-  std::mt19937 random(seed);
-  if (size > 1 && random() % 64)
-    return mutateJson(data, size, maxSize, seed);
-  return replaceInput(writeGpuProgram(test::randomGpuProgram(random)), data,
-                      size, maxSize);
+  return mutateDrawnJson(data, size, maxSize, seed, [](std::mt19937 &random) {
+    return writeGpuProgram(test::randomGpuProgram(random));
+  });
 }
 
 NEUROSHARD_FUZZ_MUTATOR(mutateProgram)

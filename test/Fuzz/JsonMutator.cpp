@@ -158,3 +158,12 @@ size_t neuroshard::fuzz::mutateJson(uint8_t *data, size_t size, size_t maxSize,
     return LLVMFuzzerMutate(data, size, maxSize);
   return replaceInput(after, data, size, maxSize);
 }
+
+size_t neuroshard::fuzz::mutateDrawnJson(
+    uint8_t *data, size_t size, size_t maxSize, unsigned seed,
+    const std::function<std::string(std::mt19937 &)> &draw) {
+  std::mt19937 random(seed);
+  if (size > 1 && random() % 64)
+    return mutateJson(data, size, maxSize, seed);
+  return replaceInput(draw(random), data, size, maxSize);
+}

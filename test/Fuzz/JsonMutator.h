@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <random>
 #include <string>
 #include <string_view>
@@ -17,6 +18,12 @@ std::string changeJson(std::string_view text, std::minstd_rand &random);
 
 /// A mutator for libFuzzer: most often changeJson(), else bytes.
 size_t mutateJson(uint8_t *data, size_t size, size_t maxSize, unsigned seed);
+
+/// The same for documents that `draw` makes at random: it begins with one, and
+/// takes another now and then.
+size_t mutateDrawnJson(uint8_t *data, size_t size, size_t maxSize,
+                       unsigned seed,
+                       const std::function<std::string(std::mt19937 &)> &draw);
 
 } // namespace neuroshard::fuzz
 

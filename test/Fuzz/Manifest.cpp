@@ -41,11 +41,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 /// Begins with random models and plans.
 static size_t mutateManifest(uint8_t *data, size_t size, size_t maxSize,
                              unsigned seed) {
-  std::mt19937 random(seed);
-  if (size > 1 && random() % 64)
-    return mutateJson(data, size, maxSize, seed);
-  return replaceInput(writeManifest(test::randomManifest(random)), data, size,
-                      maxSize);
+  return mutateDrawnJson(data, size, maxSize, seed, [](std::mt19937 &random) {
+    return writeManifest(test::randomManifest(random));
+  });
 }
 
 NEUROSHARD_FUZZ_MUTATOR(mutateManifest)

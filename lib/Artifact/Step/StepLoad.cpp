@@ -1,4 +1,4 @@
-//===- StepLoad.cpp - What the devices bring to one step ------------------===//
+//===- StepLoad.cpp - Samples and ids of one step -------------------------===//
 
 #include "neuroshard/Artifact/StepLoad.h"
 

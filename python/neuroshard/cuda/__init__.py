@@ -25,7 +25,8 @@ __all__ = ["ELEMENT_BYTES", "ELEMENT_TYPES", "EMULATOR", "INFERENCE", "TRAINING"
            "TRAINING_JOINED", "VERSION", "BadId", "CudaError", "Device", "Gradient", "Info",
            "Input", "Lookup", "Memory", "NoDriver", "Norms", "OutOfMemory", "Part", "Slot",
            "address", "available", "check_artifact", "count", "library_path", "load_library",
-           "part", "parts_of", "within", "_SIGNATURES", "_Input", "_Options", "_Output", "_SlotMemory"]
+           "part", "parts_of", "within", "_SIGNATURES", "_Input", "_Options", "_Output",
+           "_SlotMemory"]
 
 for _public in (CudaError, BadId, NoDriver, OutOfMemory):
     _public.__module__ = __name__

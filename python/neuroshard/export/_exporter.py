@@ -29,11 +29,12 @@ def export(model: torch.nn.Module, args: Sequence, kwargs: Mapping | None = None
            batch: int | None = None, dense_tables: Collection[str] = ()) -> Exported:
     """Traces model(*args, **kwargs) and takes its embeddings out as lookups of tables.
 
-    args, kwargs: example inputs; plans assume as many ids per sample as they have. dynamic_batch: whether the program takes any number of samples. dense: the rest of
-    the model: "external" leaves it to torch, "torch-mlir" compiles it with the lookups. optimizer:
-    for all tables whose parameters need gradients, or by table. batch: samples over all devices,
-    for plans; None: those of the example. dense_tables: embeddings, by table or parameter, that
-    stay in the dense part. Raises an ExportError for what cannot be exported."""
+    args, kwargs: example inputs; plans assume as many ids per sample as they have. dynamic_batch:
+    whether the program takes any number of samples. dense: the rest of the model: "external" leaves
+    it to torch, "torch-mlir" compiles it with the lookups. optimizer: for all tables whose
+    parameters need gradients, or by table. batch: samples over all devices, for plans; None: those
+    of the example. dense_tables: embeddings, by table or parameter, that stay in the dense part.
+    Raises an ExportError for what cannot be exported."""
     if dense not in ("external", "torch-mlir"):
         raise ValueError(f"dense: expected \"external\" or \"torch-mlir\", found {dense!r}")
     if isinstance(args, torch.Tensor) or not isinstance(args, Sequence):

@@ -94,7 +94,8 @@ def test_conditions_are_saved(tmp_path):
 
 # function and example of 0 or 1 samples or ids, and calls of other sizes
 FEW = {
-    **{f"{count} ids": (lambda m, i: m.rows(i) * 2, (ids(count),), [(ids(5),), (ids(1),), (ids(0),)])
+    **{f"{count} ids": (lambda m, i: m.rows(i) * 2, (ids(count),),
+                        [(ids(5),), (ids(1),), (ids(0),)])
        for count in (0, 1)},
     **{f"{samples} bags of {count} ids": (
         lambda m, i, o: m.bags(i, o) * 2, (ids(count), torch.zeros(samples, dtype=torch.int64)),

@@ -122,7 +122,8 @@ class Launched:
                 start_new_session=True,
                 env={**os.environ, self.MARK: self.mark, "NEUROSHARD_SILENCE_S": SILENCE_S,
                      # Else ranks that torchrun starts again find the addresses of the first ones.
-                     "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": str(int("restart" in self.spec["kind"]))})
+                     "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": str(
+                         int("restart" in self.spec["kind"]))})
         self.pids[process.pid] = 0
         process.returncode = 0  # main() waits for it
         return False

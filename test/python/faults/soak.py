@@ -37,7 +37,8 @@ PROFILED = 10
 LEAST_BLOCKS = 12
 # Growth below this share of a quantity is no growth. CPU time itself goes with the load of the
 # machine.
-LIMITS = {"memory MiB": 0.02, "threads": 0.0, "descriptors": 0.0, "CPU of a step in yardsticks": 0.10}
+LIMITS = {"memory MiB": 0.02, "threads": 0.0, "descriptors": 0.0,
+          "CPU of a step in yardsticks": 0.10}
 
 
 def batch(generator):

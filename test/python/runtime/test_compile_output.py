@@ -1,5 +1,5 @@
-"""The folder that neuroshard-compile writes when it is interrupted, killed, or the disk is full: the
-earlier artifact, whole, and nothing beside it that the next compilation does not remove."""
+"""The folder that neuroshard-compile writes when it is interrupted, killed, or the disk is full:
+the earlier artifact, whole, and nothing beside it that the next compilation does not remove."""
 
 import contextlib
 import os

@@ -123,8 +123,8 @@ def dynamic_shapes(arguments: Mapping[str, object]) -> list[dict[str, object]]:
 
 def _dynamic_shapes(arguments: Mapping[str, object],
                     is_constant: Callable[[torch.Tensor], bool]) -> dict[str, object]:
-    """With a KeyedJaggedTensor, whose lengths are keys x batch, the batch has a name, unless it is 0
-    or 1, which torch refuses for a name."""
+    """With a KeyedJaggedTensor, whose lengths are keys x batch, the batch has a name, unless it is
+    0 or 1, which torch refuses for a name."""
     keyed = [one for one in pytree.tree_leaves(dict(arguments), is_leaf=_is_keyed)
              if _is_keyed(one)]
     batches = {one.stride() for one in keyed}
