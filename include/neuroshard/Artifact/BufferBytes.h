@@ -18,16 +18,16 @@ enum class BufferKind {
   Headers, ///< of the ids: sizes of the messages.
   Places,  ///< of the local ids by bucket, and their numbers by bag.
   SentIds,
-  ReceivedIds, ///< as kernels read them.
+  ReceivedIds, ///< what kernels read beside the messages.
   Partials,    ///< results of this device's shards, in f32.
   /// Partials as they are sent, where they are not sent from Partials itself.
   SentResults,
-  /// Results as they are read, where they are not read in the message.
-  ReceivedResults,
-  RelayedResults, ///< those that a relay adds up, and their sums.
-  Gradients,      ///< of the local results, packed for their owners.
-  SentGradients,
-  ReceivedGradients, ///< with the ids of replicated tables.
+  ReceivedResults, ///< GPUs only; on CPUs they are read in the message.
+  RelayedResults,  ///< the sums that a relay sends on.
+  Gradients,       ///< of the local results, packed for their owners.
+  SentGradients,   ///< GPUs only; on CPUs they are packed as they are sent.
+  /// What kernels read beside the messages.
+  ReceivedGradients,
   RelayedGradients,
   Sort,  ///< ids by row, and the places of their gradients. CPUs only.
   Norms, ///< reduced gradients that wait for norms, and the norms.
@@ -62,9 +62,6 @@ private:
 
   std::array<int64_t, kNumBufferKinds> bytes{};
 };
-
-/// Bytes that tell one rank of the ids, on CPUs.
-inline constexpr int64_t kIdHeaderBytes = 48;
 
 } // namespace neuroshard
 

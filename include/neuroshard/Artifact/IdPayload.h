@@ -1,11 +1,11 @@
 //===- IdPayload.h - Layout of the ids of a message -------------*- C++ -*-===//
 //
 // The bytes one device sends to one destination for one StreamSet:
-//   i64 number of ids of each unpooled stream,
 //   i32 length of each bag of each pooled stream (stream-major),
 //   ids, stream after stream,
 //   f32 weights of each weighted stream;
-// each of the four parts begins at a multiple of 8 bytes.
+// each of the three parts begins at a multiple of 8 bytes. Kernels read ids and
+// weights where they are.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,6 +15,7 @@
 #include "neuroshard/Artifact/ExchangeLayout.h"
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 namespace neuroshard {
@@ -22,34 +23,22 @@ namespace neuroshard {
 /// Byte offsets of the parts of a payload.
 class IdPayload {
 public:
-  /// Places counts and lengths, which depend on the batch alone.
-  IdPayload(const StreamSet &set, int64_t batch, int32_t idBytes);
-
-  /// Places ids and weights.
-  void placeIds(const std::vector<int64_t> &idsOfStream);
-
-  /// Numbers of ids, read from the counts and lengths of a payload.
-  std::vector<int64_t> readCounts(const std::byte *payload) const;
+  /// `idsOfStream`: how many ids each stream has.
+  IdPayload(const StreamSet &set, int64_t batch, int32_t idBytes,
+            std::span<const int64_t> idsOfStream);
 
   int64_t bytes() const { return totalBytes; }
 
-  int64_t *count(std::byte *payload, size_t stream) const;
-  int32_t *lengths(std::byte *payload, size_t stream) const;
-  std::byte *ids(std::byte *payload, size_t stream) const;
-  float *weights(std::byte *payload, size_t stream) const;
-
-  // The same for a payload that was received.
-  const int32_t *lengths(const std::byte *payload, size_t stream) const;
-  const std::byte *ids(const std::byte *payload, size_t stream) const;
-  const float *weights(const std::byte *payload, size_t stream) const;
+  /// Of a pooled stream.
+  int64_t lengths(size_t stream) const { return lengthsOffset[stream]; }
+  int64_t ids(size_t stream) const { return idsOffset[stream]; }
+  /// Of a weighted stream.
+  int64_t weights(size_t stream) const { return weightsOffset[stream]; }
 
 private:
-  const StreamSet *set;
-  int64_t batch;
-  int32_t idBytes;
-  std::vector<int64_t> headOffset; ///< count or lengths of each stream.
+  std::vector<int64_t> lengthsOffset;
   std::vector<int64_t> idsOffset;
-  std::vector<int64_t> weightsOffset; ///< weighted streams only.
+  std::vector<int64_t> weightsOffset;
   int64_t totalBytes = 0;
 };
 

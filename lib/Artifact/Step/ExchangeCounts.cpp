@@ -21,9 +21,7 @@ int64_t ExchangeCounts::payloadBytes(const StreamSet &set, size_t rank) const {
   std::vector<int64_t> ids;
   for (const StreamLayout &stream : set.streams)
     ids.push_back(idsOf(stream, rank));
-  IdPayload payload(set, load.batches[rank], spec.idBytes());
-  payload.placeIds(ids);
-  return payload.bytes();
+  return IdPayload(set, load.batches[rank], spec.idBytes(), ids).bytes();
 }
 
 Block ExchangeCounts::blockOf(const StreamSet &set, size_t rank) const {

@@ -6,6 +6,7 @@
 #include "NormCounts.h"
 #include "StepBuffersOnGpus.h"
 #include "neuroshard/Artifact/HierarchicalSizes.h"
+#include "neuroshard/Artifact/IdHeader.h"
 #include "neuroshard/Model/RowLayout.h"
 
 #include <map>
@@ -25,8 +26,9 @@ class CpuExchangeBuffers : private ExchangeBuffers {
 public:
   CpuExchangeBuffers(const ExchangePlan &plan, size_t exchange,
                      const ExchangeLayout &layout, const StepLoad &load,
-                     std::vector<BufferBytes> &devices)
-      : ExchangeBuffers(plan, exchange, layout, load, devices) {
+                     size_t headerNumbers, std::vector<BufferBytes> &devices)
+      : ExchangeBuffers(plan, exchange, layout, load, devices),
+        headerNumbers(headerNumbers) {
     for (int64_t batch : this->load.batches)
       bags += batch;
   }
@@ -36,7 +38,7 @@ public:
       addPlaces(rank);
       if (travels)
         devices[rank][BufferKind::Headers] +=
-            kIdHeaderBytes * static_cast<int64_t>(count);
+            static_cast<int64_t>(count * headerNumbers) * kIndexBytes;
     }
     for (size_t owner = 0; owner < count; ++owner)
       addOwner(owner);
@@ -72,8 +74,7 @@ private:
       for (size_t rank = ranks.begin; rank < ranks.end; ++rank)
         addPair(owner, rank, ids, block.size, block.directSize);
     }
-    devices[owner][BufferKind::ReceivedIds] +=
-        travels ? streamBytes(set) : startBytes(set);
+    devices[owner][BufferKind::ReceivedIds] += offsetBytes(set);
   }
 
   void addPair(size_t owner, size_t rank, int64_t ids, int64_t values,
@@ -81,58 +82,43 @@ private:
     BufferBytes &ofOwner = devices[owner], &ofRank = devices[rank];
     ofRank[BufferKind::SentIds] += ids;
     ofOwner[BufferKind::Partials] += values * kFloatBytes;
-    ofRank[BufferKind::Gradients] += direct * kFloatBytes;
+    ofRank[BufferKind::Gradients] += direct * sentBytes();
     if (!travels)
       return;
-    ofOwner[BufferKind::ReceivedGradients] += values * kFloatBytes;
     if (isCast)
-      ofRank[BufferKind::ReceivedResults] += direct * kFloatBytes;
-    if (isCast || !layout.relays.empty()) {
+      ofOwner[BufferKind::ReceivedGradients] += values * kFloatBytes;
+    if (isCast || !layout.relays.empty())
       ofOwner[BufferKind::SentResults] += values * wire;
-      ofRank[BufferKind::SentGradients] += direct * wire;
-    }
   }
 
-  /// Received streams as kernels read them, over the bags of all ranks.
-  int64_t streamBytes(const StreamSet &set) const {
-    int64_t bytes = 0;
+  /// Where the bags of all ranks begin in each pooled stream.
+  int64_t offsetBytes(const StreamSet &set) const {
+    int64_t offsets = 0;
     for (const StreamLayout &stream : set.streams)
-      bytes += (stream.pooled ? (bags + 1) * kIndexBytes : 0) +
-               idsOfAll(stream) *
-                   (spec.idBytes() + (stream.weighted ? kFloatBytes : 0));
-    return bytes;
-  }
-
-  /// Ids of a single device are read where they were packed.
-  int64_t startBytes(const StreamSet &set) const {
-    return static_cast<int64_t>(set.streams.size()) * (bags + 1) * kIndexBytes;
+      offsets += stream.pooled ? bags + static_cast<int64_t>(count) : 0;
+    return offsets * kIndexBytes;
   }
 
   void addRelays() {
     DeviceGroups groups(plan);
     HierarchicalSizes sizes(layout, groups, load.batches);
-    int64_t castBytes = isCast ? kFloatBytes : 0;
     auto all = static_cast<int64_t>(count);
     for (int64_t relay = 0; relay < all; ++relay)
       for (int64_t device = 0; device < all; ++device) {
         BufferBytes &ofRelay = devices[static_cast<size_t>(relay)];
         BufferBytes &ofRank = devices[static_cast<size_t>(device)];
-        int64_t inGroup = sizes.ownerToRelay(device, relay);
-        ofRelay[BufferKind::RelayedResults] += inGroup * castBytes;
-        ofRelay[BufferKind::RelayedGradients] += inGroup * wire;
-        int64_t across = sizes.relayToSamples(relay, device);
-        ofRelay[BufferKind::RelayedResults] +=
-            across * (kFloatBytes + (isCast ? wire : 0));
-        ofRank[BufferKind::ReceivedResults] += across * castBytes;
-        ofRank[BufferKind::Gradients] += across * kFloatBytes;
-        ofRank[BufferKind::SentGradients] += across * wire;
+        int64_t across = sizes.relayToSamples(relay, device) * wire;
+        ofRelay[BufferKind::RelayedResults] += across;
+        ofRelay[BufferKind::RelayedGradients] +=
+            sizes.ownerToRelay(device, relay) * wire;
+        ofRank[BufferKind::Gradients] += across;
       }
   }
 
   /// Every rank gathers the ids and gradients of all.
   void addReplicated() {
-    int64_t gathered = streamBytes(layout.locals.front());
-    for (size_t rank = 0; rank < count; ++rank)
+    int64_t gathered = offsetBytes(layout.locals.front());
+    for (size_t rank = 0; isCast && rank < count; ++rank)
       gathered += blockOf(layout.locals[rank], rank).size * kFloatBytes;
     for (size_t rank = 0; rank < count; ++rank) {
       const StreamSet &set = layout.locals[rank];
@@ -143,10 +129,7 @@ private:
         bytes[BufferKind::ReceivedIds] +=
             stream.pooled ? (load.batches[rank] + 1) * kIndexBytes : 0;
       bytes[BufferKind::Partials] += values * kFloatBytes;
-      bytes[BufferKind::Gradients] += ids + values * kFloatBytes;
-      if (!travels)
-        continue;
-      bytes[BufferKind::SentGradients] += isCast ? ids + values * wire : 0;
+      bytes[BufferKind::Gradients] += ids + values * wire;
       bytes[BufferKind::ReceivedGradients] += gathered;
     }
   }
@@ -170,6 +153,10 @@ private:
     }
   }
 
+  /// Of a gradient; nothing is rounded that stays on the device.
+  int64_t sentBytes() const { return travels ? wire : kFloatBytes; }
+
+  size_t headerNumbers; ///< of a header.
   int64_t bags = 0;
 };
 
@@ -211,21 +198,16 @@ private:
       addSources(x, layouts[x].locals[device], true, slots);
     }
     std::map<std::vector<StreamKey>, int64_t> sorts;
-    bool spansExchanges = false;
     for (size_t s = 0; s < slots.size(); ++s) {
       const SlotIds &slot = slots[s];
       if (slot.ids == 0)
         continue;
       sorts[slot.streams] = slot.ids;
-      spansExchanges |=
-          std::get<0>(slot.streams.front()) != std::get<0>(slot.streams.back());
       addSlot(plan.shards[static_cast<size_t>(shards[s])], slot,
               devices[device]);
     }
     for (const auto &[streams, ids] : sorts)
       devices[device][BufferKind::Sort] += rowSortBytes(ids);
-    if (spansExchanges)
-      devices[device][BufferKind::ReceivedGradients] += gradientBytes(device);
   }
 
   void addSources(size_t exchange, const StreamSet &set, bool isReplicated,
@@ -257,16 +239,6 @@ private:
            2 * kFloatBytes);
   }
 
-  /// Of all exchanges, which a slot with ids of several reads in one array.
-  int64_t gradientBytes(size_t device) const {
-    int64_t values = 0;
-    for (size_t x = 0; x < layouts.size(); ++x)
-      for (size_t rank = 0; rank < counts[x].count; ++rank)
-        values += counts[x].blockOf(layouts[x].owners[device], rank).size +
-                  counts[x].blockOf(layouts[x].locals[rank], rank).size;
-    return values * kFloatBytes;
-  }
-
   const ExchangePlan &plan;
   const std::vector<ExchangeLayout> &layouts;
   const StepLoad &load;
@@ -283,8 +255,9 @@ std::vector<BufferBytes> stepBuffers(const ExchangePlan &plan,
   if (engine == Engine::Gpu)
     return stepBuffersOnGpus(plan, layouts, load);
   std::vector<BufferBytes> devices(static_cast<size_t>(plan.numDevices));
+  size_t headerNumbers = idHeaderNumbers(layouts);
   for (size_t x = 0; x < layouts.size(); ++x)
-    CpuExchangeBuffers(plan, x, layouts[x], load, devices).add();
+    CpuExchangeBuffers(plan, x, layouts[x], load, headerNumbers, devices).add();
   CpuUpdateBuffers(plan, layouts, load, devices).add();
   return devices;
 }

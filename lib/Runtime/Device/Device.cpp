@@ -5,9 +5,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "Device.h"
+#include "Cpu/CpuBackend.h"
 #include "ProgramCheck.h"
 #include "ProgramLibrary.h"
 #include "neuroshard/Artifact/Error.h"
+#include "neuroshard/Artifact/IdHeader.h"
 
 #include <utility>
 
@@ -16,7 +18,8 @@ using namespace neuroshard::runtime;
 
 WorldPlan::WorldPlan(Manifest contents)
     : manifest(std::move(contents)), groups(manifest),
-      needsNormExchange(manifest.tablesWithNormExchange()) {}
+      needsNormExchange(manifest.tablesWithNormExchange()),
+      headerNumbers(idHeaderNumbers(manifest.layouts)) {}
 
 nsrt_device::nsrt_device(std::shared_ptr<const WorldPlan> worldPlan,
                          int32_t rank, const ProgramLibrary &programLibrary,
@@ -29,6 +32,8 @@ nsrt_device::nsrt_device(std::shared_ptr<const WorldPlan> worldPlan,
     const ShardSpec &spec = manifest().shards[static_cast<size_t>(shard)];
     slots.emplace_back(spec, manifest().tableOf(spec), threads);
   }
+  backend = std::make_unique<CpuBackend>(manifest(), program, slots, *buffers,
+                                         threads);
 }
 
 static void failBusy(int32_t rank) {

@@ -8,11 +8,12 @@
 #ifndef NEUROSHARD_LIB_RUNTIME_DEVICE_DEVICE_H
 #define NEUROSHARD_LIB_RUNTIME_DEVICE_DEVICE_H
 
-#include "Memory/BufferPool.h"
+#include "Host/BufferPool.h"
+#include "Host/Shard.h"
 #include "Phases.h"
-#include "Shard.h"
 #include "neuroshard/Artifact/ExchangeLayout.h"
 #include "neuroshard/Artifact/MessageLayout.h"
+#include "neuroshard/Runtime/Backend.h"
 #include "neuroshard/Runtime/Communicator.h"
 #include "neuroshard/Runtime/HostProgramABI.h"
 #include "neuroshard/Runtime/KernelABI.h"
@@ -36,12 +37,12 @@ struct WorldPlan {
   DeviceGroups groups;
   /// Per table: whether its update exchanges norms.
   std::vector<bool> needsNormExchange;
+  size_t headerNumbers; ///< of each header of ids (IdHeader.h).
 };
 
 /// What the local batch has for one lookup.
 struct LookupState {
   int64_t firstId = 0; ///< of its feature in the input.
-  int64_t numIds = 0;
   int64_t resultRows = 0;
   Buffer bagCounts; ///< f32 [batch]; for mean only.
 };
@@ -51,30 +52,26 @@ struct BucketState {
   int64_t numIds = 0;
   /// i64 place in the input of each id of the bucket; null if the bucket has
   /// all ids of its feature, in order.
-  Buffer positions;
+  Buffer places;
 };
 
-/// One stream as its owner received it, over the bags of all peers.
-struct ReceivedStream {
-  const std::byte *ids = nullptr;
-  const float *weights = nullptr;     ///< null unless weighted.
-  const int64_t *offsets = nullptr;   ///< [bags + 1]; null if unpooled.
-  std::vector<int64_t> firstIdOfPeer; ///< [peers + 1].
-
-  int64_t numIds() const { return firstIdOfPeer.back(); }
-};
-
-/// The received streams of one StreamSet, from one or all peers.
+/// The ids of one StreamSet, from one or all ranks, where kernels read them.
 struct ReceivedSet {
-  std::vector<int64_t> firstBagOfPeer; ///< [peers + 1].
-  std::vector<ReceivedStream> streams;
-  std::vector<Buffer> storage;
+  std::vector<std::vector<PeerIds>> streams; ///< by stream, then rank.
+  Buffer offsets;                            ///< of all bags.
+};
 
-  int64_t numPeers() const {
-    return static_cast<int64_t>(firstBagOfPeer.size()) - 1;
-  }
-  int64_t bagsOf(int64_t peer) const {
-    return firstBagOfPeer[peer + 1] - firstBagOfPeer[peer];
+/// Gradients that one rank has sent, as kernels read them.
+struct ReceivedBlock {
+  Block block;
+  const float *direct = nullptr;
+  const float *relayed = nullptr; ///< the block's last values.
+
+  /// Of the first item of an entry.
+  const float *at(size_t entry) const {
+    int64_t begin = block.begin[entry];
+    return begin < block.directSize ? direct + begin
+                                    : relayed + (begin - block.directSize);
   }
 };
 
@@ -93,13 +90,16 @@ struct nsrt_routed {
   std::vector<neuroshard::runtime::LookupState> lookups;
   std::vector<neuroshard::runtime::BucketState> buckets;
 
-  // Ids that travel.
+  // What all ranks have told each other, per rank: samples, and ids by stream
+  // for this device and of replicated tables.
   std::vector<int64_t> batchOfPeer;
-  /// Of replicated tables, per peer: bytes of ids, floats of gradients.
-  std::vector<std::pair<int64_t, int64_t>> replicatedOfPeer;
+  std::vector<std::vector<int64_t>> ownedIdsOfPeer;
+  std::vector<std::vector<int64_t>> localIdsOfPeer;
+
+  // Messages of ids, kept while kernels read them.
   std::unique_ptr<neuroshard::runtime::CommunicatorRequest> request;
-  neuroshard::runtime::Buffer ownPayload; ///< kept while streams point to it.
-  neuroshard::runtime::Buffer localPayload;
+  neuroshard::runtime::Buffer ownPayload;
+  neuroshard::runtime::Buffer localPayload; ///< of replicated tables.
   int64_t localPayloadBytes = 0;
 
   // Ids at their owner, received when they are first needed.
@@ -112,35 +112,37 @@ struct nsrt_partials {
   /// Direct results (see Lookup.cpp) are not computed yet.
   bool deferred = false;
 
-  // The blocks to send: consecutive, one per peer.
+  /// What this device sends, in blocks, one per rank: results of its shards in
+  /// f32, or gradients in the type in which they travel.
   neuroshard::runtime::Buffer send;
   std::vector<neuroshard::Block> sendBlocks;
-  /// Rows of replicated tables: results, or gradients after a header.
+  std::vector<int64_t> sendBegins; ///< first value of each block in `send`.
+  /// Gradients: first value for the relay of each group.
+  std::vector<int64_t> relayBegins;
+  /// Rows of replicated tables: results in f32, or, after their ids, gradients
+  /// in the type in which they travel.
   neuroshard::runtime::Buffer local;
   neuroshard::Block localBlock;
-  float *localRows = nullptr;
+  std::byte *localRows = nullptr;
 
+  // Messages, kept while they are read.
   std::unique_ptr<neuroshard::runtime::CommunicatorRequest> request;
-  std::unique_ptr<neuroshard::runtime::CommunicatorRequest> gather;
-
-  // Received results, per owner; received when they are first needed.
-  bool received = false;
-  std::vector<neuroshard::Block> receivedBlocks;
-  std::vector<const float *> receivedRows;
-  neuroshard::runtime::Buffer receivedStorage; ///< null if read in place.
-  /// Received sums of relayed lookups, per group.
-  std::vector<const float *> relayedRows;
-  neuroshard::runtime::Buffer relayedStorage;
   std::unique_ptr<neuroshard::runtime::CommunicatorRequest> relayRequest;
+  std::unique_ptr<neuroshard::runtime::CommunicatorRequest> gather;
+  bool received = false;
 
-  // Received gradients, per peer; blocks begin at an offset from `gradients`,
-  // which has `numFloats` floats.
-  neuroshard::runtime::Buffer merged;
-  const float *gradients = nullptr;
-  int64_t numFloats = 0;
-  /// Replicated tables, with the ids of all peers.
+  // Received results, in the type in which they travel: per owner, and sums
+  // per group.
+  std::vector<neuroshard::Block> receivedBlocks;
+  std::vector<const std::byte *> receivedRows;
+  std::vector<const std::byte *> relayedRows;
+
+  // Received gradients, per rank: of owned and of replicated tables, these with
+  // the ids of all ranks.
+  std::vector<neuroshard::runtime::ReceivedBlock> gradients;
+  std::vector<neuroshard::runtime::ReceivedBlock> gatheredGradients;
   neuroshard::runtime::ReceivedSet gathered;
-  std::vector<neuroshard::Block> gatheredBlocks;
+  neuroshard::runtime::Buffer decoded; ///< gradients, if f32 did not travel.
 };
 
 struct nsrt_device {
@@ -154,6 +156,12 @@ struct nsrt_device {
   const neuroshard::Manifest &manifest() const { return plan->manifest; }
   const neuroshard::ExchangeLayout &layout(int64_t exchange) const {
     return plan->manifest.layouts[static_cast<size_t>(exchange)];
+  }
+
+  /// In which results and gradients travel: f32 if nothing does.
+  neuroshard::ElementType travelType() const {
+    return numDevices() == 1 ? neuroshard::ElementType::F32
+                             : manifest().wireType;
   }
 
   bool failed() const { return !error.empty(); }
@@ -174,6 +182,7 @@ struct nsrt_device {
   neuroshard::runtime::ThreadPool threads;
   std::shared_ptr<neuroshard::runtime::BufferPool> buffers;
   std::vector<neuroshard::runtime::Shard> slots;
+  std::unique_ptr<neuroshard::runtime::Backend> backend;
   /// Factor of all gradients, applied before they travel.
   float gradientScale = 1;
   /// Lookups whose results are not computed yet.

@@ -1,7 +1,7 @@
 //===- GradientExchange.cpp - Gradients to owners -------------------------===//
 //
-// Kernels address the gradients of a step as offsets from one pointer, so the
-// owner copies the gradients of all peers into one array.
+// Kernels read f32. Gradients that travel so are read in the messages, others
+// are converted into one array.
 //
 //===----------------------------------------------------------------------===//
 
@@ -9,83 +9,113 @@
 #include "Blocks.h"
 #include "HierarchicalAllToAll.h"
 #include "IdExchange.h"
+#include "Wire.h"
 #include "neuroshard/Artifact/Error.h"
 #include "neuroshard/Artifact/IdPayload.h"
 
-#include <cstring>
+#include <utility>
 
 namespace neuroshard::runtime {
 namespace {
 
-/// The gradients of one block, as they were received.
-struct ReceivedBlock {
-  const std::byte *direct;
-  const std::byte *relayed; ///< the block's last values.
-  Block *block;
-};
-
-/// The ids and gradients of replicated tables as one message.
-Buffer makeMessage(Device &device, const Routed &routed,
-                   const Partials &gradients, int64_t bytes) {
-  if (device.manifest().wireType == ElementType::F32)
-    return gradients.local;
-  Buffer message = device.buffers->acquire(BufferKind::SentGradients, bytes);
-  std::memcpy(message.get(), gradients.local.get(),
-              static_cast<size_t>(routed.localPayloadBytes));
-  Outgoing rows{gradients.localRows, gradients.localBlock.size,
-                message.get() + routed.localPayloadBytes};
-  encode(device, {&rows, 1});
-  return message;
+/// Bytes of the ids of replicated tables in each rank's message.
+std::vector<int64_t> idBytesOfPeers(const Device &device,
+                                    const Routed &routed) {
+  const StreamSet &set = device.layout(routed.exchange).locals[device.rank()];
+  int32_t idBytes = device.manifest().exchanges[routed.exchange].idBytes();
+  std::vector<int64_t> bytes;
+  for (size_t peer = 0; peer < routed.batchOfPeer.size(); ++peer)
+    bytes.push_back(IdPayload(set, routed.batchOfPeer[peer], idBytes,
+                              routed.localIdsOfPeer[peer])
+                        .bytes());
+  return bytes;
 }
 
 void startGather(Device &device, const Routed &routed, Partials &gradients) {
-  int64_t bytes =
-      routed.localPayloadBytes + wireBytes(device, gradients.localBlock.size);
-  std::vector<int64_t> receiveBytes;
-  for (auto [idBytes, floats] : routed.replicatedOfPeer)
-    receiveBytes.push_back(idBytes + wireBytes(device, floats));
+  std::vector<int64_t> receiveBytes = idBytesOfPeers(device, routed);
+  std::vector<Block> blocks = makeGatheredBlocks(device, routed);
+  for (size_t peer = 0; peer < blocks.size(); ++peer)
+    receiveBytes[peer] += wireBytes(device, blocks[peer].size);
+  int64_t bytes = receiveBytes[static_cast<size_t>(device.rank())];
   std::vector<int64_t> sendBytes(receiveBytes.size(), bytes);
   countSentBytes(device, Phase::GradientsExchange, sendBytes);
-  gradients.gather = device.communicator->startAllGather(
-      makeMessage(device, routed, gradients, bytes), bytes, receiveBytes);
+  gradients.gather =
+      device.communicator->startAllGather(gradients.local, bytes, receiveBytes);
 }
 
-/// Lays out the gathered ids of replicated tables; returns the gradients.
-std::vector<const std::byte *>
-receiveGathered(Device &device, const Routed &routed, Partials &gradients) {
+/// A block of gradients as it was received.
+struct Message {
+  ReceivedBlock *block;
+  const std::byte *direct;
+  const std::byte *relayed;
+};
+
+/// Lets blocks point to their messages, or to values converted from them.
+void setRows(Device &device, std::span<const Message> messages,
+             Partials &gradients) {
+  ElementType type = device.travelType();
+  if (type == ElementType::F32) {
+    for (const Message &message : messages) {
+      message.block->direct = reinterpret_cast<const float *>(message.direct);
+      message.block->relayed = reinterpret_cast<const float *>(message.relayed);
+    }
+    return;
+  }
+  int64_t total = 0;
+  for (const Message &message : messages)
+    total += message.block->block.size;
+  gradients.decoded =
+      device.backend->acquire(BufferKind::ReceivedGradients,
+                              total * static_cast<int64_t>(sizeof(float)));
+  float *next = as<float>(gradients.decoded);
+  std::vector<RowMove> moves;
+  auto convert = [&](const std::byte *from, int64_t count) {
+    moves.push_back(moveOf(from, type, reinterpret_cast<std::byte *>(next),
+                           ElementType::F32, count));
+    return std::exchange(next, next + count);
+  };
+  for (const Message &message : messages) {
+    const Block &block = message.block->block;
+    message.block->direct = convert(message.direct, block.directSize);
+    message.block->relayed =
+        convert(message.relayed, block.size - block.directSize);
+  }
+  device.backend->moveRows(moves);
+}
+
+/// One received block for each layout.
+std::vector<ReceivedBlock> blocksOf(std::vector<Block> layouts) {
+  std::vector<ReceivedBlock> blocks;
+  for (Block &layout : layouts)
+    blocks.emplace_back().block = std::move(layout);
+  return blocks;
+}
+
+void addOwned(Device &device, const Routed &routed, Partials &gradients,
+              std::vector<Message> &messages) {
+  std::vector<const std::byte *> direct = waitForAll(*gradients.request);
+  std::vector<const std::byte *> relayed(direct.size());
+  if (!device.layout(routed.exchange).relays.empty())
+    relayed = receiveRelayedGradients(device, routed, gradients);
+  for (size_t peer = 0; peer < direct.size(); ++peer)
+    messages.push_back(
+        {&gradients.gradients[peer], direct[peer], relayed[peer]});
+}
+
+/// Makes the gathered ids of replicated tables readable, too.
+void addReplicated(Device &device, const Routed &routed, Partials &gradients,
+                   std::vector<Message> &messages) {
   const StreamSet &set = device.layout(routed.exchange).locals[device.rank()];
   int32_t idBytes = device.manifest().exchanges[routed.exchange].idBytes();
-  std::vector<const std::byte *> payloads;
-  std::vector<const std::byte *> rows;
-  for (const auto &message : gradients.gather->wait()) {
-    payloads.push_back(message.data());
-    rows.push_back(message.data() + routed.replicatedOfPeer[rows.size()].first);
-  }
-  layOutStreams(device, set, idBytes, payloads, routed.batchOfPeer,
-                BufferKind::ReceivedGradients, gradients.gathered);
-  gradients.gatheredBlocks = makeOwnerBlocks(set, gradients.gathered);
-  return rows;
-}
-
-void merge(Device &device, Partials &gradients,
-           std::vector<ReceivedBlock> &received) {
-  for (ReceivedBlock &next : received) {
-    for (int64_t &begin : next.block->begin)
-      begin += gradients.numFloats;
-    gradients.numFloats += next.block->size;
-  }
-  gradients.merged = device.buffers->acquireArray<float>(
-      BufferKind::ReceivedGradients, gradients.numFloats);
-  float *out = as<float>(gradients.merged);
-  std::vector<Incoming> messages;
-  for (const ReceivedBlock &next : received) {
-    int64_t size = next.block->size, direct = next.block->directSize;
-    messages.push_back({next.direct, direct, out});
-    messages.push_back({next.relayed, size - direct, out + direct});
-    out += size;
-  }
-  decode(device, messages);
-  gradients.gradients = as<float>(gradients.merged);
+  std::vector<const std::byte *> payloads = waitForAll(*gradients.gather);
+  gradients.gathered =
+      readPayloads(device, set, idBytes, payloads, routed.batchOfPeer,
+                   routed.localIdsOfPeer, BufferKind::ReceivedGradients);
+  gradients.gatheredGradients = blocksOf(makeGatheredBlocks(device, routed));
+  std::vector<int64_t> sizes = idBytesOfPeers(device, routed);
+  for (size_t peer = 0; peer < payloads.size(); ++peer)
+    messages.push_back({&gradients.gatheredGradients[peer],
+                        payloads[peer] + sizes[peer], nullptr});
 }
 
 } // namespace
@@ -98,10 +128,10 @@ void startGradients(Device &device, Routed &routed, Partials &gradients) {
   if (!layout.relays.empty())
     startRelayedGradients(device, routed, gradients);
   else if (layout.hasRemote)
-    gradients.request = startBlocks(
-        device, Phase::GradientsExchange, BufferKind::SentGradients,
-        gradients.send, gradients.sendBlocks,
-        makeOwnerBlocks(layout.owners[device.rank()], routed.owned));
+    gradients.request =
+        startValues(device, Phase::GradientsExchange, gradients.send,
+                    sizesOf(gradients.sendBlocks),
+                    sizesOf(makeOwnerBlocks(device, routed)));
   if (layout.hasReplicated)
     startGather(device, routed, gradients);
 }
@@ -110,10 +140,9 @@ void receiveGradients(Device &device, Routed &routed, Partials &gradients) {
   if (gradients.received)
     return;
   gradients.received = true;
+  gradients.gradients = blocksOf(makeOwnerBlocks(device, routed));
   if (device.numDevices() == 1) {
-    gradients.receivedBlocks = gradients.sendBlocks;
-    gradients.gradients = as<float>(gradients.send);
-    gradients.numFloats = gradients.sendBlocks[0].size;
+    gradients.gradients[0].direct = as<const float>(gradients.send);
     return;
   }
   PhaseTimer timer(device.figures, Phase::GradientsExchange);
@@ -122,29 +151,12 @@ void receiveGradients(Device &device, Routed &routed, Partials &gradients) {
       (layout.hasReplicated && !gradients.gather))
     fail("gradients of exchange ", routed.exchange,
          " are read before nsrt_gradients_start");
-  std::vector<ReceivedBlock> received;
-  gradients.receivedBlocks =
-      makeOwnerBlocks(layout.owners[device.rank()], routed.owned);
-  if (gradients.request) {
-    const auto &messages = gradients.request->wait();
-    std::vector<const std::byte *> relayed(messages.size());
-    if (!layout.relays.empty())
-      relayed = receiveRelayedGradients(device, routed, gradients);
-    for (size_t peer = 0; peer < messages.size(); ++peer)
-      received.push_back({messages[peer].data(), relayed[peer],
-                          &gradients.receivedBlocks[peer]});
-  }
-  if (gradients.gather) {
-    std::vector<const std::byte *> rows =
-        receiveGathered(device, routed, gradients);
-    for (size_t peer = 0; peer < rows.size(); ++peer)
-      received.push_back(
-          {rows[peer], nullptr, &gradients.gatheredBlocks[peer]});
-  }
-  merge(device, gradients, received);
-  gradients.request.reset();
-  gradients.relayRequest.reset();
-  gradients.gather.reset();
+  std::vector<Message> messages;
+  if (gradients.request)
+    addOwned(device, routed, gradients, messages);
+  if (gradients.gather)
+    addReplicated(device, routed, gradients, messages);
+  setRows(device, messages, gradients);
 }
 
 } // namespace neuroshard::runtime

@@ -1,8 +1,8 @@
 //===- GradientExchange.h - Gradients to owners -----------------*- C++ -*-===//
 //
 // The gradients of the local batch: packed, sent to the devices that own the
-// rows, and laid out there for the kernels. The functions throw; the Routed and
-// Partials passed to them must not be failed.
+// rows, and made readable there for the kernels. The functions throw; the
+// Routed and Partials passed to them must not be failed.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,7 +18,8 @@ void beginGradients(Device &device, Routed &routed, Partials &gradients);
 void setGradient(Device &device, Routed &routed, Partials &gradients,
                  int64_t lookup, ElementType type, const std::byte *gradient);
 void startGradients(Device &device, Routed &routed, Partials &gradients);
-/// Waits for the gradients of an exchange and copies them into one array.
+/// Waits for the gradients of an exchange. Sets gradients.gradients and, for
+/// replicated tables, gathered and gatheredGradients.
 void receiveGradients(Device &device, Routed &routed, Partials &gradients);
 
 } // namespace neuroshard::runtime

@@ -1,8 +1,8 @@
 //===- GradientPacking.cpp - Packs gradients for their owners -------------===//
 //
-// Writes the gradients of results into the blocks to send, the reverse of
-// Results.cpp. Gradients of replicated tables are packed behind the ids they
-// belong to, since every device gathers both.
+// Writes the gradients of results into the messages to send, in the type in
+// which they travel; the reverse of Results.cpp. Gradients of replicated tables
+// are packed behind the ids they belong to, since every device gathers both.
 //
 //===----------------------------------------------------------------------===//
 
@@ -11,103 +11,38 @@
 #include "HierarchicalAllToAll.h"
 #include "IdExchange.h"
 #include "RowViews.h"
-#include "neuroshard/Runtime/Numerics.h"
-
-#include <cstring>
+#include "Wire.h"
 
 namespace neuroshard::runtime {
 namespace {
 
-using GradientView = RowsView<float>;
+RowBases<std::byte> basesOf(const Device &device, const Partials &gradients) {
+  RowBases<std::byte> bases;
+  ElementType type = device.travelType();
+  bases.blocks = &gradients.sendBlocks;
+  for (size_t peer = 0; peer < gradients.sendBlocks.size(); ++peer)
+    bases.rows.push_back(gradients.send.get() +
+                         gradients.sendBegins[peer] * elementBytes(type));
+  for (int64_t begin : gradients.relayBegins)
+    bases.relayedRows.push_back(gradients.send.get() +
+                                begin * elementBytes(type));
+  bases.localBlock = &gradients.localBlock;
+  bases.localRows = gradients.localRows;
+  bases.type = bases.localType = type;
+  return bases;
+}
 
-class GradientWriter {
-public:
-  GradientWriter(Device &device, const Routed &routed, Partials &gradients,
-                 int64_t lookup, ElementType type, const std::byte *in)
-      : device(device), state(routed.lookups[static_cast<size_t>(lookup)]),
-        spec(device.manifest()
-                 .exchanges[routed.exchange]
-                 .lookups[static_cast<size_t>(lookup)]),
-        type(type), in(in), dim(device.manifest().tables[spec.table].dim) {
-    std::vector<float *> rows;
-    float *next = as<float>(gradients.send);
-    for (const Block &block : gradients.sendBlocks) {
-      rows.push_back(next);
-      next += block.size;
-    }
-    std::vector<float *> relayedRows;
-    for (const RelayLayout &relay : device.layout(routed.exchange).relays) {
-      relayedRows.push_back(next);
-      next += routed.batch * relay.width;
-    }
-    views = makeViews<float>(device, routed, lookup, gradients.sendBlocks, rows,
-                             relayedRows, gradients.localBlock,
-                             gradients.localRows);
-  }
-
-  void write() {
-    if (spec.pooled())
-      forRowRanges(
-          device.threads, state.resultRows, dim,
-          [&](int64_t begin, int64_t end) { writePooled(begin, end); });
-    else
-      writeUnpooled();
-  }
-
-private:
-  const std::byte *inAt(int64_t row, int64_t col) const {
-    return in + (row * dim + col) * elementBytes(type);
-  }
-
-  void scale(float *row, int64_t count) const {
-    if (device.gradientScale == 1)
-      return;
-    for (int64_t i = 0; i < count; ++i)
-      row[i] *= device.gradientScale;
-  }
-
-  void writePooled(int64_t begin, int64_t end) const {
-    bool direct = type == ElementType::F32 && spec.pooling == Pooling::Sum &&
-                  device.gradientScale == 1;
-    std::vector<float> scratch(direct ? 0 : static_cast<size_t>(dim));
-    for (int64_t b = begin; b < end; ++b) {
-      const float *row = reinterpret_cast<const float *>(inAt(b, 0));
-      if (!direct) {
-        loadElements(inAt(b, 0), dim, type, scratch.data());
-        if (spec.pooling == Pooling::Mean)
-          divideRow(scratch.data(), dim, as<const float>(state.bagCounts)[b]);
-        scale(scratch.data(), dim);
-        row = scratch.data();
-      }
-      for (const GradientView &view : views)
-        std::memcpy(view.row(b), row + view.cols.begin,
-                    static_cast<size_t>(view.cols.size()) * sizeof(float));
-    }
-  }
-
-  void writeUnpooled() const {
-    for (const GradientView &view : views)
-      forRowRanges(device.threads, view.numRows, view.cols.size(),
-                   [&](int64_t begin, int64_t end) {
-                     for (int64_t j = begin; j < end; ++j) {
-                       int64_t row = view.positions
-                                         ? view.positions[j] - state.firstId
-                                         : j;
-                       loadElements(inAt(row, view.cols.begin),
-                                    view.cols.size(), type, view.row(j));
-                       scale(view.row(j), view.cols.size());
-                     }
-                   });
-  }
-
-  Device &device;
-  const LookupState &state;
-  const ExchangeLookup &spec;
-  ElementType type;
-  const std::byte *in;
-  int64_t dim;
-  std::vector<GradientView> views;
-};
+void beginReplicated(Device &device, const Routed &routed,
+                     Partials &gradients) {
+  gradients.localBlock = makeLocalBlock(device, routed);
+  gradients.local = device.backend->acquire(
+      BufferKind::Gradients,
+      routed.localPayloadBytes + wireBytes(device, gradients.localBlock.size));
+  gradients.localRows = gradients.local.get() + routed.localPayloadBytes;
+  RowMove ids = copyOf(routed.localPayload.get(), gradients.local.get(),
+                       routed.localPayloadBytes);
+  device.backend->moveRows({&ids, 1});
+}
 
 } // namespace
 
@@ -115,27 +50,39 @@ void beginGradients(Device &device, Routed &routed, Partials &gradients) {
   receiveIds(device, routed);
   PhaseTimer timer(device.figures, Phase::Gradients);
   const ExchangeLayout &layout = device.layout(routed.exchange);
-  gradients.sendBlocks = makeBatchBlocks(layout, routed);
-  gradients.send = device.buffers->acquireArray<float>(
-      BufferKind::Gradients, totalFloats(gradients.sendBlocks) +
-                                 relayedGradientValues(layout, routed));
-  if (!layout.hasReplicated)
-    return;
-  gradients.localBlock = makeLocalBlock(device, routed);
-  int64_t rowBytes =
-      gradients.localBlock.size * static_cast<int64_t>(sizeof(float));
-  gradients.local = device.buffers->acquire(
-      BufferKind::Gradients, routed.localPayloadBytes + rowBytes);
-  std::memcpy(gradients.local.get(), routed.localPayload.get(),
-              static_cast<size_t>(routed.localPayloadBytes));
-  gradients.localRows = reinterpret_cast<float *>(gradients.local.get() +
-                                                  routed.localPayloadBytes);
+  gradients.sendBlocks = makeBatchBlocks(device, routed);
+  int64_t total = placeGradients(device, routed, gradients);
+  gradients.send =
+      device.backend->acquire(BufferKind::Gradients, wireBytes(device, total));
+  if (layout.hasReplicated)
+    beginReplicated(device, routed, gradients);
 }
 
 void setGradient(Device &device, Routed &routed, Partials &gradients,
                  int64_t lookup, ElementType type, const std::byte *gradient) {
   PhaseTimer timer(device.figures, Phase::Gradients);
-  GradientWriter(device, routed, gradients, lookup, type, gradient).write();
+  auto index = static_cast<size_t>(lookup);
+  const LookupState &state = routed.lookups[index];
+  const ExchangeLookup &spec =
+      device.manifest().exchanges[routed.exchange].lookups[index];
+  int64_t dim = device.manifest().tables[spec.table].dim;
+  std::vector<RowMove> moves;
+  for (const auto &view :
+       makeViews(device, routed, index, basesOf(device, gradients))) {
+    RowMove &move = moves.emplace_back();
+    move.source = {gradient + view.cols.begin * elementBytes(type), dim};
+    move.sourceType = type;
+    move.target = {view.first, view.stride};
+    move.targetType = view.type;
+    move.rows = view.numRows;
+    move.width = view.cols.size();
+    move.sourcePlaces = view.places;
+    move.firstPlace = state.firstId;
+    move.scale = device.gradientScale;
+    if (spec.pooling == Pooling::Mean)
+      move.divisors = as<const float>(state.bagCounts);
+  }
+  device.backend->moveRows(moves);
 }
 
 } // namespace neuroshard::runtime

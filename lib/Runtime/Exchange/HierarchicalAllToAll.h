@@ -31,11 +31,14 @@ public:
   const std::vector<int32_t> &ownGroup() const {
     return groups.group(groups.placeOf(rank).group);
   }
-  int32_t ownIndex() const { return groups.placeOf(rank).index; }
   /// The ranks that a relay serves, one in each group; also the relays that
   /// serve a rank.
   std::vector<int32_t> ranksServedBy(int64_t relay) const {
     return groups.devicesWithIndex(groups.placeOf(relay).index);
+  }
+  /// Values for a relayed row of an owner.
+  int64_t widthOf(int64_t owner) const {
+    return layout.owners[static_cast<size_t>(owner)].relayedWidth;
   }
 
   /// countOf(rank) for all ranks.
@@ -64,11 +67,12 @@ void startRelayedResults(Device &device, const Routed &routed,
 void receiveRelayedResults(Device &device, const Routed &routed,
                            Partials &partials);
 
-/// Number of values that a rank sends to the relays of all groups.
-int64_t relayedGradientValues(const ExchangeLayout &layout,
-                              const Routed &routed);
-/// Begins the first stage of gradients. `gradients.send` has the blocks, then
-/// the values for the relays, group after group.
+/// Sets sendBegins and relayBegins, for which sendBlocks must be set: to each
+/// rank its block, then what it gets as a relay. Returns the number of all
+/// values.
+int64_t placeGradients(Device &device, const Routed &routed,
+                       Partials &gradients);
+/// Begins the first stage of gradients.
 void startRelayedGradients(Device &device, const Routed &routed,
                            Partials &gradients);
 /// Runs the second stage of gradients. Returns the relayed gradients of each

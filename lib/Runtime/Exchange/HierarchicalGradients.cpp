@@ -8,100 +8,58 @@
 
 #include "Blocks.h"
 #include "HierarchicalAllToAll.h"
-#include "RowViews.h"
-
-#include <cstring>
 
 namespace neuroshard::runtime {
 namespace {
 
-/// The values of `gradients.send` that the first stage sends, rank after rank.
-std::vector<Values> gradientsToSend(const HierarchicalExchange &exchange,
-                                    const Partials &gradients) {
-  const float *direct = as<const float>(gradients.send);
-  const float *next = direct + totalFloats(gradients.sendBlocks);
-  std::vector<Values> ofGroup;
-  for (int32_t relay : exchange.ranksServedBy(exchange.rank)) {
-    ofGroup.push_back({next, exchange.relayToSamples(relay, exchange.rank)});
-    next += ofGroup.back().count;
-  }
-  std::vector<Values> values;
-  for (int64_t peer = 0; peer < exchange.numRanks(); ++peer) {
-    int64_t size = gradients.sendBlocks[static_cast<size_t>(peer)].size;
-    values.push_back({direct, size});
-    direct += size;
-    if (exchange.groups.placeOf(peer).index == exchange.ownIndex())
-      values.push_back(
-          ofGroup[static_cast<size_t>(exchange.groups.placeOf(peer).group)]);
-  }
-  return values;
-}
-
-/// Consecutive columns that a relay copies from the gradient of a bag to one
-/// owner's.
-struct ColumnCopy {
-  int64_t from;
-  int64_t to;
-  int64_t count;
-};
-
-std::vector<ColumnCopy> copiesFor(const RelayLayout &relay, int32_t index) {
-  std::vector<ColumnCopy> copies;
-  for (const RelaySum &sum : relay.sums)
-    for (const RelaySource &source : sum.sources)
-      if (source.index == index)
-        copies.push_back({sum.column, source.column, sum.size});
-  return copies;
-}
-
-/// Writes the gradients of one rank's samples that one owner gets.
-void handOut(const HierarchicalExchange &exchange, int32_t owner,
-             int32_t sampleRank, const std::byte *from, std::byte *to) {
-  int64_t bytes = wireBytes(exchange.device, 1);
-  int64_t width =
-      exchange.layout.owners[static_cast<size_t>(owner)].relayedWidth;
-  std::vector<ColumnCopy> copies =
-      copiesFor(exchange.relay, exchange.groups.placeOf(owner).index);
-  auto copyRows = [&](int64_t begin, int64_t end) {
-    for (int64_t bag = begin; bag < end; ++bag)
-      for (const ColumnCopy &copy : copies)
-        std::memcpy(to + (bag * width + copy.to) * bytes,
-                    from + (bag * exchange.relay.width + copy.from) * bytes,
-                    static_cast<size_t>(copy.count * bytes));
-  };
-  forRowRanges(exchange.device.threads,
-               exchange.batches[static_cast<size_t>(sampleRank)], width,
-               copyRows);
+/// Copies the columns of one rank's samples that one owner gets. Returns where
+/// the next begin.
+std::byte *addCopies(const HierarchicalExchange &exchange, int32_t owner,
+                     int32_t sampleRank, const std::byte *from, std::byte *to,
+                     std::vector<RowMove> &moves) {
+  const Device &device = exchange.device;
+  int32_t index = exchange.groups.placeOf(owner).index;
+  for (const RelaySum &sum : exchange.relay.sums)
+    for (const RelaySource &source : sum.sources) {
+      if (source.index != index)
+        continue;
+      RowMove &move = moves.emplace_back();
+      move.source = {from + wireBytes(device, sum.column),
+                     exchange.relay.width};
+      move.target = {to + wireBytes(device, source.column),
+                     exchange.widthOf(owner)};
+      move.sourceType = move.targetType = device.travelType();
+      move.rows = exchange.batches[static_cast<size_t>(sampleRank)];
+      move.width = sum.size;
+    }
+  return to + wireBytes(device, exchange.ofSamples(owner, sampleRank));
 }
 
 /// Waits for the first stage and begins the second.
 void startSecondStageOfGradients(const HierarchicalExchange &exchange,
                                  Partials &gradients) {
-  const auto &messages = gradients.request->wait();
+  Device &device = exchange.device;
+  std::vector<const std::byte *> messages = waitForAll(*gradients.request);
   std::vector<int64_t> counts = exchange.countsOf([&](int64_t owner) {
     return exchange.ownerToRelay(owner, exchange.rank);
   });
-  int64_t total = 0;
-  for (int64_t count : counts)
-    total += count;
-  Buffer send = exchange.device.buffers->acquire(
-      BufferKind::RelayedGradients, wireBytes(exchange.device, total));
+  Buffer send = device.backend->acquire(
+      BufferKind::RelayedGradients, wireBytes(device, beginsOf(counts).back()));
   std::byte *to = send.get();
+  std::vector<RowMove> moves;
   for (int32_t owner = 0; owner < exchange.numRanks(); ++owner) {
     if (!exchange.groups.sameGroup(owner, exchange.rank))
       continue;
     for (int32_t sampleRank : exchange.ranksServedBy(exchange.rank)) {
-      int64_t direct =
-          gradients.receivedBlocks[static_cast<size_t>(sampleRank)].directSize;
-      handOut(exchange, owner, sampleRank,
-              messages[static_cast<size_t>(sampleRank)].data() +
-                  wireBytes(exchange.device, direct),
-              to);
-      to += wireBytes(exchange.device, exchange.ofSamples(owner, sampleRank));
+      auto peer = static_cast<size_t>(sampleRank);
+      int64_t direct = gradients.gradients[peer].block.directSize;
+      to = addCopies(exchange, owner, sampleRank,
+                     messages[peer] + wireBytes(device, direct), to, moves);
     }
   }
+  device.backend->moveRows(moves);
   gradients.relayRequest =
-      startValues(exchange.device, Phase::GradientsExchange, send, counts,
+      startValues(device, Phase::GradientsExchange, send, counts,
                   exchange.countsOf([&](int64_t peer) {
                     return exchange.ownerToRelay(exchange.rank, peer);
                   }));
@@ -109,23 +67,33 @@ void startSecondStageOfGradients(const HierarchicalExchange &exchange,
 
 } // namespace
 
-int64_t relayedGradientValues(const ExchangeLayout &layout,
-                              const Routed &routed) {
-  int64_t width = 0;
-  for (const RelayLayout &relay : layout.relays)
-    width += relay.width;
-  return width * routed.batch;
+int64_t placeGradients(Device &device, const Routed &routed,
+                       Partials &gradients) {
+  const ExchangeLayout &layout = device.layout(routed.exchange);
+  if (layout.relays.empty()) {
+    gradients.sendBegins = beginsOf(sizesOf(gradients.sendBlocks));
+    return gradients.sendBegins.back();
+  }
+  HierarchicalExchange exchange(device, routed);
+  gradients.relayBegins.resize(layout.relays.size());
+  int64_t next = 0;
+  for (int64_t peer = 0; peer < exchange.numRanks(); ++peer) {
+    gradients.sendBegins.push_back(next);
+    next += gradients.sendBlocks[static_cast<size_t>(peer)].size;
+    GroupPlace place = exchange.groups.placeOf(peer);
+    if (place.index == exchange.groups.placeOf(exchange.rank).index)
+      gradients.relayBegins[static_cast<size_t>(place.group)] = next;
+    next += exchange.relayToSamples(peer, exchange.rank);
+  }
+  return next;
 }
 
 void startRelayedGradients(Device &device, const Routed &routed,
                            Partials &gradients) {
   HierarchicalExchange exchange(device, routed);
-  std::vector<Block> receive = makeOwnerBlocks(
-      exchange.layout.owners[static_cast<size_t>(exchange.rank)], routed.owned);
+  std::vector<Block> receive = makeOwnerBlocks(device, routed);
   gradients.request = startValues(
-      device, Phase::GradientsExchange,
-      encodeAll(device, BufferKind::SentGradients,
-                gradientsToSend(exchange, gradients)),
+      device, Phase::GradientsExchange, gradients.send,
       exchange.countsOf([&](int64_t peer) {
         return gradients.sendBlocks[static_cast<size_t>(peer)].size +
                exchange.relayToSamples(peer, exchange.rank);
@@ -141,11 +109,11 @@ std::vector<const std::byte *> receiveRelayedGradients(Device &device,
                                                        Partials &gradients) {
   HierarchicalExchange exchange(device, routed);
   startSecondStageOfGradients(exchange, gradients);
-  const auto &messages = gradients.relayRequest->wait();
+  std::vector<const std::byte *> messages = waitForAll(*gradients.relayRequest);
   std::vector<const std::byte *> ofRank(
       static_cast<size_t>(exchange.numRanks()));
   for (int32_t relay : exchange.ownGroup()) {
-    const std::byte *rows = messages[static_cast<size_t>(relay)].data();
+    const std::byte *rows = messages[static_cast<size_t>(relay)];
     for (int32_t sampleRank : exchange.ranksServedBy(relay)) {
       ofRank[static_cast<size_t>(sampleRank)] = rows;
       rows += wireBytes(device, exchange.ofSamples(exchange.rank, sampleRank));

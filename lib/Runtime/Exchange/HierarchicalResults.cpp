@@ -8,107 +8,112 @@
 
 #include "Blocks.h"
 #include "HierarchicalAllToAll.h"
-#include "RowViews.h"
-
-#include <cstring>
 
 namespace neuroshard::runtime {
 namespace {
 
-/// The values of `partials.send` that the first stage sends, rank after rank.
-std::vector<Values> resultsToSend(const HierarchicalExchange &exchange,
-                                  const Partials &partials) {
-  std::vector<const float *> rows;
-  const float *next = as<const float>(partials.send);
-  for (const Block &block : partials.sendBlocks) {
-    rows.push_back(next);
-    next += block.size;
-  }
-  std::vector<Values> values;
+/// Values of the first stage for one rank: its block, and, if it is in the
+/// owner's group, what it adds up for the ranks that it serves.
+int64_t firstStageTo(const HierarchicalExchange &exchange,
+                     const Partials &partials, int64_t peer) {
+  return partials.sendBlocks[static_cast<size_t>(peer)].directSize +
+         exchange.ownerToRelay(exchange.rank, peer);
+}
+
+/// The message of the first stage, rank after rank.
+Buffer packResults(const HierarchicalExchange &exchange,
+                   const Partials &partials) {
+  Device &device = exchange.device;
+  int64_t total = 0;
+  for (int64_t peer = 0; peer < exchange.numRanks(); ++peer)
+    total += firstStageTo(exchange, partials, peer);
+  Buffer message = device.backend->acquire(BufferKind::SentResults,
+                                           wireBytes(device, total));
+  std::byte *to = message.get();
+  std::vector<RowMove> moves;
+  auto add = [&](int64_t begin, int64_t count) {
+    const float *from = as<const float>(partials.send) + begin;
+    moves.push_back(moveOf(reinterpret_cast<const std::byte *>(from),
+                           ElementType::F32, to, device.travelType(), count));
+    to += wireBytes(device, count);
+  };
   for (int64_t peer = 0; peer < exchange.numRanks(); ++peer) {
-    values.push_back(
-        {rows[static_cast<size_t>(peer)],
-         partials.sendBlocks[static_cast<size_t>(peer)].directSize});
+    auto index = static_cast<size_t>(peer);
+    add(partials.sendBegins[index], partials.sendBlocks[index].directSize);
     if (!exchange.groups.sameGroup(peer, exchange.rank))
       continue;
-    for (int32_t sampleRank : exchange.ranksServedBy(peer))
-      values.push_back(
-          {rows[static_cast<size_t>(sampleRank)] +
-               partials.sendBlocks[static_cast<size_t>(sampleRank)].directSize,
-           exchange.ofSamples(exchange.rank, sampleRank)});
-  }
-  return values;
-}
-
-/// Adds up bags [begin, end) of one rank; `rows` are the partial sums that the
-/// devices of the group have of its bags.
-void addUp(const HierarchicalExchange &exchange,
-           const std::vector<const float *> &rows, int64_t begin, int64_t end,
-           float *out) {
-  auto source = [&](const RelaySource &part, int64_t bag) {
-    size_t owner = static_cast<size_t>(
-        exchange.ownGroup()[static_cast<size_t>(part.index)]);
-    return rows[static_cast<size_t>(part.index)] +
-           bag * exchange.layout.owners[owner].relayedWidth + part.column;
-  };
-  for (int64_t bag = begin; bag < end; ++bag)
-    for (const RelaySum &sum : exchange.relay.sums) {
-      float *to = out + bag * exchange.relay.width + sum.column;
-      std::memcpy(to, source(sum.sources[0], bag),
-                  static_cast<size_t>(sum.size) * sizeof(float));
-      for (size_t i = 1; i < sum.sources.size(); ++i) {
-        const float *from = source(sum.sources[i], bag);
-        for (int64_t c = 0; c < sum.size; ++c)
-          to[c] += from[c];
-      }
+    for (int32_t sampleRank : exchange.ranksServedBy(peer)) {
+      auto sample = static_cast<size_t>(sampleRank);
+      add(partials.sendBegins[sample] + partials.sendBlocks[sample].directSize,
+          exchange.ofSamples(exchange.rank, sampleRank));
     }
+  }
+  device.backend->moveRows(moves);
+  return message;
 }
 
-/// The sums that this relay sends, in the wire type and in the order of the
-/// receiving ranks. `rows` are per device of the group, each in the order of
-/// the groups of the ranks.
-Buffer addUpAll(const HierarchicalExchange &exchange,
-                std::vector<const float *> rows) {
-  Device &device = exchange.device;
-  std::vector<int64_t> begins = {0};
-  for (int64_t sampleRank = 0; sampleRank < exchange.numRanks(); ++sampleRank)
-    begins.push_back(begins.back() +
-                     exchange.relayToSamples(exchange.rank, sampleRank));
-  Buffer sums = device.buffers->acquireArray<float>(BufferKind::RelayedResults,
-                                                    begins.back());
-  for (int32_t sampleRank : exchange.ranksServedBy(exchange.rank)) {
-    float *out = as<float>(sums) + begins[static_cast<size_t>(sampleRank)];
-    forRowRanges(device.threads,
-                 exchange.batches[static_cast<size_t>(sampleRank)],
-                 exchange.relay.width, [&](int64_t begin, int64_t end) {
-                   addUp(exchange, rows, begin, end, out);
-                 });
-    for (size_t m = 0; m < rows.size(); ++m)
-      rows[m] += exchange.ofSamples(exchange.ownGroup()[m], sampleRank);
+/// Adds up the partial sums that the devices of the group have of one rank's
+/// samples. `rows`: where they begin, per device of the group.
+void addSums(const HierarchicalExchange &exchange,
+             const std::vector<const std::byte *> &rows, int32_t sampleRank,
+             std::byte *to, std::vector<RowMove> &moves) {
+  const Device &device = exchange.device;
+  auto source = [&](const RelaySource &part) {
+    auto index = static_cast<size_t>(part.index);
+    return SourceRows{rows[index] + wireBytes(device, part.column),
+                      exchange.widthOf(exchange.ownGroup()[index])};
+  };
+  for (const RelaySum &sum : exchange.relay.sums) {
+    RowMove &move = moves.emplace_back();
+    move.source = source(sum.sources[0]);
+    for (size_t i = 1; i < sum.sources.size(); ++i)
+      move.addends.push_back(source(sum.sources[i]));
+    move.target = {to + wireBytes(device, sum.column), exchange.relay.width};
+    move.sourceType = move.targetType = device.travelType();
+    move.rows = exchange.batches[static_cast<size_t>(sampleRank)];
+    move.width = sum.size;
   }
-  return encodeBuffer(device, BufferKind::RelayedResults, sums, begins.back());
+}
+
+/// The sums that this relay sends, in the order of the receiving ranks. `rows`
+/// are per device of the group, each in the order of the groups of the ranks.
+Buffer addUpAll(const HierarchicalExchange &exchange,
+                std::vector<const std::byte *> rows,
+                const std::vector<int64_t> &counts) {
+  Device &device = exchange.device;
+  std::vector<int64_t> begins = beginsOf(counts);
+  Buffer sums = device.backend->acquire(BufferKind::RelayedResults,
+                                        wireBytes(device, begins.back()));
+  std::vector<RowMove> moves;
+  for (int32_t sampleRank : exchange.ranksServedBy(exchange.rank)) {
+    addSums(exchange, rows, sampleRank,
+            sums.get() +
+                wireBytes(device, begins[static_cast<size_t>(sampleRank)]),
+            moves);
+    for (size_t m = 0; m < rows.size(); ++m)
+      rows[m] += wireBytes(
+          device, exchange.ofSamples(exchange.ownGroup()[m], sampleRank));
+  }
+  device.backend->moveRows(moves);
+  return sums;
 }
 
 /// Adds up the partial sums of the first stage and begins the second.
 void startSecondStageOfResults(const HierarchicalExchange &exchange,
                                Partials &partials) {
-  std::vector<MessageSection> relayed;
-  for (int64_t peer = 0; peer < exchange.numRanks(); ++peer)
-    relayed.push_back({partials.receivedBlocks[static_cast<size_t>(peer)].size,
-                       exchange.ownerToRelay(peer, exchange.rank)});
-  Buffer storage;
-  std::vector<const float *> rows =
-      waitValues(exchange.device, *partials.request, relayed,
-                 BufferKind::RelayedResults, storage);
-  std::vector<const float *> ofOwners;
-  for (int32_t owner : exchange.ownGroup())
-    ofOwners.push_back(rows[static_cast<size_t>(owner)]);
+  Device &device = exchange.device;
+  std::vector<const std::byte *> ofOwners;
+  for (int32_t owner : exchange.ownGroup()) {
+    auto index = static_cast<size_t>(owner);
+    ofOwners.push_back(partials.receivedRows[index] +
+                       wireBytes(device, partials.receivedBlocks[index].size));
+  }
+  std::vector<int64_t> counts = exchange.countsOf([&](int64_t peer) {
+    return exchange.relayToSamples(exchange.rank, peer);
+  });
   partials.relayRequest =
-      startValues(exchange.device, Phase::ResultsExchange,
-                  addUpAll(exchange, std::move(ofOwners)),
-                  exchange.countsOf([&](int64_t peer) {
-                    return exchange.relayToSamples(exchange.rank, peer);
-                  }),
+      startValues(device, Phase::ResultsExchange,
+                  addUpAll(exchange, std::move(ofOwners), counts), counts,
                   exchange.countsOf([&](int64_t peer) {
                     return exchange.relayToSamples(peer, exchange.rank);
                   }));
@@ -119,15 +124,11 @@ void startSecondStageOfResults(const HierarchicalExchange &exchange,
 void startRelayedResults(Device &device, const Routed &routed,
                          Partials &partials) {
   HierarchicalExchange exchange(device, routed);
-  std::vector<Block> receive = makeBatchBlocks(exchange.layout, routed);
+  std::vector<Block> receive = makeBatchBlocks(device, routed);
   partials.request = startValues(
-      device, Phase::ResultsExchange,
-      encodeAll(device, BufferKind::SentResults,
-                resultsToSend(exchange, partials)),
-      exchange.countsOf([&](int64_t peer) {
-        return partials.sendBlocks[static_cast<size_t>(peer)].directSize +
-               exchange.ownerToRelay(exchange.rank, peer);
-      }),
+      device, Phase::ResultsExchange, packResults(exchange, partials),
+      exchange.countsOf(
+          [&](int64_t peer) { return firstStageTo(exchange, partials, peer); }),
       exchange.countsOf([&](int64_t peer) {
         return receive[static_cast<size_t>(peer)].size +
                exchange.ownerToRelay(peer, exchange.rank);
@@ -137,22 +138,12 @@ void startRelayedResults(Device &device, const Routed &routed,
 void receiveRelayedResults(Device &device, const Routed &routed,
                            Partials &partials) {
   HierarchicalExchange exchange(device, routed);
+  partials.receivedRows = waitForAll(*partials.request);
   startSecondStageOfResults(exchange, partials);
-  std::vector<MessageSection> direct, sums;
-  for (int64_t peer = 0; peer < exchange.numRanks(); ++peer) {
-    direct.push_back(
-        {0, partials.receivedBlocks[static_cast<size_t>(peer)].size});
-    sums.push_back({0, exchange.relayToSamples(peer, exchange.rank)});
-  }
-  partials.receivedRows =
-      waitValues(device, *partials.request, direct, BufferKind::ReceivedResults,
-                 partials.receivedStorage);
-  std::vector<const float *> rows =
-      waitValues(device, *partials.relayRequest, sums,
-                 BufferKind::ReceivedResults, partials.relayedStorage);
+  std::vector<const std::byte *> sums = waitForAll(*partials.relayRequest);
   for (int32_t relay :
        exchange.ranksServedBy(exchange.rank)) // one in each group
-    partials.relayedRows.push_back(rows[static_cast<size_t>(relay)]);
+    partials.relayedRows.push_back(sums[static_cast<size_t>(relay)]);
 }
 
 } // namespace neuroshard::runtime

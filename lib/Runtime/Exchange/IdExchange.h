@@ -1,8 +1,8 @@
 //===- IdExchange.h - Ids from samples to owners ----------------*- C++ -*-===//
 //
 // The ids of the local batch: checked, sent to the devices that own their rows,
-// and laid out there for the kernels. The functions throw; the Routed passed to
-// them must not be failed.
+// and made readable there for the kernels. The functions throw; the Routed
+// passed to them must not be failed.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,17 +15,9 @@
 
 namespace neuroshard::runtime {
 
-/// The ids of one rank's batch as the caller has them.
-struct JaggedInput {
-  const void *ids;
-  int64_t numIds;
-  const int64_t *offsets;
-  int64_t numOffsets;
-  const float *weights;
-};
-
-/// Sets the sizes of the local batch in `routed`. Throws a RuntimeError if the
-/// offsets are wrong; results of unpooled lookups then have no rows.
+/// Sets the sizes of the local batch in `routed`. Throws a RuntimeError if
+/// numbers or pointers of the input are wrong. Results of unpooled lookups have
+/// no rows until routeIds has counted their ids.
 void describeBatch(const Device &device, const JaggedInput &input,
                    Routed &routed);
 
@@ -35,16 +27,16 @@ void describeBatch(const Device &device, const JaggedInput &input,
 void routeIds(Device &device, const JaggedInput &input, Routed &routed,
               const std::string &earlierError);
 
-/// Waits for the ids of an exchange and makes the streams that kernels read.
+/// Waits for the ids of an exchange.
 void receiveIds(Device &device, Routed &routed);
 
-/// Makes streams over all bags of one or more peers from their payloads.
-/// `batches` are the bags per peer. A single payload is read in place and must
-/// outlive the streams. `kind`: of the buffers of others.
-void layOutStreams(Device &device, const StreamSet &set, int32_t idBytes,
-                   std::span<const std::byte *const> payloads,
-                   std::span<const int64_t> batches, BufferKind kind,
-                   ReceivedSet &received);
+/// The ids in the payloads of some ranks, where they are; makes the offsets of
+/// their bags. Payloads must outlive the set.
+ReceivedSet readPayloads(Device &device, const StreamSet &set, int32_t idBytes,
+                         std::span<const std::byte *const> payloads,
+                         std::span<const int64_t> batches,
+                         std::span<const std::vector<int64_t>> idsOfPeer,
+                         BufferKind kind);
 
 } // namespace neuroshard::runtime
 

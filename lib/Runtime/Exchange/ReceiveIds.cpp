@@ -1,166 +1,84 @@
-//===- ReceiveIds.cpp - Lays out received ids for the kernels -------------===//
+//===- ReceiveIds.cpp - Received ids as kernels read them -----------------===//
 //
-// Kernels read each stream as one jagged array (ids and offsets) over the bags
-// of all peers. The payload of a single peer is read in place: only the offsets
-// are made.
+// Kernels read ids and weights in the messages. Messages have the lengths of
+// bags; kernels need their offsets.
 //
 //===----------------------------------------------------------------------===//
 
 #include "IdExchange.h"
+#include "Wire.h"
 #include "neuroshard/Artifact/IdPayload.h"
-
-#include <cstring>
 
 namespace neuroshard::runtime {
 
-namespace {
-
-class StreamBuilder {
-public:
-  StreamBuilder(Device &device, const StreamSet &set, int32_t idBytes,
-                std::span<const std::byte *const> payloads,
-                std::span<const int64_t> batches, BufferKind kind,
-                ReceivedSet &received)
-      : device(device), set(set), idBytes(idBytes), payloads(payloads),
-        kind(kind), received(received) {
-    received.firstBagOfPeer.push_back(0);
-    for (int64_t batch : batches) {
-      received.firstBagOfPeer.push_back(received.firstBagOfPeer.back() + batch);
-      layouts.emplace_back(set, batch, idBytes);
-    }
-    received.streams.resize(set.streams.size());
-    storage.resize(set.streams.size());
-  }
-
-  void build() {
-    readCounts();
-    for (size_t i = 0; i < set.streams.size(); ++i)
-      allocate(i);
-    int64_t peers = received.numPeers();
-    device.threads.parallelFor(
-        static_cast<int64_t>(set.streams.size()) * peers, [&](int64_t i) {
-          fill(static_cast<size_t>(i / peers), static_cast<size_t>(i % peers));
-        });
-  }
-
-private:
-  void readCounts() {
-    for (ReceivedStream &stream : received.streams)
-      stream.firstIdOfPeer.push_back(0);
-    for (size_t peer = 0; peer < payloads.size(); ++peer) {
-      std::vector<int64_t> counts = layouts[peer].readCounts(payloads[peer]);
-      layouts[peer].placeIds(counts);
-      for (size_t i = 0; i < counts.size(); ++i) {
-        std::vector<int64_t> &first = received.streams[i].firstIdOfPeer;
-        first.push_back(first.back() + counts[i]);
+ReceivedSet readPayloads(Device &device, const StreamSet &set, int32_t idBytes,
+                         std::span<const std::byte *const> payloads,
+                         std::span<const int64_t> batches,
+                         std::span<const std::vector<int64_t>> idsOfPeer,
+                         BufferKind kind) {
+  int64_t numOffsets = 0;
+  for (const StreamLayout &stream : set.streams)
+    for (int64_t batch : batches)
+      numOffsets += stream.pooled ? batch + 1 : 0;
+  ReceivedSet received;
+  received.streams.resize(set.streams.size());
+  received.offsets = device.backend->acquire(
+      kind, numOffsets * static_cast<int64_t>(sizeof(int64_t)));
+  auto *next = as<int64_t>(received.offsets);
+  std::vector<BagLengths> bags;
+  for (size_t peer = 0; peer < payloads.size(); ++peer) {
+    const std::byte *payload = payloads[peer];
+    IdPayload layout(set, batches[peer], idBytes, idsOfPeer[peer]);
+    for (size_t i = 0; i < set.streams.size(); ++i) {
+      PeerIds ids;
+      ids.ids = payload + layout.ids(i);
+      ids.numIds = idsOfPeer[peer][i];
+      ids.bags = batches[peer];
+      if (set.streams[i].weighted)
+        ids.weights =
+            reinterpret_cast<const float *>(payload + layout.weights(i));
+      if (set.streams[i].pooled) {
+        bags.push_back(
+            {reinterpret_cast<const int32_t *>(payload + layout.lengths(i)),
+             next, ids.bags});
+        ids.offsets = next;
+        next += ids.bags + 1;
       }
+      received.streams[i].push_back(ids);
     }
   }
-
-  /// Where the copy of a stream is written; null where the payload is read in
-  /// place.
-  struct Storage {
-    std::byte *ids = nullptr;
-    float *weights = nullptr;
-    int64_t *offsets = nullptr;
-  };
-
-  template <typename T> T *acquire(int64_t count) {
-    received.storage.push_back(device.buffers->acquireArray<T>(kind, count));
-    return as<T>(received.storage.back());
-  }
-
-  void allocate(size_t index) {
-    ReceivedStream &stream = received.streams[index];
-    const StreamLayout &layout = set.streams[index];
-    Storage &own = storage[index];
-    if (layout.pooled)
-      own.offsets = acquire<int64_t>(received.firstBagOfPeer.back() + 1);
-    stream.offsets = own.offsets;
-    if (payloads.size() == 1) {
-      stream.ids = layouts[0].ids(payloads[0], index);
-      if (layout.weighted)
-        stream.weights = layouts[0].weights(payloads[0], index);
-      return;
-    }
-    stream.ids = own.ids = acquire<std::byte>(stream.numIds() * idBytes);
-    if (layout.weighted)
-      stream.weights = own.weights = acquire<float>(stream.numIds());
-  }
-
-  void fill(size_t index, size_t peer) {
-    const ReceivedStream &stream = received.streams[index];
-    int64_t first = stream.firstIdOfPeer[peer];
-    int64_t count = stream.firstIdOfPeer[peer + 1] - first;
-    const Storage &own = storage[index];
-    if (own.offsets)
-      fillOffsets(index, peer);
-    if (own.ids)
-      std::memcpy(own.ids + first * idBytes,
-                  layouts[peer].ids(payloads[peer], index),
-                  static_cast<size_t>(count * idBytes));
-    if (own.weights)
-      std::memcpy(own.weights + first,
-                  layouts[peer].weights(payloads[peer], index),
-                  static_cast<size_t>(count) * sizeof(float));
-  }
-
-  void fillOffsets(size_t index, size_t peer) {
-    const ReceivedStream &stream = received.streams[index];
-    const int32_t *lengths = layouts[peer].lengths(payloads[peer], index);
-    int64_t *offsets = storage[index].offsets + received.firstBagOfPeer[peer];
-    int64_t next = stream.firstIdOfPeer[peer];
-    int64_t bags = received.bagsOf(static_cast<int64_t>(peer));
-    for (int64_t b = 0; b < bags; ++b) {
-      offsets[b] = next;
-      next += lengths[b];
-    }
-    if (static_cast<int64_t>(peer) + 1 == received.numPeers())
-      offsets[bags] = next;
-  }
-
-  Device &device;
-  const StreamSet &set;
-  int32_t idBytes;
-  std::span<const std::byte *const> payloads;
-  BufferKind kind;
-  ReceivedSet &received;
-  std::vector<IdPayload> layouts; ///< per peer.
-  std::vector<Storage> storage;
-};
-
-} // namespace
-
-void layOutStreams(Device &device, const StreamSet &set, int32_t idBytes,
-                   std::span<const std::byte *const> payloads,
-                   std::span<const int64_t> batches, BufferKind kind,
-                   ReceivedSet &received) {
-  StreamBuilder(device, set, idBytes, payloads, batches, kind, received)
-      .build();
+  device.backend->addUp(bags);
+  return received;
 }
 
 void receiveIds(Device &device, Routed &routed) {
   if (routed.received)
     return;
   const ExchangeLayout &layout = device.layout(routed.exchange);
+  const StreamSet &owned = layout.owners[device.rank()];
   int32_t idBytes = device.manifest().exchanges[routed.exchange].idBytes();
-  std::vector<const std::byte *> payloads;
+  // On a single device, the packer has made what kernels read.
   if (routed.request) {
-    PhaseTimer timer(device.figures, Phase::IdsExchange);
-    for (const auto &payload : routed.request->wait())
-      payloads.push_back(payload.data());
-  } else { // a single device, or replicated tables only, which have no streams
-    payloads.assign(routed.batchOfPeer.size(), routed.ownPayload.get());
+    std::vector<const std::byte *> payloads;
+    {
+      PhaseTimer timer(device.figures, Phase::IdsExchange);
+      payloads = waitForAll(*routed.request);
+    }
+    PhaseTimer timer(device.figures, Phase::Lookup);
+    routed.owned =
+        readPayloads(device, owned, idBytes, payloads, routed.batchOfPeer,
+                     routed.ownedIdsOfPeer, BufferKind::ReceivedIds);
+  } else if (device.numDevices() > 1) { // replicated tables only
+    routed.owned.streams.resize(owned.streams.size());
   }
-  PhaseTimer timer(device.figures, Phase::Lookup);
-  if (device.numDevices() > 1) // else the Bucketer made the streams
-    layOutStreams(device, layout.owners[device.rank()], idBytes, payloads,
-                  routed.batchOfPeer, BufferKind::ReceivedIds, routed.owned);
-  routed.request.reset();
   if (layout.hasReplicated) {
+    PhaseTimer timer(device.figures, Phase::Lookup);
     const std::byte *payload = routed.localPayload.get();
-    layOutStreams(device, layout.locals[device.rank()], idBytes, {&payload, 1},
-                  {&routed.batch, 1}, BufferKind::ReceivedIds, routed.local);
+    routed.local = readPayloads(
+        device, layout.locals[device.rank()], idBytes, {&payload, 1},
+        {&routed.batch, 1},
+        {&routed.localIdsOfPeer[static_cast<size_t>(device.rank())], 1},
+        BufferKind::ReceivedIds);
   }
   routed.received = true;
 }

@@ -1,60 +1,232 @@
 //===- RouteIds.cpp - Sends the ids of the local batch to their owners ----===//
 //
-// Ranks first exchange headers with all sizes and the length of an error's
-// text. If a rank has found an error, all ranks exchange texts instead of ids
-// and end the step with the same cause.
+// Ranks first exchange headers with the numbers of all ids and the length of an
+// error's text. If a rank has found an error, all ranks exchange texts instead
+// of ids and end the step with the same cause.
 //
 //===----------------------------------------------------------------------===//
 
-#include "Blocks.h"
-#include "Bucketer.h"
+#include "IdExchange.h"
 #include "Wire.h"
 #include "neuroshard/Artifact/Error.h"
+#include "neuroshard/Artifact/IdHeader.h"
+#include "neuroshard/Artifact/IdPayload.h"
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace neuroshard::runtime {
 namespace {
 
-/// Sent to every rank before the ids.
-struct Header {
-  int64_t exchange;
-  int64_t errorBytes; ///< 0: no error.
-  int64_t batch;
-  int64_t payloadBytes;     ///< of ids for the receiver.
-  int64_t replicatedBytes;  ///< of ids of replicated tables,
-  int64_t replicatedFloats; ///< and of their gradients.
+using Numbers = std::vector<int64_t>;
+
+constexpr int64_t kNumberBytes = sizeof(int64_t);
+
+void checkShape(const ExchangeSpec &spec, const JaggedInput &input) {
+  int64_t features = static_cast<int64_t>(spec.features.size());
+  if (input.numIds < 0)
+    fail(spec.where, "negative number of ids ", input.numIds);
+  if (input.numOffsets < 1 || (input.numOffsets - 1) % features != 0)
+    fail(spec.where, "expected features x batch + 1 offsets (", features,
+         " features), found ", input.numOffsets);
+  if (!input.offsets || (input.numIds > 0 && !input.ids))
+    fail(spec.where, "ids or offsets are null");
+  if (spec.weighted && input.numIds > 0 && !input.weights)
+    fail(spec.where, "the input is weighted, but its weights are null");
+}
+
+/// Packs the ids of the local batch.
+class Packing {
+public:
+  Packing(Device &device, const JaggedInput &input, Routed &routed)
+      : device(device), spec(device.manifest().exchanges[routed.exchange]),
+        layout(device.layout(routed.exchange)), routed(routed),
+        packer(device.backend->packIds(routed.exchange, input, routed.batch)) {}
+
+  /// Throws a RuntimeError if offsets or an id are wrong.
+  void run() {
+    takeCounts(packer->count());
+    targets.ofBucket.resize(layout.buckets.size());
+    placeOwned();
+    placeReplicated();
+    placeNumbers();
+    packer->pack(targets);
+  }
+
+  /// Of the payload for each device.
+  Numbers payloadBytes;
+
+private:
+  void takeCounts(const IdCounts &counts) {
+    for (size_t b = 0; b < routed.buckets.size(); ++b)
+      routed.buckets[b].numIds = counts.ofBucket[b];
+    for (size_t k = 0; k < spec.lookups.size(); ++k) {
+      auto feature = static_cast<size_t>(spec.lookups[k].feature);
+      LookupState &state = routed.lookups[k];
+      state.firstId = counts.firstOfFeature[feature];
+      if (!spec.lookups[k].pooled())
+        state.resultRows = counts.firstOfFeature[feature + 1] - state.firstId;
+    }
+  }
+
+  Numbers idsOf(const StreamSet &set) const {
+    Numbers ids;
+    for (const StreamLayout &stream : set.streams)
+      ids.push_back(routed.buckets[stream.bucket].numIds);
+    return ids;
+  }
+
+  IdTarget targetIn(std::byte *memory, const IdPayload &payload,
+                    const StreamLayout &stream, size_t index) const {
+    IdTarget target;
+    target.ids = memory + payload.ids(index);
+    if (stream.weighted)
+      target.weights =
+          reinterpret_cast<float *>(memory + payload.weights(index));
+    if (stream.pooled)
+      target.lengths =
+          reinterpret_cast<int32_t *>(memory + payload.lengths(index));
+    return target;
+  }
+
+  void placeOwned() {
+    std::vector<IdPayload> payloads;
+    int64_t totalBytes = 0;
+    for (const StreamSet &set : layout.owners) {
+      payloads.emplace_back(set, routed.batch, spec.idBytes(), idsOf(set));
+      payloadBytes.push_back(payloads.back().bytes());
+      totalBytes += payloadBytes.back();
+    }
+    routed.ownPayload =
+        device.backend->acquire(BufferKind::SentIds, totalBytes);
+    std::byte *memory = routed.ownPayload.get();
+    for (size_t owner = 0; owner < payloads.size(); ++owner) {
+      const StreamSet &set = layout.owners[owner];
+      for (size_t i = 0; i < set.streams.size(); ++i)
+        targets.ofBucket[set.streams[i].bucket].push_back(
+            targetIn(memory, payloads[owner], set.streams[i], i));
+      memory += payloadBytes[owner];
+    }
+    if (device.numDevices() == 1)
+      keepOwned();
+  }
+
+  /// On a single device kernels read the payload in place.
+  void keepOwned() {
+    const StreamSet &set = layout.owners[0];
+    int64_t numPooled = 0;
+    for (const StreamLayout &stream : set.streams)
+      numPooled += stream.pooled;
+    routed.owned.offsets = device.backend->acquire(
+        BufferKind::ReceivedIds, numPooled * (routed.batch + 1) * kNumberBytes);
+    auto *offsets = as<int64_t>(routed.owned.offsets);
+    for (const StreamLayout &stream : set.streams) {
+      IdTarget &target = targets.ofBucket[stream.bucket][0];
+      PeerIds ids;
+      ids.ids = target.ids;
+      ids.weights = target.weights;
+      ids.bags = routed.batch;
+      ids.numIds = routed.buckets[stream.bucket].numIds;
+      if (stream.pooled) {
+        ids.offsets = target.offsets = offsets;
+        target.lengths = nullptr;
+        offsets += routed.batch + 1;
+      }
+      routed.owned.streams.push_back({ids});
+    }
+  }
+
+  void placeReplicated() {
+    if (!layout.hasReplicated)
+      return;
+    const StreamSet &set = layout.locals[device.rank()];
+    IdPayload payload(set, routed.batch, spec.idBytes(), idsOf(set));
+    routed.localPayloadBytes = payload.bytes();
+    routed.localPayload =
+        device.backend->acquire(BufferKind::SentIds, payload.bytes());
+    for (size_t i = 0; i < set.streams.size(); ++i)
+      targets.ofBucket[set.streams[i].bucket].push_back(
+          targetIn(routed.localPayload.get(), payload, set.streams[i], i));
+  }
+
+  void placeNumbers() {
+    for (size_t b = 0; b < layout.buckets.size(); ++b) {
+      const BucketLayout &bucket = layout.buckets[b];
+      const ExchangeLookup &lookup = spec.lookups[bucket.lookup];
+      BucketState &state = routed.buckets[b];
+      if (!bucket.whole && (!lookup.pooled() || lookup.weighted))
+        state.places = device.backend->acquire(BufferKind::Places,
+                                               state.numIds * kNumberBytes);
+      targets.places.push_back(as<int64_t>(state.places));
+    }
+    for (size_t k = 0; k < spec.lookups.size(); ++k) {
+      Buffer &counts = routed.lookups[k].bagCounts;
+      if (spec.lookups[k].pooling == Pooling::Mean)
+        counts = device.backend->acquire(
+            BufferKind::Places,
+            routed.batch * static_cast<int64_t>(sizeof(float)));
+      targets.bagCounts.push_back(as<float>(counts));
+    }
+  }
+
+  Device &device;
+  const ExchangeSpec &spec;
+  const ExchangeLayout &layout;
+  Routed &routed;
+  std::unique_ptr<IdPacker> packer;
+  PackTargets targets;
 };
 
-static_assert(sizeof(Header) == kIdHeaderBytes);
+int64_t &numberOf(Numbers &header, IdHeader number) {
+  return header[static_cast<size_t>(number)];
+}
 
-Buffer copyOf(Device &device, const void *data, size_t bytes) {
-  Buffer buffer =
-      device.buffers->acquire(BufferKind::Headers, static_cast<int64_t>(bytes));
-  std::memcpy(buffer.get(), data, bytes);
+Buffer onHost(Device &device, const void *data, size_t bytes) {
+  Buffer buffer = device.backend->acquireOnHost(BufferKind::Headers,
+                                                static_cast<int64_t>(bytes));
+  if (bytes > 0)
+    std::memcpy(buffer.get(), data, bytes);
   return buffer;
 }
 
-std::vector<Header> exchangeHeaders(Device &device, Routed &routed,
-                                    const std::string &error,
-                                    const std::vector<int64_t> &payloadBytes) {
-  std::vector<Header> headers;
-  int64_t localFloats = makeLocalBlock(device, routed).size;
-  for (int64_t bytes : payloadBytes)
-    headers.push_back({routed.exchange, static_cast<int64_t>(error.size()),
-                       routed.batch, bytes, routed.localPayloadBytes,
-                       localFloats});
-  std::vector<int64_t> bytes(headers.size(), sizeof(Header));
+void addIds(const StreamSet &set, const Routed &routed, Numbers &header) {
+  for (const StreamLayout &stream : set.streams)
+    header.push_back(routed.buckets[stream.bucket].numIds);
+}
+
+/// The header for each device, one after the other.
+Numbers makeHeaders(const Device &device, const Routed &routed,
+                    const std::string &error) {
+  const ExchangeLayout &layout = device.layout(routed.exchange);
+  Numbers all;
+  for (size_t receiver = 0; receiver < layout.owners.size(); ++receiver) {
+    all.insert(all.end(), {routed.exchange, static_cast<int64_t>(error.size()),
+                           routed.batch});
+    addIds(layout.owners[receiver], routed, all);
+    addIds(layout.locals[receiver], routed, all);
+    all.resize((receiver + 1) * device.plan->headerNumbers);
+  }
+  return all;
+}
+
+std::vector<Numbers> exchangeHeaders(Device &device, Routed &routed,
+                                     const std::string &error) {
+  Numbers numbers = makeHeaders(device, routed, error);
+  size_t ownNumbers = device.plan->headerNumbers;
+  Numbers bytes(static_cast<size_t>(device.numDevices()),
+                static_cast<int64_t>(ownNumbers) * kNumberBytes);
   auto request = device.communicator->startAllToAll(
-      copyOf(device, headers.data(), headers.size() * sizeof(Header)), bytes,
+      onHost(device, numbers.data(), numbers.size() * sizeof(int64_t)), bytes,
       bytes);
-  const auto &received = request->wait();
-  for (size_t peer = 0; peer < headers.size(); ++peer) {
-    std::memcpy(&headers[peer], received[peer].data(), sizeof(Header));
-    if (headers[peer].exchange != routed.exchange)
-      fail("routes exchange ", routed.exchange, " while rank ", peer,
-           " routes exchange ", headers[peer].exchange,
+  std::vector<Numbers> headers;
+  for (const auto &message : request->wait()) {
+    Numbers &header = headers.emplace_back(ownNumbers);
+    std::memcpy(header.data(), message.data(), message.size());
+    if (int64_t other = numberOf(header, IdHeader::Exchange);
+        other != routed.exchange)
+      fail("routes exchange ", routed.exchange, " while rank ",
+           headers.size() - 1, " routes exchange ", other,
            "; all ranks must run the same function");
   }
   return headers;
@@ -62,12 +234,12 @@ std::vector<Header> exchangeHeaders(Device &device, Routed &routed,
 
 /// Returns the text of the first rank that has one.
 std::string exchangeErrors(Device &device, const std::string &error,
-                           const std::vector<Header> &headers) {
-  std::vector<int64_t> bytes;
-  for (const Header &header : headers)
-    bytes.push_back(header.errorBytes);
+                           std::vector<Numbers> &headers) {
+  Numbers bytes;
+  for (Numbers &header : headers)
+    bytes.push_back(numberOf(header, IdHeader::ErrorBytes));
   auto request = device.communicator->startAllGather(
-      copyOf(device, error.data(), error.size()),
+      onHost(device, error.data(), error.size()),
       static_cast<int64_t>(error.size()), bytes);
   for (const auto &text : request->wait())
     if (!text.empty())
@@ -76,48 +248,83 @@ std::string exchangeErrors(Device &device, const std::string &error,
   return error;
 }
 
-/// For a single device: nothing travels, kernels read the payload in place.
-void keep(Routed &routed, Bucketer &bucketer, const std::string &error) {
-  routed.error = error;
-  routed.ownPayload = bucketer.payloads;
-  routed.batchOfPeer = {routed.batch};
+/// Takes the numbers of one rank, which are in the order of the streams.
+void takeHeader(const ExchangeLayout &layout, size_t own, Numbers &header,
+                Routed &routed) {
+  routed.batchOfPeer.push_back(numberOf(header, IdHeader::Batch));
+  auto owned = header.begin() + static_cast<int64_t>(IdHeader::Counts);
+  auto local = owned + static_cast<int64_t>(layout.owners[own].streams.size());
+  auto end = local + static_cast<int64_t>(layout.locals[own].streams.size());
+  routed.ownedIdsOfPeer.emplace_back(owned, local);
+  routed.localIdsOfPeer.emplace_back(local, end);
 }
 
-void send(Device &device, Routed &routed, Bucketer &bucketer,
+void send(Device &device, Routed &routed, Numbers payloadBytes,
           const std::string &error) {
-  bucketer.payloadBytes.resize(static_cast<size_t>(device.numDevices()));
+  const ExchangeLayout &layout = device.layout(routed.exchange);
   PhaseTimer timer(device.figures, Phase::IdsExchange);
-  std::vector<Header> headers =
-      exchangeHeaders(device, routed, error, bucketer.payloadBytes);
-  if (std::any_of(headers.begin(), headers.end(),
-                  [](const Header &header) { return header.errorBytes > 0; })) {
+  std::vector<Numbers> headers = exchangeHeaders(device, routed, error);
+  bool anyFailed =
+      std::any_of(headers.begin(), headers.end(), [](Numbers &header) {
+        return numberOf(header, IdHeader::ErrorBytes) > 0;
+      });
+  if (anyFailed) {
     routed.error = exchangeErrors(device, error, headers);
     return;
   }
-  std::vector<int64_t> receiveBytes;
-  for (const Header &header : headers) {
-    routed.batchOfPeer.push_back(header.batch);
-    routed.replicatedOfPeer.push_back(
-        {header.replicatedBytes, header.replicatedFloats});
-    receiveBytes.push_back(header.payloadBytes);
+  auto own = static_cast<size_t>(device.rank());
+  const StreamSet &set = layout.owners[own];
+  int32_t idBytes = device.manifest().exchanges[routed.exchange].idBytes();
+  Numbers receiveBytes;
+  for (Numbers &header : headers) {
+    takeHeader(layout, own, header, routed);
+    receiveBytes.push_back(IdPayload(set, routed.batchOfPeer.back(), idBytes,
+                                     routed.ownedIdsOfPeer.back())
+                               .bytes());
   }
-  if (!device.layout(routed.exchange).hasRemote)
+  if (!layout.hasRemote)
     return;
-  countSentBytes(device, Phase::IdsExchange, bucketer.payloadBytes);
+  countSentBytes(device, Phase::IdsExchange, payloadBytes);
   routed.request = device.communicator->startAllToAll(
-      bucketer.payloads, bucketer.payloadBytes, receiveBytes);
+      std::move(routed.ownPayload), payloadBytes, receiveBytes);
+}
+
+/// For a single device, where nothing travels.
+void keep(const Device &device, Routed &routed, const std::string &error) {
+  routed.error = error;
+  if (!error.empty())
+    return;
+  const ExchangeLayout &layout = device.layout(routed.exchange);
+  Numbers header = makeHeaders(device, routed, error);
+  takeHeader(layout, 0, header, routed);
 }
 
 } // namespace
 
+void describeBatch(const Device &device, const JaggedInput &input,
+                   Routed &routed) {
+  const ExchangeSpec &spec = device.manifest().exchanges[routed.exchange];
+  int64_t features = static_cast<int64_t>(spec.features.size());
+  routed.batch = std::max<int64_t>(0, (input.numOffsets - 1) / features);
+  routed.numIds = std::max<int64_t>(0, input.numIds);
+  routed.lookups.resize(spec.lookups.size());
+  routed.buckets.resize(device.layout(routed.exchange).buckets.size());
+  for (size_t k = 0; k < spec.lookups.size(); ++k)
+    if (spec.lookups[k].pooled())
+      routed.lookups[k].resultRows = routed.batch;
+  checkShape(spec, input);
+}
+
 void routeIds(Device &device, const JaggedInput &input, Routed &routed,
               const std::string &earlierError) {
-  Bucketer bucketer(device, input, routed);
+  Numbers payloadBytes;
   std::string error = earlierError;
   if (error.empty()) {
     PhaseTimer timer(device.figures, Phase::Route);
     try {
-      bucketer.run();
+      Packing packing(device, input, routed);
+      packing.run();
+      payloadBytes = std::move(packing.payloadBytes);
     } catch (const RuntimeError &failure) {
       error = failure.what();
     }
@@ -125,9 +332,9 @@ void routeIds(Device &device, const JaggedInput &input, Routed &routed,
   if (!error.empty())
     error = "rank " + std::to_string(device.rank()) + ": " + error;
   if (device.numDevices() == 1)
-    keep(routed, bucketer, error);
+    keep(device, routed, error);
   else
-    send(device, routed, bucketer, error);
+    send(device, routed, std::move(payloadBytes), error);
 }
 
 } // namespace neuroshard::runtime

@@ -19,35 +19,11 @@ namespace neuroshard::runtime {
 /// Bytes that `count` values take on the wire.
 int64_t wireBytes(const Device &device, int64_t count);
 
-/// Consecutive f32 values, and where to write them in the wire type.
-struct Outgoing {
-  const float *values;
-  int64_t count;
-  std::byte *to;
-};
-void encode(Device &device, std::span<const Outgoing> sections);
-
-/// Consecutive received values, and where to write them as f32.
-struct Incoming {
-  const std::byte *from;
-  int64_t count;
-  float *to;
-};
-void decode(Device &device, std::span<const Incoming> sections);
-
-/// Consecutive f32 values in memory.
-struct Values {
-  const float *first;
-  int64_t count;
-};
-/// One message of all values in the wire type, section after section.
-Buffer encodeAll(Device &device, BufferKind kind,
-                 std::span<const Values> sections);
-
-/// The first `count` values of a buffer in the wire type; the buffer itself if
-/// that is f32.
-Buffer encodeBuffer(Device &device, BufferKind kind, const Buffer &values,
-                    int64_t count);
+/// Copies `count` consecutive values; rounds them if types differ.
+RowMove moveOf(const std::byte *from, ElementType fromType, std::byte *to,
+               ElementType toType, int64_t count);
+/// Copies bytes, a multiple of 4.
+RowMove copyOf(const std::byte *from, std::byte *to, int64_t bytes);
 
 /// Adds the bytes of a send to other devices to the phase's figures.
 void countSentBytes(Device &device, Phase phase,
@@ -56,27 +32,12 @@ void countSentBytes(Device &device, Phase phase,
 /// Starts an all-to-all of values in the wire type and counts the bytes sent to
 /// other devices. Counts are values per peer.
 std::unique_ptr<CommunicatorRequest>
-startValues(Device &device, Phase phase, const Buffer &encoded,
+startValues(Device &device, Phase phase, const Buffer &message,
             std::span<const int64_t> sendCounts,
             std::span<const int64_t> receiveCounts);
 
-/// Consecutive values of a message.
-struct MessageSection {
-  int64_t begin = 0;
-  int64_t count = 0;
-};
-/// Waits and returns one section of each peer's message as f32, valid as long
-/// as the request and `storage`.
-std::vector<const float *> waitValues(Device &device,
-                                      CommunicatorRequest &request,
-                                      std::span<const MessageSection> sections,
-                                      BufferKind kind, Buffer &storage);
-
-/// Starts an all-to-all of blocks, which lie one after the other in `send`.
-std::unique_ptr<CommunicatorRequest>
-startBlocks(Device &device, Phase phase, BufferKind kind, const Buffer &send,
-            const std::vector<Block> &sendBlocks,
-            const std::vector<Block> &receiveBlocks);
+/// Where the message of each peer begins.
+std::vector<const std::byte *> waitForAll(CommunicatorRequest &request);
 
 } // namespace neuroshard::runtime
 

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "LookupTasks.h"
+#include "EntryLookups.h"
 #include "Steps.h"
 
 #include <algorithm>
@@ -30,20 +30,24 @@ bool isDirect(const Device &device, const Routed &routed, int32_t lookup) {
 
 namespace {
 
-/// Adds the tasks of a direct result, [bags, dim] at `out`.
+/// Adds the lookups of a direct result, [bags, dim] at `out`.
 void addDirect(const Device &device, const Routed &routed, size_t lookup,
-               float *out, std::vector<LookupTask> &tasks) {
+               float *out, std::vector<LookupPart> &parts) {
   const ExchangeLayout &layout = device.layout(routed.exchange);
   const ExchangeSpec &spec = device.manifest().exchanges[routed.exchange];
   int64_t dim = device.manifest().tables[spec.lookups[lookup].table].dim;
   bool isMean = spec.lookups[lookup].pooling == Pooling::Mean;
-  size_t first = tasks.size();
-  for (const PartialColumns &part : layout.results[lookup].parts)
-    addEntry(device, spec.idBytes(),
-             layout.owners[0].entries[static_cast<size_t>(part.entry)],
-             routed.owned, 0, out + part.cols.begin, dim, tasks);
-  for (size_t i = first; isMean && i < tasks.size(); ++i)
-    tasks[i].divisors = as<const float>(routed.lookups[lookup].bagCounts);
+  for (const PartialColumns &columns : layout.results[lookup].parts) {
+    const EntryLayout &entry =
+        layout.owners[0].entries[static_cast<size_t>(columns.entry)];
+    LookupPart &part = parts.emplace_back();
+    part.lookup = entry.kernel;
+    part.ids = routed.owned.streams[static_cast<size_t>(entry.stream)][0];
+    part.out = out + columns.cols.begin;
+    part.stride = dim;
+    if (isMean)
+      part.divisors = as<const float>(routed.lookups[lookup].bagCounts);
+  }
 }
 
 } // namespace
@@ -55,38 +59,36 @@ std::vector<bool> writeDirectly(Device &device, const Routed &routed,
   if (!partials.deferred)
     return written;
   PhaseTimer timer(device.figures, Phase::Lookup);
-  std::vector<LookupTask> tasks;
+  std::vector<LookupPart> parts;
   for (size_t i = 0; i < targets.size(); ++i) {
     const ResultTarget &target = targets[i];
     if (target.type != ElementType::F32 ||
         !isDirect(device, routed, static_cast<int32_t>(target.lookup)))
       continue;
     addDirect(device, routed, static_cast<size_t>(target.lookup),
-              reinterpret_cast<float *>(target.out), tasks);
+              reinterpret_cast<float *>(target.out), parts);
     written[i] = true;
   }
-  chooseStreamed(tasks);
-  runAll(device, tasks);
+  device.backend->lookUp(parts, /*isRead=*/false);
   return written;
 }
 
 void finishDeferred(Device &device) {
-  std::vector<LookupTask> tasks;
+  std::vector<LookupPart> parts;
   for (auto [routed, partials] : device.deferred) {
     const ExchangeLayout &layout = device.layout(routed->exchange);
-    addSet(
-        device, device.manifest().exchanges[routed->exchange].idBytes(),
+    addLookups(
         layout.owners[0], routed->owned, partials->sendBlocks,
         as<float>(partials->send),
         [routed = routed, &device](const EntryLayout &entry) {
           return isDirect(device, *routed, entry.lookup);
         },
-        tasks);
+        parts);
     partials->deferred = false;
   }
   device.deferred.clear();
   PhaseTimer timer(device.figures, Phase::Lookup);
-  runAll(device, tasks);
+  device.backend->lookUp(parts, /*isRead=*/true);
 }
 
 } // namespace neuroshard::runtime

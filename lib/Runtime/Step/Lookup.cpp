@@ -1,46 +1,63 @@
 //===- Lookup.cpp - Runs the forward kernels ------------------------------===//
 //
-// One parallel launch over chunks of bags of all entries. Kernels write into
-// the layout in which results travel; direct results wait
+// Kernels write into the layout in which results travel; direct results wait
 // (DeferredResults.cpp).
 //
 //===----------------------------------------------------------------------===//
 
 #include "Exchange/Blocks.h"
 #include "Exchange/IdExchange.h"
-#include "LookupTasks.h"
+#include "EntryLookups.h"
 #include "Steps.h"
 
 namespace neuroshard::runtime {
+
+void addLookups(const StreamSet &set, const ReceivedSet &received,
+                const std::vector<Block> &blocks, float *rows,
+                const std::function<bool(const EntryLayout &)> &takes,
+                std::vector<LookupPart> &parts) {
+  for (size_t peer = 0; peer < blocks.size(); ++peer) {
+    const Block &block = blocks[peer];
+    for (size_t e = 0; e < set.entries.size(); ++e) {
+      const EntryLayout &entry = set.entries[e];
+      if (takes(entry))
+        parts.push_back(
+            {entry.kernel,
+             received.streams[static_cast<size_t>(entry.stream)][peer],
+             rows + block.begin[e], block.stride[e]});
+    }
+    rows += block.size;
+  }
+}
 
 void lookUp(Device &device, Routed &routed, Partials &partials) {
   receiveIds(device, routed);
   PhaseTimer timer(device.figures, Phase::Lookup);
   const ExchangeLayout &layout = device.layout(routed.exchange);
-  const StreamSet &owned = layout.owners[device.rank()];
-  const StreamSet &local = layout.locals[device.rank()];
-  int32_t idBytes = device.manifest().exchanges[routed.exchange].idBytes();
-
-  partials.sendBlocks = makeOwnerBlocks(owned, routed.owned);
-  partials.send = device.buffers->acquireArray<float>(
-      BufferKind::Partials, totalFloats(partials.sendBlocks));
-  std::vector<LookupTask> tasks;
+  auto acquire = [&](int64_t values) {
+    return device.backend->acquire(
+        BufferKind::Partials, values * static_cast<int64_t>(sizeof(float)));
+  };
+  std::vector<LookupPart> parts;
   auto now = [&](const EntryLayout &entry) {
     bool direct = isDirect(device, routed, entry.lookup);
     partials.deferred |= direct;
     return !direct;
   };
-  addSet(device, idBytes, owned, routed.owned, partials.sendBlocks,
-         as<float>(partials.send), now, tasks);
+  partials.sendBlocks = makeOwnerBlocks(device, routed);
+  partials.sendBegins = beginsOf(sizesOf(partials.sendBlocks));
+  partials.send = acquire(partials.sendBegins.back());
+  if (layout.hasRemote)
+    addLookups(layout.owners[device.rank()], routed.owned, partials.sendBlocks,
+               as<float>(partials.send), now, parts);
   if (layout.hasReplicated) {
     partials.localBlock = makeLocalBlock(device, routed);
-    partials.local = device.buffers->acquireArray<float>(
-        BufferKind::Partials, partials.localBlock.size);
-    partials.localRows = as<float>(partials.local);
-    addSet(device, idBytes, local, routed.local, {&partials.localBlock, 1},
-           partials.localRows, now, tasks);
+    partials.local = acquire(partials.localBlock.size);
+    partials.localRows = partials.local.get();
+    addLookups(layout.locals[device.rank()], routed.local,
+               {partials.localBlock}, as<float>(partials.local), now, parts);
   }
-  runAll(device, tasks);
+  device.backend->lookUp(parts, /*isRead=*/true);
   if (partials.deferred)
     device.deferred.push_back({&routed, &partials});
 }

@@ -10,45 +10,40 @@
 #include "Exchange/Wire.h"
 
 #include <algorithm>
-#include <cstring>
+#include <utility>
 
 namespace neuroshard::runtime {
 namespace {
 
-/// The norms over one shard's columns of consecutive distinct rows of a slot.
-struct Contribution {
-  int64_t firstCol;
-  Range distinctRows; ///< of the receiving slot.
-  const float *norms;
-};
-
 class NormExchange {
 public:
-  NormExchange(Device &device, std::span<SlotUpdate> slots)
-      : device(device), manifest(device.manifest()),
-        updates(device.slots.size()), totals(device.slots.size()),
-        contributions(device.slots.size()) {
-    for (SlotUpdate &slot : slots)
-      updates[slot.slot] = &slot;
-  }
+  NormExchange(Device &device, const Update &update)
+      : device(device), manifest(device.manifest()), update(update) {}
 
-  void run() {
+  NormMessages run() {
     addOwn();
-    std::unique_ptr<CommunicatorRequest> request;
+    NormMessages result;
     if (device.numDevices() > 1) {
-      request = start();
-      receive(*request);
+      result.request = start();
+      receive(*result.request);
     }
-    for (size_t slot = 0; slot < updates.size(); ++slot)
-      if (!contributions[slot].empty())
-        sum(slot);
-    // Only after all sums are done, since they read these norms.
-    for (size_t slot = 0; slot < updates.size(); ++slot)
-      if (totals[slot])
-        updates[slot]->norms = totals[slot];
+    // Shards from column 0 have every row once.
+    std::stable_sort(terms.begin(), terms.end(),
+                     [](const Contribution &a, const Contribution &b) {
+                       return a.firstCol < b.firstCol;
+                     });
+    for (const Contribution &term : terms)
+      result.terms.push_back(term.norms);
+    return result;
   }
 
 private:
+  /// The norms over one shard's columns of consecutive distinct rows of a slot.
+  struct Contribution {
+    int64_t firstCol;
+    NormTerm norms;
+  };
+
   const ShardSpec &shardOf(int32_t rank, size_t slot) const {
     return manifest
         .shards[manifest.bindings[static_cast<size_t>(rank)].slots[slot]];
@@ -62,20 +57,25 @@ private:
 
   /// The distinct rows of this device's `slot` that lie in table rows `rows`.
   Range section(size_t slot, const Range &rows) const {
-    if (!updates[slot])
-      return {0, 0};
-    const SortedRows &sorted = *updates[slot]->sorted;
-    const auto *first = as<const int64_t>(sorted.rows);
-    const auto *last = first + sorted.numRows;
     int64_t offset = device.slots[slot].spec().rows.begin;
-    return {std::lower_bound(first, last, rows.begin - offset) - first,
-            std::lower_bound(first, last, rows.end - offset) - first};
+    return update.distinctRows(static_cast<int32_t>(slot),
+                               {rows.begin - offset, rows.end - offset});
+  }
+
+  const float *normsOf(size_t slot, const Range &rows) const {
+    return update.norms(static_cast<int32_t>(slot)) + rows.begin;
+  }
+
+  void addTerm(int64_t firstCol, size_t slot, const Range &rows,
+               const float *norms) {
+    terms.push_back({firstCol, {static_cast<int32_t>(slot), rows, norms}});
   }
 
   /// Calls function(own slot, the peer's shard) for all shards of this device
   /// and the peer that share rows, by the sender's slot, then the receiver's.
   template <typename Function>
-  void forMeetings(int32_t peer, bool peerSends, const Function &function) {
+  void forMeetings(int32_t peer, bool peerSends,
+                   const Function &function) const {
     size_t own = device.slots.size();
     size_t others = manifest.bindings[static_cast<size_t>(peer)].slots.size();
     size_t outer = peerSends ? others : own;
@@ -90,20 +90,21 @@ private:
   }
 
   void addOwn() {
-    for (size_t from = 0; from < updates.size(); ++from)
-      for (size_t to = 0; to < updates.size(); ++to) {
+    for (size_t from = 0; from < device.slots.size(); ++from)
+      for (size_t to = 0; to < device.slots.size(); ++to) {
         const ShardSpec &source = device.slots[from].spec();
         const ShardSpec &target = device.slots[to].spec();
-        if (!updates[from] || !updates[to] || !meet(source, target))
+        if (!meet(source, target))
           continue;
         Range rows = section(from, target.rows);
-        contributions[to].push_back(
-            {source.cols.begin, section(to, source.rows),
-             as<const float>(updates[from]->norms) + rows.begin});
+        if (rows.size() > 0)
+          addTerm(source.cols.begin, to, section(to, source.rows),
+                  normsOf(from, rows));
       }
   }
 
   std::unique_ptr<CommunicatorRequest> start() {
+    constexpr int64_t kNormBytes = sizeof(float);
     std::vector<int64_t> sendBytes(static_cast<size_t>(device.numDevices()));
     std::vector<int64_t> receiveBytes(static_cast<size_t>(device.numDevices()));
     std::vector<std::pair<const float *, int64_t>> sections;
@@ -111,75 +112,68 @@ private:
     for (int32_t peer = 0; peer < device.numDevices(); ++peer) {
       if (peer == device.rank())
         continue;
+      auto index = static_cast<size_t>(peer);
       forMeetings(peer, false, [&](size_t slot, const ShardSpec &other) {
         Range rows = section(slot, other.rows);
         if (rows.size() == 0)
           return;
-        sections.push_back(
-            {as<const float>(updates[slot]->norms) + rows.begin, rows.size()});
-        sendBytes[static_cast<size_t>(peer)] +=
-            rows.size() * static_cast<int64_t>(sizeof(float));
+        sections.push_back({normsOf(slot, rows), rows.size()});
+        sendBytes[index] += rows.size() * kNormBytes;
         total += rows.size();
       });
       forMeetings(peer, true, [&](size_t slot, const ShardSpec &other) {
-        receiveBytes[static_cast<size_t>(peer)] +=
-            section(slot, other.rows).size() *
-            static_cast<int64_t>(sizeof(float));
+        receiveBytes[index] += section(slot, other.rows).size() * kNormBytes;
       });
     }
-    Buffer send = device.buffers->acquireArray<float>(BufferKind::Norms, total);
-    float *out = as<float>(send);
-    for (auto [norms, count] : sections)
-      out = std::copy_n(norms, count, out);
     countSentBytes(device, Phase::NormExchange, sendBytes);
-    return device.communicator->startAllToAll(send, sendBytes, receiveBytes);
+    return device.communicator->startAllToAll(pack(sections, total), sendBytes,
+                                              receiveBytes);
+  }
+
+  Buffer pack(const std::vector<std::pair<const float *, int64_t>> &sections,
+              int64_t total) {
+    Buffer message = device.backend->acquire(
+        BufferKind::Norms, total * static_cast<int64_t>(sizeof(float)));
+    std::byte *to = message.get();
+    std::vector<RowMove> moves;
+    for (auto [norms, count] : sections) {
+      int64_t bytes = count * static_cast<int64_t>(sizeof(float));
+      moves.push_back(
+          copyOf(reinterpret_cast<const std::byte *>(norms), to, bytes));
+      to += bytes;
+    }
+    device.backend->moveRows(moves);
+    return message;
   }
 
   void receive(CommunicatorRequest &request) {
-    const auto &messages = request.wait();
+    std::vector<const std::byte *> messages = waitForAll(request);
     for (int32_t peer = 0; peer < device.numDevices(); ++peer) {
       if (peer == device.rank())
         continue;
-      auto *next = reinterpret_cast<const float *>(
-          messages[static_cast<size_t>(peer)].data());
+      auto *next =
+          reinterpret_cast<const float *>(messages[static_cast<size_t>(peer)]);
       forMeetings(peer, true, [&](size_t slot, const ShardSpec &other) {
         Range rows = section(slot, other.rows);
         if (rows.size() == 0)
           return;
-        contributions[slot].push_back({other.cols.begin, rows, next});
+        addTerm(other.cols.begin, slot, rows, next);
         next += rows.size();
       });
     }
   }
 
-  /// Adds norms in column order. Shards from column 0 have every row once.
-  void sum(size_t slot) {
-    std::vector<Contribution> &terms = contributions[slot];
-    std::stable_sort(terms.begin(), terms.end(),
-                     [](const Contribution &a, const Contribution &b) {
-                       return a.firstCol < b.firstCol;
-                     });
-    int64_t rows = updates[slot]->sorted->numRows;
-    totals[slot] = device.buffers->acquireArray<float>(BufferKind::Norms, rows);
-    float *total = as<float>(totals[slot]);
-    std::fill_n(total, rows, 0.0f);
-    for (const Contribution &term : terms)
-      for (int64_t i = 0; i < term.distinctRows.size(); ++i)
-        total[term.distinctRows.begin + i] += term.norms[i];
-  }
-
   Device &device;
   const Manifest &manifest;
-  std::vector<SlotUpdate *> updates; ///< per slot; null without ids.
-  std::vector<Buffer> totals;
-  std::vector<std::vector<Contribution>> contributions;
+  const Update &update;
+  std::vector<Contribution> terms;
 };
 
 } // namespace
 
-void exchangeNorms(Device &device, std::span<SlotUpdate> slots) {
+NormMessages exchangeNorms(Device &device, const Update &update) {
   PhaseTimer timer(device.figures, Phase::NormExchange);
-  NormExchange(device, slots).run();
+  return NormExchange(device, update).run();
 }
 
 } // namespace neuroshard::runtime

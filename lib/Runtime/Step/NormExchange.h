@@ -8,13 +8,22 @@
 #ifndef NEUROSHARD_LIB_RUNTIME_STEP_NORMEXCHANGE_H
 #define NEUROSHARD_LIB_RUNTIME_STEP_NORMEXCHANGE_H
 
-#include "UpdateInputs.h"
+#include "Device/Device.h"
+
+#include <memory>
+#include <vector>
 
 namespace neuroshard::runtime {
 
-/// Replaces the norms of two-phase slots by the sums over all columns of
-/// their tables, in column order.
-void exchangeNorms(Device &device, std::span<SlotUpdate> slots);
+/// The norms of all columns that the slots of a device wait for.
+struct NormMessages {
+  std::vector<NormTerm> terms; ///< of each slot in the order of the columns.
+  /// Keeps those of other ranks.
+  std::unique_ptr<CommunicatorRequest> request;
+};
+
+/// Exchanges the norms of an update after its first phase.
+NormMessages exchangeNorms(Device &device, const Update &update);
 
 } // namespace neuroshard::runtime
 

@@ -10,111 +10,87 @@
 #include "Exchange/RowViews.h"
 #include "Steps.h"
 #include "neuroshard/Artifact/Error.h"
-#include "neuroshard/Runtime/Numerics.h"
 
 namespace neuroshard::runtime {
 namespace {
 
-using ResultView = RowsView<const float>;
+using ResultView = RowsView<const std::byte>;
 
-class ResultWriter {
+RowBases<const std::byte> basesOf(const Device &device,
+                                  const Partials &partials) {
+  return {&partials.receivedBlocks, partials.receivedRows, partials.relayedRows,
+          &partials.localBlock,     partials.localRows,    device.travelType(),
+          ElementType::F32};
+}
+
+/// Adds what writes one result.
+class ResultMoves {
 public:
-  ResultWriter(Device &device, const Routed &routed, const Partials &partials,
-               int64_t lookup, ElementType type, std::byte *out)
-      : device(device), state(routed.lookups[static_cast<size_t>(lookup)]),
+  ResultMoves(const Device &device, const Routed &routed,
+              const Partials &partials, const ResultTarget &target,
+              std::vector<RowMove> &moves)
+      : state(routed.lookups[static_cast<size_t>(target.lookup)]),
         result(device.layout(routed.exchange)
-                   .results[static_cast<size_t>(lookup)]),
-        pooling(device.manifest()
-                    .exchanges[routed.exchange]
-                    .lookups[static_cast<size_t>(lookup)]
-                    .pooling),
-        type(type), out(out),
-        views(makeViews<const float>(
-            device, routed, lookup, partials.receivedBlocks,
-            partials.receivedRows, partials.relayedRows, partials.localBlock,
-            partials.localRows)) {
-    for (const ResultView &view : views)
-      dim = std::max(dim, view.cols.end);
-    segments = result.segments;
-    if (result.replicated)
-      segments = {{{0, dim}, {0}}};
-  }
+                   .results[static_cast<size_t>(target.lookup)]),
+        spec(device.manifest()
+                 .exchanges[routed.exchange]
+                 .lookups[static_cast<size_t>(target.lookup)]),
+        dim(device.manifest().tables[spec.table].dim), target(target),
+        views(makeViews(device, routed, static_cast<size_t>(target.lookup),
+                        basesOf(device, partials))),
+        moves(moves) {}
 
-  void write() {
-    if (pooling == Pooling::None)
-      return writeUnpooled();
-    forRowRanges(device.threads, state.resultRows, dim,
-                 [&](int64_t begin, int64_t end) { writePooled(begin, end); });
+  void add() {
+    if (!spec.pooled())
+      return addUnpooled();
+    if (result.replicated)
+      return addSegment({{0, dim}, {0}});
+    for (const Segment &segment : result.segments)
+      addSegment(segment);
   }
 
 private:
-  std::byte *outAt(int64_t row, int64_t col) const {
-    return out + (row * dim + col) * elementBytes(type);
+  RowMove &addMove(const ResultView &view, Range cols) {
+    RowMove &move = moves.emplace_back();
+    move.source = sourceOf(view, cols);
+    move.sourceType = view.type;
+    move.target = {target.out + cols.begin * elementBytes(target.type), dim};
+    move.targetType = target.type;
+    move.rows = view.numRows;
+    move.width = cols.size();
+    return move;
   }
 
-  void writePooled(int64_t begin, int64_t end) const {
-    std::vector<float> scratch(
-        type == ElementType::F32 ? 0 : static_cast<size_t>(dim));
-    for (int64_t b = begin; b < end; ++b) {
-      float *row = type == ElementType::F32
-                       ? reinterpret_cast<float *>(outAt(b, 0))
-                       : scratch.data();
-      for (const Segment &segment : segments)
-        sumSegment(segment, b, row);
-      if (pooling == Pooling::Mean)
-        divideRow(row, dim, as<const float>(state.bagCounts)[b]);
-      if (type != ElementType::F32)
-        storeElements(row, dim, type, outAt(b, 0));
+  static SourceRows sourceOf(const ResultView &view, Range cols) {
+    return {view.first +
+                (cols.begin - view.cols.begin) * elementBytes(view.type),
+            view.stride};
+  }
+
+  void addSegment(const Segment &segment) {
+    RowMove &move = addMove(views[segment.parts[0]], segment.cols);
+    for (size_t i = 1; i < segment.parts.size(); ++i)
+      move.addends.push_back(sourceOf(views[segment.parts[i]], segment.cols));
+    if (spec.pooling == Pooling::Mean)
+      move.divisors = as<const float>(state.bagCounts);
+  }
+
+  void addUnpooled() {
+    for (const ResultView &view : views) {
+      RowMove &move = addMove(view, view.cols);
+      move.targetPlaces = view.places;
+      move.firstPlace = state.firstId;
     }
   }
 
-  void sumSegment(const Segment &segment, int64_t bag, float *row) const {
-    int64_t size = segment.cols.size();
-    float *to = row + segment.cols.begin;
-    auto source = [&](int32_t part) {
-      const ResultView &view = views[part];
-      return view.row(bag) + (segment.cols.begin - view.cols.begin);
-    };
-    std::memcpy(to, source(segment.parts[0]),
-                static_cast<size_t>(size) * sizeof(float));
-    for (size_t i = 1; i < segment.parts.size(); ++i) {
-      const float *from = source(segment.parts[i]);
-      for (int64_t c = 0; c < size; ++c)
-        to[c] += from[c];
-    }
-  }
-
-  void writeUnpooled() const {
-    for (const ResultView &view : views)
-      forRowRanges(device.threads, view.numRows, view.cols.size(),
-                   [&](int64_t begin, int64_t end) {
-                     for (int64_t j = begin; j < end; ++j) {
-                       int64_t row = view.positions
-                                         ? view.positions[j] - state.firstId
-                                         : j;
-                       storeElements(view.row(j), view.cols.size(), type,
-                                     outAt(row, view.cols.begin));
-                     }
-                   });
-  }
-
-  Device &device;
   const LookupState &state;
   const ResultLayout &result;
-  Pooling pooling;
-  ElementType type;
-  std::byte *out;
+  const ExchangeLookup &spec;
+  int64_t dim;
+  const ResultTarget &target;
   std::vector<ResultView> views;
-  std::vector<Segment> segments;
-  int64_t dim = 0;
+  std::vector<RowMove> &moves;
 };
-
-std::vector<MessageSection> wholeBlocks(const std::vector<Block> &blocks) {
-  std::vector<MessageSection> sections;
-  for (const Block &block : blocks)
-    sections.push_back({0, block.size});
-  return sections;
-}
 
 void receiveResults(Device &device, const Routed &routed, Partials &partials) {
   if (partials.received)
@@ -124,17 +100,29 @@ void receiveResults(Device &device, const Routed &routed, Partials &partials) {
   if (device.numDevices() > 1 && layout.hasRemote && !partials.request)
     fail("results of exchange ", routed.exchange,
          " are read before nsrt_results_start");
-  partials.receivedBlocks = makeBatchBlocks(layout, routed);
+  partials.receivedBlocks = makeBatchBlocks(device, routed);
   if (partials.request && !layout.relays.empty())
     receiveRelayedResults(device, routed, partials);
   else if (partials.request)
-    partials.receivedRows = waitValues(
-        device, *partials.request, wholeBlocks(partials.receivedBlocks),
-        BufferKind::ReceivedResults, partials.receivedStorage);
+    partials.receivedRows = waitForAll(*partials.request);
   else // a single device, or replicated tables only, which have no blocks
     partials.receivedRows.assign(partials.receivedBlocks.size(),
-                                 as<float>(partials.send));
+                                 partials.send.get());
   partials.received = true;
+}
+
+/// The results as they are sent.
+Buffer packResults(Device &device, const Partials &partials) {
+  ElementType type = device.travelType();
+  if (type == ElementType::F32)
+    return partials.send;
+  int64_t count = partials.sendBegins.back();
+  Buffer message = device.backend->acquire(BufferKind::SentResults,
+                                           wireBytes(device, count));
+  RowMove move =
+      moveOf(partials.send.get(), ElementType::F32, message.get(), type, count);
+  device.backend->moveRows({&move, 1});
+  return message;
 }
 
 } // namespace
@@ -146,15 +134,16 @@ void startResults(Device &device, Routed &routed, Partials &partials) {
   PhaseTimer timer(device.figures, Phase::ResultsExchange);
   if (!layout.relays.empty())
     return startRelayedResults(device, routed, partials);
-  partials.request = startBlocks(
-      device, Phase::ResultsExchange, BufferKind::SentResults, partials.send,
-      partials.sendBlocks, makeBatchBlocks(layout, routed));
+  partials.request = startValues(
+      device, Phase::ResultsExchange, packResults(device, partials),
+      sizesOf(partials.sendBlocks), sizesOf(makeBatchBlocks(device, routed)));
 }
 
 void writeResults(Device &device, Routed &routed, Partials &partials,
                   std::span<const ResultTarget> targets) {
   std::vector<bool> written = writeDirectly(device, routed, partials, targets);
   const ExchangeSpec &spec = device.manifest().exchanges[routed.exchange];
+  std::vector<RowMove> moves;
   for (size_t i = 0; i < targets.size(); ++i) {
     if (written[i])
       continue;
@@ -164,11 +153,10 @@ void writeResults(Device &device, Routed &routed, Partials &partials,
             spec.lookups[static_cast<size_t>(target.lookup)].resultType)
       finishDeferred(device); // kernels write the compiled type only
     receiveResults(device, routed, partials);
-    PhaseTimer timer(device.figures, Phase::Results);
-    ResultWriter(device, routed, partials, target.lookup, target.type,
-                 target.out)
-        .write();
+    ResultMoves(device, routed, partials, target, moves).add();
   }
+  PhaseTimer timer(device.figures, Phase::Results);
+  device.backend->moveRows(moves);
 }
 
 } // namespace neuroshard::runtime

@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Memory/BufferPool.h"
+#include "Host/BufferPool.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Step/RowSort.h"
+#include "Cpu/RowSort.h"
 
 #include <algorithm>
 #include <gtest/gtest.h>

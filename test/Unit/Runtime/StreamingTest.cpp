@@ -1,6 +1,6 @@
 //===- StreamingTest.cpp - Streamed rows are the rows themselves ----------===//
 
-#include "Memory/StreamingCopy.h"
+#include "Host/StreamingCopy.h"
 
 #include <gtest/gtest.h>
 

@@ -4,10 +4,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_LIB_RUNTIME_EXCHANGE_BADIDS_H
-#define NEUROSHARD_LIB_RUNTIME_EXCHANGE_BADIDS_H
+#ifndef NEUROSHARD_LIB_RUNTIME_CPU_BADIDS_H
+#define NEUROSHARD_LIB_RUNTIME_CPU_BADIDS_H
 
-#include "IdExchange.h"
+#include "neuroshard/Artifact/Manifest.h"
+#include "neuroshard/Runtime/Backend.h"
 
 #include <algorithm>
 #include <limits>
@@ -34,4 +35,4 @@ template <typename Id> Id lastRowOf(int64_t rows) {
 
 } // namespace neuroshard::runtime
 
-#endif // NEUROSHARD_LIB_RUNTIME_EXCHANGE_BADIDS_H
+#endif // NEUROSHARD_LIB_RUNTIME_CPU_BADIDS_H

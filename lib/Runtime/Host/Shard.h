@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_LIB_RUNTIME_DEVICE_SHARD_H
-#define NEUROSHARD_LIB_RUNTIME_DEVICE_SHARD_H
+#ifndef NEUROSHARD_LIB_RUNTIME_HOST_SHARD_H
+#define NEUROSHARD_LIB_RUNTIME_HOST_SHARD_H
 
-#include "Memory/BufferPool.h"
+#include "PageBlock.h"
 #include "neuroshard/Artifact/Manifest.h"
 #include "neuroshard/Runtime/ThreadPool.h"
 
@@ -62,4 +62,4 @@ int64_t shardBytes(const ShardSpec &spec, const TableSpec &table);
 
 } // namespace neuroshard::runtime
 
-#endif // NEUROSHARD_LIB_RUNTIME_DEVICE_SHARD_H
+#endif // NEUROSHARD_LIB_RUNTIME_HOST_SHARD_H

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_LIB_RUNTIME_MEMORY_STREAMINGCOPY_H
-#define NEUROSHARD_LIB_RUNTIME_MEMORY_STREAMINGCOPY_H
+#ifndef NEUROSHARD_LIB_RUNTIME_HOST_STREAMINGCOPY_H
+#define NEUROSHARD_LIB_RUNTIME_HOST_STREAMINGCOPY_H
 
 #include <cstdint>
 
@@ -40,4 +40,4 @@ void streamSingleRows(const SingleRows &rows, int64_t begin, int64_t end,
 
 } // namespace neuroshard::runtime
 
-#endif // NEUROSHARD_LIB_RUNTIME_MEMORY_STREAMINGCOPY_H
+#endif // NEUROSHARD_LIB_RUNTIME_HOST_STREAMINGCOPY_H

@@ -5,11 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_LIB_RUNTIME_MEMORY_BUFFERPOOL_H
-#define NEUROSHARD_LIB_RUNTIME_MEMORY_BUFFERPOOL_H
+#ifndef NEUROSHARD_LIB_RUNTIME_HOST_BUFFERPOOL_H
+#define NEUROSHARD_LIB_RUNTIME_HOST_BUFFERPOOL_H
 
 #include "PageBlock.h"
 #include "neuroshard/Artifact/BufferBytes.h"
+#include "neuroshard/Runtime/Buffer.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -18,14 +19,6 @@
 #include <mutex>
 
 namespace neuroshard::runtime {
-
-/// Shared memory from a pool; the last owner gives it back. Contents are
-/// undefined at first.
-using Buffer = std::shared_ptr<std::byte>;
-
-template <typename T> T *as(const Buffer &buffer) {
-  return reinterpret_cast<T *>(buffer.get());
-}
 
 /// Reuses memory, and counts what it is asked for. Thread-safe: a receiver may
 /// be the last owner of a sender's buffer.
@@ -56,4 +49,4 @@ private:
 
 } // namespace neuroshard::runtime
 
-#endif // NEUROSHARD_LIB_RUNTIME_MEMORY_BUFFERPOOL_H
+#endif // NEUROSHARD_LIB_RUNTIME_HOST_BUFFERPOOL_H

@@ -1,12 +1,32 @@
 //===- LookupTasks.cpp - Forward kernels as parallel tasks ----------------===//
 
 #include "LookupTasks.h"
+#include "Host/StreamingCopy.h"
 #include "neuroshard/Runtime/Numerics.h"
 
 #include <algorithm>
 
 namespace neuroshard::runtime {
 namespace {
+
+/// Bags (or ids, if unpooled) of one part.
+struct LookupTask {
+  nsrt_lookup_kernel kernel;
+  const std::byte *weights;
+  const std::byte *ids;
+  const int64_t *offsets;
+  const float *sampleWeights;
+  float *out;
+  int64_t width; ///< columns.
+  int64_t stride;
+  int64_t begin;
+  int64_t end;
+  int64_t bytes; ///< of rows to read.
+  const float *divisors;
+  bool isStreamed = false;
+  /// Set for f32 rows without sample weights; else null.
+  SingleRows single = {};
+};
 
 /// Bytes of rows that one task reads: enough to be worth a task, since each
 /// waits for its first rows; few enough that all threads end at about the same
@@ -81,53 +101,31 @@ void run(const LookupTask &task) {
     runInto(task, task.out, task.stride);
 }
 
-} // namespace
-
-void addEntry(const Device &device, int32_t idBytes, const EntryLayout &entry,
-              const ReceivedSet &received, size_t peer, float *out,
-              int64_t stride, std::vector<LookupTask> &tasks) {
-  const ReceivedStream &stream =
-      received.streams[static_cast<size_t>(entry.stream)];
-  int64_t firstId = stream.firstIdOfPeer[peer];
-  int64_t ids = stream.firstIdOfPeer[peer + 1] - firstId;
-  const nsrt_slot_entry &slot = device.program.slots[entry.slot];
-  LookupTask task{device.program.lookups[entry.kernel].forward,
-                  device.slots[static_cast<size_t>(entry.slot)].weights(),
-                  stream.ids,
-                  nullptr,
-                  stream.weights,
-                  out,
-                  entry.cols.size(),
-                  stride,
+LookupTask makeTask(const nsrt_program &program, std::span<const Shard> slots,
+                    const LookupPart &part) {
+  const nsrt_lookup_entry &entry = program.lookups[part.lookup];
+  const nsrt_slot_entry &slot = program.slots[entry.slot];
+  const std::byte *weights = slots[static_cast<size_t>(entry.slot)].weights();
+  LookupTask task{entry.forward,
+                  weights,
+                  part.ids.ids,
+                  part.ids.offsets,
+                  part.ids.weights,
+                  part.out,
+                  slot.dim,
+                  part.stride,
                   0,
-                  entry.pooled ? received.bagsOf(static_cast<int64_t>(peer))
-                               : ids,
-                  ids * entry.cols.size() * slot.element_bytes};
-  if (slot.element_bytes == sizeof(float) && !stream.weights)
-    task.single = {reinterpret_cast<const float *>(task.weights),
-                   nsrt_row_stride(slot.dim, slot.element_bytes), stream.ids,
-                   idBytes};
-  if (entry.pooled)
-    task.offsets = stream.offsets + received.firstBagOfPeer[peer];
-  else
-    task.ids += firstId * idBytes;
-  tasks.push_back(task);
+                  entry.pooled ? part.ids.bags : part.ids.numIds,
+                  part.ids.numIds * slot.dim * slot.element_bytes,
+                  part.divisors};
+  if (slot.element_bytes == sizeof(float) && !part.ids.weights)
+    task.single = {reinterpret_cast<const float *>(weights),
+                   nsrt_row_stride(slot.dim, slot.element_bytes), part.ids.ids,
+                   entry.id_bytes};
+  return task;
 }
 
-void addSet(const Device &device, int32_t idBytes, const StreamSet &set,
-            const ReceivedSet &received, std::span<const Block> blocks,
-            float *rows, const std::function<bool(const EntryLayout &)> &takes,
-            std::vector<LookupTask> &tasks) {
-  for (size_t peer = 0; peer < blocks.size(); ++peer) {
-    const Block &block = blocks[peer];
-    for (size_t e = 0; e < set.entries.size(); ++e)
-      if (takes(set.entries[e]))
-        addEntry(device, idBytes, set.entries[e], received, peer,
-                 rows + block.begin[e], block.stride[e], tasks);
-    rows += block.size;
-  }
-}
-
+/// Lets tasks stream if their results are large together.
 void chooseStreamed(std::vector<LookupTask> &tasks) {
   int64_t bytes = 0;
   for (const LookupTask &task : tasks)
@@ -138,11 +136,19 @@ void chooseStreamed(std::vector<LookupTask> &tasks) {
         bytes >= kStreamedBytes && canStream(task.out, task.width, task.stride);
 }
 
-void runAll(Device &device, const std::vector<LookupTask> &whole) {
-  std::vector<LookupTask> tasks = cut(whole, device.threads.numThreads());
-  device.threads.parallelFor(
-      static_cast<int64_t>(tasks.size()),
-      [&](int64_t i) { run(tasks[static_cast<size_t>(i)]); });
+} // namespace
+
+void runLookups(const nsrt_program &program, std::span<const Shard> slots,
+                std::span<const LookupPart> parts, bool isRead,
+                ThreadPool &threads) {
+  std::vector<LookupTask> whole;
+  for (const LookupPart &part : parts)
+    whole.push_back(makeTask(program, slots, part));
+  if (!isRead)
+    chooseStreamed(whole);
+  std::vector<LookupTask> tasks = cut(whole, threads.numThreads());
+  threads.parallelFor(static_cast<int64_t>(tasks.size()),
+                      [&](int64_t i) { run(tasks[static_cast<size_t>(i)]); });
 }
 
 } // namespace neuroshard::runtime

@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_LIB_RUNTIME_STEP_ROWSORT_H
-#define NEUROSHARD_LIB_RUNTIME_STEP_ROWSORT_H
+#ifndef NEUROSHARD_LIB_RUNTIME_CPU_ROWSORT_H
+#define NEUROSHARD_LIB_RUNTIME_CPU_ROWSORT_H
 
-#include "Memory/BufferPool.h"
+#include "Host/BufferPool.h"
 
 namespace neuroshard::runtime {
 
@@ -36,4 +36,4 @@ SortedRows sortRows(BufferPool &buffers, RowKey *keys, int64_t count,
 
 } // namespace neuroshard::runtime
 
-#endif // NEUROSHARD_LIB_RUNTIME_STEP_ROWSORT_H
+#endif // NEUROSHARD_LIB_RUNTIME_CPU_ROWSORT_H

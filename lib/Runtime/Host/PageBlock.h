@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef NEUROSHARD_LIB_RUNTIME_MEMORY_PAGEBLOCK_H
-#define NEUROSHARD_LIB_RUNTIME_MEMORY_PAGEBLOCK_H
+#ifndef NEUROSHARD_LIB_RUNTIME_HOST_PAGEBLOCK_H
+#define NEUROSHARD_LIB_RUNTIME_HOST_PAGEBLOCK_H
 
 #include <cstddef>
 #include <cstdint>
@@ -38,4 +38,4 @@ private:
 
 } // namespace neuroshard::runtime
 
-#endif // NEUROSHARD_LIB_RUNTIME_MEMORY_PAGEBLOCK_H
+#endif // NEUROSHARD_LIB_RUNTIME_HOST_PAGEBLOCK_H

@@ -1,0 +1,44 @@
+//===- IdHeader.h - What ranks tell each other before the ids ---*- C++ -*-===//
+//
+// The numbers that one rank sends to another before its ids: i64 each, first
+// those of the enumeration, then the ids of each stream that the receiver
+// owns, then those of each stream of replicated tables. The sizes of all later
+// messages of the step follow from them, so that nobody has to read a message
+// to know its size. All headers of a plan have one length, so that ranks that
+// run different functions can tell.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_ARTIFACT_IDHEADER_H
+#define NEUROSHARD_ARTIFACT_IDHEADER_H
+
+#include "neuroshard/Artifact/ExchangeLayout.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace neuroshard {
+
+/// The first numbers of a header.
+enum class IdHeader : size_t {
+  Exchange,
+  ErrorBytes, ///< length of the text of an error; 0: no error.
+  Batch,
+  Counts, ///< the first number of ids.
+};
+
+/// Numbers in each header of a plan; those that a rank does not need are 0.
+inline size_t idHeaderNumbers(std::span<const ExchangeLayout> layouts) {
+  size_t most = 0;
+  for (const ExchangeLayout &layout : layouts)
+    for (size_t device = 0; device < layout.owners.size(); ++device)
+      most = std::max(most, layout.owners[device].streams.size() +
+                                layout.locals[device].streams.size());
+  return static_cast<size_t>(IdHeader::Counts) + most;
+}
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_ARTIFACT_IDHEADER_H

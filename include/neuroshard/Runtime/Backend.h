@@ -1,0 +1,225 @@
+//===- Backend.h - What a step asks of a device -----------------*- C++ -*-===//
+//
+// The schedule of a step (lib/Runtime/Exchange, lib/Runtime/Step) knows where
+// every value of a batch lies, and reads and writes none. A backend does that,
+// in the memory of its device: CPUs (lib/Runtime/Cpu).
+//
+// Pointers are to memory of the backend, unless a comment says that the host
+// reads them. Calls take effect in the order in which they are made; only
+// IdPacker::count and what it says so wait for their end. Lists that are passed
+// may be destroyed after the call. Errors are RuntimeErrors.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_RUNTIME_BACKEND_H
+#define NEUROSHARD_RUNTIME_BACKEND_H
+
+#include "neuroshard/Artifact/BufferBytes.h"
+#include "neuroshard/Artifact/ExchangePlan.h"
+#include "neuroshard/Runtime/Buffer.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace neuroshard::runtime {
+
+/// The ids of one rank's batch as the caller has them.
+struct JaggedInput {
+  const void *ids;
+  int64_t numIds;
+  const int64_t *offsets;
+  int64_t numOffsets;
+  const float *weights;
+};
+
+/// Numbers of ids, from which the sizes of messages follow.
+struct IdCounts {
+  std::vector<int64_t> firstOfFeature; ///< [features + 1]
+  std::vector<int64_t> ofBucket;
+};
+
+/// Where the ids of a bucket are written for one device. Bags are described by
+/// their lengths or, if kernels read the ids there, by their offsets, [batch +
+/// 1] from 0; both are null if the lookup is unpooled.
+struct IdTarget {
+  std::byte *ids = nullptr;
+  float *weights = nullptr; ///< null unless weighted.
+  int32_t *lengths = nullptr;
+  int64_t *offsets = nullptr;
+};
+
+struct PackTargets {
+  /// Per bucket, one for each of its destinations.
+  std::vector<std::vector<IdTarget>> ofBucket;
+  /// Per bucket: gets the place in the input of each of its ids; or null.
+  std::vector<int64_t *> places;
+  /// Per lookup: gets the number of ids of each bag, wherever their rows live;
+  /// or null.
+  std::vector<float *> bagCounts;
+};
+
+/// Sorts the ids of one batch by the devices that own their rows. The batch
+/// must outlive it.
+class IdPacker {
+public:
+  virtual ~IdPacker() = default;
+
+  /// Waits for the numbers. Throws if offsets are wrong.
+  virtual IdCounts count() = 0;
+  /// To be called after count(). Ids are written in the order of the input, and
+  /// less the first row of their bucket. Throws, here or in count(), an error
+  /// that names the first id, by lookup and position, that is out of range.
+  virtual void pack(const PackTargets &targets) = 0;
+};
+
+/// Lengths of bags, and where the offsets that they add up to are written,
+/// [bags + 1] from 0.
+struct BagLengths {
+  const int32_t *lengths;
+  int64_t *offsets;
+  int64_t bags;
+};
+
+/// The ids that one rank has sent for one stream, as kernels read them.
+struct PeerIds {
+  const std::byte *ids = nullptr; ///< rows of the shard.
+  const float *weights = nullptr; ///< null unless weighted.
+  /// Bag b has the ids [offsets[b], offsets[b + 1]); null if unpooled.
+  const int64_t *offsets = nullptr;
+  int64_t bags = 0;
+  int64_t numIds = 0;
+};
+
+/// One lookup of a shard on the ids of one rank. Row i of the results, a bag or
+/// an id, is written to out + i * stride.
+struct LookupPart {
+  int32_t lookup; ///< of the device's program.
+  PeerIds ids;
+  float *out;
+  int64_t stride;
+  const float *divisors = nullptr; ///< of each bag; null: 1.
+};
+
+/// Rows of values in memory. Strides are in values.
+struct SourceRows {
+  const std::byte *first = nullptr;
+  int64_t stride = 0;
+};
+struct TargetRows {
+  std::byte *first = nullptr;
+  int64_t stride = 0;
+};
+
+/// Copies or adds up rows: row i of the target is
+/// round((source[i] + addends[0][i] + ...) / divisors[i] * scale), computed in
+/// f32 and rounded once. With one type and no arithmetic the bits are copied.
+struct RowMove {
+  SourceRows source;
+  std::vector<SourceRows> addends; ///< added in this order.
+  ElementType sourceType = ElementType::F32;
+  TargetRows target;
+  ElementType targetType = ElementType::F32;
+  int64_t rows = 0;
+  int64_t width = 0; ///< values of a row.
+  /// If not null, row i is row sourcePlaces[i] - firstPlace of the source, or
+  /// targetPlaces[i] - firstPlace of the target.
+  const int64_t *sourcePlaces = nullptr;
+  const int64_t *targetPlaces = nullptr;
+  int64_t firstPlace = 0;
+  const float *divisors = nullptr; ///< per row, where 0 divides nothing.
+  float scale = 1;
+};
+
+/// The ids of one lookup of a shard from one rank, and the gradients of its
+/// results: that of item i, a bag or an id, is at gradients + i * stride.
+struct GradientPart {
+  int32_t lookup; ///< of the device's program.
+  /// Parts of slots that read the same stream have one number.
+  int64_t stream;
+  PeerIds ids;
+  const float *gradients;
+  int64_t stride;
+  std::optional<int64_t> padding; ///< row of the shard without a gradient.
+};
+
+/// The same for gradients of sample weights: `out` gets one value for each id.
+struct WeightGradientPart {
+  int32_t lookup;
+  PeerIds ids;
+  const float *gradients;
+  int64_t stride;
+  float *out;
+};
+
+/// Values that are added to those of an array.
+struct PlacedValues {
+  const float *values;
+  int64_t count;
+  /// Value i is added at places[i], or at first + i if that is null.
+  const int64_t *places;
+  int64_t first;
+};
+
+/// Squared norms of gradient rows that are added to those of a slot.
+struct NormTerm {
+  int32_t slot;
+  Range rows; ///< distinct rows of the slot that it has norms for.
+  const float *norms;
+};
+
+/// The update of all slots that have ids in a step, prepared.
+class Update {
+public:
+  virtual ~Update() = default;
+
+  /// Adds up gradients and applies the optimizers. Slots whose optimizer needs
+  /// the norms of rows over all columns of their table wait for finish().
+  /// `stepSizes`: per slot.
+  virtual void run(std::span<const float> stepSizes) = 0;
+
+  /// The distinct rows of a slot, counted from the first, that lie among these
+  /// rows of its shard; none if the slot has no ids in the step. Waits.
+  virtual Range distinctRows(int32_t slot, Range rows) const = 0;
+  /// After run(): the squared norms of a slot's gradient rows, one for each
+  /// distinct row, over the columns of its shard.
+  virtual const float *norms(int32_t slot) const = 0;
+  /// Replaces the norms of slots by sums of terms, which come in the order in
+  /// which they are added, and applies the optimizers that wait for them.
+  virtual void finish(std::span<const NormTerm> terms) = 0;
+};
+
+/// What runs the kernels of one device of a world.
+class Backend {
+public:
+  virtual ~Backend() = default;
+
+  virtual Buffer acquire(BufferKind kind, int64_t bytes) = 0;
+  /// Memory that the host reads and writes.
+  virtual Buffer acquireOnHost(BufferKind kind, int64_t bytes) = 0;
+
+  /// `batch`: samples of each feature.
+  virtual std::unique_ptr<IdPacker>
+  packIds(int32_t exchange, const JaggedInput &input, int64_t batch) = 0;
+  virtual void addUp(std::span<const BagLengths> bags) = 0;
+  /// `isRead`: kernels read the results soon. Else the caller does, later.
+  virtual void lookUp(std::span<const LookupPart> parts, bool isRead) = 0;
+  virtual void moveRows(std::span<const RowMove> moves) = 0;
+  /// Sorts the ids of each slot by row. The gradients of a row are added in the
+  /// order of the parts and of the ids in them.
+  virtual std::unique_ptr<Update>
+  prepareUpdate(std::vector<GradientPart> parts) = 0;
+  virtual void
+  computeWeightGradients(std::span<const WeightGradientPart> parts) = 0;
+  /// Sets `out`, [count], to the sums of the values at each place, divided by
+  /// `divisor`.
+  virtual void addAtPlaces(std::span<const PlacedValues> values, float *out,
+                           int64_t count, float divisor) = 0;
+};
+
+} // namespace neuroshard::runtime
+
+#endif // NEUROSHARD_RUNTIME_BACKEND_H
