@@ -4,7 +4,10 @@ Substitutions beside lit's own:
   neuroshard-opt      with --verify-roundtrip, so that every test also shows that its IR
                       survives printing, parsing and bytecode
   neuroshard-test-opt the same with the passes of test/TestPasses
-  neuroshard-opt-raw  without it, for input that the flag cannot be used on
+  neuroshard-dialect-opt
+                      the same without our passes, for tests of the dialect
+  neuroshard-opt-raw, neuroshard-dialect-opt-raw
+                      without it, for input that the flag cannot be used on
   %neuroshard_lib     the folder of our libraries (libneuroshard_runtime.so)
   %mlir_lib           the folder of MLIR's libraries (libmlir_c_runner_utils.so)
   %python             the Python that runs lit
@@ -36,7 +39,9 @@ llvm_config.add_tool_substitutions(
     [
         ToolSubst("neuroshard-opt", extra_args=["--verify-roundtrip"]),
         ToolSubst("neuroshard-test-opt", extra_args=["--verify-roundtrip"]),
+        ToolSubst("neuroshard-dialect-opt", extra_args=["--verify-roundtrip"]),
         ToolSubst("neuroshard-opt-raw", command=FindTool("neuroshard-opt")),
+        ToolSubst("neuroshard-dialect-opt-raw", command=FindTool("neuroshard-dialect-opt")),
         "neuroshard-bench",
         "neuroshard-translate",
         "neuroshard-compile",

@@ -1,6 +1,6 @@
 // Attributes print as they parse, what is default is not printed, and names with
 // quotes, newlines and other characters survive.
-// RUN: neuroshard-opt %s | FileCheck %s
+// RUN: neuroshard-dialect-opt %s | FileCheck %s
 
 module attributes {neuroshard.batch = 128 : i64} {
 // CHECK: test.optimizers = [

@@ -1,5 +1,5 @@
 // What is packed, bundled or scattered and taken apart again folds away.
-// RUN: neuroshard-opt %s --canonicalize | FileCheck %s
+// RUN: neuroshard-dialect-opt %s --canonicalize | FileCheck %s
 
 !ids = !neuroshard.jagged<["a", "b"], i64, weighted>
 !pending = !neuroshard.pending<!ids, !ids>

@@ -1,6 +1,6 @@
 // CSE merges equal lookups and drops unused ones, but not across an update, and
 // leaves collectives alone.
-// RUN: neuroshard-opt %s --cse | FileCheck %s
+// RUN: neuroshard-dialect-opt %s --cse | FileCheck %s
 
 !ids = !neuroshard.jagged<["a", "b"], i64>
 !b = !neuroshard.dist<@plan, !ids, batch>

@@ -1,5 +1,5 @@
 // Functions with ops of the dialect inline.
-// RUN: neuroshard-opt %s --inline | FileCheck %s
+// RUN: neuroshard-dialect-opt %s --inline | FileCheck %s
 
 !ids = !neuroshard.jagged<["a"], i64>
 neuroshard.table @t : 10 x 4 x f32 {optimizer = #neuroshard.optimizer<sgd>}

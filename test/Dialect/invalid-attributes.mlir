@@ -1,5 +1,5 @@
 // What attributes and types refuse.
-// RUN: neuroshard-opt-raw %s --split-input-file --verify-diagnostics --allow-unregistered-dialect
+// RUN: neuroshard-dialect-opt-raw %s --split-input-file --verify-diagnostics --allow-unregistered-dialect
 
 // expected-error@below {{'eps' must be finite and not negative}}
 "x"() {a = #neuroshard.optimizer<sgd, eps = -1.0>} : () -> ()

@@ -1,5 +1,5 @@
 // What the ops of the logical level refuse.
-// RUN: neuroshard-opt-raw %s --split-input-file --verify-diagnostics
+// RUN: neuroshard-dialect-opt-raw %s --split-input-file --verify-diagnostics
 
 // expected-error@below {{must have at least one device}}
 neuroshard.topology @cluster devices []

@@ -1,5 +1,5 @@
 // What exchanges, device programs and steps refuse.
-// RUN: neuroshard-opt-raw %s --split-input-file --verify-diagnostics
+// RUN: neuroshard-dialect-opt-raw %s --split-input-file --verify-diagnostics
 
 !ids = !neuroshard.jagged<["a"], i64>
 neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]

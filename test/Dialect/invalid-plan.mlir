@@ -1,5 +1,5 @@
 // What plans, shards and pins refuse.
-// RUN: neuroshard-opt-raw %s --split-input-file --verify-diagnostics
+// RUN: neuroshard-dialect-opt-raw %s --split-input-file --verify-diagnostics
 
 // expected-error@below {{'cluster' is not a topology}}
 neuroshard.plan @plan on @cluster semantics exact {

@@ -1,5 +1,5 @@
 // What the ops of lookups on distributed values refuse.
-// RUN: neuroshard-opt-raw %s --split-input-file --verify-diagnostics
+// RUN: neuroshard-dialect-opt-raw %s --split-input-file --verify-diagnostics
 
 !ids = !neuroshard.jagged<["a"], i64, weighted>
 !b = !neuroshard.dist<@plan, !ids, batch>

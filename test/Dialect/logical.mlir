@@ -1,5 +1,5 @@
 // The logical ops print as they parse.
-// RUN: neuroshard-opt %s | FileCheck %s
+// RUN: neuroshard-dialect-opt %s | FileCheck %s
 
 !ids = !neuroshard.jagged<["user_id", "item_id"], i64>
 !wids = !neuroshard.jagged<["item_id"], i32, weighted>

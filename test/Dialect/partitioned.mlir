@@ -1,5 +1,5 @@
 // Exchanges, device programs and the steps of SPMD functions print as they parse.
-// RUN: neuroshard-opt %s | FileCheck %s
+// RUN: neuroshard-dialect-opt %s | FileCheck %s
 
 !ids = !neuroshard.jagged<["a"], i64, weighted>
 !pending = !neuroshard.pending<!neuroshard.routed>

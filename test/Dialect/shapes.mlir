@@ -1,5 +1,5 @@
 // Sizes of results come from the ids, without the lookup.
-// RUN: neuroshard-opt %s --resolve-ranked-shaped-type-result-dims --cse | FileCheck %s
+// RUN: neuroshard-dialect-opt %s --resolve-ranked-shaped-type-result-dims --cse | FileCheck %s
 
 !ids = !neuroshard.jagged<["a"], i64, weighted>
 neuroshard.table @t : 10 x 4 x f32

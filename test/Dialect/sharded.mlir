@@ -1,5 +1,5 @@
 // The ops on distributed values print as they parse.
-// RUN: neuroshard-opt %s | FileCheck %s
+// RUN: neuroshard-dialect-opt %s | FileCheck %s
 
 !ids = !neuroshard.jagged<["a"], i64, weighted>
 !b = !neuroshard.dist<@plan, !ids, batch>

@@ -1,5 +1,5 @@
 // Packing, sizes, bundles and updates of the logical level print as they parse.
-// RUN: neuroshard-opt %s | FileCheck %s
+// RUN: neuroshard-dialect-opt %s | FileCheck %s
 
 !ids = !neuroshard.jagged<["a", "b"], i64>
 !weighted = !neuroshard.jagged<["q"], i32, weighted>

@@ -1,5 +1,5 @@
 // symbol-dce removes private tables that nothing names; lookups and shards keep theirs.
-// RUN: neuroshard-opt %s --symbol-dce | FileCheck %s
+// RUN: neuroshard-dialect-opt %s --symbol-dce | FileCheck %s
 
 !ids = !neuroshard.jagged<["a"], i64>
 

@@ -13,9 +13,11 @@ PYTHON_SUITES = ("python", "docs", "consumer")
 # The targets of what RUN lines name. A test that names anything else of the build, or nothing that
 # is known here, needs everything.
 TOOLS = {"neuroshard-opt": "neuroshard-opt", "neuroshard-opt-raw": "neuroshard-opt",
+         "neuroshard-dialect-opt": "neuroshard-dialect-opt",
+         "neuroshard-dialect-opt-raw": "neuroshard-dialect-opt",
          "neuroshard-test-opt": "neuroshard-test-opt",
          "neuroshard-translate": "neuroshard-translate"}
-NAMED = re.compile(r"(?<![\w-])neuroshard-(?:opt-raw|test-opt|opt|translate|compile|run|bench|"
+NAMED = re.compile(r"(?<![\w-])neuroshard-(?:(?:dialect-)?opt(?:-raw)?|test-opt|translate|compile|run|bench|"
                    r"collect|train)(?![\w-])|%(?!s\b|t\b|S\b|T\b|python\b)\w\w+")
 NO_FILECHECK = ("Unit", "python", "docs", "consumer", "Inputs")
 

@@ -20,6 +20,7 @@ def checkout(tmp_path, monkeypatch):
             "Dialect/shapes.mlir": "// RUN: neuroshard-opt %s | FileCheck %s",
             "Dialect/plans.mlir": "// RUN: neuroshard-opt-raw %s --neuroshard-plan -o %t.txt\n"
                                   "// RUN: neuroshard-translate --plan-to-json %t.txt",
+            "Types/jagged.mlir": "// RUN: neuroshard-dialect-opt-raw %s --cse | FileCheck %s",
             "Compile/run.mlir": "// RUN: neuroshard-compile %s -o %t && neuroshard-run %t",
             "Native/jit.mlir": "// RUN: neuroshard-opt %s | mlir-runner -shared %neuroshard_lib/x",
             "Plugin/passes.mlir": "// DEFINE: %{load} = --load=%neuroshard_lib/plugin.so\n"
@@ -39,6 +40,7 @@ def checkout(tmp_path, monkeypatch):
     ("shapes", ("lit",), ("neuroshard-opt",)),
     ("dialect/", ("lit",), ("neuroshard-opt", "neuroshard-translate")),
     ("Model|shapes", ("unit", "lit"), ("ModelTests", "neuroshard-opt")),
+    ("jagged", ("lit",), ("neuroshard-dialect-opt",)),
     ("Compile", ("lit",), ("all",)),
     ("jit", ("lit",), ("all",)),
     ("passes", ("lit",), ("all",)),
