@@ -9,7 +9,6 @@ them."""
 
 import json
 import os
-import socket
 import sys
 import time
 import traceback
@@ -26,6 +25,7 @@ import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
 
 import checkpoint_cases  # noqa: E402
+from support.ports import port_of, reserve_port  # noqa: E402
 
 
 def main(folder, *names):
@@ -51,20 +51,18 @@ def main(folder, *names):
 
 def fork(ranks, folder, *names):
     for case in names:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = str(free.getsockname()[1])
-        children = []
-        for rank in range(int(ranks)):
-            child = os.fork()
-            if not child:
-                os.environ.update(RANK=str(rank), WORLD_SIZE=ranks, MASTER_ADDR="127.0.0.1",
-                                  MASTER_PORT=port)
-                main(folder, case)
-                os._exit(0)
-            children.append(child)
-        for child in children:
-            os.waitpid(child, 0)
+        with reserve_port() as place:
+            children = []
+            for rank in range(int(ranks)):
+                child = os.fork()
+                if not child:
+                    os.environ.update(RANK=str(rank), WORLD_SIZE=ranks, MASTER_ADDR="127.0.0.1",
+                                      MASTER_PORT=port_of(place))
+                    main(folder, case)
+                    os._exit(0)
+                children.append(child)
+            for child in children:
+                os.waitpid(child, 0)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@ and artifacts compiled elsewhere, run where torch is installed."""
 import importlib
 import os
 import re
-import socket
 import subprocess
 import sys
 
@@ -13,6 +12,7 @@ import pytest
 import neuroshard as ns
 from neuroshard import _binaries, _torch_version
 from support.planning import ROOT
+from support.ports import port_of, reserve_port
 
 ELF = b"\x7fELF"
 
@@ -176,10 +176,9 @@ def test_it_runs_what_was_compiled_elsewhere(complete, tmp_path):
 
 
 def run_ranks(place, arguments):
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    place = reserve_port()
     common = {"PYTHONPATH": str(place), "PATH": "", "NEUROSHARD_COMPILE": "none",
-              "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": "2",
+              "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port_of(place), "WORLD_SIZE": "2",
               "OMP_NUM_THREADS": "1"}
     ranks = [subprocess.Popen([sys.executable, "-c", RUN, *arguments], text=True,
                               env={**common, "RANK": str(rank)}, stdout=subprocess.PIPE)
@@ -189,6 +188,7 @@ def run_ranks(place, arguments):
     finally:
         for rank in ranks:
             rank.kill()
+        place.close()
 
 
 def test_without_them_it_names_what_brings_them(installed):

@@ -16,15 +16,16 @@ from datetime import timedelta
 from pathlib import Path
 
 sys.path[:0] = [str(Path(os.environ["NEUROSHARD_BUILD_DIR"]) / "python"),
-                str(Path(__file__).parent)]
+                str(Path(__file__).parent), str(Path(__file__).parents[1])]
 
 import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
 
 import neuroshard as ns  # noqa: E402
-from faults_job import SAVE_EVERY, STEPS, Job, free_port, problem, say  # noqa: E402
+from faults_job import SAVE_EVERY, STEPS, Job, problem, say  # noqa: E402
 from faults_kinds import KINDS  # noqa: E402
 from neuroshard.distributed import lockstep  # noqa: E402
+from support.ports import port_of, reserve_port  # noqa: E402
 
 SIGNALS = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP, "terminate": signal.SIGTERM,
            "interrupt": signal.SIGINT}
@@ -166,7 +167,7 @@ def train(job, fault, done):
 def run_spawned(rank, folder, spec, port):
     os.environ |= {"RANK": str(rank), "WORLD_SIZE": str(spec["ranks"]),
                    "LOCAL_WORLD_SIZE": str(spec["ranks"]), "MASTER_ADDR": "127.0.0.1",
-                   "MASTER_PORT": str(port)}
+                   "MASTER_PORT": port}
     run(folder, spec)
 
 
@@ -174,8 +175,9 @@ def main(folder, case, how=""):
     folder = Path(folder)
     spec = json.loads((folder / f"{case}.json").read_text())
     if how == "--spawn":
-        torch.multiprocessing.spawn(run_spawned, (folder / case, spec, free_port()),
-                                    spec["ranks"])
+        with reserve_port() as place:
+            torch.multiprocessing.spawn(run_spawned, (folder / case, spec, port_of(place)),
+                                        spec["ranks"])
     else:
         run(folder / case, spec)
 

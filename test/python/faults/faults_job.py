@@ -1,6 +1,5 @@
 """The training job of the fault tests, on small tables that are sharded in every way."""
 
-import socket
 from datetime import timedelta
 
 import torch
@@ -106,12 +105,6 @@ def make_tables(ranks, group=None):
     given = problem(ranks)
     return ns.ShardedEmbeddingBagCollection(plan(given, ranks), given, learning_rate=0.1,
                                             threads=1, process_group=group)
-
-
-def free_port():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
 
 
 def say(text):

@@ -24,10 +24,10 @@ import torch.distributed as dist  # noqa: E402
 
 import faults_cases  # noqa: E402
 import faults_drawn  # noqa: E402
-from faults_job import free_port  # noqa: E402
 from faults_kinds import KINDS  # noqa: E402
 from neuroshard.distributed import save  # noqa: E402, F401
 from neuroshard.distributed._engine import operators  # noqa: E402, F401
+from support.ports import port_of, reserve_port  # noqa: E402
 
 AT_ONCE = 3
 GIVE_UP_S = 900
@@ -41,7 +41,7 @@ class Forked:
     def __init__(self, folder, name, spec):
         self.name, self.folder, self.spec = name, folder / name, spec
         self.folder.mkdir()
-        self.port, self.begin = free_port(), time.monotonic()
+        self.place, self.begin = reserve_port(), time.monotonic()
         self.pids, self.ended, self.overdue = {}, {}, False
 
     def start(self):
@@ -63,7 +63,7 @@ class Forked:
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.environ |= {"RANK": str(rank), "WORLD_SIZE": str(self.spec["ranks"]),
                        "LOCAL_WORLD_SIZE": str(self.spec["ranks"]), "MASTER_ADDR": "127.0.0.1",
-                       "MASTER_PORT": str(self.port), "NEUROSHARD_SILENCE_S": SILENCE_S}
+                       "MASTER_PORT": port_of(self.place), "NEUROSHARD_SILENCE_S": SILENCE_S}
 
     def run(self):
         if "kind" in self.spec:
@@ -91,6 +91,7 @@ class Forked:
         return len(self.ended) == self.spec["ranks"]
 
     def result(self):
+        self.place.close()
         return [{"status": status,
                  "output": (self.folder / f"output-{rank}").read_text(errors="replace")}
                 for rank, status in sorted(self.ended.items())]

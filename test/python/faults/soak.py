@@ -23,13 +23,14 @@ import time
 from pathlib import Path
 
 sys.path[:0] = [str(Path(os.environ["NEUROSHARD_BUILD_DIR"]) / "python"),
-                str(Path(__file__).parent)]
+                str(Path(__file__).parent), str(Path(__file__).parents[1])]
 
 import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
 
 import neuroshard as ns  # noqa: E402
-from faults_job import free_port, make_tables  # noqa: E402
+from faults_job import make_tables  # noqa: E402
+from support.ports import port_of, reserve_port  # noqa: E402
 
 RANKS = 2
 BLOCK = 200
@@ -91,7 +92,7 @@ def look_at_process():
 
 def run(rank, minutes, port, folder):
     os.environ |= {"RANK": str(rank), "WORLD_SIZE": str(RANKS), "LOCAL_WORLD_SIZE": str(RANKS),
-                   "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port),
+                   "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port,
                    "KINETO_LOG_LEVEL": "5"}  # else each recording is a line on stderr
     torch.set_num_threads(1)
     dist.init_process_group("gloo")
@@ -132,7 +133,8 @@ def main():
     given = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="soak-"))
     try:
-        torch.multiprocessing.spawn(run, (given.minutes, free_port(), folder), RANKS)
+        with reserve_port() as place:
+            torch.multiprocessing.spawn(run, (given.minutes, port_of(place), folder), RANKS)
         noted = [json.loads((folder / f"rank-{rank}.json").read_text()) for rank in range(RANKS)]
     finally:
         shutil.rmtree(folder)

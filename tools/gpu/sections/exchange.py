@@ -25,10 +25,11 @@ def run(context):
 
 def check(context, ranks):
     """Starts the ranks, and ends all when the first has failed."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    with tempfile.TemporaryFile("w+", errors="replace") as output:
+    with (socket.socket() as place, tempfile.TemporaryFile("w+", errors="replace") as output):
+        # Open, it keeps the port from others; the store of the ranks can listen there.
+        place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        place.bind(("127.0.0.1", 0))
+        port = place.getsockname()[1]
         processes = [start_rank(context, rank, ranks, port, output) for rank in range(ranks)]
         limit = time.monotonic() + LIMIT_S
         try:
