@@ -1,9 +1,8 @@
 """One optimizer step of a table in float64, by the formulas of torch.optim and FBGEMM.
 
 Each function takes weights, states and the summed gradient of a step and gives the new
-weights and states with the error that f32 arithmetic may add: 4 ulp of the sum of
-absolute gradients, carried through the derivative of the formula, and 4 ulp of each
-term.
+weights and states with the error that f32 arithmetic may add: that of the summed
+gradient, carried through the derivative of the formula, and 4 ulp of each term.
 """
 
 import math

@@ -123,10 +123,9 @@ class TableGradient:
         return self.terms > 0
 
     def error(self, decay):
-        """4 ulp of the sum of absolute values; n / 8 ulp for the n > 32 gradients of a hot
-        row, whose roundings may all go one way (n / 2 at worst)."""
-        ulps = (self.terms.double() / 8).clamp_min(ULPS).unsqueeze(1)
-        return ulps * ulp(self.magnitude + decay.abs())
+        """Ulps of the sum of absolute values: 1/2 for each of n additions, whose roundings may
+        all go one way, and 4 for those of the terms."""
+        return (self.terms.double() / 2 + ULPS).unsqueeze(1) * ulp(self.magnitude + decay.abs())
 
 
 def table_gradient(weights, readers):
