@@ -1,6 +1,6 @@
 """Machine code for the usual shapes of rows within the limits of tools/gpu/check_sass.py: above all,
-nothing of a thread's own in memory, but for one weakness. Each dim, type and optimizer is a program by itself, since
-bodies of one kernel share its registers."""
+nothing of a thread's own in memory, but for two weaknesses. Each dim, type and optimizer is a
+program by itself, since bodies of one kernel share its registers."""
 
 import itertools
 import os
@@ -21,13 +21,15 @@ POOLINGS = (("sum", True), ("sum", False), ("unpooled", False))
 DIMS = (4, 8, 16, 32, 48, 64, 96, 100, 128, 192, 256, 512, 1024)
 GRID = list(itertools.product(DIMS, DTYPES, OPTIMIZERS, POOLINGS))
 CASES = GRID if os.environ.get("NEUROSHARD_ALL") else matrix.sample(GRID, 6, "gpu registers")
-# A weakness that docs/cuda.md states: bytes in memory on sm_90.
-KNOWN_DIMS, KNOWN_STACK_BYTES = (100, 256), 8
+# What the two weaknesses that docs/cuda.md states keep in memory.
+KNOWN_STACK_BYTES = 8
 
 
-def is_known(kernel, dim, element, optimizer):
-    return (kernel.name == "nsg_update" and optimizer == "rowwise_adagrad" and element != "f32"
-            and dim in KNOWN_DIMS and 0 < kernel.stack_bytes <= KNOWN_STACK_BYTES
+def is_known(kernel, dim, element, optimizer, pooling):
+    known = {"nsg_update": optimizer == "rowwise_adagrad" and element != "f32"
+             and dim in (100, 256),
+             "nsg_lookup": dim == 1024 and element == "f32" and pooling == ("sum", False)}
+    return (known.get(kernel.name, False) and 0 < kernel.stack_bytes <= KNOWN_STACK_BYTES
             and kernel.registers <= check_sass.LIMITS[kernel.name].registers)
 
 
@@ -45,5 +47,5 @@ def test_limits_hold(dim, element, optimizer, pooling, tmp_path):
     cubins = sorted(folder.glob("*.cubin"))
     assert len(cubins) == 2
     assert [text for cubin in cubins for kernel in check_sass.inspect(cubin)
-            if not is_known(kernel, dim, element, optimizer)
+            if not is_known(kernel, dim, element, optimizer, pooling)
             for text in check_sass.violations(kernel)] == []
