@@ -8,7 +8,7 @@ import torch.distributed as dist
 
 import neuroshard as ns
 from distributed_context import Context, raises, whole
-from distributed_models import make_plan, random_parts
+from distributed_models import exportable_parts, make_plan, random_parts
 from distributed_steps import given, small
 from distributed_torch import MODELS
 from distributed_training import Training, describe, local_sizes
@@ -223,7 +223,7 @@ def case_export(context, kind):
     module, problem_and_plan = MODELS[kind]
     problem, plan = problem_and_plan(context.size)
     generator = context.generator(kind)
-    first, second = (random_parts(problem, [size] * context.size, generator)[context.rank]
+    first, second = (exportable_parts(problem, [size] * context.size, generator)[context.rank]
                      for size in (4, 7))
     model = module(context.make(plan, problem, name="exported")).eval()
     batch = torch.export.Dim("batch", min=2, max=4096)

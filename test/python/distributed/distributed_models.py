@@ -110,6 +110,15 @@ def random_parts(problem, sizes, generator):
     return [batches.random_batch(problem, input_of(problem), size, generator) for size in sizes]
 
 
+def exportable_parts(problem, sizes, generator):
+    """As random_parts, with two ids or more in each part: torch.export takes a size of 0 or 1 for a
+    constant."""
+    while True:
+        parts = random_parts(problem, sizes, generator)
+        if all(len(part.ids) > 1 for part in parts):
+            return parts
+
+
 def joined(problem, parts):
     """The global batch: the ranks' samples one after the other."""
     features = []

@@ -11,7 +11,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 import neuroshard as ns
 from distributed_context import raises, whole
-from distributed_models import make_plan, random_parts
+from distributed_models import exportable_parts, make_plan, random_parts
 from distributed_steps import Model, given, small
 from neuroshard.distributed._engine.engine import CpuEngine
 
@@ -103,7 +103,7 @@ def case_export(context, kind):
     module, problem_and_plan = MODELS[kind]
     problem, plan = problem_and_plan(context.size)
     generator = context.generator(kind)
-    first, second = (random_parts(problem, [size] * context.size, generator)[context.rank]
+    first, second = (exportable_parts(problem, [size] * context.size, generator)[context.rank]
                      for size in (4, 7))
     tables = context.make(plan, problem, name="exported")
     model = module(tables).eval()
