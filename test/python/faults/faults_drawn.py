@@ -29,7 +29,9 @@ from support.ports import port_of, reserve_port  # noqa: E402
 
 SIGNALS = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP, "terminate": signal.SIGTERM,
            "interrupt": signal.SIGINT}
-TIMEOUT = timedelta(seconds=60)
+# Of groups, where it decides when a job ends. Ranks of torchrun import PyTorch, each by itself, and
+# so may come late.
+TIMEOUTS = {"fork": timedelta(seconds=30), "torchrun": timedelta(seconds=60)}
 PAUSE_S = 3
 
 
@@ -128,7 +130,8 @@ def limits_kept():
 def run(folder, spec):
     """The program of a rank. Errors that it can mend are said, and training goes on."""
     torch.manual_seed(0)
-    timeout = TIMEOUT if KINDS[spec["kind"]].timed else timedelta(minutes=30)
+    kind = KINDS[spec["kind"]]
+    timeout = TIMEOUTS[kind.launcher] if kind.timed else timedelta(minutes=30)
     dist.init_process_group("gloo", timeout=timeout)
     fault = Fault(spec)
     try:
