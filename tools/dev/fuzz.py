@@ -75,8 +75,9 @@ def environment(build):
     is of no use, and it leaves statistics of passes as malloc gives them: 1 stands for a statistic
     that has been registered."""
     options = "allow_user_poisoning=0:detect_container_overflow=0:malloc_fill_byte=1"
+    packages = [str(build / "python"), *filter(None, [os.environ.get("PYTHONPATH")])]
     return {"ASAN_OPTIONS": options, "UBSAN_OPTIONS": "print_stacktrace=1",
-            "PYTHONPATH": str(build / "python"), "PYTHONWARNINGS": "ignore", **os.environ}
+            "PYTHONWARNINGS": "ignore", **os.environ, "PYTHONPATH": os.pathsep.join(packages)}
 
 
 def main():

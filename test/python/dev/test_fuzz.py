@@ -38,6 +38,12 @@ def test_target(name, tmp_path):
     assert f"Done {inputs} runs" in done.stderr + done.stdout
 
 
+def test_the_package_is_that_of_the_build(monkeypatch):
+    """Whatever else the user has on PYTHONPATH."""
+    monkeypatch.setenv("PYTHONPATH", "/elsewhere")
+    assert fuzz.environment(BUILD)["PYTHONPATH"] == f"{BUILD / 'python'}{os.pathsep}/elsewhere"
+
+
 def test_every_target_is_listed():
     """What test/Fuzz has, tools/dev/fuzz.py runs."""
     listing = (ROOT / "test" / "Fuzz" / "CMakeLists.txt").read_text()
