@@ -18,6 +18,7 @@ from support import artifact
 
 PROGRAM = "program0"
 NOTICED = 64  # an exit code
+LIMIT_S = 1200
 
 
 def llvm_tool(name):
@@ -31,7 +32,7 @@ def llvm_tool(name):
 
 def run(*command):
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False,
-                          timeout=1200)
+                          timeout=LIMIT_S)
     assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stderr}"
 
 
@@ -116,7 +117,11 @@ def is_noticed(check, path, errors):
     process = multiprocessing.get_context("fork").Process(
         target=run_check, args=(check, path, errors))
     process.start()
-    process.join()
+    process.join(LIMIT_S)
+    if process.is_alive():
+        process.kill()
+        process.join()
+        raise AssertionError(f"the check of {path} has not ended within {LIMIT_S} s")
     assert process.exitcode <= 0 or process.exitcode == NOTICED, "see the fork's traceback"
     return process.exitcode != 0
 
