@@ -66,10 +66,17 @@ def runs(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("distributed")
     chosen = [item.callspec.params for item in request.session.items
               if item.nodeid.startswith(request.node.nodeid) and item.originalname == "test_ranks"]
-    return {ranks: Ranks(ranks, [one["case"] for one in chosen if one["ranks"] == ranks], folder,
+    cases = {ranks: [one["case"] for one in chosen if one["ranks"] == ranks] for ranks in CASES}
+    return {ranks: Ranks(ranks, some, folder,
                          environment={"NEUROSHARD_CACHE": str(folder / "cache")},
-                         modules=("neuroshard.distributed", "torch._inductor.compile_fx"))
-            for ranks in CASES}
+                         modules=("neuroshard.distributed", compiler_for(some)))
+            for ranks, some in cases.items()}
+
+
+def compiler_for(cases):
+    """What the cases need of torch's compiler. Importing all of it takes three times as long."""
+    return ("torch._inductor.compile_fx" if any("inductor" in case for case in cases)
+            else "torch._dynamo")
 
 
 @pytest.mark.parametrize(("ranks", "case"),
