@@ -19,6 +19,8 @@ import selection
 
 ROOT = Path(__file__).resolve().parents[2]
 JOBS = "2"
+# More than there are cores, since ranks wait for each other.
+PYTEST_JOBS = "3"
 SUITE_LIMIT_S = 7200
 PROGRAM_LIMIT_S = 1800
 PYTEST_COLLECTED_NOTHING = 5
@@ -185,7 +187,7 @@ SUITES = {
     "structure": run_structure,
     "unit": run_unit,
     "lit": run_lit,
-    "python": pytest_suite(ROOT / "test" / "python"),
+    "python": pytest_suite(ROOT / "test" / "python", jobs=PYTEST_JOBS),
     "docs": pytest_suite(ROOT / "test" / "docs"),
     "consumer": pytest_suite(ROOT / "test" / "consumer", jobs="0"),
 }
