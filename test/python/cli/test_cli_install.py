@@ -176,9 +176,9 @@ def test_it_runs_what_was_compiled_elsewhere(complete, tmp_path):
 
 
 def run_ranks(place, arguments):
-    place = reserve_port()
+    held = reserve_port()
     common = {"PYTHONPATH": str(place), "PATH": "", "NEUROSHARD_COMPILE": "none",
-              "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port_of(place), "WORLD_SIZE": "2",
+              "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port_of(held), "WORLD_SIZE": "2",
               "OMP_NUM_THREADS": "1"}
     ranks = [subprocess.Popen([sys.executable, "-c", RUN, *arguments], text=True,
                               env={**common, "RANK": str(rank)}, stdout=subprocess.PIPE)
@@ -188,7 +188,7 @@ def run_ranks(place, arguments):
     finally:
         for rank in ranks:
             rank.kill()
-        place.close()
+        held.close()
 
 
 def test_without_them_it_names_what_brings_them(installed):

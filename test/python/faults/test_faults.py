@@ -34,7 +34,7 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def results(folder):
     """How each rank of each case ended."""
-    environment = {"NEUROSHARD_CACHE": str(folder / "cache"), **os.environ, "OMP_NUM_THREADS": "1"}
+    environment = {**os.environ, "NEUROSHARD_CACHE": str(folder / "cache"), "OMP_NUM_THREADS": "1"}
     done = subprocess.run([sys.executable, HERE / "faults_ranks.py", folder],
                           input=json.dumps(CASES), capture_output=True, text=True, check=False,
                           env=environment, timeout=1000 * len(CASES))
@@ -70,7 +70,7 @@ def saved_before(spec):
 
 
 @pytest.mark.parametrize("name", DRAWN)
-def test_the_checkpoint_before_a_fault_loads(results, folder, name):
+def test_the_checkpoint_before_a_fault_loads(results, folder, monkeypatch, name):
     import faults_job
     import neuroshard as ns
     from neuroshard.distributed import latest, load
@@ -80,7 +80,7 @@ def test_the_checkpoint_before_a_fault_loads(results, folder, name):
     assert path or not expected, list((folder / name).iterdir())
     if not path:
         return
-    os.environ.setdefault("NEUROSHARD_CACHE", str(folder / "cache"))
+    monkeypatch.setenv("NEUROSHARD_CACHE", str(folder / "cache"))
     problem = faults_job.problem(1)
     tables = ns.ShardedEmbeddingBagCollection(faults_job.plan(problem, 1), problem,
                                               learning_rate=0.1, threads=1)
