@@ -9,6 +9,8 @@ if(NEUROSHARD_SANITIZE)
   # A run-time finding ends the program, so that no test passes over one.
   target_compile_options(neuroshard_options INTERFACE
     -fsanitize=${NEUROSHARD_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_sources(neuroshard_options INTERFACE
+    $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:${PROJECT_SOURCE_DIR}/cmake/SanitizerDefaults.cpp>)
   # Also for those who link our static libraries.
   add_link_options(-fsanitize=${NEUROSHARD_SANITIZE})
 endif()
@@ -48,7 +50,7 @@ endfunction()
 # Tests are seldom slow, and a third as long to compile without optimisation. What a test
 # computes much with lies in a library.
 add_library(neuroshard_test_options INTERFACE)
-target_compile_options(neuroshard_test_options INTERFACE $<$<CONFIG:Release>:-O0>)
+target_compile_options(neuroshard_test_options INTERFACE $<$<CONFIG:Release,RelWithDebInfo>:-O0>)
 
 function(neuroshard_add_test_headers)
   neuroshard_add_precompiled_headers(test
@@ -127,6 +129,9 @@ function(neuroshard_export_only name version_script)
   set_property(TARGET ${name} APPEND PROPERTY LINK_DEPENDS ${script})
 endfunction()
 
+# All that the unit tests and the FileCheck tests run.
+add_custom_target(neuroshard-tests)
+
 # neuroshard_add_unit_test(NAME SOURCES... LINK targets...)
 # A GoogleTest program, run by ctest under its own name.
 function(neuroshard_add_unit_test name)
@@ -137,4 +142,5 @@ function(neuroshard_add_unit_test name)
   neuroshard_precompile(${name} test)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test/Unit)
   add_test(NAME ${name} COMMAND ${name})
+  add_dependencies(neuroshard-tests ${name})
 endfunction()

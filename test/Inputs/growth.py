@@ -7,7 +7,7 @@ one run on one machine, so that its speed changes nothing: linear work takes at 
 times as long, quadratic work the square of that. Allowed is what lies halfway between the two, as
 a power; a first answer beyond it is asked for again, twice, for other work on the machine only
 adds time. MiB are the largest resident set of any of the commands. A command that fails, fails
-the whole. With ASAN_OPTIONS set ten times the memory is allowed: the sanitizer needs more.
+the whole. With NEUROSHARD_SANITIZE set ten times the memory is allowed: sanitizers need more.
 """
 
 import argparse
@@ -68,7 +68,7 @@ def main():
         sys.exit("growth.py: no command")
     check_growth(commands, *limits.sizes)
     mib = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-    allowed = limits.mib * (10 if "ASAN_OPTIONS" in os.environ else 1)
+    allowed = limits.mib * (10 if "NEUROSHARD_SANITIZE" in os.environ else 1)
     if mib > allowed:
         sys.exit(f"a command needs {mib:.0f} MiB; expected at most {allowed:.0f}")
 

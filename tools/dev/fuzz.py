@@ -71,13 +71,11 @@ def files_in(options):
 
 
 def environment(build):
-    """LLVM is built without sanitizers and assertions. So what its containers say of their memory
-    is of no use, and it leaves statistics of passes as malloc gives them: 1 stands for a statistic
-    that has been registered."""
-    options = "allow_user_poisoning=0:detect_container_overflow=0:malloc_fill_byte=1"
+    """LLVM is built without assertions. So it leaves statistics of passes as malloc gives them: 1
+    stands for a statistic that has been registered."""
     packages = [str(build / "python"), *filter(None, [os.environ.get("PYTHONPATH")])]
-    return {"ASAN_OPTIONS": options, "UBSAN_OPTIONS": "print_stacktrace=1",
-            "PYTHONWARNINGS": "ignore", **os.environ, "PYTHONPATH": os.pathsep.join(packages)}
+    return {"ASAN_OPTIONS": "malloc_fill_byte=1", "PYTHONWARNINGS": "ignore", **os.environ,
+            "PYTHONPATH": os.pathsep.join(packages)}
 
 
 def main():
