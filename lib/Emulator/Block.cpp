@@ -8,7 +8,6 @@
 #include "Block.h"
 
 #include "DeviceMemory.h"
-#include "FiberSwitch.h"
 
 namespace neuroshard::emulator {
 
@@ -21,11 +20,13 @@ Block *Block::getCurrent() { return currentBlock; }
 void Block::prepare() {
   uint32_t count = kernel->blockSize;
   stacks.reserve(count);
+  if (fibers.size() < count)
+    fibers = std::vector<Fiber>(count);
   threads.assign(count, {});
   waiting.assign((count + NSE_WARP - 1) / NSE_WARP, 0);
   runnable.resize(count);
   for (uint32_t i = 0; i < count; ++i) {
-    threads[i].stack = prepareStack(stacks.getTop(i), &Block::enterThread);
+    fibers[i].begin(stacks.getStack(i), &Block::enterThread);
     runnable[i] = i;
   }
   numFinished = numAtBarrier = 0;
@@ -43,17 +44,21 @@ std::optional<KernelError> Block::run(const Kernel &launched, uint32_t block) {
   prepare();
   currentBlock = this;
   current = takeRunnable();
-  switchStacks(&schedulerStack, threads[current].stack);
+  scheduler.switchTo(fibers[current]);
   currentBlock = nullptr;
   if (faulted.signal)
-    return describeFault();
-  if (!error && numFinished < kernel->blockSize)
+    error = describeFault();
+  else if (!error && numFinished < kernel->blockSize)
     error = describeDeadlock();
+  // Fibers that never ended leave what the address sanitizer marks on stacks.
+  if (error)
+    stacks.release();
   return error;
 }
 
 void Block::enterThread() {
   Block *block = currentBlock;
+  block->fibers[block->current].arrive();
   block->kernel->function(block->kernel->params);
   block->leaveThread();
 }
@@ -68,14 +73,14 @@ void Block::leaveThread() {
 
 /// Leaves the fiber for good and returns to run().
 void Block::stop() {
-  switchStacks(&threads[current].stack, schedulerStack);
+  fibers[current].switchTo(scheduler);
   __builtin_unreachable();
 }
 
 void Block::switchTo(uint32_t thread) {
-  void **from = &threads[current].stack;
+  Fiber &from = fibers[current];
   current = thread;
-  switchStacks(from, threads[thread].stack);
+  from.switchTo(fibers[thread]);
 }
 
 uint32_t Block::takeRunnable() {

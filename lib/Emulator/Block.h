@@ -9,6 +9,7 @@
 #ifndef NEUROSHARD_LIB_EMULATOR_BLOCK_H
 #define NEUROSHARD_LIB_EMULATOR_BLOCK_H
 
+#include "Fiber.h"
 #include "FiberStacks.h"
 #include "RaceFinder.h"
 #include "neuroshard/Support/Random.h"
@@ -110,7 +111,6 @@ public:
 private:
   enum class State : uint8_t { Runnable, AtWarp, AtBarrier, Finished };
   struct Thread {
-    void *stack;
     uint64_t result;
     uint32_t mask, value, offset, maskAndClamp;
     WarpOp op;
@@ -156,8 +156,9 @@ private:
   uint32_t current = 0;
   uint32_t numFinished = 0, numAtBarrier = 0;
   uint64_t numSteps = 0;
-  void *schedulerStack = nullptr;
+  Fiber scheduler;
   FiberStacks stacks;
+  std::vector<Fiber> fibers; // of the threads
   SplitMix64 random;
   std::vector<Thread> threads;
   std::vector<uint32_t> runnable;

@@ -1,8 +1,9 @@
 //===- FaultHandler.cpp - Handler of memory faults in kernels -------------===//
 //
 // The handler does not return to the fiber that faulted but switches to the
-// scheduler's stack. It blocks no signals (SA_NODEFER), so there is no mask to
-// restore.
+// scheduler's stack. So it also does what a return would do: it restores the
+// mask of signals. The handler itself asks for no blocked signals (SA_NODEFER),
+// but the thread sanitizer, which calls it, blocks them all.
 //
 //===----------------------------------------------------------------------===//
 
@@ -59,6 +60,8 @@ void handle(int signal, siginfo_t *info, void *context) {
   fault.address = info->si_addr;
   fault.isWrite = isWriteAccess(context);
   fault.isUnknown = info->si_code == SI_KERNEL || signal == SIGBUS;
+  pthread_sigmask(SIG_SETMASK, &static_cast<ucontext_t *>(context)->uc_sigmask,
+                  nullptr);
   block->fault(fault);
 }
 } // namespace

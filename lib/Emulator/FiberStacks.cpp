@@ -9,10 +9,6 @@
 #include <new>
 #include <sys/mman.h>
 
-#if defined(__SANITIZE_ADDRESS__)
-#include <sanitizer/asan_interface.h>
-#endif
-
 namespace neuroshard::emulator {
 
 namespace {
@@ -51,16 +47,11 @@ void FiberStacks::reserve(size_t count) {
         throw std::bad_alloc();
       }
   }
-#if defined(__SANITIZE_ADDRESS__)
-  // Fibers that were abandoned have left poisoned red zones.
-  for (size_t i = 0; i < count; ++i)
-    __asan_unpoison_memory_region(memory + i * kSlotBytes + kGuardBytes,
-                                  kStackBytes);
-#endif
 }
 
-std::byte *FiberStacks::getTop(size_t index) const {
-  return memory + (index + 1) * kSlotBytes - index % kColours * kColourBytes;
+std::span<std::byte> FiberStacks::getStack(size_t index) const {
+  return {memory + index * kSlotBytes + kGuardBytes,
+          kStackBytes - index % kColours * kColourBytes};
 }
 
 bool FiberStacks::isGuard(const void *address) const {

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace neuroshard::emulator {
 
@@ -23,15 +24,16 @@ public:
   /// std::bad_alloc.
   void reserve(size_t count);
 
-  /// The top of stack `index`, where a fiber begins.
-  std::byte *getTop(size_t index) const;
+  /// Gives all stacks back.
+  void release();
+
+  /// Stack `index`. A fiber begins at its end.
+  std::span<std::byte> getStack(size_t index) const;
 
   /// Whether an address is in the guard of a stack.
   bool isGuard(const void *address) const;
 
 private:
-  void release();
-
   std::byte *memory = nullptr;
   size_t size = 0;
 };
