@@ -93,6 +93,8 @@ int64_t Shard::stateBytes() const {
 }
 
 void Shard::resetState(ThreadPool &threads) {
+  if (!tableSpec->trained())
+    return;
   auto value = static_cast<float>(tableSpec->optimizer->initialAccumulator);
   for (const PageBlock &block : stateMemory) {
     auto *values = reinterpret_cast<float *>(block.data());

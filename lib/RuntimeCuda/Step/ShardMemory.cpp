@@ -164,6 +164,8 @@ int64_t ShardMemory::stateBytes() const {
 }
 
 void ShardMemory::resetState() {
+  if (!tableSpec->trained())
+    return;
   auto value = static_cast<float>(tableSpec->optimizer->initialAccumulator);
   for (int i = 0; i < numStates(); ++i)
     gpu.driver.check(gpu.driver.memsetD32Async(
