@@ -113,6 +113,9 @@ std::string KernelLibrary::compile(const std::vector<SlotKey> &someSlots,
     return "cannot make a temporary file: " + file.error.message();
   NativeOptions options;
   options.targetCpu = targetCpu;
+#if defined(__SANITIZE_ADDRESS__)
+  options.addressSanitizer = true; // the kernels run in this process
+#endif
   if (failed(buildProgramTable(*module, makeProgram(someSlots, someLookups))) ||
       failed(compileToSharedLibrary(*module, options, file.path)))
     return errors.empty() ? "compiling kernels failed" : errors;

@@ -101,6 +101,9 @@ void addOptions(Command &command, CompileOptions &options,
               "host, or a CPU by LLVM's name");
   command.add("-O", options.native.optLevel, "optimisation level, 0 to 3")
       .range(0, 3);
+  command.addFlag("--address-sanitizer", options.native.addressSanitizer,
+                  "instrument the code of CPUs for LLVM's address sanitizer; "
+                  "runs only in processes that have it");
   addGpuOptions(command, options, given);
   addPlanOptions(command, options, given);
 }

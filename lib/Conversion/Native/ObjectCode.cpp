@@ -84,23 +84,32 @@ static bool isExported(const llvm::GlobalValue &value) {
          value.getName().starts_with(NSRT_INVOKE_PREFIX);
 }
 
+/// What LLVM's passes do, as text. The sanitizer comes last, so that it finds
+/// the accesses that are left, and hinders no optimisation.
+static std::string pipelineOf(const NativeOptions &options) {
+  std::string text = "default<O" + std::to_string(options.optLevel) + ">";
+  return options.addressSanitizer ? text + ",asan" : text;
+}
+
 /// The C interface of LLVM's passes compiles in a third of the time.
 static LogicalResult optimize(ModuleOp module, llvm::Module &code,
-                              llvm::TargetMachine &machine, int optLevel) {
+                              llvm::TargetMachine &machine,
+                              const NativeOptions &options) {
   code.setTargetTriple(machine.getTargetTriple());
   code.setDataLayout(machine.createDataLayout());
   for (llvm::Function &function : code) {
     function.addFnAttr("target-cpu", machine.getTargetCPU());
     function.addFnAttr("target-features", machine.getTargetFeatureString());
+    if (options.addressSanitizer && !function.isDeclaration())
+      function.addFnAttr(llvm::Attribute::SanitizeAddress);
   }
   llvm::internalizeModule(code, isExported);
 
   LLVMPassBuilderOptionsRef tuning = LLVMCreatePassBuilderOptions();
-  LLVMPassBuilderOptionsSetLoopVectorization(tuning, optLevel > 1);
-  LLVMPassBuilderOptionsSetSLPVectorization(tuning, optLevel > 1);
-  std::string pipeline = "default<O" + std::to_string(optLevel) + ">";
+  LLVMPassBuilderOptionsSetLoopVectorization(tuning, options.optLevel > 1);
+  LLVMPassBuilderOptionsSetSLPVectorization(tuning, options.optLevel > 1);
   LLVMErrorRef error =
-      LLVMRunPasses(llvm::wrap(&code), pipeline.c_str(),
+      LLVMRunPasses(llvm::wrap(&code), pipelineOf(options).c_str(),
                     reinterpret_cast<LLVMTargetMachineRef>(&machine), tuning);
   LLVMDisposePassBuilderOptions(tuning);
   if (!error)
@@ -144,7 +153,7 @@ LogicalResult writeObjectFile(ModuleOp module, const NativeOptions &options,
   std::unique_ptr<llvm::Module> code = translateModuleToLLVMIR(module, context);
   if (!code || llvm::verifyModule(*code))
     return module.emitError() << "translation to LLVM IR failed";
-  if (failed(optimize(module, *code, *machine, options.optLevel)))
+  if (failed(optimize(module, *code, *machine, options)))
     return failure();
   if (!irPath.empty() && failed(writeIR(module, *code, irPath)))
     return failure();

@@ -2,7 +2,8 @@
 //
 // Host functions are called through nsrt_invoke_<f>: arguments of every kind
 // arrive, results are the caller's, inputs stay as they are, sums keep their
-// order; what cannot be compiled, linked or loaded gets one clear error.
+// order; what cannot be compiled, linked or loaded gets one clear error; the
+// address sanitizer sees what compiled code does.
 
 #include "Elements.h"
 #include "NativeLibrary.h"
@@ -302,5 +303,49 @@ TEST(NativeFiles, AreReproducibleAndIntermediatesKept) {
   EXPECT_FALSE(readFile(first + ".o").empty());
   std::filesystem::remove_all(folder);
 }
+
+constexpr char kStore[] = R"mlir(
+    func.func @store(%data: !llvm.ptr, %index: i64, %value: f32) {
+      %element = llvm.getelementptr %data[%index]
+          : (!llvm.ptr, i64) -> !llvm.ptr, f32
+      llvm.store %value, %element : f32, !llvm.ptr
+      return
+    })mlir";
+
+TEST(AddressSanitizer, InstrumentsCodeWhenAskedTo) {
+  std::string folder = makeTemporaryFolder(), path = folder + "/program.so";
+  for (bool isAsked : {false, true}) {
+    NativeOptions options;
+    options.keepIntermediates = true;
+    options.addressSanitizer = isAsked;
+    Program program(kStore);
+    ASSERT_TRUE(
+        succeeded(compileToSharedLibrary(*program.module, options, path)));
+    bool isInstrumented = readFile(path + ".ll").find("__asan_report_store4") !=
+                          std::string::npos;
+    EXPECT_EQ(isInstrumented, isAsked);
+  }
+#if !defined(__SANITIZE_ADDRESS__)
+  EXPECT_EQ(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL), nullptr);
+  EXPECT_THAT(dlerror(), HasSubstr("undefined symbol: __asan_"));
+#endif
+  std::filesystem::remove_all(folder);
+}
+
+#if defined(__SANITIZE_ADDRESS__)
+TEST(AddressSanitizerDeathTest, StopsAStorePastTheEnd) {
+  Program program(kStore);
+  NativeLibrary library(*program.module);
+  std::vector<float> data(4);
+  auto store = [&](int64_t index) {
+    float *begin = data.data(), value = 2;
+    void *arguments[] = {&begin, &index, &value};
+    findInvoke(library, "store")(arguments);
+  };
+  store(3);
+  EXPECT_EQ(data[3], 2);
+  EXPECT_DEATH(store(4), "heap-buffer-overflow");
+}
+#endif
 
 } // namespace

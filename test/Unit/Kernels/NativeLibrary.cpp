@@ -24,9 +24,11 @@ std::string makeTemporaryFolder() {
   return name;
 }
 
-NativeLibrary::NativeLibrary(mlir::ModuleOp module,
-                             const NativeOptions &options)
+NativeLibrary::NativeLibrary(mlir::ModuleOp module, NativeOptions options)
     : path(makeTemporaryFolder() + "/program.so") {
+#if defined(__SANITIZE_ADDRESS__)
+  options.addressSanitizer = true;
+#endif
   if (failed(compileToSharedLibrary(module, options, path))) {
     std::fprintf(stderr, "compilation failed\n");
     std::abort();

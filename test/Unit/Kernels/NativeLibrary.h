@@ -1,6 +1,7 @@
 //===- NativeLibrary.h - A module compiled and loaded ----------*- C++ -*-===//
 //
-// Compiles a module to a shared library in a temporary folder and loads it.
+// Compiles a module to a shared library in a temporary folder and loads it. Has
+// the address sanitizer if the test program has it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,8 +18,7 @@ namespace neuroshard {
 class NativeLibrary {
 public:
   /// Ends the test program with a message if anything fails.
-  explicit NativeLibrary(mlir::ModuleOp module,
-                         const NativeOptions &options = {});
+  explicit NativeLibrary(mlir::ModuleOp module, NativeOptions options = {});
   NativeLibrary(const NativeLibrary &) = delete;
   NativeLibrary &operator=(const NativeLibrary &) = delete;
   ~NativeLibrary();

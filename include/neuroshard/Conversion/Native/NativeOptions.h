@@ -17,6 +17,9 @@ struct NativeOptions {
   /// Also writes <library>.mlir (LLVM dialect), <library>.ll (optimised) and
   /// <library>.o.
   bool keepIntermediates = false;
+  /// Instruments memory accesses for LLVM's address sanitizer. The library then
+  /// loads into processes alone that have this sanitizer.
+  bool addressSanitizer = false;
   /// The linker; by default ld.lld-22 or ld.lld, from the search path or from
   /// the LLVM that NeuroShard was built with.
   std::string linker;
