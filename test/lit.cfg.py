@@ -6,8 +6,9 @@ Substitutions beside lit's own:
   neuroshard-test-opt the same with the passes of test/TestPasses
   neuroshard-dialect-opt
                       the same without our passes, for tests of the dialect
+  neuroshard-compile  in a build with the address sanitizer with --address-sanitizer
   neuroshard-opt-raw, neuroshard-dialect-opt-raw
-                      without it, for input that the flag cannot be used on
+                      without --verify-roundtrip, for input that it cannot be used on
   %neuroshard_lib     the folder of our libraries (libneuroshard_runtime.so)
   %mlir_lib           the folder of MLIR's libraries (libmlir_c_runner_utils.so)
   %python             the Python that runs lit
@@ -28,6 +29,9 @@ config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = config.neuroshard_test_dir
 if config.neuroshard_sanitize:
     config.available_features.add("sanitizers")
+    config.environment["NEUROSHARD_SANITIZE"] = config.neuroshard_sanitize
+# Compiled models run in tools that have the sanitizer.
+compile_flags = ["--address-sanitizer"] if "address" in config.neuroshard_sanitize else []
 
 lit.llvm.initialize(lit_config, config)
 llvm_config = lit.llvm.llvm_config
@@ -44,7 +48,7 @@ llvm_config.add_tool_substitutions(
         ToolSubst("neuroshard-dialect-opt-raw", command=FindTool("neuroshard-dialect-opt")),
         "neuroshard-bench",
         "neuroshard-translate",
-        "neuroshard-compile",
+        ToolSubst("neuroshard-compile", extra_args=compile_flags),
         "neuroshard-run",
     ],
     [config.neuroshard_tools_dir],

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ElementTree
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import selection
@@ -182,6 +182,34 @@ def pytest_suite(folder, jobs=JOBS):
     return run_pytest
 
 
+def built(preset, context):
+    """Configures a preset and builds its tests; says why not, "" if all is well."""
+    for command in (["cmake", "--preset", preset],
+                    ["cmake", "--build", ROOT / "build" / preset, "--target", "neuroshard-tests"]):
+        if run(command, context) != 0:
+            return f"the preset {preset} does not build"
+    return ""
+
+
+def run_sanitizers(context):
+    """The unit tests and FileCheck tests that each preset with sanitizers has."""
+    total = Tally()
+    for preset, suites in SANITIZED.items():
+        print(f"== {preset}", flush=True)
+        build = ROOT / "build" / preset
+        inner = replace(context, build=build, results=context.results / "sanitizers" / preset,
+                        environment=environment_of(build))
+        inner.environment.pop("NEUROSHARD_ALL", None)  # sanitized programs take ten times as long
+        inner.results.mkdir(parents=True, exist_ok=True)
+        problem = built(preset, inner)
+        tallies = [Tally(failed=1, problem=problem)] if problem else [
+            suite(inner) for suite in suites]
+        for tally in tallies:
+            total.add(tally)
+            total.problem = total.problem or tally.problem
+    return total
+
+
 SUITES = {
     "format": run_format,
     "structure": run_structure,
@@ -190,7 +218,12 @@ SUITES = {
     "python": pytest_suite(ROOT / "test" / "python", jobs=PYTEST_JOBS),
     "docs": pytest_suite(ROOT / "test" / "docs"),
     "consumer": pytest_suite(ROOT / "test" / "consumer", jobs="0"),
+    "sanitizers": run_sanitizers,
 }
+# What the presets with sanitizers run; docs/testing.md says why not more.
+SANITIZED = {"asan-ubsan": (run_unit, run_lit), "tsan": (run_unit,)}
+LONG = {"sanitizers"}  # of --all, or by name
+BUILDING_NOTHING = {"format", "structure", "sanitizers"}  # or a build of their own
 
 
 def default_seed():
@@ -201,9 +234,10 @@ def default_seed():
 
 
 def suites_of(context):
-    """The suites to run: all, or those that the filter needs."""
+    """The suites to run: all but the long ones, or those that the filter needs."""
     if not context.filter:
-        return list(SUITES)
+        is_all = context.environment.get("NEUROSHARD_ALL")
+        return [name for name in SUITES if is_all or name not in LONG]
     chosen = selection.select(ROOT, context.build, context.filter).suites
     return [name for name in SUITES if name in chosen]
 
@@ -220,16 +254,27 @@ def forget_results(context, suite):
     shutil.rmtree(context.results / suite, ignore_errors=True)
 
 
-def make_context(arguments):
-    build = arguments.build_dir.resolve()
-    results = build / "test-results"
-    results.mkdir(parents=True, exist_ok=True)
+def environment_of(build):
     environment = dict(os.environ)
     environment["NEUROSHARD_BUILD_DIR"] = str(build)
     environment["PATH"] = f"{build / 'bin'}{os.pathsep}{environment.get('PATH', '')}"
     environment.setdefault("NEUROSHARD_SEED", default_seed())
     environment["PYTHONDONTWRITEBYTECODE"] = "1"
-    return Context(build, results, arguments.filter, environment)
+    return environment
+
+
+def make_context(arguments):
+    build = arguments.build_dir.resolve()
+    results = build / "test-results"
+    results.mkdir(parents=True, exist_ok=True)
+    return Context(build, results, arguments.filter, environment_of(build))
+
+
+def targets_of(arguments, context):
+    """What to build for the suites, or for the tests of the filter."""
+    if arguments.suite:
+        return () if BUILDING_NOTHING.issuperset(arguments.suite) else selection.EVERYTHING
+    return selection.select(ROOT, context.build, context.filter).targets
 
 
 def main():
@@ -238,12 +283,12 @@ def main():
     parser.add_argument("--filter", default="", help="regular expression on test names")
     parser.add_argument("--suite", action="append", choices=SUITES, help="run only this one")
     parser.add_argument("--list-targets", action="store_true",
-                        help="print what to build for the tests of the filter, and end")
+                        help="print what to build for the suites or the filter, and end")
     arguments = parser.parse_args()
     trust_checkout()
     context = make_context(arguments)
     if arguments.list_targets:
-        print(*selection.select(ROOT, context.build, context.filter).targets)
+        print(*targets_of(arguments, context))
         return 0
 
     seed = context.environment["NEUROSHARD_SEED"]
