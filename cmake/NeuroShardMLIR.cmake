@@ -79,6 +79,10 @@ function(neuroshard_add_mlir_c_library name)
 endfunction()
 
 function(neuroshard_mlir_include name visibility)
+  if(NEUROSHARD_SANITIZE)
+    # For SanitizerDefaults.cpp in the programs.
+    target_compile_definitions(${name} ${visibility} $<BUILD_INTERFACE:NEUROSHARD_WITH_LLVM>)
+  endif()
   target_include_directories(${name} ${visibility}
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "BufferPool.h"
+#include "Poison.h"
 #include "neuroshard/Support/Round.h"
 
 #include <algorithm>
@@ -25,12 +26,12 @@ PageBlock BufferPool::takeFree(int64_t bytes) {
   return block;
 }
 
-Buffer BufferPool::acquire(BufferKind kind, int64_t bytes) {
+Buffer BufferPool::acquire(BufferKind kind, int64_t used) {
+  int64_t bytes = roundUp(std::max<int64_t>(used, 1), kPageBytes);
   PageBlock block;
   {
     std::lock_guard lock(mutex);
-    asked[kind] += bytes;
-    bytes = roundUp(std::max<int64_t>(bytes, 1), kPageBytes);
+    asked[kind] += used;
     block = takeFree(bytes);
   }
   if (!block.data()) {
@@ -39,6 +40,7 @@ Buffer BufferPool::acquire(BufferKind kind, int64_t bytes) {
     std::lock_guard lock(mutex);
     held += block.size();
   }
+  allowBytes(block, used);
   std::byte *memory = block.data();
   auto owner = std::make_shared<PageBlock>(std::move(block));
   return Buffer(memory, [pool = shared_from_this(), owner](std::byte *) {
@@ -47,6 +49,7 @@ Buffer BufferPool::acquire(BufferKind kind, int64_t bytes) {
 }
 
 void BufferPool::giveBack(PageBlock block) noexcept {
+  allowBytes(block, 0);
   std::lock_guard lock(mutex);
   int64_t size = block.size();
   try {

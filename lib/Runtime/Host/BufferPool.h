@@ -24,8 +24,8 @@ namespace neuroshard::runtime {
 /// be the last owner of a sender's buffer.
 class BufferPool : public std::enable_shared_from_this<BufferPool> {
 public:
-  /// At least `bytes` bytes, aligned to 64.
-  Buffer acquire(BufferKind kind, int64_t bytes);
+  /// At least `used` bytes, aligned to 64.
+  Buffer acquire(BufferKind kind, int64_t used);
 
   template <typename T> Buffer acquireArray(BufferKind kind, int64_t count) {
     return acquire(kind, count * static_cast<int64_t>(sizeof(T)));

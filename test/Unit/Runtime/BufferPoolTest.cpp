@@ -1,6 +1,7 @@
 //===- BufferPoolTest.cpp - Buffers of steps ------------------------------===//
 //
-// Shows that memory is reused, but not by two buffers at a time.
+// Shows that memory is reused, but not by two buffers at a time, and that the
+// address sanitizer knows what of it is in use.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,5 +39,21 @@ TEST(BufferPool, CountsWhatItIsAskedFor) {
   expected[neuroshard::BufferKind::Norms] = 12;
   EXPECT_EQ(pool->askedBytes(), expected);
 }
+
+#if defined(__SANITIZE_ADDRESS__)
+TEST(BufferPoolDeathTest, OnlyWhatWasAskedForIsInUse) {
+  auto pool = std::make_shared<BufferPool>();
+  Buffer buffer = pool->acquire(neuroshard::BufferKind::Sort, 5000);
+  volatile std::byte *memory = buffer.get();
+  memory[4999] = std::byte(1);
+  EXPECT_DEATH(memory[5000] = std::byte(1), "use-after-poison");
+  buffer.reset();
+  EXPECT_DEATH(memory[0] = std::byte(1), "use-after-poison");
+  // A longer one takes the same block.
+  buffer = pool->acquire(neuroshard::BufferKind::Sort, 5001);
+  ASSERT_EQ(buffer.get(), memory);
+  memory[5000] = std::byte(1);
+}
+#endif
 
 } // namespace
