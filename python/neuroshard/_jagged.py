@@ -126,9 +126,11 @@ def join_features(given: Mapping, exchange: Exchange) -> Jagged:
     if set(given) != set(exchange.features):
         raise TensorError(f"input \"{exchange.name}\": expected the features "
                           f"{list(exchange.features)}, found {list(given)}")
+    values = [given[name] for name in exchange.features]
+    if are_bags_of_one_size(values):
+        return join_bags_of_one_size(values)
     ids, weights, offsets, begin = [], [], [], [0]
-    for name in exchange.features:
-        value = given[name]
+    for name, value in zip(exchange.features, values):
         if isinstance(value, torch.Tensor):
             value = spread(value, name)
         check_pair(value, name)
@@ -147,6 +149,32 @@ def join_features(given: Mapping, exchange: Exchange) -> Jagged:
     end = offsets[0].new_full((1,), begin[-1])
     return Jagged(torch.cat(ids), torch.cat([*offsets, end]).long(),
                   torch.cat(weights) if weights else None, 0, begin)
+
+
+def are_bags_of_one_size(values: Sequence[object]) -> bool:
+    """Whether all are ids [batch, pooling] of one batch and place. Not while torch traces, when
+    these need not be numbers."""
+    if torch.compiler.is_compiling() or not all(
+            type(value) is torch.Tensor and value.layout == torch.strided and not value.is_nested
+            and value.dim() == 2 for value in values):
+        return False
+    first = values[0]
+    return all(value.shape[0] == first.shape[0] and value.device == first.device
+               for value in values)
+
+
+def join_bags_of_one_size(values: Sequence[torch.Tensor]) -> Jagged:
+    """A Jagged of ids [batch, pooling] by feature, in a few operations for all features."""
+    batch, place = values[0].shape[0], values[0].device
+    begin = [0]
+    for value in values:
+        begin.append(begin[-1] + value.numel())
+    sizes = torch.tensor([(value.shape[1], first) for value, first in zip(values, begin)])
+    pooling, first = sizes.to(place).unsqueeze(2).unbind(1)
+    bags = torch.arange(batch, device=place) * pooling + first
+    end = bags.new_full((1,), begin[-1])
+    return Jagged(torch.cat([value.reshape(-1) for value in values]),
+                  torch.cat([bags.reshape(-1), end]), None, 0, begin)
 
 
 def check_pair(value: object, name: str) -> None:

@@ -69,3 +69,23 @@ def test_inverse_indices_are_refused():
                               inverse_indices=(["a", "b"], torch.zeros(2, 5, dtype=torch.int64)))
     with pytest.raises(TensorError, match="KeyedJaggedTensor with inverse indices"):
         as_jagged(given, Input())
+
+
+@pytest.mark.parametrize(("batch", "poolings"), [(4, (1, 3, 2)), (1, (5,)), (3, (0, 2)), (0, (1, 2))])
+def test_bags_of_one_size_are_joined_as_pairs_are(batch, poolings):
+    """A dict of ids [batch, pooling] takes a path of its own."""
+    exchange = Input(features=tuple(f"f{i}" for i in range(len(poolings))))
+    ids = {name: torch.arange(batch * pooling).reshape(batch, pooling) + 100 * pooling
+           for name, pooling in zip(exchange.features, poolings)}
+    pairs = {name: (value.reshape(-1), torch.arange(batch + 1) * value.shape[1])
+             for name, value in ids.items()}
+    found, expected = as_jagged(ids, exchange), as_jagged(pairs, exchange)
+    assert torch.equal(found.ids, expected.ids)
+    assert torch.equal(found.offsets, expected.offsets)
+    assert found.offsets.dtype == torch.int64 and found.feature_begin == expected.feature_begin
+
+
+def test_bags_of_different_batches_are_refused():
+    with pytest.raises(TensorError, match=r"found batches of \[2, 3\]"):
+        as_jagged({"a": torch.zeros(2, 1, dtype=torch.int64),
+                   "b": torch.zeros(3, 1, dtype=torch.int64)}, Input())

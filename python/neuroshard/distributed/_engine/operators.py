@@ -128,8 +128,6 @@ def register() -> None:
     _registered.append(library)
     for name, fake in (("start", _start), ("wait", _wait), ("update", _update)):
         torch.library.register_fake(f"neuroshard::embeddings_{name}", fake)
-    torch.library.register_autograd("neuroshard::embeddings_wait", _backward,
-                                    setup_context=_save)
 
 
 _registered: list[torch.library.Library] = []
