@@ -43,7 +43,7 @@ TARGETS = {
     "bytecode": Target(2000, seeds=IR),
     "pipelines": Target(600, seeds=(*IR, "test/Conversion")),
     "checkpoint": Target(400),
-    "exported": Target(40),
+    "exported": Target(200),
 }
 
 
