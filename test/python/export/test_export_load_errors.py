@@ -182,6 +182,14 @@ def test_records_that_say_something_else(model):
     assert refused > count / 2
 
 
+@pytest.mark.parametrize("count", [2**53, 3, -1, "x", None])
+def test_other_numbers_of_results(count, model):
+    rewrite(model, lambda record: record["ids"].update(results=count))
+    with pytest.raises(neuroshard.export.ExportError, match="results|not iterable") as caught:
+        neuroshard.load_export(model)
+    assert not isinstance(caught.value.__cause__, MemoryError)
+
+
 @pytest.mark.parametrize("change, expected", [
     (lambda state: state.update({"head.bias": torch.ones(2)}),
      r'model.safetensors": expected "head.bias" as \(1,\) of torch.float32, found \(2,\)'),

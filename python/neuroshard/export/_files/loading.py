@@ -13,14 +13,10 @@ from neuroshard.export._exported import Exported
 from neuroshard.export._files.checksums import place_of, read_record, require_files, require_path
 from neuroshard.export._files.record import constants_of, dense_of, ids_of, model_of, state_shapes
 from neuroshard.export._files.torch_programs import read_program, require_operators
-from neuroshard.export._signature import Value
 from neuroshard.export.errors import ExportError
 
 if TYPE_CHECKING:
     from torch.fx import GraphModule
-
-
-_TENSOR = Value("", (), "", False)
 
 
 def load_export(path: str | os.PathLike) -> Exported:
@@ -53,7 +49,7 @@ def load_export(path: str | os.PathLike) -> Exported:
 def _programs(path: pathlib.Path, record: Mapping) -> dict[str, GraphModule]:
     ids, dense, lookups = ids_of(record, None), dense_of(record, None), len(record["lookups"])
     return {"ids": read_program(place_of(path, "ids.pt2"), len(ids.inputs) + len(ids.parameters),
-                                [_TENSOR] * record["ids"]["results"]),
+                                record["ids"]["results"]),
             "dense": read_program(place_of(path, "dense.pt2"),
                                   lookups + len(dense.inputs) + len(dense.parameters),
                                   dense.results)}
