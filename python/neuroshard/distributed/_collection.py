@@ -112,6 +112,7 @@ class _Sharded(torch.nn.Module):
 
     def set_learning_rate(self, rate: float) -> None:
         """Sets the learning rate of all following updates, also of earlier lookups."""
+        self._session.require_open()
         self._optimizer.learning_rate = rate
 
     def requires_grad_(self, requires_grad: bool = True) -> _Sharded:

@@ -222,9 +222,12 @@ def case_closed(context):
     tables = context.make(plan, problem)
     part = random_parts(problem, [2] * context.size, context.generator())[context.rank]
     results = tables(given(part))
+    state = tables.state_dict()
     tables.close()
     tables.close()
     for work in (lambda: tables(given(part)), lambda: tables.start(given(part)), tables.phases,
-                 lambda: tables.step, tables.local_shards, tables.state_dict,
+                 tables.reset_phases, lambda: tables.step, lambda: setattr(tables, "step", 3),
+                 lambda: tables.set_learning_rate(0.5), tables.local_shards, tables.state_dict,
+                 lambda: tables.load_state_dict(state),
                  sum(one.sum() for one in results.values()).backward):
-        raises(ValueError, "closed", work)
+        raises((ValueError, RuntimeError), "closed", work)
