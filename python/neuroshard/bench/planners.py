@@ -14,6 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import neuroshard as ns
+from neuroshard._arguments import Parser, whole
 from neuroshard.bench._output import check_output, write_output
 from neuroshard.bench._planners.case import Case, make_case, versions
 from neuroshard.bench._planners.contest import contest, held_back
@@ -31,22 +32,19 @@ def compare(case: Case, repeats: int, tuned: bool) -> list[Score]:
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="neuroshard-bench planners", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(prog="neuroshard-bench planners", description=__doc__,
+                    formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("workloads", nargs="*", default=WORKLOADS, metavar="WORKLOAD",
                         help="names of workloads of the source tree, or files; "
                              f"default: {' '.join(WORKLOADS)}")
     parser.add_argument("--source", default=".", help="the source tree, which has workloads/")
     parser.add_argument("--devices", default="8xH200", help="GPUs of one class")
-    parser.add_argument("--repeats", type=int, default=5,
+    parser.add_argument("--repeats", type=whole(1, 10000), default=5,
                         help="how often each planner is timed")
     parser.add_argument("--quick", action="store_true",
                         help="only the two planners as they come")
     parser.add_argument("-o", "--output", help="write all figures to this JSON file")
-    options = parser.parse_args(arguments)
-    if options.repeats < 1:
-        parser.error("--repeats: expected at least 1")
-    return options
+    return parser.parse_args(arguments)
 
 
 def find(name: str, source: str) -> Path:

@@ -18,6 +18,7 @@ import torch
 import torch.distributed as dist
 
 import neuroshard as ns
+from neuroshard._arguments import Parser, real, whole
 from neuroshard._group.agreement import gather
 from neuroshard.bench._output import check_output, write_output
 from neuroshard.bench._plans.report import print_report
@@ -111,18 +112,19 @@ def summarise(row: Measured, times: list[list[float]], phases: list[dict[str, fl
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="neuroshard-bench plans", description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(prog="neuroshard-bench plans", description=__doc__,
+                    formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--output", help="write all figures to this JSON file")
-    parser.add_argument("--tasks", type=int, default=10)
-    parser.add_argument("--rounds", type=int, default=20, help="timed steps of each plan")
-    parser.add_argument("--seed", type=int, default=1, help="of the first task")
-    parser.add_argument("--batch", type=int, default=2048, help="samples over all ranks")
-    parser.add_argument("--megabytes", type=float, default=120, help="of a task's weights, about")
+    parser.add_argument("--tasks", type=whole(1, 10000), default=10)
+    parser.add_argument("--rounds", type=whole(4, 1000000), default=20,
+                        help="timed steps of each plan")
+    parser.add_argument("--seed", type=whole(0, 2**63 - 1), default=1, help="of the first task")
+    parser.add_argument("--batch", type=whole(1, 2**31), default=2048,
+                        help="samples over all ranks")
+    parser.add_argument("--megabytes", type=real(0.001, 1e6), default=120,
+                        help="of a task's weights, about")
     parser.add_argument("--algorithms", default=",".join(ns.algorithms()))
     options = parser.parse_args(arguments)
-    if options.tasks < 1 or options.rounds < 4:
-        parser.error("expected at least one task and four rounds")
     unknown = set(options.algorithms.split(",")) - set(ns.algorithms())
     if unknown:
         parser.error(f"unknown algorithm {sorted(unknown)[0]}; there are "

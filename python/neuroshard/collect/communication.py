@@ -12,6 +12,8 @@ import argparse
 import os
 import sys
 
+from neuroshard._arguments import whole
+from neuroshard._printable import printable
 from neuroshard.collect._errors import CollectError
 from neuroshard.collect._measuring.machine import DEVICE_CLASSES
 
@@ -21,7 +23,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message):
         if os.environ.get("RANK", "0") == "0":
-            print(f"error: {message}; --help lists the options", file=sys.stderr)
+            print(f"error: {printable(message)}; --help lists the options", file=sys.stderr)
         sys.exit(2)
 
     def print_help(self, file=None):
@@ -29,22 +31,15 @@ class Parser(argparse.ArgumentParser):
             super().print_help(file)
 
 
-def count(text, least):
-    if not text.isdigit() or int(text) < least:
-        raise argparse.ArgumentTypeError(f"expected a whole number of at least {least}, "
-                                         f"got: '{text}'")
-    return int(text)
-
-
 def parse_arguments():
     parser = Parser(prog="neuroshard.collect.communication", description=__doc__,
                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", required=True, help="the safetensors file to write")
-    parser.add_argument("--samples", type=lambda text: count(text, 1), default=300,
+    parser.add_argument("--samples", type=whole(1, 1000000), default=300,
                         help="exchanges to measure among this many devices (default 300)")
-    parser.add_argument("--repeats", type=lambda text: count(text, 0),
+    parser.add_argument("--repeats", type=whole(0, 1000000),
                         help="how many of them to measure again at the end (default: a fifth)")
-    parser.add_argument("--seed", type=lambda text: count(text, 0), default=1,
+    parser.add_argument("--seed", type=whole(0, 2**63 - 1), default=1,
                         help="seed of the drawn exchanges (default 1)")
     parser.add_argument("--resume", action="store_true",
                         help="add to FILE what it lacks; without this an existing file is an error")
@@ -53,7 +48,7 @@ def parse_arguments():
     parser.add_argument("--device-class", default="",
                         help="the planner's name for the devices (default: CPU for gloo, else "
                         "found from the GPU's name)")
-    parser.add_argument("--timeout", type=lambda text: count(text, 1), default=120,
+    parser.add_argument("--timeout", type=whole(1, 1000000), default=120,
                         help="seconds after which a rank that does not answer ends the "
                         "collection (default 120)")
     arguments = parser.parse_args()

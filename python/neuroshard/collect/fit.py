@@ -2,12 +2,12 @@
 
 usage: python -m neuroshard.collect.fit FILE [-o FIT.json]"""
 
-import argparse
 import json
 import sys
 
 import numpy as np
 
+from neuroshard._arguments import Parser
 from neuroshard.collect._errors import CollectError
 from neuroshard.collect._samples import samples
 from neuroshard.collect._samples.link_fit import fit_links
@@ -62,7 +62,7 @@ def report(file, path):
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="neuroshard.collect.fit",
+    parser = Parser(prog="neuroshard.collect.fit",
                                      description=__doc__.split("\n")[0])
     parser.add_argument("file", help="a file of neuroshard.collect.communication")
     parser.add_argument("-o", "--out", help="also write the figures there, as JSON; "

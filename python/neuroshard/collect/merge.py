@@ -2,9 +2,9 @@
 
 usage: python -m neuroshard.collect.merge FILE... -o FILE"""
 
-import argparse
 import sys
 
+from neuroshard._arguments import Parser
 from neuroshard.collect._errors import CollectError
 from neuroshard.collect._samples import samples
 
@@ -29,7 +29,7 @@ def merge(files):
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="neuroshard.collect.merge",
+    parser = Parser(prog="neuroshard.collect.merge",
                                      description=__doc__.split("\n")[0])
     parser.add_argument("files", nargs="+", help="files of neuroshard.collect.communication")
     parser.add_argument("-o", "--out", required=True, help="the file to write")

@@ -6,6 +6,7 @@ Further options go to each run. All of them add to one file; started again, it g
 where it was."""
 
 import argparse
+import re
 import subprocess
 import sys
 
@@ -14,9 +15,10 @@ from neuroshard.collect.communication import Parser
 
 def device_counts(text):
     counts = text.split(",")
-    if not all(count.isdigit() and int(count) >= 2 for count in counts):
+    if not all(re.fullmatch("[0-9]{1,5}", count) and 2 <= int(count) <= 65536
+               for count in counts):
         raise argparse.ArgumentTypeError(
-            f"expected numbers of at least 2, such as 2,3,4, got: '{text}'")
+            f"expected numbers in [2, 65536], such as 2,3,4, got: {text!r}")
     return [int(count) for count in counts]
 
 

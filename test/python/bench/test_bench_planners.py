@@ -250,4 +250,4 @@ def test_refuses_devices(devices, text):
 def test_refuses_no_repeats(capsys):
     with pytest.raises(SystemExit):
         planners.parse(["--repeats", "0"])
-    assert "expected at least 1" in capsys.readouterr().err
+    assert "--repeats: expected a whole number in [1, 10000], got: '0'" in capsys.readouterr().err
