@@ -5,6 +5,7 @@
 #include "neuroshard/Dialect/NeuroShard.h"
 #include "neuroshard/InitAll.h"
 #include "neuroshard/Serialization/Json.h"
+#include "neuroshard/Support/Printable.h"
 #include "neuroshard/Transforms/FindPlan.h"
 #include "neuroshard/Transforms/PlannerConversion.h"
 
@@ -85,7 +86,7 @@ static LogicalResult writePlanOf(ModuleOp module, llvm::StringRef name,
   if (!*op)
     return name.empty() ? emitError(module.getLoc(), "the module has no plan")
                         : emitError(module.getLoc(), "the module has no plan '")
-                              << name << "'";
+                              << printable(name) << "'";
   FailureOr<ShardingPlan> plan = planFromIR(*op);
   if (failed(plan))
     return failure();

@@ -1,6 +1,7 @@
 //===- Dialect.cpp - Registration of the dialect --------------------------===//
 
 #include "neuroshard/Dialect/NeuroShard.h"
+#include "neuroshard/Support/Printable.h"
 
 #include "Bytecode.h"
 #include "Interfaces.h"
@@ -33,7 +34,7 @@ NeuroShardDialect::verifyOperationAttribute(Operation *op,
   }
   if (attribute.getName() != kBatchAttrName)
     return op->emitOpError("unknown attribute '")
-           << attribute.getName().getValue()
+           << neuroshard::printable(attribute.getName().getValue())
            << "'; the dialect defines 'neuroshard.batch' and "
               "'neuroshard.planning' (on a module)";
   auto batch = dyn_cast<IntegerAttr>(attribute.getValue());

@@ -2,6 +2,8 @@
 
 #include "LookupVerifier.h"
 
+#include "neuroshard/Support/Printable.h"
+
 #include "mlir/IR/PatternMatch.h"
 
 using namespace mlir;
@@ -154,8 +156,8 @@ LogicalResult UpdateOp::verify() {
        llvm::zip(lookupsOf(getLookups()), getIds().getTypes())) {
     if (lookup.getTable() != getTableAttr())
       return emitOpError("updates '")
-             << getTable() << "', but has a lookup of '"
-             << lookup.getTable().getValue() << "'";
+             << neuroshard::printable(getTable()) << "', but has a lookup of '"
+             << neuroshard::printable(lookup.getTable().getValue()) << "'";
     if (failed(verifyLookup(*this, lookup, cast<JaggedType>(ids))))
       return failure();
   }
@@ -167,7 +169,8 @@ LogicalResult UpdateOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (failed(table))
     return failure();
   if (!table->getOptimizer())
-    return emitOpError("table '") << getTable() << "' has no optimizer";
+    return emitOpError("table '")
+           << neuroshard::printable(getTable()) << "' has no optimizer";
   return verifyLookups(*this, getLookups(), getGradients().getTypes(), symbols);
 }
 

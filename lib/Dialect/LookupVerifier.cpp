@@ -2,6 +2,8 @@
 
 #include "LookupVerifier.h"
 
+#include "neuroshard/Support/Printable.h"
+
 #include "llvm/ADT/SmallPtrSet.h"
 
 using namespace mlir;
@@ -38,7 +40,8 @@ neuroshard::ir::resolveTable(Operation *op, FlatSymbolRefAttr table,
   if (tableOp)
     return tableOp;
   InFlightDiagnostic diagnostic = op->emitOpError("'")
-                                  << table.getValue() << "' is not a table";
+                                  << neuroshard::printable(table.getValue())
+                                  << "' is not a table";
   if (Operation *other = symbols.lookupNearestSymbolFrom(op, table))
     diagnostic.attachNote(other->getLoc()) << "the symbol is defined here";
   return diagnostic;
@@ -54,16 +57,16 @@ LogicalResult neuroshard::ir::verifyLookupRows(Operation *op, LookupAttr lookup,
       (*lookup.getPaddingIdx() < 0 ||
        *lookup.getPaddingIdx() >= static_cast<int64_t>(table->getRows())))
     return op->emitOpError("padding_idx must be a row of table '")
-           << table->getSymName() << "' with " << table->getRows()
-           << " rows, got: " << *lookup.getPaddingIdx();
+           << neuroshard::printable(table->getSymName()) << "' with "
+           << table->getRows() << " rows, got: " << *lookup.getPaddingIdx();
   auto tensor = dyn_cast<RankedTensorType>(rows);
   if (!tensor || tensor.getRank() != 2)
     return op->emitOpError("rows must be a 2-D tensor, got: ") << rows;
   if (tensor.getDimSize(1) == static_cast<int64_t>(table->getDim()))
     return success();
   InFlightDiagnostic diagnostic = op->emitOpError("rows of table '")
-                                  << table->getSymName() << "' have "
-                                  << table->getDim()
+                                  << neuroshard::printable(table->getSymName())
+                                  << "' have " << table->getDim()
                                   << " columns, got: " << rows;
   diagnostic.attachNote(table->getLoc()) << "the table is defined here";
   return diagnostic;

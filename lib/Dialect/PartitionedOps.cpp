@@ -1,7 +1,9 @@
 //===- PartitionedOps.cpp - SPMD functions and device programs ------------===//
 
 #include "CollectiveEffects.h"
+
 #include "LookupVerifier.h"
+#include "neuroshard/Support/Printable.h"
 
 #include "llvm/ADT/SmallSet.h"
 
@@ -13,7 +15,8 @@ static FailureOr<ExchangeOp> resolveExchange(Operation *op,
                                              SymbolTableCollection &symbols) {
   if (auto found = symbols.lookupNearestSymbolFrom<ExchangeOp>(op, exchange))
     return found;
-  return op->emitOpError("'") << exchange.getValue() << "' is not an exchange";
+  return op->emitOpError("'") << neuroshard::printable(exchange.getValue())
+                              << "' is not an exchange";
 }
 
 /// Checks that `types` are the types of the exchange's results, in order.
@@ -52,7 +55,8 @@ LogicalResult ExchangeOp::verify() {
 
 LogicalResult ExchangeOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (!symbols.lookupNearestSymbolFrom<PlanOp>(*this, getPlanAttr()))
-    return emitOpError("'") << getPlan() << "' is not a plan";
+    return emitOpError("'")
+           << neuroshard::printable(getPlan()) << "' is not a plan";
   SmallVector<Type> rows(getResults().getAsValueRange<TypeAttr>());
   return verifyLookups(*this, getLookups(), rows, symbols);
 }

@@ -3,6 +3,7 @@
 #include "LookupVerifier.h"
 
 #include "neuroshard/Model/RowLayout.h"
+#include "neuroshard/Support/Printable.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SmallSet.h"
@@ -69,7 +70,8 @@ static LogicalResult verifyNoOverlap(SmallVectorImpl<ShardOp> &shards) {
         continue;
       InFlightDiagnostic diagnostic =
           shards[j].emitOpError("overlaps another shard of table '")
-          << shards[j].getTable() << "'; every element has one owner";
+          << neuroshard::printable(shards[j].getTable())
+          << "'; every element has one owner";
       diagnostic.attachNote(shards[i].getLoc()) << "the other shard is here";
       return diagnostic;
     }
@@ -105,7 +107,8 @@ LogicalResult PlanOp::verify() {
 LogicalResult PlanOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (symbols.lookupNearestSymbolFrom<TopologyOp>(*this, getTopologyAttr()))
     return success();
-  return emitOpError("'") << getTopology() << "' is not a topology";
+  return emitOpError("'") << neuroshard::printable(getTopology())
+                          << "' is not a topology";
 }
 
 //===----------------------------------------------------------------------===//

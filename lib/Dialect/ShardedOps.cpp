@@ -1,7 +1,9 @@
 //===- ShardedOps.cpp - Operations on distributed values ------------------===//
 
 #include "CollectiveEffects.h"
+
 #include "LookupVerifier.h"
+#include "neuroshard/Support/Printable.h"
 
 using namespace mlir;
 using namespace neuroshard::ir;
@@ -63,7 +65,9 @@ LogicalResult verifyPlan(Operation *op, DistType type,
                          SymbolTableCollection &symbols) {
   if (symbols.lookupNearestSymbolFrom<PlanOp>(op, type.getPlan()))
     return success();
-  return op->emitOpError("'") << type.getPlan().getValue() << "' is not a plan";
+  return op->emitOpError("'")
+         << neuroshard::printable(type.getPlan().getValue())
+         << "' is not a plan";
 }
 
 LogicalResult verifyUses(Operation *op, DistType ids, ArrayAttr lookups,

@@ -2,10 +2,12 @@
 
 #include "neuroshard/Model/Diagnostics.h"
 
+#include "neuroshard/Support/Printable.h"
+
 using namespace neuroshard;
 
 std::string Diagnostic::str() const {
-  return where.empty() ? message : where + ": " + message;
+  return printable(where.empty() ? message : where + ": " + message);
 }
 
 std::string neuroshard::toString(const Diagnostics &diagnostics) {

@@ -1,9 +1,15 @@
-"""Text for people: control characters, which a name may have and a terminal obeys, as escapes."""
+"""Text for people: control characters, which a name may have and a terminal obeys, as escapes.
+C++ has the same rule in Support/Printable.h."""
 
-_ESCAPES = {code: f"\\x{code:02x}" for code in [*range(0x20), *range(0x7F, 0xA0)]
-            if chr(code) != "\n"}
+_ESCAPES = {code: f"\\x{code:02x}" for code in [*range(0x20), *range(0x7F, 0xA0)]}
+_ESCAPES_IN_LINES = {code: escape for code, escape in _ESCAPES.items() if chr(code) != "\n"}
 
 
 def printable(text: str) -> str:
     """The text with \\x1b for ESC, and so on; lines stay lines."""
+    return text.translate(_ESCAPES_IN_LINES)
+
+
+def printable_line(text: str) -> str:
+    """A name, or one line: no control character stays."""
     return text.translate(_ESCAPES)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from neuroshard._printable import printable, printable_line
+
 
 class Diagnostic(NamedTuple):
     """One thing that is wrong: the place, such as "tables[3].rows", and the rule it breaks."""
@@ -13,11 +15,14 @@ class Diagnostic(NamedTuple):
     message: str
 
     def __str__(self) -> str:
-        return f"{self.where}: {self.message}" if self.where else self.message
+        return printable_line(f"{self.where}: {self.message}" if self.where else self.message)
 
 
 class Error(Exception):
-    """Base class."""
+    """Base class. Its text shows control characters of names as escapes."""
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
 
 
 class PlanningError(Error):
@@ -40,7 +45,7 @@ class PlanningError(Error):
         lines = [f"{self.limit}: {self.message}", *(f"  {line}" for line in self.details)]
         if self.advice:
             lines.append(self.advice)
-        return "\n".join(lines)
+        return "\n".join(printable_line(line) for line in lines)
 
 
 class _Listing(Error, ValueError):

@@ -4,12 +4,15 @@
 
 #include "Numbers.h"
 #include "neuroshard/Model/DeviceClass.h"
+#include "neuroshard/Support/Printable.h"
 
 #include <CLI/CLI.hpp>
 
 #include <cstdio>
 #include <iostream>
 #include <new>
+#include <optional>
+#include <sstream>
 #include <utility>
 
 using namespace neuroshard;
@@ -51,6 +54,14 @@ Expected<void> flushOutput() {
   if (std::fflush(stdout) == 0 && !std::ferror(stdout) && std::cout)
     return {};
   return failure("", "cannot write to the standard output; is the disk full?");
+}
+
+/// Prints help, or what is wrong. Returns whether help was asked for.
+bool showHelpOrError(const CLI::App &app, const CLI::ParseError &error) {
+  std::ostringstream errors;
+  int code = app.exit(error, std::cout, errors);
+  std::fputs(printableLines(errors.str()).c_str(), stderr);
+  return code == 0;
 }
 
 } // namespace
@@ -186,23 +197,26 @@ Command CommandLine::addCommand(const std::string &command,
 }
 
 int CommandLine::run(int argc, char **argv) {
-  Expected<void> done;
+  std::optional<std::string> problem;
+  auto note = [&](const Expected<void> &done) {
+    if (!done)
+      problem = toString(done.error());
+  };
   try {
     app->parse(argc, argv);
-    done = chosen();
+    note(chosen());
   } catch (const CLI::ParseError &error) {
-    if (app->exit(error) != 0) // prints help, or what is wrong
+    if (!showHelpOrError(*app, error))
       return 1;
   } catch (const std::bad_alloc &) {
-    done = failure("", "not enough memory");
+    problem = "not enough memory";
   } catch (const std::exception &error) {
-    done = failure("", error.what());
+    problem = printableLines(error.what());
   }
-  if (done)
-    done = flushOutput();
-  if (done)
+  if (!problem)
+    note(flushOutput());
+  if (!problem)
     return 0;
-  std::fprintf(stderr, "%s: %s\n", name.c_str(),
-               toString(done.error()).c_str());
+  std::fprintf(stderr, "%s: %s\n", name.c_str(), problem->c_str());
   return 1;
 }

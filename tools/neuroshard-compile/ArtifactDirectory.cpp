@@ -3,6 +3,7 @@
 #include "ArtifactDirectory.h"
 
 #include "neuroshard/Artifact/ArtifactFile.h"
+#include "neuroshard/Support/Printable.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/Support/FileSystem.h"
@@ -20,7 +21,8 @@ namespace neuroshard {
 
 static LogicalResult fail(Location loc, const Twine &what, StringRef path,
                           std::error_code error) {
-  return emitError(loc) << what << " '" << path << "': " << error.message();
+  return emitError(loc) << what << " '" << printable(path)
+                        << "': " << error.message();
 }
 
 /// The files below a directory, by their path in it.
@@ -45,7 +47,8 @@ LogicalResult ArtifactDirectory::checkReplaceable(Location loc) const {
   if (!fs::exists(target))
     return success();
   if (!fs::is_directory(target))
-    return emitError(loc) << "output '" << target << "' is not a directory";
+    return emitError(loc) << "output '" << printable(target)
+                          << "' is not a directory";
   llvm::ErrorOr<std::vector<std::string>> files = listFiles(target);
   if (!files)
     return fail(loc, "cannot list", target, files.getError());
@@ -54,13 +57,14 @@ LogicalResult ArtifactDirectory::checkReplaceable(Location loc) const {
   std::optional<std::set<std::string>> listed = filesOfArtifact(target);
   if (!listed)
     return emitError(loc)
-           << "output '" << target
+           << "output '" << printable(target)
            << "' is a directory that is not an artifact; choose another, or "
               "remove it first";
   for (const std::string &file : *files)
     if (!listed->count(file))
       return emitError(loc)
-             << "output '" << target << "' is an artifact with '" << file
+             << "output '" << printable(target) << "' is an artifact with '"
+             << printable(file)
              << "', which its manifest does not list and the compiler would "
                 "remove; move it away, or choose another directory";
   return success();

@@ -4,6 +4,7 @@
 
 #include "neuroshard/Dialect/NeuroShard.h"
 #include "neuroshard/Serialization/Json.h"
+#include "neuroshard/Support/Printable.h"
 #include "neuroshard/Transforms/EmitDiagnostics.h"
 #include "neuroshard/Transforms/FindPlan.h"
 #include "neuroshard/Transforms/PlannerConversion.h"
@@ -44,8 +45,8 @@ LogicalResult addPlanFromFile(ModuleOp module, const CompileOptions &options) {
   int64_t numDevices = topology->getNumDevices();
   if (read->deviceCount != numDevices)
     return emitError(topology->getLoc())
-           << options.planFile << " is a plan for " << read->deviceCount
-           << " devices, the topology has " << numDevices;
+           << printable(options.planFile) << " is a plan for "
+           << read->deviceCount << " devices, the topology has " << numDevices;
   StringRef name =
       options.plan.planName.empty() ? "plan" : StringRef(options.plan.planName);
   ir::PlanOp op = createPlan(module, name, *topology, read->optimizerSemantics);

@@ -5,6 +5,7 @@
 #include "neuroshard/InitAll.h"
 #include "neuroshard/Planner/Verify.h"
 #include "neuroshard/Serialization/Json.h"
+#include "neuroshard/Support/Printable.h"
 #include "neuroshard/Transforms/EmitDiagnostics.h"
 #include "neuroshard/Transforms/FindPlan.h"
 #include "neuroshard/Transforms/PlannerConversion.h"
@@ -200,7 +201,8 @@ FailureOr<PlanOp> planOpFor(const ShardingPlan &plan, ModuleOp module) {
       options().planName.empty() ? "plan" : options().planName.getValue();
   if (Operation *taken = SymbolTable::lookupSymbolIn(module, name))
     return emitError(taken->getLoc())
-           << "'" << taken->getName() << "' op has the name '" << name
+           << "'" << taken->getName() << "' op has the name '"
+           << printable(name)
            << "' of the plan; choose another with --plan-name";
   return createPlan(module, name, *topologyOp, plan.optimizerSemantics);
 }

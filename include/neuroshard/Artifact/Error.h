@@ -8,15 +8,19 @@
 #ifndef NEUROSHARD_ARTIFACT_ERROR_H
 #define NEUROSHARD_ARTIFACT_ERROR_H
 
+#include "neuroshard/Support/Printable.h"
+
 #include <sstream>
 #include <stdexcept>
 #include <string>
 
 namespace neuroshard {
 
+/// The message is one printable line.
 class RuntimeError : public std::runtime_error {
 public:
-  using std::runtime_error::runtime_error;
+  explicit RuntimeError(const std::string &message)
+      : std::runtime_error(printable(message)) {}
 };
 
 /// Throws a RuntimeError whose message is the arguments streamed together.

@@ -17,7 +17,7 @@ struct Diagnostic {
   std::string where;
   std::string message;
 
-  /// "where: message".
+  /// "where: message", in one printable line.
   std::string str() const;
 };
 

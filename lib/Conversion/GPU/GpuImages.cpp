@@ -3,6 +3,7 @@
 #include "neuroshard/Conversion/GPU/GpuImages.h"
 
 #include "neuroshard/Conversion/GPU/GpuPipelines.h"
+#include "neuroshard/Support/Printable.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/GPU/Transforms/Passes.h"
@@ -49,7 +50,7 @@ static FailureOr<const Architecture *> findArchitecture(ModuleOp module,
   InFlightDiagnostic error = module.emitError("expected a GPU architecture of");
   for (const Architecture &arch : kArchitectures)
     error << " " << arch.name;
-  return error << ", got: '" << name << "'";
+  return error << ", got: '" << printable(name) << "'";
 }
 
 static FailureOr<std::string> findToolkit(ModuleOp module,

@@ -9,6 +9,7 @@
 #include "neuroshard/Conversion/Native/Passes.h"
 #include "neuroshard/Conversion/Native/Pipeline.h"
 #include "neuroshard/Runtime/KernelABI.h"
+#include "neuroshard/Support/Printable.h"
 
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -62,7 +63,7 @@ LogicalResult WrapperBuilder::convertTypes(ArrayRef<Type> from,
     Type converted = types.convertType(type);
     if (!converted)
       return func.emitError()
-             << "public function '" << func.getName()
+             << "public function '" << printable(func.getName())
              << "' has a type that host code cannot pass: " << type;
     to.push_back(converted);
   }

@@ -7,6 +7,8 @@
 
 #include "Linker.h"
 
+#include "neuroshard/Support/Printable.h"
+
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -67,7 +69,7 @@ LogicalResult linkSharedLibrary(ModuleOp module, const NativeOptions &options,
 
   if (std::error_code error = checkRoom(path, objectPath))
     return module.emitError()
-           << "cannot write '" << path << "': " << error.message();
+           << "cannot write '" << printable(path) << "': " << error.message();
 
   SmallString<128> messages;
   if (std::error_code error = llvm::sys::fs::createTemporaryFile(
@@ -89,7 +91,8 @@ LogicalResult linkSharedLibrary(ModuleOp module, const NativeOptions &options,
   if (status == 0)
     return success();
   InFlightDiagnostic error = module.emitError()
-                             << "linking '" << path << "' failed: " << linker;
+                             << "linking '" << printable(path)
+                             << "' failed: " << linker;
   if (status < 0)
     return error << (status == -1 ? " did not run: " : " was ended: ")
                  << problem;

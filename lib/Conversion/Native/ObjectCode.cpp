@@ -9,6 +9,7 @@
 #include "WriteOutput.h"
 
 #include "neuroshard/Runtime/KernelABI.h"
+#include "neuroshard/Support/Printable.h"
 
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm-c/Error.h"
@@ -65,7 +66,7 @@ makeTargetMachine(ModuleOp module, const NativeOptions &options) {
   std::unique_ptr<llvm::MCSubtargetInfo> known(
       target->createMCSubtargetInfo(triple, "", ""));
   if (!known || !known->isCPUStringValid(cpu)) {
-    module.emitError() << "unknown target cpu '" << cpu << "' for "
+    module.emitError() << "unknown target cpu '" << printable(cpu) << "' for "
                        << triple.str() << ": give a name that `llc -mcpu=help` "
                        << "lists, or host";
     return nullptr;

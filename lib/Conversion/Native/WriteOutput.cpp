@@ -2,6 +2,8 @@
 
 #include "WriteOutput.h"
 
+#include "neuroshard/Support/Printable.h"
+
 #include "llvm/Support/ToolOutputFile.h"
 
 using namespace mlir;
@@ -22,7 +24,7 @@ LogicalResult writeOutput(
   }
   if (error)
     return module.emitError()
-           << "cannot write '" << path << "': " << error.message();
+           << "cannot write '" << printable(path) << "': " << error.message();
   if (succeeded(written))
     file.keep();
   return written;

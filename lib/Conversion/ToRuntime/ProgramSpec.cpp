@@ -3,6 +3,7 @@
 #include "ProgramSpec.h"
 
 #include "neuroshard/Dialect/ElementTypes.h"
+#include "neuroshard/Support/Printable.h"
 
 using namespace mlir;
 
@@ -58,10 +59,11 @@ FailureOr<ir::DeviceProgramOp> findProgram(ModuleOp module, StringRef name) {
       return program;
   InFlightDiagnostic diagnostic =
       name.empty() ? module.emitError("has several device programs")
-                   : module.emitError("has no device program '") << name << "'";
+                   : module.emitError("has no device program '")
+                         << printable(name) << "'";
   diagnostic << "; 'program' must be one of";
   for (ir::DeviceProgramOp program : programs)
-    diagnostic << " @" << program.getSymName();
+    diagnostic << " @" << printable(program.getSymName());
   return diagnostic;
 }
 

@@ -2,6 +2,8 @@
 
 #include "Partitioner.h"
 
+#include "neuroshard/Support/Printable.h"
+
 #include "llvm/ADT/DenseSet.h"
 
 using namespace mlir;
@@ -11,7 +13,7 @@ using namespace neuroshard::ir;
 static LogicalResult notSharded(func::FuncOp function,
                                 const llvm::Twine &problem) {
   return function.emitError("'@")
-         << function.getSymName() << "' " << problem
+         << printable(function.getSymName()) << "' " << problem
          << "; neuroshard-partition needs functions as neuroshard-shard makes "
             "them";
 }

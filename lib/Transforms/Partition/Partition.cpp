@@ -1,6 +1,7 @@
 //===- Partition.cpp - Make the functions SPMD ----------------------------===//
 
 #include "Partitioner.h"
+#include "neuroshard/Support/Printable.h"
 #include "neuroshard/Transforms/Passes.h"
 
 #include "mlir/IR/Remarks.h"
@@ -17,14 +18,14 @@ using namespace neuroshard::ir;
 LogicalResult Partitioner::collectCallers(func::FuncOp callee) {
   auto uses = SymbolTable::getSymbolUses(callee, callee->getParentOp());
   if (!uses)
-    return callee.emitError("'@")
-           << callee.getSymName() << "' is in a module with unknown uses";
+    return callee.emitError("'@") << printable(callee.getSymName())
+                                  << "' is in a module with unknown uses";
   for (SymbolTable::SymbolUse use : *uses) {
     auto call = dyn_cast<func::CallOp>(use.getUser());
     auto caller = use.getUser()->getParentOfType<func::FuncOp>();
     if (!call || !caller)
       return use.getUser()->emitError("'@")
-             << callee.getSymName()
+             << printable(callee.getSymName())
              << "' gets a device argument, so its only uses may be calls in "
                 "functions";
     callers.insert(caller);
@@ -46,8 +47,8 @@ LogicalResult Partitioner::checkBatch(int64_t numDevices) {
       if (!scalar && (!tensor || tensor.isDynamicDim(0)))
         continue;
       return function.emitError("result #")
-             << index << " of '@" << function.getSymName() << "' has type "
-             << type
+             << index << " of '@" << printable(function.getSymName())
+             << "' has type " << type
              << (scalar ? ", which has no dimension for the samples"
                         : ", with a static number of samples")
              << "; each of " << numDevices
@@ -70,7 +71,7 @@ LogicalResult Partitioner::collect(int64_t numDevices) {
     if (!uses || uses->empty())
       continue;
     return uses->begin()->getUser()->emitError("calls '@")
-           << caller.getSymName()
+           << printable(caller.getSymName())
            << "', which gets a device argument; inline the call first";
   }
   return checkBatch(numDevices);

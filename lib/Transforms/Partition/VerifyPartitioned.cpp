@@ -2,6 +2,7 @@
 
 #include "Levels.h"
 #include "Planning/PlacedTables.h"
+#include "neuroshard/Support/Printable.h"
 #include "neuroshard/Transforms/Passes.h"
 #include "neuroshard/Transforms/StepFunctions.h"
 
@@ -155,7 +156,7 @@ LogicalResult PartitionedVerifier::verifyLookups(DeviceProgramOp program,
     if (count != expected)
       return slot.emitOpError("has ")
              << count << " lookups, the exchanges have " << expected
-             << " of its table '" << table.getValue() << "'";
+             << " of its table '" << printable(table.getValue()) << "'";
   }
   return success();
 }

@@ -2,6 +2,8 @@
 
 #include "DictionaryReader.h"
 
+#include "neuroshard/Support/Printable.h"
+
 using namespace mlir;
 using namespace neuroshard;
 
@@ -63,6 +65,6 @@ LogicalResult DictionaryReader::finish() {
     if (succeeded(result) && !known.contains(entry.getName()))
       return emitError(op->getLoc(),
                        "'neuroshard.planning' has an unknown key '")
-             << entry.getName().getValue() << "'";
+             << printable(entry.getName().getValue()) << "'";
   return result;
 }

@@ -1,6 +1,7 @@
 //===- FindPlan.cpp - The plan and the topology of a module ---------------===//
 
 #include "neuroshard/Transforms/FindPlan.h"
+#include "neuroshard/Support/Printable.h"
 
 using namespace mlir;
 using namespace neuroshard;
@@ -34,7 +35,7 @@ FailureOr<PlanOp> neuroshard::findPlan(ModuleOp module, llvm::StringRef name) {
   if (!symbol || isa<PlanOp>(symbol))
     return cast_or_null<PlanOp>(symbol);
   return emitError(symbol->getLoc())
-         << "'" << symbol->getName() << "' op has the name '" << name
+         << "'" << symbol->getName() << "' op has the name '" << printable(name)
          << "' meant for a plan";
 }
 
@@ -50,5 +51,6 @@ FailureOr<PlanOp> neuroshard::requirePlan(ModuleOp module,
   if (name.empty())
     return module.emitError("the module has no plan; run neuroshard-plan or "
                             "write one by hand");
-  return module.emitError("the module has no plan '@") << name << "'";
+  return module.emitError("the module has no plan '@")
+         << printable(name) << "'";
 }

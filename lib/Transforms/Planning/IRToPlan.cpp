@@ -1,5 +1,6 @@
 //===- IRToPlan.cpp - A plan op as the planner's plan ---------------------===//
 
+#include "neuroshard/Support/Printable.h"
 #include "neuroshard/Transforms/PlannerConversion.h"
 
 #include "ProvenanceKeys.h"
@@ -104,7 +105,8 @@ FailureOr<ShardingPlan> neuroshard::planFromIR(PlanOp op) {
       if (!readEntry(entry, plan))
         return emitError(op.getLoc(),
                          "provenance has an unknown or unusable entry '")
-               << entry.getName().getValue() << "': " << entry.getValue();
+               << printable(entry.getName().getValue())
+               << "': " << entry.getValue();
   for (ShardOp shard : op.getBody().getOps<ShardOp>())
     plan.shards.push_back(shardFrom(shard));
   return plan;

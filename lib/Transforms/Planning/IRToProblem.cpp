@@ -8,6 +8,7 @@
 #include "neuroshard/Dialect/ElementTypes.h"
 #include "neuroshard/Model/DeviceClass.h"
 #include "neuroshard/Model/Limits.h"
+#include "neuroshard/Support/Printable.h"
 
 #include "llvm/ADT/StringSet.h"
 
@@ -84,7 +85,7 @@ LogicalResult ProblemReader::readLookup(LookupOp op) {
   auto table = tableOfSymbol.find(op.getTableAttr().getAttr());
   if (table == tableOfSymbol.end())
     return op.emitOpError("table '")
-           << op.getTable() << "' is not a table of the module";
+           << printable(op.getTable()) << "' is not a table of the module";
   widenBatchTypes(op);
   Feature feature;
   feature.table = table->second;
@@ -135,7 +136,7 @@ LogicalResult readDevices(TopologyOp op, Topology &topology) {
     const DeviceClass *deviceClass = findDeviceClass(name);
     if (!deviceClass)
       return op.emitOpError("unknown device class '")
-             << name << "', expected one of: " << deviceClassNames();
+             << printable(name) << "', expected one of: " << deviceClassNames();
     Device device;
     device.deviceClass = name.str();
     device.memoryBytes =
@@ -206,7 +207,7 @@ FailureOr<ShardingProblem> neuroshard::problemFromIR(PlanOp plan) {
     auto table = tableOfName.find(pin.getTable());
     if (table == tableOfName.end())
       return pin.emitOpError("table '")
-             << pin.getTable() << "' is not a table of the module";
+             << printable(pin.getTable()) << "' is not a table of the module";
     PinConstraint &constraint = problem->constraints.pins.emplace_back();
     constraint.table = table->second;
     constraint.devices.assign(pin.getDevices().begin(), pin.getDevices().end());

@@ -12,6 +12,7 @@
 #include "neuroshard/Planner/TerminalProgress.h"
 #include "neuroshard/Planner/Verify.h"
 #include "neuroshard/Serialization/Json.h"
+#include "neuroshard/Support/Printable.h"
 #include "neuroshard/Transforms/EmitDiagnostics.h"
 #include "neuroshard/Transforms/FindPlan.h"
 #include "neuroshard/Transforms/PlannerConversion.h"
@@ -41,8 +42,8 @@ parseName(Operation *op, llvm::StringRef option, llvm::StringRef text,
   std::optional<Enum> value = parse(text);
   if (!value)
     return emitError(op->getLoc(), "option '")
-           << option << "' must be " << choicesOf<Enum>() << ", got: '" << text
-           << "'";
+           << option << "' must be " << choicesOf<Enum>() << ", got: '"
+           << printable(text) << "'";
   out = *value;
   return success();
 }
@@ -66,11 +67,11 @@ LogicalResult parseBytes(Operation *op, llvm::StringRef option,
 LogicalResult emitPlanningError(Location loc, const PlanningError &error) {
   InFlightDiagnostic diagnostic =
       emitError(loc) << "no plan: " << llvm::StringRef(toString(error.limit))
-                     << ": " << error.message;
+                     << ": " << printable(error.message);
   for (const std::string &detail : error.details)
-    diagnostic.attachNote() << detail;
+    diagnostic.attachNote() << printable(detail);
   if (!error.advice.empty())
-    diagnostic.attachNote() << "advice: " << error.advice;
+    diagnostic.attachNote() << "advice: " << printable(error.advice);
   return diagnostic;
 }
 
@@ -110,7 +111,7 @@ LogicalResult PlanPass::checkTopology(TopologyOp op) {
     return success();
   InFlightDiagnostic diagnostic =
       emitError(getOperation().getLoc(), "option 'topology'")
-      << " is '" << topology.getValue()
+      << " is '" << printable(topology.getValue())
       << "', but the module has another topology; "
          "change one of them";
   diagnostic.attachNote(op.getLoc()) << "the module's topology is here";
@@ -156,7 +157,8 @@ FailureOr<PlanOp> PlanPass::findOrCreatePlan() {
   llvm::StringRef name = planName.empty() ? "plan" : llvm::StringRef(planName);
   if (Operation *taken = SymbolTable::lookupSymbolIn(module, name))
     return emitError(taken->getLoc())
-           << "'" << taken->getName() << "' op has the name '" << name
+           << "'" << taken->getName() << "' op has the name '"
+           << printable(name)
            << "' of the plan; choose another with 'plan-name'";
   return createPlan(module, name, *topologyOp, problem->optimizerSemantics);
 }
@@ -234,7 +236,7 @@ FailureOr<SearchOptions> PlanPass::readSearchOptions() {
     return *std::move(options);
   for (const neuroshard::Diagnostic &error : options.error())
     emitError(loc, "option '")
-        << searchOption(error.where).flag << "': " << error.message;
+        << searchOption(error.where).flag << "': " << printable(error.message);
   return failure();
 }
 
@@ -289,7 +291,7 @@ void warnOfWireType(PlanOp op, const ShardingPlan &plan, ElementType wireType) {
   for (const auto &[name, value] : plan.provenance.settings)
     if (name == "wire_type" && value != toString(wireType))
       emitWarning(op.getLoc())
-          << "the plan was made for results that travel as " << value
+          << "the plan was made for results that travel as " << printable(value)
           << "; here they travel as " << llvm::StringRef(toString(wireType))
           << ", see the option 'wire-type'";
 }

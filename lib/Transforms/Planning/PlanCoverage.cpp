@@ -2,6 +2,8 @@
 
 #include "PlanCoverage.h"
 
+#include "neuroshard/Support/Printable.h"
+
 #include "llvm/ADT/APInt.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -41,7 +43,7 @@ LogicalResult neuroshard::verifyCovered(PlanOp plan, TableOp table,
     return success();
   InFlightDiagnostic diagnostic =
       plan.emitOpError("must cover every table, but shards of '@")
-      << table.getSymName() << "' cover "
+      << printable(table.getSymName()) << "' cover "
       << llvm::toString(covered, 10, /*Signed=*/false) << " of its "
       << llvm::toString(whole, 10, /*Signed=*/false)
       << " elements; neuroshard-plan completes a plan";

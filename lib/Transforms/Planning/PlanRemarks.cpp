@@ -2,6 +2,8 @@
 
 #include "PlanRemarks.h"
 
+#include "neuroshard/Support/Printable.h"
+
 #include "mlir/IR/Remarks.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -53,11 +55,11 @@ static void emitMigrationRemarks(Location loc, llvm::StringRef plan,
                               *migration.previousCostMs)
                     .str()
               : "the previous plan does not serve: " +
-                    migration.whyNotPrevious);
+                    printable(migration.whyNotPrevious));
   for (const TableMove &move : migration.moves)
     remark::passed(loc, optionsFor("Moved", plan))
-        << "'" + move.table + "', " + formatBytes(move.bytes) + ": " +
-               move.what;
+        << "'" + printable(move.table) + "', " + formatBytes(move.bytes) +
+               ": " + move.what;
 }
 
 void neuroshard::emitPlanRemarks(Location loc, llvm::StringRef plan,
@@ -65,17 +67,18 @@ void neuroshard::emitPlanRemarks(Location loc, llvm::StringRef plan,
   if (!loc.getContext()->getRemarkEngine())
     return;
   for (const std::string &decision : result.explanation)
-    remark::passed(loc, optionsFor("Decision", plan)) << decision;
+    remark::passed(loc, optionsFor("Decision", plan)) << printable(decision);
   remark::analysis(loc, optionsFor("Cost", plan)) << costText(result);
   remark::analysis(loc, optionsFor("Step", plan)) << stepText(result.breakdown);
   for (const SnapshotCost &snapshot : result.breakdown.snapshots)
     remark::analysis(loc, optionsFor("Snapshot", plan))
-        << llvm::formatv("'{0}' ({1:f0} %): {2:f3} ms", snapshot.name,
-                         100 * snapshot.share, snapshot.costMs)
+        << llvm::formatv("'{0}' ({1:f0} %): {2:f3} ms",
+                         printable(snapshot.name), 100 * snapshot.share,
+                         snapshot.costMs)
                .str();
   emitMigrationRemarks(loc, plan, result);
   for (const std::string &candidate : result.tried)
-    remark::analysis(loc, optionsFor("Tried", plan)) << candidate;
+    remark::analysis(loc, optionsFor("Tried", plan)) << printable(candidate);
   remark::analysis(loc, optionsFor("Stopped", plan)) << result.stopReason;
 }
 
@@ -85,9 +88,9 @@ void neuroshard::emitModelRemarks(Location loc, llvm::StringRef plan,
   if (!loc.getContext()->getRemarkEngine())
     return;
   remark::analysis(loc, optionsFor("Model", plan))
-      << "predicted by the cost model '" + model + "'";
+      << "predicted by the cost model '" + printable(model) + "'";
   for (const std::string &text : remarks)
-    remark::analysis(loc, optionsFor("Model", plan)) << text;
+    remark::analysis(loc, optionsFor("Model", plan)) << printable(text);
 }
 
 void neuroshard::emitKeptRemark(Location loc, llvm::StringRef plan,

@@ -4,6 +4,7 @@
 
 #include "neuroshard/Model/DeviceClass.h"
 #include "neuroshard/Model/Limits.h"
+#include "neuroshard/Support/Printable.h"
 #include "neuroshard/Transforms/FindPlan.h"
 #include "neuroshard/Transforms/PlannerConversion.h"
 
@@ -236,7 +237,7 @@ FailureOr<GridOp> TopologyFromGridPass::findGrid() {
   if (!only && !grid.empty())
     return emitError(module.getLoc(), "option 'grid': the module has no "
                                       "'shard.grid' of the name '")
-           << grid << "'";
+           << printable(grid) << "'";
   if (!only && !deviceClass.empty())
     return emitError(module.getLoc(),
                      "option 'device-class' is for a module with a "
@@ -253,7 +254,7 @@ FailureOr<Topology> TopologyFromGridPass::topologyOf(GridOp gridOp) {
            << deviceClassNames();
   if (!devices.deviceClass)
     return gridOp.emitOpError("option 'device-class': expected one of: ")
-           << deviceClassNames() << ", got: '" << deviceClass << "'";
+           << deviceClassNames() << ", got: '" << printable(deviceClass) << "'";
   devices.memoryBytes = devices.deviceClass->memoryBytes;
   if (!memory.empty()) {
     Expected<int64_t> bytes = parseByteSize(memory);

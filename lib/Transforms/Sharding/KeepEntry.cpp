@@ -3,6 +3,7 @@
 #include "neuroshard/Transforms/KeepEntry.h"
 
 #include "neuroshard/Dialect/NeuroShard.h"
+#include "neuroshard/Support/Printable.h"
 #include "neuroshard/Transforms/Passes.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -38,7 +39,7 @@ LogicalResult neuroshard::keepEntry(ModuleOp module, llvm::StringRef entry) {
   auto kept = module.lookupSymbol<func::FuncOp>(entry);
   if (!kept || kept.isExternal())
     return module.emitError("the module has no function '@")
-           << entry << "' with a body (option 'entry')";
+           << printable(entry) << "' with a body (option 'entry')";
   llvm::SmallSetVector<Operation *, 4> others;
   for (auto function : module.getOps<func::FuncOp>())
     if (function != kept && hasLookup(function))
@@ -55,8 +56,8 @@ LogicalResult neuroshard::keepEntry(ModuleOp module, llvm::StringRef entry) {
         continue;
       InFlightDiagnostic diagnostic =
           function.emitError("'@")
-          << function.getSymName() << "' has lookups and is not the entry '@"
-          << entry
+          << printable(function.getSymName())
+          << "' has lookups and is not the entry '@" << printable(entry)
           << "', but is used by what stays; inline it "
              "first: --inline";
       diagnostic.attachNote(user->getLoc()) << "it is used here";

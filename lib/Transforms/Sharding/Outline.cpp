@@ -1,5 +1,6 @@
 //===- Outline.cpp - Move the lookups into functions of their own ---------===//
 
+#include "neuroshard/Support/Printable.h"
 #include "neuroshard/Transforms/KeepEntry.h"
 #include "neuroshard/Transforms/Passes.h"
 #include "neuroshard/Transforms/StepFunctions.h"
@@ -76,7 +77,7 @@ LogicalResult Outliner::collect() {
     }
     if (lookup->getBlock() != block) {
       lookup.emitOpError("must be in the top block of '@")
-          << entry.getSymName()
+          << printable(entry.getSymName())
           << "', not in a region or branch: every device takes part in every "
              "lookup of every step";
       return WalkResult::interrupt();
@@ -91,8 +92,8 @@ LogicalResult Outliner::collect() {
   for (LookupOp lookup : unused)
     lookup.erase();
   if (lookups.empty())
-    return entry.emitError("'@")
-           << entry.getSymName() << "' has no lookup whose result is used";
+    return entry.emitError("'@") << printable(entry.getSymName())
+                                 << "' has no lookup whose result is used";
   return success();
 }
 
@@ -102,10 +103,10 @@ LogicalResult Outliner::checkNames() {
         entry->getParentOp(), StringAttr::get(entry.getContext(), name));
     if (!other)
       continue;
-    InFlightDiagnostic diagnostic = entry.emitError("the name '@")
-                                    << name
-                                    << "' is needed for the lookups of '@"
-                                    << entry.getSymName() << "', but taken";
+    InFlightDiagnostic diagnostic =
+        entry.emitError("the name '@")
+        << printable(name) << "' is needed for the lookups of '@"
+        << printable(entry.getSymName()) << "', but taken";
     diagnostic.attachNote(other->getLoc()) << "it is defined here";
     return diagnostic;
   }
@@ -119,7 +120,7 @@ LogicalResult Outliner::checkCalls() {
     return success();
   InFlightDiagnostic diagnostic =
       entry.emitError("'@")
-      << entry.getSymName()
+      << printable(entry.getSymName())
       << "' has lookups and is called; inline it first: --inline";
   diagnostic.attachNote(uses->begin()->getUser()->getLoc())
       << "it is called here";
@@ -248,7 +249,8 @@ FailureOr<func::FuncOp> Outline::findEntry() {
     if (found) {
       InFlightDiagnostic diagnostic =
           function.emitError("'@")
-          << function.getSymName() << "' and '@" << found.getSymName()
+          << printable(function.getSymName()) << "' and '@"
+          << printable(found.getSymName())
           << "' both have lookups; name the entry function with the option "
              "'entry'";
       diagnostic.attachNote(found.getLoc()) << "the other function is here";

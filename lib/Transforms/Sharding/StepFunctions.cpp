@@ -1,6 +1,7 @@
 //===- StepFunctions.cpp - Start, wait and update of a module -------------===//
 
 #include "neuroshard/Transforms/StepFunctions.h"
+#include "neuroshard/Support/Printable.h"
 
 using namespace mlir;
 using namespace neuroshard;
@@ -25,7 +26,7 @@ template <typename OpT> static FailureOr<OpT> findOnly(func::FuncOp function) {
   if (llvm::hasSingleElement(ops))
     return *ops.begin();
   return function.emitError("'@")
-         << function.getSymName() << "' must have exactly one '"
+         << printable(function.getSymName()) << "' must have exactly one '"
          << OpT::getOperationName() << "'";
 }
 
@@ -62,8 +63,8 @@ static LogicalResult verifyHandOver(func::FuncOp from, BundleOp bundle,
       !llvm::is_contained(to.getArguments(), unbundle.getBundle()) ||
       bundle.getBundle().getType() != unbundle.getBundle().getType())
     return to.emitError("'@")
-           << to.getSymName() << "' must take the last result of '@"
-           << from.getSymName() << "'";
+           << printable(to.getSymName()) << "' must take the last result of '@"
+           << printable(from.getSymName()) << "'";
   return success();
 }
 

@@ -2,6 +2,7 @@
 
 #include "Levels.h"
 #include "Planning/PlacedTables.h"
+#include "neuroshard/Support/Printable.h"
 #include "neuroshard/Transforms/Passes.h"
 #include "neuroshard/Transforms/StepFunctions.h"
 
@@ -82,7 +83,7 @@ LogicalResult ShardedVerifier::verifyPlace(FusedLookupOp op) {
     InFlightDiagnostic diagnostic =
         op.emitOpError("looks up the ")
         << (table.replicated ? "replicated" : "sharded") << " table '@"
-        << lookup.getTable().getValue() << "' at the "
+        << printable(lookup.getTable().getValue()) << "' at the "
         << (atBatch ? "batch; its rows are at their owners"
                     : "owners; its rows are on every device");
     diagnostic.attachNote(ShardOp(table.shards.front()).getLoc())
@@ -144,11 +145,11 @@ LogicalResult ShardedVerifier::verifyUpdatePlace(Operation *op,
   StringAttr name = lookup.getTable().getAttr();
   if (!TableOp(table.table).getOptimizer())
     return op->emitOpError("updates table '")
-           << name.getValue() << "', which has no optimizer";
+           << printable(name.getValue()) << "', which has no optimizer";
   if (table.twoPhase != isa<ReduceRowsOp>(op))
     return op->emitOpError()
            << (table.twoPhase ? "updates table '" : "reduces rows of table '")
-           << name.getValue() << "', which needs "
+           << printable(name.getValue()) << "', which needs "
            << (table.twoPhase ? "two phases: its row-wise optimizer is exact "
                                 "and its columns are split"
                               : "one phase only");
@@ -156,7 +157,7 @@ LogicalResult ShardedVerifier::verifyUpdatePlace(Operation *op,
     return success();
   return op->emitOpError("updates the ")
          << (table.replicated ? "replicated" : "sharded") << " table '"
-         << name.getValue() << "' at its "
+         << printable(name.getValue()) << "' at its "
          << stringifyDistribution(distribution) << "s";
 }
 

@@ -136,4 +136,10 @@ TEST_F(ArtifactFileTest, TheFilesOfAnArtifactOfAnyVersion) {
   EXPECT_EQ(filesOfArtifact(folder / "none"), std::nullopt);
 }
 
+/// Names in a manifest may have control characters, which a terminal obeys.
+TEST(RuntimeErrorTest, ControlCharactersAreShown) {
+  EXPECT_EQ(errorOf([] { fail("table 'a\x1b[31m\n'"); }),
+            "table 'a\\x1b[31m\\x0a'");
+}
+
 } // namespace

@@ -9,6 +9,7 @@
 
 using namespace neuroshard;
 using testing::HasSubstr;
+using testing::Not;
 
 namespace {
 
@@ -144,6 +145,30 @@ public:
   CommandLine line{"tool", "A tool"};
   std::vector<std::string> rest;
 };
+
+TEST(CommandLineTest, ControlCharactersAreShown) {
+  for (const std::string &printed :
+       {refused("--count", "1\x1b[31m"), refused("--\x1b[31m", "1")}) {
+    EXPECT_THAT(printed, HasSubstr("\\x1b[31m"));
+    EXPECT_THAT(printed, Not(HasSubstr("\x1b")));
+  }
+  CommandLine line("tool", "A tool");
+  line.addCommand("fail", "").action([] {
+    return Expected<void>(failure("a\nb", "\x7f is no name"));
+  });
+  std::string printed;
+  EXPECT_EQ(run(line, {"fail"}, printed), 1);
+  EXPECT_EQ(printed, "tool: a\\x0ab: \\x7f is no name\n");
+}
+
+TEST(CommandLineTest, LinesOfExceptionsStayLines) {
+  CommandLine line("tool", "A tool");
+  line.program().action(
+      []() -> Expected<void> { throw std::runtime_error("one\x1b\ntwo"); });
+  std::string printed;
+  EXPECT_EQ(run(line, {}, printed), 1);
+  EXPECT_EQ(printed, "tool: one\\x1b\ntwo\n");
+}
 
 TEST(CommandLineTest, OneCommandRuns) {
   auto expect = [](std::vector<std::string> words, const char *text) {
