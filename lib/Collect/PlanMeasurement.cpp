@@ -159,7 +159,7 @@ ShardingProblem neuroshard::makePlanTask(const TablePool &pool, uint64_t seed,
       (int64_t{256} << 20) +
       static_cast<int64_t>(kMemorySlack * static_cast<double>(bytes) / devices);
   problem.topology = *parseTopology(std::to_string(devices) + "xCPU@" +
-                                    std::to_string(perDevice));
+                                    std::to_string(perDevice) + "B");
   return problem;
 }
 

@@ -190,8 +190,7 @@ Expected<int64_t> neuroshard::parseByteSize(std::string_view text) {
       {"MiB", 1024.0 * 1024},
       {"GB", 1e9},
       {"MB", 1e6},
-      {"B", 1},
-      {"", 1}};
+      {"B", 1}};
   double number = 0;
   auto [end, error] =
       std::from_chars(text.data(), text.data() + text.size(), number);
@@ -205,8 +204,8 @@ Expected<int64_t> neuroshard::parseByteSize(std::string_view text) {
     if (bytes >= 1 && bytes < 0x1p60)
       return static_cast<int64_t>(bytes);
   }
-  return failure("size", "expected a size such as 40GiB, 512MiB, 40GB or a "
-                         "number of bytes, got: " +
+  return failure("size", "expected a size with its unit, such as 40GiB, "
+                         "512MiB, 40GB or 4096B, got: " +
                              inQuotes(text));
 }
 

@@ -24,7 +24,7 @@
 // RUN: not neuroshard-opt %s --neuroshard-plan="wire-type=f8" 2>&1 | FileCheck %s --check-prefix=WIRE --implicit-check-not=error:
 // WIRE: error: option 'wire-type' must be f32, f16 or bf16, got: 'f8'
 // RUN: not neuroshard-opt %s --neuroshard-plan="dense-reserve=much" 2>&1 | FileCheck %s --check-prefix=RESERVE --implicit-check-not=error:
-// RESERVE: error: option 'dense-reserve': {{.*}}expected a size such as 40GiB{{.*}} got: 'much'
+// RESERVE: error: option 'dense-reserve': {{.*}}expected a size with its unit, such as 40GiB{{.*}} got: 'much'
 // RUN: not neuroshard-opt %s --neuroshard-plan="dense-rest-ms=-1" 2>&1 | FileCheck %s --check-prefix=DENSE --implicit-check-not=error:
 // DENSE: error: option 'dense-rest-ms': expected a number in [0, 1e+11], got: -1
 // RUN: not neuroshard-opt %s --neuroshard-plan="deadline-s=nan" 2>&1 | FileCheck %s --check-prefix=DEADLINE --implicit-check-not=error:

@@ -6,7 +6,7 @@
 // RUN: diff %t.mlir %t.again.mlir
 // RUN: neuroshard-opt %s --neuroshard-plan="algorithm=size plan-name=mine batch=128 \
 // RUN:     target=torchrec-1.9 memory-model=weights_only semantics=per_shard dense-reserve=1MiB \
-// RUN:     fragmentation-reserve=0 communicator-reserve=8" \
+// RUN:     fragmentation-reserve=0 communicator-reserve=8B" \
 // RUN:   | FileCheck %s --check-prefix=CHANGED
 
 // CHANGED:      module attributes {neuroshard.batch = 128 : i64, neuroshard.planning = {

@@ -93,7 +93,7 @@ neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
 shard.grid @a(shape = 2)
 
 //--- memory.mlir
-// expected-error@below {{option 'memory': size: expected a size such as 40GiB, 512MiB, 40GB or a number of bytes, got: 'lots'}}
+// expected-error@below {{option 'memory': size: expected a size with its unit, such as 40GiB, 512MiB, 40GB or 4096B, got: 'lots'}}
 shard.grid @mesh(shape = 2x8)
 
 //--- node-size.mlir

@@ -53,10 +53,10 @@ Diagnostics check(const Topology &topology);
 ///   4xCPU@2GiB           2 GiB of usable memory per device
 ///
 /// A single count larger than a node of the class is cut into nodes:
-/// 256xH200 is 32x8xH200. Each node is a host. Sizes: GiB, MiB, GB, or bytes.
+/// 256xH200 is 32x8xH200. Each node is a host. Sizes: see parseByteSize().
 Expected<Topology> parseTopology(std::string_view text);
 
-/// "192GiB", "40 GB", "4096MiB" or a number of bytes.
+/// "192GiB", "40 GB", "4096MiB" or "512B"; a number alone is refused.
 Expected<int64_t> parseByteSize(std::string_view text);
 
 } // namespace neuroshard

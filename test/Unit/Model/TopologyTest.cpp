@@ -58,7 +58,7 @@ TEST(TopologyTest, MemoryOverride) {
   EXPECT_EQ(parseTopology("128xH200@192GiB")->devices[127].memoryBytes,
             192 * kGiB);
   EXPECT_EQ(parseTopology("4xCPU@512MiB")->devices[0].memoryBytes, 512 * kMiB);
-  EXPECT_EQ(parseTopology("1xCPU@12345")->devices[0].memoryBytes, 12345);
+  EXPECT_EQ(parseTopology("1xCPU@12345B")->devices[0].memoryBytes, 12345);
 }
 
 TEST(TopologyTest, UnknownClassListsTheKnownOnes) {
@@ -71,7 +71,7 @@ TEST(TopologyTest, MalformedTextsAreRefused) {
   for (const char *bad :
        {"", "H200", "x8xH200", "0xH200", "-1xH200", "8.5xH200", "2x2x2xH200",
         "8+xH200", "99999999999xH200", "60000x60000xH200", "8xH200@",
-        "8xH200@lots", "8xH200@-1GiB", "8xH200@nan"})
+        "8xH200@lots", "8xH200@-1GiB", "8xH200@nan", "2xCPU@40"})
     EXPECT_FALSE(parseTopology(bad).has_value()) << bad;
 }
 
@@ -83,7 +83,7 @@ TEST(TopologyTest, SpacesAreAllowed) {
 TEST(TopologyTest, ErrorsOfMemoryNameTheTopology) {
   EXPECT_THAT(errorOf("8xH200@5TiB"),
               HasSubstr("topology: memory of a device in '8xH200@5TiB': "
-                        "expected a size such as 40GiB"));
+                        "expected a size with its unit"));
 }
 
 TEST(TopologyTest, TimesOfLinksAreFinite) {

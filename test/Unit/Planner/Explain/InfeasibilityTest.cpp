@@ -73,7 +73,7 @@ TEST(InfeasibilityTest, PinnedTablesExceedTheirDevices) {
 TEST(InfeasibilityTest, TableThatMayNotBeCut) {
   ShardingProblem problem = twoTables();
   problem.memoryModel = MemoryModel::WeightsOnly;
-  problem.topology = *parseTopology("8xCPU@60000");
+  problem.topology = *parseTopology("8xCPU@60000B");
   problem.constraints.tables = {{0, {ShardingKind::TableWise}, 1}};
   PlanningError error = refusal(problem);
   EXPECT_EQ(error.limit, Limit::DeviceMemory);
@@ -169,7 +169,7 @@ TEST(InfeasibilityTest, TargetThatCannotCutFewRows) {
 TEST(InfeasibilityTest, BaselinesCannotCut) {
   ShardingProblem problem = twoTables();
   problem.memoryModel = MemoryModel::WeightsOnly;
-  problem.topology = *parseTopology("4xCPU@40000");
+  problem.topology = *parseTopology("4xCPU@40000B");
   SearchOptions options;
   options.algorithm = Algorithm::Size;
   PlanningError error = refusal(problem, options);

@@ -190,7 +190,8 @@ TEST(SearchTest, FeasibleTasksAt95PercentOfMemoryArePlanned) {
     addTable(problem, makeTable(numbered("t", i), i * kMiB / 256, 64), 1);
     total += i * kMiB;
   }
-  problem.topology = *parseTopology(numbered("2xCPU@", total * 100 / 95 / 2));
+  problem.topology =
+      *parseTopology(numbered("2xCPU@", total * 100 / 95 / 2) + "B");
   mustPlan(problem);
 }
 
