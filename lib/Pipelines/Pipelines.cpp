@@ -4,6 +4,7 @@
 
 #include "neuroshard/Conversion/Native/Pipeline.h"
 #include "neuroshard/Conversion/Passes.h"
+#include "neuroshard/Support/OptionText.h"
 
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
@@ -88,26 +89,50 @@ static void buildToSharded(OpPassManager &pm, const StepOptions &options) {
   buildPlannedToSharded(pm, options.entry, options.training);
 }
 
+/// As PassPipelineRegistration, but refuses options given twice and numbers
+/// that are not decimal.
+template <typename Options>
+static void
+registerPipeline(llvm::StringRef name, llvm::StringRef description,
+                 std::function<void(OpPassManager &, const Options &)> build) {
+  registerPassPipeline(
+      name, description,
+      [build = std::move(build)](
+          OpPassManager &pm, llvm::StringRef text,
+          llvm::function_ref<LogicalResult(const llvm::Twine &)> errorHandler) {
+        if (std::string error = optionTextError(text); !error.empty())
+          return errorHandler(error);
+        Options options;
+        if (failed(options.parseFromString(text)))
+          return failure();
+        build(pm, options);
+        return success();
+      },
+      [](llvm::function_ref<void(const detail::PassOptions &)> show) {
+        show(Options());
+      });
+}
+
 void neuroshard::registerPipelines() {
-  PassPipelineRegistration<PlanningOptions>(
+  registerPipeline<PlanningOptions>(
       "neuroshard-to-planned", "From the logical to the planned level",
       [](OpPassManager &pm, const PlanningOptions &options) {
         buildToPlanned(pm, options.toPlanOptions(), options.toGridOptions());
       });
-  PassPipelineRegistration<StepOptions>("neuroshard-to-sharded",
-                                        "From the logical to the sharded level",
-                                        buildToSharded);
-  PassPipelineRegistration<StepOptions>(
+  registerPipeline<StepOptions>("neuroshard-to-sharded",
+                                "From the logical to the sharded level",
+                                buildToSharded);
+  registerPipeline<StepOptions>(
       "neuroshard-to-partitioned", "From the logical to the partitioned level",
       [](OpPassManager &pm, const StepOptions &options) {
         buildToSharded(pm, options);
         buildShardedToPartitioned(pm);
       });
-  PassPipelineRegistration<ReferenceOptions>(
+  registerPipeline<ReferenceOptions>(
       "neuroshard-reference",
       "From the logical level to the naive program that defines its meaning",
       buildReference);
-  PassPipelineRegistration<ToNativeOptions>(
+  registerPipeline<ToNativeOptions>(
       "neuroshard-to-native",
       "From the partitioned level to the LLVM dialect, for one device program",
       [](OpPassManager &pm, const ToNativeOptions &options) {

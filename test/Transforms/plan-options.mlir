@@ -63,6 +63,17 @@
 // RUN: not neuroshard-opt %s --neuroshard-plan="plan-name=a" 2>&1 | FileCheck %s --check-prefix=NAME --implicit-check-not=error:
 // NAME: error: 'neuroshard.table' op has the name 'a' meant for a plan
 
+// MLIR would take the last of two values, and 010 for 8.
+// RUN: not neuroshard-opt %s --neuroshard-plan="algorithm=size seed=1 algorithm=dim" 2>&1 | FileCheck %s --check-prefix=TWICE
+// RUN: not neuroshard-opt %s --neuroshard-to-planned="algorithm=size seed=1 algorithm=dim" 2>&1 | FileCheck %s --check-prefix=TWICE
+// RUN: not neuroshard-opt %s --pass-pipeline="builtin.module(neuroshard-plan{algorithm=size seed=1 algorithm=dim})" 2>&1 | FileCheck %s --check-prefix=TWICE
+// TWICE: error: {{.*}}option 'algorithm' is given twice; expected it once
+// RUN: not neuroshard-opt %s --neuroshard-plan="seed=010" 2>&1 | FileCheck %s --check-prefix=OCTAL
+// RUN: not neuroshard-opt %s --neuroshard-to-sharded="seed=010" 2>&1 | FileCheck %s --check-prefix=OCTAL
+// OCTAL: error: {{.*}}option 'seed': expected a decimal number without leading zeros, got: '010'
+// RUN: not neuroshard-opt %s --neuroshard-convert-to-gpu="small-rows=0x10" 2>&1 | FileCheck %s --check-prefix=HEX
+// HEX: error: {{.*}}option 'small-rows': expected a decimal number without leading zeros, got: '0x10'
+
 module attributes {neuroshard.batch = 8 : i64} {
   neuroshard.topology @cluster devices [#neuroshard.devices<2 x "CPU">]
     levels [#neuroshard.level<"node", groups = [2], bandwidth = 10.0, latency = 1.0>]

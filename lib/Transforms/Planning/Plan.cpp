@@ -13,6 +13,7 @@
 #include "neuroshard/Planner/Verify.h"
 #include "neuroshard/Serialization/Json.h"
 #include "neuroshard/Support/Printable.h"
+#include "neuroshard/Transforms/CheckedOptions.h"
 #include "neuroshard/Transforms/EmitDiagnostics.h"
 #include "neuroshard/Transforms/FindPlan.h"
 #include "neuroshard/Transforms/PlannerConversion.h"
@@ -75,8 +76,8 @@ LogicalResult emitPlanningError(Location loc, const PlanningError &error) {
   return diagnostic;
 }
 
-struct PlanPass : public neuroshard::impl::PlanBase<PlanPass> {
-  using PlanBase::PlanBase;
+struct PlanPass : public CheckedOptions<neuroshard::impl::PlanBase<PlanPass>> {
+  using CheckedOptions::CheckedOptions;
 
   void runOnOperation() override {
     if (failed(run()))

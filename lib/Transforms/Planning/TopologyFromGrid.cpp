@@ -5,6 +5,7 @@
 #include "neuroshard/Model/DeviceClass.h"
 #include "neuroshard/Model/Limits.h"
 #include "neuroshard/Support/Printable.h"
+#include "neuroshard/Transforms/CheckedOptions.h"
 #include "neuroshard/Transforms/FindPlan.h"
 #include "neuroshard/Transforms/PlannerConversion.h"
 
@@ -202,8 +203,9 @@ Expected<Topology> gridTopology(std::span<const int64_t> shape,
 }
 
 struct TopologyFromGridPass
-    : public neuroshard::impl::TopologyFromGridBase<TopologyFromGridPass> {
-  using TopologyFromGridBase::TopologyFromGridBase;
+    : public CheckedOptions<
+          neuroshard::impl::TopologyFromGridBase<TopologyFromGridPass>> {
+  using CheckedOptions::CheckedOptions;
 
   void runOnOperation() override {
     if (failed(run()))

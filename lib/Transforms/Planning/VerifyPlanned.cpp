@@ -3,6 +3,7 @@
 #include "Levels.h"
 #include "PlacedTables.h"
 #include "neuroshard/Planner/Verify.h"
+#include "neuroshard/Transforms/CheckedOptions.h"
 #include "neuroshard/Transforms/EmitDiagnostics.h"
 #include "neuroshard/Transforms/FindPlan.h"
 #include "neuroshard/Transforms/Passes.h"
@@ -29,8 +30,9 @@ void removeMemoryLimits(Topology &topology) {
     host.memoryBytes = kUnlimited;
 }
 
-struct VerifyPlanned : neuroshard::impl::VerifyPlannedBase<VerifyPlanned> {
-  using VerifyPlannedBase::VerifyPlannedBase;
+struct VerifyPlanned
+    : CheckedOptions<neuroshard::impl::VerifyPlannedBase<VerifyPlanned>> {
+  using CheckedOptions::CheckedOptions;
 
   LogicalResult verifyByPlanner(ir::PlanOp op) {
     FailureOr<ShardingProblem> problem = problemFromIR(op);

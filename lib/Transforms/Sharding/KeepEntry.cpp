@@ -4,6 +4,7 @@
 
 #include "neuroshard/Dialect/NeuroShard.h"
 #include "neuroshard/Support/Printable.h"
+#include "neuroshard/Transforms/CheckedOptions.h"
 #include "neuroshard/Transforms/Passes.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -19,8 +20,8 @@ using namespace neuroshard::ir;
 
 namespace {
 
-struct KeepEntry : neuroshard::impl::KeepEntryBase<KeepEntry> {
-  using KeepEntryBase::KeepEntryBase;
+struct KeepEntry : CheckedOptions<neuroshard::impl::KeepEntryBase<KeepEntry>> {
+  using CheckedOptions::CheckedOptions;
 
   void runOnOperation() override {
     if (!entry.empty() && failed(keepEntry(getOperation(), entry)))

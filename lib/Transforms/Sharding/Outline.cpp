@@ -1,6 +1,7 @@
 //===- Outline.cpp - Move the lookups into functions of their own ---------===//
 
 #include "neuroshard/Support/Printable.h"
+#include "neuroshard/Transforms/CheckedOptions.h"
 #include "neuroshard/Transforms/KeepEntry.h"
 #include "neuroshard/Transforms/Passes.h"
 #include "neuroshard/Transforms/StepFunctions.h"
@@ -228,8 +229,8 @@ LogicalResult Outliner::run() {
   return success();
 }
 
-struct Outline : neuroshard::impl::OutlineBase<Outline> {
-  using OutlineBase::OutlineBase;
+struct Outline : CheckedOptions<neuroshard::impl::OutlineBase<Outline>> {
+  using CheckedOptions::CheckedOptions;
 
   FailureOr<func::FuncOp> findEntry();
   void runOnOperation() override;

@@ -2,6 +2,7 @@
 
 #include "Bundles.h"
 #include "Sharder.h"
+#include "neuroshard/Transforms/CheckedOptions.h"
 #include "neuroshard/Transforms/FindPlan.h"
 #include "neuroshard/Transforms/Passes.h"
 
@@ -136,8 +137,8 @@ static LogicalResult verifyTiers(PlanOp plan) {
 
 namespace {
 
-struct Shard : neuroshard::impl::ShardBase<Shard> {
-  using ShardBase::ShardBase;
+struct Shard : CheckedOptions<neuroshard::impl::ShardBase<Shard>> {
+  using CheckedOptions::CheckedOptions;
 
   void runOnOperation() override {
     FailureOr<PlanOp> planOp = requirePlan(getOperation(), plan);

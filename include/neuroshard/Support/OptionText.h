@@ -1,0 +1,84 @@
+//===- OptionText.h - Pass options as text, checked -------------*- C++ -*-===//
+///
+/// \file
+/// MLIR reads pass options from text such as "algorithm=size seed=7". It takes
+/// the last of two values without a word, and 010 for 8.
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_SUPPORT_OPTIONTEXT_H
+#define NEUROSHARD_SUPPORT_OPTIONTEXT_H
+
+#include "neuroshard/Support/Printable.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace neuroshard {
+
+/// Takes the first option from the text: "key=value" or "key". Spaces inside
+/// quotes and brackets belong to it. Empty if there is none.
+inline std::string_view takeOption(std::string_view &text) {
+  constexpr std::string_view kSpace = " \t\n", kOpening = "{[(",
+                             kClosing = "}])";
+  constexpr size_t npos = std::string_view::npos;
+  text.remove_prefix(std::min(text.find_first_not_of(kSpace), text.size()));
+  size_t end = 0;
+  int depth = 0;
+  for (char quote = 0; end < text.size(); ++end) {
+    char c = text[end];
+    if (quote) {
+      quote = c == quote ? 0 : quote;
+    } else if (c == '"' || c == '\'') {
+      quote = c;
+    } else if (kOpening.find(c) != npos) {
+      ++depth;
+    } else if (kClosing.find(c) != npos) {
+      --depth;
+    } else if (depth <= 0 && kSpace.find(c) != npos) {
+      break;
+    }
+  }
+  std::string_view option = text.substr(0, end);
+  text.remove_prefix(end);
+  return option;
+}
+
+/// Whether a value is a whole number that LLVM takes for octal, hexadecimal or
+/// binary: 010, 0x10, 0b10.
+inline bool isOfOtherBase(std::string_view value) {
+  if (value.starts_with('-') || value.starts_with('+'))
+    value.remove_prefix(1);
+  constexpr size_t npos = std::string_view::npos;
+  return value.size() > 1 && value[0] == '0' &&
+         std::string_view("0123456789xXbBoO").find(value[1]) != npos &&
+         value.find_first_not_of("0123456789abcdefABCDEF", 2) == npos;
+}
+
+/// Why options are refused; "" if they are not.
+inline std::string optionTextError(std::string_view text) {
+  std::set<std::string_view> seen;
+  while (true) {
+    std::string_view option = takeOption(text);
+    if (option.empty())
+      return {};
+    size_t assign = option.find('=');
+    std::string_view key = option.substr(0, assign);
+    std::string_view value =
+        assign == std::string_view::npos ? "" : option.substr(assign + 1);
+    std::string about = "option '" + printable(key) + "'";
+    if (!seen.insert(key).second)
+      return about + " is given twice; expected it once";
+    if (isOfOtherBase(value))
+      return about +
+             ": expected a decimal number without leading zeros, "
+             "got: '" +
+             printable(value) + "'";
+  }
+}
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_SUPPORT_OPTIONTEXT_H

@@ -1,0 +1,32 @@
+//===- CheckedOptions.h - A pass that reads its options strictly -*- C++
+//-*-===//
+
+#ifndef NEUROSHARD_TRANSFORMS_CHECKEDOPTIONS_H
+#define NEUROSHARD_TRANSFORMS_CHECKEDOPTIONS_H
+
+#include "neuroshard/Support/OptionText.h"
+
+#include "mlir/Pass/Pass.h"
+
+namespace neuroshard {
+
+/// A generated base class of passes that refuses options given twice and
+/// numbers that are not decimal.
+template <typename PassBase> class CheckedOptions : public PassBase {
+public:
+  using PassBase::PassBase;
+
+  mlir::LogicalResult
+  initializeOptions(llvm::StringRef options,
+                    llvm::function_ref<mlir::LogicalResult(const llvm::Twine &)>
+                        errorHandler) override {
+    std::string error = optionTextError(options);
+    if (!error.empty())
+      return errorHandler(error);
+    return PassBase::initializeOptions(options, errorHandler);
+  }
+};
+
+} // namespace neuroshard
+
+#endif // NEUROSHARD_TRANSFORMS_CHECKEDOPTIONS_H
