@@ -11,7 +11,7 @@
 // RUN: not neuroshard-compile %t/model.mlir 2>&1 | FileCheck %s --check-prefix=USAGE
 // USAGE: --output is required
 // RUN: not neuroshard-compile %t/model.mlir -o %t/a -O7 2>&1 | FileCheck %s --check-prefix=LEVEL
-// LEVEL: expected a number in [0, 3], got: 7
+// LEVEL: expected a whole number in [0, 3], got: 7
 // RUN: not neuroshard-compile %t/model.mlir -o %t/a 2>&1 | FileCheck %s --check-prefix=TOPOLOGY
 // TOPOLOGY: error: a plan needs a topology
 // TOPOLOGY-NOT: error:

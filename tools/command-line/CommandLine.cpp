@@ -22,12 +22,15 @@ namespace {
 template <typename T> CLI::Validator inRange(T least, T most) {
   std::string range = "[" + CLI::detail::to_string(least) + ", " +
                       CLI::detail::to_string(most) + "]";
+  const char *what =
+      std::is_floating_point_v<T> ? "a number" : "a whole number";
   return CLI::Validator(
       [=](std::string &text) {
         T value{};
         if (readNumber(text, value) && value >= least && value <= most)
           return std::string();
-        return "expected a number in " + range + ", got: " + text;
+        return std::string("expected ") + what + " in " + range +
+               ", got: " + text;
       },
       range);
 }
@@ -76,12 +79,13 @@ CommandOption CommandOption::required() {
 }
 
 CommandOption CommandOption::wholeRange(int64_t least, int64_t most) {
-  option->check(inRange(least, most));
+  // Before the check of the type, which knows no range.
+  option->transform(inRange(least, most));
   return *this;
 }
 
 CommandOption CommandOption::realRange(double least, double most) {
-  option->check(inRange(least, most));
+  option->transform(inRange(least, most));
   return *this;
 }
 

@@ -28,7 +28,7 @@ void addOptions(Command &program, DriveOptions &options) {
       .range(0, 1024);
   program.addFlag("--train", options.train,
                   "also update the tables, with random gradients");
-  program.add("--learning-rate", options.learningRate);
+  program.add("--learning-rate", options.learningRate).range(0.0, 1e30);
   program.add("--tolerance", options.tolerance,
               "largest difference from the unsharded program; negative: by the "
               "type in which results travel");

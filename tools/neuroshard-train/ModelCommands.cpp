@@ -7,6 +7,7 @@
 #include "Output.h"
 
 #include "neuroshard/CostModel/CommunicationModel.h"
+#include "neuroshard/Model/Limits.h"
 
 #include <memory>
 
@@ -75,7 +76,8 @@ void addLeaveOut(Command &command, Settings &settings) {
   command
       .add("--leave-out", settings.leaveOut,
            "numbers of devices that training does not see")
-      .commas();
+      .commas()
+      .range(int64_t{1}, kMaxDevices);
 }
 
 /// The kind of a model is in its file.
@@ -133,7 +135,7 @@ void addEvaluate(CommandLine &line) {
   addLeaveOut(command, *settings);
   command.addFlag("--baselines", settings->baselines,
                   "also train the published architecture");
-  command.add("--baseline-epochs", settings->baselineEpochs);
+  command.add("--baseline-epochs", settings->baselineEpochs).range(1, 1000000);
 }
 
 } // namespace

@@ -100,8 +100,9 @@ TEST(CommandLineTest, NumbersThatAreNoneAreRefused) {
               HasSubstr("--seed: expected a whole number of at least 0, got"));
   EXPECT_THAT(refused("--seed", "18446744073709551616"), HasSubstr("--seed"));
   EXPECT_THAT(refused("--devices", "2,4294967298"), HasSubstr("--devices"));
-  EXPECT_THAT(refused("--count", "2.5"),
-              HasSubstr("--count: expected a whole number, got: 2.5"));
+  EXPECT_THAT(
+      refused("--count", "2.5"),
+      HasSubstr("--count: expected a whole number in [1, 10], got: 2.5"));
   EXPECT_THAT(refused("--count", "0x4"), HasSubstr("--count"));
   EXPECT_THAT(refused("--seed", ""), HasSubstr("--seed"));
   EXPECT_THAT(refused("--share", "inf"), HasSubstr("--share"));
@@ -109,8 +110,11 @@ TEST(CommandLineTest, NumbersThatAreNoneAreRefused) {
 }
 
 TEST(CommandLineTest, NumbersOutOfRangeAreRefused) {
-  EXPECT_THAT(refused("--count", "11"),
-              HasSubstr("--count: expected a number in [1, 10], got: 11"));
+  EXPECT_THAT(
+      refused("--count", "11"),
+      HasSubstr("--count: expected a whole number in [1, 10], got: 11"));
+  EXPECT_THAT(refused("--share", "much"),
+              HasSubstr("--share: expected a number in [0, 1], got: much"));
   EXPECT_THAT(refused("--share", "1.5"), HasSubstr("[0, 1], got: 1.5"));
 }
 
