@@ -3,10 +3,16 @@
 #include "Bench.h"
 #include "Measure.h"
 
+#include "neuroshard/Model/Limits.h"
+#include "neuroshard/Planner/Memory.h"
+#include "neuroshard/Serialization/Files.h"
+
 #include <algorithm>
-#include <fstream>
+#include <array>
 #include <memory>
 #include <stdexcept>
+#include <unistd.h>
+#include <utility>
 
 namespace neuroshard {
 
@@ -22,10 +28,41 @@ struct KernelsOptions {
   std::string json;
 };
 
+/// Throws unless the sizes of --custom are those of tables that the machine
+/// can hold.
+void checkCustom(const std::vector<int64_t> &sizes) {
+  constexpr std::array<std::pair<const char *, int64_t>, 5> kLargest = {
+      {{"tables", 1 << 20},
+       {"rows", kMaxRows},
+       {"dim", kMaxDim},
+       {"batch", kMaxBatch},
+       {"ids per bag", static_cast<int64_t>(kMaxPooling)}}};
+  for (size_t i = 0; i < kLargest.size(); ++i)
+    if (auto [name, most] = kLargest[i]; sizes[i] < 1 || sizes[i] > most)
+      throw std::runtime_error(std::string("--custom: expected ") + name +
+                               " in [1, " + std::to_string(most) +
+                               "], got: " + std::to_string(sizes[i]));
+  auto size = [&](size_t i) { return static_cast<double>(sizes[i]); };
+  double bytes =
+      size(0) *
+      (size(1) * size(2) * sizeof(float) +
+       size(3) * (size(4) * sizeof(int64_t) + size(2) * sizeof(float)));
+  double memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) *
+                  static_cast<double>(sysconf(_SC_PAGESIZE));
+  auto text = [](double value) {
+    return formatBytes(static_cast<int64_t>(std::min(value, 0x1p62)));
+  };
+  if (bytes > memory)
+    throw std::runtime_error("--custom: the tables and a batch take " +
+                             text(bytes) + ", and the machine has " +
+                             text(memory) + "; expected smaller sizes");
+}
+
 /// The shape of --custom for the forward pass, and for training with
 /// --optimizer.
 std::vector<Shape> customShapes(const KernelsOptions &options) {
   const std::vector<int64_t> &sizes = options.custom;
+  checkCustom(sizes);
   Shape shape;
   shape.name = "custom";
   shape.tables = sizes[0];
@@ -72,13 +109,10 @@ bool allAgree(const std::vector<ShapeFigures> &shapes) {
   return true;
 }
 
-void writeFile(const std::string &path, const std::string &text) {
-  std::ofstream file(path);
-  if (!(file << text).flush())
-    throw std::runtime_error("cannot write " + path);
-}
-
-void runKernels(const KernelsOptions &options) {
+Expected<void> runKernels(const KernelsOptions &options) {
+  if (!options.json.empty())
+    if (Expected<void> good = checkWritable(options.json); !good)
+      return good;
   MeasureOptions measure = options.measure;
   if (measure.fbgemm.empty())
     measure.fbgemm = findFbgemm();
@@ -89,9 +123,12 @@ void runKernels(const KernelsOptions &options) {
   }
   printAims(figures);
   if (!options.json.empty())
-    writeFile(options.json, toJson(figures, measure));
+    if (Expected<void> done = writeFile(options.json, toJson(figures, measure));
+        !done)
+      return done;
   if (!allAgree(figures))
-    throw std::runtime_error("results differ by more than they may");
+    return failure("", "results differ by more than they may");
+  return {};
 }
 
 } // namespace
@@ -121,17 +158,13 @@ void addKernelsBenchmark(CommandLine &line) {
            "another shape: tables,rows,dim,batch,ids per bag")
       .commas()
       .count(5)
-      .range(int64_t{1}, int64_t{1} << 40)
       .excludes(shapes);
   command
       .add("--optimizer", options->optimizer,
            "also train the custom shape's tables with it")
       .oneOf({"sgd", "adagrad", "rowwise_adagrad", "adam"});
   command.add("--json", options->json, "file for the figures");
-  command.action([options]() -> Expected<void> {
-    runKernels(*options);
-    return {};
-  });
+  command.action([options] { return runKernels(*options); });
 }
 
 } // namespace neuroshard
