@@ -1,5 +1,6 @@
 //===- neuroshard-opt.cpp - Run passes on a module ------------------------===//
 
+#include "WriteFailure.h"
 #include "neuroshard/InitAll.h"
 
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
@@ -15,9 +16,11 @@ int main(int argc, char **argv) {
   // MLIR empties the output before it reads the input.
   if (llvm::sys::fs::equivalent(input, output)) {
     llvm::WithColor::error(llvm::errs(), "neuroshard-opt")
-        << output << ": is the input, too; expected another file after -o\n";
+        << neuroshard::printable(output)
+        << ": is the input, too; expected another file after -o\n";
     return EXIT_FAILURE;
   }
+  neuroshard::WriteFailure failure("neuroshard-opt", output);
   return mlir::asMainReturnCode(
       mlir::MlirOptMain(argc, argv, input, output, registry));
 }

@@ -1,6 +1,7 @@
 //===- neuroshard-translate.cpp - Between IR and JSON ---------------------===//
 
 #include "Translations.h"
+#include "WriteFailure.h"
 
 #include "mlir/Support/LogicalResult.h"
 #include "mlir/Tools/mlir-translate/MlirTranslateMain.h"
@@ -41,10 +42,13 @@ int main(int argc, char **argv) {
   llvm::StringRef output = findOutput(arguments);
   if (!output.empty() && isAlsoInput(arguments, output)) {
     llvm::WithColor::error(llvm::errs(), "neuroshard-translate")
-        << output << ": is an input, too; expected another file after -o\n";
+        << neuroshard::printable(output)
+        << ": is an input, too; expected another file after -o\n";
     return EXIT_FAILURE;
   }
   neuroshard::registerTranslations();
+  neuroshard::WriteFailure failure("neuroshard-translate",
+                                   output.empty() ? "-" : output.str());
   return mlir::failed(mlir::mlirTranslateMain(
       argc, argv, "NeuroShard workload and plan translation driver"));
 }

@@ -1,0 +1,68 @@
+"""Outputs onto a full disk: one error that names the file and the cause, and no partial file."""
+
+import subprocess
+import sys
+
+import pytest
+
+import neuroshard as ns
+from support import artifact
+from support.planning import small_problem
+
+# More text than the file that is emptied for it made room for.
+TABLES = 500
+MODEL = "".join(f"neuroshard.table @t{i} : 100 x 8 x f32\n" for i in range(TABLES))
+FULL = """mount -t tmpfs -o size=16k none disk || exit 99
+echo earlier > disk/out
+head -c 100000 /dev/zero > disk/filler 2> /dev/null
+"$@"; code=$?
+ls -A disk >&2; cat disk/out >&2
+exit $code"""
+WRITERS = {
+    "opt": (artifact.tool("neuroshard-opt"), "model.mlir"),
+    "translate": (artifact.tool("neuroshard-translate"), "--workload-to-mlir", "large.json"),
+    "sets": (artifact.tool("neuroshard-collect"), "sets", "--device-class", "CPU", "--samples",
+             "3"),
+    "plan": (sys.executable, "-m", "neuroshard", "plan", "problem.json"),
+    "html": (sys.executable, "-m", "neuroshard", "plan", "problem.json", "--html"),
+}
+# MLIR's driver empties its output before it reads the input.
+KEEP_NOTHING = ("opt", "translate")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "model.mlir").write_text(MODEL)
+    small_problem().save("problem.json")
+    small_problem(tables=[ns.Table(f"t{i}", 100, 8) for i in range(TABLES)],
+                  features=[ns.Feature(f"f{i}", f"t{i}") for i in range(TABLES)]).save("large.json")
+    return tmp_path
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+def test_a_full_disk(writer, folder):
+    place = ["disk/out"] if writer == "html" else ["-o", "disk/out"]
+    done = subprocess.run(["unshare", "--map-root-user", "--mount", "sh", "-c", FULL, "sh",
+                           *WRITERS[writer], *place], capture_output=True, text=True, check=False)
+    if done.returncode == 99 or "unshare" in done.stderr:
+        pytest.skip(f"no disk of a chosen size: {done.stderr}")
+    message, *left = done.stderr.splitlines()
+    assert done.returncode == 1 and "disk/out: " in message, done.stderr
+    assert "No space left on device" in message or "is the disk full?" in message
+    assert "LLVM ERROR" not in message
+    if writer in KEEP_NOTHING:
+        assert left[0] == "filler"
+    else:
+        assert left == ["filler", "out", "earlier"]
+
+
+@pytest.mark.parametrize("tool", ["opt", "translate"])
+def test_a_full_standard_output(tool, folder):
+    with open("/dev/full", "w", encoding="ascii") as full:
+        done = subprocess.run(WRITERS[tool], stdout=full, stderr=subprocess.PIPE, text=True,
+                              check=False)
+    assert done.returncode == 1
+    assert done.stderr == (f"neuroshard-{tool}: error: standard output: IO failure on output "
+                           "stream: No space left on device\n")
