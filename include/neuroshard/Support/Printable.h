@@ -1,4 +1,4 @@
-//===- Printable.h - Text for people, without control characters -*- C++
+//===- Printable.h - Control characters as escapes --------------*- C++ -*-===//
 //-*-===//
 ///
 /// \file

@@ -1,4 +1,4 @@
-//===- CheckedOptions.h - A pass that reads its options strictly -*- C++
+//===- CheckedOptions.h - A pass that reads options strictly ----*- C++ -*-===//
 //-*-===//
 
 #ifndef NEUROSHARD_TRANSFORMS_CHECKEDOPTIONS_H
