@@ -67,8 +67,9 @@ public:
   }
 
   /// A switch orders what comes before and after it: races of GPU threads are
-  /// for RaceFinder.
-  void leaveFor(const SanitizedStack &next) {
+  /// for RaceFinder. Inlined, as the end of a call would count on the stack of
+  /// `next`.
+  [[gnu::always_inline]] void leaveFor(const SanitizedStack &next) {
     context = __tsan_get_current_fiber();
     __tsan_switch_to_fiber(next.context, 0);
   }
