@@ -12,7 +12,7 @@ GONE = r"ranks? [\d, and]*\b{v}\b[\d, and]*(of the job )?(does|do) not answer"
 LEFT = r"ranks? [\d, and]*\b{v}\b[\d, and]*(of the job )?(has|have) left"
 HANGS = r"ranks? [\d, and]*\b{v}\b[\d, and]* (hangs or is|hang or are) slow"
 ENDED = r"rank {v}: its program ended with "
-TIMED_OUT = r"its program ended with \w+: .*[Tt]imed out"
+TIMED_OUT = r"\w+Error: .*[Tt]imed out"
 REPORTED = r"\n +rank +: {v} |process {v} (terminated|exited)|-- Process {v} terminated"
 
 
