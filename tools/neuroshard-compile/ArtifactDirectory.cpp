@@ -3,13 +3,13 @@
 #include "ArtifactDirectory.h"
 
 #include "neuroshard/Artifact/ArtifactFile.h"
+#include "neuroshard/Conversion/Native/WriteOutput.h"
 #include "neuroshard/Support/Printable.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Support/ToolOutputFile.h"
 
 #include <optional>
 #include <vector>
@@ -94,18 +94,11 @@ std::string ArtifactDirectory::path(StringRef file) const {
 
 LogicalResult ArtifactDirectory::write(StringRef file, StringRef text,
                                        Location loc) {
-  std::error_code error;
-  llvm::ToolOutputFile output(path(file), error, fs::OF_Text);
-  if (error)
-    return fail(loc, "cannot write", path(file), error);
-  output.os() << text;
-  output.os().flush();
-  if ((error = output.os().error())) {
-    output.os().clear_error();
-    return fail(loc, "cannot write", path(file), error);
-  }
-  output.keep();
-  return success();
+  return writeOutput(loc, path(file), fs::OF_Text,
+                     [&](llvm::raw_pwrite_stream &output) {
+                       output << text;
+                       return success();
+                     });
 }
 
 FailureOr<std::map<std::string, std::string>>
@@ -132,7 +125,7 @@ LogicalResult ArtifactDirectory::createFolder(StringRef name, Location loc) {
 LogicalResult ArtifactDirectory::move(StringRef from, StringRef to,
                                       Location loc) {
   if (std::error_code error = fs::rename(path(from), path(to)))
-    return fail(loc, "cannot write", path(to), error);
+    return failToWrite(loc, path(to), error);
   return success();
 }
 
@@ -140,7 +133,7 @@ LogicalResult ArtifactDirectory::commit(Location loc) {
   if (failed(checkReplaceable(loc)))
     return failure();
   if (std::error_code error = partial.commit())
-    return fail(loc, "cannot write", target, error);
+    return failToWrite(loc, target, error);
   return success();
 }
 

@@ -7,6 +7,7 @@
 
 #include "Linker.h"
 
+#include "neuroshard/Conversion/Native/WriteOutput.h"
 #include "neuroshard/Support/Printable.h"
 
 #include "llvm/Support/FileSystem.h"
@@ -68,8 +69,7 @@ LogicalResult linkSharedLibrary(ModuleOp module, const NativeOptions &options,
   }
 
   if (std::error_code error = checkRoom(path, objectPath))
-    return module.emitError()
-           << "cannot write '" << printable(path) << "': " << error.message();
+    return failToWrite(module.getLoc(), path, error);
 
   SmallString<128> messages;
   if (std::error_code error = llvm::sys::fs::createTemporaryFile(

@@ -6,8 +6,8 @@
 
 #include "ObjectCode.h"
 #include "RoundToBf16.h"
-#include "WriteOutput.h"
 
+#include "neuroshard/Conversion/Native/WriteOutput.h"
 #include "neuroshard/Runtime/KernelABI.h"
 #include "neuroshard/Support/Printable.h"
 
@@ -124,7 +124,7 @@ static LogicalResult optimize(ModuleOp module, llvm::Module &code,
 
 static LogicalResult writeIR(ModuleOp module, const llvm::Module &code,
                              StringRef path) {
-  return writeOutput(module, path, llvm::sys::fs::OF_Text,
+  return writeOutput(module.getLoc(), path, llvm::sys::fs::OF_Text,
                      [&](llvm::raw_pwrite_stream &file) {
                        code.print(file, nullptr);
                        return success();
@@ -141,7 +141,7 @@ static LogicalResult writeObject(ModuleOp module, llvm::Module &code,
     passes.run(code);
     return success();
   };
-  return writeOutput(module, path, llvm::sys::fs::OF_None, write);
+  return writeOutput(module.getLoc(), path, llvm::sys::fs::OF_None, write);
 }
 
 LogicalResult writeObjectFile(ModuleOp module, const NativeOptions &options,

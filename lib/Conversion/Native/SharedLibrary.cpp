@@ -9,9 +9,9 @@
 #include "CheckLowered.h"
 #include "Linker.h"
 #include "ObjectCode.h"
-#include "WriteOutput.h"
 
 #include "neuroshard/Conversion/Native/Pipeline.h"
+#include "neuroshard/Conversion/Native/WriteOutput.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Pass/PassManager.h"
@@ -63,7 +63,7 @@ LogicalResult compileToSharedLibrary(ModuleOp module,
   std::string irPath;
   if (options.keepIntermediates) {
     irPath = (path + ".ll").str();
-    if (failed(writeOutput(module, (path + ".mlir").str(),
+    if (failed(writeOutput(module.getLoc(), (path + ".mlir").str(),
                            llvm::sys::fs::OF_Text,
                            [&](llvm::raw_pwrite_stream &file) {
                              module.print(file);

@@ -1,6 +1,6 @@
 //===- WriteOutput.cpp - Writes one file of a compilation -----------------===//
 
-#include "WriteOutput.h"
+#include "neuroshard/Conversion/Native/WriteOutput.h"
 
 #include "neuroshard/Support/Printable.h"
 
@@ -10,8 +10,14 @@ using namespace mlir;
 
 namespace neuroshard {
 
+InFlightDiagnostic failToWrite(Location loc, StringRef path,
+                               std::error_code error) {
+  return emitError(loc) << "cannot write '" << printable(path)
+                        << "': " << error.message();
+}
+
 LogicalResult writeOutput(
-    ModuleOp module, StringRef path, llvm::sys::fs::OpenFlags flags,
+    Location loc, StringRef path, llvm::sys::fs::OpenFlags flags,
     llvm::function_ref<LogicalResult(llvm::raw_pwrite_stream &)> write) {
   std::error_code error;
   llvm::ToolOutputFile file(path, error, flags);
@@ -23,8 +29,7 @@ LogicalResult writeOutput(
     file.os().clear_error();
   }
   if (error)
-    return module.emitError()
-           << "cannot write '" << printable(path) << "': " << error.message();
+    return failToWrite(loc, path, error);
   if (succeeded(written))
     file.keep();
   return written;

@@ -3,6 +3,7 @@ the earlier artifact, whole, and nothing beside it that the next compilation doe
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import time
@@ -139,7 +140,9 @@ def test_a_full_disk_is_one_error(model, tmp_path):
             continue
         failed += 1
         assert code == 1 and left == [], (kilobytes, message)
-        assert "No space left on device" in message, (kilobytes, message)
+        assert re.search(r"error: cannot (write|create) '[^']+': No space left on device",
+                         message), (kilobytes, message)
+        assert message.count("error: ") == 1, (kilobytes, message)
         assert "Stack dump" not in message and "LLVM ERROR" not in message, message
     assert failed > 5
 
