@@ -6,7 +6,7 @@
 
 #include <algorithm>
 #include <new>
-#include <set>
+#include <utility>
 
 using namespace neuroshard;
 using namespace neuroshard::json;
@@ -16,44 +16,74 @@ static constexpr size_t kMaxErrors = 50;
 
 namespace {
 
-/// Finds a key that an object has twice, of which JSON libraries silently keep
-/// one. It reads the text by itself: the callback of Json::parse() looks at all
-/// items of a list again after each.
-class DuplicateKeys : public nlohmann::json_sax<Json> {
+/// The library's own message begins with "[json.exception.parse_error.101] ",
+/// which says nothing to a user.
+std::string withoutPrefix(std::string message) {
+  size_t end = message.find("] ");
+  if (end != std::string::npos)
+    message.erase(0, end + 2);
+  return message;
+}
+
+/// Builds the value of a text and notes a key that an object has twice, of
+/// which Json::parse() silently keeps one.
+class Builder final : public nlohmann::json_sax<Json> {
 public:
-  bool null() override { return true; }
-  bool boolean(bool) override { return true; }
-  bool number_integer(number_integer_t) override { return true; }
-  bool number_unsigned(number_unsigned_t) override { return true; }
-  bool number_float(number_float_t, const string_t &) override { return true; }
-  bool string(string_t &) override { return true; }
-  bool binary(binary_t &) override { return true; }
-  bool start_array(size_t) override { return true; }
-  bool end_array() override { return true; }
-  bool start_object(size_t) override {
-    keys.emplace_back();
-    return true;
+  bool null() override { return add(nullptr); }
+  bool boolean(bool value) override { return add(value); }
+  bool number_integer(number_integer_t value) override { return add(value); }
+  bool number_unsigned(number_unsigned_t value) override { return add(value); }
+  bool number_float(number_float_t value, const string_t &) override {
+    return add(value);
   }
-  bool end_object() override {
-    keys.pop_back();
-    return true;
-  }
+  bool string(string_t &value) override { return add(std::move(value)); }
+  bool binary(binary_t &value) override { return add(std::move(value)); }
+  bool start_array(size_t) override { return open(Json::array()); }
+  bool end_array() override { return close(); }
+  bool start_object(size_t) override { return open(Json::object()); }
+  bool end_object() override { return close(); }
   bool key(string_t &name) override {
-    bool isNew = keys.back().insert(name).second;
-    if (!isNew)
-      duplicate = name;
-    return isNew;
+    auto [entry, isNew] = parents.back()->emplace(name, nullptr);
+    if (!isNew && duplicate.empty())
+      duplicate = "an object has the field '" + name + "' twice";
+    member = &*entry;
+    return true;
   }
-  /// Json::parse() says what is wrong.
   bool parse_error(size_t, const std::string &,
-                   const nlohmann::json::exception &) override {
+                   const nlohmann::json::exception &found) override {
+    error = withoutPrefix(found.what());
     return false;
   }
 
-  std::optional<std::string> duplicate;
+  Json root;
+  /// What is wrong; "": nothing.
+  std::string error, duplicate;
 
 private:
-  std::vector<std::set<std::string>> keys;
+  template <typename Value> bool add(Value &&value) {
+    place(std::forward<Value>(value));
+    return true;
+  }
+  bool open(Json container) {
+    parents.push_back(&place(std::move(container)));
+    return true;
+  }
+  bool close() {
+    parents.pop_back();
+    return true;
+  }
+  /// Puts a value where the text has it.
+  template <typename Value> Json &place(Value &&value) {
+    if (!parents.empty() && parents.back()->is_array())
+      return parents.back()->emplace_back(std::forward<Value>(value));
+    Json &target = parents.empty() ? root : *member;
+    return target = Json(std::forward<Value>(value));
+  }
+
+  /// The lists and objects that have not ended, outermost first.
+  std::vector<Json *> parents;
+  /// Of the innermost object: the value of the key that was read last.
+  Json *member = nullptr;
 };
 
 } // namespace
@@ -62,21 +92,12 @@ Expected<Json> neuroshard::json::parse(std::string_view text) {
   if (std::string error = jsonLimitError(text); !error.empty())
     return failure("json", error);
   try {
-    Json root = Json::parse(text.begin(), text.end());
-    DuplicateKeys keys;
-    Json::sax_parse(text.begin(), text.end(), &keys);
-    if (keys.duplicate)
-      return failure("json",
-                     "an object has the field '" + *keys.duplicate + "' twice");
-    return root;
-  } catch (const nlohmann::json::exception &error) {
-    // The library's own prefix, "[json.exception.parse_error.101] ", says
-    // nothing to a user.
-    std::string message = error.what();
-    size_t end = message.find("] ");
-    if (end != std::string::npos)
-      message.erase(0, end + 2);
-    return failure("json", message);
+    Builder builder;
+    Json::sax_parse(text.begin(), text.end(), &builder);
+    for (const std::string &error : {builder.error, builder.duplicate})
+      if (!error.empty())
+        return failure("json", error);
+    return std::move(builder.root);
   } catch (const std::bad_alloc &) {
     return failure("json", "too little memory for " +
                                std::to_string(text.size()) + " bytes of JSON");

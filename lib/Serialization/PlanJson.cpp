@@ -1,5 +1,7 @@
 //===- PlanJson.cpp - Plans as JSON ---------------------------------------===//
 
+#include "PlanJson.h"
+
 #include "JsonPrinter.h"
 #include "ShardJson.h"
 #include "neuroshard/Serialization/Json.h"
@@ -45,7 +47,7 @@ static Provenance readProvenance(Reader &reader, const Json &value,
   return provenance;
 }
 
-std::string neuroshard::writePlan(const ShardingPlan &plan) {
+Json neuroshard::json::toJson(const ShardingPlan &plan) {
   Json json;
   json["schema"] = kPlanSchema;
   json["device_count"] = plan.deviceCount;
@@ -57,19 +59,20 @@ std::string neuroshard::writePlan(const ShardingPlan &plan) {
   json["shards"] = Json::array();
   for (const Shard &shard : plan.shards)
     json["shards"].push_back(writeShard(shard));
-  return print(json);
+  return json;
 }
 
-Expected<ShardingPlan> neuroshard::parsePlan(std::string_view text) {
-  Expected<Json> root = parse(text);
-  if (!root)
-    return tl::unexpected(root.error());
+std::string neuroshard::writePlan(const ShardingPlan &plan) {
+  return print(json::toJson(plan));
+}
+
+Expected<ShardingPlan> neuroshard::json::planOf(const Json &value) {
   Diagnostics errors;
   Reader reader(errors);
   ShardingPlan plan;
   {
     Path path;
-    Object object(reader, *root, path);
+    Object object(reader, value, path);
     readSchema(object, kPlanSchema);
     object.required("device_count", plan.deviceCount);
     object.name("optimizer_semantics", plan.optimizerSemantics,
@@ -87,6 +90,13 @@ Expected<ShardingPlan> neuroshard::parsePlan(std::string_view text) {
   if (!errors.empty())
     return tl::unexpected(std::move(errors));
   return plan;
+}
+
+Expected<ShardingPlan> neuroshard::parsePlan(std::string_view text) {
+  Expected<Json> root = parse(text);
+  if (!root)
+    return tl::unexpected(root.error());
+  return json::planOf(*root);
 }
 
 Expected<ShardingPlan> neuroshard::readPlan(const std::string &path) {

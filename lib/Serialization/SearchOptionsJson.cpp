@@ -1,8 +1,8 @@
 //===- SearchOptionsJson.cpp - Search options from JSON -------------------===//
 
 #include "JsonReader.h"
+#include "PlanJson.h"
 #include "neuroshard/Planner/SearchOptionTable.h"
-#include "neuroshard/Serialization/Json.h"
 #include "neuroshard/Serialization/SearchJson.h"
 
 using namespace neuroshard;
@@ -35,7 +35,7 @@ static std::optional<ShardingPlan> readPrevious(Object &object) {
   const Json *previous = findUnlessNull(object, "previous");
   if (!previous)
     return std::nullopt;
-  Expected<ShardingPlan> plan = parsePlan(previous->dump());
+  Expected<ShardingPlan> plan = json::planOf(*previous);
   if (plan)
     return *std::move(plan);
   for (const Diagnostic &error : plan.error())

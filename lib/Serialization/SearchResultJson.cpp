@@ -1,6 +1,6 @@
 //===- SearchResultJson.cpp - Results of a search as JSON -----------------===//
 
-#include "neuroshard/Serialization/Json.h"
+#include "PlanJson.h"
 #include "neuroshard/Serialization/SearchJson.h"
 
 #include <algorithm>
@@ -42,8 +42,8 @@ static Json toJson(const CostBreakdown &breakdown) {
           {"dense_ms", breakdown.denseMs},
           {"backward_communication_ms", breakdown.backwardCommunicationMs},
           {"max_backward_ms", breakdown.maxBackwardMs},
-          {"devices", devices},
-          {"snapshots", snapshots}};
+          {"devices", std::move(devices)},
+          {"snapshots", std::move(snapshots)}};
 }
 
 static Json toJson(const MemoryTerms &terms) {
@@ -62,7 +62,7 @@ static Json toJson(const MemoryReport &memory) {
   Json devices = Json::array();
   for (const MemoryTerms &terms : memory.devices)
     devices.push_back(toJson(terms));
-  return {{"devices", devices}, {"host_bytes", memory.hostBytes}};
+  return {{"devices", std::move(devices)}, {"host_bytes", memory.hostBytes}};
 }
 
 static Json toJson(const Migration &migration) {
@@ -77,7 +77,7 @@ static Json toJson(const Migration &migration) {
           {"why_not_previous", migration.whyNotPrevious},
           {"bytes", migration.bytes},
           {"move_ms", migration.moveMs},
-          {"moves", moves}};
+          {"moves", std::move(moves)}};
 }
 
 static int64_t peakBytes(const MemoryReport &memory) {
@@ -106,7 +106,7 @@ neuroshard::writeSearchResult(const SearchResult &result,
   json["stop_reason"] = result.stopReason;
   json["evaluations"] = result.evaluations;
   json["migration"] = result.migration ? toJson(*result.migration) : Json();
-  json["plan"] = Json::parse(writePlan(result.plan));
+  json["plan"] = json::toJson(result.plan);
   return printAnswer(json);
 }
 

@@ -4,6 +4,7 @@
 #include "Support.h"
 #include "neuroshard/Planner/Verify.h"
 #include "neuroshard/Serialization/Files.h"
+#include "neuroshard/Serialization/SearchJson.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -187,6 +188,31 @@ TEST(JsonTest, FieldsGivenTwiceAreRefused) {
   EXPECT_EQ(
       errorOf(workloadJson(R"({"name": "a", "rows": 1, "rows": 2, "dim": 4})")),
       "json: an object has the field 'rows' twice");
+  // At any depth, the first of them; the same name elsewhere is another field.
+  EXPECT_EQ(errorOf(R"({"a": [{"b": {"a": 1, "c": [], "c": {}}}], "a": 2})"),
+            "json: an object has the field 'c' twice");
+  EXPECT_THAT(errorOf(R"({"a": [{"a": {"a": 1}}, {"a": 2}]})"),
+              HasSubstr("a: unknown field"));
+  // A text that is no JSON is told so first.
+  EXPECT_THAT(errorOf(R"({"a": 1, "a": 2,})"), HasSubstr("json: parse error"));
+}
+
+/// A search request holds a plan, which is read by the plan's reader.
+TEST(JsonTest, ErrorsOfAPlanInARequestAreThoseOfThePlan) {
+  ShardingPlan plan = makePlan(
+      twoTables(), {makeShard("a", "a", 0, 1000, 0, 16, {0})});
+  Expected<SearchRequest> request =
+      parseSearchRequest(R"({"previous": )" + writePlan(plan) + "}");
+  ASSERT_TRUE(request);
+  EXPECT_EQ(request->options.warmStart->previous, plan);
+  std::string broken =
+      R"({"schema": "neuroshard.plan.v1", "device_count": "2"})";
+  std::string alone = text(parsePlan(broken).error());
+  request = parseSearchRequest(R"({"previous": )" + broken + "}");
+  ASSERT_FALSE(request);
+  EXPECT_THAT(alone, HasSubstr("device_count: expected a whole number"));
+  EXPECT_THAT(text(request.error()),
+              HasSubstr("previous: device_count: expected a whole number"));
 }
 
 /// Texts with bytes changed, dropped or doubled at random are answered without
