@@ -9,6 +9,7 @@
 #include "Forms/EvenColumns.h"
 #include "LocalSearch/RandomRestarts.h"
 #include "Units/InitialUnits.h"
+#include "Units/UnitStore.h"
 #include "neuroshard/Planner/Verify.h"
 
 #include <algorithm>
@@ -17,9 +18,13 @@ using namespace neuroshard;
 
 namespace {
 
+/// Progress once there is a plan, as a share of the whole search.
+constexpr double kPlanEnd = 0.99;
+
 SearchResult finish(const ShardingProblem &problem,
                     const SearchContext &context,
                     const std::vector<UnitPtr> &wholes, SearchOutcome outcome) {
+  context.beginPhase("explaining the plan", kPlanEnd, 1);
   SearchResult result;
   result.plan = outcome.state->plan();
   result.breakdown =
@@ -89,6 +94,9 @@ Attempt attempt(const ShardingProblem &problem, const SearchContext &context,
   outcome.state.emplace(withEvenColumns(std::move(*outcome.state)));
   bool brokeRule = outcome.brokeRule;
   SearchResult result = finish(problem, context, *units, std::move(outcome));
+  // A search for many devices leaves millions of units, which take seconds to
+  // free; this goes on reporting progress.
+  context.store().clear([&] { context.deadlinePassed(); });
   Diagnostics errors = verify(result.plan, problem);
   if (!errors.empty())
     return {tl::unexpected(diagnoseInvalid(errors, problem.target,

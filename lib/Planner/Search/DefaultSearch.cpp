@@ -51,6 +51,7 @@ constexpr double kStartsEnd = 0.1;
 constexpr double kPeriodsEnd = 0.5;
 constexpr double kAnnealEnd = 0.9;
 constexpr double kDescentEnd = 0.98;
+constexpr double kJoinEnd = 0.99;
 
 /// One of several local searches.
 struct Chain {
@@ -174,7 +175,7 @@ void DefaultSearch::improveStarts(const std::vector<UnitPtr> &units) {
         descend(chain.board, budget / 10 / static_cast<int64_t>(chains.size()),
                 chain.evaluations);
   });
-  context.beginPhase("joining pieces", kDescentEnd, 1);
+  context.beginPhase("joining pieces", kDescentEnd, kJoinEnd);
   Chain *best = &chains.front();
   for (Chain &chain : chains) {
     outcome.evaluations += chain.evaluations;
