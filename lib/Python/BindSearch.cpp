@@ -3,12 +3,11 @@
 #include "Bindings.h"
 #include "CostModelHandle.h"
 #include "Errors.h"
+#include "Requests.h"
 
-#include "neuroshard/CostModel/NeuralPolicy.h"
 #include "neuroshard/CostModel/Registry.h"
 #include "neuroshard/Planner/SearchOptionTable.h"
 #include "neuroshard/Planner/TerminalProgress.h"
-#include "neuroshard/Planner/Verify.h"
 #include "neuroshard/Serialization/SearchJson.h"
 
 #include <nanobind/stl/shared_ptr.h>
@@ -25,20 +24,6 @@ using namespace neuroshard;
 using namespace neuroshard::python;
 
 namespace {
-
-/// Parses options. Raises a ValueError that lists all errors.
-SearchOptions readOptions(std::string_view json,
-                          std::unique_ptr<PlacementPolicy> *policy = nullptr) {
-  Expected<SearchRequest> request = parseSearchRequest(json);
-  if (!request)
-    throw nb::value_error(toString(request.error()).c_str());
-  if (policy && request->options.algorithm == Algorithm::DreamShard) {
-    *policy =
-        valueOrRaise(readPlacementPolicy(request->policy), "UnknownPolicy");
-    request->options.policy = policy->get();
-  }
-  return std::move(request->options);
-}
 
 /// Called during a search, which runs without the GIL: handles Ctrl-C, reports
 /// progress, and ends the search once a user's model has failed.
@@ -99,20 +84,12 @@ std::string write(const ShardingProblem &problem, const CostModelHandle &model,
                            remarksOnPlan(problem, result.plan, *model.model));
 }
 
-/// Whether the model serves the objective.
-void checkServes(const CostModelHandle &model,
-                 const ObjectiveOptions &objective) {
-  Diagnostics errors = checkObjective(*model.model, objective);
-  if (!errors.empty())
-    raise("CostModelError", toString(errors));
-}
-
 std::string runSearch(const std::shared_ptr<ShardingProblem> &problem,
                       const CostModelHandle &model, std::string_view json,
                       nb::object report) {
   std::unique_ptr<PlacementPolicy> policy;
   SearchOptions options = readOptions(json, &policy);
-  checkServes(model, options.objective);
+  requireServing(model, options.objective);
   Watch watch(model, std::move(report));
   options.progress = [&](const SearchProgress &progress) {
     return watch(progress);
@@ -131,10 +108,8 @@ std::string runEvaluate(const ShardingProblem &problem,
                         const ShardingPlan &plan, const CostModelHandle &model,
                         std::string_view json) {
   SearchOptions options = readOptions(json);
-  checkServes(model, options.objective);
-  Diagnostics errors = verify(plan, problem);
-  if (!errors.empty())
-    raise("InvalidPlan", python::toPython(errors));
+  requireServing(model, options.objective);
+  requireValid(problem, plan);
   CostBreakdown breakdown =
       evaluate(problem, plan, *model.model, options.objective);
   model.rethrow();
@@ -145,10 +120,8 @@ std::string runEvaluate(const ShardingProblem &problem,
 std::string runInspect(const ShardingProblem &problem, const ShardingPlan &plan,
                        const CostModelHandle &model, std::string_view json) {
   SearchOptions options = readOptions(json);
-  checkServes(model, options.objective);
-  Diagnostics errors = verify(plan, problem);
-  if (!errors.empty())
-    raise("InvalidPlan", python::toPython(errors));
+  requireServing(model, options.objective);
+  requireValid(problem, plan);
   SearchResult result;
   result.plan = plan;
   {

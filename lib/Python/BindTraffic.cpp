@@ -1,10 +1,9 @@
 //===- BindTraffic.cpp - Python binding of a step's bytes -----------------===//
 
 #include "Bindings.h"
-#include "Errors.h"
+#include "Requests.h"
 
 #include "neuroshard/Planner/Traffic.h"
-#include "neuroshard/Planner/Verify.h"
 
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/string.h>
@@ -69,17 +68,11 @@ StepLoad loadOf(const GivenStep &step) {
   return load;
 }
 
-void requireValid(const ShardingProblem &problem, const ShardingPlan &plan) {
-  Diagnostics errors = verify(plan, problem);
-  if (!errors.empty())
-    python::raise("InvalidPlan", python::toPython(errors));
-}
-
 std::map<std::string, PairBytes>
 runTraffic(const ShardingProblem &problem, const ShardingPlan &plan,
            const std::vector<std::vector<int64_t>> &batches, const Counts &ids,
            const std::vector<std::vector<int64_t>> &rows) {
-  requireValid(problem, plan);
+  python::requireValid(problem, plan);
   GivenStep step{batches, ids, rows};
   return byKind(planTraffic(problem, plan.shards, loadOf(step)));
 }
@@ -88,7 +81,7 @@ std::vector<std::map<std::string, int64_t>>
 runBuffers(const ShardingProblem &problem, const ShardingPlan &plan,
            const std::vector<std::vector<int64_t>> &batches, const Counts &ids,
            const std::vector<std::vector<int64_t>> &rows) {
-  requireValid(problem, plan);
+  python::requireValid(problem, plan);
   GivenStep step{batches, ids, rows};
   std::vector<std::map<std::string, int64_t>> devices;
   for (const BufferBytes &bytes :

@@ -10,6 +10,7 @@ NB_MODULE(_planner, module) {
   neuroshard::python::bindVocabulary(module);
   neuroshard::python::bindProblem(module);
   neuroshard::python::bindCostModel(module);
+  neuroshard::python::bindOtherPlacement(module);
   neuroshard::python::bindSearch(module);
   neuroshard::python::bindTraffic(module);
 }

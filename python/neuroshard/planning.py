@@ -1,11 +1,11 @@
-"""plan(), inspect() and evaluate(), and the classes of their options."""
+"""plan(), inspect(), evaluate() and others, and the classes of their options."""
 
 from __future__ import annotations
 
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Union, get_args
 
@@ -187,6 +187,29 @@ def evaluate(problem: ShardingProblem, plan: Plan, *,
     """The predicted cost of a plan. Raises InvalidPlan for an invalid plan."""
     arguments = _given(problem, plan, "evaluate", cost_model, objective)
     return breakdown_of_plain(json.loads(_planner.evaluate(*arguments)))
+
+
+class OtherPlacement(NamedTuple):
+    """A plan with one table placed otherwise. cost_ms, device: None if there is no such plan. text:
+    how it compares, or why there is none."""
+
+    cost_ms: float | None
+    device: int | None
+    text: str
+
+
+def other_placements(problem: ShardingProblem, plan: Plan, tables: Iterable[str], *,
+                     cost_model: ModelChoice = "auto",
+                     objective: Union[ObjectiveKind, Objective] = "step"
+                     ) -> Iterator[OtherPlacement]:
+    """Of each of these tables the plan in which it is whole on the device where a step is then
+    shortest, or if it is whole now, on another device. All else, but tables co-located with it,
+    is as it was. Raises InvalidPlan for an invalid plan."""
+    prices = _planner.OtherPlacements(*_given(problem, plan, "other_placements", cost_model,
+                                              objective))
+    for table in tables:
+        cost, device, text = prices.whole(table)
+        yield OtherPlacement(cost, None if cost is None else device, text)
 
 
 def algorithms() -> tuple[str, ...]:

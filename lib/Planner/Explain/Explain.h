@@ -10,11 +10,12 @@
 
 namespace neuroshard {
 
-/// One sentence per table that is cut or replicated, with the cost of the
-/// opposite; with many tables, later ones share sentences. `wholes`: the units
-/// before any search.
-std::vector<std::string> explainCuts(const SearchState &state,
-                                     const std::vector<UnitPtr> &wholes);
+/// One sentence per table that `plan` cuts or replicates, with the cost of the
+/// opposite; with many tables, and after the deadline, later ones share
+/// sentences. `problem` is the one that the context was made for.
+std::vector<std::string> explainCuts(const SearchContext &context,
+                                     const ShardingProblem &problem,
+                                     const ShardingPlan &plan);
 
 /// Names the slowest device and the tables on it that take the most time.
 std::vector<std::string> explainBottleneck(const SearchState &state);

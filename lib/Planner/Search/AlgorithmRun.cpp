@@ -22,8 +22,7 @@ namespace {
 constexpr double kPlanEnd = 0.99;
 
 SearchResult finish(const ShardingProblem &problem,
-                    const SearchContext &context,
-                    const std::vector<UnitPtr> &wholes, SearchOutcome outcome) {
+                    const SearchContext &context, SearchOutcome outcome) {
   context.beginPhase("explaining the plan", kPlanEnd, 1);
   SearchResult result;
   result.plan = outcome.state->plan();
@@ -34,7 +33,8 @@ SearchResult finish(const ShardingProblem &problem,
       lowerBoundMs(problem, context.model, context.options.objective);
   result.explanation = std::move(outcome.explanation);
   for (const std::vector<std::string> &lines :
-       {explainCuts(*outcome.state, wholes), explainBottleneck(*outcome.state)})
+       {explainCuts(context, problem, result.plan),
+        explainBottleneck(*outcome.state)})
     result.explanation.insert(result.explanation.end(), lines.begin(),
                               lines.end());
   result.tried = std::move(outcome.tried);
@@ -93,7 +93,7 @@ Attempt attempt(const ShardingProblem &problem, const SearchContext &context,
         diagnoseFailure(context, *units, outcome.blocking.get()))};
   outcome.state.emplace(withEvenColumns(std::move(*outcome.state)));
   bool brokeRule = outcome.brokeRule;
-  SearchResult result = finish(problem, context, *units, std::move(outcome));
+  SearchResult result = finish(problem, context, std::move(outcome));
   // A search for many devices leaves millions of units, which take seconds to
   // free; this goes on reporting progress.
   context.store().clear([&] { context.deadlinePassed(); });

@@ -252,12 +252,14 @@ def test_explain_costs_each_cut_table_whole(run, tmp_path):
     whole = [ns.evaluate(problem, plan.replace(shards=[
         *plan.shards_of("tiny"), ns.Shard(table="big", rows=(0, 1_000_000), cols=(0, 128),
                                           devices=device)])).cost_ms for device in (0, 1)]
-    assert found["tables"][0]["other_ms"] == min(whole) > found["cost_ms"]
+    assert found["tables"][0]["other_ms"] == pytest.approx(min(whole))
+    assert min(whole) > found["cost_ms"]
     assert found["tables"][0]["other_device"] == whole.index(min(whole))
     # The search words the same of its own plan.
     sentence = next(one for one in run("explain", "cut.json", "--json").json["explanation"]
                     if one.startswith("table 'big'"))
     assert f"{min(whole):.3f} ms" in sentence
+    assert sentence.endswith("; " + found["tables"][0]["why"])
 
 
 def test_explain_of_a_whole_table(run, tmp_path):
@@ -272,7 +274,22 @@ def test_explain_when_a_whole_table_does_not_fit(run, tmp_path):
     cut_problem().replace(memory_model="weights_only", topology="2xCPU@300MiB").save(
         tmp_path / "tight.json")
     found = run("explain", "tight.json", "--json").json["tables"][0]
-    assert found["other_ms"] is None and "no device can hold it whole" in found["why"]
+    assert found["other_ms"] is None and found["other_device"] is None
+    assert found["why"] == ("whole, it needs 488.3 MiB, and no device has more than 300.0 MiB left "
+                            "for it")
+
+
+def test_explain_of_a_plan_with_snapshots(run, tmp_path):
+    """Both costs are means over the snapshots."""
+    problem = cut_problem().replace(snapshots=[
+        ns.Snapshot("day", features=[ns.FeatureStatistics("big_id", mean_pooling=90)]),
+        ns.Snapshot("night", features=[ns.FeatureStatistics("big_id", mean_pooling=1)])])
+    problem.save(tmp_path / "periods.json")
+    assert run("plan", "periods.json", "-o", "plan.json").code == 0
+    found = run("explain", "periods.json", "plan.json", "--json").json
+    table, = found["tables"]
+    change = table["other_ms"] / found["cost_ms"] - 1
+    assert f"({100 * change:+.1f} %), on device {table['other_device']}" in table["why"]
 
 
 def test_what_if_over_clusters(run):

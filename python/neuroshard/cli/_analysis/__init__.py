@@ -1,1 +1,1 @@
-"""What the commands compute: comparisons of plans, reasons, statistics, reserves, the check-up."""
+"""What the commands compute: comparisons of plans, statistics, reserves, the check-up."""

@@ -21,9 +21,10 @@ def command(plan: str | None, tables: tuple[str, ...], as_json: bool, **values: 
     is cut what a step would take if it were whole; for each --table that is whole what it would
     take elsewhere. All else stays as it is."""
     import neuroshard as ns
-    from neuroshard.cli._analysis import cuts, reasons
+    from neuroshard.cli._analysis.cuts import cuts_of
     from neuroshard.cli._input import input_files
     from neuroshard.cli._output import terminal
+    from neuroshard.planning import other_placements
 
     brought = input_files.load_plan(plan) if plan else None
     problem = workload.take(values)
@@ -36,14 +37,16 @@ def command(plan: str | None, tables: tuple[str, ...], as_json: bool, **values: 
     else:
         with terminal.searching("planning") as progress:
             result = ns.plan(problem, progress=progress, **model)
-    cuts = [one for one in cuts.cuts_of(problem, result.plan)
+    cuts = [one for one in cuts_of(problem, result.plan)
             if (one.table.name in tables if tables else one.kind != "whole")]
     with terminal.searching("explaining") as progress:
         found = []
-        for index, cut in enumerate(cuts):
-            found.append(reasons.reason_for(problem, result, cut, model))
+        for other in other_placements(problem, result.plan, [cut.table.name for cut in cuts],
+                                      **model):
+            found.append((cuts[len(found)], other))
             if progress:
-                progress(ns.Progress(0, (index + 1) / len(cuts), result.cost_ms, cut.table.name))
+                progress(ns.Progress(0, len(found) / len(cuts), result.cost_ms,
+                                     found[-1][0].table.name))
     if as_json:
         terminal.print_json(as_plain(result, found))
     else:
@@ -55,9 +58,10 @@ def as_plain(result: Any, found: list[Any]) -> dict[str, Any]:
 
     return {**json_results.summary(result), "explanation": list(result.explanation),
             "remarks": list(result.remarks),
-            "tables": [{"table": one.cut.table.name, "cut_by": one.cut.kind,
-                        "shards": json_results.whole(one.cut.shards), "other_ms": one.other_ms,
-                        "other_device": one.device, "why": one.text} for one in found]}
+            "tables": [{"table": cut.table.name, "cut_by": cut.kind,
+                        "shards": json_results.whole(cut.shards), "other_ms": other.cost_ms,
+                        "other_device": other.device, "why": other.text}
+                       for cut, other in found]}
 
 
 def print_reasons(problem: Any, result: Any, found: list[Any]) -> None:
@@ -70,9 +74,9 @@ def print_reasons(problem: Any, result: Any, found: list[Any]) -> None:
     if found:
         made = terminal.table("Tables", "table", "cut by", "pieces", "devices", "why", left=5,
                               long=("pieces", "why"))
-        for one in found:
-            made.add_row(escape(one.cut.table.name), one.cut.kind, one.cut.pieces,
-                         one.cut.devices, escape(one.text))
+        for cut, other in found:
+            made.add_row(escape(cut.table.name), cut.kind, cut.pieces, cut.devices,
+                         escape(other.text))
         out.print(made)
     else:
         out.print("No table is cut; --table explains one that is whole.")

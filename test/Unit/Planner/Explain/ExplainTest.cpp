@@ -106,11 +106,11 @@ TEST(ExplainTest, WithSnapshotsTheClaimIsTheMeanOverThem) {
   options.threads = 1;
   auto result = search(problem, *model, options);
   ASSERT_TRUE(result);
-  double claimed = 0;
+  double claimed = 0, percent = 0;
   for (const std::string &line : result->explanation)
     if (line.find("table 'big' is cut into") == 0)
       std::sscanf(line.substr(line.find("would take")).c_str(),
-                  "would take %lf", &claimed);
+                  "would take %lf ms (%lf %%)", &claimed, &percent);
   // The same by hand: the rest as it is, the whole on either device.
   double least = 1e300;
   for (int device : {0, 1}) {
@@ -121,6 +121,12 @@ TEST(ExplainTest, WithSnapshotsTheClaimIsTheMeanOverThem) {
     least = std::min(least, evaluate(problem, plan, *model, {}).costMs);
   }
   EXPECT_NEAR(claimed, least, 0.02 * least);
+  // So is the share by which it is more.
+  double now = result->breakdown.costMs;
+  double ofSummary =
+      evaluate(summarized(problem), result->plan, *model, {}).costMs;
+  ASSERT_GT(std::abs(now / ofSummary - 1), 0.005);
+  EXPECT_NEAR(percent, 100 * (claimed / now - 1), 0.1);
 }
 
 TEST(ExplainTest, ManyTablesShareLines) {

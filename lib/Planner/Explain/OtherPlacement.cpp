@@ -1,0 +1,266 @@
+//===- OtherPlacement.cpp - Cost of a plan with a table elsewhere ---------===//
+///
+/// \file
+/// The plan becomes a SearchState with a unit for each shard. Both costs come
+/// from such a state, so that their ratio compares like with like.
+//===----------------------------------------------------------------------===//
+
+#include "neuroshard/Planner/OtherPlacement.h"
+
+#include "Units/SearchOutcome.h"
+#include "neuroshard/Planner/Memory.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+using namespace neuroshard;
+
+namespace {
+
+/// Number of devices on which a table is tried: those with the least compute.
+constexpr size_t kMaxTried = 32;
+/// Smaller relative differences of cost are not mentioned.
+constexpr double kSame = 5e-4;
+
+/// The plan in place of a previous one tells the context which tables it cuts
+/// by columns, and so which shards exchange norms.
+SearchOptions optionsFor(const ShardingPlan &plan,
+                         const ObjectiveOptions &objective) {
+  SearchOptions options;
+  options.objective = objective;
+  options.threads = 1;
+  options.warmStart.emplace().previous = plan;
+  return options;
+}
+
+/// A unit for each shard, on the devices where the plan has it.
+std::vector<UnitPtr> unitsOf(const SearchContext &context,
+                             const ShardingPlan &plan) {
+  std::vector<UnitPtr> units;
+  units.reserve(plan.shards.size());
+  for (const Shard &placed : plan.shards) {
+    Shard shard = placed;
+    int device = Unit::kEverywhere;
+    if (!placed.replicated()) {
+      device = placed.devices.front();
+      shard.devices.clear();
+    }
+    units.push_back(makeUnit(context, {std::move(shard)}, device));
+  }
+  return units;
+}
+
+OtherPlacement none(std::string why) {
+  OtherPlacement result;
+  result.text = std::move(why);
+  return result;
+}
+
+} // namespace
+
+class OtherPlacements::Pricer {
+public:
+  Pricer(const ShardingProblem &problem, const ShardingPlan &plan,
+         const CostModel &model, const ObjectiveOptions &objective)
+      : options(optionsFor(plan, objective)), context(problem, model, options),
+        state(context, unitsOf(context, plan)), nowMs(state.costMs()),
+        unitsOfTable(problem.tables.size()) {
+    for (size_t i = 0; i < state.units().size(); ++i)
+      unitsOfTable[static_cast<size_t>(state.units()[i]->tables.front())]
+          .push_back(i);
+  }
+
+  double costMs() const { return nowMs; }
+  OtherPlacement whole(int table) const;
+
+private:
+  /// The plan without some tables, which are a unit to be placed.
+  struct Question {
+    UnitPtr unit;
+    SearchState state;
+    size_t index = 0;
+    /// The device on which all of them are whole now, or -1.
+    int now = -1;
+  };
+
+  std::vector<int> coLocatedWith(int table) const;
+  bool mayBeWhole(const std::vector<int> &tables) const;
+  int deviceOfWhole(const std::vector<int> &tables) const;
+  Question ask(const std::vector<int> &tables) const;
+  std::vector<int> devicesFor(const Question &question) const;
+  std::string whyNone(const Question &question) const;
+  OtherPlacement cheapest(Question &question,
+                          const std::vector<int> &devices) const;
+  std::string compare(const OtherPlacement &other) const;
+
+  const SearchOptions options;
+  const SearchContext context;
+  const SearchState state;
+  const double nowMs;
+  /// Indices of the units of each table.
+  std::vector<std::vector<size_t>> unitsOfTable;
+};
+
+/// The table first.
+std::vector<int> OtherPlacements::Pricer::coLocatedWith(int table) const {
+  std::vector<int> tables = {table};
+  int leader = context.rulesOf(table).coLocateLeader;
+  for (size_t i = 0; leader >= 0 && i < unitsOfTable.size(); ++i) {
+    int other = static_cast<int>(i);
+    if (other != table && context.rulesOf(other).coLocateLeader == leader)
+      tables.push_back(other);
+  }
+  return tables;
+}
+
+bool OtherPlacements::Pricer::mayBeWhole(const std::vector<int> &tables) const {
+  return std::ranges::all_of(tables, [&](int table) {
+    const TableRules &rules = context.rulesOf(table);
+    return !rules.fixed && rules.allows(ShardingKind::TableWise);
+  });
+}
+
+int OtherPlacements::Pricer::deviceOfWhole(
+    const std::vector<int> &tables) const {
+  int device = -1;
+  for (int table : tables) {
+    const std::vector<size_t> &units = unitsOfTable[static_cast<size_t>(table)];
+    device = state.deviceOf(units.front());
+    if (units.size() > 1 || device == Unit::kEverywhere)
+      return -1;
+  }
+  return device;
+}
+
+OtherPlacements::Pricer::Question
+OtherPlacements::Pricer::ask(const std::vector<int> &tables) const {
+  std::vector<Shard> wholes;
+  std::vector<size_t> pieces;
+  for (int table : tables) {
+    const std::vector<size_t> &units = unitsOfTable[static_cast<size_t>(table)];
+    pieces.insert(pieces.end(), units.begin(), units.end());
+    const Table &source = context.table(table);
+    wholes.push_back(
+        {.name = "",
+         .table = source.name,
+         .rowEnd = source.rows,
+         .colEnd = source.dim,
+         .devices = {},
+         .tier = state.units()[units.front()]->shards.front().tier});
+  }
+  std::sort(pieces.begin(), pieces.end());
+  Question question = {makeUnit(context, std::move(wholes)), state,
+                       pieces.front(), deviceOfWhole(tables)};
+  for (size_t i = pieces.size(); i-- > 1;)
+    question.state.erase(pieces[i]);
+  question.state.replace(question.index, {question.unit});
+  return question;
+}
+
+/// Devices with room on their hosts, too.
+std::vector<int>
+OtherPlacements::Pricer::devicesFor(const Question &question) const {
+  const SearchState &rest = question.state;
+  auto fitsOnHost = [&](int device) {
+    if (question.unit->footprint.hostBytes == 0)
+      return true;
+    DeviceTotals totals = rest.totals();
+    totals.add(device, *question.unit);
+    return totals.withinHostMemory();
+  };
+  std::vector<int> devices;
+  for (int device = 0; device < context.deviceCount; ++device)
+    if (device != question.now && rest.fits(device, *question.unit) &&
+        fitsOnHost(device))
+      devices.push_back(device);
+  size_t tried = std::min(devices.size(), kMaxTried);
+  std::ranges::partial_sort(
+      devices, devices.begin() + static_cast<std::ptrdiff_t>(tried), {},
+      [&](int device) {
+        return std::pair(rest.loadOf(device).compute.total(), device);
+      });
+  devices.resize(tried);
+  return devices;
+}
+
+/// Why devicesFor() is empty.
+std::string OtherPlacements::Pricer::whyNone(const Question &question) const {
+  const SearchState &rest = question.state;
+  std::optional<int64_t> room;
+  for (int device = 0; device < context.deviceCount; ++device)
+    if (device != question.now && rest.admits(device, *question.unit))
+      room = std::max(room.value_or(0), rest.freeBytes(device));
+  if (!room)
+    return "the rules for the table allow no such device";
+  int64_t needed = question.unit->peakBytes();
+  if (needed <= *room)
+    return "no host has " + formatBytes(question.unit->footprint.hostBytes) +
+           " left for it";
+  return "it needs " + formatBytes(needed) + ", and no device has more than " +
+         formatBytes(*room) + " left for it";
+}
+
+OtherPlacement
+OtherPlacements::Pricer::cheapest(Question &question,
+                                  const std::vector<int> &devices) const {
+  OtherPlacement best;
+  for (int device : devices) {
+    double costMs = question.state.costWith(device, *question.unit);
+    if (best.costMs && *best.costMs <= costMs)
+      continue;
+    best.costMs = costMs;
+    best.device = device;
+  }
+  // costWith() uses the summary, costMs() all snapshots.
+  if (!context.periods.empty()) {
+    question.state.place(question.index, best.device);
+    best.costMs = question.state.costMs();
+  }
+  return best;
+}
+
+std::string
+OtherPlacements::Pricer::compare(const OtherPlacement &other) const {
+  double change = *other.costMs / nowMs - 1;
+  if (std::abs(change) < kSame)
+    return "a step would take as long";
+  char share[32];
+  std::snprintf(share, sizeof share, " (%+.1f %%)", 100 * change);
+  return "a step would take " + formatMs(*other.costMs) + share +
+         ", on device " + std::to_string(other.device);
+}
+
+OtherPlacement OtherPlacements::Pricer::whole(int table) const {
+  if (context.rulesOf(table).fixed)
+    return none("its shards are written by hand");
+  std::vector<int> tables = coLocatedWith(table);
+  if (!mayBeWhole(tables))
+    return none("the rules for the table leave no other form");
+  Question question = ask(tables);
+  std::string form = question.now < 0 ? "whole" : "whole on another device";
+  for (size_t i = 1; i < tables.size(); ++i)
+    form += (i == 1 ? " with '" : ", '") + context.table(tables[i]).name + "'";
+  std::vector<int> devices = devicesFor(question);
+  if (devices.empty())
+    return none(question.now >= 0 && context.deviceCount == 1
+                    ? "there is one device"
+                    : form + ", " + whyNone(question));
+  OtherPlacement best = cheapest(question, devices);
+  best.text = form + ", " + compare(best);
+  return best;
+}
+
+OtherPlacements::OtherPlacements(const ShardingProblem &problem,
+                                 const ShardingPlan &plan,
+                                 const CostModel &model,
+                                 const ObjectiveOptions &objective)
+    : pricer(std::make_unique<Pricer>(problem, plan, model, objective)) {}
+
+OtherPlacements::~OtherPlacements() = default;
+
+double OtherPlacements::costMs() const { return pricer->costMs(); }
+
+OtherPlacement OtherPlacements::whole(int table) const {
+  return pricer->whole(table);
+}
