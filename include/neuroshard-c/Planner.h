@@ -74,7 +74,7 @@ NEUROSHARD_C_EXPORTED void neuroshardStringFree(char *text);
 ///     without one.
 /// \param progress      Called meanwhile, with `userData`; may be null.
 /// \param resultJson    Set to what `neuroshard plan --json` prints: "cost_ms",
-///     "lower_bound_ms", "breakdown", "memory", "explanation", ... and "plan"
+///     "lower_bound_ms", "breakdown", "memory", "buffers", ... and "plan"
 ///     (schema neuroshard.plan.v1); null when there is no plan.
 /// \param errorJson     Set to an object with "limit", "message", "details" and
 ///     "advice" when the call fails, to null otherwise. May be null.

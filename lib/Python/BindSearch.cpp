@@ -8,6 +8,7 @@
 #include "neuroshard/CostModel/Registry.h"
 #include "neuroshard/Planner/SearchOptionTable.h"
 #include "neuroshard/Planner/TerminalProgress.h"
+#include "neuroshard/Planner/Traffic.h"
 #include "neuroshard/Serialization/SearchJson.h"
 
 #include <nanobind/stl/shared_ptr.h>
@@ -128,6 +129,8 @@ std::string runInspect(const ShardingProblem &problem, const ShardingPlan &plan,
     nb::gil_scoped_release released;
     result.breakdown = evaluate(problem, plan, *model.model, options.objective);
     result.memory = planMemory(problem, plan.shards);
+    if (problem.target == Target::Native)
+      result.buffers = planBuffers(problem, plan.shards);
     result.lowerBoundMs =
         lowerBoundMs(problem, *model.model, options.objective);
   }

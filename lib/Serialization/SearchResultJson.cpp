@@ -1,6 +1,7 @@
 //===- SearchResultJson.cpp - Results of a search as JSON -----------------===//
 
 #include "PlanJson.h"
+#include "neuroshard/Artifact/BufferBytes.h"
 #include "neuroshard/Serialization/SearchJson.h"
 
 #include <algorithm>
@@ -65,6 +66,18 @@ static Json toJson(const MemoryReport &memory) {
   return {{"devices", std::move(devices)}, {"host_bytes", memory.hostBytes}};
 }
 
+/// By kind, one number for each device.
+static Json toJson(const std::vector<BufferBytes> &devices) {
+  Json kinds = Json::object();
+  for (size_t i = 0; i < kNumBufferKinds && !devices.empty(); ++i) {
+    auto kind = static_cast<BufferKind>(i);
+    Json &bytes = kinds[bufferName(kind)] = Json::array();
+    for (const BufferBytes &device : devices)
+      bytes.push_back(device[kind]);
+  }
+  return kinds;
+}
+
 static Json toJson(const Migration &migration) {
   Json moves = Json::array();
   for (const TableMove &move : migration.moves)
@@ -100,6 +113,7 @@ neuroshard::writeSearchResult(const SearchResult &result,
   json["seconds"] = result.seconds;
   json["breakdown"] = toJson(result.breakdown);
   json["memory"] = toJson(result.memory);
+  json["buffers"] = toJson(result.buffers);
   json["explanation"] = result.explanation;
   json["tried"] = result.tried;
   json["remarks"] = remarks;

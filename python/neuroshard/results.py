@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from neuroshard import _fields, _planner
@@ -128,7 +129,9 @@ class PlanResult(_fields.Record):
 
     lower_bound_ms: no plan costs less. explanation: one sentence per decision. tried: what was
     tried, with its cost. remarks: in which ways the problem lies outside the cost model's
-    range. migration: with a warm start.
+    range. migration: with a warm start. buffers: by kind, the bytes that each device takes beside
+    its tables for a step with as many ids as 99 % of the batches stay below (docs/memory.md);
+    empty unless the target is native.
     """
 
     plan: Plan
@@ -142,6 +145,7 @@ class PlanResult(_fields.Record):
     evaluations: int
     seconds: float
     migration: Migration | None = None
+    buffers: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     @property
     def cost_ms(self) -> float:
@@ -211,6 +215,7 @@ def result_of_plain(plain: dict[str, Any]) -> PlanResult:
         breakdown=breakdown_of_plain(plain["breakdown"]),
         memory=memory,
         migration=migration,
+        buffers={kind: tuple(devices) for kind, devices in plain["buffers"].items()},
         lower_bound_ms=plain["lower_bound_ms"] or 0.0,
         explanation=tuple(plain["explanation"]),
         tried=tuple(plain["tried"]),

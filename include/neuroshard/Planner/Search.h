@@ -3,6 +3,7 @@
 #ifndef NEUROSHARD_PLANNER_SEARCH_H
 #define NEUROSHARD_PLANNER_SEARCH_H
 
+#include "neuroshard/Artifact/BufferBytes.h"
 #include "neuroshard/Model/ShardingPlan.h"
 #include "neuroshard/Model/ShardingProblem.h"
 #include "neuroshard/Planner/CostModel.h"
@@ -120,6 +121,8 @@ struct SearchResult {
   ShardingPlan plan;
   CostBreakdown breakdown;
   MemoryReport memory;
+  /// planBuffers(); empty unless the target is native.
+  std::vector<BufferBytes> buffers;
   /// Never above the cost of the best plan there is.
   double lowerBoundMs = 0;
   /// One sentence per decision, with numbers.

@@ -58,7 +58,7 @@ std::vector<BufferBytes> planBuffers(const ShardingProblem &problem,
                                      std::span<const Shard> shards,
                                      const StepLoad &load);
 
-/// Of fullLoad().
+/// Of fullLoad(); with snapshots of their summary.
 std::vector<BufferBytes> planBuffers(const ShardingProblem &problem,
                                      std::span<const Shard> shards);
 

@@ -1,5 +1,4 @@
 //===- Printable.h - Control characters as escapes --------------*- C++ -*-===//
-//-*-===//
 ///
 /// \file
 /// Names from outside may have control characters, which a terminal obeys.

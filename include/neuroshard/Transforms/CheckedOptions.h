@@ -1,5 +1,4 @@
 //===- CheckedOptions.h - A pass that reads options strictly ----*- C++ -*-===//
-//-*-===//
 
 #ifndef NEUROSHARD_TRANSFORMS_CHECKEDOPTIONS_H
 #define NEUROSHARD_TRANSFORMS_CHECKEDOPTIONS_H

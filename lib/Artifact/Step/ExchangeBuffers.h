@@ -26,7 +26,10 @@ public:
       : ExchangeCounts(plan.exchanges[exchange], load.exchanges[exchange]),
         plan(plan), layout(layout), wire(elementBytes(plan.wireType)),
         isCast(plan.wireType != ElementType::F32), travels(count > 1),
-        devices(devices) {}
+        devices(devices) {
+    for (int64_t batch : this->load.batches)
+      bags += batch;
+  }
 
 protected:
   const ExchangeLookup &lookupOf(int32_t index) const {
@@ -37,7 +40,8 @@ protected:
   const ExchangeLayout &layout;
   int64_t wire;
   bool isCast;
-  bool travels; ///< there are other ranks.
+  bool travels;     ///< there are other ranks.
+  int64_t bags = 0; ///< samples of all ranks.
   std::vector<BufferBytes> &devices;
 };
 

@@ -28,20 +28,20 @@ public:
                      const ExchangeLayout &layout, const StepLoad &load,
                      size_t headerNumbers, std::vector<BufferBytes> &devices)
       : ExchangeBuffers(plan, exchange, layout, load, devices),
-        headerNumbers(headerNumbers) {
-    for (int64_t batch : this->load.batches)
-      bags += batch;
-  }
+        headerNumbers(headerNumbers) {}
 
   void add() {
-    for (size_t rank = 0; rank < count; ++rank) {
-      addPlaces(rank);
+    for (const DeviceRange &ranks : runs) {
+      addPlaces(ranks);
+      addPairs(ranks);
+    }
+    for (size_t owner = 0; owner < count; ++owner) {
+      devices[owner][BufferKind::ReceivedIds] +=
+          offsetBytes(layout.owners[owner]);
       if (travels)
-        devices[rank][BufferKind::Headers] +=
+        devices[owner][BufferKind::Headers] +=
             static_cast<int64_t>(count * headerNumbers) * kIndexBytes;
     }
-    for (size_t owner = 0; owner < count; ++owner)
-      addOwner(owner);
     if (!layout.relays.empty())
       addRelays();
     if (layout.hasReplicated)
@@ -53,42 +53,50 @@ public:
 private:
   /// Buckets of some rows note which ids they have taken, unless bags of
   /// results alone are asked for; means count the ids of each bag.
-  void addPlaces(size_t rank) {
-    int64_t &bytes = devices[rank][BufferKind::Places];
+  void addPlaces(const DeviceRange &ranks) {
+    int64_t bytes = 0;
     for (size_t b = 0; b < layout.buckets.size(); ++b) {
       const BucketLayout &bucket = layout.buckets[b];
       const ExchangeLookup &lookup = lookupOf(bucket.lookup);
       if (!bucket.whole && (!lookup.pooled() || lookup.weighted))
-        bytes += load.ids(rank, b) * kIndexBytes;
+        bytes += load.ids(ranks.begin, b) * kIndexBytes;
     }
     for (const ExchangeLookup &lookup : spec.lookups)
       if (lookup.pooling == Pooling::Mean)
-        bytes += load.batches[rank] * kFloatBytes;
+        bytes += load.batches[ranks.begin] * kFloatBytes;
+    for (size_t rank = ranks.begin; rank < ranks.end; ++rank)
+      devices[rank][BufferKind::Places] += bytes;
   }
 
-  void addOwner(size_t owner) {
-    const StreamSet &set = layout.owners[owner];
-    for (const DeviceRange &ranks : runs) {
-      int64_t ids = payloadBytes(set, ranks.begin);
+  /// What each owner has for all of these ranks, and each of them for all
+  /// owners.
+  void addPairs(const DeviceRange &ranks) {
+    int64_t ids = 0, direct = 0;
+    for (size_t owner = 0; owner < count; ++owner) {
+      const StreamSet &set = layout.owners[owner];
       Block block = blockOf(set, ranks.begin);
-      for (size_t rank = ranks.begin; rank < ranks.end; ++rank)
-        addPair(owner, rank, ids, block.size, block.directSize);
+      addToOwner(devices[owner],
+                 static_cast<int64_t>(ranks.size()) * block.size);
+      ids += payloadBytes(set, ranks.begin);
+      direct += block.directSize;
     }
-    devices[owner][BufferKind::ReceivedIds] += offsetBytes(set);
+    for (size_t rank = ranks.begin; rank < ranks.end; ++rank)
+      addToRank(devices[rank], ids, direct);
   }
 
-  void addPair(size_t owner, size_t rank, int64_t ids, int64_t values,
-               int64_t direct) {
-    BufferBytes &ofOwner = devices[owner], &ofRank = devices[rank];
-    ofRank[BufferKind::SentIds] += ids;
-    ofOwner[BufferKind::Partials] += values * kFloatBytes;
-    ofRank[BufferKind::Gradients] += direct * sentBytes();
+  void addToOwner(BufferBytes &bytes, int64_t values) const {
+    bytes[BufferKind::Partials] += values * kFloatBytes;
     if (!travels)
       return;
     if (isCast)
-      ofOwner[BufferKind::ReceivedGradients] += values * kFloatBytes;
+      bytes[BufferKind::ReceivedGradients] += values * kFloatBytes;
     if (isCast || !layout.relays.empty())
-      ofOwner[BufferKind::SentResults] += values * wire;
+      bytes[BufferKind::SentResults] += values * wire;
+  }
+
+  void addToRank(BufferBytes &bytes, int64_t ids, int64_t direct) const {
+    bytes[BufferKind::SentIds] += ids;
+    bytes[BufferKind::Gradients] += direct * sentBytes();
   }
 
   /// Where the bags of all ranks begin in each pooled stream.
@@ -157,7 +165,6 @@ private:
   int64_t sentBytes() const { return travels ? wire : kFloatBytes; }
 
   size_t headerNumbers; ///< of a header.
-  int64_t bags = 0;
 };
 
 /// The buffers of an update in the runtime on CPUs.

@@ -18,19 +18,13 @@ public:
   using ExchangeBuffers::ExchangeBuffers;
 
   void add() {
-    for (size_t rank = 0; rank < count; ++rank) {
-      addHeader(rank);
-      addPlaces(rank);
-      addStarts(rank);
-    }
+    addHeaders();
     for (size_t owner = 0; owner < count; ++owner)
-      for (const DeviceRange &ranks : runs) {
-        int64_t ids = unpackedIdBytes(layout.owners[owner], ranks.begin) +
-                      unpackedIdBytes(layout.locals[owner], ranks.begin);
-        int64_t values = paddedValues(layout.owners[owner], ranks.begin);
-        for (size_t rank = ranks.begin; rank < ranks.end; ++rank)
-          addPair(owner, rank, ids, values);
-      }
+      addStarts(owner);
+    for (const DeviceRange &ranks : runs) {
+      addPlaces(ranks);
+      addPairs(ranks);
+    }
     if (layout.hasReplicated)
       addCopies();
     if (spec.weighted)
@@ -38,18 +32,19 @@ public:
   }
 
 private:
-  void addHeader(size_t rank) {
+  void addHeaders() {
     size_t most = 0;
     for (size_t owner = 0; owner < count; ++owner)
       most = std::max(most, layout.owners[owner].streams.size() +
                                 layout.locals[owner].streams.size());
     int64_t numbers = kHeaderNumbers + static_cast<int64_t>(most);
-    devices[rank][BufferKind::Headers] +=
-        static_cast<int64_t>(count) * numbers * kIndexBytes * (travels ? 2 : 1);
+    for (BufferBytes &bytes : devices)
+      bytes[BufferKind::Headers] += static_cast<int64_t>(count) * numbers *
+                                    kIndexBytes * (travels ? 2 : 1);
   }
 
   /// Numbers of ids by bucket and bag, and the order of the ids in each layer.
-  void addPlaces(size_t rank) {
+  void addPlaces(const DeviceRange &ranks) {
     bool isSifted = false;
     int32_t layers = 1;
     int64_t ids = 0; // every id is in one bucket of the first layer
@@ -59,12 +54,13 @@ private:
           plan.tables[static_cast<size_t>(lookupOf(bucket.lookup).table)].rows;
       isSifted |= bucket.rows != Range{0, rows};
       layers = std::max(layers, bucket.layer + 1);
-      ids += bucket.layer == 0 ? load.ids(rank, b) : 0;
+      ids += bucket.layer == 0 ? load.ids(ranks.begin, b) : 0;
     }
     auto buckets = static_cast<int64_t>(layout.buckets.size());
-    devices[rank][BufferKind::Places] +=
-        kIndexBytes *
-        (buckets * (load.batches[rank] + 1) + (isSifted ? layers * ids : 0));
+    for (size_t rank = ranks.begin; rank < ranks.end; ++rank)
+      devices[rank][BufferKind::Places] +=
+          kIndexBytes * (buckets * (load.batches[ranks.begin] + 1) +
+                         (isSifted ? layers * ids : 0));
   }
 
   /// Where the ids of each bag, or stream, begin.
@@ -72,23 +68,43 @@ private:
     int64_t starts = 1;
     for (const StreamSet *set : {&layout.owners[owner], &layout.locals[owner]})
       for (const StreamLayout &stream : set->streams)
-        for (size_t rank = 0; rank < count; ++rank)
-          starts += stream.pooled ? load.batches[rank] : 1;
+        starts += stream.pooled ? bags : static_cast<int64_t>(count);
     devices[owner][BufferKind::ReceivedIds] += starts * kIndexBytes;
   }
 
-  void addPair(size_t owner, size_t rank, int64_t ids, int64_t values) {
-    BufferBytes &ofOwner = devices[owner], &ofRank = devices[rank];
-    ofRank[BufferKind::SentIds] += ids;
-    ofOwner[BufferKind::Partials] += values * kFloatBytes;
-    ofRank[BufferKind::Gradients] += values * kFloatBytes;
+  /// What each owner has for all of these ranks, and each of them for all
+  /// owners.
+  void addPairs(const DeviceRange &ranks) {
+    auto alike = static_cast<int64_t>(ranks.size());
+    int64_t allIds = 0, allValues = 0;
+    for (size_t owner = 0; owner < count; ++owner) {
+      int64_t ids = unpackedIdBytes(layout.owners[owner], ranks.begin) +
+                    unpackedIdBytes(layout.locals[owner], ranks.begin);
+      int64_t values = paddedValues(layout.owners[owner], ranks.begin);
+      addToOwner(devices[owner], alike * ids, alike * values);
+      allIds += ids;
+      allValues += values;
+    }
+    for (size_t rank = ranks.begin; rank < ranks.end; ++rank)
+      addToRank(devices[rank], allIds, allValues);
+  }
+
+  void addToOwner(BufferBytes &bytes, int64_t ids, int64_t values) const {
+    bytes[BufferKind::Partials] += values * kFloatBytes;
     if (!travels)
       return;
-    ofOwner[BufferKind::ReceivedIds] += ids;
-    ofRank[BufferKind::ReceivedResults] += values * wire;
-    ofOwner[BufferKind::ReceivedGradients] += values * (wire + castBytes());
-    ofOwner[BufferKind::SentResults] += values * (isCast ? wire : 0);
-    ofRank[BufferKind::SentGradients] += values * (isCast ? wire : 0);
+    bytes[BufferKind::ReceivedIds] += ids;
+    bytes[BufferKind::ReceivedGradients] += values * (wire + castBytes());
+    bytes[BufferKind::SentResults] += values * (isCast ? wire : 0);
+  }
+
+  void addToRank(BufferBytes &bytes, int64_t ids, int64_t values) const {
+    bytes[BufferKind::SentIds] += ids;
+    bytes[BufferKind::Gradients] += values * kFloatBytes;
+    if (!travels)
+      return;
+    bytes[BufferKind::ReceivedResults] += values * wire;
+    bytes[BufferKind::SentGradients] += values * (isCast ? wire : 0);
   }
 
   /// Results and gradients of replicated tables; those of the rank with most
@@ -110,18 +126,21 @@ private:
 
   /// A value of each id and entry goes back to the rank of the sample.
   void addSampleWeights() {
-    for (size_t owner = 0; owner < count; ++owner) {
-      int64_t computed = 0;
-      for (size_t rank = 0; rank < count; ++rank) {
-        int64_t values = valuesOf(layout.owners[owner], rank);
-        if (rank == owner)
-          values += valuesOf(layout.locals[owner], rank);
-        computed += values;
-        if (travels)
-          devices[rank][BufferKind::SampleWeights] += values * kFloatBytes;
+    auto add = [&](size_t device, int64_t values) {
+      devices[device][BufferKind::SampleWeights] += values * kFloatBytes;
+    };
+    for (const DeviceRange &ranks : runs) {
+      int64_t all = 0;
+      for (size_t owner = 0; owner < count; ++owner) {
+        int64_t values = valuesOf(layout.owners[owner], ranks.begin);
+        add(owner, static_cast<int64_t>(ranks.size()) * values);
+        all += values;
       }
-      devices[owner][BufferKind::SampleWeights] += computed * kFloatBytes;
+      for (size_t rank = ranks.begin; travels && rank < ranks.end; ++rank)
+        add(rank, all);
     }
+    for (size_t rank = 0; rank < count; ++rank)
+      add(rank, (travels ? 2 : 1) * valuesOf(layout.locals[rank], rank));
   }
 
   int64_t valuesOf(const StreamSet &set, size_t rank) const {

@@ -185,16 +185,18 @@ StepLoad neuroshard::fullLoad(const ShardingProblem &problem,
     return samples * p99Pooling(feature);
   };
   StepLoad load = spreadEvenly(problem, plan, layouts, idsOf, roundedUp);
-  load.distinctRows = [&problem, idsOf](int32_t index, const Range &rows) {
+  std::vector<std::vector<int>> features = featuresOfTables(problem);
+  load.distinctRows = [&problem, idsOf, features](int32_t index,
+                                                  const Range &rows) {
     const Table &table = problem.tables[static_cast<size_t>(index)];
     double share =
         static_cast<double>(rows.size()) / static_cast<double>(table.rows);
     int64_t ids = 0;
-    for (const Feature &feature : problem.features)
-      if (feature.table == index)
-        ids += roundedUp(
-            share * idsOf(feature,
-                          static_cast<double>(featureBatch(problem, feature))));
+    for (int each : features[static_cast<size_t>(index)]) {
+      const Feature &feature = problem.features[static_cast<size_t>(each)];
+      ids += roundedUp(share * idsOf(feature, static_cast<double>(featureBatch(
+                                                  problem, feature))));
+    }
     return std::min(ids, rows.size());
   };
   return load;
@@ -233,6 +235,8 @@ std::vector<BufferBytes> neuroshard::planBuffers(const ShardingProblem &problem,
 std::vector<BufferBytes>
 neuroshard::planBuffers(const ShardingProblem &problem,
                         std::span<const Shard> shards) {
+  if (!problem.snapshots.empty())
+    return planBuffers(summarized(problem), shards);
   ExchangePlan plan = exchangePlan(problem, shards);
   std::vector<ExchangeLayout> layouts = makeLayouts(plan);
   return stepBuffers(plan, layouts, fullLoad(problem, plan, layouts),

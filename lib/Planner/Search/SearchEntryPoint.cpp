@@ -7,6 +7,7 @@
 #include "WarmStart.h"
 #include "neuroshard/Planner/Search.h"
 #include "neuroshard/Planner/SearchOptionTable.h"
+#include "neuroshard/Planner/Traffic.h"
 #include "neuroshard/Planner/Verify.h"
 
 #include <algorithm>
@@ -90,8 +91,10 @@ neuroshard::search(const ShardingProblem &problem, const CostModel &model,
         return searchBothWays(problem, *grouped, model, options);
     return runSearch(problem, model, options, runAlgorithm);
   }();
-  // The time of the whole search, not of its last part.
-  if (result)
-    result->plan.provenance.settings = provenanceSettings(problem, options);
+  if (!result)
+    return result;
+  if (problem.target == Target::Native)
+    result->buffers = planBuffers(problem, result->plan.shards);
+  result->plan.provenance.settings = provenanceSettings(problem, options);
   return result;
 }

@@ -45,6 +45,33 @@ def test_plan_as_json(run):
     assert ns.Plan.from_json(json.dumps(found["plan"])) == expected.plan
     assert [one["peak_bytes"] for one in found["memory"]["devices"]] == [
         one.peak_bytes for one in expected.memory.devices]
+    assert found["buffers"] == {kind: list(one) for kind, one in expected.buffers.items()}
+
+
+def test_plan_shows_the_buffers_of_a_step_by_kind(run, tmp_path):
+    """By hand: 'b' lies whole on device 1 and has 32 samples of 3 ids and 8 columns in f32."""
+    problem = ns.ShardingProblem(
+        tables=[ns.Table("a", 100, 4), ns.Table("b", 100, 8)],
+        features=[ns.Feature("f", "a"), ns.Feature("g", "b", mean_pooling=3)], batch=32,
+        topology="2xCPU@4GiB")
+    problem.save(tmp_path / "two.json")
+    ns.Plan(device_count=2, shards=[
+        ns.Shard(table="a", rows=(0, 100), cols=(0, 4), devices=0),
+        ns.Shard(table="b", rows=(0, 100), cols=(0, 8), devices=1)]).save(tmp_path / "plan.json")
+    found = run("plan", "two.json", "--given", "plan.json", "--json").json["buffers"]
+    assert all(len(devices) == 2 for devices in found.values())
+    assert found["partials"] == [32 * 4 * 4, 32 * 8 * 4]
+    assert found["headers"] == [2 * 48] * 2
+    assert found["norms"] == [0, 0]
+    shown = run("plan", "two.json", "--given", "plan.json").out
+    lines = shown.split("Buffers of a step")[1].split("No table is cut")[0].splitlines()
+    rows = {line.split("  ")[0]: line.split("  ")[1:] for line in lines if line.strip()}
+    assert list(rows) == ["kind", *(kind.replace("_", " ") for kind, devices in found.items()
+                                    if any(devices))]
+    assert [one.strip() for one in rows["partials"] if one] == ["1.0 KiB", "1", "768 B"]
+    # Buffers of others' steps are not known.
+    foreign = run("plan", "two.json", "--given", "plan.json", "--target", "torchrec-1.9")
+    assert foreign.code == 0 and "Buffers" not in foreign.out
 
 
 def test_plan_from_a_previous_one(run):

@@ -20,6 +20,7 @@ def whole(record: Any) -> Any:
 
 def result(found: ns.PlanResult) -> dict[str, Any]:
     return {**summary(found), "breakdown": whole(found.breakdown), "memory": whole(found.memory),
+            "buffers": {kind: list(devices) for kind, devices in found.buffers.items()},
             "explanation": list(found.explanation), "tried": list(found.tried),
             "remarks": list(found.remarks), "stop_reason": found.stop_reason,
             "evaluations": found.evaluations,

@@ -21,6 +21,7 @@ WIDE = 124
 def print_result(out: Console, problem: ns.ShardingProblem, result: ns.PlanResult) -> None:
     print_summary(out, problem, result)
     print_devices(out, problem, result)
+    print_buffers(out, result)
     print_cuts(out, cuts_of(problem, result.plan))
     if result.explanation:
         out.print("[bold]Why[/bold]")
@@ -63,6 +64,18 @@ def print_devices(out: Console, problem: ns.ShardingProblem, result: ns.PlanResu
     if len(numbers) < result.plan.device_count:
         out.print(f"  ... the {len(numbers)} of {result.plan.device_count} devices that compute "
                   "longest; --json has all")
+
+
+def print_buffers(out: Console, result: ns.PlanResult) -> None:
+    if not result.buffers:
+        return
+    made = terminal.table("Buffers of a step", "kind", "largest", "on device", "mean")
+    for kind, devices in result.buffers.items():
+        largest = max(devices)
+        if largest:
+            made.add_row(kind.replace("_", " "), terminal.size(largest),
+                         str(devices.index(largest)), terminal.size(sum(devices) / len(devices)))
+    out.print(made)
 
 
 def print_columns(out: Console, title: str, devices: list[int], columns: dict[str, list[str]],
