@@ -20,7 +20,8 @@ int main(int argc, char **argv) {
         << ": is the input, too; expected another file after -o\n";
     return EXIT_FAILURE;
   }
-  neuroshard::WriteFailure failure("neuroshard-opt", output);
+  // The standard output is flushed after main().
+  static neuroshard::WriteFailure failure("neuroshard-opt", output);
   return mlir::asMainReturnCode(
       mlir::MlirOptMain(argc, argv, input, output, registry));
 }

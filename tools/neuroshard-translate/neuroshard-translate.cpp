@@ -47,8 +47,9 @@ int main(int argc, char **argv) {
     return EXIT_FAILURE;
   }
   neuroshard::registerTranslations();
-  neuroshard::WriteFailure failure("neuroshard-translate",
-                                   output.empty() ? "-" : output.str());
+  // The standard output is flushed after main().
+  static neuroshard::WriteFailure failure("neuroshard-translate",
+                                          output.empty() ? "-" : output.str());
   return mlir::failed(mlir::mlirTranslateMain(
       argc, argv, "NeuroShard workload and plan translation driver"));
 }

@@ -1,7 +1,9 @@
 """Outputs onto a full disk: one error that names the file and the cause, and no partial file."""
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -26,6 +28,7 @@ WRITERS = {
     "plan": (sys.executable, "-m", "neuroshard", "plan", "problem.json"),
     "html": (sys.executable, "-m", "neuroshard", "plan", "problem.json", "--html"),
 }
+PACKAGE = Path(os.environ["NEUROSHARD_BUILD_DIR"], "python")
 # MLIR's driver empties its output before it reads the input.
 KEEP_NOTHING = ("opt", "translate")
 
@@ -45,7 +48,8 @@ def folder(tmp_path, monkeypatch):
 def test_a_full_disk(writer, folder):
     place = ["disk/out"] if writer == "html" else ["-o", "disk/out"]
     done = subprocess.run(["unshare", "--map-root-user", "--mount", "sh", "-c", FULL, "sh",
-                           *WRITERS[writer], *place], capture_output=True, text=True, check=False)
+                           *WRITERS[writer], *place], capture_output=True, text=True, check=False,
+                          env={**os.environ, "PYTHONPATH": str(PACKAGE)})
     if done.returncode == 99 or "unshare" in done.stderr:
         pytest.skip(f"no disk of a chosen size: {done.stderr}")
     message, *left = done.stderr.splitlines()
