@@ -21,7 +21,8 @@ constexpr float kUntouched = 1234.5f;
 class AlignedFloats {
 public:
   explicit AlignedFloats(size_t count)
-      : memory(static_cast<float *>(std::aligned_alloc(64, count * 4))) {
+      : memory(static_cast<float *>(
+            std::aligned_alloc(64, (count * sizeof(float) + 63) / 64 * 64))) {
     std::fill_n(memory.get(), count, kUntouched);
   }
   float *data() { return memory.get(); }
