@@ -63,6 +63,8 @@ void setGradient(Device &device, Routed &routed, Partials &gradients,
   PhaseTimer timer(device.figures, Phase::Gradients);
   auto index = static_cast<size_t>(lookup);
   const LookupState &state = routed.lookups[index];
+  if (state.resultRows == 0)
+    return; // the gradient may be null
   const ExchangeLookup &spec =
       device.manifest().exchanges[routed.exchange].lookups[index];
   int64_t dim = device.manifest().tables[spec.table].dim;

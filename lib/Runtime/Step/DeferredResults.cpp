@@ -65,8 +65,9 @@ std::vector<bool> writeDirectly(Device &device, const Routed &routed,
     if (target.type != ElementType::F32 ||
         !isDirect(device, routed, static_cast<int32_t>(target.lookup)))
       continue;
-    addDirect(device, routed, static_cast<size_t>(target.lookup),
-              reinterpret_cast<float *>(target.out), parts);
+    if (routed.batch > 0) // else the result may be null
+      addDirect(device, routed, static_cast<size_t>(target.lookup),
+                reinterpret_cast<float *>(target.out), parts);
     written[i] = true;
   }
   device.backend->lookUp(parts, /*isRead=*/false);

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "EntryLookups.h"
 #include "Exchange/Blocks.h"
 #include "Exchange/IdExchange.h"
-#include "EntryLookups.h"
 #include "Steps.h"
 
 namespace neuroshard::runtime {

@@ -41,6 +41,8 @@ public:
         moves(moves) {}
 
   void add() {
+    if (state.resultRows == 0)
+      return; // the result may be null
     if (!spec.pooled())
       return addUnpooled();
     if (result.replicated)
