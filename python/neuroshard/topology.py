@@ -119,14 +119,14 @@ class Topology(_fields.Record):
             raise ValueError("devices: the topology's devices differ, so it cannot be "
                              "scaled to a number of devices; give a topology instead")
         (device_class, memory), = kinds
-        made = Topology.parse(f"{count}x{device_class}@{memory}")
+        made = Topology.parse(f"{count}x{device_class}@{memory}B")
         if count == self.device_count:
             return self
         groups = self.levels[-1].groups
         if len(groups) > 1 or groups[0] >= made.levels[-1].groups[0]:
             size = max(groups)
             nodes = [min(size, count - first) for first in range(0, count, size)]
-            made = Topology.parse(f"1x{'+'.join(map(str, nodes))}x{device_class}@{memory}")
+            made = Topology.parse(f"1x{'+'.join(map(str, nodes))}x{device_class}@{memory}B")
         links = {level.name: level for level in self.levels}
         links[made.levels[-1].name] = self.levels[-1]
         levels = tuple(

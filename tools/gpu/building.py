@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 CUDA, SORT = LIBRARIES = ("libneuroshard_cuda.so", "libneuroshard_cuda_sort.so")
 # Files of lib/Runtime that are part of the CUDA runtime, too.
-SHARED = ("Memory/BufferPool.cpp", "Memory/PageBlock.cpp", "Device/ThreadPool.cpp")
+SHARED = ("Host/BufferPool.cpp", "Host/PageBlock.cpp", "Host/ThreadPool.cpp")
 
 
 class BuildError(Exception):

@@ -83,7 +83,7 @@ std::unique_ptr<CostModel> mustMakeFor(const std::string &name,
   Topology &topology = problem.topology;
   if (name == kMeasured)
     topology = *parseTopology(
-        format("%zux%s@%lld", topology.devices.size(), kCpuClass.data(),
+        format("%zux%s@%lldB", topology.devices.size(), kCpuClass.data(),
                static_cast<long long>(topology.devices.front().memoryBytes)));
   return mustMake(name, topology);
 }

@@ -11,7 +11,9 @@
 #include "neuroshard/Support/Printable.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
+#include <cstdlib>
 #include <set>
 #include <string>
 #include <string_view>
@@ -57,6 +59,14 @@ inline bool isOfOtherBase(std::string_view value) {
          value.find_first_not_of("0123456789abcdefABCDEF", 2) == npos;
 }
 
+/// Whether a value is a decimal number that no f64 can hold, which LLVM takes
+/// for infinity: 1e400.
+inline bool isTooLarge(std::string_view value) {
+  return !value.empty() &&
+         value.find_first_not_of("0123456789.eE+-") == std::string_view::npos &&
+         std::isinf(std::strtod(std::string(value).c_str(), nullptr));
+}
+
 /// Why options are refused; "" if they are not.
 inline std::string optionTextError(std::string_view text) {
   std::set<std::string_view> seen;
@@ -75,6 +85,9 @@ inline std::string optionTextError(std::string_view text) {
       return about +
              ": expected a decimal number without leading zeros, "
              "got: '" +
+             printable(value) + "'";
+    if (isTooLarge(value))
+      return about + ": expected a number up to 1.7e308, got: '" +
              printable(value) + "'";
   }
 }

@@ -33,4 +33,11 @@ TEST(OptionText, OtherBasesAreRefused) {
             "got: '010'");
 }
 
+TEST(OptionText, NumbersBeyondF64AreRefused) {
+  for (const char *bad : {"1e400", "-1e400", "1e+309"})
+    EXPECT_NE(optionTextError(std::string("deadline-s=") + bad), "") << bad;
+  for (const char *good : {"1e30", "1e-400", "inf", "1e400x"})
+    EXPECT_EQ(optionTextError(std::string("deadline-s=") + good), "") << good;
+}
+
 } // namespace

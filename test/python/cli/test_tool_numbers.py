@@ -115,12 +115,12 @@ def test_numbers_of_passes(tmp_path):
     assert len(rows) > 10
     chooser = random.Random(f"passes {matrix.seed()}")
     context = {"published": "algorithm=published", "dreamshard": "algorithm=dreamshard",
-               "": "", "step": ""}
+               "horizon_steps": f"previous={plan}", "tolerance": f"previous={plan}"}
     for row in rows:
         value = chooser.choice(("x", "nan", "1e400", HUGE, "-1e30", "1e30"))
         if row["kind"] == "number" and value == HUGE:
             value = "1e400"
-        setting = context.get(row["scope"], f"previous={plan}")
+        setting = context.get(row["scope"], context.get(row["key"], ""))
         done = run(artifact.tool("neuroshard-opt"), model,
                    f"--neuroshard-plan={setting} {row['flag']}={value}")
         assert done.returncode == 1 and row["flag"] in done.stderr, (row, value, done.stderr)

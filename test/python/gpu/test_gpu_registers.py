@@ -28,7 +28,8 @@ KNOWN_STACK_BYTES = 8
 def is_known(kernel, dim, element, optimizer, pooling):
     known = {"nsg_update": optimizer == "rowwise_adagrad" and element != "f32"
              and dim in (100, 256),
-             "nsg_lookup": dim == 1024 and element == "f32" and pooling == ("sum", False)}
+             "nsg_lookup": dim in (256, 1024) and element == "f32"
+             and pooling == ("sum", False)}
     return (known.get(kernel.name, False) and 0 < kernel.stack_bytes <= KNOWN_STACK_BYTES
             and kernel.registers <= check_sass.LIMITS[kernel.name].registers)
 
