@@ -199,8 +199,8 @@ TEST(JsonTest, FieldsGivenTwiceAreRefused) {
 
 /// A search request holds a plan, which is read by the plan's reader.
 TEST(JsonTest, ErrorsOfAPlanInARequestAreThoseOfThePlan) {
-  ShardingPlan plan = makePlan(
-      twoTables(), {makeShard("a", "a", 0, 1000, 0, 16, {0})});
+  ShardingPlan plan =
+      makePlan(twoTables(), {makeShard("a", "a", 0, 1000, 0, 16, {0})});
   Expected<SearchRequest> request =
       parseSearchRequest(R"({"previous": )" + writePlan(plan) + "}");
   ASSERT_TRUE(request);
