@@ -4,7 +4,7 @@
 // configures a model. Operators take values only, so a model is passed by name.
 // `token` stands for the contents of the tables: embeddings_update is declared
 // to change it, so that no tracer moves a lookup over an update. Python
-// registers shapes for tracing, autograd, and the kernel of embeddings_update,
+// registers shapes for tracing and the kernel of embeddings_update,
 // which asks for the learning rate and calls update_at_rate.
 //
 //===----------------------------------------------------------------------===//

@@ -1,4 +1,4 @@
-//===- WriteFailure.h - Says which output cannot be written -----*- C++ -*-===//
+//===- WriteFailure.h - Errors of outputs that LLVM writes ------*- C++ -*-===//
 ///
 /// \file
 /// LLVM's tools end with "IO failure on output stream" on a full disk, without

@@ -1,4 +1,4 @@
-//===- IdHeader.h - What ranks tell each other before the ids ---*- C++ -*-===//
+//===- IdHeader.h - Header of the exchange of ids ---------------*- C++ -*-===//
 //
 // The numbers that one rank sends to another before its ids: i64 each, first
 // those of the enumeration, then the ids of each stream that the receiver

@@ -1,4 +1,4 @@
-//===- Backend.h - What a step asks of a device -----------------*- C++ -*-===//
+//===- Backend.h - Interface to a device's memory and kernels ---*- C++ -*-===//
 //
 // The schedule of a step (lib/Runtime/Exchange, lib/Runtime/Step) knows where
 // every value of a batch lies, and reads and writes none. A backend does that,
@@ -6,7 +6,7 @@
 //
 // Pointers are to memory of the backend, unless a comment says that the host
 // reads them. Calls take effect in the order in which they are made; only
-// IdPacker::count and what it says so wait for their end. Lists that are passed
+// those that say so wait for their end. Lists that are passed
 // may be destroyed after the call. Errors are RuntimeErrors.
 //
 //===----------------------------------------------------------------------===//

@@ -5,7 +5,7 @@
 #include "ProgramSpec.h"
 
 #include "neuroshard/Conversion/Passes.h"
-#include "neuroshard/Support/OptionText.h"
+#include "neuroshard/Dialect/CheckedOptions.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -41,17 +41,8 @@ FailureOr<GpuProgram> convertToGpu(ModuleOp module, StringRef program,
 }
 
 namespace {
-struct ConvertToGpu : impl::ConvertToGpuBase<ConvertToGpu> {
-  using ConvertToGpuBase::ConvertToGpuBase;
-
-  LogicalResult initializeOptions(
-      StringRef text,
-      function_ref<LogicalResult(const Twine &)> errorHandler) override {
-    std::string error = optionTextError(text);
-    if (!error.empty())
-      return errorHandler(error);
-    return ConvertToGpuBase::initializeOptions(text, errorHandler);
-  }
+struct ConvertToGpu : CheckedOptions<impl::ConvertToGpuBase<ConvertToGpu>> {
+  using CheckedOptions::CheckedOptions;
 
   void runOnOperation() override {
     if (failed(convertToGpu(getOperation(), program, {output, smallRows})))

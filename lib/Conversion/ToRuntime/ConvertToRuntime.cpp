@@ -13,7 +13,7 @@
 #include "neuroshard/Conversion/Grid.h"
 #include "neuroshard/Conversion/Jagged/Jagged.h"
 #include "neuroshard/Conversion/Native/Pipeline.h"
-#include "neuroshard/Support/OptionText.h"
+#include "neuroshard/Dialect/CheckedOptions.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -52,17 +52,9 @@ static void eraseDeclarations(ModuleOp module) {
 }
 
 namespace {
-struct ConvertToRuntime : impl::ConvertToRuntimeBase<ConvertToRuntime> {
-  using ConvertToRuntimeBase::ConvertToRuntimeBase;
-
-  LogicalResult initializeOptions(
-      StringRef text,
-      function_ref<LogicalResult(const Twine &)> errorHandler) override {
-    std::string error = optionTextError(text);
-    if (!error.empty())
-      return errorHandler(error);
-    return ConvertToRuntimeBase::initializeOptions(text, errorHandler);
-  }
+struct ConvertToRuntime
+    : CheckedOptions<impl::ConvertToRuntimeBase<ConvertToRuntime>> {
+  using CheckedOptions::CheckedOptions;
 
   void runOnOperation() override {
     ModuleOp module = getOperation();

@@ -1,4 +1,4 @@
-//===- GradientOffsets.cpp - Where the gradients of ids are ---------------===//
+//===- GradientOffsets.cpp - Offsets of the gradients of ids --------------===//
 
 #include "GradientOffsets.h"
 

@@ -1,4 +1,4 @@
-//===- GradientOffsets.h - Where the gradients of ids are -------*- C++ -*-===//
+//===- GradientOffsets.h - Offsets of the gradients of ids ------*- C++ -*-===//
 //
 // Kernels address gradients as offsets from one pointer, in floats. That is the
 // lowest address of all that they read, whatever messages those are in.

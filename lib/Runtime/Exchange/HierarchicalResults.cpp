@@ -9,6 +9,8 @@
 #include "Blocks.h"
 #include "HierarchicalAllToAll.h"
 
+#include <utility>
+
 namespace neuroshard::runtime {
 namespace {
 

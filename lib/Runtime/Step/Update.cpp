@@ -6,6 +6,8 @@
 #include "neuroshard/Runtime/OptimizerStepSize.h"
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 
 namespace neuroshard::runtime {
 

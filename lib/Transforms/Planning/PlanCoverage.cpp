@@ -1,4 +1,4 @@
-//===- PlanCoverage.cpp - Whether shards fill their tables ----------------===//
+//===- PlanCoverage.cpp - Check that shards cover tables exactly once -----===//
 
 #include "PlanCoverage.h"
 

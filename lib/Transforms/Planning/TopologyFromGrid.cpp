@@ -2,10 +2,10 @@
 
 #include "neuroshard/Transforms/Passes.h"
 
+#include "neuroshard/Dialect/CheckedOptions.h"
 #include "neuroshard/Model/DeviceClass.h"
 #include "neuroshard/Model/Limits.h"
 #include "neuroshard/Support/Printable.h"
-#include "neuroshard/Transforms/CheckedOptions.h"
 #include "neuroshard/Transforms/FindPlan.h"
 #include "neuroshard/Transforms/PlannerConversion.h"
 

@@ -2,8 +2,8 @@
 
 #include "Levels.h"
 #include "PlacedTables.h"
+#include "neuroshard/Dialect/CheckedOptions.h"
 #include "neuroshard/Planner/Verify.h"
-#include "neuroshard/Transforms/CheckedOptions.h"
 #include "neuroshard/Transforms/EmitDiagnostics.h"
 #include "neuroshard/Transforms/FindPlan.h"
 #include "neuroshard/Transforms/Passes.h"

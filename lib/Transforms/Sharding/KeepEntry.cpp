@@ -2,9 +2,9 @@
 
 #include "neuroshard/Transforms/KeepEntry.h"
 
+#include "neuroshard/Dialect/CheckedOptions.h"
 #include "neuroshard/Dialect/NeuroShard.h"
 #include "neuroshard/Support/Printable.h"
-#include "neuroshard/Transforms/CheckedOptions.h"
 #include "neuroshard/Transforms/Passes.h"
 
 #include "llvm/ADT/SetVector.h"

@@ -1,7 +1,7 @@
 //===- Outline.cpp - Move the lookups into functions of their own ---------===//
 
+#include "neuroshard/Dialect/CheckedOptions.h"
 #include "neuroshard/Support/Printable.h"
-#include "neuroshard/Transforms/CheckedOptions.h"
 #include "neuroshard/Transforms/KeepEntry.h"
 #include "neuroshard/Transforms/Passes.h"
 #include "neuroshard/Transforms/StepFunctions.h"

@@ -2,7 +2,7 @@
 
 #include "Bundles.h"
 #include "Sharder.h"
-#include "neuroshard/Transforms/CheckedOptions.h"
+#include "neuroshard/Dialect/CheckedOptions.h"
 #include "neuroshard/Transforms/FindPlan.h"
 #include "neuroshard/Transforms/Passes.h"
 

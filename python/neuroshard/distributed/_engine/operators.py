@@ -1,11 +1,10 @@
-"""torch.ops.neuroshard.embeddings_*: shapes for tracing, autograd, the learning rate of updates.
+"""torch.ops.neuroshard.embeddings_*: shapes for tracing, the learning rate of updates.
 
 The operators themselves are C++ (lib/RuntimeTorch). They take the name of a model, since operators
 of a traced program take values only. `token` stands for the contents of the tables:
-embeddings_update changes it, so that no tracer moves a lookup past an update. `anchor` requires a
-gradient and never gets one: with it autograd calls the backward of lookups without another input to
-differentiate; None: no backward follows. The learning rate is not an argument, since a traced
-program would keep the value of its trace: each update asks for it."""
+embeddings_update changes it, so that no tracer moves a lookup past an update. With `anchor`
+autograd calls the backward (Autograd.cpp); None: no backward follows. The learning rate is not an
+argument, since a traced program would keep the value of its trace: each update asks for it."""
 
 from __future__ import annotations
 
@@ -95,27 +94,6 @@ def _wait(model, token, ticket, ids, offsets, weights, anchor):
 
 def _update(model, token, ticket, gradients, ids):
     return torch.empty(ids.shape[0], dtype=torch.float32, device=ids.device)
-
-
-def _save(ctx, inputs, output):
-    model, token, ticket, ids, _, weights, _ = inputs
-    ctx.save_for_backward(ticket, ids)
-    # Kept outside autograd, which refuses tensors that a backward has changed.
-    ctx.token, ctx.model = token, model
-    ctx.weighted = weights is not None
-    ctx.shapes = [(result.shape, result.dtype, result.device) for result in output]
-
-
-def _backward(ctx, gradients, update="embeddings_update"):
-    ticket, ids = ctx.saved_tensors
-    # A result that the loss does not read has no gradient; zeros stand for it.
-    gradients = [torch.zeros(shape, dtype=dtype, device=device) if gradient is None
-                 else gradient.contiguous()
-                 for gradient, (shape, dtype, device) in zip(gradients, ctx.shapes)]
-    update = getattr(torch.ops.neuroshard, update)
-    of_weights = update(ctx.model, ctx.token, ticket, gradients, ids)
-    wanted = ctx.weighted and ctx.needs_input_grad[5]
-    return None, None, None, None, None, of_weights if wanted else None, None
 
 
 def register() -> None:

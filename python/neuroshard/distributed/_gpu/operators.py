@@ -7,7 +7,7 @@ from __future__ import annotations
 import ctypes
 import weakref
 from collections.abc import Sequence
-from functools import cache, partial
+from functools import cache
 from typing import Protocol
 
 import torch
@@ -88,6 +88,26 @@ def _update_shape(model, token, ticket, gradients, ids):
     return torch.empty(ids.shape[0], dtype=torch.float32, device=ids.device)
 
 
+def _save(ctx, inputs, output):
+    model, token, ticket, ids, _, weights, _ = inputs
+    ctx.save_for_backward(ticket, ids)
+    # Kept outside autograd, which refuses tensors that a backward has changed.
+    ctx.token, ctx.model = token, model
+    ctx.weighted = weights is not None
+    ctx.shapes = [(result.shape, result.dtype, result.device) for result in output]
+
+
+def _backward(ctx, gradients):
+    ticket, ids = ctx.saved_tensors
+    # A result that the loss does not read has no gradient; zeros stand for it.
+    gradients = [torch.zeros(shape, dtype=dtype, device=device) if gradient is None
+                 else gradient.contiguous()
+                 for gradient, (shape, dtype, device) in zip(gradients, ctx.shapes)]
+    of_weights = torch.ops.neuroshard.sharded_update(ctx.model, ctx.token, ticket, gradients, ids)
+    wanted = ctx.weighted and ctx.needs_input_grad[5]
+    return None, None, None, None, None, of_weights if wanted else None, None
+
+
 @cache
 def register() -> torch.library.Library:
     """Defines the operators. Later calls do nothing."""
@@ -102,7 +122,6 @@ def register() -> torch.library.Library:
                              ("update", _update, _update_shape)):
         library.impl(f"sharded_{name}", run, "CompositeExplicitAutograd")
         torch.library.register_fake(f"neuroshard::sharded_{name}", shape, lib=library)
-    torch.library.register_autograd(
-        "neuroshard::sharded_wait", partial(operators._backward, update="sharded_update"),
-        setup_context=operators._save, lib=library)
+    torch.library.register_autograd("neuroshard::sharded_wait", _backward, setup_context=_save,
+                                    lib=library)
     return library

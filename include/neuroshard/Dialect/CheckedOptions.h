@@ -1,7 +1,7 @@
 //===- CheckedOptions.h - A pass that reads options strictly ----*- C++ -*-===//
 
-#ifndef NEUROSHARD_TRANSFORMS_CHECKEDOPTIONS_H
-#define NEUROSHARD_TRANSFORMS_CHECKEDOPTIONS_H
+#ifndef NEUROSHARD_DIALECT_CHECKEDOPTIONS_H
+#define NEUROSHARD_DIALECT_CHECKEDOPTIONS_H
 
 #include "neuroshard/Support/OptionText.h"
 
@@ -28,4 +28,4 @@ public:
 
 } // namespace neuroshard
 
-#endif // NEUROSHARD_TRANSFORMS_CHECKEDOPTIONS_H
+#endif // NEUROSHARD_DIALECT_CHECKEDOPTIONS_H
