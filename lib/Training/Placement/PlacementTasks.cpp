@@ -9,6 +9,7 @@
 #include <array>
 #include <cmath>
 #include <numbers>
+#include <sstream>
 
 using namespace neuroshard;
 
@@ -168,11 +169,12 @@ Diagnostics neuroshard::check(const PlacementTaskSettings &settings) {
   Diagnostics errors;
   auto range = [&](const char *what, double low, double high, double least,
                    double most) {
-    if (!(low >= least && low <= high && high <= most))
-      errors.push_back(
-          {what, "expected a range within " + std::to_string(least) + " to " +
-                     std::to_string(most) + ", got: " + std::to_string(low) +
-                     " to " + std::to_string(high)});
+    if (low >= least && low <= high && high <= most)
+      return;
+    std::ostringstream text;
+    text << "expected a range within [" << least << ", " << most << "], got: ["
+         << low << ", " << high << "]";
+    errors.push_back({what, text.str()});
   };
   range("tables", settings.minTables, settings.maxTables, 1, 100000);
   range("devices", settings.minDevices, settings.maxDevices, 1, 4096);

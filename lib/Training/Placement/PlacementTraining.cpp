@@ -11,6 +11,7 @@
 #include <cmath>
 #include <numbers>
 #include <optional>
+#include <sstream>
 
 using namespace neuroshard;
 
@@ -254,10 +255,12 @@ Expected<TrainedPlacement> Trainer::run() {
 Diagnostics neuroshard::check(const PlacementTrainingOptions &options) {
   Diagnostics errors = check(options.tasks);
   auto want = [&](const char *what, double value, double least, double most) {
-    if (!(value >= least && value <= most))
-      errors.push_back(
-          {what, "expected a number from " + std::to_string(least) + " to " +
-                     std::to_string(most) + ", got: " + std::to_string(value)});
+    if (value >= least && value <= most)
+      return;
+    std::ostringstream text;
+    text << "expected a number in [" << least << ", " << most
+         << "], got: " << value;
+    errors.push_back({what, text.str()});
   };
   want("iterations", options.iterations, 1, 1e7);
   want("tasks_per_iteration", options.tasksPerIteration, 1, 1e4);
