@@ -11,6 +11,7 @@
 
 #include <ATen/ops/from_blob.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -47,7 +48,7 @@ std::map<std::string, std::vector<ResultSpec>>
 resultsOf(const Manifest &manifest) {
   std::map<std::string, std::vector<ResultSpec>> results;
   for (const FunctionSpec &function : manifest.functions)
-    for (const char *name : {kStartName, kWaitName, kUpdateName})
+    for (const char *name : {kStartName, kLookupName, kWaitName, kUpdateName})
       if (function.name == name) {
         std::vector<ResultSpec> &specs = results[name];
         for (const ValueSpec &value : function.results)
@@ -85,6 +86,11 @@ void Results::reset() {
     if (!specs[i].handle)
       std::free(reinterpret_cast<void *>(*wordsOf(i)));
   specs.clear();
+}
+
+bool Results::areWritten() const {
+  return std::any_of(words.begin(), words.end(),
+                     [](int64_t word) { return word != 0; });
 }
 
 void *Results::handle(size_t index) const {

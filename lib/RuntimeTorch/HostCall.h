@@ -44,6 +44,8 @@ public:
   ~Results();
 
   size_t size() const { return specs.size(); }
+  /// Whether a function has run: it writes sizes or handles that are not 0.
+  bool areWritten() const;
   bool isHandle(size_t index) const { return specs[index].handle; }
   void *handle(size_t index) const;
   /// A tensor that owns the memory of result `index`.

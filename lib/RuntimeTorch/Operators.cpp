@@ -48,6 +48,16 @@ at::Tensor embeddingsStart(const std::string &model, const at::Tensor &,
   return makeTicket(session, session->start({ids, offsets, detached}));
 }
 
+/// The new ticket keeps the old one.
+at::Tensor embeddingsLookup(const std::string &model, const at::Tensor &,
+                            const at::Tensor &ticket) {
+  int64_t step = stepOf(ticket);
+  findSession(model)->lookUp(step);
+  auto *number = new int64_t(step);
+  return at::from_blob(
+      number, {1}, [number, ticket](void *) { delete number; }, at::kLong);
+}
+
 /// Tracers take the shapes of the results from the ids, offsets and weights
 /// that embeddings_start got.
 std::vector<at::Tensor> embeddingsWait(const std::string &model,
@@ -104,6 +114,7 @@ std::vector<std::string> phaseNames_() {
 TORCH_LIBRARY_FRAGMENT(neuroshard, m) {
   m.def("embeddings_start(str model, Tensor token, Tensor ids, Tensor offsets, "
         "Tensor? weights) -> Tensor");
+  m.def("embeddings_lookup(str model, Tensor token, Tensor ticket) -> Tensor");
   m.def("embeddings_wait(str model, Tensor token, Tensor ticket, Tensor ids, "
         "Tensor offsets, Tensor? weights, Tensor? anchor) -> Tensor[]");
   m.def("embeddings_update(str model, Tensor(a!) token, Tensor ticket, "
@@ -151,6 +162,7 @@ TORCH_LIBRARY_FRAGMENT(neuroshard, m) {
 
 TORCH_LIBRARY_IMPL(neuroshard, CPU, m) {
   m.impl("embeddings_start", &embeddingsStart);
+  m.impl("embeddings_lookup", &embeddingsLookup);
   m.impl("embeddings_wait", &embeddingsWait);
   m.impl("update_at_rate", &updateAtRate);
 }

@@ -82,9 +82,9 @@ RankSession::RankSession(const std::string &directory,
   TORCH_CHECK_VALUE(manifest.exchanges.size() == 1, "the artifact in ",
                     directory, " has ", manifest.exchanges.size(),
                     " inputs of ids; expected one");
-  TORCH_CHECK_VALUE(results.count(kStartName) && results.count(kWaitName),
-                    "the artifact in ", directory, " has no functions ",
-                    kStartName, " and ", kWaitName);
+  for (const char *name : {kStartName, kLookupName, kWaitName})
+    TORCH_CHECK_VALUE(results.count(name), "the artifact in ", directory,
+                      " has no function ", name, "; compile it again");
   TORCH_CHECK_VALUE(!groupName.empty() || manifest.numDevices == 1,
                     "the artifact in ", directory, " is for ",
                     manifest.numDevices,
@@ -100,11 +100,18 @@ RankSession::~RankSession() {
     releaseHandles(step);
 }
 
+/// The first handle is that of the ids, a second one that of partial results.
 void RankSession::releaseHandles(Step &step) noexcept {
-  for (size_t i = 0; i < step.state.size(); ++i)
-    if (step.state.isHandle(i))
-      nsrt_routed_release(ownDevice,
-                          static_cast<nsrt_routed *>(step.state.handle(i)));
+  size_t handles = 0;
+  for (size_t i = 0; i < step.state.size(); ++i) {
+    if (!step.state.isHandle(i))
+      continue;
+    void *handle = step.state.handle(i);
+    if (handles++ == 0)
+      nsrt_routed_release(ownDevice, static_cast<nsrt_routed *>(handle));
+    else
+      nsrt_partials_release(ownDevice, static_cast<nsrt_partials *>(handle));
+  }
 }
 
 void RankSession::invoke(HostCall &call, const char *function) {
@@ -199,8 +206,34 @@ RankSession::Step RankSession::takeStep(int64_t number, const char *wanted) {
   return step;
 }
 
+void RankSession::lookUp(int64_t number) {
+  Step step = takeStep(number, "its rows are looked up before its results are "
+                               "asked for");
+  lookUp(step);
+  keepStep(number, std::move(step));
+}
+
+void RankSession::lookUp(Step &step) {
+  if (step.lookedUp)
+    return;
+  Results returned(results.at(kLookupName));
+  HostCall call(ownDevice, returned);
+  call.addResults(step.state);
+  try {
+    invoke(call, kLookupName);
+  } catch (...) {
+    if (returned.areWritten())
+      step.state = std::move(returned);
+    releaseHandles(step);
+    throw;
+  }
+  step.state = std::move(returned);
+  step.lookedUp = true;
+}
+
 std::vector<at::Tensor> RankSession::wait(int64_t number) {
   Step step = takeStep(number, "its results can be asked for once");
+  lookUp(step);
   Results returned(results.at(kWaitName));
   HostCall call(ownDevice, returned);
   call.addResults(step.state);
@@ -208,7 +241,9 @@ std::vector<at::Tensor> RankSession::wait(int64_t number) {
   try {
     invoke(call, kWaitName);
   } catch (...) {
-    // embeddings_wait returns the handles that it got: release them once.
+    // The function has released what it does not return.
+    if (returned.areWritten())
+      step.state = returned.splitFrom(lookups);
     releaseHandles(step);
     throw;
   }

@@ -44,6 +44,9 @@ public:
   /// Fails the step that the other ranks start, with `text` as the cause. For
   /// callers that cannot start theirs.
   void refuse(const std::string &text);
+  /// Waits for the ids of a step, looks its rows up and starts to send them.
+  /// Later calls do nothing.
+  void lookUp(int64_t step);
   /// The results of all lookups of a step, in the manifest's order.
   std::vector<at::Tensor> wait(int64_t step);
   /// Runs the optimizers on the gradients of a step's results. Returns the
@@ -69,9 +72,10 @@ public:
 
 private:
   struct Step {
-    Results state; ///< handles: of the start, once waited for of the wait.
+    Results state; ///< handles: of the last of its functions.
     Ids input;     ///< kept alive: a single device reads ids in place.
     std::vector<int64_t> resultRows; ///< set once waited for.
+    bool lookedUp = false;
     bool waited = false;
   };
 
@@ -79,6 +83,7 @@ private:
   void keepStep(int64_t number, Step step);
   void releaseHandles(Step &step) noexcept;
   int64_t startChecked(const Ids &input);
+  void lookUp(Step &step);
   void checkInput(const Ids &input) const;
   void checkGradients(const Step &step,
                       const std::vector<at::Tensor> &gradients) const;

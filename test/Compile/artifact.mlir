@@ -67,6 +67,7 @@
 
 // PROGRAM-DAG: neuroshard_program
 // PROGRAM-DAG: nsrt_invoke_embeddings_start
+// PROGRAM-DAG: nsrt_invoke_embeddings_lookup
 // PROGRAM-DAG: nsrt_invoke_embeddings_update
 // PROGRAM-DAG: nsrt_invoke_embeddings_wait
 // PROGRAM-DAG: nsrt_invoke_forward

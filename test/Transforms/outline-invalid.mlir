@@ -63,6 +63,19 @@ func.func private @embeddings_wait()
 
 // -----
 
+// Partitioned functions have a third name.
+!ids = !neuroshard.jagged<["a"], i64>
+neuroshard.table private @t : 10 x 4 x f32
+// expected-error@below {{the name '@embeddings_lookup' is needed for the lookups of '@forward', but taken}}
+func.func @forward(%ids: !ids) -> tensor<?x4xf32> {
+  %0 = neuroshard.lookup sum @t[%ids, "a"] : !ids -> tensor<?x4xf32>
+  return %0 : tensor<?x4xf32>
+}
+// expected-note@below {{it is defined here}}
+func.func private @embeddings_lookup()
+
+// -----
+
 // Ids that depend on a result of the same step cannot be started with it.
 !ids = !neuroshard.jagged<["a"], i64>
 neuroshard.table private @t : 10 x 4 x f32

@@ -54,8 +54,9 @@ neuroshard.plan @plan on @cluster semantics exact {
 // CHECK-LABEL: func.func @forward(
 // CHECK-SAME:    %[[DEVICE:.*]]: !neuroshard.device, %[[IDS:.*]]: !ids, %[[OTHER:.*]]: !ids1)
 // CHECK-NEXT:    %[[PENDING:.*]] = call @embeddings_start(%[[DEVICE]], %[[IDS]], %[[OTHER]])
-// FORWARD-NEXT:  %[[ROWS:.*]]:4 = call @embeddings_wait(%[[DEVICE]], %[[PENDING]])
-// TRAIN-NEXT:    %[[ROWS:.*]]:5 = call @embeddings_wait(%[[DEVICE]], %[[PENDING]])
+// CHECK-NEXT:    %[[SENT:.*]] = call @embeddings_lookup(%[[DEVICE]], %[[PENDING]]) : (!neuroshard.device, !pending) -> !pending1
+// FORWARD-NEXT:  %[[ROWS:.*]]:4 = call @embeddings_wait(%[[DEVICE]], %[[SENT]])
+// TRAIN-NEXT:    %[[ROWS:.*]]:5 = call @embeddings_wait(%[[DEVICE]], %[[SENT]])
 // TRAIN-NEXT:    %[[CONTEXT:.*]]:3 = neuroshard.restore %[[ROWS]]#4 : !context -> !neuroshard.routed, !neuroshard.routed, !ids1
 // TRAIN-NEXT:    neuroshard.release %[[DEVICE]], %[[CONTEXT]]#0
 // TRAIN-NEXT:    neuroshard.release %[[DEVICE]], %[[CONTEXT]]#1
@@ -77,16 +78,27 @@ func.func @forward(%ids: !ids, %other: !other)
 // The weights need gradients, and for those the number of ids.
 // TRAIN-NEXT:    neuroshard.suspend %[[R0]], %[[R1]], %[[OTHER]] :
 
-// CHECK-LABEL: func.func @embeddings_wait(
-// CHECK-SAME:    %[[DEVICE:.*]]: !neuroshard.device, %[[PENDING:.*]]: !pending)
+// CHECK-LABEL: func.func @embeddings_lookup(
+// CHECK-SAME:    %[[DEVICE:.*]]: !neuroshard.device, %[[PENDING:.*]]: !pending) -> !pending1
 // CHECK-NEXT:    %[[R:.*]]:{{[23]}} = neuroshard.resume %[[PENDING]]
 // CHECK-NEXT:    %[[P0:.*]] = neuroshard.run_lookup @exchange0(%[[DEVICE]], %[[R]]#0)
-// CHECK-NEXT:    %[[X0:.*]]:2 = neuroshard.exchange_results @exchange0(%[[DEVICE]], %[[R]]#0, %[[P0]]) -> tensor<?x8xf32>, tensor<?x4xf32>
-// CHECK-NEXT:    neuroshard.release %[[DEVICE]], %[[P0]] : !neuroshard.partials
-// FORWARD-NEXT:  neuroshard.release %[[DEVICE]], %[[R]]#0 : !neuroshard.routed
 // CHECK-NEXT:    %[[P1:.*]] = neuroshard.run_lookup @exchange1(%[[DEVICE]], %[[R]]#1)
-// CHECK-NEXT:    %[[X1:.*]]:2 = neuroshard.exchange_results @exchange1(%[[DEVICE]], %[[R]]#1, %[[P1]]) -> tensor<?x16xf16>, tensor<?x16xf32>
-// CHECK-NEXT:    neuroshard.release %[[DEVICE]], %[[P1]] : !neuroshard.partials
+// FORWARD-NEXT:  neuroshard.suspend %[[R]]#0, %[[R]]#1, %[[P0]], %[[P1]] :
+// TRAIN-NEXT:    neuroshard.suspend %[[R]]#0, %[[R]]#1, %[[R]]#2, %[[P0]], %[[P1]] :
+
+// CHECK-LABEL: func.func @embeddings_wait(
+// CHECK-SAME:    %[[DEVICE:.*]]: !neuroshard.device, %[[SENT:.*]]: !pending1)
+// FORWARD-NEXT:  %[[R:.*]]:4 = neuroshard.resume %[[SENT]]
+// TRAIN-NEXT:    %[[R:.*]]:5 = neuroshard.resume %[[SENT]]
+// FORWARD-NEXT:  %[[X0:.*]]:2 = neuroshard.exchange_results @exchange0(%[[DEVICE]], %[[R]]#0, %[[R]]#2) -> tensor<?x8xf32>, tensor<?x4xf32>
+// TRAIN-NEXT:    %[[X0:.*]]:2 = neuroshard.exchange_results @exchange0(%[[DEVICE]], %[[R]]#0, %[[R]]#3) -> tensor<?x8xf32>, tensor<?x4xf32>
+// FORWARD-NEXT:  neuroshard.release %[[DEVICE]], %[[R]]#2 : !neuroshard.partials
+// TRAIN-NEXT:    neuroshard.release %[[DEVICE]], %[[R]]#3 : !neuroshard.partials
+// FORWARD-NEXT:  neuroshard.release %[[DEVICE]], %[[R]]#0 : !neuroshard.routed
+// FORWARD-NEXT:  %[[X1:.*]]:2 = neuroshard.exchange_results @exchange1(%[[DEVICE]], %[[R]]#1, %[[R]]#3) -> tensor<?x16xf16>, tensor<?x16xf32>
+// TRAIN-NEXT:    %[[X1:.*]]:2 = neuroshard.exchange_results @exchange1(%[[DEVICE]], %[[R]]#1, %[[R]]#4) -> tensor<?x16xf16>, tensor<?x16xf32>
+// FORWARD-NEXT:  neuroshard.release %[[DEVICE]], %[[R]]#3 : !neuroshard.partials
+// TRAIN-NEXT:    neuroshard.release %[[DEVICE]], %[[R]]#4 : !neuroshard.partials
 // FORWARD-NEXT:  neuroshard.release %[[DEVICE]], %[[R]]#1 : !neuroshard.routed
 // FORWARD-NEXT:  return %[[X0]]#0, %[[X1]]#0, %[[X0]]#1, %[[X1]]#1 :
 // TRAIN-NEXT:    %[[SAVED:.*]] = neuroshard.save %[[R]]#0, %[[R]]#1, %[[R]]#2

@@ -4,6 +4,7 @@
 // A lookup of the table is missing.
 !ids = !neuroshard.jagged<["a", "b"], i64>
 !pending = !neuroshard.pending<!neuroshard.routed>
+!looked_up = !neuroshard.pending<!neuroshard.routed, !neuroshard.partials>
 neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
   levels [#neuroshard.level<"node", groups = [2], bandwidth = 450.0, latency = 5.0>]
 neuroshard.table private @t : 100 x 8 x f32
@@ -27,9 +28,14 @@ func.func @embeddings_start(%device: !neuroshard.device, %ids: !ids) -> !pending
   %p = neuroshard.suspend %r : !neuroshard.routed -> !pending
   return %p : !pending
 }
-func.func @embeddings_wait(%device: !neuroshard.device, %p: !pending) -> (tensor<?x8xf32>, tensor<?x4xf32>) {
+func.func @embeddings_lookup(%device: !neuroshard.device, %p: !pending) -> !looked_up {
   %r = neuroshard.resume %p : !pending -> !neuroshard.routed
   %l = neuroshard.run_lookup @e(%device, %r)
+  %q = neuroshard.suspend %r, %l : !neuroshard.routed, !neuroshard.partials -> !looked_up
+  return %q : !looked_up
+}
+func.func @embeddings_wait(%device: !neuroshard.device, %p: !looked_up) -> (tensor<?x8xf32>, tensor<?x4xf32>) {
+  %r, %l = neuroshard.resume %p : !looked_up -> !neuroshard.routed, !neuroshard.partials
   %0:2 = neuroshard.exchange_results @e(%device, %r, %l) -> tensor<?x8xf32>, tensor<?x4xf32>
   neuroshard.release %device, %l : !neuroshard.partials
   neuroshard.release %device, %r : !neuroshard.routed
@@ -41,6 +47,7 @@ func.func @embeddings_wait(%device: !neuroshard.device, %p: !pending) -> (tensor
 // A lookup of the table is there twice.
 !ids = !neuroshard.jagged<["a", "b"], i64>
 !pending = !neuroshard.pending<!neuroshard.routed>
+!looked_up = !neuroshard.pending<!neuroshard.routed, !neuroshard.partials>
 neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
   levels [#neuroshard.level<"node", groups = [2], bandwidth = 450.0, latency = 5.0>]
 neuroshard.table private @t : 100 x 8 x f32
@@ -67,9 +74,14 @@ func.func @embeddings_start(%device: !neuroshard.device, %ids: !ids) -> !pending
   %p = neuroshard.suspend %r : !neuroshard.routed -> !pending
   return %p : !pending
 }
-func.func @embeddings_wait(%device: !neuroshard.device, %p: !pending) -> (tensor<?x8xf32>, tensor<?x4xf32>) {
+func.func @embeddings_lookup(%device: !neuroshard.device, %p: !pending) -> !looked_up {
   %r = neuroshard.resume %p : !pending -> !neuroshard.routed
   %l = neuroshard.run_lookup @e(%device, %r)
+  %q = neuroshard.suspend %r, %l : !neuroshard.routed, !neuroshard.partials -> !looked_up
+  return %q : !looked_up
+}
+func.func @embeddings_wait(%device: !neuroshard.device, %p: !looked_up) -> (tensor<?x8xf32>, tensor<?x4xf32>) {
+  %r, %l = neuroshard.resume %p : !looked_up -> !neuroshard.routed, !neuroshard.partials
   %0:2 = neuroshard.exchange_results @e(%device, %r, %l) -> tensor<?x8xf32>, tensor<?x4xf32>
   neuroshard.release %device, %l : !neuroshard.partials
   neuroshard.release %device, %r : !neuroshard.routed
@@ -81,6 +93,7 @@ func.func @embeddings_wait(%device: !neuroshard.device, %p: !pending) -> (tensor
 // The lookup of another table is bound.
 !ids = !neuroshard.jagged<["a", "b"], i64>
 !pending = !neuroshard.pending<!neuroshard.routed>
+!looked_up = !neuroshard.pending<!neuroshard.routed, !neuroshard.partials>
 neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
   levels [#neuroshard.level<"node", groups = [2], bandwidth = 450.0, latency = 5.0>]
 neuroshard.table private @t : 100 x 8 x f32
@@ -106,9 +119,14 @@ func.func @embeddings_start(%device: !neuroshard.device, %ids: !ids) -> !pending
   %p = neuroshard.suspend %r : !neuroshard.routed -> !pending
   return %p : !pending
 }
-func.func @embeddings_wait(%device: !neuroshard.device, %p: !pending) -> (tensor<?x8xf32>, tensor<?x4xf32>) {
+func.func @embeddings_lookup(%device: !neuroshard.device, %p: !pending) -> !looked_up {
   %r = neuroshard.resume %p : !pending -> !neuroshard.routed
   %l = neuroshard.run_lookup @e(%device, %r)
+  %q = neuroshard.suspend %r, %l : !neuroshard.routed, !neuroshard.partials -> !looked_up
+  return %q : !looked_up
+}
+func.func @embeddings_wait(%device: !neuroshard.device, %p: !looked_up) -> (tensor<?x8xf32>, tensor<?x4xf32>) {
+  %r, %l = neuroshard.resume %p : !looked_up -> !neuroshard.routed, !neuroshard.partials
   %0:2 = neuroshard.exchange_results @e(%device, %r, %l) -> tensor<?x8xf32>, tensor<?x4xf32>
   neuroshard.release %device, %l : !neuroshard.partials
   neuroshard.release %device, %r : !neuroshard.routed
@@ -120,6 +138,7 @@ func.func @embeddings_wait(%device: !neuroshard.device, %p: !pending) -> (tensor
 // Not pooled, but a sum.
 !ids = !neuroshard.jagged<["a", "b"], i64>
 !pending = !neuroshard.pending<!neuroshard.routed>
+!looked_up = !neuroshard.pending<!neuroshard.routed, !neuroshard.partials>
 neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
   levels [#neuroshard.level<"node", groups = [2], bandwidth = 450.0, latency = 5.0>]
 neuroshard.table private @t : 100 x 8 x f32
@@ -145,9 +164,14 @@ func.func @embeddings_start(%device: !neuroshard.device, %ids: !ids) -> !pending
   %p = neuroshard.suspend %r : !neuroshard.routed -> !pending
   return %p : !pending
 }
-func.func @embeddings_wait(%device: !neuroshard.device, %p: !pending) -> (tensor<?x8xf32>, tensor<?x4xf32>) {
+func.func @embeddings_lookup(%device: !neuroshard.device, %p: !pending) -> !looked_up {
   %r = neuroshard.resume %p : !pending -> !neuroshard.routed
   %l = neuroshard.run_lookup @e(%device, %r)
+  %q = neuroshard.suspend %r, %l : !neuroshard.routed, !neuroshard.partials -> !looked_up
+  return %q : !looked_up
+}
+func.func @embeddings_wait(%device: !neuroshard.device, %p: !looked_up) -> (tensor<?x8xf32>, tensor<?x4xf32>) {
+  %r, %l = neuroshard.resume %p : !looked_up -> !neuroshard.routed, !neuroshard.partials
   %0:2 = neuroshard.exchange_results @e(%device, %r, %l) -> tensor<?x8xf32>, tensor<?x4xf32>
   neuroshard.release %device, %l : !neuroshard.partials
   neuroshard.release %device, %r : !neuroshard.routed
@@ -159,6 +183,7 @@ func.func @embeddings_wait(%device: !neuroshard.device, %p: !pending) -> (tensor
 // No device argument.
 !ids = !neuroshard.jagged<["a", "b"], i64>
 !pending = !neuroshard.pending<!neuroshard.routed>
+!looked_up = !neuroshard.pending<!neuroshard.routed, !neuroshard.partials>
 neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
   levels [#neuroshard.level<"node", groups = [2], bandwidth = 450.0, latency = 5.0>]
 neuroshard.table private @t : 100 x 8 x f32

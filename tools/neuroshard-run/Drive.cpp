@@ -242,8 +242,9 @@ void Driver::train(int64_t number, const std::vector<Value> &inputs,
     localIds.push_back(idsOf(local));
   TrainingStep done = run::train(world.get(), signature, localIds,
                                  options.learningRate, number, random);
-  out << format("  training: start %.2f ms, wait %.2f ms, update %.2f ms",
-                done.startMs, done.waitMs, done.updateMs);
+  out << format("  training: start %.2f ms, lookup %.2f ms, wait %.2f ms, "
+                "update %.2f ms",
+                done.startMs, done.lookupMs, done.waitMs, done.updateMs);
   if (!reference) {
     out << "\n";
     return;

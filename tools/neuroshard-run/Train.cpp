@@ -56,6 +56,13 @@ private:
   std::vector<std::unique_ptr<Call>> calls;
 };
 
+/// Hands on what an earlier function has returned.
+void addResults(const Results &earlier, Everywhere &function) {
+  for (size_t rank = 0; rank < earlier.size(); ++rank)
+    for (const Result &result : earlier[rank])
+      function.on(rank).addResult(result);
+}
+
 int64_t numLookups(const Signature &signature) {
   int64_t count = 0;
   for (const InputSpec &input : signature.inputs)
@@ -105,10 +112,13 @@ TrainingStep train(nsrt_world *world, const Signature &signature,
   done.startMs = start.run();
   Results pending = start.takeResults();
 
+  Everywhere lookup(world, signature, kLookupName);
+  addResults(pending, lookup);
+  done.lookupMs = lookup.run();
+  pending = lookup.takeResults();
+
   Everywhere wait(world, signature, kWaitName);
-  for (size_t rank = 0; rank < pending.size(); ++rank)
-    for (const Result &result : pending[rank])
-      wait.on(rank).addResult(result);
+  addResults(pending, wait);
   done.waitMs = wait.run();
   Results results = wait.takeResults();
 

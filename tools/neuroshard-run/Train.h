@@ -12,7 +12,7 @@
 namespace neuroshard::run {
 
 struct TrainingStep {
-  double startMs = 0, waitMs = 0, updateMs = 0;
+  double startMs = 0, lookupMs = 0, waitMs = 0, updateMs = 0;
   /// The gradients it was made with, one per lookup, for the whole batch.
   Value gradients;
 };

@@ -7,8 +7,11 @@ namespace neuroshard {
 
 /// Takes the ids of a batch, returns what is in flight.
 inline constexpr char kStartName[] = "embeddings_start";
-/// Takes what is in flight, returns one tensor per lookup and, in training, a
-/// context.
+/// Takes what is in flight, waits for the ids, looks rows up and starts to send
+/// them; returns what is in flight then.
+inline constexpr char kLookupName[] = "embeddings_lookup";
+/// Takes what is in flight then, returns one tensor per lookup and, in
+/// training, a context.
 inline constexpr char kWaitName[] = "embeddings_wait";
 /// Takes the context, one gradient per lookup, learning rate and step; returns
 /// the gradients of per-sample weights.

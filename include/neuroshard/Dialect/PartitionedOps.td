@@ -117,7 +117,7 @@ def NeuroShard_RouteOp : NeuroShard_StepOp<"route"> {
 }
 
 def NeuroShard_RunLookupOp : NeuroShard_StepOp<"run_lookup"> {
-  let summary = "wait for ids and look up all slots in one launch";
+  let summary = "wait for ids, look up all slots, start to send partial results";
   let arguments = (ins
     NeuroShard_DeviceType:$device, FlatSymbolRefAttr:$exchange,
     NeuroShard_RoutedType:$routed);
@@ -126,7 +126,7 @@ def NeuroShard_RunLookupOp : NeuroShard_StepOp<"run_lookup"> {
 }
 
 def NeuroShard_ExchangeResultsOp : NeuroShard_StepOp<"exchange_results"> {
-  let summary = "send partial results back; one tensor per lookup";
+  let summary = "wait for partial results; one tensor per lookup";
   let arguments = (ins
     NeuroShard_DeviceType:$device, FlatSymbolRefAttr:$exchange,
     NeuroShard_RoutedType:$routed, NeuroShard_PartialsType:$partials);

@@ -1,12 +1,12 @@
 //===- HostProgramABI.h - C interface for compiled host code ----*- C++ -*-===//
 //
-// The `nsrt_*` functions that generated SPMD host code (forward, start, wait,
-// update) calls on its device. The generated code owns the schedule, the
-// runtime owns memory, threads and communication. None of these throws or
-// returns an error: a failed step is recorded on the device, later calls of
-// the step become no-ops that zero their outputs, and the caller of the step
-// asks nsrt_device_status (DriverABI.h). All ranks learn of a failure with the
-// lengths of the id exchange, so no rank waits for a failed one.
+// The `nsrt_*` functions that generated SPMD host code (forward, start,
+// lookup, wait, update) calls on its device. The generated code owns the
+// schedule, the runtime owns memory, threads and communication. None of these
+// throws or returns an error: a failed step is recorded on the device, later
+// calls of the step become no-ops that zero their outputs, and the caller of
+// the step asks nsrt_device_status (DriverABI.h). All ranks learn of a failure
+// with the lengths of the id exchange, so no rank waits for a failed one.
 //
 //===----------------------------------------------------------------------===//
 

@@ -196,8 +196,10 @@ def Partition : Pass<"neuroshard-partition", "::mlir::ModuleOp"> {
     of start becomes an `exchange` with all lookups that read it, in the order
     of wait's results; the ops on distributed values become the steps of
     exchanges, and the runtime's buffers are released at the end of the step.
-    The context keeps ids only where gradients of per-sample weights need their
-    number.
+    Rows are looked up in a function of their own, `embeddings_lookup`, which
+    also starts to send the results; callers of wait call it as soon as they
+    have what start returns. The context keeps ids only where gradients of
+    per-sample weights need their number.
 
     Each device gets its shards as slots, those of one structure together, and
     a lookup for each exchange lookup of a slot's table. Devices whose slots and

@@ -171,12 +171,21 @@ size_t numLookups(const Manifest &manifest) {
   return count;
 }
 
+void expectResultsOf(const FunctionSpec &earlier, const FunctionSpec &function,
+                     const FunctionChecker &checker) {
+  Values expected = earlier.results;
+  expected.insert(expected.begin(), ValueSpec());
+  checker.expectValues(function, "args", function.arguments, expected, isSame,
+                       "a device and the results of " + earlier.name);
+}
+
 /// What one part of a step returns, the next takes.
 void checkSteps(const Manifest &manifest, const FunctionChecker &checker) {
   const FunctionSpec *start = find(manifest.functions, kStartName);
+  const FunctionSpec *lookup = find(manifest.functions, kLookupName);
   const FunctionSpec *wait = find(manifest.functions, kWaitName);
   const FunctionSpec *update = find(manifest.functions, kUpdateName);
-  if (!start || !wait)
+  if (!start || !lookup || !wait)
     return;
   ValueSpec device;
   Values expected = filter(start->arguments, [](const ValueSpec &value) {
@@ -192,11 +201,14 @@ void checkSteps(const Manifest &manifest, const FunctionChecker &checker) {
   checker.expectValues(*start, "results", start->results,
                        filter(start->results, isState), isSame,
                        "handles and ids");
+  expectResultsOf(*start, *lookup, checker);
   expected = start->results;
-  expected.insert(expected.begin(), device);
-  checker.expectValues(*wait, "args", wait->arguments, expected, isSame,
-                       std::string("a device and the results of ") +
-                           kStartName);
+  expected.insert(expected.end(), manifest.exchanges.size(),
+                  makeValue(ValueKind::Handle, ""));
+  checker.expectValues(*lookup, "results", lookup->results, expected, isSame,
+                       std::string("the results of ") + kStartName +
+                           ", then a handle for each exchange");
+  expectResultsOf(*lookup, *wait, checker);
   Values rows = filter(wait->results, isRows);
   Values state = filter(wait->results, isState);
   expected = rows;

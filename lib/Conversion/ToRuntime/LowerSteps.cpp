@@ -46,9 +46,10 @@ struct LowerRunLookup : OpConversionPattern<ir::RunLookupOp> {
   matchAndRewrite(ir::RunLookupOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     RuntimeBuilder b(op.getLoc(), rewriter);
-    rewriter.replaceOp(op, b.call("nsrt_lookup",
-                                  {adaptor.getDevice(), adaptor.getRouted()},
-                                  b.pointerType()));
+    Value device = adaptor.getDevice(), routed = adaptor.getRouted();
+    Value partials = b.call("nsrt_lookup", {device, routed}, b.pointerType());
+    b.call("nsrt_results_start", {device, routed, partials});
+    rewriter.replaceOp(op, partials);
     return success();
   }
 };
@@ -66,7 +67,6 @@ struct LowerExchangeResults : OpConversionPattern<ir::ExchangeResultsOp> {
     RuntimeBuilder b(op.getLoc(), rewriter);
     Value device = adaptor.getDevice(), routed = adaptor.getRouted();
     Value partials = adaptor.getPartials();
-    b.call("nsrt_results_start", {device, routed, partials});
     SmallVector<Value> buffers, types, outs, results;
     for (auto [lookup, value] : llvm::enumerate(op.getResults())) {
       auto type = cast<RankedTensorType>(value.getType());

@@ -112,6 +112,7 @@ struct Partition : neuroshard::impl::PartitionBase<Partition> {
     auto [programs, slots] = createDevicePrograms(
         *placement, partitioner.getExchanges(), step->isTraining());
     partitioner.partitionStart();
+    partitioner.addLookup();
     partitioner.partitionWait();
     if (step->isTraining())
       partitioner.partitionUpdate();

@@ -76,19 +76,48 @@ void Partitioner::partitionStart() {
   eraseAll(old);
 }
 
+void Partitioner::addLookup() {
+  Location loc = step.wait.getLoc();
+  OpBuilder builder(step.wait);
+  MLIRContext *context = builder.getContext();
+  PendingType pending = step.suspend.getBundle().getType();
+  SmallVector<Type> types(pending.getTypes());
+  types.append(exchanges.size(), PartialsType::get(context));
+  lookup = func::FuncOp::create(
+      builder, loc, kLookupName,
+      builder.getFunctionType({DeviceType::get(context), pending},
+                              PendingType::get(context, types)));
+  Block *body = lookup.addEntryBlock();
+  builder.setInsertionPointToStart(body);
+  auto resume =
+      ResumeOp::create(builder, loc, pending.getTypes(), body->getArgument(1));
+  SmallVector<Value> carried(resume.getValues());
+  for (auto [exchange, routed] : llvm::zip(exchanges, resume.getValues()))
+    carried.push_back(
+        RunLookupOp::create(builder, loc, PartialsType::get(context),
+                            body->getArgument(0), exchange.name, routed));
+  Value bundle =
+      SuspendOp::create(builder, loc, lookup.getResultTypes().front(), carried);
+  func::ReturnOp::create(builder, loc, bundle);
+}
+
 void Partitioner::partitionWait() {
   SmallVector<Operation *> old = opsBefore(step.wait, step.save);
   Value device = addDevice(step.wait);
+  step.wait.getArgument(1).setType(lookup.getResultTypes().front());
+  step.wait.setType(FunctionType::get(
+      step.wait.getContext(), step.wait.getBody().front().getArgumentTypes(),
+      step.wait.getResultTypes()));
   auto resume = recreateUnbundle(step.resume);
   Location loc = step.wait.getLoc();
   Operation *terminator = step.wait.getBody().front().getTerminator();
   OpBuilder builder(terminator);
   if (step.save)
     builder.setInsertionPoint(step.save);
-  auto partialsType = PartialsType::get(builder.getContext());
-  for (auto [exchange, routed] : llvm::zip(exchanges, resume.getValues())) {
-    Value partials = RunLookupOp::create(builder, loc, partialsType, device,
-                                         exchange.name, routed);
+  ValueRange saved = resume.getValues().drop_back(exchanges.size());
+  ValueRange partialsOf = resume.getValues().take_back(exchanges.size());
+  for (auto [exchange, routed, partials] :
+       llvm::zip(exchanges, saved, partialsOf)) {
     auto results =
         ExchangeResultsOp::create(builder, loc, exchange.results, device,
                                   exchange.name, routed, partials);
@@ -100,7 +129,7 @@ void Partitioner::partitionWait() {
       terminator->setOperand(position, result);
   }
   if (step.save)
-    rebundle(step.save, resume.getValues());
+    rebundle(step.save, saved);
   eraseAll(old);
   step.resume = resume;
 }
@@ -172,19 +201,37 @@ static void lowerDiscard(DiscardOp discard, Value device) {
   discard.erase();
 }
 
+/// Looks rows up as soon as their ids are on the way, so that results travel
+/// during the work between start and wait. No update is called there.
+static void callLookup(func::FuncOp lookup, func::CallOp wait) {
+  Value device = wait.getOperand(0), pending = wait.getOperand(1);
+  OpBuilder builder(wait);
+  if (pending.getParentBlock() == wait->getBlock())
+    builder.setInsertionPointAfterValue(pending);
+  auto call = func::CallOp::create(builder, wait.getLoc(), lookup,
+                                   ValueRange{device, pending});
+  wait.setOperand(1, call.getResult(0));
+}
+
 void Partitioner::partitionCallers() {
   for (func::FuncOp caller : callers) {
     Value device = addDevice(caller);
     SmallVector<DiscardOp> discards;
+    SmallVector<func::CallOp> waits;
     caller.walk([&](Operation *op) {
       if (auto discard = dyn_cast<DiscardOp>(op))
         discards.push_back(discard);
       auto call = dyn_cast<func::CallOp>(op);
-      if (call &&
-          (call.getCallee() == kStartName || call.getCallee() == kWaitName))
-        call->insertOperands(0, device);
+      if (!call ||
+          (call.getCallee() != kStartName && call.getCallee() != kWaitName))
+        return;
+      call->insertOperands(0, device);
+      if (call.getCallee() == kWaitName)
+        waits.push_back(call);
     });
     for (DiscardOp discard : discards)
       lowerDiscard(discard, device);
+    for (func::CallOp wait : waits)
+      callLookup(lookup, wait);
   }
 }

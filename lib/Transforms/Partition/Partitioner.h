@@ -44,6 +44,8 @@ public:
   /// Adds the exchange ops after `plan`.
   void createExchanges(ir::PlanOp plan);
   void partitionStart();
+  /// Adds the function that looks rows up, between start and wait.
+  void addLookup();
   void partitionWait();
   void partitionUpdate();
   void partitionCallers();
@@ -64,6 +66,7 @@ private:
   llvm::SmallVector<Exchange *> exchangesWithIds();
 
   StepFunctions &step;
+  mlir::func::FuncOp lookup;
   llvm::SmallVector<Exchange> exchanges;
   /// For each result of update, the exchange whose weights it is the gradient
   /// of.

@@ -214,7 +214,8 @@ LogicalResult PartitionedVerifier::verifyPrograms() {
 }
 
 LogicalResult verifyDevices(ModuleOp module) {
-  for (llvm::StringRef name : {kStartName, kWaitName, kUpdateName}) {
+  for (llvm::StringRef name :
+       {kStartName, kLookupName, kWaitName, kUpdateName}) {
     auto function = module.lookupSymbol<func::FuncOp>(name);
     if (!function && name == kUpdateName)
       continue;

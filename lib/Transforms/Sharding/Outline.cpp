@@ -99,7 +99,7 @@ LogicalResult Outliner::collect() {
 }
 
 LogicalResult Outliner::checkNames() {
-  for (llvm::StringRef name : {kStartName, kWaitName}) {
+  for (llvm::StringRef name : {kStartName, kLookupName, kWaitName}) {
     Operation *other = SymbolTable::lookupNearestSymbolFrom(
         entry->getParentOp(), StringAttr::get(entry.getContext(), name));
     if (!other)

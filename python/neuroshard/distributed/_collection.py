@@ -22,17 +22,31 @@ from neuroshard.problem import ShardingProblem
 
 
 class Pending:
-    """A lookup in flight: wait() returns its results."""
+    """A lookup in flight: wait() returns its results. look_up() lets them travel before."""
 
     def __init__(self, owner: _Sharded, ticket: torch.Tensor, ids: Jagged, keyed: bool) -> None:
         self._owner, self._ticket, self._ids, self._keyed = owner, ticket, ids, keyed
+        self._looked_up = False
+
+    def look_up(self) -> None:
+        """Waits for the ids of all ranks, looks rows up and starts to send results, so that they
+        travel during the work before wait(). Results are of the tables as they are now: an update
+        between this call and wait() does not show in them. All ranks call it, or none does. Without
+        it, and on GPUs, wait() does this. Later calls do nothing."""
+        ticket = self._taken()
+        if not self._looked_up:
+            self._ticket = self._owner._look_up(ticket)
+            self._looked_up = True
 
     def wait(self) -> object:
         """The results, as calling the module returns them. To be called once."""
+        ticket, self._ticket = self._taken(), None
+        return self._owner._finish(ticket, self._ids, self._keyed)
+
+    def _taken(self) -> torch.Tensor:
         if self._ticket is None:
             raise TensorError("the results of these ids have been taken")
-        ticket, self._ticket = self._ticket, None
-        return self._owner._finish(ticket, self._ids, self._keyed)
+        return self._ticket
 
 
 class _Sharded(torch.nn.Module):
@@ -171,6 +185,9 @@ class _Sharded(torch.nn.Module):
         Wrong ids, offsets or tensors on any rank raise an error on all ranks that names rank,
         feature, position and id; the tables stay unchanged."""
         return self.start(features).wait()
+
+    def _look_up(self, ticket: torch.Tensor) -> torch.Tensor:
+        return self._engine.look_up(self._token, ticket)
 
     def _finish(self, ticket: torch.Tensor, ids: Jagged, keyed: bool) -> object:
         results = self._engine.wait(self._token, ticket, ids.ids, ids.offsets, ids.weights,

@@ -6,6 +6,7 @@
 !weighted = !neuroshard.jagged<["b"], i32, weighted>
 !routed = !neuroshard.routed
 !partials = !neuroshard.partials
+!looked_up = !neuroshard.pending<!routed, !weighted, !routed, !partials, !partials>
 !context = !neuroshard.context<!routed, !weighted, !routed>
 
 // CHECK-NOT: neuroshard.{{table|topology|plan|exchange|device_program}}
@@ -51,10 +52,28 @@ func.func @embeddings_start(%dev: !neuroshard.device, %ids: !ids, %w: !weighted)
   return %p : !neuroshard.pending<!routed, !weighted, !routed>
 }
 
-// CHECK-LABEL: func.func @embeddings_wait(
+// CHECK-LABEL: func.func @embeddings_lookup(
 // CHECK-SAME: %[[D:[a-z0-9]*]]: !llvm.ptr {nsrt.device}, %[[R0:[a-z0-9]*]]: !llvm.ptr,
 // CHECK: %[[P0:.*]] = call @nsrt_lookup(%[[D]], %[[R0]])
 // CHECK: call @nsrt_results_start(%[[D]], %[[R0]], %[[P0]])
+// CHECK: %[[P1:.*]] = call @nsrt_lookup
+// CHECK: call @nsrt_results_start
+// CHECK: return %[[R0]], {{.*}}, %[[P0]], %[[P1]]
+func.func @embeddings_lookup(%dev: !neuroshard.device, %p: !neuroshard.pending<!routed, !weighted, !routed>)
+    -> !looked_up {
+  %r0, %w, %r1 = neuroshard.resume %p : !neuroshard.pending<!routed, !weighted, !routed>
+    -> !routed, !weighted, !routed
+  %p0 = neuroshard.run_lookup @ids(%dev, %r0)
+  %p1 = neuroshard.run_lookup @weighted(%dev, %r1)
+  %q = neuroshard.suspend %r0, %w, %r1, %p0, %p1 : !routed, !weighted, !routed, !partials, !partials
+    -> !looked_up
+  return %q : !looked_up
+}
+
+// CHECK-LABEL: func.func @embeddings_wait(
+// CHECK-SAME: %[[D:[a-z0-9]*]]: !llvm.ptr {nsrt.device}, %[[R0:[a-z0-9]*]]: !llvm.ptr,
+// CHECK-SAME: %[[P0:[a-z0-9]*]]: !llvm.ptr, %{{[a-z0-9]*}}: !llvm.ptr)
+// CHECK-NOT: nsrt_results_start
 // CHECK: %[[C0:.*]] = arith.constant 0 : i64
 // CHECK: %[[N:.*]] = call @nsrt_result_rows(%[[D]], %[[R0]], %[[C0]])
 // CHECK: %[[ROWS:.*]] = arith.index_cast %[[N]]
@@ -67,14 +86,12 @@ func.func @embeddings_start(%dev: !neuroshard.device, %ids: !ids, %w: !weighted)
 // CHECK: call @nsrt_results_wait(%[[D]], %[[R0]], %[[P0]], %[[ONE]], %[[TYPES]], %[[OUTS]])
 // CHECK: bufferization.to_tensor %[[OUT]] restrict writable
 // CHECK: call @nsrt_partials_release(%[[D]], %[[P0]])
-func.func @embeddings_wait(%dev: !neuroshard.device, %p: !neuroshard.pending<!routed, !weighted, !routed>)
+func.func @embeddings_wait(%dev: !neuroshard.device, %p: !looked_up)
     -> (tensor<?x20xf16>, tensor<?x3xf32>, !context) {
-  %r0, %w, %r1 = neuroshard.resume %p : !neuroshard.pending<!routed, !weighted, !routed>
-    -> !routed, !weighted, !routed
-  %p0 = neuroshard.run_lookup @ids(%dev, %r0)
+  %r0, %w, %r1, %p0, %p1 = neuroshard.resume %p : !looked_up
+    -> !routed, !weighted, !routed, !partials, !partials
   %t = neuroshard.exchange_results @ids(%dev, %r0, %p0) -> tensor<?x20xf16>
   neuroshard.release %dev, %p0 : !partials
-  %p1 = neuroshard.run_lookup @weighted(%dev, %r1)
   %u = neuroshard.exchange_results @weighted(%dev, %r1, %p1) -> tensor<?x3xf32>
   neuroshard.release %dev, %p1 : !partials
   %c = neuroshard.save %r0, %w, %r1 : !routed, !weighted, !routed -> !context

@@ -61,7 +61,8 @@ json makeManifest() {
   manifest.functions = {
       {"forward", {device, jagged, dense}, {rows, rows, dense}},
       {kStartName, {device, jagged}, {handle, flat}},
-      {kWaitName, {device, handle, flat}, {rows, rows, handle, flat}},
+      {kLookupName, {device, handle, flat}, {handle, flat, handle}},
+      {kWaitName, {device, handle, flat, handle}, {rows, rows, handle, flat}},
       {kUpdateName, {device, handle, flat, rows, rows, rate, step}, {}}};
   manifest.reference = {
       "reference.so",
@@ -165,6 +166,12 @@ TEST(Functions, ErrorsNameThePlace) {
       errorOf(manifest),
       StartsWith("manifest: $.functions.embeddings_wait.results: "
                  "expected a tensor of rows for each of the 2 lookups"));
+  functions = whole;
+  functions[kLookupName]["results"].erase(2);
+  EXPECT_THAT(errorOf(manifest),
+              StartsWith("manifest: $.functions.embeddings_lookup.results: "
+                         "expected the results of embeddings_start, then a "
+                         "handle for each exchange"));
   functions = whole;
   functions["forward"]["results"][2]["shape"] = {-1, 4, 1};
   EXPECT_THAT(errorOf(manifest),

@@ -239,8 +239,39 @@ def case_pending(context):
         raises(TensorError, "have been taken", pending[number].wait)
     dropped = tables.start(given(parts[0]))
     del dropped
+    dropped = tables.start(given(parts[0]))
+    dropped.look_up()
+    del dropped
     sum(one.sum() for one in tables.start(given(parts[1])).wait().values()).backward()
     assert tables.step == 1
+
+
+def case_looked_up(context):
+    """Results are of the tables at look_up(), whatever other steps do before wait()."""
+    problem, plan = small(context.size)
+    tables, other = context.make(plan, problem), context.make(plan, problem)
+    generator = context.generator()
+    parts = [random_parts(problem, [2 + one] * context.size, generator)[context.rank]
+             for one in range(3)]
+
+    def loss(results):
+        return sum(one.square().sum() for one in results.values())
+
+    first = loss(tables(given(parts[0])))
+    pending = [tables.start(given(part)) for part in parts[1:]]
+    before = list(other(given(parts[1])).values())
+    pending[0].look_up()
+    pending[0].look_up()
+    first.backward()
+    loss(other(given(parts[0]))).backward()
+    pending[1].look_up()
+    after = list(other(given(parts[2])).values())
+    results = pending[0].wait()
+    assert all(map(torch.equal, results.values(), before))
+    loss(results).backward()
+    assert all(map(torch.equal, pending[1].wait().values(), after))
+    raises(TensorError, "have been taken", pending[1].look_up)
+    assert tables.step == 2
 
 
 def case_two_collections(context):

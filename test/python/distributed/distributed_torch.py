@@ -177,6 +177,14 @@ def case_overlap(context):
     results = list(pending.wait().values())
     assert all(map(torch.equal, results, tables(given(part)).values()))
 
+    # Of rows that are looked up before, wait() starts no exchange.
+    pending = tables.start(given(part))
+    pending.look_up()
+    begun = [group.count for group in groups]
+    assert all(count == 3 * RESULTS for count in begun)
+    assert all(map(torch.equal, results, pending.wait().values()))
+    assert begun == [group.count for group in groups]
+
 
 def case_copies(context):
     """A module cannot be copied or pickled, and says so; its plan and problem can."""
@@ -190,8 +198,8 @@ def case_copies(context):
 
 
 def case_operators(context):
-    """start follows its schema; the fake kernels of all three operators give the shapes and types
-    of the real ones."""
+    """start follows its schema; the fake kernels of all operators give the shapes and types of the
+    real ones."""
     problem, plan = weighted(context.size)
     tables = context.make(plan, problem, 0.0)
     ids, offsets, weights = random_parts(problem, [4] * context.size,
@@ -200,9 +208,10 @@ def case_operators(context):
 
     def step(token, ids, offsets, weights):
         ticket = ops.embeddings_start(tables.name, token, ids, offsets, weights)
-        results = ops.embeddings_wait(tables.name, token, ticket, ids, offsets, weights, None)
+        sent = ops.embeddings_lookup(tables.name, token, ticket)
+        results = ops.embeddings_wait(tables.name, token, sent, ids, offsets, weights, None)
         gradients = [torch.ones_like(one) for one in results]
-        return [ticket, *results,
+        return [ticket, sent, *results,
                 ops.embeddings_update(tables.name, token, ticket, gradients, ids)]
 
     torch.library.opcheck(ops.embeddings_start, (tables.name, token, ids, offsets, weights),

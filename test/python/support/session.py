@@ -60,6 +60,7 @@ class Session:
     def wait_results(self, jagged):
         """Runs start and wait; gives (results over the global batch, contexts)."""
         pending = self.world.invoke("embeddings_start", self.scatter(jagged))
+        pending = self.world.invoke("embeddings_lookup", pending)
         out = self.world.invoke("embeddings_wait", pending)
         count = len(self.model.lookups())
         results = [torch.cat([out[rank][k] for rank in range(self.plan.devices)])

@@ -215,11 +215,12 @@ private:
       fail(nsrt_last_error());
   }
 
-  /// The three functions of a training step. A handle is one word: the result
-  /// of the first, and behind the second's tensors.
+  /// The functions of a training step. A handle is one word: the result of the
+  /// first, both of the second, and behind the third's tensors.
   void train(const IdSet &ids) {
     call(kStartName, withIds(ids), true);
-    call(kWaitName, {{results[0]}}, true);
+    call(kLookupName, {{results[0]}}, true);
+    call(kWaitName, {{results[0]}, {results[1]}}, true);
     Words words = {{results.back()}};
     for (int64_t t = 0; t < shape.tables; ++t)
       words.push_back(describe(gradient + t * shape.batch * shape.dim,

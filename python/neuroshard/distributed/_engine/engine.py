@@ -47,6 +47,9 @@ class Engine(Protocol):
               weights: torch.Tensor | None, learns: bool) -> torch.Tensor:
         """Sends the ids; gives a ticket. learns: an update may follow."""
 
+    def look_up(self, token: torch.Tensor, ticket: torch.Tensor) -> torch.Tensor:
+        """Waits for the ids, looks rows up and starts to send them; gives a ticket for wait."""
+
     def wait(self, token: torch.Tensor, ticket: torch.Tensor, ids: torch.Tensor,
              offsets: torch.Tensor, weights: torch.Tensor | None,
              anchor: torch.Tensor | None) -> list[torch.Tensor]:
@@ -107,6 +110,9 @@ class CpuEngine:
     def start(self, token: torch.Tensor, ids: torch.Tensor, offsets: torch.Tensor,
               weights: torch.Tensor | None, learns: bool) -> torch.Tensor:
         return torch.ops.neuroshard.embeddings_start(self.name, token, ids, offsets, weights)
+
+    def look_up(self, token: torch.Tensor, ticket: torch.Tensor) -> torch.Tensor:
+        return torch.ops.neuroshard.embeddings_lookup(self.name, token, ticket)
 
     def wait(self, token: torch.Tensor, ticket: torch.Tensor, ids: torch.Tensor,
              offsets: torch.Tensor, weights: torch.Tensor | None,

@@ -88,6 +88,10 @@ def _start(model, token, ids, offsets, weights):
     return torch.empty(1, dtype=torch.int64, device=ids.device)
 
 
+def _lookup(model, token, ticket):
+    return torch.empty_like(ticket)
+
+
 def _wait(model, token, ticket, ids, offsets, weights, anchor):
     return shapes_of(model).allocate(ids, offsets)
 
@@ -104,7 +108,8 @@ def register() -> None:
     library = torch.library.Library("neuroshard", "FRAGMENT")
     library.impl("embeddings_update", _run_update, "CPU")
     _registered.append(library)
-    for name, fake in (("start", _start), ("wait", _wait), ("update", _update)):
+    for name, fake in (("start", _start), ("lookup", _lookup), ("wait", _wait),
+                       ("update", _update)):
         torch.library.register_fake(f"neuroshard::embeddings_{name}", fake)
 
 

@@ -1,0 +1,184 @@
+// What neuroshard-verify-partitioned refuses: local tables that do not fit their shards.
+// RUN: neuroshard-opt-raw %s --neuroshard-verify-partitioned --split-input-file --verify-diagnostics
+
+// Another dim.
+!ids = !neuroshard.jagged<["a", "b"], i64>
+!pending = !neuroshard.pending<!neuroshard.routed>
+!looked_up = !neuroshard.pending<!neuroshard.routed, !neuroshard.partials>
+neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
+  levels [#neuroshard.level<"node", groups = [2], bandwidth = 450.0, latency = 5.0>]
+// expected-note@below {{its table is here}}
+neuroshard.table private @t : 100 x 8 x f32
+neuroshard.table private @r : 10 x 4 x f32
+neuroshard.plan @plan on @cluster semantics exact {
+  // expected-note@below {{the shard is here}}
+  neuroshard.shard "t0" of @t rows [0, 100) cols [0, 4) on [0]
+  neuroshard.shard "t1" of @t rows [0, 100) cols [4, 8) on [1]
+  neuroshard.shard "r" of @r rows [0, 10) cols [0, 4) on [0, 1]
+}
+neuroshard.exchange @e of !ids on @plan
+  lookups [#neuroshard.lookup<sum @t["a"]>, #neuroshard.lookup<unpooled @r["b"]>]
+  results [tensor<?x8xf32>, tensor<?x4xf32>]
+neuroshard.device_program @program0 for [0, 1] {
+  // expected-error@below {{has another dim, element type, table dim, optimizer or number of phases than shard "t0"}}
+  neuroshard.local_table 0 : 8 x f32 of 8 shards ["t0", "t1"]
+  neuroshard.local_lookup pooled of 0 in @e binds [0, 0]
+  neuroshard.local_table 1 : 4 x f32 of 4 shards ["r", "r"]
+  neuroshard.local_lookup of 1 in @e binds [1, 1]
+}
+func.func @embeddings_start(%device: !neuroshard.device, %ids: !ids) -> !pending {
+  %r = neuroshard.route @e(%device, %ids) : !ids
+  %p = neuroshard.suspend %r : !neuroshard.routed -> !pending
+  return %p : !pending
+}
+func.func @embeddings_lookup(%device: !neuroshard.device, %p: !pending) -> !looked_up {
+  %r = neuroshard.resume %p : !pending -> !neuroshard.routed
+  %l = neuroshard.run_lookup @e(%device, %r)
+  %q = neuroshard.suspend %r, %l : !neuroshard.routed, !neuroshard.partials -> !looked_up
+  return %q : !looked_up
+}
+func.func @embeddings_wait(%device: !neuroshard.device, %p: !looked_up) -> (tensor<?x8xf32>, tensor<?x4xf32>) {
+  %r, %l = neuroshard.resume %p : !looked_up -> !neuroshard.routed, !neuroshard.partials
+  %0:2 = neuroshard.exchange_results @e(%device, %r, %l) -> tensor<?x8xf32>, tensor<?x4xf32>
+  neuroshard.release %device, %l : !neuroshard.partials
+  neuroshard.release %device, %r : !neuroshard.routed
+  return %0#0, %0#1 : tensor<?x8xf32>, tensor<?x4xf32>
+}
+
+// -----
+
+// Another element type.
+!ids = !neuroshard.jagged<["a", "b"], i64>
+!pending = !neuroshard.pending<!neuroshard.routed>
+!looked_up = !neuroshard.pending<!neuroshard.routed, !neuroshard.partials>
+neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
+  levels [#neuroshard.level<"node", groups = [2], bandwidth = 450.0, latency = 5.0>]
+// expected-note@below {{its table is here}}
+neuroshard.table private @t : 100 x 8 x f32
+neuroshard.table private @r : 10 x 4 x f32
+neuroshard.plan @plan on @cluster semantics exact {
+  // expected-note@below {{the shard is here}}
+  neuroshard.shard "t0" of @t rows [0, 100) cols [0, 4) on [0]
+  neuroshard.shard "t1" of @t rows [0, 100) cols [4, 8) on [1]
+  neuroshard.shard "r" of @r rows [0, 10) cols [0, 4) on [0, 1]
+}
+neuroshard.exchange @e of !ids on @plan
+  lookups [#neuroshard.lookup<sum @t["a"]>, #neuroshard.lookup<unpooled @r["b"]>]
+  results [tensor<?x8xf32>, tensor<?x4xf32>]
+neuroshard.device_program @program0 for [0, 1] {
+  // expected-error@below {{has another dim, element type, table dim, optimizer or number of phases than shard "t0"}}
+  neuroshard.local_table 0 : 4 x f16 of 8 shards ["t0", "t1"]
+  neuroshard.local_lookup pooled of 0 in @e binds [0, 0]
+  neuroshard.local_table 1 : 4 x f32 of 4 shards ["r", "r"]
+  neuroshard.local_lookup of 1 in @e binds [1, 1]
+}
+func.func @embeddings_start(%device: !neuroshard.device, %ids: !ids) -> !pending {
+  %r = neuroshard.route @e(%device, %ids) : !ids
+  %p = neuroshard.suspend %r : !neuroshard.routed -> !pending
+  return %p : !pending
+}
+func.func @embeddings_lookup(%device: !neuroshard.device, %p: !pending) -> !looked_up {
+  %r = neuroshard.resume %p : !pending -> !neuroshard.routed
+  %l = neuroshard.run_lookup @e(%device, %r)
+  %q = neuroshard.suspend %r, %l : !neuroshard.routed, !neuroshard.partials -> !looked_up
+  return %q : !looked_up
+}
+func.func @embeddings_wait(%device: !neuroshard.device, %p: !looked_up) -> (tensor<?x8xf32>, tensor<?x4xf32>) {
+  %r, %l = neuroshard.resume %p : !looked_up -> !neuroshard.routed, !neuroshard.partials
+  %0:2 = neuroshard.exchange_results @e(%device, %r, %l) -> tensor<?x8xf32>, tensor<?x4xf32>
+  neuroshard.release %device, %l : !neuroshard.partials
+  neuroshard.release %device, %r : !neuroshard.routed
+  return %0#0, %0#1 : tensor<?x8xf32>, tensor<?x4xf32>
+}
+
+// -----
+
+// Another table dim.
+!ids = !neuroshard.jagged<["a", "b"], i64>
+!pending = !neuroshard.pending<!neuroshard.routed>
+!looked_up = !neuroshard.pending<!neuroshard.routed, !neuroshard.partials>
+neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
+  levels [#neuroshard.level<"node", groups = [2], bandwidth = 450.0, latency = 5.0>]
+// expected-note@below {{its table is here}}
+neuroshard.table private @t : 100 x 8 x f32
+neuroshard.table private @r : 10 x 4 x f32
+neuroshard.plan @plan on @cluster semantics exact {
+  // expected-note@below {{the shard is here}}
+  neuroshard.shard "t0" of @t rows [0, 100) cols [0, 4) on [0]
+  neuroshard.shard "t1" of @t rows [0, 100) cols [4, 8) on [1]
+  neuroshard.shard "r" of @r rows [0, 10) cols [0, 4) on [0, 1]
+}
+neuroshard.exchange @e of !ids on @plan
+  lookups [#neuroshard.lookup<sum @t["a"]>, #neuroshard.lookup<unpooled @r["b"]>]
+  results [tensor<?x8xf32>, tensor<?x4xf32>]
+neuroshard.device_program @program0 for [0, 1] {
+  // expected-error@below {{has another dim, element type, table dim, optimizer or number of phases than shard "t0"}}
+  neuroshard.local_table 0 : 4 x f32 of 4 shards ["t0", "t1"]
+  neuroshard.local_lookup pooled of 0 in @e binds [0, 0]
+  neuroshard.local_table 1 : 4 x f32 of 4 shards ["r", "r"]
+  neuroshard.local_lookup of 1 in @e binds [1, 1]
+}
+func.func @embeddings_start(%device: !neuroshard.device, %ids: !ids) -> !pending {
+  %r = neuroshard.route @e(%device, %ids) : !ids
+  %p = neuroshard.suspend %r : !neuroshard.routed -> !pending
+  return %p : !pending
+}
+func.func @embeddings_lookup(%device: !neuroshard.device, %p: !pending) -> !looked_up {
+  %r = neuroshard.resume %p : !pending -> !neuroshard.routed
+  %l = neuroshard.run_lookup @e(%device, %r)
+  %q = neuroshard.suspend %r, %l : !neuroshard.routed, !neuroshard.partials -> !looked_up
+  return %q : !looked_up
+}
+func.func @embeddings_wait(%device: !neuroshard.device, %p: !looked_up) -> (tensor<?x8xf32>, tensor<?x4xf32>) {
+  %r, %l = neuroshard.resume %p : !looked_up -> !neuroshard.routed, !neuroshard.partials
+  %0:2 = neuroshard.exchange_results @e(%device, %r, %l) -> tensor<?x8xf32>, tensor<?x4xf32>
+  neuroshard.release %device, %l : !neuroshard.partials
+  neuroshard.release %device, %r : !neuroshard.routed
+  return %0#0, %0#1 : tensor<?x8xf32>, tensor<?x4xf32>
+}
+
+// -----
+
+// An optimizer, but no update.
+!ids = !neuroshard.jagged<["a", "b"], i64>
+!pending = !neuroshard.pending<!neuroshard.routed>
+!looked_up = !neuroshard.pending<!neuroshard.routed, !neuroshard.partials>
+neuroshard.topology @cluster devices [#neuroshard.devices<2 x "H200">]
+  levels [#neuroshard.level<"node", groups = [2], bandwidth = 450.0, latency = 5.0>]
+// expected-note@below {{its table is here}}
+neuroshard.table private @t : 100 x 8 x f32
+neuroshard.table private @r : 10 x 4 x f32
+neuroshard.plan @plan on @cluster semantics exact {
+  // expected-note@below {{the shard is here}}
+  neuroshard.shard "t0" of @t rows [0, 100) cols [0, 4) on [0]
+  neuroshard.shard "t1" of @t rows [0, 100) cols [4, 8) on [1]
+  neuroshard.shard "r" of @r rows [0, 10) cols [0, 4) on [0, 1]
+}
+neuroshard.exchange @e of !ids on @plan
+  lookups [#neuroshard.lookup<sum @t["a"]>, #neuroshard.lookup<unpooled @r["b"]>]
+  results [tensor<?x8xf32>, tensor<?x4xf32>]
+neuroshard.device_program @program0 for [0, 1] {
+  // expected-error@below {{has another dim, element type, table dim, optimizer or number of phases than shard "t0"}}
+  neuroshard.local_table 0 : 4 x f32 of 8 shards ["t0", "t1"] {optimizer = #neuroshard.optimizer<sgd>}
+  neuroshard.local_lookup pooled of 0 in @e binds [0, 0]
+  neuroshard.local_table 1 : 4 x f32 of 4 shards ["r", "r"]
+  neuroshard.local_lookup of 1 in @e binds [1, 1]
+}
+func.func @embeddings_start(%device: !neuroshard.device, %ids: !ids) -> !pending {
+  %r = neuroshard.route @e(%device, %ids) : !ids
+  %p = neuroshard.suspend %r : !neuroshard.routed -> !pending
+  return %p : !pending
+}
+func.func @embeddings_lookup(%device: !neuroshard.device, %p: !pending) -> !looked_up {
+  %r = neuroshard.resume %p : !pending -> !neuroshard.routed
+  %l = neuroshard.run_lookup @e(%device, %r)
+  %q = neuroshard.suspend %r, %l : !neuroshard.routed, !neuroshard.partials -> !looked_up
+  return %q : !looked_up
+}
+func.func @embeddings_wait(%device: !neuroshard.device, %p: !looked_up) -> (tensor<?x8xf32>, tensor<?x4xf32>) {
+  %r, %l = neuroshard.resume %p : !looked_up -> !neuroshard.routed, !neuroshard.partials
+  %0:2 = neuroshard.exchange_results @e(%device, %r, %l) -> tensor<?x8xf32>, tensor<?x4xf32>
+  neuroshard.release %device, %l : !neuroshard.partials
+  neuroshard.release %device, %r : !neuroshard.routed
+  return %0#0, %0#1 : tensor<?x8xf32>, tensor<?x4xf32>
+}
