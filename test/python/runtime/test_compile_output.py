@@ -22,6 +22,7 @@ module {
   }
 }
 """
+SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 OPTIONS = ("--topology", "2xCPU", "--batch", "8", "--reference", "-O", "0")
 
 
@@ -40,6 +41,12 @@ def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
+def heed_signals():
+    """Signals that the tests' own caller ignores, as nohup does, would be ignored below, too."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_DFL)
+
+
 @contextlib.contextmanager
 def held(model, folder, tmp_path):
     """A compilation that waits for its linker."""
@@ -53,7 +60,7 @@ def held(model, folder, tmp_path):
     linker.chmod(0o755)
     process = subprocess.Popen([artifact.tool("neuroshard-compile"), model, "-o", folder, *OPTIONS],
                                env={**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"},
-                               stderr=subprocess.DEVNULL)
+                               stderr=subprocess.DEVNULL, preexec_fn=heed_signals)
     try:
         while not started.exists():
             assert process.poll() is None
@@ -66,7 +73,7 @@ def held(model, folder, tmp_path):
             os.kill(int(started.read_text()), signal.SIGKILL)
 
 
-@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", SIGNALS)
 def test_a_signal_leaves_nothing(model, tmp_path, number):
     out = tmp_path / "out"
     out.mkdir()
