@@ -12,7 +12,6 @@
 #include <ATen/ops/from_blob.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <utility>
 
@@ -84,7 +83,7 @@ Results::~Results() { reset(); }
 void Results::reset() {
   for (size_t i = 0; i < specs.size(); ++i)
     if (!specs[i].handle)
-      std::free(reinterpret_cast<void *>(*wordsOf(i)));
+      nsrt_tensor_free(reinterpret_cast<void *>(*wordsOf(i)));
   specs.clear();
 }
 
@@ -107,7 +106,8 @@ at::Tensor Results::take(size_t index) {
       descriptor[2] * static_cast<int64_t>(c10::elementSize(spec.type));
   at::IntArrayRef sizes(descriptor + 3, static_cast<size_t>(spec.rank));
   return at::from_blob(
-      aligned, sizes, [allocated](void *) { std::free(allocated); }, spec.type);
+      aligned, sizes, [allocated](void *) { nsrt_tensor_free(allocated); },
+      spec.type);
 }
 
 Results Results::splitFrom(size_t first) {

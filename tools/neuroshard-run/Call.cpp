@@ -2,7 +2,6 @@
 
 #include "Call.h"
 
-#include <cstdlib>
 #include <cstring>
 #include <stdexcept>
 
@@ -79,7 +78,7 @@ static Tensor takeTensor(const ValueSpec &spec, const int64_t *descriptor) {
                      descriptor[2] * bytesOf(spec.type);
   if (!tensor.bytes.empty())
     std::memcpy(tensor.bytes.data(), data, tensor.bytes.size());
-  std::free(reinterpret_cast<void *>(descriptor[0]));
+  nsrt_tensor_free(reinterpret_cast<void *>(descriptor[0]));
   return tensor;
 }
 

@@ -174,6 +174,12 @@ int32_t nsrt_device_set_gradient_scale(nsrt_device *, float scale);
 /// whatever the status; if it did not run (unknown name), they are untouched.
 int32_t nsrt_invoke(nsrt_device *, const char *name, void **args);
 
+/// Frees a tensor that a function returned, by the `allocated` of its
+/// descriptor; null is allowed. Any thread may call it, also after the world
+/// was closed. The memory is kept for the tensors of the next functions; what
+/// they do not need for some hundred tensors goes back to the system.
+void nsrt_tensor_free(void *allocated);
+
 /// Runs `name` on all devices, each in a thread of its own; args[r] are the
 /// arguments on device r. Fails, and runs it on no device, while a device is in
 /// another step. On failure nsrt_last_error gives the cause on the first rank

@@ -82,6 +82,17 @@ void nsrt_update(nsrt_device *, int64_t num_exchanges,
 void nsrt_partials_release(nsrt_device *, nsrt_partials *);
 void nsrt_routed_release(nsrt_device *, nsrt_routed *);
 
+//===----------------------------------------------------------------------===//
+// Memory of the tensors that host functions make, under the names that MLIR
+// gives calls of an allocator. The runtime keeps what is freed for the next
+// steps. Aligned to 64 bytes; null if there is none.
+//===----------------------------------------------------------------------===//
+
+/// `alignment`: a power of two, at most 64.
+void *_mlir_memref_to_llvm_aligned_alloc(uint64_t alignment, uint64_t bytes);
+/// Null is allowed.
+void _mlir_memref_to_llvm_free(void *);
+
 #ifdef __cplusplus
 }
 #endif

@@ -101,7 +101,8 @@ typedef struct nsrt_slot_entry {
   nsrt_apply_kernel apply;
 } nsrt_slot_entry;
 
-#define NSRT_PROGRAM_VERSION 1
+/// Of this file and HostProgramABI.h.
+#define NSRT_PROGRAM_VERSION 2
 
 /// Name of the nsrt_program of a program library.
 #define NSRT_PROGRAM_SYMBOL "neuroshard_program"

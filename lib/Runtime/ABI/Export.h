@@ -1,6 +1,6 @@
 //===- Export.h - Marks the functions the library exports ------*- C++ -*-===//
 //
-// The library is compiled with hidden visibility; only the nsrt_* functions are
+// The library is compiled with hidden visibility; only the C interface is
 // exported.
 //
 //===----------------------------------------------------------------------===//

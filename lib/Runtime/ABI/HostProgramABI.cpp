@@ -80,9 +80,18 @@ ElementType checkType(int32_t type) {
   return ElementType(type);
 }
 
+ResultTarget checkTarget(const nsrt_device *device, const nsrt_routed *routed,
+                         int64_t lookup, int32_t type, void *out) {
+  checkLookupIndex(device, routed, lookup);
+  int64_t rows = routed->lookups[static_cast<size_t>(lookup)].resultRows;
+  if (rows > 0 && !out)
+    fail("no memory for result ", lookup, " (rows: ", rows, ")");
+  return {lookup, checkType(type), static_cast<std::byte *>(out)};
+}
+
 void zeroResult(const nsrt_device *device, const nsrt_routed *routed,
                 int64_t lookup, int32_t type, void *out) {
-  if (!routed || lookup < 0 ||
+  if (!routed || !out || lookup < 0 ||
       static_cast<size_t>(lookup) >= routed->lookups.size())
     return;
   const ExchangeSpec &exchange = device->manifest().exchanges[routed->exchange];
@@ -164,9 +173,8 @@ NSRT_EXPORT void nsrt_result_wait(nsrt_device *device, nsrt_routed *routed,
                                   int32_t element_type, void *out) {
   bool written =
       usable(device, routed) && partials && guarded(device, routed, [&] {
-        checkLookupIndex(device, routed, lookup);
-        ResultTarget target{lookup, checkType(element_type),
-                            static_cast<std::byte *>(out)};
+        ResultTarget target =
+            checkTarget(device, routed, lookup, element_type, out);
         writeResults(*device, *routed, *partials, {&target, 1});
       });
   if (!written)
@@ -180,11 +188,9 @@ NSRT_EXPORT void nsrt_results_wait(nsrt_device *device, nsrt_routed *routed,
   bool written =
       usable(device, routed) && partials && guarded(device, routed, [&] {
         std::vector<ResultTarget> targets;
-        for (int64_t i = 0; i < count; ++i) {
-          checkLookupIndex(device, routed, i);
-          targets.push_back({i, checkType(element_types[i]),
-                             static_cast<std::byte *>(outs[i])});
-        }
+        for (int64_t i = 0; i < count; ++i)
+          targets.push_back(
+              checkTarget(device, routed, i, element_types[i], outs[i]));
         writeResults(*device, *routed, *partials, targets);
       });
   for (int64_t i = 0; !written && i < count; ++i)
@@ -225,9 +231,11 @@ NSRT_EXPORT void nsrt_weights_gradient(nsrt_device *device, nsrt_routed *routed,
                                        nsrt_partials *gradients, float *out) {
   bool written =
       usable(device, routed) && gradients && guarded(device, routed, [&] {
+        if (routed->numIds > 0 && !out)
+          fail("no memory for the gradients of ", routed->numIds, " weights");
         computeWeightsGradient(*device, *routed, *gradients, out);
       });
-  if (!written && routed)
+  if (!written && routed && out)
     std::fill_n(out, routed->numIds, 0.0f);
 }
 

@@ -22,7 +22,10 @@ public:
         withNormExchange(manifest.tablesWithNormExchange()) {}
 
   void check() const {
-    expect("version", NSRT_PROGRAM_VERSION, program.version);
+    if (program.version != NSRT_PROGRAM_VERSION)
+      fail(where, ": expected interface version ", NSRT_PROGRAM_VERSION,
+           " of compiled programs, found ", program.version,
+           "; compile the model again with this version of NeuroShard");
     expect("number of slots", static_cast<int64_t>(binding.slots.size()),
            program.num_slots);
     expect("number of lookups", static_cast<int64_t>(binding.lookups.size()),

@@ -21,18 +21,35 @@ PageBlock BufferPool::takeFree(int64_t bytes) {
   // Leave a block that is far too large for a larger request.
   if (best == free.end() || best->first > 4 * bytes)
     return PageBlock();
-  PageBlock block = std::move(best->second);
+  PageBlock block = std::move(best->second.block);
   free.erase(best);
   return block;
 }
 
+void BufferPool::dropUnused() noexcept {
+  std::erase_if(free, [&](const auto &entry) {
+    bool isUnused = entry.second.since + kKeptRequests <= requests;
+    held -= isUnused ? entry.first : 0;
+    return isUnused;
+  });
+}
+
 Buffer BufferPool::acquire(BufferKind kind, int64_t used) {
+  {
+    std::lock_guard lock(mutex);
+    asked[kind] += used;
+  }
+  return take(used);
+}
+
+Buffer BufferPool::take(int64_t used) {
   int64_t bytes = roundUp(std::max<int64_t>(used, 1), kPageBytes);
   PageBlock block;
   {
     std::lock_guard lock(mutex);
-    asked[kind] += used;
     block = takeFree(bytes);
+    if (++requests % kKeptRequests == 0)
+      dropUnused();
   }
   if (!block.data()) {
     // With room to spare: the next batch may have a few more ids.
@@ -53,7 +70,7 @@ void BufferPool::giveBack(PageBlock block) noexcept {
   std::lock_guard lock(mutex);
   int64_t size = block.size();
   try {
-    free.emplace(size, std::move(block));
+    free.emplace(size, FreeBlock{std::move(block), requests});
   } catch (const std::bad_alloc &) {
     held -= size; // no memory for a list entry: free the block
   }

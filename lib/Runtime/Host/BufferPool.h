@@ -1,7 +1,7 @@
 //===- BufferPool.h - Memory of steps ---------------------------*- C++ -*-===//
 //
-// Reuses the buffers of steps, so that after the first steps nothing is
-// allocated or faulted in.
+// Reuses memory, so that after the first steps nothing is allocated or faulted
+// in.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,12 +20,18 @@
 
 namespace neuroshard::runtime {
 
-/// Reuses memory, and counts what it is asked for. Thread-safe: a receiver may
-/// be the last owner of a sender's buffer.
+/// Reuses memory, and counts what it is asked for by kind. Thread-safe: a
+/// receiver may be the last owner of a sender's buffer.
 class BufferPool : public std::enable_shared_from_this<BufferPool> {
 public:
+  /// Free memory goes back to the system after at least as many requests that
+  /// found other memory.
+  static constexpr int64_t kKeptRequests = 1024;
+
   /// At least `used` bytes, aligned to 64.
   Buffer acquire(BufferKind kind, int64_t used);
+  /// The same without a count.
+  Buffer take(int64_t used);
 
   template <typename T> Buffer acquireArray(BufferKind kind, int64_t count) {
     return acquire(kind, count * static_cast<int64_t>(sizeof(T)));
@@ -37,13 +43,20 @@ public:
   BufferBytes askedBytes() const;
 
 private:
+  struct FreeBlock {
+    PageBlock block;
+    int64_t since; ///< requests before it came back.
+  };
+
   /// The mutex must be held.
   PageBlock takeFree(int64_t bytes);
+  void dropUnused() noexcept;
   void giveBack(PageBlock block) noexcept;
 
   mutable std::mutex mutex;
-  std::multimap<int64_t, PageBlock> free; ///< by size.
+  std::multimap<int64_t, FreeBlock> free; ///< by size.
   int64_t held = 0;
+  int64_t requests = 0;
   BufferBytes asked;
 };
 

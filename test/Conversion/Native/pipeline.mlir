@@ -4,18 +4,18 @@
 // RUN: neuroshard-opt %s --neuroshard-native-pipeline | FileCheck %s
 // RUN: neuroshard-opt %s --neuroshard-native-pipeline=invoke-wrappers=false | FileCheck %s --check-prefix=PLAIN
 
-// CHECK-DAG: llvm.func @free(!llvm.ptr)
-// CHECK-DAG: llvm.func @malloc(i64) -> !llvm.ptr
+// CHECK-DAG: llvm.func @_mlir_memref_to_llvm_free(!llvm.ptr)
+// CHECK-DAG: llvm.func @_mlir_memref_to_llvm_aligned_alloc(i64, i64) -> !llvm.ptr
 // CHECK-DAG: llvm.func @nsrt_use(!llvm.ptr)
 func.func private @nsrt_use(!llvm.ptr)
 
 // CHECK: llvm.func @f(
 // The temporary of the first product is freed, the result is not.
-// CHECK: llvm.call @malloc
-// CHECK: llvm.call @malloc
+// CHECK: llvm.call @_mlir_memref_to_llvm_aligned_alloc
+// CHECK: llvm.call @_mlir_memref_to_llvm_aligned_alloc
 // CHECK: llvm.call @nsrt_use
-// CHECK: llvm.call @free
-// CHECK-NOT: llvm.call @free
+// CHECK: llvm.call @_mlir_memref_to_llvm_free
+// CHECK-NOT: llvm.call @_mlir_memref_to_llvm_free
 // CHECK: llvm.func @nsrt_invoke_f(
 // CHECK-NOT: unrealized_conversion_cast
 // PLAIN-NOT: nsrt_invoke_

@@ -20,6 +20,7 @@
 
 #include <dlfcn.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -33,6 +34,13 @@ extern "C" void *nsrt_test_next(void *device, int64_t step, void *handle) {
   *static_cast<int64_t *>(device) = step;
   return static_cast<char *>(handle) + 1;
 }
+
+extern "C" void *_mlir_memref_to_llvm_aligned_alloc(uint64_t alignment,
+                                                    uint64_t bytes) {
+  return std::aligned_alloc(alignment, bytes);
+}
+
+extern "C" void _mlir_memref_to_llvm_free(void *tensor) { std::free(tensor); }
 
 namespace {
 

@@ -353,6 +353,28 @@ TEST_F(Failures, HandlesCarryAFailureIntoTheNextFunction) {
   EXPECT_THAT(step.results[0], Each(0.0f));
 }
 
+/// Asks for results where there is no memory for them.
+void waitWithoutMemory(void **args) {
+  auto *device = static_cast<nsrt_device *>(args[0]);
+  auto &step = *static_cast<TwoPart *>(args[1]);
+  size_t rank = static_cast<size_t>(nsrt_device_rank(device));
+  nsrt_partials *partials = nsrt_lookup(device, step.routed[rank]);
+  nsrt_results_start(device, step.routed[rank], partials);
+  int32_t type = 0;
+  void *none = nullptr;
+  nsrt_results_wait(device, step.routed[rank], partials, 1, &type, &none);
+  nsrt_partials_release(device, partials);
+  nsrt_routed_release(device, step.routed[rank]);
+}
+
+TEST_F(Failures, ResultsNeedMemory) {
+  TwoPart step;
+  EXPECT_EQ(invokeAll(startPart, &step), "");
+  EXPECT_THAT(invokeAll(waitWithoutMemory, &step),
+              HasSubstr("no memory for result 0 (rows: 1)"));
+  expectNextStepWorks();
+}
+
 TEST_F(Failures, AStepMaySpanTwoFunctions) {
   TwoPart step;
   EXPECT_EQ(invokeAll(startPart, &step), "");

@@ -229,9 +229,9 @@ TEST_F(ManifestTest, ProgramsMustFit) {
     EXPECT_THAT(open(manifest.dump()), HasSubstr(message));
     field = kept;
   };
-  expectError(program.version, 9,
-              "expected version 1 as in the manifest, "
-              "found 9");
+  expectError(program.version, 1,
+              "expected interface version 2 of compiled programs, found 1; "
+              "compile the model again");
   expectError(program.num_slots, 0, "number of slots");
   expectError(program.num_lookups, 1, "number of lookups");
   expectError(slot.dim, slot.dim + 1, "slot 0 (shard \"shard0\") columns");

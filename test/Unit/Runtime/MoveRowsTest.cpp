@@ -13,7 +13,7 @@
 #include <random>
 #include <utility>
 
-using namespace neuroshard;
+using neuroshard::ElementType;
 using namespace neuroshard::runtime;
 
 namespace {

@@ -11,7 +11,6 @@
 #include "neuroshard/Artifact/StepNames.h"
 #include "neuroshard/Runtime/DriverABI.h"
 
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -168,7 +167,7 @@ public:
 
   void drop() override {
     for (int64_t t = 0; live && t < shape.tables; ++t)
-      std::free(reinterpret_cast<void *>(
+      nsrt_tensor_free(reinterpret_cast<void *>(
           results[static_cast<size_t>(t) * kResultWords]));
     live = false;
   }

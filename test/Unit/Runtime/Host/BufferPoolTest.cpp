@@ -29,6 +29,18 @@ TEST(BufferPool, HandsOutAgainWhatCameBack) {
   EXPECT_NE(a.get(), b.get());
 }
 
+TEST(BufferPool, GivesBackWhatIsNotAskedForAgain) {
+  auto pool = std::make_shared<BufferPool>();
+  pool->take(100 << 20);
+  pool->take(8000);
+  int64_t both = pool->heldBytes();
+  EXPECT_GT(both, 100 << 20);
+  for (int64_t i = 0; i < 2 * BufferPool::kKeptRequests; ++i)
+    pool->take(8000);
+  EXPECT_LT(pool->heldBytes(), 20000);
+  EXPECT_GE(pool->heldBytes(), 8000);
+}
+
 TEST(BufferPool, CountsWhatItIsAskedFor) {
   auto pool = std::make_shared<BufferPool>();
   pool->acquire(neuroshard::BufferKind::Sort, 100);
