@@ -196,6 +196,33 @@ void RankSession::keepStep(int64_t number, Step step) {
   steps.emplace(number, std::move(step));
 }
 
+std::optional<RankSession::Step> RankSession::takeOwed(int64_t end) {
+  std::lock_guard lock(mutex);
+  for (auto it = steps.begin(); it != steps.end() && it->first < end; ++it)
+    if (!it->second.lookedUp) {
+      owed = it->first;
+      droppedOwed = false;
+      Step step = std::move(it->second);
+      steps.erase(it);
+      return step;
+    }
+  return std::nullopt;
+}
+
+/// Results travel in the order of the starts on all ranks, whatever order a
+/// rank asks for them in, and also if it never does.
+void RankSession::lookUpEarlier(int64_t end) {
+  while (std::optional<Step> step = takeOwed(end)) {
+    lookUp(*step);
+    std::lock_guard lock(mutex);
+    int64_t number = std::exchange(owed, -1);
+    if (std::exchange(droppedOwed, false) || step->dropped)
+      releaseHandles(*step);
+    else
+      steps.emplace(number, std::move(*step));
+  }
+}
+
 RankSession::Step RankSession::takeStep(int64_t number, const char *wanted) {
   std::lock_guard lock(mutex);
   auto found = steps.find(number);
@@ -207,6 +234,7 @@ RankSession::Step RankSession::takeStep(int64_t number, const char *wanted) {
 }
 
 void RankSession::lookUp(int64_t number) {
+  lookUpEarlier(number);
   Step step = takeStep(number, "its rows are looked up before its results are "
                                "asked for");
   lookUp(step);
@@ -232,6 +260,7 @@ void RankSession::lookUp(Step &step) {
 }
 
 std::vector<at::Tensor> RankSession::wait(int64_t number) {
+  lookUpEarlier(number);
   Step step = takeStep(number, "its results can be asked for once");
   lookUp(step);
   Results returned(results.at(kWaitName));
@@ -307,9 +336,15 @@ RankSession::update(int64_t number, const std::vector<at::Tensor> &gradients,
 void RankSession::release(int64_t number) noexcept {
   std::lock_guard lock(mutex);
   auto found = steps.find(number);
-  if (found == steps.end())
+  if (found == steps.end()) {
+    droppedOwed |= number == owed;
     return;
-  releaseHandles(found->second);
+  }
+  Step &step = found->second;
+  step.dropped = true;
+  if (manifest.numDevices > 1 && !step.lookedUp)
+    return; // other ranks may wait for its results
+  releaseHandles(step);
   steps.erase(found);
 }
 

@@ -44,8 +44,8 @@ public:
   /// Fails the step that the other ranks start, with `text` as the cause. For
   /// callers that cannot start theirs.
   void refuse(const std::string &text);
-  /// Waits for the ids of a step, looks its rows up and starts to send them.
-  /// Later calls do nothing.
+  /// Waits for the ids of a step, looks its rows up and starts to send them;
+  /// before, those of earlier steps. Later calls do nothing.
   void lookUp(int64_t step);
   /// The results of all lookups of a step, in the manifest's order.
   std::vector<at::Tensor> wait(int64_t step);
@@ -54,7 +54,8 @@ public:
   std::optional<at::Tensor> update(int64_t step,
                                    const std::vector<at::Tensor> &gradients,
                                    double learningRate);
-  /// Drops a step that will have no update. Unknown steps are ignored.
+  /// Drops a step that will have no update. Unknown steps are ignored. What
+  /// other ranks need of it is still sent, before the results of later steps.
   void release(int64_t step) noexcept;
 
   void initialize(int64_t seed);
@@ -77,8 +78,12 @@ private:
     std::vector<int64_t> resultRows; ///< set once waited for.
     bool lookedUp = false;
     bool waited = false;
+    bool dropped = false;
   };
 
+  /// Takes the first step before `end` that is not looked up.
+  std::optional<Step> takeOwed(int64_t end);
+  void lookUpEarlier(int64_t end);
   Step takeStep(int64_t number, const char *wanted);
   void keepStep(int64_t number, Step step);
   void releaseHandles(Step &step) noexcept;
@@ -95,8 +100,10 @@ private:
   std::unique_ptr<nsrt_world, void (*)(nsrt_world *)> world;
   nsrt_device *ownDevice = nullptr;
 
-  std::mutex mutex; ///< guards `steps`: other threads may free tickets.
+  std::mutex mutex; ///< guards these three: other threads may free tickets.
   std::map<int64_t, Step> steps;
+  int64_t owed = -1; ///< step that lookUpEarlier has taken.
+  bool droppedOwed = false;
   int64_t nextStep = 0;
   int64_t updates = 0;
 };

@@ -71,9 +71,9 @@ def require_tensors(jagged: Jagged, exchange: Exchange) -> None:
             continue
         found = type(value).__name__
         if isinstance(value, torch.Tensor):
-            if value.layout == torch.strided:
+            if value.layout == torch.strided and not value.is_nested:
                 continue
-            found = f"one of layout {value.layout}"
+            found = "a nested one" if value.is_nested else f"one of layout {value.layout}"
         raise TensorError(f"input \"{exchange.name}\": expected {name} as a dense tensor, found "
                           f"{found}")
 
@@ -114,8 +114,8 @@ def check_one_batch(given: object, exchange: Exchange) -> None:
     if hasattr(given, "variable_stride_per_key") and given.variable_stride_per_key():
         batches = list(given.stride_per_key())
         found = f"batches of {batches}" if len(set(batches)) > 1 else ""
-    elif hasattr(given, "inverse_indices_or_none") and given.inverse_indices_or_none() is not None:
-        found = "inverse indices"
+    if hasattr(given, "inverse_indices_or_none") and given.inverse_indices_or_none() is not None:
+        found = found or "inverse indices"
     if found:
         raise TensorError(f"input \"{exchange.name}\": expected features of one batch, found a "
                           f"KeyedJaggedTensor with {found}; repeat the bags that samples share")
@@ -128,6 +128,8 @@ def join_features(given: Mapping, exchange: Exchange) -> Jagged:
                           f"{list(exchange.features)}, found {list(given)}")
     values = [given[name] for name in exchange.features]
     if are_bags_of_one_size(values):
+        for name, value in zip(exchange.features, values):
+            check_id_type(value, f"feature \"{name}\"")
         return join_bags_of_one_size(values)
     ids, weights, offsets, begin = [], [], [], [0]
     for name, value in zip(exchange.features, values):
@@ -155,8 +157,8 @@ def are_bags_of_one_size(values: Sequence[object]) -> bool:
     """Whether all are ids [batch, pooling] of one batch and place. Not while torch traces, when
     these need not be numbers."""
     if torch.compiler.is_compiling() or not all(
-            type(value) is torch.Tensor and value.layout == torch.strided and not value.is_nested
-            and value.dim() == 2 for value in values):
+            type(value) is torch.Tensor and not value.is_nested
+            and value.layout == torch.strided and value.dim() == 2 for value in values):
         return False
     first = values[0]
     return all(value.shape[0] == first.shape[0] and value.device == first.device
@@ -189,12 +191,13 @@ def check_together(ids: Sequence[torch.Tensor], value: Sequence[torch.Tensor],
     """Raises unless the tensors of a feature can be joined with those of the features before."""
     place = (ids[0] if ids else value[0]).device
     for what, tensor in zip(("ids", "offsets [batch + 1]", "weights"), value):
-        if tensor.layout != torch.strided or tensor.dim() != 1:
+        if tensor.is_nested or tensor.layout != torch.strided or tensor.dim() != 1:
             raise TensorError(f"feature \"{name}\": expected {what} as a dense tensor of one "
-                              f"dimension, found shape {tuple(tensor.shape)}, {tensor.layout}")
+                              f"dimension, found {describe(tensor)}")
         if tensor.device != place:
             raise TensorError(f"feature \"{name}\": expected {what} on {place}, as the ids of the "
                               f"first feature, found {tensor.device}")
+    check_id_type(value[0], f"feature \"{name}\"")
     if value[1].dtype not in (torch.int32, torch.int64) or len(value[1]) < 1:
         raise TensorError(f"feature \"{name}\": expected offsets [batch + 1] as torch.int64, found "
                           f"shape {tuple(value[1].shape)}, {value[1].dtype}")
@@ -217,8 +220,19 @@ def spread(ids: torch.Tensor, name: str) -> tuple[torch.Tensor, torch.Tensor]:
     """Bags of one size, as ids and offsets."""
     if ids.layout != torch.strided or ids.is_nested or ids.dim() != 2:
         raise TensorError(f"feature \"{name}\": expected ids [batch, pooling] or (ids, offsets), "
-                          f"found shape {tuple(ids.shape)}")
+                          f"found {describe(ids)}")
     return ids.reshape(-1), fixed_offsets(ids.shape[0], ids.shape[1], ids.device)
+
+
+def describe(tensor: torch.Tensor) -> str:
+    """The shape and layout of any tensor. Nested ones have no shape."""
+    return "a nested tensor" if tensor.is_nested else \
+        f"shape {tuple(tensor.shape)}, {tensor.layout}"
+
+
+def check_id_type(ids: torch.Tensor, where: str) -> None:
+    if ids.dtype not in (torch.int32, torch.int64):
+        raise TensorError(f"{where}: expected ids as torch.int64 or torch.int32, found {ids.dtype}")
 
 
 def fixed_offsets(bags: int, pooling: int, place: torch.device) -> torch.Tensor:

@@ -20,6 +20,9 @@ from neuroshard._jagged import Exchange, Jagged, as_jagged, fixed_offsets, from_
 from neuroshard.plans import Plan
 from neuroshard.problem import ShardingProblem
 
+MOST_UPDATES = 2**62
+MOST_THREADS = 1024
+
 
 class Pending:
     """A lookup in flight: wait() returns its results. look_up() lets them travel before."""
@@ -61,12 +64,16 @@ class _Sharded(torch.nn.Module):
         super().__init__()
         self._plan, self._problem = plan, problem
         # Plain tensors: optimizers, to() and DistributedDataParallel would change parameters and
-        # buffers.
-        self._anchor = torch.zeros((), requires_grad=True)
-        self._token = torch.zeros(())
-        self._optimizer, own_engine = together(
-            lambda: self._make_parts(problem, learning_rate, device, engine), process_group,
-            "the check of the arguments")
+        # buffers. They are what operators take, whatever the caller's defaults are.
+        self._anchor = torch.zeros((), dtype=torch.float32, device="cpu", requires_grad=True)
+        self._token = torch.zeros((), dtype=torch.float32, device="cpu")
+
+        def make() -> tuple[FusedOptimizer, Engine]:
+            check_arguments(plan, problem, seed, name, gradient_division, threads)
+            self._check_features(problem)
+            return FusedOptimizer(self._anchor, learning_rate), make_engine(device, engine)
+
+        self._optimizer, own_engine = together(make, process_group, "the check of the arguments")
         require_same({"seed": str(seed), "learning rate": str(learning_rate),
                       "gradient_division": str(gradient_division)}, process_group,
                      "all ranks must build the same model")
@@ -80,12 +87,6 @@ class _Sharded(torch.nn.Module):
         self._engine.initialize(seed)
         if gradient_division:
             self._engine.set_gradient_scale(1 / self._session.size)
-
-    def _make_parts(self, problem: ShardingProblem, learning_rate: float,
-                    device: torch.device | str | int | None,
-                    engine: str | None) -> tuple[FusedOptimizer, Engine]:
-        self._check_features(problem)
-        return FusedOptimizer(self._anchor, learning_rate), make_engine(device, engine)
 
     def _check_features(self, problem: ShardingProblem) -> None:
         raise NotImplementedError
@@ -142,6 +143,9 @@ class _Sharded(torch.nn.Module):
 
     @step.setter
     def step(self, count: int) -> None:
+        if not is_whole(count) or not 0 <= count <= MOST_UPDATES:
+            raise ValueError("step: expected the number of updates so far, a whole number from 0 "
+                             f"to {MOST_UPDATES}, found {count!r}")
         self._engine.set_num_updates(count)
 
     def local_shards(self) -> tuple[LocalShard, ...]:
@@ -164,13 +168,13 @@ class _Sharded(torch.nn.Module):
     def start(self, features: object) -> Pending:
         """Checks the ids and sends them to the owners of their rows without waiting for results.
 
-        features: as in forward(). Ranks must start and wait in the same order."""
+        features: as in forward(). Ranks must start, and run backwards, in
+        the same order. On CPUs they may wait in any order, or not at all."""
         keyed = is_keyed(features)
         try:
             ids = self._as_jagged(features)
-            if ids.ids.is_meta or ids.offsets.is_meta:
-                raise TensorError("ids and offsets on the meta device have no values to look up")
-        except (TypeError, ValueError) as error:
+            require_values(ids)
+        except Exception as error:
             if not torch.compiler.is_compiling():
                 self._session.refuse(str(error))  # the others must not wait for this rank
             raise
@@ -285,6 +289,34 @@ class ShardedEmbeddingCollection(_Sharded):
         rows = {self.features[one.feature]: (values, offsets[one.feature])
                 for one, values in zip(self._session.results, results)}
         return make_jagged_tensors(rows) if keyed else rows
+
+
+def check_arguments(plan: object, problem: object, seed: object, name: object,
+                    gradient_division: object, threads: object) -> None:
+    """Raises a TypeError or ValueError for arguments of a collection that are none."""
+    for what, value, wanted in (("plan", plan, Plan), ("problem", problem, ShardingProblem),
+                                ("gradient_division", gradient_division, bool)):
+        if not isinstance(value, wanted):
+            raise TypeError(f"{what}: expected a {wanted.__name__}, found {value!r:.80}")
+    if not is_whole(seed) or not -2**63 <= seed < 2**63:
+        raise ValueError(f"seed: expected a number of 64 bits with sign, found {seed!r}")
+    if name is not None and not (isinstance(name, str) and name.isprintable()):
+        raise ValueError(f"name: expected printable text, or None, found {name!r}")
+    if threads is not None and not (is_whole(threads) and 0 <= threads <= MOST_THREADS):
+        raise ValueError(f"threads: expected a number from 1 to {MOST_THREADS}, or None, found "
+                         f"{threads!r}")
+
+
+def is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def require_values(ids: Jagged) -> None:
+    """Raises a TensorError for tensors on the meta device."""
+    for what in ("ids", "offsets", "weights"):
+        value = getattr(ids, what)
+        if value is not None and value.is_meta:
+            raise TensorError(f"{what}: expected a tensor with values, found one on the meta device")
 
 
 def is_keyed(features: object) -> bool:

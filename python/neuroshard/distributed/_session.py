@@ -113,8 +113,6 @@ class Session:
     def _join(self, folder: pathlib.Path, threads: int | None) -> None:
         if self.size > 1:
             self._own_group = watched_group_of(self.group).new_group(self.engine.backend)
-        if threads is not None and (not isinstance(threads, int) or threads < 0):
-            raise ValueError(f"threads: expected a number from 1, or None, found {threads!r}")
         if threads is None:
             threads = max(1, (os.cpu_count() or 1) // local_ranks())
         self.engine.join(self.name, folder, self.manifest, self._own_group, threads, self.group)

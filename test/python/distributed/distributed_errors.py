@@ -42,6 +42,34 @@ def case_ids_of_one_rank(context):
     assert training.module.step == len(wrong)
 
 
+class Strange:
+    """Looks like a KeyedJaggedTensor, and raises an error of another kind."""
+
+    def keys(self):
+        raise KeyError("a loader's own error")
+
+    values = offsets = keys
+
+
+def case_defaults(context):
+    """torch's default dtype and device have no effect on how tables learn."""
+    problem, plan = small(context.size)
+    part = random_parts(problem, [2] * context.size, context.generator())[context.rank]
+    found = []
+    for dtype, device in ((torch.float32, "cpu"), (torch.float64, "cpu"), (torch.float32, "meta")):
+        torch.set_default_dtype(dtype)
+        try:
+            with torch.device(device):
+                tables = context.make(plan, problem)
+            sum(one.sum() for one in tables(given(part)).values()).backward()
+        finally:
+            torch.set_default_dtype(torch.float32)
+        assert tables.step == 1
+        found.append({name: weights for name, (weights, _) in whole(tables).items()})
+    for other in found[1:]:
+        assert all(torch.equal(other[name], weights) for name, weights in found[0].items())
+
+
 def case_forms_of_one_rank(context):
     """Input of a wrong form on one rank: it gets its own error, the others get its text in that
     step, and the next step is right."""
@@ -51,6 +79,11 @@ def case_forms_of_one_rank(context):
     ids, offsets = torch.tensor([1, 2, 3, 1]), torch.arange(5)
     wrong = {
         "ids: expected Long, found Float": Jagged(ids.float(), offsets),
+        "expected ids as a dense tensor, found a nested one":
+            Jagged(torch.nested.nested_tensor([ids, ids]), offsets),
+        "ids: expected a tensor with values, found one on the meta device":
+            Jagged(ids.to("meta"), offsets),
+        "a loader's own error": Strange(),
         "expected features * batch + 1": Jagged(ids, offsets[:4]),
         "expected ids as a dense tensor, found str": Jagged("ids", offsets),
         "expected the features": {"other": (ids, offsets)},
@@ -59,7 +92,7 @@ def case_forms_of_one_rank(context):
     for number, (text, bad) in enumerate(wrong.items()):
         culprit = number % context.size
         mine = context.rank == culprit
-        found = raises(ValueError, text,
+        found = raises((ValueError, KeyError), text,
                        lambda: training.module(bad if mine else Jagged(ids, offsets)))
         assert mine or found.startswith(f"rank {culprit}:"), found
         training.step(random_parts(problem, [2] * context.size, generator), generator)
@@ -94,6 +127,17 @@ def case_forms(context):
            lambda: tables({**dicts, "c0": ids}))
     raises(TensorError, "features of one batch",
            lambda: tables({**dicts, "c0": ids.view(4, 1)}))
+    for dtype in (torch.float32, torch.uint8, torch.uint64, torch.bool):
+        said = f"feature \"c0\": expected ids as torch.int64 or torch.int32, found {dtype}"
+        odd = torch.ones(2, 2).to(dtype)
+        raises(TensorError, said, lambda odd=odd: tables({**dicts, "c0": odd}))
+        raises(TensorError, said, lambda odd=odd: tables(
+            {**dicts, "c0": (odd.view(4), torch.tensor([0, 2, 4]))}))
+    nested = torch.nested.nested_tensor([ids, ids])
+    raises(TensorError, "feature \"c0\": expected ids [batch, pooling] or (ids, offsets), found a "
+           "nested tensor", lambda: tables({**dicts, "c0": nested}))
+    raises(TensorError, "one dimension, found a nested tensor",
+           lambda: tables({**dicts, "c0": (nested, torch.tensor([0, 2, 4]))}))
     raises(TensorError, "(ids, offsets), found list", lambda: tables({**dicts, "c0": [1, 2]}))
     for wrong in ([0, 2, 3], [0, 2, 9], [1, 2, 4]):
         raises(TensorError, f"\"b0\": expected offsets from 0 to 4, the number of its ids, found "
@@ -125,6 +169,8 @@ def case_weights(context):
     raises(ValueError, f"weights: expected one for each of the {len(ids)} ids",
            lambda: tables((ids, offsets, weights[:-1])))
     raises(ValueError, "weights: expected Float", lambda: tables((ids, offsets, weights.double())))
+    raises(TensorError, "weights: expected a tensor with values, found one on the meta device",
+           lambda: tables((ids, offsets, weights.to("meta"))))
     tables((ids, offsets, weights))
 
 
@@ -150,8 +196,21 @@ def case_construction(context):
            lambda: ns.ShardedEmbeddingBagCollection(plan, half, learning_rate=0.5))
     raises(ValueError, "use ShardedEmbeddingBagCollection",
            lambda: ns.ShardedEmbeddingCollection(plan, half, learning_rate=0.5))
+    for name, value in (("plan", problem), ("problem", plan), ("gradient_division", "no")):
+        raises(TypeError, f"{name}: expected a ", lambda name=name, value=value: ns.
+               ShardedEmbeddingBagCollection(**{"plan": plan, "problem": problem,
+                                                "learning_rate": 0.5, name: value}))
+    for name, value in (("seed", "a"), ("seed", 1.5), ("seed", True), ("seed", 2**63),
+                        ("name", 5), ("name", "\ud800"), ("threads", 2**70), ("threads", -1)):
+        raises(ValueError, f"{name}: expected ", lambda name=name, value=value: context.make(
+            plan, problem, **{"name": "again", name: value}))
     raises(ValueError, "is not an artifact of",
            lambda: context.make(plan, problem, artifact=context.folder / "none"))
+    tables = context.make(plan, problem, name="again")
+    for count in (-1, 2**63 - 1, 1.5, "3", None, True):
+        raises(ValueError, "step: expected the number of updates so far",
+               lambda count=count: setattr(tables, "step", count))
+    assert tables.step == 0
     tables = context.make(plan, problem, name="taken")
     raises(ValueError, "taken", lambda: context.make(plan, problem, name="taken"))
     sum(one.sum() for one in tables((torch.ones(4).long(), torch.arange(5))).values()).backward()

@@ -246,6 +246,32 @@ def case_pending(context):
     assert tables.step == 1
 
 
+def case_other_orders(context):
+    """Ranks may ask for results in different orders, and drop some."""
+    problem, plan = small(context.size)
+    tables = context.make(plan, problem)
+    generator = context.generator()
+    parts = [random_parts(problem, [2 + one] * context.size, generator)[context.rank]
+             for one in range(3)]
+    expected = [list(tables(given(part)).values()) for part in parts]
+
+    def check(pending, number):
+        assert all(map(torch.equal, pending.wait().values(), expected[number])), number
+
+    pending = [tables.start(given(part)) for part in parts]
+    for number in range(3) if context.rank else (2, 0, 1):
+        check(pending[number], number)
+    pending = [tables.start(given(part)) for part in parts]
+    if context.rank == 0:
+        pending[0] = None
+    else:
+        check(pending[0], 0)
+    for number in (1, 2):
+        check(pending[number], number)
+    sum(one.sum() for one in tables(given(parts[2])).values()).backward()
+    assert tables.step == 1
+
+
 def case_looked_up(context):
     """Results are of the tables at look_up(), whatever other steps do before wait()."""
     problem, plan = small(context.size)

@@ -37,13 +37,15 @@ EXPORTED = [f"torch.export:kind={kind}" for kind in ("pooled", "weighted", "unpo
 FORMS = ["inputs.forms", "inputs.torchrec:pooling=SUM", "inputs.torchrec:pooling=MEAN",
          "inputs.torchrec:pooling=SUM:weighted=1", "inputs.torchrec_unpooled", "inputs.bags",
          "inputs.shared_feature", "inputs.shared_feature_unpooled"]
-ERRORS = ["errors.ids_of_one_rank", "errors.forms", "errors.weights", "errors.construction"]
+ERRORS = ["errors.ids_of_one_rank", "errors.forms", "errors.weights", "errors.construction",
+          "errors.forms_of_one_rank", "errors.defaults"]
 STEPS = ["steps.modes", "steps.orders", "steps.pending", "steps.looked_up", "steps.two_collections",
          "steps.searched", "steps.unread_result", "steps.learning_rate",
          "steps.learning_rate:backend=aot_eager"]
 TORCH = ["torch.operators", "torch.copies", "torch.closed"]
 # These need several ranks.
-GROUPS = ["errors.disagreement", "steps.subgroups", "torch.overlap", "training.cuts"]
+GROUPS = ["errors.disagreement", "steps.subgroups", "steps.other_orders", "torch.overlap",
+          "training.cuts"]
 
 ANYWHERE = [*CONVENTIONS, *COMPILED, *INDUCTOR, *EXPORTED, *FORMS, *ERRORS, *STEPS, *TORCH,
             "training.seeds"]
@@ -51,7 +53,7 @@ SOME = {
     1: [CONVENTIONS[2], INDUCTOR[0], EXPORTED[0], *ERRORS[:2], *STEPS[:4], *TORCH],
     2: [*FORMS, *ERRORS, *COMPILED, *EXPORTED, *CONVENTIONS[::2], CONVENTIONS[1], *STEPS,
         "torch.operators", "torch.closed", "training.seeds", "errors.disagreement",
-        "torch.overlap", "training.cuts"],
+        "steps.other_orders", "torch.overlap", "training.cuts"],
     4: [ERRORS[0], CONVENTIONS[4], CONVENTIONS[7], "steps.searched", "errors.disagreement",
         "steps.subgroups"],
     8: [CONVENTIONS[6]],

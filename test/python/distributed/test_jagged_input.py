@@ -62,6 +62,13 @@ def test_equal_batches_are_one_batch():
     assert made.offsets.tolist() == [0, 1, 2, 2, 3, 5, 5]
 
 
+def test_inverse_indices_of_equal_batches_are_refused():
+    given = keyed([3, 3], [1, 1, 0, 1, 2, 0], inverse_indices=(
+        ["a", "b"], torch.tensor([[2, 1, 0], [0, 0, 1]])))
+    with pytest.raises(TensorError, match="KeyedJaggedTensor with inverse indices"):
+        as_jagged(given, Input())
+
+
 def test_inverse_indices_are_refused():
     pytest.importorskip("torchrec")
     from torchrec import KeyedJaggedTensor

@@ -94,8 +94,6 @@ class CpuEngine:
         self._ops.join(name, str(folder.resolve()), group.group_name if group else "", threads)
 
     def initialize(self, seed: int) -> None:
-        if not -2**63 <= seed < 2**63:
-            raise ValueError(f"seed: expected a number of 64 bits with sign, found {seed}")
         self._ops.initialize(self.name, seed)
 
     def set_gradient_scale(self, scale: float) -> None:

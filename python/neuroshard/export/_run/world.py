@@ -43,6 +43,7 @@ def _runtime() -> ctypes.CDLL:
             ("nsrt_world_find_table", ctypes.c_int32, [pointer, text]),
             ("nsrt_world_table_info", ctypes.c_int32,
              [pointer, ctypes.c_int32, ctypes.POINTER(_TableInfo)]),
+            ("nsrt_tensor_free", None, [pointer]),
             ("nsrt_table_write", ctypes.c_int32,
              [pointer, ctypes.c_int32, ctypes.c_int64, ctypes.c_int64, pointer]),
             ("nsrt_invoke_all", ctypes.c_int32,
@@ -86,10 +87,8 @@ def _take(descriptor: ctypes.Structure, dtype: torch.dtype) -> torch.Tensor:
 
 def _free_all(returned: Iterable[ctypes.Structure]) -> None:
     """Frees the results, which belong to the caller."""
-    free = ctypes.CDLL(None).free
-    free.argtypes = [ctypes.c_void_p]
     for one in returned:
-        free(one.allocated)
+        _runtime().nsrt_tensor_free(one.allocated)
 
 
 class World:
