@@ -33,6 +33,9 @@
 // RUN: not neuroshard-compile %t/model.mlir -o %t/a --topology 2xCPU --target-cpu toaster 2>&1 | FileCheck %s --check-prefix=CPU
 // CPU: error: {{.*}}toaster
 // CPU-NOT: error:
+// RUN: not neuroshard-compile %t/model.mlir -o %t/no/where --topology 2xCPU --target-cpu i386 2>&1 | FileCheck %s --check-prefix=MODE
+// MODE: error: target cpu 'i386' cannot run code for x86_64{{.*}}: it has no 64-bit mode; give one that has, such as x86-64, or host
+// MODE-NOT: error:
 // RUN: not neuroshard-compile %t/model.mlir -o %t/a --topology 2xCPU --training 2>&1 | FileCheck %s --check-prefix=TRAINING
 // TRAINING: error: {{.*}}optimizer
 // TRAINING-NOT: error:
@@ -55,6 +58,8 @@
 // RUN: not neuroshard-compile %t/whole/ir/4-partitioned.mlir -o %t/a --topology 2xCPU --entry forward --training 2>&1 | FileCheck %s --check-prefix=PARTITIONED
 // PARTITIONED: error: --entry, --training, --topology: no effect on this input, which is partitioned already
 // PARTITIONED-NOT: error:
+// RUN: ls %t | FileCheck %s --check-prefix=LEFT
+// LEFT-NOT: partial
 // RUN: not ls %t/a
 
 //--- truncated.mlir

@@ -13,10 +13,10 @@
 
 #include "neuroshard/Artifact/ArtifactFile.h"
 #include "neuroshard/Conversion/Manifest/IRToManifest.h"
+#include "neuroshard/Conversion/Native/NativeTarget.h"
 #include "neuroshard/Dialect/NeuroShard.h"
 
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/TargetParser/Host.h"
 
 using namespace mlir;
 
@@ -126,9 +126,6 @@ LogicalResult Compiler::compilePrograms() {
 
 /// To be called last: the manifest has the hashes of all other files.
 LogicalResult Compiler::writeManifest() {
-  StringRef cpu = options.native.targetCpu;
-  manifest.targetCpu =
-      (cpu == "host" ? llvm::sys::getHostCPUName() : cpu).str();
   if (options.reference) {
     manifest.reference = {"reference.so", std::move(referenceFunctions)};
   }
@@ -142,7 +139,9 @@ LogicalResult Compiler::writeManifest() {
 }
 
 LogicalResult Compiler::run() {
-  if (failed(directory.create(options.output, loc)))
+  FailureOr<NativeTarget> target =
+      findNativeTarget(module.getLoc(), options.native);
+  if (failed(target) || failed(directory.create(options.output, loc)))
     return failure();
   if (options.emitIR && failed(directory.createFolder("ir", loc)))
     return failure();
@@ -153,6 +152,7 @@ LogicalResult Compiler::run() {
   if (failed(described) || failed(planJson))
     return failure();
   manifest = std::move(*described);
+  manifest.targetCpu = target->cpu;
   if (failed(compilePrograms()) ||
       failed(directory.write("plan.json", *planJson, loc)) ||
       failed(writeManifest()))

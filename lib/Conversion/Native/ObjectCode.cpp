@@ -7,9 +7,9 @@
 #include "ObjectCode.h"
 #include "RoundToBf16.h"
 
+#include "neuroshard/Conversion/Native/NativeTarget.h"
 #include "neuroshard/Conversion/Native/WriteOutput.h"
 #include "neuroshard/Runtime/KernelABI.h"
-#include "neuroshard/Support/Printable.h"
 
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm-c/Error.h"
@@ -18,66 +18,27 @@
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/Verifier.h"
-#include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
-#include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
-#include "llvm/TargetParser/Host.h"
-#include "llvm/TargetParser/SubtargetFeature.h"
 #include "llvm/Transforms/IPO/Internalize.h"
-
-#include <mutex>
 
 using namespace mlir;
 
 namespace neuroshard {
 
-static void initializeTarget() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    llvm::InitializeNativeTarget();
-    llvm::InitializeNativeTargetAsmPrinter();
-    llvm::InitializeNativeTargetAsmParser();
-  });
-}
-
-static std::string getHostFeatures() {
-  llvm::SubtargetFeatures features;
-  for (const auto &feature : llvm::sys::getHostCPUFeatures())
-    features.AddFeature(feature.first(), feature.second);
-  return features.getString();
-}
-
-/// The target machine for a CPU; null after an error at `module`.
+/// The target machine of the options; null after an error at `module`.
 static std::unique_ptr<llvm::TargetMachine>
 makeTargetMachine(ModuleOp module, const NativeOptions &options) {
-  initializeTarget();
-  llvm::Triple triple(llvm::sys::getProcessTriple());
-  std::string problem;
-  const llvm::Target *target =
-      llvm::TargetRegistry::lookupTarget(triple, problem);
-  if (!target) {
-    module.emitError() << "no code generator for this machine: " << problem;
+  FailureOr<NativeTarget> native = findNativeTarget(module.getLoc(), options);
+  if (failed(native))
     return nullptr;
-  }
-  bool isHost = options.targetCpu == "host";
-  std::string cpu =
-      isHost ? llvm::sys::getHostCPUName().str() : options.targetCpu;
-  std::unique_ptr<llvm::MCSubtargetInfo> known(
-      target->createMCSubtargetInfo(triple, "", ""));
-  if (!known || !known->isCPUStringValid(cpu)) {
-    module.emitError() << "unknown target cpu '" << printable(cpu) << "' for "
-                       << triple.str() << ": give a name that `llc -mcpu=help` "
-                       << "lists, or host";
-    return nullptr;
-  }
-
   llvm::TargetOptions machineOptions;
   machineOptions.AllowFPOpFusion = llvm::FPOpFusion::Strict;
-  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
-      triple, cpu, isHost ? getHostFeatures() : "", machineOptions,
-      llvm::Reloc::PIC_, std::nullopt,
-      static_cast<llvm::CodeGenOptLevel>(options.optLevel)));
+  return std::unique_ptr<llvm::TargetMachine>(
+      native->target->createTargetMachine(
+          native->triple, native->cpu, native->features, machineOptions,
+          llvm::Reloc::PIC_, std::nullopt,
+          static_cast<llvm::CodeGenOptLevel>(options.optLevel)));
 }
 
 static bool isExported(const llvm::GlobalValue &value) {

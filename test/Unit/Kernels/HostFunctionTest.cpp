@@ -234,6 +234,16 @@ TEST(NativeErrors, UnknownTarget) {
               ElementsAre(HasSubstr("unknown target cpu 'abacus'")));
 }
 
+TEST(NativeErrors, TargetWithoutMode) {
+  NativeOptions options;
+  for (const char *cpu : {"i386", "pentium4", "geode"}) {
+    options.targetCpu = cpu;
+    EXPECT_THAT(errorsOf(kTrivial, options),
+                ElementsAre(HasSubstr("it has no 64-bit mode")))
+        << cpu;
+  }
+}
+
 TEST(NativeErrors, NoLinker) {
   NativeOptions options;
   options.linker = "no-such-linker";
