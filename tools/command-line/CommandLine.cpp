@@ -99,6 +99,15 @@ CommandOption CommandOption::existingFolder() {
   return *this;
 }
 
+CommandOption CommandOption::output(const std::string &kind) {
+  option->check([kind](const std::string &path) {
+    return path.empty()
+               ? "expected the name of a " + kind + ", got an empty text"
+               : std::string();
+  });
+  return *this;
+}
+
 CommandOption CommandOption::deviceClass() {
   std::vector<std::string> names;
   for (const DeviceClass &known : deviceClasses())

@@ -44,6 +44,9 @@ public:
   /// Refuses all other texts.
   CommandOption oneOf(const std::vector<std::string> &texts);
   CommandOption existingFolder();
+  /// For the path of an output; refuses the empty text. `kind`: "file" or
+  /// "folder".
+  CommandOption output(const std::string &kind);
   /// Refuses names that no class of devices has.
   CommandOption deviceClass();
   /// For lists: values are separated by commas.

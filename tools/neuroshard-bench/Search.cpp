@@ -125,8 +125,10 @@ void addSearchBenchmark(CommandLine &line) {
   command.add("--" + threads.flag, options->threads, std::string(threads.help))
       .range(static_cast<int>(threads.low), static_cast<int>(threads.high));
   command.addFlag("--quick", options->quick, "leave out what takes minutes");
-  command.add("--curves", options->curves,
-              "instead: write data for plot_search.py to this file");
+  command
+      .add("--curves", options->curves,
+           "instead: write data for plot_search.py to this file")
+      .output("file");
   command.action([options] { return runSearchBenchmark(*options); });
 }
 

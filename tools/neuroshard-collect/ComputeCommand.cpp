@@ -38,6 +38,7 @@ void addComputeCommand(CommandLine &line) {
   Command command = line.addCommand(
       "compute", "Measure random shard sets with this machine's kernels");
   command.add("-o,--output", options->path, "File to write (safetensors)")
+      .output("file")
       .required();
   command.add("--samples", options->samples, "Sets to measure")
       .range(1, 1000000);

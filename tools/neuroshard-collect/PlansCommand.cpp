@@ -54,7 +54,9 @@ void addPlansCommand(CommandLine &line) {
   Command command = line.addCommand(
       "plans", "Plan random tasks with every algorithm, run each device's "
                "shards here, and compare with the predictions");
-  command.add("-o,--output", settings->path, "JSON file to write").required();
+  command.add("-o,--output", settings->path, "JSON file to write")
+      .output("file")
+      .required();
   command.add("--cost-model", settings->costModel,
               std::string(kCostModelNames));
   command.add("--tasks", options.tasks, "Random tasks").range(1, 10000);

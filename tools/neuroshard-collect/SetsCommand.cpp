@@ -29,6 +29,7 @@ void addSetsCommand(CommandLine &line) {
   Command command = line.addCommand(
       "sets", "List random shard sets for another machine to measure");
   command.add("-o,--output", list.path, "File to write (safetensors)")
+      .output("file")
       .required();
   command
       .add("--device-class", list.deviceClass,

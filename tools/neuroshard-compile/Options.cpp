@@ -86,6 +86,7 @@ void addOptions(Command &command, CompileOptions &options,
            "directory to write; an artifact that is there is replaced, if it "
            "has "
            "no other files")
+      .output("folder")
       .required();
   given.beforePartitioning = {
       command.add("--entry", options.entry,

@@ -62,14 +62,18 @@ void addFrom(Command &command, Settings &settings) {
 }
 
 void addModelOutput(Command &command, Settings &settings) {
-  command.add("-o,--output", settings.output, "model file to write").required();
+  command.add("-o,--output", settings.output, "model file to write")
+      .output("file")
+      .required();
   command.add("--limit", settings.limit,
               "use so many of the training samples; 0: all");
 }
 
 void addTableOutput(Command &command, Settings &settings) {
-  command.add("-o,--output", settings.output,
-              "also write the table: .json, or markdown");
+  command
+      .add("-o,--output", settings.output,
+           "also write the table: .json, or markdown")
+      .output("file");
 }
 
 void addLeaveOut(Command &command, Settings &settings) {

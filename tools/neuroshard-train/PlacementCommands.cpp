@@ -136,9 +136,11 @@ void addTrain(CommandLine &line) {
   Command command = line.addCommand(
       "placement", "train a placement policy for algorithm dreamshard");
   command.add("-o,--output", settings->output, "policy file to write")
+      .output("file")
       .required();
-  command.add("--curve", settings->curve,
-              "also write the learning curve, as CSV");
+  command
+      .add("--curve", settings->curve, "also write the learning curve, as CSV")
+      .output("file");
   addTasks(command, training.tasks);
   addSeed(command, training.seed);
   command.add("--iterations", training.iterations);
@@ -160,7 +162,8 @@ void addPlacementEvaluate(CommandLine &line) {
       "a placement policy against the other planners on held-out tasks");
   command.add("policy", settings->policy,
               "policy file; the shipped one if there is none");
-  command.add("-o,--output", settings->output, "also write the table");
+  command.add("-o,--output", settings->output, "also write the table")
+      .output("file");
   addTasks(command, evaluation.tasks);
   addSeed(command, evaluation.seed);
   command.add("--count", evaluation.count, "tasks");

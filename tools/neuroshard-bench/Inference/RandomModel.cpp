@@ -62,7 +62,7 @@ void addModelCommand(CommandLine &line) {
   Command command = line.addCommand(
       "model", "Writes a compute model with random weights, to try out what a "
                "model of its size costs");
-  command.add("file", options->path, "file to write").required();
+  command.add("file", options->path, "file to write").output("file").required();
   command.add("--device-class", options->deviceClass, "such as H200")
       .deviceClass();
   command.add("--members", options->members, "of the ensemble")

@@ -163,7 +163,7 @@ void addKernelsBenchmark(CommandLine &line) {
       .add("--optimizer", options->optimizer,
            "also train the custom shape's tables with it")
       .oneOf({"sgd", "adagrad", "rowwise_adagrad", "adam"});
-  command.add("--json", options->json, "file for the figures");
+  command.add("--json", options->json, "file for the figures").output("file");
   command.action([options] { return runKernels(*options); });
 }
 
