@@ -100,8 +100,11 @@ Expected<std::string> neuroshard::readFile(const std::string &path) {
   std::vector<char> block(size_t{1} << 16);
   while (stream && !isTooLarge) {
     stream.read(block.data(), static_cast<std::streamsize>(block.size()));
-    text.append(block.data(), static_cast<size_t>(stream.gcount()));
-    isTooLarge = text.size() > kMaxInputBytes;
+    auto count = static_cast<size_t>(stream.gcount());
+    isTooLarge = count > kMaxInputBytes - text.size();
+    // What is beyond the limit would double the memory of the text.
+    if (!isTooLarge)
+      text.append(block.data(), count);
   }
   if (isTooLarge)
     return failure(path, "is too large: " + expectedSize());

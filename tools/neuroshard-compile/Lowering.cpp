@@ -2,6 +2,7 @@
 
 #include "Lowering.h"
 
+#include "InputFile.h"
 #include "PlanFile.h"
 
 #include "neuroshard/Conversion/Passes.h"
@@ -15,7 +16,6 @@
 
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
-#include "mlir/Support/FileUtilities.h"
 
 using namespace mlir;
 
@@ -24,7 +24,7 @@ namespace neuroshard {
 OwningOpRef<ModuleOp> readModule(StringRef path, llvm::SourceMgr &sources,
                                  MLIRContext &context) {
   std::string message;
-  std::unique_ptr<llvm::MemoryBuffer> file = openInputFile(path, &message);
+  std::unique_ptr<llvm::MemoryBuffer> file = openInput(path, message);
   if (!file) {
     emitError(UnknownLoc::get(&context)) << message;
     return {};

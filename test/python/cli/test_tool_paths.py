@@ -1,5 +1,7 @@
-"""Paths on the tools' command lines: an output needs a name."""
+"""Paths on the tools' command lines: an output needs a name, and an input without end is refused at
+the limit of a file, before its memory is twice that."""
 
+import os
 import subprocess
 
 import pytest
@@ -31,6 +33,7 @@ OUTPUTS = {
     "bench search": ("--curves", "file"),
     "bench model": ("file", "file"),
 }
+LIMIT = 1 << 30
 
 
 @pytest.fixture
@@ -50,3 +53,33 @@ def test_empty_output(command, folder):
     assert done.stderr.startswith(
         f"{option}: expected the name of a {kind}, got an empty text\n"), done.stderr
     assert [path.name for path in folder.iterdir()] == ["model.mlir"]
+
+
+@pytest.mark.parametrize("words, expected", [
+    (("/dev/zero",), "input file '/dev/zero' is too large: "),
+    (("-",), "input file '-' is too large: "),
+    (("large.mlir",), "input file 'large.mlir' is too large: "),
+    (("model.mlir", "--plan", "/dev/zero"), "/dev/zero: is too large: ")])
+def test_input_beyond_the_limit(words, expected, folder):
+    with open(folder / "large.mlir", "wb") as large:
+        large.truncate(LIMIT + 1)  # takes no disk
+    with open("/dev/zero", "rb") as endless, open(folder / "errors", "wb") as errors:
+        child = subprocess.Popen(
+            [artifact.tool("neuroshard-compile"), *words, "-o", "made", "--topology", "2xCPU"],
+            stdin=endless, stderr=errors, cwd=folder)
+        _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    assert child.returncode == 1
+    assert (folder / "errors").read_text() == (
+        f"<unknown>:0: error: {expected}expected at most {LIMIT} bytes\n")
+    assert usage.ru_maxrss * 1024 < 1.5 * LIMIT
+    assert not list(folder.glob("made*"))
+
+
+def test_input_from_pipes(folder):
+    """A text of several blocks arrives whole, and its errors say where they are."""
+    tables = "".join(f"neuroshard.table @t{i} : 100 x 8 x f32\n" for i in range(5000))
+    done = subprocess.run(
+        [artifact.tool("neuroshard-compile"), "-", "-o", "made", "--topology", "2xCPU"],
+        input=tables + "wrong\n", capture_output=True, text=True, check=False, cwd=folder)
+    assert done.returncode == 1 and done.stderr.startswith("<stdin>:5001:1: error: "), done
