@@ -74,7 +74,10 @@ std::unique_ptr<llvm::MemoryBuffer> openInput(llvm::StringRef path,
     message = tooLarge(path);
     return nullptr;
   }
-  return mlir::openInputFile(path, &message);
+  std::unique_ptr<llvm::MemoryBuffer> file =
+      mlir::openInputFile(path, &message);
+  message = printable(message);
+  return file;
 }
 
 } // namespace neuroshard

@@ -76,6 +76,14 @@ def test_input_beyond_the_limit(words, expected, folder):
     assert not list(folder.glob("made*"))
 
 
+def test_name_with_control_characters(folder):
+    done = subprocess.run([artifact.tool("neuroshard-compile"), "a\x1b[2J", "-o", "made"],
+                          capture_output=True, text=True, check=False, cwd=folder)
+    assert done.returncode == 1
+    assert done.stderr == (
+        "<unknown>:0: error: cannot open input file 'a\\x1b[2J': No such file or directory\n")
+
+
 def test_input_from_pipes(folder):
     """A text of several blocks arrives whole, and its errors say where they are."""
     tables = "".join(f"neuroshard.table @t{i} : 100 x 8 x f32\n" for i in range(5000))
