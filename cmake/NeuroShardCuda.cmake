@@ -11,24 +11,22 @@ set(NEUROSHARD_CUDA_DIR "" CACHE PATH
 set(NEUROSHARD_CUDA_ARCHITECTURES 80 90 CACHE STRING
   "Compute capabilities to make machine code for; PTX of the highest serves newer GPUs")
 
-# Sets NEUROSHARD_CUDA_SORT to whether the library is built; if so, NEUROSHARD_CUDA_ROOT is
-# the toolkit.
+# Sets NEUROSHARD_CUDA_ROOT to the toolkit, if there is one, whose ptxas compiled programs take,
+# and NEUROSHARD_CUDA_SORT to whether the library is built.
 macro(neuroshard_find_cuda)
   set(NEUROSHARD_CUDA_SORT FALSE)
+  neuroshard_locate_cuda()
   if(NEUROSHARD_BUILD_CUDA_SORT STREQUAL "OFF" OR NOT NEUROSHARD_BUILD_CUDA_SORT)
     message(STATUS "CUDA sort: not built (NEUROSHARD_BUILD_CUDA_SORT is OFF)")
   elseif(NEUROSHARD_SANITIZE)
     message(STATUS "CUDA sort: not built, since it runs on GPUs alone, without sanitizers")
+  elseif(NOT cuda_missing)
+    message(STATUS "CUDA sort: built with ${NEUROSHARD_CUDA_ROOT}/bin/nvcc")
+    set(NEUROSHARD_CUDA_SORT TRUE)
+  elseif(NEUROSHARD_BUILD_CUDA_SORT STREQUAL "AUTO")
+    message(STATUS "CUDA sort: not built, ${cuda_missing}")
   else()
-    neuroshard_locate_cuda()
-    if(NOT cuda_missing)
-      message(STATUS "CUDA sort: built with ${NEUROSHARD_CUDA_ROOT}/bin/nvcc")
-      set(NEUROSHARD_CUDA_SORT TRUE)
-    elseif(NEUROSHARD_BUILD_CUDA_SORT STREQUAL "AUTO")
-      message(STATUS "CUDA sort: not built, ${cuda_missing}")
-    else()
-      message(FATAL_ERROR "NEUROSHARD_BUILD_CUDA_SORT is ON, but ${cuda_missing}")
-    endif()
+    message(FATAL_ERROR "NEUROSHARD_BUILD_CUDA_SORT is ON, but ${cuda_missing}")
   endif()
 endmacro()
 

@@ -51,6 +51,7 @@ class Context:
     results: Path
     filter: str
     environment: dict
+    program_limit_s: int = PROGRAM_LIMIT_S  # of one GoogleTest program
 
 
 def run(command, context, extra_environment=None):
@@ -148,7 +149,7 @@ def run_unit(context):
     listing = context.results / "unit.xml"
     gtest_results = context.results / "unit"
     command = ["ctest", "--test-dir", context.build, "-j", JOBS, "--output-on-failure",
-               "--timeout", PROGRAM_LIMIT_S, "--output-junit", listing]
+               "--timeout", context.program_limit_s, "--output-junit", listing]
     if context.filter:
         command += ["-R", context.filter]
     exit_code = run(command, context, {"GTEST_OUTPUT": f"xml:{gtest_results}/"})
@@ -197,9 +198,10 @@ def run_sanitizers(context):
     for preset, suites in SANITIZED.items():
         print(f"== {preset}", flush=True)
         build = ROOT / "build" / preset
+        # Sanitized programs take ten times as long.
         inner = replace(context, build=build, results=context.results / "sanitizers" / preset,
-                        environment=environment_of(build))
-        inner.environment.pop("NEUROSHARD_ALL", None)  # sanitized programs take ten times as long
+                        environment=environment_of(build), program_limit_s=4 * PROGRAM_LIMIT_S)
+        inner.environment.pop("NEUROSHARD_ALL", None)
         inner.results.mkdir(parents=True, exist_ok=True)
         problem = built(preset, inner)
         tallies = [Tally(failed=1, problem=problem)] if problem else [
