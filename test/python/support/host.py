@@ -41,6 +41,7 @@ def load_runtime():
         "nsrt_world_device": (pointer, [pointer, int32]),
         "nsrt_world_find_table": (int32, [pointer, text]),
         "nsrt_world_table_info": (int32, [pointer, int32, ctypes.POINTER(TableInfo)]),
+        "nsrt_tensor_free": (None, [pointer]),
         "nsrt_table_write": (int32, [pointer, int32, int64, int64, pointer]),
         "nsrt_table_read": (int32, [pointer, int32, int64, int64, pointer]),
         "nsrt_state_write": (int32, [pointer, int32, int32, int64, int64, pointer]),
@@ -67,10 +68,6 @@ def runtime():
 def check(status):
     if status:
         raise RuntimeFailure(runtime().nsrt_last_error().decode())
-
-
-_free = ctypes.CDLL(None).free
-_free.argtypes = [ctypes.c_void_p]
 
 
 def descriptor_type(rank):
@@ -104,7 +101,7 @@ def take(descriptor, dtype):
         flat = torch.frombuffer(bytearray(raw), dtype=dtype)
         result.copy_(flat.as_strided(shape, strides))
     if descriptor.allocated:
-        _free(descriptor.allocated)
+        runtime().nsrt_tensor_free(descriptor.allocated)
     return result
 
 
