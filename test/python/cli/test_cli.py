@@ -253,6 +253,22 @@ def test_where_no_plan_can_be_written_none_is_made(run, tmp_path):
     assert (tmp_path / "small.json").read_text() == before
 
 
+def test_two_outputs_are_two_files(run, tmp_path):
+    """Also through a link, and where the file does not exist yet."""
+    (tmp_path / "link").symlink_to("new.x")
+    (tmp_path / "folder").symlink_to(".")
+    (tmp_path / "old.x").write_text("old")
+    os.link(tmp_path / "old.x", tmp_path / "twin.x")
+    before = set(os.listdir(tmp_path))
+    for plan, report in (("new.x", "new.x"), ("new.x", "./new.x"), ("new.x", "link"),
+                         ("folder/new.x", "new.x"), ("old.x", "old.x"), ("old.x", "twin.x")):
+        done = run("plan", "small.json", "-o", plan, "--html", report)
+        assert (done.code, done.out, done.err) == (
+            1, "", f"error: --output {plan} and --html {report} are the same file; name another "
+                   "for one of them\n")
+    assert set(os.listdir(tmp_path)) == before and (tmp_path / "old.x").read_text() == "old"
+
+
 def test_options_out_of_range_are_named(run):
     for flag, value in (("--deadline-s", "-1"), ("--threads", "100000"), ("--seed", "-1"),
                         ("--seed", str(1 << 64)), ("--evaluation-budget", "-1"),

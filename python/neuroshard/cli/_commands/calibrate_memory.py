@@ -21,11 +21,11 @@ def command(plan: str, statistics: tuple[str, ...], output: str | None, as_json:
     """Fits the memory reserves to the JSON files STATISTICS: what torch.cuda.memory_stats()
     gave on every rank after some steps of WORKLOAD under PLAN."""
     from neuroshard.cli._analysis import calibration
-    from neuroshard.cli._input.input_files import check_output, load_plan
+    from neuroshard.cli._input.input_files import check_outputs, load_plan
     from neuroshard.cli._input.user_code import names_function
     from neuroshard.cli._output import json_results, terminal
 
-    check_output(output, (plan, *statistics))
+    check_outputs({"--output": output}, (plan, *statistics))
     source = values["workload"]
     problem = workload.take(values)
     brought = load_plan(plan)

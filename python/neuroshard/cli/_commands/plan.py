@@ -31,9 +31,8 @@ def command(given: str | None, output: str | None, html: str | None, as_json: bo
     from neuroshard.cli._input import input_files
     from neuroshard.cli._output import json_results, result_tables, terminal
 
-    inputs = (values["workload"], given, values["previous"])
-    for path in (output, html):
-        input_files.check_output(path, inputs)
+    input_files.check_outputs({"--output": output, "--html": html},
+                              (values["workload"], given, values["previous"]))
     brought = input_files.load_plan(given) if given is not None else None
     warm = search_options.take_warm_start(values)
     problem = workload.take(values)
