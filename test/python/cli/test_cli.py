@@ -270,11 +270,15 @@ def test_two_outputs_are_two_files(run, tmp_path):
 
 
 def test_options_out_of_range_are_named(run):
+    assert run("plan", "small.json", "-o", "old.json").code == 0
     for flag, value in (("--deadline-s", "-1"), ("--threads", "100000"), ("--seed", "-1"),
                         ("--seed", str(1 << 64)), ("--evaluation-budget", "-1"),
-                        ("--pipeline-depth", "0"), ("--dense-rest-ms", "nan")):
-        done = run("plan", "small.json", flag, value)
-        assert done.code == 1 and value in done.err, done.err
+                        ("--pipeline-depth", "0"), ("--dense-rest-ms", "nan"),
+                        ("--beam-width", "-1"), ("--tolerance", "inf"), ("--tolerance", "2"),
+                        ("--horizon-steps", "nan")):
+        done = run("plan", "small.json", "--previous", "old.json", flag, value)
+        assert (done.code, done.out) == (1, "") and value in done.err, done.err
+        assert done.err.startswith(f"error: {flag}: expected a "), done.err
 
 
 def test_compare_gives_each_algorithm_its_own_options(run):

@@ -12,7 +12,7 @@ from neuroshard.cli._input.options import combined
 
 algorithms = ns.algorithms  # Before the planner's modules: its error says what is missing.
 from neuroshard._vocabulary import TARGETS  # noqa: E402
-from neuroshard.planning import OPTIONS, PUBLISHED, ObjectiveKind  # noqa: E402
+from neuroshard.planning import OPTIONS, PUBLISHED, ObjectiveKind, checked  # noqa: E402
 
 TYPES = {"text": str, "whole": int, "number": float}
 MODEL = ("cost_model", "objective", "dense_bottom_ms", "dense_rest_ms", "pipeline_depth")
@@ -22,7 +22,12 @@ WARM = ("previous", "horizon_steps", "tolerance")
 def option(key: str, *names: str, **settings: Any) -> Any:
     """A flag with the name, type and help of a row of the table; its value is None if not given."""
     row = OPTIONS[key]
-    settings = {"type": TYPES[row["kind"]], "help": row["help"], "default": None, **settings}
+
+    def in_range(_: click.Context, __: click.Parameter, value: Any) -> Any:
+        return None if value is None else checked(key, value, f"--{row['flag']}")
+
+    settings = {"type": TYPES[row["kind"]], "help": row["help"], "default": None,
+                "callback": None if row["kind"] == "text" else in_range, **settings}
     return click.option(*names, f"--{row['flag']}", key, **settings)
 
 
