@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import importlib
-import json
-import os
 import sys
 from collections.abc import Sequence
 
 import click
 
-from neuroshard._printable import printable
-from neuroshard.cli._failures import Failure, describe, is_of_output
+from neuroshard.cli._failures import fail, is_of_output
 from neuroshard.cli._process import drop_unwritten, forget_output
 
 NAME = "neuroshard"
@@ -80,14 +77,3 @@ def run(arguments: Sequence[str]) -> int:
         code = fail(error, "--json" in arguments and not is_of_output(error))
         drop_unwritten()
         return code
-
-
-def fail(error: Exception, as_json: bool) -> int:
-    if os.environ.get("NEUROSHARD_TRACEBACK"):
-        raise error
-    failure: Failure = describe(error)
-    if as_json:
-        print(json.dumps({"error": failure._asdict()}, indent=1))
-    else:
-        print(f"error: {printable(failure.message)}", file=sys.stderr)
-    return 1

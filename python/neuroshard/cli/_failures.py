@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
+import sys
 import traceback
 from typing import NamedTuple
 
+from neuroshard._printable import printable
 from neuroshard.errors import Error, PlanningError
 
 
@@ -26,10 +29,23 @@ class UserCodeError(InputError):
     """A function of the user raised an exception."""
 
 
+def fail(error: Exception, as_json: bool) -> int:
+    """Prints an error; returns the exit code."""
+    if os.environ.get("NEUROSHARD_TRACEBACK"):
+        raise error
+    failure = describe(error)
+    if as_json:
+        print(json.dumps({"error": failure._asdict()}, indent=1))
+    else:
+        print(f"error: {printable(failure.message)}", file=sys.stderr)
+    return 1
+
+
 def is_of_output(error: Exception) -> bool:
-    """Whether standard output takes no more: errors of files that we open have their names."""
-    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EIO) and (
-        error.filename is None)
+    """Whether standard output takes no more, or is closed: errors of files that we open have their
+    names."""
+    return isinstance(error, OSError) and error.filename is None and (
+        error.errno in (errno.ENOSPC, errno.EIO, errno.EBADF))
 
 
 def describe(error: Exception) -> Failure:

@@ -1,4 +1,4 @@
-"""The process of a command: the packages it needs, and how its output ends."""
+"""The process of a command: needed packages, standard streams, and how its output ends."""
 
 import os
 import sys
@@ -6,6 +6,16 @@ import sys
 # Modules that the commands need, and the packages they come in.
 NEEDED = {"click": "click", "rich": "rich", "jinja2": "Jinja2"}
 READER_LEFT = 141
+
+
+def open_closed_streams() -> None:
+    """Replaces the standard streams that the caller has closed, which Python has as None, so that
+    no file that a command opens gets their numbers. stdin is at its end, stderr drops everything,
+    and stdout fails as a closed descriptor does."""
+    for name, mode, access in (("stdin", "r", os.O_RDONLY), ("stdout", "w", os.O_RDONLY),
+                               ("stderr", "w", os.O_WRONLY)):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.open(os.devnull, access), mode, encoding="utf-8"))
 
 
 def drop_unwritten() -> None:

@@ -88,6 +88,46 @@ def test_a_full_disk(arguments):
         1, "error: cannot write the output: No space left on device\n")
 
 
+def in_shell(command, redirections):
+    return subprocess.run(f"{command} {redirections}", shell=True, executable="/bin/bash",
+                          capture_output=True, text=True, timeout=LIMIT_S, env=environment())
+
+
+def plain_doctor(folder):
+    """The command line of a doctor without the packages of the other commands."""
+    (folder / "plain.py").write_text(
+        "import sys; sys.modules.update(torch=None, torchrec=None, click=None)\n"
+        "from neuroshard.cli import entry; sys.argv = ['neuroshard', 'doctor']; entry()\n")
+    return f"{sys.executable} plain.py"
+
+
+@pytest.mark.parametrize("arguments", ["plan small.json --json", "plan small.json -o new.json",
+                                       "plan", "--version"])
+def test_closed_streams(tmp_path, arguments):
+    """Output that nobody can read is an error, and a message that nobody can read is none."""
+    command = f"{' '.join(COMMAND)} {arguments}"
+    expected = in_shell(command, "")
+    closed = in_shell(command, ">&-")
+    if expected.stdout:
+        assert (closed.returncode, closed.stderr) == (
+            1, "error: cannot write the output: Bad file descriptor\n")
+    else:
+        assert (closed.returncode, closed.stderr) == (expected.returncode, expected.stderr)
+    silent = in_shell(command, "<&- 2>&-")
+    # Behind its first lines are the seconds of the search.
+    assert (silent.returncode, silent.stdout[:20]) == (expected.returncode, expected.stdout[:20])
+    assert in_shell(command, "<&- >&- 2>&-").returncode == closed.returncode
+    if "new.json" in arguments:
+        assert json.loads((tmp_path / "new.json").read_text())
+
+
+@pytest.mark.parametrize("redirection, reason", [
+    (">&-", "Bad file descriptor"), (">/dev/full", "No space left on device")])
+def test_the_plain_doctor_cannot_write(tmp_path, redirection, reason):
+    done = in_shell(plain_doctor(tmp_path), redirection)
+    assert (done.returncode, done.stderr) == (1, f"error: cannot write the output: {reason}\n")
+
+
 def test_a_reader_that_leaves_hears_nothing():
     done = subprocess.run(f"{' '.join(COMMAND)} compare small.json --json | head -n 1",
                           shell=True, capture_output=True, text=True, timeout=LIMIT_S,
@@ -96,12 +136,7 @@ def test_a_reader_that_leaves_hears_nothing():
 
 
 def test_a_reader_that_leaves_the_plain_doctor(tmp_path):
-    (tmp_path / "plain.py").write_text(
-        "import sys; sys.modules.update(torch=None, torchrec=None, click=None)\n"
-        "from neuroshard.cli import entry; sys.argv = ['neuroshard', 'doctor']; entry()\n")
-    done = subprocess.run(f"set -o pipefail; {sys.executable} plain.py | true", shell=True,
-                          executable="/bin/bash", capture_output=True, text=True,
-                          timeout=LIMIT_S, env=environment())
+    done = in_shell(f"set -o pipefail; {plain_doctor(tmp_path)}", "| true")
     assert (done.returncode, done.stderr) == (141, "")
 
 
