@@ -121,6 +121,26 @@ class Tables(torch.nn.Module):
         shard.weights.sub_((self.learning_rate * change).to(shard.weights.dtype))
 
 
+def make(cuts, optimizer="rowwise_adagrad", semantics="exact", type="f32", rows=6, dim=16,
+         name="t"):
+    """One table on one rank; cuts: [(rows, cols)] of its shards."""
+    made = problem([ns.Table(name, rows, dim, type, OPTIMIZERS[optimizer])], 1, semantics)
+    shards = [ns.Shard(table=name, rows=one, cols=two, devices=0) for one, two in cuts]
+    cut = ns.Plan(shards=shards, device_count=1, optimizer_semantics=semantics)
+    cut.verify(made)
+    return Tables(cut, made)
+
+
+def columns(*cuts, rows=6):
+    return [((0, rows), pair) for pair in zip(cuts, cuts[1:])]
+
+
+WHOLE = columns(0, 16)
+GRID = [(rows, cols) for rows in ((0, 2), (2, 6)) for cols in ((0, 4), (4, 16))]
+# Rows 0-2 are cut at column 4, rows 2-6 at column 12.
+BRICKS = [((0, 2), (0, 4)), ((0, 2), (4, 16)), ((2, 6), (0, 12)), ((2, 6), (12, 16))]
+
+
 class Collection(ns.ShardedEmbeddingBagCollection):
     """Trains on the same samples for any number of ranks."""
 
