@@ -377,6 +377,11 @@ def disagreement(folder):
     message = refusal(lambda: checkpoint.save(folder / "keys", {"a": 1, f"b{min(rank, 1)}": 2}))
     assert "with a, b0, but rank 1" in message
     assert not (folder / "keys").exists()
+    for action in (checkpoint.save, checkpoint.load):
+        message = refusal(lambda: action(folder / "keys", {"a": 1} if rank != 1 else None))
+        assert "rank 1: state: expected a dict" in message and "got: None" in message
+    message = refusal(lambda: checkpoint.save("/", {"a": 1}))
+    assert message.startswith("saving /: expected a folder of its own"), message
 
     class Broken:
         def state_dict(self):

@@ -3,6 +3,7 @@ saves, damage, and files that would run code."""
 
 import os
 import pickle
+import re
 
 import pytest
 import torch.distributed.checkpoint as dcp
@@ -25,6 +26,33 @@ def test_what_is_no_checkpoint_stays(tmp_path):
     with pytest.raises(CheckpointError, match=r"not part of a checkpoint \(thesis"):
         checkpoint.save(tmp_path / "a", {"n": 1})
     assert (tmp_path / "a.partial" / "thesis.txt").read_text() == "x"
+
+
+def test_places_that_cannot_hold_a_checkpoint(tmp_path):
+    (tmp_path / "one").symlink_to("two")
+    (tmp_path / "two").symlink_to("one")
+    (tmp_path / "file").write_text("x")
+    for path, said in (("/", "saving /: expected a folder of its own for the checkpoint, and this "
+                             "is the root of the file system; save to a folder in it"),
+                       (tmp_path / "one", "symbolic link that leads back to itself; remove it or"),
+                       (tmp_path / "one" / "a", "/one is not a folder; remove it or save elsewhe"),
+                       (tmp_path / "file" / "a" / "b", "/file is not a folder; remove it or save")):
+        with pytest.raises(CheckpointError, match=re.escape(said)):
+            checkpoint.save(path, {"n": 1})
+    with pytest.raises(CheckpointError, match="loading /: it is not a complete checkpoint"):
+        checkpoint.load("/", {"n": 1})
+    assert sorted(os.listdir(tmp_path)) == ["file", "one", "two"]
+
+
+@pytest.mark.parametrize("wrong", [None, "tables", [1]])
+def test_a_state_is_a_dict_or_a_module(tmp_path, wrong):
+    for call in (checkpoint.save, checkpoint.load):
+        with pytest.raises(CheckpointError, match="ing .*/a: state: expected a dict of modules, .*"
+                                                  rf"got: {re.escape(repr(wrong))}$"):
+            call(tmp_path / "a", wrong)
+        with pytest.raises(CheckpointError, match="state: expected texts as the names .* got: 1$"):
+            call(tmp_path / "a", {1: 2})
+    assert os.listdir(tmp_path) == []
 
 
 def test_what_is_not_there_is_not_loaded(tmp_path):
@@ -62,6 +90,10 @@ def test_the_newest_are_kept(tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["other-1", "step-10", "step-11"]
     assert checkpoint.latest(tmp_path) == tmp_path / "step-11"
     assert checkpoint.latest(tmp_path, "other-") == tmp_path / "other-1"
+    (tmp_path / "step-11").rename(tmp_path / "step-\N{ARABIC-INDIC DIGIT THREE}")
+    assert checkpoint.latest(tmp_path) == tmp_path / "step-10"
+    with pytest.raises(TypeError, match="latest: name: expected a text, got: None"):
+        checkpoint.latest(tmp_path, None)
     assert checkpoint.latest(tmp_path, "no-") is None and checkpoint.latest("nowhere") is None
     with pytest.raises(ValueError, match="keep: expected at least 1, got: 0"):
         checkpoint.save(tmp_path / "step-12", {"n": 1}, keep=0)

@@ -52,6 +52,7 @@ def save(path: str | os.PathLike[str], state: State, process_group: Group = None
     if keep is not None and _fields.whole(keep, "save: keep") < 1:
         raise ValueError(f"save: keep: expected at least 1, got: {keep}")
     run = Run(process_group, f"saving {path}")
+    run.on_each(lambda: _check_state(state, Mapping))
     run.compare(_named(state))
     partial = files.beside(path, files.PARTIAL)
     run.on_first(lambda: files.prepare(path))
@@ -84,6 +85,7 @@ def load(path: str | os.PathLike[str], state: State, process_group: Group = None
     if only not in (None, "weights", "optimizer"):
         raise ValueError(f"load: only: expected 'weights' or 'optimizer', got: {only!r}")
     run = Run(process_group, f"loading {path}")
+    run.on_each(lambda: _check_state(state, MutableMapping))
     run.compare(_named(state))
     folder = run.on_first(lambda: files.locate(path))
     metadata = run.on_each(lambda: files.Reader(folder).read_metadata())
@@ -98,6 +100,7 @@ def load(path: str | os.PathLike[str], state: State, process_group: Group = None
 def latest(folder: str | os.PathLike[str], name: str = "step-") -> Path | None:
     """The complete checkpoint of the highest number among <name><number>; None if there is none."""
     folder = _path(folder, "latest")
+    _fields.text(name, "latest: name")
     if not folder.is_dir():
         return None
     paths = {*files.numbered(folder, name),
@@ -109,6 +112,16 @@ def latest(folder: str | os.PathLike[str], name: str = "step-") -> Path | None:
 
 def _path(path: Any, caller: str) -> Path:
     return Path(os.path.realpath(_fields.path(path, f"{caller}: path")))
+
+
+def _check_state(state: Any, kind: type) -> None:
+    if not isinstance(state, (kind, nn.Module)):
+        raise CheckpointError("state: expected a dict of modules, optimizers and values by name, "
+                              f"or one nn.Module, got: {_fields.shown(state)}")
+    for name in _named(state):
+        if not isinstance(name, str):
+            raise CheckpointError("state: expected texts as the names of its modules, optimizers "
+                                  f"and values, got: {_fields.shown(name)}")
 
 
 def _named(state: State) -> Mapping[str, Any]:

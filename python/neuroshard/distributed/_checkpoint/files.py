@@ -31,7 +31,7 @@ REPLACED = ".replaced"
 CHUNK_BYTES = 1 << 20
 MAX_LISTED = 5
 
-_OWN_FILES = re.compile(r"__\d+_\d+\.distcp|\.metadata(\.tmp)?|neuroshard\.json(\.tmp)?")
+_OWN_FILES = re.compile(r"__[0-9]+_[0-9]+\.distcp|\.metadata(\.tmp)?|neuroshard\.json(\.tmp)?")
 
 
 class Writer(FileSystemWriter):
@@ -107,7 +107,7 @@ def checksum(file: IO[bytes], offset: int, length: int | None = None) -> int:
 
 
 def beside(path: Path, suffix: str) -> Path:
-    return path.with_name(path.name + suffix)
+    return path.parent / f"{path.name}{suffix}"  # Not with_name(): '/' has no name.
 
 
 def is_checkpoint(path: Path) -> bool:
@@ -235,7 +235,7 @@ def number(path: Path) -> int | None:
 
 def numbered(folder: Path, name: str, suffix: str = "") -> list[Path]:
     """Folders called <name><number><suffix>, by number."""
-    pattern = re.compile(re.escape(name) + r"(\d+)" + re.escape(suffix))
+    pattern = re.compile(re.escape(name) + r"([0-9]+)" + re.escape(suffix))
     found = {entry: int(match[1]) for entry in folder.iterdir()
              if (match := pattern.fullmatch(entry.name)) and entry.is_dir()}
     return sorted(found, key=found.__getitem__)
@@ -255,8 +255,17 @@ def remove_older(path: Path, keep: int) -> None:
 
 def prepare(path: Path) -> None:
     """Makes PATH.partial for a save. Refuses a path where something else lies."""
+    if not path.name:
+        raise CheckpointError("expected a folder of its own for the checkpoint, and this is the "
+                              "root of the file system; save to a folder in it")
+    for above in path.parents:
+        if os.path.lexists(above) and not above.is_dir():
+            raise CheckpointError(f"{above} is not a folder; remove it or save elsewhere")
     path.parent.mkdir(parents=True, exist_ok=True)
     clean(path)
+    if path.is_symlink():  # Links are resolved before, as far as they lead anywhere.
+        raise CheckpointError("it is a symbolic link that leads back to itself; remove it or save "
+                              "elsewhere")
     if path.exists() and not is_checkpoint(path):
         raise CheckpointError("it exists and is not a checkpoint of neuroshard; remove it or save "
                               "elsewhere")
