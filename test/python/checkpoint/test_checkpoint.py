@@ -110,6 +110,24 @@ def test_a_state_dict_of_the_same_plan_is_taken():
      r"t\.weight: expected \[6, 16\], got: \[5, 16\]"),
     ({"embedding_bags.t.weight": 1}, r"t\.weight: expected a tensor of \[6, 16\], got: int"),
     ({"embedding_bags.t.sum": None}, r"t\.sum: expected a tensor"),
+    ({"embedding_bags.t.weight": torch.zeros(6, 16).to_sparse()},
+     r"t\.weight: expected a dense tensor, got one of layout torch.sparse_coo; pass its to_dense"),
+    ({"embedding_bags.t.weight": torch.zeros(6, 16, device="meta")},
+     r"t\.weight: expected a tensor with values, got one on the device meta"),
+    ({"embedding_bags.t.weight": torch.zeros(6, 16, dtype=torch.complex64)},
+     r"t\.weight: expected real numbers, got a tensor of torch.complex64"),
+    *(({"step": wrong}, rf"\n\tstep: expected {said}") for wrong, said in (
+        ("many", "a whole number, got: 'many'"), (None, "a whole number, got: None"),
+        (1.5, r"a whole number, got: 1\.5"), (torch.tensor(True), "a whole number, got: True"),
+        (-1, r"a whole number from 0 to 2\^62, the number of updates, got: -1"),
+        (torch.tensor((1 << 62) + 1), r"a whole number from 0 to 2\^62"),
+        (10 ** 40, "a whole number of less than 30 digits"),
+        (torch.zeros(2), r"one number, got: a tensor of \[2\]"),
+        (torch.zeros((), device="meta"), "a tensor with values, got one on the device meta"))),
+    *(({"learning_rate": wrong}, rf"\n\tlearning_rate: expected {said}") for wrong, said in (
+        ("fast", "a number, got: 'fast'"), (-1.0, "a number from 0"),
+        (float("nan"), "a finite number"), (torch.tensor(1j), "real numbers, got a tensor of"),
+        (torch.zeros(2), "one number, got: a tensor"))),
     ({"embedding_bags.u.weight": 1}, r"Unexpected key\(s\).*embedding_bags\.u\.weight"),
     ({"embedding_bags.t.weight": make(GRID).state_dict()["embedding_bags.t.weight"]},
      "made under another plan"),
@@ -120,6 +138,39 @@ def test_wrong_state_dicts_are_refused(change, message):
     with pytest.raises(RuntimeError, match=message):
         module.load_state_dict(copy.deepcopy(module.state_dict()) | change)
     assert all(torch.equal(tables.whole(module)[key], value) for key, value in before.items())
+    assert (module.step, module.learning_rate) == (0, 0.1)
+
+
+def test_nothing_is_loaded_where_one_value_does_not_fit():
+    """Each error has its own key, also in a module inside another."""
+    model = nn.ModuleDict({"sparse": make(BRICKS)})
+    before = tables.whole(model.sparse)
+    given = {"sparse.embedding_bags.t.weight": torch.ones(6, 16),
+             "sparse.embedding_bags.t.sum": torch.ones(5), "sparse.learning_rate": 0.5,
+             "sparse.step": -1}
+    with pytest.raises(RuntimeError) as raised:
+        model.load_state_dict(given)
+    assert str(raised.value).split("\n\t")[1:] == [
+        "sparse.embedding_bags.t.sum: expected [6], got: [5]",
+        "sparse.step: expected a whole number from 0 to 2^62, the number of updates, got: -1"]
+    assert all(torch.equal(tables.whole(model.sparse)[key], value)
+               for key, value in before.items())
+    assert (model.sparse.step, model.sparse.learning_rate) == (0, 0.1)
+
+
+@pytest.mark.parametrize("step", [1 << 62, torch.tensor(1 << 62), 7.0, torch.tensor([7.0])])
+def test_steps_of_other_types_are_taken(step):
+    module = make(WHOLE)
+    module.load_state_dict(module.state_dict() | {"step": step, "learning_rate": 1})
+    assert (module.step, module.learning_rate) == (int(step), 1.0)
+
+
+def test_a_wrong_step_in_a_checkpoint_is_named(tmp_path):
+    module = make(WHOLE)
+    module.step = -1
+    checkpoint.save(tmp_path / "a", {"x": module})
+    with pytest.raises(CheckpointError, match=r"step: expected a whole number from 0 to 2\^62"):
+        checkpoint.load(tmp_path / "a", {"x": make(WHOLE)})
 
 
 def test_missing_keys_are_named_unless_that_is_allowed():

@@ -239,8 +239,15 @@ def _take(state: State, target: dict[str, Any], merges: list[Merge]) -> None:
     for name, value in _named(state).items():
         if isinstance(value, nn.Module):
             keys = [key for key in value.state_dict() if _key(name, key) in target]
-            value.load_state_dict({key: target[_key(name, key)] for key in keys}, strict=False)
+            _load_module(value, {key: target[_key(name, key)] for key in keys})
         elif name in target and _is_stateful(value):
             value.load_state_dict(target[name][0])
         elif name in target:
             state[name] = target[name]
+
+
+def _load_module(module: nn.Module, values: dict[str, Any]) -> None:
+    try:
+        module.load_state_dict(values, strict=False)
+    except RuntimeError as error:  # Its text has a line per value that does not fit.
+        raise CheckpointError(" ".join(str(error).split())) from error

@@ -18,12 +18,14 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
+from neuroshard import _fields
 from neuroshard._dtypes import DTYPES
 from neuroshard._optimizer_states import ROW_WISE, STATE_NAMES
 from neuroshard.distributed._checkpoint.sharded import Chunk, RowState, RowWise, Sharded
 
 Contents = Literal["weights", "optimizer"]
 
+MAX_STEP = 1 << 62
 
 
 def state_of(module: Any, only: Contents | None = None) -> dict[str, Tensor]:
@@ -97,23 +99,33 @@ def key_of_tables(module: Any) -> str:
     return getattr(module, "tables_key", "embedding_bags")
 
 
-def load_state(module: Any, values: Mapping[str, Any]) -> None:
+def load_state(module: Any, values: Mapping[str, Any]) -> list[str]:
     """Loads values for all or some keys of state_of(module); ignores other keys.
 
     Values on this module's own memory were loaded in place already. Other Sharded values must have
     the same chunks; ordinary tensors are whole tables, of which each rank copies its chunks.
-    Raises a ValueError that lists all values that do not fit; the others have been loaded then.
+    Returns a message for each value that does not fit, with its key; nothing is loaded then.
     """
-    own = state_of(module)
-    wrong = [f"{key}: {message}" for key, value in own.items()
-             if key in values and isinstance(value, Sharded)
-             and (message := _copy_into(value, values[key]))]
+    taken: dict[str, Any] = {}
+    wrong = []
+    for key, own in state_of(module).items():
+        if key not in values:
+            continue
+        try:
+            taken[key] = (_copies(own, values[key]) if isinstance(own, Sharded) else
+                          _NUMBERS[key](values[key]))
+        except (TypeError, ValueError) as error:
+            wrong.append(f"{key}: {str(error).removeprefix(f'{key}: ')}")
     if wrong:
-        raise ValueError("; ".join(wrong))
-    if "step" in values:
-        module.step = int(values["step"])
-    if "learning_rate" in values:
-        module.set_learning_rate(float(values["learning_rate"]))
+        return wrong
+    step, rate = taken.pop("step", None), taken.pop("learning_rate", None)
+    for target, source in (pair for pairs in taken.values() for pair in pairs):
+        target.copy_(source)
+    if step is not None:
+        module.step = step
+    if rate is not None:
+        module.set_learning_rate(rate)
+    return []
 
 
 def load_from_state_dict(module: Any, state_dict: Mapping[str, Any], prefix: str, strict: bool,
@@ -126,31 +138,69 @@ def load_from_state_dict(module: Any, state_dict: Mapping[str, Any], prefix: str
     if strict:
         unexpected_keys += [key for key in state_dict if key.startswith(prefix)
                             and key[len(prefix):] not in own]
-    try:
-        load_state(module, given)
-    except ValueError as error:
-        error_msgs.append(f"{prefix}{error}" if prefix else str(error))
+    error_msgs += [prefix + message for message in load_state(module, given)]
 
 
-def _copy_into(own: Sharded, value: Any) -> str:
-    """Copies a value into the memory of `own`. Returns "", or why it does not fit."""
+def _copies(own: Sharded, value: Any) -> list[tuple[Tensor, Tensor]]:
+    """(memory of `own`, values for it) of each chunk that is not loaded yet. Raises if the value
+    does not fit."""
     if not isinstance(value, Tensor):
-        return f"expected a tensor of {list(own.size())}, got: {type(value).__name__}"
+        raise TypeError(f"expected a tensor of {list(own.size())}, got: {type(value).__name__}")
     if value.size() != own.size():
-        return f"expected {list(own.size())}, got: {list(value.size())}"
+        raise ValueError(f"expected {list(own.size())}, got: {list(value.size())}")
     if isinstance(value, Sharded):
         sources = [chunk.tensor for chunk in value.chunks]
         if [chunk.metadata for chunk in value.chunks] != [chunk.metadata for chunk in own.chunks]:
-            return ("made under another plan; torch.distributed.checkpoint cuts it anew while it "
-                    "loads into the state dict of this module")
+            raise ValueError("made under another plan; torch.distributed.checkpoint cuts it anew "
+                             "while it loads into the state dict of this module")
     elif type(value) in (Tensor, nn.Parameter):
+        _require_values(value)
         sources = [value.detach()[tuple(slice(begin, begin + size) for begin, size in
                                         zip(chunk.offsets, chunk.tensor.shape, strict=True))]
                    for chunk in own.chunks]
     else:
-        return (f"expected a whole tensor or the state dict of this module, "
-                f"got: {type(value).__name__}")
-    for chunk, source in zip(own.chunks, sources, strict=True):
-        if chunk.tensor.data_ptr() != source.data_ptr():
-            chunk.tensor.copy_(source)
-    return ""
+        raise TypeError("expected a whole tensor or the state dict of this module, "
+                        f"got: {type(value).__name__}")
+    return [(chunk.tensor, source) for chunk, source in zip(own.chunks, sources, strict=True)
+            if chunk.tensor.data_ptr() != source.data_ptr()]
+
+
+def _require_values(value: Tensor) -> None:
+    """Raises unless this is a dense tensor of real numbers."""
+    if value.layout != torch.strided:
+        raise TypeError(f"expected a dense tensor, got one of layout {value.layout}; pass its "
+                        "to_dense()")
+    if value.is_meta:
+        raise TypeError("expected a tensor with values, got one on the device meta, which has "
+                        "none; load the values first")
+    if value.is_complex() or value.is_quantized:
+        raise TypeError(f"expected real numbers, got a tensor of {value.dtype}; convert it first")
+
+
+def _number(value: Any) -> Any:
+    """The number in a tensor of one element; other values as they are."""
+    if not isinstance(value, Tensor):
+        return value
+    if isinstance(value, Sharded) or value.numel() != 1:
+        raise TypeError(f"expected one number, got: a tensor of {list(value.size())}")
+    _require_values(value)
+    return value.item()
+
+
+def _step(value: Any) -> int:
+    number = _number(value)
+    if isinstance(number, float) and number.is_integer():
+        number = int(number)  # As torch's own optimizers count.
+    result = _fields.whole(number, "step")
+    if not 0 <= result <= MAX_STEP:
+        raise ValueError("step: expected a whole number from 0 to 2^62, the number of updates, "
+                         f"got: {result}")
+    return result
+
+
+def _learning_rate(value: Any) -> float:
+    return _fields.learning_rate(_number(value))
+
+
+# Of the values that are one number: what takes them from a state dict.
+_NUMBERS = {"step": _step, "learning_rate": _learning_rate}
