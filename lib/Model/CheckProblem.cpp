@@ -3,9 +3,9 @@
 #include "neuroshard/Model/Coverage.h"
 #include "neuroshard/Model/Limits.h"
 #include "neuroshard/Model/ShardingProblem.h"
+#include "neuroshard/Support/ShortestText.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <unordered_map>
 #include <unordered_set>
@@ -16,13 +16,6 @@ namespace {
 
 std::string at(const char *list, size_t index) {
   return std::string(list) + "[" + std::to_string(index) + "]";
-}
-
-/// The shortest text that reads back as the value.
-std::string number(double value) {
-  char text[32];
-  auto [end, error] = std::to_chars(text, text + sizeof text, value);
-  return error == std::errc() ? std::string(text, end) : "?";
 }
 
 class Checker {
@@ -52,8 +45,8 @@ private:
   void wantNumber(const std::string &where, double value, double low,
                   double high) {
     if (!(value >= low && value <= high))
-      error(where, "expected a number in [" + number(low) + ", " +
-                       number(high) + "], got: " + number(value));
+      error(where, "expected a number in [" + shortestText(low) + ", " +
+                       shortestText(high) + "], got: " + shortestText(value));
   }
   bool wantTable(const std::string &where, int table) {
     bool known = table >= 0 && table < static_cast<int>(problem.tables.size());
@@ -111,7 +104,8 @@ void Checker::checkOptimizer(const std::string &where,
   for (auto [name, beta] : {std::pair(".beta1", optimizer.beta1),
                             std::pair(".beta2", optimizer.beta2)})
     if (!(beta >= 0 && beta < 1))
-      error(where + name, "expected a number in [0, 1), got: " + number(beta));
+      error(where + name,
+            "expected a number in [0, 1), got: " + shortestText(beta));
 }
 
 void Checker::checkAccess(const std::string &where,
@@ -123,7 +117,8 @@ void Checker::checkAccess(const std::string &where,
     sum += access.reuse[i];
   }
   if (std::isfinite(sum) && std::abs(sum - 1) > kHistogramTolerance)
-    error(where + ".reuse", "the shares must add up to 1, got: " + number(sum));
+    error(where + ".reuse",
+          "the shares must add up to 1, got: " + shortestText(sum));
   wantInteger(where + ".batch", access.batch, 1, kMaxBatch);
   RowMassQuantile last;
   for (size_t i = 0; i < access.rowMass.size(); ++i) {
@@ -162,8 +157,8 @@ void Checker::checkPooling(const std::string &where,
   double mean = statistics.meanPooling * statistics.presence;
   if (statistics.p99Pooling > 0 && statistics.p99Pooling < mean)
     error(where + ".p99_pooling",
-          "expected at least mean_pooling x presence = " + number(mean) +
-              ", got: " + number(statistics.p99Pooling));
+          "expected at least mean_pooling x presence = " + shortestText(mean) +
+              ", got: " + shortestText(statistics.p99Pooling));
 }
 
 void Checker::checkFeatures() {
@@ -193,8 +188,8 @@ void Checker::checkSnapshots() {
     std::string where = at("snapshots", i);
     if (!(snapshot.weight > 0 && snapshot.weight <= kMaxWeight))
       error(where + ".weight", "expected a number above 0 and at most " +
-                                   number(kMaxWeight) +
-                                   ", got: " + number(snapshot.weight));
+                                   shortestText(kMaxWeight) +
+                                   ", got: " + shortestText(snapshot.weight));
     std::unordered_set<int> seen;
     for (size_t j = 0; j < snapshot.features.size(); ++j) {
       const FeatureStatistics &statistics = snapshot.features[j];
@@ -234,7 +229,7 @@ void Checker::checkSums() {
               static_cast<double>(table.dim + 4) * 12;
   if (stored > kMaxTotalBytes)
     error("tables", "all tables together are too large to count: about " +
-                        number(stored) + " bytes with optimizer state");
+                        shortestText(stored) + " bytes with optimizer state");
   double moved = 0;
   for (const Feature &feature : problem.features) {
     double batch = static_cast<double>(featureBatch(problem, feature));
@@ -245,8 +240,8 @@ void Checker::checkSums() {
              rows * static_cast<double>(table.dim) * 16;
   }
   if (moved > kMaxBatchBytes)
-    error("features", "a batch is too large to count: about " + number(moved) +
-                          " bytes of ids and results");
+    error("features", "a batch is too large to count: about " +
+                          shortestText(moved) + " bytes of ids and results");
 }
 
 void Checker::checkTableSets(const char *list,

@@ -4,23 +4,14 @@
 
 #include "neuroshard/Planner/PlacementPolicy.h"
 #include "neuroshard/Planner/Search.h"
+#include "neuroshard/Support/ShortestText.h"
 
 #include <algorithm>
-#include <array>
 #include <cassert>
-#include <charconv>
 
 using namespace neuroshard;
 
 namespace {
-
-/// The shortest text that parses to this number.
-template <typename T> std::string shortest(T value) {
-  std::array<char, 32> text;
-  auto [end, error] =
-      std::to_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() ? std::string(text.data(), end) : "?";
-}
 
 std::string flagOf(std::string_view key) {
   std::string flag(key);
@@ -30,8 +21,8 @@ std::string flagOf(std::string_view key) {
 
 template <typename T> std::string rangeText(const char *what, T low, T high) {
   std::string text = "expected ";
-  text.append(what).append(" in [").append(shortest(low)).append(", ");
-  return text.append(shortest(high)).append("]");
+  text.append(what).append(" in [").append(shortestText(low)).append(", ");
+  return text.append(shortestText(high)).append("]");
 }
 
 std::vector<SearchOption> makeTable() {
@@ -194,12 +185,13 @@ Diagnostics neuroshard::checkRanges(const SearchOptionValues &values) {
     if ((value >= low && value <= high) || isNone)
       return;
     errors.push_back(
-        {key, searchOption(key).range + ", got: " + shortest(value)});
+        {key, searchOption(key).range + ", got: " + shortestText(value)});
   });
   if (errors.empty() && values.gridEnd < values.gridBegin)
-    errors.push_back({"grid_end", "expected at least grid_begin, " +
-                                      shortest(values.gridBegin) +
-                                      ", got: " + shortest(values.gridEnd)});
+    errors.push_back(
+        {"grid_end", "expected at least grid_begin, " +
+                         shortestText(values.gridBegin) +
+                         ", got: " + shortestText(values.gridEnd)});
   return errors;
 }
 
@@ -273,7 +265,7 @@ neuroshard::settingsOf(const SearchOptions &options) {
     bool isElsewhere = key == "seed" || key == "threads";
     bool isNone = key == "deadline_s" && !options.deadlineSeconds;
     if (!isElsewhere && !isNone && isRead(scope, values))
-      settings.emplace_back(key, shortest(value));
+      settings.emplace_back(key, shortestText(value));
   });
   return settings;
 }

@@ -4,12 +4,12 @@
 
 #include "neuroshard/CostModel/Registry.h"
 #include "neuroshard/Support/Random.h"
+#include "neuroshard/Support/ShortestText.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <numbers>
-#include <sstream>
 
 using namespace neuroshard;
 
@@ -167,14 +167,15 @@ Expected<PlacementExample> Maker::make() {
 
 Diagnostics neuroshard::check(const PlacementTaskSettings &settings) {
   Diagnostics errors;
+  auto brackets = [](double low, double high) {
+    return "[" + shortestText(low) + ", " + shortestText(high) + "]";
+  };
   auto range = [&](const char *what, double low, double high, double least,
                    double most) {
-    if (low >= least && low <= high && high <= most)
-      return;
-    std::ostringstream text;
-    text << "expected a range within [" << least << ", " << most << "], got: ["
-         << low << ", " << high << "]";
-    errors.push_back({what, text.str()});
+    if (!(low >= least && low <= high && high <= most))
+      errors.push_back({what, "expected a range within " +
+                                  brackets(least, most) +
+                                  ", got: " + brackets(low, high)});
   };
   range("tables", settings.minTables, settings.maxTables, 1, 100000);
   range("devices", settings.minDevices, settings.maxDevices, 1, 4096);

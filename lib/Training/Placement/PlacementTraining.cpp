@@ -2,6 +2,7 @@
 
 #include "neuroshard/Training/PlacementTraining.h"
 #include "neuroshard/Support/Random.h"
+#include "neuroshard/Support/ShortestText.h"
 
 #include "Layers/Standardise.h"
 #include "PlacementEpisodes.h"
@@ -11,7 +12,6 @@
 #include <cmath>
 #include <numbers>
 #include <optional>
-#include <sstream>
 
 using namespace neuroshard;
 
@@ -255,12 +255,10 @@ Expected<TrainedPlacement> Trainer::run() {
 Diagnostics neuroshard::check(const PlacementTrainingOptions &options) {
   Diagnostics errors = check(options.tasks);
   auto want = [&](const char *what, double value, double least, double most) {
-    if (value >= least && value <= most)
-      return;
-    std::ostringstream text;
-    text << "expected a number in [" << least << ", " << most
-         << "], got: " << value;
-    errors.push_back({what, text.str()});
+    if (!(value >= least && value <= most))
+      errors.push_back({what, "expected a number in [" + shortestText(least) +
+                                  ", " + shortestText(most) +
+                                  "], got: " + shortestText(value)});
   };
   want("iterations", options.iterations, 1, 1e7);
   want("tasks_per_iteration", options.tasksPerIteration, 1, 1e4);
