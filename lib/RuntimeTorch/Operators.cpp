@@ -19,19 +19,26 @@ using namespace neuroshard::runtime;
 
 namespace {
 
-/// A tensor that holds the step's number. The step is dropped when the tensor's
-/// memory is freed.
-at::Tensor makeTicket(const std::shared_ptr<RankSession> &session,
-                      int64_t step) {
+/// A tensor that holds a step's number, and what `atEnd` captures until the
+/// tensor's memory is freed. Then it calls `atEnd`.
+template <typename AtEnd> at::Tensor holdStep(int64_t step, AtEnd atEnd) {
   auto *number = new int64_t(step);
   return at::from_blob(
       number, {1},
-      [number, weak = std::weak_ptr<RankSession>(session)](void *) {
-        if (auto session = weak.lock())
-          session->release(*number);
+      [number, atEnd = std::move(atEnd)](void *) {
+        atEnd();
         delete number;
       },
       at::kLong);
+}
+
+/// The step is dropped when no tensor holds it any more.
+at::Tensor makeTicket(const std::shared_ptr<RankSession> &session,
+                      int64_t step) {
+  return holdStep(step, [step, weak = std::weak_ptr<RankSession>(session)] {
+    if (auto session = weak.lock())
+      session->release(step);
+  });
 }
 
 int64_t stepOf(const at::Tensor &ticket) {
@@ -53,9 +60,7 @@ at::Tensor embeddingsLookup(const std::string &model, const at::Tensor &,
                             const at::Tensor &ticket) {
   int64_t step = stepOf(ticket);
   findSession(model)->lookUp(step);
-  auto *number = new int64_t(step);
-  return at::from_blob(
-      number, {1}, [number, ticket](void *) { delete number; }, at::kLong);
+  return holdStep(step, [ticket] {});
 }
 
 /// Tracers take the shapes of the results from the ids, offsets and weights

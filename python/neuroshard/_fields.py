@@ -20,6 +20,7 @@ T = TypeVar("T")
 
 # Larger than any valid number: the planner checks the range of each.
 MAX_WHOLE = 10**29
+MAX_UPDATES = 2**62
 MAX_SHOWN = 200
 
 
@@ -144,6 +145,15 @@ def learning_rate(value: Any) -> float:
         raise ValueError("learning_rate: expected a number from 0 to 3.4e38, got: "
                          f"{shown(value)}")
     return float(rate)
+
+
+def update_count(value: Any, where: str) -> int:
+    """A number of updates so far."""
+    result = whole(value, where)
+    if not 0 <= result <= MAX_UPDATES:
+        raise ValueError(f"{where}: expected a whole number from 0 to 2^62, the number of updates, "
+                         f"got: {result}")
+    return result
 
 
 def items(value: Any, where: str, kind: str) -> tuple[Any, ...]:

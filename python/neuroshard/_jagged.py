@@ -71,7 +71,7 @@ def require_tensors(jagged: Jagged, exchange: Exchange) -> None:
             continue
         found = type(value).__name__
         if isinstance(value, torch.Tensor):
-            if value.layout == torch.strided and not value.is_nested:
+            if is_dense(value):
                 continue
             found = "a nested one" if value.is_nested else f"one of layout {value.layout}"
         raise TensorError(f"input \"{exchange.name}\": expected {name} as a dense tensor, found "
@@ -157,8 +157,8 @@ def are_bags_of_one_size(values: Sequence[object]) -> bool:
     """Whether all are ids [batch, pooling] of one batch and place. Not while torch traces, when
     these need not be numbers."""
     if torch.compiler.is_compiling() or not all(
-            type(value) is torch.Tensor and not value.is_nested
-            and value.layout == torch.strided and value.dim() == 2 for value in values):
+            type(value) is torch.Tensor and is_dense(value) and value.dim() == 2
+            for value in values):
         return False
     first = values[0]
     return all(value.shape[0] == first.shape[0] and value.device == first.device
@@ -191,7 +191,7 @@ def check_together(ids: Sequence[torch.Tensor], value: Sequence[torch.Tensor],
     """Raises unless the tensors of a feature can be joined with those of the features before."""
     place = (ids[0] if ids else value[0]).device
     for what, tensor in zip(("ids", "offsets [batch + 1]", "weights"), value):
-        if tensor.is_nested or tensor.layout != torch.strided or tensor.dim() != 1:
+        if not is_dense(tensor) or tensor.dim() != 1:
             raise TensorError(f"feature \"{name}\": expected {what} as a dense tensor of one "
                               f"dimension, found {describe(tensor)}")
         if tensor.device != place:
@@ -218,10 +218,14 @@ def check_ends(ids: torch.Tensor, offsets: torch.Tensor, name: str) -> None:
 
 def spread(ids: torch.Tensor, name: str) -> tuple[torch.Tensor, torch.Tensor]:
     """Bags of one size, as ids and offsets."""
-    if ids.layout != torch.strided or ids.is_nested or ids.dim() != 2:
+    if not is_dense(ids) or ids.dim() != 2:
         raise TensorError(f"feature \"{name}\": expected ids [batch, pooling] or (ids, offsets), "
                           f"found {describe(ids)}")
     return ids.reshape(-1), fixed_offsets(ids.shape[0], ids.shape[1], ids.device)
+
+
+def is_dense(tensor: torch.Tensor) -> bool:
+    return tensor.layout == torch.strided and not tensor.is_nested
 
 
 def describe(tensor: torch.Tensor) -> str:

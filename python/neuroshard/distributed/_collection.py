@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import torch
 import torch.distributed as dist
 
+from neuroshard import _fields
 from neuroshard._group.agreement import require_same, together
 from neuroshard.distributed._problem_of_modules import key_of
 from neuroshard.distributed._engine.engine import Engine, make_engine
@@ -20,8 +21,7 @@ from neuroshard._jagged import Exchange, Jagged, as_jagged, fixed_offsets, from_
 from neuroshard.plans import Plan
 from neuroshard.problem import ShardingProblem
 
-MOST_UPDATES = 2**62
-MOST_THREADS = 1024
+MOST_THREADS = 1024  # As lib/Runtime/World takes.
 
 
 class Pending:
@@ -143,10 +143,7 @@ class _Sharded(torch.nn.Module):
 
     @step.setter
     def step(self, count: int) -> None:
-        if not is_whole(count) or not 0 <= count <= MOST_UPDATES:
-            raise ValueError("step: expected the number of updates so far, a whole number from 0 "
-                             f"to {MOST_UPDATES}, found {count!r}")
-        self._engine.set_num_updates(count)
+        self._engine.set_num_updates(_fields.update_count(count, "step"))
 
     def local_shards(self) -> tuple[LocalShard, ...]:
         """This rank's shards as tensors on their own memory: writing to them is allowed."""
@@ -297,14 +294,17 @@ def check_arguments(plan: object, problem: object, seed: object, name: object,
     for what, value, wanted in (("plan", plan, Plan), ("problem", problem, ShardingProblem),
                                 ("gradient_division", gradient_division, bool)):
         if not isinstance(value, wanted):
-            raise TypeError(f"{what}: expected a {wanted.__name__}, found {value!r:.80}")
+            raise TypeError(f"{what}: expected a {wanted.__name__}, "
+                            f"found {_fields.shown(value)}")
     if not is_whole(seed) or not -2**63 <= seed < 2**63:
-        raise ValueError(f"seed: expected a number of 64 bits with sign, found {seed!r}")
+        raise ValueError("seed: expected a number of 64 bits with sign, "
+                         f"found {_fields.shown(seed)}")
     if name is not None and not (isinstance(name, str) and name.isprintable()):
-        raise ValueError(f"name: expected printable text, or None, found {name!r}")
+        raise ValueError("name: expected printable text, or None, "
+                         f"found {_fields.shown(name)}")
     if threads is not None and not (is_whole(threads) and 0 <= threads <= MOST_THREADS):
-        raise ValueError(f"threads: expected a number from 1 to {MOST_THREADS}, or None, found "
-                         f"{threads!r}")
+        raise ValueError(f"threads: expected a number from 1 to {MOST_THREADS}, or None, "
+                         f"found {_fields.shown(threads)}")
 
 
 def is_whole(value: object) -> bool:

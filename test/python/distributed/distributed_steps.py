@@ -29,6 +29,15 @@ def given(part):
     return ns.distributed.Jagged(*part.tensors())
 
 
+def three_steps(context):
+    """Two equal collections, and three inputs of different batches for them."""
+    problem, plan = small(context.size)
+    generator = context.generator()
+    inputs = [given(random_parts(problem, [2 + one] * context.size, generator)[context.rank])
+              for one in range(3)]
+    return context.make(plan, problem), context.make(plan, problem), inputs
+
+
 class Model(torch.nn.Module):
     """A linear layer over all features."""
 
@@ -225,73 +234,61 @@ def case_learning_rate(context, backend=""):
 
 def case_pending(context):
     """start() and wait() called apart give the same results, in the caller's order."""
-    problem, plan = small(context.size)
-    tables = context.make(plan, problem)
-    generator = context.generator()
-    parts = [random_parts(problem, [2 + one] * context.size, generator)[context.rank]
-             for one in range(3)]
-    expected = [list(tables(given(part)).values()) for part in parts]
-    pending = [tables.start(given(part)) for part in parts]
+    tables, _, inputs = three_steps(context)
+    expected = [list(tables(one).values()) for one in inputs]
+    pending = [tables.start(one) for one in inputs]
     torch.ones(64, 64) @ torch.ones(64, 64)
     for number in (1, 2, 0):
         got = list(pending[number].wait().values())
         assert all(map(torch.equal, got, expected[number])), number
         raises(TensorError, "have been taken", pending[number].wait)
-    dropped = tables.start(given(parts[0]))
+    dropped = tables.start(inputs[0])
     del dropped
-    dropped = tables.start(given(parts[0]))
+    dropped = tables.start(inputs[0])
     dropped.look_up()
     del dropped
-    sum(one.sum() for one in tables.start(given(parts[1])).wait().values()).backward()
+    sum(one.sum() for one in tables.start(inputs[1]).wait().values()).backward()
     assert tables.step == 1
 
 
 def case_other_orders(context):
     """Ranks may ask for results in different orders, and drop some."""
-    problem, plan = small(context.size)
-    tables = context.make(plan, problem)
-    generator = context.generator()
-    parts = [random_parts(problem, [2 + one] * context.size, generator)[context.rank]
-             for one in range(3)]
-    expected = [list(tables(given(part)).values()) for part in parts]
+    tables, _, inputs = three_steps(context)
+    expected = [list(tables(one).values()) for one in inputs]
 
     def check(pending, number):
         assert all(map(torch.equal, pending.wait().values(), expected[number])), number
 
-    pending = [tables.start(given(part)) for part in parts]
+    pending = [tables.start(one) for one in inputs]
     for number in range(3) if context.rank else (2, 0, 1):
         check(pending[number], number)
-    pending = [tables.start(given(part)) for part in parts]
+    pending = [tables.start(one) for one in inputs]
     if context.rank == 0:
         pending[0] = None
     else:
         check(pending[0], 0)
     for number in (1, 2):
         check(pending[number], number)
-    sum(one.sum() for one in tables(given(parts[2])).values()).backward()
+    sum(one.sum() for one in tables(inputs[2]).values()).backward()
     assert tables.step == 1
 
 
 def case_looked_up(context):
     """Results are of the tables at look_up(), whatever other steps do before wait()."""
-    problem, plan = small(context.size)
-    tables, other = context.make(plan, problem), context.make(plan, problem)
-    generator = context.generator()
-    parts = [random_parts(problem, [2 + one] * context.size, generator)[context.rank]
-             for one in range(3)]
+    tables, other, inputs = three_steps(context)
 
     def loss(results):
         return sum(one.square().sum() for one in results.values())
 
-    first = loss(tables(given(parts[0])))
-    pending = [tables.start(given(part)) for part in parts[1:]]
-    before = list(other(given(parts[1])).values())
+    first = loss(tables(inputs[0]))
+    pending = [tables.start(one) for one in inputs[1:]]
+    before = list(other(inputs[1]).values())
     pending[0].look_up()
     pending[0].look_up()
     first.backward()
-    loss(other(given(parts[0]))).backward()
+    loss(other(inputs[0])).backward()
     pending[1].look_up()
-    after = list(other(given(parts[2])).values())
+    after = list(other(inputs[2]).values())
     results = pending[0].wait()
     assert all(map(torch.equal, results.values(), before))
     loss(results).backward()

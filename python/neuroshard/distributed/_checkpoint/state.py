@@ -25,8 +25,6 @@ from neuroshard.distributed._checkpoint.sharded import Chunk, RowState, RowWise,
 
 Contents = Literal["weights", "optimizer"]
 
-MAX_STEP = 1 << 62
-
 
 def state_of(module: Any, only: Contents | None = None) -> dict[str, Tensor]:
     """The state of sharded tables, on every rank with the same keys.
@@ -191,11 +189,7 @@ def _step(value: Any) -> int:
     number = _number(value)
     if isinstance(number, float) and number.is_integer():
         number = int(number)  # As torch's own optimizers count.
-    result = _fields.whole(number, "step")
-    if not 0 <= result <= MAX_STEP:
-        raise ValueError("step: expected a whole number from 0 to 2^62, the number of updates, "
-                         f"got: {result}")
-    return result
+    return _fields.update_count(number, "step")
 
 
 def _learning_rate(value: Any) -> float:
