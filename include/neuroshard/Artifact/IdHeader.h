@@ -26,7 +26,8 @@ enum class IdHeader : size_t {
   Exchange,
   ErrorBytes, ///< length of the text of an error; 0: no error.
   Batch,
-  Counts, ///< the first number of ids.
+  CallOrder, ///< hash of the results and gradients exchanged so far.
+  Counts,    ///< the first number of ids.
 };
 
 /// Numbers in each header of a plan; those that a rank does not need are 0.

@@ -140,7 +140,7 @@ NSRT_EXPORT int32_t nsrt_world_reset(nsrt_world *world) {
     for (const auto &device : world->devices)
       if (device->inStep)
         fail("device ", device->rank(), " is in a step");
-    world->group->reset();
+    world->resetGroup();
   });
 }
 

@@ -8,6 +8,7 @@
 #ifndef NEUROSHARD_LIB_RUNTIME_DEVICE_DEVICE_H
 #define NEUROSHARD_LIB_RUNTIME_DEVICE_DEVICE_H
 
+#include "CallOrder.h"
 #include "Host/BufferPool.h"
 #include "Host/Shard.h"
 #include "Phases.h"
@@ -79,6 +80,7 @@ struct ReceivedBlock {
 
 struct nsrt_routed {
   int32_t exchange = 0;
+  int64_t input = 0; ///< its number; the same on all ranks.
   /// Why this step failed, "" if it has not.
   std::string error;
   /// True if other ranks may not know of the failure.
@@ -188,6 +190,7 @@ struct nsrt_device {
   /// Lookups whose results are not computed yet.
   std::vector<std::pair<nsrt_routed *, nsrt_partials *>> deferred;
   neuroshard::runtime::PhaseFigures figures;
+  neuroshard::runtime::CallOrder order;
   std::string error;
   /// Why the device refuses the next ids, "" if it does not.
   std::string refusal;

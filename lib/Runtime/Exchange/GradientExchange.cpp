@@ -121,6 +121,7 @@ void addReplicated(Device &device, const Routed &routed, Partials &gradients,
 } // namespace
 
 void startGradients(Device &device, Routed &routed, Partials &gradients) {
+  device.order.add(Exchanged::Gradients, routed.input);
   if (device.numDevices() == 1)
     return;
   PhaseTimer timer(device.figures, Phase::GradientsExchange);

@@ -202,7 +202,7 @@ Numbers makeHeaders(const Device &device, const Routed &routed,
   Numbers all;
   for (size_t receiver = 0; receiver < layout.owners.size(); ++receiver) {
     all.insert(all.end(), {routed.exchange, static_cast<int64_t>(error.size()),
-                           routed.batch});
+                           routed.batch, device.order.hash()});
     addIds(layout.owners[receiver], routed, all);
     addIds(layout.locals[receiver], routed, all);
     all.resize((receiver + 1) * device.plan->headerNumbers);
@@ -228,6 +228,12 @@ std::vector<Numbers> exchangeHeaders(Device &device, Routed &routed,
       fail("routes exchange ", routed.exchange, " while rank ",
            headers.size() - 1, " routes exchange ", other,
            "; all ranks must run the same function");
+    if (numberOf(header, IdHeader::CallOrder) != device.order.hash())
+      fail(
+          "has exchanged results and gradients in another order than rank ",
+          headers.size() - 1,
+          ", so that tables have wrong updates; look rows up and run backwards "
+          "in the same order on all ranks, and begin again from a checkpoint");
   }
   return headers;
 }
@@ -317,6 +323,7 @@ void describeBatch(const Device &device, const JaggedInput &input,
 
 void routeIds(Device &device, const JaggedInput &input, Routed &routed,
               const std::string &earlierError) {
+  routed.input = device.order.addInput();
   Numbers payloadBytes;
   std::string error = earlierError;
   if (error.empty()) {

@@ -130,6 +130,7 @@ Buffer packResults(Device &device, const Partials &partials) {
 } // namespace
 
 void startResults(Device &device, Routed &routed, Partials &partials) {
+  device.order.add(Exchanged::Results, routed.input);
   const ExchangeLayout &layout = device.layout(routed.exchange);
   if (device.numDevices() == 1 || !layout.hasRemote)
     return;

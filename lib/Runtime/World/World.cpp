@@ -193,7 +193,7 @@ void nsrt_world::invokeAll(const std::string &name, void ***args) {
   for (const auto &device : devices)
     device->requireIdle();
   if (!group->abortCause().empty())
-    group->reset(); // left over from a step of single devices
+    resetGroup(); // left over from a step of single devices
   std::vector<nsrt_host_function> functions;
   for (const auto &device : devices)
     functions.push_back(device->library.find(name));
@@ -219,6 +219,12 @@ void nsrt_world::invokeAll(const std::string &name, void ***args) {
       cause = device->error;
   if (cause.empty())
     return;
-  group->reset();
+  resetGroup();
   fail(cause);
+}
+
+void nsrt_world::resetGroup() {
+  group->reset();
+  for (const auto &device : devices)
+    device->order = {};
 }

@@ -43,6 +43,8 @@ struct nsrt_world {
   /// Runs a function on all devices. Throws a RuntimeError with the cause of
   /// the first failure.
   void invokeAll(const std::string &name, void ***args);
+  /// Lets all devices go on after a failed step.
+  void resetGroup();
 
   Libraries libraries;
   std::shared_ptr<const neuroshard::runtime::WorldPlan> plan;

@@ -1,6 +1,7 @@
 """Cases: wrong input on one rank raises the same error on all ranks, and training goes on."""
 
 import torch
+import torch.distributed as dist
 
 import neuroshard as ns
 from distributed_context import raises, whole
@@ -208,12 +209,25 @@ def case_construction(context):
            lambda: context.make(plan, problem, artifact=context.folder / "none"))
     tables = context.make(plan, problem, name="again")
     for count in (-1, 2**63 - 1, 1.5, "3", None, True):
-        raises(ValueError, "step: expected the number of updates so far",
+        kind = ValueError if type(count) is int else TypeError
+        raises(kind, "step: expected a whole number",
                lambda count=count: setattr(tables, "step", count))
     assert tables.step == 0
     tables = context.make(plan, problem, name="taken")
     raises(ValueError, "taken", lambda: context.make(plan, problem, name="taken"))
     sum(one.sum() for one in tables((torch.ones(4).long(), torch.arange(5))).values()).backward()
+
+
+def case_mixed_backwards(context):
+    """Backwards of two lookups in different orders on ranks end the group at the next lookup."""
+    problem, plan = small(context.size)
+    tables = context.make(plan, problem, process_group=dist.new_group())
+    part = random_parts(problem, [2] * context.size, context.generator())[context.rank]
+    losses = [sum(one.sum() for one in tables(given(part)).values()) for _ in range(2)]
+    for one in losses if context.rank else reversed(losses):
+        one.backward()
+    for _ in range(2):
+        raises(dist.DistBackendError, "in another order than rank", lambda: tables(given(part)))
 
 
 def case_disagreement(context):

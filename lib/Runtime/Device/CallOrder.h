@@ -1,0 +1,42 @@
+//===- CallOrder.h - Order of exchanges on a rank --------------*- C++ -*-===//
+//
+// Messages do not say which input they belong to: ranks exchange the results
+// and gradients of all inputs in the same order. Each rank keeps a hash of its
+// own order, which travels in the header of the next ids (IdHeader.h), so that
+// a rank with another order is noticed there.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NEUROSHARD_LIB_RUNTIME_DEVICE_CALLORDER_H
+#define NEUROSHARD_LIB_RUNTIME_DEVICE_CALLORDER_H
+
+#include "neuroshard/Support/Random.h"
+
+#include <cstdint>
+
+namespace neuroshard::runtime {
+
+enum class Exchanged : uint64_t { Results, Gradients };
+
+class CallOrder {
+public:
+  /// Numbers the inputs in the order in which their ids are sent.
+  int64_t addInput() { return numInputs++; }
+
+  /// Adds the exchange of what belongs to an input.
+  void add(Exchanged what, int64_t input) {
+    uint64_t call =
+        2 * static_cast<uint64_t>(input) + static_cast<uint64_t>(what);
+    state = SplitMix64(state ^ call).next();
+  }
+
+  int64_t hash() const { return static_cast<int64_t>(state); }
+
+private:
+  int64_t numInputs = 0;
+  uint64_t state = 0;
+};
+
+} // namespace neuroshard::runtime
+
+#endif // NEUROSHARD_LIB_RUNTIME_DEVICE_CALLORDER_H
