@@ -253,6 +253,23 @@ def test_where_no_plan_can_be_written_none_is_made(run, tmp_path):
     assert (tmp_path / "small.json").read_text() == before
 
 
+def test_code_is_not_overwritten(run, tmp_path):
+    """The file of a function is an input as others are."""
+    code = ("import neuroshard as ns\n\ndef build():\n"
+            "    return ns.ShardingProblem.load('small.json')\n")
+    (tmp_path / "model.py").write_text(code)
+    (tmp_path / "link.py").symlink_to("model.py")
+    for arguments in (("plan", "model.py:build", "-o"), ("plan", "model.py:build", "--html"),
+                      ("profile", "model.py:build", "a.npz", "-o"),
+                      ("profile", "small.json", "model.py:build", "-o"),
+                      ("calibrate-memory", "model.py:build", "plan.json", "run.json", "-o")):
+        for output in ("model.py", "link.py"):
+            done = run(*arguments, output)
+            assert (done.code, done.out, done.err) == (
+                1, "", f"error: {output} is an input; name another file to write\n"), arguments
+    assert (tmp_path / "model.py").read_text() == code
+
+
 def test_two_outputs_are_two_files(run, tmp_path):
     """Also through a link, and where the file does not exist yet."""
     (tmp_path / "link").symlink_to("new.x")

@@ -22,11 +22,11 @@ def command(plan: str, statistics: tuple[str, ...], output: str | None, as_json:
     gave on every rank after some steps of WORKLOAD under PLAN."""
     from neuroshard.cli._analysis import calibration
     from neuroshard.cli._input.input_files import check_outputs, load_plan
-    from neuroshard.cli._input.user_code import names_function
+    from neuroshard.cli._input.user_code import code_files, names_function
     from neuroshard.cli._output import json_results, terminal
 
-    check_outputs({"--output": output}, (plan, *statistics))
     source = values["workload"]
+    check_outputs({"--output": output}, (plan, *statistics, *code_files([source])))
     problem = workload.take(values)
     brought = load_plan(plan)
     uses = calibration.read_uses(statistics, problem.topology.device_count)

@@ -29,10 +29,12 @@ def command(given: str | None, output: str | None, html: str | None, as_json: bo
     or a torch module."""
     import neuroshard as ns
     from neuroshard.cli._input import input_files
+    from neuroshard.cli._input.user_code import code_files
     from neuroshard.cli._output import json_results, result_tables, terminal
 
     input_files.check_outputs({"--output": output, "--html": html},
-                              (values["workload"], given, values["previous"]))
+                              (values["workload"], *code_files([values["workload"]]), given,
+                               values["previous"]))
     brought = input_files.load_plan(given) if given is not None else None
     warm = search_options.take_warm_start(values)
     problem = workload.take(values)

@@ -33,10 +33,11 @@ def command(workload: str, batches: tuple[str, ...], output: str | None, snapsho
     from neuroshard.cli._analysis import statistics
     from neuroshard.cli._input import batches as reader
     from neuroshard.cli._input.input_files import check_outputs
+    from neuroshard.cli._input.user_code import code_files
     from neuroshard.cli._input.workload import load_workload
     from neuroshard.cli._output import terminal
 
-    check_outputs({"--output": output}, batches)
+    check_outputs({"--output": output}, (*batches, *code_files([workload, *batches])))
     problem = load_workload(workload)
     found = statistics.Profile(problem)
     with terminal.messages().status("profiling") as status:

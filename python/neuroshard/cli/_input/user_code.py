@@ -6,7 +6,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import neuroshard as ns
@@ -16,6 +16,11 @@ from neuroshard.cli._input.input_files import existing
 
 def names_function(source: str) -> bool:
     return ".py:" in source or source.endswith(".py")
+
+
+def code_files(sources: Iterable[str]) -> list[str]:
+    """The files of those sources that name functions."""
+    return [one.rpartition(":")[0] for one in sources if names_function(one)]
 
 
 def function_of(source: str) -> Callable[..., Any]:
