@@ -135,7 +135,9 @@ def test_plan_of_all_tables_of_a_torch_module(run, tmp_path):
     (["plan", "none.json"], "there is no file none.json"),
     (["plan", "broken.json"], "broken.json"),
     (["plan", "model.py:build"], "ZeroDivisionError: division by zero (model.py, line 2)"),
-    (["plan", "model.py:other"], "no function other; it has build"),
+    (["plan", "model.py:other"], "no function other; it has build, leave"),
+    (["plan", "model.py:leave"], "model.py:leave: SystemExit: 0 (model.py, line 5)"),
+    (["plan", "left.py:build"], "left.py:build: SystemExit: 0 (left.py, line 1)"),
     (["plan", "small.json", "--topology", "8xTPU"], "TPU"),
     (["plan", "small.json", "--topology", "1xCPU@1MiB"], "device memory"),
     (["plan", "small.json", "--optimizer", "sgd"], "--optimizer"),
@@ -146,7 +148,9 @@ def test_plan_of_all_tables_of_a_torch_module(run, tmp_path):
 ])
 def test_wrong_input_is_one_error(run, tmp_path, arguments, said):
     (tmp_path / "broken.json").write_text('{"schema": ')
-    (tmp_path / "model.py").write_text("def build():\n    1 / 0\n")
+    (tmp_path / "model.py").write_text("def build():\n    1 / 0\n\n"
+                                       "def leave():\n    raise SystemExit(0)\n")
+    (tmp_path / "left.py").write_text("raise SystemExit(0)\n")
     done = run(*arguments)
     assert done.code == 1
     assert done.err.startswith("error: ") and said in done.err

@@ -56,6 +56,6 @@ def run_user_code(source: str, path: str, code: Callable[[], Any]) -> Any:
         raise InputError(f"{source}: line {error.lineno}: {error.msg}") from error
     except ns.Error as error:
         raise InputError(f"{source}: {error} ({place_of(error, path)})") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise UserCodeError(f"{source}: {type(error).__name__}: {error} "
                             f"({place_of(error, path)})") from error
