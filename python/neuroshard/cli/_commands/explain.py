@@ -26,7 +26,7 @@ def command(plan: str | None, tables: tuple[str, ...], as_json: bool, **values: 
     from neuroshard.cli._output import terminal
     from neuroshard.planning import other_placements
 
-    brought = input_files.load_plan(plan) if plan else None
+    brought = input_files.load_plan(plan) if plan is not None else None
     problem = workload.take(values)
     model = search_options.take_model(values)
     unknown = set(tables) - {table.name for table in problem.tables}
