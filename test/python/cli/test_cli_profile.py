@@ -108,6 +108,15 @@ def test_a_snapshot_is_added(run, tmp_path):
     assert run("plan", "new.json", "--json").json["breakdown"]["snapshots"][0]["name"] == "night"
 
 
+def test_options_of_a_snapshot_need_one(run, tmp_path):
+    save_batch("a.npz", user_id=[[1], [2, 3]])
+    done = run("profile", "small.json", "a.npz", "--weight", 2, "-o", "new.json")
+    assert done.code == 2 and "--weight needs --snapshot" in done.err
+    done = run("profile", "small.json", "a.npz", "--snapshot", "", "-o", "new.json")
+    assert done.code == 1 and done.err.startswith("error: snapshots[0].name: "), done.err
+    assert not (tmp_path / "new.json").exists()
+
+
 @pytest.mark.parametrize("arrays, said", [
     ({"clicked.ids": [1, 2]}, "expected clicked.offsets"),
     ({"clicked.offsets": [0, 1]}, "expected clicked.ids"),

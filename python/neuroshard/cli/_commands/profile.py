@@ -16,11 +16,11 @@ from neuroshard.cli._input import options
               help="Write the workload with these statistics here.")
 @click.option("--snapshot", metavar="NAME",
               help="Add them as a snapshot of that name instead of replacing the workload's.")
-@click.option("--weight", type=float, default=1, show_default=True, help="Of the snapshot.")
+@click.option("--weight", type=float, help="Of the snapshot (1).")
 @click.option("--limit", type=click.IntRange(min=1), help="Read at most so many batches.")
 @options.json_option
 def command(workload: str, batches: tuple[str, ...], output: str | None, snapshot: str | None,
-            weight: float, limit: int | None, as_json: bool) -> None:
+            weight: float | None, limit: int | None, as_json: bool) -> None:
     """Measures BATCHES: files of one global batch each (.npz or .safetensors with
     FEATURE.ids and FEATURE.offsets), or data.py:function that gives an iterable of
     KeyedJaggedTensors or of dicts {feature: (ids, offsets)}."""
@@ -37,6 +37,8 @@ def command(workload: str, batches: tuple[str, ...], output: str | None, snapsho
     from neuroshard.cli._input.workload import load_workload
     from neuroshard.cli._output import terminal
 
+    if weight is not None and snapshot is None:
+        raise click.UsageError("--weight needs --snapshot")
     check_outputs({"--output": output}, (*batches, *code_files([workload, *batches])))
     problem = load_workload(workload)
     found = statistics.Profile(problem)
@@ -47,9 +49,9 @@ def command(workload: str, batches: tuple[str, ...], output: str | None, snapsho
             if limit and found.batches >= limit:
                 break
     features, tables = found.feature_statistics(), found.table_statistics()
-    if snapshot:
-        made = problem.replace(snapshots=[*problem.snapshots,
-                                          ns.Snapshot(snapshot, weight, features, tables)])
+    if snapshot is not None:
+        added = ns.Snapshot(snapshot, 1 if weight is None else weight, features, tables)
+        made = problem.replace(snapshots=[*problem.snapshots, added])
     else:
         made = statistics.apply(problem, features, tables)
     if output:
