@@ -128,6 +128,7 @@ def test_options_of_a_snapshot_need_one(run, tmp_path):
     ({"clicked.ids": [1, 2], "clicked.lengths": [1, 2]}, "add up to 2"),
     ({"clicked.ids": [1.5], "clicked.offsets": [0, 1]}, "expected whole numbers"),
     ({"clicked": [1, 2]}, "[batch, ids per sample]"),
+    ({"clicked": numpy.zeros((2**40, 0), numpy.int64)}, "[batch, ids per sample]"),
     ({"clicked": [[-1]]}, "id -1 is out of range for table 'item'"),
     ({"clicked": [[50_000]]}, "with 50000 rows"),
     ({"else": [[1]]}, "none of the workload's features"),
@@ -143,6 +144,28 @@ def test_a_file_that_is_no_batch(run, tmp_path):
         (tmp_path / name).write_bytes(b"nothing")
         done = run("profile", "small.json", name)
         assert done.code == 1 and f"error: {name}: " in done.err and "Traceback" not in done.err
+
+
+@pytest.mark.parametrize("given, said", [
+    ("[]", "batches.py:batches: no batch in it"),
+    ("[{0: [[1]]}]", "batch 0: expected names of features as keys, got: 0"),
+    ("[{'clicked': [[1, 2], [3], [4], [5]]}]", "batch 0: clicked: expected whole numbers"),
+    ("[{'clicked': torch.ones(2, 1, dtype=torch.bfloat16)}]", "batch 0: clicked: expected whole"),
+    ("[{'clicked': torch.ones(2, 1, device='meta')}]", "batch 0: clicked: expected whole"),
+])
+def test_wrong_batches_of_a_function_are_named(run, tmp_path, given, said):
+    (tmp_path / "batches.py").write_text(f"import torch\n\ndef batches():\n    return {given}\n")
+    done = run("profile", "small.json", "batches.py:batches", "-o", "new.json")
+    assert done.code == 1 and done.err.startswith("error: batches.py:batches: "), done.err
+    assert said in done.err and not (tmp_path / "new.json").exists()
+
+
+@pytest.mark.parametrize("kind", ["BF16", "F8_E5M2"])
+def test_types_that_numpy_lacks(run, tmp_path, kind):
+    header = json.dumps({"clicked": {"dtype": kind, "shape": [0, 1], "data_offsets": [0, 0]}})
+    (tmp_path / "a.safetensors").write_bytes(len(header).to_bytes(8, "little") + header.encode())
+    done = run("profile", "small.json", "a.safetensors")
+    assert done.code == 1 and done.err.startswith("error: a.safetensors: not a .safetensors file")
 
 
 @pytest.mark.parametrize("save", [numpy.savez, numpy.savez_compressed])

@@ -24,10 +24,11 @@ def command(workload: str, batches: tuple[str, ...], output: str | None, snapsho
     """Measures BATCHES: files of one global batch each (.npz or .safetensors with
     FEATURE.ids and FEATURE.offsets), or data.py:function that gives an iterable of
     KeyedJaggedTensors or of dicts {feature: (ids, offsets)}."""
+    from neuroshard.cli._failures import InputError
+
     try:
         import numpy  # noqa: F401
     except ImportError:
-        from neuroshard.cli._failures import InputError
         raise InputError("profiling needs numpy: pip install \"neuroshard[profile]\"") from None
     import neuroshard as ns
     from neuroshard.cli._analysis import statistics
@@ -48,6 +49,8 @@ def command(workload: str, batches: tuple[str, ...], output: str | None, snapsho
             status.update(f"profiling: {found.batches} batches")
             if limit and found.batches >= limit:
                 break
+    if not found.batches:
+        raise InputError(f"{', '.join(batches)}: no batch in it; expected at least one")
     features, tables = found.feature_statistics(), found.table_statistics()
     if snapshot is not None:
         added = ns.Snapshot(snapshot, 1 if weight is None else weight, features, tables)

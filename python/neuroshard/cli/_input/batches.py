@@ -46,15 +46,15 @@ def read_npz(path: str) -> dict[str, numpy.ndarray]:
 
 def read_safetensors(path: str) -> dict[str, numpy.ndarray]:
     try:
-        from safetensors import SafetensorError
         from safetensors.numpy import load_file
     except ImportError as error:
         raise InputError(f"{path}: reading it needs safetensors: "
                          "pip install \"neuroshard[profile]\"") from error
     try:
         return load_file(path)
-    except SafetensorError as error:
-        raise InputError(f"{path}: not a .safetensors file that can be read: {error}") from error
+    except Exception as error:  # noqa: BLE001, numpy lacks some of the types of safetensors
+        raise InputError(f"{path}: not a .safetensors file that can be read: "
+                         f"{error or type(error).__name__}") from error
 
 
 def of_arrays(arrays: Mapping[str, numpy.ndarray], where: str) -> dict[str, Bags]:
@@ -95,7 +95,7 @@ def is_keyed(value: Any) -> bool:
 
 
 def of_keyed(value: Any, where: str) -> dict[str, Bags]:
-    ids, lengths = to_array(value.values()), to_array(value.lengths())
+    ids, lengths = to_array(value.values(), where), to_array(value.lengths(), where)
     keys, begin = list(value.keys()), list(value.offset_per_key())
     strides = list(value.stride_per_key()) if hasattr(value, "stride_per_key") else [
         len(lengths) // len(keys)] * len(keys)
@@ -113,18 +113,23 @@ def of_mapping(value: Any, where: str) -> dict[str, Bags]:
                          f"{type(value).__name__}")
     batch = {}
     for feature, one in value.items():
+        if not isinstance(feature, str):
+            raise InputError(f"{where}: expected names of features as keys, got: {feature!r}")
         place = f"{where}: {feature}"
         if isinstance(one, (tuple, list)) and 2 <= len(one) <= 3:
-            batch[feature] = bags(to_array(one[0]), to_array(one[1]), None, place)
+            batch[feature] = bags(to_array(one[0], place), to_array(one[1], place), None, place)
         else:
-            batch[feature] = dense_bags(to_array(one), place)
+            batch[feature] = dense_bags(to_array(one, place), place)
     return batch
 
 
-def to_array(value: Any) -> numpy.ndarray:
-    if hasattr(value, "detach"):
-        value = value.detach().cpu()
-    return numpy.asarray(value)
+def to_array(value: Any, where: str) -> numpy.ndarray:
+    try:
+        if hasattr(value, "detach"):
+            value = value.detach().cpu()
+        return numpy.asarray(value)
+    except Exception as error:  # noqa: BLE001, torch has types and devices that numpy lacks
+        raise InputError(f"{where}: expected whole numbers as an array: {error}") from error
 
 
 def bags(ids: numpy.ndarray, offsets: numpy.ndarray | None, lengths: numpy.ndarray | None,
@@ -155,7 +160,8 @@ def dense_bags(ids: numpy.ndarray, where: str) -> Bags:
 
 
 def check_ids(ids: numpy.ndarray, dimensions: int, where: str) -> None:
-    if ids.ndim != dimensions or ids.dtype.kind not in "iu":
+    # No id for any sample would be any number of samples in no bytes.
+    if ids.ndim != dimensions or ids.dtype.kind not in "iu" or 0 in ids.shape[1:]:
         shape = "[ids] with offsets" if dimensions == 1 else "[batch, ids per sample]"
         raise InputError(f"{where}: expected whole numbers {shape}, got: {ids.dtype} of shape "
                          f"{list(ids.shape)}")
