@@ -227,7 +227,8 @@ def test_a_file_for_each_rank_and_no_device_totals(run, tmp_path):
 
 
 @pytest.mark.parametrize("content, said", [
-    ("[]", "for 2 devices"), ("{", "not JSON"), ("[1, 2]", "memory_stats()"),
+    ("[]", "for 2 devices"), ("{", "run.json: not JSON"), ("[1, 2]", "memory_stats()"),
+    ("[" * 100_000, "run.json: not JSON"),
     ('[{"allocated_bytes.all.peak": -1}, {}]', "rank 0: allocated_bytes.all.peak"),
     ('[{"allocated_bytes.all.peak": 2, "reserved_bytes.all.peak": 1}, {}]', "<="),
 ])
@@ -236,3 +237,10 @@ def test_wrong_memory_statistics_are_named(run, tmp_path, content, said):
     (tmp_path / "run.json").write_text(content)
     done = run("calibrate-memory", "small.json", "plan.json", "run.json")
     assert done.code == 1 and said in done.err and "Traceback" not in done.err
+
+
+def test_memory_statistics_that_cannot_be_read(run):
+    run("plan", "small.json", "-o", "plan.json")
+    done = run("calibrate-memory", "small.json", "plan.json", "/proc/self/mem")
+    assert done.code == 1 and done.err == (
+        "error: /proc/self/mem: cannot be read: Input/output error\n")

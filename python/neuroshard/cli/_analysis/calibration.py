@@ -48,7 +48,9 @@ def read_uses(paths: Sequence[str], devices: int) -> list[Use]:
         try:
             with open(existing(path, "memory statistics"), encoding="utf-8") as file:
                 plain = json.load(file)
-        except (ValueError, UnicodeDecodeError) as error:
+        except OSError as error:
+            raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+        except (ValueError, RecursionError) as error:
             raise InputError(f"{path}: not JSON: {error}") from error
         if isinstance(plain, dict) and isinstance(plain.get("ranks"), list):
             plain = plain["ranks"]
